@@ -1,0 +1,46 @@
+// What the records of a file are, and how long a file is.
+#pragma once
+
+#include <cstdint>
+
+#include "pif/base/ids.h"
+#include "pif/base/limits.h"
+#include "pif/base/result.h"
+
+namespace pif {
+
+enum class RecordKind : std::uint8_t {
+  kFixed = 1,     // every record has record_length bytes; the last record of the file may be shorter
+  kVariable = 2,  // records of any length from 0 to kRecordLengthMax
+  kDelimited = 3  // variable records that end with `delimiter` (the last may lack it); text lines have '\n'
+};
+
+struct Format {
+  RecordKind kind = RecordKind::kFixed;
+  std::uint32_t record_length = kByteRecordLength;  // bytes; 0 unless kFixed
+  std::uint8_t delimiter = 0;                       // 0 unless kDelimited
+
+  static constexpr Format fixed(std::uint32_t length) { return {RecordKind::kFixed, length, 0}; }
+  static constexpr Format variable() { return {RecordKind::kVariable, 0, 0}; }
+  static constexpr Format delimited(std::uint8_t c) { return {RecordKind::kDelimited, 0, c}; }
+  static constexpr Format lines() { return delimited('\n'); }
+
+  constexpr bool is_fixed() const { return kind == RecordKind::kFixed; }
+  constexpr bool operator==(const Format&) const = default;
+
+  // kInvalid if the length is 0 or over kRecordLengthMax, or the kind is unknown.
+  [[nodiscard]] Status validate() const;
+};
+
+// Length of a file: records and bytes. With fixed records the last one has bytes - (records - 1) * record_length bytes.
+struct Extent {
+  std::uint64_t records = 0;
+  std::uint64_t bytes = 0;
+  constexpr bool operator==(const Extent&) const = default;
+};
+
+// Fixed records: the extent of a file of `bytes` bytes, and the length of record n (0 past the end).
+Extent fixed_extent(std::uint32_t record_length, std::uint64_t bytes);
+std::uint32_t fixed_record_bytes(std::uint32_t record_length, const Extent& extent, RecordNumber n);
+
+}  // namespace pif

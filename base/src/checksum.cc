@@ -1,0 +1,24 @@
+#include "pif/base/checksum.h"
+
+#include <xxhash.h>
+
+namespace pif {
+namespace {
+
+// A bijective finaliser (splitmix64), so that neighbouring chunks differ in many bits.
+std::uint64_t scramble(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+std::uint64_t hash_bytes(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+std::uint64_t chunk_mix(FileId file, std::uint32_t stream, std::uint64_t chunk) {
+  return scramble(scramble(file.value ^ (std::uint64_t{stream} << 56)) ^ chunk);
+}
+
+}  // namespace pif

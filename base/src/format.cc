@@ -1,0 +1,40 @@
+#include "pif/base/format.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "pif/base/handle.h"
+
+namespace pif {
+
+Status Format::validate() const {
+  switch (kind) {
+    case RecordKind::kFixed:
+      if (record_length == 0 || record_length > kRecordLengthMax)
+        return fail(Code::kInvalid,
+                    fmt::format("record length {} is not between 1 and {} bytes", record_length, kRecordLengthMax));
+      return {};
+    case RecordKind::kVariable:
+    case RecordKind::kDelimited:
+      if (record_length != 0) return fail(Code::kInvalid, "a record length is given for variable-length records");
+      return {};
+  }
+  return fail(Code::kInvalid, fmt::format("unknown record kind {}", static_cast<int>(kind)));
+}
+
+Extent fixed_extent(std::uint32_t record_length, std::uint64_t bytes) {
+  return {bytes / record_length + (bytes % record_length != 0 ? 1 : 0), bytes};
+}
+
+std::uint32_t fixed_record_bytes(std::uint32_t record_length, const Extent& extent, RecordNumber n) {
+  if (n >= extent.records) return 0;
+  if (n + 1 < extent.records) return record_length;
+  return static_cast<std::uint32_t>(extent.bytes - n * record_length);
+}
+
+void UniqueFd::reset() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+}  // namespace pif

@@ -1,0 +1,232 @@
+// The standard interface to interleaved files (Dibble 1990, section 3.2): connect, create, open, read, write, seek, all
+// in records; a request for many records runs on all LFSs of the file at once. The server is asked for names; records
+// travel straight between this process and the LFSs: through passed descriptors on the same machine, else ZeroMQ.
+//
+// Every function that talks to a daemon has a deadline (ConnectOptions::timeout) and returns errors as values.
+// A Client and its Files belong to one thread at a time. Files keep their Client alive.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pif/base/capability.h"
+#include "pif/base/clock.h"
+#include "pif/base/format.h"
+#include "pif/base/result.h"
+#include "pif/parity/layout.h"
+
+namespace pif::net {
+class Messenger;
+}
+namespace pif::component {
+class Storage;
+}
+
+namespace pif {
+
+namespace client {
+class Session;    // connections and requests; private to client/ and libtool/ (pif/client/session.h)
+class FileState;  // one open file
+}
+
+enum class DataPath : std::uint8_t {
+  kAuto,         // passed descriptors where the LFS is on this machine, else messages
+  kDescriptors,  // descriptors or an error
+  kMessages,     // always by message, over the route below
+};
+
+struct ConnectOptions {
+  std::string where;                       // folder of the file system, or empty: found as SEMANTICS says
+  std::string route = "auto";              // auto | unix | ipc | tcp
+  DataPath data_path = DataPath::kAuto;
+  Duration timeout = std::chrono::seconds(30);
+  unsigned threads = 2;                    // of bulk transfers through descriptors
+  std::string program;                     // name shown to others, default: the process's
+};
+
+// What a simulation hands in instead of sockets.
+struct ClientWorld {
+  net::Messenger& messenger;
+  component::Storage& storage;             // adopts passed descriptors
+  Entropy& entropy;
+};
+
+struct CreateOptions {
+  Format format = Format::fixed(kByteRecordLength);
+  std::uint32_t width = 0;                 // 0: all LFSs that are up
+  std::vector<std::uint32_t> nodes;        // NodeIds in order; empty: the server chooses
+  std::vector<std::uint32_t> bevies;       // sizes
+  std::uint32_t bevy = 0;                  // one size for all
+  std::uint32_t mode = 0644;
+  std::map<std::string, std::string> attributes;
+  bool exclusive = false;                  // fail instead of replacing an existing file at commit
+};
+
+enum class EntryKind : std::uint8_t { kFolder, kFile };
+
+struct Entry {
+  std::string name;
+  EntryKind kind = EntryKind::kFile;
+  std::uint64_t id = 0;
+  std::uint32_t owner = 0, group = 0, mode = 0;
+  std::int64_t modified_ns = 0;
+  Format format;
+  std::vector<std::uint32_t> nodes;
+  std::vector<std::uint32_t> bevies;
+  Extent extent;
+  std::map<std::string, std::string> attributes;
+};
+
+struct Node {
+  std::uint32_t id = 0;
+  std::string name, state, root;           // state: up, suspect, down, draining
+  std::uint64_t bytes_total = 0, bytes_free = 0, components = 0, bytes_stored = 0;
+  std::uint32_t silent_ms = 0;
+  std::int64_t pid = 0;
+  std::string unix_path, ipc, tcp;
+};
+
+struct SystemStatus {
+  std::string cluster;
+  std::vector<Node> nodes;
+  std::uint64_t files = 0, folders = 0, pending = 0, doomed = 0, sessions = 0;
+};
+
+struct ListPage {
+  std::vector<Entry> entries;
+  bool more = false;
+};
+
+// Variable records in a batch: lengths, and their bytes packed.
+struct RecordBatch {
+  std::vector<std::uint32_t> lengths;
+  std::vector<std::byte> data;
+};
+
+struct TransferCounts {
+  std::uint64_t bytes_by_descriptor = 0;
+  std::uint64_t bytes_by_message = 0;
+};
+
+class File {
+ public:
+  File() = default;
+  File(File&&) noexcept;
+  File& operator=(File&&) noexcept;
+  ~File();  // closes; a file never committed is aborted
+
+  const Format& format() const;
+  const parity::Layout& layout() const;
+  std::span<const std::uint32_t> nodes() const;         // NodeId of LFS 0, 1, ...
+  const std::map<std::string, std::string>& attributes() const;
+  std::uint64_t id() const;
+  // Records and bytes: of a committed file as published when asked; of one being written as written so far.
+  [[nodiscard]] Result<Extent> extent();
+
+  // ---- position, in records ----
+  RecordNumber position() const;
+  // kInvalid past the end (the end itself is allowed).
+  [[nodiscard]] Status seek(RecordNumber record);
+
+  // ---- fixed records ----
+  // Up to `count` records from the position into `out` (packed, out.size() >= count * record_length; a short last record
+  // is shorter). Returns records read, 0 at the end of the file; the position moves behind them.
+  [[nodiscard]] Result<std::uint64_t> read(std::span<std::byte> out, std::uint64_t count);
+  [[nodiscard]] Result<std::uint64_t> read_at(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
+  // Writes records at the position: whole ones (in.size() a multiple of record_length; the last one may be short only at
+  // the end of a file being created). At the end they are appended, before it overwritten, never past it.
+  [[nodiscard]] Status write(std::span<const std::byte> in);
+  [[nodiscard]] Status write_at(RecordNumber first, std::span<const std::byte> in);
+
+  // ---- variable records ----
+  [[nodiscard]] Result<RecordBatch> read_batch(std::uint64_t count, std::size_t bytes_max = 4u << 20);
+  [[nodiscard]] Result<RecordBatch> read_batch_at(RecordNumber first, std::uint64_t count, std::size_t bytes_max = 4u << 20);
+  [[nodiscard]] Status write_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
+  [[nodiscard]] Status write_batch_at(RecordNumber first, std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
+
+  // ---- several requests at once ----
+  struct ReadRequest {
+    RecordNumber first = 0;
+    std::uint64_t count = 0;
+    std::span<std::byte> out;
+    std::uint64_t done = 0;   // records read
+  };
+  // All requests at once on all LFSs (fixed records).
+  [[nodiscard]] Status read_many(std::span<ReadRequest> requests);
+
+  // ---- asynchronous forms ----
+  // Starts; the memory belongs to the operation until wait() has returned for it.
+  using Operation = std::uint64_t;
+  [[nodiscard]] Result<Operation> start_read(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
+  [[nodiscard]] Result<Operation> start_write(RecordNumber first, std::span<const std::byte> in);
+  [[nodiscard]] Result<std::uint64_t> wait(Operation operation);  // records moved
+  bool is_done(Operation operation);
+
+  // ---- appending to a committed file, several clients at once ----
+  // All records of one call are consecutive; returns the number of the first. Durable and visible when it returns.
+  [[nodiscard]] Result<RecordNumber> append(std::span<const std::byte> in);
+  [[nodiscard]] Result<RecordNumber> append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
+
+  // ---- the byte view ----
+  // Bytes across records, any format. pread: fewer only at the end. pwrite: inside or at the end, past it zeros fill the
+  // gap (fixed records); variable records keep their lengths.
+  [[nodiscard]] Result<std::size_t> pread(std::span<std::byte> out, std::uint64_t offset);
+  [[nodiscard]] Result<std::size_t> pwrite(std::span<const std::byte> in, std::uint64_t offset);
+
+  // ---- end ----
+  // A file being created: durable, and visible under its name, when it returns.
+  [[nodiscard]] Status commit();
+  [[nodiscard]] Status abort();   // removes what was written
+  [[nodiscard]] Status close();   // of an opened file; of one being created: abort()
+
+  TransferCounts transfers() const;
+
+  client::FileState& state() { return *state_; }  // for libtool
+
+ private:
+  friend class Client;
+  explicit File(std::unique_ptr<client::FileState> state);
+  std::unique_ptr<client::FileState> state_;
+};
+
+class Client {
+ public:
+  [[nodiscard]] static Result<Client> connect(ConnectOptions options = {});
+  // In a simulation: `server` is the server's endpoint there.
+  [[nodiscard]] static Result<Client> connect_in(ClientWorld world, const std::string& server, ConnectOptions options = {});
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+  ~Client();
+
+  [[nodiscard]] Result<File> create(const std::string& path, const CreateOptions& options = {});
+  enum class Mode : std::uint8_t { kRead, kWrite /* and read */, kHold /* read, and nobody may write meanwhile */ };
+  [[nodiscard]] Result<File> open(const std::string& path, Mode mode = Mode::kRead);
+  // An empty file, durable: one directory transaction.
+  [[nodiscard]] Status create_empty(const std::string& path, const CreateOptions& options = {});
+  // Many at once: requests are sent together, and errors come back in the order asked (ok: nothing).
+  [[nodiscard]] Result<std::vector<Status>> create_empty_many(std::span<const std::string> paths, const CreateOptions& options = {});
+
+  [[nodiscard]] Status make_folder(const std::string& path, bool parents = false, std::uint32_t mode = 0755);
+  [[nodiscard]] Result<Entry> stat(const std::string& path);
+  [[nodiscard]] Result<std::vector<Result<Entry>>> stat_many(std::span<const std::string> paths);
+  // Entries with names after `after` in byte order.
+  [[nodiscard]] Result<ListPage> list(const std::string& path, const std::string& after = {}, std::uint32_t limit = 1000);
+  [[nodiscard]] Status remove(const std::string& path, bool recursive = false);
+  [[nodiscard]] Result<std::vector<Status>> remove_many(std::span<const std::string> paths);
+  [[nodiscard]] Status rename(const std::string& from, const std::string& to, bool no_replace = false);
+  [[nodiscard]] Result<SystemStatus> status(std::uint32_t wait_up = 0);
+
+  client::Session& session() { return *session_; }  // for libtool
+
+ private:
+  explicit Client(std::shared_ptr<client::Session> session);
+  std::shared_ptr<client::Session> session_;
+};
+
+}  // namespace pif

@@ -1,0 +1,67 @@
+// A file system's description on this machine: the folder that `pif up DIR` makes, and how its parts are found.
+//
+//   DIR/pif.toml        cluster id, server, LFSs (docs/FORMAT.md "Cluster folder")
+//   DIR/keys/           cluster.key (32 random bytes, MAC key), server.curve, client.curve, clients/NAME.pub; 0700, files 0400
+//   DIR/run/            sockets (in /tmp/pif-<cluster id> instead if their paths would be too long for a Unix socket)
+//   DIR/server/         the PIF Server's directory, log and lock
+//   DIR/lfs0/ ...       one LFS root each
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pif/base/capability.h"
+#include "pif/base/result.h"
+#include "pif/net/messenger.h"
+#include "pif/net/real_messenger.h"
+
+namespace pif::cluster {
+
+struct LfsEntry {
+  std::uint32_t id = 0;      // NodeId, from 1
+  std::string name;          // "lfs0"
+  std::string root;          // absolute
+};
+
+enum class TcpMode : std::uint8_t { kNone, kCurve, kInsecureLoopback };
+
+struct Cluster {
+  std::string folder;        // absolute DIR
+  std::string id;            // 16 hex digits
+  std::uint32_t bevy = 0;    // default bevy size of new files; 0: none
+  TcpMode tcp = TcpMode::kNone;
+  std::vector<LfsEntry> lfss;
+
+  std::string run_folder() const;
+  std::string server_folder() const { return folder + "/server"; }
+  // Sockets of a daemon ("server", "lfs0").
+  std::string unix_path(const std::string& daemon) const;
+  std::string ipc_endpoint(const std::string& daemon) const;
+  // The server's endpoints as this machine reaches them; its tcp endpoint is in run/server.tcp once it listens.
+  proto::Endpoints server_endpoints() const;
+  // How a daemon listens, and with which keys.
+  Result<net::ListenOptions> listen_options(const std::string& daemon) const;
+};
+
+// Makes DIR with keys and pif.toml for `count` LFSs. kExists if DIR holds a file system already; kInvalid for a count
+// below 1 or a bevy that does not fit it.
+[[nodiscard]] Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy, TcpMode tcp);
+// kNotFound if there is no pif.toml, kVersion for a newer format, kInvalid naming line and key for anything else.
+[[nodiscard]] Result<Cluster> load_cluster(const std::string& folder);
+[[nodiscard]] Status save_cluster(const Cluster& cluster);
+
+[[nodiscard]] Result<ClusterKey> load_key(const Cluster& cluster);          // daemons only: 0400
+[[nodiscard]] Result<net::CurveKeys> load_curve(const Cluster& cluster, const std::string& name);  // "server", "client"
+
+// The folder of the file system meant: `named` (--pif) if not empty, else $PIF, else pif.toml here or above, else the
+// user's default. kNotFound says all of that.
+[[nodiscard]] Result<std::string> find_cluster(const std::string& named);
+// Makes `folder` the user's default if there is none.
+[[nodiscard]] Status offer_default(const std::string& folder);
+
+// Log of a daemon: one line per event, to stderr (which `pif up` points at FOLDER/<daemon>.log). Returns nothing to keep;
+// call once in main.
+void start_logging(const std::string& daemon, bool verbose);
+
+}  // namespace pif::cluster

@@ -1,0 +1,41 @@
+# How this project makes its libraries, programs and tests.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(Protobuf REQUIRED)
+pkg_check_modules(ZMQ REQUIRED IMPORTED_TARGET libzmq>=4.3)
+pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
+pkg_check_modules(LMDB REQUIRED IMPORTED_TARGET lmdb)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(tl-expected REQUIRED)
+
+add_library(pif_flags INTERFACE)
+target_compile_options(pif_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers>)
+if(PIF_SANITIZE)
+  add_compile_options(-fsanitize=${PIF_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PIF_SANITIZE})
+endif()
+
+# pif_library(NAME [SOURCES ...] [PUBLIC ...] [PRIVATE ...]): the library of one folder. Its public headers are the
+# files under include/; every one must compile alone (target all_verify_interface_header_sets).
+function(pif_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS include/*.h)
+  add_library(pif_${name} STATIC ${ARG_SOURCES})
+  add_library(pif::${name} ALIAS pif_${name})
+  target_sources(pif_${name} PUBLIC FILE_SET HEADERS BASE_DIRS include FILES ${headers})
+  target_include_directories(pif_${name} PRIVATE src)
+  target_link_libraries(pif_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:pif_flags>)
+  set_target_properties(pif_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
+endfunction()
+
+# pif_program(NAME [SOURCES ...] [LINK ...]): an installed executable in build/<preset>/bin.
+function(pif_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} pif_flags)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+endfunction()

@@ -1,0 +1,143 @@
+// What one component (the part of a file on one LFS) is on disk, and the checked ways to read and write it. Used by the
+// LFS and by whoever holds its passed descriptors. docs/FORMAT.md "Component" draws every byte.
+//
+//   .dat   rows, packed: row i of fixed-length records is at i * record_length; variable rows one after another
+//   .sum   chunk sums of .dat, 8 bytes each, little-endian
+//   .idx   variable only: end offset of each row in .dat, 8 bytes each
+//   .isum  variable only: chunk sums of .idx
+//
+// A chunk of .dat is chunk_bytes long (whole rows with fixed records), of .idx kIndexChunkBytes. Sums of full chunks are
+// in the sum file; the sum of a partial last chunk travels with the length (Tail), in one transaction of the catalogue.
+// A chunk's sum binds file, stream and position (base/checksum.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pif/base/checksum.h"
+#include "pif/base/format.h"
+#include "pif/base/ids.h"
+#include "pif/component/storage.h"
+
+namespace pif::component {
+
+inline constexpr std::uint32_t kChunkBytesAim = 4096;    // small chunks make single-record reads cheap
+inline constexpr std::uint32_t kIndexChunkBytes = 4096;  // 512 rows' end offsets
+inline constexpr std::uint32_t kDataStream = 0;          // `stream` of chunk_mix
+inline constexpr std::uint32_t kIndexStream = 1;
+
+// Bytes of .dat under one sum: as many whole fixed records as fit kChunkBytesAim, at least one; kChunkBytesAim for
+// variable ones.
+std::uint32_t chunk_bytes_for(const Format& format);
+
+struct Shape {
+  FileId file;
+  Format format;
+  std::uint32_t chunk_bytes = 0;
+
+  static Shape of(FileId file, const Format& format) { return {file, format, chunk_bytes_for(format)}; }
+};
+
+// How long a component is, and the sums of its partial last chunks (0 where there is none).
+struct Tail {
+  std::uint64_t rows = 0;
+  std::uint64_t bytes = 0;  // of .dat
+  std::uint64_t data_sum = 0;
+  std::uint64_t index_sum = 0;
+  bool operator==(const Tail&) const = default;
+};
+
+// The open files of one component.
+struct Files {
+  std::unique_ptr<File> data;
+  std::unique_ptr<File> sums;
+  std::unique_ptr<File> index;       // variable only
+  std::unique_ptr<File> index_sums;  // variable only
+};
+
+// "ROOT/data/ab/<id>": the stem of a component's file names (ab: the id's low byte, so that folders fill evenly).
+std::string stem(const std::string& root, FileId file);
+Result<Files> open_files(Storage& storage, const std::string& stem, const Format& format, Access access);
+// {data, sums[, index, index_sums]} in the order in which descriptors travel.
+Result<std::vector<Handle>> share(Files& files);
+Result<Files> adopt(Storage& storage, const Format& format, std::vector<Handle> handles);
+Status remove_files(Storage& storage, const std::string& stem);
+Status sync(Files& files);
+
+// Rows in memory at a fixed distance: row i of `count` starts at base + i * stride (stride >= record_length; equal:
+// packed). The last row may be `last_bytes` long when it is the file's short last record.
+struct Rows {
+  std::byte* base = nullptr;
+  std::size_t stride = 0;
+};
+struct ConstRows {
+  const std::byte* base = nullptr;
+  std::size_t stride = 0;
+};
+
+// Reads a published component and checks every byte it returns: kCorrupt names file, row and chunk.
+// Thread-safety: const calls from several threads are fine; set_tail needs all others out.
+class Reader {
+ public:
+  // files outlive the reader.
+  Reader(const Shape& shape, const Tail& tail, Files& files) : shape_(shape), tail_(tail), files_(&files) {}
+
+  const Tail& tail() const { return tail_; }
+  void set_tail(const Tail& tail) { tail_ = tail; }
+
+  // Fixed records: rows [first, first + count) into `out`; reads that are whole chunks long go there without a copy.
+  // kEndOfFile past the last row. A short last row leaves the rest of its place untouched.
+  [[nodiscard]] Status read_rows(Row first, std::uint64_t count, Rows out) const;
+  // Variable records: end offsets: ends[0] = start of row `first`, ends[i] = end of row first + i - 1; count + 1 of them.
+  [[nodiscard]] Status read_ends(Row first, std::uint64_t count, std::span<std::uint64_t> ends) const;
+  // Bytes [offset, offset + out.size()) of .dat, any format.
+  [[nodiscard]] Status read_bytes(std::uint64_t offset, std::span<std::byte> out) const;
+
+  // Reads everything and lists what does not hold, at most 100 lines ("chunk 17 (rows 680 to 719): checksum ...").
+  [[nodiscard]] Result<std::vector<std::string>> check() const;
+
+ private:
+  Shape shape_;
+  Tail tail_;
+  Files* files_;
+};
+
+// Writes a component that nobody reads yet, or the unpublished part of one. Keeps the sums right whatever the order.
+// Thread-safety: one thread, or several on disjoint stretches of whole chunks (write_rows only).
+class Writer {
+ public:
+  // Goes on after `tail` (all zero for a new component).
+  Writer(const Shape& shape, const Tail& tail, Files& files);
+  ~Writer();
+  Writer(Writer&&) noexcept;
+  Writer& operator=(Writer&&) noexcept;
+
+  // Fixed records: rows [first, first + count); the last one is last_bytes long (0: whole), which only the file's short
+  // last record may be. Rows may be written in any order and again; a gap reads as zeros.
+  [[nodiscard]] Status write_rows(Row first, std::uint64_t count, ConstRows in, std::uint32_t last_bytes = 0);
+  // Variable records: rows after the last one. lengths: one per row; data: their bytes, packed.
+  [[nodiscard]] Status append_rows(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
+  // Forgets rows from `row` on (variable: so that a repeated batch can be written again; fixed: a shorter component).
+  [[nodiscard]] Status truncate(Row row);
+  // Everything written is in the files, with sums of full chunks; the tail says the rest. Does not sync.
+  [[nodiscard]] Result<Tail> finish();
+
+  std::uint64_t rows() const;
+  std::uint64_t bytes() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Makes `target` hold what `source` holds under another file id: data cloned (or copied with large reads and writes where
+// the file system cannot clone), sums bound to the new id without reading the data. Returns the new tail, and in *cloned
+// (if given) whether no data was moved. `keep_going(bytes done)` is asked between pieces: false stops with kCancelled.
+[[nodiscard]] Result<Tail> copy_component(const Shape& source_shape, const Tail& source_tail, Files& source, FileId target_file,
+                                          Files& target, bool* cloned, const std::function<bool(std::uint64_t)>& keep_going);
+
+}  // namespace pif::component

@@ -1,0 +1,79 @@
+// The storage seam: files and folders of one local file system. Real (real_storage.h) or in memory with faults
+// (memory_storage.h). Offsets and sizes in bytes. Files may be used by several threads at once for positioned calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pif/base/handle.h"
+#include "pif/base/result.h"
+
+namespace pif::component {
+
+// Piece of memory for vectored calls.
+struct Piece {
+  std::byte* data = nullptr;
+  std::size_t size = 0;
+};
+struct ConstPiece {
+  const std::byte* data = nullptr;
+  std::size_t size = 0;
+};
+
+class File {
+ public:
+  virtual ~File() = default;
+  // Fills the pieces in order from `offset`; fewer bytes only at the end of the file.
+  virtual Result<std::size_t> read(std::uint64_t offset, std::span<const Piece> pieces) = 0;
+  // All of it, or an error (after which any part may have been written).
+  virtual Status write(std::uint64_t offset, std::span<const ConstPiece> pieces) = 0;
+  virtual Status sync() = 0;                    // data and size durable; after an error nothing is known: never retried
+  virtual Status resize(std::uint64_t size) = 0;
+  virtual Result<std::uint64_t> size() = 0;
+  // Asks for early write-back, so that a later sync has less to do. Only a hint.
+  virtual void start_writeback(std::uint64_t offset, std::uint64_t size) = 0;
+  // Shares all blocks of `source` (FICLONE). kUnsupported where the file system cannot.
+  virtual Status clone_from(File& source) = 0;
+  // Whether any descriptor or mapping other than this one may still write. This file must be open read-only.
+  virtual Result<bool> has_writers() = 0;
+  // A handle another process may hold; the same access as this file.
+  virtual Result<Handle> share() = 0;
+
+  Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) {
+    const Piece piece{into.data(), into.size()};
+    return read(offset, std::span(&piece, 1));
+  }
+  Status write(std::uint64_t offset, std::span<const std::byte> from) {
+    const ConstPiece piece{from.data(), from.size()};
+    return write(offset, std::span(&piece, 1));
+  }
+};
+
+enum class Access : std::uint8_t { kRead, kWrite /* read and write */, kCreate /* write; made if missing, mode 0600 */ };
+
+struct Space {
+  std::uint64_t total = 0;
+  std::uint64_t free = 0;
+};
+
+class Storage {
+ public:
+  virtual ~Storage() = default;
+  virtual Result<std::unique_ptr<File>> open(const std::string& path, Access access) = 0;
+  virtual Result<std::unique_ptr<File>> adopt(Handle handle) = 0;  // what share() made, after it travelled
+  virtual Status remove(const std::string& path) = 0;              // a missing file is no error
+  virtual Status rename(const std::string& from, const std::string& to) = 0;
+  virtual Status make_folder(const std::string& path) = 0;         // with parents; existing is no error; mode 0700
+  virtual Status remove_tree(const std::string& path) = 0;
+  virtual Result<std::vector<std::string>> list(const std::string& path) = 0;  // names, sorted
+  virtual Status sync_folder(const std::string& path) = 0;         // names made or removed in it are durable
+  virtual Result<Space> space(const std::string& path) = 0;
+  // Takes the folder for this process until it ends: kBusy, naming the holder, if another has it.
+  virtual Status lock(const std::string& path) = 0;
+};
+
+}  // namespace pif::component

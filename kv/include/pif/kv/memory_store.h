@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "pif/kv/store.h"
+
+namespace pif::kv {
+
+// The bytes of a memory store, which outlive the process that "crashed": make a new store over the same state to
+// restart. Only committed transactions are in it.
+struct MemoryState;
+std::shared_ptr<MemoryState> make_memory_state(unsigned tables);
+std::unique_ptr<Store> open_memory(std::shared_ptr<MemoryState> state);
+
+}  // namespace pif::kv

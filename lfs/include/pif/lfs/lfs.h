@@ -1,0 +1,102 @@
+// A local file system (LFS): the daemon of one storage node or disk. It owns its components (catalogue in the key-value
+// store, records in files), serves them by message and by passed descriptors, verifies every capability itself, logs
+// overwrites, recovers by itself, and hosts the workers of tools. It knows the PIF Server only as a peer it reports to.
+// One thread: serve() runs the event loop; long work goes through the executor.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pif/base/capability.h"
+#include "pif/base/clock.h"
+#include "pif/base/executor.h"
+#include "pif/base/result.h"
+#include "pif/component/storage.h"
+#include "pif/kv/store.h"
+#include "pif/net/messenger.h"
+
+namespace pif::lfs {
+
+// Tables of the catalogue, in the order in which the store must be opened.
+inline const std::vector<std::string> kCatalogueTables = {"components", "meta"};
+
+struct WorkerExit {
+  bool by_signal = false;
+  int value = 0;          // exit code or signal
+  std::string last_words; // end of its stderr
+};
+
+// Starts and ends worker processes (spawner.h has the real one; a simulation starts actors).
+class Spawner {
+ public:
+  struct Order {
+    std::string program;                  // absolute
+    std::vector<std::string> arguments;
+    std::string working_folder;
+    std::uint32_t uid = 0;
+    std::vector<std::uint32_t> gids;
+    std::string scratch_folder;
+  };
+  using ProcessId = std::int64_t;
+  struct Started {
+    ProcessId process = 0;
+    Handle connection;                    // our end of the socket it was born with; adopt() it
+  };
+  virtual ~Spawner() = default;
+  virtual Result<Started> start(const Order& order) = 0;
+  virtual void kill(ProcessId process) = 0;                     // SIGKILL, with all its children
+  virtual std::optional<WorkerExit> exited(ProcessId process) = 0;  // does not wait; once it is given, the id is gone
+};
+
+struct Config {
+  std::uint32_t node = 0;               // NodeId
+  std::string name;                     // "lfs0"
+  std::string cluster;                  // id
+  std::string root;                     // absolute folder
+  ClusterKey key;
+  proto::Endpoints endpoints;           // as told to others
+  proto::Endpoints server;              // where the PIF Server is; all empty: work without one
+  net::Route server_route = net::Route::kAuto;
+  std::uint32_t uid = 0;                // whom this process runs as: without root, other users' workers are refused
+};
+
+// What the daemon needs of the world; all outlive it.
+struct World {
+  net::Messenger& messenger;
+  component::Storage& storage;
+  kv::Store& catalogue;
+  Executor& executor;
+  Spawner& spawner;
+  Entropy& entropy;
+};
+
+class Lfs {
+ public:
+  Lfs(Config config, World world);
+  ~Lfs();
+
+  // Reads the catalogue and recovers: replays the redo log, removes what no catalogue entry owns. Idempotent.
+  // kVersion (newer format), kCorrupt, kInvalid (root of another cluster or node).
+  [[nodiscard]] Status open();
+  // Serves until `stop` is set and the messenger woken. Errors only if it cannot go on.
+  [[nodiscard]] Status serve(const std::atomic<bool>& stop);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// `pif-lfs check ROOT`: without any daemon, reads catalogue, files and all sums under a root that no daemon has open.
+struct CheckReport {
+  std::uint64_t components = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> damages;
+};
+[[nodiscard]] Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
+                                             bool verify_sums);
+
+}  // namespace pif::lfs

@@ -1,0 +1,36 @@
+// Calls for programs that wait: clients, controllers and workers. One thread.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "pif/net/calls.h"
+
+namespace pif::net {
+
+class Caller {
+ public:
+  // messenger outlives the caller. `unasked` gets requests from peers (a worker's batches) and wakes; may be empty.
+  explicit Caller(Messenger& messenger, std::uint64_t first_id, std::function<void(Delivery&)> unasked = {});
+
+  CallId start(PeerId peer, Packet request, Duration timeout, std::string peer_name);
+  // Waits for this call's reply.
+  Result<Packet> wait(CallId id);
+  // start + wait.
+  Result<Packet> call(PeerId peer, Packet request, Duration timeout, std::string peer_name);
+  // Whether wait(id) would return at once.
+  bool is_done(CallId id) const;
+  // Waits until any call is done, something unasked came, or the deadline. kCancelled after an interrupt.
+  Status pump(Time deadline);
+  void forget(CallId id);
+
+  Messenger& messenger() { return messenger_; }
+
+ private:
+  Messenger& messenger_;
+  Calls calls_;
+  std::function<void(Delivery&)> unasked_;
+  std::unordered_map<CallId, Result<Packet>> done_;
+};
+
+}  // namespace pif::net

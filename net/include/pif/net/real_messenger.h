@@ -1,0 +1,39 @@
+// The real transport: SOCK_SEQPACKET Unix sockets (SO_PEERCRED, SCM_RIGHTS) and ZeroMQ.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "pif/net/messenger.h"
+
+namespace pif::net {
+
+struct CurveKeys {
+  std::string public_key;  // Z85, 40 characters
+  std::string secret_key;
+};
+Result<CurveKeys> make_curve_keys();
+
+struct ListenOptions {
+  std::string unix_path;          // empty: no Unix socket. Replaces a dead socket, kBusy if a live one answers.
+  std::string ipc;                // "ipc://...", empty: none
+  std::string tcp;                // "tcp://127.0.0.1:0" picks a port; empty: none
+  bool insecure_loopback = false; // plain tcp, on 127.0.0.1 only
+  CurveKeys curve;                // needed for tcp unless insecure_loopback
+  std::string key_folder;         // CURVE clients that may connect: files NAME.pub "Z85KEY UID GID[,GID...]", read anew
+                                  // when the folder changes; anybody else is refused by the ZAP handler
+};
+
+struct MessengerOptions {
+  CurveKeys client_keys;          // for CURVE connections made from here; empty: none can be made
+  unsigned io_threads = 1;
+  ListenOptions listen;
+};
+
+// Starts listening at once. Errors name the endpoint and what to do (kBusy: in use; kPermission; kInvalid: tcp without
+// keys, plain tcp on another address than 127.0.0.1).
+[[nodiscard]] Result<std::unique_ptr<Messenger>> make_real_messenger(MessengerOptions options);
+// Where a messenger made above listens (the port that was picked filled in).
+proto::Endpoints listening(const Messenger& messenger);
+
+}  // namespace pif::net

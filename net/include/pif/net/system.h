@@ -1,0 +1,41 @@
+// The real clock, entropy and executor.
+#pragma once
+
+#include <memory>
+
+#include "pif/base/clock.h"
+#include "pif/base/executor.h"
+#include "pif/net/messenger.h"
+
+namespace pif::net {
+
+class SystemClock final : public Clock {
+ public:
+  Time now() const override;
+  std::int64_t wall_seconds() const override;
+};
+
+class SystemEntropy final : public Entropy {
+ public:
+  std::uint64_t next() override;
+};
+
+// Threads that run submitted work; completions are run by run_completions(), which the loop calls on Delivery::kWake.
+// The destructor waits for work under way.
+class ThreadExecutor final : public Executor {
+ public:
+  ThreadExecutor(Messenger& loop, unsigned threads);
+  ~ThreadExecutor() override;
+  void submit(std::function<void()> work, std::function<void()> done) override;
+  void run_completions();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Allocator settings for daemons and tools that move bulk frames: keep freed megabyte buffers instead of giving them
+// back to the kernel and faulting them in again, with few arenas so that memory stays bounded. Call first in main().
+void tune_allocator();
+
+}  // namespace pif::net
