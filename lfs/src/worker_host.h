@@ -1,0 +1,35 @@
+// The LFS's worker host: starts the workers of tools, watches them, hands the rest of a spawn tree on, and ends them when
+// their controller goes away. Part of the LFS's event loop: never waits.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "pif/lfs/lfs.h"
+
+namespace pif::lfs {
+
+class WorkerHost {
+ public:
+  using Send = std::function<void(net::PeerId, net::Packet)>;  // best effort: a peer that is gone gets nothing
+
+  // config and what world refers to outlive the host.
+  WorkerHost(const Config& config, World world, Send send);
+  ~WorkerHost();
+
+  // Takes Spawn, JobWait, JobKill, WorkerStart, WorkerProgress, WorkerResult, replies to its own calls, and kClosed of
+  // worker connections. Returns false for what is not its own.
+  bool handle(net::Delivery& delivery);
+  void tick();                      // at or after next_deadline(), and on every turn of the loop
+  Time next_deadline() const;       // kNever when no job is here
+  // Whom a worker's connection speaks for: the user of its job (the socket was made by this process, so the kernel
+  // names this process instead). Nothing for any other peer.
+  std::optional<net::Identity> identity_of(net::PeerId peer) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pif::lfs
