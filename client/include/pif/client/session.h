@@ -1,0 +1,144 @@
+// The connections of one Client: to the PIF Server (with the session it started there) and to the LFSs it has met. Not
+// installed for users of pif/client/client.h: for client/ itself and for libtool/.
+// Thread-safety: none; one thread at a time, like the Client.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "pif/base/clock.h"
+#include "pif/base/format.h"
+#include "pif/base/ids.h"
+#include "pif/base/result.h"
+#include "pif/client/client.h"
+#include "pif/component/storage.h"
+#include "pif/net/caller.h"
+#include "pif/net/messenger.h"
+#include "pif/parity/layout.h"
+#include "pif/proto/messages.pb.h"
+
+namespace pif::client {
+
+// A connection to one LFS that has answered Hello.
+struct Link {
+  net::PeerId peer = 0;
+  std::uint32_t node = 0;            // NodeId
+  std::string name;                  // "lfs0"
+  std::uint64_t window_bytes = 0;    // bulk bytes we may have outstanding there
+  bool passes_descriptors = false;   // same machine, Unix socket (or simulated)
+  std::uint64_t generation = 0;      // rises with every new connection to the node: descriptors of an older one are stale
+};
+
+// What the server said of one open file, or of one being created. All that a worker needs to use it.
+struct FileParts {
+  FileId file;
+  std::string path;                        // as opened; for messages to people
+  bool creating = false;
+  Format format;
+  proto::FileLayout file_layout;
+  parity::Layout layout = *parity::Layout::make(1);
+  std::vector<proto::NodeInfo> nodes;      // of the layout, in its order
+  std::string capability;
+  std::int64_t capability_until = 0;       // wall seconds; renew before
+  std::uint32_t rights = 0;                // Rights asked for
+  std::uint64_t epoch = 0;
+  std::uint32_t owner = 0;                 // uid
+  Extent extent;                           // hint: as of the last commit, flush or close
+  std::map<std::string, std::string> attributes;
+
+  // For the component of LFS `index` of the file.
+  proto::ComponentShape shape(LfsIndex index) const;
+};
+
+class Session {
+ public:
+  // Over sockets: finds the cluster's folder, makes a messenger, says Hello to the server.
+  [[nodiscard]] static Result<std::shared_ptr<Session>> connect(ConnectOptions options);
+  // In a given world; `server` may be empty (a worker, which only talks to LFSs).
+  [[nodiscard]] static Result<std::shared_ptr<Session>> connect_in(ClientWorld world, const proto::Endpoints& server,
+                                                                   ConnectOptions options);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  net::Caller& caller() { return *caller_; }
+  net::Messenger& messenger() { return messenger_; }
+  component::Storage& storage() { return storage_; }
+  Clock& clock() { return messenger_.clock(); }
+  Entropy& entropy() { return entropy_; }
+  const ConnectOptions& options() const { return options_; }
+  Duration timeout() const { return options_.timeout; }
+  // Packed Credential of the session; goes into the envelope of every request (ask_* put it there).
+  const std::string& credential() const { return credential_; }
+  void set_credential(std::string packed) { credential_ = std::move(packed); }  // a worker gets its controller's
+  const std::string& cluster() const { return cluster_; }
+  std::uint32_t uid() const { return uid_; }  // as the server takes us for
+  net::Route route() const { return route_; }
+
+  // Gets what no call waits for: requests from peers (workers), wakes.
+  void set_unasked(std::function<void(net::Delivery&)> handler) { unasked_ = std::move(handler); }
+
+  // Asks the server. If the connection breaks (the server restarts) it connects again, resumes the session, and sends the
+  // same request again, until the deadline: all requests to the server are safe to repeat. Zero: options().timeout.
+  [[nodiscard]] Result<net::Packet> ask_server(net::Packet request, Duration timeout = Duration::zero());
+  // Several requests under way at once; answers in the order asked.
+  std::vector<Result<net::Packet>> ask_server_all(std::vector<net::Packet> requests, Duration timeout = Duration::zero());
+
+  // The LFS: connected, and Hello'd. Cached until the connection is lost.
+  [[nodiscard]] Result<Link> link(const proto::NodeInfo& node);
+  [[nodiscard]] Result<net::PeerId> node(const proto::NodeInfo& node);
+  // One request, one reply. `request` has its capability already; the credential is filled in. Connects again, once, when
+  // the connection turns out to be dead before anything was sent over it.
+  [[nodiscard]] Result<net::Packet> ask_node(const proto::NodeInfo& node, net::Packet request,
+                                             Duration timeout = Duration::zero());
+  // Starts a request; wait for it with caller().wait().
+  [[nodiscard]] Result<net::CallId> start_node(const proto::NodeInfo& node, net::Packet request,
+                                               Duration timeout = Duration::zero());
+  // Forgets the connection (it is broken, or the node does not answer); the next request makes a new one.
+  void drop_node(std::uint32_t node_id);
+
+ private:
+  struct Owned;  // a real world
+  Session(ClientWorld world, ConnectOptions options, net::Route route);
+  [[nodiscard]] Status hello_server(Time deadline);
+  [[nodiscard]] Result<net::Packet> ask_server_once(const proto::Envelope& request, Time deadline);
+  void on_unasked(net::Delivery& delivery);
+  Duration or_default(Duration timeout) const { return timeout > Duration::zero() ? timeout : options_.timeout; }
+
+  std::unique_ptr<Owned> owned_;  // first: outlives the rest
+  net::Messenger& messenger_;
+  component::Storage& storage_;
+  Entropy& entropy_;
+  ConnectOptions options_;
+  net::Route route_;
+  std::function<void(net::Delivery&)> unasked_;
+  std::unique_ptr<net::Caller> caller_;
+  proto::Endpoints server_;
+  net::PeerId server_peer_ = 0;
+  std::string credential_;
+  std::string cluster_;
+  std::uint32_t uid_ = 0;
+  std::unordered_map<std::uint32_t, Link> links_;  // by NodeId
+  std::uint64_t link_generation_ = 0;
+};
+
+// ---- files, for libtool -------------------------------------------------------------------------------------------
+
+// What an open File is made of.
+const FileParts& parts_of(File& file);
+// The file's components are all sealed already (by workers): makes it visible and durable with this length.
+[[nodiscard]] Status commit_sealed(File& file, const Extent& extent);
+// A fresh capability in parts_of(file) if the present one has less than a minute left.
+[[nodiscard]] Status renew_if_needed(File& file);
+// A File on somebody else's parts (a worker on its controller's): no server needed, except to renew; never commits or
+// aborts it.
+[[nodiscard]] Result<File> adopt_file(std::shared_ptr<Session> session, FileParts parts);
+// The same for a Client's session, which the Client keeps alive.
+std::shared_ptr<Session> session_of(Client& client);
+
+}  // namespace pif::client
