@@ -35,7 +35,9 @@ class Placement {
   // Rows that LFS `lfs` holds of the first `records` records.
   std::uint64_t rows(LfsIndex lfs, std::uint64_t records) const;
   // The rows of `lfs` that hold records of `range`: contiguous. Empty ranges come back as {x, x}.
-  Range rows(LfsIndex lfs, Range range) const { return {rows(lfs, range.begin), rows(lfs, range.end)}; }
+  Range rows(LfsIndex lfs, Range range) const {
+    return {rows(lfs, range.begin), rows(lfs, range.empty() ? range.begin : range.end)};
+  }
 
  private:
   std::uint32_t width_;
