@@ -55,7 +55,7 @@ bool is_authentic(const ClusterKey& key, std::string_view packed) {
 }
 
 Status check_expiry(std::int64_t expiry, std::int64_t now, std::string_view what) {
-  if (now > expiry + kClockSkewSeconds)
+  if (now - kClockSkewSeconds > expiry)
     return fail(Code::kBadCapability, fmt::format("the {} expired {} s ago", what, now - expiry));
   return {};
 }

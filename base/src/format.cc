@@ -8,6 +8,8 @@
 namespace pif {
 
 Status Format::validate() const {
+  if (delimiter != 0 && kind != RecordKind::kDelimited)
+    return fail(Code::kInvalid, "a delimiter is given for records that are not delimited");
   switch (kind) {
     case RecordKind::kFixed:
       if (record_length == 0 || record_length > kRecordLengthMax)

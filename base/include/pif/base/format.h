@@ -28,7 +28,7 @@ struct Format {
   constexpr bool is_fixed() const { return kind == RecordKind::kFixed; }
   constexpr bool operator==(const Format&) const = default;
 
-  // kInvalid if the length is 0 or over kRecordLengthMax, or the kind is unknown.
+  // kInvalid if the length is 0 or over kRecordLengthMax, the kind is unknown, or a field is set that the kind has not.
   [[nodiscard]] Status validate() const;
 };
 
