@@ -1,1 +1,81 @@
-int main() { return 3; }
+/* pif-exec PARENT USER GROUPS FOLDER PROGRAM [ARGUMENT...]
+ *
+ * What posix_spawn cannot do between an LFS and a worker: become the worker's user, die with the LFS, give up gaining
+ * rights, bound cores and descriptors, and close what was not meant for the worker. Small and static, because it runs once
+ * per worker before anything else does.
+ *
+ * PARENT: pid of the LFS. USER, GROUPS: numbers ("-": stay); GROUPS "100,4,27", primary first.
+ * Exit code 127: the program cannot be run; stderr says why. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { kFirstForeignFd = 4, kGroupsMax = 64, kFilesMax = 4096, kCannotRun = 127 };
+
+static int die(const char* what) {
+  fprintf(stderr, "pif-exec: %s: %s\n", what, strerror(errno));
+  return kCannotRun;
+}
+
+/* Returns 0, or kCannotRun. Order matters: groups before user, and the user before what the change of user would undo. */
+static int become(const char* user, const char* groups) {
+  if (strcmp(user, "-") == 0) return 0;
+  gid_t list[kGroupsMax];
+  size_t count = 0;
+  const char* at = groups;
+  while (*at != '\0' && count < kGroupsMax) {
+    char* end = NULL;
+    list[count++] = (gid_t)strtoul(at, &end, 10);
+    if (end == at) {
+      errno = EINVAL;
+      return die("groups");
+    }
+    at = *end == ',' ? end + 1 : end;
+  }
+  if (count == 0) {
+    errno = EINVAL;
+    return die("a user without groups");
+  }
+  const uid_t uid = (uid_t)strtoul(user, NULL, 10);
+  if (setgroups(count, list) != 0) return die("cannot set the groups");
+  if (setresgid(list[0], list[0], list[0]) != 0) return die("cannot set the group");
+  if (setresuid(uid, uid, uid) != 0) return die("cannot become the user");
+  return 0;
+}
+
+static void bound(int what, rlim_t most) {
+  struct rlimit limit;
+  if (getrlimit(what, &limit) != 0) return;
+  if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > most) limit.rlim_max = most;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(what, &limit);
+}
+
+int main(int argc, char** argv) {
+  if (argc < 6) {
+    fputs("usage: pif-exec PARENT USER GROUPS FOLDER PROGRAM [ARGUMENT...]\n", stderr);
+    return kCannotRun;
+  }
+  const int failed = become(argv[2], argv[3]);
+  if (failed != 0) return failed;
+  /* After the change of user, which clears it. The LFS may have died before this line: then nobody would kill us. */
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return die("cannot ask to die with the LFS");
+  if (getppid() != (pid_t)strtol(argv[1], NULL, 10)) return kCannotRun;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return die("cannot give up gaining rights");
+  bound(RLIMIT_CORE, 0);
+  bound(RLIMIT_NOFILE, kFilesMax);
+  umask(077);
+  if (close_range(kFirstForeignFd, ~0U, 0) != 0) return die("cannot close descriptors");
+  /* The folder may not exist on this node; then the worker starts in the root. */
+  if (chdir(argv[4]) != 0 && chdir("/") != 0) return die(argv[4]);
+  execv(argv[5], argv + 5);
+  return die(argv[5]);
+}

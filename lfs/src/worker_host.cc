@@ -1,0 +1,576 @@
+#include "worker_host.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "pif/net/calls.h"
+
+namespace pif::lfs {
+namespace {
+
+using proto::Envelope;
+using std::chrono::milliseconds;
+
+constexpr Duration kJobLease = milliseconds(1500);       // silence of a controller that ends its job
+constexpr Duration kTombstone = std::chrono::seconds(10);  // a killed job's spawn may still be on its way
+constexpr Duration kHoldMax = milliseconds(1000);
+constexpr Duration kPollEvery = milliseconds(100);       // of processes whose connection is open
+constexpr Duration kPollSoon = milliseconds(1);          // of processes that are ending
+constexpr Duration kExitPatience = milliseconds(500);    // a worker that hung up must be gone by then
+constexpr Duration kSpawnTimeout = std::chrono::seconds(10);
+constexpr std::int64_t kForwardedCredentialSeconds = 60;
+constexpr std::size_t kJobsMax = 1024;
+constexpr std::size_t kWorkersPerJobMax = 256;           // on one LFS
+constexpr std::size_t kWorkersMax = 4096;                // of all jobs
+constexpr std::size_t kResultBytesMax = 64u << 10;
+constexpr std::size_t kReplyBytesMax = 96u << 10;        // of events in one JobWaitReply
+constexpr std::size_t kDescriptionBytesMax = 1u << 20;
+constexpr net::CallId kFirstCall = net::CallId{1} << 62;  // so that no other Calls of this daemon has the same ids
+
+// Somebody who waits for an answer: enough of the request to reply later.
+struct Asker {
+  net::PeerId peer = 0;
+  Envelope request;  // id and version only
+};
+
+struct Worker {
+  std::uint32_t rank = 0;
+  Spawner::ProcessId process = 0;
+  net::PeerId peer = 0;      // 0: hung up
+  Time hung_up = kNever;
+  bool gone = false;
+};
+
+// One Spawn request: this LFS's worker, and the parts that were handed on.
+struct Spawning {
+  Asker asker;
+  std::uint32_t started = 0;
+  std::size_t waiting = 0;    // parts that have not answered
+  std::optional<Error> error;
+  bool answered = false;
+};
+
+struct Wait {
+  Asker asker;
+  Time deadline;
+  std::uint64_t seen = 0;
+};
+
+struct Job {
+  std::uint64_t id = 0;
+  std::uint32_t uid = 0;
+  std::vector<std::uint32_t> gids;
+  std::string description;
+  net::PeerId controller = 0;  // who last waited; was found to be `uid`
+  Time lease;
+  bool killed = false;
+  std::uint64_t last_number = 0;
+  std::deque<proto::JobWaitReply::Event> events;
+  std::vector<Worker> workers;
+  std::map<std::uint32_t, std::shared_ptr<Spawning>> spawning;  // by rank
+  std::optional<Wait> wait;
+
+  bool has_live_workers() const {
+    return std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return !w.gone; });
+  }
+  bool is_over() const { return !workers.empty() && !has_live_workers(); }
+};
+
+Asker asker_of(const net::Delivery& delivery) {
+  Asker asker;
+  asker.peer = delivery.peer;
+  asker.request.set_version(delivery.packet.envelope.version());
+  asker.request.set_id(delivery.packet.envelope.id());
+  return asker;
+}
+
+// The subtree cut into at most `parts` consecutive stretches of nearly the same length.
+std::vector<Range> cut(std::size_t count, std::size_t parts) {
+  std::vector<Range> ranges;
+  parts = std::clamp<std::size_t>(parts, 1, std::max<std::size_t>(count, 1));
+  for (std::size_t i = 0; i < parts && count > 0; ++i) ranges.push_back({i * count / parts, (i + 1) * count / parts});
+  return ranges;
+}
+
+}  // namespace
+
+struct WorkerHost::Impl {
+  Impl(const Config& c, World w, Send s) : config(c), world(w), send(std::move(s)), calls(w.messenger, kFirstCall) {}
+
+  const Config& config;
+  World world;
+  Send send;
+  net::Calls calls;
+  std::map<std::uint64_t, Job> jobs;
+  std::unordered_map<net::PeerId, std::uint64_t> job_of_worker;  // by its connection
+  std::size_t live = 0;                                          // worker processes
+  Time next_poll = kNever;
+
+  Time now() { return world.messenger.clock().now(); }
+
+  // ---- who asks ----
+  Result<net::Identity> requester(const net::Delivery& delivery);
+  Status may_use(const Job& job, const net::Delivery& delivery);
+  Result<Job*> job_for(std::uint64_t id, const net::Delivery& delivery);
+
+  // ---- operations ----
+  void on_spawn(net::Delivery& delivery);
+  Result<std::shared_ptr<Spawning>> begin_spawn(net::Delivery& delivery);
+  Status check_spawn(const proto::Spawn& spawn, const net::Identity& who);
+  Status start_worker(Job& job, const proto::Spawn& spawn);
+  void hand_on(const Job& job, const Envelope& request, const std::shared_ptr<Spawning>& spawning);
+  void hand_part(const Job& job, const Envelope& request, Range part, const std::shared_ptr<Spawning>& spawning);
+  void answer_spawn(Spawning& spawning);
+  void on_wait(net::Delivery& delivery);
+  void on_kill(net::Delivery& delivery);
+  bool on_worker_packet(net::Delivery& delivery);
+  void on_worker_start(const Asker& asker, const Job& job, const Worker& worker);
+  bool on_closed(net::PeerId peer);
+
+  // ---- events ----
+  void add_event(Job& job, proto::JobWaitReply::Event event);
+  void answer_wait(Job& job);
+
+  // ---- processes ----
+  void poll_workers();
+  bool poll_worker(Job& job, Worker& worker);
+  void kill_job(Job& job, std::string_view why);
+
+  void reply(const Asker& asker, net::Packet packet) { send(asker.peer, std::move(packet)); }
+  void refuse(const Asker& asker, const Error& error) {
+    send(asker.peer, net::error_reply(asker.request, error, config.name));
+  }
+  Worker* worker_at(Job& job, net::PeerId peer) {
+    for (auto& worker : job.workers) {
+      if (worker.peer == peer) return &worker;
+    }
+    return nullptr;
+  }
+};
+
+// ---- who asks -----------------------------------------------------------------------------------------------------
+
+// A credential speaks for somebody else only when it comes from ZeroMQ (where the kernel says nothing), or from root or
+// another LFS of ours, which hand on what a user asked.
+Result<net::Identity> WorkerHost::Impl::requester(const net::Delivery& delivery) {
+  const net::Identity& kernel = world.messenger.identity(delivery.peer);
+  const auto& credential = delivery.packet.envelope.credential();
+  const bool speaks_for_others = !kernel.has_uid || kernel.uid == 0 || kernel.uid == config.uid;
+  if (!speaks_for_others || (credential.empty() && kernel.has_uid)) return kernel;
+  if (credential.empty()) {
+    return fail(Code::kPermission, "a request about workers came without a credential: connect to the PIF Server first");
+  }
+  PIF_TRY_VALUE(const Credential said, verify_credential(config.key, credential, world.messenger.clock().wall_seconds()));
+  net::Identity identity = kernel;
+  identity.has_uid = true;
+  identity.uid = said.uid;
+  identity.gids = said.gids;
+  return identity;
+}
+
+Status WorkerHost::Impl::may_use(const Job& job, const net::Delivery& delivery) {
+  if (delivery.peer == job.controller) return {};
+  PIF_TRY_VALUE(const net::Identity who, requester(delivery));
+  if (who.uid == job.uid || who.uid == 0) return {};
+  return fail(Code::kPermission, fmt::format("job {:016x} belongs to another user (uid {})", job.id, job.uid));
+}
+
+// The job, made if it is not known yet: the controller's first wait may come before the spawn tree does.
+Result<Job*> WorkerHost::Impl::job_for(std::uint64_t id, const net::Delivery& delivery) {
+  if (const auto found = jobs.find(id); found != jobs.end()) {
+    PIF_TRY(may_use(found->second, delivery));
+    return &found->second;
+  }
+  PIF_TRY_VALUE(const net::Identity who, requester(delivery));
+  if (jobs.size() >= kJobsMax) {
+    return fail(Code::kBusy, fmt::format("{} jobs run here already, which is the limit: try again later", kJobsMax));
+  }
+  Job& job = jobs[id];
+  job.id = id;
+  job.uid = who.uid;
+  job.gids = who.gids;
+  job.lease = now() + kJobLease;
+  return &job;
+}
+
+// ---- spawn --------------------------------------------------------------------------------------------------------
+
+void WorkerHost::Impl::on_spawn(net::Delivery& delivery) {
+  const Asker asker = asker_of(delivery);
+  auto begun = begin_spawn(delivery);
+  if (!begun) return refuse(asker, begun.error());
+  Spawning& spawning = **begun;
+  if (spawning.waiting == 0 || spawning.error) answer_spawn(spawning);
+}
+
+Result<std::shared_ptr<Spawning>> WorkerHost::Impl::begin_spawn(net::Delivery& delivery) {
+  const Envelope& request = delivery.packet.envelope;
+  const proto::Spawn& spawn = request.spawn();
+  PIF_TRY_VALUE(const net::Identity who, requester(delivery));
+  PIF_TRY(check_spawn(spawn, who));
+  PIF_TRY_VALUE(Job* const job, job_for(spawn.job(), delivery));
+  if (job->killed) return fail(Code::kCancelled, fmt::format("job {:016x} was ended", job->id));
+  auto& spawning = job->spawning[spawn.rank()];
+  if (spawning) {  // asked again: the answer goes to whoever asked last
+    spawning->asker = asker_of(delivery);
+    spawning->answered = false;
+    return spawning;
+  }
+  spawning = std::make_shared<Spawning>();
+  spawning->asker = asker_of(delivery);
+  job->lease = std::max(job->lease, now() + kJobLease);
+  if (auto started = start_worker(*job, spawn); !started) {
+    spawning->error = started.error();
+    return spawning;
+  }
+  spawning->started = 1;
+  hand_on(*job, request, spawning);
+  return spawning;
+}
+
+Status WorkerHost::Impl::check_spawn(const proto::Spawn& spawn, const net::Identity& who) {
+  if (spawn.program().empty() || spawn.program().front() != '/') {
+    return fail(Code::kInvalid, fmt::format("a worker's program must be an absolute path, not '{}'", spawn.program()));
+  }
+  if (spawn.description().size() > kDescriptionBytesMax) {
+    return fail(Code::kTooLarge, fmt::format("the job's description has {} bytes; at most {} are allowed",
+                                             spawn.description().size(), kDescriptionBytesMax));
+  }
+  if (config.uid != 0 && who.uid != config.uid) {
+    return fail(Code::kPermission,
+                fmt::format("{} runs as uid {} without root's rights, so it can start workers of that user only, not of uid "
+                            "{}: ask for the file system to be run as root, or use your own",
+                            config.name, config.uid, who.uid));
+  }
+  return {};
+}
+
+Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn) {
+  if (job.workers.size() >= kWorkersPerJobMax || live >= kWorkersMax) {
+    return fail(Code::kBusy, fmt::format("{} workers run here already: try again later", live), config.name);
+  }
+  Spawner::Order order;
+  order.program = spawn.program();
+  order.arguments.assign(spawn.arguments().begin(), spawn.arguments().end());
+  order.working_folder = spawn.working_folder();
+  order.uid = job.uid;
+  order.gids = job.gids;
+  order.scratch_folder = fmt::format("{}/scratch/{:016x}.{}", config.root, job.id, spawn.rank());
+  auto started = world.spawner.start(order);
+  if (!started) {
+    Error error = started.error();
+    error.text = fmt::format("cannot start worker {}: {}", spawn.rank(), error.text);
+    if (error.node.empty()) error.node = config.name;
+    return fail(std::move(error));
+  }
+  auto peer = world.messenger.adopt(std::move(started->connection));
+  if (!peer) {
+    world.spawner.kill(started->process);
+    return fail(std::move(peer.error()));
+  }
+  job.description = spawn.description();
+  Worker worker;
+  worker.rank = spawn.rank();
+  worker.process = started->process;
+  worker.peer = *peer;
+  job.workers.push_back(worker);
+  job_of_worker[*peer] = job.id;
+  ++live;
+  next_poll = std::min(next_poll, now() + kPollEvery);
+  return {};
+}
+
+void WorkerHost::Impl::hand_on(const Job& job, const Envelope& request, const std::shared_ptr<Spawning>& spawning) {
+  const auto count = static_cast<std::size_t>(request.spawn().subtree_size());
+  for (const Range part : cut(count, request.spawn().fan_out())) hand_part(job, request, part, spawning);
+}
+
+void WorkerHost::Impl::hand_part(const Job& job, const Envelope& request, Range part,
+                                 const std::shared_ptr<Spawning>& spawning) {
+  const proto::Spawn& spawn = request.spawn();
+  const proto::SpawnNode& head = spawn.subtree(static_cast<int>(part.begin));
+  net::Packet packet;
+  proto::Spawn& onward = *packet.envelope.mutable_spawn();
+  onward.set_job(spawn.job());
+  onward.set_program(spawn.program());
+  *onward.mutable_arguments() = spawn.arguments();
+  onward.set_rank(head.rank());
+  onward.set_fan_out(spawn.fan_out());
+  onward.set_description(spawn.description());
+  onward.set_working_folder(spawn.working_folder());
+  for (auto i = part.begin + 1; i < part.end; ++i) *onward.add_subtree() = spawn.subtree(static_cast<int>(i));
+  Credential speaker;
+  speaker.uid = job.uid;
+  speaker.gids = job.gids;
+  speaker.expiry = world.messenger.clock().wall_seconds() + kForwardedCredentialSeconds;
+  packet.envelope.set_credential(mint(config.key, speaker));
+
+  auto peer = world.messenger.connect(head.node().endpoints(), net::Route::kAuto);
+  if (!peer) {
+    Error error = peer.error();
+    if (error.node.empty()) error.node = head.node().name();
+    if (!spawning->error) spawning->error = std::move(error);
+    return;
+  }
+  const Duration timeout = request.timeout_ms() > 0 ? milliseconds(request.timeout_ms()) : kSpawnTimeout;
+  packet.envelope.set_timeout_ms(static_cast<std::uint32_t>(timeout / milliseconds(1)));
+  ++spawning->waiting;
+  calls.start(*peer, std::move(packet), timeout, head.node().name(), [this, spawning](Result<net::Packet> answer) {
+    --spawning->waiting;
+    if (answer) spawning->started += answer->envelope.spawn_reply().started();
+    else if (!spawning->error) spawning->error = answer.error();
+    if (spawning->waiting == 0 || spawning->error) answer_spawn(*spawning);
+  });
+}
+
+void WorkerHost::Impl::answer_spawn(Spawning& spawning) {
+  if (std::exchange(spawning.answered, true)) return;
+  if (spawning.error) {
+    // The node that failed speaks, not the one that hands its words on.
+    const std::string_view node = spawning.error->node.empty() ? std::string_view(config.name) : spawning.error->node;
+    return send(spawning.asker.peer, net::error_reply(spawning.asker.request, *spawning.error, node));
+  }
+  net::Packet packet = net::reply_to(spawning.asker.request);
+  packet.envelope.mutable_spawn_reply()->set_started(spawning.started);
+  reply(spawning.asker, std::move(packet));
+}
+
+// ---- waiting and killing ------------------------------------------------------------------------------------------
+
+void WorkerHost::Impl::on_wait(net::Delivery& delivery) {
+  const Asker asker = asker_of(delivery);
+  const proto::JobWait& request = delivery.packet.envelope.job_wait();
+  auto found = job_for(request.job(), delivery);
+  if (!found) return refuse(asker, found.error());
+  Job& job = **found;
+  if (job.killed) return refuse(asker, Error{Code::kCancelled, fmt::format("job {:016x} was ended", job.id), {}});
+  if (job.wait) answer_wait(job);  // a newer wait replaces an older one
+  job.controller = delivery.peer;
+  job.lease = now() + kJobLease;
+  while (!job.events.empty() && job.events.front().number() <= request.seen()) job.events.pop_front();
+  job.wait = Wait{asker, now() + std::min<Duration>(milliseconds(request.hold_ms()), kHoldMax), request.seen()};
+  if (!job.events.empty()) answer_wait(job);
+}
+
+void WorkerHost::Impl::on_kill(net::Delivery& delivery) {
+  const Asker asker = asker_of(delivery);
+  // A job that is not known yet is remembered as killed: its spawn may still be on the way.
+  auto found = job_for(delivery.packet.envelope.job_kill().job(), delivery);
+  if (!found) return refuse(asker, found.error());
+  kill_job(**found, "its controller ended it");
+  net::Packet packet = net::reply_to(asker.request);
+  packet.envelope.mutable_done();
+  reply(asker, std::move(packet));
+}
+
+void WorkerHost::Impl::add_event(Job& job, proto::JobWaitReply::Event event) {
+  if (event.what_case() == proto::JobWaitReply::Event::kProgress) {  // only the latest of a worker counts
+    std::erase_if(job.events, [&](const auto& old) {
+      return old.rank() == event.rank() && old.what_case() == proto::JobWaitReply::Event::kProgress;
+    });
+  }
+  event.set_number(++job.last_number);
+  job.events.push_back(std::move(event));
+  if (job.wait) answer_wait(job);
+}
+
+void WorkerHost::Impl::answer_wait(Job& job) {
+  net::Packet packet = net::reply_to(job.wait->asker.request);
+  proto::JobWaitReply& answer = *packet.envelope.mutable_job_wait_reply();
+  std::size_t bytes = 0;
+  for (const auto& event : job.events) {
+    bytes += event.ByteSizeLong();
+    if (bytes > kReplyBytesMax && answer.events_size() > 0) break;
+    *answer.add_events() = event;
+  }
+  reply(job.wait->asker, std::move(packet));
+  job.wait.reset();
+}
+
+// ---- workers' own requests ----------------------------------------------------------------------------------------
+
+bool WorkerHost::Impl::on_worker_packet(net::Delivery& delivery) {
+  const Envelope& request = delivery.packet.envelope;
+  const auto op = request.op_case();
+  if (op != Envelope::kWorkerStart && op != Envelope::kWorkerProgress && op != Envelope::kWorkerResult) return false;
+  const Asker asker = asker_of(delivery);
+  const auto known = job_of_worker.find(delivery.peer);
+  if (known == job_of_worker.end()) {
+    refuse(asker, Error{Code::kPermission, "only a worker that this LFS started may ask this", {}});
+    return true;
+  }
+  Job& job = jobs.at(known->second);
+  const Worker& worker = *worker_at(job, delivery.peer);
+  if (op == Envelope::kWorkerStart) {
+    on_worker_start(asker, job, worker);
+    return true;
+  }
+  const std::string& bytes =
+      op == Envelope::kWorkerProgress ? request.worker_progress().progress() : request.worker_result().result();
+  if (bytes.size() > kResultBytesMax) {
+    refuse(asker, Error{Code::kTooLarge, fmt::format("a worker's result of {} bytes; at most {} are allowed", bytes.size(),
+                                                     kResultBytesMax), {}});
+    return true;
+  }
+  proto::JobWaitReply::Event event;
+  event.set_rank(worker.rank);
+  if (op == Envelope::kWorkerProgress) {
+    event.set_progress(bytes);
+  } else {
+    event.set_result(bytes);
+    net::Packet packet = net::reply_to(request);
+    packet.envelope.mutable_done();
+    reply(asker, std::move(packet));
+  }
+  add_event(job, std::move(event));
+  return true;
+}
+
+void WorkerHost::Impl::on_worker_start(const Asker& asker, const Job& job, const Worker& worker) {
+  net::Packet packet = net::reply_to(asker.request);
+  proto::WorkerStartReply& answer = *packet.envelope.mutable_worker_start_reply();
+  answer.set_job(job.id);
+  answer.set_rank(worker.rank);
+  answer.set_description(job.description);
+  answer.mutable_node()->set_id(config.node);
+  answer.mutable_node()->set_name(config.name);
+  *answer.mutable_node()->mutable_endpoints() = config.endpoints;
+  reply(asker, std::move(packet));
+}
+
+// A controller that hangs up is gone: its lease need not run out first.
+bool WorkerHost::Impl::on_closed(net::PeerId peer) {
+  const auto known = job_of_worker.find(peer);
+  if (known == job_of_worker.end()) {
+    for (auto& [id, job] : jobs) {
+      if (job.controller == peer && !job.killed && !job.is_over()) kill_job(job, "its controller hung up");
+    }
+    return false;
+  }
+  Job& job = jobs.at(known->second);
+  if (Worker* const worker = worker_at(job, peer)) {
+    worker->peer = 0;
+    worker->hung_up = now();
+    next_poll = now();
+  }
+  job_of_worker.erase(known);
+  return true;
+}
+
+// ---- processes ----------------------------------------------------------------------------------------------------
+
+void WorkerHost::Impl::kill_job(Job& job, std::string_view why) {
+  if (!job.killed && job.has_live_workers()) spdlog::info("job {:016x}: workers killed: {}", job.id, why);
+  job.killed = true;
+  job.lease = now() + kTombstone;
+  for (auto& worker : job.workers) {
+    if (!worker.gone) world.spawner.kill(worker.process);
+  }
+  if (job.has_live_workers()) next_poll = now();
+  if (job.wait) answer_wait(job);
+}
+
+// Returns whether the worker is still there.
+bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
+  auto exit = world.spawner.exited(worker.process);
+  if (!exit) {
+    if (worker.hung_up != kNever && now() - worker.hung_up > kExitPatience) world.spawner.kill(worker.process);
+    return true;
+  }
+  worker.gone = true;
+  --live;
+  if (worker.peer != 0) {
+    job_of_worker.erase(worker.peer);
+    world.messenger.disconnect(std::exchange(worker.peer, 0));
+  }
+  proto::JobWaitReply::Event event;
+  event.set_rank(worker.rank);
+  if (exit->by_signal) event.set_killed(exit->value);
+  else event.set_exited(exit->value);
+  event.set_text(exit->last_words);
+  add_event(job, std::move(event));
+  return false;
+}
+
+void WorkerHost::Impl::poll_workers() {
+  bool any = false;
+  bool ending = false;
+  for (auto& [id, job] : jobs) {
+    for (auto& worker : job.workers) {
+      if (worker.gone || !poll_worker(job, worker)) continue;
+      any = true;
+      ending = ending || job.killed || worker.hung_up != kNever;
+    }
+  }
+  next_poll = any ? now() + (ending ? kPollSoon : kPollEvery) : kNever;
+}
+
+// ---- the host -----------------------------------------------------------------------------------------------------
+
+WorkerHost::WorkerHost(const Config& config, World world, Send send)
+    : impl_(std::make_unique<Impl>(config, world, std::move(send))) {}
+
+WorkerHost::~WorkerHost() {
+  for (auto& [id, job] : impl_->jobs) {
+    for (auto& worker : job.workers) {
+      if (!worker.gone) impl_->world.spawner.kill(worker.process);
+    }
+  }
+}
+
+bool WorkerHost::handle(net::Delivery& delivery) {
+  if (delivery.kind == net::Delivery::Kind::kClosed) {
+    const bool ours = impl_->on_closed(delivery.peer);
+    (void)impl_->calls.offer(delivery);
+    return ours;  // others must hear of a closed peer that is no worker
+  }
+  if (delivery.kind != net::Delivery::Kind::kPacket) return false;
+  if (impl_->calls.offer(delivery)) return true;
+  switch (delivery.packet.envelope.op_case()) {
+    case Envelope::kSpawn: impl_->on_spawn(delivery); return true;
+    case Envelope::kJobWait: impl_->on_wait(delivery); return true;
+    case Envelope::kJobKill: impl_->on_kill(delivery); return true;
+    default: return impl_->on_worker_packet(delivery);
+  }
+}
+
+void WorkerHost::tick() {
+  Impl& host = *impl_;
+  const Time now = host.now();
+  host.calls.expire();
+  if (now >= host.next_poll) host.poll_workers();
+  for (auto it = host.jobs.begin(); it != host.jobs.end();) {
+    Job& job = it->second;
+    if (job.wait && now >= job.wait->deadline) host.answer_wait(job);
+    if (now >= job.lease && !job.killed && !job.is_over()) host.kill_job(job, "its controller fell silent");
+    it = now >= job.lease && !job.has_live_workers() ? host.jobs.erase(it) : std::next(it);
+  }
+}
+
+Time WorkerHost::next_deadline() const {
+  Time next = std::min(impl_->next_poll, impl_->calls.next_deadline());
+  for (const auto& [id, job] : impl_->jobs) {
+    next = std::min(next, job.lease);
+    if (job.wait) next = std::min(next, job.wait->deadline);
+  }
+  return next;
+}
+
+std::optional<net::Identity> WorkerHost::identity_of(net::PeerId peer) const {
+  const auto known = impl_->job_of_worker.find(peer);
+  if (known == impl_->job_of_worker.end()) return std::nullopt;
+  const Job& job = impl_->jobs.at(known->second);
+  net::Identity identity = impl_->world.messenger.identity(peer);
+  identity.has_uid = true;
+  identity.uid = job.uid;
+  identity.gids = job.gids;
+  return identity;
+}
+
+}  // namespace pif::lfs
