@@ -8,8 +8,15 @@
 
 namespace pif::kv {
 
+// How the memory map grows. It is address space only, so the defaults are generous; tests use small ones.
+struct LmdbGrowth {
+  std::size_t map_bytes = std::size_t{1} << 30;             // first size; doubled when half full
+  std::size_t headroom_bytes = 4 * kTransactionBytesMax;    // free at the start of every write transaction, at least
+};
+
 // Opens (making it if missing) the LMDB environment in folder `path` with these tables. Default flags: a commit is
 // durable. Errors name the path: kIo, kReadOnly, kCorrupt (truncated or not LMDB), kNoSpace, kVersion.
-[[nodiscard]] Result<std::unique_ptr<Store>> open_lmdb(const std::string& path, std::vector<std::string> tables);
+[[nodiscard]] Result<std::unique_ptr<Store>> open_lmdb(const std::string& path, std::vector<std::string> tables,
+                                                       LmdbGrowth growth = {});
 
 }  // namespace pif::kv

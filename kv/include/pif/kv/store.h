@@ -2,7 +2,8 @@
 // memory (memory_store.h). One process opens an environment once. Used by one thread.
 //
 // A view that get() or scan() hands out is valid until the next put or erase in the same transaction, or its end.
-// No transaction may be open across a wait.
+// No transaction may be open across a wait, and a store has at most one open at any time, read or write: asking for a
+// second one is kInternal. A store outlives its transactions.
 #pragma once
 
 #include <functional>

@@ -11,6 +11,8 @@ namespace pif::kv {
 
 // 8 bytes little-endian XXH3-64 of payload, then payload.
 std::string seal_value(std::string_view payload);
+// The same without a copy: `value` has 8 bytes of any content in front of the payload; they become the checksum.
+void seal_in_place(std::string& value);
 // The payload; kCorrupt, naming `what`, if the checksum fails. The view is into `value`.
 [[nodiscard]] Result<std::string_view> open_value(std::string_view value, std::string_view what);
 
