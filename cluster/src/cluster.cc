@@ -1,1 +1,166 @@
-// being written
+#include "pif/cluster/cluster.h"
+
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include "description.h"
+#include "files.h"
+#include "keys.h"
+#include "pif/base/limits.h"
+
+namespace pif::cluster {
+namespace {
+
+constexpr std::size_t kSocketPathBytesMax = sizeof(sockaddr_un::sun_path) - 1;
+constexpr mode_t kOpenFolderMode = 0755;  // other users of this machine may look and connect
+constexpr mode_t kDescriptionMode = 0644;
+constexpr std::size_t kEndpointBytesMax = 4096;
+
+std::string description_path(const std::string& folder) { return folder + "/pif.toml"; }
+
+// One folder, one name: how long the path is decides where the sockets are.
+Result<std::string> real_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(path.c_str(), nullptr), &std::free);
+  if (!resolved) return fail_errno(errno, "cannot find the folder " + path);
+  return std::string(resolved.get());
+}
+
+Result<std::string> random_id() {
+  if (::sodium_init() < 0) return fail(Code::kInternal, "libsodium could not start: no random numbers");
+  std::uint64_t number = 0;
+  randombytes_buf(&number, sizeof(number));
+  return fmt::format("{:016x}", number);
+}
+
+// A folder that has data of a file system but no description has lost it; new keys would make the data unusable.
+Status check_free(const std::string& folder) {
+  if (::access(description_path(folder).c_str(), F_OK) == 0)
+    return fail(Code::kExists, folder + " holds a file system already");
+  for (const char* part : {"server", "lfs0"}) {
+    std::error_code failed;
+    const std::string path = folder + "/" + part;
+    if (std::filesystem::exists(path, failed) && !std::filesystem::is_empty(path, failed))
+      return fail(Code::kExists, fmt::format("{} has {} of a file system, but no pif.toml: restore that, or choose another folder",
+                                             folder, part));
+  }
+  return {};
+}
+
+// Whoever owns the description must own the sockets' folder: in /tmp anybody could have made one of that name.
+Status check_run_folder(const Cluster& cluster) {
+  struct stat run {}, description {};
+  const std::string path = cluster.run_folder();
+  if (::lstat(path.c_str(), &run) != 0) return {};  // nothing runs
+  if (::stat(description_path(cluster.folder).c_str(), &description) != 0)
+    return fail_errno(errno, "cannot look at " + description_path(cluster.folder));
+  if (!S_ISDIR(run.st_mode) || run.st_uid != description.st_uid || (run.st_mode & 022) != 0)
+    return fail(Code::kPermission,
+                fmt::format("{} is not a folder that the owner of {} alone can write: remove it", path, cluster.folder));
+  return {};
+}
+
+std::string tcp_file(const Cluster& cluster, const std::string& daemon) {
+  return cluster.run_folder() + "/" + daemon + ".tcp";
+}
+
+}  // namespace
+
+std::string Cluster::run_folder() const {
+  const std::string inside = folder + "/run";
+  const std::size_t longest = inside.size() + 1 + kDaemonNameMax + std::string_view(".sock").size();
+  return longest <= kSocketPathBytesMax ? inside : "/tmp/pif-" + id;
+}
+
+std::string Cluster::unix_path(const std::string& daemon) const { return run_folder() + "/" + daemon + ".sock"; }
+
+std::string Cluster::ipc_endpoint(const std::string& daemon) const { return "ipc://" + run_folder() + "/" + daemon + ".ipc"; }
+
+proto::Endpoints Cluster::server_endpoints() const {
+  proto::Endpoints endpoints;
+  endpoints.set_unix(unix_path("server"));
+  endpoints.set_ipc(ipc_endpoint("server"));
+  if (tcp == TcpMode::kNone) return endpoints;
+  if (const auto text = read_file(tcp_file(*this, "server"), kEndpointBytesMax)) {
+    const auto space = text->find(' ');
+    const auto end = text->find('\n');
+    endpoints.set_tcp(text->substr(0, std::min(space, end)));
+    if (space != std::string::npos) endpoints.set_curve_key(text->substr(space + 1, end - space - 1));
+  }
+  return endpoints;
+}
+
+Status publish_tcp(const Cluster& cluster, const std::string& daemon, const proto::Endpoints& listening) {
+  if (listening.tcp().empty()) return {};
+  std::string line = listening.tcp();
+  if (!listening.curve_key().empty()) line += " " + listening.curve_key();
+  return write_file(tcp_file(cluster, daemon), line + "\n", kDescriptionMode, Existing::kReplace);
+}
+
+Result<net::ListenOptions> Cluster::listen_options(const std::string& daemon) const {
+  PIF_TRY(make_folder(run_folder(), kOpenFolderMode));
+  PIF_TRY(check_run_folder(*this));
+  net::ListenOptions options;
+  options.unix_path = unix_path(daemon);
+  options.ipc = ipc_endpoint(daemon);
+  if (tcp == TcpMode::kNone) return options;
+  options.tcp = "tcp://127.0.0.1:0";
+  options.insecure_loopback = tcp == TcpMode::kInsecureLoopback;
+  if (!options.insecure_loopback) {
+    PIF_TRY_VALUE(options.curve, load_curve(*this, "server"));
+    options.key_folder = client_key_folder(folder);
+  }
+  return options;
+}
+
+Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy, TcpMode tcp) {
+  if (count == 0 || count > kWidthMax)
+    return fail(Code::kInvalid, fmt::format("a file system has 1 to {} LFSs, not {}", kWidthMax, count));
+  PIF_TRY(check_bevy(count, bevy));
+  PIF_TRY(make_folder(folder, kOpenFolderMode));
+  Cluster cluster;
+  PIF_TRY_VALUE(cluster.folder, real_path(folder));
+  PIF_TRY(check_free(cluster.folder));
+  PIF_TRY_VALUE(cluster.id, random_id());
+  cluster.bevy = bevy;
+  cluster.tcp = tcp;
+  for (std::uint32_t i = 0; i < count; ++i)
+    cluster.lfss.push_back({i + 1, fmt::format("lfs{}", i), fmt::format("{}/lfs{}", cluster.folder, i)});
+  PIF_TRY(make_keys(cluster.folder));
+  // The description is written last and never over another: of two who create at once, one succeeds.
+  if (Status written = write_file(description_path(cluster.folder), format_description(cluster), kDescriptionMode, Existing::kKeep);
+      !written)
+    return written.error().code == Code::kExists ? fail(Code::kExists, cluster.folder + " holds a file system already")
+                                                 : fail(std::move(written.error()));
+  return cluster;
+}
+
+Result<Cluster> load_cluster(const std::string& folder) {
+  PIF_TRY_VALUE(const std::string real, real_path(folder));
+  auto text = read_file(description_path(real), kDescriptionBytesMax);
+  if (!text && text.error().code == Code::kNotFound)
+    return fail(Code::kNotFound, fmt::format("{} has no pif.toml: it is not the folder of a file system", real));
+  if (!text) return fail(std::move(text.error()));
+  PIF_TRY_VALUE(Cluster cluster, parse_description(real, *text));
+  PIF_TRY(check_run_folder(cluster));
+  return cluster;
+}
+
+Status save_cluster(const Cluster& cluster) {
+  PIF_TRY(check_bevy(cluster.lfss.size(), cluster.bevy));
+  const std::string text = format_description(cluster);
+  // What could not be read again must not replace what can.
+  PIF_TRY(parse_description(cluster.folder, text));
+  return write_file(description_path(cluster.folder), text, kDescriptionMode, Existing::kReplace);
+}
+
+}  // namespace pif::cluster

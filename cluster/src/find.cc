@@ -1,1 +1,114 @@
-// being written
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "files.h"
+#include "pif/base/limits.h"
+#include "pif/cluster/cluster.h"
+
+namespace pif::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One that is there but may not be looked at counts: opening it will say why it fails.
+bool has_description(const std::string& folder) {
+  struct stat status {};
+  return ::stat((folder + "/pif.toml").c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+// A folder that the user named, directly or through `source`.
+Result<std::string> named_folder(const std::string& path, const std::string& source) {
+  std::error_code failed;
+  const std::string folder = without_trailing_slashes(fs::absolute(path, failed).lexically_normal().string());
+  if (failed || !has_description(folder))
+    return fail(Code::kNotFound, fmt::format("{} is {}, where there is no pif.toml: name the folder that `pif up` made", source,
+                                             failed ? path : folder));
+  return folder;
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+std::string home() {
+  if (std::string set = environment("HOME"); !set.empty()) return set;
+  std::vector<char> buffer(16384);
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  return found != nullptr && found->pw_dir != nullptr ? found->pw_dir : "";
+}
+
+// Where the user's default is kept; empty if the user has no home.
+std::string default_path() {
+  std::string configuration = environment("XDG_CONFIG_HOME");
+  if (configuration.empty() || configuration[0] != '/') {
+    configuration = home();
+    if (configuration.empty()) return "";
+    configuration += "/.config";
+  }
+  return configuration + "/pif/default";
+}
+
+// The folder that the user's default names; empty if there is none.
+std::string default_folder(const std::string& path) {
+  if (path.empty()) return "";
+  const auto text = read_file(path, kPathBytesMax + 1);
+  return text ? text->substr(0, text->find('\n')) : "";
+}
+
+// The nearest folder, from the current one up, with a pif.toml; empty if there is none.
+std::string folder_above() {
+  std::error_code failed;
+  fs::path here = fs::current_path(failed);
+  if (failed) return "";
+  for (;; here = here.parent_path()) {
+    if (has_description(here.string())) return here.string();
+    if (here == here.parent_path()) return "";
+  }
+}
+
+}  // namespace
+
+Result<std::string> find_cluster(const std::string& named) {
+  if (!named.empty()) return named_folder(named, "--pif");
+  if (const std::string set = environment("PIF"); !set.empty()) return named_folder(set, "$PIF");
+  if (std::string above = folder_above(); !above.empty()) return above;
+  const std::string path = default_path();
+  if (const std::string folder = default_folder(path); !folder.empty()) return named_folder(folder, "your default (" + path + ")");
+  return fail(Code::kNotFound,
+              fmt::format("no file system found: --pif is not given, $PIF is not set, there is no pif.toml in the current folder or "
+                          "above, and {}: start one with `pif up DIR`, or name its folder with --pif",
+                          path.empty() ? "you have no home for a default" : path + " names none"));
+}
+
+Status offer_default(const std::string& folder) {
+  const std::string path = default_path();
+  if (path.empty()) return {};
+  // A default whose file system is gone would only be in the way.
+  if (const std::string present = default_folder(path); !present.empty() && has_description(present)) return {};
+  std::error_code failed;
+  const std::string absolute = without_trailing_slashes(fs::absolute(folder, failed).lexically_normal().string());
+  if (failed) return fail(Code::kIo, fmt::format("cannot find the current folder: {}", failed.message()));
+  if (absolute.find('\n') != std::string::npos)
+    return fail(Code::kInvalid, "a folder with a line break in its name cannot be the default");
+  PIF_TRY(make_folder(fs::path(path).parent_path().string(), 0700));
+  return write_file(path, absolute + "\n", 0644, Existing::kReplace);
+}
+
+}  // namespace pif::cluster

@@ -1,7 +1,8 @@
 // A file system's description on this machine: the folder that `pif up DIR` makes, and how its parts are found.
 //
 //   DIR/pif.toml        cluster id, server, LFSs (docs/FORMAT.md "Cluster folder")
-//   DIR/keys/           cluster.key (32 random bytes, MAC key), server.curve, client.curve, clients/NAME.pub; 0700, files 0400
+//   DIR/keys/           cluster.key (32 random bytes, MAC key), server.curve, client.curve ("public Z85\nsecret Z85\n"),
+//                       clients/NAME.pub (net::ListenOptions::key_folder); folders 0700, files 0400
 //   DIR/run/            sockets (in /tmp/pif-<cluster id> instead if their paths would be too long for a Unix socket)
 //   DIR/server/         the PIF Server's directory, log and lock
 //   DIR/lfs0/ ...       one LFS root each
@@ -38,18 +39,23 @@ struct Cluster {
   // Sockets of a daemon ("server", "lfs0").
   std::string unix_path(const std::string& daemon) const;
   std::string ipc_endpoint(const std::string& daemon) const;
-  // The server's endpoints as this machine reaches them; its tcp endpoint is in run/server.tcp once it listens.
+  // The server's endpoints as this machine reaches them; its tcp endpoint is in run/server.tcp once it listens
+  // (publish_tcp).
   proto::Endpoints server_endpoints() const;
-  // How a daemon listens, and with which keys.
+  // How a daemon listens, and with which keys. Makes the run folder if it is not there; kPermission if somebody else did.
   Result<net::ListenOptions> listen_options(const std::string& daemon) const;
 };
 
-// Makes DIR with keys and pif.toml for `count` LFSs. kExists if DIR holds a file system already; kInvalid for a count
+// Makes DIR (and folders above it) with keys and pif.toml for `count` LFSs. kExists if DIR holds a file system already; kInvalid for a count
 // below 1 or a bevy that does not fit it.
 [[nodiscard]] Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy, TcpMode tcp);
 // kNotFound if there is no pif.toml, kVersion for a newer format, kInvalid naming line and key for anything else.
 [[nodiscard]] Result<Cluster> load_cluster(const std::string& folder);
 [[nodiscard]] Status save_cluster(const Cluster& cluster);
+
+// Writes RUN/<daemon>.tcp with what the daemon listens on (net::listening): "tcp://127.0.0.1:PORT [Z85 PUBLIC KEY]". The
+// server calls it once it listens; does nothing without tcp.
+[[nodiscard]] Status publish_tcp(const Cluster& cluster, const std::string& daemon, const proto::Endpoints& listening);
 
 [[nodiscard]] Result<ClusterKey> load_key(const Cluster& cluster);          // daemons only: 0400
 [[nodiscard]] Result<net::CurveKeys> load_curve(const Cluster& cluster, const std::string& name);  // "server", "client"
@@ -57,7 +63,7 @@ struct Cluster {
 // The folder of the file system meant: `named` (--pif) if not empty, else $PIF, else pif.toml here or above, else the
 // user's default. kNotFound says all of that.
 [[nodiscard]] Result<std::string> find_cluster(const std::string& named);
-// Makes `folder` the user's default if there is none.
+// Makes `folder` the user's default if there is none, or if its file system is gone.
 [[nodiscard]] Status offer_default(const std::string& folder);
 
 // Log of a daemon: one line per event, to stderr (which `pif up` points at FOLDER/<daemon>.log). Returns nothing to keep;

@@ -1,0 +1,22 @@
+// pif.toml as text. docs/FORMAT.md "Cluster folder" has an example.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "pif/base/result.h"
+#include "pif/cluster/cluster.h"
+
+namespace pif::cluster {
+
+inline constexpr std::size_t kDescriptionBytesMax = 4u << 20;
+inline constexpr std::size_t kDaemonNameMax = 15;  // bytes; run_folder() reckons with it
+
+// LFS roots inside the folder are written relative to it, so that the folder can be moved.
+std::string format_description(const Cluster& cluster);
+// `folder` is absolute. Errors name the file, the line and the key.
+[[nodiscard]] Result<Cluster> parse_description(const std::string& folder, std::string_view text);
+// What any description must satisfy, wherever it comes from.
+[[nodiscard]] Status check_bevy(std::size_t lfs_count, std::uint32_t bevy);
+
+}  // namespace pif::cluster

@@ -1,0 +1,17 @@
+// The key folder of a file system: what is in it and how it is made.
+#pragma once
+
+#include <string>
+
+#include "pif/base/result.h"
+
+namespace pif::cluster {
+
+inline std::string key_folder(const std::string& folder) { return folder + "/keys"; }
+// Public keys of CURVE clients that may connect.
+inline std::string client_key_folder(const std::string& folder) { return key_folder(folder) + "/clients"; }
+
+// Makes FOLDER/keys with all keys, in one step: it is there whole or not at all. Keys that are there already stay.
+[[nodiscard]] Status make_keys(const std::string& folder);
+
+}  // namespace pif::cluster
