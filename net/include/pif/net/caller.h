@@ -2,7 +2,8 @@
 #pragma once
 
 #include <functional>
-#include <span>
+#include <string>
+#include <unordered_map>
 
 #include "pif/net/calls.h"
 
@@ -12,6 +13,8 @@ class Caller {
  public:
   // messenger outlives the caller. `unasked` gets requests from peers (a worker's batches) and wakes; may be empty.
   explicit Caller(Messenger& messenger, std::uint64_t first_id, std::function<void(Delivery&)> unasked = {});
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
 
   CallId start(PeerId peer, Packet request, Duration timeout, std::string peer_name);
   // Waits for this call's reply.

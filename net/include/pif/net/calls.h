@@ -4,8 +4,11 @@
 #pragma once
 
 #include <functional>
-#include <map>
+#include <set>
+#include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "pif/net/messenger.h"
 
@@ -22,12 +25,14 @@ class Calls {
 
   explicit Calls(Messenger& messenger, std::uint64_t first_id = 1) : messenger_(messenger), next_id_(first_id) {}
 
-  // Sends `request` (id and version are filled in here). on_reply is called exactly once, from offer(), expire() or
-  // drop(), never from start(). The call fails with kTimeout after `timeout`, or earlier after kSilenceMax without any
-  // sign of life (a `working` reply renews it), naming `peer_name`.
+  // Sends `request` (version, timeout and id are filled in here; an id that is set already is kept, so that a request
+  // sent again is recognised). on_reply is called exactly once, from offer() or expire(), never from start(); it may
+  // start and forget calls. The call fails with kTimeout after `timeout`, or earlier when the peer has been silent for
+  // kSilenceMax (any packet of it is a sign of life, a `working` reply too), naming `peer_name`.
   CallId start(PeerId peer, Packet request, Duration timeout, std::string peer_name, OnReply on_reply);
 
-  // Takes replies and lost peers. Returns false for what is not ours (a request from a peer).
+  // Takes replies: true, also for one that comes too late. Fails the calls of a lost peer with kUnavailable, but returns
+  // false for kClosed, because others keep state about peers too; and for requests and wakes, which are not ours.
   bool offer(Delivery& delivery);
   // Fails what is late. Call at or after next_deadline().
   void expire();
@@ -35,23 +40,36 @@ class Calls {
   // Forgets a call; its on_reply is not called.
   void forget(CallId id);
   std::size_t under_way() const { return calls_.size(); }
+  bool is_under_way(CallId id) const { return calls_.contains(id); }
 
  private:
   struct Call {
     PeerId peer;
     std::string peer_name;
+    Time started;
     Time deadline;     // the requester's
-    Time patience;     // last sign of life + kSilenceMax
+    Time patience;     // last known sign of life + kSilenceMax
     OnReply on_reply;
+    Time due{};        // its place in due_: never later than the earlier of the two
+  };
+  struct Peer {
+    Time heard{};             // last sign of life; looked at when a call's patience ends, not at every packet
+    std::size_t under_way = 0;
   };
   void finish(CallId id, Result<Packet> result);
   void fail_unsent();
+  void fail_peer(PeerId peer);
 
   Messenger& messenger_;
   CallId next_id_;
   std::unordered_map<CallId, Call> calls_;
+  std::unordered_map<PeerId, Peer> peers_;   // with calls under way
+  std::set<std::pair<Time, CallId>> due_;
   std::vector<std::pair<CallId, Error>> unsent_;  // failed in start(); reported by expire()
 };
+
+// Whether this is an answer (a result, an error or `working`) and not a request.
+bool is_reply(const proto::Envelope& envelope);
 
 // ---- what a daemon's replies look like ----
 // An empty reply to `request`, to be filled in.

@@ -1,0 +1,138 @@
+#include "zap.h"
+
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include <sys/stat.h>
+#include <time.h>
+
+namespace pif::net {
+namespace {
+
+constexpr std::size_t kKeysMax = 10'000;
+constexpr std::size_t kCurveKeyBytes = 32;
+constexpr std::size_t kZ85Bytes = 40;
+constexpr std::size_t kHolderGroupsMax = 64;
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+// ZAP request: version, request id, domain, address, routing id, mechanism, credentials.
+constexpr std::size_t kZapFrames = 7;
+
+std::int64_t nanoseconds(const timespec& t) { return static_cast<std::int64_t>(t.tv_sec) * kNsPerSecond + t.tv_nsec; }
+
+// Takes a decimal number off the front.
+bool take_number(std::string_view& text, std::uint32_t& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+bool take_char(std::string_view& text, char c) {
+  if (text.empty() || text.front() != c) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+}  // namespace
+
+bool parse_holder(std::string_view text, Identity& out) {
+  out.gids.clear();
+  if (!take_number(text, out.uid) || !take_char(text, ' ')) return false;
+  do {
+    std::uint32_t gid = 0;
+    if (out.gids.size() == kHolderGroupsMax || !take_number(text, gid)) return false;
+    out.gids.push_back(gid);
+  } while (take_char(text, ','));
+  out.has_uid = text.empty();
+  return out.has_uid;
+}
+
+std::string_view KeyFolder::holder(const std::string& z85_key) {
+  read_if_changed();
+  const auto found = holders_.find(z85_key);
+  return found == holders_.end() ? std::string_view{} : std::string_view(found->second);
+}
+
+void KeyFolder::read_if_changed() {
+  struct stat folder {};
+  if (path_.empty() || ::stat(path_.c_str(), &folder) != 0) {
+    holders_.clear();
+    modified_ns_ = -1;
+    return;
+  }
+  const std::int64_t modified = nanoseconds(folder.st_mtim);
+  if (modified == modified_ns_) return;
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  read();
+  const bool settled = nanoseconds(now) - modified > kNsPerSecond;
+  modified_ns_ = settled ? modified : -1;
+}
+
+void KeyFolder::read() {
+  holders_.clear();
+  std::error_code error;  // a folder that cannot be read admits nobody
+  for (auto entry = std::filesystem::directory_iterator(path_, error);
+       !error && entry != std::filesystem::directory_iterator() && holders_.size() < kKeysMax; entry.increment(error))
+    if (entry->path().extension() == ".pub") read_file(entry->path().string());
+}
+
+void KeyFolder::read_file(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  if (!std::getline(in, line) || line.size() < kZ85Bytes + 2 || line[kZ85Bytes] != ' ') return;
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
+  std::string key = line.substr(0, kZ85Bytes);
+  std::string holder = line.substr(kZ85Bytes + 1);
+  std::array<std::uint8_t, kCurveKeyBytes> binary{};
+  Identity checked;
+  if (zmq_z85_decode(binary.data(), key.c_str()) == nullptr || !parse_holder(holder, checked)) return;
+  holders_.insert_or_assign(std::move(key), std::move(holder));
+}
+
+ZapServer::~ZapServer() { hub_.unwatch(socket_.fd(), *this); }
+
+Status ZapServer::start(void* context) {
+  PIF_TRY_VALUE(socket_, ZmqSocket::open(context, ZMQ_REP));
+  PIF_TRY(socket_.set(ZMQ_LINGER, 0));
+  PIF_TRY(socket_.bind("inproc://zeromq.zap.01"));
+  return hub_.watch(socket_.fd(), *this);
+}
+
+Taken ZapServer::take() {
+  Taken out;
+  std::vector<std::string> frames;
+  for (bool more = true; more;) {
+    Frame frame;
+    if (socket_.receive(frame) != ZmqSocket::Io::kDone) return out;
+    if (frames.size() < kZapFrames) frames.emplace_back(frame.text());
+    more = frame.more();
+  }
+  std::string_view holder;
+  if (frames.size() == kZapFrames && frames[5] == "CURVE" && frames[6].size() == kCurveKeyBytes) {
+    std::array<char, kZ85Bytes + 1> text{};
+    zmq_z85_encode(text.data(), reinterpret_cast<const std::uint8_t*>(frames[6].data()), kCurveKeyBytes);
+    holder = keys_.holder(text.data());
+  }
+  reply(frames.size() > 1 ? frames[1] : std::string_view{}, holder);
+  out.what = Taken::What::kMore;
+  return out;
+}
+
+void ZapServer::reply(std::string_view request_id, std::string_view holder) {
+  const bool known = !holder.empty();
+  const std::array<std::string_view, 6> frames{"1.0",  request_id, known ? "200" : "400", known ? "OK" : "unknown key",
+                                               holder, ""};
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    Frame frame;
+    const auto room = frame.allocate(frames[i].size());
+    if (!frames[i].empty()) std::memcpy(room.data(), frames[i].data(), frames[i].size());
+    if (socket_.send(frame, i + 1 < frames.size()) != ZmqSocket::Io::kDone) return;  // ZeroMQ is closing
+  }
+}
+
+}  // namespace pif::net

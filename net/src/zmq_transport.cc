@@ -1,0 +1,339 @@
+#include "zmq_transport.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <list>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "unix_socket.h"
+#include "zap.h"
+#include "zmq_socket.h"
+
+namespace pif::net {
+namespace {
+
+constexpr std::size_t kBacklogBytesMax = 64u << 20;   // under way to one peer: four of the longest records
+constexpr int kSendMessagesMax = 4096;                // the same, counted in messages
+constexpr int kReceiveMessagesMax = 64;               // of one peer, read from the network but not yet by us
+constexpr int kLingerMs = 500;                        // for what was sent just before the end
+constexpr int kHandshakeMs = 3000;
+constexpr int kReconnectMs = 10;
+constexpr int kReconnectMaxMs = 200;
+constexpr int kSocketsMax = 8192;
+constexpr std::size_t kRouterPeersMax = 16384;        // then the one idle for longest is forgotten
+constexpr std::size_t kCopiedHeaderMax = 4096;
+constexpr std::string_view kTcp = "tcp://";
+constexpr std::string_view kIpc = "ipc://";
+
+Status set_common(ZmqSocket& socket) {
+  PIF_TRY(socket.set(ZMQ_LINGER, kLingerMs));
+  PIF_TRY(socket.set(ZMQ_SNDHWM, kSendMessagesMax));
+  PIF_TRY(socket.set(ZMQ_RCVHWM, kReceiveMessagesMax));
+  PIF_TRY(socket.set(ZMQ_HANDSHAKE_IVL, kHandshakeMs));
+  PIF_TRY(socket.set(ZMQ_RECONNECT_IVL, kReconnectMs));
+  PIF_TRY(socket.set(ZMQ_RECONNECT_IVL_MAX, kReconnectMaxMs));
+  PIF_TRY(socket.set(ZMQ_TCP_KEEPALIVE, 1));
+  return socket.set_wide(ZMQ_MAXMSGSIZE, kBodyBytesMax);
+}
+
+// Sends the frames of a packet; the routing id is sent already where there is one.
+Status send_frames(ZmqSocket& socket, const std::string* routing_id, Packet packet,
+                   const std::shared_ptr<Backlog>& backlog) {
+  if (!packet.handles.empty())
+    return fail(Code::kUnsupported, "descriptors cannot be passed over ZeroMQ, only over a Unix socket");
+  PIF_TRY_VALUE(const auto size, frame_size(packet));
+  if (backlog->bytes.load(std::memory_order_relaxed) > kBacklogBytesMax)
+    return fail(Code::kUnavailable, "the peer does not read what it is sent; given up");
+  const auto sent_id = [&] {
+    if (routing_id == nullptr) return ZmqSocket::Io::kDone;
+    Frame id;
+    std::memcpy(id.allocate(routing_id->size()).data(), routing_id->data(), routing_id->size());
+    return socket.send(id, true);
+  }();
+  if (sent_id == ZmqSocket::Io::kAgain) return fail(Code::kUnavailable, "the peer does not read what it is sent; given up");
+  if (sent_id != ZmqSocket::Io::kDone) return fail(Code::kUnavailable, "the peer has closed the connection");
+
+  Frame head;
+  if (size <= kCopiedHeaderMax) {
+    packet.envelope.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(head.allocate(size).data()));
+  } else {
+    Buffer bytes(size);
+    packet.envelope.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(bytes.data()));
+    head.assign(std::move(bytes), backlog);
+  }
+  const bool has_body = !packet.body.empty();
+  Frame body;
+  if (has_body) body.assign(std::move(packet.body), backlog);
+  if (socket.send(head, has_body) != ZmqSocket::Io::kDone || (has_body && socket.send(body, false) != ZmqSocket::Io::kDone))
+    return fail(Code::kUnavailable, "the peer does not read what it is sent; given up");
+  return {};
+}
+
+// One message without its routing id, as a delivery; the first frame is read already.
+Taken take_message(ZmqSocket& socket, Frame& head, PeerId peer) {
+  Taken out;
+  out.delivery.peer = peer;
+  Frame body;
+  bool extra = false;
+  for (bool more = head.more(), first = true; more; first = false) {
+    Frame rest;
+    Frame& into = first ? body : rest;
+    if (socket.receive(into) != ZmqSocket::Io::kDone) break;
+    extra = extra || !first;
+    more = into.more();
+  }
+  auto& packet = out.delivery.packet;
+  auto parsed = parse_envelope(head.bytes(), packet.envelope);
+  if (parsed && extra) parsed = fail(Code::kInvalid, "a message has at most two frames");
+  if (!parsed) {
+    out.what = Taken::What::kMalformed;
+    out.error = std::move(parsed.error());
+    return out;
+  }
+  packet.body = body.take();
+  out.what = Taken::What::kDelivery;
+  return out;
+}
+
+// A peer we connected to.
+class DealerLine final : public Line, public Source {
+ public:
+  DealerLine(Hub& hub, ZmqSocket socket) : hub_(hub), socket_(std::move(socket)) {}
+  ~DealerLine() override { hub_.unwatch(socket_.fd(), *this); }
+  void set_id(PeerId id) { id_ = id; }
+  [[nodiscard]] Status start() { return hub_.watch(socket_.fd(), *this); }
+
+  Status send(Packet packet) override {
+    auto sent = send_frames(socket_, nullptr, std::move(packet), backlog_);
+    lost_ = lost_ || (!sent && sent.error().code == Code::kUnavailable);
+    hub_.mark_ready(*this);  // sending may have taken in what the descriptor would have told
+    return sent;
+  }
+  bool lost() const override { return lost_; }
+  bool stays_ready() const override { return true; }
+
+  Taken take() override {
+    Frame head;
+    if (socket_.receive(head) != ZmqSocket::Io::kDone) return {};
+    return take_message(socket_, head, id_);
+  }
+
+ private:
+  Hub& hub_;
+  ZmqSocket socket_;
+  PeerId id_ = 0;
+  std::shared_ptr<Backlog> backlog_ = std::make_shared<Backlog>();
+  bool lost_ = false;
+};
+
+}  // namespace
+
+class RouterLine;
+
+// A socket where others connect.
+class ZmqRouter final : public Source {
+ public:
+  ZmqRouter(Hub& hub, Identity::Via via) : hub_(hub), via_(via) {}
+  ~ZmqRouter() override { hub_.unwatch(socket_.fd(), *this); }
+  [[nodiscard]] Status start(void* context);
+  ZmqSocket& socket() { return socket_; }
+  Hub& hub() { return hub_; }
+
+  Taken take() override;
+  bool stays_ready() const override { return true; }
+  void forget(RouterLine& line);
+
+ private:
+  RouterLine& line_of(std::string routing_id, std::string_view user);
+  std::shared_ptr<Backlog> backlog_of(const std::string& routing_id);
+
+  Hub& hub_;
+  Identity::Via via_;
+  ZmqSocket socket_;
+  std::unordered_map<std::string, RouterLine*> lines_;                // by routing id; the hub owns them
+  std::list<RouterLine*> idle_first_;
+  std::unordered_map<std::string, std::weak_ptr<Backlog>> forgotten_; // what is still under way to peers given up
+};
+
+// A peer that connected to a ZmqRouter.
+class RouterLine final : public Line {
+ public:
+  RouterLine(ZmqRouter& router, std::string its_routing_id, std::string its_user, std::shared_ptr<Backlog> its_backlog)
+      : routing_id(std::move(its_routing_id)),
+        user(std::move(its_user)),
+        backlog(std::move(its_backlog)),
+        router_(router) {}
+  ~RouterLine() override { router_.forget(*this); }
+
+  Status send(Packet packet) override {
+    auto sent = send_frames(router_.socket(), &routing_id, std::move(packet), backlog);
+    lost_ = lost_ || (!sent && sent.error().code == Code::kUnavailable);
+    router_.hub().mark_ready(router_);
+    return sent;
+  }
+  bool lost() const override { return lost_; }
+
+  const std::string routing_id;
+  const std::string user;  // "UID GID[,GID...]", CURVE only
+  const std::shared_ptr<Backlog> backlog;
+  PeerId id = 0;
+  std::list<RouterLine*>::iterator place;
+
+ private:
+  ZmqRouter& router_;
+  bool lost_ = false;
+};
+
+Status ZmqRouter::start(void* context) {
+  PIF_TRY_VALUE(socket_, ZmqSocket::open(context, ZMQ_ROUTER));
+  PIF_TRY(set_common(socket_));
+  PIF_TRY(socket_.set(ZMQ_ROUTER_MANDATORY, 1));
+  return hub_.watch(socket_.fd(), *this);
+}
+
+Taken ZmqRouter::take() {
+  Frame id;
+  if (socket_.receive(id) != ZmqSocket::Io::kDone) return {};
+  Frame head;
+  if (!id.more() || socket_.receive(head) != ZmqSocket::Io::kDone) {
+    Taken nothing;
+    nothing.what = Taken::What::kMore;
+    return nothing;
+  }
+  const auto user = via_ == Identity::Via::kCurve ? head.property("User-Id") : std::string_view{};
+  auto& line = line_of(std::string(id.text()), user);
+  return take_message(socket_, head, line.id);
+}
+
+RouterLine& ZmqRouter::line_of(std::string routing_id, std::string_view user) {
+  if (const auto found = lines_.find(routing_id); found != lines_.end()) {
+    auto& line = *found->second;
+    idle_first_.splice(idle_first_.end(), idle_first_, line.place);
+    if (line.user == user) return line;
+    hub_.lose(line.id);  // somebody else has its routing id now
+    lines_.erase(found);
+  }
+  if (lines_.size() >= kRouterPeersMax) hub_.lose(idle_first_.front()->id);
+  auto made = std::make_unique<RouterLine>(*this, routing_id, std::string(user), backlog_of(routing_id));
+  auto& line = *made;
+  line.identity.via = via_;
+  if (via_ == Identity::Via::kCurve) parse_holder(user, line.identity);
+  line.place = idle_first_.insert(idle_first_.end(), &line);
+  lines_.emplace(std::move(routing_id), &line);
+  line.id = hub_.add_line(std::move(made));
+  return line;
+}
+
+std::shared_ptr<Backlog> ZmqRouter::backlog_of(const std::string& routing_id) {
+  const auto found = forgotten_.find(routing_id);
+  auto backlog = found == forgotten_.end() ? nullptr : found->second.lock();
+  return backlog ? backlog : std::make_shared<Backlog>();
+}
+
+void ZmqRouter::forget(RouterLine& line) {
+  idle_first_.erase(line.place);
+  if (const auto found = lines_.find(line.routing_id); found != lines_.end() && found->second == &line) lines_.erase(found);
+  std::erase_if(forgotten_, [](const auto& entry) { return entry.second.expired(); });
+  if (line.backlog->bytes.load(std::memory_order_relaxed) != 0) forgotten_.insert_or_assign(line.routing_id, line.backlog);
+}
+
+// ---- transport ----
+
+ZmqTransport::ZmqTransport(Hub& hub) : hub_(hub) {}
+
+ZmqTransport::~ZmqTransport() {
+  routers_.clear();
+  zap_.reset();
+  while (context_ != nullptr && zmq_ctx_term(context_) != 0 && zmq_errno() == EINTR) continue;
+}
+
+Status ZmqTransport::start(unsigned io_threads) {
+  context_ = zmq_ctx_new();
+  if (context_ == nullptr) return fail(Code::kInternal, "cannot start ZeroMQ");
+  zmq_ctx_set(context_, ZMQ_IO_THREADS, static_cast<int>(std::max(1u, io_threads)));
+  zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, kSocketsMax);
+  return {};
+}
+
+Status ZmqTransport::listen_ipc(const std::string& endpoint, proto::Endpoints& bound) {
+  if (!endpoint.starts_with(kIpc)) return fail(Code::kInvalid, fmt::format("'{}' is not an ipc:// endpoint", endpoint));
+  // ZeroMQ would take the name away from whoever listens there.
+  if (answers(endpoint.substr(kIpc.size()), SOCK_STREAM))
+    return fail(Code::kBusy, fmt::format("cannot listen on {}: another daemon answers there; stop it first", endpoint));
+  auto router = std::make_unique<ZmqRouter>(hub_, Identity::Via::kIpc);
+  PIF_TRY(router->start(context_));
+  PIF_TRY(router->socket().bind(endpoint));
+  bound.set_ipc(router->socket().last_endpoint());
+  // Anybody may connect; requests are judged by the credential in them.
+  if (chmod(bound.ipc().substr(kIpc.size()).c_str(), 0666) != 0)
+    return fail_errno(errno, fmt::format("cannot open {} to other users", bound.ipc()));
+  routers_.push_back(std::move(router));
+  return {};
+}
+
+Status ZmqTransport::listen_tcp(const ListenOptions& options, proto::Endpoints& bound) {
+  if (!options.tcp.starts_with(kTcp)) return fail(Code::kInvalid, fmt::format("'{}' is not a tcp:// endpoint", options.tcp));
+  const bool curve = !options.curve.secret_key.empty();
+  if (!curve && !options.insecure_loopback)
+    return fail(Code::kInvalid, fmt::format("cannot listen on {} without keys; make them with 'pif init --tcp', or use "
+                                            "--insecure-loopback for tests on this machine",
+                                            options.tcp));
+  if (!curve && !options.tcp.starts_with("tcp://127.0.0.1:"))
+    return fail(Code::kInvalid, fmt::format("cannot listen on {} without keys: only tcp://127.0.0.1:PORT may be insecure",
+                                            options.tcp));
+  if (curve && !zap_) {  // before the socket is bound: ZeroMQ admits everybody while nobody answers for the keys
+    zap_ = std::make_unique<ZapServer>(hub_, options.key_folder);
+    PIF_TRY(zap_->start(context_));
+  }
+  auto router = std::make_unique<ZmqRouter>(hub_, curve ? Identity::Via::kCurve : Identity::Via::kTcp);
+  PIF_TRY(router->start(context_));
+  auto& socket = router->socket();
+  if (curve) {
+    PIF_TRY(socket.set(ZMQ_ZAP_DOMAIN, std::string(kZapDomain)));
+    PIF_TRY(socket.set(ZMQ_CURVE_SERVER, 1));
+    PIF_TRY(socket.set(ZMQ_CURVE_SECRETKEY, options.curve.secret_key));
+    bound.set_curve_key(options.curve.public_key);
+  }
+  PIF_TRY(socket.bind(options.tcp));
+  bound.set_tcp(socket.last_endpoint());
+  routers_.push_back(std::move(router));
+  return {};
+}
+
+Result<PeerId> ZmqTransport::connect(const std::string& endpoint, Identity::Via via, const std::string& server_key,
+                                     const CurveKeys& keys) {
+  if (via == Identity::Via::kCurve && keys.secret_key.empty())
+    return fail(Code::kPermission, fmt::format("{} admits only holders of a key, and there is none here", endpoint));
+  PIF_TRY_VALUE(auto socket, ZmqSocket::open(context_, ZMQ_DEALER));
+  PIF_TRY(set_common(socket));
+  if (via == Identity::Via::kCurve) {
+    PIF_TRY(socket.set(ZMQ_CURVE_SERVERKEY, server_key));
+    PIF_TRY(socket.set(ZMQ_CURVE_PUBLICKEY, keys.public_key));
+    PIF_TRY(socket.set(ZMQ_CURVE_SECRETKEY, keys.secret_key));
+  }
+  PIF_TRY(socket.connect(endpoint));
+  auto line = std::make_unique<DealerLine>(hub_, std::move(socket));
+  PIF_TRY(line->start());
+  line->identity.via = via;
+  auto* raw = line.get();
+  const PeerId id = hub_.add_line(std::move(line));
+  raw->set_id(id);
+  return id;
+}
+
+Result<CurveKeys> make_zmq_curve_keys() {
+  std::array<char, 41> public_key{};
+  std::array<char, 41> secret_key{};
+  if (zmq_curve_keypair(public_key.data(), secret_key.data()) != 0)
+    return fail(Code::kUnsupported, "this ZeroMQ was built without CURVE");
+  return CurveKeys{public_key.data(), secret_key.data()};
+}
+
+}  // namespace pif::net

@@ -1,0 +1,41 @@
+// ZeroMQ: one ROUTER for ipc and one for tcp where others connect, one DEALER per peer we connect to. A message is the
+// envelope, then the body if there is one; docs/PROTOCOL.md "ZeroMQ". Bodies are neither copied in nor out.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "line.h"
+#include "pif/net/real_messenger.h"
+
+namespace pif::net {
+
+class ZmqRouter;
+class ZapServer;
+
+class ZmqTransport {
+ public:
+  explicit ZmqTransport(Hub& hub);
+  ~ZmqTransport();
+  ZmqTransport(const ZmqTransport&) = delete;
+  ZmqTransport& operator=(const ZmqTransport&) = delete;
+
+  [[nodiscard]] Status start(unsigned io_threads);
+  // Both add what they listen on to `bound`.
+  [[nodiscard]] Status listen_ipc(const std::string& endpoint, proto::Endpoints& bound);
+  [[nodiscard]] Status listen_tcp(const ListenOptions& options, proto::Endpoints& bound);
+  // The line is the hub's. kInvalid: not an endpoint; kPermission: no keys for a CURVE peer.
+  [[nodiscard]] Result<PeerId> connect(const std::string& endpoint, Identity::Via via, const std::string& server_key,
+                                       const CurveKeys& keys);
+
+ private:
+  Hub& hub_;
+  void* context_ = nullptr;
+  std::unique_ptr<ZapServer> zap_;
+  std::vector<std::unique_ptr<ZmqRouter>> routers_;
+};
+
+[[nodiscard]] Result<CurveKeys> make_zmq_curve_keys();
+
+}  // namespace pif::net
