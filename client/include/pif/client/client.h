@@ -33,6 +33,7 @@ namespace pif {
 namespace client {
 class Session;    // connections and requests; private to client/ and libtool/ (pif/client/session.h)
 class FileState;  // one open file
+struct FileAccess;  // makes Files (adopt_file in session.h)
 }
 
 enum class DataPath : std::uint8_t {
@@ -191,6 +192,7 @@ class File {
 
  private:
   friend class Client;
+  friend struct client::FileAccess;
   explicit File(std::unique_ptr<client::FileState> state);
   std::unique_ptr<client::FileState> state_;
 };

@@ -24,6 +24,8 @@
 
 namespace pif::client {
 
+class Pool;
+
 // A connection to one LFS that has answered Hello.
 struct Link {
   net::PeerId peer = 0;
@@ -55,7 +57,7 @@ struct FileParts {
   proto::ComponentShape shape(LfsIndex index) const;
 };
 
-class Session {
+class Session : public std::enable_shared_from_this<Session> {
  public:
   // Over sockets: finds the cluster's folder, makes a messenger, says Hello to the server.
   [[nodiscard]] static Result<std::shared_ptr<Session>> connect(ConnectOptions options);
@@ -92,6 +94,8 @@ class Session {
   // The LFS: connected, and Hello'd. Cached until the connection is lost.
   [[nodiscard]] Result<Link> link(const proto::NodeInfo& node);
   [[nodiscard]] Result<net::PeerId> node(const proto::NodeInfo& node);
+  // Connects to all of them at once, so that wide files open fast. An LFS that cannot be reached is no error here.
+  void prepare(const std::vector<proto::NodeInfo>& nodes);
   // One request, one reply. `request` has its capability already; the credential is filled in. Connects again, once, when
   // the connection turns out to be dead before anything was sent over it.
   [[nodiscard]] Result<net::Packet> ask_node(const proto::NodeInfo& node, net::Packet request,
@@ -101,13 +105,22 @@ class Session {
                                                Duration timeout = Duration::zero());
   // Forgets the connection (it is broken, or the node does not answer); the next request makes a new one.
   void drop_node(std::uint32_t node_id);
+  // Bulk bytes outstanding at a node, over all operations of the session (its credit: Link::window_bytes).
+  std::uint64_t& outstanding(std::uint32_t node_id) { return outstanding_[node_id]; }
+  // Threads for transfers through descriptors; made at first use.
+  Pool& pool();
 
  private:
   struct Owned;  // a real world
+  struct Hello;  // a connection being made
   Session(ClientWorld world, ConnectOptions options, net::Route route);
   [[nodiscard]] Status hello_server(Time deadline);
-  [[nodiscard]] Result<net::Packet> ask_server_once(const proto::Envelope& request, Time deadline);
+  [[nodiscard]] Result<Hello> start_hello(const proto::NodeInfo& node);
+  [[nodiscard]] Result<Link> finish_hello(Hello hello);
+  net::Packet hello_packet() const;
   void on_unasked(net::Delivery& delivery);
+  Status wait_a_moment(Time deadline);
+  bool connection_lost(const Error& error) const;
   Duration or_default(Duration timeout) const { return timeout > Duration::zero() ? timeout : options_.timeout; }
 
   std::unique_ptr<Owned> owned_;  // first: outlives the rest
@@ -125,6 +138,8 @@ class Session {
   std::uint32_t uid_ = 0;
   std::unordered_map<std::uint32_t, Link> links_;  // by NodeId
   std::uint64_t link_generation_ = 0;
+  std::unordered_map<std::uint32_t, std::uint64_t> outstanding_;  // by NodeId
+  std::unique_ptr<Pool> pool_;
 };
 
 // ---- files, for libtool -------------------------------------------------------------------------------------------

@@ -1,0 +1,213 @@
+// Reading fixed records.
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "file_state.h"
+#include "pif/base/limits.h"
+#include "pool.h"
+
+namespace pif::client {
+
+namespace {
+
+constexpr std::uint64_t kParallelBytes = 256u << 10;  // below this, handing work to another thread costs more than it saves
+constexpr int kCorruptReadsAgain = 2;
+
+using ReadPart = FileState::ReadPart;
+
+std::byte* place_of(const ReadPart& part, RecordNumber record, std::size_t length) {
+  return part.out + (record - part.origin) * length;
+}
+
+// Packed rows of `share` (a piece of part's) to their places in the user's memory. A short last row is just shorter.
+void scatter(const parity::Layout& layout, const ReadPart& part, const Share& share, std::size_t length,
+             std::span<const std::byte> packed) {
+  for (std::uint64_t i = 0; i < share.rows && i * length < packed.size(); ++i) {
+    const auto record = record_of(layout, share, i);
+    if (!record) continue;
+    std::memcpy(place_of(part, *record, length), packed.data() + i * length,
+                std::min(length, packed.size() - i * length));
+  }
+}
+
+}  // namespace
+
+// ---- by descriptor --------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Bytes of rows [row, row + rows) that the file really has: all but what a short last record lacks.
+std::size_t bytes_of(const FileState& file, const Share& share) {
+  const std::size_t length = file.parts.format.record_length;
+  std::size_t bytes = share.rows * length;
+  if (file.extent.records == 0) return bytes;
+  const RecordNumber last = file.extent.records - 1;
+  const Cell cell = file.parts.layout.locate(last);
+  if (cell.lfs == share.lfs && cell.row == share.row + share.rows - 1) {
+    bytes -= length - file.record_bytes(last);
+  }
+  return bytes;
+}
+
+// No messages: may run on a helper's thread.
+Status read_by_descriptor(const FileState& file, const ReadPart& part) {
+  const std::size_t length = file.parts.format.record_length;
+  const component::Reader& reader = *file.ports[part.share.lfs].reader;
+  if (part.share.even) {
+    return reader.read_rows(part.share.row, part.share.rows,
+                            {place_of(part, part.share.record, length), length * file.width()});
+  }
+  // Parity cells are among the rows: read packed, then take the records.
+  const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kBulkBytes / length);
+  std::vector<std::byte> packed(std::min(rows_at_once, part.share.rows) * length);
+  for (std::uint64_t done = 0; done < part.share.rows; done += rows_at_once) {
+    const Share piece = part_of(file.parts.layout, part.share, done, std::min(rows_at_once, part.share.rows - done));
+    PIF_TRY(reader.read_rows(piece.row, piece.rows, {packed.data(), length}));
+    scatter(file.parts.layout, part, piece, length, std::span(packed).first(bytes_of(file, piece)));
+  }
+  return {};
+}
+
+void read_by_message(FileState& file, const ReadPart& part, Requests& requests) {
+  const std::uint64_t length = file.parts.format.record_length;
+  const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kBulkBytes / length);
+  for (std::uint64_t done = 0; done < part.share.rows; done += rows_at_once) {
+    const Share piece = part_of(file.parts.layout, part.share, done, std::min(rows_at_once, part.share.rows - done));
+    BulkRequest request;
+    request.lfs = piece.lfs;
+    request.bytes = piece.rows * length;
+    request.make = [&file, piece] {
+      net::Packet packet;
+      proto::Read& read = *packet.envelope.mutable_read();
+      read.set_file(file.parts.file.value);
+      read.set_first(piece.row);
+      read.set_count(piece.rows);
+      return packet;
+    };
+    request.take = [&file, part, piece, length](net::Packet& reply) -> Status {
+      const std::uint64_t rows = reply.envelope.read_reply().rows();
+      if (rows != piece.rows || reply.body.size() != bytes_of(file, piece)) {
+        return fail(Code::kCorrupt, fmt::format("{}: asked for rows {} to {}, got {} rows in {} bytes", file.parts.path,
+                                                piece.row, piece.row + piece.rows, rows, reply.body.size()),
+                    file.parts.nodes[piece.lfs].name());
+      }
+      scatter(file.parts.layout, part, piece, length, reply.body.span());
+      file.counts.bytes_by_message += reply.body.size();
+      return {};
+    };
+    requests.add(std::move(request));
+  }
+}
+
+// A read by descriptor has failed. The component may have grown, or somebody overwrote the chunk between our reads of
+// data and sum: try again, with a new tail, and in the end believe the LFS.
+Status recover(FileState& file, const ReadPart& part, Error error) {
+  if (error.code != Code::kCorrupt && error.code != Code::kEndOfFile) return fail(std::move(error));
+  for (int i = 0; i < kCorruptReadsAgain && error.code == Code::kCorrupt; ++i) {
+    if (read_by_descriptor(file, part)) return {};
+  }
+  if (!file.creating()) {
+    PIF_TRY(file.attach_again(part.share.lfs));
+    if (file.ports[part.share.lfs].reader && read_by_descriptor(file, part)) return {};
+  }
+  Requests requests(file);
+  read_by_message(file, part, requests);
+  return requests.run();
+}
+
+Status read_all_by_descriptor(FileState& file, std::span<const ReadPart> parts, std::uint64_t bytes) {
+  if (parts.size() == 1) {
+    auto status = read_by_descriptor(file, parts[0]);
+    return status ? status : recover(file, parts[0], std::move(status.error()));
+  }
+  std::vector<Status> outcome(parts.size());
+  const auto work = [&](std::size_t i) { outcome[i] = read_by_descriptor(file, parts[i]); };
+  if (bytes >= kParallelBytes) {
+    file.session->pool().run(parts.size(), work);
+  } else {
+    for (std::size_t i = 0; i < parts.size(); ++i) work(i);
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!outcome[i]) PIF_TRY(recover(file, parts[i], std::move(outcome[i].error())));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status FileState::read_parts(std::span<const ReadPart> parts_wanted, Requests* requests) {
+  const std::uint64_t length = parts.format.record_length;
+  Requests own(*this);
+  Requests& messages = requests != nullptr ? *requests : own;
+  std::vector<ReadPart> direct;
+  std::uint64_t bytes = 0;
+  for (const ReadPart& part : parts_wanted) {
+    PIF_TRY(creating() ? make_readable(part.share.lfs) : open_reader(part.share.lfs));
+    if (ports[part.share.lfs].way == Port::Way::kMessages) {
+      read_by_message(*this, part, messages);
+    } else {
+      direct.push_back(part);
+      bytes += part.share.rows * length;
+    }
+  }
+  PIF_TRY(messages.step());  // under way while we copy
+  if (!direct.empty()) PIF_TRY(read_all_by_descriptor(*this, direct, bytes));
+  counts.bytes_by_descriptor += bytes;
+  return requests != nullptr ? Status() : messages.run();
+}
+
+Result<std::uint64_t> FileState::clip(RecordNumber first, std::size_t out_bytes, std::uint64_t count) {
+  if (!parts.format.is_fixed()) {
+    return fail(Code::kInvalid, fmt::format("{}: records of variable length are read in batches", parts.path));
+  }
+  const std::uint64_t wanted = count > UINT64_MAX - first ? UINT64_MAX : first + count;
+  PIF_TRY_VALUE(const Extent now, length_for(wanted));
+  if (first > now.records) {
+    return fail(Code::kEndOfFile, fmt::format("{}: record {} is past the end, which is at {}", parts.path, first, now.records));
+  }
+  const std::uint64_t records = std::min(count, now.records - first);
+  if (records == 0) return records;
+  const std::uint64_t length = parts.format.record_length;
+  const std::uint64_t needed = (records - 1) * length + record_bytes(first + records - 1);
+  if (out_bytes < needed) {
+    return fail(Code::kInvalid, fmt::format("{}: {} bytes of memory for {} records of {} bytes", parts.path, out_bytes,
+                                            records, length));
+  }
+  return records;
+}
+
+Result<std::uint64_t> FileState::read(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
+  PIF_TRY(check_usable());
+  PIF_TRY(keep_rights());
+  PIF_TRY_VALUE(const std::uint64_t records, clip(first, out.size(), count));
+  if (records == 0) return 0;
+  if (records == 1) {  // the fast path of single records: no allocation, no lock
+    const Cell cell = parts.layout.locate(first);
+    const Port& port = ports[cell.lfs];
+    if (port.reader && !port.unfinished && port.reader->read_rows(cell.row, 1, {out.data(), parts.format.record_length})) {
+      counts.bytes_by_descriptor += parts.format.record_length;
+      return 1;
+    }
+  }
+  split(parts.layout, {first, first + records}, shares_);
+  read_parts_.clear();
+  for (const Share& share : shares_) read_parts_.push_back({share, out.data(), first});
+  PIF_TRY(read_parts(read_parts_, nullptr));
+  return records;
+}
+
+Status FileState::read_many(std::span<File::ReadRequest> requests) {
+  PIF_TRY(check_usable());
+  PIF_TRY(keep_rights());
+  std::vector<ReadPart> all;
+  for (File::ReadRequest& request : requests) {
+    PIF_TRY_VALUE(request.done, clip(request.first, request.out.size(), request.count));
+    split(parts.layout, {request.first, request.first + request.done}, shares_);
+    for (const Share& share : shares_) all.push_back({share, request.out.data(), request.first});
+  }
+  return read_parts(all, nullptr);
+}
+
+}  // namespace pif::client

@@ -1,0 +1,135 @@
+#include "message_io.h"
+
+#include <algorithm>
+
+#include "file_state.h"
+
+namespace pif::client {
+
+namespace {
+constexpr unsigned kAttemptsMax = 3;
+}
+
+void Requests::add(BulkRequest request) {
+  bytes_ += request.bytes;
+  ++queued_count_;
+  queued_[request.lfs].push_back(std::move(request));
+}
+
+Status Requests::start(BulkRequest request) {
+  Session& session = *file_.session;
+  const proto::NodeInfo& node = file_.parts.nodes[request.lfs];
+  net::Packet packet = request.make();
+  packet.envelope.set_capability(file_.parts.capability);
+  PIF_TRY_VALUE(const net::CallId call, session.start_node(node, std::move(packet), request.timeout));
+  session.outstanding(node.id()) += request.bytes;
+  ++request.attempts;
+  running_.push_back({call, node.id(), std::move(request)});
+  return {};
+}
+
+Status Requests::start_allowed() {
+  for (auto& [lfs, queue] : queued_) {
+    const proto::NodeInfo& node = file_.parts.nodes[lfs];
+    while (!queue.empty()) {
+      PIF_TRY_VALUE(const Link link, file_.session->link(node));
+      const std::uint64_t used = file_.session->outstanding(node.id());
+      if (used > 0 && used + queue.front().bytes > link.window_bytes) break;
+      BulkRequest request = std::move(queue.front());
+      queue.pop_front();
+      --queued_count_;
+      bytes_ -= request.bytes;
+      const std::uint64_t bytes = request.bytes;
+      PIF_TRY(start(std::move(request)));
+      bytes_ += bytes;
+    }
+  }
+  return {};
+}
+
+void Requests::release(const Running& running) {
+  std::uint64_t& used = file_.session->outstanding(running.node);
+  used -= std::min(used, running.request.bytes);
+}
+
+// `again`: the request may be repeated, and is put back.
+Status Requests::finish(Running& running, bool& again) {
+  again = false;
+  auto reply = file_.session->caller().wait(running.call);
+  release(running);
+  if (reply) return running.request.take ? running.request.take(*reply) : Status();
+  Error error = std::move(reply.error());
+  const proto::NodeInfo& node = file_.parts.nodes[running.request.lfs];
+  again = running.request.attempts < kAttemptsMax;
+  if (again && error.code == Code::kBadCapability) {
+    PIF_TRY(file_.renew());
+    return {};
+  }
+  if (again && error.code == Code::kUnavailable && error.node.empty()) {
+    file_.session->drop_node(node.id());
+    return {};
+  }
+  again = false;
+  if (error.node.empty()) error.node = node.name();
+  return fail(std::move(error));
+}
+
+Status Requests::step() {
+  if (!failed_) return failed_;
+  Status status;
+  for (std::size_t i = 0; i < running_.size() && status;) {
+    if (!file_.session->caller().is_done(running_[i].call)) {
+      ++i;
+      continue;
+    }
+    Running running = std::move(running_[i]);
+    running_[i] = std::move(running_.back());
+    running_.pop_back();
+    bool again = false;
+    status = finish(running, again);
+    if (again && status) {
+      ++queued_count_;
+      queued_[running.request.lfs].push_front(std::move(running.request));
+    } else {
+      bytes_ -= running.request.bytes;
+    }
+  }
+  if (status) status = start_allowed();
+  if (!status) {
+    drop_all();
+    failed_ = status;
+  }
+  return status;
+}
+
+// Every call has its own deadline and ends by it, so this one only bounds the wait for news.
+Time Requests::deadline() const { return file_.session->clock().now() + file_.session->timeout(); }
+
+Status Requests::pump() {
+  const std::size_t before = running_.size() + queued_count_;
+  PIF_TRY(step());
+  if (idle() || running_.size() + queued_count_ < before) return {};
+  const auto& caller = file_.session->caller();
+  const bool any = std::any_of(running_.begin(), running_.end(), [&](const Running& r) { return caller.is_done(r.call); });
+  if (!any) PIF_TRY(file_.session->caller().pump(deadline()));
+  return step();
+}
+
+Status Requests::run() {
+  do PIF_TRY(pump());
+  while (!idle());
+  return {};
+}
+
+void Requests::drop_all() {
+  for (const Running& running : running_) {
+    file_.session->caller().forget(running.call);
+    release(running);
+  }
+  running_.clear();
+  queued_.clear();
+  queued_count_ = 0;
+  bytes_ = 0;
+}
+
+}  // namespace pif::client

@@ -1,0 +1,65 @@
+// Bulk by message: many requests to the LFSs of one file under way at once, inside each LFS's credit.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "pif/base/ids.h"
+#include "pif/client/session.h"
+
+namespace pif::client {
+
+class FileState;
+
+// One request. It may be sent more than once (a lost connection, an expired capability), so `make` builds it anew.
+struct BulkRequest {
+  LfsIndex lfs = 0;
+  std::uint64_t bytes = 0;                       // of bulk, in either direction: what it takes of the LFS's credit
+  std::function<net::Packet()> make;             // operation and body; rights are put in here
+  std::function<Status(net::Packet&)> take;      // the reply; may be empty
+  Duration timeout = Duration::zero();           // zero: the session's
+  unsigned attempts = 0;
+};
+
+class Requests {
+ public:
+  explicit Requests(FileState& file) : file_(file) {}
+  ~Requests() { drop_all(); }
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+
+  void add(BulkRequest request);
+  // Starts what credit allows and takes what has come, without waiting. The first error stays: all else is dropped.
+  [[nodiscard]] Status step();
+  // step(), then waits for news if nothing came.
+  [[nodiscard]] Status pump();
+  // Until all are done.
+  [[nodiscard]] Status run();
+  void drop_all();
+
+  bool idle() const { return queued_count_ == 0 && running_.empty(); }
+  std::uint64_t bytes() const { return bytes_; }  // of bulk, waiting and under way
+
+ private:
+  struct Running {
+    net::CallId call;
+    std::uint32_t node;
+    BulkRequest request;
+  };
+  Status start(BulkRequest request);
+  Status finish(Running& running, bool& again);
+  Status start_allowed();
+  void release(const Running& running);
+  Time deadline() const;
+
+  FileState& file_;
+  std::map<LfsIndex, std::deque<BulkRequest>> queued_;
+  std::size_t queued_count_ = 0;
+  std::vector<Running> running_;
+  std::uint64_t bytes_ = 0;
+  Status failed_;
+};
+
+}  // namespace pif::client
