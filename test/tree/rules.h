@@ -1,0 +1,47 @@
+// The rules of this tree that a program can check. Each finds offences in a tree of texts, which need not be on disk.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pif/base/result.h"
+
+namespace pif::tree {
+
+using Tree = std::map<std::string, std::string>;                     // path from the root -> text
+using Dependencies = std::map<std::string, std::set<std::string>>;  // folder -> folders whose public headers it may use
+
+struct Offence {
+  std::string file;
+  std::size_t line = 0;
+  std::string what;
+  std::string to_string() const { return file + ":" + std::to_string(line) + ": " + what; }
+};
+using Offences = std::vector<Offence>;
+
+inline constexpr std::size_t kFileLinesMax = 600;
+inline constexpr std::size_t kFunctionLinesMax = 70;
+
+// All sources, scripts and CMake files below `root`; nothing hidden, and no build folder.
+[[nodiscard]] Result<Tree> read_tree(const std::string& root);
+
+// The table "The house" of docs/ARCHITECTURE.md.
+[[nodiscard]] Result<Dependencies> parse_dependencies(const std::string& architecture);
+
+// A folder uses the public headers of those it may use, and no private header of another. Tests see all.
+Offences check_includes(const Tree& tree, const Dependencies& dependencies);
+// Headers are guarded, and private ones are used.
+Offences check_headers(const Tree& tree);
+// Files and functions are short (functions of tests may be long).
+Offences check_lengths(const Tree& tree);
+// Nothing is left to do.
+Offences check_leftovers(const Tree& tree);
+// Only base/ and parity/ compute where a record is. Finds remainders by a width, which is how it is done elsewhere.
+Offences check_placement(const Tree& tree);
+// No calls that are unsafe, that sleep (in libraries and tests), that fork, or that end the process below main.
+Offences check_calls(const Tree& tree);
+
+}  // namespace pif::tree

@@ -1,0 +1,41 @@
+// This tree keeps its own rules. Every offence is printed as file:line.
+#include <catch2/catch.hpp>
+
+#include "rules.h"
+
+namespace pif::tree {
+namespace {
+
+const Tree& tree() {
+  static const Tree kTree = read_tree(PIF_SOURCE_DIR).value();
+  return kTree;
+}
+
+void report(const Offences& offences) {
+  for (const Offence& offence : offences) FAIL_CHECK(offence.to_string());
+}
+
+TEST_CASE("the whole tree is read") {
+  CHECK(tree().size() > 100);
+  CHECK(tree().count("base/include/pif/base/placement.h") == 1);
+  CHECK(tree().count("test/tree/tree_test.cc") == 1);
+}
+
+TEST_CASE("folders use what docs/ARCHITECTURE.md says they may, and no other's private headers") {
+  const auto dependencies = parse_dependencies(tree().at("docs/ARCHITECTURE.md"));
+  if (!dependencies) FAIL(dependencies.error().text);
+  for (const auto& [folder, may_use] : *dependencies) {
+    INFO(folder << "/ is in the table of docs/ARCHITECTURE.md and must exist");
+    CHECK(tree().count(folder + "/CMakeLists.txt") == 1);
+  }
+  report(check_includes(tree(), *dependencies));
+}
+
+TEST_CASE("headers may be included twice, and private ones are included") { report(check_headers(tree())); }
+TEST_CASE("files and functions are short") { report(check_lengths(tree())); }
+TEST_CASE("nothing is left to do") { report(check_leftovers(tree())); }
+TEST_CASE("placement is computed in base and parity only") { report(check_placement(tree())); }
+TEST_CASE("no banned function is called") { report(check_calls(tree())); }
+
+}  // namespace
+}  // namespace pif::tree
