@@ -1,1 +1,78 @@
-// being written
+#include <array>
+
+#include <fmt/format.h>
+
+#include "pif/component/component.h"
+
+namespace pif::component {
+namespace {
+
+constexpr std::array<const char*, 4> kSuffixes = {".dat", ".sum", ".idx", ".isum"};
+
+std::size_t file_count(const Format& format) { return format.is_fixed() ? 2 : 4; }
+
+std::array<std::unique_ptr<File>*, 4> slots(Files& files) {
+  return {&files.data, &files.sums, &files.index, &files.index_sums};
+}
+
+// The first component of one of the 256 folders makes it.
+Result<std::unique_ptr<File>> open_in_folder(Storage& storage, const std::string& path, Access access) {
+  auto file = storage.open(path, access);
+  if (file || access != Access::kCreate || file.error().code != Code::kNotFound) return file;
+  const std::string folder = path.substr(0, path.rfind('/'));
+  PIF_TRY(storage.make_folder(folder));
+  PIF_TRY(storage.sync_folder(folder.substr(0, folder.rfind('/'))));
+  return storage.open(path, access);
+}
+
+}  // namespace
+
+std::string stem(const std::string& root, FileId file) {
+  return fmt::format("{}/data/{:02x}/{:016x}", root, file.value & 0xff, file.value);
+}
+
+Result<Files> open_files(Storage& storage, const std::string& stem, const Format& format, Access access) {
+  PIF_TRY(format.validate());
+  Files files;
+  const auto slot = slots(files);
+  for (std::size_t i = 0; i < file_count(format); ++i) {
+    PIF_TRY_VALUE(*slot[i], open_in_folder(storage, stem + kSuffixes[i], access));
+  }
+  return files;
+}
+
+Result<std::vector<Handle>> share(Files& files) {
+  std::vector<Handle> handles;
+  for (auto* file : slots(files)) {
+    if (*file == nullptr) break;
+    PIF_TRY_VALUE(auto handle, (*file)->share());
+    handles.push_back(std::move(handle));
+  }
+  return handles;
+}
+
+Result<Files> adopt(Storage& storage, const Format& format, std::vector<Handle> handles) {
+  PIF_TRY(format.validate());
+  if (handles.size() != file_count(format))
+    return fail(Code::kInvalid, fmt::format("{} descriptors came for a component of {} files", handles.size(),
+                                            file_count(format)));
+  Files files;
+  const auto slot = slots(files);
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    PIF_TRY_VALUE(*slot[i], storage.adopt(std::move(handles[i])));
+  }
+  return files;
+}
+
+Status remove_files(Storage& storage, const std::string& stem) {
+  for (const char* suffix : kSuffixes) PIF_TRY(storage.remove(stem + suffix));
+  return {};
+}
+
+Status sync(Files& files) {
+  for (auto* file : slots(files))
+    if (*file != nullptr) PIF_TRY((*file)->sync());
+  return {};
+}
+
+}  // namespace pif::component

@@ -107,21 +107,28 @@ class Reader {
 };
 
 // Writes a component that nobody reads yet, or the unpublished part of one. Keeps the sums right whatever the order.
-// Thread-safety: one thread, or several on disjoint stretches of whole chunks (write_rows only).
+// Small writes gather in memory (256 KiB per stream) until finish().
+// Thread-safety: one thread, or several on disjoint stretches of whole chunks (write_rows only); the last stretch may end
+// anywhere. Several Writers may likewise share a component; one that leaves a gap finishes after those that fill it.
+// After an error any part may have been written: the same call again, or truncate() to where it began, mends that; until
+// then finish() fails.
 class Writer {
  public:
-  // Goes on after `tail` (all zero for a new component).
+  // Goes on after `tail` (all zero for a new component). `files` outlive the writer. If they may be longer than `tail`
+  // (rows written but never published), truncate(tail.rows) first: otherwise a gap would read as what is there.
   Writer(const Shape& shape, const Tail& tail, Files& files);
   ~Writer();
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
 
   // Fixed records: rows [first, first + count); the last one is last_bytes long (0: whole), which only the file's short
-  // last record may be. Rows may be written in any order and again; a gap reads as zeros.
+  // last record may be. Rows may be written in any order and again; a gap reads as zeros. kCorrupt: a chunk written in
+  // part was read back and did not match its sum.
   [[nodiscard]] Status write_rows(Row first, std::uint64_t count, ConstRows in, std::uint32_t last_bytes = 0);
   // Variable records: rows after the last one. lengths: one per row; data: their bytes, packed.
   [[nodiscard]] Status append_rows(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
-  // Forgets rows from `row` on (variable: so that a repeated batch can be written again; fixed: a shorter component).
+  // Forgets rows from `row` on (variable: so that a repeated batch can be written again; fixed: a shorter component), and
+  // cuts the files there. row <= rows().
   [[nodiscard]] Status truncate(Row row);
   // Everything written is in the files, with sums of full chunks; the tail says the rest. Does not sync.
   [[nodiscard]] Result<Tail> finish();

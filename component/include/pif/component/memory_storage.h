@@ -19,7 +19,10 @@ class MemoryDisk {
   virtual void crash() = 0;
   virtual void set_capacity(std::uint64_t bytes) = 0;
   virtual void flip_bit(const std::string& path, std::uint64_t byte, unsigned bit) = 0;
-  // Asked before every call that touches the disk: ("write", path) -> an error to inject, or Code::kOk.
+  // Asked before every call that touches the disk: ("write", path) -> an error to inject, or Code::kOk. The names of the
+  // calls: read write sync resize size clone has_writers share; open adopt remove rename make_folder remove_tree list
+  // sync_folder space lock. A failed write has written its first half. A "read" that gets kEndOfFile is short: it returns
+  // the first half. kUnsupported for "clone" makes a file system without reflinks. May call the disk (crash() too).
   virtual void set_fault(std::function<Code(std::string_view call, std::string_view path)> fault) = 0;
 };
 

@@ -1,0 +1,83 @@
+#include "memory_tree.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace pif::component {
+namespace {
+
+Result<std::shared_ptr<Inode>> walk(const std::shared_ptr<Inode>& root, const std::vector<std::string_view>& parts,
+                                    std::size_t count, std::string_view path) {
+  std::shared_ptr<Inode> at = root;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!at->folder) return fail(Code::kNotDirectory, fmt::format("{}: a part of the path is not a folder", path));
+    const auto next = at->names.find(parts[i]);
+    if (next == at->names.end()) return fail(Code::kNotFound, fmt::format("{}: no such file or folder", path));
+    at = next->second;
+  }
+  return at;
+}
+
+}  // namespace
+
+void Inode::mark_dirty(std::size_t begin, std::size_t end) {
+  dirty_begin = std::min(dirty_begin, begin);
+  dirty_end = std::max(dirty_end, end);
+}
+
+void Inode::sync() {
+  durable_bytes.resize(bytes.size());
+  const std::size_t end = std::min(dirty_end, bytes.size());
+  if (dirty_begin < end)
+    std::copy(bytes.begin() + static_cast<std::ptrdiff_t>(dirty_begin), bytes.begin() + static_cast<std::ptrdiff_t>(end),
+              durable_bytes.begin() + static_cast<std::ptrdiff_t>(dirty_begin));
+  dirty_begin = SIZE_MAX;
+  dirty_end = 0;
+}
+
+void Inode::crash() {
+  bytes = durable_bytes;
+  dirty_begin = SIZE_MAX;
+  dirty_end = 0;
+  linked = true;
+  names = durable_names;
+  for (const auto& [name, inode] : names) inode->crash();
+}
+
+void Inode::unlink() {
+  linked = false;
+  for (const auto& [name, inode] : names) inode->unlink();
+}
+
+std::uint64_t Inode::total() const {
+  std::uint64_t sum = bytes.size();
+  for (const auto& [name, inode] : names) sum += inode->total();
+  return sum;
+}
+
+std::vector<std::string_view> path_parts(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    if (slash > 0) parts.push_back(path.substr(0, slash));
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  return parts;
+}
+
+Result<std::shared_ptr<Inode>> find_inode(const std::shared_ptr<Inode>& root, std::string_view path) {
+  const auto parts = path_parts(path);
+  return walk(root, parts, parts.size(), path);
+}
+
+Result<std::pair<std::shared_ptr<Inode>, std::string>> find_parent(const std::shared_ptr<Inode>& root,
+                                                                  std::string_view path) {
+  const auto parts = path_parts(path);
+  if (parts.empty()) return fail(Code::kInvalid, fmt::format("'{}' has no last part", path));
+  PIF_TRY_VALUE(auto folder, walk(root, parts, parts.size() - 1, path));
+  if (!folder->folder) return fail(Code::kNotDirectory, fmt::format("{}: a part of the path is not a folder", path));
+  return std::pair(std::move(folder), std::string(parts.back()));
+}
+
+}  // namespace pif::component

@@ -1,0 +1,56 @@
+// What a memory disk holds: inodes with the contents the process sees and those a crash leaves.
+// Thread-safety: none; MemoryDisk's mutex guards all of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pif/base/result.h"
+
+namespace pif::component {
+
+struct Inode {
+  using Names = std::map<std::string, std::shared_ptr<Inode>, std::less<>>;
+
+  explicit Inode(bool is_folder) : folder(is_folder) {}
+
+  const bool folder;
+
+  // A folder's.
+  Names names;
+  Names durable_names;
+
+  // A file's. Bytes [dirty_begin, dirty_end) may differ from the durable ones.
+  std::vector<std::byte> bytes;
+  std::vector<std::byte> durable_bytes;
+  std::size_t dirty_begin = SIZE_MAX;
+  std::size_t dirty_end = 0;
+  std::size_t writers = 0;  // open file objects that may write
+  bool linked = true;       // has a name, so that its bytes count against the capacity
+
+  void mark_dirty(std::size_t begin, std::size_t end);
+  void sync();
+  // Back to what is durable, here and in everything below.
+  void crash();
+  // Here and in everything below.
+  void unlink();
+  // Bytes of all files below, or of this one.
+  std::uint64_t total() const;
+};
+
+// Splits "/a//b/c" into {"a", "b", "c"}.
+std::vector<std::string_view> path_parts(std::string_view path);
+// The inode at the path; kNotFound or kNotDirectory name the path.
+Result<std::shared_ptr<Inode>> find_inode(const std::shared_ptr<Inode>& root, std::string_view path);
+// The folder a path is in, and the last part of the path. kInvalid for the root.
+Result<std::pair<std::shared_ptr<Inode>, std::string>> find_parent(const std::shared_ptr<Inode>& root,
+                                                                  std::string_view path);
+
+}  // namespace pif::component

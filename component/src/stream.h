@@ -1,0 +1,80 @@
+// One checked stream of a component: a file of bytes in chunks, and a file with a sum per full chunk. .dat with .sum is
+// one, .idx with .isum the other. docs/FORMAT.md "Component".
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "pif/base/checksum.h"
+#include "pif/component/component.h"
+
+namespace pif::component {
+
+static_assert(std::endian::native == std::endian::little, "sums and index are stored as this machine has them");
+
+inline constexpr std::size_t kSumBytes = sizeof(std::uint64_t);
+inline constexpr std::size_t kSliceBytes = 256u << 10;   // bytes moved and hashed in one go: they stay in the cache
+inline constexpr std::size_t kBounceBytes = 64u << 10;   // of a buffer on the stack
+inline constexpr std::size_t kPieces = 64;               // of one vectored call
+inline constexpr std::uint32_t kLongRowBytes = 4096;     // from here on a row is moved by itself, not through a buffer
+inline constexpr std::uint64_t kLengthMax = INT64_MAX;   // bytes of a file
+
+struct Stream {
+  FileId file;
+  std::uint32_t id = kDataStream;
+  std::uint32_t chunk_bytes = 0;
+  std::uint32_t row_bytes = 0;  // 0: variable
+  File* data = nullptr;
+  File* sums = nullptr;
+
+  static Stream data_of(const Shape& shape, Files& files) {
+    const std::uint32_t row = shape.format.is_fixed() ? shape.format.record_length : 0;
+    return {shape.file, kDataStream, shape.chunk_bytes, row, files.data.get(), files.sums.get()};
+  }
+  static Stream index_of(const Shape& shape, Files& files) {
+    return {shape.file, kIndexStream, kIndexChunkBytes, kSumBytes, files.index.get(), files.index_sums.get()};
+  }
+
+  std::uint64_t sum(std::uint64_t chunk, std::span<const std::byte> bytes) const {
+    return chunk_sum(file, id, chunk, bytes);
+  }
+  // Bytes of a chunk when the stream is `length` bytes long.
+  std::size_t size_of(std::uint64_t chunk, std::uint64_t length) const {
+    const std::uint64_t begin = chunk * chunk_bytes;
+    return static_cast<std::size_t>(std::min<std::uint64_t>(chunk_bytes, length - std::min(length, begin)));
+  }
+  // Chunks that one slice holds, at least one.
+  std::size_t slice_chunks(std::size_t slice_bytes) const {
+    return std::max<std::size_t>(1, slice_bytes / chunk_bytes);
+  }
+  // "file 12, chunk 17 (rows 680 to 719)"
+  std::string place(std::uint64_t chunk, std::uint64_t length) const;
+};
+
+// A stream that has been written, with its length and the sum of a partial last chunk.
+struct StoredStream : Stream {
+  std::uint64_t length = 0;
+  std::uint64_t tail_sum = 0;
+
+  StoredStream(const Stream& stream, std::uint64_t bytes, std::uint64_t tail)
+      : Stream(stream), length(bytes), tail_sum(tail) {}
+
+  static StoredStream data_of(const Shape& shape, const Tail& tail, Files& files) {
+    return {Stream::data_of(shape, files), tail.bytes, tail.data_sum};
+  }
+  static StoredStream index_of(const Shape& shape, const Tail& tail, Files& files) {
+    return {Stream::index_of(shape, files), tail.rows * sizeof(std::uint64_t), tail.index_sum};
+  }
+
+  std::uint64_t full_chunks() const { return length / chunk_bytes; }
+  std::uint64_t chunks() const { return (length + chunk_bytes - 1) / chunk_bytes; }
+  std::string place(std::uint64_t chunk) const { return Stream::place(chunk, length); }
+};
+
+// kInvalid if the shape's chunks cannot be: an LFS's answer is not taken on trust.
+[[nodiscard]] Status validate(const Shape& shape);
+
+}  // namespace pif::component

@@ -1,0 +1,336 @@
+#include "pif/component/storage.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "component/fixture.h"
+
+namespace pif::component::test {
+namespace {
+
+// A storage and a folder in it, of either kind.
+struct Place {
+  explicit Place(bool is_real) : real(is_real) {
+    if (real) {
+      temp = std::make_unique<TempFolder>();
+      folder = temp->path();
+    } else {
+      must(storage->make_folder(folder));
+    }
+  }
+  std::unique_ptr<Storage> again() const { return real ? make_real_storage() : make_memory_storage(disk); }
+  std::string at(const std::string& name) const { return folder + "/" + name; }
+  std::unique_ptr<File> make(const std::string& name, const Bytes& bytes) const {
+    auto file = must(storage->open(at(name), Access::kCreate));
+    must(file->write(0, bytes));
+    return file;
+  }
+  Bytes contents(const std::string& name) const {
+    auto file = must(storage->open(at(name), Access::kRead));
+    Bytes bytes(must(file->size()));
+    CHECK(must(file->read(0, bytes)) == bytes.size());
+    return bytes;
+  }
+
+  const bool real;
+  std::shared_ptr<MemoryDisk> disk = MemoryDisk::make();
+  std::unique_ptr<TempFolder> temp;
+  std::string folder = "/disk";
+  std::unique_ptr<Storage> storage = again();
+};
+
+#define BOTH_STORAGES                                \
+  const bool is_real = GENERATE(false, true);        \
+  CAPTURE(is_real);                                  \
+  const Place place(is_real);                        \
+  Storage& storage = *place.storage;                 \
+  (void)storage
+
+}  // namespace
+
+TEST_CASE("storage: what is written in pieces is read in other pieces") {
+  BOTH_STORAGES;
+  auto file = must(storage.open(place.at("a"), Access::kCreate));
+  const Bytes bytes = pattern(100'000, 1);
+  std::vector<ConstPiece> out;
+  for (std::size_t i = 0; i < bytes.size(); i += 10) out.push_back({bytes.data() + i, 10});  // more than one call takes
+  out.insert(out.begin() + 3, ConstPiece{});
+  must(file->write(7, out));
+  Bytes back(bytes.size() + 7);
+  std::vector<Piece> in;
+  for (std::size_t i = 0; i < back.size(); i += 33) in.push_back({back.data() + i, std::min<std::size_t>(33, back.size() - i)});
+  in.push_back({});
+  CHECK(must(file->read(0, in)) == back.size());
+  CHECK(Bytes(back.begin(), back.begin() + 7) == Bytes(7));
+  CHECK(Bytes(back.begin() + 7, back.end()) == bytes);
+}
+
+TEST_CASE("storage: a read is short at the end of the file only") {
+  BOTH_STORAGES;
+  auto file = place.make("a", pattern(100, 1));
+  Bytes into(60);
+  CHECK(must(file->read(0, into)) == 60);
+  CHECK(must(file->read(70, into)) == 30);
+  CHECK(must(file->read(100, into)) == 0);
+  CHECK(must(file->read(1000, into)) == 0);
+  CHECK(must(file->size()) == 100);
+}
+
+TEST_CASE("storage: a file grows with zeros and shrinks") {
+  BOTH_STORAGES;
+  const Bytes bytes = pattern(100, 1);
+  auto file = place.make("a", bytes);
+  must(file->resize(40));
+  must(file->resize(60));
+  CHECK(place.contents("a").size() == 60);
+  CHECK(place.contents("a")[39] == bytes[39]);
+  CHECK(place.contents("a")[40] == std::byte{0});
+}
+
+TEST_CASE("storage: a file open for reading cannot be written") {
+  BOTH_STORAGES;
+  place.make("a", pattern(10, 1));
+  auto file = must(storage.open(place.at("a"), Access::kRead));
+  CHECK(code_of(file->write(0, pattern(1, 1))) == Code::kReadOnly);
+  CHECK(code_of(file->resize(0)) == Code::kReadOnly);
+}
+
+TEST_CASE("storage: opening what is missing or a folder fails and names the path") {
+  BOTH_STORAGES;
+  const auto missing = storage.open(place.at("no"), Access::kWrite);
+  CHECK(code_of(missing) == Code::kNotFound);
+  CHECK(missing.error().text.find(place.at("no")) != std::string::npos);
+  must(storage.make_folder(place.at("folder")));
+  CHECK(code_of(storage.open(place.at("folder"), Access::kRead)) == Code::kIsDirectory);
+  place.make("a", {});
+  CHECK(code_of(storage.open(place.at("a/b"), Access::kCreate)) == Code::kNotDirectory);
+}
+
+TEST_CASE("storage: names are made, listed in order, renamed over others and removed") {
+  BOTH_STORAGES;
+  place.make("b", pattern(1, 1));
+  place.make("a", pattern(2, 2));
+  must(storage.make_folder(place.at("c/d")));
+  must(storage.make_folder(place.at("c/d")));
+  CHECK(must(storage.list(place.folder)) == std::vector<std::string>{"a", "b", "c"});
+  must(storage.rename(place.at("a"), place.at("b")));
+  CHECK(must(storage.list(place.folder)) == std::vector<std::string>{"b", "c"});
+  CHECK(place.contents("b") == pattern(2, 2));
+  must(storage.remove(place.at("b")));
+  must(storage.remove(place.at("b")));
+  must(storage.remove_tree(place.at("c")));
+  must(storage.remove_tree(place.at("c")));
+  must(storage.sync_folder(place.folder));
+  CHECK(must(storage.list(place.folder)).empty());
+  CHECK(code_of(storage.list(place.at("no"))) == Code::kNotFound);
+  CHECK(code_of(storage.rename(place.at("no"), place.at("x"))) == Code::kNotFound);
+}
+
+TEST_CASE("storage: a folder cannot be made where a file is") {
+  BOTH_STORAGES;
+  place.make("a", {});
+  CHECK(code_of(storage.make_folder(place.at("a"))) == Code::kNotDirectory);
+  CHECK(code_of(storage.make_folder(place.at("a/b"))) == Code::kNotDirectory);
+}
+
+TEST_CASE("storage: a removed file lives on for those who have it open") {
+  BOTH_STORAGES;
+  auto file = place.make("a", pattern(10, 1));
+  must(storage.remove(place.at("a")));
+  Bytes into(10);
+  CHECK(must(file->read(0, into)) == 10);
+  must(file->write(10, pattern(5, 1)));
+  CHECK(must(file->size()) == 15);
+}
+
+TEST_CASE("storage: a shared handle becomes the same file with the same access") {
+  BOTH_STORAGES;
+  auto writable = place.make("a", pattern(10, 1));
+  auto other = must(storage.adopt(must(writable->share())));
+  must(other->write(0, pattern(10, 2)));
+  CHECK(place.contents("a") == pattern(10, 2));
+  auto readable = must(storage.open(place.at("a"), Access::kRead));
+  auto borrowed = must(storage.adopt(must(readable->share())));
+  CHECK(code_of(borrowed->write(0, pattern(1, 1))) == Code::kReadOnly);
+  CHECK(code_of(storage.adopt(Handle{})) == Code::kInvalid);
+}
+
+TEST_CASE("storage: has_writers sees a second open file, a shared one, and neither afterwards") {
+  BOTH_STORAGES;
+  auto writable = place.make("a", pattern(10, 1));
+  auto file = must(storage.open(place.at("a"), Access::kRead));
+  auto second_reader = must(storage.open(place.at("a"), Access::kRead));
+  CHECK(must(file->has_writers()));
+  auto shared = must(storage.adopt(must(writable->share())));
+  writable.reset();
+  CHECK(must(file->has_writers()));
+  shared.reset();
+  CHECK_FALSE(must(file->has_writers()));
+  CHECK_FALSE(must(file->has_writers()));
+  must(storage.open(place.at("a"), Access::kWrite));
+  CHECK_FALSE(must(file->has_writers()));
+}
+
+TEST_CASE("storage: a file open for writing cannot ask for writers") {
+  BOTH_STORAGES;
+  CHECK(code_of(place.make("a", {})->has_writers()) == Code::kInvalid);
+}
+
+TEST_CASE("storage: the space has a total and something free") {
+  BOTH_STORAGES;
+  const Space space = must(storage.space(place.folder));
+  CHECK(space.total > 0);
+  CHECK(space.free <= space.total);
+}
+
+TEST_CASE("storage: a locked folder is refused to another until the first is gone") {
+  BOTH_STORAGES;
+  auto first = place.again();
+  auto second = place.again();
+  must(first->lock(place.folder));
+  const Status refused = second->lock(place.folder);
+  CHECK(code_of(refused) == Code::kBusy);
+  CHECK(refused.error().text.find(place.folder) != std::string::npos);
+  if (is_real) CHECK(refused.error().text.find(std::to_string(::getpid())) != std::string::npos);
+  first.reset();
+  must(second->lock(place.folder));
+}
+
+TEST_CASE("storage: a clone has the same bytes, or is unsupported") {
+  BOTH_STORAGES;
+  auto source = place.make("a", pattern(10'000, 1));
+  auto target = place.make("b", pattern(20'000, 2));
+  const Status status = target->clone_from(*source);
+  if (status) CHECK(place.contents("b") == pattern(10'000, 1));
+  else CHECK(code_of(status) == Code::kUnsupported);
+  if (!is_real) CHECK(status.has_value());
+}
+
+TEST_CASE("real storage: files are 0600, folders 0700, and a symbolic link is not followed") {
+  const Place place(true);
+  place.make("a", {});
+  must(place.storage->make_folder(place.at("x/y")));
+  struct stat info {};
+  REQUIRE(::stat(place.at("a").c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0600);
+  for (const char* name : {"x", "x/y"}) {
+    REQUIRE(::stat(place.at(name).c_str(), &info) == 0);
+    CHECK((info.st_mode & 0777) == 0700);
+  }
+  REQUIRE(::symlink(place.at("a").c_str(), place.at("link").c_str()) == 0);
+  CHECK_FALSE(place.storage->open(place.at("link"), Access::kRead).has_value());
+  REQUIRE(::mkfifo(place.at("fifo").c_str(), 0600) == 0);
+  CHECK_FALSE(place.storage->open(place.at("fifo"), Access::kRead).has_value());
+}
+
+TEST_CASE("real storage: only regular files are adopted") {
+  const Place place(true);
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  const UniqueFd other(ends[1]);
+  CHECK(code_of(place.storage->adopt(Handle{UniqueFd(ends[0]), nullptr})) == Code::kInvalid);
+  const int folder = ::open(place.folder.c_str(), O_RDONLY | O_DIRECTORY);
+  CHECK(code_of(place.storage->adopt(Handle{UniqueFd(folder), nullptr})) == Code::kIsDirectory);
+}
+
+TEST_CASE("real storage: a shared writable mapping counts as a writer after its descriptor is closed") {
+  const Place place(true);
+  auto writable = place.make("a", pattern(4096, 1));
+  Handle handle = must(writable->share());
+  void* map = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, handle.fd.get(), 0);
+  REQUIRE(map != MAP_FAILED);
+  handle.fd.reset();
+  writable.reset();
+  auto file = must(place.storage->open(place.at("a"), Access::kRead));
+  CHECK(must(file->has_writers()));
+  ::munmap(map, 4096);
+  CHECK_FALSE(must(file->has_writers()));
+}
+
+TEST_CASE("memory storage: a crash forgets bytes, sizes and names that were not synced") {
+  const Place place(false);
+  auto kept = place.make("kept", pattern(100, 1));
+  must(kept->sync());
+  must(place.storage->sync_folder(place.folder));
+  must(place.storage->sync_folder("/"));
+  must(kept->write(50, pattern(100, 2)));
+  auto unsynced = place.make("unsynced", pattern(100, 3));
+  must(unsynced->sync());
+  place.disk->crash();
+
+  auto storage = make_memory_storage(place.disk);
+  CHECK(must(storage->list(place.folder)) == std::vector<std::string>{"kept"});
+  auto file = must(storage->open(place.at("kept"), Access::kRead));
+  Bytes bytes(200);
+  CHECK(must(file->read(0, bytes)) == 100);
+  bytes.resize(100);
+  CHECK(bytes == pattern(100, 1));
+}
+
+TEST_CASE("memory storage: a crash brings back what was removed, renamed or cut without a sync") {
+  const Place place(false);
+  for (const char* name : {"removed", "renamed", "cut"}) must(place.make(name, pattern(10, 1))->sync());
+  must(place.storage->sync_folder(place.folder));
+  must(place.storage->sync_folder("/"));
+  must(place.storage->remove(place.at("removed")));
+  must(place.storage->rename(place.at("renamed"), place.at("new")));
+  must(must(place.storage->open(place.at("cut"), Access::kWrite))->resize(3));
+  place.disk->crash();
+  auto storage = make_memory_storage(place.disk);
+  CHECK(must(storage->list(place.folder)) == std::vector<std::string>{"cut", "removed", "renamed"});
+  CHECK(must(must(storage->open(place.at("cut"), Access::kRead))->size()) == 10);
+}
+
+TEST_CASE("memory storage: after a crash everything of the old world fails") {
+  const Place place(false);
+  auto file = place.make("a", pattern(10, 1));
+  auto handle = must(file->share());
+  place.disk->crash();
+  Bytes into(1);
+  CHECK(code_of(file->read(0, into)) == Code::kIo);
+  CHECK(code_of(file->write(0, into)) == Code::kIo);
+  CHECK(code_of(file->sync()) == Code::kIo);
+  CHECK(code_of(file->size()) == Code::kIo);
+  CHECK(code_of(place.storage->list("/")) == Code::kIo);
+  auto storage = make_memory_storage(place.disk);
+  CHECK(code_of(must(storage->adopt(std::move(handle)))->read(0, into)) == Code::kIo);
+}
+
+TEST_CASE("memory storage: a full disk refuses growth, keeps the old bytes, and frees what is removed") {
+  const Place place(false);
+  place.disk->set_capacity(1000);
+  auto file = place.make("a", pattern(900, 1));
+  CHECK(code_of(file->write(850, pattern(200, 2))) == Code::kNoSpace);
+  must(file->write(0, pattern(900, 3)));
+  CHECK(must(place.storage->space("/")).free == 100);
+  must(place.storage->remove(place.at("a")));
+  CHECK(must(place.storage->space("/")).free == 1000);
+  place.make("b", pattern(1000, 1));
+}
+
+TEST_CASE("memory storage: faults are injected per call and path, and bits flip") {
+  const Place place(false);
+  auto file = place.make("a", pattern(10, 1));
+  place.disk->set_fault([&](std::string_view call, std::string_view path) {
+    return call == "sync" && path == place.at("a") ? Code::kIo : Code::kOk;
+  });
+  CHECK(code_of(file->sync()) == Code::kIo);
+  place.disk->set_fault([](std::string_view call, std::string_view) {
+    return call == "read" ? Code::kEndOfFile : Code::kOk;
+  });
+  Bytes into(10);
+  CHECK(must(file->read(0, into)) == 5);
+  place.disk->set_fault(nullptr);
+  must(file->sync());
+  place.disk->flip_bit(place.at("a"), 3, 5);
+  Bytes expected = pattern(10, 1);
+  expected[3] ^= std::byte{32};
+  CHECK(place.contents("a") == expected);
+}
+
+}  // namespace pif::component::test
