@@ -1,0 +1,286 @@
+// up, down, init: the file system as a set of processes on this machine.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "daemons.h"
+#include "dispatch.h"
+#include "pif/cluster/cluster.h"
+#include "program.h"
+#include "text.h"
+
+namespace pif::cli {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr auto kUpDeadline = std::chrono::seconds(20);
+constexpr auto kDownDeadline = std::chrono::seconds(10);
+constexpr auto kAskInterval = std::chrono::milliseconds(250);  // children are looked after between two questions
+constexpr auto kConnectPoll = std::chrono::milliseconds(5);
+constexpr std::uint32_t kDefaultCount = 4;
+
+struct Options {
+  std::string folder;
+  std::uint32_t count = 0;  // 0: not said
+  std::uint32_t bevy = 0;
+  bool insecure_loopback = false;
+  bool curve = false;
+};
+
+cluster::TcpMode tcp_mode(const Options& options) {
+  if (options.insecure_loopback) return cluster::TcpMode::kInsecureLoopback;
+  return options.curve ? cluster::TcpMode::kCurve : cluster::TcpMode::kNone;
+}
+
+// The folder of the file system says something else than the command line.
+Status check_same(const cluster::Cluster& cluster, const Options& options) {
+  if (options.count != 0 && options.count != cluster.lfss.size())
+    return fail(Code::kInvalid, fmt::format("{} has {} LFSs, not {}; leave out -n, or take another folder", cluster.folder,
+                                            cluster.lfss.size(), options.count));
+  if (options.bevy != 0 && options.bevy != cluster.bevy)
+    return fail(Code::kInvalid, fmt::format("{} was made with --bevy {}, not {}; leave it out, or take another folder",
+                                            cluster.folder, cluster.bevy, options.bevy));
+  if ((options.insecure_loopback || options.curve) && tcp_mode(options) != cluster.tcp)
+    return fail(Code::kInvalid, fmt::format("{} was made for another kind of tcp; leave out --curve and "
+                                            "--insecure-loopback, or take another folder",
+                                            cluster.folder));
+  return {};
+}
+
+Result<cluster::Cluster> create(const Options& options) {
+  return cluster::create_cluster(options.folder, options.count == 0 ? kDefaultCount : options.count, options.bevy,
+                                 tcp_mode(options));
+}
+
+// The text of a malformed pif.toml is not the command line's fault.
+Result<cluster::Cluster> load(const std::string& folder) {
+  auto cluster = cluster::load_cluster(folder);
+  if (!cluster && cluster.error().code == Code::kInvalid) cluster.error().code = Code::kCorrupt;
+  return cluster;
+}
+
+Result<cluster::Cluster> load_or_create(const Options& options) {
+  auto loaded = load(options.folder);
+  if (loaded) {
+    PIF_TRY(check_same(*loaded, options));
+    return loaded;
+  }
+  if (loaded.error().code != Code::kNotFound) return loaded;
+  return create(options);
+}
+
+struct Child {
+  Daemon daemon;
+  pid_t pid = 0;
+};
+
+// What `up` has started so far; stops it again unless told that all is well.
+class Startup {
+ public:
+  Startup() = default;
+  Startup(const Startup&) = delete;
+  Startup& operator=(const Startup&) = delete;
+  ~Startup() {
+    if (!kept_) undo();
+  }
+
+  Status start_missing(const std::vector<Daemon>& daemons) {
+    for (const auto& daemon : daemons) {
+      PIF_TRY_VALUE(const auto pid, holder(daemon));
+      if (pid) continue;
+      PIF_TRY_VALUE(const pid_t child, start(daemon));
+      children_.push_back({daemon, child});
+    }
+    return {};
+  }
+  // kUnavailable if one has ended already: which, and why.
+  Status check_alive() {
+    for (auto& child : children_) {
+      if (child.pid == 0 || ::waitpid(child.pid, nullptr, WNOHANG) == 0) continue;
+      child.pid = 0;
+      return fail(Code::kUnavailable, fmt::format("{} did not start: {} (log: {})", child.daemon.name,
+                                                  or_nothing(last_log_line(child.daemon)), child.daemon.log()));
+    }
+    return {};
+  }
+  std::size_t started() const { return children_.size(); }
+  const std::vector<Child>& children() const { return children_; }
+  void keep() { kept_ = true; }
+
+ private:
+  static std::string or_nothing(const std::string& line) { return line.empty() ? "it said nothing" : line; }
+  void undo() {
+    for (const auto& child : children_) {
+      if (child.pid != 0) ::kill(child.pid, SIGTERM);
+    }
+    const auto deadline = SteadyClock::now() + kDownDeadline;
+    for (const auto& child : children_) {
+      if (child.pid == 0) continue;
+      while (::waitpid(child.pid, nullptr, WNOHANG) == 0) {
+        if (SteadyClock::now() >= deadline) ::kill(child.pid, SIGKILL);
+        std::this_thread::sleep_for(kConnectPoll);
+      }
+    }
+  }
+
+  std::vector<Child> children_;
+  bool kept_ = false;
+};
+
+std::string missing_names(const SystemStatus& status, const cluster::Cluster& cluster) {
+  std::vector<std::string> missing;
+  for (const auto& lfs : cluster.lfss) {
+    bool up = false;
+    for (const auto& node : status.nodes) up = up || (node.id == lfs.id && node.state == "up");
+    if (!up) missing.push_back(lfs.name);
+  }
+  return fmt::format("{}", fmt::join(missing, ", "));
+}
+
+std::size_t count_up(const SystemStatus& status) {
+  std::size_t up = 0;
+  for (const auto& node : status.nodes) up += node.state == "up" ? 1 : 0;
+  return up;
+}
+
+ConnectOptions asking(const cluster::Cluster& cluster) {
+  ConnectOptions options;
+  options.where = cluster.folder;
+  options.timeout = kAskInterval;
+  return options;
+}
+
+// Connects as soon as the server listens.
+Result<Client> await_server(const cluster::Cluster& cluster, Startup& startup, SteadyClock::time_point deadline) {
+  while (true) {
+    auto client = Client::connect(asking(cluster));
+    if (client) return client;
+    PIF_TRY(startup.check_alive());
+    if (SteadyClock::now() >= deadline)
+      return fail(Code::kTimeout, fmt::format("the server does not answer: {} (log: {}/server.log)",
+                                              client.error().to_string(), cluster.server_folder()));
+    std::this_thread::sleep_for(kConnectPoll);
+  }
+}
+
+Status await_up(const cluster::Cluster& cluster, Startup& startup) {
+  const auto deadline = SteadyClock::now() + kUpDeadline;
+  PIF_TRY_VALUE(Client client, await_server(cluster, startup, deadline));
+  std::string missing = "all";
+  while (true) {
+    const auto status = client.status(static_cast<std::uint32_t>(cluster.lfss.size()));
+    if (status && count_up(*status) >= cluster.lfss.size()) return {};
+    if (status) missing = missing_names(*status, cluster);
+    PIF_TRY(startup.check_alive());
+    if (SteadyClock::now() >= deadline)
+      return fail(Code::kTimeout, fmt::format("not up after {} s: {}; see their logs under {}", kUpDeadline.count(), missing,
+                                              cluster.folder));
+  }
+}
+
+Status print_up(const Program& program, const cluster::Cluster& cluster, std::size_t started, double seconds) {
+  const std::size_t all = cluster.lfss.size() + 1;
+  if (program.common.json)
+    return print(Json{{"folder", cluster.folder},
+                      {"cluster", cluster.id},
+                      {"lfss", cluster.lfss.size()},
+                      {"started", started},
+                      {"already_running", all - started},
+                      {"seconds", seconds}});
+  std::string text;
+  if (!program.common.quiet && started == 0) text = fmt::format("{} is already running: a server and {} LFSs\n", cluster.folder, cluster.lfss.size());
+  if (!program.common.quiet && started != 0)
+    text = fmt::format("{} is up: a server and {} LFSs ({} started in {:.2f} s)\n", cluster.folder, cluster.lfss.size(), started, seconds);
+  return print(text + fmt::format("export PIF={}\n", cluster.folder));
+}
+
+Outcome up(const Program& program, const Options& options) {
+  const auto begin = SteadyClock::now();
+  PIF_TRY_VALUE(const cluster::Cluster cluster, load_or_create(options));
+  Startup startup;
+  PIF_TRY(startup.start_missing(daemons_of(cluster, program_folder())));
+  PIF_TRY(await_up(cluster, startup));
+  startup.keep();
+  // A default is a convenience: a home that cannot be written to is no reason to fail.
+  const Status offered = cluster::offer_default(cluster.folder);
+  if (!offered && program.common.verbose) fmt::print(stderr, "pif: {}\n", one_line(offered.error().to_string()));
+  const std::chrono::duration<double> elapsed = SteadyClock::now() - begin;
+  PIF_TRY(print_up(program, cluster, startup.started(), elapsed.count()));
+  return ExitCode::kDone;
+}
+
+Outcome down(const Program& program, const Options& options) {
+  std::string folder = options.folder;
+  if (folder.empty()) {
+    PIF_TRY_VALUE(folder, cluster::find_cluster(program.common.where));
+  }
+  PIF_TRY_VALUE(const cluster::Cluster cluster, load(folder));
+  PIF_TRY_VALUE(const Stopped stopped, stop(daemons_of(cluster, program_folder()), kDownDeadline));
+  if (program.common.json) {
+    PIF_TRY(print(Json{{"folder", cluster.folder}, {"stopped", stopped.asked}, {"killed", stopped.killed}}));
+    return ExitCode::kDone;
+  }
+  for (const auto& name : stopped.killed)
+    fmt::print(stderr, "pif: {} did not stop within {} s and was killed\n", name, kDownDeadline.count());
+  if (!program.common.quiet)
+    PIF_TRY(print(stopped.asked.empty() ? cluster.folder + " was not running\n"
+                                        : fmt::format("{} is down: {} stopped\n", cluster.folder, stopped.asked.size())));
+  return ExitCode::kDone;
+}
+
+Outcome init(const Program& program, const Options& options) {
+  PIF_TRY_VALUE(const cluster::Cluster cluster, create(options));
+  if (program.common.json) {
+    PIF_TRY(print(Json{{"folder", cluster.folder}, {"cluster", cluster.id}, {"lfss", cluster.lfss.size()}}));
+  } else if (!program.common.quiet) {
+    PIF_TRY(print(fmt::format("{0} has keys and pif.toml for {1} LFSs; start it with: pif up {0}\n", cluster.folder,
+                              cluster.lfss.size())));
+  }
+  return ExitCode::kDone;
+}
+
+void add_cluster_options(CLI::App* command, Options& options) {
+  command->add_option("DIR", options.folder, "Folder of the file system")->required();
+  command->add_option("-n", options.count, "Number of LFSs of a new file system (default: 4)")
+      ->check(CLI::Range(1u, kWidthMax))
+      ->type_name("N");
+  command->add_option("--bevy", options.bevy, "Bevy size of new files that do not name one (default: no parity)")
+      ->check(CLI::Range(2u, kWidthMax / 2))
+      ->type_name("B");
+  auto* plain = command->add_flag("--insecure-loopback", options.insecure_loopback,
+                                  "Listen on 127.0.0.1 too, neither encrypted nor authenticated (for measurements)");
+  command->add_flag("--curve", options.curve, "Listen on tcp too, encrypted and authenticated by the keys in DIR/keys")
+      ->excludes(plain);
+}
+
+}  // namespace
+
+void add_cluster_commands(CLI::App& app, Program& program) {
+  auto up_options = std::make_shared<Options>();
+  CLI::App* up_command =
+      add_command(app, program, "up", "Start a file system on this machine, made first if it is new",
+                  "  pif up -n 4 /data/pif\n  pif up /data/pif                  after a reboot\n"
+                  "  eval \"$(pif up -q /data/pif)\"     and make it this shell's file system");
+  add_cluster_options(up_command, *up_options);
+  on_run(up_command, program, up_options, up);
+
+  auto down_options = std::make_shared<Options>();
+  CLI::App* down_command =
+      add_command(app, program, "down", "Stop a file system's daemons on this machine", "  pif down /data/pif");
+  down_command->add_option("DIR", down_options->folder, "Folder of the file system (default: found like --pif)");
+  on_run(down_command, program, down_options, down);
+
+  auto init_options = std::make_shared<Options>();
+  CLI::App* init_command = add_command(app, program, "init", "Make keys and configuration of a file system; start nothing",
+                                       "  pif init -n 8 --curve /data/pif");
+  add_cluster_options(init_command, *init_options);
+  on_run(init_command, program, init_options, init);
+}
+
+}  // namespace pif::cli

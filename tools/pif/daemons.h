@@ -1,0 +1,44 @@
+// The daemons of a file system on this machine as processes: started, found by the lock each holds, stopped.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pif/base/result.h"
+#include "pif/cluster/cluster.h"
+
+namespace pif::cli {
+
+struct Daemon {
+  std::string name;                    // "server", "lfs0"
+  std::string folder;                  // its own: log and lock are in it
+  std::vector<std::string> arguments;  // argv[0] is the program's absolute path
+  std::string log() const { return folder + "/" + name + ".log"; }
+  std::string lock() const { return folder + "/lock"; }
+};
+
+// The PIF Server first, then the LFSs in order. `programs`: folder with pif-server and pif-lfs.
+std::vector<Daemon> daemons_of(const cluster::Cluster& cluster, const std::string& programs);
+
+// Process id of the running daemon: of who holds its lock. Nothing if nobody does, whatever the file says. A holder
+// that has not written its id yet counts as 0.
+[[nodiscard]] Result<std::optional<pid_t>> holder(const Daemon& daemon);
+
+// Starts it in a session of its own, with its log as stdout and stderr and nothing else open.
+[[nodiscard]] Result<pid_t> start(const Daemon& daemon);
+
+// Asks all to stop, and waits until their locks are free; kills those that have not let go at the deadline.
+struct Stopped {
+  std::vector<std::string> asked;   // names
+  std::vector<std::string> killed;  // of these
+};
+[[nodiscard]] Result<Stopped> stop(const std::vector<Daemon>& daemons, std::chrono::milliseconds deadline);
+
+// The last line of the log that says something, for messages; empty if there is none.
+std::string last_log_line(const Daemon& daemon);
+
+}  // namespace pif::cli

@@ -1,0 +1,70 @@
+#include "dispatch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "exit_code.h"
+#include "text.h"
+
+namespace pif::cli {
+namespace {
+
+constexpr std::array<std::string_view, 18> kCommands = {"up", "down", "status", "init", "node",      "mkdir",
+                                                        "ls", "stat", "rm",     "mv",   "du",        "df",
+                                                        "put", "get", "cat",    "locate", "placement", "fsck"};
+
+bool is_own(std::string_view command) {
+  return std::find(kCommands.begin(), kCommands.end(), command) != kCommands.end();
+}
+
+}  // namespace
+
+std::string command_in_name(const std::string& program) {
+  const std::string name = base_name(program);
+  return name.rfind("pif-", 0) == 0 ? name.substr(4) : "";
+}
+
+bool is_external(const std::vector<std::string>& arguments) {
+  return !arguments.empty() && !arguments[0].empty() && arguments[0][0] != '-' && !is_own(arguments[0]);
+}
+
+std::string program_folder() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::string(".") : self.parent_path().string();
+}
+
+int run_external(const std::vector<std::string>& arguments) {
+  const std::string name = "pif-" + arguments[0];
+  std::vector<std::string> words = arguments;
+  words[0] = name;
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  // A name with a slash would run any program beside the folder.
+  if (arguments[0].find('/') == std::string::npos) {
+    ::execv((program_folder() + "/" + name).c_str(), argv.data());
+    if (errno == ENOENT) ::execvp(name.c_str(), argv.data());
+  } else {
+    errno = ENOENT;
+  }
+  const int error = errno;
+  if (error == ENOENT) {
+    fmt::print(stderr, "pif: there is no command '{}' (pif --help lists them), and no program {} here or in PATH\n",
+               arguments[0], name);
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  fmt::print(stderr, "pif: cannot run {}: {}\n", name, std::strerror(error));
+  return static_cast<int>(ExitCode::kFailed);
+}
+
+}  // namespace pif::cli

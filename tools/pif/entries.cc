@@ -1,0 +1,94 @@
+#include "entries.h"
+
+#include <grp.h>
+#include <pwd.h>
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "text.h"
+
+namespace pif::cli {
+
+Json json_of(const Format& format) {
+  if (format.kind == RecordKind::kFixed) return {{"kind", "fixed"}, {"record_length", format.record_length}};
+  if (format.kind == RecordKind::kVariable) return {{"kind", "variable"}};
+  return {{"kind", "delimited"}, {"delimiter", format.delimiter}};
+}
+
+Json json_of(const Entry& entry, const std::string& path) {
+  const bool folder = entry.kind == EntryKind::kFolder;
+  Json out = {{"path", path},
+              {"name", entry.name},
+              {"kind", folder ? "folder" : "file"},
+              {"id", entry.id},
+              {"owner", entry.owner},
+              {"group", entry.group},
+              {"mode", fmt::format("{:04o}", entry.mode)},
+              {"modified", iso_date(entry.modified_ns)}};
+  if (folder) return out;
+  out["records"] = entry.extent.records;
+  out["bytes"] = entry.extent.bytes;
+  out["format"] = json_of(entry.format);
+  out["width"] = entry.nodes.size();
+  out["nodes"] = entry.nodes;
+  out["bevies"] = entry.bevies;
+  Json attributes = Json::object();
+  for (const auto& [name, value] : entry.attributes) attributes[name] = value.size();
+  out["attribute_bytes"] = attributes;
+  return out;
+}
+
+Status for_each_entry(Client& client, const std::string& folder, const std::function<Status(const Entry&)>& visit) {
+  std::string after;
+  while (true) {
+    PIF_TRY_VALUE(const ListPage page, client.list(folder, after));
+    for (const Entry& entry : page.entries) PIF_TRY(visit(entry));
+    if (!page.more) return {};
+    if (page.entries.empty()) return fail(Code::kInternal, "the server sent an empty page of " + folder);
+    after = page.entries.back().name;
+  }
+}
+
+Status walk(Client& client, const std::string& folder,
+            const std::function<Status(const std::string& path, const Entry&)>& visit) {
+  std::vector<std::string> waiting = {folder};
+  while (!waiting.empty()) {
+    const std::string here = std::move(waiting.back());
+    waiting.pop_back();
+    std::vector<std::string> folders;
+    PIF_TRY(for_each_entry(client, here, [&](const Entry& entry) -> Status {
+      const std::string path = join_path(here, entry.name);
+      if (entry.kind == EntryKind::kFolder) folders.push_back(path);
+      return visit(path, entry);
+    }));
+    waiting.insert(waiting.end(), folders.rbegin(), folders.rend());  // the first is next
+  }
+  return {};
+}
+
+Result<bool> is_folder(Client& client, const std::string& path) {
+  const Result<Entry> entry = client.stat(path);
+  if (entry) return entry->kind == EntryKind::kFolder;
+  if (entry.error().code == Code::kNotFound) return false;
+  return fail(entry.error());
+}
+
+std::string user_name(std::uint32_t uid) {
+  std::vector<char> buffer(4096);
+  passwd record{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(uid, &record, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return record.pw_name;
+  return std::to_string(uid);
+}
+
+std::string group_name(std::uint32_t gid) {
+  std::vector<char> buffer(4096);
+  group record{};
+  group* found = nullptr;
+  if (::getgrgid_r(gid, &record, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return record.gr_name;
+  return std::to_string(gid);
+}
+
+}  // namespace pif::cli

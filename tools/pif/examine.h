@@ -1,0 +1,43 @@
+// What must hold between the directory and the components, file by file. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pif/proto/messages.pb.h"
+
+namespace pif::cli {
+
+using FileRecord = proto::ListFilesReply::One;
+using Held = std::map<std::uint32_t, proto::ComponentState>;  // by NodeId
+
+inline constexpr std::uint32_t kFilePending = 1, kFileCommitted = 2, kFileDoomed = 3;
+inline constexpr std::uint32_t kComponentOpen = 1, kComponentSealed = 2, kComponentCommitted = 3;
+
+struct Finding {
+  enum class Kind : std::uint8_t {
+    kLeftover,  // of a create that was never committed: its LFS removes it by itself
+    kOrphan,    // committed, but no file owns it
+    kMissing,   // the file has rows there, the LFS has no component
+    kShape,     // another format, layout or index than the directory says
+    kLength,    // rows or bytes that do not add up
+    kState,     // committed file, component still being written
+    kSums,      // bytes that fail their check
+  };
+  Kind kind = Kind::kOrphan;
+  std::uint64_t file = 0;
+  std::uint32_t node = 0;  // 0: the file as a whole
+  std::string path;        // empty: no name
+  std::string text;
+};
+
+std::string kind_name(Finding::Kind kind);
+// Whether it is more than something the system still has to tidy up.
+inline bool is_damage(const Finding& finding) { return finding.kind != Finding::Kind::kLeftover; }
+
+// `file`: as the directory has it, or null. `held`: every component of that file id on any LFS.
+std::vector<Finding> examine(std::uint64_t id, const FileRecord* file, const Held& held);
+
+}  // namespace pif::cli

@@ -1,0 +1,261 @@
+// get, cat: interleaved files as local files and on stdout, byte for byte what put took.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "entries.h"
+#include "header.h"
+#include "io.h"
+#include "program.h"
+#include "progress.h"
+#include "text.h"
+#include "transfer.h"
+
+namespace pif::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string records;
+  bool recursive = false;
+  bool no_clobber = false;
+};
+
+constexpr const char* kStdout = "standard output";
+
+std::string header_of(File& file) {
+  const auto found = file.attributes().find(std::string(kHeaderAttribute));
+  return found == file.attributes().end() ? "" : found->second;
+}
+
+Error at(const std::string& path, Error error) {
+  if (error.text.find(path) == std::string::npos) error.text = path + ": " + error.text;
+  return error;
+}
+
+// All of a file to a descriptor, its header first. Returns bytes written.
+Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd, const std::string& name, bool quiet) {
+  auto file = client.open(path);
+  if (!file) return fail(at(path, file.error()));
+  const std::string header = header_of(*file);
+  PIF_TRY(write_all(fd, std::as_bytes(std::span(header)), name));
+  auto extent = file->extent();
+  if (!extent) return fail(at(path, extent.error()));
+  Progress progress(path, extent->bytes, !quiet);
+  const auto bytes = drain(*file, OpenRange{}, fd, name, [&](std::uint64_t n) -> Status {
+    progress.add(n);
+    return {};
+  });
+  if (!bytes) return fail(at(path, bytes.error()));
+  PIF_TRY(file->close());
+  return *bytes + header.size();
+}
+
+// One run of get.
+class Getter {
+ public:
+  Getter(const Program& program, const Options& options, Client& client)
+      : program_(program), options_(options), client_(client) {}
+
+  Status get(const std::string& path, const std::string& local) {
+    auto entry = client_.stat(path);
+    if (!entry) return fail(at(path, entry.error()));
+    if (entry->kind == EntryKind::kFile) return get_plain(path, local, entry->mode);
+    if (!options_.recursive) return fail(Code::kIsDirectory, path + " is a folder; use -r to get all that is in it");
+    PIF_TRY(make_local(local));
+    return walk(client_, path, [&](const std::string& found, const Entry& below) -> Status {
+      const std::string to = local + found.substr(path == "/" ? 0 : path.size());
+      return below.kind == EntryKind::kFolder ? make_local(to) : get_plain(found, to, below.mode);
+    });
+  }
+
+  Outcome report() {
+    const std::chrono::duration<double> elapsed = Progress::Clock::now() - started_;
+    if (program_.common.verbose)
+      fmt::print(stderr, "pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed));
+    if (program_.common.json)
+      PIF_TRY(print(Json{{"files", documents_}, {"bytes", bytes_}, {"seconds", elapsed.count()}}));
+    return ExitCode::kDone;
+  }
+
+ private:
+  static Status make_local(const std::string& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) return fail(Code::kIo, fmt::format("cannot make the folder {}: {}", folder, error.message()));
+    return {};
+  }
+
+  // Devices and pipes are written to as they are, anything else is replaced when all of it is there.
+  Status get_plain(const std::string& path, const std::string& local, std::uint32_t mode) {
+    std::uint64_t bytes = 0;
+    struct stat about {};
+    const bool special = ::stat(local.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+    if (special) {
+      UniqueFd fd(::open(local.c_str(), O_WRONLY | O_CLOEXEC));
+      if (!fd) return fail_errno(errno, "cannot write to " + local);
+      PIF_TRY_VALUE(bytes, write_file(client_, path, fd.get(), local, program_.common.quiet));
+    } else {
+      PIF_TRY_VALUE(NewFile file, NewFile::create(local, mode));
+      PIF_TRY_VALUE(bytes, write_file(client_, path, file.fd(), local, program_.common.quiet));
+      PIF_TRY(file.publish(options_.no_clobber));
+    }
+    ++files_;
+    bytes_ += bytes;
+    if (program_.common.json) documents_.push_back({{"path", path}, {"local", local}, {"bytes", bytes}});
+    return {};
+  }
+
+  const Program& program_;
+  const Options& options_;
+  Client& client_;
+  Progress::Clock::time_point started_ = Progress::Clock::now();
+  std::uint64_t files_ = 0, bytes_ = 0;
+  Json documents_ = Json::array();
+};
+
+Outcome write_to_stdout(const Program& program, Client& client, const std::vector<std::string>& paths) {
+  for (const auto& path : paths) PIF_TRY(write_file(client, path, 1, kStdout, program.common.quiet || ::isatty(1) == 1));
+  return ExitCode::kDone;
+}
+
+Result<std::vector<std::string>> parse_paths(const std::vector<std::string>& texts) {
+  std::vector<std::string> out;
+  for (const auto& text : texts) {
+    PIF_TRY_VALUE(out.emplace_back(), parse_path(text));
+  }
+  return out;
+}
+
+Outcome get(const Program& program, const Options& options) {
+  PIF_TRY_VALUE(const auto paths, parse_paths({options.paths.begin(), options.paths.end() - 1}));
+  const std::string& local = options.paths.back();
+  if (local.rfind("pif:", 0) == 0)
+    return fail(Code::kInvalid, local + " is not a local file; pif copy copies within the file system");
+  if (local == "-" && program.common.json)
+    return fail(Code::kInvalid, "stdout cannot bear the file and a JSON document; leave one out");
+  PIF_TRY_VALUE(Client client, program.connect());
+  if (local == "-") return write_to_stdout(program, client, paths);
+  std::error_code error;
+  const bool into = std::filesystem::is_directory(local, error);
+  if (!into && (paths.size() > 1 || local.back() == '/'))
+    return fail(Code::kNotDirectory, local + " is no folder; make it first: mkdir " + local);
+  Getter getter(program, options, client);
+  for (const auto& path : paths) PIF_TRY(getter.get(path, into ? join_path(local, base_name(path)) : local));
+  return getter.report();
+}
+
+// ---- cat ----
+
+std::string base64(std::span<const std::byte> bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t bits = 0;
+    for (std::size_t j = 0; j < 3; ++j) bits = bits << 8 | (j < n ? std::to_integer<std::uint32_t>(bytes[i + j]) : 0u);
+    for (std::size_t j = 0; j < 4; ++j) out += j <= n ? kDigits[bits >> (18 - 6 * j) & 63u] : '=';
+  }
+  return out;
+}
+
+// The next records, packed, at most a few megabytes.
+Result<RecordBatch> next_records(File& file, RecordNumber first, std::uint64_t count, const Extent& extent) {
+  if (!file.format().is_fixed()) return file.read_batch_at(first, count);
+  const std::uint32_t length = file.format().record_length;
+  RecordBatch batch;
+  const std::uint64_t wanted = std::min<std::uint64_t>(count, std::max<std::uint64_t>(1, (1u << 20) / length));
+  batch.data.resize(wanted * length);
+  PIF_TRY_VALUE(const std::uint64_t got, file.read_at(first, batch.data, wanted));
+  for (std::uint64_t i = 0; i < got; ++i) batch.lengths.push_back(fixed_record_bytes(length, extent, first + i));
+  return batch;
+}
+
+// {"path":...,"records":[{"record":n,"base64":"..."}]}, record after record.
+Status print_records(File& file, const std::string& path, const OpenRange& range) {
+  PIF_TRY_VALUE(const Extent extent, file.extent());
+  const Range clipped = range.clip(extent.records);
+  const std::string header = header_of(file);
+  PIF_TRY(print("{\"path\":" + Json(path).dump(-1, ' ', false, Json::error_handler_t::replace) + ",\"header_base64\":\"" +
+                base64(std::as_bytes(std::span(header))) + "\",\"records\":["));
+  for (RecordNumber next = clipped.begin; next < clipped.end;) {
+    PIF_TRY_VALUE(const RecordBatch batch, next_records(file, next, clipped.end - next, extent));
+    if (batch.lengths.empty()) return fail(Code::kStaleFile, path + " became shorter while it was read");
+    std::string text;
+    std::size_t at = 0;
+    for (const std::uint32_t length : batch.lengths) {
+      text += fmt::format("{}{{\"record\":{},\"base64\":\"{}\"}}", next == clipped.begin ? "" : ",", next,
+                          base64(std::span(batch.data).subspan(at, length)));
+      at += length;
+      ++next;
+    }
+    PIF_TRY(print(text));
+  }
+  return print(std::string("]}"));
+}
+
+Outcome cat_json(Client& client, const std::vector<std::string>& paths, const OpenRange& range) {
+  PIF_TRY(print(std::string("{\"files\":[")));
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (i > 0) PIF_TRY(print(std::string(",")));
+    PIF_TRY_VALUE(File file, client.open(paths[i]));
+    PIF_TRY(print_records(file, paths[i], range));
+  }
+  PIF_TRY(print(std::string("]}\n")));
+  return ExitCode::kDone;
+}
+
+// Only records, without a header: it is none.
+Outcome cat_records(Client& client, const std::vector<std::string>& paths, const OpenRange& range) {
+  for (const auto& path : paths) {
+    auto file = client.open(path);
+    if (!file) return fail(at(path, file.error()));
+    const auto bytes = drain(*file, range, 1, kStdout, [](std::uint64_t) -> Status { return {}; });
+    if (!bytes) return fail(at(path, bytes.error()));
+  }
+  return ExitCode::kDone;
+}
+
+Outcome cat(const Program& program, const Options& options) {
+  PIF_TRY_VALUE(const auto paths, parse_paths(options.paths));
+  OpenRange range;
+  if (!options.records.empty()) {
+    PIF_TRY_VALUE(range, parse_range(options.records));
+  }
+  PIF_TRY_VALUE(Client client, program.connect());
+  if (program.common.json) return cat_json(client, paths, range);
+  return options.records.empty() ? write_to_stdout(program, client, paths) : cat_records(client, paths, range);
+}
+
+}  // namespace
+
+void add_get_commands(CLI::App& app, Program& program) {
+  auto get_options = std::make_shared<Options>();
+  CLI::App* get_command =
+      add_command(app, program, "get", "Write files as local files, byte for byte what put took",
+                  "  pif get /big.dat copy.dat\n  pif get /a.txt /b.txt folder/\n  pif get -r /results results\n"
+                  "  pif get /big.dat - | sha256sum");
+  get_command->add_option("PATH", get_options->paths, "Files, then the local file or folder they go to (-: standard output)")
+      ->required()
+      ->expected(2, 1 << 20)
+      ->type_name("FILE... LOCAL");
+  get_command->add_flag("-r,--recursive", get_options->recursive, "Folders with everything in them");
+  get_command->add_flag("--no-clobber", get_options->no_clobber, "Fail instead of replacing a local file");
+  on_run(get_command, program, get_options, get);
+
+  auto cat_options = std::make_shared<Options>();
+  CLI::App* cat_command = add_command(app, program, "cat", "Write files on standard output",
+                                      "  pif cat /log.txt | grep error\n  pif cat --records 10:20 /log.txt\n"
+                                      "  pif cat --records 7:8 --json /sort.in      records apart, in base64");
+  cat_command->add_option("FILE", cat_options->paths, "The files, one after another")->required();
+  cat_command->add_option("--records", cat_options->records, "Only these, half open, from 0; without the kept header")
+      ->type_name("A:B");
+  on_run(cat_command, program, cat_options, cat);
+}
+
+}  // namespace pif::cli

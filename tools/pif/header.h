@@ -1,0 +1,25 @@
+// Leading bytes of a file that are not records: `put --header` keeps them as an attribute, get and cat give them back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pif/base/result.h"
+
+namespace pif::cli {
+
+inline constexpr std::string_view kHeaderAttribute = "header";
+
+struct Header {
+  std::string bytes;
+  // What the header says of the records behind it: bytes per row of an image.
+  std::optional<std::uint32_t> record_length;
+};
+
+// Reads the header from the start of `fd`, which is left behind it. `kind`: a number of bytes, "pbm" (a P4 bitmap) or
+// "bed" (a PLINK 1 genotype file). kInvalid if the kind is none of these, kCorrupt if the file does not start like that.
+[[nodiscard]] Result<Header> read_header(int fd, std::string_view kind, const std::string& name);
+
+}  // namespace pif::cli

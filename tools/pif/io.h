@@ -1,0 +1,46 @@
+// Plain files and streams of the local machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "pif/base/handle.h"
+#include "pif/base/result.h"
+
+namespace pif::cli {
+
+// Ends the text of the kCancelled that write_all gives when the other end of a pipe has seen enough: nothing to report.
+inline constexpr std::string_view kReaderGone = ": its reader is gone";
+
+// Both go on after signals and short transfers. `name` is for messages.
+[[nodiscard]] Status write_all(int fd, std::span<const std::byte> bytes, const std::string& name);
+// Fills `out`; fewer bytes only at the end.
+[[nodiscard]] Result<std::size_t> read_full(int fd, std::span<std::byte> out, const std::string& name);
+
+// A file that appears under its name, complete, or not at all: it has no name while it is written (or, where the file
+// system cannot do that, a temporary one beside the target).
+class NewFile {
+ public:
+  // Beside `target`, with permissions `mode` less the umask.
+  [[nodiscard]] static Result<NewFile> create(const std::string& target, std::uint32_t mode);
+  NewFile(NewFile&&) noexcept;
+  NewFile& operator=(NewFile&&) = delete;
+  ~NewFile();  // removes what was not published
+
+  int fd() const { return fd_.get(); }
+  // Gives it its name, in place of what is there. With `keep_existing`: kExists instead.
+  [[nodiscard]] Status publish(bool keep_existing);
+
+ private:
+  NewFile(std::string target, UniqueFd fd, std::string temporary);
+  Status link_beside();
+
+  std::string target_;
+  UniqueFd fd_;
+  std::string temporary_;  // its name now; empty: none
+};
+
+}  // namespace pif::cli

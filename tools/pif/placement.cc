@@ -1,0 +1,148 @@
+// placement, locate: where records are. Arithmetic of parity/layout.h; nothing is read.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "pif/parity/layout.h"
+#include "program.h"
+#include "text.h"
+
+namespace pif::cli {
+namespace {
+
+struct Options {
+  std::string path;
+  std::string records;
+  std::uint32_t width = 0;
+  std::string bevies;
+};
+
+constexpr std::size_t kFlushBytes = 64u << 10;
+
+// Prints one record after another, so that a range of any length needs little memory.
+class Cells {
+ public:
+  // names: of the LFSs, in the layout's order; empty: do not show them.
+  Cells(const parity::Layout& layout, std::vector<std::string> names, bool json)
+      : layout_(layout), names_(std::move(names)), json_(json) {}
+
+  Status print_all(Range range) {
+    text_ = json_ ? "{\"records\":[" : heading();
+    for (RecordNumber n = range.begin; n < range.end; ++n) {
+      if (json_ && n != range.begin) text_ += ",";
+      json_ ? add_json(n) : add_line(n);
+      if (text_.size() >= kFlushBytes) PIF_TRY(flush());
+    }
+    if (json_) text_ += "]}\n";
+    return flush();
+  }
+
+ private:
+  std::string heading() const {
+    std::string line = fmt::format("{:>12} {:>5} {:>12}", "record", "lfs", "row");
+    if (layout_.has_parity()) line += fmt::format(" {:>10} {:>12}", "parity_lfs", "parity_row");
+    if (!names_.empty()) line += "  node";
+    return line + "\n";
+  }
+  void add_line(RecordNumber n) {
+    const Cell cell = layout_.locate(n);
+    text_ += fmt::format("{:>12} {:>5} {:>12}", n, cell.lfs, cell.row);
+    if (layout_.has_parity()) {
+      const Cell parity = layout_.parity_of(cell);
+      text_ += fmt::format(" {:>10} {:>12}", parity.lfs, parity.row);
+    }
+    if (!names_.empty()) text_ += "  " + names_[cell.lfs];
+    text_ += '\n';
+  }
+  void add_json(RecordNumber n) {
+    const Cell cell = layout_.locate(n);
+    text_ += fmt::format("{{\"record\":{},\"lfs\":{},\"row\":{}", n, cell.lfs, cell.row);
+    if (layout_.has_parity()) {
+      const Cell parity = layout_.parity_of(cell);
+      text_ += fmt::format(",\"parity_lfs\":{},\"parity_row\":{}", parity.lfs, parity.row);
+    }
+    if (!names_.empty()) text_ += ",\"node\":" + Json(names_[cell.lfs]).dump();
+    text_ += '}';
+  }
+  Status flush() {
+    PIF_TRY(print(text_));
+    text_.clear();
+    return {};
+  }
+
+  const parity::Layout& layout_;
+  std::vector<std::string> names_;
+  bool json_;
+  std::string text_;
+};
+
+Outcome placement(const Program& program, const Options& options) {
+  std::vector<std::uint32_t> bevies;
+  if (!options.bevies.empty()) {
+    PIF_TRY_VALUE(bevies, parse_list(options.bevies, "--bevies"));
+  }
+  PIF_TRY_VALUE(const parity::Layout layout, parity::Layout::make(options.width, bevies));
+  PIF_TRY_VALUE(const OpenRange range, parse_range(options.records));
+  if (!range.end)
+    return fail(Code::kInvalid, "there is no file to end the range " + options.records + "; say --records A:B");
+  PIF_TRY(Cells(layout, {}, program.common.json).print_all({range.begin, *range.end}));
+  return ExitCode::kDone;
+}
+
+// As published now where an LFS can be asked, else as the directory knows it.
+std::uint64_t records_of(Client& client, const Entry& entry, const std::string& path) {
+  Result<File> file = client.open(path);
+  if (!file) return entry.extent.records;
+  const Result<Extent> extent = file->extent();
+  const Status closed = file->close();
+  return extent && closed ? extent->records : entry.extent.records;
+}
+
+Result<std::vector<std::string>> names_of(Client& client, const std::vector<std::uint32_t>& nodes) {
+  PIF_TRY_VALUE(const SystemStatus status, client.status());
+  std::vector<std::string> names;
+  for (const std::uint32_t id : nodes) {
+    names.push_back(fmt::format("node {}", id));
+    for (const Node& node : status.nodes) {
+      if (node.id == id) names.back() = node.name;
+    }
+  }
+  return names;
+}
+
+Outcome locate(const Program& program, const Options& options) {
+  PIF_TRY_VALUE(const std::string path, parse_path(options.path));
+  PIF_TRY_VALUE(const OpenRange range, parse_range(options.records));
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY_VALUE(const Entry entry, client.stat(path));
+  if (entry.kind == EntryKind::kFolder) return fail(Code::kIsDirectory, path + " is a folder; name a file");
+  PIF_TRY_VALUE(const parity::Layout layout,
+                parity::Layout::make(static_cast<std::uint32_t>(entry.nodes.size()), entry.bevies));
+  PIF_TRY_VALUE(std::vector<std::string> names, names_of(client, entry.nodes));
+  const Range clipped = range.clip(records_of(client, entry, path));
+  PIF_TRY(Cells(layout, std::move(names), program.common.json).print_all(clipped));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_placement_commands(CLI::App& app, Program& program) {
+  auto file_options = std::make_shared<Options>();
+  file_options->records = ":";
+  CLI::App* file = add_command(app, program, "locate", "Show LFS, local row and parity cell of a file's records",
+                               "  pif locate --records 0:10 /data/a.txt\n  pif locate --json --records 7:8 /data/a.txt");
+  file->add_option("FILE", file_options->path, "The file")->required();
+  file->add_option("--records", file_options->records, "Which ones, half open, from 0 (default: all)")->type_name("A:B");
+  on_run(file, program, file_options, locate);
+
+  auto plain_options = std::make_shared<Options>();
+  CLI::App* plain = add_command(app, program, "placement", "Show where records of a layout go: arithmetic, without a file",
+                                "  pif placement --width 4 --records 0:10\n"
+                                "  pif placement --width 8 --bevies 4,4 --records 0:48 --json");
+  plain->add_option("--width", plain_options->width, "Number of LFSs")->required()->type_name("P");
+  plain->add_option("--bevies", plain_options->bevies, "Sizes of the bevies, in order (default: no parity)")->type_name("B,B,..");
+  plain->add_option("--records", plain_options->records, "Which ones, half open, from 0")->required()->type_name("A:B");
+  on_run(plain, program, plain_options, placement);
+}
+
+}  // namespace pif::cli

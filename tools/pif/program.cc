@@ -1,0 +1,112 @@
+#include "program.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "io.h"
+#include "text.h"
+
+namespace pif::cli {
+namespace {
+
+void add_common_options(CLI::App& app, Common& common) {
+  const auto group = "Options of every command";
+  app.add_option("--pif", common.where, "Folder of the file system (else $PIF, pif.toml here or above, your default)")
+      ->type_name("DIR")
+      ->group(group);
+  app.add_flag("--json", common.json, "Print one JSON document on stdout and nothing else")->group(group);
+  app.add_flag("-q,--quiet", common.quiet, "No progress, no notes")->group(group);
+  app.add_flag("--verbose", common.verbose, "Say on stderr what was done, and how fast")->group(group);
+  app.add_option("--route", common.route, "How to reach the daemons: auto, unix, ipc, tcp (for measurements)")
+      ->envname("PIF_ROUTE")
+      ->check(CLI::IsMember({"auto", "unix", "ipc", "tcp"}))
+      ->group(group);
+  app.add_option("--data", common.data, "How records travel: auto, descriptors, messages (for measurements)")
+      ->envname("PIF_DATA")
+      ->check(CLI::IsMember({"auto", "descriptors", "messages"}))
+      ->group(group);
+  app.set_version_flag("--version", std::string("pif ") + PIF_VERSION, "Print the version and leave")->group(group);
+}
+
+DataPath data_path_of(const std::string& name) {
+  if (name == "descriptors") return DataPath::kDescriptors;
+  if (name == "messages") return DataPath::kMessages;
+  return DataPath::kAuto;
+}
+
+void add_all(CLI::App& app, Program& program) {
+  add_common_options(app, program.common);
+  add_cluster_commands(app, program);
+  add_status_commands(app, program);
+  add_name_commands(app, program);
+  add_listing_commands(app, program);
+  add_put_command(app, program);
+  add_get_commands(app, program);
+  add_placement_commands(app, program);
+  add_fsck_command(app, program);
+  app.require_subcommand(1);
+}
+
+// What CLI11 has to say of a command line, with our exit codes: help and version go to stdout and are fine.
+int report_parse(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+  fmt::print(stderr, "pif: {} (pif COMMAND --help shows how)\n", one_line(error.what()));
+  return static_cast<int>(ExitCode::kUsage);
+}
+
+}  // namespace
+
+CLI::App* add_command(CLI::App& app, Program& program, const std::string& name, const std::string& description,
+                      const std::string& examples) {
+  CLI::App* command = app.add_subcommand(name, description);
+  if (!examples.empty()) command->footer("Examples:\n" + examples);
+  add_common_options(*command, program.common);
+  return command;
+}
+
+int Program::run(std::vector<std::string> arguments) {
+  CLI::App app("pif: a parallel interleaved file system", "pif");
+  app.footer("`pif X` runs pif-X for any other X. `pif COMMAND --help` has examples.");
+  add_all(app, *this);
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    return report_parse(app, error);
+  }
+  return report(chosen());
+}
+
+int Program::report(const Outcome& outcome) const {
+  if (outcome) return static_cast<int>(*outcome);
+  const Error& error = outcome.error();
+  if (error.code == Code::kCancelled && error.text.ends_with(kReaderGone)) return static_cast<int>(ExitCode::kFailed);
+  fmt::print(stderr, "pif: {}\n", one_line(error.to_string()));
+  if (common.json) {
+    const Json document = {
+        {"error", {{"code", code_name(error.code)}, {"text", error.text}, {"node", error.node}}}};
+    // stdout may be what failed; the exit code tells.
+    if (const Status printed = print(document); !printed) return static_cast<int>(ExitCode::kFailed);
+  }
+  return static_cast<int>(exit_code_of(error));
+}
+
+Result<Client> Program::connect(Duration timeout) const {
+  ConnectOptions options;
+  options.where = common.where;
+  options.route = common.route;
+  options.data_path = data_path_of(common.data);
+  options.timeout = timeout;
+  return Client::connect(options);
+}
+
+Status print(const std::string& text) { return write_all(1, std::as_bytes(std::span(text)), "standard output"); }
+
+Status print(const Json& document) {
+  return print(document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace pif::cli

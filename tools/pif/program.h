@@ -1,0 +1,71 @@
+// What all commands of `pif` share: the common options, how a command is registered, and how it ends.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "pif/client/client.h"
+#include "exit_code.h"
+
+namespace pif::cli {
+
+using Json = nlohmann::ordered_json;
+
+// Options that every command has.
+struct Common {
+  std::string where;          // --pif
+  bool json = false;          // one JSON document on stdout and nothing else
+  bool quiet = false;
+  bool verbose = false;
+  std::string route = "auto";
+  std::string data = "auto";
+};
+
+// One run of `pif`.
+class Program {
+ public:
+  // kUsage-like errors (kInvalid) for what CLI11 refuses are already handled: returns the process's exit code.
+  int run(std::vector<std::string> arguments);
+
+  Common common;
+  std::function<Outcome()> chosen;  // set by the command that was named
+
+  [[nodiscard]] Result<Client> connect(Duration timeout = std::chrono::seconds(30)) const;
+
+ private:
+  int report(const Outcome& outcome) const;
+};
+
+// Adds a command: its common options, its examples under --help, and what it does.
+CLI::App* add_command(CLI::App& app, Program& program, const std::string& name, const std::string& description,
+                      const std::string& examples);
+
+// What the command does when it was the one named. Outcome run(const Program&, const Options&).
+template <typename Options, typename Run>
+void on_run(CLI::App* command, Program& program, std::shared_ptr<Options> options, Run run) {
+  command->callback([&program, options, run] {
+    program.chosen = [&program, options, run]() -> Outcome { return run(program, *options); };
+  });
+}
+
+// Groups of commands, one per file.
+void add_cluster_commands(CLI::App& app, Program& program);    // up down init
+void add_status_commands(CLI::App& app, Program& program);     // status node df
+void add_name_commands(CLI::App& app, Program& program);       // mkdir rm mv
+void add_listing_commands(CLI::App& app, Program& program);    // ls stat du
+void add_put_command(CLI::App& app, Program& program);         // put
+void add_get_commands(CLI::App& app, Program& program);        // get cat
+void add_placement_commands(CLI::App& app, Program& program);  // locate placement
+void add_fsck_command(CLI::App& app, Program& program);        // fsck
+
+// Prints the document and a line end on stdout.
+[[nodiscard]] Status print(const Json& document);
+// Writes all of it on stdout; kIo if stdout is gone or full.
+[[nodiscard]] Status print(const std::string& text);
+
+}  // namespace pif::cli

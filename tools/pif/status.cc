@@ -1,0 +1,162 @@
+// status, node list, df: the LFSs as the server knows them.
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "daemons.h"
+#include "dispatch.h"
+#include "pif/cluster/cluster.h"
+#include "program.h"
+#include "text.h"
+
+namespace pif::cli {
+namespace {
+
+constexpr auto kWatchInterval = std::chrono::seconds(1);
+
+struct Options {
+  bool watch = false;
+};
+
+Json json_of(const Node& node) {
+  return {{"id", node.id},
+          {"name", node.name},
+          {"state", node.state},
+          {"pid", node.pid},
+          {"bytes_total", node.bytes_total},
+          {"bytes_free", node.bytes_free},
+          {"components", node.components},
+          {"bytes_stored", node.bytes_stored},
+          {"silent_ms", node.silent_ms},
+          {"root", node.root},
+          {"unix", node.unix_path},
+          {"ipc", node.ipc},
+          {"tcp", node.tcp}};
+}
+
+Json json_of(const SystemStatus& status) {
+  Json nodes = Json::array();
+  for (const auto& node : status.nodes) nodes.push_back(json_of(node));
+  return {{"cluster", status.cluster},   {"server", {{"state", "up"}}}, {"nodes", nodes},
+          {"files", status.files},       {"folders", status.folders},   {"pending", status.pending},
+          {"doomed", status.doomed},     {"sessions", status.sessions}};
+}
+
+std::string text_of(const SystemStatus& status) {
+  std::vector<std::vector<std::string>> rows = {
+      {"node", "state", "pid", "free", "of", "components", "stored", "silent ms", "root"}};
+  std::size_t up = 0;
+  for (const auto& node : status.nodes) {
+    up += node.state == "up" ? 1 : 0;
+    rows.push_back({node.name, node.state, std::to_string(node.pid), human_bytes(node.bytes_free), human_bytes(node.bytes_total),
+                    std::to_string(node.components), human_bytes(node.bytes_stored), std::to_string(node.silent_ms), node.root});
+  }
+  return fmt::format("cluster {}: server up, {} of {} LFSs up, {} files, {} folders, {} pending, {} doomed, {} sessions\n",
+                     status.cluster, up, status.nodes.size(), status.files, status.folders, status.pending, status.doomed,
+                     status.sessions) +
+         table(rows, {2, 3, 4, 5, 6, 7});
+}
+
+// Nobody answers: what this machine can tell by itself, from the locks that daemons hold.
+Outcome report_down(const Program& program, const Error& why) {
+  PIF_TRY_VALUE(const std::string folder, cluster::find_cluster(program.common.where));
+  PIF_TRY_VALUE(const cluster::Cluster cluster, cluster::load_cluster(folder));
+  Json nodes = Json::array();
+  Json server;
+  std::string text = fmt::format("cluster {}: the server does not answer\n", cluster.id);
+  for (const auto& daemon : daemons_of(cluster, program_folder())) {
+    PIF_TRY_VALUE(const auto pid, holder(daemon));
+    const std::string state = pid ? "running" : "down";
+    text += fmt::format("{}  {}{}\n", daemon.name, state, pid ? fmt::format(" (process {})", *pid) : "");
+    const Json one = {{"name", daemon.name}, {"state", state}, {"pid", pid.value_or(0)}, {"root", daemon.folder}};
+    if (daemon.name == "server") {
+      server = one;
+    } else {
+      nodes.push_back(one);
+    }
+  }
+  PIF_TRY(program.common.json ? print(Json{{"cluster", cluster.id}, {"server", server}, {"nodes", nodes}}) : print(text));
+  fmt::print(stderr, "pif: {}; start it with: pif up {}\n", one_line(why.to_string()), folder);
+  return ExitCode::kNegative;
+}
+
+Outcome status(const Program& program, const Options& options) {
+  auto client = program.connect();
+  if (!client && client.error().code == Code::kUnavailable) return report_down(program, client.error());
+  if (!client) return fail(client.error());
+  const bool screen = options.watch && !program.common.json && ::isatty(1) == 1;
+  while (true) {
+    PIF_TRY_VALUE(const SystemStatus now, client->status());
+    if (screen) PIF_TRY(print(std::string("\x1b[H\x1b[2J")));
+    PIF_TRY(program.common.json ? print(json_of(now)) : print(text_of(now)));
+    if (!options.watch) return ExitCode::kDone;
+    std::this_thread::sleep_for(kWatchInterval);
+  }
+}
+
+Outcome list_nodes(const Program& program, const Options&) {
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY_VALUE(const SystemStatus now, client.status());
+  Json nodes = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"id", "name", "state", "pid", "root", "unix", "ipc", "tcp"}};
+  for (const auto& node : now.nodes) {
+    nodes.push_back(json_of(node));
+    rows.push_back({std::to_string(node.id), node.name, node.state, std::to_string(node.pid), node.root, node.unix_path, node.ipc,
+                    node.tcp.empty() ? "-" : node.tcp});
+  }
+  PIF_TRY(program.common.json ? print(Json{{"nodes", nodes}}) : print(table(rows, {0, 3})));
+  return ExitCode::kDone;
+}
+
+Outcome space(const Program& program, const Options&) {
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY_VALUE(const SystemStatus now, client.status());
+  Json nodes = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"node", "total", "free", "free share", "stored", "components"}};
+  Node sum;
+  for (const auto& node : now.nodes) {
+    nodes.push_back({{"name", node.name},
+                     {"bytes_total", node.bytes_total},
+                     {"bytes_free", node.bytes_free},
+                     {"bytes_stored", node.bytes_stored},
+                     {"components", node.components}});
+    const std::uint64_t share = node.bytes_total == 0 ? 0 : node.bytes_free * 100 / node.bytes_total;
+    rows.push_back({node.name, human_bytes(node.bytes_total), human_bytes(node.bytes_free), fmt::format("{}%", share),
+                    human_bytes(node.bytes_stored), std::to_string(node.components)});
+    sum.bytes_stored += node.bytes_stored;
+    sum.components += node.components;
+  }
+  rows.push_back({"all", "", "", "", human_bytes(sum.bytes_stored), std::to_string(sum.components)});
+  if (program.common.json) {
+    PIF_TRY(print(Json{{"nodes", nodes}, {"bytes_stored", sum.bytes_stored}, {"components", sum.components}}));
+    return ExitCode::kDone;
+  }
+  PIF_TRY(print(table(rows, {1, 2, 3, 4, 5})));
+  if (!program.common.quiet) fmt::print(stderr, "LFSs whose roots share a local file system share its space\n");
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_status_commands(CLI::App& app, Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* status_command = add_command(app, program, "status", "Show the server and its LFSs: state, space, what they hold",
+                                         "  pif status\n  pif status --watch\n  pif status --json | jq '.nodes[].state'");
+  status_command->add_flag("--watch", options->watch, "Again each second, until interrupted (with --json: a document a line)");
+  on_run(status_command, program, options, status);
+
+  CLI::App* node = add_command(app, program, "node", "Show the storage nodes", "  pif node list\n  pif node list --json");
+  CLI::App* list = node->add_subcommand("list", "All LFSs with their addresses");
+  list->fallthrough();
+  node->require_subcommand(1);
+  on_run(list, program, options, list_nodes);
+
+  CLI::App* df = add_command(app, program, "df", "Show the space of every LFS", "  pif df\n  pif df --json");
+  on_run(df, program, options, space);
+}
+
+}  // namespace pif::cli

@@ -1,0 +1,57 @@
+// Small things that commands read from and print for people. Pure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pif/base/format.h"
+#include "pif/base/ids.h"
+#include "pif/base/result.h"
+
+namespace pif::cli {
+
+// "17", "1.2 KiB", "3.0 GiB".
+std::string human_bytes(std::uint64_t bytes);
+// "0.42 s", "1 min 05 s".
+std::string human_time(std::chrono::duration<double> time);
+// Local time, "2026-11-20 11:32".
+std::string human_date(std::int64_t wall_ns);
+// UTC with nanoseconds, "2026-11-20T11:32:05.123456789Z", for JSON.
+std::string iso_date(std::int64_t wall_ns);
+// "-rw-r--r--".
+std::string mode_text(bool folder, std::uint32_t mode);
+// "fixed 65536", "variable", "lines", "delimited 0x00".
+std::string format_text(const Format& format);
+// All white space runs become one blank, so that a message stays one line.
+std::string one_line(std::string_view text);
+
+// Columns padded to their widest cell; the first row is the heading. Columns named in `right` are right-aligned.
+std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<std::size_t>& right = {});
+
+// "A:B", "A:", ":B" or ":", half open. An end left out is nothing. kInvalid for anything else, or A > B.
+struct OpenRange {
+  std::uint64_t begin = 0;
+  std::optional<std::uint64_t> end;
+  Range clip(std::uint64_t count) const;
+};
+[[nodiscard]] Result<OpenRange> parse_range(std::string_view text);
+
+// A whole number that fits, digits only. `what` is for the message.
+[[nodiscard]] Result<std::uint64_t> parse_number(std::string_view text, std::string_view what);
+// "4,4,2". kInvalid for anything but numbers up to 4294967295 between single commas.
+[[nodiscard]] Result<std::vector<std::uint32_t>> parse_list(std::string_view text, std::string_view what);
+// One character, or \n \t \0 \\ or 0xHH.
+[[nodiscard]] Result<std::uint8_t> parse_delimiter(std::string_view text);
+
+// ---- paths in the file system ----
+// "/a/b" or "pif:/a/b" as "/a/b", without doubled or trailing slashes, "." and "..". kInvalid for relative ones.
+[[nodiscard]] Result<std::string> parse_path(std::string_view text);
+std::string join_path(std::string_view folder, std::string_view name);
+// Last component; "" of the root.
+std::string base_name(std::string_view path);
+
+}  // namespace pif::cli
