@@ -62,11 +62,17 @@ std::map<std::string, std::string> public_headers(const Tree& tree) {
   return owners;
 }
 
-// Where a quoted include that is not of a public header leads; empty if nowhere that `path` may look. Generated headers
-// lead to what they are made of.
-std::string private_header(const Tree& tree, const std::string& path, std::string include) {
-  if (constexpr std::string_view kGenerated = ".pb.h"; ends_with(include, kGenerated))
-    include.replace(include.size() - kGenerated.size(), kGenerated.size(), ".proto");
+// The protocol of `folder` that a generated header is made of; empty if there is none.
+std::string protocol_of(const Tree& tree, const std::string& folder, const std::string& generated) {
+  const std::string name = "/" + generated.substr(0, generated.size() - std::string_view(".pb.h").size()) + ".proto";
+  for (const auto& [path, text] : tree)
+    if (folder_of(path) == folder && ends_with(path, name)) return path;
+  return "";
+}
+
+// Where a quoted include that is not of a public header leads; empty if nowhere that `path` may look.
+std::string private_header(const Tree& tree, const std::string& path, const std::string& include) {
+  if (ends_with(include, ".pb.h")) return protocol_of(tree, folder_of(path), include);
   for (const std::string& from : {fs::path(path).parent_path().string(), folder_of(path) + "/src", std::string("test")}) {
     const std::string candidate = (fs::path(from) / include).lexically_normal().string();
     if (tree.count(candidate) != 0) return candidate;

@@ -52,7 +52,7 @@ TEST_CASE("a private header of another folder is found however it is written") {
 TEST_CASE("a header generated from the folder's own protocol passes") {
   Tree tree = with("lfs/src/a.cc", "#include \"own.pb.h\"\n");
   CHECK(check_includes(tree, kHouse).size() == 1);
-  tree["lfs/src/own.proto"] = "";
+  tree["lfs/proto/own.proto"] = "";
   CHECK(check_includes(tree, kHouse).empty());
 }
 
