@@ -37,7 +37,7 @@ Status check_ends(const Shape& shape, Row first, std::span<const std::uint64_t> 
   return {};
 }
 
-// Reads the whole index for the order of the ends; its sums are checked elsewhere.
+// Reads the whole index, whose sums hold, for the order of the ends.
 void check_index(const Reader& reader, const Shape& shape, std::size_t lines_max, std::vector<std::string>& lines) {
   constexpr std::uint64_t kBatch = 8 * kIndexChunkBytes / sizeof(std::uint64_t);
   std::vector<std::uint64_t> ends(kBatch + 1);
@@ -46,8 +46,10 @@ void check_index(const Reader& reader, const Shape& shape, std::size_t lines_max
   for (Row row = 0; row < tail.rows && lines.size() < lines_max; row += kBatch) {
     const std::uint64_t count = std::min(kBatch, tail.rows - row);
     const auto status = reader.read_ends(row, count, std::span(ends.data(), count + 1));
-    if (!status && status.error().code == Code::kCorrupt) lines.push_back(status.error().text);
-    if (!status) return;  // an unreadable or wrong index is in the list already
+    if (!status) {
+      lines.push_back(status.error().text);
+      return;
+    }
     end = ends[count];
   }
   if (end != tail.bytes && lines.size() < lines_max)
