@@ -1,0 +1,84 @@
+// A whole file system in the simulated world: one PIF Server and its LFSs, on disks in memory that outlive crashes.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pif/client/client.h"
+#include "pif/component/memory_storage.h"
+#include "pif/kv/memory_store.h"
+#include "pif/lfs/lfs.h"
+#include "pif/server/server.h"
+#include "sim/spawner.h"
+#include "sim/world.h"
+
+namespace pif::sim {
+
+// A client's side: Client::connect_in(side.world(), Cluster::kServer, options), inside an actor.
+class ClientSide {
+ public:
+  explicit ClientSide(Actor& self);
+  ClientWorld world() { return {self_.messenger(), *storage_, self_.entropy()}; }
+
+ private:
+  Actor& self_;
+  std::unique_ptr<component::Storage> storage_;
+};
+
+class Cluster {
+ public:
+  // Starts the server ("server") and LFSs "lfs0", ... as actors. Must be destroyed after the world's actors have ended
+  // or before the world: it kills its own.
+  Cluster(World& world, unsigned lfss);
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  static constexpr const char* kServer = "sim:server";
+  static proto::Endpoints endpoints(const std::string& name);
+  unsigned size() const { return static_cast<unsigned>(nodes_.size()); }
+
+  // kill -9 of the process: what was written but not synced stays (it is the kernel's). Faults set on the LFS's disk are
+  // gone afterwards: it fails every call while its daemon dies, so that nothing is tidied up.
+  void kill_server();
+  void kill_lfs(unsigned index);
+  // Power loss of its machine: what was not synced is gone.
+  void crash_lfs(unsigned index);
+  // Starts it again; kills it first if it still runs.
+  void restart_server();
+  void restart_lfs(unsigned index);
+
+  component::MemoryDisk& disk(unsigned index) { return *nodes_[index].disk; }
+  std::string root(unsigned index) const;
+  // Stores to look at while the daemon does not run (check_root, check_directory).
+  std::unique_ptr<component::Storage> open_disk(unsigned index);
+  std::unique_ptr<kv::Store> open_catalogue(unsigned index);
+  std::unique_ptr<kv::Store> open_directory();
+  const ClusterKey& key() const { return key_; }
+  Programs& programs() { return programs_; }
+  World& world() { return world_; }
+
+ private:
+  struct Node {
+    std::string name;
+    std::shared_ptr<component::MemoryDisk> disk;
+    std::shared_ptr<kv::MemoryState> catalogue;
+    ActorId actor = 0;
+  };
+  void start_server();
+  void start_lfs(unsigned index);
+  void run_server(Actor& self);
+  void run_lfs(Actor& self, unsigned index);
+
+  World& world_;
+  ClusterKey key_;
+  Programs programs_;
+  std::shared_ptr<kv::MemoryState> directory_;
+  ActorId server_actor_ = 0;
+  std::vector<Node> nodes_;
+  const std::atomic<bool> never_ = false;  // daemons end by being killed
+};
+
+}  // namespace pif::sim
