@@ -30,6 +30,12 @@ Status read_within(FileState& file, RecordNumber record, std::uint32_t within, s
     if (!file.creating()) PIF_TRY(file.attach_again(cell.lfs));
     if (port.reader && port.reader->read_bytes(offset, out)) return {};
   }
+  if (file.creating()) {
+    std::vector<std::byte> whole(file.parts.format.record_length);
+    PIF_TRY(file.read_staged({{cell.lfs, cell.row, 1, record, true}, whole.data(), record}));
+    std::memcpy(out.data(), whole.data() + within, out.size());
+    return {};
+  }
   Requests requests(file);
   BulkRequest request;
   request.lfs = cell.lfs;

@@ -51,53 +51,64 @@ std::size_t bytes_of(const FileState& file, const Share& share) {
   return bytes;
 }
 
-// No messages: may run on a helper's thread.
-Status read_by_descriptor(const FileState& file, const ReadPart& part) {
-  const std::size_t length = file.parts.format.record_length;
-  const component::Reader& reader = *file.ports[part.share.lfs].reader;
+}  // namespace
+
+Status FileState::read_direct(const ReadPart& part) const {
+  const std::size_t length = parts.format.record_length;
+  const component::Reader& reader = *ports[part.share.lfs].reader;
   if (part.share.even) {
     return reader.read_rows(part.share.row, part.share.rows,
-                            {place_of(part, part.share.record, length), length * file.width()});
+                            {place_of(part, part.share.record, length), length * width()});
   }
   // Parity cells are among the rows: read packed, then take the records.
   const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kBulkBytes / length);
   std::vector<std::byte> packed(std::min(rows_at_once, part.share.rows) * length);
   for (std::uint64_t done = 0; done < part.share.rows; done += rows_at_once) {
-    const Share piece = part_of(file.parts.layout, part.share, done, std::min(rows_at_once, part.share.rows - done));
+    const Share piece = part_of(parts.layout, part.share, done, std::min(rows_at_once, part.share.rows - done));
     PIF_TRY(reader.read_rows(piece.row, piece.rows, {packed.data(), length}));
-    scatter(file.parts.layout, part, piece, length, std::span(packed).first(bytes_of(file, piece)));
+    scatter(parts.layout, part, piece, length, std::span(packed).first(bytes_of(*this, piece)));
   }
   return {};
 }
 
-void read_by_message(FileState& file, const ReadPart& part, Requests& requests) {
+namespace {
+
+// One request for rows of `piece`; asks again for what did not fit the reply.
+void ask_for_rows(FileState& file, const ReadPart& part, const Share& piece, Requests& requests) {
   const std::uint64_t length = file.parts.format.record_length;
-  const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kBulkBytes / length);
+  BulkRequest request;
+  request.lfs = piece.lfs;
+  request.bytes = piece.rows * length;
+  request.make = [&file, piece] {
+    net::Packet packet;
+    proto::Read& read = *packet.envelope.mutable_read();
+    read.set_file(file.parts.file.value);
+    read.set_first(piece.row);
+    read.set_count(piece.rows);
+    return packet;
+  };
+  request.take = [&file, &requests, part, piece, length](net::Packet& reply) -> Status {
+    const std::uint64_t rows = reply.envelope.read_reply().rows();
+    const bool possible = rows > 0 && rows <= piece.rows;
+    const Share got = possible ? part_of(file.parts.layout, piece, 0, rows) : piece;
+    if (!possible || reply.body.size() != bytes_of(file, got)) {
+      return fail(Code::kCorrupt, fmt::format("{}: asked for rows {} to {}, got {} rows in {} bytes", file.parts.path,
+                                              piece.row, piece.row + piece.rows, rows, reply.body.size()),
+                  file.parts.nodes[piece.lfs].name());
+    }
+    scatter(file.parts.layout, part, got, length, reply.body.span());
+    file.counts.bytes_by_message += reply.body.size();
+    if (rows < piece.rows) ask_for_rows(file, part, part_of(file.parts.layout, piece, rows, piece.rows - rows), requests);
+    return {};
+  };
+  requests.add(std::move(request));
+}
+
+void read_by_message(FileState& file, const ReadPart& part, Requests& requests) {
+  const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kBulkBytes / file.parts.format.record_length);
   for (std::uint64_t done = 0; done < part.share.rows; done += rows_at_once) {
-    const Share piece = part_of(file.parts.layout, part.share, done, std::min(rows_at_once, part.share.rows - done));
-    BulkRequest request;
-    request.lfs = piece.lfs;
-    request.bytes = piece.rows * length;
-    request.make = [&file, piece] {
-      net::Packet packet;
-      proto::Read& read = *packet.envelope.mutable_read();
-      read.set_file(file.parts.file.value);
-      read.set_first(piece.row);
-      read.set_count(piece.rows);
-      return packet;
-    };
-    request.take = [&file, part, piece, length](net::Packet& reply) -> Status {
-      const std::uint64_t rows = reply.envelope.read_reply().rows();
-      if (rows != piece.rows || reply.body.size() != bytes_of(file, piece)) {
-        return fail(Code::kCorrupt, fmt::format("{}: asked for rows {} to {}, got {} rows in {} bytes", file.parts.path,
-                                                piece.row, piece.row + piece.rows, rows, reply.body.size()),
-                    file.parts.nodes[piece.lfs].name());
-      }
-      scatter(file.parts.layout, part, piece, length, reply.body.span());
-      file.counts.bytes_by_message += reply.body.size();
-      return {};
-    };
-    requests.add(std::move(request));
+    const std::uint64_t rows = std::min(rows_at_once, part.share.rows - done);
+    ask_for_rows(file, part, part_of(file.parts.layout, part.share, done, rows), requests);
   }
 }
 
@@ -106,24 +117,24 @@ void read_by_message(FileState& file, const ReadPart& part, Requests& requests) 
 Status recover(FileState& file, const ReadPart& part, Error error) {
   if (error.code != Code::kCorrupt && error.code != Code::kEndOfFile) return fail(std::move(error));
   for (int i = 0; i < kCorruptReadsAgain && error.code == Code::kCorrupt; ++i) {
-    if (read_by_descriptor(file, part)) return {};
+    if (file.read_direct(part)) return {};
   }
   if (!file.creating()) {
     PIF_TRY(file.attach_again(part.share.lfs));
-    if (file.ports[part.share.lfs].reader && read_by_descriptor(file, part)) return {};
+    if (file.ports[part.share.lfs].reader && file.read_direct(part)) return {};
   }
   Requests requests(file);
   read_by_message(file, part, requests);
   return requests.run();
 }
 
-Status read_all_by_descriptor(FileState& file, std::span<const ReadPart> parts, std::uint64_t bytes) {
+Status read_all_direct(FileState& file, std::span<const ReadPart> parts, std::uint64_t bytes) {
   if (parts.size() == 1) {
-    auto status = read_by_descriptor(file, parts[0]);
+    auto status = file.read_direct(parts[0]);
     return status ? status : recover(file, parts[0], std::move(status.error()));
   }
   std::vector<Status> outcome(parts.size());
-  const auto work = [&](std::size_t i) { outcome[i] = read_by_descriptor(file, parts[i]); };
+  const auto work = [&](std::size_t i) { outcome[i] = file.read_direct(parts[i]); };
   if (bytes >= kParallelBytes) {
     file.session->pool().run(parts.size(), work);
   } else {
@@ -137,6 +148,18 @@ Status read_all_by_descriptor(FileState& file, std::span<const ReadPart> parts, 
 
 }  // namespace
 
+Status FileState::read_staged(const ReadPart& part) const {
+  const std::size_t length = parts.format.record_length;
+  const Stage& stage = ports[part.share.lfs].stage;
+  const Row end = part.share.row + part.share.rows;
+  if (part.share.row < stage.first || end > stage.first + stage.rows) {
+    return fail(Code::kUnsupported, fmt::format("{}: what was sent by message cannot be read back before the file is committed",
+                                                parts.path), parts.nodes[part.share.lfs].name());
+  }
+  scatter(parts.layout, part, part.share, length, std::span(stage.data).subspan((part.share.row - stage.first) * length));
+  return {};
+}
+
 Status FileState::read_parts(std::span<const ReadPart> parts_wanted, Requests* requests) {
   const std::uint64_t length = parts.format.record_length;
   Requests own(*this);
@@ -146,14 +169,18 @@ Status FileState::read_parts(std::span<const ReadPart> parts_wanted, Requests* r
   for (const ReadPart& part : parts_wanted) {
     PIF_TRY(creating() ? make_readable(part.share.lfs) : open_reader(part.share.lfs));
     if (ports[part.share.lfs].way == Port::Way::kMessages) {
-      read_by_message(*this, part, messages);
+      if (creating()) {
+        PIF_TRY(read_staged(part));
+      } else {
+        read_by_message(*this, part, messages);
+      }
     } else {
       direct.push_back(part);
       bytes += part.share.rows * length;
     }
   }
   PIF_TRY(messages.step());  // under way while we copy
-  if (!direct.empty()) PIF_TRY(read_all_by_descriptor(*this, direct, bytes));
+  if (!direct.empty()) PIF_TRY(read_all_direct(*this, direct, bytes));
   counts.bytes_by_descriptor += bytes;
   return requests != nullptr ? Status() : messages.run();
 }

@@ -21,7 +21,6 @@ struct Stage {
   std::uint64_t rows = 0;
   std::vector<std::uint32_t> lengths;   // variable records
   std::vector<std::byte> data;
-  bool closed = false;                  // its last row is short: nothing can follow it
 };
 
 // How one component is reached. Descriptors are asked for at first use and kept.
@@ -35,7 +34,6 @@ struct Port {
   Stage stage;
   std::uint64_t rows = 0;                        // written, of a file being created
   std::uint64_t bytes = 0;                       // the same, variable records only
-  std::uint64_t written_back = 0;                // rows below it are on their way to the disk
   std::shared_ptr<proto::Envelope> sealing;      // how this component is sealed, once writing has ended
 };
 
@@ -77,7 +75,7 @@ class FileState {
   [[nodiscard]] Status open_writer(LfsIndex lfs);
   // Reader tails anew, after the component has grown or its last chunk has changed.
   [[nodiscard]] Status attach_again(LfsIndex lfs);
-  // What was written is readable: by the reader for descriptors, at the LFS for messages.
+  // What was written to a file being created becomes readable through its descriptors.
   [[nodiscard]] Status make_readable(LfsIndex lfs);
 
   // ---- fixed records (file_read.cc, file_write.cc) ----
@@ -89,13 +87,20 @@ class FileState {
   };
   [[nodiscard]] Result<std::uint64_t> read(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
   [[nodiscard]] Status read_many(std::span<File::ReadRequest> requests);
+  // No messages, any thread; the port's reader must be open.
+  [[nodiscard]] Status read_direct(const ReadPart& part) const;
   // All parts at once. Message requests are added to `requests` if given (and not waited for), else run here.
   [[nodiscard]] Status read_parts(std::span<const ReadPart> parts, Requests* requests);
+  // Of a file being created by message only what is not sent yet can be read: kUnsupported for all else.
+  [[nodiscard]] Status read_staged(const ReadPart& part) const;
   // Checks the request and cuts it to the file's end: records to read, which may be 0.
   [[nodiscard]] Result<std::uint64_t> clip(RecordNumber first, std::size_t out_bytes, std::uint64_t count);
 
   [[nodiscard]] Status write(RecordNumber first, std::span<const std::byte> in);
   [[nodiscard]] Status write_created(RecordNumber first, std::span<const std::byte> in);
+  // One LFS's share of `in`, which holds `records`. By descriptor it may run on several threads, on whole chunks.
+  [[nodiscard]] Status write_share(const Share& share, Range records, std::span<const std::byte> in);
+  void note_written(const Share& share);
   [[nodiscard]] Status write_committed(RecordNumber first, std::span<const std::byte> in);
   [[nodiscard]] Status overwrite(RecordNumber first, std::span<const std::byte> in, Requests& requests);
   // Bytes inside one record of a committed file.

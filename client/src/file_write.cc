@@ -17,7 +17,6 @@ constexpr std::uint64_t kParallelBytes = 256u << 10;
 constexpr std::uint64_t kStagesBytes = 16u << 20;    // of all LFSs of a file together
 constexpr std::uint64_t kBehindBytes = 16u << 20;    // sent, or waiting to be, and not yet acknowledged
 constexpr std::uint64_t kStageBytesMin = 16u << 10;
-constexpr std::uint64_t kWritebackBytes = 8u << 20;  // of one component
 
 // Rows of one share as memory: straight from the user's, or (parity cells among them) packed with zeros in between.
 struct PackedRows {
@@ -57,32 +56,34 @@ std::uint64_t stage_limit(const FileState& file) {
 
 namespace {
 
-Status stage_rows(FileState& file, LfsIndex lfs, Row row, std::uint64_t count, component::ConstRows in,
-                  std::uint32_t last_bytes) {
+// One row into the stage: behind its last, or over one it has.
+Status stage_row(FileState& file, LfsIndex lfs, Row row, std::span<const std::byte> bytes) {
   const std::size_t length = file.parts.format.record_length;
-  Stage& stage = file.ports[lfs].stage;
   const std::uint64_t limit = stage_limit(file);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const bool follows = stage.rows > 0 && !stage.closed && row + i == stage.first + stage.rows;
-    if (stage.rows > 0 && (!follows || stage.data.size() + length > limit)) PIF_TRY(file.flush_stage(lfs));
-    if (stage.rows == 0) {
-      stage.first = row + i;
-      stage.data.reserve(std::max<std::size_t>(limit, length));
-    }
-    const std::byte* from = in.base + i * in.stride;
-    const bool is_short = last_bytes != 0 && i == count - 1;
-    stage.data.insert(stage.data.end(), from, from + (is_short ? last_bytes : length));
-    ++stage.rows;
-    stage.closed = is_short;
+  Stage& stage = file.ports[lfs].stage;
+  const bool inside = row >= stage.first && row < stage.first + stage.rows;
+  const bool follows = row == stage.first + stage.rows && stage.rows * length == stage.data.size();
+  const bool fits = inside || (follows && stage.data.size() + length <= limit);
+  if (stage.rows > 0 && !fits) PIF_TRY(file.flush_stage(lfs));
+  if (stage.rows == 0) {
+    stage.first = row;
+    stage.data.reserve(std::max<std::size_t>(limit, length));
   }
+  const std::size_t at = (row - stage.first) * length;
+  if (at + bytes.size() > stage.data.size()) stage.data.resize(at + bytes.size());
+  std::memcpy(stage.data.data() + at, bytes.data(), bytes.size());
+  stage.rows = std::max(stage.rows, row - stage.first + 1);
   return {};
 }
 
-// Asks for write-back of what is written, in pieces, so that sealing finds little to sync.
-void write_back(Port& port, std::uint64_t end_bytes) {
-  if (end_bytes < port.written_back + kWritebackBytes) return;
-  port.files.data->start_writeback(port.written_back, end_bytes - port.written_back);
-  port.written_back = end_bytes;
+Status stage_rows(FileState& file, LfsIndex lfs, Row row, std::uint64_t count, component::ConstRows in,
+                  std::uint32_t last_bytes) {
+  const std::size_t length = file.parts.format.record_length;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const bool is_short = last_bytes != 0 && i == count - 1;
+    PIF_TRY(stage_row(file, lfs, row + i, {in.base + i * in.stride, is_short ? last_bytes : length}));
+  }
+  return {};
 }
 
 }  // namespace
@@ -103,6 +104,7 @@ Status FileState::send_stage(LfsIndex lfs) {
   BulkRequest request;
   request.lfs = lfs;
   request.bytes = stage->data.size() + stage->lengths.size() * sizeof(std::uint32_t);
+  request.in_order = true;
   request.make = [this, lfs, stage] {
     net::Packet packet;
     proto::Write& write = *packet.envelope.mutable_write();
@@ -143,45 +145,46 @@ static Status check_created(const FileState& file, RecordNumber first, std::uint
                                           file.parts.path, (count - 1) * length + last_bytes, length));
 }
 
+Status FileState::write_share(const Share& share, Range records, std::span<const std::byte> in) {
+  const auto last_bytes = static_cast<std::uint32_t>(in.size() % parts.format.record_length);
+  const PackedRows packed = rows_of(*this, share, records.begin, in);
+  const std::uint32_t short_last = short_last_of(*this, share, records, last_bytes);
+  auto status = ports[share.lfs].writer
+                    ? ports[share.lfs].writer->write_rows(share.row, share.rows, packed.rows, short_last)
+                    : stage_rows(*this, share.lfs, share.row, share.rows, packed.rows, short_last);
+  if (!status && status.error().node.empty()) status.error().node = parts.nodes[share.lfs].name();
+  return status;
+}
+
+void FileState::note_written(const Share& share) {
+  Port& port = ports[share.lfs];
+  port.rows = std::max(port.rows, share.row + share.rows);
+  if (!port.writer) return;  // counted when it is sent
+  port.unfinished = true;
+  counts.bytes_by_descriptor += share.rows * parts.format.record_length;
+}
+
 Status FileState::write_created(RecordNumber first, std::span<const std::byte> in) {
   const std::uint64_t length = parts.format.record_length;
   const std::uint64_t count = (in.size() + length - 1) / length;
-  const auto last_bytes = static_cast<std::uint32_t>(in.size() % length);
   if (count == 0) return {};
-  PIF_TRY(check_created(*this, first, count, last_bytes));
+  PIF_TRY(check_created(*this, first, count, static_cast<std::uint32_t>(in.size() % length)));
   const Range records{first, first + count};
   split(parts.layout, records, shares_);
-  for (const Share& share : shares_) PIF_TRY(open_writer(share.lfs));
-  std::vector<Status> outcome(shares_.size());
-  const auto write_share = [&](std::size_t i) {
-    const Share& share = shares_[i];
-    Port& port = ports[share.lfs];
-    if (!port.writer) return;
-    const PackedRows packed = rows_of(*this, share, first, in);
-    outcome[i] = port.writer->write_rows(share.row, share.rows, packed.rows, short_last_of(*this, share, records, last_bytes));
-    write_back(port, (share.row + share.rows) * length);
-  };
-  const bool parallel = in.size() >= kParallelBytes && shares_.size() > 1;
-  if (parallel) session->pool().run(shares_.size(), write_share);
-  for (std::size_t i = 0; i < shares_.size(); ++i) {
-    const Share& share = shares_[i];
-    Port& port = ports[share.lfs];
-    if (port.writer) {
-      if (!parallel) write_share(i);
-      if (!outcome[i]) {
-        outcome[i].error().node = parts.nodes[share.lfs].name();
-        return outcome[i];
-      }
-      port.unfinished = true;
-      counts.bytes_by_descriptor += share.rows * length;
-    } else {
-      const PackedRows packed = rows_of(*this, share, first, in);
-      PIF_TRY(stage_rows(*this, share.lfs, share.row, share.rows, packed.rows,
-                         short_last_of(*this, share, records, last_bytes)));
-    }
-    port.rows = std::max(port.rows, share.row + share.rows);
+  bool by_descriptor = true;
+  for (const Share& share : shares_) {
+    PIF_TRY(open_writer(share.lfs));
+    by_descriptor = by_descriptor && ports[share.lfs].writer;
   }
-  extent.records = std::max(extent.records, first + count);
+  if (by_descriptor && in.size() >= kParallelBytes && shares_.size() > 1) {
+    std::vector<Status> outcome(shares_.size());
+    session->pool().run(shares_.size(), [&](std::size_t i) { outcome[i] = write_share(shares_[i], records, in); });
+    for (const Status& status : outcome) PIF_TRY(status);
+  } else {
+    for (const Share& share : shares_) PIF_TRY(write_share(share, records, in));
+  }
+  for (const Share& share : shares_) note_written(share);
+  extent.records = std::max(extent.records, records.end);
   extent.bytes = std::max(extent.bytes, first * length + in.size());
   return {};
 }

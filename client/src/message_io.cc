@@ -21,7 +21,8 @@ Status Requests::start(BulkRequest request) {
   const proto::NodeInfo& node = file_.parts.nodes[request.lfs];
   net::Packet packet = request.make();
   packet.envelope.set_capability(file_.parts.capability);
-  PIF_TRY_VALUE(const net::CallId call, session.start_node(node, std::move(packet), request.timeout));
+  const bool bulk = request.in_order || request.bytes > kSmallBodyBytes;
+  PIF_TRY_VALUE(const net::CallId call, session.start_node(node, std::move(packet), request.timeout, bulk));
   session.outstanding(node.id()) += request.bytes;
   ++request.attempts;
   running_.push_back({call, node.id(), std::move(request)});

@@ -20,6 +20,7 @@ struct BulkRequest {
   std::function<net::Packet()> make;             // operation and body; rights are put in here
   std::function<Status(net::Packet&)> take;      // the reply; may be empty
   Duration timeout = Duration::zero();           // zero: the session's
+  bool in_order = false;                         // always over the same connection, so that LFSs see their order
   unsigned attempts = 0;
 };
 

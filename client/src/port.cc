@@ -88,10 +88,7 @@ Status FileState::open_writer(LfsIndex lfs) {
 Status FileState::make_readable(LfsIndex lfs) {
   Port& port = ports[lfs];
   if (port.way == Port::Way::kUnknown) PIF_TRY(open_writer(lfs));
-  if (port.way == Port::Way::kMessages) {
-    PIF_TRY(flush_stage(lfs));
-    return behind.run();
-  }
+  if (port.way == Port::Way::kMessages) return {};  // only what is staged can be read, see read_staged
   if (!port.writer) return {};
   PIF_TRY(flush_stage(lfs));
   if (port.reader && !port.unfinished) return {};

@@ -47,6 +47,7 @@ struct Session::Hello {
   net::CallId call = 0;
   std::uint32_t node = 0;
   std::string name;
+  bool bulk = false;
 };
 
 Session::Session(ClientWorld world, ConnectOptions options, net::Route route)
@@ -65,8 +66,10 @@ Result<std::shared_ptr<Session>> Session::connect(ConnectOptions options) {
   PIF_TRY_VALUE(const cluster::Cluster cluster, cluster::load_cluster(folder));
   auto owned = std::make_unique<Owned>();
   net::MessengerOptions transport;
-  if (route == net::Route::kTcp && cluster.tcp == cluster::TcpMode::kCurve) {
-    PIF_TRY_VALUE(transport.client_keys, cluster::load_curve(cluster, "client"));
+  if (cluster.tcp == cluster::TcpMode::kCurve && (route == net::Route::kTcp || route == net::Route::kAuto)) {
+    auto keys = cluster::load_curve(cluster, "client");
+    if (!keys && route == net::Route::kTcp) return fail(std::move(keys.error()));
+    if (keys) transport.client_keys = std::move(*keys);  // without them other routes still work
   }
   PIF_TRY_VALUE(owned->messenger, net::make_real_messenger(std::move(transport)));
   owned->storage = component::make_real_storage();
@@ -200,11 +203,11 @@ std::vector<Result<net::Packet>> Session::ask_server_all(std::vector<net::Packet
   return replies;
 }
 
-Result<Session::Hello> Session::start_hello(const proto::NodeInfo& node) {
-  auto peer = messenger_.connect(node.endpoints(), route_);
+Result<Session::Hello> Session::start_hello(const proto::NodeInfo& node, net::Route route) {
+  auto peer = messenger_.connect(node.endpoints(), route);
   if (!peer) return fail(peer.error().code, fmt::format("cannot reach LFS {}: {}", node.name(), peer.error().text), node.name());
   const net::CallId call = caller_->start(*peer, hello_packet(), timeout(), node.name());
-  return Hello{*peer, call, node.id(), node.name()};
+  return Hello{*peer, call, node.id(), node.name(), false};
 }
 
 Result<Link> Session::finish_hello(Hello hello) {
@@ -228,15 +231,27 @@ Result<Link> Session::finish_hello(Hello hello) {
   link.name = hello.name;
   link.window_bytes = std::max<std::uint64_t>(answer.window_bytes(), kBulkBytes);
   link.passes_descriptors = via == net::Identity::Via::kUnix || via == net::Identity::Via::kSimulated;
+  link.small_packets = via == net::Identity::Via::kUnix;
   link.generation = ++link_generation_;
-  links_[hello.node] = link;
+  (hello.bulk ? bulk_links_ : links_)[hello.node] = link;
   outstanding_[hello.node] = 0;
   return link;
 }
 
-Result<Link> Session::link(const proto::NodeInfo& node) {
-  if (const auto it = links_.find(node.id()); it != links_.end()) return it->second;
-  PIF_TRY_VALUE(Hello hello, start_hello(node));
+Result<Link> Session::link(const proto::NodeInfo& node, bool bulk) {
+  if (bulk) {
+    if (const auto it = bulk_links_.find(node.id()); it != bulk_links_.end()) return it->second;
+  }
+  auto it = links_.find(node.id());
+  if (it == links_.end()) {
+    PIF_TRY_VALUE(Hello hello, start_hello(node, route_));
+    PIF_TRY(finish_hello(std::move(hello)));
+    it = links_.find(node.id());
+    if (it == links_.end()) return fail(Code::kUnavailable, "the connection was lost at once", node.name());
+  }
+  if (!bulk || !it->second.small_packets || node.endpoints().ipc().empty()) return it->second;
+  PIF_TRY_VALUE(Hello hello, start_hello(node, net::Route::kIpc));
+  hello.bulk = true;
   return finish_hello(std::move(hello));
 }
 
@@ -249,13 +264,13 @@ void Session::prepare(const std::vector<proto::NodeInfo>& nodes) {
   std::vector<Hello> hellos;
   for (const proto::NodeInfo& node : nodes) {
     if (links_.contains(node.id())) continue;
-    if (auto hello = start_hello(node)) hellos.push_back(std::move(*hello));
+    if (auto hello = start_hello(node, route_)) hellos.push_back(std::move(*hello));
   }
   for (Hello& hello : hellos) static_cast<void>(finish_hello(std::move(hello)).has_value());
 }
 
-Result<net::CallId> Session::start_node(const proto::NodeInfo& info, net::Packet request, Duration timeout) {
-  PIF_TRY_VALUE(const Link found, link(info));
+Result<net::CallId> Session::start_node(const proto::NodeInfo& info, net::Packet request, Duration timeout, bool bulk) {
+  PIF_TRY_VALUE(const Link found, link(info, bulk || request.body.size() > kSmallBodyBytes));
   request.envelope.set_credential(credential_);
   return caller_->start(found.peer, std::move(request), or_default(timeout), info.name());
 }
@@ -280,16 +295,20 @@ Result<net::Packet> Session::ask_node(const proto::NodeInfo& info, net::Packet r
 }
 
 void Session::drop_node(std::uint32_t node_id) {
-  const auto it = links_.find(node_id);
-  if (it == links_.end()) return;
-  messenger_.disconnect(it->second.peer);
-  links_.erase(it);
+  for (auto* links : {&links_, &bulk_links_}) {
+    const auto it = links->find(node_id);
+    if (it == links->end()) continue;
+    messenger_.disconnect(it->second.peer);
+    links->erase(it);
+  }
 }
 
 void Session::on_unasked(net::Delivery& delivery) {
   if (delivery.kind == net::Delivery::Kind::kClosed) {
     if (delivery.peer == server_peer_) server_peer_ = 0;
-    std::erase_if(links_, [&](const auto& entry) { return entry.second.peer == delivery.peer; });
+    for (auto* links : {&links_, &bulk_links_}) {
+      std::erase_if(*links, [&](const auto& entry) { return entry.second.peer == delivery.peer; });
+    }
   }
   if (unasked_) unasked_(delivery);
 }

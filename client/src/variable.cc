@@ -110,6 +110,11 @@ std::uint64_t records_worth(const Extent& extent, std::uint64_t count, std::size
   return std::min({count, wanted, kRowsAtOnce * width});
 }
 
+Status cannot_read_back(const FileState& file, LfsIndex lfs) {
+  return fail(Code::kUnsupported, fmt::format("{}: what was sent by message cannot be read back before the file is committed",
+                                              file.parts.path), file.parts.nodes[lfs].name());
+}
+
 Status fetch(FileState& file, Range records, std::size_t bytes_max, std::vector<Fetched>& fetched) {
   std::vector<Share> shares;
   split(file.parts.layout, records, shares);
@@ -117,7 +122,9 @@ Status fetch(FileState& file, Range records, std::size_t bytes_max, std::vector<
   for (const Share& share : shares) {
     fetched[share.lfs].first = share.row;
     PIF_TRY(file.creating() ? file.make_readable(share.lfs) : file.open_reader(share.lfs));
-    if (file.ports[share.lfs].way == Port::Way::kMessages) fetch_by_message(file, share, requests, fetched[share.lfs]);
+    if (file.ports[share.lfs].way != Port::Way::kMessages) continue;
+    if (file.creating()) return cannot_read_back(file, share.lfs);
+    fetch_by_message(file, share, requests, fetched[share.lfs]);
   }
   PIF_TRY(requests.step());
   const std::size_t each = bytes_max / shares.size() + bytes_max / shares.size() / 4 + 1;
@@ -313,6 +320,7 @@ Result<std::vector<std::uint64_t>> FileState::byte_offsets(std::span<const Recor
     if (std::all_of(rows.begin(), rows.end(), [](Row row) { return row == 0; })) continue;  // perhaps no component at all
     PIF_TRY(creating() ? make_readable(lfs) : open_reader(lfs));
     if (ports[lfs].way == Port::Way::kMessages) {
+      if (creating()) return fail(cannot_read_back(*this, lfs).error());
       requests.add(offsets_request(*this, lfs, std::move(rows), sums));
     } else {
       PIF_TRY(add_offsets_by_descriptor(*this, lfs, rows, sums));

@@ -26,6 +26,9 @@ namespace pif::client {
 
 class Pool;
 
+// Largest body, in either direction, that is sent over a Unix socket's packets.
+inline constexpr std::size_t kSmallBodyBytes = 96u << 10;
+
 // A connection to one LFS that has answered Hello.
 struct Link {
   net::PeerId peer = 0;
@@ -33,6 +36,7 @@ struct Link {
   std::string name;                  // "lfs0"
   std::uint64_t window_bytes = 0;    // bulk bytes we may have outstanding there
   bool passes_descriptors = false;   // same machine, Unix socket (or simulated)
+  bool small_packets = false;        // a Unix socket: bulk goes over a second connection (ZeroMQ)
   std::uint64_t generation = 0;      // rises with every new connection to the node: descriptors of an older one are stale
 };
 
@@ -91,8 +95,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // Several requests under way at once; answers in the order asked.
   std::vector<Result<net::Packet>> ask_server_all(std::vector<net::Packet> requests, Duration timeout = Duration::zero());
 
-  // The LFS: connected, and Hello'd. Cached until the connection is lost.
-  [[nodiscard]] Result<Link> link(const proto::NodeInfo& node);
+  // The LFS: connected, and Hello'd. Cached until the connection is lost. `bulk`: able to carry bulk messages; the same
+  // connection unless that is a Unix socket.
+  [[nodiscard]] Result<Link> link(const proto::NodeInfo& node, bool bulk = false);
   [[nodiscard]] Result<net::PeerId> node(const proto::NodeInfo& node);
   // Connects to all of them at once, so that wide files open fast. An LFS that cannot be reached is no error here.
   void prepare(const std::vector<proto::NodeInfo>& nodes);
@@ -100,9 +105,10 @@ class Session : public std::enable_shared_from_this<Session> {
   // the connection turns out to be dead before anything was sent over it.
   [[nodiscard]] Result<net::Packet> ask_node(const proto::NodeInfo& node, net::Packet request,
                                              Duration timeout = Duration::zero());
-  // Starts a request; wait for it with caller().wait().
+  // Starts a request; wait for it with caller().wait(). `bulk`: see link(); the reply may be large, or the order among bulk
+  // requests matters. Large bodies go that way in any case.
   [[nodiscard]] Result<net::CallId> start_node(const proto::NodeInfo& node, net::Packet request,
-                                               Duration timeout = Duration::zero());
+                                               Duration timeout = Duration::zero(), bool bulk = false);
   // Forgets the connection (it is broken, or the node does not answer); the next request makes a new one.
   void drop_node(std::uint32_t node_id);
   // Bulk bytes outstanding at a node, over all operations of the session (its credit: Link::window_bytes).
@@ -115,7 +121,7 @@ class Session : public std::enable_shared_from_this<Session> {
   struct Hello;  // a connection being made
   Session(ClientWorld world, ConnectOptions options, net::Route route);
   [[nodiscard]] Status hello_server(Time deadline);
-  [[nodiscard]] Result<Hello> start_hello(const proto::NodeInfo& node);
+  [[nodiscard]] Result<Hello> start_hello(const proto::NodeInfo& node, net::Route route);
   [[nodiscard]] Result<Link> finish_hello(Hello hello);
   net::Packet hello_packet() const;
   void on_unasked(net::Delivery& delivery);
@@ -136,7 +142,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string credential_;
   std::string cluster_;
   std::uint32_t uid_ = 0;
-  std::unordered_map<std::uint32_t, Link> links_;  // by NodeId
+  std::unordered_map<std::uint32_t, Link> links_;       // by NodeId
+  std::unordered_map<std::uint32_t, Link> bulk_links_;  // the same, only where links_ has small packets
   std::uint64_t link_generation_ = 0;
   std::unordered_map<std::uint32_t, std::uint64_t> outstanding_;  // by NodeId
   std::unique_ptr<Pool> pool_;

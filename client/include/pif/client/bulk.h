@@ -1,0 +1,37 @@
+// Whole files in and out of a file system: what `pif put` and `pif get` do. Local data comes from a descriptor of this
+// process: a regular file (read and written by several threads, in large pieces) or anything else (in order).
+// Memory is bounded whatever the size of the file.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "pif/base/ids.h"
+#include "pif/base/result.h"
+#include "pif/client/client.h"
+
+namespace pif {
+
+struct BulkCounts {
+  std::uint64_t bytes = 0;
+  std::uint64_t records = 0;
+};
+
+struct BulkOptions {
+  // Called on the caller's thread, now and then, with what is done; `bytes_total` is 0 if nobody knows.
+  std::function<void(const BulkCounts& done, std::uint64_t bytes_total)> progress;
+  const std::atomic<bool>* cancel = nullptr;   // set by anybody: ends with kCancelled
+  std::uint64_t local_offset = 0;              // of a regular local file: where to begin
+  Range records{0, UINT64_MAX};                // export only; clipped to the file
+};
+
+// All bytes from `fd` into a file being created, of any format; does not commit. Fixed records: the last one may be
+// short. Variable ones must be delimited: kTooLarge, naming the offset, for one over kRecordLengthMax; kInvalid for
+// kVariable, which has nothing to cut at. After an error abort the file.
+[[nodiscard]] Result<BulkCounts> import_stream(File& file, int fd, const BulkOptions& options = {});
+
+// The bytes of the records, in order, to `fd`. The local file is neither truncated nor synced.
+[[nodiscard]] Result<BulkCounts> export_stream(File& file, int fd, const BulkOptions& options = {});
+
+}  // namespace pif

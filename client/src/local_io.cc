@@ -1,0 +1,71 @@
+#include "local_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace pif::client {
+
+Result<LocalFile> LocalFile::of(int fd, std::uint64_t offset, bool writing) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return fail_errno(errno, "cannot use the local file");
+  LocalFile file;
+  file.fd_ = fd;
+  const off_t here = S_ISREG(info.st_mode) ? ::lseek(fd, 0, SEEK_CUR) : -1;
+  const bool appending = writing && (::fcntl(fd, F_GETFL) & O_APPEND) != 0;
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  // Files of /proc say that they are empty: those are read as a stream.
+  if (here >= 0 && !appending && (writing || size > 0)) {
+    file.seekable_ = true;
+    file.base_ = static_cast<std::uint64_t>(here) + offset;
+    file.size_ = size > file.base_ ? size - file.base_ : 0;
+  } else if (offset != 0) {
+    return fail(Code::kInvalid, "an offset needs a regular local file");
+  }
+  return file;
+}
+
+Result<std::size_t> LocalFile::read(std::uint64_t position, std::span<std::byte> out) const {
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const auto at = static_cast<off_t>(base_ + position + done);
+    const ssize_t n = seekable_ ? ::pread(fd_, out.data() + done, out.size() - done, at)
+                                : ::read(fd_, out.data() + done, out.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno(errno, "cannot read the local file");
+    if (n == 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
+Status LocalFile::write(std::uint64_t position, std::span<const std::byte> in) const {
+  std::size_t done = 0;
+  while (done < in.size()) {
+    const auto at = static_cast<off_t>(base_ + position + done);
+    const ssize_t n = seekable_ ? ::pwrite(fd_, in.data() + done, in.size() - done, at)
+                                : ::write(fd_, in.data() + done, in.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno(errno, "cannot write the local file");
+    done += static_cast<std::size_t>(n);
+  }
+  return {};
+}
+
+void LocalFile::set_position(std::uint64_t position) const {
+  if (seekable_) static_cast<void>(::lseek(fd_, static_cast<off_t>(base_ + position), SEEK_SET));
+}
+
+Status Progress::check() const {
+  if (cancelled()) return fail(Code::kCancelled, "stopped");
+  return {};
+}
+
+Status Progress::report(const BulkCounts& done) const {
+  PIF_TRY(check());
+  if (options_.progress) options_.progress(done, bytes_total_);
+  return {};
+}
+
+}  // namespace pif::client
