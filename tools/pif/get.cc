@@ -47,13 +47,10 @@ Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd
   auto extent = file->extent();
   if (!extent) return fail(at(path, extent.error()));
   Progress progress(path, extent->bytes, !quiet);
-  const auto bytes = drain(*file, OpenRange{}, fd, name, [&](std::uint64_t n) -> Status {
-    progress.add(n);
-    return {};
-  });
-  if (!bytes) return fail(at(path, bytes.error()));
+  const auto moved = drain(*file, kAllRecords, fd, progress);
+  if (!moved) return fail(at(path, moved.error()));
   PIF_TRY(file->close());
-  return *bytes + header.size();
+  return moved->bytes + header.size();
 }
 
 // One run of get.
@@ -215,8 +212,9 @@ Outcome cat_records(Client& client, const std::vector<std::string>& paths, const
   for (const auto& path : paths) {
     auto file = client.open(path);
     if (!file) return fail(at(path, file.error()));
-    const auto bytes = drain(*file, range, 1, kStdout, [](std::uint64_t) -> Status { return {}; });
-    if (!bytes) return fail(at(path, bytes.error()));
+    Progress progress(path, 0, false);
+    const auto moved = drain(*file, {range.begin, range.end.value_or(UINT64_MAX)}, 1, progress);
+    if (!moved) return fail(at(path, moved.error()));
   }
   return ExitCode::kDone;
 }

@@ -87,7 +87,7 @@ Result<CreateOptions> create_options(Client& client, const Options& options) {
 class Putter {
  public:
   Putter(const Program& program, const Options& options, Client& client, CreateOptions create)
-      : program_(program), options_(options), client_(client), create_(std::move(create)) {}
+      : program_(program), options_(options), client_(client), create_(std::move(create)), interrupted_(catch_interrupts()) {}
 
   // A file, a folder or "-".
   Status put(const std::string& local, const std::string& target) {
@@ -150,17 +150,15 @@ class Putter {
     auto file = client_.create(target, create);
     if (!file) return at(target, file.error());
     Progress progress(target, source.bytes, !program_.common.quiet);
-    const auto bytes = fill(*file, source.fd, source.name, [&](std::uint64_t n) -> Status {
-      progress.add(n);
-      return check_interrupt();
-    });
-    Status done = bytes ? file->commit() : Status(tl::unexpect, bytes.error());
+    const auto moved = fill(*file, source.fd, progress, &interrupted_);
+    Status done = moved ? check_interrupt() : Status(tl::unexpect, moved.error());
+    if (done) done = file->commit();
     if (!done) {
       // The first error counts; what cannot be removed now, the server removes when we are gone.
       static_cast<void>(file->abort().has_value());
-      return at(target, done.error());
+      return at(source.name + " to " + target, done.error());
     }
-    return count(*file, source, target, *bytes);
+    return count(*file, source, target, moved->bytes);
   }
 
   Status take_header(const Source& source, CreateOptions& create) {
@@ -171,8 +169,8 @@ class Putter {
     return {};
   }
 
-  static Status at(const std::string& target, Error error) {
-    if (error.text.find(target) == std::string::npos) error.text = target + ": " + error.text;
+  static Status at(const std::string& what, Error error) {
+    error.text = what + ": " + error.text;
     return fail(std::move(error));
   }
 
@@ -194,6 +192,7 @@ class Putter {
   const Options& options_;
   Client& client_;
   CreateOptions create_;
+  const std::atomic<bool>& interrupted_;
   Progress::Clock::time_point started_ = Progress::Clock::now();
   std::uint64_t files_ = 0, bytes_ = 0;
   Json documents_ = Json::array();
@@ -231,7 +230,6 @@ Outcome put(const Program& program, const Options& options) {
   PIF_TRY_VALUE(const bool into, is_folder(client, target));
   if (!into && (sources.size() > 1 || last.back() == '/'))
     return fail(Code::kNotFound, target + " is no folder; make it with: pif mkdir -p " + target);
-  catch_interrupts();
   Putter putter(program, options, client, std::move(create));
   for (const auto& source : sources) {
     std::string to = target;

@@ -1,24 +1,21 @@
-// Bytes between local descriptors and interleaved files, exact in both directions.
+// Bytes between local descriptors and interleaved files, from and to where the descriptor stands.
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <string>
 
+#include "pif/base/ids.h"
+#include "pif/client/bulk.h"
 #include "pif/client/client.h"
-#include "text.h"
+#include "progress.h"
 
 namespace pif::cli {
 
-// Hears of bytes as they move; kCancelled from it ends the transfer.
-using OnBytes = std::function<Status(std::uint64_t bytes)>;
+inline constexpr Range kAllRecords{0, UINT64_MAX};
 
-// Reads `fd` to its end into a file being created: records of its length (the last may be short), or split after each
-// delimiter. `name` is for messages. Returns bytes stored.
-[[nodiscard]] Result<std::uint64_t> fill(File& file, int fd, const std::string& name, const OnBytes& on_bytes);
+// Reads `fd` to its end into a file being created.
+[[nodiscard]] Result<BulkCounts> fill(File& file, int fd, Progress& progress, const std::atomic<bool>* cancel);
 
-// Writes the bytes of records `range` (clipped to the file) to `fd`. Returns bytes written.
-[[nodiscard]] Result<std::uint64_t> drain(File& file, const OpenRange& range, int fd, const std::string& name,
-                                          const OnBytes& on_bytes);
+// Writes the bytes of records `range` (clipped to the file) to `fd`, and leaves it behind them.
+[[nodiscard]] Result<BulkCounts> drain(File& file, Range range, int fd, Progress& progress);
 
 }  // namespace pif::cli

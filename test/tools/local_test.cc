@@ -1,0 +1,159 @@
+// Parts of tools/ that meet the local machine: new files, headers, locks.
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "../../tools/pif/daemons.h"
+#include "../../tools/pif/header.h"
+#include "../../tools/pif/io.h"
+
+using namespace pif;
+using namespace pif::cli;
+namespace fs = std::filesystem;
+
+namespace {
+
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (fs::temp_directory_path() / "pif-tools-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~TempFolder() { fs::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  std::size_t entries() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), {})); }
+
+ private:
+  std::string path_;
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write_text(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+// A file with this text, open, and what is left of it behind the header.
+struct Headed {
+  TempFolder folder;
+  UniqueFd fd;
+  explicit Headed(const std::string& text) {
+    write_text(folder / "f", text);
+    fd = UniqueFd(::open((folder / "f").c_str(), O_RDONLY | O_CLOEXEC));
+  }
+  Result<Header> read(std::string_view kind) { return read_header(fd.get(), kind, "f"); }
+  std::string rest() {
+    std::string out(100, '\0');
+    out.resize(*read_full(fd.get(), std::as_writable_bytes(std::span(out)), "f"));
+    return out;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a new file appears under its name only when it is published") {
+  TempFolder folder;
+  const std::string whole = "whole";
+  {
+    auto file = NewFile::create(folder / "a", 0644);
+    REQUIRE(file);
+    REQUIRE(write_all(file->fd(), bytes_of(whole), "a"));
+    CHECK_FALSE(fs::exists(folder / "a"));
+    REQUIRE(file->publish(false));
+  }
+  CHECK(text_of(folder / "a") == "whole");
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("a new file that is not published leaves nothing") {
+  TempFolder folder;
+  { REQUIRE(NewFile::create(folder / "a", 0644)); }
+  CHECK(folder.entries() == 0);
+}
+
+TEST_CASE("publishing replaces what is there, or refuses to and leaves it") {
+  TempFolder folder;
+  write_text(folder / "a", "old");
+  {
+    auto file = NewFile::create(folder / "a", 0644);
+    const Status kept = file->publish(true);
+    REQUIRE_FALSE(kept);
+    CHECK(kept.error().code == Code::kExists);
+  }
+  CHECK(text_of(folder / "a") == "old");
+  auto file = NewFile::create(folder / "a", 0644);
+  REQUIRE(file->publish(false));
+  CHECK(text_of(folder / "a").empty());
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("a header of N bytes is what stands before the records") {
+  Headed file("headRECORDS");
+  const auto header = file.read("4");
+  REQUIRE(header);
+  CHECK(header->bytes == "head");
+  CHECK(file.rest() == "RECORDS");
+}
+
+TEST_CASE("a PBM header ends before the rows, comments included, and says how long they are") {
+  Headed file("P4\n# by hand\n17 2\nROWSRO");
+  const auto header = file.read("pbm");
+  REQUIRE(header);
+  CHECK(header->bytes == "P4\n# by hand\n17 2\n");
+  CHECK(header->record_length == 3);
+  CHECK(file.rest() == "ROWSRO");
+}
+
+TEST_CASE("a BED header is its magic number") {
+  Headed file("\x6c\x1b\x01rows");
+  CHECK(file.read("bed")->bytes.size() == 3);
+  CHECK(file.rest() == "rows");
+}
+
+TEST_CASE("headers that are not there are refused") {
+  CHECK(Headed("P1\n1 1\n0").read("pbm").error().code == Code::kCorrupt);
+  CHECK(Headed("P4\nx").read("pbm").error().code == Code::kCorrupt);
+  CHECK(Headed("abc").read("bed").error().code == Code::kCorrupt);
+  CHECK(Headed("abc").read("4").error().code == Code::kCorrupt);
+  CHECK(Headed("abc").read("png").error().code == Code::kInvalid);
+  CHECK(Headed("abc").read("65536").error().code == Code::kInvalid);
+}
+
+TEST_CASE("a daemon runs while its lock is held, whatever the lock file says") {
+  TempFolder folder;
+  const Daemon daemon{"lfs0", folder / "lfs0", {"/bin/false"}};
+  CHECK_FALSE(holder(daemon)->has_value());
+  fs::create_directory(folder / "lfs0");
+  write_text(daemon.lock(), "4711\n");
+  CHECK_FALSE(holder(daemon)->has_value());
+  UniqueFd lock(::open(daemon.lock().c_str(), O_RDWR | O_CLOEXEC));
+  REQUIRE(::flock(lock.get(), LOCK_EX | LOCK_NB) == 0);
+  CHECK(*holder(daemon) == 4711);
+}
+
+TEST_CASE("stopping what does not run stops nothing") {
+  TempFolder folder;
+  const auto stopped = stop({{"lfs0", folder / "lfs0", {"/bin/false"}}}, std::chrono::milliseconds(0));
+  REQUIRE(stopped);
+  CHECK(stopped->asked.empty());
+}
+
+TEST_CASE("the last line of a log explains a failed start") {
+  TempFolder folder;
+  fs::create_directory(folder / "lfs0");
+  const Daemon daemon{"lfs0", folder / "lfs0", {"/bin/false"}};
+  CHECK(last_log_line(daemon).empty());
+  write_text(daemon.log(), "first\nthe root is in use\n\n");
+  CHECK(last_log_line(daemon) == "the root is in use");
+}

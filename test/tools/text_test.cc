@@ -1,0 +1,121 @@
+#include <catch2/catch.hpp>
+#include <rapidcheck.h>
+
+#include "../../tools/pif/dispatch.h"
+#include "../../tools/pif/progress.h"
+#include "../../tools/pif/text.h"
+
+using namespace pif;
+using namespace pif::cli;
+
+namespace {
+
+bool refused(const Result<OpenRange>& range) { return !range && range.error().code == Code::kInvalid; }
+
+}  // namespace
+
+TEST_CASE("a range has a colon, and either end may be left out") {
+  const auto both = parse_range("3:7");
+  REQUIRE(both);
+  CHECK(both->begin == 3);
+  CHECK(both->end == 7);
+  CHECK(parse_range("3:")->end == std::nullopt);
+  CHECK(parse_range(":7")->begin == 0);
+  CHECK(parse_range(":")->clip(9) == Range{0, 9});
+}
+
+TEST_CASE("a range that is none is wrong usage") {
+  for (const char* text : {"", "5", "a:b", "7:3", "-1:2", "1:2:3", "0x1:2", " 1:2", "99999999999999999999:"}) {
+    INFO(text);
+    CHECK(refused(parse_range(text)));
+  }
+}
+
+TEST_CASE("a range is clipped to the file, whatever its ends") {
+  REQUIRE(rc::check([](std::uint64_t a, std::uint64_t b, std::uint64_t count) {
+    const OpenRange range{std::min(a, b), std::max(a, b)};
+    const Range clipped = range.clip(count);
+    RC_ASSERT(clipped.begin <= clipped.end);
+    RC_ASSERT(clipped.end <= count);
+    RC_ASSERT(clipped.size() == (std::min(range.begin, count) < count ? std::min(*range.end, count) - range.begin : 0));
+  }));
+}
+
+TEST_CASE("lists are numbers between single commas") {
+  CHECK(*parse_list("4,4,2", "x") == std::vector<std::uint32_t>{4, 4, 2});
+  for (const char* text : {"", ",", "4,", ",4", "4,,4", "4 4", "4294967296"}) {
+    INFO(text);
+    CHECK_FALSE(parse_list(text, "x"));
+  }
+}
+
+TEST_CASE("a delimiter is one character, an escape or a hexadecimal byte") {
+  CHECK(*parse_delimiter(",") == ',');
+  CHECK(*parse_delimiter("\\n") == '\n');
+  CHECK(*parse_delimiter("\\0") == 0);
+  CHECK(*parse_delimiter("0x1e") == 0x1e);
+  CHECK(*parse_delimiter("0") == '0');
+  CHECK_FALSE(parse_delimiter(""));
+  CHECK_FALSE(parse_delimiter("ab"));
+  CHECK_FALSE(parse_delimiter("0xzz"));
+}
+
+TEST_CASE("paths are absolute, with or without pif:, and come back in one form") {
+  CHECK(*parse_path("/") == "/");
+  CHECK(*parse_path("pif:/a//b/") == "/a/b");
+  CHECK(*parse_path("/a/./b/../c") == "/a/c");
+  CHECK(*parse_path("/../..") == "/");
+  CHECK_FALSE(parse_path("a/b"));
+  CHECK_FALSE(parse_path("pif:a"));
+  CHECK_FALSE(parse_path(""));
+}
+
+TEST_CASE("a path in one form stays as it is") {
+  REQUIRE(rc::check([](const std::vector<std::string>& names) {
+    std::string text;
+    for (const auto& name : names) text += "/" + name;
+    const auto once = parse_path("/" + text);
+    RC_ASSERT(once.has_value());
+    RC_ASSERT(*parse_path(*once) == *once);
+  }));
+}
+
+TEST_CASE("names join and come apart again") {
+  CHECK(join_path("/", "a") == "/a");
+  CHECK(join_path("/a", "b") == "/a/b");
+  CHECK(base_name("/a/b") == "b");
+  CHECK(base_name("/") == "");
+}
+
+TEST_CASE("sizes and times are short for people") {
+  CHECK(human_bytes(0) == "0");
+  CHECK(human_bytes(1023) == "1023");
+  CHECK(human_bytes(1024) == "1.0 KiB");
+  CHECK(human_bytes((1u << 20) - 1) == "1.0 MiB");
+  CHECK(human_bytes(~std::uint64_t{0}) == "16.0 EiB");
+  CHECK(human_time(std::chrono::milliseconds(420)) == "0.42 s");
+  CHECK(human_time(std::chrono::seconds(125)) == "2 min 05 s");
+  CHECK(iso_date(1'000'000'005) == "1970-01-01T00:00:01.000000005Z");
+  CHECK(mode_text(true, 0750) == "drwxr-x---");
+}
+
+TEST_CASE("an error of several lines becomes one") { CHECK(one_line(" a\n\tb  c\r\n") == "a b c"); }
+
+TEST_CASE("a table's columns are as wide as their widest cell") {
+  CHECK(table({{"a", "bytes"}, {"long", "7"}}, {1}) == "a     bytes\nlong      7\n");
+}
+
+TEST_CASE("progress shows share, rate and time left") {
+  CHECK(Progress::line("/a", 1024, 4096, std::chrono::seconds(1)) == "/a 1.0 KiB 25% 1.0 KiB/s 3.00 s left");
+  CHECK(Progress::line("/a", 1024, 0, std::chrono::seconds(1)) == "/a 1.0 KiB 1.0 KiB/s");
+  CHECK(Progress::line("/a", 0, 0, std::chrono::seconds(0)) == "/a 0");
+}
+
+TEST_CASE("pif-X is the command X, and unknown commands are other programs") {
+  CHECK(command_in_name("/usr/bin/pif-up") == "up");
+  CHECK(command_in_name("pif") == "");
+  CHECK(is_external({"copy", "/a", "/b"}));
+  CHECK_FALSE(is_external({"put", "a", "/b"}));
+  CHECK_FALSE(is_external({"--help"}));
+  CHECK_FALSE(is_external({}));
+}

@@ -1,0 +1,136 @@
+#include "copy.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pif/tool/copy_class.h"
+#include "pif/tool/exchange.h"
+
+namespace pif::copy {
+namespace {
+
+// What there is to copy, and how.
+struct Task {
+  std::string source;
+  std::string target;
+  std::size_t input = 0;      // at the controller
+  Extent extent;
+  CreateOptions options;
+  bool same_layout = false;
+};
+
+Result<std::vector<std::uint32_t>> node_ids(Client& client, const std::vector<std::string>& names) {
+  PIF_TRY_VALUE(const SystemStatus status, client.status());
+  std::vector<std::uint32_t> ids;
+  for (const auto& name : names) {
+    const auto found = std::find_if(status.nodes.begin(), status.nodes.end(), [&](const Node& node) {
+      return node.name == name || std::to_string(node.id) == name;
+    });
+    if (found == status.nodes.end()) {
+      return fail(Code::kInvalid, fmt::format("there is no LFS '{}': pif node list shows which there are", name));
+    }
+    if (std::find(ids.begin(), ids.end(), found->id) != ids.end()) {
+      return fail(Code::kInvalid, fmt::format("LFS '{}' is named twice", name));
+    }
+    ids.push_back(found->id);
+  }
+  return ids;
+}
+
+bool is_uniform(std::span<const std::uint32_t> sizes) {
+  return std::all_of(sizes.begin(), sizes.end(), [&](std::uint32_t size) { return size == sizes.front(); });
+}
+
+// Bevies as told, else the source's: all of them on as many LFSs, their size on another number of them.
+Status choose_bevies(const Wish& wish, File& source, std::uint32_t width, CreateOptions& options) {
+  const auto sizes = source.layout().bevies();
+  if (wish.bevy) {
+    options.bevy = *wish.bevy;
+  } else if (width == source.layout().width()) {
+    options.bevies.assign(sizes.begin(), sizes.end());
+  } else if (!sizes.empty() && is_uniform(sizes)) {
+    options.bevy = sizes.front();
+  } else if (!sizes.empty()) {
+    return fail(Code::kInvalid, fmt::format("{} has bevies of different sizes, which do not fit {} LFSs: give --bevy B, or "
+                                            "--bevy 0 for no parity", wish.source, width));
+  }
+  if (options.bevy > 0 && width % (2 * options.bevy) != 0) {
+    return fail(Code::kInvalid, fmt::format("bevies of {} need a multiple of {} LFSs, not {}: give another --bevy, or --bevy 0 "
+                                            "for no parity", options.bevy, 2 * options.bevy, width));
+  }
+  return {};
+}
+
+Status choose_layout(tool::Controller& controller, const Wish& wish, File& source, CreateOptions& options) {
+  std::vector<std::uint32_t> present(source.nodes().begin(), source.nodes().end());
+  if (!wish.nodes.empty()) {
+    PIF_TRY_VALUE(options.nodes, node_ids(controller.client(), wish.nodes));
+  } else if (!wish.width || *wish.width == present.size()) {
+    options.nodes = std::move(present);
+  } else {
+    options.width = *wish.width;
+  }
+  const std::size_t width = options.nodes.empty() ? options.width : options.nodes.size();
+  return choose_bevies(wish, source, static_cast<std::uint32_t>(width), options);
+}
+
+Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
+  Task task;
+  PIF_TRY_VALUE(task.source, tool::pif_path(wish.source));
+  PIF_TRY_VALUE(task.target, tool::pif_path(wish.target));
+  PIF_TRY_VALUE(task.input, controller.open(task.source));
+  File& source = controller.input(task.input);
+  PIF_TRY_VALUE(task.extent, source.extent());
+  PIF_TRY_VALUE(const Entry entry, controller.client().stat(task.source));
+  task.options.format = source.format();
+  task.options.mode = entry.mode;
+  task.options.attributes = source.attributes();
+  task.options.exclusive = wish.no_clobber;
+  PIF_TRY(choose_layout(controller, wish, source, task.options));
+  const auto nodes = source.nodes();
+  const auto sizes = source.layout().bevies();
+  const bool keeps_bevies = wish.bevy ? *wish.bevy == (sizes.empty() ? 0 : sizes.front()) && is_uniform(sizes)
+                                      : task.options.bevies.size() == sizes.size();
+  task.same_layout = keeps_bevies && std::equal(nodes.begin(), nodes.end(), task.options.nodes.begin(), task.options.nodes.end());
+  return task;
+}
+
+}  // namespace
+
+Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish) {
+  PIF_TRY_VALUE(const Task task, prepare(controller, wish));
+  if (task.extent.records == 0) {  // no records, no components, no workers
+    PIF_TRY(controller.client().create_empty(task.target, task.options));
+    return tool::ExitCode::kDone;
+  }
+  PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
+  controller.set_extent(output, task.extent);
+  return tool::run_and_commit(controller);
+}
+
+Status work(tool::Worker& worker) {
+  PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
+  PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
+  if (tool::have_same_layout(*input, *output)) return tool::copy_component(worker, *input, *output);
+  return tool::exchange(worker, *input, *output);
+}
+
+Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish) {
+  PIF_TRY_VALUE(const Task task, prepare(controller, wish));
+  const auto& options = task.options;
+  tool::Plan plan;
+  plan.emplace_back("source", task.source);
+  plan.emplace_back("target", task.target);
+  plan.emplace_back("records", std::to_string(task.extent.records));
+  plan.emplace_back("bytes", std::to_string(task.extent.bytes));
+  plan.emplace_back("source_width", std::to_string(controller.input(task.input).layout().width()));
+  plan.emplace_back("target_width", std::to_string(options.nodes.empty() ? options.width : options.nodes.size()));
+  if (!options.nodes.empty()) plan.emplace_back("target_nodes", fmt::format("{}", fmt::join(options.nodes, ",")));
+  plan.emplace_back("method", task.same_layout ? "each LFS clones or copies its own component"
+                                               : "workers exchange records in large batches");
+  return plan;
+}
+
+}  // namespace pif::copy

@@ -1,0 +1,34 @@
+// pif-copy SRC DST: copies a file. Same layout: every worker clones or copies the component on its own LFS, and nothing
+// moves between nodes. Another width, order or subset of LFSs: the workers exchange records.
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "copy.h"
+#include "pif/tool/tool_main.h"
+
+int main(int argc, char** argv) {
+  const auto wish = std::make_shared<pif::copy::Wish>();
+  pif::tool::Tool tool;
+  tool.name = "pif-copy";
+  tool.summary = "Copies a file, on all its LFSs at once; the copy keeps format, attributes, mode, LFSs and bevies unless told.";
+  tool.examples =
+      "  pif-copy /a /b                  same LFSs: no record leaves its node\n"
+      "  pif-copy /a /b --width 8        on 8 LFSs that the server chooses\n"
+      "  pif-copy /a /b --nodes lfs2,lfs0\n"
+      "  pif-copy /a /b --bevy 0         without parity\n";
+  tool.options = [wish](CLI::App& app) {
+    app.add_option("SRC", wish->source, "the file to copy")->required();
+    app.add_option("DST", wish->target, "its copy; a file of that name is replaced when the copy is complete")->required();
+    auto* const width = app.add_option("--width", wish->width, "number of LFSs of the copy")->type_name("P");
+    width->check(CLI::PositiveNumber);
+    app.add_option("--nodes", wish->nodes, "LFSs of the copy in order, by name or number")
+        ->type_name("LIST")->delimiter(',')->excludes(width);
+    app.add_option("--bevy", wish->bevy, "bevy size of the copy; 0: no parity")->type_name("B");
+    app.add_flag("--no-clobber", wish->no_clobber, "fail if DST is there");
+  };
+  tool.control = [wish](pif::tool::Controller& controller) { return pif::copy::control(controller, *wish); };
+  tool.work = pif::copy::work;
+  tool.explain = [wish](pif::tool::Controller& controller) { return pif::copy::explain(controller, *wish); };
+  return pif::tool::main(argc, argv, tool);
+}
