@@ -1,0 +1,68 @@
+#include "core.h"
+
+#include <fmt/format.h>
+
+#include "pif/base/limits.h"
+#include "pif/kv/value.h"
+
+namespace pif::server {
+namespace {
+
+constexpr std::uint64_t kIdsBlock = 4096;
+constexpr std::string_view kNextIdKey = "next-id";
+
+}  // namespace
+
+Core::Core(Config config_in, World world_in)
+    : config(std::move(config_in)), world(world_in), clock(world.messenger.clock()), rows(world.directory), ids(rows),
+      directory(rows), sessions(config, rows, world.entropy), registry(config, rows),
+      outbox(config, world.messenger, rows, registry) {}
+
+Status Ids::load() {
+  PIF_TRY_VALUE(const auto stored, rows_.get(kMeta, kNextIdKey));
+  if (!stored || stored->size() != 8) return fail(Code::kCorrupt, "the directory does not say which ids are used");
+  next_ = limit_ = kv::u64_of_key(*stored);
+  return {};
+}
+
+Result<std::uint64_t> Ids::next() {
+  if (next_ == limit_) {
+    const std::uint64_t old = limit_;
+    PIF_TRY(rows_.put_bytes(kMeta, kNextIdKey, kv::key_u64(old + kIdsBlock)));
+    limit_ = old + kIdsBlock;
+    rows_.on_abort([this, old] { next_ = limit_ = old; });
+  }
+  return next_++;
+}
+
+Status check_named(const google::protobuf::Map<std::string, std::string>& named) {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : named) {
+    if (name.empty()) return fail(Code::kInvalid, "an attribute without a name");
+    bytes += name.size() + value.size();
+  }
+  if (bytes <= kAttributeBytesMax) return {};
+  return fail(Code::kTooLarge, fmt::format("the attributes have {} bytes together, the limit is {}", bytes, kAttributeBytesMax));
+}
+
+Status require_manager(const Core& core, const proto::Envelope& request) {
+  if (request.capability().empty()) {
+    return fail(Code::kBadCapability, "only LFSs of this file system may ask that: the request has no capability");
+  }
+  PIF_TRY_VALUE(const Capability capability, verify_capability(core.config.key, request.capability(), core.wall));
+  if ((capability.rights & kMayManage) != 0) return {};
+  return fail(Code::kBadCapability, "the capability sent does not allow to manage");
+}
+
+std::string capability_for(const Core& core, std::uint64_t file, std::uint32_t uid, std::uint32_t rights,
+                           std::uint64_t epoch) {
+  return mint(core.config.key, Capability{FileId(file), uid, rights, epoch, core.wall + kCapabilitySeconds});
+}
+
+void released(Core& core, const std::vector<std::uint64_t>& files) {
+  for (const std::uint64_t file : files) core.outbox.release(file);
+}
+
+void end_session(Core& core, Session& session) { released(core, core.opens.close_all(session.id)); }
+
+}  // namespace pif::server

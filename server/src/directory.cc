@@ -1,0 +1,182 @@
+#include "directory.h"
+
+#include <fmt/format.h>
+
+#include "names.h"
+
+namespace pif::server {
+namespace {
+
+constexpr std::size_t kFoldersRemembered = 4096;
+constexpr std::uint32_t kStoredFieldMax = 6;  // the fields of StoredEntry that EntryInfo has too
+constexpr unsigned char kNameTag = 1 << 3 | 2;
+
+void append_varint(std::string& out, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
+  out.push_back(static_cast<char>(value));
+}
+
+// Reads a varint at `at`; false at the end.
+bool read_varint(std::string_view bytes, std::size_t& at, std::uint64_t& value) {
+  value = 0;
+  for (unsigned shift = 0; shift < 64; shift += 7) {
+    if (at >= bytes.size()) return false;
+    const auto byte = static_cast<unsigned char>(bytes[at++]);
+    value |= std::uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool append_info(std::string_view stored, std::string_view name, std::string& info) {
+  info.push_back(static_cast<char>(kNameTag));
+  append_varint(info, name.size());
+  info.append(name);
+  for (std::size_t at = 0; at < stored.size();) {
+    const std::size_t start = at;
+    const auto tag = static_cast<unsigned char>(stored[at++]);
+    if (tag >= 0x80) return false;
+    std::uint64_t value = 0;
+    if (!read_varint(stored, at, value)) return false;
+    const unsigned wire = tag & 7;
+    if (wire == 2) {
+      if (value > stored.size() - at) return false;
+      at += value;
+    } else if (wire != 0) {
+      return false;
+    }
+    if (tag >> 3 > kStoredFieldMax) continue;
+    info.push_back(static_cast<char>(tag + 8));
+    info.append(stored, start + 1, at - start - 1);
+  }
+  return true;
+}
+
+proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name) {
+  proto::EntryInfo info;
+  info.set_name(std::string(name));
+  info.set_type(entry.type());
+  info.set_id(entry.id());
+  if (entry.has_attributes()) *info.mutable_attributes() = entry.attributes();
+  if (entry.has_format()) *info.mutable_format() = entry.format();
+  if (entry.has_layout()) *info.mutable_layout() = entry.layout();
+  if (entry.has_extent()) *info.mutable_extent() = entry.extent();
+  return info;
+}
+
+// Loads the folder's parent first, so that a path's steps come from memory as far as they are there.
+Result<FolderRef> Directory::load(std::string_view path) {
+  if (const auto known = folders_.find(path); known != folders_.end()) return known->second;
+  auto folder = std::make_shared<Folder>();
+  std::uint64_t parent = kRootParent;
+  std::string_view name = kRootName;
+  if (!path.empty()) {
+    const Split parts = split(path);
+    PIF_TRY_VALUE(const FolderRef above, load(parts.folder));
+    folder->chain = above->chain;
+    parent = above->id();
+    name = parts.name;
+  }
+  PIF_TRY_VALUE(const auto entry, rows_.entry(parent, name));
+  if (!entry) return fail(Code::kNotFound, fmt::format("there is no folder {}", shown(path)));
+  if (entry->type() != proto::FOLDER) {
+    return fail(Code::kNotDirectory, fmt::format("{} is a file, not a folder", shown(path)));
+  }
+  folder->chain.push_back({entry->id(), guard_of(entry->attributes())});
+  if (folders_.size() >= kFoldersRemembered) folders_.clear();
+  folders_.emplace(std::string(path), folder);
+  return FolderRef(std::move(folder));
+}
+
+// The steps above what cannot be loaded are checked first: who may not search a folder must not learn what is in it.
+Result<FolderRef> Directory::folder(std::string_view path, const Requester& who) {
+  auto loaded = load(path);
+  if (!loaded) {
+    if (!path.empty() && !who.all_powerful) {
+      PIF_TRY_VALUE(const FolderRef above, folder(split(path).folder, who));
+    }
+    return loaded;
+  }
+  if (who.all_powerful) return loaded;
+  for (std::size_t i = 0; i < (*loaded)->chain.size(); ++i) {
+    if (may(who, (*loaded)->chain[i].guard, kWantSearch)) continue;
+    std::size_t end = 0;
+    for (std::size_t step = 0; step < i; ++step) end = std::min(path.find('/', end + 1), path.size());
+    return fail(Code::kPermission, fmt::format("uid {} may not search the folder {}", who.uid, shown(path.substr(0, end))));
+  }
+  return loaded;
+}
+
+Result<Place> Directory::place(std::string_view path, const Requester& who) {
+  PIF_TRY_VALUE(const std::string_view checked, check_path(path));
+  if (checked.empty()) return fail(Code::kInvalid, "that cannot be done to the root folder /");
+  const Split parts = split(checked);
+  PIF_TRY_VALUE(FolderRef in, folder(parts.folder, who));
+  return Place{std::move(in), parts.name, checked};
+}
+
+Result<Place> Directory::place_to_change(std::string_view path, const Requester& who) {
+  PIF_TRY_VALUE(Place at, place(path, who));
+  if (!may(who, at.folder->guard(), kWantWrite | kWantSearch)) {
+    return fail(Code::kPermission, fmt::format("uid {} may not write in the folder {}", who.uid, shown(split(at.path).folder)));
+  }
+  return at;
+}
+
+Result<Directory::Found> Directory::find(std::string_view path, const Requester& who) {
+  PIF_TRY_VALUE(const std::string_view checked, check_path(path));
+  Found found;
+  std::uint64_t parent = kRootParent;
+  found.place = {nullptr, kRootName, checked};
+  if (!checked.empty()) {
+    PIF_TRY_VALUE(found.place, place(path, who));
+    parent = found.place.folder->id();
+  }
+  PIF_TRY_VALUE(auto entry, rows_.entry(parent, found.place.name));
+  if (!entry) return fail(Code::kNotFound, fmt::format("there is no {}", shown(checked)));
+  found.entry = std::move(*entry);
+  return found;
+}
+
+Status Directory::stat(std::string_view path, const Requester& who, proto::EntryInfo& info) {
+  PIF_TRY_VALUE(const std::string_view checked, check_path(path));
+  std::uint64_t parent = kRootParent;
+  std::string_view name = kRootName;
+  if (!checked.empty()) {
+    const Split parts = split(checked);
+    PIF_TRY_VALUE(const FolderRef in, folder(parts.folder, who));
+    parent = in->id();
+    name = parts.name;
+  }
+  PIF_TRY_VALUE(const auto stored, rows_.get(kEntries, entry_key(parent, name)));
+  if (!stored) return fail(Code::kNotFound, fmt::format("there is no {}", shown(checked)));
+  std::string bytes;
+  if (!append_info(*stored, name, bytes) || !info.ParseFromString(bytes)) {
+    return fail(Code::kCorrupt, fmt::format("the directory's entry of {} is no message", shown(checked)));
+  }
+  return {};
+}
+
+Result<std::string> Directory::path_of(std::uint64_t folder, std::unordered_map<std::uint64_t, std::string>& known) {
+  std::vector<std::pair<std::uint64_t, std::string>> climbed;  // id and name, lowest first
+  std::string path;
+  for (std::uint64_t at = folder; at != kRootFolder;) {
+    if (const auto memory = known.find(at); memory != known.end()) {
+      path = memory->second;
+      break;
+    }
+    PIF_TRY_VALUE(auto where, rows_.folder(at));
+    if (!where || climbed.size() > 4096) return fail(Code::kCorrupt, fmt::format("folder {} is nowhere in the directory", at));
+    climbed.emplace_back(at, std::move(*where->mutable_name()));
+    at = where->parent();
+  }
+  for (auto step = climbed.rbegin(); step != climbed.rend(); ++step) {
+    path += "/" + step->second;
+    known[step->first] = path;
+  }
+  return path;
+}
+
+}  // namespace pif::server

@@ -1,0 +1,76 @@
+// Folders: walking paths with the requester's rights, and what stat and list show.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "access.h"
+#include "rows.h"
+
+namespace pif::server {
+
+// A folder and those above it, root first.
+struct Folder {
+  struct Step {
+    std::uint64_t id;
+    Guard guard;
+  };
+  std::vector<Step> chain;
+  std::uint64_t id() const { return chain.back().id; }
+  const Guard& guard() const { return chain.back().guard; }
+};
+using FolderRef = std::shared_ptr<const Folder>;
+
+// Where a name is or will be.
+struct Place {
+  FolderRef folder;
+  std::string_view name;  // into the path
+  std::string_view path;  // checked
+};
+
+class Directory {
+ public:
+  explicit Directory(Rows& rows) : rows_(rows) {}
+
+  // The folder of this checked path ("" is the root), every step of which `who` may search. kNotFound, kNotDirectory,
+  // kPermission name the step.
+  [[nodiscard]] Result<FolderRef> folder(std::string_view path, const Requester& who);
+  // The folder that `path`'s last name is in. kInvalid for the root.
+  [[nodiscard]] Result<Place> place(std::string_view path, const Requester& who);
+  // The same for who wants to make, remove or move the name there.
+  [[nodiscard]] Result<Place> place_to_change(std::string_view path, const Requester& who);
+  // The entry at `path`; the root too.
+  struct Found {
+    Place place;  // folder is null for the root
+    proto::StoredEntry entry;
+  };
+  [[nodiscard]] Result<Found> find(std::string_view path, const Requester& who);
+  // The entry at `path` as stat shows it.
+  [[nodiscard]] Status stat(std::string_view path, const Requester& who, proto::EntryInfo& info);
+  // Of a folder, by climbing. Steps already climbed are remembered in `known`.
+  [[nodiscard]] Result<std::string> path_of(std::uint64_t folder, std::unordered_map<std::uint64_t, std::string>& known);
+
+  // Folders are remembered by path; whoever renames, removes or changes one calls this.
+  void forget_folders() { folders_.clear(); }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  [[nodiscard]] Result<FolderRef> load(std::string_view path);
+
+  Rows& rows_;
+  std::unordered_map<std::string, FolderRef, Hash, std::equal_to<>> folders_;  // by checked path
+};
+
+// A stored entry as the wire shows it, appended to `info`: EntryInfo's fields are StoredEntry's with numbers one higher,
+// so bytes are copied, not messages. False if the payload is no such message.
+bool append_info(std::string_view stored, std::string_view name, std::string& info);
+proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name);
+
+}  // namespace pif::server

@@ -1,0 +1,291 @@
+#include "loop.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "pif/base/limits.h"
+#include "pif/net/calls.h"
+
+namespace pif::server {
+namespace {
+
+constexpr std::size_t kDeliveriesPerTurn = 512;
+constexpr std::size_t kWeightPerTurn = 4096;   // entries changed or shown
+constexpr std::size_t kJobStep = 1000;         // entries
+constexpr std::size_t kPruneStep = 1000;       // stored answers
+constexpr Duration kTick = std::chrono::seconds(1);
+constexpr Duration kPrunePeriod = std::chrono::hours(1);
+constexpr std::string_view kNode = "server";
+
+using Op = proto::Envelope;
+
+// Something that answers: nobody replies to it, or two daemons could go on for ever.
+bool is_reply(const proto::Envelope& envelope) {
+  return envelope.has_error() || envelope.working() || envelope.op_case() == Op::kSettleReply ||
+         envelope.op_case() == Op::kDone || envelope.op_case() == Op::kHelloReply;
+}
+
+}  // namespace
+
+const std::array<Loop::Operation, 19> Loop::kOperations = {{
+    {Op::kHello, "hello", hello, false, false},
+    {Op::kCounters, "counters", counters, false, false},
+    {Op::kStat, "stat", stat, true, false},
+    {Op::kList, "list", list, true, false},
+    {Op::kMakeFolder, "make_folder", make_folder, true, true},
+    {Op::kCreate, "create", create, true, true},
+    {Op::kCommit, "commit", commit, true, true},
+    {Op::kAbort, "abort", abort_create, true, true},
+    {Op::kOpen, "open", open, true, false},
+    {Op::kClose, "close", close, true, false},
+    {Op::kRemove, "remove", remove, true, true},
+    {Op::kRename, "rename", rename, true, true},
+    {Op::kSetAttributes, "set_attributes", set_attributes, true, true},
+    {Op::kNodes, "nodes", nodes, true, false},
+    {Op::kHeartbeat, "heartbeat", heartbeat, false, false},
+    {Op::kFileStates, "file_states", file_states, false, false},
+    {Op::kListFiles, "list_files", list_files, true, false},
+    {Op::kRenew, "renew", renew, true, false},
+}};
+
+Loop::Loop(Core& core) : core_(core) {
+  for (const Operation& operation : kOperations) {
+    if (operation.handler != nullptr) by_case_[operation.op] = &operation;
+  }
+}
+
+Status Loop::serve(const std::atomic<bool>& stop) {
+  while (!stop.load(std::memory_order_relaxed)) {
+    auto delivery = core_.world.messenger.receive(next_deadline());
+    if (!delivery && delivery.error().code == Code::kCancelled) return {};
+    if (!delivery) return fail(std::move(delivery.error()));
+    net::Delivery none;
+    none.kind = net::Delivery::Kind::kWake;
+    PIF_TRY(turn(*delivery ? std::move(**delivery) : std::move(none)));
+  }
+  return {};
+}
+
+Time Loop::next_deadline() const {
+  if (!core_.jobs.empty()) return Time::min();
+  Time next = std::min(tick_, core_.outbox.next_deadline());
+  for (const NodesWaiter& waiter : core_.waiters) next = std::min({next, waiter.deadline, waiter.next_sign});
+  return next;
+}
+
+// Everything that is there already belongs to the turn, within bounds; what comes first is done first.
+Status Loop::turn(net::Delivery first) {
+  core_.now = core_.clock.now();
+  core_.wall = core_.clock.wall_seconds();
+  core_.weight = 0;
+  take(first);
+  for (std::size_t count = 1; count < kDeliveriesPerTurn && core_.weight < kWeightPerTurn; ++count) {
+    auto more = core_.world.messenger.receive(Time::min());
+    if (!more && more.error().code == Code::kCancelled) break;
+    if (!more) return fail(std::move(more.error()));
+    if (!*more) break;
+    take(**more);
+  }
+  run_timers();
+  finish_turn();
+  return {};
+}
+
+void Loop::take(net::Delivery& delivery) {
+  if (delivery.kind == net::Delivery::Kind::kWake) return;
+  if (delivery.kind == net::Delivery::Kind::kClosed) {
+    if (Session* session = core_.sessions.closed(delivery.peer, core_.now)) end_session(core_, *session);
+    core_.outbox.offer(delivery);
+    return;
+  }
+  if (core_.outbox.offer(delivery) || is_reply(delivery.packet.envelope)) return;
+  handle(delivery.peer, delivery.packet);
+}
+
+bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const Operation& operation, Session*& session) {
+  const net::Identity& identity = core_.world.messenger.identity(peer);
+  auto found = core_.sessions.of(peer, request.credential(), identity, core_.now, core_.wall);
+  if (!found) {
+    reply_error(peer, request, found.error(), &operation);
+    return false;
+  }
+  session = *found;
+  if (!operation.recorded) return true;
+  if (session->running.contains(request.id())) {  // asked again, over a new connection: answered there
+    for (RemoveJob& job : core_.jobs) {
+      if (job.session == session->id && job.request.id() == request.id()) job.peer = peer;
+    }
+    return false;
+  }
+  const Answer* answer = session->answer_to(request.id());
+  if (answer == nullptr) return true;
+  net::Packet packet;
+  if (packet.envelope.ParseFromString(answer->reply)) push(peer, std::move(packet), &operation);
+  return false;
+}
+
+void Loop::handle(net::PeerId peer, net::Packet& packet) {
+  const proto::Envelope& request = packet.envelope;
+  const auto op = static_cast<std::size_t>(request.op_case());
+  if (request.version() != kProtocolVersion) {
+    reply_error(peer, request, {Code::kVersion, fmt::format("this server speaks protocol version {}, not {}", kProtocolVersion,
+                                                            request.version()), {}}, nullptr);
+    return;
+  }
+  const Operation* operation = op < by_case_.size() ? by_case_[op] : nullptr;
+  if (operation == nullptr) {
+    reply_error(peer, request, {Code::kUnsupported, fmt::format("the PIF Server has no operation {}", op), {}}, nullptr);
+    return;
+  }
+  Session* session = nullptr;
+  if (operation->needs_session && !find_session(peer, request, *operation, session)) return;
+  net::Packet reply = net::reply_to(request);
+  Call call{peer, request, session, reply.envelope};
+  const std::uint64_t before = core_.rows.writes();
+  Status done = operation->handler(core_, call);
+  const bool wrote = core_.rows.writes() != before;
+  if (!done) {
+    // A handler checks first and writes last; one that failed in between has left half of something.
+    if (wrote) core_.rows.break_with(done.error());
+    reply = net::error_reply(request, done.error(), kNode);
+  }
+  if (done && call.deferred) return;
+  if (operation->recorded) core_.sessions.remember(*session, request.id(), reply.envelope, wrote);
+  push(peer, std::move(reply), operation);
+}
+
+void Loop::push(net::PeerId peer, net::Packet packet, const Operation* operation) {
+  replies_.push_back({peer, std::move(packet), operation, core_.clock.now(), core_.rows.writing() || core_.rows.is_broken()});
+}
+
+void Loop::reply_error(net::PeerId peer, const proto::Envelope& request, const Error& error, const Operation* operation) {
+  push(peer, net::error_reply(request, error, kNode), operation);
+}
+
+void Loop::run_timers() {
+  if (auto applied = core_.outbox.apply_answers(); !applied) core_.rows.break_with(std::move(applied.error()));
+  if (core_.now >= tick_) {
+    tick_ = core_.now + kTick;
+    sweep_sessions();
+    released(core_, core_.opens.expire(core_.wall));
+    core_.outbox.expire_held(core_.wall);
+    core_.registry.log_changes(core_.now);
+    if (auto refilled = core_.outbox.refill(core_.wall); !refilled) spdlog::warn("{}", refilled.error().to_string());
+  }
+  if (core_.now >= prune_) {
+    prune_ = core_.now + kPrunePeriod;
+    if (auto pruned = core_.sessions.prune(core_.wall, kPruneStep); !pruned) spdlog::warn("{}", pruned.error().to_string());
+  }
+  run_job();
+  answer_waiters();
+}
+
+void Loop::sweep_sessions() {
+  core_.sessions.sweep(
+      core_.now, [this](Session& session) { end_session(core_, session); },
+      [this](Session& session) {
+        end_session(core_, session);
+        std::vector<std::uint64_t> files(session.creating.begin(), session.creating.end());
+        std::sort(files.begin(), files.end());
+        for (const std::uint64_t file : files) {
+          if (auto aborted = abort_pending(core_, file); !aborted) core_.rows.break_with(std::move(aborted.error()));
+        }
+        core_.rows.on_abort([this, id = session.id, uid = session.who.uid, files] {
+          if (files.empty()) return;
+          Session& again = core_.sessions.absent_creator(id, uid, core_.now);
+          again.creating.insert(files.begin(), files.end());
+        });
+      });
+}
+
+// A part of one recursive removal; the next turn does a part of the next.
+void Loop::run_job() {
+  if (core_.jobs.empty()) return;
+  RemoveJob job = std::move(core_.jobs.front());
+  core_.jobs.pop_front();
+  auto finished = step_remove(core_, job, kJobStep);
+  job_stepped_ = true;
+  if (finished && *finished) {
+    net::Packet reply = net::reply_to(job.request);
+    *reply.envelope.mutable_remove_reply() = std::move(job.reply);
+    if (Session* session = core_.sessions.find(job.session)) {
+      session->running.erase(job.request.id());
+      core_.sessions.remember(*session, job.request.id(), reply.envelope, true);
+    }
+    push(job.peer, std::move(reply), by_case_[Op::kRemove]);
+    return;
+  }
+  if (finished && core_.now >= job.next_sign) {
+    job.next_sign = core_.now + kTick;
+    net::Packet sign = net::reply_to(job.request);
+    sign.envelope.set_working(true);
+    push(job.peer, std::move(sign), nullptr);
+  }
+  core_.jobs.push_back(std::move(job));  // a failed one is answered by fail_jobs()
+}
+
+void Loop::answer_waiters() {
+  if (core_.waiters.empty()) return;
+  const std::size_t up = core_.registry.up_count(core_.now);
+  std::erase_if(core_.waiters, [&](NodesWaiter& waiter) {
+    const bool done = up >= waiter.request.nodes().wait_up() || core_.now >= waiter.deadline;
+    if (!done && core_.now < waiter.next_sign) return false;
+    net::Packet reply = net::reply_to(waiter.request);
+    if (done) {
+      describe_nodes(core_, *reply.envelope.mutable_nodes_reply());
+    } else {
+      waiter.next_sign = core_.now + kTick;
+      reply.envelope.set_working(true);
+    }
+    push(waiter.peer, std::move(reply), done ? by_case_[Op::kNodes] : nullptr);
+    return done;
+  });
+}
+
+void Loop::finish_turn() {
+  if (auto stored = core_.sessions.store_answers(core_.wall); !stored) core_.rows.break_with(std::move(stored.error()));
+  const Status committed = core_.rows.commit();
+  core_.sessions.end_turn(!committed);
+  std::optional<Error> failed;
+  if (!committed) {
+    spdlog::error("a transaction failed, and nothing of it was done: {}", committed.error().to_string());
+    failed = committed.error();
+    if (job_stepped_) fail_jobs(*failed);
+  }
+  job_stepped_ = false;
+  send_replies(failed);
+  core_.outbox.pump(core_.now, core_.wall);
+}
+
+void Loop::fail_jobs(const Error& error) {
+  for (const RemoveJob& job : core_.jobs) {
+    if (Session* session = core_.sessions.find(job.session)) session->running.erase(job.request.id());
+    reply_error(job.peer, job.request, error, by_case_[Op::kRemove]);
+  }
+  core_.jobs.clear();
+}
+
+void Loop::send_replies(const std::optional<Error>& failed) {
+  const Time now = core_.clock.now();
+  for (Reply& reply : replies_) {
+    if (failed && reply.depends && !reply.packet.envelope.has_error()) {
+      proto::Envelope origin;
+      origin.set_id(reply.packet.envelope.id());
+      reply.packet = net::error_reply(origin, *failed, kNode);
+    }
+    const std::uint64_t id = reply.packet.envelope.id();
+    if (reply.operation != nullptr) {
+      core_.counters.add(reply.operation->op, reply.operation->name, reply.packet.envelope.has_error(), now - reply.start);
+    }
+    Status sent = core_.world.messenger.send(reply.peer, std::move(reply.packet));
+    if (!sent && sent.error().code == Code::kTooLarge) {
+      proto::Envelope origin;
+      origin.set_id(id);
+      sent = core_.world.messenger.send(reply.peer, net::error_reply(origin, sent.error(), kNode));
+    }
+    if (!sent) spdlog::debug("a reply was not sent: {}", sent.error().to_string());
+  }
+  replies_.clear();
+}
+
+}  // namespace pif::server

@@ -1,0 +1,58 @@
+// The event loop: turns of many requests and one transaction.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <vector>
+
+#include "core.h"
+
+namespace pif::server {
+
+class Loop {
+ public:
+  explicit Loop(Core& core);
+  [[nodiscard]] Status serve(const std::atomic<bool>& stop);
+
+ private:
+  struct Operation {
+    proto::Envelope::OpCase op;
+    std::string_view name;
+    Handler handler;
+    bool needs_session;
+    bool recorded;  // changes something: a repeated request gets the first answer
+  };
+  struct Reply {
+    net::PeerId peer;
+    net::Packet packet;
+    const Operation* operation;
+    Time start;
+    bool depends;   // on rows written in this turn
+  };
+  static const std::array<Operation, 19> kOperations;
+
+  [[nodiscard]] Status turn(net::Delivery first);
+  void take(net::Delivery& delivery);
+  void handle(net::PeerId peer, net::Packet& packet);
+  // The session that asks; an error, or nothing if no reply is due (the request is being answered, or was just repeated).
+  bool find_session(net::PeerId peer, const proto::Envelope& request, const Operation& operation, Session*& session);
+  void reply_error(net::PeerId peer, const proto::Envelope& request, const Error& error, const Operation* operation);
+  void push(net::PeerId peer, net::Packet packet, const Operation* operation);
+  void run_timers();
+  void sweep_sessions();
+  void run_job();
+  void answer_waiters();
+  void finish_turn();
+  void send_replies(const std::optional<Error>& failed);
+  void fail_jobs(const Error& error);
+  Time next_deadline() const;
+
+  Core& core_;
+  std::array<const Operation*, Counters::kOperationsMax> by_case_{};
+  std::vector<Reply> replies_;
+  Time tick_{};        // next
+  Time prune_{};       // next
+  bool job_stepped_ = false;
+};
+
+}  // namespace pif::server

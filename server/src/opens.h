@@ -1,0 +1,50 @@
+// Which sessions have which files open: leases, and holds of tools that want no writer meanwhile. In memory only: after a
+// restart whoever renews is known again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "pif/base/capability.h"
+#include "pif/base/result.h"
+
+namespace pif::server {
+
+// An open that is not renewed ends with the capability it gave, skew included.
+inline constexpr std::int64_t kLeaseSeconds = kCapabilitySeconds + kClockSkewSeconds;
+inline constexpr std::size_t kOpensPerSessionMax = 65536;
+
+struct Holder {
+  std::uint64_t session = 0;
+  std::uint32_t rights = 0;   // of Rights
+  bool hold = false;
+  std::uint32_t count = 0;    // opens of the same file by the same session
+  std::int64_t expiry = 0;    // wall seconds
+};
+
+class Opens {
+ public:
+  // Another session's holder that an open with these rights collides with; null: none.
+  const Holder* conflict(std::uint64_t file, std::uint64_t session, std::uint32_t rights, bool hold) const;
+  // One more open (`again`: or the renewal of one).
+  void add(std::uint64_t file, std::uint64_t session, std::uint32_t rights, bool hold, bool again, std::int64_t wall);
+  const Holder* find(std::uint64_t file, std::uint64_t session) const;
+  bool is_open(std::uint64_t file) const { return files_.contains(file); }
+  std::size_t count_of(std::uint64_t session) const;
+
+  // These return the files that nobody has open any more.
+  bool close(std::uint64_t file, std::uint64_t session);
+  std::vector<std::uint64_t> close_all(std::uint64_t session);
+  std::vector<std::uint64_t> expire(std::int64_t wall);
+
+ private:
+  bool remove(std::uint64_t file, std::uint64_t session);
+
+  std::unordered_map<std::uint64_t, std::vector<Holder>> files_;
+  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> by_session_;  // files
+};
+
+}  // namespace pif::server

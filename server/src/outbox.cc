@@ -1,0 +1,163 @@
+#include "outbox.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "opens.h"
+#include "pif/base/capability.h"
+#include "pif/kv/value.h"
+
+namespace pif::server {
+namespace {
+
+constexpr Duration kSettleTimeout = std::chrono::seconds(10);
+constexpr Duration kRetryPause = std::chrono::seconds(1);
+
+}  // namespace
+
+void Outbox::committed(std::uint64_t file, const proto::FileLayout& layout) {
+  for (const std::uint32_t node : layout.nodes()) {
+    Line& line = lines_[node];
+    if (line.committed.size() < kCommittedQueued) line.committed.push_back(file);
+  }
+}
+
+void Outbox::doomed(std::uint64_t file, const proto::FileLayout& layout, bool held) {
+  ++doomed_count_;
+  add(file, {layout.nodes().begin(), layout.nodes().end()}, held ? INT64_MAX : 0);
+}
+
+void Outbox::add(std::uint64_t file, std::vector<std::uint32_t> nodes, std::int64_t expiry) {
+  if (doomed_.size() >= kDoomedInMemory) {
+    more_in_table_ = true;
+    return;
+  }
+  const auto [at, is_new] = doomed_.try_emplace(file);
+  if (!is_new) return;
+  at->second = {std::move(nodes), expiry};
+  if (expiry != 0) {
+    held_.insert(file);
+  } else {
+    queue(file, at->second);
+  }
+}
+
+void Outbox::queue(std::uint64_t file, const Doomed& doomed) {
+  for (const std::uint32_t node : doomed.waiting) lines_[node].removed.push_back(file);
+}
+
+void Outbox::release(std::uint64_t file) {
+  if (held_.erase(file) == 0) return;
+  Doomed& doomed = doomed_.at(file);
+  doomed.expiry = 0;
+  queue(file, doomed);
+}
+
+void Outbox::loaded(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall) {
+  ++doomed_count_;
+  add(file, {row.waiting().begin(), row.waiting().end()}, row.expiry() > wall ? row.expiry() : 0);
+}
+
+void Outbox::extend_held(std::uint64_t file, std::int64_t expiry) {
+  const auto found = doomed_.find(file);
+  if (found != doomed_.end() && found->second.expiry != 0) found->second.expiry = std::max(found->second.expiry, expiry);
+}
+
+void Outbox::expire_held(std::int64_t wall) {
+  std::vector<std::uint64_t> expired;
+  for (const std::uint64_t file : held_) {
+    if (doomed_.at(file).expiry <= wall) expired.push_back(file);
+  }
+  std::sort(expired.begin(), expired.end());
+  for (const std::uint64_t file : expired) release(file);
+}
+
+Status Outbox::refill(std::int64_t wall) {
+  if (!more_in_table_ || doomed_.size() > kDoomedInMemory / 2) return {};
+  more_in_table_ = false;
+  return rows_.scan(kFiles, {}, [&](std::string_view key, std::string_view payload) {
+    proto::StoredFile row;
+    if (row.ParseFromArray(payload.data(), static_cast<int>(payload.size())) && row.state() == kDoomed) {
+      add(kv::u64_of_key(key), {row.waiting().begin(), row.waiting().end()}, row.expiry() > wall ? row.expiry() : 0);
+    }
+    return !more_in_table_;
+  });
+}
+
+void Outbox::pump(Time now, std::int64_t wall) {
+  calls_.expire();
+  for (auto& [node, line] : lines_) {
+    if (line.under_way || line.not_before > now || (line.removed.empty() && line.committed.empty())) continue;
+    const Node* known = registry_.find(node);
+    if (known == nullptr || !known->ever || registry_.state(*known, now) == kDown) continue;
+    send(node, *known, line, now, wall);
+  }
+}
+
+void Outbox::send(std::uint32_t node, const Node& known, Line& line, Time now, std::int64_t wall) {
+  line.not_before = now + kRetryPause;  // taken back by a good answer
+  auto peer = messenger_.connect(known.info.endpoints(), net::Route::kAuto);
+  if (!peer) return;
+  net::Packet packet;
+  Capability manage{.uid = config_.owner_uid, .rights = kMayManage, .expiry = wall + kCapabilitySeconds};
+  packet.envelope.set_capability(mint(config_.key, manage));
+  packet.envelope.set_credential(mint(config_.key, Credential{SessionId(), config_.owner_uid, {config_.owner_uid},
+                                                              wall + kCapabilitySeconds}));
+  proto::Settle& settle = *packet.envelope.mutable_settle();
+  std::vector<std::uint64_t> removed;
+  for (; !line.removed.empty() && removed.size() < kSettleIdsMax; line.removed.pop_front()) {
+    removed.push_back(line.removed.front());
+  }
+  settle.mutable_removed()->Add(removed.begin(), removed.end());
+  for (; !line.committed.empty() && settle.committed_size() < static_cast<int>(kSettleIdsMax); line.committed.pop_front()) {
+    settle.add_committed(line.committed.front());
+  }
+  line.under_way = true;
+  calls_.start(*peer, std::move(packet), kSettleTimeout, known.info.name(),
+               [this, node, ids = std::move(removed)](Result<net::Packet> reply) mutable {
+                 if (!reply) spdlog::warn("{} was not told of files: {}", node, reply.error().to_string());
+                 answers_.push_back({node, std::move(ids), reply.has_value()});
+               });
+}
+
+Status Outbox::apply_answers() {
+  for (Answer& answer : std::exchange(answers_, {})) PIF_TRY(apply(answer));
+  return {};
+}
+
+Status Outbox::apply(Answer& answer) {
+  Line& line = lines_[answer.node];
+  line.under_way = false;
+  if (!answer.good) {  // again, after the pause; what was committed the LFS asks about by itself
+    line.removed.insert(line.removed.begin(), answer.removed.begin(), answer.removed.end());
+    return {};
+  }
+  line.not_before = Time{};
+  rows_.on_abort([this, node = answer.node, ids = answer.removed] { untold(ids, node); });
+  for (const std::uint64_t file : answer.removed) {
+    const auto found = doomed_.find(file);
+    if (found == doomed_.end() || std::erase(found->second.waiting, answer.node) == 0) continue;
+    if (!found->second.waiting.empty()) continue;
+    // The row keeps all nodes until the last has answered: to tell one twice is harmless, and costs less than a write each.
+    PIF_TRY(rows_.erase_file(file));
+    rows_.on_commit([this, file] {
+      doomed_.erase(file);
+      --doomed_count_;
+    });
+  }
+  return {};
+}
+
+// The turn in which the node's answer was taken failed.
+void Outbox::untold(const std::vector<std::uint64_t>& files, std::uint32_t node) {
+  for (const std::uint64_t file : files) {
+    const auto found = doomed_.find(file);
+    if (found == doomed_.end()) continue;
+    found->second.waiting.push_back(node);
+    lines_[node].removed.push_back(file);
+  }
+}
+
+}  // namespace pif::server
