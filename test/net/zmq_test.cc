@@ -1,0 +1,346 @@
+// What is particular to ZeroMQ: keys, limits, and peers that come and go.
+#include <array>
+#include <cstring>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "net/world.h"
+#include "pif/base/limits.h"
+
+using namespace pif;
+using namespace pif::net;
+
+namespace {
+
+void add_client_key(const std::string& folder, const CurveKeys& keys, const std::string& name, const std::string& holder) {
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/" + name + ".new") << keys.public_key << ' ' << holder << '\n';
+  std::filesystem::rename(folder + "/" + name + ".new", folder + "/" + name + ".pub");
+}
+
+ListenOptions on_curve(const TempFolder& folder) {
+  ListenOptions out;
+  out.tcp = "tcp://127.0.0.1:0";
+  out.curve = must(make_curve_keys());
+  out.key_folder = folder / "clients";
+  std::filesystem::create_directories(out.key_folder);
+  return out;
+}
+
+ListenOptions on_tcp() {
+  ListenOptions out;
+  out.tcp = "tcp://127.0.0.1:0";
+  out.insecure_loopback = true;
+  return out;
+}
+
+ListenOptions on_ipc(const TempFolder& folder) {
+  ListenOptions out;
+  out.ipc = "ipc://" + (folder / "d.ipc");
+  return out;
+}
+
+// A ZeroMQ socket that is not ours, to send what a messenger never would. Waits at most 10 s for a reply.
+class RawDealer {
+ public:
+  explicit RawDealer(const std::string& endpoint) : context_(zmq_ctx_new()), socket_(zmq_socket(context_, ZMQ_DEALER)) {
+    const int linger = 0;
+    const int wait_ms = 10'000;
+    zmq_setsockopt(socket_, ZMQ_LINGER, &linger, sizeof linger);
+    zmq_setsockopt(socket_, ZMQ_RCVTIMEO, &wait_ms, sizeof wait_ms);
+    REQUIRE(zmq_connect(socket_, endpoint.c_str()) == 0);
+  }
+  ~RawDealer() {
+    zmq_close(socket_);
+    zmq_ctx_term(context_);
+  }
+  RawDealer(const RawDealer&) = delete;
+  RawDealer& operator=(const RawDealer&) = delete;
+
+  void send(const std::vector<std::string>& frames) {
+    for (std::size_t i = 0; i < frames.size(); ++i)
+      REQUIRE(zmq_send(socket_, frames[i].data(), frames[i].size(), i + 1 < frames.size() ? ZMQ_SNDMORE : 0) >= 0);
+  }
+  proto::Envelope receive() {
+    std::string bytes(1 << 16, '\0');
+    const int size = zmq_recv(socket_, bytes.data(), bytes.size(), 0);
+    REQUIRE(size >= 0);
+    proto::Envelope out;
+    REQUIRE(out.ParseFromArray(bytes.data(), size));
+    return out;
+  }
+
+ private:
+  void* context_;
+  void* socket_;
+};
+
+std::string envelope(std::uint64_t id, std::uint32_t version = kProtocolVersion, bool with_op = true) {
+  proto::Envelope out;
+  out.set_version(version);
+  out.set_id(id);
+  if (with_op) out.mutable_read_bytes()->set_offset(id);
+  return out.SerializeAsString();
+}
+
+Result<Packet> ask(Messenger& messenger, const proto::Endpoints& to, Route route, Duration patience = kPatience) {
+  PIF_TRY_VALUE(const PeerId peer, messenger.connect(to, route));
+  Caller caller(messenger, 1);
+  return caller.call(peer, question(1), patience, "daemon");
+}
+
+// Refusal by ZeroMQ is silence. Long enough that an accepted request would have been answered.
+constexpr Duration kRefusal = std::chrono::milliseconds(700);
+
+}  // namespace
+
+TEST_CASE("a CURVE client is who the key folder says it is") {
+  const TempFolder folder;
+  auto listen = on_curve(folder);
+  MessengerOptions client;
+  client.client_keys = must(make_curve_keys());
+  add_client_key(listen.key_folder, client.client_keys, "alice", "1234 100,27,4");
+  std::mutex mutex;
+  Identity seen;
+  EchoDaemon daemon(listen, [&](Messenger& messenger, Delivery& delivery) {
+    if (delivery.kind == Delivery::Kind::kPacket) {
+      const std::lock_guard lock(mutex);
+      seen = messenger.identity(delivery.peer);
+    }
+    EchoDaemon::echo(messenger, delivery);
+  });
+  const auto messenger = make_messenger(client);
+  must(ask(*messenger, daemon.endpoints(), Route::kAuto));
+  const std::lock_guard lock(mutex);
+  REQUIRE(seen.via == Identity::Via::kCurve);
+  REQUIRE(seen.has_uid);
+  REQUIRE(seen.uid == 1234);
+  REQUIRE(seen.gids == std::vector<std::uint32_t>{100, 27, 4});
+}
+
+TEST_CASE("a CURVE daemon refuses unknown keys and plain clients, and takes a key as soon as it is in the folder") {
+  const TempFolder folder;
+  const auto listen = on_curve(folder);
+  EchoDaemon daemon(listen);
+
+  MessengerOptions stranger;
+  stranger.client_keys = must(make_curve_keys());
+  const auto unknown = make_messenger(stranger);
+  REQUIRE(ask(*unknown, daemon.endpoints(), Route::kTcp, kRefusal).error().code == Code::kTimeout);
+
+  proto::Endpoints without_key = daemon.endpoints();
+  without_key.clear_curve_key();
+  const auto plain = make_messenger();
+  REQUIRE(ask(*plain, without_key, Route::kTcp, kRefusal).error().code == Code::kTimeout);
+  const auto keyless = ask(*plain, daemon.endpoints(), Route::kTcp);
+  REQUIRE(keyless.error().code == Code::kPermission);
+
+  MessengerOptions friend_options;
+  friend_options.client_keys = must(make_curve_keys());
+  add_client_key(listen.key_folder, friend_options.client_keys, "friend", "7 7");
+  const auto known = make_messenger(friend_options);
+  must(ask(*known, daemon.endpoints(), Route::kTcp));
+
+  std::filesystem::remove(listen.key_folder + "/friend.pub");
+  const auto removed = make_messenger(friend_options);
+  REQUIRE(ask(*removed, daemon.endpoints(), Route::kTcp, kRefusal).error().code == Code::kTimeout);
+}
+
+TEST_CASE("key files that say something else admit nobody") {
+  const auto* holder = GENERATE("", "12", "12 ", "12 x", "-1 4", "12 4,", "12 4 5", "99999999999 4");
+  INFO("holder: '" << holder << "'");
+  const TempFolder folder;
+  const auto listen = on_curve(folder);
+  MessengerOptions client;
+  client.client_keys = must(make_curve_keys());
+  add_client_key(listen.key_folder, client.client_keys, "odd", holder);
+  EchoDaemon daemon(listen);
+  const auto messenger = make_messenger(client);
+  REQUIRE(ask(*messenger, daemon.endpoints(), Route::kTcp, kRefusal / 4).error().code == Code::kTimeout);
+}
+
+TEST_CASE("tcp without keys is refused, except on 127.0.0.1 when asked for") {
+  MessengerOptions options;
+  options.listen.tcp = "tcp://127.0.0.1:0";
+  REQUIRE(make_real_messenger(options).error().code == Code::kInvalid);
+  options.listen.insecure_loopback = true;
+  for (const auto* endpoint : {"tcp://0.0.0.0:0", "tcp://*:0", "tcp://127.0.0.10:0", "tcp://localhost:0", "127.0.0.1:0"}) {
+    INFO(endpoint);
+    options.listen.tcp = endpoint;
+    REQUIRE(make_real_messenger(options).error().code == Code::kInvalid);
+  }
+  EchoDaemon daemon(on_tcp());
+  REQUIRE(daemon.endpoints().curve_key().empty());
+  REQUIRE_THAT(daemon.endpoints().tcp(), !Catch::EndsWith(":0"));
+}
+
+TEST_CASE("an endpoint that is in use is busy") {
+  const TempFolder folder;
+  EchoDaemon tcp(on_tcp());
+  MessengerOptions options;
+  options.listen = on_tcp();
+  options.listen.tcp = tcp.endpoints().tcp();
+  REQUIRE(make_real_messenger(options).error().code == Code::kBusy);
+  EchoDaemon ipc(on_ipc(folder));
+  options.listen = on_ipc(folder);
+  REQUIRE(make_real_messenger(options).error().code == Code::kBusy);
+  const auto messenger = make_messenger();
+  must(ask(*messenger, ipc.endpoints(), Route::kIpc));
+}
+
+TEST_CASE("the longest record passes over ZeroMQ, and more than the longest body is refused by the sender") {
+  const TempFolder folder;
+  EchoDaemon daemon(on_ipc(folder));
+  const auto messenger = make_messenger();
+  Caller caller(*messenger, 1);
+  const PeerId peer = must(messenger->connect(daemon.endpoints(), Route::kIpc));
+  REQUIRE(answers_question(must(caller.call(peer, question(1, kBodyBytesMax), kPatience, "daemon")), 1, kBodyBytesMax));
+  REQUIRE(caller.call(peer, question(2, kBodyBytesMax + 1), kPatience, "daemon").error().code == Code::kTooLarge);
+  Packet long_header = question(3);
+  long_header.envelope.set_credential(std::string(kHeaderBytesMax, 'x'));
+  REQUIRE(caller.call(peer, std::move(long_header), kPatience, "daemon").error().code == Code::kTooLarge);
+  Packet with_handle = question(4);
+  with_handle.handles.push_back({UniqueFd(dup(0)), nullptr});
+  REQUIRE(caller.call(peer, std::move(with_handle), kPatience, "daemon").error().code == Code::kUnsupported);
+  must(caller.call(peer, question(5), kPatience, "daemon"));
+}
+
+TEST_CASE("headers of any length below the limit pass whole") {
+  const TempFolder folder;
+  EchoDaemon daemon(on_ipc(folder));
+  const auto messenger = make_messenger();
+  Caller caller(*messenger, 1);
+  const PeerId peer = must(messenger->connect(daemon.endpoints(), Route::kIpc));
+  for (const std::size_t size : {100u, 4096u, 5000u, 1'000'000u}) {
+    Packet request = question(size, 10);
+    request.envelope.set_credential(std::string(size, 'c'));
+    const Packet reply = must(caller.call(peer, std::move(request), kPatience, "daemon"));
+    REQUIRE(reply.envelope.credential() == std::string(size, 'c'));
+  }
+}
+
+TEST_CASE("malformed ZeroMQ messages get an error where an id can be read, and never end the service") {
+  const TempFolder folder;
+  EchoDaemon daemon(on_ipc(folder));
+  RawDealer dealer(daemon.endpoints().ipc());
+  dealer.send({envelope(4, kProtocolVersion + 1)});
+  REQUIRE(dealer.receive().error().code() == static_cast<std::uint32_t>(Code::kVersion));
+  dealer.send({envelope(5, kProtocolVersion, false)});
+  auto reply = dealer.receive();
+  REQUIRE(reply.id() == 5);
+  REQUIRE(reply.error().code() == static_cast<std::uint32_t>(Code::kUnsupported));
+  dealer.send({envelope(6), "body", "too much", "far too much"});
+  reply = dealer.receive();
+  REQUIRE(reply.id() == 6);
+  REQUIRE(reply.error().code() == static_cast<std::uint32_t>(Code::kInvalid));
+  dealer.send({""});
+  dealer.send({"\xff\xff\xff\xff"});
+  dealer.send({std::string(kHeaderBytesMax + 1, 'x')});
+  dealer.send({envelope(7)});
+  reply = dealer.receive();
+  REQUIRE(reply.id() == 7);
+  REQUIRE(reply.length_reply().generation() == 7);
+}
+
+TEST_CASE("peers of a daemon are told apart, and each gets its own answers") {
+  const TempFolder folder;
+  EchoDaemon daemon(on_ipc(folder));
+  std::vector<std::unique_ptr<Messenger>> clients;
+  std::vector<PeerId> peers;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    clients.push_back(make_messenger());
+    peers.push_back(must(clients[i]->connect(daemon.endpoints(), Route::kIpc)));
+    Packet request = question(i);
+    request.envelope.set_id(1);  // the same of all
+    must(clients[i]->send(peers[i], std::move(request)));
+  }
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const auto reply = must(clients[i]->receive(kNever));
+    REQUIRE(reply->peer == peers[i]);
+    REQUIRE(answers_question(reply->packet, i));
+  }
+}
+
+TEST_CASE("many requests under way over one ZeroMQ connection are all answered, in order") {
+  const TempFolder folder;
+  EchoDaemon daemon(on_ipc(folder));
+  const auto messenger = make_messenger();
+  Caller caller(*messenger, 1);
+  const PeerId peer = must(messenger->connect(daemon.endpoints(), Route::kIpc));
+  std::vector<CallId> calls;
+  for (std::uint64_t i = 0; i < 2000; ++i) calls.push_back(caller.start(peer, question(i), kPatience, "daemon"));
+  for (std::uint64_t i = 0; i < 2000; ++i) REQUIRE(answers_question(must(caller.wait(calls[i])), i));
+}
+
+TEST_CASE("a daemon that is not there is silence over ZeroMQ, and is reached when it comes") {
+  const TempFolder folder;
+  const auto messenger = make_messenger();
+  Caller caller(*messenger, 1);
+  proto::Endpoints to;
+  to.set_ipc("ipc://" + (folder / "d.ipc"));
+  const PeerId peer = must(messenger->connect(to, Route::kIpc));
+  const auto lost = caller.call(peer, question(1), std::chrono::milliseconds(50), "lfs7");
+  REQUIRE(lost.error().code == Code::kTimeout);
+  REQUIRE_THAT(lost.error().text, Catch::Contains("lfs7"));
+  EchoDaemon daemon(on_ipc(folder));
+  must(caller.call(peer, question(2), kPatience, "lfs7"));
+}
+
+TEST_CASE("a ZeroMQ peer that does not read costs itself its connection, not the sender its memory") {
+  // A listener that accepts and never speaks ZeroMQ's greeting: everything sent stays here.
+  const UniqueFd deaf(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  REQUIRE(bind(deaf.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(listen(deaf.get(), 4) == 0);
+  REQUIRE(getsockname(deaf.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  const auto messenger = make_messenger();
+  proto::Endpoints to;
+  to.set_tcp(fmt::format("tcp://127.0.0.1:{}", ntohs(address.sin_port)));
+  const PeerId peer = must(messenger->connect(to, Route::kTcp));
+  std::size_t sent = 0;
+  Status status;
+  while (sent < 200 && (status = messenger->send(peer, question(1, 1 << 20)))) ++sent;
+  REQUIRE(sent >= 64);
+  REQUIRE(sent < 70);
+  REQUIRE(status.error().code == Code::kUnavailable);
+  REQUIRE(must(messenger->receive(kNever))->kind == Delivery::Kind::kClosed);
+}
+
+TEST_CASE("a thousand half-open tcp connections do not stop the service") {
+  EchoDaemon daemon(on_tcp());
+  const auto& endpoint = daemon.endpoints().tcp();
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1))));
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 1000; ++i) {
+    silent.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const int made = connect(silent.back().get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+    REQUIRE((made == 0 || errno == EINPROGRESS));
+  }
+  const auto messenger = make_messenger();
+  must(ask(*messenger, daemon.endpoints(), Route::kTcp));
+}
+
+TEST_CASE("an endpoint without the asked route is unavailable, and auto takes what there is") {
+  const TempFolder folder;
+  EchoDaemon daemon(on_ipc(folder));
+  const auto messenger = make_messenger();
+  REQUIRE(messenger->connect(daemon.endpoints(), Route::kTcp).error().code == Code::kUnavailable);
+  REQUIRE(messenger->connect(daemon.endpoints(), Route::kUnix).error().code == Code::kUnavailable);
+  must(ask(*messenger, daemon.endpoints(), Route::kAuto));
+
+  EchoDaemon tcp(on_tcp());
+  proto::Endpoints remote = tcp.endpoints();
+  remote.set_unix("/nonexistent/pif.sock");  // of another machine
+  must(ask(*messenger, remote, Route::kAuto));
+}
