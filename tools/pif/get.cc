@@ -11,10 +11,10 @@
 #include "entries.h"
 #include "header.h"
 #include "io.h"
+#include "pif/client/bulk.h"
 #include "program.h"
 #include "progress.h"
 #include "text.h"
-#include "transfer.h"
 
 namespace pif::cli {
 namespace {
@@ -47,7 +47,7 @@ Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd
   auto extent = file->extent();
   if (!extent) return fail(at(path, extent.error()));
   Progress progress(path, extent->bytes, !quiet);
-  const auto moved = drain(*file, kAllRecords, fd, progress);
+  const auto moved = export_stream(*file, fd, options_with(progress));
   if (!moved) return fail(at(path, moved.error()));
   PIF_TRY(file->close());
   return moved->bytes + header.size();
@@ -212,8 +212,9 @@ Outcome cat_records(Client& client, const std::vector<std::string>& paths, const
   for (const auto& path : paths) {
     auto file = client.open(path);
     if (!file) return fail(at(path, file.error()));
-    Progress progress(path, 0, false);
-    const auto moved = drain(*file, {range.begin, range.end.value_or(UINT64_MAX)}, 1, progress);
+    BulkOptions options;
+    options.records = {range.begin, range.end.value_or(UINT64_MAX)};
+    const auto moved = export_stream(*file, 1, options);
     if (!moved) return fail(at(path, moved.error()));
   }
   return ExitCode::kDone;

@@ -32,7 +32,6 @@ Status write_all(int fd, std::span<const std::byte> bytes, const std::string& na
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EPIPE) return fail(Code::kCancelled, name + std::string(kReaderGone));
     if (n < 0) return fail_errno(errno, "cannot write to " + name);
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }

@@ -5,15 +5,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "pif/base/handle.h"
 #include "pif/base/result.h"
 
 namespace pif::cli {
-
-// Ends the text of the kCancelled that write_all gives when the other end of a pipe has seen enough: nothing to report.
-inline constexpr std::string_view kReaderGone = ": its reader is gone";
 
 // Both go on after signals and short transfers. `name` is for messages.
 [[nodiscard]] Status write_all(int fd, std::span<const std::byte> bytes, const std::string& name);

@@ -83,7 +83,6 @@ int Program::run(std::vector<std::string> arguments) {
 int Program::report(const Outcome& outcome) const {
   if (outcome) return static_cast<int>(*outcome);
   const Error& error = outcome.error();
-  if (error.code == Code::kCancelled && error.text.ends_with(kReaderGone)) return static_cast<int>(ExitCode::kFailed);
   fmt::print(stderr, "pif: {}\n", one_line(error.to_string()));
   if (common.json) {
     const Json document = {

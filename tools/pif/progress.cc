@@ -37,14 +37,20 @@ std::string Progress::line(const std::string& what, std::uint64_t done, std::uin
 }
 
 void Progress::set(std::uint64_t done_bytes) {
-  done_ = done_bytes;
   if (!shown_) return;
   const auto now = Clock::now();
   if (now - last_ < kInterval) return;
   last_ = now;
   dirty_ = true;
-  fmt::print(stderr, "{}{}", kWipe, line(what_, done_, total_, now - started_));
+  fmt::print(stderr, "{}{}", kWipe, line(what_, done_bytes, total_, now - started_));
   std::fflush(stderr);
+}
+
+BulkOptions options_with(Progress& progress, const std::atomic<bool>* cancel) {
+  BulkOptions options;
+  options.progress = [&progress](const BulkCounts& done, std::uint64_t) { progress.set(done.bytes); };
+  options.cancel = cancel;
+  return options;
 }
 
 }  // namespace pif::cli

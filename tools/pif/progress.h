@@ -1,9 +1,12 @@
 // How far a long command is, on stderr when that is a terminal: rate, share done, time left.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
+
+#include "pif/client/bulk.h"
 
 namespace pif::cli {
 
@@ -19,11 +22,6 @@ class Progress {
 
   // Bytes done so far. Prints at most ten times a second.
   void set(std::uint64_t done_bytes);
-  void add(std::uint64_t bytes) { set(done_ + bytes); }
-  void name(std::string what) { what_ = std::move(what); }
-
-  std::uint64_t done() const { return done_; }
-  std::chrono::duration<double> elapsed() const { return Clock::now() - started_; }
 
   // "/a/b 1.2 GiB 40% 810.0 MiB/s 2.10 s left".
   static std::string line(const std::string& what, std::uint64_t done, std::uint64_t total, std::chrono::duration<double> elapsed);
@@ -33,9 +31,11 @@ class Progress {
   std::uint64_t total_;
   bool shown_;
   bool dirty_ = false;
-  std::uint64_t done_ = 0;
   Clock::time_point started_ = Clock::now();
   Clock::time_point last_{};
 };
+
+// Options of a bulk transfer that shows itself here, and ends when `cancel` is set.
+BulkOptions options_with(Progress& progress, const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace pif::cli

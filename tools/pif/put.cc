@@ -13,10 +13,10 @@
 #include "header.h"
 #include "interrupt.h"
 #include "io.h"
+#include "pif/client/bulk.h"
 #include "program.h"
 #include "progress.h"
 #include "text.h"
-#include "transfer.h"
 
 namespace pif::cli {
 namespace {
@@ -150,8 +150,9 @@ class Putter {
     auto file = client_.create(target, create);
     if (!file) return at(target, file.error());
     Progress progress(target, source.bytes, !program_.common.quiet);
-    const auto moved = fill(*file, source.fd, progress, &interrupted_);
-    Status done = moved ? check_interrupt() : Status(tl::unexpect, moved.error());
+    const auto moved = import_stream(*file, source.fd, options_with(progress, &interrupted_));
+    Status done = check_interrupt();
+    if (done && !moved) done = fail(moved.error());
     if (done) done = file->commit();
     if (!done) {
       // The first error counts; what cannot be removed now, the server removes when we are gone.
