@@ -32,10 +32,13 @@ function(pif_library name)
   set_target_properties(pif_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
 endfunction()
 
-# pif_program(NAME [SOURCES ...] [LINK ...]): an installed executable in build/<preset>/bin.
+# pif_program(NAME [SOURCES ...] [LINK ...]): an executable in build/<preset>/bin, installed unless it is an example.
 function(pif_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} pif_flags)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  if(NOT name MATCHES "^example-")
+    install(TARGETS ${name} RUNTIME)
+  endif()
 endfunction()
