@@ -264,6 +264,9 @@ Offences check_placement(const Tree& tree) {
 Offences check_calls(const Tree& tree) {
   Offences offences;
   for (const auto& [path, text] : tree) {
+    if (folder_of(path) == "test" && ends_with(path, ".py"))
+      for (std::size_t at = text.find("sleep("); at != std::string::npos; at = text.find("sleep(", at + 1))
+        offences.push_back({path, line_at(text, at), "sleeps: tests wait for what they wait for"});
     if (!is_c_family(path)) continue;
     for (const Call& call : calls_of(code_only(text)))
       if (const std::string why = why_banned(path, call.name); !why.empty())

@@ -116,6 +116,11 @@ TEST_CASE("banned calls are found with their line") {
     CHECK(check_calls({{"test/lfs/a.cc", "int f() { " + call + "; }"}}).size() == 1);
 }
 
+TEST_CASE("a sleep in a test's script is found") {
+  CHECK(check_calls({{"test/system/a.py", "import time\ntime.sleep(1)\n"}}).size() == 1);
+  CHECK(check_calls({{"scripts/a.py", "time.sleep(1)\n"}}).empty());
+}
+
 TEST_CASE("calls that only look banned pass") {
   for (const std::string call : {"file.abort()", "x->system(1)", "const System system(1)", "snprintf(a, 1, b)", "my::fork()",
                                  "forks()", "/* fork() */", "\"system(\"", "int system(int x)"})
