@@ -1,0 +1,130 @@
+// A worker's share of a tool's files: the components on its own LFS, read and written through descriptors that the LFS
+// passed, at local-file speed, every byte read checked.
+//
+// Not thread-safe: one thread per Input or Output.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "pif/base/format.h"
+#include "pif/base/result.h"
+#include "pif/client/session.h"
+#include "pif/component/component.h"
+#include "pif/parity/layout.h"
+
+namespace pif::tool {
+
+inline constexpr std::size_t kBatchBytes = 1u << 20;  // of rows in one batch, unless one row is longer
+
+// Consecutive rows of one component, in memory.
+// Fixed records: `data` holds count rows of record_length bytes; only the file's last record may be shorter, and then
+// data.size() < count * record_length. Variable records: lengths[i] bytes per row, packed; record_length is 0.
+struct RowBatch {
+  Row first = 0;
+  std::uint64_t count = 0;
+  std::uint32_t record_length = 0;
+  std::vector<std::uint32_t> lengths;
+  std::vector<std::byte> data;
+
+  // f(std::span<std::byte> record) for every record, in order.
+  template <typename F>
+  void for_each(F&& f) {
+    std::span<std::byte> rest(data);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::size_t length = record_length > 0 ? std::min<std::size_t>(record_length, rest.size()) : lengths[i];
+      f(rest.first(length));
+      rest = rest.subspan(length);
+    }
+  }
+};
+
+// What all components have in common.
+class Component {
+ public:
+  const client::FileParts& file() const { return parts_; }
+  const Format& format() const { return parts_.format; }
+  const parity::Layout& layout() const { return parts_.layout; }
+  // Whether the worker's LFS is one of the file's. Everything below needs that.
+  bool is_here() const { return index_.has_value(); }
+  LfsIndex index() const { return *index_; }  // which LFS of the file
+  component::Shape shape() const { return component::Shape::of(parts_.file, parts_.format); }
+  component::Files& files() { return files_; }
+
+ protected:
+  friend class Worker;
+  Component(client::FileParts parts, std::optional<LfsIndex> index) : parts_(std::move(parts)), index_(index) {}
+
+  client::FileParts parts_;
+  std::optional<LfsIndex> index_;
+  component::Files files_;
+};
+
+// A component of an input. Nobody may write to the file while the tool holds it.
+class Input : public Component {
+ public:
+  const Extent& extent() const { return parts_.extent; }            // of the whole file
+  std::uint64_t rows() const { return rows_; }                      // of this component, as the file's length gives
+  std::uint64_t bytes() const { return bytes_; }
+  // What the component holds. More than rows() and bytes() if somebody died appending; is_exact() otherwise.
+  const component::Tail& tail() const { return tail_; }
+  bool is_exact() const { return tail_.rows == rows_ && tail_.bytes == bytes_; }
+  // Checked reads anywhere in the component.
+  const component::Reader& reader() const { return *reader_; }
+
+  // The next rows, from the front, up to kBatchBytes of them; false at the end. Rows that hold parity are passed over.
+  [[nodiscard]] Result<bool> next(RowBatch& batch);
+  // Rows from `first` on: at most `count`, at most `bytes` bytes of them, but at least one; none at the end.
+  [[nodiscard]] Status read(Row first, std::uint64_t count, std::size_t bytes, RowBatch& batch) const;
+
+  std::uint64_t bytes_read() const { return bytes_read_; }
+  // For who read files() without this object.
+  void count_read(std::uint64_t bytes) { bytes_read_ += bytes; }
+
+ private:
+  friend class Worker;
+  using Component::Component;
+  [[nodiscard]] Status read_fixed(RowBatch& batch) const;
+  [[nodiscard]] Status read_variable(std::size_t bytes, RowBatch& batch) const;
+
+  // Takes what the LFS said; finds rows() and bytes(). kCorrupt if the component is shorter than the file says.
+  [[nodiscard]] Status open(const component::Tail& tail);
+
+  component::Tail tail_;
+  std::uint64_t rows_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::unique_ptr<component::Reader> reader_;
+  Row next_ = 0;
+  mutable std::uint64_t bytes_read_ = 0;
+};
+
+// A component of an output: seen by nobody until the controller commits.
+class Output : public Component {
+ public:
+  // Checked writes. Fixed records in any order, variable ones one after another.
+  component::Writer& writer() { return *writer_; }
+  // Writes the batch's rows at batch.first (variable records: which must be the next row).
+  [[nodiscard]] Status write(const RowBatch& batch);
+  // For who filled files() without the writer (component::copy_component): how it ended.
+  void set_tail(const component::Tail& tail, bool cloned);
+  std::uint64_t bytes_written() const;
+  // Whether there is a component: not on LFSs whose share of the length that the controller set is no rows.
+  bool is_made() const { return tail_.has_value() || writer_ != nullptr; }
+
+ private:
+  friend class Worker;
+  using Component::Component;
+  [[nodiscard]] Result<component::Tail> finish();
+
+  std::unique_ptr<component::Writer> writer_;
+  std::optional<component::Tail> tail_;  // set by set_tail
+  bool cloned_ = false;
+};
+
+}  // namespace pif::tool

@@ -1,0 +1,81 @@
+// The controller's side of a tool: the process that the user started. Dibble 1990, section 5.1: connect to the PIF Server,
+// get the LFSs' handles and what is known of the inputs, create outputs, start a worker on each LFS through a tree, wait for
+// them, collect, commit.
+//
+//   pif::tool::Controller controller(client, options);
+//   PIF_TRY(controller.open("/in"));
+//   PIF_TRY(controller.create("/out", create_options));
+//   PIF_TRY(controller.run({}));
+//   PIF_TRY(controller.commit());
+//
+// Whatever goes wrong (a worker, an LFS or the user ends it) the workers are killed everywhere and the outputs vanish; the
+// error says which worker on which node died of what. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pif/base/result.h"
+#include "pif/client/client.h"
+#include "pif/tool/report.h"
+
+namespace pif::tool {
+
+struct ControllerOptions {
+  std::string program;                     // absolute path of the tool, the same on all nodes
+  std::vector<std::string> arguments;      // of the worker; tool_main.h makes them select the worker's role
+  std::string working_folder = "/";
+  std::uint32_t fan_out = 8;               // of the tree by which workers are started
+  // Called once, just before the first worker is started.
+  std::function<void()> on_start;
+  // Asked several times a second: whether the user wants the job to end.
+  std::function<bool()> is_cancelled;
+  // How far the job is, all workers together; at most a few times a second.
+  std::function<void(std::uint64_t bytes_done, std::uint64_t bytes_total)> on_progress;
+};
+
+struct Job {
+  // NodeIds, one worker each, in the order of ranks. Empty: all LFSs of the inputs and outputs, or, if there are none of
+  // these, all that are up.
+  std::vector<std::uint32_t> nodes;
+  std::string value;                       // for the workers: Worker::value(); at most 64 KiB
+};
+
+class Controller {
+ public:
+  Controller(Client& client, ControllerOptions options);
+  ~Controller();  // aborts what was not committed
+  Controller(const Controller&) = delete;
+  Controller& operator=(const Controller&) = delete;
+
+  // Opens an input and holds it against writers until the job is over. kBusy names a writer who has it. Returns its number.
+  Result<std::size_t> open(const std::string& path);
+  // Creates an output that nobody sees before commit(). Returns its number.
+  Result<std::size_t> create(const std::string& path, const CreateOptions& options);
+  // The length that an output will have. Without it: the sum of what the workers wrote (right for files without bevies).
+  void set_extent(std::size_t output, const Extent& extent);
+
+  File& input(std::size_t i);
+  File& output(std::size_t i);
+
+  // Starts the workers and waits for all of them; their own results (Worker::set_result) by rank.
+  // kCancelled when is_cancelled said so. Once per controller.
+  [[nodiscard]] Result<std::vector<std::string>> run(const Job& job);
+  // Seals every output on all its LFSs at once and commits one after another: durable and visible when it returns.
+  [[nodiscard]] Status commit();
+  // Removes the outputs. No error: what cannot be told now, the PIF Server finds when this session ends.
+  void abort();
+
+  // Phases and bytes so far.
+  Report& report();
+  Client& client();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pif::tool

@@ -1,0 +1,31 @@
+// Copy-class work (Dibble 1990, section 5.2): output record x = F(input record x). Every worker handles its own component
+// alone; nothing is said between workers.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "pif/base/result.h"
+#include "pif/tool/tool_main.h"
+#include "pif/tool/worker.h"
+
+namespace pif::tool {
+
+// Whether both files have the same LFSs in the same order, and the same bevies.
+bool have_same_layout(const Component& a, const Component& b);
+
+// F on a batch of records, in place: for_each gives each of them. With variable records it may change lengths and data.
+using BatchFunction = std::function<Status(RowBatch&)>;
+
+// Every batch of the worker's component of `input`, through F, to the same rows of `output`, which has the same layout.
+// Parity cells are not written.
+[[nodiscard]] Status transform(Worker& worker, Input& input, Output& output, const BatchFunction& f);
+
+// F is the identity, and the layouts are the same: the component is cloned where the local file system can, else copied as
+// fast as that goes; parity cells are copied as they are.
+[[nodiscard]] Status copy_component(Worker& worker, Input& input, Output& output);
+
+// A whole tool: NAME SRC DST, with DST laid out as SRC.
+Tool copy_class_tool(const std::string& name, const std::string& summary, BatchFunction f);
+
+}  // namespace pif::tool

@@ -1,0 +1,53 @@
+// What a tool did and how long it took: for --report and --json, and for people.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pif/base/clock.h"
+#include "pif/base/result.h"
+
+namespace pif::tool {
+
+struct Report {
+  std::string tool;
+  std::uint32_t workers = 0;
+  std::uint64_t records = 0;             // of the outputs
+  std::uint64_t bytes = 0;               // of the outputs
+  std::uint64_t bytes_read_local = 0;    // by workers, from components on their own LFS
+  std::uint64_t bytes_written_local = 0; // by workers, to components on their own LFS; bytes_cloned of them share blocks
+  std::uint64_t bytes_cloned = 0;
+  std::uint64_t bytes_moved = 0;         // of records, between nodes
+  std::uint64_t bytes_client_side = 0;   // what a program on one node would have moved: everything in, and everything out
+  std::vector<std::pair<std::string, Duration>> phases;  // in the order in which they happened
+
+  // Adds to the phase, which is made if it is new.
+  void add(const std::string& phase, Duration time);
+  Duration total() const;
+
+  std::string to_json() const;  // one document
+  std::string to_text() const;  // a few lines for people
+  // Writes to_json() to a file ("-": standard output).
+  [[nodiscard]] Status save(const std::string& path) const;
+};
+
+// Adds the time from its making to its end to a phase.
+class PhaseTimer {
+ public:
+  PhaseTimer(Report& report, std::string phase, Clock& clock)
+      : report_(report), phase_(std::move(phase)), clock_(clock), start_(clock.now()) {}
+  ~PhaseTimer() { report_.add(phase_, clock_.now() - start_); }
+  PhaseTimer(const PhaseTimer&) = delete;
+  PhaseTimer& operator=(const PhaseTimer&) = delete;
+
+ private:
+  Report& report_;
+  std::string phase_;
+  Clock& clock_;
+  Time start_;
+};
+
+}  // namespace pif::tool

@@ -1,0 +1,57 @@
+// The main function of a tool. The same program is the controller, which the user starts, and the worker, which the LFSs'
+// worker hosts start: argv[1] tells.
+//
+//   int main(int argc, char** argv) {
+//     pif::tool::Tool tool;
+//     tool.name = "pif-nothing";
+//     tool.control = [](pif::tool::Controller& controller) { return pif::tool::run_and_commit(controller); };
+//     tool.work = [](pif::tool::Worker&) { return pif::Status(); };
+//     return pif::tool::main(argc, argv, tool);
+//   }
+//
+// Every tool has --pif, --json, -q, --verbose, --explain, --report FILE, --help and --version; exit codes are ExitCode's.
+// Ctrl-C ends the job everywhere and leaves no output.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pif/base/result.h"
+#include "pif/tool/controller.h"
+#include "pif/tool/exit_code.h"
+#include "pif/tool/worker.h"
+
+namespace CLI {
+class App;
+}
+
+namespace pif::tool {
+
+// What --explain prints: names and values, in order.
+using Plan = std::vector<std::pair<std::string, std::string>>;
+
+struct Tool {
+  std::string name;                                // "pif-copy"
+  std::string summary;                             // one sentence
+  std::string examples;                            // shown by --help
+  std::function<void(CLI::App&)> options;          // adds the tool's own; may be empty
+  std::function<Result<ExitCode>(Controller&)> control;
+  WorkerFunction work;
+  std::function<Result<Plan>(Controller&)> explain;  // may be empty
+};
+
+// The first argument of a worker process.
+inline constexpr const char* kWorkerRole = "--pif-worker";
+
+int main(int argc, char** argv, const Tool& tool);
+
+// What most tools' control ends with: runs the job and commits the outputs.
+[[nodiscard]] Result<ExitCode> run_and_commit(Controller& controller, const Job& job = {});
+
+// "pif:/a/b" and "/a/b" are the same; kInvalid for a path that is not absolute.
+[[nodiscard]] Result<std::string> pif_path(const std::string& path);
+
+}  // namespace pif::tool

@@ -1,0 +1,92 @@
+// The worker's side of a tool: one process per LFS, started by the LFS's worker host, born with a connection to its LFS.
+// It works on the components that are there, may exchange rows with the other workers (exchange.h), and ends; the
+// controller (controller.h) seals and commits what all of them made.
+//
+//   pif::Status work(pif::tool::Worker& worker) {
+//     PIF_TRY_VALUE(auto* const in, worker.input(0));
+//     PIF_TRY_VALUE(auto* const out, worker.output(0));
+//     pif::tool::RowBatch batch;
+//     while (true) {
+//       PIF_TRY_VALUE(const bool more, in->next(batch));
+//       if (!more) return {};
+//       batch.for_each([](auto record) { ... });
+//       PIF_TRY(out->write(batch));
+//       worker.progress(in->bytes_read(), in->bytes());
+//     }
+//   }
+//
+// A worker is killed when its tool is cancelled, its controller falls silent, or its LFS dies; what it wrote to outputs is
+// removed then. Not thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "pif/base/handle.h"
+#include "pif/base/result.h"
+#include "pif/client/client.h"
+#include "pif/net/messenger.h"
+#include "pif/tool/component.h"
+
+namespace pif::tool {
+
+class Worker;
+
+// What a worker process does. An error ends the whole job and is shown to the user, with worker and node.
+using WorkerFunction = std::function<Status(Worker&)>;
+
+// What a worker is given: sockets in the real world, or a simulation's.
+struct WorkerWorld {
+  net::Messenger& messenger;          // for the connection below
+  component::Storage& storage;        // adopts passed descriptors
+  Entropy& entropy;
+  Handle connection;                  // to the LFS that started the worker
+  // A messenger that listens on `endpoint`, for rows from other workers. Called at most once.
+  std::function<Result<std::unique_ptr<net::Messenger>>(const proto::Endpoints& endpoint)> listen;
+};
+
+class Worker {
+ public:
+  // Asks the LFS what the job is, runs `work`, and reports how it ended. Returns the process's exit code (tool_main.h).
+  static int run(WorkerWorld world, const WorkerFunction& work);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  std::uint32_t rank() const;               // 0 .. width - 1
+  std::uint32_t width() const;              // workers of the job
+  std::uint64_t job() const;
+  const std::string& node() const;          // name of its LFS, "lfs2"
+  std::uint32_t node_id(std::uint32_t rank) const;       // NodeId of that worker's LFS
+  // The worker on that node. Nothing if the job has none there.
+  std::optional<std::uint32_t> rank_on(std::uint32_t node_id) const;
+  // The tool's own description of the job (Job::value), the same for all workers.
+  std::string_view value() const;
+
+  std::size_t input_count() const;
+  std::size_t output_count() const;
+  // In the order in which the controller opened and created them; the worker owns them. The first call attaches the
+  // component. Not an error: a file that has no component on this worker's LFS (is_here() says so).
+  [[nodiscard]] Result<Input*> input(std::size_t i);
+  [[nodiscard]] Result<Output*> output(std::size_t i);
+
+  // How far it is, for the user's eyes. Cheap: at most a few times a second it goes anywhere.
+  void progress(std::uint64_t bytes_done, std::uint64_t bytes_total);
+  // The tool's own result, at most 32 KiB; the controller gets all of them by rank.
+  void set_result(std::string value);
+  // Counted in the tool's report.
+  void count_sent(std::uint64_t record_bytes);
+
+  Clock& clock();
+  Entropy& entropy();
+
+ private:
+  friend class Exchange;
+  struct Impl;
+  explicit Worker(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pif::tool

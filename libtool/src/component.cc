@@ -1,0 +1,124 @@
+#include "pif/tool/component.h"
+
+#include <fmt/format.h>
+
+namespace pif::tool {
+namespace {
+
+constexpr std::uint64_t kIndexRows = 32768;  // end offsets read at once
+
+}  // namespace
+
+Status Input::open(const component::Tail& tail) {
+  const std::uint64_t expected = layout().rows(index(), extent().records);
+  if (tail.rows < expected) {
+    return fail(Code::kCorrupt, fmt::format("{}: this component has {} rows, but the file's length gives {}: run pif fsck",
+                                            file().path, tail.rows, expected));
+  }
+  tail_ = tail;
+  rows_ = expected;
+  reader_ = std::make_unique<component::Reader>(shape(), tail_, files_);
+  if (rows_ == 0) return {};
+  if (format().is_fixed()) {
+    const RecordNumber last = extent().records - 1;
+    const bool ends_here = layout().locate(last) == Cell{index(), rows_ - 1};
+    const std::uint64_t length = format().record_length;
+    bytes_ = (rows_ - 1) * length + (ends_here ? fixed_record_bytes(format().record_length, extent(), last) : length);
+    return {};
+  }
+  std::vector<std::uint64_t> ends(2);
+  PIF_TRY(reader_->read_ends(rows_ - 1, 1, ends));
+  bytes_ = ends[1];
+  return {};
+}
+
+Result<bool> Input::next(RowBatch& batch) {
+  if (!is_here() || next_ >= rows()) return false;
+  std::uint64_t count = rows() - next_;
+  if (layout().has_parity()) {
+    next_ = layout().next_data_row(index(), next_);
+    if (next_ >= rows()) return false;
+    count = 1;
+    while (next_ + count < rows() && !layout().is_parity({index(), next_ + count})) ++count;
+  }
+  PIF_TRY(read(next_, count, kBatchBytes, batch));
+  next_ += batch.count;
+  return true;
+}
+
+Status Input::read(Row first, std::uint64_t count, std::size_t bytes, RowBatch& batch) const {
+  batch.first = first;
+  batch.count = first < rows() ? std::min(count, rows() - first) : 0;
+  batch.lengths.clear();
+  batch.record_length = format().record_length;
+  if (batch.count == 0) {
+    batch.data.clear();
+    return {};
+  }
+  if (format().is_fixed()) {
+    batch.count = std::min(batch.count, std::max<std::uint64_t>(bytes / batch.record_length, 1));
+    PIF_TRY(read_fixed(batch));
+  } else {
+    PIF_TRY(read_variable(bytes, batch));
+  }
+  bytes_read_ += batch.data.size();
+  return {};
+}
+
+Status Input::read_fixed(RowBatch& batch) const {
+  const std::uint64_t length = batch.record_length;
+  batch.data.resize(batch.count * length);  // rows in full, since the reader may use all of the last one's place
+  PIF_TRY(reader_->read_rows(batch.first, batch.count, {batch.data.data(), length}));
+  const std::uint64_t end = std::min((batch.first + batch.count) * length, bytes());
+  batch.data.resize(end - batch.first * length);
+  return {};
+}
+
+Status Input::read_variable(std::size_t bytes, RowBatch& batch) const {
+  const std::uint64_t most = std::min(batch.count, kIndexRows);
+  std::vector<std::uint64_t> ends(most + 1);
+  PIF_TRY(reader_->read_ends(batch.first, most, ends));
+  std::uint64_t count = 1;
+  while (count < most && ends[count + 1] - ends[0] <= bytes) ++count;
+  batch.count = count;
+  batch.lengths.resize(count);
+  for (std::uint64_t i = 0; i < count; ++i) batch.lengths[i] = static_cast<std::uint32_t>(ends[i + 1] - ends[i]);
+  batch.data.resize(ends[count] - ends[0]);
+  return reader_->read_bytes(ends[0], batch.data);
+}
+
+Status Output::write(const RowBatch& batch) {
+  if (batch.count == 0) return {};
+  if (!writer_) return fail(Code::kInvalid, fmt::format("{} has no component on this worker's LFS", file().path));
+  if (format().is_fixed()) {
+    const std::uint64_t length = format().record_length;
+    const std::uint64_t last = batch.data.size() - (batch.count - 1) * length;
+    return writer_->write_rows(batch.first, batch.count, {batch.data.data(), length}, static_cast<std::uint32_t>(last));
+  }
+  if (batch.first != writer_->rows()) {
+    return fail(Code::kInvalid, fmt::format("variable records must be written in order: row {} after {}", batch.first,
+                                            writer_->rows()));
+  }
+  return writer_->append_rows(batch.lengths, batch.data);
+}
+
+void Output::set_tail(const component::Tail& tail, bool cloned) {
+  tail_ = tail;
+  cloned_ = cloned;
+}
+
+std::uint64_t Output::bytes_written() const {
+  if (tail_) return tail_->bytes;
+  return writer_ ? writer_->bytes() : 0;
+}
+
+Result<component::Tail> Output::finish() {
+  if (!tail_) {
+    PIF_TRY_VALUE(tail_, writer_->finish());
+  }
+  writer_.reset();
+  files_ = {};  // the LFS seals only what nobody may write to any more
+  return *tail_;
+}
+
+}  // namespace pif::tool

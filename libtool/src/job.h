@@ -1,0 +1,27 @@
+// Between the shapes of job messages and those of the program; and what both sides of a job agree on.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "job.pb.h"
+#include "pif/base/clock.h"
+#include "pif/base/result.h"
+#include "pif/client/session.h"
+
+namespace pif::tool {
+
+inline constexpr std::uint32_t kJobVersion = 1;
+inline constexpr Duration kProgressEvery = std::chrono::milliseconds(200);
+inline constexpr std::size_t kResultBytesMax = 32u << 10;  // of the tool's own
+
+job::JobFile job_file_of(const client::FileParts& parts);
+// nodes_of finds a NodeInfo by its id; kInvalid if the description does not hold together.
+[[nodiscard]] Result<client::FileParts> parts_of(const job::JobFile& file, const job::JobDescription& description);
+// What a worker must know of a node: id, name, endpoints.
+proto::NodeInfo brief(const proto::NodeInfo& node);
+// Where worker `rank` of a job, on `node`, takes rows from others: in the folder that its LFS made for it alone (the worker
+// host has the same rule; docs/PROTOCOL.md "Worker host"), so that no other user can take its place.
+proto::Endpoints exchange_endpoint(const proto::NodeInfo& node, std::uint64_t job, std::uint32_t rank);
+
+}  // namespace pif::tool

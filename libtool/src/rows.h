@@ -1,0 +1,119 @@
+// The two ends of an exchange, without any messages: RowSender turns a component into batches as far as it has credit,
+// RowReceiver turns batches into a component. Both pure apart from reading and writing their component.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "pif/net/buffer.h"
+#include "pif/tool/exchange.h"
+
+namespace pif::tool {
+
+// What both ends must agree on.
+struct WindowSize {
+  std::uint64_t slab = 0;     // rows that are written at once (fixed records)
+  std::uint64_t rows = 0;     // of the window: a multiple of slab
+  std::uint64_t share = 0;    // bytes a source may have under way to one destination (variable records)
+
+  static WindowSize of(const Format& format, std::size_t window_bytes, std::uint32_t sources);
+};
+
+// Rows on their way. stride 0: `body` starts with count little-endian 32-bit distances of the rows from `first`. Then, with
+// variable records, count 32-bit lengths; then the rows, packed.
+struct Parcel {
+  LfsIndex to = 0;
+  Row first = 0;
+  std::uint64_t count = 0;
+  std::uint64_t stride = 1;
+  std::uint64_t record_bytes = 0;
+  net::Buffer body;
+};
+
+class RowSender {
+ public:
+  using Emit = std::function<Status(Parcel)>;
+
+  // input outlives the sender.
+  RowSender(Input& input, const parity::Layout& to, const WindowSize& window);
+
+  // Sends what there is credit for, from the present block or the next; whether anything was sent.
+  [[nodiscard]] Result<bool> step(const Emit& emit);
+  // The destination has written its rows below `settled`.
+  void settle(LfsIndex to, Row settled);
+  // Whether the present block still has rows without credit.
+  bool is_waiting() const { return !strips_.empty() || next_ >= input_.rows(); }
+  bool has_sent_all() const { return next_ >= input_.rows() && strips_.empty(); }
+  // Everything sent is written at its destination.
+  bool is_settled() const;
+
+ private:
+  struct Destination {
+    Row settled = 0;
+    std::deque<std::pair<Row, std::uint64_t>> under_way;  // last row and bytes of each parcel
+    std::uint64_t bytes_under_way = 0;
+  };
+  struct Pending {
+    Strip strip;
+    std::uint64_t sent = 0;
+  };
+  [[nodiscard]] Status load_block();
+  // How many rows of the strip may go now, in one parcel.
+  std::uint64_t allowed(const Pending& pending) const;
+  Parcel pack(Pending& pending, std::uint64_t count);
+  std::uint32_t length_of(std::uint64_t block_row) const;
+  std::uint64_t offset_of(std::uint64_t block_row) const;
+
+  Input& input_;
+  const parity::Layout& to_;
+  WindowSize window_;
+  std::size_t block_bytes_;
+  Row next_ = 0;
+  RowBatch block_;
+  std::vector<std::uint64_t> offsets_;  // of the block's rows; variable records
+  std::vector<Pending> strips_;
+  std::vector<Destination> destinations_;
+};
+
+class RowReceiver {
+ public:
+  // output outlives the receiver. extent: of the whole file.
+  RowReceiver(Output& output, const Extent& extent, const WindowSize& window);
+
+  // kInvalid for rows that were not asked for (outside the window, twice, of the wrong size).
+  [[nodiscard]] Status accept(Parcel parcel);
+  // Writes what it can; also needed once before the first parcel.
+  [[nodiscard]] Status advance();
+  Row settled() const { return settled_; }
+  bool is_done() const { return settled_ == rows_; }
+
+ private:
+  struct Slot {
+    std::shared_ptr<net::Buffer> body;  // empty: not here yet
+    const std::byte* data = nullptr;
+    std::uint32_t length = 0;
+  };
+  [[nodiscard]] Status accept_fixed(const Parcel& parcel, const std::uint32_t* distances, std::span<const std::byte> data);
+  [[nodiscard]] Status accept_variable(const Parcel& parcel, const std::uint32_t* distances, std::span<const std::byte> data,
+                                       std::shared_ptr<net::Buffer> body);
+  [[nodiscard]] Status advance_fixed();
+  [[nodiscard]] Status advance_variable();
+  [[nodiscard]] Status write_gathered();
+  [[nodiscard]] Status not_asked_for(const Parcel& parcel) const;
+  std::uint64_t data_rows_in(Row first) const;  // of the slab that starts there
+  bool holds_parity(Row row) const;
+
+  Output& output_;
+  WindowSize window_;
+  Row rows_ = 0;
+  std::uint32_t last_bytes_ = 0;        // of row rows_ - 1, fixed records
+  Row settled_ = 0;
+  std::vector<std::byte> ring_;         // fixed: the window's rows
+  std::vector<std::uint64_t> missing_;  // fixed: rows that each slab of the ring still lacks
+  std::vector<Slot> slots_;             // variable: the window's rows
+  RowBatch gathered_;                   // variable: in order, not yet written
+};
+
+}  // namespace pif::tool

@@ -1,0 +1,198 @@
+#include "pif/tool/tool_main.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "pif/component/real_storage.h"
+#include "pif/net/real_messenger.h"
+#include "pif/net/system.h"
+#include "terminal.h"
+
+namespace pif::tool {
+namespace {
+
+constexpr int kWorkerSocket = 3;  // where the worker host puts the connection; its spawner knows it too
+
+struct CommonOptions {
+  std::string where;
+  std::string report;
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+  bool explain = false;
+};
+
+// ---- the worker's role --------------------------------------------------------------------------------------------
+
+int failed(const std::string& who, const Error& error) {
+  const std::string line = fmt::format("{}: {}\n", who, error.to_string());
+  std::fputs(line.c_str(), stderr);
+  return static_cast<int>(error.code == Code::kInvalid ? ExitCode::kUsage : ExitCode::kFailed);
+}
+
+Result<std::unique_ptr<net::Messenger>> listen(const proto::Endpoints& endpoint) {
+  net::MessengerOptions options;
+  options.listen.ipc = endpoint.ipc();
+  return net::make_real_messenger(std::move(options));
+}
+
+int work(const Tool& tool) {
+  UniqueFd connection(kWorkerSocket);
+  if (::fcntl(connection.get(), F_SETFD, FD_CLOEXEC) != 0) {
+    connection.release();
+    return failed(tool.name, {Code::kInvalid, fmt::format("{} is how an LFS starts this program, not you", kWorkerRole), {}});
+  }
+  auto messenger = net::make_real_messenger({});
+  if (!messenger) return failed(tool.name, messenger.error());
+  const auto storage = component::make_real_storage();
+  net::SystemEntropy entropy;
+  WorkerWorld world{**messenger, *storage, entropy, {}, listen};
+  world.connection.fd = std::move(connection);
+  return Worker::run(std::move(world), tool.work);
+}
+
+// ---- the controller's role ----------------------------------------------------------------------------------------
+
+// While it lives, SIGINT and SIGTERM wait to be asked for instead of ending the process.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGINT);
+    sigaddset(&set_, SIGTERM);
+  }
+  ~HeldSignals() {
+    if (held_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  void hold() {
+    if (!held_) pthread_sigmask(SIG_BLOCK, &set_, &before_);
+    held_ = true;
+  }
+  bool came() {
+    const timespec at_once{};
+    came_ = came_ || (held_ && sigtimedwait(&set_, nullptr, &at_once) > 0);
+    return came_;
+  }
+
+ private:
+  sigset_t set_{};
+  sigset_t before_{};
+  bool held_ = false;
+  bool came_ = false;
+};
+
+void add_common(CLI::App& app, CommonOptions& common) {
+  app.add_option("--pif", common.where, "folder of the file system (default: $PIF, else found from here)");
+  app.add_option("--report", common.report, "write phases, bytes and times to FILE as JSON")->type_name("FILE");
+  app.add_flag("--json", common.json, "print the report as one JSON document");
+  app.add_flag("-q,--quiet", common.quiet, "print nothing but errors");
+  app.add_flag("--verbose", common.verbose, "print the report");
+  app.add_flag("--explain", common.explain, "print the plan and do nothing");
+}
+
+std::string program_path() {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::string() : path.string();
+}
+
+ControllerOptions controller_options(HeldSignals& signals, ProgressLine& line) {
+  ControllerOptions options;
+  options.program = program_path();
+  options.arguments = {kWorkerRole};
+  std::error_code error;
+  options.working_folder = std::filesystem::current_path(error).string();
+  options.on_start = [&signals] { signals.hold(); };
+  options.is_cancelled = [&signals] { return signals.came(); };
+  options.on_progress = [&line](std::uint64_t done, std::uint64_t total) { line.show(done, total); };
+  return options;
+}
+
+Result<ExitCode> explain(const Tool& tool, Controller& controller, const CommonOptions& common) {
+  if (!tool.explain) return fail(Code::kUnsupported, fmt::format("{} has no plan to explain", tool.name));
+  PIF_TRY_VALUE(const Plan plan, tool.explain(controller));
+  if (common.json) {
+    auto json = nlohmann::ordered_json::object();
+    for (const auto& [name, value] : plan) json[name] = value;
+    std::cout << json.dump(2) << '\n';
+  } else {
+    for (const auto& [name, value] : plan) std::cout << fmt::format("{}: {}\n", name, value);
+  }
+  return ExitCode::kDone;
+}
+
+Status show_report(const Report& report, const CommonOptions& common) {
+  if (common.json) std::cout << report.to_json() << '\n';
+  else if (common.verbose) std::cout << report.to_text();
+  return common.report.empty() ? Status() : report.save(common.report);
+}
+
+Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
+  net::SystemClock clock;
+  const Time start = clock.now();
+  ConnectOptions connect;
+  connect.where = common.where;
+  connect.program = tool.name;
+  PIF_TRY_VALUE(Client client, Client::connect(connect));
+  HeldSignals signals;
+  ProgressLine line(!common.quiet && ::isatty(STDERR_FILENO) == 1, clock);
+  Controller controller(client, controller_options(signals, line));
+  controller.report().tool = tool.name;
+  controller.report().add("connect", clock.now() - start);
+  if (common.explain) return explain(tool, controller, common);
+  PIF_TRY_VALUE(const ExitCode code, tool.control(controller));
+  line.clear();
+  PIF_TRY(show_report(controller.report(), common));
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv, const Tool& tool) {
+  net::tune_allocator();
+  if (argc > 1 && std::string_view(argv[1]) == kWorkerRole) return work(tool);
+  CommonOptions common;
+  CLI::App app(tool.summary, tool.name);
+  app.set_version_flag("--version", std::string(PIF_VERSION));
+  if (!tool.examples.empty()) app.footer("Examples:\n" + tool.examples);
+  if (tool.options) tool.options(app);
+  add_common(app, common);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? static_cast<int>(ExitCode::kDone) : static_cast<int>(ExitCode::kUsage);
+  }
+  const auto code = control(tool, common);
+  if (!code) return failed(tool.name, code.error());
+  return static_cast<int>(*code);
+}
+
+Result<ExitCode> run_and_commit(Controller& controller, const Job& job) {
+  PIF_TRY(controller.run(job));
+  PIF_TRY(controller.commit());
+  return ExitCode::kDone;
+}
+
+Result<std::string> pif_path(const std::string& path) {
+  constexpr std::string_view kPrefix = "pif:";
+  std::string plain = path.starts_with(kPrefix) ? path.substr(kPrefix.size()) : path;
+  if (plain.empty() || plain.front() != '/') {
+    return fail(Code::kInvalid, fmt::format("'{}' is not a path in the file system: these start with / or pif:/", path));
+  }
+  return plain;
+}
+
+}  // namespace pif::tool
