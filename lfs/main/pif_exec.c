@@ -1,10 +1,11 @@
-/* pif-exec PARENT USER GROUPS FOLDER PROGRAM [ARGUMENT...]
+/* pif-exec PARENT USER GROUPS OWN FOLDER PROGRAM [ARGUMENT...]
  *
  * What posix_spawn cannot do between an LFS and a worker: become the worker's user, die with the LFS, give up gaining
  * rights, bound cores and descriptors, and close what was not meant for the worker. Small and static, because it runs once
  * per worker before anything else does.
  *
- * PARENT: pid of the LFS. USER, GROUPS: numbers ("-": stay); GROUPS "100,4,27", primary first.
+ * PARENT: pid of the LFS. USER, GROUPS: numbers ("-": stay); GROUPS "100,4,27", primary first. OWN: a folder to make for
+ * this worker alone ("-": none), where other workers of its user reach it. FOLDER: where it starts.
  * Exit code 127: the program cannot be run; stderr says why. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,6 +24,16 @@ enum { kFirstForeignFd = 4, kGroupsMax = 64, kFilesMax = 4096, kCannotRun = 127 
 static int die(const char* what) {
   fprintf(stderr, "pif-exec: %s: %s\n", what, strerror(errno));
   return kCannotRun;
+}
+
+/* Made before the user is changed: the folder above may be writable to the LFS only. Returns 0, or kCannotRun. */
+static int make_own(const char* folder, const char* user, const char* groups) {
+  if (strcmp(folder, "-") == 0) return 0;
+  if (mkdir(folder, 0700) != 0) return die(folder);
+  if (strcmp(user, "-") == 0) return 0;
+  const uid_t uid = (uid_t)strtoul(user, NULL, 10);
+  const gid_t gid = (gid_t)strtoul(groups, NULL, 10);
+  return chown(folder, uid, gid) == 0 ? 0 : die(folder);
 }
 
 /* Returns 0, or kCannotRun. Order matters: groups before user, and the user before what the change of user would undo. */
@@ -60,11 +71,12 @@ static void bound(int what, rlim_t most) {
 }
 
 int main(int argc, char** argv) {
-  if (argc < 6) {
-    fputs("usage: pif-exec PARENT USER GROUPS FOLDER PROGRAM [ARGUMENT...]\n", stderr);
+  if (argc < 7) {
+    fputs("usage: pif-exec PARENT USER GROUPS OWN FOLDER PROGRAM [ARGUMENT...]\n", stderr);
     return kCannotRun;
   }
-  const int failed = become(argv[2], argv[3]);
+  int failed = make_own(argv[4], argv[2], argv[3]);
+  if (failed == 0) failed = become(argv[2], argv[3]);
   if (failed != 0) return failed;
   /* After the change of user, which clears it. The LFS may have died before this line: then nobody would kill us. */
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return die("cannot ask to die with the LFS");
@@ -75,7 +87,7 @@ int main(int argc, char** argv) {
   umask(077);
   if (close_range(kFirstForeignFd, ~0U, 0) != 0) return die("cannot close descriptors");
   /* The folder may not exist on this node; then the worker starts in the root. */
-  if (chdir(argv[4]) != 0 && chdir("/") != 0) return die(argv[4]);
-  execv(argv[5], argv + 5);
-  return die(argv[5]);
+  if (chdir(argv[5]) != 0 && chdir("/") != 0) return die(argv[5]);
+  execv(argv[6], argv + 6);
+  return die(argv[6]);
 }

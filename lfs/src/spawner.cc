@@ -176,11 +176,12 @@ class RealSpawner final : public Spawner {
   }
 
  private:
-  // What pif-exec takes: parent, user ("-": stay), groups, folder, program, its arguments.
+  // What pif-exec takes: parent, user ("-": stay), groups, the worker's own folder, where it starts, program, arguments.
   std::vector<std::string> command(const Order& order) const {
     const bool change_user = ::geteuid() == 0 && order.uid != 0;
     std::vector<std::string> line{helper_, std::to_string(::getpid()), change_user ? std::to_string(order.uid) : "-",
                                   change_user ? join(order.gids) : "-",
+                                  order.scratch_folder.empty() ? "-" : order.scratch_folder,
                                   order.working_folder.empty() ? "/" : order.working_folder, order.program};
     line.insert(line.end(), order.arguments.begin(), order.arguments.end());
     return line;

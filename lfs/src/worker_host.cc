@@ -42,6 +42,7 @@ struct Asker {
 struct Worker {
   std::uint32_t rank = 0;
   Spawner::ProcessId process = 0;
+  std::string own_folder;    // removed with it
   net::PeerId peer = 0;      // 0: hung up
   Time hung_up = kNever;
   bool gone = false;
@@ -88,6 +89,13 @@ Asker asker_of(const net::Delivery& delivery) {
   asker.request.set_version(delivery.packet.envelope.version());
   asker.request.set_id(delivery.packet.envelope.id());
   return asker;
+}
+
+// The folder, for one worker alone, where others of its job reach it: beside the LFS's Unix socket. libtool has the same
+// rule; docs/PROTOCOL.md "Worker host". Empty: this LFS has no such place.
+std::string own_folder(const proto::Endpoints& endpoints, std::uint64_t job, std::uint32_t rank) {
+  const auto slash = endpoints.unix().rfind('/');
+  return slash == std::string::npos ? "" : fmt::format("{}/w{:016x}-{}", endpoints.unix().substr(0, slash), job, rank);
 }
 
 // The subtree cut into at most `parts` consecutive stretches of nearly the same length.
@@ -261,7 +269,7 @@ Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn) {
   order.working_folder = spawn.working_folder();
   order.uid = job.uid;
   order.gids = job.gids;
-  order.scratch_folder = fmt::format("{}/scratch/{:016x}.{}", config.root, job.id, spawn.rank());
+  order.scratch_folder = own_folder(config.endpoints, job.id, spawn.rank());
   auto started = world.spawner.start(order);
   if (!started) {
     Error error = started.error();
@@ -278,6 +286,7 @@ Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn) {
   Worker worker;
   worker.rank = spawn.rank();
   worker.process = started->process;
+  worker.own_folder = order.scratch_folder;
   worker.peer = *peer;
   job.workers.push_back(worker);
   job_of_worker[*peer] = job.id;
@@ -485,6 +494,7 @@ bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
   }
   worker.gone = true;
   --live;
+  if (!worker.own_folder.empty()) (void)world.storage.remove_tree(worker.own_folder);  // at worst an empty folder stays
   if (worker.peer != 0) {
     job_of_worker.erase(worker.peer);
     world.messenger.disconnect(std::exchange(worker.peer, 0));
@@ -527,12 +537,13 @@ WorkerHost::~WorkerHost() {
 bool WorkerHost::handle(net::Delivery& delivery) {
   if (delivery.kind == net::Delivery::Kind::kClosed) {
     const bool ours = impl_->on_closed(delivery.peer);
-    (void)impl_->calls.offer(delivery);
+    (void)impl_->calls.offer(delivery);  // fails what waits for this peer
     return ours;  // others must hear of a closed peer that is no worker
   }
   if (delivery.kind != net::Delivery::Kind::kPacket) return false;
-  if (impl_->calls.offer(delivery)) return true;
-  switch (delivery.packet.envelope.op_case()) {
+  const Envelope& envelope = delivery.packet.envelope;
+  if (net::is_reply(envelope)) return envelope.id() >= kFirstCall && impl_->calls.offer(delivery);
+  switch (envelope.op_case()) {
     case Envelope::kSpawn: impl_->on_spawn(delivery); return true;
     case Envelope::kJobWait: impl_->on_wait(delivery); return true;
     case Envelope::kJobKill: impl_->on_kill(delivery); return true;
