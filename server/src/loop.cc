@@ -19,12 +19,6 @@ constexpr std::string_view kNode = "server";
 
 using Op = proto::Envelope;
 
-// Something that answers: nobody replies to it, or two daemons could go on for ever.
-bool is_reply(const proto::Envelope& envelope) {
-  return envelope.has_error() || envelope.working() || envelope.op_case() == Op::kSettleReply ||
-         envelope.op_case() == Op::kDone || envelope.op_case() == Op::kHelloReply;
-}
-
 }  // namespace
 
 const std::array<Loop::Operation, 19> Loop::kOperations = {{
@@ -98,7 +92,7 @@ void Loop::take(net::Delivery& delivery) {
     core_.outbox.offer(delivery);
     return;
   }
-  if (core_.outbox.offer(delivery) || is_reply(delivery.packet.envelope)) return;
+  if (core_.outbox.offer(delivery) || net::is_reply(delivery.packet.envelope)) return;
   handle(delivery.peer, delivery.packet);
 }
 
