@@ -79,6 +79,7 @@ void ask_for_rows(FileState& file, const ReadPart& part, const Share& piece, Req
   BulkRequest request;
   request.lfs = piece.lfs;
   request.bytes = piece.rows * length;
+  request.patient = true;
   request.make = [&file, piece] {
     net::Packet packet;
     proto::Read& read = *packet.envelope.mutable_read();

@@ -105,6 +105,7 @@ Status FileState::send_stage(LfsIndex lfs) {
   request.lfs = lfs;
   request.bytes = stage->data.size() + stage->lengths.size() * sizeof(std::uint32_t);
   request.in_order = true;
+  request.patient = true;
   request.make = [this, lfs, stage] {
     net::Packet packet;
     proto::Write& write = *packet.envelope.mutable_write();

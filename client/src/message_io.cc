@@ -8,6 +8,7 @@ namespace pif::client {
 
 namespace {
 constexpr unsigned kAttemptsMax = 3;
+constexpr Duration kRetryPause = std::chrono::milliseconds(5);
 }
 
 void Requests::add(BulkRequest request) {
@@ -24,12 +25,16 @@ Status Requests::start(BulkRequest request) {
   const bool bulk = request.in_order || request.bytes > kSmallBodyBytes;
   PIF_TRY_VALUE(const net::CallId call, session.start_node(node, std::move(packet), request.timeout, bulk));
   session.outstanding(node.id()) += request.bytes;
-  ++request.attempts;
+  if (request.attempts++ == 0) {
+    const Duration patience = request.timeout > Duration::zero() ? request.timeout : session.timeout();
+    request.deadline = session.clock().now() + patience;
+  }
   running_.push_back({call, node.id(), std::move(request)});
   return {};
 }
 
 Status Requests::start_allowed() {
+  if (file_.session->clock().now() < not_before_) return {};
   for (auto& [lfs, queue] : queued_) {
     const proto::NodeInfo& node = file_.parts.nodes[lfs];
     while (!queue.empty()) {
@@ -61,6 +66,11 @@ Status Requests::finish(Running& running, bool& again) {
   if (reply) return running.request.take ? running.request.take(*reply) : Status();
   Error error = std::move(reply.error());
   const proto::NodeInfo& node = file_.parts.nodes[running.request.lfs];
+  if (error.code == Code::kRetry && running.request.patient && file_.session->clock().now() < running.request.deadline) {
+    again = true;
+    not_before_ = file_.session->clock().now() + kRetryPause;
+    return {};
+  }
   again = running.request.attempts < kAttemptsMax;
   if (again && error.code == Code::kBadCapability) {
     PIF_TRY(file_.renew());
@@ -104,7 +114,10 @@ Status Requests::step() {
 }
 
 // Every call has its own deadline and ends by it, so this one only bounds the wait for news.
-Time Requests::deadline() const { return file_.session->clock().now() + file_.session->timeout(); }
+Time Requests::next_news() const {
+  const Time now = file_.session->clock().now();
+  return now < not_before_ ? not_before_ : now + file_.session->timeout();
+}
 
 Status Requests::pump() {
   const std::size_t before = running_.size() + queued_count_;
@@ -112,7 +125,7 @@ Status Requests::pump() {
   if (idle() || running_.size() + queued_count_ < before) return {};
   const auto& caller = file_.session->caller();
   const bool any = std::any_of(running_.begin(), running_.end(), [&](const Running& r) { return caller.is_done(r.call); });
-  if (!any) PIF_TRY(file_.session->caller().pump(deadline()));
+  if (!any) PIF_TRY(file_.session->caller().pump(next_news()));
   return step();
 }
 

@@ -21,7 +21,9 @@ struct BulkRequest {
   std::function<Status(net::Packet&)> take;      // the reply; may be empty
   Duration timeout = Duration::zero();           // zero: the session's
   bool in_order = false;                         // always over the same connection, so that LFSs see their order
+  bool patient = false;                          // asked again when the LFS says kRetry, for as long as `timeout`
   unsigned attempts = 0;
+  Time deadline{};                               // of all attempts; set at the first
 };
 
 class Requests {
@@ -53,13 +55,14 @@ class Requests {
   Status finish(Running& running, bool& again);
   Status start_allowed();
   void release(const Running& running);
-  Time deadline() const;
+  Time next_news() const;
 
   FileState& file_;
   std::map<LfsIndex, std::deque<BulkRequest>> queued_;
   std::size_t queued_count_ = 0;
   std::vector<Running> running_;
   std::uint64_t bytes_ = 0;
+  Time not_before_{};  // nothing is started before: an LFS is too busy
   Status failed_;
 };
 

@@ -18,6 +18,7 @@ BulkRequest overwrite_request(const FileState& file, const Share& stretch, Share
   BulkRequest request;
   request.lfs = stretch.lfs;
   request.bytes = bytes->size();
+  request.patient = true;
   request.make = [id = file.parts.file.value, stretch, bytes] {
     net::Packet packet;
     proto::Overwrite& overwrite = *packet.envelope.mutable_overwrite();
@@ -64,6 +65,7 @@ Status FileState::overwrite_within(RecordNumber record, std::uint32_t within, st
   BulkRequest request;
   request.lfs = cell.lfs;
   request.bytes = in.size();
+  request.patient = true;
   request.make = [id = parts.file.value, cell, within, bytes] {
     net::Packet packet;
     proto::Overwrite& overwrite = *packet.envelope.mutable_overwrite();

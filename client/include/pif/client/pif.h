@@ -1,0 +1,170 @@
+/* The standard interface to interleaved files in C11. It is pif/client/client.h with handles; what each operation means
+ * is said there. Dibble 1990, section 3.2.
+ *
+ * Results: functions that return int64_t or int give a count or 0 when they succeed, and a negative error code
+ * (-PIF_E_...) when they fail; functions that return a pointer give NULL. pif_error() and pif_error_text() say what went
+ * wrong last on that connection.
+ *
+ * Thread-safety: a connection and all its files belong to one thread at a time. Different connections are independent.
+ * Files keep their connection alive: pif_disconnect while files are open is allowed. */
+#ifndef PIF_CLIENT_PIF_H
+#define PIF_CLIENT_PIF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The numbers of pif/base/result.h and of the protocol. */
+enum pif_code {
+  PIF_OK = 0,
+  PIF_E_INVALID = 1,
+  PIF_E_NOT_FOUND = 2,
+  PIF_E_EXISTS = 3,
+  PIF_E_NOT_DIRECTORY = 4,
+  PIF_E_IS_DIRECTORY = 5,
+  PIF_E_NOT_EMPTY = 6,
+  PIF_E_PERMISSION = 7,
+  PIF_E_BAD_CAPABILITY = 8,
+  PIF_E_STALE_FILE = 9,
+  PIF_E_BUSY = 10,
+  PIF_E_NO_SPACE = 11,
+  PIF_E_READ_ONLY = 12,
+  PIF_E_IO = 13,
+  PIF_E_CORRUPT = 14,
+  PIF_E_TIMEOUT = 15,
+  PIF_E_UNAVAILABLE = 16,
+  PIF_E_TOO_LARGE = 17,
+  PIF_E_VERSION = 18,
+  PIF_E_UNSUPPORTED = 19,
+  PIF_E_CANCELLED = 20,
+  PIF_E_END_OF_FILE = 21,
+  PIF_E_RETRY = 22,
+  PIF_E_INTERNAL = 23
+};
+
+typedef struct pif_connection pif_connection;
+typedef struct pif_file pif_file;
+
+enum pif_record_kind { PIF_FIXED = 1, PIF_VARIABLE = 2, PIF_DELIMITED = 3 };
+enum pif_mode { PIF_READ = 0, PIF_WRITE = 1 /* and read */, PIF_HOLD = 2 /* read, and nobody may write meanwhile */ };
+enum pif_data_path { PIF_DATA_AUTO = 0, PIF_DATA_DESCRIPTORS = 1, PIF_DATA_MESSAGES = 2 };
+
+/* All zero: the defaults. */
+typedef struct pif_options {
+  const char* route;            /* NULL, "auto", "unix", "ipc" or "tcp" */
+  enum pif_data_path data_path;
+  uint32_t timeout_ms;          /* of everything that talks to a daemon; 0: 30 seconds */
+  uint32_t threads;             /* of bulk transfers; 0: 2 */
+} pif_options;
+
+/* All zero: 64 KiB records, all LFSs that are up, no bevies, mode 0644. */
+typedef struct pif_create_options {
+  enum pif_record_kind kind;    /* 0: PIF_FIXED */
+  uint32_t record_length;       /* bytes, PIF_FIXED; 0: 65536 */
+  uint8_t delimiter;            /* PIF_DELIMITED */
+  uint8_t exclusive;            /* not 0: fail instead of replacing an existing file at commit */
+  uint32_t width;               /* LFSs; 0: all that are up, or node_count */
+  const uint32_t* nodes;        /* node ids in order; NULL: the server chooses */
+  size_t node_count;
+  uint32_t bevy;                /* size of all bevies; 0: none */
+  uint32_t mode;                /* permission bits; 0: 0644 */
+} pif_create_options;
+
+typedef struct pif_stat_info {
+  uint64_t id;
+  uint64_t records;             /* a hint while somebody appends; pif_extent asks */
+  uint64_t bytes;
+  int64_t modified_ns;          /* since 1970 */
+  uint32_t owner, group, mode;
+  uint32_t record_length;       /* bytes, PIF_FIXED */
+  uint32_t width;
+  enum pif_record_kind kind;
+  uint8_t delimiter;
+  uint8_t is_folder;
+} pif_stat_info;
+
+/* One of several reads at once. */
+typedef struct pif_read_request {
+  uint64_t first;               /* record */
+  uint64_t count;               /* records */
+  void* out;
+  size_t out_bytes;
+  uint64_t done;                /* records read */
+} pif_read_request;
+
+/* Asked for each name; not 0 ends the listing. `name` and `info` are valid during the call only. */
+typedef int (*pif_list_function)(void* user, const char* name, const pif_stat_info* info);
+
+/* ---- connection --------------------------------------------------------------------------------------------------- */
+
+/* `where`: folder of the file system; NULL: $PIF, pif.toml here or above, or the user's default. Never NULL unless memory
+ * is out: ask pif_error() whether it is connected. */
+pif_connection* pif_connect(const char* where, const pif_options* options);
+void pif_disconnect(pif_connection* connection);
+/* Code (PIF_OK: none) and text of the last call that failed on this connection or its files. The text is valid until the
+ * next call on them. */
+int pif_error(const pif_connection* connection);
+const char* pif_error_text(const pif_connection* connection);
+const char* pif_code_name(int code);
+
+/* ---- names ---------------------------------------------------------------------------------------------------------- */
+
+int pif_mkdir(pif_connection* connection, const char* path, int parents);
+int pif_remove(pif_connection* connection, const char* path, int recursive);
+int pif_rename(pif_connection* connection, const char* from, const char* to, int no_replace);
+int pif_stat(pif_connection* connection, const char* path, pif_stat_info* info);
+/* All names of a folder in byte order. */
+int pif_list(pif_connection* connection, const char* path, pif_list_function each, void* user);
+
+/* ---- open and close --------------------------------------------------------------------------------------------------- */
+
+pif_file* pif_create(pif_connection* connection, const char* path, const pif_create_options* options);
+pif_file* pif_open(pif_connection* connection, const char* path, enum pif_mode mode);
+/* A file being created becomes durable and visible. It must still be closed. */
+int pif_commit(pif_file* file);
+int pif_abort(pif_file* file);
+/* Frees `file` in any case; a file being created and not committed is aborted. */
+int pif_close(pif_file* file);
+
+/* ---- records ------------------------------------------------------------------------------------------------------------ */
+
+uint64_t pif_tell(const pif_file* file);
+int pif_seek(pif_file* file, uint64_t record);
+int pif_extent(pif_file* file, uint64_t* records, uint64_t* bytes);
+uint32_t pif_record_length(const pif_file* file);
+
+/* Fixed records, packed. Records read, 0 at the end of the file. */
+int64_t pif_read(pif_file* file, void* out, size_t out_bytes, uint64_t count);
+int64_t pif_read_at(pif_file* file, uint64_t first, void* out, size_t out_bytes, uint64_t count);
+int pif_read_many(pif_file* file, pif_read_request* requests, size_t count);
+int pif_write(pif_file* file, const void* in, size_t bytes);
+int pif_write_at(pif_file* file, uint64_t first, const void* in, size_t bytes);
+/* Number of the first record; all are consecutive, durable and visible. */
+int64_t pif_append(pif_file* file, const void* in, size_t bytes);
+
+/* Variable records: up to `count` from the position, packed into `out`, their lengths into `lengths`. Records read; 0 at
+ * the end; -PIF_E_TOO_LARGE if the next one is longer than out_bytes. */
+int64_t pif_read_batch(pif_file* file, void* out, size_t out_bytes, uint32_t* lengths, uint64_t count);
+int pif_write_batch(pif_file* file, const void* in, size_t bytes, const uint32_t* lengths, uint64_t count);
+int64_t pif_append_batch(pif_file* file, const void* in, size_t bytes, const uint32_t* lengths, uint64_t count);
+
+/* ---- asynchronous: the memory belongs to the operation until pif_wait has returned for it ---------------------------------- */
+
+int64_t pif_start_read(pif_file* file, uint64_t first, void* out, size_t out_bytes, uint64_t count);  /* an operation */
+int64_t pif_start_write(pif_file* file, uint64_t first, const void* in, size_t bytes);
+int64_t pif_wait(pif_file* file, int64_t operation);                                                  /* records moved */
+int pif_is_done(pif_file* file, int64_t operation);                                                   /* 1 or 0 */
+
+/* ---- bytes ------------------------------------------------------------------------------------------------------------------ */
+
+int64_t pif_pread(pif_file* file, void* out, size_t bytes, uint64_t offset);
+int64_t pif_pwrite(pif_file* file, const void* in, size_t bytes, uint64_t offset);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
