@@ -8,22 +8,25 @@ set(PIF_INSTALLED_LIBRARIES base parity proto net component cluster client tool)
 # The generated headers, which net's include. Generated code includes its neighbours by bare name.
 target_include_directories(pif_proto PUBLIC
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/pif/proto>)
-install(DIRECTORY ${CMAKE_BINARY_DIR}/proto/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${CMAKE_BINARY_DIR}/proto/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+  FILES_MATCHING PATTERN "*.h")
 
 foreach(library ${PIF_INSTALLED_LIBRARIES})
-  set(headers FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  set(headers FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
   if(library STREQUAL proto)
     set(headers)
   endif()
-  install(TARGETS pif_${library} EXPORT pifTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} ${headers})
+  install(TARGETS pif_${library} EXPORT pifTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development ${headers})
 endforeach()
 
 set(PIF_CMAKE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/pif)
-install(EXPORT pifTargets NAMESPACE pif:: DESTINATION ${PIF_CMAKE_FOLDER})
+install(EXPORT pifTargets NAMESPACE pif:: DESTINATION ${PIF_CMAKE_FOLDER} COMPONENT development)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/pifConfig.cmake.in ${CMAKE_BINARY_DIR}/pifConfig.cmake
   INSTALL_DESTINATION ${PIF_CMAKE_FOLDER} NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/pifConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/pifConfig.cmake ${CMAKE_BINARY_DIR}/pifConfigVersion.cmake DESTINATION ${PIF_CMAKE_FOLDER})
+install(FILES ${CMAKE_BINARY_DIR}/pifConfig.cmake ${CMAKE_BINARY_DIR}/pifConfigVersion.cmake
+  DESTINATION ${PIF_CMAKE_FOLDER} COMPONENT development)
 
 # Static libraries: whoever links them needs everything named here. Users come before what they use.
 set(PIF_PC_LIBRARIES)
@@ -34,7 +37,7 @@ foreach(library ${PIF_INSTALLED_LIBRARIES})
 endforeach()
 file(RELATIVE_PATH PIF_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/pif.pc.in ${CMAKE_BINARY_DIR}/pif.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/pif.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/pif.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
 file(GLOB PIF_MAN_PAGES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/man/*.1)
 install(FILES ${PIF_MAN_PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
