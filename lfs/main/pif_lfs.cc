@@ -1,1 +1,196 @@
-int main() { return 3; }
+// pif-lfs: the daemon of one local file system, and its checker.
+//
+//   pif-lfs run --cluster DIR NAME     serves LFS NAME of the file system in DIR, until SIGTERM or SIGINT
+//   pif-lfs DIR NAME                   the same
+//   pif-lfs check ROOT                 reads a root that no daemon serves: exit code 0 clean, 1 damaged, 3 cannot
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "pif/cluster/cluster.h"
+#include "pif/component/real_storage.h"
+#include "pif/kv/lmdb_store.h"
+#include "pif/lfs/lfs.h"
+#include "pif/lfs/real_spawner.h"
+#include "pif/net/real_messenger.h"
+#include "pif/net/system.h"
+
+namespace {
+
+using namespace pif;
+
+enum Exit { kExitOk = 0, kExitDamaged = 1, kExitUsage = 2, kExitCannot = 3 };
+constexpr unsigned kExecutorThreads = 4;
+constexpr rlim_t kFilesWanted = 65536;
+
+// What a signal handler can reach. Set before the handlers are installed, and never changed afterwards.
+std::atomic<bool> stop_asked = false;
+net::Messenger* woken_by_signal = nullptr;
+
+void on_signal(int) {
+  stop_asked.store(true, std::memory_order_release);
+  woken_by_signal->wake();
+}
+
+void catch_signals(net::Messenger& messenger) {
+  woken_by_signal = &messenger;
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaction(signal, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+// Components and peers are files: take as many as we may.
+void raise_file_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::min(limit.rlim_max, std::max(limit.rlim_cur, kFilesWanted));
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// pif-exec is installed beside this program.
+std::string helper_path() {
+  std::array<char, 4096> path{};
+  const auto length = readlink("/proc/self/exe", path.data(), path.size() - 1);
+  if (length <= 0) return "/usr/bin/pif-exec";
+  const std::string self(path.data(), static_cast<std::size_t>(length));
+  return self.substr(0, self.rfind('/')) + "/pif-exec";
+}
+
+Result<cluster::LfsEntry> entry_of(const cluster::Cluster& cluster, const std::string& name) {
+  for (const auto& entry : cluster.lfss)
+    if (entry.name == name) return entry;
+  return fail(Code::kNotFound, fmt::format("{}/pif.toml has no LFS named {}", cluster.folder, name));
+}
+
+Status serve(const std::string& folder, const std::string& name) {
+  PIF_TRY_VALUE(const auto cluster, cluster::load_cluster(folder));
+  PIF_TRY_VALUE(const auto entry, entry_of(cluster, name));
+  auto storage = component::make_real_storage();
+  PIF_TRY(storage->make_folder(entry.root));
+  PIF_TRY(storage->lock(entry.root));
+  PIF_TRY(storage->make_folder(entry.root + "/catalogue"));
+  PIF_TRY_VALUE(auto catalogue, kv::open_lmdb(entry.root + "/catalogue", lfs::kCatalogueTables));
+
+  net::MessengerOptions options;
+  PIF_TRY_VALUE(options.listen, cluster.listen_options(name));
+  PIF_TRY_VALUE(auto messenger, net::make_real_messenger(std::move(options)));
+  lfs::Config config;
+  config.node = entry.id;
+  config.name = name;
+  config.cluster = cluster.id;
+  config.root = entry.root;
+  PIF_TRY_VALUE(config.key, cluster::load_key(cluster));
+  config.endpoints = net::listening(*messenger);
+  config.server = cluster.server_endpoints();
+  config.uid = getuid();
+  config.pid = getpid();
+
+  net::ThreadExecutor executor(*messenger, kExecutorThreads);
+  net::SystemEntropy entropy;
+  const auto spawner = lfs::make_real_spawner(helper_path());
+  lfs::World world{*messenger, *storage, *catalogue, executor, *spawner, entropy, [&executor] { executor.run_completions(); }};
+  lfs::Lfs lfs(std::move(config), std::move(world));
+  catch_signals(*messenger);
+  PIF_TRY(lfs.open());
+  PIF_TRY(lfs.serve(stop_asked));
+  spdlog::info("{} stops", name);
+  return {};
+}
+
+int run(const std::string& folder, const std::string& name, bool verbose) {
+  net::tune_allocator();
+  raise_file_limit();
+  cluster::start_logging(name, verbose);
+  const auto served = serve(folder, name);
+  if (served) return kExitOk;
+  spdlog::error("{}", served.error().to_string());
+  return kExitCannot;
+}
+
+Result<lfs::CheckReport> check_locked(const std::string& root, bool sums) {
+  auto storage = component::make_real_storage();
+  PIF_TRY(storage->list(root));
+  PIF_TRY(storage->lock(root));
+  PIF_TRY(storage->list(root + "/catalogue"));  // a checker makes none
+  PIF_TRY_VALUE(auto catalogue, kv::open_lmdb(root + "/catalogue", lfs::kCatalogueTables));
+  return lfs::check_root(*storage, *catalogue, root, sums);
+}
+
+std::string json_string(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out += fmt::format("\\{}", c);
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+void print_json(const std::string& root, const lfs::CheckReport& report) {
+  std::string damages;
+  for (const auto& damage : report.damages) damages += (damages.empty() ? "" : ",") + json_string(damage);
+  fmt::print("{{\"root\":{},\"components\":{},\"bytes\":{},\"damages\":[{}]}}\n", json_string(root), report.components,
+             report.bytes, damages);
+}
+
+int check(const std::string& root, bool sums, bool json) {
+  const auto report = check_locked(root, sums);
+  if (!report) {
+    fmt::print(stderr, "pif-lfs check: {}\n", report.error().to_string());
+    return kExitCannot;
+  }
+  if (json) {
+    print_json(root, *report);
+  } else {
+    for (const auto& damage : report->damages) fmt::print("{}\n", damage);
+    fmt::print("{}: {} components, {} bytes, {} damages{}\n", root, report->components, report->bytes,
+               report->damages.size(), sums ? "" : " (sums not checked: --sums)");
+  }
+  return report->damages.empty() ? kExitOk : kExitDamaged;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("The daemon of one local file system of PIF, and its checker");
+  std::string folder;
+  std::string name;
+  std::string root;
+  bool verbose = false;
+  bool sums = false;
+  bool json = false;
+  app.add_option("DIR", folder, "folder of the file system, with pif.toml");
+  app.add_option("NAME", name, "name of the LFS in pif.toml, such as lfs0");
+  app.add_flag("-v,--verbose", verbose, "log more");
+  auto* run_command = app.add_subcommand("run", "serve an LFS until SIGTERM");
+  run_command->add_option("--cluster", folder, "folder of the file system, with pif.toml")->required();
+  run_command->add_option("NAME", name, "name of the LFS in pif.toml, such as lfs0")->required();
+  run_command->add_flag("-v,--verbose", verbose, "log more");
+  auto* check_command = app.add_subcommand("check", "check the root of an LFS that is not running");
+  check_command->add_option("ROOT", root, "the LFS's folder")->required();
+  check_command->add_flag("--sums", sums, "read everything and verify every checksum");
+  check_command->add_flag("--json", json, "print one JSON document");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (check_command->parsed()) return check(root, sums, json);
+  if (!folder.empty() && !name.empty()) return run(folder, name, verbose);
+  fmt::print(stderr, "{}", app.help());
+  return kExitUsage;
+}

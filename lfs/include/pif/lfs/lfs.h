@@ -62,6 +62,8 @@ struct Config {
   proto::Endpoints server;              // where the PIF Server is; all empty: work without one
   net::Route server_route = net::Route::kAuto;
   std::uint32_t uid = 0;                // whom this process runs as: without root, other users' workers are refused
+  std::int64_t pid = 0;                 // as told to others
+  std::uint64_t log_bytes = 64u << 20;  // redo log; when it is half full its entries go home and it starts over
 };
 
 // What the daemon needs of the world; all outlive it.
@@ -72,6 +74,7 @@ struct World {
   Executor& executor;
   Spawner& spawner;
   Entropy& entropy;
+  std::function<void()> on_wake = {};   // called on the loop's thread at Delivery::kWake: runs the executor's completions
 };
 
 class Lfs {

@@ -1,0 +1,60 @@
+// What the handlers of an LFS share, and the checks that begin most of them. One thread.
+#pragma once
+
+#include "batch.h"
+#include "components.h"
+#include "gate.h"
+#include "pif/lfs/lfs.h"
+#include "redo_log.h"
+#include "replies.h"
+#include "root.h"
+
+namespace pif::lfs {
+
+struct Core {
+  Core(const Config& config_in, World world_in, Gate::Override override_identity)
+      : config(config_in), world(std::move(world_in)),
+        components(config.root, world.storage, world.catalogue), batch(components),
+        gate(config.key, world.messenger, std::move(override_identity)), replies(world.messenger, config.name),
+        log(world.storage, log_path(config.root), config.log_bytes) {}
+
+  const Config& config;
+  World world;
+  Components components;
+  CatalogueBatch batch;
+  Gate gate;
+  Replies replies;
+  RedoLog log;
+
+  Time now() const { return world.messenger.clock().now(); }
+
+  [[nodiscard]] Result<Capability> allow(const Request& request, FileId file, std::uint32_t rights) {
+    return gate.allow(request.peer, request.who, request.envelope(), file, rights);
+  }
+  // kMayManage, for any file.
+  [[nodiscard]] Status allow_management(const Request& request);
+  // A component that is complete, for somebody with `rights` to it. That he has them without the right to create proves that
+  // the file is committed: noted.
+  [[nodiscard]] Result<ComponentPtr> published(const Request& request, FileId file, std::uint32_t rights);
+  // kBadCapability if the component knows a later epoch; a later one is remembered.
+  [[nodiscard]] Status check_epoch(Component& component, const Capability& capability);
+  void note_committed(const ComponentPtr& component);
+
+  // The shape in a request that may make a component: possible, for this node, for `file`.
+  [[nodiscard]] Status check_shape(const proto::ComponentShape& shape, FileId file) const;
+  // kNoSpace, with what is left, if `bytes` more would go below the reserve that log and catalogue need.
+  [[nodiscard]] Status check_space(std::uint64_t bytes);
+  // Bytes of a reply's body that the requester's transport can take.
+  static std::size_t body_bytes_max(const Request& request);
+};
+
+// The body of variable rows (proto: ReadReply): `count` little-endian 32-bit lengths, then the rows.
+struct VariableBody {
+  std::vector<std::uint32_t> lengths;
+  std::span<const std::byte> data;
+};
+[[nodiscard]] Result<VariableBody> parse_variable(std::span<const std::byte> body, std::uint64_t count);
+// The length of the last of `count` fixed rows in a body of `bytes`; kInvalid if they do not fit each other.
+[[nodiscard]] Result<std::uint32_t> last_row_bytes(std::uint64_t bytes, std::uint64_t count, std::uint32_t record_length);
+
+}  // namespace pif::lfs

@@ -1,0 +1,55 @@
+// Who asks, and whether they may: credentials and capabilities, verified here without asking the PIF Server.
+// What was verified is remembered per peer, so that a repeated check costs a lookup; expiry is looked at every time.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "pif/base/capability.h"
+#include "pif/net/messenger.h"
+
+namespace pif::lfs {
+
+struct Requester {
+  std::optional<std::uint32_t> uid;  // nothing: neither transport nor credential says
+  net::Identity::Via via = net::Identity::Via::kIpc;
+};
+
+class Gate {
+ public:
+  // Whom a connection speaks for, where that is not whom the transport names (a worker's).
+  using Override = std::function<std::optional<net::Identity>(net::PeerId)>;
+
+  Gate(const ClusterKey& key, net::Messenger& messenger, Override override_identity)
+      : key_(key), messenger_(messenger), override_(std::move(override_identity)) {}
+
+  // kBadCapability for a credential that does not hold.
+  [[nodiscard]] Result<Requester> identify(net::PeerId peer, const proto::Envelope& request);
+  // The request's capability, if it gives these rights to this requester for `file`. A kMayManage capability for any file
+  // is a right of the cluster's daemons, whatever user they run as. kPermission, kBadCapability.
+  [[nodiscard]] Result<Capability> allow(net::PeerId peer, const Requester& who, const proto::Envelope& request, FileId file,
+                                         std::uint32_t rights);
+  void forget(net::PeerId peer) { peers_.erase(peer); }
+
+ private:
+  static constexpr std::size_t kPeersMax = 16384;
+  static constexpr std::size_t kCapabilitiesMax = 1024;  // remembered per peer
+
+  struct Peer {
+    net::Identity identity;
+    std::string packed;     // credential
+    std::optional<Credential> credential;
+    std::unordered_map<std::string, Capability> capabilities;
+  };
+  Peer& peer_of(net::PeerId peer);
+  [[nodiscard]] Result<Capability> verified(Peer& peer, const std::string& packed);
+
+  const ClusterKey& key_;
+  net::Messenger& messenger_;
+  Override override_;
+  std::unordered_map<net::PeerId, Peer> peers_;
+};
+
+}  // namespace pif::lfs

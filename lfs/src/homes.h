@@ -1,0 +1,15 @@
+// Where entries of the redo log belong: chunks of .dat with their sums.
+#pragma once
+
+#include "pif/component/component.h"
+
+namespace pif::lfs {
+
+// Writes chunks from `first_chunk` on, as far as they are inside `tail`, and their sums; the sum of a partial last chunk goes
+// into `tail`. bytes: starts with its chunk; ends with a chunk or with the data as it was when it was logged.
+[[nodiscard]] Status write_home(const component::Shape& shape, component::Files& files, std::uint64_t first_chunk,
+                                std::span<const std::byte> bytes, component::Tail& tail);
+// Makes .dat and .sum durable. Any thread.
+[[nodiscard]] Status sync_home(component::Storage& storage, const std::string& stem);
+
+}  // namespace pif::lfs

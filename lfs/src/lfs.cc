@@ -1,0 +1,222 @@
+// The event loop: deliveries in, handlers, group commits, answers out.
+#include "pif/lfs/lfs.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "appending.h"
+#include "catalogue.h"
+#include "core.h"
+#include "managing.h"
+#include "overwriting.h"
+#include "pif/base/limits.h"
+#include "reading.h"
+#include "recovery.h"
+#include "reporting.h"
+#include "worker_host.h"
+#include "writing.h"
+
+namespace pif::lfs {
+namespace {
+
+using proto::Envelope;
+
+constexpr std::uint64_t kWindowBytes = 8u << 20;   // credit of a peer
+constexpr unsigned kDeliveriesPerTurn = 64;        // handled before what they caused is committed
+constexpr Duration kTurnMax = std::chrono::seconds(1);
+constexpr Duration kTimeoutMax = std::chrono::hours(1);
+constexpr Duration kTimeoutDefault = std::chrono::seconds(30);
+
+// What is an answer, and so never to be answered: one that came too late.
+bool is_reply(const Envelope& envelope) {
+  if (envelope.has_error() || envelope.working()) return true;
+  switch (envelope.op_case()) {
+    case Envelope::kDone:
+    case Envelope::kHelloReply:
+    case Envelope::kHeartbeatReply:
+    case Envelope::kFileStatesReply:
+    case Envelope::kSpawnReply:
+    case Envelope::kNodesReply:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+struct Lfs::Impl {
+  Impl(Config config_in, World world)
+      : config(std::move(config_in)),
+        core(config, world, [this](net::PeerId peer) { return worker_host.identity_of(peer); }),
+        worker_host(config, world, [this](net::PeerId peer, net::Packet packet) { core.replies.send(peer, std::move(packet)); }) {}
+
+  Status open();
+  Status serve(const std::atomic<bool>& stop);
+  Time deadline() const;
+  Status take_deliveries(const std::atomic<bool>& stop, bool at_once);
+  void handle(net::Delivery& delivery);
+  void handle_request(net::Delivery& delivery);
+  void dispatch(const Request& request);
+  Result<net::Packet> hello(const Request& request);
+  Result<net::Packet> answer_now(const Request& request);
+  bool end_turn();
+
+  const Config config;
+  Core core;
+  Reading reading{core};
+  Writing writing{core};
+  Overwriting overwriting{core};
+  Appending appending{core};
+  Sequencing sequencing{core};
+  Managing managing{core};
+  Reporting reporting{core, managing};
+  WorkerHost worker_host;
+};
+
+Lfs::Lfs(Config config, World world) : impl_(std::make_unique<Impl>(std::move(config), std::move(world))) {}
+Lfs::~Lfs() = default;
+Status Lfs::open() { return impl_->open(); }
+Status Lfs::serve(const std::atomic<bool>& stop) { return impl_->serve(stop); }
+
+Status Lfs::Impl::open() {
+  PIF_TRY(claim_root(core.world.storage, core.world.catalogue, config.root, {config.cluster, config.node, config.name}));
+  PIF_TRY(catalogue::check_version(core.world.catalogue));
+  PIF_TRY(replay_log(core.world.storage, core.world.catalogue, config.root, core.log));
+  PIF_TRY(remove_leftovers(core.world.storage, core.world.catalogue, config.root));
+  PIF_TRY(core.components.load(core.now()));
+  spdlog::info("{} serves {}: {} components, {} bytes", config.name, config.root, core.components.totals().components,
+               core.components.totals().bytes);
+  return {};
+}
+
+Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
+  bool more = true;  // a turn left something that can go on at once
+  while (!stop.load(std::memory_order_acquire)) {
+    PIF_TRY(take_deliveries(stop, more));
+    more = end_turn();
+  }
+  return {};
+}
+
+Time Lfs::Impl::deadline() const {
+  return std::min({core.now() + kTurnMax, core.replies.next_deadline(), appending.next_deadline(), sequencing.next_deadline(),
+                   reporting.next_deadline(), worker_host.next_deadline()});
+}
+
+Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
+  Time until = at_once ? Time::min() : deadline();
+  for (unsigned i = 0; i < kDeliveriesPerTurn && !stop.load(std::memory_order_acquire); ++i) {
+    auto received = core.world.messenger.receive(until);
+    if (!received && received.error().code == Code::kCancelled) return {};
+    if (!received) return fail(std::move(received.error()));
+    if (!*received) return {};
+    handle(**received);
+    until = Time::min();  // what is there already shares the turn
+  }
+  return {};
+}
+
+void Lfs::Impl::handle(net::Delivery& delivery) {
+  using Kind = net::Delivery::Kind;
+  if (delivery.kind == Kind::kWake) {
+    if (core.world.on_wake) core.world.on_wake();
+    return;
+  }
+  if (delivery.kind == Kind::kClosed) {  // concerns everybody
+    core.replies.drop_peer(delivery.peer);
+    core.gate.forget(delivery.peer);
+    reporting.offer(delivery);
+    worker_host.handle(delivery);
+    return;
+  }
+  if (!reporting.offer(delivery) && !worker_host.handle(delivery)) handle_request(delivery);
+}
+
+void Lfs::Impl::handle_request(net::Delivery& delivery) {
+  const Envelope& envelope = delivery.packet.envelope;
+  if (is_reply(envelope)) return;
+  const Time now = core.now();
+  const Duration patience = envelope.timeout_ms() == 0
+                                ? kTimeoutDefault
+                                : std::min<Duration>(std::chrono::milliseconds(envelope.timeout_ms()), kTimeoutMax);
+  Request request{delivery.peer, std::move(delivery.packet), {}, now, now + patience};
+  if (request.envelope().version() != kProtocolVersion)
+    return core.replies.answer(request, fail(Code::kVersion, fmt::format("protocol version {} is asked for, this LFS speaks {}",
+                                                                         request.envelope().version(), kProtocolVersion)));
+  auto who = core.gate.identify(request.peer, request.envelope());
+  if (!who) return core.replies.answer(request, fail(std::move(who.error())));
+  request.who = *who;
+  dispatch(request);
+}
+
+void Lfs::Impl::dispatch(const Request& request) {
+  switch (request.envelope().op_case()) {
+    case Envelope::kSeal: return writing.seal(request);
+    case Envelope::kOverwrite: return overwriting.overwrite(request);
+    case Envelope::kFlush: return overwriting.flush(request);
+    case Envelope::kAppendRows: return appending.append_rows(request);
+    case Envelope::kReserve: return sequencing.reserve(request);
+    case Envelope::kAppendDone: return sequencing.append_done(request);
+    case Envelope::kSettle: return managing.settle(request);
+    case Envelope::kCheckComponent: return managing.check_component(request);
+    default: return core.replies.answer(request, answer_now(request));
+  }
+}
+
+Result<net::Packet> Lfs::Impl::answer_now(const Request& request) {
+  switch (request.envelope().op_case()) {
+    case Envelope::kHello: return hello(request);
+    case Envelope::kCounters: {
+      net::Packet reply = Replies::reply(request);
+      *reply.envelope.mutable_counters_reply() = core.replies.counters();
+      return reply;
+    }
+    case Envelope::kAttach: {
+      const auto via = core.world.messenger.identity(request.peer).via;
+      if (via != net::Identity::Via::kUnix && via != net::Identity::Via::kSimulated)
+        return fail(Code::kUnsupported, "descriptors travel over Unix sockets only: use Read and Write here");
+      return request.envelope().attach().has_create() ? writing.attach(request) : reading.attach(request);
+    }
+    case Envelope::kRead: return reading.read(request);
+    case Envelope::kWrite: return writing.write(request);
+    case Envelope::kReadBytes: return reading.read_bytes(request);
+    case Envelope::kOffsets: return reading.offsets(request);
+    case Envelope::kLength: return reading.length(request);
+    case Envelope::kListComponents: return managing.list_components(request);
+    case Envelope::OP_NOT_SET: return fail(Code::kInvalid, "the request has no operation that this LFS knows");
+    default:
+      return fail(Code::kUnsupported, fmt::format("operation {} is not one of an LFS's",
+                                                  static_cast<int>(request.envelope().op_case())));
+  }
+}
+
+Result<net::Packet> Lfs::Impl::hello(const Request& request) {
+  net::Packet reply = Replies::reply(request);
+  auto* out = reply.envelope.mutable_hello_reply();
+  out->set_cluster(config.cluster);
+  out->set_node(config.name);
+  out->set_uid(request.who.uid.value_or(0));
+  out->set_window_bytes(kWindowBytes);
+  out->set_pid(static_cast<std::uint32_t>(config.pid));
+  return reply;
+}
+
+// Everything that the turn's requests share: batches start, what is decided is committed. True if more can be done now.
+bool Lfs::Impl::end_turn() {
+  overwriting.advance();
+  appending.advance();
+  sequencing.advance();
+  const bool committed = !core.batch.empty();
+  core.batch.flush();
+  core.replies.tick(core.now());
+  reporting.tick();
+  worker_host.tick();
+  core.components.evict();
+  // A commit, or an executor that works at once, may let the next batch start.
+  return committed || !core.batch.empty() || (overwriting.waiting() && !overwriting.busy());
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,33 @@
+// Reading: rows, bytes and offsets by message, descriptors of whole components, published lengths.
+#pragma once
+
+#include "core.h"
+
+namespace pif::lfs {
+
+class Reading {
+ public:
+  explicit Reading(Core& core) : core_(core) {}
+
+  [[nodiscard]] Result<net::Packet> read(const Request& request);
+  [[nodiscard]] Result<net::Packet> read_bytes(const Request& request);
+  [[nodiscard]] Result<net::Packet> offsets(const Request& request);
+  [[nodiscard]] Result<net::Packet> length(const Request& request);
+  // For reading: descriptors of a complete component.
+  [[nodiscard]] Result<net::Packet> attach(const Request& request);
+
+ private:
+  struct Span {  // of rows asked for
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+    std::uint64_t stride = 1;
+  };
+  [[nodiscard]] Result<net::Buffer> read_fixed(const Component& component, Span& span, std::size_t bytes_max);
+  [[nodiscard]] Result<net::Buffer> read_variable(const Component& component, Span& span, std::size_t bytes_max);
+  [[nodiscard]] Result<net::Buffer> read_variable_strided(const Component& component, Span& span, std::size_t bytes_max);
+  [[nodiscard]] Result<ComponentPtr> readable(const Request& request, FileId file);
+
+  Core& core_;
+};
+
+}  // namespace pif::lfs

@@ -1,0 +1,116 @@
+#include "sequencer.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "pif/base/limits.h"
+
+namespace pif::lfs {
+namespace {
+
+constexpr unsigned kTicketBits = 24;                    // a ticket is its generation, then a number within it
+constexpr std::size_t kGrantsMax = 4096;                // under way, per file
+constexpr std::size_t kGenerationsRemembered = 64;
+constexpr std::uint64_t kAppendBytesMax = std::uint64_t{1} << 48;
+
+std::uint64_t generation_of(std::uint64_t ticket) { return ticket >> kTicketBits; }
+
+}  // namespace
+
+Sequencer::Sequencer(const Format& format, const Extent& published, std::uint64_t generation,
+                     std::uint64_t published_ticket, Duration patience)
+    : format_(format), patience_(patience), published_(published), base_(published), generation_(generation),
+      next_ticket_((generation << kTicketBits) + 1) {
+  if (published_ticket != 0) published_tickets_.push_back(published_ticket);
+}
+
+Result<Extent> Sequencer::end_of(const Extent& start, std::uint64_t records, std::uint64_t bytes, bool fill) const {
+  if (bytes > kAppendBytesMax || records > kAppendBytesMax)
+    return fail(Code::kTooLarge, fmt::format("an append of {} records, {} bytes", records, bytes));
+  if (!format_.is_fixed()) {
+    if (fill) return fail(Code::kInvalid, "bytes can be appended to files of fixed-length records only");
+    if (records == 0) return fail(Code::kInvalid, "an append of no records");
+    return Extent{start.records + records, start.bytes + bytes};
+  }
+  const std::uint64_t length = format_.record_length;
+  if (bytes == 0) return fail(Code::kInvalid, "an append of no bytes");
+  if (fill) return fixed_extent(format_.record_length, start.bytes + bytes);
+  if (start.bytes != start.records * length)
+    return fail(Code::kInvalid, fmt::format("the last record has {} of {} bytes: append bytes, not records",
+                                            start.bytes - (start.records - 1) * length, length));
+  if (bytes > records * length || records == 0 || bytes <= (records - 1) * length)
+    return fail(Code::kInvalid, fmt::format("{} bytes are not {} records of {} bytes", bytes, records, length));
+  return Extent{start.records + records, start.bytes + bytes};
+}
+
+Result<Sequencer::Grant> Sequencer::reserve(std::uint64_t records, std::uint64_t bytes, bool fill, Time now) {
+  if (grants_.size() >= kGrantsMax) return fail(Code::kRetry, fmt::format("{} appends to this file are under way", kGrantsMax));
+  const Extent start = grants_.empty() ? published_ : grants_.back().grant.end;
+  PIF_TRY_VALUE(const Extent end, end_of(start, records, bytes, fill));
+  // Deadlines rise with positions even if the clock should not.
+  const Time deadline = grants_.empty() ? now + patience_ : std::max(now + patience_, grants_.back().grant.deadline);
+  const Grant grant{next_ticket_++, generation_, start, end, base_, deadline};
+  grants_.push_back({grant, false});
+  return grant;
+}
+
+Result<Sequencer::Outcome> Sequencer::done(std::uint64_t ticket) {
+  const auto at = std::lower_bound(grants_.begin(), grants_.end(), ticket,
+                                   [](const Pending& p, std::uint64_t t) { return p.grant.ticket < t; });
+  if (at != grants_.end() && at->grant.ticket == ticket) {
+    at->done = true;
+    return Outcome::kWait;
+  }
+  for (const auto last : published_tickets_)
+    if (generation_of(last) == generation_of(ticket) && ticket <= last) return Outcome::kPublished;
+  return fail(Code::kRetry, "the reserved range was cancelled: its deadline, or that of a range before it, passed");
+}
+
+std::optional<Sequencer::Publication> Sequencer::to_publish() const {
+  std::optional<Publication> out;
+  for (const auto& pending : grants_) {
+    if (!pending.done) break;
+    out = {pending.grant.end, pending.grant.ticket};
+  }
+  return out;
+}
+
+std::vector<std::uint64_t> Sequencer::publish(const Publication& publication) {
+  std::vector<std::uint64_t> out;
+  while (!grants_.empty() && grants_.front().grant.ticket <= publication.ticket) {
+    out.push_back(grants_.front().grant.ticket);
+    grants_.pop_front();
+  }
+  published_ = publication.extent;
+  if (!published_tickets_.empty() && generation_of(published_tickets_.back()) == generation_of(publication.ticket))
+    published_tickets_.pop_back();
+  published_tickets_.push_back(publication.ticket);
+  if (published_tickets_.size() > kGenerationsRemembered) published_tickets_.pop_front();
+  return out;
+}
+
+void Sequencer::raise_generation(const Extent& base) {
+  ++generation_;
+  next_ticket_ = (generation_ << kTicketBits) + 1;
+  base_ = base;
+}
+
+std::vector<std::uint64_t> Sequencer::expire(Time now) {
+  auto first = std::find_if(grants_.begin(), grants_.end(), [](const Pending& p) { return !p.done; });
+  if (first == grants_.end() || first->grant.deadline > now) return {};
+  std::vector<std::uint64_t> cancelled;
+  const Extent base = first->grant.start;
+  for (auto at = first; at != grants_.end(); ++at) cancelled.push_back(at->grant.ticket);
+  grants_.erase(first, grants_.end());
+  raise_generation(base);
+  return cancelled;
+}
+
+Time Sequencer::next_deadline() const {
+  const auto first = std::find_if(grants_.begin(), grants_.end(), [](const Pending& p) { return !p.done; });
+  return first == grants_.end() ? kNever : first->grant.deadline;
+}
+
+}  // namespace pif::lfs

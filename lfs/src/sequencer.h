@@ -1,0 +1,74 @@
+// Who appends where: the state machine of a file's LFS 0. Pure: time comes in, decisions go out.
+//
+// Rules: (1) grants follow one another without gaps, in one generation. (2) The published length is the end of the
+// longest prefix of grants that are done. (3) Deadlines rise with grants, so the first grant that is not done lapses
+// first; with it go all later ones, and the generation rises. What is granted afterwards starts at the end of the done prefix,
+// `base` of the new generation. (4) A grant that was published is known as such when its `done` comes again.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "pif/base/clock.h"
+#include "pif/base/format.h"
+
+namespace pif::lfs {
+
+class Sequencer {
+ public:
+  struct Grant {
+    std::uint64_t ticket = 0;
+    std::uint64_t generation = 0;
+    Extent start;
+    Extent end;
+    Extent base;
+    Time deadline;
+  };
+  struct Publication {
+    Extent extent;
+    std::uint64_t ticket = 0;  // the last one in it
+  };
+  enum class Outcome : std::uint8_t { kWait, kPublished };
+
+  // generation: higher than that of any grant ever given before; published_ticket: the last one ever published.
+  Sequencer(const Format& format, const Extent& published, std::uint64_t generation, std::uint64_t published_ticket,
+            Duration patience);
+
+  // bytes: of the records; with `fill` the bytes first fill up a short last record and `records` is not looked at.
+  // kInvalid, kTooLarge; kRetry when too many are under way.
+  [[nodiscard]] Result<Grant> reserve(std::uint64_t records, std::uint64_t bytes, bool fill, Time now);
+  // The grant's rows are durable everywhere. kRetry if it was cancelled.
+  [[nodiscard]] Result<Outcome> done(std::uint64_t ticket);
+  // The done prefix that is not yet published; to be made durable, then given to publish().
+  std::optional<Publication> to_publish() const;
+  // Returns the tickets that are now published.
+  std::vector<std::uint64_t> publish(const Publication& publication);
+  // Cancels what has lapsed; returns the cancelled tickets.
+  std::vector<std::uint64_t> expire(Time now);
+  Time next_deadline() const;
+
+  std::uint64_t generation() const { return generation_; }
+  const Extent& published() const { return published_; }
+  bool idle() const { return grants_.empty(); }
+
+ private:
+  struct Pending {
+    Grant grant;
+    bool done = false;
+  };
+  [[nodiscard]] Result<Extent> end_of(const Extent& start, std::uint64_t records, std::uint64_t bytes, bool fill) const;
+  void raise_generation(const Extent& base);
+
+  Format format_;
+  Duration patience_;
+  Extent published_;
+  Extent base_;
+  std::uint64_t generation_;
+  std::uint64_t next_ticket_;
+  std::deque<Pending> grants_;                  // by rising ticket and position
+  std::deque<std::uint64_t> published_tickets_;  // the last published of each generation, newest last
+};
+
+}  // namespace pif::lfs

@@ -1,0 +1,213 @@
+#include "writing.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace pif::lfs {
+namespace {
+
+bool is_same(const proto::ComponentShape& a, const proto::ComponentShape& b) {
+  return a.format().kind() == b.format().kind() && a.format().record_length() == b.format().record_length() &&
+         a.format().delimiter() == b.format().delimiter() && a.index() == b.index() &&
+         std::equal(a.layout().nodes().begin(), a.layout().nodes().end(), b.layout().nodes().begin(), b.layout().nodes().end()) &&
+         std::equal(a.layout().bevies().begin(), a.layout().bevies().end(), b.layout().bevies().begin(),
+                    b.layout().bevies().end());
+}
+
+Status expect_size(component::File& file, std::uint64_t size, bool exact, FileId id, std::string_view what) {
+  PIF_TRY_VALUE(const auto found, file.size());
+  if (exact ? found == size : found >= size) return {};
+  return fail(Code::kInvalid, fmt::format("the {} of file {} has {} bytes here, {} are to be sealed", what, name_of(id), found, size));
+}
+
+}  // namespace
+
+Result<ComponentPtr> Writing::open_component(const Request& request, const proto::ComponentShape& shape) {
+  const FileId file(shape.file());
+  PIF_TRY_VALUE(const auto capability, core_.allow(request, file, kMayCreate));
+  auto found = core_.components.find(file);
+  if (!found && found.error().code == Code::kNotFound) {
+    PIF_TRY(core_.check_shape(shape, file));
+    auto owned = shape;
+    owned.set_owner(capability.uid);
+    return core_.components.create(owned, capability.epoch, core_.now());
+  }
+  if (!found) return found;
+  Component& component = **found;
+  PIF_TRY(core_.check_epoch(component, capability));
+  if (!component.is_open())
+    return fail(Code::kExists, fmt::format("file {} is complete here: it cannot be written any more", name_of(file)));
+  if (component.sealing) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
+  if (!is_same(component.state.shape(), shape))
+    return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of(file)));
+  core_.components.touch(component, core_.now());
+  return found;
+}
+
+Result<net::Packet> Writing::attach(const Request& request) {
+  PIF_TRY(core_.check_space(0));
+  PIF_TRY_VALUE(const auto component, open_component(request, request.envelope().attach().create()));
+  if (component->writer) PIF_TRY(finish_writer(*component));  // what it holds back must not come after what others write
+  PIF_TRY(core_.components.open_files(*component, component::Access::kWrite));
+  net::Packet reply = Replies::reply(request);
+  *reply.envelope.mutable_attach_reply()->mutable_state() = component->state;
+  PIF_TRY_VALUE(reply.handles, component::share(component->files));
+  return reply;
+}
+
+Result<net::Packet> Writing::write(const Request& request) {
+  const auto& asked = request.envelope().write();
+  const auto body = request.packet.body.span();
+  if (asked.count() == 0) return fail(Code::kInvalid, "a write of no rows");
+  PIF_TRY(core_.check_space(body.size()));
+  PIF_TRY_VALUE(const auto component, open_component(request, asked.shape()));
+  PIF_TRY(core_.components.open_writer(*component));
+  PIF_TRY(component->shape.format.is_fixed() ? write_fixed(*component, asked, body) : write_variable(*component, asked, body));
+  net::Packet reply = Replies::reply(request);
+  reply.envelope.mutable_done();
+  return reply;
+}
+
+Status Writing::write_fixed(Component& component, const proto::Write& asked, std::span<const std::byte> body) {
+  const auto length = component.shape.format.record_length;
+  PIF_TRY_VALUE(const auto last, last_row_bytes(body.size(), asked.count(), length));
+  if (asked.first() > (INT64_MAX - body.size()) / length)
+    return fail(Code::kTooLarge, fmt::format("row {} is past what a file can hold", asked.first()));
+  return component.writer->write_rows(asked.first(), asked.count(), {body.data(), length}, last == length ? 0 : last);
+}
+
+Status Writing::write_variable(Component& component, const proto::Write& asked, std::span<const std::byte> body) {
+  PIF_TRY_VALUE(const auto rows, parse_variable(body, asked.count()));
+  const std::uint64_t have = component.writer->rows();
+  if (asked.first() > have)
+    return fail(Code::kRetry, fmt::format("row {} comes before row {}: variable rows are written in order", asked.first(), have));
+  if (asked.first() < have && asked.count() <= have - asked.first()) return {};  // a repeated request
+  if (asked.first() < have) PIF_TRY(component.writer->truncate(asked.first()));
+  return component.writer->append_rows(rows.lengths, rows.data);
+}
+
+Status Writing::finish_writer(Component& component) {
+  PIF_TRY_VALUE(const auto tail, component.writer->finish());
+  set_tail(component.state, tail);
+  core_.components.drop_writer(component);
+  return {};
+}
+
+void Writing::seal(const Request& request) {
+  auto component = prepare_seal(request);
+  if (!component) return core_.replies.answer(request, fail(std::move(component.error())));
+  const auto token = core_.replies.defer(request);
+  if (!(*component)->is_open()) {
+    net::Packet reply;
+    *reply.envelope.mutable_seal_reply()->mutable_state() = (*component)->state;
+    return core_.replies.answer(token, std::move(reply));
+  }
+  sync_and_seal(std::move(*component), request.envelope().seal(), token);
+}
+
+Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
+  const auto& asked = request.envelope().seal();
+  const FileId file(asked.shape().file());
+  PIF_TRY_VALUE(const auto capability, core_.allow(request, file, kMayCreate));
+  auto found = core_.components.find(file);
+  if (!found && found.error().code == Code::kNotFound) {
+    if (asked.rows() > 0)
+      return fail(Code::kNotFound, fmt::format("file {} has no rows here: they were never written, or this LFS was started "
+                                               "again since; write the file again", name_of(file)));
+    found = open_component(request, asked.shape());
+  }
+  if (!found) return found;
+  Component& component = **found;
+  PIF_TRY(core_.check_epoch(component, capability));
+  if (component.sealing) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
+  if (!is_same(component.state.shape(), asked.shape()))
+    return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of(file)));
+  if (!component.is_open()) {
+    if (component.state.rows() == asked.rows() && component.state.bytes() == asked.bytes()) return found;
+    return fail(Code::kExists, fmt::format("file {} is sealed with {} rows and {} bytes", name_of(file), component.state.rows(),
+                                           component.state.bytes()));
+  }
+  if (component.writer) PIF_TRY(finish_writer(component));
+  component::Tail tail = tail_of(component.state);
+  if (asked.by_descriptor()) tail = {asked.rows(), asked.bytes(), asked.data_tail_sum(), asked.index_tail_sum()};
+  if (tail.rows != asked.rows() || tail.bytes != asked.bytes())
+    return fail(Code::kInvalid, fmt::format("file {} has {} rows and {} bytes here, {} and {} are to be sealed", name_of(file),
+                                            tail.rows, tail.bytes, asked.rows(), asked.bytes()));
+  // Our own descriptors must not count as somebody's who writes.
+  core_.components.close_files(component);
+  PIF_TRY(core_.components.open_files(component, component::Access::kRead));
+  PIF_TRY(check_no_writers(component));
+  const Extent extent = extent_of(asked.file());
+  const auto rows = component.layout.rows(asked.shape().index(), extent.records);
+  const auto& format = component.shape.format;
+  const auto bytes = format.is_fixed() ? fixed_component_bytes(component.layout, asked.shape().index(), format.record_length,
+                                                               rows, extent)
+                                       : tail.bytes;
+  if (rows != tail.rows || bytes != tail.bytes)
+    return fail(Code::kInvalid, fmt::format("of a file of {} records and {} bytes, {} rows and {} bytes belong here, not {} and {}",
+                                            extent.records, extent.bytes, rows, bytes, tail.rows, tail.bytes));
+  PIF_TRY(check_sizes(component, tail));
+  set_tail(component.state, tail);
+  component.reader->set_tail(tail);
+  return found;
+}
+
+Status Writing::check_sizes(Component& component, const component::Tail& tail) {
+  auto& files = component.files;
+  PIF_TRY(expect_size(*files.data, tail.bytes, true, component.file, "data"));
+  PIF_TRY(expect_size(*files.sums, tail.bytes / component.shape.chunk_bytes * 8, false, component.file, "sum file"));
+  if (component.shape.format.is_fixed()) return {};
+  PIF_TRY(expect_size(*files.index, tail.rows * 8, true, component.file, "index"));
+  return expect_size(*files.index_sums, tail.rows * 8 / component::kIndexChunkBytes * 8, false, component.file,
+                     "index's sum file");
+}
+
+Status Writing::check_no_writers(Component& component) {
+  for (auto* file : {&component.files.data, &component.files.sums, &component.files.index, &component.files.index_sums}) {
+    if (*file == nullptr) continue;
+    PIF_TRY_VALUE(const bool writers, (*file)->has_writers());
+    if (writers)
+      return fail(Code::kBusy, fmt::format("file {} is still open for writing in some process: it must close it first",
+                                           name_of(component.file)));
+  }
+  return {};
+}
+
+void Writing::sync_and_seal(ComponentPtr component, const proto::Seal& asked, ReplyToken token) {
+  component->sealing = true;
+  core_.components.pin(*component);
+  auto result = std::make_shared<Status>();
+  auto* storage = &core_.world.storage;
+  auto work = [component, result, storage, folder = core_.components.folder(component->file)] {
+    *result = component::sync(component->files).and_then([&] { return storage->sync_folder(folder); });
+  };
+  auto done = [this, component, result, file = extent_of(asked.file()), token] {
+    core_.components.unpin(*component);
+    if (component->removed) return core_.replies.answer(token, fail(Code::kStaleFile, "the file was removed meanwhile"));
+    if (*result) return finish_seal(component, file, token);
+    component->sealing = false;
+    core_.components.set_failed(*component, result->error());
+    spdlog::error("file {}: {}", name_of(component->file), result->error().text);
+    core_.replies.answer(token, fail(std::move(result->error())));
+  };
+  core_.world.executor.submit(std::move(work), std::move(done));
+}
+
+void Writing::finish_seal(const ComponentPtr& component, const Extent& file, ReplyToken token) {
+  const auto change = [file](proto::ComponentState& state) {
+    state.set_state(kSealed);
+    set_extent(state.mutable_published(), file);
+  };
+  core_.batch.update(component, change, [this, component, token](const Status& committed) {
+    component->sealing = false;
+    if (!committed) return core_.replies.answer(token, committed);
+    core_.components.touch(*component, core_.now());
+    net::Packet reply;
+    *reply.envelope.mutable_seal_reply()->mutable_state() = component->state;
+    core_.replies.answer(token, Result<net::Packet>(std::move(reply)));
+  });
+}
+
+}  // namespace pif::lfs
