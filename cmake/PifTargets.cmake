@@ -15,8 +15,10 @@ add_library(pif_flags INTERFACE)
 target_compile_options(pif_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers>)
 if(PIF_SANITIZE)
-  add_compile_options(-fsanitize=${PIF_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  add_link_options(-fsanitize=${PIF_SANITIZE})
+  # C++ only: the one C program is static, which a sanitizer's runtime cannot be.
+  add_compile_options(
+    "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${PIF_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
+  add_link_options("$<$<LINK_LANGUAGE:CXX>:-fsanitize=${PIF_SANITIZE}>")
 endif()
 
 # pif_library(NAME [SOURCES ...] [PUBLIC ...] [PRIVATE ...]): the library of one folder. Its public headers are the
