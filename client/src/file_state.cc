@@ -158,12 +158,12 @@ Status FileState::prepare_seal(LfsIndex lfs) {
   return {};
 }
 
-// Every LFS that got rows, all at once.
+// Every LFS that got rows, all at once; and LFS 0 of a file that has any, since it is the one that knows the length.
 Status FileState::seal_all() {
   Requests seals(*this);
   const auto sync_s = static_cast<std::int64_t>(extent.bytes / kSealBytesPerSecond);
   for (LfsIndex lfs = 0; lfs < width(); ++lfs) {
-    if (ports[lfs].rows == 0) continue;
+    if (ports[lfs].rows == 0 && (lfs != 0 || extent.records == 0)) continue;
     PIF_TRY(prepare_seal(lfs));
     BulkRequest request;
     request.lfs = lfs;

@@ -231,7 +231,7 @@ Result<Link> Session::finish_hello(Hello hello) {
   link.name = hello.name;
   link.window_bytes = std::max<std::uint64_t>(answer.window_bytes(), kBulkBytes);
   link.passes_descriptors = via == net::Identity::Via::kUnix || via == net::Identity::Via::kSimulated;
-  link.small_packets = via == net::Identity::Via::kUnix;
+  link.small_packets = link.passes_descriptors;
   link.generation = ++link_generation_;
   (hello.bulk ? bulk_links_ : links_)[hello.node] = link;
   outstanding_[hello.node] = 0;
