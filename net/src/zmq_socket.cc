@@ -6,6 +6,12 @@
 
 #include <fmt/format.h>
 
+#ifdef __SANITIZE_THREAD__
+// The ZeroMQ of the system is not built for this sanitizer, which so cannot see how its threads hand memory over.
+extern "C" const char* __tsan_default_suppressions();
+extern "C" const char* __tsan_default_suppressions() { return "race:libzmq.so\n"; }
+#endif
+
 namespace pif::net {
 namespace {
 
