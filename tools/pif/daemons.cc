@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,7 +110,7 @@ Status signal_holder(const Daemon& daemon, int signal) {
 
 std::vector<Daemon> daemons_of(const cluster::Cluster& cluster, const std::string& programs) {
   std::vector<Daemon> out;
-  out.push_back({"server", cluster.server_folder(), {programs + "/pif-server", cluster.folder}});
+  out.push_back({"server", cluster.server_folder(), {programs + "/pif-server", "run", cluster.folder}});
   for (const auto& lfs : cluster.lfss) out.push_back({lfs.name, lfs.root, {programs + "/pif-lfs", cluster.folder, lfs.name}});
   return out;
 }
@@ -131,6 +132,7 @@ Result<std::optional<pid_t>> holder(const Daemon& daemon) {
 
 Result<pid_t> start(const Daemon& daemon) {
   const std::string& program = daemon.arguments[0];
+  if (::mkdir(daemon.folder.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno(errno, "cannot make the folder " + daemon.folder);
   UniqueFd log(::open(daemon.log().c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600));
   if (!log) return fail_errno(errno, "cannot write the log " + daemon.log());
   SpawnPlan plan;

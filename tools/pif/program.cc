@@ -99,7 +99,9 @@ Result<Client> Program::connect(Duration timeout) const {
   options.route = common.route;
   options.data_path = data_path_of(common.data);
   options.timeout = timeout;
-  return Client::connect(options);
+  auto client = Client::connect(options);
+  if (!client && client.error().code == Code::kUnavailable) client.error().text += "; if it is not running: pif up DIR";
+  return client;
 }
 
 Status print(const std::string& text) { return write_all(1, std::as_bytes(std::span(text)), "standard output"); }

@@ -80,7 +80,7 @@ Outcome report_down(const Program& program, const Error& why) {
     }
   }
   PIF_TRY(program.common.json ? print(Json{{"cluster", cluster.id}, {"server", server}, {"nodes", nodes}}) : print(text));
-  fmt::print(stderr, "pif: {}; start it with: pif up {}\n", one_line(why.to_string()), folder);
+  fmt::print(stderr, "pif: {}\n", one_line(why.to_string()));
   return ExitCode::kNegative;
 }
 

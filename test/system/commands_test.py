@@ -1,0 +1,206 @@
+"""Every command, on real processes: what it does, prints and returns."""
+
+import json
+import os
+import subprocess
+import sys
+
+from pif_system import BIN, FileSystem, check, main
+
+FS = None
+
+
+def a_file(name, data):
+    path = FS.local(name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def names_of_folders_come_and_go():
+    FS.ok("mkdir", "/d")
+    FS.ok("mkdir", "-p", "/d/e/f")
+    FS.ok("mkdir", "-p", "/d/e/f")
+    check(FS.ok("ls", "/d") == b"e/\n", "ls shows the folder")
+    FS.ok("mv", "/d/e", "/d/g")
+    check([e["path"] for e in FS.json("ls", "-R", "/d")["entries"]] == ["/d/g", "/d/g/f"], "ls -R after mv")
+    FS.fails(3, "not-empty|not empty", "rm", "/d")
+    FS.ok("rm", "-r", "/d")
+    FS.fails(3, "/d", "stat", "/d")
+    FS.ok("rm", "-f", "/d")
+
+
+def files_come_back_byte_for_byte():
+    for size in (0, 1, 99, 100, 65536, 65537, 3_000_001):
+        for options in ([], ["--record-length", "7"], ["--record-length", "100", "--width", "2"], ["--lines"]):
+            data = os.urandom(size)
+            FS.ok("put", *options, a_file("x", data), "/x")
+            FS.ok("get", "/x", FS.local("y"))
+            with open(FS.local("y"), "rb") as file:
+                check(file.read() == data, f"get of {size} bytes with {options}")
+            check(FS.content("/x") == data, f"cat of {size} bytes with {options}")
+            stat = FS.json("stat", "/x")
+            check(stat["bytes"] == size, f"stat of {size} bytes with {options}: {stat}")
+    FS.ok("rm", "/x")
+
+
+def streams_go_in_and_out_of_pipes():
+    data = os.urandom(2_500_000)
+    FS.ok("put", "-", "/stream", data=data)
+    check(FS.ok("get", "/stream", "-") == data, "get -")
+    with open(FS.local("out"), "wb") as out:
+        out.write(b"before")
+        out.flush()
+        subprocess.run(FS.command("cat", "/stream", "/stream"), env=FS.env, stdout=out, check=True)
+        out.write(b"after")
+    with open(FS.local("out"), "rb") as file:
+        check(file.read() == b"before" + data * 2 + b"after", "cat into a file that is being written")
+    with open(FS.local("out"), "ab") as out:
+        subprocess.run(FS.command("cat", "/stream"), env=FS.env, stdout=out, check=True)
+    with open(FS.local("out"), "rb") as file:
+        check(file.read() == b"before" + data * 2 + b"after" + data, "cat >> file")
+    shell = f"{BIN}/pif cat /stream | head -c 10 | wc -c"
+    done = subprocess.run(shell, shell=True, env=FS.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+    check(done.stdout.strip() == b"10" and done.stderr == b"", f"cat into head is quiet: {done.stderr!r}")
+    FS.ok("rm", "/stream")
+
+
+def records_are_what_the_format_says():
+    FS.ok("put", "--lines", a_file("l", b"one\ntwo\n\nfour"), "/l")
+    check(FS.json("stat", "/l")["records"] == 4, "four lines")
+    check(FS.ok("cat", "--records", "1:3", "/l") == b"two\n\n", "lines 1 and 2")
+    check(FS.ok("cat", "--records", "3:", "/l") == b"four", "the last line lacks its end")
+    FS.ok("put", "--delimited", ",", a_file("c", b"a,bb,"), "/c")
+    check(FS.ok("cat", "--records", ":1", "/c") == b"a,", "a record ends with its delimiter")
+    records = FS.json("cat", "--records", "0:2", "/c")["files"][0]["records"]
+    check(records == [{"record": 0, "base64": "YSw="}, {"record": 1, "base64": "YmIs"}], f"{records}")
+    FS.ok("put", "--record-length", "4", a_file("f", b"aaaabbbbcc"), "/f")
+    check(FS.ok("cat", "--records", "1:9", "/f") == b"bbbbcc", "clipped to the file")
+    check(FS.ok("cat", "--records", "7:9", "/f") == b"", "nothing behind the end")
+
+
+def headers_are_kept_aside_and_given_back():
+    data = b"headaaaabbbb"
+    FS.ok("put", "--header", "4", "--record-length", "4", a_file("h", data), "/h")
+    check(FS.content("/h") == data, "cat gives the header back")
+    check(FS.ok("cat", "--records", "0:1", "/h") == b"aaaa", "rows start at record 0")
+    check(FS.json("stat", "/h")["records"] == 2, "the header is no record")
+    pbm = b"P4\n# x\n17 2\nABCDEF"
+    FS.ok("put", "--header", "pbm", a_file("p", pbm), "/p")
+    check(FS.json("stat", "/p")["format"]["record_length"] == 3, "a record is a row of the bitmap")
+    check(FS.ok("get", "/p", "-") == pbm, "get gives the header back")
+
+
+def trees_and_several_files_go_both_ways():
+    a_file("tree/a", b"A")
+    a_file("tree/sub/b", b"B" * 100_000)
+    a_file("tree/sub/empty", b"")
+    FS.ok("put", "-r", FS.local("tree"), "/tree")
+    check(FS.content("/tree/sub/b") == b"B" * 100_000, "a file of the tree")
+    FS.ok("get", "-r", "/tree", FS.local("back"))
+    subprocess.run(["diff", "-r", FS.local("tree"), FS.local("back")], check=True)
+    FS.ok("mkdir", "/many")
+    FS.ok("put", FS.local("tree/a"), FS.local("tree/sub/b"), "/many")
+    os.mkdir(FS.local("many"))
+    FS.ok("get", "/many/a", "pif:/many/b", FS.local("many"))
+    check(sorted(os.listdir(FS.local("many"))) == ["a", "b"], "two files in a folder")
+    usage = FS.json("du", "/tree")["usage"][0]
+    check((usage["bytes"], usage["files"]) == (100_001, 3), f"du: {usage}")
+
+
+def targets_are_replaced_unless_told():
+    FS.ok("put", a_file("1", b"first"), "/t")
+    FS.ok("put", a_file("2", b"second"), "/t")
+    check(FS.content("/t") == b"second", "put replaces")
+    FS.fails(3, "exists", "put", "--no-clobber", FS.local("1"), "/t")
+    check(FS.content("/t") == b"second", "--no-clobber does not")
+    FS.fails(3, "exists", "get", "--no-clobber", "/t", FS.local("1"))
+    FS.ok("put", FS.local("1"), "/u")
+    FS.ok("mv", "/u", "/t")
+    check(FS.content("/t") == b"first", "mv replaces")
+    FS.ok("put", FS.local("2"), "/u")
+    FS.fails(3, "exists", "mv", "-n", "/u", "/t")
+
+
+def layouts_are_as_asked():
+    FS.ok("put", "--width", "2", "--record-length", "10", a_file("w", bytes(100)), "/w")
+    check(FS.json("stat", "/w")["width"] == 2, "width")
+    nodes = ["lfs3", "lfs1"]
+    FS.ok("put", "--nodes", ",".join(nodes), "--record-length", "10", FS.local("w"), "/n")
+    records = FS.json("locate", "--records", "0:3", "/n")["records"]
+    check([r["node"] for r in records] == ["lfs3", "lfs1", "lfs3"], f"order of nodes: {records}")
+    plain = FS.json("placement", "--width", "2", "--records", "0:3")["records"]
+    check(plain == [{"record": r["record"], "lfs": r["lfs"], "row": r["row"]} for r in records], "locate and placement agree")
+    check(len(FS.json("locate", "/n")["records"]) == 10, "locate without a range shows all")
+
+
+def placement_is_figure_4_1():
+    bevies, width = 4, 8
+    def parity_cell(lfs, row):
+        return lfs % bevies == row % bevies
+    shown = FS.json("placement", "--width", "8", "--bevies", "4,4", "--records", "0:48")["records"]
+    check([r["record"] for r in shown] == list(range(48)), "records 0 to 47")
+    # Each round gives every bevy as many records as it has LFSs; they fill its data cells row by row.
+    cells = {first: [(lfs, row) for row in range(20) for lfs in range(first, first + bevies) if not parity_cell(lfs, row)]
+             for first in (0, 4)}
+    for r in shown:
+        turn, rest = divmod(r["record"], width)
+        expected = cells[rest // bevies * bevies][turn * bevies + rest % bevies]
+        check((r["lfs"], r["row"]) == expected, f"{r} should be at {expected}")
+    groups = {}
+    for r in shown:
+        parity = (r["parity_lfs"], r["parity_row"])
+        check(parity_cell(*parity) and parity[0] // bevies != r["lfs"] // bevies, f"parity in the companion bevy: {r}")
+        groups.setdefault(parity, []).append(r["lfs"])
+    check(all(len(set(lfss)) == len(lfss) <= bevies - 1 for lfss in groups.values()), "members are on different LFSs")
+
+
+def status_and_df_know_every_lfs():
+    status = FS.json("status")
+    check([n["state"] for n in status["nodes"]] == ["up"] * 4, f"{status}")
+    check(all(os.path.exists(f"/proc/{n['pid']}") for n in status["nodes"]), "process ids")
+    check(len(FS.json("df")["nodes"]) == 4 and len(FS.json("node", "list")["nodes"]) == 4, "four nodes")
+    check(b"lfs3" in FS.ok("status"), "the table names them")
+    watch = FS.start("status", "--watch", "--json")
+    check(json.loads(watch.stdout.readline())["cluster"] == status["cluster"], "--watch prints a document a line")
+    watch.kill()
+    watch.communicate()
+
+
+def every_command_has_help_version_and_dash_form():
+    for name in ("up down status init node mkdir ls stat rm mv du df put get cat locate placement fsck").split():
+        text = FS.ok(name, "--help").decode()
+        check("Examples:" in text and "--json" in text, f"pif {name} --help has examples")
+        check(FS.ok(name, "--version").startswith(b"pif "), f"pif {name} --version")
+        done = subprocess.run([os.path.join(BIN, f"pif-{name}"), "--help"], stdout=subprocess.PIPE, check=False)
+        check(done.returncode == 0 and done.stdout.decode() == text, f"pif-{name} is pif {name}")
+
+
+def unknown_commands_are_other_programs():
+    tool = a_file("bin/pif-hello", b"#!/bin/sh\necho hello $1\nexit 7\n")
+    os.chmod(tool, 0o755)
+    done = FS.run("hello", "world", env=dict(FS.env, PATH=FS.local("bin") + ":" + os.environ["PATH"]))
+    check((done.returncode, done.stdout) == (7, b"hello world\n"), f"{done}")
+
+
+def fsck_is_clean():
+    FS.await_clean(30)
+    check(b"clean" in FS.ok("fsck"), "fsck says so")
+
+
+def run_all():
+    global FS
+    tests = [names_of_folders_come_and_go, files_come_back_byte_for_byte, streams_go_in_and_out_of_pipes,
+             records_are_what_the_format_says, headers_are_kept_aside_and_given_back, trees_and_several_files_go_both_ways,
+             targets_are_replaced_unless_told, layouts_are_as_asked, placement_is_figure_4_1, status_and_df_know_every_lfs,
+             every_command_has_help_version_and_dash_form, unknown_commands_are_other_programs, fsck_is_clean]
+    with FileSystem(4) as FS:
+        code = main(tests)
+        if code:
+            FS.show_logs()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(run_all())

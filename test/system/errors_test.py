@@ -1,0 +1,167 @@
+"""Wrong usage and failures: exit code, and one line on stderr that says what, where, and what to do."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+
+from pif_system import FileSystem, await_condition, check, main
+
+FS = None
+
+# exit code, what stderr must say, the command
+WRONG_USAGE = [
+    (2, "subcommand", []),
+    (2, "no command 'nonsense'", ["nonsense"]),
+    (2, "--frobnicate", ["ls", "--frobnicate"]),
+    (2, "FOLDER", ["mkdir"]),
+    (2, "no path in the file system", ["mkdir", "relative"]),
+    (2, "root folder", ["rm", "-r", "/"]),
+    (2, "colon", ["cat", "--records", "5", "/a"]),
+    (2, "ends before it starts", ["cat", "--records", "5:2", "/a"]),
+    (2, "--width", ["placement", "--records", "0:4"]),
+    (2, "width", ["placement", "--width", "0", "--records", "0:4"]),
+    (2, "end the range", ["placement", "--width", "4", "--records", "0:"]),
+    (2, "bev", ["placement", "--width", "8", "--bevies", "4,3", "--records", "0:4"]),
+    (2, "bev", ["placement", "--width", "8", "--bevies", "8", "--records", "0:4"]),
+    (2, "--bevies", ["placement", "--width", "8", "--bevies", "4,x", "--records", "0:4"]),
+    (2, "--record-length", ["put", "--record-length", "0", "LOCAL", "/b"]),
+    (2, "--record-length", ["put", "--record-length", "16777217", "LOCAL", "/b"]),
+    (2, "excludes", ["put", "--lines", "--record-length", "5", "LOCAL", "/b"]),
+    (2, "one character", ["put", "--delimited", "ab", "LOCAL", "/b"]),
+    (2, "--header", ["put", "--header", "jpg", "LOCAL", "/b"]),
+    (2, "width", ["put", "--width", "5", "LOCAL", "/b"]),
+    (2, "lfs9", ["put", "--nodes", "lfs0,lfs9", "LOCAL", "/b"]),
+    (2, "twice|once", ["put", "--nodes", "lfs0,lfs0", "LOCAL", "/b"]),
+    (2, "bev|multiple", ["put", "--width", "4", "--bevy", "4", "LOCAL", "/b"]),
+    (2, "already", ["put", "pif:/a", "/b"]),
+    (2, "not a local file", ["get", "/a", "pif:/b"]),
+    (2, "no name", ["put", "-", "/folder"]),
+    (2, "4 LFSs, not 3", ["up", "-n", "3", "FOLDER"]),
+    (2, "", ["status", "--route", "pigeon"]),
+]
+
+FAILURES = [
+    (3, "/none", ["stat", "/none"]),
+    (3, "/none", ["cat", "/none"]),
+    (3, "/none", ["get", "/none", "TARGET"]),
+    (3, "/none", ["ls", "/none"]),
+    (3, "/none", ["rm", "/none"]),
+    (3, "/none", ["mv", "/none", "/b"]),
+    (3, "/none", ["locate", "/none"]),
+    (3, "mkdir", ["put", "LOCAL", "/none/"]),
+    (3, "/none", ["put", "LOCAL", "/none/b"]),
+    (3, "No such file", ["put", "MISSING", "/b"]),
+    (3, "use -r", ["put", "TEMP", "/b"]),
+    (3, "use -r", ["get", "/folder", "TARGET"]),
+    (3, "folder", ["cat", "/folder"]),
+    (3, "folder", ["locate", "/folder"]),
+    (3, "exists", ["mkdir", "/folder"]),
+    (3, "No such file", ["get", "/a", "MISSING/x"]),
+    (3, "no file system|pif.toml", ["status", "--pif", "MISSING"]),
+    (3, "cannot find the folder", ["down", "MISSING"]),
+    (3, "start like", ["put", "--header", "pbm", "LOCAL", "/b"]),
+    (3, "less than its header", ["put", "--header", "60000", "LOCAL", "/b"]),
+]
+
+
+def words_of(words):
+    places = {"LOCAL": FS.local("local"), "TARGET": FS.local("target"), "TEMP": FS.temp, "FOLDER": FS.folder,
+              "MISSING": FS.local("missing"), "MISSING/x": FS.local("missing/x")}
+    return [places.get(word, word) for word in words]
+
+
+def wrong_usage_is_exit_2():
+    for code, pattern, words in WRONG_USAGE:
+        FS.fails(code, pattern, *words_of(words))
+
+
+def failures_are_exit_3():
+    for code, pattern, words in FAILURES:
+        FS.fails(code, pattern, *words_of(words))
+
+
+def failures_leave_nothing():
+    check([e["path"] for e in FS.json("ls", "-R", "/")["entries"]] == ["/a", "/folder"], "only what was there before")
+    check(not os.path.exists(FS.local("target")), "no local file")
+    check([n for n in os.listdir(FS.temp) if n.startswith(".target")] == [], "no temporary file")
+
+
+def an_error_is_a_json_document_too():
+    done = FS.run("stat", "/none", "--json")
+    check(done.returncode == 3 and json.loads(done.stdout)["error"]["code"] == "not-found", f"{done}")
+
+
+def an_interrupted_put_leaves_nothing():
+    put = FS.start("put", "-", "/endless", stdin=subprocess.PIPE)
+    put.stdin.write(b"x" * 100_000)
+    put.stdin.flush()
+    await_condition(lambda: FS.json("status")["pending"] > 0, "the put has begun")
+    put.send_signal(signal.SIGINT)
+    put.stdin.close()  # as Ctrl-C ends a whole pipeline
+    code = put.wait(timeout=30)
+    text = put.stderr.read().decode()
+    put.stdout.close()
+    put.stderr.close()
+    check(code == 3 and "interrupted" in text, f"exit {code}: {text}")
+    FS.fails(3, "/endless", "stat", "/endless")
+    await_condition(lambda: FS.json("status")["pending"] == 0, "the create is aborted at once", 10)
+
+
+def a_full_stdout_is_reported():
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(FS.command("cat", "/a"), env=FS.env, stdout=full, stderr=subprocess.PIPE, check=False)
+    check(done.returncode == 3 and b"No space" in done.stderr, f"{done}")
+
+
+def a_dead_lfs_is_named():
+    FS.kill("lfs2")
+    done = FS.run("cat", "/a", timeout=60)
+    check(done.returncode == 3 and b"lfs2" in done.stderr and done.stderr.count(b"\n") == 1, f"{done}")
+    FS.ok("up", FS.folder)
+    check(FS.content("/a") == b"a" * 1_000_000, "up starts what is missing, and all is there")
+
+
+def up_of_what_runs_is_fine_and_down_of_what_does_not_too():
+    check(b"already running" in FS.ok("up", FS.folder), "up says so")
+    check(b"export PIF=" + FS.folder.encode() in FS.ok("up", "-n", "4", FS.folder), "and how to reach it")
+    check(b"down" in FS.ok("down", FS.folder), "down")
+    check(b"not running" in FS.ok("down", FS.folder), "down again")
+    done = FS.run("status")
+    check(done.returncode == 1 and b"server" in done.stdout, f"status of what is down: {done}")
+    FS.fails(3, "pif up", "ls", "/")
+    FS.fails(3, "pif-lfs check", "fsck")
+    FS.ok("up", FS.folder)
+    check(FS.content("/a") == b"a" * 1_000_000, "the file is there again")
+
+
+def a_folder_in_use_is_refused_with_its_reason():
+    FS.ok("down", FS.folder)
+    with open(os.path.join(FS.folder, "lfs1", "lock"), "r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)  # keeps the daemon out, and is none
+        done = FS.run("up", FS.folder)
+        check(done.returncode == 3 and b"lfs1" in done.stderr, f"{done}")
+        check(FS.processes() == [], "nothing that up started is left")
+    FS.ok("up", FS.folder)
+
+
+def run_all():
+    global FS
+    tests = [wrong_usage_is_exit_2, failures_are_exit_3, failures_leave_nothing, an_error_is_a_json_document_too,
+             an_interrupted_put_leaves_nothing, a_full_stdout_is_reported, a_dead_lfs_is_named,
+             up_of_what_runs_is_fine_and_down_of_what_does_not_too, a_folder_in_use_is_refused_with_its_reason]
+    with FileSystem(4) as FS:
+        with open(FS.local("local"), "wb") as file:
+            file.write(b"local\n" * 100)
+        FS.ok("put", "-", "/a", data=b"a" * 1_000_000)
+        FS.ok("mkdir", "/folder")
+        code = main(tests)
+        if code:
+            FS.show_logs()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(run_all())

@@ -1,0 +1,178 @@
+"""A file system of real processes in a folder of its own, for tests and scripts. Always stopped and removed."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+BIN = os.environ.get("PIF_BIN", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/release/bin"))
+
+
+class Failure(Exception):
+    """Something does not hold; its text says what."""
+
+
+def check(condition, what):
+    if not condition:
+        raise Failure(what)
+
+
+def await_condition(condition, what, seconds=30.0):
+    """Asks until it holds; the value that did."""
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while True:
+        value = condition()
+        if value:
+            return value
+        check(time.monotonic() < deadline, f"after {seconds} s still not: {what}")
+        pause.wait(0.005)
+
+
+def sha256_of(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _sha256(file)
+
+
+def _sha256(file):
+    digest = hashlib.sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+class FileSystem:
+    """`with FileSystem(n) as fs:` has a running file system of n LFSs."""
+
+    def __init__(self, count, up_options=(), where=None):
+        self.count = count
+        self.up_options = list(up_options)
+        self.temp = tempfile.mkdtemp(prefix="pif-system-", dir=where)
+        self.folder = os.path.join(self.temp, "fs")
+        self.env = dict(os.environ, PIF=self.folder, HOME=self.temp, XDG_CONFIG_HOME=os.path.join(self.temp, "config"))
+        self.env.pop("PIF_ROUTE", None)
+        self.env.pop("PIF_DATA", None)
+
+    def __enter__(self):
+        try:
+            self.ok("up", "-n", str(self.count), *self.up_options, self.folder)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *ignored):
+        self.close()
+
+    def close(self):
+        if os.path.exists(os.path.join(self.folder, "pif.toml")):
+            self.run("down", self.folder)
+        left = self.processes()
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        if sys.exc_info()[0] is not None:
+            self.show_logs()
+        shutil.rmtree(self.temp, ignore_errors=True)
+        check(not left or sys.exc_info()[0] is not None, f"processes were left running: {left}")
+
+    def show_logs(self):
+        for name in ["server"] + [f"lfs{i}" for i in range(self.count)]:
+            try:
+                with open(os.path.join(self.folder, name, name + ".log"), errors="replace") as log:
+                    lines = log.read().splitlines()[-15:]
+            except OSError:
+                continue
+            print(f"--- end of {name}.log", *lines, sep="\n", file=sys.stderr)
+
+    def local(self, name):
+        return os.path.join(self.temp, name)
+
+    # ---- processes ----
+
+    def processes(self):
+        """Daemons of this file system, found by their command lines."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    words = file.read().decode(errors="replace").split("\0")
+            except OSError:
+                continue
+            if os.path.basename(words[0]) in ("pif-server", "pif-lfs") and any(self.folder in word for word in words[1:]):
+                found.append(int(pid))
+        return found
+
+    def pid_of(self, daemon):
+        with open(os.path.join(self.folder, daemon, "lock")) as file:
+            return int(file.read().split()[0])
+
+    def kill(self, daemon):
+        """kill -9 of "server" or "lfs0"; returns when it is gone."""
+        pid = self.pid_of(daemon)
+        os.kill(pid, signal.SIGKILL)
+        await_condition(lambda: pid not in self.processes(), f"{daemon} is gone", 10)
+
+    # ---- commands ----
+
+    def command(self, *words):
+        return [os.path.join(BIN, "pif"), *words]
+
+    def start(self, *words, **options):
+        return subprocess.Popen(self.command(*words), env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    def run(self, *words, data=None, timeout=120, cwd=None, env=None):
+        return subprocess.run(self.command(*words), input=data if data is not None else b"", env=env or self.env, cwd=cwd,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False)
+
+    def ok(self, *words, **options):
+        """stdout of a command that must succeed."""
+        done = self.run(*words, **options)
+        check(done.returncode == 0, f"pif {' '.join(words)}: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
+        return done.stdout
+
+    def json(self, *words, **options):
+        return json.loads(self.ok(*words, "--json", **options))
+
+    def fails(self, code, pattern, *words, **options):
+        """A command that must fail like this: exit code, and one line on stderr that matches."""
+        done = self.run(*words, **options)
+        text = done.stderr.decode(errors="replace")
+        check(done.returncode == code, f"pif {' '.join(words)}: exit {done.returncode} instead of {code}: {text}")
+        check(text.count("\n") == 1, f"pif {' '.join(words)}: stderr is not one line: {text!r}")
+        check(re.search(pattern, text), f"pif {' '.join(words)}: {text!r} does not match {pattern!r}")
+
+    # ---- what must hold ----
+
+    def content(self, path):
+        return self.ok("cat", path)
+
+    def await_clean(self, seconds=150):
+        """What crashes left is removed in time; then fsck must have nothing to say."""
+        def settled():
+            done = self.run("fsck", "--json", timeout=300)
+            check(done.returncode in (0, 1), f"fsck: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
+            report = json.loads(done.stdout)
+            check(report["damages"] == 0, f"fsck found damage: {report['findings'][:5]}")
+            return report if report["leftovers"] + report["pending"] + report["doomed"] == 0 else None
+        return await_condition(settled, "nothing pending, doomed or left over", seconds)
+
+
+def main(tests):
+    """Runs functions one after another; the process's exit code."""
+    failed = 0
+    for test in tests:
+        begin = time.monotonic()
+        try:
+            test()
+            print(f"ok    {test.__name__} ({time.monotonic() - begin:.1f} s)", flush=True)
+        except Exception as error:  # every test's failure is reported, whatever it was
+            failed += 1
+            print(f"FAIL  {test.__name__}: {type(error).__name__}: {error}", flush=True)
+    return 1 if failed else 0
