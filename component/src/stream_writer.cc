@@ -336,8 +336,6 @@ Status StreamWriter::truncate(std::uint64_t length) {
   }
   if (length < length_) {
     pending_.resize(std::min<std::uint64_t>(pending_.size(), chunk - std::min(chunk, pending_chunk_)));
-    gap_end_ = std::min(gap_end_, chunk);
-    gap_begin_ = std::min(gap_begin_, gap_end_);
     failed_end_ = std::min(failed_end_, length);
     if (failed_begin_ >= failed_end_) failure_.reset();
     length_ = length;

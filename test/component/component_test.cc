@@ -185,6 +185,28 @@ TEST_CASE("component: long rows are read and written, packed and with a stride")
   model.read_bytes(length - 10, 20);
 }
 
+TEST_CASE("component: a short last row is read to its place, and the rest of the place is left alone") {
+  const std::uint32_t length = GENERATE(8u, 100u, 3000u, 5000u);
+  FixedModel model(length);
+  model.write(0, 60, 0, length / 2);
+  model.finish(false);
+  for (const std::size_t gap : {std::size_t{0}, std::size_t{28}}) {
+    model.read(0, 60, gap);
+    model.read(58, 2, gap);
+    model.read(59, 1, gap);
+  }
+}
+
+TEST_CASE("component: a large write over the end of small ones keeps what it does not cover") {
+  FixedModel model(100);
+  for (Row row = 0; row < 200; row += 10) model.write(row, 10, 0, 0);
+  model.write(50, 1'000, 0, 0);
+  for (Row row = 1'050; row < 1'250; row += 10) model.write(row, 10, 0, 0);
+  model.write(700, 500, 0, 0);
+  model.finish(false);
+  model.verify();
+}
+
 TEST_CASE("component: variable rows, empty ones too, read back from any row") {
   REQUIRE(rc::check("variable rows equal the model", [] {
     VariableModel model;
