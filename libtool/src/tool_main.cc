@@ -58,7 +58,9 @@ int work(const Tool& tool) {
   net::SystemEntropy entropy;
   WorkerWorld world{**messenger, *storage, entropy, {}, listen};
   world.connection.fd = std::move(connection);
-  return Worker::run(std::move(world), tool.work);
+  const Status outcome = Worker::run(std::move(world), tool.work);
+  // The LFS keeps the end of stderr, in case the report did not get through.
+  return outcome ? static_cast<int>(ExitCode::kDone) : failed(tool.name, outcome.error());
 }
 
 // ---- the controller's role ----------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "pif/client/convert.h"
-#include "pif/tool/exit_code.h"
 #include "worker_impl.h"
 
 namespace pif::tool {
@@ -115,14 +114,10 @@ Status Worker::Impl::report(const Status& outcome) {
   return ended;
 }
 
-int Worker::run(WorkerWorld world, const WorkerFunction& work) {
+Status Worker::run(WorkerWorld world, const WorkerFunction& work) {
   Worker worker(std::make_unique<Impl>(std::move(world)));
-  Status outcome = worker.impl_->start();
-  if (outcome) outcome = worker.impl_->report(work(worker));
-  if (outcome) return static_cast<int>(ExitCode::kDone);
-  const std::string words = outcome.error().to_string() + "\n";
-  std::fputs(words.c_str(), stderr);  // the LFS keeps the end of it, in case the report did not get through
-  return static_cast<int>(ExitCode::kFailed);
+  PIF_TRY(worker.impl_->start());
+  return worker.impl_->report(work(worker));
 }
 
 // ---- what a tool asks ---------------------------------------------------------------------------------------------

@@ -49,8 +49,8 @@ struct WorkerWorld {
 
 class Worker {
  public:
-  // Asks the LFS what the job is, runs `work`, and reports how it ended. Returns the process's exit code (tool_main.h).
-  static int run(WorkerWorld world, const WorkerFunction& work);
+  // Asks the LFS what the job is, runs `work`, and reports how it ended, which is also what it returns.
+  [[nodiscard]] static Status run(WorkerWorld world, const WorkerFunction& work);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
