@@ -1,0 +1,189 @@
+#include "../../lfs/src/worker_host.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+#include "pif/component/memory_storage.h"
+#include "pif/kv/memory_store.h"
+#include "pif/net/caller.h"
+#include "sim/world.h"
+
+namespace pif::lfs {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Processes that do nothing until they are killed.
+class IdleSpawner final : public Spawner {
+ public:
+  explicit IdleSpawner(sim::World& world) : world_(world) {}
+
+  Result<Started> start(const Order& order) override {
+    orders.push_back(order);
+    auto [ours, theirs] = world_.make_pair();
+    ends_.push_back(std::move(theirs));
+    running.insert(++last_);
+    return Started{last_, std::move(ours)};
+  }
+  void kill(ProcessId process) override { killed.insert(process); }
+  std::optional<WorkerExit> exited(ProcessId process) override {
+    if (!killed.contains(process)) return std::nullopt;
+    running.erase(process);
+    return WorkerExit{true, 9, {}};
+  }
+
+  std::vector<Order> orders;
+  std::set<ProcessId> running;
+  std::set<ProcessId> killed;
+
+ private:
+  sim::World& world_;
+  std::vector<Handle> ends_;
+  ProcessId last_ = 0;
+};
+
+// A worker host in an actor of its own, and a client that asks it.
+struct Host {
+  explicit Host(std::uint32_t uid) { config.uid = uid; config.name = "lfs0"; config.endpoints.set_unix("sim:host"); }
+
+  void run(sim::Who who, const std::function<void(sim::Actor&, net::Caller&, net::PeerId)>& client) {
+    world.spawn("host", [this](sim::Actor& self) { serve(self); }, sim::Who{config.uid, {config.uid}});
+    world.spawn_main("client", [&](sim::Actor& self) {
+      net::Caller caller(self.messenger(), 1);
+      proto::Endpoints to;
+      to.set_unix("sim:host");
+      auto peer = self.messenger().connect(to, net::Route::kUnix);
+      REQUIRE(peer);
+      client(self, caller, *peer);
+    }, std::move(who));
+    world.run();
+    if (const auto host = world.find("host")) world.kill(*host);  // before the spawner goes
+  }
+
+  void serve(sim::Actor& self) {
+    auto storage = component::make_memory_storage(component::MemoryDisk::make());
+    auto catalogue = kv::open_memory(kv::make_memory_state(2));
+    InlineExecutor executor;
+    WorkerHost host(config, World{self.messenger(), *storage, *catalogue, executor, spawner, self.entropy(), {}},
+                    [&](net::PeerId peer, net::Packet packet) { (void)self.messenger().send(peer, std::move(packet)); });
+    while (true) {
+      auto delivery = self.messenger().receive(host.next_deadline());
+      if (!delivery) return;
+      if (*delivery) host.handle(**delivery);
+      host.tick();
+    }
+  }
+
+  sim::World world{1};
+  Config config;
+  IdleSpawner spawner{world};
+};
+
+net::Packet spawn(std::uint64_t job, const std::string& program = "/bin/tool") {
+  net::Packet packet;
+  packet.envelope.mutable_spawn()->set_job(job);
+  packet.envelope.mutable_spawn()->set_program(program);
+  packet.envelope.mutable_spawn()->set_fan_out(8);
+  return packet;
+}
+
+net::Packet wait(std::uint64_t job) {
+  net::Packet packet;
+  packet.envelope.mutable_job_wait()->set_job(job);
+  packet.envelope.mutable_job_wait()->set_hold_ms(500);
+  return packet;
+}
+
+TEST_CASE("a job lives as long as its controller asks about it, and is killed soon after it stops") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
+    for (int i = 0; i < 10; ++i) REQUIRE(caller.call(peer, wait(7), seconds(5), "host"));
+    REQUIRE(host.spawner.running.size() == 1);
+    self.pause(milliseconds(1900));
+    REQUIRE(host.spawner.running.empty());
+  });
+}
+
+TEST_CASE("a host without root's rights refuses the workers of other users, and says why") {
+  Host host(1000);
+  host.run({1001, {1001}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {
+    const auto refused = caller.call(peer, spawn(7), seconds(5), "host");
+    REQUIRE(!refused);
+    REQUIRE(refused.error().code == Code::kPermission);
+    REQUIRE(refused.error().text.find("uid 1001") != std::string::npos);
+    REQUIRE(host.spawner.orders.empty());
+  });
+}
+
+TEST_CASE("a host with root's rights starts a worker as the user who asks") {
+  Host host(0);
+  host.run({1001, {1001, 27}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
+    REQUIRE(host.spawner.orders.size() == 1);
+    REQUIRE(host.spawner.orders[0].uid == 1001);
+    REQUIRE(host.spawner.orders[0].gids == std::vector<std::uint32_t>{1001, 27});
+  });
+}
+
+TEST_CASE("nobody may wait for, or kill, another user's job") {
+  Host host(0);
+  host.world.spawn("owner", [&](sim::Actor& self) {
+    net::Caller caller(self.messenger(), 1);
+    proto::Endpoints to;
+    to.set_unix("sim:host");
+    auto peer = self.messenger().connect(to, net::Route::kUnix);
+    REQUIRE(peer);
+    REQUIRE(caller.call(*peer, spawn(7), seconds(5), "host"));
+    while (caller.call(*peer, wait(7), seconds(5), "host")) {}
+  }, sim::Who{1001, {1001}});
+  host.run({1002, {1002}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    while (host.spawner.running.empty()) self.pause(milliseconds(1));
+    REQUIRE(caller.call(peer, wait(7), seconds(5), "host").error().code == Code::kPermission);
+    net::Packet kill;
+    kill.envelope.mutable_job_kill()->set_job(7);
+    REQUIRE(caller.call(peer, std::move(kill), seconds(5), "host").error().code == Code::kPermission);
+    REQUIRE(host.spawner.killed.empty());
+  });
+}
+
+TEST_CASE("a spawn that comes after its job was ended starts nothing") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {
+    net::Packet kill;
+    kill.envelope.mutable_job_kill()->set_job(7);
+    REQUIRE(caller.call(peer, std::move(kill), seconds(5), "host"));
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host").error().code == Code::kCancelled);
+    REQUIRE(host.spawner.orders.empty());
+  });
+}
+
+TEST_CASE("a spawn that is sent again starts one worker only") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host")->envelope.spawn_reply().started() == 1);
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host")->envelope.spawn_reply().started() == 1);
+    REQUIRE(host.spawner.orders.size() == 1);
+  });
+}
+
+TEST_CASE("a program without an absolute path is refused") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {
+    REQUIRE(caller.call(peer, spawn(7, "tool"), seconds(5), "host").error().code == Code::kInvalid);
+  });
+}
+
+TEST_CASE("what only a worker may say is refused from anybody else") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {
+    net::Packet result;
+    result.envelope.mutable_worker_result()->set_result("done");
+    REQUIRE(caller.call(peer, std::move(result), seconds(5), "host").error().code == Code::kPermission);
+  });
+}
+
+}  // namespace
+}  // namespace pif::lfs

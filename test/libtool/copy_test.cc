@@ -1,0 +1,264 @@
+#include <catch2/catch.hpp>
+
+#include <numeric>
+
+#include "../../tools/pif_copy/copy.cc"
+#include "libtool/sim_tools.h"
+
+namespace pif {
+namespace {
+
+std::vector<std::byte> bytes_of(std::size_t count, std::uint32_t seed) {
+  std::vector<std::byte> bytes(count);
+  for (auto& b : bytes) {
+    seed = seed * 1664525 + 1013904223;
+    b = static_cast<std::byte>(seed >> 24);
+  }
+  return bytes;
+}
+
+std::string error_of(const Error& error) { return error.to_string(); }
+
+#define MUST(expression)                                             \
+  ([&] {                                                             \
+    auto must_ = (expression);                                       \
+    if (!must_) throw std::runtime_error(error_of(must_.error()));   \
+    return must_;                                                    \
+  }())
+
+// A file system of `lfss` LFSs, a file in it, and pif-copy.
+struct Fixture {
+  explicit Fixture(unsigned lfss, std::uint64_t seed = 1) : world(seed), cluster(world, lfss) {
+    sim::register_tool(cluster, names, [](tool::Worker& worker, sim::Actor&) { return copy::work(worker); });
+  }
+  // Runs `body` in a client actor.
+  void run(const std::function<void(Client&)>& body) {
+    world.spawn_main("client", [&](sim::Actor& self) {
+      sim::ClientSide side(self);
+      auto client = MUST(sim::sim_client(side, cluster.size()));
+      body(*client);
+    }, sim::Who{0, {0}});
+    world.run();
+  }
+
+  sim::Names names;
+  sim::World world;
+  sim::Cluster cluster;
+};
+
+CreateOptions laid_out(const Format& format, std::vector<std::uint32_t> nodes, std::vector<std::uint32_t> bevies = {}) {
+  CreateOptions options;
+  options.format = format;
+  options.nodes = std::move(nodes);
+  options.bevies = std::move(bevies);
+  options.mode = 0640;
+  options.attributes = {{"header", "P4"}};
+  return options;
+}
+
+void put_fixed(Client& client, const std::string& path, const CreateOptions& options, std::span<const std::byte> bytes) {
+  auto file = MUST(client.create(path, options));
+  MUST(file->write(bytes));
+  MUST(file->commit());
+}
+
+RecordBatch variable_records(std::size_t count) {
+  RecordBatch batch;
+  std::uint32_t seed = 7;
+  for (std::size_t i = 0; i < count; ++i) {
+    seed = seed * 1664525 + 1013904223;
+    batch.lengths.push_back(i % 50 == 49 ? 3000 : (seed >> 20) % 40);
+  }
+  batch.data = bytes_of(std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::size_t{0}), 99);
+  return batch;
+}
+
+std::vector<std::byte> get(Client& client, const std::string& path) {
+  auto file = MUST(client.open(path));
+  const Extent extent = *MUST(file->extent());
+  std::vector<std::byte> bytes(extent.bytes);
+  std::size_t got = *MUST(file->pread(bytes, 0));
+  bytes.resize(got);
+  return bytes;
+}
+
+Result<tool::ExitCode> copy_file(Client& client, const copy::Wish& wish, tool::Report* report = nullptr) {
+  tool::Controller controller(client, sim::sim_controller());
+  auto code = copy::control(controller, wish);
+  if (report != nullptr) *report = controller.report();
+  return code;
+}
+
+copy::Wish to_nodes(std::vector<std::string> nodes) {
+  copy::Wish wish;
+  wish.source = "/a";
+  wish.target = "/b";
+  wish.nodes = std::move(nodes);
+  return wish;
+}
+
+std::vector<std::uint32_t> first_nodes(unsigned width) {
+  std::vector<std::uint32_t> nodes(width);
+  std::iota(nodes.begin(), nodes.end(), 1);
+  return nodes;
+}
+
+std::vector<std::string> names_of(const std::vector<std::uint32_t>& nodes) {
+  std::vector<std::string> names;
+  for (const auto node : nodes) names.push_back(std::to_string(node));
+  return names;
+}
+
+TEST_CASE("a copy to any width holds the same bytes") {
+  for (unsigned from = 1; from <= 8; from += 1) {
+    Fixture fixture(8, from);
+    fixture.run([&](Client& client) {
+      const auto bytes = bytes_of(100 * 137 + 33, from);  // a short last record
+      put_fixed(client, "/a", laid_out(Format::fixed(100), first_nodes(from)), bytes);
+      for (unsigned to = 1; to <= 8; ++to) {
+        MUST(copy_file(client, to_nodes(names_of(first_nodes(to)))));
+        REQUIRE(get(client, "/b") == bytes);
+        REQUIRE(MUST(client.stat("/b"))->nodes.size() == to);
+      }
+    });
+  }
+}
+
+TEST_CASE("a copy keeps format, mode, attributes, LFSs and bevies") {
+  Fixture fixture(4);
+  fixture.run([&](Client& client) {
+    const auto bytes = bytes_of(5000, 3);
+    put_fixed(client, "/a", laid_out(Format::fixed(7), {3, 1, 4, 2}, {2, 2}), bytes);
+    MUST(copy_file(client, to_nodes({})));
+    const Entry a = *MUST(client.stat("/a"));
+    const Entry b = *MUST(client.stat("/b"));
+    REQUIRE(b.nodes == a.nodes);
+    REQUIRE(b.bevies == a.bevies);
+    REQUIRE(b.format == a.format);
+    REQUIRE(b.mode == a.mode);
+    REQUIRE(b.attributes == a.attributes);
+    REQUIRE(b.extent == a.extent);
+    REQUIRE(get(client, "/b") == bytes);
+  });
+}
+
+TEST_CASE("records come to layouts with bevies, and back") {
+  Fixture fixture(4);
+  fixture.run([&](Client& client) {
+    const auto bytes = bytes_of(64 * 500 + 1, 5);
+    put_fixed(client, "/a", laid_out(Format::fixed(64), {1, 2, 3}), bytes);
+    auto wish = to_nodes({"1", "2", "3", "4"});
+    wish.bevy = 2;
+    MUST(copy_file(client, wish));
+    REQUIRE(get(client, "/b") == bytes);
+    wish.source = "/b";
+    wish.target = "/c";
+    wish.nodes = {"2", "1"};
+    wish.bevy = 0;
+    MUST(copy_file(client, wish));
+    REQUIRE(get(client, "/c") == bytes);
+  });
+}
+
+TEST_CASE("variable records and lines keep their lengths in every layout") {
+  for (const Format format : {Format::variable(), Format::lines()}) {
+    Fixture fixture(5);
+    fixture.run([&](Client& client) {
+      RecordBatch records = variable_records(700);
+      if (format.kind == RecordKind::kDelimited) {
+        for (auto& b : records.data) b = b == std::byte{'\n'} ? std::byte{'x'} : b;
+        std::size_t end = 0;
+        for (auto& length : records.lengths) {
+          length = std::max(length, 1u);
+          end += length;
+        }
+        records.data.resize(end, std::byte{'y'});
+        end = 0;
+        for (const auto length : records.lengths) records.data[(end += length) - 1] = std::byte{'\n'};
+      }
+      auto file = MUST(client.create("/a", laid_out(format, {1, 2, 3})));
+      MUST(file->write_batch(records.lengths, records.data));
+      MUST(file->commit());
+      for (const std::vector<std::string>& nodes : {std::vector<std::string>{"1", "2", "3"}, {"5", "4"}, {"3", "1", "2"},
+                                                    {"1", "2", "3", "4", "5"}}) {
+        MUST(copy_file(client, to_nodes(nodes)));
+        auto copied = MUST(client.open("/b"));
+        const RecordBatch back = *MUST(copied->read_batch(1000));
+        REQUIRE(back.lengths == records.lengths);
+        REQUIRE(back.data == records.data);
+      }
+    });
+  }
+}
+
+TEST_CASE("an empty file, and one with fewer records than LFSs, are copied") {
+  Fixture fixture(6);
+  fixture.run([&](Client& client) {
+    MUST(client.create_empty("/a", laid_out(Format::fixed(10), first_nodes(3))));
+    MUST(copy_file(client, to_nodes({"4", "5"})));
+    REQUIRE(get(client, "/b").empty());
+    REQUIRE(MUST(client.stat("/b"))->mode == 0640);
+    const auto bytes = bytes_of(15, 1);
+    put_fixed(client, "/a", laid_out(Format::fixed(10), first_nodes(6)), bytes);
+    MUST(copy_file(client, to_nodes({"6", "5", "4", "3", "2", "1"})));
+    REQUIRE(get(client, "/b") == bytes);
+    MUST(copy_file(client, to_nodes({})));
+    REQUIRE(get(client, "/b") == bytes);
+  });
+}
+
+TEST_CASE("bytes moved between nodes are counted exactly") {
+  Fixture fixture(4);
+  fixture.run([&](Client& client) {
+    const auto bytes = bytes_of(100 * 400, 1);
+    put_fixed(client, "/a", laid_out(Format::fixed(100), {1, 2}), bytes);
+    tool::Report report;
+    MUST(copy_file(client, to_nodes({"1", "2"}), &report));
+    REQUIRE(report.bytes_moved == 0);
+    // Records 0, 4, 8, ... stay on node 1 and 1, 5, 9, ... on node 2: half of them move.
+    MUST(copy_file(client, to_nodes({"1", "2", "3", "4"}), &report));
+    REQUIRE(report.bytes_moved == bytes.size() / 2);
+    REQUIRE(report.bytes_written_local == bytes.size());
+    MUST(copy_file(client, to_nodes({"3", "4"}), &report));
+    REQUIRE(report.bytes_moved == bytes.size());
+  });
+}
+
+TEST_CASE("an existing target is kept with --no-clobber and replaced without") {
+  Fixture fixture(2);
+  fixture.run([&](Client& client) {
+    const auto a = bytes_of(1000, 1);
+    const auto b = bytes_of(10, 2);
+    put_fixed(client, "/a", laid_out(Format::fixed(100), {1, 2}), a);
+    put_fixed(client, "/b", laid_out(Format::fixed(100), {1, 2}), b);
+    auto wish = to_nodes({});
+    wish.no_clobber = true;
+    const auto refused = copy_file(client, wish);
+    REQUIRE(!refused);
+    REQUIRE(refused.error().code == Code::kExists);
+    REQUIRE(get(client, "/b") == b);
+    wish.no_clobber = false;
+    MUST(copy_file(client, wish));
+    REQUIRE(get(client, "/b") == a);
+  });
+}
+
+TEST_CASE("wrong wishes are refused with a reason") {
+  Fixture fixture(2);
+  fixture.run([&](Client& client) {
+    put_fixed(client, "/a", laid_out(Format::fixed(100), {1, 2}), bytes_of(1000, 1));
+    for (const std::vector<std::string>& nodes : {std::vector<std::string>{"1", "1"}, {"lfs9"}}) {
+      REQUIRE(copy_file(client, to_nodes(nodes)).error().code == Code::kInvalid);
+    }
+    auto wish = to_nodes({});
+    wish.bevy = 2;
+    REQUIRE(copy_file(client, wish).error().code == Code::kInvalid);
+    wish = to_nodes({});
+    wish.source = "a";
+    REQUIRE(copy_file(client, wish).error().code == Code::kInvalid);
+    REQUIRE(client.stat("/b").error().code == Code::kNotFound);
+  });
+}
+
+}  // namespace
+}  // namespace pif

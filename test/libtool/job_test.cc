@@ -1,0 +1,225 @@
+// What becomes of a job when one of its parts ends before its time.
+#include <catch2/catch.hpp>
+
+#include <set>
+
+#include "libtool/sim_tools.h"
+#include "pif/tool/exchange.h"
+
+namespace pif {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kSoon = seconds(2);  // by then the tool has ended and no worker is left
+
+Status exchange_rows(tool::Worker& worker) {
+  PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
+  PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
+  return tool::exchange(worker, *input, *output);
+}
+
+// Works until it is killed.
+Status never_end(sim::Actor& self) {
+  while (self.pause(milliseconds(10))) {}
+  return fail(Code::kCancelled, "killed");
+}
+
+// A file system of four LFSs with the file "/a" on all of them, and a tool that makes "/b".
+class Job {
+ public:
+  explicit Job(sim::WorkerBody work, std::uint64_t seed = 1) : world_(seed), cluster_(world_, 4) {
+    sim::register_tool(cluster_, names_, [this, work = std::move(work)](tool::Worker& worker, sim::Actor& self) -> Status {
+      started_.insert(self.name());
+      PIF_TRY(worker.output(0));  // a half-made component
+      return work(worker, self);
+    });
+  }
+
+  sim::World& world() { return world_; }
+  sim::Cluster& cluster() { return cluster_; }
+  tool::ControllerOptions& options() { return options_; }
+
+  std::size_t workers_alive() const {
+    std::size_t count = 0;
+    for (const auto& name : started_) count += world_.find(name) ? 1 : 0;
+    return count;
+  }
+  std::size_t workers_started() const { return started_.size(); }
+  // Ends the first worker that is alive, as kill -9 would.
+  void kill_a_worker() {
+    for (const auto& name : started_) {
+      if (const auto actor = world_.find(name)) return world_.kill(*actor);
+    }
+  }
+
+  // Runs the tool; afterwards took(), workers_left() and target_exists() say what became of it.
+  Status run() {
+    Status outcome;
+    world_.spawn_main("client", [&](sim::Actor& self) {
+      sim::ClientSide side(self);
+      auto client = sim::sim_client(side, 4);
+      REQUIRE(client);
+      put(*client);
+      start_ = self.clock().now();
+      outcome = control(*client);
+      took_ = self.clock().now() - start_;
+      self.pause(kSoon - std::min(kSoon, took_));
+      workers_left_ = workers_alive();
+      target_exists_ = client->stat("/b").has_value();
+    }, sim::Who{0, {0}});
+    world_.run();
+    return outcome;
+  }
+  Duration took() const { return took_; }
+  std::size_t workers_left() const { return workers_left_; }
+  bool target_exists() const { return target_exists_; }
+
+  static void put(Client& client) {
+    CreateOptions create;
+    create.format = Format::fixed(100);
+    create.width = 4;
+    auto file = client.create("/a", create);
+    REQUIRE(file);
+    REQUIRE(file->write(std::vector<std::byte>(100 * 200)));
+    REQUIRE(file->commit());
+  }
+
+  Status control(Client& client) {
+    tool::Controller controller(client, options_);
+    PIF_TRY(controller.open("/a"));
+    CreateOptions create;
+    create.format = Format::fixed(100);
+    create.nodes = {4, 3, 2, 1};
+    PIF_TRY(controller.create("/b", create));
+    PIF_TRY(controller.run({}));
+    return controller.commit();
+  }
+
+ private:
+  sim::Names names_;
+  std::set<std::string> started_;
+  tool::ControllerOptions options_ = sim::sim_controller();
+  sim::World world_;
+  sim::Cluster cluster_;
+  Time start_{};
+  Duration took_{};
+  std::size_t workers_left_ = 0;
+  bool target_exists_ = false;
+};
+
+bool says(const Status& status, const std::string& text) { return status.error().to_string().find(text) != std::string::npos; }
+
+TEST_CASE("a job whose workers all succeed commits its output") {
+  Job job([](tool::Worker& worker, sim::Actor&) { return exchange_rows(worker); });
+  REQUIRE(job.run());
+  REQUIRE(job.target_exists());
+  REQUIRE(job.workers_started() == 4);
+  REQUIRE(job.workers_left() == 0);
+}
+
+TEST_CASE("a worker's error ends the job everywhere, names it, and leaves no output") {
+  Job job([](tool::Worker& worker, sim::Actor& self) -> Status {
+    if (worker.rank() == 2) return fail(Code::kNoSpace, "the disk is full");
+    return never_end(self);
+  });
+  const Status outcome = job.run();
+  REQUIRE(!outcome);
+  REQUIRE(outcome.error().code == Code::kNoSpace);
+  REQUIRE(says(outcome, "worker 2 on lfs"));
+  REQUIRE(says(outcome, "the disk is full"));
+  REQUIRE(job.took() < kSoon);
+  REQUIRE(job.workers_left() == 0);
+  REQUIRE(!job.target_exists());
+}
+
+TEST_CASE("a worker that is killed ends the job everywhere, and the message says of what it died") {
+  Job job([](tool::Worker& worker, sim::Actor&) { return exchange_rows(worker); });
+  job.world().on_step([&, done = false](std::uint64_t) mutable {
+    if (done || job.workers_alive() < 4) return;
+    done = true;
+    job.kill_a_worker();
+  });
+  const Status outcome = job.run();
+  REQUIRE(!outcome);
+  REQUIRE(says(outcome, "died of signal 9"));
+  REQUIRE(job.took() < kSoon);
+  REQUIRE(job.workers_left() == 0);
+  REQUIRE(!job.target_exists());
+}
+
+TEST_CASE("an LFS that is killed takes its worker with it and ends the job everywhere") {
+  Job job([](tool::Worker&, sim::Actor& self) { return never_end(self); });
+  job.world().on_step([&, done = false](std::uint64_t) mutable {
+    if (done || job.workers_alive() < 4) return;
+    done = true;
+    job.cluster().kill_lfs(1);
+  });
+  const Status outcome = job.run();
+  REQUIRE(!outcome);
+  REQUIRE(says(outcome, "lfs1"));
+  REQUIRE(job.took() < kSoon);
+  REQUIRE(job.workers_left() == 0);
+  REQUIRE(!job.target_exists());
+}
+
+TEST_CASE("a user who wants to end a job ends it everywhere") {
+  Job job([](tool::Worker&, sim::Actor& self) { return never_end(self); });
+  job.options().is_cancelled = [&] { return job.workers_alive() == 4; };
+  const Status outcome = job.run();
+  REQUIRE(!outcome);
+  REQUIRE(outcome.error().code == Code::kCancelled);
+  REQUIRE(job.took() < kSoon);
+  REQUIRE(job.workers_left() == 0);
+  REQUIRE(!job.target_exists());
+}
+
+TEST_CASE("a controller that is killed leaves neither workers nor output") {
+  Job job([](tool::Worker&, sim::Actor& self) { return never_end(self); });
+  std::size_t left = 99;
+  job.world().spawn("controller", [&](sim::Actor& self) {
+    sim::ClientSide side(self);
+    auto client = sim::sim_client(side, 4);
+    REQUIRE(client);
+    Job::put(*client);
+    (void)job.control(*client).has_value();
+  }, sim::Who{0, {0}});
+  job.world().spawn_main("watcher", [&](sim::Actor& self) {
+    while (job.workers_alive() < 4) self.pause(milliseconds(1));
+    job.world().kill(*job.world().find("controller"));
+    self.pause(kSoon);
+    left = job.workers_alive();
+    sim::ClientSide side(self);
+    auto client = sim::sim_client(side, 4);
+    REQUIRE(client);
+    REQUIRE(client->stat("/b").error().code == Code::kNotFound);
+  }, sim::Who{0, {0}});
+  job.world().run();
+  REQUIRE(left == 0);
+}
+
+TEST_CASE("any single worker may die at any moment of an exchange, and nothing is left") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Job job([](tool::Worker& worker, sim::Actor&) { return exchange_rows(worker); }, seed);
+    std::uint64_t seen = 0;
+    job.world().on_step([&](std::uint64_t) {
+      if (job.workers_alive() > 0 && ++seen == seed * 7) job.kill_a_worker();
+    });
+    const Status outcome = job.run();
+    REQUIRE(job.workers_left() == 0);
+    REQUIRE(job.target_exists() == outcome.has_value());
+  }
+}
+
+TEST_CASE("a program that is not there is an error that names it") {
+  Job job([](tool::Worker&, sim::Actor& self) { return never_end(self); });
+  job.options().program = "/bin/nothing";
+  const Status outcome = job.run();
+  REQUIRE(!outcome);
+  REQUIRE(says(outcome, "/bin/nothing"));
+  REQUIRE(!job.target_exists());
+}
+
+}  // namespace
+}  // namespace pif

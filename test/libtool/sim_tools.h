@@ -1,0 +1,77 @@
+// A tool in the simulated world: its controller in a client actor, its workers as programs of the cluster's LFSs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "pif/tool/controller.h"
+#include "pif/tool/worker.h"
+#include "sim/cluster.h"
+
+namespace pif::sim {
+
+// Who listens where: endpoints that libtool made up, and the actors behind them.
+using Names = std::map<std::string, std::string>;
+
+// An actor's messenger, reached by others under names of libtool's. A name that nobody has yet is waited for, as ZeroMQ
+// connects again until somebody is there.
+class NamedMessenger final : public net::Messenger {
+ public:
+  NamedMessenger(Actor& self, Names& names) : self_(self), inner_(self.messenger()), names_(names) {}
+
+  Result<net::PeerId> connect(const proto::Endpoints& to, net::Route route) override {
+    while (!names_.contains(to.ipc())) {
+      if (!self_.pause(std::chrono::milliseconds(1))) return fail(Code::kCancelled, "this actor was killed");
+    }
+    proto::Endpoints real;
+    real.set_ipc("sim:" + names_.at(to.ipc()));
+    return inner_.connect(real, route);
+  }
+  Result<net::PeerId> adopt(Handle connection) override { return inner_.adopt(std::move(connection)); }
+  void disconnect(net::PeerId peer) override { inner_.disconnect(peer); }
+  Status send(net::PeerId peer, net::Packet packet) override { return inner_.send(peer, std::move(packet)); }
+  Result<std::optional<net::Delivery>> receive(Time deadline) override { return inner_.receive(deadline); }
+  const net::Identity& identity(net::PeerId peer) const override { return inner_.identity(peer); }
+  void wake() override { inner_.wake(); }
+  Clock& clock() override { return inner_.clock(); }
+
+ private:
+  Actor& self_;
+  net::Messenger& inner_;
+  Names& names_;
+};
+
+inline constexpr const char* kToolProgram = "/bin/tool";
+
+// What a worker does that also waits, or looks at the world.
+using WorkerBody = std::function<Status(tool::Worker&, Actor& self)>;
+
+// Makes `work` what the workers of kToolProgram do. names: outlives the world.
+inline void register_tool(Cluster& cluster, Names& names, WorkerBody work) {
+  cluster.programs().mains[kToolProgram] = [&names, work = std::move(work)](Actor& self, const lfs::Spawner::Order&,
+                                                                            Handle connection) {
+    ClientSide side(self);
+    const ClientWorld client = side.world();
+    tool::WorkerWorld world{client.messenger, client.storage, client.entropy, std::move(connection), {}};
+    world.listen = [&](const proto::Endpoints& endpoint) -> Result<std::unique_ptr<net::Messenger>> {
+      names[endpoint.ipc()] = self.name();
+      return std::make_unique<NamedMessenger>(self, names);
+    };
+    return tool::Worker::run(std::move(world), [&](tool::Worker& worker) { return work(worker, self); }) ? 0 : 3;
+  };
+}
+
+inline tool::ControllerOptions sim_controller() {
+  tool::ControllerOptions options;
+  options.program = kToolProgram;
+  return options;
+}
+
+inline Result<Client> sim_client(ClientSide& side, unsigned lfss) {
+  PIF_TRY_VALUE(Client client, Client::connect_in(side.world(), Cluster::kServer));
+  PIF_TRY(client.status(lfss));  // until they are all up
+  return client;
+}
+
+}  // namespace pif::sim
