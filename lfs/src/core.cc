@@ -70,7 +70,9 @@ Status Core::check_space(std::uint64_t bytes) {
 }
 
 std::size_t Core::body_bytes_max(const Request& request) {
-  return request.who.via == net::Identity::Via::kUnix ? kUnixPacketBytesMax - kUnixHeaderBytes : kBulkBytes;
+  using Via = net::Identity::Via;
+  const bool small_packets = request.who.via == Via::kUnix || request.who.via == Via::kSimulated;
+  return small_packets ? kUnixPacketBytesMax - kUnixHeaderBytes : kBulkBytes;
 }
 
 Result<VariableBody> parse_variable(std::span<const std::byte> body, std::uint64_t count) {

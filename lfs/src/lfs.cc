@@ -95,7 +95,7 @@ Status Lfs::Impl::open() {
 Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
   bool more = true;  // a turn left something that can go on at once
   while (!stop.load(std::memory_order_acquire)) {
-    PIF_TRY(take_deliveries(stop, more));
+    if (auto taken = take_deliveries(stop, more); !taken && !stop.load(std::memory_order_acquire)) return taken;
     more = end_turn();
   }
   return {};
@@ -110,7 +110,6 @@ Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
   Time until = at_once ? Time::min() : deadline();
   for (unsigned i = 0; i < kDeliveriesPerTurn && !stop.load(std::memory_order_acquire); ++i) {
     auto received = core.world.messenger.receive(until);
-    if (!received && received.error().code == Code::kCancelled) return {};
     if (!received) return fail(std::move(received.error()));
     if (!*received) return {};
     handle(**received);
@@ -186,7 +185,7 @@ Result<net::Packet> Lfs::Impl::answer_now(const Request& request) {
     case Envelope::kOffsets: return reading.offsets(request);
     case Envelope::kLength: return reading.length(request);
     case Envelope::kListComponents: return managing.list_components(request);
-    case Envelope::OP_NOT_SET: return fail(Code::kInvalid, "the request has no operation that this LFS knows");
+    case Envelope::OP_NOT_SET: return fail(Code::kUnsupported, "the request has no operation that this LFS knows");
     default:
       return fail(Code::kUnsupported, fmt::format("operation {} is not one of an LFS's",
                                                   static_cast<int>(request.envelope().op_case())));

@@ -1,0 +1,334 @@
+// Appending by several clients at once to files over several LFSs: no gaps, no loss of what was acknowledged.
+#include <set>
+
+#include "node.h"
+
+using namespace pif;
+using namespace pif::lfs::test;
+
+namespace {
+
+// One client's way of appending, in messages.
+class Appender {
+ public:
+  Appender(sim::Actor& self, std::vector<Node*> nodes, TestFile file) : file_(std::move(file)) {
+    for (auto* node : nodes) peers_.push_back(std::make_unique<Peer>(self, *node));
+  }
+
+  Result<proto::ReserveReply> reserve(std::uint64_t records, std::uint64_t bytes, bool fill = false) {
+    auto packet = peers_[0]->request(file_.id, kMayRead | kMayWrite);
+    auto* reserve = packet.envelope.mutable_reserve();
+    reserve->set_file(file_.id);
+    reserve->set_records(records);
+    reserve->set_bytes(bytes);
+    reserve->set_fill(fill);
+    *reserve->mutable_shape() = shape(0);
+    PIF_TRY_VALUE(auto reply, peers_[0]->call(std::move(packet)));
+    return reply.envelope.reserve_reply();
+  }
+  Status rows(std::uint32_t lfs, const proto::ReserveReply& grant, std::uint64_t first, std::uint64_t count,
+              const std::string& body, std::uint32_t within = 0) {
+    auto packet = peers_[lfs]->request(file_.id, kMayRead | kMayWrite);
+    auto* rows = packet.envelope.mutable_append_rows();
+    rows->set_file(file_.id);
+    rows->set_first(first);
+    rows->set_count(count);
+    rows->set_generation(grant.generation());
+    rows->set_within(within);
+    *rows->mutable_shape() = shape(lfs);
+    *rows->mutable_base() = grant.base();
+    packet.body = buffer_of(body);
+    PIF_TRY(peers_[lfs]->call(std::move(packet)));
+    return {};
+  }
+  Status done(const proto::ReserveReply& grant) {
+    auto packet = peers_[0]->request(file_.id, kMayRead | kMayWrite);
+    auto* done = packet.envelope.mutable_append_done();
+    done->set_file(file_.id);
+    done->set_ticket(grant.ticket());
+    done->set_generation(grant.generation());
+    PIF_TRY(peers_[0]->call(std::move(packet)));
+    return {};
+  }
+  Extent length() {
+    auto packet = peers_[0]->request(file_.id, kMayRead);
+    packet.envelope.mutable_length()->set_file(file_.id);
+    const auto reply = peers_[0]->call(std::move(packet));
+    REQUIRE_OK(reply);
+    return {reply->envelope.length_reply().extent().records(), reply->envelope.length_reply().extent().bytes()};
+  }
+  Peer& peer(std::size_t lfs) { return *peers_[lfs]; }
+  std::uint32_t width() const { return static_cast<std::uint32_t>(peers_.size()); }
+  const TestFile& file() const { return file_; }
+
+  // Sends the grant's records to their LFSs, but not to those from `lfss` on.
+  Status spread(const proto::ReserveReply& grant, const std::vector<std::string>& records, std::uint32_t lfss) {
+    const std::uint64_t start = grant.start().records();
+    for (std::uint32_t lfs = 0; lfs < lfss; ++lfs) {
+      std::vector<std::string> mine;
+      std::optional<std::uint64_t> first;
+      for (std::uint64_t i = 0; i < records.size(); ++i) {
+        if ((start + i) % width() != lfs) continue;
+        if (!first) first = (start + i) / width();
+        mine.push_back(records[i]);
+      }
+      if (mine.empty()) continue;
+      std::string body;
+      for (const auto& record : mine) body += record;
+      if (!file_.format.is_fixed()) body = variable_body(mine);
+      PIF_TRY(rows(lfs, grant, *first, mine.size(), body));
+    }
+    return {};
+  }
+
+ private:
+  proto::ComponentShape shape(std::uint32_t lfs) const {
+    auto file = file_;
+    file.index = lfs;
+    return file.shape();
+  }
+  TestFile file_;
+  std::vector<std::unique_ptr<Peer>> peers_;
+};
+
+struct Batch {
+  std::vector<std::string> records;
+  bool acknowledged = false;
+};
+
+// Record i of batch `batch` of client `client`; of a length of its own when variable.
+std::string record_of(const Format& format, unsigned client, unsigned batch, unsigned i) {
+  auto text = "c" + std::to_string(client) + "b" + std::to_string(batch) + "r" + std::to_string(i) + ".";
+  if (!format.is_fixed()) return text + std::string((client * 7 + batch * 3 + i) % 23, 'x');
+  text.resize(format.record_length, '_');
+  return text;
+}
+
+// What one client does: appends batches, sometimes dying on the way.
+void append_batches(sim::Actor& self, std::vector<Node*> nodes, const TestFile& file, unsigned client, bool may_die,
+                    std::vector<Batch>& all) {
+  Appender appender(self, std::move(nodes), file);
+  for (unsigned b = 0; b < 8; ++b) {
+    Batch batch;
+    std::uint64_t bytes = 0;
+    const auto count = 1 + self.world().pick(5);
+    for (unsigned i = 0; i < count; ++i) {
+      batch.records.push_back(record_of(file.format, client, b, i));
+      bytes += batch.records.back().size();
+    }
+    all.push_back(batch);
+    auto& mine = all.back();
+    const auto self_index = all.size() - 1;
+    (void)mine;
+    for (unsigned attempt = 0; attempt < 20; ++attempt) {
+      const auto grant = appender.reserve(count, bytes);
+      if (!grant) {
+        self.pause(std::chrono::milliseconds(200));
+        continue;
+      }
+      const bool dies = may_die && self.world().pick(6) == 0;
+      const auto lfss = dies ? static_cast<std::uint32_t>(self.world().pick(appender.width())) : appender.width();
+      const auto spread = appender.spread(*grant, all[self_index].records, lfss);
+      if (dies) return;
+      if (!spread) continue;
+      const auto done = appender.done(*grant);
+      if (done) {
+        all[self_index].acknowledged = true;
+        break;
+      }
+      if (done.error().code != Code::kRetry) break;  // unknown: it may be there or not, but must not be twice
+    }
+  }
+}
+
+std::vector<std::string> read_records(Appender& appender) {
+  const auto extent = appender.length();
+  std::vector<std::string> out(extent.records);
+  std::uint64_t bytes = 0;
+  for (std::uint32_t lfs = 0; lfs < appender.width(); ++lfs) {
+    for (std::uint64_t n = lfs; n < extent.records; n += appender.width()) {
+      const auto row = appender.peer(lfs).read(appender.file().id, n / appender.width(), 1);
+      REQUIRE_OK(row);
+      out[n] = appender.file().format.is_fixed() ? *row : row->substr(4);
+      bytes += out[n].size();
+    }
+  }
+  CHECK(bytes == extent.bytes);
+  return out;
+}
+
+// Every record of the file is of a whole batch, in order; every acknowledged batch is there once.
+void check_file(const std::vector<std::string>& records, const std::vector<Batch>& batches) {
+  std::map<std::string, const Batch*> by_first;
+  for (const auto& batch : batches) by_first[batch.records[0]] = &batch;
+  std::set<const Batch*> seen;
+  for (std::size_t n = 0; n < records.size();) {
+    const auto at = by_first.find(records[n]);
+    INFO("record " << n << ": " << records[n]);
+    REQUIRE(at != by_first.end());
+    CHECK(seen.insert(at->second).second);
+    for (const auto& expected : at->second->records) {
+      REQUIRE(n < records.size());
+      CHECK(records[n++] == expected);
+    }
+  }
+  for (const auto& batch : batches) {
+    if (batch.acknowledged) CHECK(seen.contains(&batch));
+  }
+}
+
+struct Story {
+  Format format;
+  bool clients_die = false;
+  bool lfss_restart = false;
+};
+
+void run_story(std::uint64_t seed, const Story& story) {
+  sim::World world(seed);
+  Node first(world, "lfs0", 1);
+  Node second(world, "lfs1", 2);
+  Node third(world, "lfs2", 3);
+  const std::vector<Node*> nodes = {&first, &second, &third};
+  for (auto* node : nodes) node->start();
+  TestFile file;
+  file.format = story.format;
+  file.nodes = {1, 2, 3};
+  std::vector<Batch> batches;
+  batches.reserve(1000);
+  unsigned left = 4;
+  for (unsigned client = 0; client < 4; ++client) {
+    world.spawn_main("client" + std::to_string(client), [&, client](sim::Actor& self) {
+      append_batches(self, nodes, file, client, story.clients_die, batches);
+      --left;
+    });
+  }
+  world.spawn_main("fate", [&](sim::Actor& self) {
+    while (left > 0) {
+      self.pause(std::chrono::milliseconds(300 + self.world().pick(3000)));
+      if (!story.lfss_restart || left == 0) continue;
+      auto* node = nodes[self.world().pick(3)];
+      self.world().pick(2) ? node->crash() : node->kill();
+      self.pause(std::chrono::milliseconds(self.world().pick(200)));
+      node->start();
+    }
+    Appender appender(self, nodes, file);
+    check_file(read_records(appender), batches);
+    for (auto* node : nodes) {
+      node->kill();
+      CHECK(node->check().value().damages.empty());
+    }
+  });
+  INFO("seed " << seed);
+  world.run();
+}
+
+}  // namespace
+
+TEST_CASE("clients that append at once leave no gaps") {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    run_story(seed, {Format::fixed(20)});
+    run_story(seed, {Format::variable()});
+  }
+}
+
+TEST_CASE("clients that die while they append cost the others a deadline, never a gap") {
+  for (std::uint64_t seed = 11; seed <= 20; ++seed) {
+    run_story(seed, {Format::fixed(20), true});
+    run_story(seed, {Format::variable(), true});
+  }
+}
+
+TEST_CASE("LFSs that crash while clients append lose nothing that was acknowledged") {
+  for (std::uint64_t seed = 31; seed <= 45; ++seed) {
+    run_story(seed, {Format::fixed(20), seed % 2 == 0, true});
+    run_story(seed, {Format::variable(), seed % 2 == 0, true});
+  }
+}
+
+TEST_CASE("rows that come before their time wait; rows of a cancelled range are refused and leave nothing") {
+  with_node([](Peer& peer, Node& node) {
+    TestFile file;
+    file.format = Format::fixed(10);
+    Appender a(peer.self(), {&node}, file);
+    const auto lost = a.reserve(2, 20).value();
+    const auto mine = a.reserve(1, 10).value();
+    CHECK(code_of(a.rows(0, mine, 2, 1, "mine......")) == Code::kRetry);  // rows 0 and 1 never come
+    CHECK(code_of(a.done(mine)) == Code::kRetry);
+    const auto again = a.reserve(1, 10).value();
+    CHECK(again.start().records() == 0);
+    CHECK(again.generation() > lost.generation());
+    REQUIRE_OK(a.rows(0, again, 0, 1, "again....."));
+    CHECK(code_of(a.rows(0, lost, 0, 2, "lost 1....lost 2....")) == Code::kRetry);
+    REQUIRE_OK(a.rows(0, again, 0, 1, "again....."));  // a repeated request
+    REQUIRE_OK(a.done(again));
+    REQUIRE_OK(a.done(again));
+    CHECK(a.length() == Extent{1, 10});
+    CHECK(peer.read(7, 0, 1).value() == "again.....");
+  });
+}
+
+TEST_CASE("a byte append fills up a short last record") {
+  with_node([](Peer& peer, Node& node) {
+    TestFile file;
+    file.format = Format::fixed(10);
+    REQUIRE_OK(peer.put(file, "0123456789abcd"));
+    Appender a(peer.self(), {&node}, file);
+    CHECK(code_of(a.reserve(1, 10)) == Code::kInvalid);
+    const auto one = a.reserve(0, 3, true).value();
+    CHECK(one.start().bytes() == 14);
+    REQUIRE_OK(a.rows(0, one, 1, 1, "efg", 4));
+    REQUIRE_OK(a.done(one));
+    const auto two = a.reserve(0, 15, true).value();
+    REQUIRE_OK(a.rows(0, two, 1, 3, "hijklmnopqrstuv", 7));
+    REQUIRE_OK(a.done(two));
+    CHECK(a.length() == Extent{4, 32});
+    node.crash();
+    node.start();
+    CHECK(peer.read(7, 0, 9).value() == "0123456789abcdefghijklmnopqrstuv");
+    CHECK(a.length() == Extent{4, 32});
+    CHECK(node.check().value().damages.empty());
+  });
+}
+
+TEST_CASE("overwrites and appends of the same component do not disturb each other") {
+  with_node([](Peer& peer, Node& node) {
+    TestFile file;
+    auto bytes = pattern(1000, 1);
+    REQUIRE_OK(peer.put(file, bytes));
+    Appender a(peer.self(), {&node}, file);
+    for (unsigned i = 0; i < 30; ++i) {
+      const auto fresh = pattern(100, 100 + i);
+      REQUIRE_OK(peer.overwrite(7, 9 + i, 1, fresh));  // in the chunk that the append goes on with
+      bytes.replace((9 + i) * 100, 100, fresh);
+      const auto grant = a.reserve(1, 100).value();
+      const auto more = pattern(100, 200 + i);
+      REQUIRE_OK(a.rows(0, grant, 10 + i, 1, more));
+      REQUIRE_OK(a.done(grant));
+      bytes += more;
+      if (i % 7 == 3) {
+        node.crash();
+        node.start();
+      }
+      CHECK(peer.read(7, 0, 100).value() == bytes);
+    }
+    node.crash();
+    CHECK(node.check().value().damages.empty());
+  });
+}
+
+TEST_CASE("an LFS that has fewer rows than were published says so instead of going on") {
+  with_node([](Peer& peer, Node& node) {
+    TestFile file;
+    REQUIRE_OK(peer.put(file, pattern(1000, 1)));
+    Appender a(peer.self(), {&node}, file);
+    auto grant = a.reserve(1, 100).value();
+    grant.mutable_base()->set_records(20);
+    grant.mutable_base()->set_bytes(2000);
+    CHECK(code_of(a.rows(0, grant, 20, 1, pattern(100, 1))) == Code::kCorrupt);
+    grant.clear_base();
+    auto packet = peer.request(7, kMayWrite);
+    packet.envelope.mutable_append_rows()->set_file(7);
+    packet.envelope.mutable_append_rows()->set_count(1);
+    CHECK(code_of(peer.call(std::move(packet))) == Code::kInvalid);  // no base
+  });
+}

@@ -1,0 +1,160 @@
+#include <map>
+#include <random>
+
+#include <catch2/catch.hpp>
+#include <rapidcheck.h>
+
+#include "../../lfs/src/sequencer.h"
+
+using namespace pif;
+using lfs::Sequencer;
+
+namespace {
+
+constexpr Duration kPatience = std::chrono::seconds(5);
+const Time kStart = Time(std::chrono::seconds(100));
+
+Sequencer fixed(const Extent& published = {}) { return {Format::fixed(10), published, 1, 0, kPatience}; }
+
+template <typename T>
+Code code_of(const Result<T>& result) {
+  return result ? Code::kOk : result.error().code;
+}
+
+}  // namespace
+
+TEST_CASE("grants follow one another, and only the done prefix is published") {
+  auto s = fixed({5, 50});
+  const auto a = s.reserve(3, 30, false, kStart).value();
+  const auto b = s.reserve(2, 20, false, kStart).value();
+  CHECK(a.start == Extent{5, 50});
+  CHECK(b.start == Extent{8, 80});
+  CHECK(b.base == Extent{5, 50});
+  REQUIRE(s.done(b.ticket).value() == Sequencer::Outcome::kWait);
+  CHECK_FALSE(s.to_publish().has_value());
+  REQUIRE(s.done(a.ticket).value() == Sequencer::Outcome::kWait);
+  const auto publication = s.to_publish().value();
+  CHECK(publication.extent == Extent{10, 100});
+  CHECK(s.publish(publication) == std::vector{a.ticket, b.ticket});
+  CHECK(s.done(a.ticket).value() == Sequencer::Outcome::kPublished);
+  CHECK(s.idle());
+}
+
+TEST_CASE("a lapsed grant takes all later ones with it and raises the generation; the done prefix stays") {
+  auto s = fixed();
+  const auto a = s.reserve(1, 10, false, kStart).value();
+  const auto b = s.reserve(1, 10, false, kStart).value();
+  const auto c = s.reserve(1, 10, false, kStart).value();
+  REQUIRE(s.done(a.ticket).has_value());
+  REQUIRE(s.done(c.ticket).has_value());
+  CHECK(s.expire(kStart + kPatience - std::chrono::nanoseconds(1)).empty());
+  CHECK(s.next_deadline() == kStart + kPatience);
+  CHECK(s.expire(kStart + kPatience) == std::vector{b.ticket, c.ticket});
+  CHECK(s.generation() == 2);
+  CHECK(code_of(s.done(b.ticket)) == Code::kRetry);
+  CHECK(code_of(s.done(c.ticket)) == Code::kRetry);
+  const auto d = s.reserve(1, 10, false, kStart).value();
+  CHECK(d.generation == 2);
+  CHECK(d.start == Extent{1, 10});
+  CHECK(d.base == Extent{1, 10});
+  CHECK(s.to_publish()->extent == Extent{1, 10});
+}
+
+TEST_CASE("fixed records may end in a short one, which only a fill goes on from") {
+  auto s = fixed();
+  const auto a = s.reserve(2, 13, false, kStart).value();
+  CHECK(a.end == Extent{2, 13});
+  CHECK(code_of(s.reserve(1, 10, false, kStart)) == Code::kInvalid);
+  const auto b = s.reserve(0, 9, true, kStart).value();
+  CHECK(b.start == Extent{2, 13});
+  CHECK(b.end == Extent{3, 22});
+  CHECK(code_of(s.reserve(2, 31, true, kStart)) == Code::kOk);
+  for (const auto& [records, bytes] : {std::pair{2, 10}, std::pair{1, 11}, std::pair{0, 0}, std::pair{0, 5}})
+    CHECK(code_of(fixed().reserve(static_cast<std::uint64_t>(records), static_cast<std::uint64_t>(bytes), false, kStart)) == Code::kInvalid);
+  CHECK(code_of(fixed().reserve(UINT64_MAX, UINT64_MAX, false, kStart)) == Code::kTooLarge);
+  Sequencer variable(Format::variable(), {}, 1, 0, kPatience);
+  CHECK(variable.reserve(3, 0, false, kStart)->end == Extent{3, 0});
+  CHECK(code_of(variable.reserve(0, 5, false, kStart)) == Code::kInvalid);
+  CHECK(code_of(variable.reserve(1, 5, true, kStart)) == Code::kInvalid);
+}
+
+TEST_CASE("a sequencer that starts again knows its last published ticket, and cancels what it does not know") {
+  auto s = fixed();
+  const auto a = s.reserve(1, 10, false, kStart).value();
+  const auto b = s.reserve(1, 10, false, kStart).value();
+  REQUIRE(s.done(a.ticket).has_value());
+  const auto publication = s.to_publish().value();
+  s.publish(publication);
+  Sequencer again(Format::fixed(10), publication.extent, s.generation() + 1, publication.ticket, kPatience);
+  CHECK(again.done(a.ticket).value() == Sequencer::Outcome::kPublished);
+  CHECK(code_of(again.done(b.ticket)) == Code::kRetry);
+  CHECK(again.reserve(1, 10, false, kStart)->ticket > b.ticket);
+}
+
+TEST_CASE("under any order of requests and lapses: no gaps, nothing twice, nothing acknowledged is lost") {
+  REQUIRE(rc::check([] {
+    std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
+    const auto pick = [&](std::uint64_t limit) { return random() % limit; };
+    auto s = fixed();
+    Time now = kStart;
+    Extent published;
+    std::uint64_t last_ticket = 0;
+    std::map<std::uint64_t, Sequencer::Grant> live;
+    std::map<std::uint64_t, Sequencer::Grant> acknowledged;
+    std::vector<std::uint64_t> cancelled;
+    for (int i = 0; i < 300; ++i) {
+      switch (pick(7)) {
+        case 0:
+        case 1: {
+          const auto records = pick(5) + 1;
+          const auto grant = s.reserve(records, records * 10, false, now);
+          RC_ASSERT(grant.has_value());
+          RC_ASSERT(grant->start == (live.empty() ? published : live.rbegin()->second.end));
+          RC_ASSERT(grant->ticket > last_ticket);
+          RC_ASSERT(grant->base.records <= grant->start.records);
+          last_ticket = grant->ticket;
+          live[grant->ticket] = *grant;
+          break;
+        }
+        case 2:
+        case 3: {
+          if (live.empty()) break;
+          auto at = live.begin();
+          std::advance(at, static_cast<std::ptrdiff_t>(pick(live.size())));
+          RC_ASSERT(s.done(at->first).value() == Sequencer::Outcome::kWait);
+          break;
+        }
+        case 4: {
+          const auto publication = s.to_publish();
+          if (!publication) break;
+          for (const auto ticket : s.publish(*publication)) {
+            RC_ASSERT(live.at(ticket).start == published);  // no gap, nothing twice
+            published = live.at(ticket).end;
+            acknowledged[ticket] = live.at(ticket);
+            live.erase(ticket);
+          }
+          RC_ASSERT(published == publication->extent);
+          break;
+        }
+        case 5:
+          now += std::chrono::milliseconds(pick(3000));
+          for (const auto ticket : s.expire(now)) {
+            RC_ASSERT(live.erase(ticket) == 1u);
+            cancelled.push_back(ticket);
+          }
+          break;
+        default: {  // the LFS starts again: what is not published is forgotten
+          if (pick(10) != 0) break;
+          for (const auto& [ticket, grant] : live) cancelled.push_back(ticket);
+          live.clear();
+          s = Sequencer(Format::fixed(10), published, s.generation() + 1, acknowledged.empty() ? 0 : acknowledged.rbegin()->first,
+                        kPatience);
+          break;
+        }
+      }
+      RC_ASSERT(s.published() == published);
+      if (!cancelled.empty()) RC_ASSERT(code_of(s.done(cancelled[pick(cancelled.size())])) == Code::kRetry);
+      if (!acknowledged.empty()) RC_ASSERT(s.done(acknowledged.rbegin()->first).value() == Sequencer::Outcome::kPublished);
+    }
+  }));
+}
