@@ -262,7 +262,7 @@ void Loop::fail_jobs(const Error& error) {
 void Loop::send_replies(const std::optional<Error>& failed) {
   const Time now = core_.clock.now();
   for (Reply& reply : replies_) {
-    if (failed && reply.depends && !reply.packet.envelope.has_error()) {
+    if (failed && reply.depends) {  // errors too: they may rest on rows that are not there now
       proto::Envelope origin;
       origin.set_id(reply.packet.envelope.id());
       reply.packet = net::error_reply(origin, *failed, kNode);

@@ -1,0 +1,440 @@
+// A server over a memory store, a messenger without any transport, and a clock that tests move. Everything on one thread:
+// ask() hands requests over, lets the server take turns until it would wait, and looks at what it sent.
+#pragma once
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pif/base/limits.h"
+#include "pif/kv/memory_store.h"
+#include "pif/net/calls.h"
+#include "pif/server/server.h"
+
+namespace pif::server::testing {
+
+using proto::Envelope;
+
+class FakeClock final : public Clock {
+ public:
+  Time now() const override { return now_; }
+  std::int64_t wall_seconds() const override { return wall_; }
+  void advance(std::chrono::seconds by) {
+    now_ += by;
+    wall_ += by.count();
+  }
+
+ private:
+  Time now_ = Time(std::chrono::hours(1));
+  std::int64_t wall_ = 1'800'000'000;
+};
+
+class FakeEntropy final : public Entropy {
+ public:
+  std::uint64_t next() override { return ++last_ * 0x9e3779b97f4a7c15; }
+
+ private:
+  std::uint64_t last_ = 0;
+};
+
+class FakeMessenger final : public net::Messenger {
+ public:
+  FakeMessenger(FakeClock& clock, std::atomic<bool>& idle) : clock_(clock), idle_(idle) {}
+
+  net::PeerId add(net::Identity identity) {
+    identities_[++last_peer_] = std::move(identity);
+    return last_peer_;
+  }
+  void deliver(net::PeerId peer, const Envelope& envelope) {
+    net::Delivery delivery;
+    delivery.peer = peer;
+    delivery.packet.envelope.ParseFromString(envelope.SerializeAsString());  // as over a wire
+    inbox.push_back(std::move(delivery));
+  }
+  void close(net::PeerId peer) {
+    net::Delivery delivery;
+    delivery.kind = net::Delivery::Kind::kClosed;
+    delivery.peer = peer;
+    inbox.push_back(std::move(delivery));
+  }
+
+  Result<net::PeerId> connect(const proto::Endpoints& to, net::Route) override {
+    const auto [known, is_new] = connected.try_emplace(to.unix(), last_peer_ + 1);
+    if (is_new) add({.via = net::Identity::Via::kUnix, .has_uid = true});
+    return known->second;
+  }
+  Result<net::PeerId> adopt(Handle) override { return fail(Code::kUnsupported, "no sockets here"); }
+  void disconnect(net::PeerId) override {}
+  Status send(net::PeerId peer, net::Packet packet) override {
+    Envelope wire;
+    wire.ParseFromString(packet.envelope.SerializeAsString());
+    sent.emplace_back(peer, std::move(wire));
+    return {};
+  }
+  Result<std::optional<net::Delivery>> receive(Time deadline) override {
+    if (!inbox.empty()) {
+      net::Delivery delivery = std::move(inbox.front());
+      inbox.pop_front();
+      return std::optional<net::Delivery>(std::move(delivery));
+    }
+    if (deadline > clock_.now()) idle_ = true;  // it would wait
+    return std::optional<net::Delivery>();
+  }
+  const net::Identity& identity(net::PeerId peer) const override { return identities_.at(peer); }
+  void wake() override {}
+  // Replies that were looked at already; what the server asked LFSs stays.
+  void forget_replies() {
+    std::erase_if(sent, [](const auto& one) { return !one.second.has_settle(); });
+  }
+  Clock& clock() override { return clock_; }
+
+  std::deque<net::Delivery> inbox;
+  std::vector<std::pair<net::PeerId, Envelope>> sent;
+  std::map<std::string, net::PeerId> connected;  // by Unix socket
+
+ private:
+  FakeClock& clock_;
+  std::atomic<bool>& idle_;
+  std::map<net::PeerId, net::Identity> identities_;
+  net::PeerId last_peer_ = 0;
+};
+
+// Fails what it is told to fail.
+class FaultyStore final : public kv::Store {
+ public:
+  explicit FaultyStore(std::unique_ptr<kv::Store> store) : store_(std::move(store)) {}
+  Result<std::unique_ptr<kv::Transaction>> read() override { return store_->read(); }
+  Result<std::unique_ptr<kv::Transaction>> write() override {
+    auto txn = store_->write();
+    if (!txn) return txn;
+    return std::unique_ptr<kv::Transaction>(std::make_unique<Faulty>(*this, std::move(*txn)));
+  }
+  unsigned commits_to_fail = 0;
+  std::optional<unsigned> puts_until_failure;
+
+ private:
+  class Faulty final : public kv::Transaction {
+   public:
+    Faulty(FaultyStore& store, std::unique_ptr<kv::Transaction> txn) : store_(store), txn_(std::move(txn)) {}
+    Result<std::optional<std::string_view>> get(kv::Table t, std::string_view k) override { return txn_->get(t, k); }
+    Status put(kv::Table t, std::string_view k, std::string_view v) override {
+      if (store_.puts_until_failure && (*store_.puts_until_failure)-- == 0) {
+        store_.puts_until_failure.reset();
+        return fail(Code::kNoSpace, "the disk is full");
+      }
+      return txn_->put(t, k, v);
+    }
+    Status erase(kv::Table t, std::string_view k) override { return txn_->erase(t, k); }
+    Status scan(kv::Table t, std::string_view f,
+                const std::function<bool(std::string_view, std::string_view)>& v) override {
+      return txn_->scan(t, f, v);
+    }
+    Result<std::uint64_t> count(kv::Table t) override { return txn_->count(t); }
+    Status commit() override {
+      if (store_.commits_to_fail == 0) return txn_->commit();
+      --store_.commits_to_fail;
+      return fail(Code::kIo, "the disk failed the commit");
+    }
+
+   private:
+    FaultyStore& store_;
+    std::unique_ptr<kv::Transaction> txn_;
+  };
+  std::unique_ptr<kv::Store> store_;
+};
+
+class World {
+ public:
+  explicit World(std::uint32_t lfss = 4, std::uint32_t default_bevy = 0) : lfss_(lfss), default_bevy_(default_bevy) {
+    for (std::size_t i = 0; i < key.bytes.size(); ++i) key.bytes[i] = static_cast<std::byte>(i);
+    start();
+    heartbeats();
+  }
+
+  // (Re)starts the server as after a kill: all that was not committed is gone, connections too.
+  void start() {
+    server.reset();
+    messenger = std::make_unique<FakeMessenger>(clock, idle_);
+    lfs_peers_.clear();
+    store = std::make_unique<FaultyStore>(kv::open_memory(state));
+    server = std::make_unique<Server>(
+        Config{.cluster = cluster, .key = key, .owner_uid = 500, .default_bevy = default_bevy_},
+        pif::server::World{*messenger, *store, entropy});
+    REQUIRE(server->open());
+  }
+  // Lets the server go on until it waits.
+  void run() {
+    idle_ = false;
+    REQUIRE(server->serve(idle_));
+  }
+  void advance(int seconds) {
+    clock.advance(std::chrono::seconds(seconds));
+    run();
+  }
+  // The same in small steps, with heartbeats.
+  void live(int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      clock.advance(std::chrono::seconds(1));
+      heartbeats();
+    }
+  }
+  std::string manage() const {
+    return mint(key, Capability{.uid = 500, .rights = kMayManage, .expiry = clock.wall_seconds() + 100});
+  }
+  Envelope heartbeat(std::uint32_t id) const {
+    Envelope request;
+    request.set_version(kProtocolVersion);
+    request.set_id(1);
+    request.set_capability(manage());
+    proto::NodeInfo& node = *request.mutable_heartbeat()->mutable_node();
+    node.set_id(id);
+    node.set_name("lfs" + std::to_string(id - 1));
+    node.mutable_endpoints()->set_unix("sock" + std::to_string(id));
+    node.set_bytes_free(1000);
+    return request;
+  }
+  net::PeerId lfs_peer(std::uint32_t id) {
+    auto& peer = lfs_peers_[id];
+    if (peer == 0) peer = messenger->add({.via = net::Identity::Via::kUnix, .has_uid = true, .uid = 500, .gids = {500}});
+    return peer;
+  }
+  void heartbeats() {
+    for (std::uint32_t id = 1; id <= lfss_; ++id) messenger->deliver(lfs_peer(id), heartbeat(id));
+    run();
+  }
+  // The reply to a request that was handed over (or nothing yet).
+  std::optional<Envelope> reply(net::PeerId peer, std::uint64_t id, bool working = false) {
+    for (auto& [to, envelope] : messenger->sent) {
+      if (to == peer && envelope.id() == id && envelope.working() == working) return envelope;
+    }
+    return std::nullopt;
+  }
+  // Settle requests sent to LFSs and not answered yet; answers those of `answering`.
+  std::map<std::uint32_t, std::vector<proto::Settle>> settles(const std::vector<std::uint32_t>& answering) {
+    std::map<std::uint32_t, std::vector<proto::Settle>> all;
+    for (bool any = true; any;) {
+      any = false;
+      for (auto& [peer, envelope] : std::exchange(messenger->sent, {})) {
+        if (!envelope.has_settle()) continue;
+        for (std::uint32_t id = 1; id <= lfss_; ++id) {
+          if (messenger->connected["sock" + std::to_string(id)] != peer) continue;
+          all[id].push_back(envelope.settle());
+          if (std::find(answering.begin(), answering.end(), id) == answering.end()) continue;
+          Envelope answer;
+          answer.set_version(kProtocolVersion);
+          answer.set_id(envelope.id());
+          answer.mutable_settle_reply();
+          messenger->deliver(peer, answer);
+          any = true;
+        }
+      }
+      run();
+    }
+    return all;
+  }
+
+  const std::string cluster = "c1";
+  ClusterKey key;
+  FakeClock clock;
+  FakeEntropy entropy;
+  std::shared_ptr<kv::MemoryState> state = kv::make_memory_state(static_cast<unsigned>(kDirectoryTables.size()));
+  std::unique_ptr<FakeMessenger> messenger;
+  std::unique_ptr<FaultyStore> store;
+  std::unique_ptr<Server> server;
+
+ private:
+  std::uint32_t lfss_;
+  std::uint32_t default_bevy_;
+  std::atomic<bool> idle_ = false;
+  std::map<std::uint32_t, net::PeerId> lfs_peers_;
+};
+
+// One program that asks.
+class Client {
+ public:
+  explicit Client(World& world, std::uint32_t uid = 500, std::vector<std::uint32_t> gids = {},
+                  net::Identity::Via via = net::Identity::Via::kUnix)
+      : world_(world), identity_{.via = via, .has_uid = true, .uid = uid, .gids = std::move(gids)} {
+    if (identity_.gids.empty()) identity_.gids = {uid};
+    connect();
+  }
+  // A connection, and Hello with the credential we have.
+  void connect() {
+    peer_ = world_.messenger->add(identity_);
+    Envelope request;
+    request.mutable_hello()->set_program("prog" + std::to_string(identity_.uid));
+    const auto hello = ask(request);
+    REQUIRE(hello);
+    credential_ = hello->hello_reply().credential();
+    session_ = hello->hello_reply().session();
+  }
+  void close() {
+    world_.messenger->close(peer_);
+    world_.run();
+  }
+  std::uint64_t session() const { return session_; }
+  net::PeerId peer() const { return peer_; }
+  const std::string& credential() const { return credential_; }
+
+  // Hands a request over without letting the server run.
+  std::uint64_t post(Envelope request, std::uint64_t id = 0) {
+    request.set_version(kProtocolVersion);
+    request.set_id(id != 0 ? id : ++last_id_);
+    request.set_credential(credential_);
+    world_.messenger->deliver(peer_, request);
+    return request.id();
+  }
+  Result<Envelope> answer(std::uint64_t id) {
+    auto reply = world_.reply(peer_, id);
+    if (!reply) return fail(Code::kTimeout, "no reply");
+    if (reply->has_error()) return fail(net::error_of(reply->error()));
+    return std::move(*reply);
+  }
+  Result<Envelope> ask(const Envelope& request, std::uint64_t id = 0) {
+    world_.messenger->forget_replies();
+    const std::uint64_t used = post(request, id);
+    world_.run();
+    return answer(used);
+  }
+
+  static Envelope create_request(const std::string& path, bool empty = false, std::uint32_t width = 0) {
+    Envelope request;
+    proto::Create& create = *request.mutable_create();
+    create.set_path(path);
+    create.mutable_format()->set_kind(1);
+    create.mutable_format()->set_record_length(100);
+    create.set_width(width);
+    create.set_mode(0644);
+    create.set_empty(empty);
+    return request;
+  }
+  static Envelope commit_request(std::uint64_t file, std::uint64_t records = 10) {
+    Envelope request;
+    request.mutable_commit()->set_file(file);
+    request.mutable_commit()->mutable_extent()->set_records(records);
+    request.mutable_commit()->mutable_extent()->set_bytes(records * 100);
+    return request;
+  }
+  static Envelope remove_request(const std::vector<std::string>& paths, bool recursive = false) {
+    Envelope request;
+    for (const auto& path : paths) request.mutable_remove()->add_paths(path);
+    request.mutable_remove()->set_recursive(recursive);
+    return request;
+  }
+  static Envelope folder_request(const std::string& path, bool parents = false, std::uint32_t mode = 0755) {
+    Envelope request;
+    request.mutable_make_folder()->set_path(path);
+    request.mutable_make_folder()->set_parents(parents);
+    request.mutable_make_folder()->set_mode(mode);
+    return request;
+  }
+  static Envelope rename_request(const std::string& from, const std::string& to, bool no_replace = false) {
+    Envelope request;
+    request.mutable_rename()->set_from(from);
+    request.mutable_rename()->set_to(to);
+    request.mutable_rename()->set_no_replace(no_replace);
+    return request;
+  }
+
+  Result<proto::CreateReply> create(const std::string& path, bool empty = false) {
+    auto reply = ask(create_request(path, empty));
+    if (!reply) return fail(reply.error());
+    return reply->create_reply();
+  }
+  // A committed file with records; its id.
+  std::uint64_t put(const std::string& path, std::uint64_t records = 10) {
+    const auto made = create(path);
+    REQUIRE(made);
+    REQUIRE(ask(commit_request(made->file(), records)));
+    return made->file();
+  }
+  Result<Envelope> mkdir(const std::string& path, bool parents = false, std::uint32_t mode = 0755) {
+    return ask(folder_request(path, parents, mode));
+  }
+  Result<Envelope> rename(const std::string& from, const std::string& to, bool no_replace = false) {
+    return ask(rename_request(from, to, no_replace));
+  }
+  Result<proto::EntryInfo> stat(const std::string& path) {
+    Envelope request;
+    request.mutable_stat()->add_paths(path);
+    auto reply = ask(request);
+    if (!reply) return fail(reply.error());
+    const auto& one = reply->stat_reply().results(0);
+    if (one.has_error()) return fail(net::error_of(one.error()));
+    return one.entry();
+  }
+  bool exists(const std::string& path) { return stat(path).has_value(); }
+  Code remove(const std::string& path, bool recursive = false) {
+    const auto reply = ask(remove_request({path}, recursive));
+    if (!reply) return reply.error().code;
+    return static_cast<Code>(reply->remove_reply().errors(0).code());
+  }
+  Result<proto::ListReply> list(const std::string& path, const std::string& after = {}, std::uint32_t limit = 0,
+                                bool names_only = false) {
+    Envelope request;
+    request.mutable_list()->set_path(path);
+    request.mutable_list()->set_after(after);
+    request.mutable_list()->set_limit(limit);
+    request.mutable_list()->set_names_only(names_only);
+    auto reply = ask(request);
+    if (!reply) return fail(reply.error());
+    return reply->list_reply();
+  }
+  Result<proto::OpenReply> open(const std::string& path, std::uint32_t rights = kMayRead, bool hold = false) {
+    Envelope request;
+    request.mutable_open()->set_path(path);
+    request.mutable_open()->set_rights(rights);
+    request.mutable_open()->set_hold(hold);
+    auto reply = ask(request);
+    if (!reply) return fail(reply.error());
+    return reply->open_reply();
+  }
+  Result<proto::OpenReply> reopen(std::uint64_t file, std::uint32_t rights = kMayRead) {
+    Envelope request;
+    request.mutable_open()->set_file(file);
+    request.mutable_open()->set_rights(rights);
+    auto reply = ask(request);
+    if (!reply) return fail(reply.error());
+    return reply->open_reply();
+  }
+  void close_file(std::uint64_t file) {
+    Envelope request;
+    request.mutable_close()->add_files(file);
+    REQUIRE(ask(request));
+  }
+  std::string renew(std::uint64_t file) {
+    Envelope request;
+    request.mutable_renew()->add_files(file);
+    const auto reply = ask(request);
+    REQUIRE(reply);
+    return reply->renew_reply().capabilities(0);
+  }
+  proto::NodesReply nodes() {
+    Envelope request;
+    request.mutable_nodes();
+    const auto reply = ask(request);
+    REQUIRE(reply);
+    return reply->nodes_reply();
+  }
+
+ private:
+  World& world_;
+  net::Identity identity_;
+  net::PeerId peer_ = 0;
+  std::string credential_;
+  std::uint64_t session_ = 0;
+  std::uint64_t last_id_ = 0;
+};
+
+// The directory is sound: nothing that `pif-server check` would find.
+inline void require_sound(World& world) {
+  const auto report = check_directory(*world.store);
+  REQUIRE(report);
+  CHECK(report->damages == std::vector<std::string>{});
+}
+
+}  // namespace pif::server::testing

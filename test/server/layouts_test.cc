@@ -1,0 +1,144 @@
+// Which LFSs a new file gets.
+#include "server/fixture.h"
+
+namespace pif::server::testing {
+namespace {
+
+using Numbers = std::vector<std::uint32_t>;
+
+struct Ask {
+  std::uint32_t width = 0;
+  Numbers nodes = {};
+  Numbers bevies = {};
+  std::uint32_t bevy = 0;
+};
+
+Result<proto::FileLayout> layout(Client& client, const Ask& ask) {
+  static int file = 0;
+  auto request = Client::create_request("/f" + std::to_string(++file), true, ask.width);
+  for (const auto node : ask.nodes) request.mutable_create()->add_nodes(node);
+  for (const auto bevy : ask.bevies) request.mutable_create()->add_bevies(bevy);
+  request.mutable_create()->set_bevy(ask.bevy);
+  auto reply = client.ask(request);
+  if (!reply) return fail(reply.error());
+  return reply->create_reply().layout();
+}
+Numbers nodes_of(const Result<proto::FileLayout>& layout) { return {layout->nodes().begin(), layout->nodes().end()}; }
+Numbers bevies_of(const Result<proto::FileLayout>& layout) { return {layout->bevies().begin(), layout->bevies().end()}; }
+
+TEST_CASE("a file gets all LFSs that are up in node order, or as many as asked for, or those named") {
+  World world(6);
+  Client client(world);
+  CHECK(nodes_of(layout(client, {})) == Numbers{1, 2, 3, 4, 5, 6});
+  CHECK(nodes_of(layout(client, {.width = 2})) == Numbers{1, 2});
+  CHECK(nodes_of(layout(client, {.nodes = {5, 2}})) == Numbers{5, 2});
+}
+
+TEST_CASE("bevies: the largest width that fits, explicit sizes, and sizes for all") {
+  World world(7);
+  Client client(world);
+  CHECK(bevies_of(layout(client, {.bevy = 3})) == Numbers{3, 3});
+  CHECK(nodes_of(layout(client, {.bevy = 2})).size() == 4);
+  CHECK(bevies_of(layout(client, {.width = 4, .bevy = 2})) == Numbers{2, 2});
+  CHECK(bevies_of(layout(client, {.bevies = {3, 3}})) == Numbers{3, 3});
+  CHECK(nodes_of(layout(client, {.bevies = {3, 3}})).size() == 6);
+}
+
+TEST_CASE("layouts that cannot be are refused with the numbers that matter") {
+  World world(4);
+  Client client(world);
+  const auto refused = [&](const Ask& ask, Code code, const std::string& text) {
+    const auto made = layout(client, ask);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code == code);
+    CHECK_THAT(made.error().text, Catch::Contains(text));
+  };
+  refused({.width = 5}, Code::kInvalid, "more than the 4 LFSs");
+  refused({.nodes = {1, 9}}, Code::kInvalid, "no node 9");
+  refused({.nodes = {1, 2, 1}}, Code::kInvalid, "node 1 (lfs0) is named twice");
+  refused({.width = 3, .nodes = {1, 2}}, Code::kInvalid, "width of 3 with 2 nodes");
+  refused({.bevy = 3}, Code::kInvalid, "at least 6 LFSs, and 4");
+  refused({.width = 3, .bevy = 2}, Code::kInvalid, "multiple of 4, not 3");
+  refused({.width = 4, .bevy = 1}, Code::kInvalid, "at least 2");
+  refused({.width = 4, .bevies = {2, 3}}, Code::kInvalid, "");
+  refused({.bevies = {2, 2}, .bevy = 2}, Code::kInvalid, "not both");
+}
+
+TEST_CASE("a silent LFS is suspect, then down: new files do without it, and naming it is an error") {
+  World world(3);
+  Client client(world);
+  for (int i = 0; i < 5; ++i) {
+    world.clock.advance(std::chrono::seconds(1));
+    world.messenger->deliver(world.lfs_peer(1), world.heartbeat(1));
+    world.messenger->deliver(world.lfs_peer(2), world.heartbeat(2));
+    world.run();
+  }
+  CHECK(client.nodes().nodes(2).state() == 2);
+  CHECK(client.nodes().nodes(2).silent_ms() == 5000);
+  CHECK(nodes_of(layout(client, {})) == Numbers{1, 2});
+  CHECK(layout(client, {.width = 3}).error().code == Code::kInvalid);
+  world.advance(6);
+  CHECK(client.nodes().nodes(2).state() == 3);
+  CHECK(layout(client, {.nodes = {3}}).error().text == "node 3 (lfs2) is down");
+  CHECK(layout(client, {}).error().code == Code::kUnavailable);
+  world.heartbeats();
+  CHECK(nodes_of(layout(client, {})) == Numbers{1, 2, 3});
+}
+
+TEST_CASE("after a restart new files are as wide as before, though no LFS was heard yet, but none counts as up") {
+  World world(4);
+  world.start();
+  Client client(world);
+  CHECK(nodes_of(layout(client, {})).size() == 4);
+  CHECK(client.nodes().nodes(0).state() == 2);
+  world.advance(4);
+  CHECK(layout(client, {}).error().code == Code::kUnavailable);
+}
+
+TEST_CASE("the cluster's default bevy is for files that ask for none") {
+  World world(4, 2);
+  Client client(world);
+  CHECK(bevies_of(layout(client, {})) == Numbers{2, 2});
+  CHECK(layout(client, {.width = 3}).error().code == Code::kInvalid);
+}
+
+TEST_CASE("record formats are checked") {
+  World world;
+  Client client(world);
+  auto request = Client::create_request("/f", true);
+  request.mutable_create()->mutable_format()->set_record_length(0);
+  CHECK(client.ask(request).error().code == Code::kInvalid);
+  request.mutable_create()->mutable_format()->set_record_length(kRecordLengthMax + 1);
+  CHECK(client.ask(request).error().code == Code::kInvalid);
+  request.mutable_create()->mutable_format()->set_kind(9);
+  CHECK(client.ask(request).error().code == Code::kInvalid);
+}
+
+TEST_CASE("a request for nodes waits until enough are up, shows that it lives, and gives up at its deadline") {
+  World world(2);
+  Client client(world);
+  Envelope request;
+  request.mutable_nodes()->set_wait_up(3);
+  request.set_timeout_ms(10'000);
+  const std::uint64_t id = client.post(request);
+  world.messenger->forget_replies();
+  world.run();
+  CHECK_FALSE(world.reply(client.peer(), id));
+  world.live(1);
+  CHECK(world.reply(client.peer(), id, true));
+  world.messenger->deliver(world.lfs_peer(3), world.heartbeat(3));
+  world.run();
+  REQUIRE(client.answer(id));
+  CHECK(client.answer(id)->nodes_reply().nodes_size() == 3);
+
+  request.mutable_nodes()->set_wait_up(9);
+  const std::uint64_t late = client.post(request);
+  world.run();
+  world.live(8);
+  CHECK_FALSE(world.reply(client.peer(), late));
+  world.live(1);
+  CHECK(world.reply(client.peer(), late));
+}
+
+}  // namespace
+}  // namespace pif::server::testing

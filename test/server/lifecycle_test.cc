@@ -1,0 +1,601 @@
+// Create, commit, abort, remove, with crashes at every step; holds and leases; repeated requests; failing stores.
+#include "server/fixture.h"
+
+#include <algorithm>
+
+namespace pif::server::testing {
+namespace {
+
+// Ids that node 1 was told are gone.
+std::vector<std::uint64_t> removed_at(const std::map<std::uint32_t, std::vector<proto::Settle>>& told, std::uint32_t node = 1) {
+  std::vector<std::uint64_t> ids;
+  if (const auto found = told.find(node); found != told.end()) {
+    for (const auto& settle : found->second) ids.insert(ids.end(), settle.removed().begin(), settle.removed().end());
+  }
+  return ids;
+}
+const std::vector<std::uint32_t> kAll = {1, 2, 3, 4};
+
+std::vector<std::uint32_t> states(World& world, const std::vector<std::uint64_t>& files) {
+  Envelope request;
+  request.set_version(kProtocolVersion);
+  request.set_id(77);
+  request.set_capability(world.manage());
+  for (const auto file : files) request.mutable_file_states()->add_files(file);
+  world.messenger->forget_replies();
+  world.messenger->deliver(world.lfs_peer(1), request);
+  world.run();
+  const auto reply = world.reply(world.lfs_peer(1), 77);
+  REQUIRE(reply);
+  REQUIRE_FALSE(reply->has_error());
+  const auto& s = reply->file_states_reply().states();
+  return {s.begin(), s.end()};
+}
+constexpr std::uint32_t kKeep = 1, kIsCommitted = 2, kGone = 3;
+
+TEST_CASE("nobody sees a file before its commit, everybody after") {
+  World world;
+  Client client(world), other(world, 1001);
+  const auto made = client.create("/f");
+  REQUIRE(made);
+  CHECK(made->nodes_size() == 4);
+  CHECK(made->nodes(2).name() == "lfs2");
+  const auto capability = verify_capability(world.key, made->capability(), world.clock.wall_seconds());
+  REQUIRE(capability);
+  CHECK(capability->file.value == made->file());
+  CHECK(capability->rights == (kMayCreate | kMayRead));
+  CHECK(capability->uid == 500);
+  CHECK_FALSE(client.exists("/f"));
+  CHECK(client.list("/")->entries_size() == 0);
+  CHECK(states(world, {made->file()}) == std::vector<std::uint32_t>{kKeep});
+  REQUIRE(client.ask(Client::commit_request(made->file(), 7)));
+  CHECK(other.stat("/f")->extent().records() == 7);
+  CHECK(states(world, {made->file(), 99999}) == std::vector<std::uint32_t>{kIsCommitted, kGone});
+  REQUIRE(client.ask(Client::commit_request(made->file(), 7)));
+  require_sound(world);
+}
+
+TEST_CASE("a commit replaces the file of that name at once, or is refused if it was to be exclusive") {
+  World world;
+  Client client(world);
+  const auto old = client.put("/f", 1);
+  auto request = Client::create_request("/f");
+  request.mutable_create()->set_exclusive(true);
+  CHECK(client.ask(request).error().code == Code::kExists);
+  const auto made = client.create("/f");
+  REQUIRE(made);
+  CHECK(client.stat("/f")->id() == old);
+  REQUIRE(client.ask(Client::commit_request(made->file(), 2)));
+  CHECK(client.stat("/f")->id() == made->file());
+  const auto told = removed_at(world.settles(kAll));
+  CHECK(std::find(told.begin(), told.end(), old) != told.end());
+
+  request = Client::create_request("/g");
+  request.mutable_create()->set_exclusive(true);
+  const auto late = client.ask(request);
+  REQUIRE(late);
+  client.put("/g", 1);
+  CHECK(client.ask(Client::commit_request(late->create_reply().file())).error().code == Code::kExists);
+}
+
+TEST_CASE("a commit into a folder that was removed meanwhile fails, and after an abort too") {
+  World world;
+  Client client(world);
+  REQUIRE(client.mkdir("/d"));
+  const auto made = client.create("/d/f");
+  REQUIRE(made);
+  REQUIRE(client.remove("/d") == Code::kOk);
+  CHECK(client.ask(Client::commit_request(made->file())).error().code == Code::kNotFound);
+  Envelope abort;
+  abort.mutable_abort()->set_file(made->file());
+  REQUIRE(client.ask(abort));
+  REQUIRE(client.ask(abort));
+  CHECK(client.ask(Client::commit_request(made->file())).error().code == Code::kStaleFile);
+  CHECK(removed_at(world.settles(kAll)) == std::vector<std::uint64_t>{made->file()});
+  CHECK(states(world, {made->file()}) == std::vector<std::uint32_t>{kGone});
+  require_sound(world);
+}
+
+TEST_CASE("a commit of somebody else's file is refused") {
+  World world;
+  Client owner(world), anna(world, 1001), bert(world, 1002);
+  REQUIRE(owner.mkdir("/open", false, 0777));
+  const auto made = anna.create("/open/f");
+  REQUIRE(made);
+  CHECK(bert.ask(Client::commit_request(made->file())).error().code == Code::kPermission);
+  Envelope abort;
+  abort.mutable_abort()->set_file(made->file());
+  CHECK(bert.ask(abort).error().code == Code::kPermission);
+  CHECK(anna.ask(Client::commit_request(made->file())));
+}
+
+TEST_CASE("a file that never had a component is forgotten at once, one that may have had is told to every LFS") {
+  World world;
+  Client client(world);
+  const auto bare = client.create("/bare", true);
+  const auto opened = client.create("/opened", true);
+  REQUIRE(opened);
+  REQUIRE(client.open("/opened", kMayWrite));
+  client.close_file(opened->file());
+  world.settles(kAll);
+  REQUIRE(client.remove("/bare") == Code::kOk);
+  REQUIRE(client.remove("/opened") == Code::kOk);
+  CHECK(client.nodes().doomed() == 1);
+  CHECK(removed_at(world.settles(kAll)) == std::vector<std::uint64_t>{opened->file()});
+  CHECK(client.nodes().doomed() == 0);
+}
+
+TEST_CASE("a removed file is remembered until every LFS has been told, over restarts and while one is down") {
+  World world;
+  Client client(world);
+  const auto file = client.put("/f");
+  world.settles(kAll);
+  REQUIRE(client.remove("/f") == Code::kOk);
+  world.settles({1, 2, 4});
+  CHECK(client.nodes().doomed() == 1);
+  world.start();
+  world.heartbeats();
+  CHECK(removed_at(world.settles({1, 2, 3}), 3) == std::vector<std::uint64_t>{file});
+  world.start();
+  world.heartbeats();
+  CHECK(removed_at(world.settles(kAll), 4) == std::vector<std::uint64_t>{file});
+  CHECK(Client(world).nodes().doomed() == 0);
+  CHECK(states(world, {file}) == std::vector<std::uint32_t>{kGone});
+  world.start();
+  world.heartbeats();
+  CHECK(removed_at(world.settles(kAll)).empty());
+  require_sound(world);
+}
+
+TEST_CASE("an LFS that does not answer is told again") {
+  World world;
+  Client client(world);
+  const auto file = client.put("/f");
+  world.settles(kAll);
+  REQUIRE(client.remove("/f") == Code::kOk);
+  CHECK(removed_at(world.settles({2, 3, 4})) == std::vector<std::uint64_t>{file});
+  world.live(7);
+  CHECK(removed_at(world.settles(kAll)) == std::vector<std::uint64_t>{file});
+  CHECK(client.nodes().doomed() == 0);
+}
+
+TEST_CASE("a removed file stays for those who have it open, until they close it or go") {
+  World world;
+  Client client(world), reader(world, 1001), second(world, 1002);
+  const auto file = client.put("/f");
+  world.settles(kAll);
+  REQUIRE(reader.open("/f"));
+  REQUIRE(second.open("/f"));
+  REQUIRE(client.remove("/f") == Code::kOk);
+  CHECK(removed_at(world.settles(kAll)).empty());
+  CHECK(client.reopen(file).error().code == Code::kStaleFile);
+  CHECK(reader.reopen(file));
+  CHECK_FALSE(reader.renew(file).empty());
+  reader.close_file(file);
+  CHECK(reader.renew(file).empty());
+  CHECK(removed_at(world.settles(kAll)).empty());
+  second.close();
+  CHECK(removed_at(world.settles(kAll)) == std::vector<std::uint64_t>{file});
+}
+
+TEST_CASE("a removed file that is open when the server dies waits for the end of the lease") {
+  World world;
+  Client client(world), reader(world, 1001);
+  const auto file = client.put("/f");
+  world.settles(kAll);
+  REQUIRE(reader.open("/f"));
+  REQUIRE(client.remove("/f") == Code::kOk);
+  world.start();
+  world.heartbeats();
+  CHECK(removed_at(world.settles(kAll)).empty());
+  world.live(600);
+  CHECK(removed_at(world.settles(kAll)).empty());
+  world.live(31);
+  CHECK(removed_at(world.settles(kAll)) == std::vector<std::uint64_t>{file});
+}
+
+TEST_CASE("an open that is not renewed ends with its capability, one that is renewed does not") {
+  World world;
+  Client client(world), lazy(world, 1001), busy(world, 1002);
+  const auto file = client.put("/f");
+  REQUIRE(lazy.open("/f", kMayRead, true));
+  REQUIRE(busy.open("/f", kMayRead, true));
+  world.live(400);
+  CHECK_FALSE(busy.renew(file).empty());
+  world.live(300);
+  const auto refused = client.open("/f", kMayWrite);
+  CHECK_THAT(refused.error().text, Catch::Contains("prog1002"));
+  busy.close_file(file);
+  CHECK(client.open("/f", kMayWrite));
+}
+
+TEST_CASE("what a program was creating is aborted half a minute after it went, unless it comes back") {
+  World world;
+  Client gone(world), back(world);
+  const auto lost = gone.create("/lost");
+  const auto kept = back.create("/kept");
+  world.settles(kAll);
+  gone.close();
+  back.close();
+  world.live(20);
+  back.connect();
+  world.live(15);
+  CHECK(states(world, {lost->file(), kept->file()}) == std::vector<std::uint32_t>{kGone, kKeep});
+  REQUIRE(back.ask(Client::commit_request(kept->file())));
+  CHECK(back.exists("/kept"));
+  CHECK(back.nodes().pending() == 0);
+  require_sound(world);
+}
+
+TEST_CASE("after a restart creators have half a minute to come back") {
+  World world;
+  Client gone(world), back(world);
+  const auto lost = gone.create("/lost");
+  const auto kept = back.create("/kept");
+  world.start();
+  world.heartbeats();
+  back.connect();
+  world.live(29);
+  CHECK(states(world, {lost->file()}) == std::vector<std::uint32_t>{kKeep});
+  world.live(2);
+  CHECK(states(world, {lost->file(), kept->file()}) == std::vector<std::uint32_t>{kGone, kKeep});
+  CHECK(removed_at(world.settles(kAll)) == std::vector<std::uint64_t>{lost->file()});
+  REQUIRE(back.ask(Client::commit_request(kept->file())));
+  CHECK(back.exists("/kept"));
+}
+
+TEST_CASE("a session over ZeroMQ ends a minute after its last request") {
+  World world;
+  Client client(world, 1001, {}, net::Identity::Via::kCurve), owner(world);
+  const auto file = owner.put("/f");
+  REQUIRE(client.open("/f", kMayRead, true));
+  world.live(50);
+  CHECK(client.exists("/f"));
+  world.live(50);
+  CHECK(owner.open("/f", kMayWrite).error().code == Code::kBusy);
+  world.live(15);
+  CHECK(owner.open("/f", kMayWrite));
+  CHECK(client.exists("/f"));  // its credential still names it
+  CHECK(file != 0);
+}
+
+TEST_CASE("a connection without identity needs a credential, and gets no session by itself") {
+  World world;
+  Client owner(world);
+  const auto peer = world.messenger->add({.via = net::Identity::Via::kIpc});
+  const auto ask = [&](Envelope request, std::uint64_t id) {
+    request.set_version(kProtocolVersion);
+    request.set_id(id);
+    world.messenger->deliver(peer, request);
+    world.run();
+    return *world.reply(peer, id);
+  };
+  Envelope hello, stat;
+  hello.mutable_hello()->set_program("x");
+  stat.mutable_stat()->add_paths("/");
+  CHECK(ask(hello, 1).error().code() == static_cast<std::uint32_t>(Code::kPermission));
+  CHECK(ask(stat, 2).error().code() == static_cast<std::uint32_t>(Code::kBadCapability));
+  stat.set_credential("forged");
+  CHECK(ask(stat, 3).error().code() == static_cast<std::uint32_t>(Code::kBadCapability));
+  stat.set_credential(owner.credential());
+  CHECK(ask(stat, 4).has_stat_reply());
+}
+
+TEST_CASE("another user's credential is refused on a connection that the kernel vouches for") {
+  World world;
+  Client owner(world), anna(world, 1001);
+  Envelope stat;
+  stat.set_version(kProtocolVersion);
+  stat.set_id(900);
+  stat.mutable_stat()->add_paths("/");
+  stat.set_credential(owner.credential());
+  world.messenger->deliver(anna.peer(), stat);
+  world.run();
+  CHECK(anna.answer(900).error().code == Code::kPermission);
+}
+
+TEST_CASE("writers and holds keep each other out, and the error names who is there") {
+  World world;
+  Client owner(world), tool(world, 1001), writer(world, 500);
+  owner.put("/f");
+  REQUIRE(tool.open("/f", kMayRead, true));
+  const auto refused = writer.open("/f", kMayRead | kMayWrite);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kBusy);
+  CHECK_THAT(refused.error().text, Catch::Contains("prog1001"));
+  CHECK(writer.open("/f", kMayRead));
+  tool.close();
+  REQUIRE(writer.open("/f", kMayWrite));
+  Client again(world, 1001);
+  CHECK(again.open("/f", kMayRead, true).error().code == Code::kBusy);
+  CHECK(again.open("/f", kMayRead));
+}
+
+TEST_CASE("a writer's length shows in stat after its close, and never shrinks it") {
+  World world;
+  Client writer(world), reader(world, 1001);
+  const auto file = writer.put("/f", 10);
+  const auto close = [&](Client& client, std::uint64_t records) {
+    Envelope request;
+    request.mutable_close()->add_files(file);
+    request.mutable_close()->set_length_file(file);
+    request.mutable_close()->mutable_extent()->set_records(records);
+    request.mutable_close()->mutable_extent()->set_bytes(records * 100);
+    REQUIRE(client.ask(request));
+  };
+  REQUIRE(reader.open("/f"));
+  close(reader, 99);
+  CHECK(writer.stat("/f")->extent().records() == 10);
+  REQUIRE(writer.open("/f", kMayWrite));
+  close(writer, 12);
+  CHECK(writer.stat("/f")->extent().records() == 12);
+  REQUIRE(writer.open("/f", kMayWrite));
+  close(writer, 5);
+  CHECK(writer.stat("/f")->extent().records() == 12);
+}
+
+TEST_CASE("ids are never used twice, whatever crashes") {
+  World world;
+  std::uint64_t last = 0;
+  for (int round = 0; round < 5; ++round) {
+    Client client(world);
+    for (int i = 0; i < 3; ++i) {
+      const auto made = client.create("/f", true);
+      REQUIRE(made);
+      CHECK(made->file() > last);
+      last = made->file();
+    }
+    world.start();
+    world.heartbeats();
+  }
+}
+
+TEST_CASE("a repeated request gets its first answer, and is not done again") {
+  World world;
+  Client client(world);
+  const auto first = client.ask(Client::create_request("/f", true), 50);
+  REQUIRE(first);
+  const auto second = client.ask(Client::create_request("/f", true), 50);
+  REQUIRE(second);
+  CHECK(first->SerializeAsString() == second->SerializeAsString());
+  REQUIRE(client.ask(Client::rename_request("/f", "/g"), 51));
+  REQUIRE(client.create("/f", true));
+  REQUIRE(client.ask(Client::rename_request("/f", "/g"), 51));
+  CHECK(client.exists("/f"));
+}
+
+TEST_CASE("requests sent again after a crash of the server get their first answers, all that were committed together too") {
+  World world;
+  Client client(world);
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 30; ++i) {
+    auto request = Client::create_request("/f" + std::to_string(i), true);
+    request.mutable_create()->set_exclusive(true);
+    ids.push_back(client.post(request));
+  }
+  world.run();
+  std::vector<std::string> answers;
+  for (const auto id : ids) answers.push_back(client.answer(id)->SerializeAsString());
+  world.start();
+  world.heartbeats();
+  client.connect();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    auto request = Client::create_request("/f" + std::to_string(i), true);
+    request.mutable_create()->set_exclusive(true);
+    const auto again = client.ask(request, ids[i]);
+    REQUIRE(again);
+    CHECK(again->SerializeAsString() == answers[i]);
+  }
+  CHECK(client.list("/")->entries_size() == 30);
+}
+
+TEST_CASE("a recursive remove that is asked for again over a new connection is answered there") {
+  World world;
+  Client client(world);
+  REQUIRE(client.mkdir("/t"));
+  for (int i = 0; i < 2500; ++i) client.post(Client::create_request("/t/f" + std::to_string(i), true));
+  world.run();
+  REQUIRE(client.ask(Client::remove_request({"/t"}, true), 9000));
+  const auto again = client.ask(Client::remove_request({"/t"}, true), 9000);
+  REQUIRE(again);
+  CHECK(again->remove_reply().removed() == 2501);
+}
+
+TEST_CASE("a failed commit fails every change of the turn and leaves everything as it was") {
+  World world;
+  Client client(world), other(world, 1001);
+  const auto old = client.put("/old", 3);
+  const auto pending = client.create("/pending");
+  REQUIRE(client.mkdir("/d"));
+  world.settles(kAll);
+  const auto before = client.nodes();
+  world.store->commits_to_fail = 1;
+  world.messenger->forget_replies();
+  const std::vector<std::uint64_t> ids = {
+      client.post(Client::create_request("/new", true)),   client.post(Client::create_request("/new2")),
+      client.post(Client::commit_request(pending->file())), client.post(Client::remove_request({"/old", "/d"})),
+      client.post(Client::folder_request("/e/f", true)),    client.post(Client::rename_request("/d", "/x"))};
+  world.run();
+  for (const auto id : ids) CHECK(client.answer(id).error().code == Code::kIo);
+  CHECK(client.stat("/old")->id() == old);
+  for (const char* path : {"/new", "/new2", "/pending", "/e", "/e/f", "/x"}) CHECK_FALSE(client.exists(path));
+  CHECK(client.exists("/d"));
+  const auto after = client.nodes();
+  CHECK(after.files() == before.files());
+  CHECK(after.folders() == before.folders());
+  CHECK(after.pending() == before.pending());
+  CHECK(after.doomed() == 0);
+  CHECK(world.settles(kAll).empty());
+  require_sound(world);
+  // And the same requests work afterwards.
+  REQUIRE(client.ask(Client::create_request("/new", true), ids[0]));
+  REQUIRE(client.ask(Client::commit_request(pending->file()), ids[2]));
+  CHECK(client.exists("/new"));
+  CHECK(client.exists("/pending"));
+  require_sound(world);
+}
+
+TEST_CASE("a store that fails anywhere within a turn leaves all or nothing of each request") {
+  for (unsigned at = 0; at < 24; ++at) {
+    World world;
+    Client client(world);
+    client.put("/old", 3);
+    world.settles(kAll);
+    world.store->puts_until_failure = at;
+    const auto made = client.ask(Client::create_request("/a", true));
+    const auto pending = client.create("/old");
+    const auto committed = pending ? client.ask(Client::commit_request(pending->file(), 4)) : Result<Envelope>(Envelope());
+    const auto renamed = client.rename("/old", "/b");
+    world.store->puts_until_failure.reset();
+    CHECK(client.exists("/a") == made.has_value());
+    CHECK(client.exists("/b") == renamed.has_value());
+    CHECK(client.exists("/old") == !renamed.has_value());
+    const auto entry = client.stat(renamed ? "/b" : "/old");
+    REQUIRE(entry);
+    CHECK(entry->extent().records() == (pending && committed ? 4 : 3));
+    require_sound(world);
+    world.start();
+    require_sound(world);
+  }
+}
+
+TEST_CASE("a crash between any two steps of a file's life leaves a sound directory") {
+  for (int crash = 0; crash < 6; ++crash) {
+    World world;
+    auto client = std::make_unique<Client>(world);
+    const auto step = [&](int number) {
+      if (number != crash) return;
+      world.start();
+      world.heartbeats();
+      client->connect();
+      require_sound(world);
+    };
+    client->put("/f", 1);
+    step(0);
+    const auto made = client->create("/f");
+    REQUIRE(made);
+    step(1);
+    REQUIRE(client->ask(Client::commit_request(made->file(), 2)));
+    step(2);
+    CHECK(client->stat("/f")->extent().records() == 2);
+    REQUIRE(client->rename("/f", "/g"));
+    step(3);
+    REQUIRE(client->remove("/g") == Code::kOk);
+    step(4);
+    world.settles({1, 2});
+    step(5);
+    world.live(7);  // those that have not answered are told again
+    world.settles(kAll);
+    CHECK(client->nodes().doomed() == 0);
+    CHECK(client->nodes().files() == 0);
+    CHECK(client->nodes().folders() == 1);
+    require_sound(world);
+  }
+}
+
+TEST_CASE("heartbeats and questions of another cluster's LFS are refused") {
+  World world;
+  ClusterKey other = world.key;
+  other.bytes[0] = std::byte{99};
+  auto request = world.heartbeat(9);
+  request.set_id(5);
+  request.set_capability(mint(other, Capability{.uid = 0, .rights = kMayManage, .expiry = world.clock.wall_seconds() + 9}));
+  const auto peer = world.lfs_peer(1);
+  world.messenger->deliver(peer, request);
+  request.set_id(6);
+  request.set_capability(mint(world.key, Capability{.uid = 0, .rights = kMayRead, .expiry = world.clock.wall_seconds() + 9}));
+  world.messenger->deliver(peer, request);
+  world.run();
+  CHECK(world.reply(peer, 5)->error().code() == static_cast<std::uint32_t>(Code::kBadCapability));
+  CHECK(world.reply(peer, 6)->error().code() == static_cast<std::uint32_t>(Code::kBadCapability));
+  CHECK(Client(world).nodes().nodes_size() == 4);
+}
+
+TEST_CASE("an unknown version and an unknown operation get precise errors") {
+  World world;
+  Client client(world);
+  Envelope request;
+  request.set_version(7);
+  request.set_id(800);
+  request.mutable_counters();
+  world.messenger->deliver(client.peer(), request);
+  world.run();
+  CHECK(client.answer(800).error().code == Code::kVersion);
+  Envelope seal;
+  seal.mutable_seal();
+  CHECK(client.ask(seal).error().code == Code::kUnsupported);
+}
+
+TEST_CASE("files by id are listed for the owner only, with paths and states") {
+  World world;
+  Client owner(world), anna(world, 1001);
+  REQUIRE(owner.mkdir("/a/b", true));
+  const auto file = owner.put("/a/b/f", 4);
+  const auto pending = owner.create("/a/p");
+  Envelope request;
+  request.mutable_list_files()->set_limit(1);
+  CHECK(anna.ask(request).error().code == Code::kPermission);
+  const auto first = owner.ask(request);
+  REQUIRE(first);
+  CHECK(first->list_files_reply().more());
+  CHECK(first->list_files_reply().files(0).path() == "/a/b/f");
+  CHECK(first->list_files_reply().files(0).state() == kIsCommitted);
+  CHECK(first->list_files_reply().files(0).extent().records() == 4);
+  request.mutable_list_files()->set_after(file);
+  const auto second = owner.ask(request);
+  REQUIRE(second);
+  CHECK_FALSE(second->list_files_reply().more());
+  CHECK(second->list_files_reply().files(0).path() == "/a/p");
+  CHECK(second->list_files_reply().files(0).state() == kKeep);
+  CHECK(second->list_files_reply().files(0).file() == pending->file());
+}
+
+TEST_CASE("a directory of another file system or a newer release is refused") {
+  World world;
+  world.server.reset();
+  Server other({.cluster = "c2", .key = world.key}, {*world.messenger, *world.store, world.entropy});
+  const auto opened = other.open();
+  CHECK(opened.error().code == Code::kInvalid);
+  auto txn = std::move(world.store->write()).value();
+  REQUIRE(txn->put(4, "version", "12345678\0\0\0\x09"));
+  REQUIRE(txn->commit());
+  Server later({.cluster = "c1", .key = world.key}, {*world.messenger, *world.store, world.entropy});
+  CHECK(later.open().error().code == Code::kCorrupt);
+}
+
+TEST_CASE("the checker finds entries without rows, rows without entries, and flipped bytes") {
+  World world;
+  Client client(world);
+  const auto file = client.put("/f");
+  REQUIRE(client.mkdir("/d"));
+  const std::string row_key = [&] {
+    std::string key(8, '\0');
+    for (int i = 0; i < 8; ++i) key[static_cast<std::size_t>(i)] = static_cast<char>(file >> (56 - 8 * i));
+    return key;
+  }();
+  const auto damages = [&](auto&& harm) {
+    auto txn = std::move(world.store->write()).value();
+    harm(*txn);
+    REQUIRE(txn->commit());
+    return check_directory(*world.store)->damages;
+  };
+  std::string row, entry;
+  const std::string entry_key = std::string(7, '\0') + "\x01" + "f";
+  require_sound(world);
+  CHECK_THAT(damages([&](kv::Transaction& txn) {
+               row = **txn.get(1, row_key);
+               REQUIRE(txn.erase(1, row_key));
+             }).at(0), Catch::Contains("no row by id"));
+  CHECK_THAT(damages([&](kv::Transaction& txn) {
+               REQUIRE(txn.put(1, row_key, row));
+               entry = **txn.get(0, entry_key);
+               REQUIRE(txn.erase(0, entry_key));
+             }).at(0), Catch::Contains("no entry"));
+  CHECK_THAT(damages([&](kv::Transaction& txn) {
+               entry[12] = static_cast<char>(entry[12] ^ 1);
+               REQUIRE(txn.put(0, entry_key, entry));
+             }).at(0), Catch::Contains("checksum"));
+}
+
+}  // namespace
+}  // namespace pif::server::testing
