@@ -108,8 +108,16 @@ net::Packet Session::hello_packet() const {
   return packet;
 }
 
+// ZeroMQ says nothing about who is at the other end (CURVE apart): a session that is forced onto it starts on the Unix
+// socket, where the kernel does, and shows the credential it got there. The connection stays: it is the session's life.
 Status Session::hello_server(Time deadline) {
-  PIF_TRY_VALUE(const net::PeerId peer, messenger_.connect(server_, route_));
+  const bool introduced_elsewhere = route_ != net::Route::kAuto && route_ != net::Route::kUnix && !server_.unix().empty();
+  if (introduced_elsewhere) PIF_TRY(hello_server_by(net::Route::kUnix, deadline));
+  return hello_server_by(route_, deadline);
+}
+
+Status Session::hello_server_by(net::Route route, Time deadline) {
+  PIF_TRY_VALUE(const net::PeerId peer, messenger_.connect(server_, route));
   auto reply = caller_->call(peer, hello_packet(), deadline - clock().now(), "server");
   if (!reply && reply.error().code == Code::kBadCapability && !credential_.empty()) {
     // The session we wanted to resume is over: start a new one.

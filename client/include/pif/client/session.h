@@ -121,6 +121,7 @@ class Session : public std::enable_shared_from_this<Session> {
   struct Hello;  // a connection being made
   Session(ClientWorld world, ConnectOptions options, net::Route route);
   [[nodiscard]] Status hello_server(Time deadline);
+  [[nodiscard]] Status hello_server_by(net::Route route, Time deadline);
   [[nodiscard]] Result<Hello> start_hello(const proto::NodeInfo& node, net::Route route);
   [[nodiscard]] Result<Link> finish_hello(Hello hello);
   net::Packet hello_packet() const;

@@ -1,0 +1,138 @@
+// What every group of benchmarks uses: processes timed as a whole, pairs of ours against a comparison in turn, the
+// memory of everybody watched, and one table of results.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace pif::bench {
+
+struct Options {
+  std::string folder;        // where everything is made (and removed); on the file system to be measured
+  std::string bin;           // folder of the project's programs
+  std::uint64_t bytes = 1u << 30;
+  unsigned repeats = 5;
+  std::uint64_t records = 10'000'000;   // of 100 bytes
+  std::uint64_t names = 20'000;         // files made per metadata run
+  std::uint64_t sparse_bytes = 20ull << 30;
+  std::set<std::string> only;           // groups; empty: all
+};
+
+// One line of the table.
+struct Result {
+  std::string name;
+  std::string ours;          // with its unit
+  std::string other;         // the comparison, with its unit
+  double value = 0;          // what is held against the goal: a ratio, a rate or a time
+  double goal = 0;
+  bool at_least = true;      // value >= goal is good; else value <= goal
+  std::string spread;        // smallest to largest
+  bool reached() const { return at_least ? value >= goal : value <= goal; }
+};
+
+class Report {
+ public:
+  void add(Result result);           // prints the line at once
+  void note(const std::string& text);
+  bool all_reached() const;
+  std::string json() const;
+
+ private:
+  std::vector<Result> results_;
+  std::vector<std::string> notes_;
+};
+
+// A command as a process: posix_spawn, stdout and stderr to `log`, wall seconds from start to exit.
+struct Ran {
+  double seconds = 0;
+  int status = 0;            // exit code, 128 + signal
+};
+// `watch`, if given, follows its memory.
+class MemoryWatch;
+Ran run(const std::vector<std::string>& command, MemoryWatch* watch = nullptr, const std::string& log = "/dev/null");
+// run(), and the whole program ends with a message if the command fails.
+double must_run(const std::vector<std::string>& command, MemoryWatch* watch = nullptr);
+double now();                // seconds, steady
+void die(const std::string& text);
+
+// Touches 4 GiB in another process, so that the guest's idle memory is warm again.
+void touch_memory(const std::string& self);
+
+double median(std::vector<double> values);
+// Runs ours and other in turn, `repeats` times after one warm-up of each; `prepare` before every run, not timed.
+struct Pair {
+  double ours = 0, other = 0;   // medians, seconds
+  double ratio = 0;             // median of other/ours per round: speed of ours as a share of the other's
+  double ratio_min = 0, ratio_max = 0;
+};
+Pair pair(unsigned repeats, const std::function<void()>& prepare, const std::function<double()>& ours,
+          const std::function<double()>& other);
+
+// Largest RssAnon + RssShmem seen per process name, sampled every 10 ms while it lives.
+class MemoryWatch {
+ public:
+  MemoryWatch();
+  ~MemoryWatch();
+  void watch(int pid, const std::string& name);
+  std::map<std::string, std::uint64_t> peaks() const;   // bytes
+
+ private:
+  void sample();
+  mutable std::mutex mutex_;                     // guards pids_, peaks_
+  std::map<int, std::string> pids_;
+  std::map<std::string, std::uint64_t> peaks_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+// A file system under FOLDER/name, up as long as the object lives.
+class System {
+ public:
+  System(const Options& options, std::string name, unsigned lfss, std::vector<std::string> up_options, MemoryWatch& watch,
+         const std::string& under = {});
+  ~System();
+  System(const System&) = delete;
+  System& operator=(const System&) = delete;
+  const std::string& folder() const { return folder_; }
+  double seconds_to_start() const { return seconds_to_start_; }
+  // The command `pif ARGS...` (or `pif-x ARGS...`) of this file system.
+  std::vector<std::string> command(std::vector<std::string> args, const std::vector<std::string>& options = {}) const;
+  // Waits until every deletion is finished on every LFS.
+  void settle() const;
+
+ private:
+  const Options& options_;
+  std::string folder_;
+  double seconds_to_start_ = 0;
+};
+
+bool same_bytes(const std::string& a, const std::string& b);
+std::string seconds_text(double seconds);
+std::string rate_text(double bytes_per_second);
+
+// The groups.
+struct Context {
+  const Options& options;
+  Report& report;
+  MemoryWatch& watch;
+  std::string self;      // this program
+  std::string source;    // options.bytes bytes, in the page cache
+};
+void bench_transfer(Context& context);   // put, get by descriptor, tcp, CURVE
+void bench_copy(Context& context);       // pif-copy: same layout, other width, reflink
+void bench_records(Context& context);    // 100-byte records through the C API
+void bench_names(Context& context);      // create, stat, list, delete
+void bench_tools(Context& context);      // a tool that does nothing; 64 LFSs
+void bench_memory(Context& context);     // the put of a sparse file, and everybody's peak
+// Requests per second of `clients` threads against an empty ZeroMQ handler in another process, over ipc.
+double empty_handler(Context& context, unsigned clients, std::uint64_t each);
+int echo_main(const std::string& endpoint);   // the empty ZeroMQ handler, in a process of its own
+
+}  // namespace pif::bench
