@@ -168,18 +168,23 @@ Result<Extent> FileState::append(std::span<const std::uint32_t> lengths, std::sp
                                  const std::uint64_t* at_bytes) {
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
+  PIF_TRY(check_may_write());
   if (creating()) return fail(Code::kInvalid, fmt::format("{}: append is for committed files; write to this one", parts.path));
   if (data.empty() && lengths.empty()) return length(true);
   const Time deadline = session->clock().now() + session->timeout();
-  while (true) {
+  for (bool renewed = false;;) {
     AppendAttempt attempt(*this, lengths, data);
     auto start = attempt.run(fill, at_bytes);
     if (start) {
       PIF_TRY(length(true));
       return start;
     }
-    if (start.error().code == Code::kBadCapability && !adopted) PIF_TRY(renew());
-    const bool again = start.error().code == Code::kRetry || start.error().code == Code::kBadCapability;
+    const bool expired = start.error().code == Code::kBadCapability && !renewed;
+    if (expired) {
+      PIF_TRY(renew());
+      renewed = true;
+    }
+    const bool again = start.error().code == Code::kRetry || expired;
     if (at_bytes != nullptr && again) {
       PIF_TRY(length(true));
       return fail(Code::kRetry, start.error().text, start.error().node);

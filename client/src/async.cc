@@ -38,6 +38,7 @@ Result<File::Operation> start_read(FileState& file, RecordNumber first, std::spa
 Result<File::Operation> start_write(FileState& file, RecordNumber first, std::span<const std::byte> in) {
   PIF_TRY(file.check_usable());
   PIF_TRY(file.keep_rights());
+  PIF_TRY(file.check_may_write());
   PIF_TRY(check_room(file));
   auto operation = std::make_unique<AsyncOperation>(file);
   const std::uint64_t length = file.parts.format.record_length;

@@ -228,6 +228,7 @@ Result<std::size_t> FileState::pread(std::span<std::byte> out, std::uint64_t off
 Result<std::size_t> FileState::pwrite(std::span<const std::byte> in, std::uint64_t offset) {
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
+  PIF_TRY(check_may_write());
   if (in.empty()) return 0;
   if (in.size() > UINT64_MAX - offset) return fail(Code::kInvalid, fmt::format("{}: offset {} is out of range", parts.path, offset));
   PIF_TRY(length(true));

@@ -53,6 +53,11 @@ Status FileState::check_usable() const {
   return fail(Code::kInvalid, fmt::format("{}: the file is closed", parts.path));
 }
 
+Status FileState::check_may_write() const {
+  if (creating() || (parts.rights & kMayWrite) != 0) return {};
+  return fail(Code::kPermission, fmt::format("{}: it is open for reading; open it for writing", parts.path));
+}
+
 Status FileState::renew() {
   if (adopted) return fail(Code::kBadCapability, fmt::format("{}: the right to this file has expired", parts.path));
   net::Packet request;

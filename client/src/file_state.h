@@ -49,6 +49,8 @@ class FileState {
   // ---- rights and length (file_state.cc) ----
   // kInvalid once the file is closed, committed or aborted.
   [[nodiscard]] Status check_usable() const;
+  // kPermission for a file opened for reading.
+  [[nodiscard]] Status check_may_write() const;
   // Before every operation: renews the capability when it is about to expire.
   [[nodiscard]] Status keep_rights() {
     if (session->clock().wall_seconds() < renew_at_) [[likely]] return {};

@@ -197,6 +197,7 @@ Status FileState::write(RecordNumber first, std::span<const std::byte> in) {
     return fail(Code::kInvalid, fmt::format("{}: records of variable length are written in batches", parts.path));
   }
   if (creating()) return write_created(first, in);
+  PIF_TRY(check_may_write());
   const Time deadline = session->clock().now() + session->timeout();
   while (true) {
     const auto status = write_committed(first, in);

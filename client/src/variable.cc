@@ -258,6 +258,7 @@ Status FileState::write_batch(RecordNumber first, std::span<const std::uint32_t>
     return fail(Code::kUnsupported, fmt::format("{}: records of variable length are written in order while the file is created",
                                                 parts.path));
   }
+  PIF_TRY(check_may_write());
   PIF_TRY_VALUE(const Extent now, length_for(first + lengths.size()));
   if (first > now.records) return past_end(*this, first);
   if (first + lengths.size() <= now.records) return lengths.empty() ? Status() : overwrite_batch(first, lengths, data);

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <functional>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <rapidcheck.h>
 
 #include "pif/client/client.h"
+#include "pif/component/component.h"
 #include "sim/cluster.h"
 #include "sim/world.h"
 
@@ -79,6 +82,19 @@ class FileSystem {
   sim::World world;
   sim::Cluster cluster;
 };
+
+// rc::check for properties that move real data in a whole system: fewer runs, since each costs a lot.
+template <typename Property>
+bool holds(Property property) {
+  rc::detail::TestParams params = rc::detail::configuration().testParams;
+  params.maxSuccess = std::min(params.maxSuccess, 40);
+  rc::detail::TestMetadata metadata;
+  metadata.id = Catch::getResultCapture().getCurrentTestName();
+  const auto result = rc::detail::checkTestable(std::move(property), metadata, params);
+  const bool ok = result.template is<rc::detail::SuccessResult>();
+  if (!ok) rc::detail::printResultMessage(result, std::cerr);
+  return ok;
+}
 
 inline constexpr DataPath kBothPaths[] = {DataPath::kDescriptors, DataPath::kMessages};
 

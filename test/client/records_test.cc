@@ -1,6 +1,4 @@
 // Fixed records: writing, reading, positions, overwriting.
-#include <rapidcheck.h>
-
 #include "fixture.h"
 
 using namespace pif;
@@ -74,7 +72,7 @@ void round_trip(Client& client) {
 TEST_CASE("what was written and committed is read back, whatever the lengths, widths, bevies and batches") {
   for (const DataPath path : kBothPaths) {
     FileSystem fs(5);
-    fs.run(path, [](Client& client) { REQUIRE(rc::check([&] { round_trip(client); })); });
+    fs.run(path, [](Client& client) { REQUIRE(holds([&] { round_trip(client); })); });
   }
 }
 
@@ -143,7 +141,7 @@ TEST_CASE("records are written again before the commit, in any order") {
   for (const DataPath path : kBothPaths) {
     FileSystem fs(3);
     fs.run(path, [](Client& client) {
-      REQUIRE(rc::check([&] {
+      REQUIRE(holds([&] {
         const std::uint32_t length = *rc::gen::element<std::uint32_t>(3, 100, 5000);
         CreateOptions options = any_layout(length);
         options.width = std::min(options.width, 3u);
@@ -169,7 +167,7 @@ TEST_CASE("overwritten records are read by everybody, and neighbours keep their 
   for (const DataPath path : kBothPaths) {
     FileSystem fs(5);
     fs.run(path, [](Client& client) {
-      REQUIRE(rc::check([&] {
+      REQUIRE(holds([&] {
         const std::uint32_t length = *rc::gen::element<std::uint32_t>(1, 100, 984, 5000);
         Bytes model = pattern(*rc::gen::inRange<std::size_t>(1, 80) * length - *rc::gen::inRange<std::size_t>(0, length));
         put(client, "/f", any_layout(length), model);

@@ -1,0 +1,200 @@
+// Appending to committed files, alone and together.
+#include <map>
+#include <set>
+
+#include "fixture.h"
+
+using namespace pif;
+using namespace pif::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+CreateOptions fixed(std::uint32_t length, std::uint32_t width = 0) {
+  CreateOptions options;
+  options.format = Format::fixed(length);
+  options.width = width;
+  return options;
+}
+
+// A record that says who appended it, and as which of his.
+Bytes record_of(int who, int number) {
+  Bytes out = pattern(16, static_cast<std::uint64_t>(who * 1000 + number));
+  out[0] = static_cast<std::byte>(who);
+  out[1] = static_cast<std::byte>(number);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("appended records follow the last one, from an empty file on") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(4);
+    fs.run(path, [](Client& client) {
+      REQUIRE(holds([&] {
+        const std::uint32_t length = *rc::gen::element<std::uint32_t>(1, 100, 5000);
+        CreateOptions options = fixed(length, *rc::gen::inRange<std::uint32_t>(1, 5));
+        if (*rc::gen::inRange(0, 3) == 0) {
+          options.width = 4;
+          options.bevy = 2;
+        }
+        Bytes model = pattern(*rc::gen::inRange<std::size_t>(0, 5) * length);
+        if (model.empty()) {
+          must(client.create_empty("/f", options));
+        } else {
+          put(client, "/f", options, model);
+        }
+        File file = must(client.open("/f", Client::Mode::kWrite));
+        for (int i = 0; i < 5; ++i) {
+          const Bytes piece = pattern(*rc::gen::inRange<std::size_t>(1, 20) * length, static_cast<std::uint64_t>(i) + 5);
+          RC_ASSERT(must(file.append(piece)) == model.size() / length);
+          model.insert(model.end(), piece.begin(), piece.end());
+        }
+        RC_ASSERT(get(file) == model);
+        must(client.remove("/f"));
+      }));
+    });
+  }
+}
+
+TEST_CASE("variable records are appended in batches, from an empty file on") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(4);
+    fs.run(path, [](Client& client) {
+      REQUIRE(holds([&] {
+        CreateOptions options;
+        options.format = Format::variable();
+        options.width = 4;
+        options.bevy = *rc::gen::element<std::uint32_t>(0, 2);
+        must(client.create_empty("/v", options));
+        File file = must(client.open("/v", Client::Mode::kWrite));
+        Bytes model;
+        std::uint64_t records = 0;
+        for (int i = 0; i < 5; ++i) {
+          std::vector<std::uint32_t> lengths(*rc::gen::inRange<std::size_t>(1, 30));
+          std::size_t total = 0;
+          for (auto& length : lengths) total += length = *rc::gen::inRange<std::uint32_t>(0, 40);
+          const Bytes data = pattern(total, static_cast<std::uint64_t>(i) + 5);
+          RC_ASSERT(must(file.append_batch(lengths, data)) == records);
+          records += lengths.size();
+          model.insert(model.end(), data.begin(), data.end());
+        }
+        RC_ASSERT((must(file.extent()) == Extent{records, model.size()}));
+        RC_ASSERT(get(file) == model);
+        must(client.remove("/v"));
+      }));
+    });
+  }
+}
+
+TEST_CASE("a record cannot be appended behind a short one, bytes fill it up") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(2);
+    fs.run(path, [](Client& client) {
+      put(client, "/f", fixed(10), pattern(25));
+      File file = must(client.open("/f", Client::Mode::kWrite));
+      CHECK(code_of(file.append(pattern(10))) == Code::kInvalid);
+      CHECK(code_of(file.write_at(3, pattern(10))) == Code::kInvalid);
+      CHECK(must(file.pwrite(pattern(12, 2), 25)) == 12);
+      Bytes expected = pattern(25);
+      const Bytes more = pattern(12, 2);
+      expected.insert(expected.end(), more.begin(), more.end());
+      CHECK(get(file) == expected);
+    });
+  }
+}
+
+TEST_CASE("a file opened for reading cannot be changed") {
+  FileSystem fs(2);
+  fs.run(DataPath::kAuto, [](Client& client) {
+    put(client, "/f", fixed(10), pattern(20));
+    File file = must(client.open("/f"));
+    CHECK(code_of(file.append(pattern(10))) == Code::kPermission);
+    CHECK(code_of(file.write_at(0, pattern(10))) == Code::kPermission);
+    CHECK(code_of(file.pwrite(pattern(3), 5)) == Code::kPermission);
+    CHECK(get(file) == pattern(20));
+  });
+}
+
+TEST_CASE("records of several appenders at once are all there, each call's together, without gaps") {
+  for (const std::uint64_t seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
+    const DataPath path = kBothPaths[seed % 2];
+    FileSystem fs(3, seed);
+    constexpr int kAppenders = 4, kCalls = 6;
+    bool ready = false;
+    std::map<RecordNumber, std::pair<int, int>> where;  // first record of each call
+    for (int who = 0; who < kAppenders; ++who) {
+      fs.add_client("appender" + std::to_string(who), path, [&, who](Client& client, sim::Actor& self) {
+        if (who == 0) {
+          must(client.create_empty("/log", fixed(16)));
+          ready = true;
+        }
+        while (!ready) self.pause(1ms);
+        File file = must(client.open("/log", Client::Mode::kWrite));
+        for (int call = 0; call < kCalls; ++call) {
+          Bytes records;
+          for (int i = 0; i <= call; ++i) {
+            const Bytes one = record_of(who, call * 10 + i);
+            records.insert(records.end(), one.begin(), one.end());
+          }
+          const RecordNumber first = must(file.append(records));
+          REQUIRE(where.emplace(first, std::make_pair(who, call)).second);
+          CHECK(must(file.extent()).records >= first + static_cast<unsigned>(call) + 1);
+        }
+      });
+    }
+    fs.world.run();
+    fs.add_client("reader", path, [&](Client& client, sim::Actor&) {
+      const Bytes all = get(client, "/log");
+      RecordNumber next = 0;
+      for (const auto& [first, call] : where) {
+        REQUIRE(first == next);
+        for (int i = 0; i <= call.second; ++i) {
+          const auto found = part(all, (first + static_cast<unsigned>(i)) * 16, 16);
+          const Bytes expected = record_of(call.first, call.second * 10 + i);
+          REQUIRE(std::equal(found.begin(), found.end(), expected.begin(), expected.end()));
+        }
+        next = first + static_cast<unsigned>(call.second) + 1;
+      }
+      CHECK(all.size() == next * 16);
+    });
+    fs.world.run();
+  }
+}
+
+TEST_CASE("an appender that dies costs the others a deadline, never a gap") {
+  FileSystem fs(3, 7);
+  bool ready = false;
+  int done = 0;
+  fs.add_client("owner", DataPath::kAuto, [&](Client& client, sim::Actor&) {
+    must(client.create_empty("/log", fixed(16)));
+    ready = true;
+  });
+  const auto victim = fs.world.spawn("victim", [&](sim::Actor& self) {
+    sim::ClientSide side(self);
+    auto client = Client::connect_in(side.world(), sim::Cluster::kServer);
+    while (!ready) self.pause(1ms);
+    auto file = client->open("/log", Client::Mode::kWrite);
+    for (int i = 0; file; ++i) {
+      if (!file->append(record_of(9, i))) return;
+    }
+  }, sim::Who{0, {0}});
+  fs.add_client("survivor", DataPath::kAuto, [&](Client& client, sim::Actor& self) {
+    while (!ready) self.pause(1ms);
+    File file = must(client.open("/log", Client::Mode::kWrite));
+    for (; done < 20; ++done) {
+      must(file.append(record_of(1, done)));
+      if (done == 5) fs.world.kill(victim);
+    }
+    const Bytes all = get(file);
+    int mine = 0;
+    for (std::size_t at = 0; at < all.size(); at += 16) {
+      const int who = static_cast<int>(all[at]);
+      const Bytes expected = record_of(who, static_cast<int>(all[at + 1]));
+      REQUIRE(std::equal(expected.begin(), expected.end(), all.begin() + static_cast<std::ptrdiff_t>(at)));
+      mine += who == 1;
+    }
+    CHECK(mine == 20);
+  });
+  fs.world.run();
+}
