@@ -1,0 +1,184 @@
+// What an LFS tells the PIF Server, and what it does when the server answers, or does not.
+#include <map>
+
+#include "node.h"
+#include "pif/net/calls.h"
+
+using namespace pif;
+using namespace pif::lfs::test;
+
+namespace {
+
+// Stands for the PIF Server: knows files' states, and notes what it hears.
+struct FakeServer {
+  std::map<std::uint64_t, std::uint32_t> states;  // others: 3, unknown
+  std::vector<std::uint64_t> asked;
+  std::vector<std::uint64_t> publish;
+  proto::NodeInfo node;
+  unsigned beats = 0;
+  bool all_allowed = true;
+
+  void run(sim::Actor& self, const Node& lfs) {
+    for (;;) {
+      auto delivery = self.messenger().receive(kNever);
+      if (!delivery) return;
+      if (!*delivery || (*delivery)->kind != net::Delivery::Kind::kPacket) continue;
+      const auto& request = (*delivery)->packet.envelope;
+      const auto capability = verify_capability(lfs.key, request.capability(), self.clock().wall_seconds());
+      all_allowed = all_allowed && capability && (capability->rights & kMayManage) != 0;
+      (void)self.messenger().send((*delivery)->peer, answer(request));
+    }
+  }
+  net::Packet answer(const proto::Envelope& request) {
+    auto reply = net::reply_to(request);
+    if (request.has_heartbeat()) {
+      ++beats;
+      node = request.heartbeat().node();
+      for (const auto id : publish) reply.envelope.mutable_heartbeat_reply()->add_publish(id);
+      reply.envelope.mutable_heartbeat_reply();
+    }
+    if (request.has_file_states()) {
+      for (const auto id : request.file_states().files()) {
+        asked.push_back(id);
+        const auto at = states.find(id);
+        reply.envelope.mutable_file_states_reply()->add_states(at == states.end() ? 3 : at->second);
+      }
+    }
+    return reply;
+  }
+};
+
+struct Fixture {
+  Fixture() { node.server.set_unix("sim:server"); }
+  void start_server() {
+    actor = world.spawn("server", [this](sim::Actor& self) { server.run(self, node); }, {0, {0}});
+  }
+  void run(const std::function<void(Peer&)>& body) {
+    node.start();
+    world.spawn_main("client", [&](sim::Actor& self) {
+      Peer peer(self, node);
+      body(peer);
+    });
+    world.run();
+  }
+  static void seal_one(Peer& peer, std::uint64_t id) {
+    TestFile file;
+    file.id = id;
+    REQUIRE_OK(peer.write(file, 0, 5, pattern(500, 1)));
+    REQUIRE_OK(peer.seal(file, 5, 500));
+  }
+  static std::uint32_t state_of(Peer& peer, std::uint64_t id) {
+    auto list = peer.request(0, kMayManage);
+    list.envelope.mutable_list_components()->set_limit(100);
+    const auto reply = peer.call(std::move(list));
+    REQUIRE_OK(reply);
+    for (const auto& c : reply->envelope.list_components_reply().components())
+      if (c.shape().file() == id) return c.state();
+    return 0;
+  }
+
+  sim::World world{1};
+  Node node{world};
+  FakeServer server;
+  sim::ActorId actor = 0;
+};
+
+}  // namespace
+
+TEST_CASE("the server hears each second what the LFS has") {
+  Fixture f;
+  f.server.states[7] = 2;
+  f.start_server();
+  f.run([&](Peer& peer) {
+    REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
+    f.node.disk->set_capacity(100u << 20);
+    peer.self().pause(std::chrono::seconds(10));
+    CHECK(f.server.beats >= 9);
+    CHECK(f.server.beats <= 13);
+    CHECK(f.server.all_allowed);
+    CHECK(f.server.node.id() == kNode);
+    CHECK(f.server.node.name() == "lfs0");
+    CHECK(f.server.node.components() == 1);
+    CHECK(f.server.node.bytes_stored() == 500);
+    CHECK(f.server.node.bytes_total() == 100u << 20);
+    CHECK(f.server.node.bytes_free() > 0);
+    REQUIRE_OK(peer.settle({}, {7}));
+    peer.self().pause(std::chrono::seconds(2));
+    CHECK(f.server.node.components() == 0);
+    CHECK(f.server.node.bytes_stored() == 0);
+  });
+}
+
+TEST_CASE("after a start, what is sealed is kept, committed or removed as the server says") {
+  Fixture f;
+  f.server.states = {{11, 1}, {12, 2}};
+  f.run([&](Peer& peer) {
+    for (const auto id : {11, 12, 13}) Fixture::seal_one(peer, static_cast<std::uint64_t>(id));
+    f.node.crash();
+    f.node.start();
+    peer.self().pause(std::chrono::seconds(5));
+    for (const auto id : {11, 12, 13}) CHECK(Fixture::state_of(peer, static_cast<std::uint64_t>(id)) == 2);  // nobody knows yet
+    f.start_server();
+    peer.self().pause(std::chrono::seconds(3));
+    CHECK(Fixture::state_of(peer, 11) == 2);
+    CHECK(Fixture::state_of(peer, 12) == 3);
+    CHECK(Fixture::state_of(peer, 13) == 0);
+    CHECK(f.node.check().value().damages.empty());
+  });
+}
+
+TEST_CASE("what nobody has touched for a minute is asked about; what is unknown then is removed") {
+  Fixture f;
+  f.start_server();
+  f.run([&](Peer& peer) {
+    peer.self().pause(std::chrono::seconds(5));  // the first contact is behind us
+    TestFile open;
+    open.id = 21;
+    TestFile pending;
+    pending.id = 22;
+    f.server.states[22] = 1;
+    REQUIRE_OK(peer.write(open, 0, 1, pattern(100, 1)));
+    REQUIRE_OK(peer.write(pending, 0, 1, pattern(100, 1)));
+    peer.self().pause(std::chrono::seconds(40));
+    REQUIRE_OK(peer.write(open, 1, 1, pattern(100, 1)));
+    peer.self().pause(std::chrono::seconds(40));
+    CHECK(f.server.asked == std::vector<std::uint64_t>{22});
+    peer.self().pause(std::chrono::seconds(25));
+    CHECK(code_of(peer.write(open, 2, 1, pattern(100, 1))) == Code::kStaleFile);
+    REQUIRE_OK(peer.write(pending, 1, 1, pattern(100, 1)));
+  });
+}
+
+TEST_CASE("without a server everything else goes on, and when it is back it is asked at once") {
+  Fixture f;
+  f.start_server();
+  f.server.states[31] = 1;
+  f.run([&](Peer& peer) {
+    peer.self().pause(std::chrono::seconds(3));
+    f.world.kill(f.actor);
+    const auto beats = f.server.beats;
+    Fixture::seal_one(peer, 31);
+    Fixture::seal_one(peer, 32);
+    CHECK(peer.read(31, 0, 5).value() == pattern(500, 1));
+    peer.self().pause(std::chrono::seconds(20));
+    CHECK(f.server.beats == beats);
+    f.server.states[31] = 2;
+    f.start_server();
+    peer.self().pause(std::chrono::seconds(4));
+    CHECK(f.server.beats > beats);
+    CHECK(Fixture::state_of(peer, 31) == 3);
+    CHECK(Fixture::state_of(peer, 32) == 0);
+  });
+}
+
+TEST_CASE("files that the heartbeat's answer names are noted as committed") {
+  Fixture f;
+  f.start_server();
+  f.server.states[41] = 1;
+  f.run([&](Peer& peer) {
+    Fixture::seal_one(peer, 41);
+    f.server.publish = {41, 4242};
+    peer.self().pause(std::chrono::seconds(3));
+    CHECK(Fixture::state_of(peer, 41) == 3);
+  });
+}
