@@ -41,6 +41,8 @@ void Reporting::lose(const Error& why) {
 }
 
 bool Reporting::offer(net::Delivery& delivery) {
+  // Others make calls on this messenger too (the worker host): what does not come from the server is theirs.
+  if (delivery.peer != server_) return false;
   const bool ours = calls_.offer(delivery);
   if (delivery.kind == net::Delivery::Kind::kClosed && delivery.peer == server_ && server_ != 0) {
     server_ = 0;
