@@ -163,9 +163,12 @@ TEST_CASE("records of several appenders at once are all there, each call's toget
 }
 
 TEST_CASE("an appender that dies costs the others a deadline, never a gap") {
-  FileSystem fs(3, 7);
+  const std::uint64_t seed = GENERATE(range(1, 12));
+  FileSystem fs(3, seed);
+  CAPTURE(seed);
   bool ready = false;
   int done = 0;
+  std::vector<RecordNumber> firsts;
   fs.add_client("owner", DataPath::kAuto, [&](Client& client, sim::Actor&) {
     must(client.create_empty("/log", fixed(16)));
     ready = true;
@@ -183,7 +186,7 @@ TEST_CASE("an appender that dies costs the others a deadline, never a gap") {
     while (!ready) self.pause(1ms);
     File file = must(client.open("/log", Client::Mode::kWrite));
     for (; done < 20; ++done) {
-      must(file.append(record_of(1, done)));
+      firsts.push_back(must(file.append(record_of(1, done))));
       if (done == 5) fs.world.kill(victim);
     }
     const Bytes all = get(file);
@@ -195,6 +198,11 @@ TEST_CASE("an appender that dies costs the others a deadline, never a gap") {
       mine += who == 1;
     }
     CHECK(mine == 20);
+    for (int i = 0; i < 20; ++i) {
+      const auto found = part(all, firsts[static_cast<std::size_t>(i)] * 16, 16);
+      const Bytes expected = record_of(1, i);
+      CHECK(std::equal(found.begin(), found.end(), expected.begin(), expected.end()));
+    }
   });
   fs.world.run();
 }
