@@ -16,7 +16,7 @@ struct Core {
       : config(config_in), world(std::move(world_in)),
         components(config.root, world.storage, world.catalogue), batch(components),
         gate(config.key, world.messenger, std::move(override_identity)), replies(world.messenger, config.name),
-        log(world.storage, log_path(config.root), config.log_bytes) {}
+        shared_log(std::make_shared<RedoLog>(world.storage, log_path(config.root), config.log_bytes)), log(*shared_log) {}
 
   const Config& config;
   World world;
@@ -24,7 +24,8 @@ struct Core {
   CatalogueBatch batch;
   Gate gate;
   Replies replies;
-  RedoLog log;
+  std::shared_ptr<RedoLog> shared_log;  // for work away from the loop, which may end after the loop
+  RedoLog& log;
 
   Time now() const { return world.messenger.clock().now(); }
 

@@ -162,7 +162,7 @@ void Overwriting::start_batch() {
   }
   syncing_ = true;
   auto written = std::make_shared<Status>();
-  core_.world.executor.submit([this_log = &core_.log, written] { *written = this_log->write_batch(); },
+  core_.world.executor.submit([log = core_.shared_log, images, written] { *written = log->write_batch(); },
                               [this, images, written] { finish_batch(*images, *written); });
 }
 
@@ -262,7 +262,7 @@ void Overwriting::homes_synced(const std::vector<ComponentPtr>& components, cons
 
 void Overwriting::restart_log() {
   auto result = std::make_shared<Status>();
-  core_.world.executor.submit([log = &core_.log, result] { *result = log->restart(0); },
+  core_.world.executor.submit([log = core_.shared_log, result] { *result = log->restart(0); },
                               [this, result] { end_drain(*result); });
 }
 

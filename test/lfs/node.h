@@ -167,6 +167,14 @@ class Peer {
       (void)caller_.pump(self_.clock().now() + std::chrono::milliseconds(20));
     }
   }
+  // Sends without waiting.
+  net::CallId start(net::Packet packet) {
+    proto::Endpoints to;
+    to.set_unix("sim:" + node_.name());
+    return caller_.start(self_.messenger().connect(to, net::Route::kUnix).value(), std::move(packet), std::chrono::seconds(20),
+                         node_.name());
+  }
+  Result<net::Packet> wait(net::CallId id) { return caller_.wait(id); }
   net::Packet request(std::uint64_t file, std::uint32_t rights) {
     net::Packet packet;
     packet.envelope.set_capability(mint_rights(file, rights));
@@ -210,8 +218,8 @@ class Peer {
     PIF_TRY_VALUE(auto reply, call(std::move(packet)));
     return bytes_of(reply.body);
   }
-  Status overwrite(std::uint64_t file, std::uint64_t first, std::uint64_t count, const std::string& body,
-                   std::uint32_t within = 0, std::uint32_t bytes = 0) {
+  net::Packet overwrite_request(std::uint64_t file, std::uint64_t first, std::uint64_t count, const std::string& body,
+                                std::uint32_t within = 0, std::uint32_t bytes = 0) {
     auto packet = request(file, kMayRead | kMayWrite);
     auto* overwrite = packet.envelope.mutable_overwrite();
     overwrite->set_file(file);
@@ -220,7 +228,11 @@ class Peer {
     overwrite->set_within(within);
     overwrite->set_bytes(bytes);
     packet.body = buffer_of(body);
-    PIF_TRY(call(std::move(packet)));
+    return packet;
+  }
+  Status overwrite(std::uint64_t file, std::uint64_t first, std::uint64_t count, const std::string& body,
+                   std::uint32_t within = 0, std::uint32_t bytes = 0) {
+    PIF_TRY(call(overwrite_request(file, first, count, body, within, bytes)));
     return {};
   }
   Status flush(std::uint64_t file) {

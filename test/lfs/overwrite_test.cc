@@ -50,6 +50,33 @@ TEST_CASE("overwrites that would change a length, or lie past the end, are refus
   });
 }
 
+TEST_CASE("overwrites of one chunk that share a batch all stand") {
+  sim::Options options;
+  options.delay_min = options.delay_max = std::chrono::milliseconds(1);  // what is sent at once comes at once
+  sim::World world(1, options);
+  Node node(world);
+  node.start();
+  world.spawn_main("client", [&](sim::Actor& self) {
+    Peer peer(self, node);
+    auto bytes = pattern(100 * 130, 1);
+    REQUIRE_OK(peer.put(TestFile{}, bytes));
+    std::vector<net::CallId> calls;
+    for (unsigned i = 0; i < 40; ++i) {
+      const std::uint64_t first = i * 7 % 90;
+      const std::uint64_t rows = 1 + i % 40;
+      const auto fresh = pattern(rows * 100, 10 + i);
+      calls.push_back(peer.start(peer.overwrite_request(7, first, rows, fresh)));
+      bytes.replace(first * 100, fresh.size(), fresh);
+    }
+    for (const auto id : calls) REQUIRE_OK(peer.wait(id));
+    CHECK(peer.read(7, 0, 130).value() == bytes);
+    node.crash();
+    node.start();
+    CHECK(peer.read(7, 0, 130).value() == bytes);
+  });
+  world.run();
+}
+
 TEST_CASE("many clients overwrite at once and nobody's change is lost") {
   sim::World world(3);
   Node node(world);
