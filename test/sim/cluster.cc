@@ -1,6 +1,7 @@
 #include "sim/cluster.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 namespace pif::sim {
 namespace {
@@ -18,6 +19,7 @@ ClientSide::ClientSide(Actor& self)
     : self_(self), storage_(component::make_memory_storage(component::MemoryDisk::make())) {}
 
 Cluster::Cluster(World& world, unsigned lfss) : world_(world) {
+  spdlog::set_level(spdlog::level::off);
   for (std::size_t i = 0; i < key_.bytes.size(); ++i) key_.bytes[i] = static_cast<std::byte>(world.pick(256));
   directory_ = kv::make_memory_state(static_cast<unsigned>(server::kDirectoryTables.size()));
   start_server();
@@ -60,6 +62,7 @@ void Cluster::run_server(Actor& self) {
   server::Config config;
   config.cluster = kClusterId;
   config.key = key_;
+  config.owner_uid = Who{}.uid;
   server::Server daemon(std::move(config), server::World{self.messenger(), *directory, self.entropy()});
   must(daemon.open(), self.name());
   const auto served = daemon.serve(never_);

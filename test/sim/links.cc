@@ -127,10 +127,10 @@ Result<net::PeerId> SimMessenger::connect(const proto::Endpoints& to, net::Route
   switch (route) {
     case net::Route::kUnix:
       return connect_name(to.unix(), Via::kSimulated);
-    case net::Route::kIpc:
-      return connect_name(to.ipc(), Via::kIpc);
+    case net::Route::kIpc:  // who only knows the one name of a daemon means the same
+      return connect_name(to.ipc().empty() ? to.unix() : to.ipc(), Via::kIpc);
     case net::Route::kTcp:
-      return connect_name(to.tcp(), Via::kTcp);
+      return connect_name(to.tcp().empty() ? to.unix() : to.tcp(), Via::kTcp);
     case net::Route::kAuto:
       break;
   }
