@@ -184,6 +184,46 @@ def unknown_commands_are_other_programs():
     check((done.returncode, done.stdout) == (7, b"hello world\n"), f"{done}")
 
 
+def fsck_and_readers_notice_a_changed_byte():
+    with FileSystem(2) as other:
+        other.ok("put", "-", "/x", data=os.urandom(1_000_000))
+        folder = os.path.join(other.folder, "lfs1", "data")
+        [stored] = [os.path.join(at, n) for at, _, names in os.walk(folder) for n in names if n.endswith(".dat")]
+        with open(stored, "r+b") as file:
+            file.seek(70_000)
+            byte = file.read(1)
+            file.seek(70_000)
+            file.write(bytes([byte[0] ^ 1]))
+        done = other.run("fsck", "--json")
+        report = json.loads(done.stdout)
+        check(done.returncode == 1 and not report["clean"], f"fsck says so: {report}")
+        check([(f["kind"], f["path"], f["node"]) for f in report["findings"]] == [("sums", "/x", "lfs1")], f"where: {report}")
+        for way in ("descriptors", "messages"):
+            done = other.run("cat", "--data", way, "/x")
+            check(done.returncode == 3 and b"/x" in done.stderr, f"cat by {way} refuses it: {done.stderr}")
+        check(other.run("fsck", "--no-sums").returncode == 0, "--no-sums does not read the data")
+        with open(stored, "r+b") as file:
+            file.seek(70_000)
+            file.write(byte)
+        check(other.json("fsck")["clean"], "whole again")
+
+
+def every_route_moves_the_same_bytes():
+    data = os.urandom(3_000_000)
+    for mode in ("--insecure-loopback", "--curve"):
+        with FileSystem(2, [mode]) as other:
+            for way in (["--data", "descriptors"], ["--route", "ipc", "--data", "messages"], ["--route", "tcp", "--data", "messages"]):
+                for options in ([], ["--record-length", "100"], ["--lines"]):
+                    other.ok("put", *way, *options, "-", "/x", data=data)
+                    check(other.ok("cat", *way, "/x") == data, f"{mode} {way} {options}")
+
+
+def sixty_four_lfss_come_up_and_go_down():
+    with FileSystem(64) as many:
+        up = json.loads(many.ok("down", many.folder, "--json"))
+        check(len(up["stopped"]) == 65, "65 daemons")
+
+
 def fsck_is_clean():
     FS.await_clean(30)
     check(b"clean" in FS.ok("fsck"), "fsck says so")
@@ -194,7 +234,9 @@ def run_all():
     tests = [names_of_folders_come_and_go, files_come_back_byte_for_byte, streams_go_in_and_out_of_pipes,
              records_are_what_the_format_says, headers_are_kept_aside_and_given_back, trees_and_several_files_go_both_ways,
              targets_are_replaced_unless_told, layouts_are_as_asked, placement_is_figure_4_1, status_and_df_know_every_lfs,
-             every_command_has_help_version_and_dash_form, unknown_commands_are_other_programs, fsck_is_clean]
+             every_command_has_help_version_and_dash_form, unknown_commands_are_other_programs,
+             fsck_and_readers_notice_a_changed_byte, every_route_moves_the_same_bytes,
+             sixty_four_lfss_come_up_and_go_down, fsck_is_clean]
     with FileSystem(4) as FS:
         code = main(tests)
         if code:

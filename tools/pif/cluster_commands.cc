@@ -1,10 +1,12 @@
 // up, down, init: the file system as a set of processes on this machine.
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <algorithm>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -110,7 +112,13 @@ class Startup {
     return {};
   }
   std::size_t started() const { return children_.size(); }
-  const std::vector<Child>& children() const { return children_; }
+  // 0: not started here.
+  pid_t pid_of(const std::string& name) const {
+    for (const auto& child : children_) {
+      if (child.daemon.name == name) return child.pid;
+    }
+    return 0;
+  }
   void keep() { kept_ = true; }
 
  private:
@@ -133,20 +141,18 @@ class Startup {
   bool kept_ = false;
 };
 
-std::string missing_names(const SystemStatus& status, const cluster::Cluster& cluster) {
+// The LFSs that the server does not take for up. One that was started just now must have reported itself: for some
+// seconds after an LFS has died, the server still believes in the one before.
+std::vector<std::string> missing_names(const SystemStatus& status, const cluster::Cluster& cluster, const Startup& startup) {
   std::vector<std::string> missing;
   for (const auto& lfs : cluster.lfss) {
-    bool up = false;
-    for (const auto& node : status.nodes) up = up || (node.id == lfs.id && node.state == "up");
+    const pid_t started = startup.pid_of(lfs.name);
+    const bool up = std::any_of(status.nodes.begin(), status.nodes.end(), [&](const Node& node) {
+      return node.id == lfs.id && node.state == "up" && (started == 0 || node.pid == started);
+    });
     if (!up) missing.push_back(lfs.name);
   }
-  return fmt::format("{}", fmt::join(missing, ", "));
-}
-
-std::size_t count_up(const SystemStatus& status) {
-  std::size_t up = 0;
-  for (const auto& node : status.nodes) up += node.state == "up" ? 1 : 0;
-  return up;
+  return missing;
 }
 
 ConnectOptions asking(const cluster::Cluster& cluster) {
@@ -172,15 +178,16 @@ Result<Client> await_server(const cluster::Cluster& cluster, Startup& startup, S
 Status await_up(const cluster::Cluster& cluster, Startup& startup) {
   const auto deadline = SteadyClock::now() + kUpDeadline;
   PIF_TRY_VALUE(Client client, await_server(cluster, startup, deadline));
-  std::string missing = "all";
+  std::vector<std::string> missing = {"the LFSs"};
   while (true) {
     const auto status = client.status(static_cast<std::uint32_t>(cluster.lfss.size()));
-    if (status && count_up(*status) >= cluster.lfss.size()) return {};
-    if (status) missing = missing_names(*status, cluster);
+    if (status) missing = missing_names(*status, cluster, startup);
+    if (missing.empty()) return {};
     PIF_TRY(startup.check_alive());
     if (SteadyClock::now() >= deadline)
-      return fail(Code::kTimeout, fmt::format("not up after {} s: {}; see their logs under {}", kUpDeadline.count(), missing,
-                                              cluster.folder));
+      return fail(Code::kTimeout, fmt::format("not up after {} s: {}; see their logs under {}", kUpDeadline.count(),
+                                              fmt::join(missing, ", "), cluster.folder));
+    std::this_thread::sleep_for(kConnectPoll);
   }
 }
 
