@@ -68,6 +68,7 @@ class RealMessenger final : public Messenger, public Hub {
   ~RealMessenger() override;
   [[nodiscard]] Status start();
   const proto::Endpoints& listening() const { return listening_; }
+  std::uint64_t malformed() const { return malformed_; }
 
   Result<PeerId> connect(const proto::Endpoints& to, Route route) override;
   Result<PeerId> adopt(Handle connection) override;
@@ -104,6 +105,7 @@ class RealMessenger final : public Messenger, public Hub {
   proto::Endpoints listening_;
   std::unique_ptr<std::byte[]> scratch_;
   std::deque<Source*> ring_;                          // sources that may have something
+  std::uint64_t malformed_ = 0;
   int takes_ = 0;                                     // since the last poll
   std::unique_ptr<ZmqTransport> zmq_;                 // made when first needed; outlives the lines
   std::unordered_map<PeerId, std::unique_ptr<Line>> lines_;
@@ -301,6 +303,7 @@ Status RealMessenger::poll(Time deadline) {
 }
 
 void RealMessenger::answer_malformed(const Taken& taken) {
+  ++malformed_;
   const auto& envelope = taken.delivery.packet.envelope;
   // Never an error for an error: two peers that do not understand each other would go on for ever.
   if (envelope.id() == 0 || is_reply(envelope)) return;
@@ -357,6 +360,11 @@ Result<std::unique_ptr<Messenger>> make_real_messenger(MessengerOptions options)
 proto::Endpoints listening(const Messenger& messenger) {
   const auto* real = dynamic_cast<const RealMessenger*>(&messenger);
   return real == nullptr ? proto::Endpoints{} : real->listening();
+}
+
+std::uint64_t malformed_count(const Messenger& messenger) {
+  const auto* real = dynamic_cast<const RealMessenger*>(&messenger);
+  return real == nullptr ? 0 : real->malformed();
 }
 
 }  // namespace pif::net

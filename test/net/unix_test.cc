@@ -297,6 +297,19 @@ TEST_CASE("malformed packets get an error where an id can be read, and never end
   REQUIRE(reply->length_reply().generation() == 300);
 }
 
+TEST_CASE("malformed packets are counted, and not delivered") {
+  std::array<int, 2> ends{};
+  REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  const UniqueFd other(ends[1]);
+  const auto messenger = make_messenger();
+  must(messenger->adopt({UniqueFd(ends[0]), nullptr}));
+  raw_send(other, "abc");
+  raw_send(other, "abcdefgh");
+  REQUIRE(!must(messenger->receive(Time{})));
+  REQUIRE(!must(messenger->receive(Time{})));
+  REQUIRE(malformed_count(*messenger) == 2);
+}
+
 TEST_CASE("a packet over the limit ends the connection that sent it, and no other") {
   const TempFolder folder;
   EchoDaemon daemon(on_unix(folder / "d.sock"));

@@ -1,6 +1,7 @@
 // The real transport: SOCK_SEQPACKET Unix sockets (SO_PEERCRED, SCM_RIGHTS) and ZeroMQ.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -30,10 +31,12 @@ struct MessengerOptions {
   ListenOptions listen;
 };
 
-// Starts listening at once. Errors name the endpoint and what to do (kBusy: in use; kPermission; kInvalid: tcp without
+// Starts listening at once; one that listens raises the process's soft limit of descriptors. Errors name the endpoint and what to do (kBusy: in use; kPermission; kInvalid: tcp without
 // keys, plain tcp on another address than 127.0.0.1).
 [[nodiscard]] Result<std::unique_ptr<Messenger>> make_real_messenger(MessengerOptions options);
 // Where a messenger made above listens (the port that was picked filled in).
 proto::Endpoints listening(const Messenger& messenger);
+// Messages of peers that it could not make sense of so far.
+std::uint64_t malformed_count(const Messenger& messenger);
 
 }  // namespace pif::net
