@@ -119,6 +119,18 @@ TEST_CASE("a job whose workers all succeed commits its output") {
   REQUIRE(job.workers_left() == 0);
 }
 
+TEST_CASE("workers are started through a tree, whatever its fan-out") {
+  for (const std::uint32_t fan_out : {1u, 2u, 3u, 8u}) {
+    Job job([](tool::Worker& worker, sim::Actor&) { return exchange_rows(worker); });
+    job.options().fan_out = fan_out;
+    const Status outcome = job.run();
+    INFO("fan-out " << fan_out << (outcome ? "" : ": " + outcome.error().to_string()));
+    REQUIRE(outcome);
+    REQUIRE(job.workers_started() == 4);
+    REQUIRE(job.target_exists());
+  }
+}
+
 TEST_CASE("a worker's error ends the job everywhere, names it, and leaves no output") {
   Job job([](tool::Worker& worker, sim::Actor& self) -> Status {
     if (worker.rank() == 2) return fail(Code::kNoSpace, "the disk is full");
