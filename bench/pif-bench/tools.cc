@@ -10,10 +10,9 @@ namespace {
 
 void bench_noop(Context& c, unsigned lfss, double goal_ms) {
   const System system(c.options, "tools", lfss, {}, c.watch);
-  must_run(system.command({"pif", "put", "--record-length", "4096", c.self, "/source"}), &c.watch);
   const std::string true_program = "/bin/true";
   const Pair p = pair(
-      c.options.repeats * 3, [] {}, [&] { return must_run(system.command({"example-noop", "/source"})); },
+      c.options.repeats * 3, [] {}, [&] { return must_run(system.command({"example-noop"})); },
       [&] {
         double seconds = 0;
         for (unsigned i = 0; i < lfss; ++i) seconds += must_run({true_program});
