@@ -135,6 +135,17 @@ def layouts_are_as_asked():
     check(len(FS.json("locate", "/n")["records"]) == 10, "locate without a range shows all")
 
 
+def bevies_are_a_layout_without_parity_so_far():
+    FS.ok("put", "--bevy", "2", "--record-length", "10", a_file("b", bytes(range(95))), "/b")
+    stat = FS.json("stat", "/b")
+    check((stat["bevies"], stat["parity_computed"]) == ([2, 2], False), f"{stat}")
+    check(b"no parity" in FS.ok("stat", "/b"), "stat says so")
+    located = FS.json("locate", "/b")["records"]
+    placed = FS.json("placement", "--width", "4", "--bevies", "2,2", "--records", "0:10")["records"]
+    check([{k: v for k, v in r.items() if k != "node"} for r in located] == placed, "locate shows the parity cells")
+    check(FS.content("/b") == bytes(range(95)), "and the bytes come back")
+
+
 def placement_is_figure_4_1():
     bevies, width = 4, 8
     def parity_cell(lfs, row):
@@ -233,7 +244,8 @@ def run_all():
     global FS
     tests = [names_of_folders_come_and_go, files_come_back_byte_for_byte, streams_go_in_and_out_of_pipes,
              records_are_what_the_format_says, headers_are_kept_aside_and_given_back, trees_and_several_files_go_both_ways,
-             targets_are_replaced_unless_told, layouts_are_as_asked, placement_is_figure_4_1, status_and_df_know_every_lfs,
+             targets_are_replaced_unless_told, layouts_are_as_asked, bevies_are_a_layout_without_parity_so_far,
+             placement_is_figure_4_1, status_and_df_know_every_lfs,
              every_command_has_help_version_and_dash_form, unknown_commands_are_other_programs,
              fsck_and_readers_notice_a_changed_byte, every_route_moves_the_same_bytes,
              sixty_four_lfss_come_up_and_go_down, fsck_is_clean]

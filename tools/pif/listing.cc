@@ -104,7 +104,7 @@ std::string text_of(const Entry& entry, const std::string& path) {
   out += fmt::format("  bytes     {}\n  records   {}\n  format    {}\n", entry.extent.bytes, entry.extent.records,
                      format_text(entry.format));
   out += fmt::format("  width     {} (nodes {})\n", entry.nodes.size(), join_numbers(entry.nodes));
-  if (!entry.bevies.empty()) out += fmt::format("  bevies    {}\n", join_numbers(entry.bevies));
+  if (!entry.bevies.empty()) out += fmt::format("  bevies    {} (a layout only: no parity is computed yet)\n", join_numbers(entry.bevies));
   for (const auto& [name, value] : entry.attributes) out += fmt::format("  attribute {}: {} bytes\n", name, value.size());
   return out;
 }
