@@ -103,6 +103,7 @@ class ParallelExport {
   std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint64_t> done_records_{0};
   std::atomic<bool> stopped_{false};
+  std::mutex write_turn_;
   std::mutex mutex_;
   Status failure_;                            // guarded by mutex_
   std::vector<std::uint64_t> failed_blocks_;  // guarded by mutex_

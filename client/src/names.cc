@@ -107,7 +107,7 @@ Result<Client> Client::connect(ConnectOptions options) {
 Result<Client> Client::connect_in(ClientWorld world, const std::string& server, ConnectOptions options) {
   proto::Endpoints endpoints;
   endpoints.set_unix(server);
-  options.threads = 1;  // a simulation runs one actor at a time
+  options.threads = std::min(options.threads, world.threads_max);
   PIF_TRY_VALUE(auto session, Session::connect_in(world, endpoints, std::move(options)));
   return Client(std::move(session));
 }

@@ -70,6 +70,7 @@ Result<std::shared_ptr<Session>> Session::connect(ConnectOptions options) {
     auto keys = cluster::load_curve(cluster, "client");
     if (!keys && route == net::Route::kTcp) return fail(std::move(keys.error()));
     if (keys) transport.client_keys = std::move(*keys);  // without them other routes still work
+    transport.io_threads = 2;  // they encrypt: one core alone is the limit of a transfer
   }
   PIF_TRY_VALUE(owned->messenger, net::make_real_messenger(std::move(transport)));
   owned->storage = component::make_real_storage();

@@ -144,6 +144,29 @@ TEST_CASE("a local file goes in and comes out byte for byte, whatever its format
   }
 }
 
+TEST_CASE("several threads move the same bytes as one") {
+  FileSystem fs(4);
+  fs.threads_max = 4;
+  fs.run(DataPath::kDescriptors, [](Client& client) {
+    for (const Case& one : cases()) {
+      const Local source(one.bytes);
+      File file = must(client.create("/f", one.options));
+      must(import_stream(file, source.fd()));
+      must(file.commit());
+      file = must(client.open("/f"));
+      const Local target;
+      must(export_stream(file, target.fd()));
+      CHECK(target.content() == one.bytes);
+      Bytes out(one.bytes.size());  // and reads and writes that are large enough to be shared
+      CHECK(must(file.pread(out, 0)) == out.size());
+      CHECK(out == one.bytes);
+      if (!one.options.format.is_fixed()) continue;
+      put(client, "/g", one.options, one.bytes);
+      CHECK(get(client, "/g") == one.bytes);
+    }
+  });
+}
+
 TEST_CASE("pipes are read and written in order") {
   for (const DataPath path : kBothPaths) {
     FileSystem fs(3);

@@ -68,7 +68,9 @@ class FileSystem {
       ConnectOptions options;
       options.data_path = path;
       options.program = self.name();
-      Client client = must(Client::connect_in(side.world(), sim::Cluster::kServer, options));
+      ClientWorld of_client = side.world();
+      of_client.threads_max = threads_max;
+      Client client = must(Client::connect_in(of_client, sim::Cluster::kServer, options));
       must(client.status(cluster.size()));
       body(client, self);
     }, sim::Who{0, {0}});  // the owner of the root folder
@@ -81,6 +83,7 @@ class FileSystem {
 
   sim::World world;
   sim::Cluster cluster;
+  unsigned threads_max = 1;  // of clients added from now on
 };
 
 // rc::check for properties that move real data in a whole system: fewer runs, since each costs a lot.

@@ -56,6 +56,7 @@ struct ClientWorld {
   net::Messenger& messenger;
   component::Storage& storage;             // adopts passed descriptors
   Entropy& entropy;
+  unsigned threads_max = 1;                // a simulation runs one actor at a time; what helpers do has no fixed order
 };
 
 struct CreateOptions {
