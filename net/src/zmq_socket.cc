@@ -7,9 +7,10 @@
 #include <fmt/format.h>
 
 #ifdef __SANITIZE_THREAD__
-// The ZeroMQ of the system is not built for this sanitizer, which so cannot see how its threads hand memory over.
+// The ZeroMQ of the system is not built for this sanitizer, which so cannot see how its threads hand memory over; nor
+// the cipher they use for CURVE.
 extern "C" const char* __tsan_default_suppressions();
-extern "C" const char* __tsan_default_suppressions() { return "race:libzmq.so\n"; }
+extern "C" const char* __tsan_default_suppressions() { return "race:libzmq.so\nrace:crypto_secretbox\n"; }
 #endif
 
 namespace pif::net {
