@@ -20,6 +20,7 @@ namespace client {
 namespace {
 
 constexpr std::size_t kBlocksUnderWay = 4;           // by message
+constexpr std::size_t kBlockBytesUnderWay = 32u << 20;
 constexpr std::size_t kBatchBytes = 4u << 20;        // of variable records
 
 std::uint64_t bytes_of(const FileState& file, Range records) {
@@ -34,7 +35,7 @@ class ParallelExport {
  public:
   ParallelExport(FileState& file, Range records, const LocalFile& local, const Progress& progress)
       : file_(file), records_(records), local_(local), progress_(progress), length_(file.parts.format.record_length),
-        block_records_(records_per_block(file)), blocks_((records.size() + block_records_ - 1) / block_records_),
+        block_records_(records_per_block(file, kDirectBlock)), blocks_((records.size() + block_records_ - 1) / block_records_),
         caller_(std::this_thread::get_id()) {}
 
   Result<BulkCounts> run() {
@@ -85,6 +86,8 @@ class ParallelExport {
       failed_blocks_.push_back(block);
       return {};
     }
+    // One at a time: the kernel lets only one thread write to a file anyway, and others would spin for their turn.
+    const std::lock_guard turn(write_turn_);
     return local_.write(block * block_records_ * length_, {buffer, bytes_of(file_, records)});
   }
 
@@ -130,8 +133,9 @@ Result<BulkCounts> export_in_order(FileState& file, Range records, const LocalFi
     File::Operation operation = 0;
   };
   const std::uint64_t length = file.parts.format.record_length;
-  const std::uint64_t block_records = records_per_block(file);
-  const std::size_t under_way = ahead ? std::max<std::size_t>(1, std::min(kBlocksUnderWay, (32u << 20) / (block_records * length))) : 1;
+  const std::uint64_t block_records = records_per_block(file, kMessageBlock);
+  const std::size_t fitting = std::clamp<std::size_t>(kBlockBytesUnderWay / (block_records * length), 1, kBlocksUnderWay);
+  const std::size_t under_way = ahead ? fitting : 1;
   std::deque<Block> blocks;
   BulkCounts counts;
   RecordNumber next = records.begin;
