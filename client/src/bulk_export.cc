@@ -137,14 +137,18 @@ Result<BulkCounts> export_in_order(FileState& file, Range records, const LocalFi
   const std::size_t fitting = std::clamp<std::size_t>(kBlockBytesUnderWay / (block_records * length), 1, kBlocksUnderWay);
   const std::size_t under_way = ahead ? fitting : 1;
   std::deque<Block> blocks;
+  std::vector<std::unique_ptr<std::byte[]>> memory;  // of blocks that are done: fresh memory would have to be faulted in
   BulkCounts counts;
   RecordNumber next = records.begin;
   while (next < records.end || !blocks.empty()) {
     while (next < records.end && blocks.size() < under_way) {
       Block block;
       block.records = {next, std::min(records.end, next + block_records)};
-      block.bytes = std::make_unique_for_overwrite<std::byte[]>(block.records.size() * length);
-      PIF_TRY_VALUE(block.operation, start_read(file, next, {block.bytes.get(), block.records.size() * length}, block.records.size()));
+      if (memory.empty()) memory.push_back(std::make_unique_for_overwrite<std::byte[]>(block_records * length));
+      block.bytes = std::move(memory.back());
+      memory.pop_back();
+      const std::span out(block.bytes.get(), block.records.size() * length);
+      PIF_TRY_VALUE(block.operation, start_read(file, next, out, block.records.size()));
       next = block.records.end;
       blocks.push_back(std::move(block));
     }
@@ -154,6 +158,7 @@ Result<BulkCounts> export_in_order(FileState& file, Range records, const LocalFi
     PIF_TRY(local.write(counts.bytes, {block.bytes.get(), bytes}));
     counts.bytes += bytes;
     counts.records += block.records.size();
+    memory.push_back(std::move(block.bytes));
     blocks.pop_front();
     PIF_TRY(progress.report(counts));
   }

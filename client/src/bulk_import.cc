@@ -28,7 +28,7 @@ class ParallelImport {
  public:
   ParallelImport(FileState& file, const LocalFile& local, const Progress& progress)
       : file_(file), local_(local), progress_(progress), length_(file.parts.format.record_length),
-        block_records_(records_per_block(file)), block_bytes_(block_records_ * length_),
+        block_records_(records_per_block(file, kDirectBlock)), block_bytes_(block_records_ * length_),
         blocks_((local.size() + block_bytes_ - 1) / block_bytes_), caller_(std::this_thread::get_id()) {}
 
   Result<BulkCounts> run() {
@@ -109,7 +109,7 @@ Result<bool> open_for(FileState& file, std::uint64_t records) {
 
 Result<BulkCounts> import_in_order(FileState& file, const LocalFile& local, const Progress& progress) {
   const std::uint64_t length = file.parts.format.record_length;
-  const std::uint64_t block_bytes = records_per_block(file) * length;
+  const std::uint64_t block_bytes = records_per_block(file, kMessageBlock) * length;
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(block_bytes);
   while (true) {
     PIF_TRY(progress.check());
