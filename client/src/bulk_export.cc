@@ -116,6 +116,9 @@ class ParallelExport {
 Result<bool> open_for(FileState& file, Range records) {
   std::vector<Share> shares;
   split(file.parts.layout, records, shares);
+  std::vector<proto::NodeInfo> nodes;
+  for (const Share& share : shares) nodes.push_back(file.parts.nodes[share.lfs]);
+  file.session->prepare(nodes);
   bool direct = true;
   for (const Share& share : shares) {
     PIF_TRY(file.open_reader(share.lfs));

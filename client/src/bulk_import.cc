@@ -100,7 +100,9 @@ class ParallelImport {
 // Opens every LFS that will get rows; whether all are reached by descriptor.
 Result<bool> open_for(FileState& file, std::uint64_t records) {
   bool direct = true;
-  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(records, file.width()); ++i) {
+  const std::uint64_t used = std::min<std::uint64_t>(records, file.width());
+  file.session->prepare({file.parts.nodes.begin(), file.parts.nodes.begin() + static_cast<std::ptrdiff_t>(used)});
+  for (std::uint64_t i = 0; i < used; ++i) {
     PIF_TRY(file.open_writer(static_cast<LfsIndex>(i)));
     direct = direct && file.ports[i].writer;
   }
