@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "file_state.h"
+#include "pif/base/path.h"
 #include "pif/base/capability.h"
 #include "pif/client/convert.h"
 
@@ -60,6 +61,13 @@ Node node_of(const proto::NodeInfo& info) {
   return node;
 }
 
+// A message holds well-formed text only: what is not UTF-8 would never reach the server, which refuses it as well.
+Status sendable(const std::string& path) {
+  if (is_utf8(path)) return {};
+  auto checked = check_path(path);  // says which path
+  return fail(checked ? Error{Code::kInvalid, "the path is not UTF-8", {}} : std::move(checked.error()));
+}
+
 net::Packet create_packet(const std::string& path, const CreateOptions& options, bool empty) {
   net::Packet packet;
   proto::Create& create = *packet.envelope.mutable_create();
@@ -113,6 +121,7 @@ Result<Client> Client::connect_in(ClientWorld world, const std::string& server, 
 }
 
 Result<File> Client::create(const std::string& path, const CreateOptions& options) {
+  PIF_TRY(sendable(path));
   PIF_TRY(options.format.validate());
   auto reply = session_->ask_server(create_packet(path, options, false));
   if (!reply) return fail(strip(std::move(reply.error())));
@@ -136,6 +145,7 @@ Result<File> Client::create(const std::string& path, const CreateOptions& option
 }
 
 Result<File> Client::open(const std::string& path, Mode mode) {
+  PIF_TRY(sendable(path));
   net::Packet request;
   proto::Open& open = *request.envelope.mutable_open();
   open.set_path(path);
@@ -171,6 +181,7 @@ Status Client::create_empty(const std::string& path, const CreateOptions& option
 }
 
 Result<std::vector<Status>> Client::create_empty_many(std::span<const std::string> paths, const CreateOptions& options) {
+  for (const std::string& path : paths) PIF_TRY(sendable(path));
   PIF_TRY(options.format.validate());
   std::vector<net::Packet> requests;
   requests.reserve(paths.size());
@@ -182,6 +193,7 @@ Result<std::vector<Status>> Client::create_empty_many(std::span<const std::strin
 }
 
 Status Client::make_folder(const std::string& path, bool parents, std::uint32_t mode) {
+  PIF_TRY(sendable(path));
   net::Packet request;
   proto::MakeFolder& make = *request.envelope.mutable_make_folder();
   make.set_path(path);
@@ -196,6 +208,7 @@ Result<Entry> Client::stat(const std::string& path) {
 }
 
 Result<std::vector<Result<Entry>>> Client::stat_many(std::span<const std::string> paths) {
+  for (const std::string& path : paths) PIF_TRY(sendable(path));
   std::vector<net::Packet> requests;
   for (std::size_t begin = 0; begin < paths.size(); begin += kPathsPerStat) {
     net::Packet& request = requests.emplace_back();
@@ -220,6 +233,7 @@ Result<std::vector<Result<Entry>>> Client::stat_many(std::span<const std::string
 }
 
 Result<ListPage> Client::list(const std::string& path, const std::string& after, std::uint32_t limit) {
+  PIF_TRY(sendable(path));
   net::Packet request;
   proto::List& list = *request.envelope.mutable_list();
   list.set_path(path);
@@ -237,6 +251,7 @@ Result<ListPage> Client::list(const std::string& path, const std::string& after,
 }
 
 Status Client::remove(const std::string& path, bool recursive) {
+  PIF_TRY(sendable(path));
   net::Packet request;
   request.envelope.mutable_remove()->add_paths(path);
   request.envelope.mutable_remove()->set_recursive(recursive);
@@ -250,6 +265,7 @@ Status Client::remove(const std::string& path, bool recursive) {
 }
 
 Result<std::vector<Status>> Client::remove_many(std::span<const std::string> paths) {
+  for (const std::string& path : paths) PIF_TRY(sendable(path));
   std::vector<net::Packet> requests;
   for (std::size_t begin = 0; begin < paths.size(); begin += kPathsPerRemove) {
     net::Packet& request = requests.emplace_back();
@@ -274,6 +290,8 @@ Result<std::vector<Status>> Client::remove_many(std::span<const std::string> pat
 }
 
 Status Client::rename(const std::string& from, const std::string& to, bool no_replace) {
+  PIF_TRY(sendable(from));
+  PIF_TRY(sendable(to));
   net::Packet request;
   proto::Rename& rename = *request.envelope.mutable_rename();
   rename.set_from(from);

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/path.h"
+
 namespace pif::cli {
 namespace {
 
@@ -166,21 +168,16 @@ Result<std::string> parse_path(std::string_view text) {
   if (path.substr(0, 4) == "pif:") path.remove_prefix(4);
   if (path.empty() || path[0] != '/')
     return fail(Code::kInvalid, fmt::format("'{}' is no path in the file system; they start with /, or pif:/", text));
-  std::vector<std::string_view> parts;
+  std::string out;  // doubled slashes and '.' are forgiven, as a shell's words often have them
   while (!path.empty()) {
     const std::size_t slash = std::min(path.find('/'), path.size());
     const std::string_view part = path.substr(0, slash);
     path.remove_prefix(std::min(slash + 1, path.size()));
-    if (part.empty() || part == ".") continue;
-    if (part != "..") {
-      parts.push_back(part);
-    } else if (!parts.empty()) {
-      parts.pop_back();
-    }
+    if (!part.empty() && part != ".") out.append("/").append(part);
   }
-  std::string out;
-  for (const auto& part : parts) out.append("/").append(part);
-  return out.empty() ? "/" : out;
+  if (out.empty()) out = "/";
+  PIF_TRY(check_path(out));
+  return out;
 }
 
 std::string join_path(std::string_view folder, std::string_view name) {

@@ -1,0 +1,18 @@
+// What a path in the file system may look like. Every rule has its own error text. Pure; any thread.
+#pragma once
+
+#include <string_view>
+
+#include "pif/base/result.h"
+
+namespace pif {
+
+// The path as the directory uses it: "" for the root, else "/a/b". One trailing slash is forgiven. kInvalid (kTooLarge for
+// lengths) names the rule that is broken: empty, not absolute, an empty name, '.', '..', NUL, not UTF-8. The view is into
+// `path`.
+[[nodiscard]] Result<std::string_view> check_path(std::string_view path);
+
+// Well-formed UTF-8 without overlong forms and surrogates.
+bool is_utf8(std::string_view text);
+
+}  // namespace pif
