@@ -86,9 +86,12 @@ TEST_CASE("a path that no file can have is refused before anybody is asked, each
 TEST_CASE("a path in one form stays as it is") {
   REQUIRE(rc::check([](const std::vector<std::string>& names) {
     std::string text;
-    for (const auto& name : names) text += "/" + name;
+    for (const auto& name : names) {
+      text += "/";
+      for (const char c : name) text += "abc/"[static_cast<unsigned char>(c) % 4];
+    }
     const auto once = parse_path("/" + text);
-    RC_PRE(once.has_value());
+    RC_ASSERT(once.has_value());
     RC_ASSERT(*parse_path(*once) == *once);
   }));
 }
