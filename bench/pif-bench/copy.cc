@@ -84,7 +84,6 @@ void bench_copy(Context& c) {
     const System system(c.options, "copy", 4, {}, c.watch);
     must_run(system.command({"pif", "put", c.source, "/source"}), &c.watch);
     bench_one(c, system, "pif-copy, same layout", {}, true, 0.9);
-    bench_one(c, system, "pif-copy, width 4 to 3", {"--width", "3"}, true, 0.5);
     bench_one(c, system, "pif-copy, width 4 to 3", {"--width", "3"}, false, 0.5);
   }
   bench_reflink(c);
