@@ -1,6 +1,9 @@
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 #include <rapidcheck.h>
 
+#include "pif/base/limits.h"
 #include "../../tools/pif/dispatch.h"
 #include "../../tools/pif/progress.h"
 #include "../../tools/pif/text.h"
@@ -90,6 +93,7 @@ TEST_CASE("a path in one form stays as it is") {
       text += "/";
       for (const char c : name) text += "abc/"[static_cast<unsigned char>(c) % 4];
     }
+    text.resize(std::min(text.size(), kPathBytesMax - 1));
     const auto once = parse_path("/" + text);
     RC_ASSERT(once.has_value());
     RC_ASSERT(*parse_path(*once) == *once);
