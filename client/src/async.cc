@@ -27,10 +27,8 @@ Result<File::Operation> start_read(FileState& file, RecordNumber first, std::spa
   PIF_TRY(check_room(file));
   auto operation = std::make_unique<AsyncOperation>(file);
   PIF_TRY_VALUE(operation->records, file.clip(first, out.size(), count));
-  std::vector<Share> shares;
-  split(file.parts.layout, {first, first + operation->records}, shares);
   std::vector<FileState::ReadPart> parts;
-  for (const Share& share : shares) parts.push_back({share, out.data(), first});
+  file.add_parts({first, first + operation->records}, out.data(), parts);
   PIF_TRY(file.read_parts(parts, &operation->requests));
   return keep(file, std::move(operation));
 }

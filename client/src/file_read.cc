@@ -13,6 +13,7 @@ namespace pif::client {
 namespace {
 
 constexpr std::uint64_t kParallelBytes = 256u << 10;  // below this, handing work to another thread costs more than it saves
+constexpr std::uint32_t kLongRowBytes = 4096;        // from here on neighbours in memory do not disturb each other
 constexpr int kCorruptReadsAgain = 2;
 
 using ReadPart = FileState::ReadPart;
@@ -56,6 +57,10 @@ std::size_t bytes_of(const FileState& file, const Share& share) {
 Status FileState::read_direct(const ReadPart& part) const {
   const std::size_t length = parts.format.record_length;
   const component::Reader& reader = *ports[part.share.lfs].reader;
+  if (const std::uint64_t end = part.share.row * length + bytes_of(*this, part.share); reader.tail().bytes < end) {
+    return fail(Code::kEndOfFile, fmt::format("{}: the component was attached when it had {} bytes, not {}", parts.path,
+                                              reader.tail().bytes, end));
+  }
   if (part.share.even) {
     return reader.read_rows(part.share.row, part.share.rows,
                             {place_of(part, part.share.record, length), length * width()});
@@ -135,11 +140,18 @@ Status read_all_direct(FileState& file, std::span<const ReadPart> parts, std::ui
     return status ? status : recover(file, parts[0], std::move(status.error()));
   }
   std::vector<Status> outcome(parts.size());
-  const auto work = [&](std::size_t i) { outcome[i] = file.read_direct(parts[i]); };
+  std::vector<std::size_t> turns;  // where each begins
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i == 0 || parts[i].turn != parts[i - 1].turn) turns.push_back(i);
+  }
+  turns.push_back(parts.size());
+  const auto take_turn = [&](std::size_t turn) {
+    for (std::size_t i = turns[turn]; i < turns[turn + 1]; ++i) outcome[i] = file.read_direct(parts[i]);
+  };
   if (bytes >= kParallelBytes) {
-    file.session->pool().run(parts.size(), work);
+    file.session->pool().run(turns.size() - 1, take_turn);
   } else {
-    for (std::size_t i = 0; i < parts.size(); ++i) work(i);
+    for (std::size_t turn = 0; turn + 1 < turns.size(); ++turn) take_turn(turn);
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!outcome[i]) PIF_TRY(recover(file, parts[i], std::move(outcome[i].error())));
@@ -186,6 +198,23 @@ Status FileState::read_parts(std::span<const ReadPart> parts_wanted, Requests* r
   return requests != nullptr ? Status() : messages.run();
 }
 
+void FileState::add_parts(Range records, std::byte* out, std::vector<ReadPart>& parts_wanted) {
+  const std::uint64_t length = parts.format.record_length;
+  const bool by_lfs = length >= kLongRowBytes;
+  std::uint64_t turn = parts_wanted.empty() ? 0 : parts_wanted.back().turn + 1;
+  // Cuts fall between chunks where they can, so that no chunk is read twice.
+  const std::uint64_t unit = width() * std::max<std::uint64_t>(1, component::chunk_bytes_for(parts.format) / length);
+  const std::uint64_t turns = by_lfs || records.size() * length < kParallelBytes ? 1 : session->pool().threads();
+  const std::uint64_t step = std::max(unit, (records.size() / turns + unit - 1) / unit * unit);
+  for (RecordNumber begin = records.begin; begin < records.end;) {
+    const RecordNumber end = turns == 1 ? records.end : std::min(records.end, (begin / unit * unit) + step);
+    split(parts.layout, {begin, end}, shares_);
+    for (const Share& share : shares_) parts_wanted.push_back({share, out, records.begin, by_lfs ? turn++ : turn});
+    ++turn;
+    begin = end;
+  }
+}
+
 Result<std::uint64_t> FileState::clip(RecordNumber first, std::size_t out_bytes, std::uint64_t count) {
   if (!parts.format.is_fixed()) {
     return fail(Code::kInvalid, fmt::format("{}: records of variable length are read in batches", parts.path));
@@ -214,14 +243,16 @@ Result<std::uint64_t> FileState::read(RecordNumber first, std::span<std::byte> o
   if (records == 1) {  // the fast path of single records: no allocation, no lock
     const Cell cell = parts.layout.locate(first);
     const Port& port = ports[cell.lfs];
-    if (port.reader && !port.unfinished && port.reader->read_rows(cell.row, 1, {out.data(), parts.format.record_length})) {
-      counts.bytes_by_descriptor += parts.format.record_length;
+    const std::uint64_t length = parts.format.record_length;
+    // A last record that was shorter at the time of the attach would be read without error, but not to its end.
+    const bool is_whole = port.reader && port.reader->tail().bytes >= cell.row * length + record_bytes(first);
+    if (is_whole && !port.unfinished && port.reader->read_rows(cell.row, 1, {out.data(), length})) {
+      counts.bytes_by_descriptor += length;
       return 1;
     }
   }
-  split(parts.layout, {first, first + records}, shares_);
   read_parts_.clear();
-  for (const Share& share : shares_) read_parts_.push_back({share, out.data(), first});
+  add_parts({first, first + records}, out.data(), read_parts_);
   PIF_TRY(read_parts(read_parts_, nullptr));
   return records;
 }
@@ -232,8 +263,7 @@ Status FileState::read_many(std::span<File::ReadRequest> requests) {
   std::vector<ReadPart> all;
   for (File::ReadRequest& request : requests) {
     PIF_TRY_VALUE(request.done, clip(request.first, request.out.size(), request.count));
-    split(parts.layout, {request.first, request.first + request.done}, shares_);
-    for (const Share& share : shares_) all.push_back({share, request.out.data(), request.first});
+    add_parts({request.first, request.first + request.done}, request.out.data(), all);
   }
   return read_parts(all, nullptr);
 }

@@ -86,6 +86,7 @@ class FileState {
     Share share;
     std::byte* out = nullptr;
     RecordNumber origin = 0;
+    std::uint64_t turn = 0;  // consecutive parts of the same turn are read by one thread
   };
   [[nodiscard]] Result<std::uint64_t> read(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
   [[nodiscard]] Status read_many(std::span<File::ReadRequest> requests);
@@ -95,6 +96,9 @@ class FileState {
   [[nodiscard]] Status read_parts(std::span<const ReadPart> parts, Requests* requests);
   // Of a file being created by message only what is not sent yet can be read: kUnsupported for all else.
   [[nodiscard]] Status read_staged(const ReadPart& part) const;
+  // The parts of a batch. Short rows of all LFSs lie close together in memory: each thread then takes a range of records, not
+  // some of the LFSs, so that no two write to the same cache lines.
+  void add_parts(Range records, std::byte* out, std::vector<ReadPart>& parts_wanted);
   // Checks the request and cuts it to the file's end: records to read, which may be 0.
   [[nodiscard]] Result<std::uint64_t> clip(RecordNumber first, std::size_t out_bytes, std::uint64_t count);
 

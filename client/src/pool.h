@@ -1,6 +1,7 @@
 // A few threads that share the work of one transfer. They touch descriptors and memory only, never the messenger.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -24,16 +25,20 @@ class Pool {
  private:
   void help();
   void take_turns(std::unique_lock<std::mutex>& lock);
+  void wait_for_work(std::unique_lock<std::mutex>& lock);
 
   const unsigned helpers_wanted_;
   std::vector<std::thread> helpers_;  // started at the first run
   std::mutex mutex_;                  // guards all below
   std::condition_variable more_;
   std::condition_variable finished_;
+  std::atomic<bool> has_work_{false};  // what those see who look without the lock
+  std::atomic<bool> is_done_{false};
   const std::function<void(std::size_t)>* work_ = nullptr;
   std::size_t next_ = 0;
   std::size_t count_ = 0;
   std::size_t running_ = 0;
+  std::size_t asleep_ = 0;
   bool stopping_ = false;
 };
 

@@ -114,3 +114,23 @@ TEST_CASE("what lies between the old end and a write past it reads as zeros") {
     });
   }
 }
+
+TEST_CASE("a last record that grew after the file was opened is read to its end") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(4);
+    fs.run(path, [](Client& client) {
+      CreateOptions options;
+      options.format = Format::fixed(5000);
+      Bytes model = pattern(1000);
+      put(client, "/f", options, model);
+      File file = must(client.open("/f", Client::Mode::kWrite));
+      Bytes out(5000);
+      REQUIRE(must(file.read_at(0, out, 1)) == 1);  // now the component is attached, with 1,000 bytes
+      const Bytes more = pattern(5500, 7);
+      REQUIRE(must(file.pwrite(more, 1000)) == more.size());
+      patch(model, 1000, more);
+      REQUIRE(must(file.read_at(0, out, 1)) == 1);
+      REQUIRE(std::equal(out.begin(), out.end(), model.begin()));
+    });
+  }
+}
