@@ -1,9 +1,10 @@
 #include "pif/tool/exchange.h"
 
-#include <unordered_map>
+#include <map>
 
 #include <fmt/format.h>
 
+#include "mail.h"
 #include "rows.h"
 #include "worker_impl.h"
 
@@ -11,6 +12,7 @@ namespace pif::tool {
 namespace {
 
 constexpr int kTakesPerTurn = 32;  // messages taken between two looks at what may be sent
+constexpr std::uint32_t kFullWindows = 4;  // as many destinations get the window in full; more share what that makes
 
 }  // namespace
 
@@ -22,14 +24,18 @@ class Exchange {
   [[nodiscard]] Status run();
 
  private:
+  [[nodiscard]] Status find_sources();
+  [[nodiscard]] Result<std::uint32_t> rank_of(const proto::NodeInfo& node) const;
+  [[nodiscard]] Status open_receiver();
+  [[nodiscard]] Status open_sender();
+  [[nodiscard]] Status answer_ready(std::uint32_t rank);
+  [[nodiscard]] Status take_window(std::uint32_t rank, const job::Window& window, std::vector<Handle> handles);
+  void take_grant(std::uint32_t rank, const job::Grant& grant);
   [[nodiscard]] Status send_parcel(Parcel parcel);
-  [[nodiscard]] Status take(net::Delivery& delivery);
-  [[nodiscard]] Status take_batch(net::Packet packet);
+  [[nodiscard]] Status take(Letter letter);
+  [[nodiscard]] Status take_batch(Letter letter);
   [[nodiscard]] Status take_messages(bool may_wait);
   [[nodiscard]] Status tell_settled(bool now);
-  [[nodiscard]] Result<net::PeerId> peer(std::uint32_t rank);
-  [[nodiscard]] Status send_to(std::uint32_t rank, net::Packet packet);
-  bool is_ours(std::uint64_t job, const std::string& secret) const;
   bool is_done() const;
   void show_progress();
 
@@ -38,35 +44,101 @@ class Exchange {
   Output& output_;
   ExchangeOptions options_;
   WindowSize window_;
-  std::unique_ptr<net::Messenger> messenger_;
-  std::optional<RowSender> sender_;      // if this LFS is one of the input's
-  std::optional<RowReceiver> receiver_;  // if it is one of the output's
-  std::vector<std::uint32_t> sources_;   // ranks of the workers with rows of the input
-  Row told_ = 0;                         // settled rows that the sources know of
-  std::unordered_map<std::uint32_t, net::PeerId> peers_;
+  std::unique_ptr<Mail> mail_;
+  std::map<std::uint32_t, SharedMemory> windows_;  // of the destinations on this machine, by rank
+  std::optional<RowSender> sender_;                // if this LFS is one of the input's
+  std::optional<RowReceiver> receiver_;            // if it is one of the output's
+  std::vector<std::uint32_t> sources_;             // ranks of the workers with rows of the input
+  std::vector<std::uint32_t> destinations_;        // ranks of the workers on the output's LFSs, in their order
+  Row told_ = 0;                                   // settled rows that the sources know of
   std::uint64_t bytes_taken_ = 0;
 };
 
 Exchange::Exchange(Worker& worker, Input& input, Output& output, const ExchangeOptions& options)
     : worker_(worker), input_(input), output_(output), options_(options) {}
 
+// ---- the beginning ------------------------------------------------------------------------------------------------
+
+Result<std::uint32_t> Exchange::rank_of(const proto::NodeInfo& node) const {
+  const auto rank = worker_.rank_on(node.id());
+  if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", node.name()));
+  return *rank;
+}
+
+Status Exchange::find_sources() {
+  const parity::Layout& from = input_.layout();
+  for (LfsIndex lfs = 0; lfs < from.width(); ++lfs) {
+    if (from.rows(lfs, input_.extent().records) == 0) continue;
+    PIF_TRY_VALUE(const std::uint32_t rank, rank_of(input_.file().nodes[lfs]));
+    sources_.push_back(rank);
+  }
+  for (const proto::NodeInfo& node : output_.file().nodes) {
+    PIF_TRY_VALUE(const std::uint32_t rank, rank_of(node));
+    destinations_.push_back(rank);
+  }
+  return {};
+}
+
+Status Exchange::open_receiver() {
+  if (!output_.is_here()) return {};
+  receiver_.emplace(output_, input_.extent(), window_);
+  PIF_TRY(receiver_->open());
+  return receiver_->advance();
+}
+
+// Asks all destinations where rows go.
+Status Exchange::open_sender() {
+  if (!input_.is_here() || input_.rows() == 0) return {};
+  sender_.emplace(input_, output_.layout(), window_);
+  job::Mail ready;
+  ready.mutable_ready();
+  for (const std::uint32_t rank : destinations_) {
+    if (rank != worker_.rank()) PIF_TRY(mail_->send(rank, ready));
+  }
+  if (receiver_) sender_->open(output_.index(), receiver_->memory().bytes());
+  return {};
+}
+
 Status Exchange::open() {
   if (input_.format() != output_.format()) {
     return fail(Code::kInvalid, fmt::format("{} and {} have different record formats", input_.file().path, output_.file().path));
   }
-  const parity::Layout& from = input_.layout();
-  for (LfsIndex lfs = 0; lfs < from.width(); ++lfs) {
-    if (from.rows(lfs, input_.extent().records) == 0) continue;
-    const auto rank = worker_.rank_on(input_.file().nodes[lfs].id());
-    if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", input_.file().nodes[lfs].name()));
-    sources_.push_back(*rank);
+  PIF_TRY(find_sources());
+  const std::size_t window_bytes = options_.window_bytes * kFullWindows / std::max(output_.layout().width(), kFullWindows);
+  window_ = WindowSize::of(input_.format(), window_bytes, static_cast<std::uint32_t>(sources_.size()));
+  PIF_TRY_VALUE(mail_, Mail::open(worker_));
+  PIF_TRY(open_receiver());
+  return open_sender();
+}
+
+Status Exchange::answer_ready(std::uint32_t rank) {
+  if (!receiver_) return fail(Code::kInvalid, fmt::format("worker {} asks for a window, but gets no rows here", rank));
+  const SharedMemory& memory = receiver_->memory();
+  job::Mail answer;
+  job::Window& window = *answer.mutable_window();
+  if (!memory.empty() && options_.share_memory) {
+    window.set_bytes(memory.bytes().size());
+    window.set_rows(window_.rows);
+    PIF_TRY_VALUE(Handle handle, memory.share());
+    if (mail_->pass(rank, answer, std::move(handle))) return {};
+    window.Clear();  // it is on another machine
   }
-  window_ = WindowSize::of(input_.format(), options_.window_bytes, static_cast<std::uint32_t>(sources_.size()));
-  if (input_.is_here() && input_.rows() > 0) sender_.emplace(input_, output_.layout(), window_);
-  if (output_.is_here()) receiver_.emplace(output_, input_.extent(), window_);
-  const auto& impl = *worker_.impl_;
-  const auto& here = impl.description.nodes(static_cast<int>(worker_.rank()));
-  PIF_TRY_VALUE(messenger_, impl.world.listen(exchange_endpoint(here, worker_.job(), worker_.rank())));
+  return mail_->send(rank, answer);
+}
+
+Status Exchange::take_window(std::uint32_t rank, const job::Window& window, std::vector<Handle> handles) {
+  if (!sender_ || windows_.contains(rank)) return {};
+  SharedMemory memory;
+  if (window.bytes() > 0) {
+    const bool fits = handles.size() == 1 && window.rows() == window_.rows && input_.format().is_fixed() &&
+                      window.bytes() == window_.rows * input_.format().record_length;
+    if (!fits) return fail(Code::kInvalid, fmt::format("worker {} has a window of another size than this one", rank));
+    PIF_TRY_VALUE(memory, SharedMemory::adopt(std::move(handles[0]), window.bytes()));
+  }
+  const SharedMemory& kept = windows_[rank] = std::move(memory);
+  for (std::size_t lfs = 0; lfs < destinations_.size(); ++lfs) {
+    if (destinations_[lfs] == rank) sender_->open(static_cast<LfsIndex>(lfs), kept.bytes());
+  }
   return {};
 }
 
@@ -75,7 +147,6 @@ bool Exchange::is_done() const {
 }
 
 Status Exchange::run() {
-  if (receiver_) PIF_TRY(receiver_->advance());
   while (!is_done()) {
     bool sent = false;
     if (sender_) {
@@ -94,35 +165,32 @@ Status Exchange::run() {
 // ---- rows ---------------------------------------------------------------------------------------------------------
 
 Status Exchange::send_parcel(Parcel parcel) {
-  const auto rank = worker_.rank_on(output_.file().nodes[parcel.to].id());
-  if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", output_.file().nodes[parcel.to].name()));
-  if (*rank == worker_.rank()) {
+  const std::uint32_t rank = destinations_[parcel.to];
+  if (rank == worker_.rank()) {
     PIF_TRY(receiver_->accept(std::move(parcel)));
     sender_->settle(output_.index(), receiver_->settled());
     return {};
   }
   worker_.count_sent(parcel.record_bytes);
-  net::Packet packet;
-  proto::Batch& batch = *packet.envelope.mutable_batch();
-  batch.set_job(worker_.job());
-  batch.set_secret(worker_.impl_->description.secret());
-  batch.set_from(worker_.rank());
+  job::Mail mail;
+  job::Batch& batch = *mail.mutable_batch();
   batch.set_first(parcel.first);
   batch.set_count(parcel.count);
   batch.set_stride(parcel.stride);
-  packet.body = std::move(parcel.body);
-  return send_to(*rank, std::move(packet));
+  batch.set_placed(parcel.placed);
+  return mail_->send(rank, mail, std::move(parcel.body));
 }
 
-Status Exchange::take_batch(net::Packet packet) {
+Status Exchange::take_batch(Letter letter) {
   if (!receiver_) return fail(Code::kInvalid, "rows came for an LFS that is not one of the output's");
-  const proto::Batch& batch = packet.envelope.batch();
+  const job::Batch& batch = letter.mail.batch();
   Parcel parcel;
   parcel.first = batch.first();
   parcel.count = batch.count();
   parcel.stride = batch.stride();
-  bytes_taken_ += packet.body.size();
-  parcel.body = std::move(packet.body);
+  parcel.placed = batch.placed();
+  bytes_taken_ += parcel.placed ? batch.count() * output_.format().record_length : letter.body.size();
+  parcel.body = std::move(letter.body);
   PIF_TRY(receiver_->accept(std::move(parcel)));
   if (sender_) sender_->settle(output_.index(), receiver_->settled());
   return {};
@@ -130,39 +198,42 @@ Status Exchange::take_batch(net::Packet packet) {
 
 // ---- messages -----------------------------------------------------------------------------------------------------
 
-bool Exchange::is_ours(std::uint64_t job, const std::string& secret) const {
-  return job == worker_.job() && secret == worker_.impl_->description.secret();
+void Exchange::take_grant(std::uint32_t rank, const job::Grant& grant) {
+  if (!sender_) return;
+  const Row settled = grant.limit() >= window_.rows ? grant.limit() - window_.rows : 0;
+  for (std::size_t lfs = 0; lfs < destinations_.size(); ++lfs) {
+    if (destinations_[lfs] == rank) sender_->settle(static_cast<LfsIndex>(lfs), settled);
+  }
 }
 
-Status Exchange::take(net::Delivery& delivery) {
-  if (delivery.kind != net::Delivery::Kind::kPacket) return {};
-  const proto::Envelope& envelope = delivery.packet.envelope;
-  if (envelope.has_batch() && is_ours(envelope.batch().job(), envelope.batch().secret())) {
-    return take_batch(std::move(delivery.packet));
+Status Exchange::take(Letter letter) {
+  switch (letter.mail.what_case()) {
+    case job::Mail::kReady:
+      return answer_ready(letter.from);
+    case job::Mail::kWindow:
+      return take_window(letter.from, letter.mail.window(), std::move(letter.handles));
+    case job::Mail::kBatch:
+      return take_batch(std::move(letter));
+    case job::Mail::kGrant:
+      take_grant(letter.from, letter.mail.grant());
+      return {};
+    case job::Mail::WHAT_NOT_SET:
+      break;
   }
-  if (envelope.has_grant() && is_ours(envelope.grant().job(), envelope.grant().secret()) && sender_) {
-    const proto::Grant& grant = envelope.grant();
-    const Row settled = grant.limit() >= window_.rows ? grant.limit() - window_.rows : 0;
-    if (grant.from() >= worker_.width()) return {};
-    const std::uint32_t node = worker_.node_id(grant.from());
-    for (LfsIndex lfs = 0; lfs < output_.layout().width(); ++lfs) {
-      if (output_.file().nodes[lfs].id() == node) sender_->settle(lfs, settled);
-    }
-  }
-  return {};  // a stranger's message is nobody's business
+  return fail(Code::kInvalid, fmt::format("worker {} sent something unknown", letter.from));
 }
 
 // Takes what is there; waits for the first message if nothing else can be done.
 Status Exchange::take_messages(bool may_wait) {
   Time until = may_wait ? worker_.clock().now() + options_.silence : Time{};
   for (int i = 0; i < kTakesPerTurn; ++i) {
-    PIF_TRY_VALUE(auto delivery, messenger_->receive(until));
-    if (!delivery && may_wait && i == 0) {
+    PIF_TRY_VALUE(auto letter, mail_->receive(until));
+    if (!letter && may_wait && i == 0) {
       return fail(Code::kTimeout, fmt::format("no other worker has sent anything for {} s",
                                               std::chrono::duration_cast<std::chrono::seconds>(options_.silence).count()));
     }
-    if (!delivery) return {};
-    PIF_TRY(take(*delivery));
+    if (!letter) return {};
+    PIF_TRY(take(std::move(*letter)));
     until = Time{};
   }
   return {};
@@ -173,31 +244,10 @@ Status Exchange::tell_settled(bool now) {
   if (!receiver_ || receiver_->settled() == told_) return {};
   if (!now && !receiver_->is_done() && receiver_->settled() - told_ < window_.rows / 4) return {};
   told_ = receiver_->settled();
+  job::Mail mail;
+  mail.mutable_grant()->set_limit(told_ + window_.rows);
   for (const std::uint32_t rank : sources_) {
-    if (rank == worker_.rank()) continue;
-    net::Packet packet;
-    proto::Grant& grant = *packet.envelope.mutable_grant();
-    grant.set_job(worker_.job());
-    grant.set_secret(worker_.impl_->description.secret());
-    grant.set_from(worker_.rank());
-    grant.set_limit(told_ + window_.rows);
-    PIF_TRY(send_to(rank, std::move(packet)));
-  }
-  return {};
-}
-
-Result<net::PeerId> Exchange::peer(std::uint32_t rank) {
-  if (const auto known = peers_.find(rank); known != peers_.end()) return known->second;
-  const auto& node = worker_.impl_->description.nodes(static_cast<int>(rank));
-  PIF_TRY_VALUE(const net::PeerId id, messenger_->connect(exchange_endpoint(node, worker_.job(), rank), net::Route::kIpc));
-  peers_.emplace(rank, id);
-  return id;
-}
-
-Status Exchange::send_to(std::uint32_t rank, net::Packet packet) {
-  PIF_TRY_VALUE(const net::PeerId id, peer(rank));
-  if (auto sent = messenger_->send(id, std::move(packet)); !sent) {
-    return fail(sent.error().code, fmt::format("cannot send rows to worker {}: {}", rank, sent.error().text));
+    if (rank != worker_.rank()) PIF_TRY(mail_->send(rank, mail));
   }
   return {};
 }

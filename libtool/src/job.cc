@@ -66,12 +66,14 @@ proto::NodeInfo brief(const proto::NodeInfo& node) {
   return result;
 }
 
-proto::Endpoints exchange_endpoint(const proto::NodeInfo& node, std::uint64_t job, std::uint32_t rank) {
+proto::Endpoints mail_endpoints(const proto::NodeInfo& node, std::uint64_t job, std::uint32_t rank) {
   const std::string& beside = node.endpoints().unix();
   const auto slash = beside.rfind('/');
   const std::string folder = slash == std::string::npos ? std::string() : beside.substr(0, slash);
+  const std::string own = fmt::format("{}/w{:016x}-{}", folder, job, rank);
   proto::Endpoints endpoints;
-  endpoints.set_ipc(fmt::format("ipc://{}/w{:016x}-{}/rows", folder, job, rank));
+  endpoints.set_ipc(fmt::format("ipc://{}/mail", own));
+  endpoints.set_unix(own + "/pass");
   return endpoints;
 }
 

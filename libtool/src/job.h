@@ -20,8 +20,8 @@ job::JobFile job_file_of(const client::FileParts& parts);
 [[nodiscard]] Result<client::FileParts> parts_of(const job::JobFile& file, const job::JobDescription& description);
 // What a worker must know of a node: id, name, endpoints.
 proto::NodeInfo brief(const proto::NodeInfo& node);
-// Where worker `rank` of a job, on `node`, takes rows from others: in the folder that its LFS made for it alone (the worker
+// Where worker `rank` of a job, on `node`, takes mail from others: in the folder that its LFS made for it alone (the worker
 // host has the same rule; docs/PROTOCOL.md "Worker host"), so that no other user can take its place.
-proto::Endpoints exchange_endpoint(const proto::NodeInfo& node, std::uint64_t job, std::uint32_t rank);
+proto::Endpoints mail_endpoints(const proto::NodeInfo& node, std::uint64_t job, std::uint32_t rank);
 
 }  // namespace pif::tool

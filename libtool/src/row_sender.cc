@@ -66,6 +66,7 @@ std::uint64_t RowSender::offset_of(std::uint64_t block_row) const {
 std::uint64_t RowSender::allowed(const Pending& pending) const {
   const Strip& strip = pending.strip;
   const Destination& destination = destinations_[strip.to];
+  if (!destination.is_open) return 0;
   const std::uint64_t below = strip.count_below(destination.settled + window_.rows);
   const std::uint64_t rows = below > pending.sent ? below - pending.sent : 0;
   if (input_.format().is_fixed()) {
@@ -83,33 +84,63 @@ std::uint64_t RowSender::allowed(const Pending& pending) const {
   return count;
 }
 
-Parcel RowSender::pack(Pending& pending, std::uint64_t count) {
+std::uint64_t RowSender::bytes_of(const Pending& pending, std::uint64_t count) const {
+  const Strip& strip = pending.strip;
+  const std::uint64_t end = pending.sent + count;
+  if (input_.format().is_fixed()) {  // only the block's last row may be shorter
+    return (count - 1) * block_.record_length + length_of(strip.source(end - 1));
+  }
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = pending.sent; i < end; ++i) bytes += length_of(strip.source(i));
+  return bytes;
+}
+
+// Straight to their places at the destination.
+void RowSender::place(const Pending& pending, const Parcel& parcel) const {
+  const Strip& strip = pending.strip;
+  const std::span<std::byte> window = destinations_[strip.to].window;
+  for (std::uint64_t i = pending.sent; i < pending.sent + parcel.count; ++i) {
+    const std::uint64_t row = strip.source(i);
+    std::memcpy(window.data() + strip.row(i) % window_.rows * block_.record_length, block_.data.data() + offset_of(row),
+                length_of(row));
+  }
+}
+
+void RowSender::pack(const Pending& pending, Parcel& parcel) const {
   const Strip& strip = pending.strip;
   const bool fixed = input_.format().is_fixed();
-  Parcel parcel;
-  parcel.to = strip.to;
-  parcel.first = strip.row(pending.sent);
-  parcel.count = count;
-  parcel.stride = strip.list.empty() ? strip.stride : 0;
-  for (std::uint64_t i = 0; i < count; ++i) parcel.record_bytes += length_of(strip.source(pending.sent + i));
-  const std::size_t words = (parcel.stride == 0 ? count : 0) + (fixed ? 0 : count);
-  parcel.body = net::Buffer(words * sizeof(std::uint32_t) + parcel.record_bytes);
+  const std::size_t words = (parcel.stride == 0 ? parcel.count : 0) + (fixed ? 0 : parcel.count);
+  parcel.body = net::Buffer(words * sizeof(std::uint32_t) + (parcel.placed ? 0 : parcel.record_bytes));
   std::byte* at = parcel.body.data();
   const auto put = [&](std::uint64_t value) {
     const auto word = static_cast<std::uint32_t>(value);
     std::memcpy(at, &word, sizeof word);
     at += sizeof word;
   };
-  for (std::uint64_t i = 0; parcel.stride == 0 && i < count; ++i) put(strip.row(pending.sent + i) - parcel.first);
-  for (std::uint64_t i = 0; !fixed && i < count; ++i) put(length_of(strip.source(pending.sent + i)));
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t row = strip.source(pending.sent + i);
+  const std::uint64_t end = pending.sent + parcel.count;
+  for (std::uint64_t i = pending.sent; parcel.stride == 0 && i < end; ++i) put(strip.row(i) - parcel.first);
+  for (std::uint64_t i = pending.sent; !fixed && i < end; ++i) put(length_of(strip.source(i)));
+  if (parcel.placed) return place(pending, parcel);
+  for (std::uint64_t i = pending.sent; i < end; ++i) {
+    const std::uint64_t row = strip.source(i);
     const std::uint32_t length = length_of(row);
     if (length > 0) std::memcpy(at, block_.data.data() + offset_of(row), length);
     at += length;
   }
-  pending.sent += count;
+}
+
+Parcel RowSender::parcel(Pending& pending, std::uint64_t count) {
+  const Strip& strip = pending.strip;
   Destination& destination = destinations_[strip.to];
+  Parcel parcel;
+  parcel.to = strip.to;
+  parcel.first = strip.row(pending.sent);
+  parcel.count = count;
+  parcel.stride = strip.list.empty() ? strip.stride : 0;
+  parcel.placed = !destination.window.empty();
+  parcel.record_bytes = bytes_of(pending, count);
+  pack(pending, parcel);
+  pending.sent += count;
   destination.under_way.emplace_back(strip.row(pending.sent - 1), parcel.record_bytes);
   destination.bytes_under_way += parcel.record_bytes;
   return parcel;
@@ -120,12 +151,18 @@ Result<bool> RowSender::step(const Emit& emit) {
   bool sent = false;
   for (auto& pending : strips_) {
     while (const std::uint64_t count = allowed(pending)) {
-      PIF_TRY(emit(pack(pending, count)));
+      PIF_TRY(emit(parcel(pending, count)));
       sent = true;
     }
   }
   std::erase_if(strips_, [](const Pending& pending) { return pending.sent == pending.strip.count; });
   return sent;
+}
+
+void RowSender::open(LfsIndex to, std::span<std::byte> window) {
+  if (to >= destinations_.size()) return;
+  destinations_[to].is_open = true;
+  destinations_[to].window = window;
 }
 
 void RowSender::settle(LfsIndex to, Row settled) {

@@ -9,6 +9,7 @@
 
 #include "pif/net/buffer.h"
 #include "pif/tool/exchange.h"
+#include "shared_memory.h"
 
 namespace pif::tool {
 
@@ -21,13 +22,14 @@ struct WindowSize {
   static WindowSize of(const Format& format, std::size_t window_bytes, std::uint32_t sources);
 };
 
-// Rows on their way. stride 0: `body` starts with count little-endian 32-bit distances of the rows from `first`. Then, with
+// Rows on their way. placed: they lie in the receiver's window. stride 0: `body` starts with count little-endian 32-bit distances of the rows from `first`. Then, with
 // variable records, count 32-bit lengths; then the rows, packed.
 struct Parcel {
   LfsIndex to = 0;
   Row first = 0;
   std::uint64_t count = 0;
   std::uint64_t stride = 1;
+  bool placed = false;
   std::uint64_t record_bytes = 0;
   net::Buffer body;
 };
@@ -41,6 +43,9 @@ class RowSender {
 
   // Sends what there is credit for, from the present block or the next; whether anything was sent.
   [[nodiscard]] Result<bool> step(const Emit& emit);
+  // The destination is there, and takes rows of fixed length in this window (which outlives the sender), or, if it is
+  // empty, by message.
+  void open(LfsIndex to, std::span<std::byte> window);
   // The destination has written its rows below `settled`.
   void settle(LfsIndex to, Row settled);
   // Whether the present block still has rows without credit.
@@ -51,6 +56,8 @@ class RowSender {
 
  private:
   struct Destination {
+    bool is_open = false;
+    std::span<std::byte> window;
     Row settled = 0;
     std::deque<std::pair<Row, std::uint64_t>> under_way;  // last row and bytes of each parcel
     std::uint64_t bytes_under_way = 0;
@@ -62,9 +69,12 @@ class RowSender {
   [[nodiscard]] Status load_block();
   // How many rows of the strip may go now, in one parcel.
   std::uint64_t allowed(const Pending& pending) const;
-  Parcel pack(Pending& pending, std::uint64_t count);
+  Parcel parcel(Pending& pending, std::uint64_t count);
+  void pack(const Pending& pending, Parcel& parcel) const;
+  void place(const Pending& pending, const Parcel& parcel) const;
   std::uint32_t length_of(std::uint64_t block_row) const;
   std::uint64_t offset_of(std::uint64_t block_row) const;
+  std::uint64_t bytes_of(const Pending& pending, std::uint64_t count) const;
 
   Input& input_;
   const parity::Layout& to_;
@@ -81,6 +91,10 @@ class RowReceiver {
  public:
   // output outlives the receiver. extent: of the whole file.
   RowReceiver(Output& output, const Extent& extent, const WindowSize& window);
+  [[nodiscard]] Status open();
+
+  // Where rows of fixed length may be put by others: row r at r mod window().rows. Empty for variable ones.
+  const SharedMemory& memory() const { return ring_; }
 
   // kInvalid for rows that were not asked for (outside the window, twice, of the wrong size).
   [[nodiscard]] Status accept(Parcel parcel);
@@ -95,6 +109,7 @@ class RowReceiver {
     const std::byte* data = nullptr;
     std::uint32_t length = 0;
   };
+  [[nodiscard]] Status tick_off(const Parcel& parcel, const std::uint32_t* distances);
   [[nodiscard]] Status accept_fixed(const Parcel& parcel, const std::uint32_t* distances, std::span<const std::byte> data);
   [[nodiscard]] Status accept_variable(const Parcel& parcel, const std::uint32_t* distances, std::span<const std::byte> data,
                                        std::shared_ptr<net::Buffer> body);
@@ -110,7 +125,7 @@ class RowReceiver {
   Row rows_ = 0;
   std::uint32_t last_bytes_ = 0;        // of row rows_ - 1, fixed records
   Row settled_ = 0;
-  std::vector<std::byte> ring_;         // fixed: the window's rows
+  SharedMemory ring_;                   // fixed: the window's rows
   std::vector<std::uint64_t> missing_;  // fixed: rows that each slab of the ring still lacks
   std::vector<Slot> slots_;             // variable: the window's rows
   RowBatch gathered_;                   // variable: in order, not yet written

@@ -43,6 +43,7 @@ int failed(const std::string& who, const Error& error) {
 Result<std::unique_ptr<net::Messenger>> listen(const proto::Endpoints& endpoint) {
   net::MessengerOptions options;
   options.listen.ipc = endpoint.ipc();
+  options.listen.unix_path = endpoint.unix();
   return net::make_real_messenger(std::move(options));
 }
 

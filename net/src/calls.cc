@@ -51,7 +51,6 @@ bool is_reply(const proto::Envelope& envelope) {
     case Op::kSpawnReply:
     case Op::kJobWaitReply:
     case Op::kWorkerStartReply:
-    case Op::kJoinReply:
       return true;
     default:
       return false;

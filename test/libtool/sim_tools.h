@@ -21,11 +21,14 @@ class NamedMessenger final : public net::Messenger {
   NamedMessenger(Actor& self, Names& names) : self_(self), inner_(self.messenger()), names_(names) {}
 
   Result<net::PeerId> connect(const proto::Endpoints& to, net::Route route) override {
-    while (!names_.contains(to.ipc())) {
+    const bool is_unix = route == net::Route::kUnix;
+    const std::string& wanted = is_unix ? to.unix() : to.ipc();
+    while (!names_.contains(wanted)) {
+      if (is_unix) return fail(Code::kUnavailable, "nobody listens there");
       if (!self_.pause(std::chrono::milliseconds(1))) return fail(Code::kCancelled, "this actor was killed");
     }
     proto::Endpoints real;
-    real.set_ipc("sim:" + names_.at(to.ipc()));
+    (is_unix ? *real.mutable_unix() : *real.mutable_ipc()) = "sim:" + names_.at(wanted);
     return inner_.connect(real, route);
   }
   Result<net::PeerId> adopt(Handle connection) override { return inner_.adopt(std::move(connection)); }
@@ -55,7 +58,7 @@ inline void register_tool(Cluster& cluster, Names& names, WorkerBody work) {
     const ClientWorld client = side.world();
     tool::WorkerWorld world{client.messenger, client.storage, client.entropy, std::move(connection), {}};
     world.listen = [&](const proto::Endpoints& endpoint) -> Result<std::unique_ptr<net::Messenger>> {
-      names[endpoint.ipc()] = self.name();
+      names[endpoint.ipc()] = names[endpoint.unix()] = self.name();
       return std::make_unique<NamedMessenger>(self, names);
     };
     return tool::Worker::run(std::move(world), [&](tool::Worker& worker) { return work(worker, self); }) ? 0 : 3;

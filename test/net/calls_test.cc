@@ -287,7 +287,7 @@ TEST_CASE("what nobody asked for goes to the one who takes it, and pump returns 
   Caller caller(messenger, 1, [&](Delivery& delivery) { unasked.push_back(delivery.kind); });
   const auto call = caller.start(1, request(), 30s, "a");
   auto question = packet_from(1, 99);
-  question.packet.envelope.mutable_batch();
+  question.packet.envelope.mutable_worker_mail();
   messenger.incoming.emplace_back(0s, std::move(question));
   REQUIRE(caller.pump(kNever));
   REQUIRE(unasked.size() == 1);

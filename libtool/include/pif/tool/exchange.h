@@ -8,6 +8,8 @@
 // or on the way, so the window of m's destination reaches m's row in the end, and m's source, which never waits for one
 // destination alone, sends it. Variable records are bounded in bytes too: a source has at most its share of the window under
 // way to a destination, or one batch, whatever its size; m's source has nothing under way there when its turn comes.
+// Between workers on one machine rows of fixed length are put straight into the destination's window, which is memory they
+// share; only word of them travels.
 // Memory of a worker: window_bytes (or two records), one block, and what the transport holds of the same window.
 #pragma once
 
@@ -43,7 +45,8 @@ struct Strip {
 std::vector<Strip> plan_strips(const parity::Layout& from, LfsIndex lfs, Range rows, const parity::Layout& to);
 
 struct ExchangeOptions {
-  std::size_t window_bytes = 8u << 20;          // that a destination holds of its rows
+  std::size_t window_bytes = 8u << 20;          // that a destination holds of its rows; less of each if there are over four
+  bool share_memory = true;                     // between workers on one machine; else all rows go by message
   Duration silence = std::chrono::seconds(60);  // without any message while there is something to wait for
 };
 

@@ -43,8 +43,8 @@ struct WorkerWorld {
   component::Storage& storage;        // adopts passed descriptors
   Entropy& entropy;
   Handle connection;                  // to the LFS that started the worker
-  // A messenger that listens on `endpoint`, for rows from other workers. Called at most once.
-  std::function<Result<std::unique_ptr<net::Messenger>>(const proto::Endpoints& endpoint)> listen;
+  // A messenger that listens there, for mail from other workers. Called at most once.
+  std::function<Result<std::unique_ptr<net::Messenger>>(const proto::Endpoints& endpoints)> listen;
 };
 
 class Worker {
@@ -84,6 +84,7 @@ class Worker {
 
  private:
   friend class Exchange;
+  friend class Mail;
   struct Impl;
   explicit Worker(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -1,0 +1,34 @@
+// Memory that workers on one machine share: one makes it and passes a handle, others map it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "pif/base/handle.h"
+#include "pif/base/result.h"
+
+namespace pif::tool {
+
+class SharedMemory {
+ public:
+  SharedMemory() = default;
+  // Zeroed, of exactly `bytes` bytes for as long as it lives: nobody can shrink it under the others.
+  static Result<SharedMemory> make(std::size_t bytes);
+  // What share() of another process gave; kInvalid unless it is memory of `bytes` bytes that nobody can shrink.
+  static Result<SharedMemory> adopt(Handle handle, std::size_t bytes);
+  SharedMemory(SharedMemory&& other) noexcept;
+  SharedMemory& operator=(SharedMemory&& other) noexcept;
+  ~SharedMemory();
+
+  Result<Handle> share() const;
+  std::span<std::byte> bytes() const { return bytes_; }
+  bool empty() const { return bytes_.empty(); }
+
+ private:
+  [[nodiscard]] Status map(std::size_t bytes);
+
+  UniqueFd fd_;
+  std::span<std::byte> bytes_;
+};
+
+}  // namespace pif::tool
