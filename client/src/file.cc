@@ -8,6 +8,7 @@ namespace pif {
 
 using client::FileState;
 
+File::File() = default;
 File::File(std::unique_ptr<FileState> state) : state_(std::move(state)) {}
 File::File(File&&) noexcept = default;
 File& File::operator=(File&&) noexcept = default;

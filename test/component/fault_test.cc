@@ -90,9 +90,7 @@ TEST_CASE("faults: a failed append of variable rows can be repeated") {
     const bool all = fault->calls() <= n;
     fault.reset();
     CHECK(fixture.tail.rows == 3002);
-    Bytes expected = pattern(7, 2);
-    expected.insert(expected.end(), bytes.begin(), bytes.end());
-    CHECK(fixture.read_all() == expected);
+    CHECK(fixture.read_all() == joined(pattern(7, 2), bytes));
     CHECK(fixture.check().empty());
     if (all) return;
   }

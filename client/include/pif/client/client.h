@@ -118,7 +118,7 @@ struct TransferCounts {
 
 class File {
  public:
-  File() = default;
+  File();
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;
   ~File();  // closes; a file never committed is aborted
