@@ -199,7 +199,7 @@ Result<BulkCounts> export_stream(File& file, int fd, const BulkOptions& options)
   PIF_TRY(state.keep_rights());
   PIF_TRY_VALUE(const Extent extent, state.length(true));
   const Range records{std::min(options.records.begin, extent.records), std::min(options.records.end, extent.records)};
-  PIF_TRY_VALUE(const client::LocalFile local, client::LocalFile::of(fd, options.local_offset, true));
+  PIF_TRY_VALUE(const client::LocalFile local, client::LocalFile::of(fd, options, true));
   const bool fixed = state.parts.format.is_fixed();
   const bool whole = records.size() == extent.records;
   const std::uint64_t total = fixed ? client::bytes_of(state, records) : whole ? extent.bytes : 0;

@@ -230,7 +230,7 @@ Result<BulkCounts> import_stream(File& file, int fd, const BulkOptions& options)
     return fail(Code::kInvalid, fmt::format("{}: a stream cannot be cut into variable records without a delimiter",
                                             state.parts.path));
   }
-  PIF_TRY_VALUE(const client::LocalFile local, client::LocalFile::of(fd, options.local_offset, false));
+  PIF_TRY_VALUE(const client::LocalFile local, client::LocalFile::of(fd, options, false));
   const client::Progress progress(options, local.size());
   auto counts = state.parts.format.is_fixed() ? client::import_fixed(state, local, progress)
                                               : client::DelimitedImport(state, local, progress).run();

@@ -7,11 +7,13 @@
 
 namespace pif::client {
 
-Result<LocalFile> LocalFile::of(int fd, std::uint64_t offset, bool writing) {
+Result<LocalFile> LocalFile::of(int fd, const BulkOptions& options, bool writing) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) return fail_errno(errno, "cannot use the local file");
   LocalFile file;
   file.fd_ = fd;
+  file.cancel_ = options.cancel;
+  const std::uint64_t offset = options.local_offset;
   const off_t here = S_ISREG(info.st_mode) ? ::lseek(fd, 0, SEEK_CUR) : -1;
   const bool appending = writing && (::fcntl(fd, F_GETFL) & O_APPEND) != 0;
   const auto size = static_cast<std::uint64_t>(info.st_size);
@@ -26,16 +28,21 @@ Result<LocalFile> LocalFile::of(int fd, std::uint64_t offset, bool writing) {
   return file;
 }
 
+Status LocalFile::again_or(std::string_view what) const {
+  if (errno != EINTR) return fail_errno(errno, what);
+  if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed)) return fail(Code::kCancelled, "stopped");
+  return {};
+}
+
 Result<std::size_t> LocalFile::read(std::uint64_t position, std::span<std::byte> out) const {
   std::size_t done = 0;
   while (done < out.size()) {
     const auto at = static_cast<off_t>(base_ + position + done);
     const ssize_t n = seekable_ ? ::pread(fd_, out.data() + done, out.size() - done, at)
                                 : ::read(fd_, out.data() + done, out.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno(errno, "cannot read the local file");
+    if (n < 0) PIF_TRY(again_or("cannot read the local file"));
     if (n == 0) break;
-    done += static_cast<std::size_t>(n);
+    done += n > 0 ? static_cast<std::size_t>(n) : 0;
   }
   return done;
 }
@@ -46,9 +53,8 @@ Status LocalFile::write(std::uint64_t position, std::span<const std::byte> in) c
     const auto at = static_cast<off_t>(base_ + position + done);
     const ssize_t n = seekable_ ? ::pwrite(fd_, in.data() + done, in.size() - done, at)
                                 : ::write(fd_, in.data() + done, in.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno(errno, "cannot write the local file");
-    done += static_cast<std::size_t>(n);
+    if (n < 0) PIF_TRY(again_or("cannot write the local file"));
+    done += n > 0 ? static_cast<std::size_t>(n) : 0;
   }
   return {};
 }

@@ -1,8 +1,10 @@
 // The local end of a bulk transfer.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "pif/base/result.h"
 #include "pif/client/bulk.h"
@@ -11,8 +13,9 @@ namespace pif::client {
 
 class LocalFile {
  public:
-  // `fd` stays the caller's. Positions count from where the descriptor stands, plus `offset`.
-  [[nodiscard]] static Result<LocalFile> of(int fd, std::uint64_t offset, bool writing);
+  // `fd` stays the caller's. Positions count from where the descriptor stands, plus options.local_offset. A signal that
+  // sets options.cancel ends a wait for a silent pipe, too.
+  [[nodiscard]] static Result<LocalFile> of(int fd, const BulkOptions& options, bool writing);
 
   bool seekable() const { return seekable_; }        // positioned calls work, from several threads
   std::uint64_t size() const { return size_; }       // bytes from position 0 of a regular file; 0 if not known
@@ -23,7 +26,11 @@ class LocalFile {
   void set_position(std::uint64_t position) const;
 
  private:
+  // After a call that ended with an error of errno: whether to make it again.
+  [[nodiscard]] Status again_or(std::string_view what) const;
+
   int fd_ = -1;
+  const std::atomic<bool>* cancel_ = nullptr;
   std::uint64_t base_ = 0;
   std::uint64_t size_ = 0;
   bool seekable_ = false;
