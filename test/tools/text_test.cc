@@ -121,6 +121,13 @@ TEST_CASE("sizes and times are short for people") {
 
 TEST_CASE("an error of several lines becomes one") { CHECK(one_line(" a\n\tb  c\r\n") == "a b c"); }
 
+TEST_CASE("a word for the shell is quoted only if it must be") {
+  CHECK(shell_word("/data/pif-1") == "/data/pif-1");
+  CHECK(shell_word("/my data") == "'/my data'");
+  CHECK(shell_word("it's") == "'it'\\''s'");
+  CHECK(shell_word("") == "''");
+}
+
 TEST_CASE("a table's columns are as wide as their widest cell") {
   CHECK(table({{"a", "bytes"}, {"long", "7"}}, {1}) == "a     bytes\nlong      7\n");
 }

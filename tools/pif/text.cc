@@ -77,6 +77,20 @@ std::string format_text(const Format& format) {
   return format.delimiter == '\n' ? "lines" : fmt::format("delimited 0x{:02x}", format.delimiter);
 }
 
+std::string shell_word(std::string_view text) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-./:@%+,=").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) {
+    if (c == '\'') word += "'\\'";
+    word += c;
+  }
+  return word + "'";
+}
+
 std::string one_line(std::string_view text) {
   std::string out;
   for (const char c : text) {

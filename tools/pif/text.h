@@ -28,6 +28,8 @@ std::string mode_text(bool folder, std::uint32_t mode);
 std::string format_text(const Format& format);
 // All white space runs become one blank, so that a message stays one line.
 std::string one_line(std::string_view text);
+// As one word of a shell's command: quoted if it must be.
+std::string shell_word(std::string_view text);
 
 // Columns padded to their widest cell; the first row is the heading. Columns named in `right` are right-aligned.
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<std::size_t>& right = {});
