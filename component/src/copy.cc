@@ -108,7 +108,7 @@ Result<std::uint64_t> copy_stream(const StoredStream& source, FileId target_file
 
 Result<Tail> copy_component(const Shape& source_shape, const Tail& source_tail, Files& source, FileId target_file,
                             Files& target, bool* cloned, const KeepGoing& keep_going) {
-  PIF_TRY(validate(source_shape));
+  PIF_TRY(validate(source_shape, source_tail));
   Progress progress(keep_going);
   PIF_TRY(progress.ask());
   bool all_cloned = true;

@@ -60,7 +60,7 @@ void check_index(const Reader& reader, const Shape& shape, std::size_t lines_max
 }  // namespace
 
 Status Reader::read_rows(Row first, std::uint64_t count, Rows out) const {
-  PIF_TRY(validate(shape_));
+  PIF_TRY(validate(shape_, tail_));
   if (!shape_.format.is_fixed())
     return fail(Code::kInvalid, fmt::format("file {} has variable records: its rows have no fixed place",
                                             shape_.file.value));
@@ -80,7 +80,7 @@ Status Reader::read_rows(Row first, std::uint64_t count, Rows out) const {
 }
 
 Status Reader::read_ends(Row first, std::uint64_t count, std::span<std::uint64_t> ends) const {
-  PIF_TRY(validate(shape_));
+  PIF_TRY(validate(shape_, tail_));
   if (shape_.format.is_fixed())
     return fail(Code::kInvalid, fmt::format("file {} has fixed records: it has no index", shape_.file.value));
   if (ends.size() != count + 1)
@@ -97,14 +97,14 @@ Status Reader::read_ends(Row first, std::uint64_t count, std::span<std::uint64_t
 }
 
 Status Reader::read_bytes(std::uint64_t offset, std::span<std::byte> out) const {
-  PIF_TRY(validate(shape_));
+  PIF_TRY(validate(shape_, tail_));
   if (offset > tail_.bytes || out.size() > tail_.bytes - offset)
     return past_end(shape_, "bytes", offset, out.size(), tail_.bytes);
   return read_packed(StoredStream::data_of(shape_, tail_, *files_), offset, out);
 }
 
 Result<std::vector<std::string>> Reader::check() const {
-  PIF_TRY(validate(shape_));
+  PIF_TRY(validate(shape_, tail_));
   std::vector<std::string> lines;
   check_stream(StoredStream::data_of(shape_, tail_, *files_), kCheckLinesMax, lines);
   if (shape_.format.is_fixed()) {

@@ -18,6 +18,15 @@ Status validate(const Shape& shape) {
   return {};
 }
 
+Status validate(const Shape& shape, const Tail& tail) {
+  PIF_TRY(validate(shape));
+  constexpr std::uint64_t kFileBytesMax = INT64_MAX;
+  if (tail.bytes > kFileBytesMax || tail.rows > kFileBytesMax / sizeof(std::uint64_t))
+    return fail(Code::kCorrupt, fmt::format("file {}: no component can have {} rows and {} bytes", shape.file.value,
+                                            tail.rows, tail.bytes));
+  return {};
+}
+
 std::string Stream::place(std::uint64_t chunk, std::uint64_t length) const {
   const std::uint64_t begin = chunk * chunk_bytes;
   const std::uint64_t end = begin + size_of(chunk, length);

@@ -70,11 +70,13 @@ struct StoredStream : Stream {
   }
 
   std::uint64_t full_chunks() const { return length / chunk_bytes; }
-  std::uint64_t chunks() const { return (length + chunk_bytes - 1) / chunk_bytes; }
+  std::uint64_t chunks() const { return length / chunk_bytes + (length % chunk_bytes != 0 ? 1 : 0); }
   std::string place(std::uint64_t chunk) const { return Stream::place(chunk, length); }
 };
 
 // kInvalid if the shape's chunks cannot be: an LFS's answer is not taken on trust.
 [[nodiscard]] Status validate(const Shape& shape);
+// The same, and kCorrupt for lengths that no file can have: sums over them would wrap.
+[[nodiscard]] Status validate(const Shape& shape, const Tail& tail);
 
 }  // namespace pif::component

@@ -187,6 +187,18 @@ TEST_CASE("corruption: a component whose lengths cannot be is refused") {
   CHECK(code_of(fixture.reader().read_rows(0, 1, {into.data(), 100})) == Code::kInvalid);
 }
 
+TEST_CASE("corruption: a length near 2^64 is found, by a check too") {
+  for (const auto& format : {Format::fixed(1), Format::variable()}) {
+    Fixture fixture(format);
+    for (const Tail& tail : {Tail{UINT64_MAX, UINT64_MAX, 0, 0}, Tail{std::uint64_t{1} << 61, 0, 0, 0}, Tail{0, UINT64_MAX, 0, 0}}) {
+      fixture.tail = tail;
+      std::byte one{};
+      CHECK(code_of(fixture.reader().check()) == Code::kCorrupt);
+      CHECK(code_of(fixture.reader().read_bytes(0, {&one, 1})) == Code::kCorrupt);
+    }
+  }
+}
+
 TEST_CASE("corruption: an index written wrong, though its sums hold, is found") {
   Fixture fixture(Format::variable());
   fixture.fill_variable({10, 20, 30}, pattern(60, 1));

@@ -1,0 +1,185 @@
+// What drives a whole daemon from bytes, on one thread and without sockets: a messenger that hands over what the input says
+// and looks at what is sent, a clock the input moves, and the steps an input is made of.
+//
+// An input is a list of steps. Envelopes in it are bytes like any other; rights are made here, because no fuzzer guesses a
+// MAC: a step says which of them are good.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "../../net/src/line.h"
+#include "fuzz.h"
+#include "pif/base/capability.h"
+#include "pif/base/limits.h"
+#include "pif/net/calls.h"
+
+namespace pif::fuzz {
+
+inline ClusterKey test_key() {
+  ClusterKey key;
+  for (std::size_t i = 0; i < key.bytes.size(); ++i) key.bytes[i] = static_cast<std::byte>(i);
+  return key;
+}
+
+class FakeClock final : public Clock {
+ public:
+  Time now() const override { return now_; }
+  std::int64_t wall_seconds() const override { return wall_; }
+  void advance(Duration by) {
+    now_ += by;
+    wall_ += std::chrono::duration_cast<std::chrono::seconds>(by).count();
+  }
+
+ private:
+  Time now_ = Time(std::chrono::hours(1));
+  std::int64_t wall_ = 1'700'000'000;
+};
+
+class CountingEntropy final : public Entropy {
+ public:
+  std::uint64_t next() override { return ++last_ * 0x9e3779b97f4a7c15; }
+
+ private:
+  std::uint64_t last_ = 0;
+};
+
+class FakeMessenger final : public net::Messenger {
+ public:
+  explicit FakeMessenger(FakeClock& clock) : clock_(clock) {}
+
+  net::PeerId add(net::Identity identity) {
+    identities_[++last_peer_] = std::move(identity);
+    return last_peer_;
+  }
+  void deliver(net::PeerId peer, net::Packet packet) {
+    net::Delivery delivery;
+    delivery.peer = peer;
+    delivery.packet = std::move(packet);
+    inbox_.push_back(std::move(delivery));
+  }
+  void close(net::PeerId peer) {
+    net::Delivery delivery;
+    delivery.kind = net::Delivery::Kind::kClosed;
+    delivery.peer = peer;
+    inbox_.push_back(std::move(delivery));
+  }
+  std::atomic<bool>& idle() { return idle_; }
+  // Answers of the daemon go here, with its requests.
+  std::function<void(net::PeerId, const net::Packet&)> on_send;
+
+  Result<net::PeerId> connect(const proto::Endpoints& to, net::Route) override {
+    const auto key = to.SerializeAsString();
+    if (const auto known = connected_.find(key); known != connected_.end()) return known->second;
+    return connected_[key] = add({.via = net::Identity::Via::kUnix, .has_uid = true, .uid = 0, .gids = {0}});
+  }
+  Result<net::PeerId> adopt(Handle) override { return fail(Code::kUnsupported, "no sockets here"); }
+  void disconnect(net::PeerId) override {}
+  Status send(net::PeerId peer, net::Packet packet) override {
+    PIF_TRY(net::frame_size(packet));
+    if (on_send) on_send(peer, packet);
+    return {};
+  }
+  Result<std::optional<net::Delivery>> receive(Time deadline) override {
+    if (!inbox_.empty()) {
+      net::Delivery delivery = std::move(inbox_.front());
+      inbox_.pop_front();
+      return std::optional<net::Delivery>(std::move(delivery));
+    }
+    if (deadline > clock_.now()) idle_ = true;  // it would wait
+    return std::optional<net::Delivery>();
+  }
+  const net::Identity& identity(net::PeerId peer) const override { return identities_.at(peer); }
+  void wake() override {}
+  Clock& clock() override { return clock_; }
+
+ private:
+  FakeClock& clock_;
+  std::atomic<bool> idle_ = false;
+  std::deque<net::Delivery> inbox_;
+  std::map<std::string, net::PeerId> connected_;
+  std::map<net::PeerId, net::Identity> identities_;
+  net::PeerId last_peer_ = 0;
+};
+
+// ---- steps ----
+
+enum Flags : unsigned {
+  kGoodCredential = 1,
+  kGoodCapability = 2,
+  kAnyFile = 4,       // the capability is a daemon's, for any file
+  kOtherUser = 8,     // it was issued to somebody else
+  kExpired = 16,
+  kRawEnvelope = 32,  // as it is: no version or id filled in
+};
+
+// A request as bytes of an input: flags, rights and file of its capability, envelope, body.
+struct Request {
+  unsigned flags = 0;
+  unsigned rights = 0;
+  unsigned file = 0;
+  std::string_view envelope;
+  std::string_view body;
+};
+
+inline Request take_request(Input& in) {
+  Request out;
+  out.flags = in.byte();
+  out.rights = in.byte() & 15;
+  out.file = in.byte();
+  out.envelope = in.text();
+  out.body = in.text();
+  return out;
+}
+
+// The packet, as the transport would hand it over; nothing if it would not.
+inline std::optional<net::Packet> packet_of(const Request& request, const ClusterKey& key, std::uint32_t uid,
+                                            std::int64_t wall, std::uint64_t id) {
+  net::Packet out;
+  if (!out.envelope.ParseFromArray(request.envelope.data(), static_cast<int>(request.envelope.size()))) return {};
+  if ((request.flags & kRawEnvelope) == 0) {
+    out.envelope.set_version(kProtocolVersion);
+    if (out.envelope.id() == 0) out.envelope.set_id(id);
+  }
+  const std::int64_t expiry = (request.flags & kExpired) != 0 ? wall - 1000 : wall + kCapabilitySeconds;
+  const std::uint32_t holder = (request.flags & kOtherUser) != 0 ? uid + 1 : uid;
+  if ((request.flags & kGoodCredential) != 0)
+    out.envelope.set_credential(mint(key, Credential{SessionId(uid), holder, {holder}, expiry}));
+  const bool any = (request.flags & kAnyFile) != 0;
+  if ((request.flags & kGoodCapability) != 0)
+    out.envelope.set_capability(mint(key, Capability{FileId(any ? 0 : request.file), holder, any ? kMayManage : request.rights,
+                                                     std::uint64_t{request.file} >> 6, expiry}));
+  out.body = net::Buffer::copy_of(std::as_bytes(std::span(request.body)));
+  const std::string bytes = out.envelope.SerializeAsString();
+  proto::Envelope wire;
+  if (!net::parse_envelope(std::as_bytes(std::span(bytes)), wire)) return {};
+  return out;
+}
+
+// For seeds.
+inline std::string request_step(unsigned step, unsigned flags, unsigned rights, unsigned file, const proto::Envelope& envelope,
+                                std::string_view body = {}) {
+  return Output().byte(step).byte(flags).byte(rights).byte(file).text(envelope.SerializeAsString()).text(body).str();
+}
+
+// Nobody is answered twice, or without having asked.
+class Answers {
+ public:
+  void asked(net::PeerId peer, std::uint64_t id) { ++open_[{peer, id}]; }
+  void sent(net::PeerId peer, const proto::Envelope& envelope) {
+    if (!net::is_reply(envelope) || envelope.working()) return;
+    const auto found = open_.find({peer, envelope.id()});
+    must(found != open_.end() && found->second > 0, "every answer has its request");
+    --found->second;
+  }
+  void clear() { open_.clear(); }
+
+ private:
+  std::map<std::pair<net::PeerId, std::uint64_t>, unsigned> open_;
+};
+
+}  // namespace pif::fuzz

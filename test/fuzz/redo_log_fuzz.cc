@@ -1,0 +1,134 @@
+// The redo log: replay takes whole entries from the front and stops at the first that does not hold, whatever the bytes
+// are. Logs are either raw bytes, or written by the LFS's own writer and then damaged.
+#include <array>
+
+#include <spdlog/spdlog.h>
+
+#include "../../lfs/src/catalogue.h"
+#include "../../lfs/src/recovery.h"
+#include "fuzz.h"
+#include "pif/base/checksum.h"
+#include "pif/component/component.h"
+#include "pif/component/memory_storage.h"
+#include "pif/kv/memory_store.h"
+#include "pif/lfs/lfs.h"
+
+namespace {
+
+using namespace pif;
+using namespace pif::lfs;
+using fuzz::must;
+
+const std::string kRoot = "/lfs0";
+const std::string kLog = kRoot + "/log/redo.log";
+constexpr std::uint64_t kLogBytes = 1u << 20;
+constexpr std::size_t kFirstEntry = 8192;
+constexpr std::uint64_t kRows = 50;
+
+proto::ComponentState component_of(std::uint64_t file, std::uint32_t record_length) {
+  proto::ComponentState out;
+  out.mutable_shape()->set_file(file);
+  out.mutable_shape()->mutable_format()->set_kind(1);
+  out.mutable_shape()->mutable_format()->set_record_length(record_length);
+  out.mutable_shape()->mutable_layout()->add_nodes(1);
+  out.set_state(3);
+  out.set_rows(kRows);
+  out.set_bytes(kRows * record_length);
+  out.set_log_applied(2);
+  return out;
+}
+
+// Two components with files; a third has none.
+struct Root {
+  Root() {
+    for (const auto* folder : {"/log", "/data/01", "/data/02"}) must(disk->make_folder(kRoot + folder).has_value(), "folders");
+    auto rows = catalogue->write();
+    must(rows.has_value(), "memory can be written");
+    const std::array states = {component_of(1, 100), component_of(2, 1000), component_of(3, 10)};
+    for (const auto& state : states) must(catalogue::put(**rows, state).has_value(), "and has room");
+    must((*rows)->commit().has_value(), "and is committed");
+    for (std::size_t i = 0; i < 2; ++i)
+      for (const auto* suffix : {".dat", ".sum"}) {
+        auto file = disk->open(component::stem(kRoot, FileId(states[i].shape().file())) + suffix, component::Access::kCreate);
+        must(file && (*file)->resize(states[i].bytes()), "files");
+      }
+  }
+  std::unique_ptr<component::Storage> disk = component::make_memory_storage(component::MemoryDisk::make());
+  std::unique_ptr<kv::Store> catalogue = kv::open_memory(kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size())));
+};
+
+void write_raw(component::Storage& disk, std::uint64_t offset, std::string_view bytes) {
+  auto file = disk.open(kLog, component::Access::kCreate);
+  must(file && (*file)->write(offset, std::as_bytes(std::span(bytes))), "memory can be written");
+}
+
+// As the LFS writes it.
+void write_entries(component::Storage& disk, fuzz::Input& in) {
+  RedoLog log(disk, kLog, kLogBytes);
+  must(log.open([](const LogEntry&, std::uint64_t) -> Status { return {}; }).has_value(), "a new log opens");
+  if ((in.byte() & 1) != 0) must(log.restart(in.wide()).has_value(), "and starts a round");
+  for (unsigned count = in.byte() % 8; count > 0; --count) {
+    const std::uint64_t file = in.byte();
+    const std::uint64_t first_chunk = (file & 0x80) != 0 ? in.wide() : in.byte();
+    const std::uint32_t chunk_bytes = in.word();
+    const auto data = in.text();
+    log.add({FileId(file & 0x7f), first_chunk, chunk_bytes, std::as_bytes(std::span(data))});
+    must(log.write_batch().has_value(), "memory can be written");
+    log.end_batch(true);
+  }
+}
+
+void damage(component::Storage& disk, fuzz::Input& in) {
+  for (unsigned count = in.byte() % 4; count > 0; --count) {
+    const std::uint64_t offset = in.word();
+    write_raw(disk, (offset & 1) != 0 ? kFirstEntry + offset / 2 : offset / 2, in.bytes(in.byte() % 9));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  spdlog::set_level(spdlog::level::off);
+  fuzz::Input in(data, size);
+  Root world;
+  if ((in.byte() & 1) == 0) {
+    write_entries(*world.disk, in);
+    damage(*world.disk, in);
+  } else {
+    write_raw(*world.disk, (in.byte() & 1) != 0 ? kFirstEntry : 0, in.rest());
+  }
+  RedoLog log(*world.disk, kLog, kLogBytes);
+  if (!replay_log(*world.disk, *world.catalogue, kRoot, log)) return 0;
+  RedoLog again(*world.disk, kLog, kLogBytes);
+  std::size_t left = 0;
+  const auto opened = again.open([&left](const LogEntry&, std::uint64_t) -> Status {
+    ++left;
+    return {};
+  });
+  must(opened && left == 0, "what was replayed is not replayed again");
+  must(again.last_number() >= 2, "numbers never go back behind what components have applied");
+  return 0;
+}
+
+std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
+  const std::string chunk(4000, 'c');
+  const auto entry = [&](unsigned file, unsigned first, unsigned chunk_bytes, std::size_t bytes) {
+    return Output().byte(file).byte(first).word(chunk_bytes).text(chunk.substr(0, bytes)).str();
+  };
+  const auto log = [](unsigned count, const std::string& entries, const std::string& damages) {
+    return Output().byte(0).byte(0).byte(count).bytes(entries).bytes(damages).str();
+  };
+  const std::string none = Output().byte(0).str();
+  return {
+      {"one", log(1, entry(1, 0, 4000, 4000), none)},
+      {"two", log(2, entry(1, 0, 4000, 4000) + entry(2, 3, 4000, 4000), none)},
+      {"five", log(5, entry(1, 0, 4000, 400) + entry(1, 1, 4000, 1000) + entry(2, 1, 4000, 4000) + entry(3, 0, 4090, 10) + entry(9, 0, 1, 1), none)},
+      {"far", log(3, entry(1, 0, 4000, 40) + entry(1, 0, 4000, 40) + Output().byte(0x81).wide(1ull << 52).word(4000).text(chunk).str(), none)},
+      {"torn", log(2, entry(1, 0, 4000, 4000) + entry(2, 3, 4000, 4000), Output().byte(1).word(201).byte(4).bytes("torn").str())},
+      {"head-lost", log(1, entry(1, 0, 4000, 4000), Output().byte(1).word(8192).byte(4).bytes("lost").str())},
+      {"rounds", Output().byte(0).byte(1).wide(99).byte(1).bytes(entry(1, 0, 4000, 100)).byte(0).str()},
+      {"raw", Output().byte(1).byte(0).bytes("PRedLog1").bytes(chunk).str()},
+      {"raw-entries", Output().byte(1).byte(1).bytes("RedE").bytes(chunk).str()},
+      {"empty", Output().byte(1).byte(0).str()},
+  };
+}
