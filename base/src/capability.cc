@@ -55,8 +55,10 @@ bool is_authentic(const ClusterKey& key, std::string_view packed) {
 }
 
 Status check_expiry(std::int64_t expiry, std::int64_t now, std::string_view what) {
-  if (now - kClockSkewSeconds > expiry)
-    return fail(Code::kBadCapability, fmt::format("the {} expired {} s ago", what, now - expiry));
+  // No expiry that was minted makes this wrap, whatever it is.
+  if (expiry < now - kClockSkewSeconds)
+    return fail(Code::kBadCapability, fmt::format("the {} expired {} s ago", what,
+                                                  static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(expiry)));
   return {};
 }
 

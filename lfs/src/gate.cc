@@ -21,12 +21,13 @@ Result<Requester> Gate::identify(net::PeerId id, const proto::Envelope& request)
     return who;
   }
   const std::int64_t now = messenger_.clock().wall_seconds();
-  if (!request.credential().empty() && request.credential() != peer.packed) {
+  // Of each request, whatever came before: over ipc and plain tcp another program can take the routing id of one that left.
+  if (request.credential().empty()) return who;
+  if (!peer.credential || request.credential() != peer.packed) {
     PIF_TRY_VALUE(peer.credential, verify_credential(key_, request.credential(), now));
     peer.packed = request.credential();
   }
-  if (!peer.credential) return who;
-  if (now > peer.credential->expiry + kClockSkewSeconds)
+  if (peer.credential->expiry < now - kClockSkewSeconds)
     return fail(Code::kBadCapability, "the credential has expired: say hello to the PIF Server again");
   who.uid = peer.credential->uid;
   return who;
@@ -35,7 +36,7 @@ Result<Requester> Gate::identify(net::PeerId id, const proto::Envelope& request)
 Result<Capability> Gate::verified(Peer& peer, const std::string& packed) {
   const std::int64_t now = messenger_.clock().wall_seconds();
   if (const auto at = peer.capabilities.find(packed); at != peer.capabilities.end()) {
-    if (now > at->second.expiry + kClockSkewSeconds) {
+    if (at->second.expiry < now - kClockSkewSeconds) {
       peer.capabilities.erase(at);
       return fail(Code::kBadCapability, "the capability has expired: renew it at the PIF Server");
     }

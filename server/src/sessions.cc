@@ -113,7 +113,12 @@ void Sessions::attach(net::PeerId peer, const net::Identity& identity, Session& 
 }
 
 Result<Session*> Sessions::resume(const Credential& credential, Time now) {
+  // LFSs and the server mint such credentials for one another: whoever got hold of one must not share a session by it.
+  if (credential.session.value == 0) return fail(Code::kBadCapability, "the credential is not of a session of this server");
   if (Session* session = find(credential.session.value)) {
+    if (session->who.uid != credential.uid)
+      return fail(Code::kPermission, fmt::format("the session is of uid {}, the credential of uid {}", session->who.uid,
+                                                 credential.uid));
     // A creator of whom only a pending file was known gets its rights from the credential.
     if (session->peers.empty()) session->who = requester(credential.uid, credential.gids);
     session->ends = kNever;

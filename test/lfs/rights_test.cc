@@ -105,6 +105,32 @@ TEST_CASE("over ZeroMQ a credential names the requester, and nobody gets descrip
   world.run();
 }
 
+// A routing id is no identity: whoever takes it over must not be taken for the program that had it.
+TEST_CASE("over ZeroMQ every request needs its own credential, whatever its connection showed before") {
+  sim::World world(1);
+  Node node(world);
+  node.start();
+  world.spawn_main("client", [&](sim::Actor& self) {
+    Peer local(self, node);
+    REQUIRE_OK(local.put(TestFile{}, pattern(500, 1)));
+    Peer remote(self, node, 1000, true);
+    remote.credential = mint(node.key, Credential{SessionId(1), 1000, {1000}, self.clock().wall_seconds() + 100});
+    CHECK(remote.read(7, 0, 5).value() == pattern(500, 1));
+    remote.credential.clear();
+    CHECK(code_of(remote.read(7, 0, 1)) == Code::kPermission);
+  });
+  world.run();
+}
+
+TEST_CASE("a capability that ends at the end of time is good, now and from the cache") {
+  with_node([](Peer& peer, Node& node) {
+    REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
+    const auto endless = mint(node.key, Capability{FileId(7), 1000, kMayRead, 0, INT64_MAX});
+    CHECK(read_with(peer, endless) == Code::kOk);
+    CHECK(read_with(peer, endless) == Code::kOk);
+  });
+}
+
 TEST_CASE("reading with a reader's capability proves that a sealed component is committed; with its creator's not") {
   with_node([](Peer& peer, Node&) {
     const TestFile file;
