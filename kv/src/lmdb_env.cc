@@ -23,8 +23,9 @@ Code code_of(int rc) {
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
     case MDB_INVALID:
-    case MDB_PANIC:
       return Code::kCorrupt;
+    case MDB_PANIC:  // a write of a meta page failed before: what is stored is whole, but this process cannot go on with it
+      return Code::kIo;
     case MDB_VERSION_MISMATCH:
       return Code::kVersion;
     case MDB_MAP_FULL:

@@ -1,6 +1,7 @@
 // One suite over both stores, and what only the real one can show.
 #include "pif/kv/store.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <rapidcheck.h>
 #include <sys/stat.h>
@@ -291,6 +292,39 @@ TEST_CASE("a file that is no store is kCorrupt") {
   TempFolder folder;
   std::ofstream(folder.data()) << std::string(20000, 'x');
   CHECK(open_small(folder).error().code == Code::kCorrupt);
+}
+
+// The descriptor through which LMDB writes its meta pages: the one that syncs.
+int meta_descriptor(const std::string& path) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry.path(), gone) != path || gone) continue;
+    const int fd = std::stoi(entry.path().filename().string());
+    if ((::fcntl(fd, F_GETFL) & O_DSYNC) != 0) return fd;
+  }
+  return -1;
+}
+
+TEST_CASE("a disk that fails under a store is a failed call, at once and later, and no damage") {
+  TempFolder folder;
+  auto store = std::move(open_small(folder)).value();
+  const auto commit = [&] {
+    auto txn = store->write();
+    if (!txn) return txn.error().code;
+    if (auto put = (*txn)->put(kA, "key", "value"); !put) return put.error().code;
+    auto done = (*txn)->commit();
+    return done ? Code::kOk : done.error().code;
+  };
+  REQUIRE(commit() == Code::kOk);
+  const int full = ::open("/dev/full", O_RDWR | O_CLOEXEC);
+  REQUIRE(::dup3(full, meta_descriptor(folder.data()), O_CLOEXEC) >= 0);
+  ::close(full);
+  CHECK(commit() == Code::kNoSpace);
+  CHECK(commit() == Code::kIo);
+  store.reset();
+  auto again = open_small(folder);
+  REQUIRE(again);
+  CHECK(**(*(*again)->read())->get(kA, "key") == "value");
 }
 
 TEST_CASE("a folder that may not be written gives a permission error") {
