@@ -9,6 +9,7 @@ namespace pif::lfs {
 namespace {
 
 constexpr Duration kBeatEvery = std::chrono::seconds(1);
+constexpr Duration kConnectEvery = std::chrono::milliseconds(100);  // to a server that is not there: it may start any moment
 constexpr Duration kPatience = std::chrono::seconds(5);
 constexpr std::size_t kStatesAtOnce = 4096;
 
@@ -35,6 +36,7 @@ void Reporting::lose(const Error& why) {
   if (!silent_logged_) spdlog::warn("the PIF Server does not answer: {}; serving goes on", why.text);
   silent_logged_ = true;
   heard_ = false;
+  next_beat_ = std::min(next_beat_, core_.now() + kConnectEvery);
   if (server_ == 0) return;
   const auto peer = std::exchange(server_, 0);
   core_.world.messenger.disconnect(peer);

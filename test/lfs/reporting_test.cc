@@ -171,6 +171,22 @@ TEST_CASE("without a server everything else goes on, and when it is back it is a
   });
 }
 
+TEST_CASE("a server that was started again hears of the LFS within a fraction of a second, not at the next beat") {
+  Fixture f;
+  f.start_server();
+  f.run([&](Peer& peer) {
+    peer.self().pause(std::chrono::seconds(3));
+    for (int restart = 0; restart < 5; ++restart) {
+      f.world.kill(f.actor);
+      peer.self().pause(std::chrono::milliseconds(1234));
+      const auto beats = f.server.beats;
+      f.start_server();
+      peer.self().pause(std::chrono::milliseconds(300));
+      CHECK(f.server.beats > beats);
+    }
+  });
+}
+
 TEST_CASE("files that the heartbeat's answer names are noted as committed") {
   Fixture f;
   f.start_server();
