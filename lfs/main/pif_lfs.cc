@@ -143,11 +143,12 @@ std::string json_string(const std::string& text) {
 void print_json(const std::string& root, const lfs::CheckReport& report) {
   std::string damages;
   for (const auto& damage : report.damages) damages += (damages.empty() ? "" : ",") + json_string(damage);
-  fmt::print("{{\"root\":{},\"components\":{},\"bytes\":{},\"damages\":[{}]}}\n", json_string(root), report.components,
-             report.bytes, damages);
+  fmt::print("{{\"root\":{},\"components\":{},\"bytes\":{},\"leftovers\":{},\"damages\":[{}]}}\n", json_string(root),
+             report.components, report.bytes, report.leftovers.size(), damages);
 }
 
 int check(const std::string& root, bool sums, bool json) {
+  cluster::start_logging("check", false);  // to stderr: stdout is for the report
   const auto report = check_locked(root, sums);
   if (!report) {
     fmt::print(stderr, "pif-lfs check: {}\n", report.error().to_string());
@@ -157,8 +158,9 @@ int check(const std::string& root, bool sums, bool json) {
     print_json(root, *report);
   } else {
     for (const auto& damage : report->damages) fmt::print("{}\n", damage);
-    fmt::print("{}: {} components, {} bytes, {} damages{}\n", root, report->components, report->bytes,
-               report->damages.size(), sums ? "" : " (sums not checked: --sums)");
+    for (const auto& leftover : report->leftovers) fmt::print("{}\n", leftover);
+    fmt::print("{}: {} components, {} bytes, {} leftovers, {} damages{}\n", root, report->components, report->bytes,
+               report->leftovers.size(), report->damages.size(), sums ? "" : " (sums not checked: --sums)");
   }
   return report->damages.empty() ? kExitOk : kExitDamaged;
 }

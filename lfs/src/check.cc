@@ -92,8 +92,10 @@ Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue
   }
   PIF_TRY(each_data_file(storage, root, [&](const std::string& folder, const std::string& name) -> Status {
     FileId file;
-    if (!parse_file_name(name, file) || !known.contains(file.value))
-      report.damages.push_back(fmt::format("{}/{} is an orphan: no entry of the catalogue owns it", folder, name));
+    if (!parse_file_name(name, file))
+      report.damages.push_back(fmt::format("{}/{} is no file of an LFS", folder, name));
+    else if (!known.contains(file.value))
+      report.leftovers.push_back(fmt::format("{}/{}: no entry of the catalogue owns it; the next start removes it", folder, name));
     return {};
   }));
   return report;

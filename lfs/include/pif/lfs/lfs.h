@@ -98,6 +98,7 @@ struct CheckReport {
   std::uint64_t components = 0;
   std::uint64_t bytes = 0;
   std::vector<std::string> damages;
+  std::vector<std::string> leftovers;   // what a crash may leave, and the next start removes: no damage
 };
 [[nodiscard]] Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
                                              bool verify_sums);
