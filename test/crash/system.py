@@ -1,0 +1,221 @@
+"""A file system whose daemons are the test's own children, with clients at work in it, and what must hold of it."""
+
+import json
+import os
+import random
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import actors
+import daemons
+import oracle
+from pif_system import await_condition, check
+
+LOG_RECORDS_MAX = 400
+BATCH = 8
+ANSWER_SECONDS = 90.0
+
+
+class System:
+    def __init__(self, options, make_disks=None):
+        self.options = options
+        self.rng = random.Random(options.seed)
+        self.temp = tempfile.mkdtemp(prefix="pif-crash-", dir=options.where)
+        self.folder = os.path.join(self.temp, "fs")
+        self.env = dict(os.environ, PIF=self.folder, HOME=self.temp, XDG_CONFIG_HOME=os.path.join(self.temp, "config"))
+        self.numbers = 0
+        self.daemons = {}
+        self.clients = []
+        self.disks = {}
+        self.log = None
+        self.dumper = None
+        self.copier = actors.Copier(os.path.join(options.bin, "pif-copy"), self.env, self.rng)
+        self.make_disks = make_disks
+
+    def __enter__(self):
+        try:
+            self.make()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind, *ignored):
+        if kind is not None and self.options.keep:
+            print(f"kept: {self.temp}")
+        self.close()
+
+    # ---- making and ending ----
+
+    def make(self):
+        self.pif("init", "-n", str(self.options.lfs), self.folder)
+        names = ["server"] + [f"lfs{i}" for i in range(self.options.lfs)]
+        if self.make_disks:
+            self.disks = self.make_disks(self.temp, self.folder, names)
+        os.mkdir(os.path.join(self.temp, "logs"))
+        for name in names:
+            words = ["pif-server", "run", self.folder] if name == "server" else ["pif-lfs", self.folder, name]
+            words[0] = os.path.join(self.options.bin, words[0])
+            self.daemons[name] = daemons.Daemon(name, words, os.path.join(self.folder, "run", name + ".sock"),
+                                                os.path.join(self.temp, "logs", name))
+            self.daemons[name].spawn()
+        for daemon in self.daemons.values():
+            check(daemon.await_serving() is not None, f"{daemon.name} serves")
+        self.pif("status", "--json")
+        await_condition(lambda: self.nodes_up() == self.options.lfs, "all LFSs are up", 10)
+        self.make_clients()
+
+    def nodes_up(self):
+        return sum(node["state"] == "up" for node in json.loads(self.pif("status", "--json"))["nodes"])
+
+    def make_clients(self):
+        helper = [self.options.client, self.folder]
+        self.dumper = actors.Client("dumper", helper, self.env, self.rng)
+        self.dumper.start()
+        ways = actors.FAST_WAYS if self.options.quick else actors.WAYS
+        self.clients = [actors.Client(name, helper, self.env, self.rng, ways) for name in ("a", "b")]
+        for client in self.clients:
+            client.start()
+            self.request(f"mkdir {client.folder}")
+        self.request("mkdir /copies")
+        self.request("mkdir /log")
+        self.renew_origin()
+        self.renew_log()
+
+    def close(self):
+        for client in [self.dumper, *self.clients]:
+            if client and client.process and client.process.poll() is None:
+                client.process.kill()
+                client.process.wait()
+        if self.copier.is_busy():
+            self.copier.process.kill()
+            self.copier.process.wait()
+        for daemon in self.daemons.values():
+            daemon.kill()
+        for disk in self.disks.values():
+            disk.close()
+        if not (self.options.keep and os.path.exists(os.path.join(self.temp, "failed"))):
+            shutil.rmtree(self.temp, ignore_errors=True)
+
+    # ---- asking ----
+
+    def run(self, *words):
+        return subprocess.run([os.path.join(self.options.bin, "pif"), *words], env=self.env, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=ANSWER_SECONDS,
+                              check=False)
+
+    def pif(self, *words, codes=(0,)):
+        done = self.run(*words)
+        check(done.returncode in codes,
+              f"pif {' '.join(words)}: exit {done.returncode}: {done.stderr} {done.stdout[:2000]}")
+        return done.stdout
+
+    def next_number(self):
+        self.numbers += 1
+        return self.numbers
+
+    def request(self, line):
+        """Of the client that looks on; whether it was done."""
+        before = self.dumper.acknowledged
+        self.dumper.lines = []
+        self.dumper.ask([(self.next_number(), ("dump",), line)])
+        self.pump(lambda: not self.dumper.is_busy(), ANSWER_SECONDS, [self.dumper])
+        return self.dumper.acknowledged > before
+
+    def must(self, line):
+        check(self.request(line), f"{line}: {dict(self.dumper.failures)}")
+
+    def renew_origin(self):
+        number = self.next_number()
+        length, records = self.rng.choice([(984, 700), (5000, 60), (0, 500)])
+        operation = ("put", "/copies/origin", number, length, records)
+        self.dumper.ask([(number, ("dump",), f"put /copies/origin {number} {length} {records} 0")])
+        self.pump(lambda: not self.dumper.is_busy(), ANSWER_SECONDS, [self.dumper])
+        check(not self.dumper.failures, f"put /copies/origin: {dict(self.dumper.failures)}")
+        self.copier.oracle.acknowledged(operation)
+
+    def renew_log(self):
+        if self.log:
+            self.must(f"remove {self.log[0]}")
+        number = self.next_number()
+        self.log = (f"/log/{number}", oracle.LogOracle(number))
+        self.must(f"put {self.log[0]} {number} {self.rng.choice([40, 984, 0])} 0 0")
+
+    def pump(self, done, seconds, clients=None):
+        """Takes answers until done() or the time is over; whether done()."""
+        clients = self.clients if clients is None else clients
+        deadline = time.monotonic() + seconds
+        while not done():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            ready, _, _ = select.select([c for c in clients if c.is_busy()], [], [], min(left, 0.002))
+            for client in ready:
+                client.read_all()
+        return True
+
+    def busy(self):
+        return any(client.is_busy() for client in self.clients) or self.copier.is_busy()
+
+    def feed(self):
+        for client in self.clients:
+            client.ask(client.batch(BATCH, self.next_number, self.log))
+
+    def under_way(self):
+        """Kinds of the operations that are being done now."""
+        kinds = [client.under_way[0][1][0] for client in self.clients if client.under_way]
+        return kinds + (["copy"] if self.copier.is_busy() else [])
+
+    # ---- what must hold ----
+
+    def verify(self):
+        check(self.pump(lambda: not self.busy(), ANSWER_SECONDS), f"still under way: {self.under_way()}")
+        self.copier.finish()
+        self.must("dump /")
+        files, folders = actors.parse_dump(self.dumper.lines)
+        check(folders == {"/a", "/b", "/copies", "/log"}, f"folders are {sorted(folders)}")
+        owners = [*self.clients, self.copier]
+        for owner in owners:
+            mine = {path: seen for path, seen in files.items() if path.startswith(owner.folder + "/")}
+            owner.oracle.observe(owner.folder, mine)
+        logs = {path for path in files if path.startswith("/log/")}
+        check(logs == {self.log[0]}, f"logs are {sorted(logs)}")
+        self.log[1].observe(self.log[0], files[self.log[0]][1])
+        check(len(files) == 1 + sum(len(owner.oracle.latest()) for owner in owners), "files of nobody")
+        if self.log[1].records() > LOG_RECORDS_MAX or (self.log[1].had_doubts and self.rng.random() < 0.9):
+            self.renew_log()
+
+    def fsck(self):
+        """LFSs report themselves to a server that was started again, but not at once."""
+        done = await_condition(lambda: one if "is not up" not in (one := self.run("fsck", "--json")).stderr else None,
+                               "all LFSs are up", 20)
+        check(done.returncode in (0, 1), f"fsck: exit {done.returncode}: {done.stderr}")
+        report = json.loads(done.stdout)
+        check(report["damages"] == 0, f"fsck: {report['findings'][:5]}")
+        return report
+
+    def await_settled(self, seconds=150):
+        def settled():
+            report = self.fsck()
+            return report if report["leftovers"] + report["pending"] + report["doomed"] == 0 else None
+        return await_condition(settled, "nothing pending, doomed or left over", seconds)
+
+    def stop(self):
+        """Everything ends as asked, and each part is whole on its own."""
+        for client in [*self.clients, self.dumper]:
+            client.stop()
+        for daemon in self.daemons.values():
+            daemon.process.send_signal(signal.SIGTERM)
+        for daemon in self.daemons.values():
+            check(daemon.process.wait(20) == 0, f"{daemon.name} ended with {daemon.process.returncode}")
+        checks = [["pif-server", "check", self.folder]]
+        lfss = [name for name in self.daemons if name != "server"]
+        checks += [["pif-lfs", "check", "--sums", os.path.join(self.folder, name)] for name in lfss]
+        for program, *words in checks:
+            done = subprocess.run([os.path.join(self.options.bin, program), *words], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=ANSWER_SECONDS, check=False)
+            check(done.returncode == 0, f"{program} {' '.join(words)}: {done.stdout.decode(errors='replace')}")
