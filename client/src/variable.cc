@@ -86,6 +86,16 @@ void fetch_by_message(FileState& file, const Share& share, Requests& requests, F
   requests.add(std::move(request));
 }
 
+// A read by descriptor has failed. What the LFS has just said of the tail may be old already when it is used, if somebody goes on
+// overwriting or appending: in the end the LFS, which orders its own changes, is asked.
+Status recover_rows(FileState& file, const Share& share, const Error& error, Requests& requests, Fetched& out) {
+  if (file.creating() || (error.code != Code::kCorrupt && error.code != Code::kEndOfFile)) return fail(error);
+  out = {};
+  out.first = share.row;
+  fetch_by_message(file, share, requests, out);
+  return {};
+}
+
 // Moves records from what the LFSs sent into the batch, in their order, as far as all are there and `bytes_max` allows.
 void merge(const parity::Layout& layout, Range records, std::size_t bytes_max, std::vector<Fetched>& fetched,
            RecordBatch& batch) {
@@ -129,7 +139,9 @@ Status fetch(FileState& file, Range records, std::size_t bytes_max, std::vector<
   PIF_TRY(requests.step());
   const std::size_t each = bytes_max / shares.size() + bytes_max / shares.size() / 4 + 1;
   for (const Share& share : shares) {
-    if (file.ports[share.lfs].way != Port::Way::kMessages) PIF_TRY(fetch_by_descriptor(file, share, each, fetched[share.lfs]));
+    if (file.ports[share.lfs].way == Port::Way::kMessages) continue;
+    const auto fetched_here = fetch_by_descriptor(file, share, each, fetched[share.lfs]);
+    if (!fetched_here) PIF_TRY(recover_rows(file, share, fetched_here.error(), requests, fetched[share.lfs]));
   }
   return requests.run();
 }

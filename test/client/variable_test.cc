@@ -1,6 +1,7 @@
 // Records of variable length.
 #include "fixture.h"
 
+using namespace std::chrono_literals;
 using namespace pif;
 using namespace pif::test;
 
@@ -152,4 +153,34 @@ TEST_CASE("lines keep their terminator, and only the last may lack it") {
       CHECK(text_of(get(client, "/l")) == "a\n\nxyz");
     });
   }
+}
+
+TEST_CASE("records of variable length can be read by descriptor while others overwrite and append") {
+  FileSystem system(1, 3);
+  std::vector<Packed> batches;  // what the four records can be, all of one length
+  for (std::uint64_t seed = 0; seed < 7; ++seed) batches.push_back(pack(Records(4, pattern(30, seed))));
+  const auto is_one_of_them = [&](const Bytes& data) {
+    return std::any_of(batches.begin(), batches.end(), [&](const Packed& batch) { return batch.data == data; });
+  };
+  system.run(DataPath::kAuto, [&](Client& client) {
+    CreateOptions options;
+    options.format = Format::variable();
+    File file = must(client.create("/file", options));
+    must(file.write_batch(batches[0].lengths, batches[0].data));
+    must(file.commit());
+  });
+  unsigned writing = 3;
+  for (const char* name : {"first", "second", "third"}) {
+    system.add_client(name, DataPath::kMessages, [&](Client& client, sim::Actor&) {
+      File file = must(client.open("/file", Client::Mode::kWrite));
+      for (std::size_t i = 0; i < 42; ++i) must(file.write_batch_at(0, batches[i % 7].lengths, batches[i % 7].data));
+      (void)must(file.append_batch(batches[0].lengths, batches[0].data));
+      --writing;
+    });
+  }
+  system.add_client("reader", DataPath::kDescriptors, [&](Client& client, sim::Actor& self) {
+    File file = must(client.open("/file"));
+    while (writing > 0 && self.pause(100us)) REQUIRE(is_one_of_them(must(file.read_batch_at(0, 4)).data));
+  });
+  system.world.run();
 }
