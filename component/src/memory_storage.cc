@@ -19,21 +19,43 @@ class Disk final : public MemoryDisk {
   void crash() override {
     const std::lock_guard guard(mutex);
     root->crash();
-    used = root->total();
+    used_bytes = root->total();
     locks.clear();
     ++world;
+  }
+  void crash(std::size_t block_bytes, const Pick& pick) override {
+    write_back(block_bytes, pick);
+    crash();
+  }
+  void write_back(std::size_t block_bytes, const Pick& pick) override {
+    const std::lock_guard guard(mutex);
+    root->persist_some(block_bytes, pick);
+  }
+  std::uint64_t used() const override {
+    const std::lock_guard guard(mutex);
+    return used_bytes;
+  }
+  std::vector<std::string> files(const std::string& folder) const override {
+    const std::lock_guard guard(mutex);
+    std::vector<std::string> out;
+    if (const auto inode = find_inode(root, folder)) (*inode)->list_files(folder, out);
+    return out;
   }
   void set_capacity(std::uint64_t bytes) override {
     const std::lock_guard guard(mutex);
     capacity = bytes;
   }
   void flip_bit(const std::string& path, std::uint64_t byte, unsigned bit) override {
+    edit(path, [&](std::vector<std::byte>& bytes) {
+      if (byte < bytes.size()) bytes[byte] ^= std::byte{1} << (bit % 8);
+    });
+  }
+  void edit(const std::string& path, const std::function<void(std::vector<std::byte>&)>& change) override {
     const std::lock_guard guard(mutex);
     const auto inode = find_inode(root, path);
     if (!inode) return;
-    // Rot reaches what is durable too: a crash does not heal it.
-    for (auto* bytes : {&(*inode)->bytes, &(*inode)->durable_bytes})
-      if (byte < bytes->size()) (*bytes)[byte] ^= std::byte{1} << (bit % 8);
+    change((*inode)->bytes);
+    change((*inode)->durable_bytes);  // a crash does not heal it
   }
   void set_fault(Fault next) override {
     const std::lock_guard guard(mutex);
@@ -53,24 +75,24 @@ class Disk final : public MemoryDisk {
   // Makes a file longer or shorter, inside the capacity.
   Status resize(Inode& inode, std::size_t size, const std::string& path) {
     const std::size_t old = inode.bytes.size();
-    if (size > old && size - old > capacity - std::min(capacity, used))
+    if (size > old && size - old > capacity - std::min(capacity, used_bytes))
       return fail(Code::kNoSpace, fmt::format("cannot write {}: the disk is full", path));
-    if (inode.linked) used = used - old + size;
+    if (inode.linked) used_bytes = used_bytes - old + size;
     inode.bytes.resize(size);
     inode.mark_dirty(std::min(old, size), std::max(old, size));
     return {};
   }
   // The inode lost its name. Its bytes count as free at once, though open files keep them.
   void release(Inode& inode) {
-    used -= inode.total();
+    used_bytes -= inode.total();
     inode.unlink();
   }
 
-  std::mutex mutex;  // guards everything below, and the inodes
+  mutable std::mutex mutex;  // guards everything below, and the inodes
   std::shared_ptr<Inode> root = std::make_shared<Inode>(true);
   std::uint64_t world = 0;  // counts crashes
   std::uint64_t capacity = UINT64_MAX;
-  std::uint64_t used = 0;  // bytes of files that have a name
+  std::uint64_t used_bytes = 0;  // bytes of files that have a name
   std::set<std::string, std::less<>> locks;
   std::shared_ptr<const Fault> fault;
 };
@@ -147,11 +169,15 @@ class MemoryFile final : public File {
   }
 
   Status sync() override {
-    PIF_TRY(begin("sync"));
+    const Code code = opened_->disk->inject("sync", opened_->path);
     const std::lock_guard guard(opened_->disk->mutex);
     if (stale()) return crashed(opened_->path);
-    opened_->inode->sync();
-    return {};
+    if (code == Code::kOk) {
+      opened_->inode->sync();
+      return {};
+    }
+    opened_->inode->forget_dirty();
+    return injected(code, "sync", opened_->path);
   }
 
   Status resize(std::uint64_t size) override {
@@ -254,7 +280,7 @@ class MemoryStorage final : public Storage {
     auto& [folder, name] = parent;
     if (!folder->names.contains(name)) {
       if (access != Access::kCreate) return fail(Code::kNotFound, fmt::format("cannot open {}: no such file", path));
-      folder->names[name] = std::make_shared<Inode>(false);
+      folder->change({{name, std::make_shared<Inode>(false)}});
     }
     auto inode = folder->names[name];
     if (inode->folder) return fail(Code::kIsDirectory, fmt::format("{} is a folder", path));
@@ -281,7 +307,7 @@ class MemoryStorage final : public Storage {
     if (entry == folder->names.end()) return {};
     if (entry->second->folder) return fail(Code::kIsDirectory, fmt::format("cannot remove {}: a folder", path));
     disk_->release(*entry->second);
-    folder->names.erase(entry);
+    folder->change({{name, nullptr}});
     return {};
   }
 
@@ -302,8 +328,12 @@ class MemoryStorage final : public Storage {
         return fail(Code::kNotEmpty, fmt::format("cannot rename {} to {}: not empty", from, to));
       disk_->release(*old->second);
     }
-    source.first->names.erase(source.second);
-    target.first->names[target.second] = std::move(inode);
+    if (source.first == target.first) {
+      source.first->change({{source.second, nullptr}, {target.second, std::move(inode)}});
+      return {};
+    }
+    source.first->change({{source.second, nullptr}});
+    target.first->change({{target.second, std::move(inode)}});
     return {};
   }
 
@@ -313,8 +343,8 @@ class MemoryStorage final : public Storage {
     if (stale()) return crashed(path);
     std::shared_ptr<Inode> at = disk_->root;
     for (const auto part : path_parts(path)) {
-      auto& next = at->names[std::string(part)];
-      if (next == nullptr) next = std::make_shared<Inode>(true);
+      if (!at->names.contains(part)) at->change({{std::string(part), std::make_shared<Inode>(true)}});
+      const auto next = at->names.find(part)->second;
       if (!next->folder) return fail(Code::kNotDirectory, fmt::format("cannot make {}: {} is a file", path, part));
       at = next;
     }
@@ -330,7 +360,7 @@ class MemoryStorage final : public Storage {
     const auto entry = parent->first->names.find(parent->second);
     if (entry == parent->first->names.end()) return {};
     disk_->release(*entry->second);
-    parent->first->names.erase(entry);
+    parent->first->change({{parent->second, nullptr}});
     return {};
   }
 
@@ -348,6 +378,7 @@ class MemoryStorage final : public Storage {
     const std::lock_guard guard(disk_->mutex);
     PIF_TRY_VALUE(const auto folder, folder_at(path));
     folder->durable_names = folder->names;
+    folder->changes.clear();
     return {};
   }
 
@@ -355,7 +386,7 @@ class MemoryStorage final : public Storage {
     PIF_TRY(begin("space", path));
     const std::lock_guard guard(disk_->mutex);
     if (stale()) return crashed(path);
-    return Space{disk_->capacity, disk_->capacity - std::min(disk_->capacity, disk_->used)};
+    return Space{disk_->capacity, disk_->capacity - std::min(disk_->capacity, disk_->used_bytes)};
   }
 
   Status lock(const std::string& path) override {

@@ -32,14 +32,58 @@ void Inode::sync() {
   if (dirty_begin < end)
     std::copy(bytes.begin() + static_cast<std::ptrdiff_t>(dirty_begin), bytes.begin() + static_cast<std::ptrdiff_t>(end),
               durable_bytes.begin() + static_cast<std::ptrdiff_t>(dirty_begin));
+  forget_dirty();
+}
+
+void Inode::forget_dirty() {
   dirty_begin = SIZE_MAX;
   dirty_end = 0;
 }
 
+void Inode::apply(Names& names, const Change& change) {
+  for (const auto& [name, inode] : change) {
+    if (inode == nullptr)
+      names.erase(name);
+    else
+      names[name] = inode;
+  }
+}
+
+void Inode::change(Change change) {
+  apply(names, change);
+  changes.push_back(std::move(change));
+}
+
+void Inode::persist_names(const Pick& pick) {
+  std::erase_if(changes, [&](const Change& change) {
+    const bool written = pick(2) == 0;
+    if (written) apply(durable_names, change);
+    return written;
+  });
+}
+
+void Inode::persist_blocks(std::size_t block_bytes, const Pick& pick) {
+  if (dirty_begin > dirty_end) return;
+  if (bytes.size() != durable_bytes.size() && pick(2) == 0) durable_bytes.resize(bytes.size());
+  const std::size_t end = std::min({dirty_end, bytes.size(), durable_bytes.size()});
+  for (std::size_t at = dirty_begin - dirty_begin % block_bytes; at < end; at += block_bytes) {
+    if (pick(2) != 0) continue;
+    const auto first = static_cast<std::ptrdiff_t>(at);
+    const auto last = static_cast<std::ptrdiff_t>(std::min({at + block_bytes, bytes.size(), durable_bytes.size()}));
+    std::copy(bytes.begin() + first, bytes.begin() + last, durable_bytes.begin() + first);
+  }
+}
+
+void Inode::persist_some(std::size_t block_bytes, const Pick& pick) {
+  if (!folder) return persist_blocks(block_bytes, pick);
+  persist_names(pick);
+  for (const auto& [name, inode] : names) inode->persist_some(block_bytes, pick);
+}
+
 void Inode::crash() {
   bytes = durable_bytes;
-  dirty_begin = SIZE_MAX;
-  dirty_end = 0;
+  forget_dirty();
+  changes.clear();
   linked = true;
   names = durable_names;
   for (const auto& [name, inode] : names) inode->crash();
@@ -54,6 +98,11 @@ std::uint64_t Inode::total() const {
   std::uint64_t sum = bytes.size();
   for (const auto& [name, inode] : names) sum += inode->total();
   return sum;
+}
+
+void Inode::list_files(const std::string& path, std::vector<std::string>& out) const {
+  if (!folder) out.push_back(path);
+  for (const auto& [name, inode] : names) inode->list_files(path + "/" + name, out);
 }
 
 std::vector<std::string_view> path_parts(std::string_view path) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +19,9 @@ namespace pif::component {
 
 struct Inode {
   using Names = std::map<std::string, std::shared_ptr<Inode>, std::less<>>;
+  // Names that change together, and what they stand for afterwards: nothing if they go.
+  using Change = std::vector<std::pair<std::string, std::shared_ptr<Inode>>>;
+  using Pick = std::function<std::uint64_t(std::uint64_t limit)>;
 
   explicit Inode(bool is_folder) : folder(is_folder) {}
 
@@ -26,6 +30,7 @@ struct Inode {
   // A folder's.
   Names names;
   Names durable_names;
+  std::vector<Change> changes;  // of names, since the folder was synced
 
   // A file's. Bytes [dirty_begin, dirty_end) may differ from the durable ones.
   std::vector<std::byte> bytes;
@@ -37,12 +42,25 @@ struct Inode {
 
   void mark_dirty(std::size_t begin, std::size_t end);
   void sync();
+  // A sync has failed: what it was to write is taken for clean, as kernels do, and never written.
+  void forget_dirty();
+  // A folder's names, one way of changing them.
+  void change(Change change);
+  // What a kernel may have written back by now, here and below: changes of names, blocks of files, sizes; each or not.
+  void persist_some(std::size_t block_bytes, const Pick& pick);
   // Back to what is durable, here and in everything below.
   void crash();
   // Here and in everything below.
   void unlink();
   // Bytes of all files below, or of this one.
   std::uint64_t total() const;
+  // Paths of all files below, or its own.
+  void list_files(const std::string& path, std::vector<std::string>& out) const;
+
+ private:
+  static void apply(Names& names, const Change& change);
+  void persist_names(const Pick& pick);
+  void persist_blocks(std::size_t block_bytes, const Pick& pick);
 };
 
 // Splits "/a//b/c" into {"a", "b", "c"}.
