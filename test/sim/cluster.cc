@@ -9,16 +9,15 @@ namespace {
 constexpr const char* kClusterId = "5100000000000001";
 const Who kDaemon{0, {0}};
 
-void must(Status status, const std::string& who) {
-  if (!status) throw Failure(fmt::format("{}: {}", who, status.error().to_string()));
-}
+// Sizes that a torn write leaves pieces of: below, at and above a sector's.
+constexpr std::size_t kBlockBytes[] = {64, 512, 4096};
 
 }  // namespace
 
 ClientSide::ClientSide(Actor& self)
     : self_(self), storage_(component::make_memory_storage(component::MemoryDisk::make())) {}
 
-Cluster::Cluster(World& world, unsigned lfss) : world_(world) {
+Cluster::Cluster(World& world, unsigned lfss, ClusterOptions options) : world_(world), options_(options) {
   spdlog::set_level(spdlog::level::off);
   for (std::size_t i = 0; i < key_.bytes.size(); ++i) key_.bytes[i] = static_cast<std::byte>(world.pick(256));
   directory_ = kv::make_memory_state(static_cast<unsigned>(server::kDirectoryTables.size()));
@@ -51,25 +50,48 @@ std::unique_ptr<component::Storage> Cluster::open_disk(unsigned index) {
 std::unique_ptr<kv::Store> Cluster::open_catalogue(unsigned index) { return kv::open_memory(nodes_.at(index).catalogue); }
 std::unique_ptr<kv::Store> Cluster::open_directory() { return kv::open_memory(directory_); }
 
+std::unique_ptr<kv::Store> Cluster::store_of(const std::shared_ptr<kv::MemoryState>& state,
+                                             const std::shared_ptr<Faults>& faults) {
+  auto store = kv::open_memory(state);
+  if (!options_.faulty) return store;
+  return make_faulty_store(std::move(store), faults, [this] { return world_.pick(2) == 0; });
+}
+
+// A daemon that is not faulty ends only by being killed.
+void Cluster::ended(Actor& self, const Status& why) {
+  if (why || world_.was_killed(self.id())) return;
+  last_words_ = fmt::format("{}: {}", self.name(), why.error().to_string());
+  if (!options_.faulty) throw Failure(last_words_);
+}
+
 // ---- server ----
 
 void Cluster::start_server() {
+  server_faults_->revive();
   server_actor_ = world_.spawn("server", [this](Actor& self) { run_server(self); }, kDaemon);
 }
 
 void Cluster::run_server(Actor& self) {
-  const auto directory = open_directory();
+  const auto directory = store_of(directory_, server_faults_);
   server::Config config;
   config.cluster = kClusterId;
   config.key = key_;
   config.owner_uid = Who{}.uid;
   server::Server daemon(std::move(config), server::World{self.messenger(), *directory, self.entropy()});
-  must(daemon.open(), self.name());
-  const auto served = daemon.serve(never_);
-  if (!world_.was_killed(self.id())) must(served, self.name());
+  ended(self, daemon.open().and_then([&] { return daemon.serve(never_); }));
 }
 
-void Cluster::kill_server() { world_.kill(server_actor_); }
+void Cluster::kill_server() {
+  server_faults_->kill();
+  world_.kill(server_actor_);
+}
+
+void Cluster::crash_server_at(std::uint64_t calls) {
+  server_faults_->cut_power_at(calls, [this] { world_.doom(server_actor_); });
+}
+
+bool Cluster::server_runs() const { return world_.is_alive(server_actor_); }
+bool Cluster::lfs_runs(unsigned index) const { return world_.is_alive(nodes_.at(index).actor); }
 
 void Cluster::restart_server() {
   kill_server();
@@ -80,12 +102,15 @@ void Cluster::restart_server() {
 
 void Cluster::start_lfs(unsigned index) {
   auto& node = nodes_.at(index);
+  node.faults->revive();
+  if (options_.faulty)
+    node.disk->set_fault([faults = node.faults](std::string_view call, std::string_view path) { return faults->ask(call, path); });
   node.actor = world_.spawn(node.name, [this, index](Actor& self) { run_lfs(self, index); }, kDaemon);
 }
 
 void Cluster::run_lfs(Actor& self, unsigned index) {
   const auto storage = open_disk(index);
-  const auto catalogue = open_catalogue(index);
+  const auto catalogue = store_of(nodes_[index].catalogue, nodes_[index].faults);
   SimSpawner spawner(world_, self, programs_);
   lfs::Config config;
   config.node = index + 1;
@@ -95,16 +120,16 @@ void Cluster::run_lfs(Actor& self, unsigned index) {
   config.key = key_;
   config.endpoints = endpoints(self.name());
   config.server = endpoints("server");
+  config.log_bytes = options_.log_bytes;
   lfs::Lfs daemon(std::move(config), lfs::World{self.messenger(), *storage, *catalogue, self.executor(), spawner,
-                                                self.entropy()});
-  must(daemon.open(), self.name());
-  const auto served = daemon.serve(never_);
-  if (!world_.was_killed(self.id())) must(served, self.name());
+                                                self.entropy(), [&self] { self.run_done(); }});
+  ended(self, daemon.open().and_then([&] { return daemon.serve(never_); }));
 }
 
 void Cluster::kill_lfs(unsigned index) {
   auto& node = nodes_.at(index);
   if (!world_.is_alive(node.actor)) return;
+  node.faults->kill();
   node.disk->set_fault([](std::string_view, std::string_view) { return Code::kIo; });
   world_.kill(node.actor);
   node.disk->set_fault({});
@@ -113,6 +138,16 @@ void Cluster::kill_lfs(unsigned index) {
 void Cluster::crash_lfs(unsigned index) {
   kill_lfs(index);
   nodes_.at(index).disk->crash();
+}
+
+void Cluster::lose_power(Node& node) {
+  world_.doom(node.actor);
+  node.disk->crash(kBlockBytes[world_.pick(std::size(kBlockBytes))], [this](std::uint64_t limit) { return world_.pick(limit); });
+}
+
+void Cluster::crash_lfs_at(unsigned index, std::uint64_t calls) {
+  auto& node = nodes_.at(index);
+  node.faults->cut_power_at(calls, [this, &node] { lose_power(node); });
 }
 
 void Cluster::restart_lfs(unsigned index) {

@@ -11,6 +11,7 @@
 #include "pif/kv/memory_store.h"
 #include "pif/lfs/lfs.h"
 #include "pif/server/server.h"
+#include "sim/faults.h"
 #include "sim/spawner.h"
 #include "sim/world.h"
 
@@ -27,11 +28,16 @@ class ClientSide {
   std::unique_ptr<component::Storage> storage_;
 };
 
+struct ClusterOptions {
+  bool faulty = false;                  // disks and stores obey faults(); a daemon may end with an error, in last_words()
+  std::uint64_t log_bytes = 64u << 20;  // of a redo log
+};
+
 class Cluster {
  public:
   // Starts the server ("server") and LFSs "lfs0", ... as actors. Must be destroyed after the world's actors have ended
   // or before the world: it kills its own.
-  Cluster(World& world, unsigned lfss);
+  Cluster(World& world, unsigned lfss, ClusterOptions options = {});
   ~Cluster();
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
@@ -46,6 +52,15 @@ class Cluster {
   void kill_lfs(unsigned index);
   // Power loss of its machine: what was not synced is gone.
   void crash_lfs(unsigned index);
+  // The same in the middle of the n-th call from now of its disk or store; of unsynced writes any part is kept. Faulty only.
+  void crash_lfs_at(unsigned index, std::uint64_t calls);
+  void crash_server_at(std::uint64_t calls);
+  bool server_runs() const;
+  bool lfs_runs(unsigned index) const;
+  Faults& faults(unsigned index) { return *nodes_[index].faults; }
+  Faults& server_faults() { return *server_faults_; }
+  // Why a daemon ended by itself; empty: it did not.
+  const std::string& last_words() const { return last_words_; }
   // Starts it again; kills it first if it still runs.
   void restart_server();
   void restart_lfs(unsigned index);
@@ -65,17 +80,24 @@ class Cluster {
     std::string name;
     std::shared_ptr<component::MemoryDisk> disk;
     std::shared_ptr<kv::MemoryState> catalogue;
+    std::shared_ptr<Faults> faults = std::make_shared<Faults>();
     ActorId actor = 0;
   };
+  void lose_power(Node& node);
+  void ended(Actor& self, const Status& why);
+  std::unique_ptr<kv::Store> store_of(const std::shared_ptr<kv::MemoryState>& state, const std::shared_ptr<Faults>& faults);
   void start_server();
   void start_lfs(unsigned index);
   void run_server(Actor& self);
   void run_lfs(Actor& self, unsigned index);
 
   World& world_;
+  const ClusterOptions options_;
   ClusterKey key_;
   Programs programs_;
   std::shared_ptr<kv::MemoryState> directory_;
+  std::shared_ptr<Faults> server_faults_ = std::make_shared<Faults>();
+  std::string last_words_;
   ActorId server_actor_ = 0;
   std::vector<Node> nodes_;
   const std::atomic<bool> never_ = false;  // daemons end by being killed

@@ -73,15 +73,30 @@ std::pair<Handle, Handle> Switchboard::make_pair() {
   return {std::move(first), handle_of(1)};
 }
 
+Time Switchboard::arrival(const Port& port) {
+  const auto& options = world.options();
+  auto& to = port.theirs();
+  const auto spread = static_cast<std::uint64_t>((options.delay_max - options.delay_min).count());
+  const Time arrives = world.now() + options.delay_min + Duration(static_cast<std::int64_t>(world.pick(spread + 1)));
+  if (port.link->connectionless && world.chance(options.reorder))
+    return arrives + Duration(static_cast<std::int64_t>(world.pick(static_cast<std::uint64_t>(options.reorder_max.count()))));
+  to.last_arrival = std::max(to.last_arrival, arrives);  // in order
+  return to.last_arrival;
+}
+
 void Switchboard::post(const Port& port, Parcel parcel) {
   auto& to = port.theirs();
   if (!to.open) return;
-  const auto spread = static_cast<std::uint64_t>((world.options().delay_max - world.options().delay_min).count());
-  const auto delay = world.options().delay_min + Duration(static_cast<std::int64_t>(world.pick(spread + 1)));
-  to.last_arrival = std::max(to.last_arrival, world.now() + delay);  // in order
-  parcel.arrives = to.last_arrival;
+  parcel.arrives = arrival(port);
   to.inbox_bytes += parcel.envelope.size() + parcel.body.size();
-  to.inbox.push_back(std::move(parcel));
+  const auto behind = [](Time arrives, const Parcel& other) { return arrives < other.arrives; };
+  const auto place = std::upper_bound(to.inbox.begin(), to.inbox.end(), parcel.arrives, behind);
+  to.inbox.insert(place, std::move(parcel));
+}
+
+bool Switchboard::is_cut_off(const Port& port) const {
+  const auto *from = port.mine().owner, *to = port.theirs().owner;
+  return from != nullptr && to != nullptr && world.is_cut(from->name, to->name);
 }
 
 Status Switchboard::send(const Port& port, net::Packet packet) {
@@ -98,7 +113,7 @@ Status Switchboard::send(const Port& port, net::Packet packet) {
   auto& to = port.theirs();
   if (to.inbox.size() >= kInboxParcelsMax || to.inbox_bytes + packet.body.size() > kInboxBytesMax)
     return fail(Code::kUnavailable, "the peer does not read what it is sent; disconnected");
-  if (!is_unix && world.chance(world.options().drop)) return {};
+  if (!is_unix && (is_cut_off(port) || world.chance(world.options().drop))) return {};
   const bool twice = !is_unix && world.chance(world.options().duplicate);
   if (twice) post(port, Parcel{{}, false, parcel.envelope, net::Buffer::copy_of(packet.body.span()), {}});
   parcel.body = net::Buffer::copy_of(packet.body.span());
@@ -118,6 +133,22 @@ void Switchboard::close(const Port& port) {
   port.mine().owner = nullptr;
   // Outside the loop: dropping a handle may close another link.
   const auto dropped = std::exchange(port.mine().inbox, {});
+}
+
+void Switchboard::sever(Link& link) {
+  std::vector<Parcel> lost;  // dropping a handle may close another link: last
+  for (auto& end : link.ends) {
+    if (!end.open) continue;
+    for (auto keep = world.pick(end.inbox.size() + 1); end.inbox.size() > keep;) {
+      end.inbox_bytes -= end.inbox.back().envelope.size() + end.inbox.back().body.size();
+      lost.push_back(std::move(end.inbox.back()));
+      end.inbox.pop_back();
+    }
+    Parcel last;
+    last.arrives = std::max(end.last_arrival, world.now());
+    last.closed = true;
+    end.inbox.push_back(std::move(last));
+  }
 }
 
 // ---- messenger ----
@@ -200,6 +231,14 @@ Status SimMessenger::send(net::PeerId id, net::Packet packet) {
     peer.port.mine().inbox.push_back(std::move(gone));
   }
   return sent;
+}
+
+void SimMessenger::break_some() {
+  std::vector<Link*> candidates;
+  for (const auto& [id, peer] : peers_)
+    if (peer.port.link && !peer.port.link->connectionless && peer.port.theirs().owner != nullptr)
+      candidates.push_back(peer.port.link.get());
+  if (!candidates.empty()) world_.links_->sever(*candidates[world_.pick(candidates.size())]);
 }
 
 bool SimMessenger::has_delivery() const { return next_arrival() <= world_.now(); }

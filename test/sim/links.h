@@ -1,5 +1,5 @@
-// Connections between actors of the simulated world, and the messenger each actor has. Only whoever has the baton is
-// here, so nothing is locked.
+// Connections between actors of the simulated world, and the messenger each actor has. One actor runs
+// at a time, so nothing is locked.
 #pragma once
 
 #include <array>
@@ -9,8 +9,9 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 
+#include "sim/executor.h"
+#include "sim/fiber.h"
 #include "sim/world.h"
 
 namespace pif::sim {
@@ -57,7 +58,11 @@ struct Switchboard {
   std::pair<Handle, Handle> make_pair();
   Status send(const Port& port, net::Packet packet);
   void post(const Port& port, Parcel parcel);
+  Time arrival(const Port& port);
+  bool is_cut_off(const Port& port) const;
   void close(const Port& port);
+  // Both ends get what is left of what was on its way to them, then see it close.
+  void sever(Link& link);
 
   World& world;
   std::set<void*> loose;  // ends in handles
@@ -100,6 +105,7 @@ class SimMessenger final : public net::Messenger {
   bool has_delivery() const;
   Time next_arrival() const;
   void close_all();
+  void break_some();
 
  private:
   friend struct Switchboard;
@@ -124,7 +130,7 @@ class SimMessenger final : public net::Messenger {
 
 struct ActorState {
   ActorState(World& world, ActorId its_id, std::string its_name, Who its_who, std::uint64_t seed)
-      : id(its_id), name(std::move(its_name)), who(std::move(its_who)), entropy(seed), messenger(world, *this) {}
+      : id(its_id), name(std::move(its_name)), who(std::move(its_who)), entropy(seed), executor(world, *this), messenger(world, *this) {}
 
   const ActorId id;
   const std::string name;
@@ -132,15 +138,15 @@ struct ActorState {
   std::optional<ActorId> parent;
   bool is_main = false;
   SeededEntropy entropy;
-  InlineExecutor executor;
+  SimExecutor executor;
   SimMessenger messenger;
 
-  std::thread thread;
-  bool has_baton = false;          // guarded by World::Baton
+  std::unique_ptr<Fiber> fiber;
   bool started = false;
   bool ended = false;
   bool killed = false;
   bool pausing = false;            // waits for the deadline only
+  Time stalled{};                  // until when it does nothing
   Time deadline{};                 // until when it waits; in the past: it can go on
   std::atomic<bool> woken = false; // the one thing another thread may set
   unsigned receives_after_death = 0;

@@ -1,8 +1,6 @@
 #include "sim/world.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 
 #include <fmt/format.h>
 
@@ -28,11 +26,6 @@ std::uint64_t hash_of(const std::string& text) {
 
 }  // namespace
 
-struct World::Baton {
-  std::mutex mutex;
-  std::condition_variable passed;
-};
-
 // ---- actor ----
 
 const std::string& Actor::name() const { return state_.name; }
@@ -40,6 +33,7 @@ ActorId Actor::id() const { return state_.id; }
 net::Messenger& Actor::messenger() { return state_.messenger; }
 Entropy& Actor::entropy() { return state_.entropy; }
 Executor& Actor::executor() { return state_.executor; }
+void Actor::run_done() { state_.executor.run_done(); }
 Clock& Actor::clock() { return state_.messenger.clock(); }
 
 bool Actor::pause(Duration duration) {
@@ -57,12 +51,10 @@ World::World(std::uint64_t seed, Options options)
     : seed_(seed),
       options_(options),
       random_(seed),
-      baton_(std::make_unique<Baton>()),
       links_(std::make_unique<Switchboard>(*this)) {}
 
 World::~World() {
   for (std::size_t i = actors_.size(); i-- > 0;) kill(static_cast<ActorId>(i));  // by index: an end may start others
-  for (auto& actor : actors_) actor->thread.join();
 }
 
 ActorId World::spawn(const std::string& name, Body body, Who who, std::optional<ActorId> parent) {
@@ -80,15 +72,12 @@ ActorId World::start(const std::string& name, Body body, Who who, std::optional<
   auto& actor = *actors_.back();
   actor.parent = parent;
   actor.is_main = is_main;
-  actor.thread = std::thread([this, &actor, run = std::move(body)]() mutable { thread_of(actor, std::move(run)); });
+  living_.push_back(&actor);
+  actor.fiber = std::make_unique<Fiber>([this, &actor, run = std::move(body)]() mutable { live(actor, std::move(run)); });
   return id;
 }
 
-void World::thread_of(ActorState& actor, Body body) {
-  {
-    std::unique_lock lock(baton_->mutex);
-    baton_->passed.wait(lock, [&] { return actor.has_baton; });
-  }
+void World::live(ActorState& actor, Body body) {
   actor.started = true;
   if (!actor.killed) {
     try {
@@ -98,51 +87,85 @@ void World::thread_of(ActorState& actor, Body body) {
       if (!failure_) failure_ = std::current_exception();
     }
   }
-  body = nullptr;  // what it captured ends while we still have the baton
+  body = nullptr;
   end(actor);
-  const std::lock_guard lock(baton_->mutex);
-  actor.has_baton = false;
-  baton_->passed.notify_all();
 }
 
 void World::end(ActorState& actor) {
   actor.messenger.close_all();
   actor.ended = true;
+  actor.executor.drop_all();
+  std::erase(living_, &actor);
   note(mix(actor.id, 0xdead));
   for (std::size_t i = 0; i < actors_.size(); ++i)
     if (actors_[i]->parent == actor.id) kill(actors_[i]->id);
 }
 
 void World::resume(ActorState& actor) {
-  std::unique_lock lock(baton_->mutex);
-  actor.has_baton = true;
-  baton_->passed.notify_all();
-  baton_->passed.wait(lock, [&] { return !actor.has_baton; });
+  ActorState* const before = std::exchange(running_, &actor);
+  actor.fiber->resume();
+  running_ = before;
 }
 
-void World::yield(ActorState& actor) {
-  std::unique_lock lock(baton_->mutex);
-  actor.has_baton = false;
-  baton_->passed.notify_all();
-  baton_->passed.wait(lock, [&] { return actor.has_baton; });
-}
+void World::yield(ActorState& actor) { actor.fiber->suspend(); }
 
 void World::kill(ActorId id) {
   auto& actor = *actors_.at(id);
   if (actor.ended || actor.killed) return;
   actor.killed = true;
   actor.messenger.close_all();
+  if (running_ == &actor) return;  // it goes on to where it waits next, cut off from everybody
   resume(actor);  // it never waits again, so it is at its end afterwards
   if (!actor.ended) throw Failure(fmt::format("{} was killed and still waits", actor.name));
 }
 
+void World::doom(ActorId id) {
+  auto& actor = *actors_.at(id);
+  if (actor.ended || actor.killed) return;
+  actor.killed = true;
+  actor.messenger.close_all();
+  doomed_.push_back(id);
+}
+
+void World::end_doomed() {
+  for (const ActorId id : std::exchange(doomed_, {})) {
+    auto& actor = *actors_[id];
+    if (!actor.ended) resume(actor);
+    if (!actor.ended) throw Failure(fmt::format("{} was killed and still waits", actor.name));
+  }
+}
+
+void World::stall(ActorId id, Duration duration) { actors_.at(id)->stalled = now_ + duration; }
+
+void World::cut(const std::string& one, const std::string& other, Duration duration) {
+  cuts_[std::minmax(one, other)] = now_ + duration;
+}
+
+bool World::is_cut(const std::string& one, const std::string& other) const {
+  const auto found = cuts_.find(std::minmax(one, other));
+  return found != cuts_.end() && found->second > now_;
+}
+
+void World::break_some_link() {
+  ActorState* actor = living_.empty() ? nullptr : living_[pick(living_.size())];
+  if (actor != nullptr) actor->messenger.break_some();
+}
+
 bool World::is_alive(ActorId id) const { return !actors_.at(id)->ended && !actors_.at(id)->killed; }
+const std::string& World::name_of(ActorId id) const { return actors_.at(id)->name; }
 bool World::was_killed(ActorId id) const { return actors_.at(id)->killed; }
 
 std::optional<ActorId> World::find(const std::string& name) const {
-  for (const auto& actor : actors_)
-    if (actor->name == name && is_alive(actor->id)) return actor->id;
+  for (const ActorState* actor : living_)
+    if (actor->name == name && !actor->killed) return actor->id;
   return std::nullopt;
+}
+
+std::vector<ActorId> World::find_all(const std::string& prefix) const {
+  std::vector<ActorId> out;
+  for (const ActorState* actor : living_)
+    if (actor->name.starts_with(prefix) && !actor->killed) out.push_back(actor->id);
+  return out;
 }
 
 std::pair<Handle, Handle> World::make_pair() { return links_->make_pair(); }
@@ -157,46 +180,48 @@ void World::note(std::uint64_t what) {
   history_ = mix(history_, mix(what, static_cast<std::uint64_t>(now_.time_since_epoch().count())));
 }
 
-bool World::is_ready(const ActorState& actor) const {
-  if (actor.ended) return false;
-  if (!actor.started || actor.deadline <= now_) return true;
-  return !actor.pausing && (actor.woken.load() || actor.messenger.has_delivery());
+Time World::ready_at(const ActorState& actor) const {
+  if (!actor.started || actor.pausing) return std::max(actor.stalled, actor.started ? actor.deadline : Time{});
+  const Time heard = actor.woken.load() ? Time{} : actor.messenger.next_arrival();
+  return std::max(actor.stalled, std::min(actor.deadline, heard));
 }
 
-Time World::next_event() const {
-  Time out = kNever;
-  for (const auto& actor : actors_) {
-    if (actor->ended) continue;
-    out = std::min(out, actor->deadline);
-    if (!actor->pausing) out = std::min(out, actor->messenger.next_arrival());
-  }
-  return out;
-}
+Time World::work_at(const ActorState& actor) const { return std::max(actor.stalled, actor.executor.next()); }
 
 bool World::mains_ended() const {
-  return std::all_of(actors_.begin(), actors_.end(), [](const auto& actor) { return actor->ended || !actor->is_main; });
+  return std::none_of(living_.begin(), living_.end(), [](const auto* actor) { return actor->is_main; });
 }
 
 void World::rethrow() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
+Time World::next_event() const {
+  Time next = kNever;
+  for (const ActorState* actor : living_) next = std::min({next, ready_at(*actor), work_at(*actor)});
+  return next;
+}
+
 void World::step() {
   ++steps_;
+  end_doomed();
   if (hook_) hook_(steps_);
-  std::vector<ActorState*> ready;
-  for (;;) {
-    for (const auto& actor : actors_)
-      if (is_ready(*actor)) ready.push_back(actor.get());
-    if (!ready.empty()) break;
-    const Time next = next_event();
-    if (next == kNever) throw Failure(fmt::format("deadlock (seed {}): everybody waits for ever\n{}", seed_, dump()));
-    now_ = std::max(now_, next);
+  end_doomed();
+  const Time next = next_event();
+  if (next == kNever) throw Failure(fmt::format("deadlock (seed {}): everybody waits for ever\n{}", seed_, dump()));
+  now_ = std::max(now_, next);
+  ready_.clear();
+  for (ActorState* actor : living_) {
+    if (work_at(*actor) <= now_) ready_.push_back({actor, true});
+    if (ready_at(*actor) <= now_) ready_.push_back({actor, false});
   }
   now_ += kStepTime;
-  ActorState& chosen = *ready[pick(ready.size())];
-  note(chosen.id);
-  resume(chosen);
+  const auto [chosen, works] = ready_[pick(ready_.size())];
+  note(chosen->id);
+  if (works)
+    chosen->executor.finish_one();
+  else
+    resume(*chosen);
 }
 
 void World::run() {

@@ -1,6 +1,5 @@
-// The simulated world: server, LFSs, clients and workers as actors of one process. Each actor is a thread, but only the
-// one that has the baton runs; the seed decides who gets it next, how long packets travel, and what every actor's
-// entropy gives. Time is virtual: it jumps to the next event when nobody can go on. So a test of a whole system takes no
+// The simulated world: server, LFSs, clients and workers as actors of one process. Each actor has a stack of its own, and
+// one runs at a time; the seed decides who goes on next, how long packets travel, and what every actor's entropy gives. Time is virtual: it jumps to the next event when nobody can go on. So a test of a whole system takes no
 // time, and the same seed gives the same history.
 //
 //   sim::World world(seed);
@@ -43,6 +42,9 @@ struct Options {
   Duration delay_max = std::chrono::microseconds(2000);
   double drop = 0;       // probability that a packet is lost (ZeroMQ-like routes only; a Unix socket loses nothing)
   double duplicate = 0;  // probability that it comes twice (the same)
+  double reorder = 0;    // probability that it overtakes, or is overtaken by, others of its connection (the same)
+  Duration reorder_max = std::chrono::seconds(2);       // by so much
+  Duration work_max = Duration::zero();                 // of an executor's work; zero: done at once
   std::uint64_t steps_max = 2'000'000;
 };
 
@@ -61,7 +63,8 @@ class Actor {
   ActorId id() const;
   net::Messenger& messenger();   // reached by others as Endpoints.unix, .ipc or .tcp = "sim:NAME"
   Entropy& entropy();
-  Executor& executor();          // inline
+  Executor& executor();          // inline, unless Options::work_max says otherwise
+  void run_done();               // at Delivery::kWake: calls back for work that the executor has done
   Clock& clock();
   World& world() { return world_; }
   // Lets virtual time pass without receiving anything. False if the actor was killed meanwhile.
@@ -91,12 +94,26 @@ class World {
   // Asked before every step; may kill and spawn. Gets the number of the step.
   void on_step(std::function<void(std::uint64_t step)> hook) { hook_ = std::move(hook); }
 
-  // Ends an actor as kill -9 would: from now on nothing it sends arrives and receive() fails; peers see it go. Its thread
-  // has ended when this returns. From outside run(), from on_step or from an actor (not of itself).
+  // Ends an actor as kill -9 would: from now on nothing it sends arrives and receive() fails; peers see it go. It
+  // has ended when this returns; an actor that kills itself goes on to where it waits next, and ends there.
   void kill(ActorId actor);
+  // The same, but it ends at the next step: for what happens in the middle of a call of its own or for it.
+  void doom(ActorId actor);
+  // Stops it (as SIGSTOP does) until then: it handles nothing, and its time passes.
+  void stall(ActorId actor, Duration duration);
+  // Until then nothing passes between the two over ZeroMQ-like routes, in either direction.
+  void cut(const std::string& one, const std::string& other, Duration duration);
+  bool is_cut(const std::string& one, const std::string& other) const;
+  // Breaks one of the connections (not ZeroMQ-like: those mend themselves), as the seed picks: both ends see it close.
+  void break_some_link();
   bool is_alive(ActorId actor) const;
   bool was_killed(ActorId actor) const;
   std::optional<ActorId> find(const std::string& name) const;  // alive
+
+  std::vector<ActorId> find_all(const std::string& prefix) const;  // alive, by their names' beginning
+  const std::string& name_of(ActorId actor) const;
+  // Everybody sleeps for so long, and wakes up at once.
+  void leap(Duration duration) { now_ += duration; }
 
   // A connected pair of ends, to adopt().
   std::pair<Handle, Handle> make_pair();
@@ -119,18 +136,19 @@ class World {
   friend struct Switchboard;
 
   ActorId start(const std::string& name, Body body, Who who, std::optional<ActorId> parent, bool is_main);
-  void thread_of(ActorState& actor, Body body);
-  void resume(ActorState& actor);    // gives it the baton until it waits or ends
-  void yield(ActorState& actor);     // called by the actor: gives the baton back
+  void live(ActorState& actor, Body body);
+  void resume(ActorState& actor);    // lets it go on until it waits or ends
+  void yield(ActorState& actor);     // called by the actor: waits
   void end(ActorState& actor);
-  bool is_ready(const ActorState& actor) const;
+  void end_doomed();
+  Time ready_at(const ActorState& actor) const;  // when the actor can go on
+  Time work_at(const ActorState& actor) const;   // when work of its executor ends
   Time next_event() const;
   void step();
   void note(std::uint64_t what);
   void rethrow();
   bool mains_ended() const;
 
-  struct Baton;
   const std::uint64_t seed_;
   Options options_;
   std::mt19937_64 random_;
@@ -138,8 +156,12 @@ class World {
   std::uint64_t steps_ = 0;
   std::uint64_t history_ = 0x9e3779b97f4a7c15;
   std::function<void(std::uint64_t)> hook_;
-  std::unique_ptr<Baton> baton_;
+  ActorState* running_ = nullptr;
   std::vector<std::unique_ptr<ActorState>> actors_;  // by id; also those that have ended
+  std::vector<ActorState*> living_;                  // those that have not
+  std::vector<ActorId> doomed_;
+  std::vector<std::pair<ActorState*, bool>> ready_;  // what a step can pick: an actor, or work of its executor
+  std::map<std::pair<std::string, std::string>, Time> cuts_;
   std::unique_ptr<Switchboard> links_;
   std::exception_ptr failure_;
 };

@@ -268,3 +268,120 @@ TEST_CASE("an actor's children end with it") {
   });
   world.run();
 }
+
+TEST_CASE("a doomed actor is cut off at once and ends at the next step") {
+  World world(13);
+  const ActorId victim = world.spawn("server", serve_echo);
+  world.spawn_main("client", [&](Actor& self) {
+    net::Caller caller(self.messenger(), 1);
+    const auto peer = connect(self, "server");
+    REQUIRE(caller.call(peer, question(1), 5s, "server"));
+    const auto pending = caller.start(peer, question(2), 5s, "server");
+    self.world().doom(victim);
+    REQUIRE(!self.world().is_alive(victim));
+    REQUIRE(!caller.wait(pending));
+    self.world().spawn("server", serve_echo);
+    REQUIRE(caller.call(connect(self, "server"), question(3), 5s, "server"));
+  });
+  world.run();
+}
+
+TEST_CASE("a stalled actor answers when its time is over") {
+  World world(14);
+  const ActorId server = world.spawn("server", serve_echo);
+  world.spawn_main("client", [&](Actor& self) {
+    net::Caller caller(self.messenger(), 1);
+    const auto peer = connect(self, "server");
+    self.world().stall(server, 3s);
+    const Time before = self.clock().now();
+    REQUIRE(caller.call(peer, question(1), 5s, "server"));
+    REQUIRE(self.clock().now() - before >= 3s);
+  });
+  world.run();
+}
+
+TEST_CASE("nothing passes a cut, in either direction, until it is over") {
+  World world(15);
+  world.spawn("server", serve_echo);
+  world.spawn_main("client", [&](Actor& self) {
+    net::Caller caller(self.messenger(), 1);
+    const auto by_unix = connect(self, "server");
+    const auto by_ipc = connect(self, "server", net::Route::kIpc);
+    self.world().cut("client", "server", 4s);
+    REQUIRE(!caller.call(by_ipc, question(1), 3s, "server"));
+    REQUIRE(caller.call(by_unix, question(2), 3s, "server"));  // a Unix socket does not leave the machine
+    self.pause(2s);
+    REQUIRE(caller.call(by_ipc, question(3), 3s, "server"));
+  });
+  world.run();
+}
+
+TEST_CASE("a link that breaks is seen to close by both ends") {
+  World world(16);
+  unsigned closed = 0;
+  const auto watch = [&](Actor& self, Time until) {
+    for (;;) {
+      auto delivery = self.messenger().receive(until);
+      if (!delivery || !*delivery) return;
+      closed += (*delivery)->kind == net::Delivery::Kind::kClosed ? 1 : 0;
+    }
+  };
+  world.spawn("server", [&](Actor& self) { watch(self, kNever); });
+  world.spawn_main("client", [&](Actor& self) {
+    const auto peer = connect(self, "server");
+    self.pause(1s);
+    self.world().break_some_link();
+    watch(self, self.clock().now() + 1s);
+    REQUIRE(!self.messenger().send(peer, question(1)));
+  });
+  world.run();
+  REQUIRE(closed == 2);
+}
+
+TEST_CASE("packets overtake one another where a route may reorder, and nowhere else") {
+  World world(17, Options{.reorder = 0.5});
+  std::map<net::PeerId, std::vector<std::uint64_t>> seen;
+  net::PeerId unix_end = 0;
+  world.spawn("server", [&](Actor& self) {
+    for (;;) {
+      auto delivery = self.messenger().receive(kNever);
+      if (!delivery) return;
+      const auto& identity = self.messenger().identity((*delivery)->peer);
+      if (identity.via == net::Identity::Via::kSimulated) unix_end = (*delivery)->peer;
+      seen[(*delivery)->peer].push_back((*delivery)->packet.envelope.read_bytes().offset());
+    }
+  });
+  world.spawn_main("client", [](Actor& self) {
+    const auto unix_peer = connect(self, "server");
+    const auto ipc_peer = connect(self, "server", net::Route::kIpc);
+    for (std::uint64_t i = 1; i <= 100; ++i) {
+      REQUIRE(self.messenger().send(unix_peer, question(i)));
+      REQUIRE(self.messenger().send(ipc_peer, question(i)));
+    }
+    self.pause(10s);
+  });
+  world.run();
+  REQUIRE(seen.size() == 2);
+  for (const auto& [peer, ids] : seen) {
+    REQUIRE(ids.size() == 100);
+    REQUIRE(std::is_sorted(ids.begin(), ids.end()) == (peer == unix_end));
+  }
+}
+
+TEST_CASE("an executor's work takes time, during which its actor goes on, and what is done is called back") {
+  World world(18, Options{.work_max = 10ms});
+  world.spawn_main("daemon", [](Actor& self) {
+    bool worked = false, called = false;
+    self.executor().submit([&] { worked = true; }, [&] { called = true; });
+    REQUIRE(!worked);
+    while (!called) {
+      auto delivery = self.messenger().receive(self.clock().now() + 1s);
+      REQUIRE(delivery);
+      REQUIRE(*delivery);
+      REQUIRE((*delivery)->kind == net::Delivery::Kind::kWake);
+      REQUIRE(worked);
+      self.run_done();
+    }
+  });
+  world.run();
+}

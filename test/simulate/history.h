@@ -1,0 +1,24 @@
+// One simulated history: a file system lives through what its plan says, is healed, and is judged.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace pif::simulate {
+
+struct Outcome {
+  std::uint64_t hash = 0;             // of the whole history: the same for the same seed
+  std::vector<std::string> violations;
+  std::uint64_t operations = 0;
+  std::uint64_t failed = 0;           // of them, because of what struck
+  std::uint64_t records = 0;          // read and judged
+  std::uint64_t steps = 0;
+  bool names_too_hard = false;        // for the checker: nothing is known of their order
+};
+
+// tell: gets what happens, line by line, for people.
+Outcome run_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
+
+}  // namespace pif::simulate

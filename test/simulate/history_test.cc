@@ -1,0 +1,30 @@
+// A small set of histories with faults, every time; scripts/simulate runs as many as anybody wants.
+#include <catch2/catch.hpp>
+
+#include "simulate/history.h"
+
+namespace pif::simulate {
+namespace {
+
+constexpr std::uint64_t kSmokeSeeds = 400;
+constexpr std::uint64_t kReplayedSeeds = 20;
+
+void require_right(std::uint64_t seed) {
+  const auto outcome = run_history(seed);
+  INFO("replay: scripts/simulate --seed " << seed << " --talk");
+  for (const auto& violation : outcome.violations) FAIL(violation);
+  REQUIRE(!outcome.names_too_hard);
+}
+
+}  // namespace
+
+TEST_CASE("whatever strikes, histories lose nothing that was acknowledged and show nothing that was not written") {
+  for (std::uint64_t seed = 1; seed <= kSmokeSeeds; ++seed) require_right(seed);
+}
+
+TEST_CASE("the same seed gives the same history") {
+  for (std::uint64_t seed = 1; seed <= kReplayedSeeds; ++seed) REQUIRE(run_history(seed).hash == run_history(seed).hash);
+  REQUIRE(run_history(1).hash != run_history(2).hash);
+}
+
+}  // namespace pif::simulate

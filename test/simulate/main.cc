@@ -1,0 +1,93 @@
+// pif-simulate: runs histories, one seed each. scripts/simulate is how people call it.
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "simulate/history.h"
+
+namespace {
+
+using pif::simulate::Outcome;
+using pif::simulate::run_history;
+
+struct Wish {
+  std::uint64_t first = 1;
+  std::uint64_t histories = 1;
+  double seconds = 0;     // instead of a number of histories, or the first of both
+  std::uint64_t at_most = UINT64_MAX;
+  bool replays = false;   // each twice: the hashes must be equal
+  bool talks = false;
+  bool keeps_going = false;
+};
+
+struct Totals {
+  std::uint64_t histories = 0, violations = 0, operations = 0, failed = 0, records = 0, steps = 0, too_hard = 0, unequal = 0;
+};
+
+int usage() {
+  std::fputs("usage: pif-simulate [--seed S] [--histories N | --seconds N [--at-most N]] [--replay] [--keep-going] [--talk]\n", stderr);
+  return 2;
+}
+
+bool parse(int argc, char** argv, Wish& wish) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string option = argv[i];
+    if (option == "--replay") wish.replays = true;
+    else if (option == "--keep-going") wish.keeps_going = true;
+    else if (option == "--talk") wish.talks = true;
+    else if (i + 1 == argc) return false;
+    else if (option == "--seed") wish.first = std::stoull(argv[++i]);
+    else if (option == "--histories") wish.histories = std::stoull(argv[++i]);
+    else if (option == "--seconds") wish.seconds = std::stod(argv[++i]);
+    else if (option == "--at-most") wish.at_most = std::stoull(argv[++i]);
+    else return false;
+  }
+  return true;
+}
+
+void say(const std::string& line) { fmt::print("{}\n", line); }
+
+void add(Totals& totals, const Outcome& outcome) {
+  ++totals.histories;
+  totals.operations += outcome.operations;
+  totals.failed += outcome.failed;
+  totals.records += outcome.records;
+  totals.steps += outcome.steps;
+  totals.too_hard += outcome.names_too_hard ? 1 : 0;
+  totals.violations += outcome.violations.empty() ? 0 : 1;
+}
+
+void run_one(std::uint64_t seed, const Wish& wish, Totals& totals) {
+  const auto outcome = wish.talks ? run_history(seed, say) : run_history(seed);
+  add(totals, outcome);
+  if (wish.replays && run_history(seed).hash != outcome.hash) {
+    ++totals.unequal;
+    fmt::print("seed {}: the same seed gave another history\n", seed);
+  }
+  if (!outcome.violations.empty())
+    fmt::print("seed {}: {}\n  replay: scripts/simulate --seed {} --talk\n", seed, outcome.violations.front(), seed);
+  if (wish.histories == 1 && wish.seconds == 0) fmt::print("seed {} hash {:016x} steps {}\n", seed, outcome.hash, outcome.steps);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Wish wish;
+  if (!parse(argc, argv, wish)) return usage();
+  Totals totals;
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const auto start = std::chrono::steady_clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  for (std::uint64_t seed = wish.first;; ++seed) {
+    const std::uint64_t done = seed - wish.first;
+    if (wish.seconds > 0 ? elapsed() >= wish.seconds || done >= wish.at_most : done >= wish.histories) break;
+    run_one(seed, wish, totals);
+    if (totals.violations + totals.unequal > 0 && !wish.keeps_going) break;
+  }
+  fmt::print("seeds {}..{} histories {} violations {} unequal {} operations {} failed {} records {} steps {} too-hard {} "
+             "seconds {:.1f}\n", wish.first, wish.first + totals.histories - 1, totals.histories, totals.violations, totals.unequal,
+             totals.operations, totals.failed, totals.records, totals.steps, totals.too_hard, elapsed());
+  return totals.violations + totals.unequal == 0 ? 0 : 1;
+}

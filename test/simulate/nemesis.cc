@@ -1,0 +1,154 @@
+#include "simulate/nemesis.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace pif::simulate {
+
+using namespace std::chrono_literals;
+
+Nemesis::Nemesis(Shared& shared)
+    : shared_(shared), plan_(shared.plan), world_(shared.cluster.world()), cluster_(shared.cluster) {
+  if (!plan_.steps.empty()) at_ = world_.steps() + plan_.steps[0];
+}
+
+// Mostly short; sometimes so long that others have given up.
+Duration Nemesis::some_time() {
+  const auto longest = static_cast<std::uint64_t>(pick(5) == 0 ? Duration(20s).count() : Duration(500ms).count());
+  return Duration(static_cast<std::int64_t>(pick(longest)));
+}
+
+void Nemesis::later(std::function<void()> what) { later_.emplace_back(world_.now() + some_time(), std::move(what)); }
+
+// Each daemon that has ended, by whatever, is started again after a while.
+void Nemesis::restart_dead() {
+  if (!later_.empty()) return;
+  if (!cluster_.server_runs()) return later([this] { if (!cluster_.server_runs()) cluster_.restart_server(); });
+  for (unsigned i = 0; i < cluster_.size(); ++i) {
+    if (!cluster_.lfs_runs(i)) return later([this, i] { if (!cluster_.lfs_runs(i)) cluster_.restart_lfs(i); });
+  }
+}
+
+void Nemesis::on_step() {
+  for (std::size_t i = 0; i < later_.size(); ++i) {
+    if (later_[i].first > world_.now()) continue;
+    const auto due = std::move(later_[i].second);
+    later_.erase(later_.begin() + static_cast<std::ptrdiff_t>(i));
+    due();
+    break;
+  }
+  restart_dead();
+  if (next_ >= plan_.strikes.size() || world_.steps() < at_) return;
+  strike(plan_.strikes[next_++]);
+  if (next_ < plan_.steps.size()) at_ = world_.steps() + plan_.steps[next_];
+}
+
+void Nemesis::strike(Strike kind) {
+  shared_.tell(fmt::format("strike: {}", name_of(kind)));
+  const auto lfs = static_cast<unsigned>(pick(cluster_.size()));
+  switch (kind) {
+    case Strike::kKillServer:
+    case Strike::kCutServer: return strike_server(kind);
+    case Strike::kKillLfs:
+    case Strike::kCutLfs: return strike_lfs(kind, lfs);
+    case Strike::kFailOnce:
+    case Strike::kFailSticky:
+    case Strike::kFill:
+    case Strike::kWriteBack:
+    case Strike::kRot: return strike_disk(kind, lfs);
+    default: return strike_others(kind);
+  }
+}
+
+void Nemesis::strike_server(Strike kind) {
+  if (!cluster_.server_runs()) return;
+  if (kind == Strike::kKillServer) return cluster_.kill_server();
+  cluster_.crash_server_at(pick(30));
+}
+
+void Nemesis::strike_lfs(Strike kind, unsigned lfs) {
+  if (!cluster_.lfs_runs(lfs)) return;
+  if (kind == Strike::kKillLfs) return cluster_.kill_lfs(lfs);
+  cluster_.crash_lfs_at(lfs, pick(60));
+}
+
+sim::Faults& Nemesis::some_faults() {
+  const auto which = static_cast<unsigned>(pick(cluster_.size() + 1));
+  return which == cluster_.size() ? cluster_.server_faults() : cluster_.faults(which);
+}
+
+void Nemesis::strike_disk(Strike kind, unsigned lfs) {
+  const auto fault = static_cast<sim::Fault>(pick(3));
+  auto& faults = some_faults();
+  const bool fails = kind == Strike::kFailOnce || kind == Strike::kFailSticky;
+  if (fails && fault == sim::Fault::kShort) shared_.may_seem_corrupt = true;
+  switch (kind) {
+    case Strike::kFailOnce: return faults.fail_at(pick(40), fault, false);
+    case Strike::kFailSticky:
+      faults.fail_at(pick(40), fault, true);
+      return later([&faults] { faults.stop_failing(); });
+    case Strike::kFill:
+      cluster_.disk(lfs).set_capacity(cluster_.disk(lfs).used() + (1u << 20) + pick(8000));
+      return later([this, lfs] { cluster_.disk(lfs).set_capacity(UINT64_MAX); });
+    case Strike::kWriteBack: return cluster_.disk(lfs).write_back(512, [this](std::uint64_t limit) { return pick(limit); });
+    default: return rot(lfs);
+  }
+}
+
+void Nemesis::kill_one_of(const std::string& prefix) {
+  const auto found = world_.find_all(prefix);
+  if (!found.empty()) world_.kill(found[pick(found.size())]);
+}
+
+void Nemesis::strike_others(Strike kind) {
+  const auto all = world_.find_all("");
+  const auto name_of_one = [&] { return world_.name_of(all[pick(all.size())]); };
+  switch (kind) {
+    case Strike::kKillClient: return kill_one_of("client");
+    case Strike::kKillWorker: return kill_one_of("/");
+    case Strike::kBreakLink: return world_.break_some_link();
+    case Strike::kPartition: {
+      const auto one = name_of_one();
+      return world_.cut(one, name_of_one(), some_time());
+    }
+    case Strike::kStall: return world_.stall(all[pick(all.size())], some_time());
+    default: return;
+  }
+}
+
+// A bit flips, or a block of one file lands in another (or elsewhere in the same).
+void Nemesis::rot(unsigned lfs) {
+  auto& disk = cluster_.disk(lfs);
+  const auto paths = disk.files(cluster_.root(lfs) + "/data");
+  if (paths.empty()) return;
+  const auto& path = paths[pick(paths.size())];
+  if (pick(2) == 0) {
+    return disk.edit(path, [bit = pick(1u << 20)](std::vector<std::byte>& bytes) {
+      if (!bytes.empty()) bytes[bit / 8 % bytes.size()] ^= std::byte{1} << (bit % 8);
+    });
+  }
+  std::vector<std::byte> block;
+  disk.edit(paths[pick(paths.size())], [&](std::vector<std::byte>& bytes) {
+    if (block.empty()) block.assign(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(bytes.size(), 512)));
+  });
+  disk.edit(path, [&, at = pick(4) * 512](std::vector<std::byte>& bytes) {
+    for (std::size_t i = 0; i < block.size() && at + i < bytes.size(); ++i) bytes[at + i] = block[i];
+  });
+}
+
+void Nemesis::heal() {
+  next_ = plan_.strikes.size();
+  later_.clear();
+  cluster_.server_faults().heal();
+  if (!cluster_.server_runs()) cluster_.restart_server();
+  for (unsigned i = 0; i < cluster_.size(); ++i) {
+    // What a failed call has put out of service is served again after a start only.
+    const bool failed = cluster_.faults(i).has_failed();
+    cluster_.faults(i).heal();
+    cluster_.disk(i).set_capacity(UINT64_MAX);
+    if (failed || !cluster_.lfs_runs(i)) cluster_.restart_lfs(i);
+  }
+}
+
+}  // namespace pif::simulate

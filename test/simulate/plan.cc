@@ -1,0 +1,76 @@
+#include "simulate/plan.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace pif::simulate {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array<const char*, kStrikeKinds> kNames = {"kill server", "cut server", "kill lfs",   "cut lfs",     "kill client",
+                                                          "kill worker", "break link", "partition",  "stall",       "fail once",
+                                                          "fail sticky", "fill",       "write back", "rot"};
+
+sim::Options world_of(Dice& dice) {
+  sim::Options out;
+  out.delay_max = dice.chance(50) ? 300us : 5ms;
+  if (dice.chance(30)) out.drop = 0.02;
+  if (dice.chance(30)) out.duplicate = 0.05;
+  if (dice.chance(20)) out.reorder = 0.03;
+  if (dice.chance(70)) out.work_max = dice.chance(50) ? 1ms : 20ms;
+  out.steps_max = 200'000;
+  return out;
+}
+
+void draw_strikes(Plan& plan, Dice& dice) {
+  std::vector<Strike> kinds;
+  for (auto count = dice.from_to(1, 4); kinds.size() < count;) {
+    const auto kind = static_cast<Strike>(dice.below(kStrikeKinds));
+    if (kind != Strike::kRot || plan.rots) kinds.push_back(kind);
+  }
+  if (plan.rots) kinds.push_back(Strike::kRot);
+  for (auto count = dice.from_to(1, 6); plan.strikes.size() < count;) {
+    plan.strikes.push_back(kinds[dice.below(kinds.size())]);
+    plan.steps.push_back(dice.from_to(1, dice.chance(50) ? 40 : 250));
+  }
+}
+
+}  // namespace
+
+std::uint64_t Dice::below(std::uint64_t limit) {
+  state_ += 0x9e3779b97f4a7c15;
+  std::uint64_t x = state_;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return (x ^ (x >> 31)) % limit;
+}
+
+std::string name_of(Strike strike) { return kNames[static_cast<std::size_t>(strike)]; }
+
+Plan Plan::from(std::uint64_t seed) {
+  Dice dice(seed);
+  Plan plan;
+  plan.seed = seed;
+  plan.lfss = static_cast<unsigned>(dice.from_to(1, 3));
+  plan.clients = static_cast<unsigned>(dice.from_to(1, 3));
+  plan.operations = static_cast<unsigned>(dice.from_to(3, 9));
+  if (dice.chance(50)) plan.log_bytes = 20u << 10;
+  plan.rots = dice.chance(8);
+  plan.world = world_of(dice);
+  if (!dice.chance(10)) draw_strikes(plan, dice);
+  return plan;
+}
+
+std::string Plan::to_string() const {
+  std::string out = fmt::format("seed {}: {} LFSs, {} clients, {} operations each, log of {} bytes, work {} us, drop {}, "
+                                "duplicate {}, reorder {}; strikes:", seed, lfss, clients, operations, log_bytes,
+                                std::chrono::duration_cast<std::chrono::microseconds>(world.work_max).count(), world.drop,
+                                world.duplicate, world.reorder);
+  for (std::size_t i = 0; i < strikes.size(); ++i) out += fmt::format(" +{} {}{}", steps[i], name_of(strikes[i]),
+                                                                      i + 1 < strikes.size() ? "," : "");
+  return out;
+}
+
+}  // namespace pif::simulate

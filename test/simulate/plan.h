@@ -1,0 +1,59 @@
+// What one simulated history is like: everything is drawn from its seed.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "sim/world.h"
+
+namespace pif::simulate {
+
+enum class Strike : std::uint8_t {
+  kKillServer,
+  kCutServer,      // its power, in the middle of a call
+  kKillLfs,
+  kCutLfs,         // its power, in the middle of a call: any part of what was not synced is lost
+  kKillClient,
+  kKillWorker,
+  kBreakLink,
+  kPartition,      // of two of them, over ZeroMQ-like routes
+  kStall,
+  kFailOnce,       // one call of a disk or store
+  kFailSticky,     // all of them, for a while
+  kFill,           // a disk, for a while
+  kWriteBack,      // some of what is not synced
+  kRot,            // a bit, or a block that lands elsewhere
+};
+inline constexpr std::size_t kStrikeKinds = 14;
+std::string name_of(Strike strike);
+
+struct Plan {
+  std::uint64_t seed = 0;
+  unsigned lfss = 3;
+  unsigned clients = 2;
+  unsigned operations = 8;              // of each client
+  std::uint64_t log_bytes = 64u << 20;
+  bool rots = false;
+  std::vector<Strike> strikes;          // in order
+  std::vector<std::uint64_t> steps;     // between them
+  sim::Options world;
+
+  static Plan from(std::uint64_t seed);
+  std::string to_string() const;
+};
+
+// Small numbers from a seed, the same everywhere.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15 + 0x632be59bd9b4e019) {}
+  std::uint64_t below(std::uint64_t limit);          // 0 <= x < limit
+  std::uint64_t from_to(std::uint64_t least, std::uint64_t most) { return least + below(most - least + 1); }
+  bool chance(unsigned percent) { return below(100) < percent; }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace pif::simulate

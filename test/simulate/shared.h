@@ -1,0 +1,24 @@
+// What all parts of one history share.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "sim/cluster.h"
+#include "simulate/oracle.h"
+#include "simulate/plan.h"
+
+namespace pif::simulate {
+
+struct Shared {
+  const Plan& plan;
+  sim::Cluster& cluster;
+  Oracle& oracle;
+  Paths& paths;
+  std::function<void(const std::string&)> tell;
+  std::uint64_t operations = 0;  // done, whatever their end
+  std::uint64_t failed = 0;
+  bool may_seem_corrupt = false;  // data has rotted, or reads were cut short: errors may say so
+};
+
+}  // namespace pif::simulate

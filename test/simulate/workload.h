@@ -1,0 +1,68 @@
+// What a client of a simulated history does: small operations on few files, each told to the oracle.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pif/client/client.h"
+#include "simulate/shared.h"
+
+namespace pif::simulate {
+
+// Nobody knows what became of what ended so.
+bool is_unknown(const Error& error);
+
+class Workload {
+ public:
+  Workload(Shared& shared, sim::Actor& self, std::string name, std::uint64_t seed);
+
+  // Connects, as often as it takes; false: in vain.
+  bool connect();
+  // Some operations of the dice's choice.
+  void run(unsigned operations);
+
+  // ---- single operations; false: it failed ----
+  bool put(std::size_t path, bool may_abort = true);
+  bool append(std::size_t path);
+  bool overwrite(std::size_t path);
+  bool read(std::size_t path, bool all);
+  bool rename(std::size_t from, std::size_t to);
+  bool remove(std::size_t path);
+  bool copy(std::size_t path);
+  Client& client() { return *client_; }
+  const Error& last_error() const { return last_error_; }
+
+ private:
+  using Kind = NameOp::Kind;
+  void one();
+  Time now() { return self_.clock().now(); }
+  NameOp begin(Kind kind, std::size_t path);
+  void end(NameOp op, const Status& status);
+  bool failed(const std::string& what, const Error& error);
+  std::optional<File> open(std::size_t path, Client::Mode mode);
+  Status fill(File& file, std::uint32_t records);
+  Status read_range(File& file, std::uint64_t first, std::uint64_t count);
+  Status read_fixed(File& file, std::uint64_t first, std::uint64_t count);
+  Status read_variable(File& file, std::uint64_t first, std::uint64_t count);
+  Status read_some(File& file, bool all);
+  Result<std::uint64_t> length(File& file);
+  Status overwrite_some(File& file, std::uint64_t first, std::uint32_t count);
+  Result<RecordNumber> append_some(File& file, std::uint64_t write, std::uint32_t count);
+  bool publish(File& file, std::size_t path, std::uint32_t records, bool exclusive);
+  std::size_t some_path() { return dice_.below(kShared); }
+
+  static constexpr std::size_t kShared = 4;  // paths that all clients use: the first ones
+
+  Shared& shared_;
+  sim::Actor& self_;
+  sim::ClientSide side_;
+  std::string name_;
+  Dice dice_;
+  ConnectOptions options_;
+  std::optional<Client> client_;
+  Error last_error_;
+  unsigned copies_ = 0;
+};
+
+}  // namespace pif::simulate
