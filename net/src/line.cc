@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 
 namespace pif::net {
+namespace {
+
+constexpr std::size_t kLengthBytes = 4;  // of a packet's header, in front of it
+
+}  // namespace
 
 Status parse_envelope(std::span<const std::byte> frame, proto::Envelope& out) {
   if (frame.size() > kHeaderBytesMax)
@@ -14,6 +19,17 @@ Status parse_envelope(std::span<const std::byte> frame, proto::Envelope& out) {
   if (!whole) return fail(Code::kInvalid, "the header is not a well-formed message");
   if (out.op_case() == proto::Envelope::OP_NOT_SET && !out.has_error() && !out.working())
     return fail(Code::kUnsupported, "an operation that this version does not know");
+  return {};
+}
+
+Status parse_packet(std::span<const std::byte> bytes, Packet& out) {
+  if (bytes.size() < kLengthBytes) return fail(Code::kInvalid, "a packet without the length of its header");
+  std::size_t head = 0;
+  for (std::size_t i = 0; i < kLengthBytes; ++i) head |= static_cast<std::size_t>(bytes[i]) << (8 * i);
+  bytes = bytes.subspan(kLengthBytes);
+  if (head > bytes.size()) return fail(Code::kInvalid, "the header is longer than its packet");
+  PIF_TRY(parse_envelope(bytes.first(head), out.envelope));
+  out.body = Buffer::copy_of(bytes.subspan(head));
   return {};
 }
 

@@ -63,6 +63,8 @@ class Hub {
 
 // Reads one protobuf frame into `out`. Errors are for the sender, who is told if out.id() could be read.
 [[nodiscard]] Status parse_envelope(std::span<const std::byte> frame, proto::Envelope& out);
+// Reads one packet of a Unix socket (docs/PROTOCOL.md "Unix sockets"). Errors as above.
+[[nodiscard]] Status parse_packet(std::span<const std::byte> bytes, Packet& out);
 // Size of the envelope as a frame; kTooLarge over a limit of base/limits.h.
 [[nodiscard]] Result<std::size_t> frame_size(const Packet& packet);
 

@@ -29,11 +29,14 @@ constexpr int kTakesBetweenPolls = 32;      // then sources that became ready me
 constexpr rlim_t kDescriptorsWanted = 65536;
 
 // A daemon holds a descriptor per peer and several per open component; the usual soft limit of 1,024 is for select().
-void raise_descriptor_limit() {
+// Returns how many there may be.
+rlim_t raise_descriptor_limit() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kDescriptorsWanted) return;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kDescriptorsWanted;
+  if (limit.rlim_cur >= kDescriptorsWanted) return limit.rlim_cur;
   limit.rlim_cur = std::min(limit.rlim_max, kDescriptorsWanted);
   setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
 }
 
 // What wake() writes to.
@@ -129,9 +132,10 @@ Status RealMessenger::start() {
   PIF_TRY(wake_.start(*this));
   const auto& listen = options_.listen;
   if (listen.unix_path.empty() && listen.ipc.empty() && listen.tcp.empty()) return {};
-  raise_descriptor_limit();
+  const rlim_t descriptors = raise_descriptor_limit();
   if (!listen.unix_path.empty()) {
-    listener_ = std::make_unique<UnixListener>(*this, listen.unix_path);
+    const auto per_user = static_cast<std::uint32_t>(std::min<rlim_t>(kUnixPerUserMax, descriptors / 4));
+    listener_ = std::make_unique<UnixListener>(*this, listen.unix_path, per_user);
     PIF_TRY(listener_->start());
     listening_.set_unix(listen.unix_path);
   }

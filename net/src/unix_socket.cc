@@ -104,12 +104,6 @@ void put_u32(char* out, std::uint32_t value) {
   for (int i = 0; i < 4; ++i) out[i] = static_cast<char>((value >> (8 * i)) & 0xff);
 }
 
-std::uint32_t get_u32(const std::byte* in) {
-  std::uint32_t value = 0;
-  for (unsigned i = 0; i < 4; ++i) value |= static_cast<std::uint32_t>(in[i]) << (8 * i);
-  return value;
-}
-
 Status check_handles(const std::vector<Handle>& handles) {
   if (handles.size() > kHandlesMax)
     return fail(Code::kTooLarge, fmt::format("{} descriptors in one packet, of at most {}", handles.size(), kHandlesMax));
@@ -124,6 +118,17 @@ Status check_handles(const std::vector<Handle>& handles) {
 
 UnixLine::~UnixLine() {
   if (fd_) hub_.unwatch(fd_.get(), *this);
+  if (!counts_) return;
+  const auto count = counts_->find(identity.uid);
+  if (--count->second == 0) counts_->erase(count);
+}
+
+bool UnixLine::count_in(const std::shared_ptr<UserCounts>& counts, std::uint32_t most) {
+  std::uint32_t& count = (*counts)[identity.uid];
+  if (count >= most) return false;
+  ++count;
+  counts_ = counts;
+  return true;
 }
 
 Status UnixLine::start() {
@@ -234,19 +239,12 @@ Taken UnixLine::unpack(std::size_t size, int flags, std::vector<Handle> handles)
   if ((flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return closed();  // over the limits: not one of ours
   Taken out;
   out.delivery.peer = id_;
-  const auto bytes = hub_.scratch().first(size);
-  const std::size_t head = size < 4 ? 0 : get_u32(bytes.data());
-  if (size < 4 || head > size - 4) {
-    out.what = Taken::What::kMalformed;
-    return out;
-  }
   auto& packet = out.delivery.packet;
-  if (auto parsed = parse_envelope(bytes.subspan(4, head), packet.envelope); !parsed) {
+  if (auto parsed = parse_packet(hub_.scratch().first(size), packet); !parsed) {
     out.what = Taken::What::kMalformed;
     out.error = std::move(parsed.error());
     return out;
   }
-  packet.body = Buffer::copy_of(bytes.subspan(4 + head));
   packet.handles = std::move(handles);
   out.what = Taken::What::kDelivery;
   return out;
@@ -284,8 +282,9 @@ Status UnixListener::start() {
     return bound;
   }
   struct stat made {};
-  // Anybody may connect: who it is, the kernel says, and what it may do, the daemon decides.
-  if (chmod(path_.c_str(), 0666) != 0 || lstat(path_.c_str(), &made) != 0)
+  // Anybody may connect: who it is, the kernel says, and what it may do, the daemon decides. A worker may not change modes
+  // (EPERM): only its own user reaches its socket, which is all it needs.
+  if ((chmod(path_.c_str(), 0666) != 0 && errno != EPERM) || lstat(path_.c_str(), &made) != 0)
     return fail_errno(errno, fmt::format("cannot open {} to other users", path_));
   inode_ = made.st_ino;
   if (listen(fd_.get(), kBacklog) != 0) return fail_errno(errno, fmt::format("cannot listen on {}", path_));
@@ -308,6 +307,7 @@ Taken UnixListener::take() {
     }
     auto line = std::make_unique<UnixLine>(hub_, std::move(fd));
     if (!line->start()) continue;  // gone already
+    if (!line->count_in(counts_, per_user_max_)) continue;  // one user's connections must not become all there can be
     auto* raw = line.get();
     raw->set_id(hub_.add_line(std::move(line)));
   }

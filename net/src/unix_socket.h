@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "line.h"
 
@@ -14,6 +15,10 @@ namespace pif::net {
 inline constexpr std::size_t kHandlesMax = 8;                  // descriptors of one packet
 inline constexpr std::size_t kUnixQueueBytesMax = 4u << 20;    // waiting for one slow peer
 inline constexpr std::size_t kUnixQueuePacketsMax = 4096;
+inline constexpr std::uint32_t kUnixPerUserMax = 4096;         // connections of one user, if a quarter of the descriptors are more
+
+// How many connections each user has to one listener.
+using UserCounts = std::unordered_map<std::uint32_t, std::uint32_t>;
 
 // A connection, from either side.
 class UnixLine final : public Line, public Source {
@@ -23,6 +28,8 @@ class UnixLine final : public Line, public Source {
   // Reads the peer's credentials and starts watching; `id` is the peer it is known as.
   [[nodiscard]] Status start();
   void set_id(PeerId id) { id_ = id; }
+  // Counts this connection among its user's as long as it lives; false if they are `most` already.
+  bool count_in(const std::shared_ptr<UserCounts>& counts, std::uint32_t most);
 
   Status send(Packet packet) override;
   bool lost() const override { return overrun_; }
@@ -50,12 +57,14 @@ class UnixLine final : public Line, public Source {
   bool overrun_ = false;        // did not take what was sent to it
   bool output_broken_ = false;  // it is gone, but what it sent before may still be read
   bool reset_seen_ = false;
+  std::shared_ptr<UserCounts> counts_;  // at a listener
 };
 
 // Where others connect. Owns the socket's file.
 class UnixListener final : public Source {
  public:
-  UnixListener(Hub& hub, std::string path) : hub_(hub), path_(std::move(path)) {}
+  UnixListener(Hub& hub, std::string path, std::uint32_t per_user_max)
+      : hub_(hub), path_(std::move(path)), per_user_max_(per_user_max) {}
   ~UnixListener() override;
   // Replaces a dead socket's file. kBusy if somebody answers there, kExists if it is something else than a socket.
   [[nodiscard]] Status start();
@@ -70,6 +79,8 @@ class UnixListener final : public Source {
   UniqueFd fd_;
   UniqueFd spare_;        // given up for a moment to refuse a connection when descriptors run out
   std::uint64_t inode_ = 0;
+  const std::uint32_t per_user_max_;
+  std::shared_ptr<UserCounts> counts_ = std::make_shared<UserCounts>();
 };
 
 // kUnavailable if nobody answers at `path`.

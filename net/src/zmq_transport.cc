@@ -271,8 +271,9 @@ Status ZmqTransport::listen_ipc(const std::string& endpoint, proto::Endpoints& b
   PIF_TRY(router->start(context_));
   PIF_TRY(router->socket().bind(endpoint));
   bound.set_ipc(router->socket().last_endpoint());
-  // Anybody may connect; requests are judged by the credential in them.
-  if (chmod(bound.ipc().substr(kIpc.size()).c_str(), 0666) != 0)
+  // Anybody may connect; requests are judged by the credential in them. A worker may not change modes (EPERM): only its own
+  // user reaches its socket, which is all it needs.
+  if (chmod(bound.ipc().substr(kIpc.size()).c_str(), 0666) != 0 && errno != EPERM)
     return fail_errno(errno, fmt::format("cannot open {} to other users", bound.ipc()));
   routers_.push_back(std::move(router));
   return {};

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -382,6 +383,49 @@ TEST_CASE("a thousand connections that say nothing do not stop the service") {
   EchoDaemon daemon(on_unix(folder / "d.sock"));
   std::vector<UniqueFd> silent;
   for (int i = 0; i < 1000; ++i) silent.push_back(raw_connect(folder / "d.sock"));
+  const auto messenger = make_messenger();
+  Caller caller(*messenger, 1);
+  must(caller.call(must(messenger->connect(daemon.endpoints(), Route::kUnix)), question(1), kPatience, "daemon"));
+}
+
+TEST_CASE("one user has so many connections and no more, and a closed one makes room") {
+  const TempFolder folder;
+  EchoDaemon daemon(on_unix(folder / "d.sock"));
+  rlimit descriptors{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &descriptors) == 0);
+  const std::size_t most = std::min<std::size_t>(4096, descriptors.rlim_cur / 4);
+  std::vector<UniqueFd> held;
+  while (held.size() < most) held.push_back(raw_connect(folder / "d.sock"));
+  const auto ask = [&] {
+    const auto client = make_messenger();
+    Caller caller(*client, 1);
+    const auto peer = client->connect(daemon.endpoints(), Route::kUnix);
+    return peer ? caller.call(*peer, question(1), kPatience, "daemon") : Result<Packet>(fail(peer.error()));
+  };
+  REQUIRE(ask().error().code == Code::kUnavailable);
+  held.pop_back();
+  Result<Packet> answer = ask();
+  for (int tries = 0; !answer && tries < 1000; ++tries) answer = ask();  // until the daemon has seen it go
+  REQUIRE(answer);
+}
+
+TEST_CASE("messages nested deeper than anybody reads are refused, and the service goes on") {
+  const TempFolder folder;
+  EchoDaemon daemon(on_unix(folder / "d.sock"));
+  const UniqueFd raw = raw_connect(folder / "d.sock");
+  std::string nested = "\x08\x01\x10\x05";                       // version 1, id 5
+  for (int i = 0; i < 30'000; ++i) nested += "\xfb\x01";          // groups of an unknown field, never closed
+  std::string packet;
+  for (unsigned i = 0; i < 4; ++i) packet += static_cast<char>(nested.size() >> (8 * i));
+  packet += nested;
+  REQUIRE(send(raw.get(), packet.data(), packet.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(packet.size()));
+  std::string answer(4096, '\0');
+  const auto size = recv(raw.get(), answer.data(), answer.size(), 0);
+  REQUIRE(size > 4);
+  proto::Envelope envelope;
+  REQUIRE(envelope.ParseFromArray(answer.data() + 4, static_cast<int>(size) - 4));
+  REQUIRE(envelope.id() == 5);
+  REQUIRE(envelope.error().code() == static_cast<std::uint32_t>(Code::kInvalid));
   const auto messenger = make_messenger();
   Caller caller(*messenger, 1);
   must(caller.call(must(messenger->connect(daemon.endpoints(), Route::kUnix)), question(1), kPatience, "daemon"));
