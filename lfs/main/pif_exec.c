@@ -1,8 +1,8 @@
 /* pif-exec PARENT USER GROUPS OWN FOLDER PROGRAM [ARGUMENT...]
  *
- * What posix_spawn cannot do between an LFS and a worker: become the worker's user, die with the LFS, give up gaining
- * rights, bound cores and descriptors, and close what was not meant for the worker. Small and static, because it runs once
- * per worker before anything else does.
+ * What posix_spawn cannot do between an LFS and a worker: become the worker's user, die with the LFS, close what was not
+ * meant for the worker, and lock it in (confine.h). Small and static, because it runs once per worker before anything else
+ * does.
  *
  * PARENT: pid of the LFS. USER, GROUPS: numbers ("-": stay); GROUPS "100,4,27", primary first. OWN: a folder to make for
  * this worker alone ("-": none), where other workers of its user reach it. FOLDER: where it starts.
@@ -15,11 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { kFirstForeignFd = 4, kGroupsMax = 64, kFilesMax = 4096, kCannotRun = 127 };
+#include "confine.h"
+
+enum { kFirstForeignFd = 4, kGroupsMax = 64, kCannotRun = 127 };
 
 static int die(const char* what) {
   fprintf(stderr, "pif-exec: %s: %s\n", what, strerror(errno));
@@ -62,12 +63,15 @@ static int become(const char* user, const char* groups) {
   return 0;
 }
 
-static void bound(int what, rlim_t most) {
-  struct rlimit limit;
-  if (getrlimit(what, &limit) != 0) return;
-  if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > most) limit.rlim_max = most;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(what, &limit);
+/* Returns 0, or kCannotRun: a worker that cannot be locked in as this kernel could does not run. */
+static int confine(const char* program, const char* own) {
+  int landlock = 0;
+  const char* what = NULL;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return die("cannot give up gaining rights");
+  if (confine_resources(&what) != 0 || confine_files(program, own, &landlock, &what) != 0 ||
+      confine_calls(landlock, &what) != 0)
+    return die(what);
+  return 0;
 }
 
 int main(int argc, char** argv) {
@@ -81,13 +85,13 @@ int main(int argc, char** argv) {
   /* After the change of user, which clears it. The LFS may have died before this line: then nobody would kill us. */
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return die("cannot ask to die with the LFS");
   if (getppid() != (pid_t)strtol(argv[1], NULL, 10)) return kCannotRun;
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return die("cannot give up gaining rights");
-  bound(RLIMIT_CORE, 0);
-  bound(RLIMIT_NOFILE, kFilesMax);
   umask(077);
   if (close_range(kFirstForeignFd, ~0U, 0) != 0) return die("cannot close descriptors");
   /* The folder may not exist on this node; then the worker starts in the root. */
   if (chdir(argv[5]) != 0 && chdir("/") != 0) return die(argv[5]);
+  if (strcmp(argv[4], "-") != 0 && setenv("TMPDIR", argv[4], 1) != 0) return die("TMPDIR");
+  failed = confine(argv[6], argv[4]);
+  if (failed != 0) return failed;
   execv(argv[6], argv + 6);
   return die(argv[6]);
 }

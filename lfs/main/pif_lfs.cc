@@ -4,7 +4,9 @@
 //   pif-lfs DIR NAME                   the same
 //   pif-lfs check ROOT                 reads a root that no daemon serves: exit code 0 clean, 1 damaged, 3 cannot
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,6 +69,15 @@ std::string helper_path() {
   return self.substr(0, self.rfind('/')) + "/pif-exec";
 }
 
+// For whoever looks after the machine: an old kernel gives less (docs/SECURITY.md "Workers").
+void say_how_workers_are_held() {
+  const long landlock = std::max(syscall(SYS_landlock_create_ruleset, nullptr, 0, 1), 0L);
+  const bool seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+  spdlog::info("workers are held by limits, {} and {}", landlock > 0 ? fmt::format("Landlock (version {})", landlock) : "no Landlock",
+               seccomp ? "seccomp" : "no seccomp");
+  if (landlock < 6) spdlog::info("this kernel does not keep workers from signalling processes of their own user");
+}
+
 Result<cluster::LfsEntry> entry_of(const cluster::Cluster& cluster, const std::string& name) {
   for (const auto& entry : cluster.lfss)
     if (entry.name == name) return entry;
@@ -103,6 +114,7 @@ Status serve(const std::string& folder, const std::string& name) {
   lfs::Lfs lfs(std::move(config), std::move(world));
   catch_signals(*messenger);
   PIF_TRY(lfs.open());
+  say_how_workers_are_held();
   PIF_TRY(lfs.serve(stop_asked));
   spdlog::info("{} stops", name);
   return {};
