@@ -15,7 +15,7 @@ add_library(pif_flags INTERFACE)
 target_compile_options(pif_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers>
   # GCC 12 warns about its own std::string in optimised code (bug 105651).
-  $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 if(PIF_SANITIZE)
   # C++ only: the one C program is static, which a sanitizer's runtime cannot be.
   add_compile_options(
