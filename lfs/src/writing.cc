@@ -8,6 +8,10 @@
 namespace pif::lfs {
 namespace {
 
+constexpr std::uint64_t kSkippedBytesMax = 64ull << 30;
+constexpr std::uint64_t kSkippedPerByteMax = 64;  // requests that overtake each other leave something out for a moment
+constexpr std::size_t kSkippersMax = 2 * Components::kWritersMax;
+
 bool is_same(const proto::ComponentShape& a, const proto::ComponentShape& b) {
   return a.format().kind() == b.format().kind() && a.format().record_length() == b.format().record_length() &&
          a.format().delimiter() == b.format().delimiter() && a.index() == b.index() &&
@@ -70,11 +74,31 @@ Result<net::Packet> Writing::write(const Request& request) {
   return reply;
 }
 
+Status Writing::check_skipped(const Component& component, std::uint64_t begin, std::uint64_t bytes) {
+  const std::uint64_t have = component.writer->bytes();
+  const auto known = skippers_.find(component.file.value);
+  if (begin <= have && known == skippers_.end()) return {};
+  Skipper skipper = known == skippers_.end() ? Skipper{have, 0} : known->second;
+  if (begin > have) skipper.skipped += begin - have;
+  if (skipper.skipped > kSkippedBytesMax + kSkippedPerByteMax * skipper.taken)
+    return fail(Code::kTooLarge, fmt::format("file {}: byte {} is too far past the {} bytes that are here: write the file from "
+                                             "its front", name_of(component.file), begin, have));
+  skipper.taken += bytes;
+  if (skippers_.size() >= kSkippersMax)
+    std::erase_if(skippers_, [this](const auto& one) {
+      const auto found = core_.components.find_in_memory(FileId(one.first));
+      return !found || !found->is_open();
+    });
+  skippers_[component.file.value] = skipper;
+  return {};
+}
+
 Status Writing::write_fixed(Component& component, const proto::Write& asked, std::span<const std::byte> body) {
   const auto length = component.shape.format.record_length;
   PIF_TRY_VALUE(const auto last, last_row_bytes(body.size(), asked.count(), length));
   if (asked.first() > (INT64_MAX - body.size()) / length)
     return fail(Code::kTooLarge, fmt::format("row {} is past what a file can hold", asked.first()));
+  PIF_TRY(check_skipped(component, asked.first() * length, body.size()));
   return component.writer->write_rows(asked.first(), asked.count(), {body.data(), length}, last == length ? 0 : last);
 }
 

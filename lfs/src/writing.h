@@ -1,6 +1,8 @@
 // Filling a new component, by message or through descriptors, and sealing it.
 #pragma once
 
+#include <unordered_map>
+
 #include "core.h"
 
 namespace pif::lfs {
@@ -16,6 +18,14 @@ class Writing {
   void seal(const Request& request);
 
  private:
+  // Of an open component whose rows did not come in order, in bytes.
+  struct Skipper {
+    std::uint64_t taken = 0;
+    std::uint64_t skipped = 0;
+  };
+  // What rows leave out gets its sums when the component is finished, all at once and on the loop. Nobody may make that
+  // more than what sending the rows has cost him: kTooLarge.
+  [[nodiscard]] Status check_skipped(const Component& component, std::uint64_t begin, std::uint64_t bytes);
   [[nodiscard]] Result<ComponentPtr> open_component(const Request& request, const proto::ComponentShape& shape);
   [[nodiscard]] Status write_fixed(Component& component, const proto::Write& asked, std::span<const std::byte> body);
   [[nodiscard]] Status write_variable(Component& component, const proto::Write& asked, std::span<const std::byte> body);
@@ -29,6 +39,7 @@ class Writing {
   void finish_seal(const ComponentPtr& component, const Extent& file, ReplyToken token);
 
   Core& core_;
+  std::unordered_map<std::uint64_t, Skipper> skippers_;  // by file; gone with what is no longer open
 };
 
 }  // namespace pif::lfs

@@ -33,6 +33,19 @@ TEST_CASE("fixed records written by message come back after seal, power loss and
   });
 }
 
+// Rows that were left out get their sums when the component is sealed: on the loop, while everybody waits.
+TEST_CASE("a row absurdly far past the others is refused, so that no seal holds the LFS up") {
+  with_node([](Peer& peer, Node&) {
+    const TestFile file;
+    const auto row = pattern(100, 1);
+    for (const std::uint64_t far : {std::uint64_t{1} << 30, std::uint64_t{1} << 45, std::uint64_t{1} << 56})
+      CHECK(code_of(peer.write(file, far, 1, row)) == Code::kTooLarge);
+    REQUIRE_OK(peer.write(file, 2, 1, row));
+    REQUIRE_OK(peer.seal(file, 3, 300));
+    CHECK(peer.read(file.id, 0, 3).value() == std::string(200, '\0') + row);
+  });
+}
+
 TEST_CASE("variable records come back with their lengths, in batches and at a stride") {
   with_node([](Peer& peer, Node& node) {
     TestFile file;
