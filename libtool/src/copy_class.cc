@@ -94,8 +94,8 @@ Tool copy_class_tool(const std::string& name, const std::string& summary, BatchF
   tool.control = [names](Controller& controller) { return control(controller, *names); };
   tool.work = [f = std::move(f)](Worker& worker) -> Status {
     PIF_TRY_VALUE(Input* const input, worker.input(0));
-    if (!input->is_here() || input->rows() == 0) return {};
     PIF_TRY_VALUE(Output* const output, worker.output(0));
+    if (!input->is_here() || input->rows() == 0) return {};
     return transform(worker, *input, *output, f);
   };
   return tool;

@@ -69,7 +69,9 @@ Status Worker::Impl::attach(Input& input) {
 
 Status Worker::Impl::attach(Output& output) {
   const std::uint64_t records = output.file().extent.records;  // if the controller said so, else 0
-  const bool gets_rows = output.is_here() && (records == 0 || output.layout().rows(output.index(), records) > 0);
+  // LFS 0 keeps the file's length, even when all of its first rows are parity.
+  const bool gets_rows = output.is_here() && (records == 0 || output.index() == 0 ||
+                                              output.layout().rows(output.index(), records) > 0);
   if (!gets_rows) return {};
   net::Packet request;
   *request.envelope.mutable_attach()->mutable_create() = output.file().shape(output.index());

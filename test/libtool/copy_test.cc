@@ -124,6 +124,19 @@ TEST_CASE("a copy to any width holds the same bytes") {
   }
 }
 
+TEST_CASE("a copy of so few records that the first LFS holds only parity has its length") {
+  Fixture fixture(4);
+  fixture.run([&](Client& client) {
+    const auto bytes = bytes_of(13, 3);
+    put_fixed(client, "/a", laid_out(Format::fixed(13), {1, 2, 3, 4}, {2, 2}), bytes);
+    MUST(copy_file(client, to_nodes({})));
+    REQUIRE(get(client, "/b") == bytes);
+    copy::Wish other_order = to_nodes({"4", "3", "2", "1"});
+    MUST(copy_file(client, other_order));
+    REQUIRE(get(client, "/b") == bytes);
+  });
+}
+
 TEST_CASE("a copy keeps format, mode, attributes, LFSs and bevies") {
   Fixture fixture(4);
   fixture.run([&](Client& client) {
