@@ -44,7 +44,7 @@ class Exchange {
   Output& output_;
   ExchangeOptions options_;
   WindowSize window_;
-  std::unique_ptr<Mail> mail_;
+  Mail* mail_ = nullptr;
   std::map<std::uint32_t, SharedMemory> windows_;  // of the destinations on this machine, by rank
   std::optional<RowSender> sender_;                // if this LFS is one of the input's
   std::optional<RowReceiver> receiver_;            // if it is one of the output's
@@ -106,7 +106,8 @@ Status Exchange::open() {
   PIF_TRY(find_sources());
   const std::size_t window_bytes = options_.window_bytes * kFullWindows / std::max(output_.layout().width(), kFullWindows);
   window_ = WindowSize::of(input_.format(), window_bytes, static_cast<std::uint32_t>(sources_.size()));
-  PIF_TRY_VALUE(mail_, Mail::open(worker_));
+  PIF_TRY_VALUE(mail_, Mail::of(worker_));
+  mail_->next_step();
   PIF_TRY(open_receiver());
   return open_sender();
 }
@@ -119,8 +120,9 @@ Status Exchange::answer_ready(std::uint32_t rank) {
   if (!memory.empty() && options_.share_memory) {
     window.set_bytes(memory.bytes().size());
     window.set_rows(window_.rows);
-    PIF_TRY_VALUE(Handle handle, memory.share());
-    if (mail_->pass(rank, answer, std::move(handle))) return {};
+    std::vector<Handle> handles(1);
+    PIF_TRY_VALUE(handles[0], memory.share());
+    if (mail_->pass(rank, answer, std::move(handles))) return {};
     window.Clear();  // it is on another machine
   }
   return mail_->send(rank, answer);
@@ -217,6 +219,9 @@ Status Exchange::take(Letter letter) {
     case job::Mail::kGrant:
       take_grant(letter.from, letter.mail.grant());
       return {};
+    case job::Mail::kHere:
+    case job::Mail::kAll:
+    case job::Mail::kPass:
     case job::Mail::WHAT_NOT_SET:
       break;
   }

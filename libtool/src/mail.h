@@ -1,6 +1,8 @@
-// Messages between the workers of one job: by rank, in order from each to each by one route, strangers' dropped.
+// Messages between the workers of one job: by rank, in order from each to each by one route,
+// strangers' dropped.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -22,25 +24,32 @@ struct Letter {
 
 class Mail {
  public:
-  // worker: outlives it.
-  static Result<std::unique_ptr<Mail>> open(Worker& worker);
+  // The worker's own, opened when first asked for.
+  static Result<Mail*> of(Worker& worker);
+
+  // What workers do together, they do in steps, all in the same order. What is sent belongs to the present step; what comes
+  // for a later one is kept for it, and what is left of an earlier one is dropped.
+  void next_step() { ++step_; }
 
   // A worker that is not there yet gets it later.
-  [[nodiscard]] Status send(std::uint32_t rank, const job::Mail& mail, net::Buffer body = {});
+  [[nodiscard]] Status send(std::uint32_t rank, job::Mail mail, net::Buffer body = {});
   // To a worker on this machine that has sent something already; kUnavailable, kUnsupported if it is on another.
-  [[nodiscard]] Status pass(std::uint32_t rank, const job::Mail& mail, Handle handle);
-  // The next letter; nothing at the deadline.
+  [[nodiscard]] Status pass(std::uint32_t rank, job::Mail mail, std::vector<Handle> handles);
+  // The next letter of this step; nothing at the deadline.
   Result<std::optional<Letter>> receive(Time deadline);
 
  private:
   Mail(Worker& worker, std::unique_ptr<net::Messenger> messenger) : worker_(worker), messenger_(std::move(messenger)) {}
-  net::Packet packet_of(const job::Mail& mail) const;
+  net::Packet packet_of(job::Mail mail) const;
   Result<net::PeerId> peer(std::uint32_t rank);
   std::optional<Letter> open_letter(net::Packet packet) const;
+  std::optional<Letter> kept();
 
   Worker& worker_;
   std::unique_ptr<net::Messenger> messenger_;
   std::unordered_map<std::uint32_t, net::PeerId> peers_;
+  std::uint32_t step_ = 0;
+  std::deque<Letter> early_;
 };
 
 }  // namespace pif::tool

@@ -9,7 +9,7 @@
 
 #include "pif/net/buffer.h"
 #include "pif/tool/exchange.h"
-#include "shared_memory.h"
+#include "pif/tool/shared_memory.h"
 
 namespace pif::tool {
 

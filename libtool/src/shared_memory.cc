@@ -1,4 +1,4 @@
-#include "shared_memory.h"
+#include "pif/tool/shared_memory.h"
 
 #include <cerrno>
 #include <cstring>

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "job.h"
+#include "mail.h"
 #include "pif/net/caller.h"
 #include "pif/tool/worker.h"
 
@@ -34,6 +35,7 @@ struct Worker::Impl {
   std::string result;
   std::uint64_t bytes_sent = 0;
   Time next_progress{};
+  std::unique_ptr<Mail> mail;                    // made when first asked for
 };
 
 }  // namespace pif::tool

@@ -85,6 +85,7 @@ class Worker {
  private:
   friend class Exchange;
   friend class Mail;
+  friend class Team;
   struct Impl;
   explicit Worker(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

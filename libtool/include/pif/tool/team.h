@@ -1,0 +1,52 @@
+// What the workers of a job do together: barriers, gathering, memory and outputs in common, turns. Every worker calls the same
+// functions in the same order; each call is one step. A worker's death ends the job, and so everybody's wait.
+//
+// Sharing memory and outputs needs all workers on one machine: kUnavailable otherwise.
+// Not thread-safe.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pif/base/result.h"
+#include "pif/tool/shared_memory.h"
+#include "pif/tool/worker.h"
+
+namespace pif::tool {
+
+class Mail;
+struct Letter;
+
+class Team {
+ public:
+  // worker: outlives it.
+  static Result<Team> join(Worker& worker);
+
+  // Returns when all workers have called it.
+  [[nodiscard]] Status barrier();
+  // What every worker gave, by rank. At most 1 MiB each.
+  Result<std::vector<std::string>> all_gather(std::string value);
+  // Everybody's memory, by rank; this worker's own is mapped once more. Empty ones stay empty.
+  Result<std::vector<SharedMemory>> share(const SharedMemory& own);
+  // The component of `output` on every LFS of the file, by LfsIndex: writable, to be used by component::Writers as these
+  // say. The owner of a component says how it ended (Output::set_tail), when all others are done with it.
+  Result<std::vector<component::Files>> share_output(Output& output);
+  // One worker after another, by rank: f gets what its predecessor left (the first one: an empty string) and changes it for
+  // its successor. Does not wait for the others' turns.
+  [[nodiscard]] Status in_turn(const std::function<Status(std::string& state)>& f);
+
+ private:
+  Team(Worker& worker, Mail& mail) : worker_(&worker), mail_(&mail) {}
+  using Handles = std::vector<Handle>;
+  Result<Letter> next();
+  Result<std::vector<std::string>> collect(std::string value);
+  // Gives what make() makes to every other worker; gets what they gave, by rank. Its own place stays empty.
+  Result<std::vector<Handles>> pass_to_all(const std::function<Result<Handles>()>& make);
+
+  Worker* worker_;
+  Mail* mail_;
+};
+
+}  // namespace pif::tool

@@ -1,0 +1,132 @@
+#include "pif/tool/team.h"
+
+#include <fmt/format.h>
+
+#include "mail.h"
+#include "worker_impl.h"
+
+namespace pif::tool {
+namespace {
+
+// A worker that dies ends the job within seconds; this is for the case that nobody is left to do so.
+constexpr Duration kPatience = std::chrono::hours(12);
+
+tl::unexpected<Error> unexpected_letter(const Letter& letter) {
+  return fail(Code::kInternal, fmt::format("worker {} is at another step than this one", letter.from));
+}
+
+}  // namespace
+
+Result<Team> Team::join(Worker& worker) {
+  PIF_TRY_VALUE(Mail* const mail, Mail::of(worker));
+  return Team(worker, *mail);
+}
+
+Result<Letter> Team::next() {
+  PIF_TRY_VALUE(auto letter, mail_->receive(worker_->clock().now() + kPatience));
+  if (!letter) return fail(Code::kTimeout, "no other worker has sent anything for hours");
+  return std::move(*letter);
+}
+
+// The worker of rank 0 collects what all say, and tells all.
+Result<std::vector<std::string>> Team::collect(std::string value) {
+  std::vector<std::string> values(worker_->width());
+  values[0] = std::move(value);
+  for (std::uint32_t missing = worker_->width() - 1; missing > 0; --missing) {
+    PIF_TRY_VALUE(Letter letter, next());
+    if (!letter.mail.has_here()) return unexpected_letter(letter);
+    values[letter.from] = std::move(*letter.mail.mutable_here()->mutable_value());
+  }
+  job::Mail all;
+  for (const std::string& each : values) all.mutable_all()->add_values(each);
+  for (std::uint32_t rank = 1; rank < worker_->width(); ++rank) PIF_TRY(mail_->send(rank, all));
+  return values;
+}
+
+Result<std::vector<std::string>> Team::all_gather(std::string value) {
+  mail_->next_step();
+  if (worker_->rank() == 0) return collect(std::move(value));
+  job::Mail here;
+  here.mutable_here()->set_value(std::move(value));
+  PIF_TRY(mail_->send(0, here));
+  PIF_TRY_VALUE(Letter letter, next());
+  auto& values = *letter.mail.mutable_all()->mutable_values();
+  if (!letter.mail.has_all() || static_cast<std::uint32_t>(values.size()) != worker_->width()) return unexpected_letter(letter);
+  return std::vector<std::string>(std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
+}
+
+Status Team::barrier() {
+  PIF_TRY(all_gather({}));
+  return {};
+}
+
+Result<std::vector<Team::Handles>> Team::pass_to_all(const std::function<Result<Handles>()>& make) {
+  PIF_TRY(barrier());  // now everybody listens
+  mail_->next_step();
+  job::Mail pass;
+  pass.mutable_pass();
+  std::vector<Handles> got(worker_->width());
+  for (std::uint32_t rank = 0; rank < worker_->width(); ++rank) {
+    if (rank == worker_->rank()) continue;
+    PIF_TRY_VALUE(Handles handles, make());
+    PIF_TRY(mail_->pass(rank, pass, std::move(handles)));
+  }
+  for (std::uint32_t missing = worker_->width() - 1; missing > 0; --missing) {
+    PIF_TRY_VALUE(Letter letter, next());
+    if (!letter.mail.has_pass()) return unexpected_letter(letter);
+    got[letter.from] = std::move(letter.handles);
+  }
+  return got;
+}
+
+Result<std::vector<SharedMemory>> Team::share(const SharedMemory& own) {
+  PIF_TRY_VALUE(const auto sizes, all_gather(std::to_string(own.bytes().size())));
+  PIF_TRY_VALUE(auto handles, pass_to_all([&]() -> Result<Handles> {
+    Handles one;
+    if (own.empty()) return one;
+    PIF_TRY_VALUE(one.emplace_back(), own.share());
+    return one;
+  }));
+  if (!own.empty()) {
+    PIF_TRY_VALUE(handles[worker_->rank()].emplace_back(), own.share());
+  }
+  std::vector<SharedMemory> all(worker_->width());
+  for (std::uint32_t rank = 0; rank < worker_->width(); ++rank) {
+    if (handles[rank].empty()) continue;
+    PIF_TRY_VALUE(all[rank], SharedMemory::adopt(std::move(handles[rank][0]), std::stoull(sizes[rank])));
+  }
+  return all;
+}
+
+Result<std::vector<component::Files>> Team::share_output(Output& output) {
+  const auto make = [&]() -> Result<Handles> {
+    if (!output.is_made()) return Handles();
+    return component::share(output.files());
+  };
+  PIF_TRY_VALUE(auto handles, pass_to_all(make));
+  PIF_TRY_VALUE(handles[worker_->rank()], make());
+  std::vector<component::Files> files(output.layout().width());
+  for (std::size_t lfs = 0; lfs < files.size(); ++lfs) {
+    const auto rank = worker_->rank_on(output.file().nodes[lfs].id());
+    if (!rank || handles[*rank].empty()) continue;
+    PIF_TRY_VALUE(files[lfs], component::adopt(worker_->impl_->world.storage, output.format(), std::move(handles[*rank])));
+  }
+  return files;
+}
+
+Status Team::in_turn(const std::function<Status(std::string& state)>& f) {
+  mail_->next_step();
+  std::string state;
+  if (worker_->rank() > 0) {
+    PIF_TRY_VALUE(Letter letter, next());
+    if (!letter.mail.has_here()) return unexpected_letter(letter);
+    state = std::move(*letter.mail.mutable_here()->mutable_value());
+  }
+  PIF_TRY(f(state));
+  if (worker_->rank() + 1 == worker_->width()) return {};
+  job::Mail here;
+  here.mutable_here()->set_value(std::move(state));
+  return mail_->send(worker_->rank() + 1, here);
+}
+
+}  // namespace pif::tool

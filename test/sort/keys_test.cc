@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <rapidcheck.h>
+
+#include "../../tools/pif_sort/keys.h"
+
+namespace pif::sort {
+namespace {
+
+Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+KeyMaker maker_of(std::vector<std::string> keys, const Format& format) {
+  KeyOptions options;
+  options.keys = std::move(keys);
+  auto maker = KeyMaker::make(options, format);
+  INFO((maker ? std::string() : maker.error().to_string()));
+  REQUIRE(maker);
+  return *maker;
+}
+
+int sign(int value) { return value < 0 ? -1 : value > 0 ? 1 : 0; }
+
+int compare(const KeyMaker& maker, const std::string& a, const std::string& b) {
+  std::string x, y;
+  if (!maker.make_key(bytes_of(a), x) || !maker.make_key(bytes_of(b), y)) return 99;
+  return sign(x.compare(y));
+}
+
+template <typename T>
+std::string raw(T value, bool big_endian) {
+  std::string bytes(sizeof value, '\0');
+  std::memcpy(bytes.data(), &value, sizeof value);
+  if (big_endian) std::reverse(bytes.begin(), bytes.end());
+  return bytes;
+}
+
+template <typename T>
+void check_numbers(char type) {
+  for (const bool big_endian : {false, true}) {
+    for (const bool reverse : {false, true}) {
+      const std::string spec = fmt::format("3:{}:{}{}{}", sizeof(T), type, big_endian ? "be" : "le", reverse ? "r" : "");
+      const KeyMaker maker = maker_of({spec}, Format::fixed(20));
+      REQUIRE(rc::check(spec, [&] {
+        const T a = *rc::gen::arbitrary<T>();
+        const T b = *rc::gen::weightedOneOf<T>({{3, rc::gen::arbitrary<T>()}, {1, rc::gen::just(a)}});
+        const auto record = [&](T value) { return "xyz" + raw(value, big_endian) + std::string(17 - sizeof(T), 'z'); };
+        const int expected = a < b ? -1 : b < a ? 1 : 0;
+        RC_ASSERT(compare(maker, record(a), record(b)) == (reverse ? -expected : expected));
+      }));
+    }
+  }
+}
+
+std::string error_of(std::vector<std::string> keys, const Format& format) {
+  KeyOptions options;
+  options.keys = std::move(keys);
+  const auto maker = KeyMaker::make(options, format);
+  return maker ? std::string() : maker.error().to_string();
+}
+
+}  // namespace
+
+TEST_CASE("keys of integers of any width and byte order compare as the integers do") {
+  check_numbers<std::uint8_t>('u');
+  check_numbers<std::uint16_t>('u');
+  check_numbers<std::uint32_t>('u');
+  check_numbers<std::uint64_t>('u');
+  check_numbers<std::int8_t>('i');
+  check_numbers<std::int16_t>('i');
+  check_numbers<std::int32_t>('i');
+  check_numbers<std::int64_t>('i');
+}
+
+TEST_CASE("keys of floats compare as the floats do") {
+  const KeyMaker floats = maker_of({"0:4:f"}, Format::fixed(4));
+  const KeyMaker doubles = maker_of({"0:8:fbe"}, Format::fixed(8));
+  const double values[] = {-INFINITY, -1e300, -2.5, -1e-300, 0.0, 1e-300, 0.5, 2.5, 1e300, INFINITY};
+  for (const double a : values) {
+    for (const double b : values) {
+      REQUIRE(compare(doubles, raw(a, true), raw(b, true)) == (a < b ? -1 : a > b ? 1 : 0));
+      const auto x = static_cast<float>(a), y = static_cast<float>(b);
+      if (std::signbit(x) == std::signbit(y) || x != y)
+        REQUIRE(compare(floats, raw(x, false), raw(y, false)) == (x < y ? -1 : x > y ? 1 : 0));
+    }
+  }
+}
+
+TEST_CASE("numbers in text compare by value, whatever their form") {
+  const KeyMaker maker = maker_of({"1n"}, Format::lines());
+  REQUIRE(rc::check("integers", [&] {
+    const auto a = *rc::gen::inRange<int>(-2000, 2000), b = *rc::gen::inRange<int>(-2000, 2000);
+    const auto form = [](int value) {
+      const std::string zeros(*rc::gen::inRange<std::size_t>(0, 3), '0');
+      return fmt::format("{}{}{}{}{}", std::string(*rc::gen::inRange<std::size_t>(0, 2), ' '), value < 0 ? "-" : "",
+                         zeros, std::abs(value), *rc::gen::element<std::string>("", ".", ".0", " x"));
+    };
+    RC_ASSERT(compare(maker, form(a), form(b)) == sign(a - b));
+  }));
+  const char* const rising[] = {"-100", "-10.5", "-10.49", "-1", "-.5", "-0.25", "0", "0.001", ".5", "1.5", "1.55", "9", "10"};
+  for (std::size_t i = 0; i < std::size(rising); ++i) {
+    for (std::size_t j = 0; j < std::size(rising); ++j)
+      REQUIRE(compare(maker, rising[i], rising[j]) == sign(static_cast<int>(i) - static_cast<int>(j)));
+  }
+  for (const char* zero : {"", "abc", "-", "-0", "0.000", "--5", "+3"}) REQUIRE(compare(maker, zero, "0") == 0);
+}
+
+TEST_CASE("several keys decide one after another, each in its direction") {
+  KeyOptions options;
+  options.separator = ',';
+  options.keys = {"2,2r", "1,1"};
+  const KeyMaker maker = *KeyMaker::make(options, Format::lines());
+  REQUIRE(compare(maker, "a,x\n", "a,y\n") == 1);
+  REQUIRE(compare(maker, "a,x\n", "b,x\n") == -1);
+  REQUIRE(compare(maker, "a,x\n", "a,x,more\n") == 0);
+  REQUIRE(compare(maker, "a,x\n", "a,xx\n") == 1);
+  REQUIRE(compare(maker, std::string("a,x\0\n", 5), "a,x\n") == -1);
+}
+
+TEST_CASE("a wrong key is refused with what is wrong about it") {
+  const Format fixed = Format::fixed(10);
+  CHECK(error_of({"8:4"}, fixed).find("records have 10 bytes") != std::string::npos);
+  CHECK(error_of({"0:3:u"}, fixed).find("1, 2, 4 or 8 bytes") != std::string::npos);
+  CHECK(error_of({"0:2:f"}, fixed).find("4 or 8 bytes") != std::string::npos);
+  CHECK(error_of({"0:0"}, fixed).find("at least one byte") != std::string::npos);
+  CHECK(error_of({"0:4:x"}, fixed).find("b, u, i or f") != std::string::npos);
+  CHECK(error_of({"0"}, fixed).find("counted from 1") != std::string::npos);
+  CHECK(error_of({"1.0"}, fixed).find("counted from 1") != std::string::npos);
+  CHECK(error_of({"1,2q"}, fixed).find("\"q\" means nothing") != std::string::npos);
+  CHECK(error_of({""}, fixed).find("a number is needed") != std::string::npos);
+  CHECK(error_of({"99999999999"}, fixed).find("a number is needed") != std::string::npos);
+}
+
+}  // namespace pif::sort

@@ -1,0 +1,181 @@
+// Whole sorts in the simulated world: every format, width and option against std::stable_sort.
+#include <algorithm>
+#include <numeric>
+
+#include <catch2/catch.hpp>
+#include <rapidcheck.h>
+
+#include "libtool/sim_tools.h"
+#include "../../tools/pif_sort/sort.h"
+
+namespace pif::sort {
+namespace {
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().to_string());
+  return std::move(*result);
+}
+void must(const Status& status) {
+  if (!status) throw std::runtime_error(status.error().to_string());
+}
+
+constexpr unsigned kLfss = 9;
+
+// A file system of 9 LFSs and pif-sort.
+struct Fixture {
+  explicit Fixture(std::uint64_t seed) : world(seed), cluster(world, kLfss) {
+    sim::register_tool(cluster, names, [](tool::Worker& worker, sim::Actor&) { return work(worker); });
+  }
+  void run(const std::function<void(Client&)>& body) {
+    world.spawn_main("client", [&](sim::Actor& self) {
+      sim::ClientSide side(self);
+      Client client = must(sim::sim_client(side, kLfss));
+      body(client);
+    }, sim::Who{0, {0}});
+    world.run();
+  }
+
+  sim::Names names;
+  sim::World world;
+  sim::Cluster cluster;
+};
+
+using Records = std::vector<std::string>;
+
+void put(Client& client, const CreateOptions& options, const Records& records) {
+  File file = must(client.create("/in", options));
+  std::string all;
+  std::vector<std::uint32_t> lengths;
+  for (const std::string& record : records) {
+    all += record;
+    lengths.push_back(static_cast<std::uint32_t>(record.size()));
+  }
+  const auto bytes = std::as_bytes(std::span(all));
+  must(options.format.is_fixed() ? file.write(bytes) : file.write_batch(lengths, bytes));
+  must(file.commit());
+}
+
+std::string get(Client& client) {
+  File file = must(client.open("/out"));
+  std::string all(must(file.extent()).bytes, '\0');
+  const std::size_t got = must(file.pread(std::as_writable_bytes(std::span(all)), 0));
+  all.resize(got);
+  return all;
+}
+
+using Keys = std::vector<std::string>;
+const std::vector<Keys> kKeysOfText = {{}, {"0:3"}, {"1.2,1.4"}, {"2:2r", "0:1"}};
+const std::vector<Keys> kKeysOfBytes = {{}, {"0:3"}, {"2:8:u"}, {"1:2:ir", "4:9"}, {"0:13"}};
+
+// What one case is: a file, and how it is to be sorted.
+struct Case {
+  CreateOptions options;
+  Records records;
+  Wish wish;
+
+  static Case any() {
+    Case made;
+    made.options.format = *rc::gen::element(Format::fixed(1), Format::fixed(13), Format::fixed(40), Format::variable(), Format::lines());
+    made.options.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
+    if (*rc::gen::inRange(0, 6) == 0) {
+      made.options.width = 8;
+      made.options.bevy = 2;
+    }
+    const auto count = *rc::gen::weightedElement<std::size_t>({{1, 0}, {1, 1}, {1, 7}, {2, 60}, {1, 900}});
+    const auto letters = *rc::gen::inRange(1, 4);  // few: many equal keys
+    for (std::size_t i = 0; i < count; ++i) made.records.push_back(made.any_record(letters));
+    made.wish.source = "/in";
+    made.wish.target = "/out";
+    made.wish.memory = 1u << 30;
+    made.wish.keys.keys = made.any_keys();
+    made.wish.keys.reverse = *rc::gen::inRange(0, 4) == 0;
+    made.wish.unique = *rc::gen::inRange(0, 4) == 0;
+    if (*rc::gen::arbitrary<bool>() && made.options.bevy == 0) made.wish.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
+    return made;
+  }
+
+  std::string any_record(int letters) const {
+    const bool fixed = options.format.is_fixed();
+    std::string record(fixed ? options.format.record_length : *rc::gen::inRange<std::size_t>(0, 30), ' ');
+    for (char& c : record) c = static_cast<char>('a' + *rc::gen::inRange(0, letters));
+    if (options.format.kind == RecordKind::kDelimited) record += '\n';
+    return record;
+  }
+  std::vector<std::string> any_keys() const {
+    if (!options.format.is_fixed()) return *rc::gen::elementOf(kKeysOfText);
+    if (options.format.record_length < 13) return {};
+    return *rc::gen::elementOf(kKeysOfBytes);
+  }
+
+  std::string expected() const {
+    const KeyMaker maker = must(KeyMaker::make(wish.keys, options.format));
+    std::vector<std::pair<std::string, std::string>> keyed;
+    for (const std::string& record : records) {
+      std::string key;
+      must(maker.make_key(std::as_bytes(std::span(record)), key));
+      keyed.emplace_back(key, record);
+    }
+    std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+    if (wish.unique) keyed.erase(std::unique(keyed.begin(), keyed.end(), same), keyed.end());
+    std::string all;
+    for (const auto& [key, record] : keyed) all += record;
+    return all;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("any file, sorted on any width by any keys, is what a stable sort makes of it") {
+  Fixture fixture(1);
+  fixture.run([&](Client& client) {
+    REQUIRE(rc::check("sorts", [&] {
+      const Case one = Case::any();
+      put(client, one.options, one.records);
+      tool::Controller controller(client, sim::sim_controller());
+      must(control(controller, one.wish));
+      RC_ASSERT(get(client) == one.expected());
+    }));
+  });
+}
+
+TEST_CASE("a check says whether a file is sorted, and which record is not") {
+  Fixture fixture(2);
+  fixture.run([&](Client& client) {
+    CreateOptions options;
+    options.format = Format::lines();
+    put(client, options, {"a\n", "b\n", "b\n", "a\n"});
+    File file = must(client.open("/in"));
+    const KeyMaker maker = must(KeyMaker::make({}, options.format));
+    std::string disorder;
+    REQUIRE(!must(is_sorted(file, "/in", maker, false, disorder)));
+    REQUIRE(disorder == "/in: record 3 is out of order: a");
+    REQUIRE(!must(is_sorted(file, "/in", maker, true, disorder)));
+    REQUIRE(disorder == "/in: record 2 is out of order: b");
+  });
+}
+
+TEST_CASE("what cannot be sorted is refused, and nothing is made") {
+  Fixture fixture(3);
+  fixture.run([&](Client& client) {
+    CreateOptions options;
+    options.format = Format::fixed(10);
+    put(client, options, {"0123456789", "short"});
+    const auto error_of = [&](const Wish& wish) {
+      tool::Controller controller(client, sim::sim_controller());
+      const auto done = control(controller, wish);
+      return done ? std::string() : done.error().to_string();
+    };
+    Wish wish;
+    wish.source = "/in";
+    wish.target = "/out";
+    REQUIRE(error_of(wish).find("the last record is shorter") != std::string::npos);
+    put(client, options, {"0123456789", "9876543210"});
+    wish.memory = 10;
+    REQUIRE(error_of(wish).find("of memory") != std::string::npos);
+    REQUIRE(!client.stat("/out"));
+  });
+}
+
+}  // namespace pif::sort

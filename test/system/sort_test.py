@@ -1,0 +1,111 @@
+"""pif-sort as people run it: against GNU sort on text, against Python on records."""
+
+import os
+import random
+import subprocess
+import sys
+
+from pif_system import FileSystem, check, main
+
+FS = None
+C_LOCALE = dict(os.environ, LC_ALL="C")
+
+
+def sort(*words):
+    return FS.run("sort", *words)
+
+
+def gnu_sort(options, text):
+    return subprocess.run(["sort", "-s", *options], input=text, env=C_LOCALE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          check=False, timeout=60)
+
+
+def any_text(rnd):
+    lines = rnd.choice([0, 1, 2, 30, 400, 3000])
+    numbers = ["0", "-0", "1", "-1", "10", "-10.5", "-10.49", ".5", "-.5", "007", "1e3", "-", "--5", "1.50", ""]
+    forms = [
+        lambda: "".join(rnd.choice("ab \tc,0") for _ in range(rnd.randrange(12))),
+        lambda: f"{rnd.choice('xyz')},{rnd.uniform(-50, 50)},{rnd.randrange(100)}",
+        lambda: " " * rnd.randrange(3) + rnd.choice(numbers) + " " + rnd.choice("ab") * rnd.randrange(20),
+        lambda: "".join(rnd.choice("ab") for _ in range(rnd.randrange(30))),
+    ]
+    form = rnd.choice(forms)
+    text = "\n".join(form() for _ in range(lines))
+    return (text + ("\n" if lines and rnd.random() < 0.8 else "")).encode()
+
+
+def any_options(rnd):
+    options = []
+    for _ in range(rnd.choice([0, 0, 1, 2])):
+        key = f"{rnd.randrange(1, 4)}" + (f".{rnd.randrange(1, 4)}" if rnd.random() < 0.3 else "")
+        key += rnd.choice(["", "n", "r", "nr", "b", "br", "bn"])
+        if rnd.random() < 0.6:
+            key += f",{rnd.randrange(1, 5)}" + (f".{rnd.randrange(0, 4)}" if rnd.random() < 0.3 else "") + rnd.choice(["", "b"])
+        options += ["-k", key]
+    options += ["-t", ","] if rnd.random() < 0.3 else []
+    return options + [f"-{letter}" for letter in "nrub" if rnd.random() < 0.2]
+
+
+def text_comes_out_as_gnu_sort_has_it():
+    rnd = random.Random(4)
+    for _ in range(int(os.environ.get("PIF_SORT_CASES", "20"))):
+        text, options = any_text(rnd), any_options(rnd)
+        FS.ok("put", "-q", "--lines", "--width", str(rnd.randrange(1, 5)), "-", "/in", data=text)
+        done = sort(*options, "/in", "/out")
+        check(done.returncode == 0, f"{options}: {done}")
+        check(FS.ok("cat", "/out") == gnu_sort(options, text).stdout, f"{options} of {text[:200]!r}")
+        same = gnu_sort([*options, "-c"], text).returncode == sort(*options, "-c", "/in").returncode
+        check(same, f"-c {options} of {text[:200]!r}")
+        check(sort(*options, "-c", "/out").returncode == 0, f"{options}: the output is sorted")
+
+
+def records_are_sorted_onto_any_width():
+    rnd = random.Random(5)
+    records = [rnd.randbytes(3) + rnd.choice([b"aa", b"ab"]) + rnd.randbytes(95) for _ in range(20_000)]
+    FS.ok("put", "-q", "--record-length", "100", "--width", "3", "-", "/records", data=b"".join(records))
+    for width in (1, 2, 3, 4):
+        done = sort("-k", "3:2", "-k", "0:2:ube", "--width", str(width), "/records", "/sorted")
+        check(done.returncode == 0, f"{done}")
+        expected = sorted(records, key=lambda record: (record[3:5], record[0:2]))
+        check(FS.ok("cat", "/sorted") == b"".join(expected), f"width {width}")
+
+
+def a_file_is_sorted_onto_itself():
+    FS.ok("put", "-q", "--lines", "-", "/self", data=b"b\nc\na")
+    check(sort("/self", "/self").returncode == 0, "done")
+    check(FS.ok("cat", "/self") == b"a\nb\nc\n", "sorted, and the last line is ended")
+
+
+def what_is_wrong_is_said():
+    FS.ok("put", "-q", "--record-length", "10", "-", "/short", data=b"x" * 25)
+    for code, words, text in [
+        (3, ["/nothing", "/out2"], b"there is no /nothing"),
+        (2, ["/short"], b"DST: is needed"),
+        (2, ["-k", "9:9", "/short", "/out2"], b"records have 10 bytes"),
+        (2, ["-k", "1q", "/short", "/out2"], b"means nothing"),
+        (2, ["/short", "/out2"], b"the last record is shorter"),
+        (3, ["--memory", "1K", "/records", "/out2"], b"of memory"),
+    ]:
+        done = sort(*words)
+        check(done.returncode == code and text in done.stderr and done.stderr.count(b"\n") <= (1 if code == 3 else 2), f"{words}: {done}")
+    FS.fails(3, "/out2", "stat", "/out2")
+
+
+def a_check_names_the_first_that_is_out_of_order():
+    FS.ok("put", "-q", "--lines", "-", "/disorder", data=b"a\nc\nb\n")
+    done = sort("-c", "/disorder")
+    check(done.returncode == 1 and done.stderr == b"pif-sort: /disorder: record 2 is out of order: b\n", f"{done}")
+
+
+def run_all():
+    global FS
+    with FileSystem(4) as FS:
+        code = main([text_comes_out_as_gnu_sort_has_it, records_are_sorted_onto_any_width, a_file_is_sorted_onto_itself,
+                     what_is_wrong_is_said, a_check_names_the_first_that_is_out_of_order])
+        if code:
+            FS.show_logs()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(run_all())

@@ -1,0 +1,80 @@
+// Sorted runs: the records of one component in order, in memory that all workers share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <hwy/base.h>
+
+#include "keys.h"
+#include "pif/parity/layout.h"
+#include "pif/tool/shared_memory.h"
+#include "pif/tool/worker.h"
+
+namespace pif::sort {
+
+// One record in a run's order: the first 12 bytes of its sort key (zeros where it has fewer) and its row, so that comparing
+// elements as 128-bit numbers sorts by key prefix, and equal ones by row.
+using Element = hwy::uint128_t;
+inline constexpr std::size_t kPrefixBytes = 12;
+
+Element element_of(std::string_view key, std::uint32_t row);
+inline std::uint32_t row_of(const Element& element) { return static_cast<std::uint32_t>(element.lo); }
+inline int compare_prefix(const Element& a, const Element& b) {
+  if (a.hi != b.hi) return a.hi < b.hi ? -1 : 1;
+  const std::uint64_t x = a.lo >> 32, y = b.lo >> 32;
+  return x == y ? 0 : x < y ? -1 : 1;
+}
+
+// A run as every worker sees it: element i says where record i stands in the order.
+struct RunView {
+  LfsIndex lfs = 0;                        // of the input
+  std::span<const Element> elements;
+  const std::byte* records = nullptr;
+  const std::uint64_t* ends = nullptr;     // variable records: ends[i], ends[i + 1]
+  std::uint32_t record_length = 0;         // fixed ones
+
+  Bytes record(std::size_t i) const {
+    if (ends == nullptr) return {records + i * record_length, record_length};
+    return {records + ends[i], ends[i + 1] - ends[i]};
+  }
+};
+
+// The order of all records, whatever run they are in: by sort key, ties by record number. Not thread-safe: it has memory for
+// two keys.
+class Order {
+ public:
+  Order(const KeyMaker& maker, const parity::Layout& layout)
+      : maker_(&maker), layout_(&layout), prefix_is_all_(maker.fixed_length() && *maker.fixed_length() <= kPrefixBytes) {}
+
+  bool prefix_is_all() const { return prefix_is_all_; }
+  // Keys alone: negative, 0 or positive.
+  int compare_keys(Bytes a, Bytes b);
+  int compare_keys(const RunView& a, std::size_t i, const RunView& b, std::size_t j);
+  bool less(const RunView& a, std::size_t i, const RunView& b, std::size_t j);
+
+ private:
+  RecordNumber number(const RunView& run, std::size_t i) const;
+
+  const KeyMaker* maker_;
+  const parity::Layout* layout_;
+  bool prefix_is_all_;
+  std::string first_, second_;
+};
+
+// What a worker has of its component: memory that it can share.
+struct Run {
+  tool::SharedMemory elements, records, ends;
+};
+
+// Reads the worker's component and sorts it. A component that is not there is an empty run.
+Result<Run> load_run(tool::Worker& worker, tool::Input& input, const KeyMaker& maker);
+RunView view_of(const Run& run, const Format& format, LfsIndex lfs);
+
+// What runs need in memory while they are made: their records twice, and what orders them.
+std::uint64_t run_bytes(const Format& format, const Extent& extent);
+
+}  // namespace pif::sort

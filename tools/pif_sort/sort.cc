@@ -1,0 +1,323 @@
+#include "sort.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "merge.h"
+#include "output.h"
+#include "run.h"
+
+namespace pif::sort {
+namespace {
+
+constexpr std::size_t kBatchBytes = 4u << 20;  // of records, merged and written at once
+using Json = nlohmann::json;
+
+// ---- what the controller tells the workers --------------------------------------------------------------------------
+
+std::string pack(const Wish& wish) {
+  Json keys = Json::array();
+  for (const std::string& key : wish.keys.keys) keys.push_back(key);
+  const std::string separator = wish.keys.separator ? std::string(1, *wish.keys.separator) : std::string();
+  return Json{{"keys", keys},
+              {"separator", Json::binary({separator.begin(), separator.end()})},
+              {"numeric", wish.keys.numeric},
+              {"reverse", wish.keys.reverse},
+              {"blanks", wish.keys.skip_blanks},
+              {"unique", wish.unique}}
+      .dump(-1, ' ', true);
+}
+
+Wish unpack(std::string_view text) {
+  const Json json = Json::parse(text);
+  Wish wish;
+  for (const auto& key : json.at("keys")) wish.keys.keys.push_back(key.get<std::string>());
+  const auto& separator = json.at("separator").at("bytes");
+  if (!separator.empty()) wish.keys.separator = static_cast<char>(separator.at(0).get<int>());
+  wish.keys.numeric = json.at("numeric").get<bool>();
+  wish.keys.reverse = json.at("reverse").get<bool>();
+  wish.keys.skip_blanks = json.at("blanks").get<bool>();
+  wish.unique = json.at("unique").get<bool>();
+  return wish;
+}
+
+// ---- a worker -------------------------------------------------------------------------------------------------------
+
+class Sorter {
+ public:
+  Sorter(tool::Worker& worker, const Wish& wish, const KeyMaker& maker, tool::Input& input, tool::Output& output, tool::Team team)
+      : worker_(worker), wish_(wish), maker_(maker), input_(input), output_(output), team_(std::move(team)),
+        order_(maker, input.layout()) {}
+
+  [[nodiscard]] Status run();
+
+ private:
+  [[nodiscard]] Status share_runs();
+  [[nodiscard]] Status put_out_parallel();
+  [[nodiscard]] Status put_out_in_turn();
+  [[nodiscard]] Result<Share> count_share(std::uint64_t count);
+  std::vector<Pick> pick_all();
+  std::uint64_t cut_rank(std::uint32_t rank, std::uint64_t alignment) const;
+  Merger merger(std::uint64_t begin, std::uint64_t end);
+  std::optional<Pick> last_before(const std::vector<std::size_t>& cut);
+
+  tool::Worker& worker_;
+  const Wish& wish_;
+  const KeyMaker& maker_;
+  tool::Input& input_;
+  tool::Output& output_;
+  tool::Team team_;
+  Order order_;
+  std::vector<Run> runs_;         // of all workers, by rank
+  std::vector<RunView> views_;    // those that have any
+  std::vector<component::Files> files_;
+  std::uint64_t records_ = 0;
+  Extent put_out_;                // by this worker
+};
+
+Status Sorter::share_runs() {
+  PIF_TRY_VALUE(const Run own, load_run(worker_, input_, maker_));
+  PIF_TRY_VALUE(auto elements, team_.share(own.elements));
+  PIF_TRY_VALUE(auto records, team_.share(own.records));
+  PIF_TRY_VALUE(auto ends, team_.share(own.ends));
+  runs_.resize(worker_.width());
+  for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
+    runs_[rank] = {std::move(elements[rank]), std::move(records[rank]), std::move(ends[rank])};
+  }
+  for (LfsIndex lfs = 0; lfs < input_.layout().width(); ++lfs) {
+    const auto rank = worker_.rank_on(input_.file().nodes[lfs].id());
+    if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", input_.file().nodes[lfs].name()));
+    if (runs_[*rank].elements.empty()) continue;
+    views_.push_back(view_of(runs_[*rank], input_.format(), lfs));
+    records_ += views_.back().elements.size();
+  }
+  return {};
+}
+
+// Where the share of worker `rank` begins.
+std::uint64_t Sorter::cut_rank(std::uint32_t rank, std::uint64_t alignment) const {
+  if (rank >= worker_.width()) return records_;
+  const std::uint64_t share = (records_ + worker_.width() - 1) / worker_.width();
+  const std::uint64_t even = std::min(share * rank, records_);
+  return even / alignment * alignment;
+}
+
+Merger Sorter::merger(std::uint64_t begin, std::uint64_t end) {
+  return Merger(views_, cut_at(views_, begin, order_), cut_at(views_, end, order_), order_);
+}
+
+Status Sorter::put_out_parallel() {
+  const std::uint64_t alignment = ParallelOutput::alignment(output_.format(), output_.layout());
+  const Share share{cut_rank(worker_.rank(), alignment), cut_rank(worker_.rank() + 1, alignment)};
+  put_out_ = {share.end - share.begin, (share.end - share.begin) * output_.format().record_length};
+  ParallelOutput out(output_, files_, records_);
+  Merger merge = merger(share.begin, share.end);
+  const std::size_t at_once = std::max<std::size_t>(1, kBatchBytes / output_.format().record_length);
+  std::vector<Pick> picks;
+  for (std::uint64_t first = share.begin; first < share.end; first += picks.size()) {
+    picks.clear();
+    for (; picks.size() < at_once && !merge.is_done(); merge.advance()) picks.push_back(merge.peek());
+    PIF_TRY(out.write(first, picks, views_));
+    const std::uint64_t done = (first - share.begin + picks.size()) * output_.format().record_length;
+    worker_.progress(input_.bytes() + std::min(done, input_.bytes()), 2 * input_.bytes());
+  }
+  std::string tails;
+  PIF_TRY(team_.in_turn([&](std::string& state) {
+    Status finished = out.finish(state);
+    tails = state;
+    return finished;
+  }));
+  PIF_TRY_VALUE(const auto all, team_.all_gather(tails));
+  PIF_TRY_VALUE(const auto ends, unpack_tails(all.back(), files_.size()));
+  if (output_.is_made()) output_.set_tail(ends[output_.index()], false);
+  return {};
+}
+
+// The record just before a cut.
+std::optional<Pick> Sorter::last_before(const std::vector<std::size_t>& cut) {
+  std::optional<Pick> last;
+  for (std::uint32_t run = 0; run < views_.size(); ++run) {
+    if (cut[run] == 0) continue;
+    const Pick pick{run, static_cast<std::uint32_t>(cut[run] - 1)};
+    if (!last || order_.less(views_[last->run], last->index, views_[run], pick.index)) last = pick;
+  }
+  return last;
+}
+
+// All of this worker's share in order, without those that a -u drops.
+std::vector<Pick> Sorter::pick_all() {
+  const std::uint64_t begin = cut_rank(worker_.rank(), 1), end = cut_rank(worker_.rank() + 1, 1);
+  std::vector<std::size_t> from = cut_at(views_, begin, order_);
+  std::optional<Pick> last = last_before(from);
+  Merger merge(views_, std::move(from), cut_at(views_, end, order_), order_);
+  std::vector<Pick> picks;
+  picks.reserve(end - begin);
+  for (; !merge.is_done(); merge.advance()) {
+    const Pick pick = merge.peek();
+    const bool again = wish_.unique && last &&
+                       order_.compare_keys(views_[last->run], last->index, views_[pick.run], pick.index) == 0;
+    if (again) continue;
+    picks.push_back(pick);
+    last = pick;
+  }
+  return picks;
+}
+
+// Where this worker's share begins when each has `count` records of its own.
+Result<Share> Sorter::count_share(std::uint64_t count) {
+  PIF_TRY_VALUE(const auto counts, team_.all_gather(std::to_string(count)));
+  Share share;
+  for (std::uint32_t rank = 0; rank < worker_.rank(); ++rank) share.begin += std::stoull(counts[rank]);
+  share.end = share.begin + count;
+  return share;
+}
+
+// While one worker appends to one component, the next one may append to the component before it.
+Status Sorter::put_out_in_turn() {
+  const std::vector<Pick> picks = pick_all();
+  PIF_TRY_VALUE(const Share share, count_share(picks.size()));
+  const OutputRecord record(output_.format());
+  put_out_.records = picks.size();
+  for (const Pick pick : picks) put_out_.bytes += record.size(views_[pick.run].record(pick.index));
+  std::string own_tails;
+  for (LfsIndex lfs = 0; lfs < files_.size(); ++lfs) {
+    std::string tail = pack_tails(std::vector<component::Tail>(1));
+    PIF_TRY(team_.in_turn([&](std::string& state) {
+      Status appended;
+      if (files_[lfs].data) appended = append_rows(output_, lfs, files_[lfs], share.begin, picks, views_, state);
+      if (!state.empty()) tail = state;
+      return appended;
+    }));
+    own_tails += tail;
+  }
+  PIF_TRY_VALUE(const auto all, team_.all_gather(own_tails));
+  PIF_TRY_VALUE(const auto ends, unpack_tails(all.back(), files_.size()));
+  if (output_.is_made()) output_.set_tail(ends[output_.index()], false);
+  return {};
+}
+
+Status Sorter::run() {
+  PIF_TRY(share_runs());
+  PIF_TRY_VALUE(files_, team_.share_output(output_));
+  const bool in_turn = !output_.format().is_fixed() || output_.layout().has_parity() || wish_.unique;
+  PIF_TRY(in_turn ? put_out_in_turn() : put_out_parallel());
+  files_.clear();  // the LFS seals only what nobody may write to any more
+  worker_.set_result(fmt::format("{} {}", put_out_.records, put_out_.bytes));
+  return team_.barrier();
+}
+
+// ---- the controller -------------------------------------------------------------------------------------------------
+
+// What the machine has to spare, less a quarter for the page cache to write with.
+std::uint64_t spare_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  std::uint64_t kib = 0;
+  while (file >> name >> kib && std::getline(file, unit)) {
+    if (name == "MemAvailable:") return kib * 1024 / 4 * 3;
+  }
+  return 1u << 30;
+}
+
+struct Task {
+  std::string source, target;
+  std::size_t input = 0;
+  Extent extent;
+  CreateOptions options;
+};
+
+Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
+  Task task;
+  PIF_TRY_VALUE(task.source, tool::pif_path(wish.source));
+  PIF_TRY_VALUE(task.input, controller.open(task.source));
+  File& source = controller.input(task.input);
+  PIF_TRY_VALUE(task.extent, source.extent());
+  const Format& format = source.format();
+  PIF_TRY(KeyMaker::make(wish.keys, format));
+  const bool short_last = format.is_fixed() && task.extent.bytes != task.extent.records * format.record_length;
+  if (short_last) {
+    return fail(Code::kInvalid, fmt::format("{}: the last record is shorter than {} bytes: records of one length can be sorted "
+                                            "only if all have it (pif put --record-length, or --lines)",
+                                            task.source, format.record_length));
+  }
+  if (wish.check) return task;
+  PIF_TRY_VALUE(task.target, tool::pif_path(wish.target));
+  const std::uint64_t needed = run_bytes(format, task.extent);
+  const std::uint64_t memory = wish.memory != 0 ? wish.memory : spare_memory();
+  if (needed > memory) {
+    return fail(Code::kTooLarge, fmt::format("{}: sorting it needs {} MiB of memory, and there are {}: this release sorts in memory",
+                                             task.source, needed >> 20, memory >> 20));
+  }
+  PIF_TRY_VALUE(const Entry entry, controller.client().stat(task.source));
+  task.options.format = format;
+  task.options.mode = entry.mode;
+  task.options.attributes = source.attributes();
+  task.options.exclusive = wish.no_clobber;
+  if (wish.width) {
+    task.options.width = *wish.width;
+  } else {
+    task.options.nodes.assign(source.nodes().begin(), source.nodes().end());
+    task.options.bevies.assign(source.layout().bevies().begin(), source.layout().bevies().end());
+  }
+  return task;
+}
+
+Result<tool::ExitCode> check(tool::Controller& controller, const Wish& wish, const Task& task) {
+  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wish.keys, controller.input(task.input).format()));
+  std::string disorder;
+  PIF_TRY_VALUE(const bool sorted, is_sorted(controller.input(task.input), task.source, maker, wish.unique, disorder));
+  if (sorted) return tool::ExitCode::kDone;
+  fmt::print(stderr, "pif-sort: {}\n", disorder);
+  return tool::ExitCode::kNegative;
+}
+
+}  // namespace
+
+Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish) {
+  PIF_TRY_VALUE(const Task task, prepare(controller, wish));
+  if (wish.check) return check(controller, wish, task);
+  if (task.extent.records == 0) {
+    PIF_TRY(controller.client().create_empty(task.target, task.options));
+    return tool::ExitCode::kDone;
+  }
+  PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
+  if (task.options.format.is_fixed() && !wish.unique) controller.set_extent(output, task.extent);
+  tool::Job job;
+  job.value = pack(wish);
+  PIF_TRY_VALUE(const auto results, controller.run(job));
+  Extent extent;
+  for (const std::string& result : results) {
+    std::size_t end = 0;
+    extent.records += std::stoull(result, &end);
+    extent.bytes += std::stoull(result.substr(end));
+  }
+  controller.set_extent(output, extent);
+  PIF_TRY(controller.commit());
+  return tool::ExitCode::kDone;
+}
+
+Status work(tool::Worker& worker) {
+  const Wish wish = unpack(worker.value());
+  PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
+  PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
+  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wish.keys, input->format()));
+  PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
+  return Sorter(worker, wish, maker, *input, *output, std::move(team)).run();
+}
+
+Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish) {
+  PIF_TRY_VALUE(const Task task, prepare(controller, wish));
+  tool::Plan plan;
+  plan.emplace_back("source", task.source);
+  plan.emplace_back("target", task.target);
+  plan.emplace_back("records", std::to_string(task.extent.records));
+  plan.emplace_back("bytes", std::to_string(task.extent.bytes));
+  plan.emplace_back("memory_needed", std::to_string(run_bytes(controller.input(task.input).format(), task.extent)));
+  plan.emplace_back("merge", "split: every worker merges its own share of all sorted components");
+  return plan;
+}
+
+}  // namespace pif::sort

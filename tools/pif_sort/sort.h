@@ -1,0 +1,37 @@
+// What pif-sort does, apart from its command line.
+//
+// Dibble 1990, section 5.3, sorts every component where it lies and then merges sub-files pairwise, with a token that says
+// whose turn it is. Here the merge is split instead: every worker finds, in all sorted components at once, exactly the part
+// that is its share of the result, and merges that. Nothing is serial, and every record moves once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "keys.h"
+#include "pif/tool/tool_main.h"
+
+namespace pif::sort {
+
+// What the user asked for.
+struct Wish {
+  std::string source, target;
+  KeyOptions keys;
+  bool unique = false;
+  bool check = false;
+  std::uint64_t memory = 0;             // bytes; 0: what the machine has to spare
+  std::optional<std::uint32_t> width;   // of the output
+  bool no_clobber = false;
+};
+
+[[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish);
+[[nodiscard]] Status work(tool::Worker& worker);
+[[nodiscard]] Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish);
+
+// Whether every record comes before the next one, or has the same key (not if `unique`). If not, `disorder` says which does
+// not.
+[[nodiscard]] Result<bool> is_sorted(File& file, const std::string& path, const KeyMaker& maker, bool unique, std::string& disorder);
+
+}  // namespace pif::sort
