@@ -131,6 +131,7 @@ void bench_records(Context& context);    // 100-byte records through the C API
 void bench_names(Context& context);      // create, stat, list, delete
 void bench_tools(Context& context);      // a tool that does nothing; 64 LFSs
 void bench_rights(Context& context);     // verification of capabilities
+void bench_sort(Context& context);       // pif-sort against sort(1)
 void bench_memory(Context& context);     // the put of a sparse file, and everybody's peak
 // Requests per second of `clients` threads against an empty ZeroMQ handler in another process, over ipc.
 double empty_handler(Context& context, unsigned clients, std::uint64_t each);

@@ -45,7 +45,7 @@ void make_source(const std::string& path, std::uint64_t bytes) {
 const std::map<std::string, void (*)(Context&)> kGroups = {
     {"1-transfer", bench_transfer}, {"2-copy", bench_copy},   {"3-records", bench_records},
     {"4-names", bench_names},       {"5-tools", bench_tools}, {"6-rights", bench_rights},
-    {"7-memory", bench_memory},
+    {"7-sort", bench_sort},         {"8-memory", bench_memory},
 };
 
 int bench_main(int argc, char** argv) {
@@ -63,7 +63,7 @@ int bench_main(int argc, char** argv) {
   app.add_option("--repeats", options.repeats, "counted rounds of each pair")->check(CLI::Range(1, 100));
   app.add_option("--records", options.records, "100-byte records");
   app.add_option("--names", options.names, "files made per round");
-  app.add_option("--only", only, "transfer, copy, records, names, tools, rights or memory; may be given again");
+  app.add_option("--only", only, "transfer, copy, records, names, tools, rights, sort or memory; may be given again");
   app.add_option("--json", json_file, "also write the results to this file");
   app.add_flag("--smoke", smoke, "tiny sizes; goals are not held against the results");
   CLI11_PARSE(app, argc, argv);
