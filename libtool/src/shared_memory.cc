@@ -51,6 +51,8 @@ Result<SharedMemory> SharedMemory::make(std::size_t bytes) {
   if (::ftruncate(memory.fd_.get(), static_cast<off_t>(bytes)) != 0) return failed("size it");
   if (::fcntl(memory.fd_.get(), F_ADD_SEALS, kSeals) != 0) return failed("seal it");
   PIF_TRY(memory.map(bytes));
+  // All of it will be used: one call costs a third of a page fault for every 4 KiB. Only a hint, to kernels that know it.
+  (void)::madvise(memory.bytes_.data(), bytes, MADV_POPULATE_WRITE);
   return memory;
 }
 

@@ -53,12 +53,11 @@ class Loaded {
       : input_(input), maker_(maker), order_(maker, input.layout()),
         records_(input.format().is_fixed() ? input.rows() * input.format().record_length : input.bytes()) {}
 
-  // Reads it; one element for each row with data.
-  [[nodiscard]] Status read(tool::Worker& worker);
+  // Reads it; `elements`: one for each row with data.
+  [[nodiscard]] Status read(tool::Worker& worker, std::span<Element> elements);
   void sort();
   // The records in the order of the elements.
   [[nodiscard]] Status put_in_order(Run& run) const;
-  const std::vector<Element>& elements() const { return elements_; }
 
  private:
   Bytes record(std::uint32_t row) const {
@@ -76,7 +75,8 @@ class Loaded {
   Order order_;
   PrivateMemory records_;
   std::vector<std::uint64_t> ends_;  // variable: ends_[row], ends_[row + 1]
-  std::vector<Element> elements_;
+  std::span<Element> elements_;
+  std::size_t made_ = 0;             // of them
   std::string key_;
 };
 
@@ -85,11 +85,11 @@ Status Loaded::add(Row row) {
   const auto number = static_cast<std::uint32_t>(row);
   if (maker_.plain_offset()) {
     const auto* const at = reinterpret_cast<const char*>(record(number).data()) + *maker_.plain_offset();
-    elements_.push_back(element_of({at, std::min<std::size_t>(*maker_.fixed_length(), kPrefixBytes)}, number));
+    elements_[made_++] = element_of({at, std::min<std::size_t>(*maker_.fixed_length(), kPrefixBytes)}, number);
     return {};
   }
   PIF_TRY(maker_.make_key(record(number), key_));
-  elements_.push_back(element_of(key_, number));
+  elements_[made_++] = element_of(key_, number);
   return {};
 }
 
@@ -122,8 +122,8 @@ Status Loaded::read_variable(tool::Worker& worker) {
   return {};
 }
 
-Status Loaded::read(tool::Worker& worker) {
-  elements_.reserve(input_.rows());
+Status Loaded::read(tool::Worker& worker, std::span<Element> elements) {
+  elements_ = elements;
   return input_.format().is_fixed() ? read_fixed(worker) : read_variable(worker);
 }
 
@@ -150,8 +150,6 @@ void Loaded::sort() {
 Status Loaded::put_in_order(Run& run) const {
   const bool fixed = input_.format().is_fixed();
   const std::size_t count = elements_.size();
-  PIF_TRY_VALUE(run.elements, tool::SharedMemory::make(count * sizeof(Element)));
-  std::copy(elements_.begin(), elements_.end(), as_array<Element>(run.elements).begin());
   PIF_TRY_VALUE(run.records, tool::SharedMemory::make(fixed ? count * input_.format().record_length : records_.bytes().size()));
   if (!fixed) {
     PIF_TRY_VALUE(run.ends, tool::SharedMemory::make((count + 1) * sizeof(std::uint64_t)));
@@ -170,6 +168,13 @@ Status Loaded::put_in_order(Run& run) const {
     if (!fixed) ends[i + 1] = at;
   }
   return {};
+}
+
+std::uint64_t data_rows(const tool::Input& input) {
+  std::uint64_t count = input.rows();
+  if (!input.layout().has_parity()) return count;
+  for (Row row = 0; row < input.rows(); ++row) count -= input.layout().is_parity({input.index(), row}) ? 1 : 0;
+  return count;
 }
 
 }  // namespace
@@ -221,15 +226,16 @@ Result<Run> load_run(tool::Worker& worker, tool::Input& input, const KeyMaker& m
   if (!input.is_here() || input.rows() == 0) return run;
   if (input.rows() > kRowsMax)
     return fail(Code::kTooLarge, fmt::format("{}: {} rows on one LFS; {} can be sorted", input.file().path, input.rows(), kRowsMax));
+  PIF_TRY_VALUE(run.elements, tool::SharedMemory::make(data_rows(input) * sizeof(Element)));
   Loaded loaded(input, maker);
-  PIF_TRY(loaded.read(worker));
+  PIF_TRY(loaded.read(worker, as_array<Element>(run.elements)));
   loaded.sort();
   PIF_TRY(loaded.put_in_order(run));
   return run;
 }
 
 std::uint64_t run_bytes(const Format& format, const Extent& extent) {
-  return 2 * extent.bytes + extent.records * (2 * sizeof(Element) + (format.is_fixed() ? 0 : 2 * sizeof(std::uint64_t)));
+  return 2 * extent.bytes + extent.records * (sizeof(Element) + (format.is_fixed() ? 0 : 2 * sizeof(std::uint64_t)));
 }
 
 }  // namespace pif::sort
