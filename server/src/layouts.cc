@@ -27,31 +27,37 @@ Result<std::vector<std::uint32_t>> named_nodes(const proto::Create& ask, const R
   return std::vector<std::uint32_t>(ask.nodes().begin(), ask.nodes().end());
 }
 
+// Fewer LFSs are up than needed: for the moment, or there are no more.
+Error too_few(std::uint64_t needed, std::uint32_t available, std::size_t known, std::string text) {
+  if (needed > known) return {Code::kInvalid, std::move(text), {}};
+  return {Code::kUnavailable, fmt::format("{}; {} do not answer: see `pif status`", text, known - available), {}};
+}
+
 // The width without an explicit one: all that may be used, cut to what one bevy size for all needs.
-Result<std::uint32_t> free_width(std::uint32_t bevy, std::uint32_t available) {
+Result<std::uint32_t> free_width(std::uint32_t bevy, std::uint32_t available, std::size_t known) {
   if (bevy == 0) return available;
   const std::uint64_t pair = std::uint64_t{bevy} * 2;
-  if (pair > available) {
-    return fail(Code::kInvalid, fmt::format("bevies of {} need at least {} LFSs, and {} may be used", bevy, pair, available));
-  }
+  if (pair > available)
+    return fail(too_few(pair, available, known, fmt::format("bevies of {} need at least {} LFSs, and {} may be used", bevy, pair,
+                                                            available)));
   return static_cast<std::uint32_t>(available / pair * pair);
 }
 
-// How wide the file is to be, from `available` nodes (those named, or all that are up).
-Result<std::uint32_t> width_of(const proto::Create& ask, std::uint32_t bevy, std::uint32_t available) {
+// How wide the file is to be, from `available` nodes (those named, or all that are up) of all that are `known`.
+Result<std::uint32_t> width_of(const proto::Create& ask, std::uint32_t bevy, std::uint32_t available, std::size_t known) {
   std::uint64_t width = ask.width();
   if (width == 0 && ask.nodes_size() > 0) width = available;
   if (width == 0 && ask.bevies_size() > 0) {
     width = std::accumulate(ask.bevies().begin(), ask.bevies().end(), std::uint64_t{0});
   }
-  if (width == 0) return free_width(bevy, available);
+  if (width == 0) return free_width(bevy, available, known);
   if (ask.nodes_size() > 0 && width != available) {
     return fail(Code::kInvalid, fmt::format("a width of {} with {} nodes named: leave one out, or make them agree", width,
                                             ask.nodes_size()));
   }
-  if (width > available) {
-    return fail(Code::kInvalid, fmt::format("a width of {} is more than the {} LFSs that are up", width, available));
-  }
+  if (width > available)
+    return fail(too_few(width, available, known, fmt::format("a width of {} is more than the {} LFSs that are up", width,
+                                                             available)));
   return static_cast<std::uint32_t>(width);
 }
 
@@ -86,7 +92,7 @@ Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry
   if (nodes.size() > kWidthMax) {
     return fail(Code::kInvalid, fmt::format("{} nodes are more than the {} that are possible", nodes.size(), kWidthMax));
   }
-  PIF_TRY_VALUE(const std::uint32_t width, width_of(ask, bevy, static_cast<std::uint32_t>(nodes.size())));
+  PIF_TRY_VALUE(const std::uint32_t width, width_of(ask, bevy, static_cast<std::uint32_t>(nodes.size()), registry.size()));
   PIF_TRY_VALUE(std::vector<std::uint32_t> bevies, bevies_of(ask, bevy, width));
   PIF_TRY(parity::Layout::make(width, bevies));
   nodes.resize(width);

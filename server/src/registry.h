@@ -39,6 +39,7 @@ class Registry {
   std::vector<std::uint32_t> usable(Time now) const;
   bool is_usable(const Node& node, Time now) const;
   std::size_t up_count(Time now) const;
+  std::size_t size() const { return nodes_.size(); }  // whatever their state
   // All, as shown to people and tools.
   void describe(Time now, google::protobuf::RepeatedPtrField<proto::NodeInfo>& to) const;
   // Those of a layout, in its order, without what only people want to know.
