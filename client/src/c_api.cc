@@ -90,6 +90,8 @@ pif_stat_info info_of(const pif::Entry& entry) {
   return info;
 }
 
+uint64_t microseconds(pif::Duration duration) { return static_cast<uint64_t>(duration.count() / 1000); }
+
 pif_file* keep(pif_connection* connection, Result<File> file) {
   if (!file) {
     note(*connection->errors, file.error());
@@ -119,6 +121,24 @@ int pif_error(const pif_connection* connection) { return connection->errors->cod
 const char* pif_error_text(const pif_connection* connection) { return connection->errors->text.c_str(); }
 const char* pif_code_name(int code) {
   return pif::code_name(static_cast<pif::Code>(code)).data();  // names are literals, and so end with a zero
+}
+
+int pif_stats(const pif_connection* connection, pif_stats_function each, void* user) {
+  if (!connection->client) return 0;
+  for (const pif::OperationStats& from : connection->client->stats()) {
+    pif_operation_stats to{};
+    to.name = from.name.c_str();
+    to.count = from.count;
+    to.errors = from.errors;
+    to.bytes_received = from.bytes_in;
+    to.bytes_sent = from.bytes_out;
+    to.total_us = microseconds(from.total);
+    to.p50_us = microseconds(from.latency.percentile(50));
+    to.p99_us = microseconds(from.latency.percentile(99));
+    to.max_us = microseconds(from.longest);
+    if (each(user, &to) != 0) break;
+  }
+  return 0;
 }
 
 int pif_mkdir(pif_connection* connection, const char* path, int parents) {

@@ -56,7 +56,9 @@ Session::Session(ClientWorld world, ConnectOptions options, net::Route route)
       entropy_(world.entropy),
       options_(std::move(options)),
       route_(route),
-      caller_(std::make_unique<net::Caller>(messenger_, 1, [this](net::Delivery& delivery) { on_unasked(delivery); })) {}
+      caller_(std::make_unique<net::Caller>(messenger_, 1, [this](net::Delivery& delivery) { on_unasked(delivery); })) {
+  caller_->measure(&stats_);
+}
 
 Session::~Session() = default;
 

@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/version.h"
 #include "pif/cluster/cluster.h"
 #include "pif/component/real_storage.h"
 #include "pif/kv/lmdb_store.h"
@@ -181,6 +182,7 @@ int check(const std::string& root, bool sums, bool json) {
 
 int main(int argc, char** argv) {
   CLI::App app("The daemon of one local file system of PIF, and its checker");
+  app.set_version_flag("--version", fmt::format("pif-lfs {}", version()));
   std::string folder;
   std::string name;
   std::string root;

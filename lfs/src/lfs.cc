@@ -12,6 +12,7 @@
 #include "managing.h"
 #include "overwriting.h"
 #include "pif/base/limits.h"
+#include "pif/base/version.h"
 #include "reading.h"
 #include "recovery.h"
 #include "reporting.h"
@@ -51,7 +52,9 @@ struct Lfs::Impl {
   Impl(Config config_in, World world)
       : config(std::move(config_in)),
         core(config, world, [this](net::PeerId peer) { return worker_host.identity_of(peer); }),
-        worker_host(config, world, [this](net::PeerId peer, net::Packet packet) { core.replies.send(peer, std::move(packet)); }) {}
+        worker_host(config, world, [this](net::PeerId peer, net::Packet packet, int operation, Time arrived) {
+          core.replies.send_answer(peer, std::move(packet), operation, arrived);
+        }) {}
 
   Status open();
   Status serve(const std::atomic<bool>& stop);
@@ -61,6 +64,7 @@ struct Lfs::Impl {
   void handle_request(net::Delivery& delivery);
   void dispatch(const Request& request);
   Result<net::Packet> hello(const Request& request);
+  Result<net::Packet> stats(const Request& request);
   Result<net::Packet> answer_now(const Request& request);
   bool end_turn();
 
@@ -173,6 +177,7 @@ Result<net::Packet> Lfs::Impl::answer_now(const Request& request) {
       *reply.envelope.mutable_counters_reply() = core.replies.counters();
       return reply;
     }
+    case Envelope::kStats: return stats(request);
     case Envelope::kAttach: {
       const auto via = core.world.messenger.identity(request.peer).via;
       if (via != net::Identity::Via::kUnix && via != net::Identity::Via::kSimulated)
@@ -200,6 +205,17 @@ Result<net::Packet> Lfs::Impl::hello(const Request& request) {
   out->set_uid(request.who.uid.value_or(0));
   out->set_window_bytes(kWindowBytes);
   out->set_pid(static_cast<std::uint32_t>(config.pid));
+  return reply;
+}
+
+Result<net::Packet> Lfs::Impl::stats(const Request& request) {
+  net::Packet reply = Replies::reply(request);
+  proto::StatsReply& out = *reply.envelope.mutable_stats_reply();
+  out = core.replies.stats();
+  out.set_version(std::string(version()));
+  out.set_pid(config.pid);
+  out.set_log_bytes(core.log.bytes());
+  out.set_log_bytes_max(config.log_bytes);
   return reply;
 }
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 namespace pif::lfs {
 namespace {
 
@@ -11,55 +9,29 @@ constexpr Duration kSignEvery = std::chrono::seconds(1);
 
 }  // namespace
 
-std::string op_name(int op) {
-  using E = proto::Envelope;
-  switch (op) {
-    case E::kHello: return "hello";
-    case E::kCounters: return "counters";
-    case E::kAttach: return "attach";
-    case E::kRead: return "read";
-    case E::kWrite: return "write";
-    case E::kSeal: return "seal";
-    case E::kOverwrite: return "overwrite";
-    case E::kReadBytes: return "read_bytes";
-    case E::kOffsets: return "offsets";
-    case E::kLength: return "length";
-    case E::kReserve: return "reserve";
-    case E::kAppendRows: return "append_rows";
-    case E::kAppendDone: return "append_done";
-    case E::kSettle: return "settle";
-    case E::kListComponents: return "list_components";
-    case E::kCheckComponent: return "check_component";
-    case E::kFlush: return "flush";
-    default: return fmt::format("op{}", op);
-  }
-}
-
 void Replies::send(net::PeerId peer, net::Packet packet) { (void)messenger_.send(peer, std::move(packet)); }
 
-void Replies::count(int op, Time arrived, std::uint64_t bytes, bool ok) {
-  Count& c = counts_[op];
-  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now() - arrived).count();
-  const auto took = static_cast<std::uint64_t>(std::max<std::int64_t>(us, 0));
-  ++c.count;
-  c.bytes += bytes;
-  c.errors += ok ? 0 : 1;
-  c.total_us += took;
-  c.max_us = std::max(c.max_us, took);
+void Replies::answer(const Request& request, Result<net::Packet> result) {
+  stats_.add(request.envelope().op_case(), request.packet.body.size(), result ? result->body.size() : 0,
+             result ? Code::kOk : result.error().code, now() - request.arrived);
+  send(request.peer, result ? std::move(*result) : net::error_reply(request.envelope(), result.error(), node_));
 }
 
-void Replies::answer(const Request& request, Result<net::Packet> result) {
-  const auto bytes = request.packet.body.size() + (result ? result->body.size() : 0);
-  count(request.envelope().op_case(), request.arrived, bytes, result.has_value());
-  send(request.peer, result ? std::move(*result) : net::error_reply(request.envelope(), result.error(), node_));
+void Replies::send_answer(net::PeerId peer, net::Packet packet, int operation, Time arrived) {
+  const proto::Envelope& envelope = packet.envelope;
+  const Code code = envelope.has_error() ? code_from_number(envelope.error().code()) : Code::kOk;
+  stats_.add(operation, 0, packet.body.size(), code, now() - arrived);
+  send(peer, std::move(packet));
 }
 
 ReplyToken Replies::defer(const Request& request) {
   const ReplyToken token = ++last_token_;
   const Time sign = std::min(now() + kSignEvery, request.deadline);
-  later_.emplace(token, Later{request.peer, request.envelope().id(), request.envelope().op_case(), request.arrived,
+  const proto::Envelope& envelope = request.envelope();
+  later_.emplace(token, Later{request.peer, envelope.id(), envelope.op_case(), request.packet.body.size(), request.arrived,
                               request.deadline, sign});
   signs_.emplace(sign, token);
+  stats_.set_under_way(later_.size());
   return token;
 }
 
@@ -75,7 +47,8 @@ void Replies::answer(ReplyToken token, Result<net::Packet> result) {
   if (at == later_.end()) return;  // its deadline passed, or its peer is gone
   const Later later = at->second;
   end(at);
-  count(later.op, later.arrived, result ? result->body.size() : 0, result.has_value());
+  stats_.add(later.op, later.bytes_in, result ? result->body.size() : 0, result ? Code::kOk : result.error().code,
+             now() - later.arrived);
   proto::Envelope request;
   request.set_id(later.id);
   net::Packet packet = result ? std::move(*result) : net::error_reply(request, result.error(), node_);
@@ -96,6 +69,7 @@ void Replies::drop_peer(net::PeerId peer) {
 void Replies::end(std::unordered_map<ReplyToken, Later>::iterator at) {
   signs_.erase({at->second.next_sign, at->first});
   later_.erase(at);
+  stats_.set_under_way(later_.size());
 }
 
 void Replies::tick(Time now) {
@@ -120,19 +94,22 @@ void Replies::tick(Time now) {
 
 Time Replies::next_deadline() const { return signs_.empty() ? kNever : signs_.begin()->first; }
 
+std::uint64_t Replies::uptime_ms() const {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now() - started_).count());
+}
+
 proto::CountersReply Replies::counters() const {
   proto::CountersReply out;
-  for (const auto& [op, c] : counts_) {
-    auto* counter = out.add_counters();
-    counter->set_name("op." + op_name(op));
-    counter->set_count(c.count);
-    counter->set_bytes(c.bytes);
-    counter->set_errors(c.errors);
-    counter->set_total_us(c.total_us);
-    counter->set_max_us(c.max_us);
-  }
-  const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(now() - started_).count();
-  out.set_uptime_ms(static_cast<std::uint64_t>(uptime));
+  stats_.describe(out);
+  out.set_uptime_ms(uptime_ms());
+  return out;
+}
+
+proto::StatsReply Replies::stats() const {
+  proto::StatsReply out;
+  stats_.describe(out);
+  out.set_node(node_);
+  out.set_uptime_ms(uptime_ms());
   return out;
 }
 

@@ -1,7 +1,6 @@
 // Answers: at once, or later with signs of life meanwhile; and what the counters say of them.
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -9,6 +8,7 @@
 #include "gate.h"
 #include "pif/base/clock.h"
 #include "pif/net/calls.h"
+#include "pif/net/stats.h"
 
 namespace pif::lfs {
 
@@ -45,28 +45,26 @@ class Replies {
   void tick(Time now);
   Time next_deadline() const;
 
+  // An answer that another part made: counted like the others. Best effort: a peer that is gone gets nothing.
+  void send_answer(net::PeerId peer, net::Packet packet, int operation, Time arrived);
+
   proto::CountersReply counters() const;
-  void send(net::PeerId peer, net::Packet packet);  // best effort: a peer that is gone gets nothing
+  proto::StatsReply stats() const;  // node, requests and time; the rest is for others to fill in
 
  private:
   struct Later {
     net::PeerId peer = 0;
     std::uint64_t id = 0;
     int op = 0;
+    std::uint64_t bytes_in = 0;
     Time arrived;
     Time deadline;
     Time next_sign;
   };
-  struct Count {
-    std::uint64_t count = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t errors = 0;
-    std::uint64_t total_us = 0;
-    std::uint64_t max_us = 0;
-  };
   Time now() const { return messenger_.clock().now(); }
   void end(std::unordered_map<ReplyToken, Later>::iterator at);
-  void count(int op, Time arrived, std::uint64_t bytes, bool ok);
+  void send(net::PeerId peer, net::Packet packet);
+  std::uint64_t uptime_ms() const;
 
   net::Messenger& messenger_;
   std::string node_;
@@ -74,10 +72,7 @@ class Replies {
   ReplyToken last_token_ = 0;
   std::unordered_map<ReplyToken, Later> later_;
   std::set<std::pair<Time, ReplyToken>> signs_;  // when something is due: a sign of life, or the deadline
-  std::map<int, Count> counts_;            // by number of the operation
+  net::Stats stats_;
 };
-
-// "read" of the operation's number in Envelope.
-std::string op_name(int op);
 
 }  // namespace pif::lfs

@@ -37,6 +37,8 @@ constexpr net::CallId kFirstCall = net::CallId{1} << 62;  // so that no other Ca
 struct Asker {
   net::PeerId peer = 0;
   Envelope request;  // id and version only
+  int operation = 0;
+  Time arrived{};
 };
 
 struct Worker {
@@ -83,11 +85,13 @@ struct Job {
   bool is_over() const { return !workers.empty() && !has_live_workers(); }
 };
 
-Asker asker_of(const net::Delivery& delivery) {
+Asker asker_of(const net::Delivery& delivery, Time now) {
   Asker asker;
   asker.peer = delivery.peer;
   asker.request.set_version(delivery.packet.envelope.version());
   asker.request.set_id(delivery.packet.envelope.id());
+  asker.operation = delivery.packet.envelope.op_case();
+  asker.arrived = now;
   return asker;
 }
 
@@ -150,9 +154,11 @@ struct WorkerHost::Impl {
   bool poll_worker(Job& job, Worker& worker);
   void kill_job(Job& job, std::string_view why);
 
-  void reply(const Asker& asker, net::Packet packet) { send(asker.peer, std::move(packet)); }
+  void reply(const Asker& asker, net::Packet packet) {
+    send(asker.peer, std::move(packet), asker.operation, asker.arrived);
+  }
   void refuse(const Asker& asker, const Error& error) {
-    send(asker.peer, net::error_reply(asker.request, error, config.name));
+    reply(asker, net::error_reply(asker.request, error, config.name));
   }
   Worker* worker_at(Job& job, net::PeerId peer) {
     for (auto& worker : job.workers) {
@@ -211,7 +217,7 @@ Result<Job*> WorkerHost::Impl::job_for(std::uint64_t id, const net::Delivery& de
 // ---- spawn --------------------------------------------------------------------------------------------------------
 
 void WorkerHost::Impl::on_spawn(net::Delivery& delivery) {
-  const Asker asker = asker_of(delivery);
+  const Asker asker = asker_of(delivery, now());
   auto begun = begin_spawn(delivery);
   if (!begun) return refuse(asker, begun.error());
   Spawning& spawning = **begun;
@@ -227,12 +233,12 @@ Result<std::shared_ptr<Spawning>> WorkerHost::Impl::begin_spawn(net::Delivery& d
   if (job->killed) return fail(Code::kCancelled, fmt::format("job {:016x} was ended", job->id));
   auto& spawning = job->spawning[spawn.rank()];
   if (spawning) {  // asked again: the answer goes to whoever asked last
-    spawning->asker = asker_of(delivery);
+    spawning->asker = asker_of(delivery, now());
     spawning->answered = false;
     return spawning;
   }
   spawning = std::make_shared<Spawning>();
-  spawning->asker = asker_of(delivery);
+  spawning->asker = asker_of(delivery, now());
   job->lease = std::max(job->lease, now() + kJobLease);
   if (auto started = start_worker(*job, spawn); !started) {
     spawning->error = started.error();
@@ -344,7 +350,7 @@ void WorkerHost::Impl::answer_spawn(Spawning& spawning) {
   if (spawning.error) {
     // The node that failed speaks, not the one that hands its words on.
     const std::string_view node = spawning.error->node.empty() ? std::string_view(config.name) : spawning.error->node;
-    return send(spawning.asker.peer, net::error_reply(spawning.asker.request, *spawning.error, node));
+    return reply(spawning.asker, net::error_reply(spawning.asker.request, *spawning.error, node));
   }
   net::Packet packet = net::reply_to(spawning.asker.request);
   packet.envelope.mutable_spawn_reply()->set_started(spawning.started);
@@ -354,7 +360,7 @@ void WorkerHost::Impl::answer_spawn(Spawning& spawning) {
 // ---- waiting and killing ------------------------------------------------------------------------------------------
 
 void WorkerHost::Impl::on_wait(net::Delivery& delivery) {
-  const Asker asker = asker_of(delivery);
+  const Asker asker = asker_of(delivery, now());
   const proto::JobWait& request = delivery.packet.envelope.job_wait();
   auto found = job_for(request.job(), delivery);
   if (!found) return refuse(asker, found.error());
@@ -369,7 +375,7 @@ void WorkerHost::Impl::on_wait(net::Delivery& delivery) {
 }
 
 void WorkerHost::Impl::on_kill(net::Delivery& delivery) {
-  const Asker asker = asker_of(delivery);
+  const Asker asker = asker_of(delivery, now());
   // A job that is not known yet is remembered as killed: its spawn may still be on the way.
   auto found = job_for(delivery.packet.envelope.job_kill().job(), delivery);
   if (!found) return refuse(asker, found.error());
@@ -409,7 +415,7 @@ bool WorkerHost::Impl::on_worker_packet(net::Delivery& delivery) {
   const Envelope& request = delivery.packet.envelope;
   const auto op = request.op_case();
   if (op != Envelope::kWorkerStart && op != Envelope::kWorkerProgress && op != Envelope::kWorkerResult) return false;
-  const Asker asker = asker_of(delivery);
+  const Asker asker = asker_of(delivery, now());
   const auto known = job_of_worker.find(delivery.peer);
   if (known == job_of_worker.end()) {
     refuse(asker, Error{Code::kPermission, "only a worker that this LFS started may ask this", {}});

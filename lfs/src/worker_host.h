@@ -12,7 +12,8 @@ namespace pif::lfs {
 
 class WorkerHost {
  public:
-  using Send = std::function<void(net::PeerId, net::Packet)>;  // best effort: a peer that is gone gets nothing
+  // Answers a request of this operation, which came at `arrived`. Best effort: a peer that is gone gets nothing.
+  using Send = std::function<void(net::PeerId, net::Packet, int operation, Time arrived)>;
 
   // config and what world refers to outlive the host.
   WorkerHost(const Config& config, World world, Send send);

@@ -29,6 +29,7 @@ bool is_reply(const proto::Envelope& envelope) {
   switch (envelope.op_case()) {
     case Op::kHelloReply:
     case Op::kCountersReply:
+    case Op::kStatsReply:
     case Op::kDone:
     case Op::kStatReply:
     case Op::kListReply:
@@ -66,6 +67,8 @@ CallId Calls::start(PeerId peer, Packet request, Duration timeout, std::string p
 
   const Time now = messenger_.clock().now();
   Call call{peer, std::move(peer_name), now, after(now, timeout), after(now, kSilenceMax), std::move(on_reply)};
+  call.operation = request.envelope.op_case();
+  call.bytes_out = request.body.size();
   call.due = std::min(call.deadline, call.patience);
   due_.emplace(call.due, id);
   auto& known = peers_[peer];
@@ -85,7 +88,8 @@ bool Calls::offer(Delivery& delivery) {
     return false;
   }
   if (delivery.kind != Delivery::Kind::kPacket) return false;
-  if (const auto known = peers_.find(delivery.peer); known != peers_.end()) known->second.heard = messenger_.clock().now();
+  if (const auto known = peers_.find(delivery.peer); known != peers_.end())
+    known->second.heard = now_ = messenger_.clock().now();
   const auto& envelope = delivery.packet.envelope;
   if (!is_reply(envelope)) return false;
   const auto found = calls_.find(envelope.id());
@@ -102,8 +106,8 @@ bool Calls::offer(Delivery& delivery) {
 }
 
 void Calls::expire() {
+  const Time now = now_ = messenger_.clock().now();
   fail_unsent();
-  const Time now = messenger_.clock().now();
   while (!due_.empty() && due_.begin()->first <= now) {
     const CallId id = due_.begin()->second;
     Call& call = calls_.at(id);
@@ -140,7 +144,12 @@ void Calls::forget(CallId id) {
 }
 
 void Calls::finish(CallId id, Result<Packet> result) {
-  auto on_reply = std::move(calls_.at(id).on_reply);
+  Call& call = calls_.at(id);
+  if (stats_ != nullptr) {
+    const Code code = result ? Code::kOk : result.error().code;
+    stats_->add(call.operation, result ? result->body.size() : 0, call.bytes_out, code, now_ - call.started);
+  }
+  auto on_reply = std::move(call.on_reply);
   forget(id);  // first: on_reply may start the next call
   on_reply(std::move(result));
 }
@@ -153,6 +162,7 @@ void Calls::fail_unsent() {
 
 void Calls::fail_peer(PeerId peer) {
   if (!peers_.contains(peer)) return;
+  now_ = messenger_.clock().now();
   std::vector<CallId> lost;
   for (const auto& [id, call] : calls_)
     if (call.peer == peer) lost.push_back(id);

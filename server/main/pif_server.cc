@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "pif/base/handle.h"
+#include "pif/base/version.h"
 #include "pif/cluster/cluster.h"
 #include "pif/kv/lmdb_store.h"
 #include "pif/net/real_messenger.h"
@@ -27,7 +28,6 @@ namespace {
 using namespace pif;
 
 constexpr int kExitDone = 0, kExitNegative = 1, kExitUsage = 2, kExitFailed = 3;  // as `pif` has them
-constexpr const char* kVersionText = "pif-server 0.1.0";
 
 std::string directory_path(const std::string& server_folder) { return server_folder + "/directory"; }
 
@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
                "`pif up DIR` starts it; by hand:\n\n"
                "  pif-server run DIR       serves the file system in DIR until SIGTERM or SIGINT\n"
                "  pif-server check DIR     checks its directory while no server runs");
-  app.set_version_flag("--version", kVersionText);
+  app.set_version_flag("--version", fmt::format("pif-server {}", version()));
   std::string folder;
   bool verbose = false;
   app.add_option("DIR", folder, "the same as `run DIR`");

@@ -5,10 +5,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "counters.h"
 #include "directory.h"
 #include "opens.h"
 #include "outbox.h"
+#include "pif/net/stats.h"
 #include "pif/server/server.h"
 #include "registry.h"
 #include "rows.h"
@@ -33,6 +33,7 @@ class Ids {
 struct NodesWaiter {
   net::PeerId peer = 0;
   proto::Envelope request;
+  Time arrived{};
   Time deadline{};
   Time next_sign{};  // of life
 };
@@ -43,6 +44,7 @@ struct RemoveJob {
   std::uint64_t session = 0;
   proto::Envelope request;
   Requester who;
+  Time arrived{};
   int path = 0;                   // of the request, the one being removed
   struct Level {
     std::uint64_t folder;
@@ -67,7 +69,7 @@ struct Core {
   Opens opens;
   Registry registry;
   Outbox outbox;
-  Counters counters;
+  net::Stats stats;
   std::unordered_map<std::uint64_t, std::uint64_t> pending;  // file being created: its session
   std::vector<NodesWaiter> waiters;
   std::deque<RemoveJob> jobs;
@@ -85,6 +87,7 @@ struct Call {
   const proto::Envelope& request;
   Session* session;         // null for LFSs, and before Hello
   proto::Envelope& reply;
+  Time arrived{};
   bool deferred = false;    // somebody will answer later
 
   const Requester& who() const { return session->who; }
@@ -94,6 +97,7 @@ struct Call {
 using Handler = Status (*)(Core&, Call&);
 Status hello(Core& core, Call& call);
 Status counters(Core& core, Call& call);
+Status stats(Core& core, Call& call);
 Status stat(Core& core, Call& call);
 Status list(Core& core, Call& call);
 Status make_folder(Core& core, Call& call);

@@ -22,30 +22,29 @@ using Op = proto::Envelope;
 }  // namespace
 
 const std::array<Loop::Operation, 19> Loop::kOperations = {{
-    {Op::kHello, "hello", hello, false, false},
-    {Op::kCounters, "counters", counters, false, false},
-    {Op::kStat, "stat", stat, true, false},
-    {Op::kList, "list", list, true, false},
-    {Op::kMakeFolder, "make_folder", make_folder, true, true},
-    {Op::kCreate, "create", create, true, true},
-    {Op::kCommit, "commit", commit, true, true},
-    {Op::kAbort, "abort", abort_create, true, true},
-    {Op::kOpen, "open", open, true, false},
-    {Op::kClose, "close", close, true, false},
-    {Op::kRemove, "remove", remove, true, true},
-    {Op::kRename, "rename", rename, true, true},
-    {Op::kSetAttributes, "set_attributes", set_attributes, true, true},
-    {Op::kNodes, "nodes", nodes, true, false},
-    {Op::kHeartbeat, "heartbeat", heartbeat, false, false},
-    {Op::kFileStates, "file_states", file_states, false, false},
-    {Op::kListFiles, "list_files", list_files, true, false},
-    {Op::kRenew, "renew", renew, true, false},
+    {Op::kHello, hello, false, false},
+    {Op::kCounters, counters, false, false},
+    {Op::kStats, stats, false, false},
+    {Op::kStat, stat, true, false},
+    {Op::kList, list, true, false},
+    {Op::kMakeFolder, make_folder, true, true},
+    {Op::kCreate, create, true, true},
+    {Op::kCommit, commit, true, true},
+    {Op::kAbort, abort_create, true, true},
+    {Op::kOpen, open, true, false},
+    {Op::kClose, close, true, false},
+    {Op::kRemove, remove, true, true},
+    {Op::kRename, rename, true, true},
+    {Op::kSetAttributes, set_attributes, true, true},
+    {Op::kNodes, nodes, true, false},
+    {Op::kHeartbeat, heartbeat, false, false},
+    {Op::kFileStates, file_states, false, false},
+    {Op::kListFiles, list_files, true, false},
+    {Op::kRenew, renew, true, false},
 }};
 
 Loop::Loop(Core& core) : core_(core) {
-  for (const Operation& operation : kOperations) {
-    if (operation.handler != nullptr) by_case_[operation.op] = &operation;
-  }
+  for (const Operation& operation : kOperations) by_case_[operation.op] = &operation;
 }
 
 Status Loop::serve(const std::atomic<bool>& stop) {
@@ -114,11 +113,12 @@ bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const 
   const Answer* answer = session->answer_to(request.id());
   if (answer == nullptr) return true;
   net::Packet packet;
-  if (packet.envelope.ParseFromString(answer->reply)) push(peer, std::move(packet), &operation);
+  if (packet.envelope.ParseFromString(answer->reply)) push(peer, std::move(packet), &operation, arrived_);
   return false;
 }
 
 void Loop::handle(net::PeerId peer, net::Packet& packet) {
+  arrived_ = core_.clock.now();
   const proto::Envelope& request = packet.envelope;
   const auto op = static_cast<std::size_t>(request.op_case());
   if (request.version() != kProtocolVersion) {
@@ -134,7 +134,7 @@ void Loop::handle(net::PeerId peer, net::Packet& packet) {
   Session* session = nullptr;
   if (operation->needs_session && !find_session(peer, request, *operation, session)) return;
   net::Packet reply = net::reply_to(request);
-  Call call{peer, request, session, reply.envelope};
+  Call call{peer, request, session, reply.envelope, arrived_};
   const std::uint64_t before = core_.rows.writes();
   Status done = operation->handler(core_, call);
   const bool wrote = core_.rows.writes() != before;
@@ -145,15 +145,15 @@ void Loop::handle(net::PeerId peer, net::Packet& packet) {
   }
   if (done && call.deferred) return;
   if (operation->recorded) core_.sessions.remember(*session, request.id(), reply.envelope, wrote);
-  push(peer, std::move(reply), operation);
+  push(peer, std::move(reply), operation, arrived_);
 }
 
-void Loop::push(net::PeerId peer, net::Packet packet, const Operation* operation) {
-  replies_.push_back({peer, std::move(packet), operation, core_.clock.now(), core_.rows.writing() || core_.rows.is_broken()});
+void Loop::push(net::PeerId peer, net::Packet packet, const Operation* operation, Time arrived) {
+  replies_.push_back({peer, std::move(packet), operation, arrived, core_.rows.writing() || core_.rows.is_broken()});
 }
 
 void Loop::reply_error(net::PeerId peer, const proto::Envelope& request, const Error& error, const Operation* operation) {
-  push(peer, net::error_reply(request, error, kNode), operation);
+  push(peer, net::error_reply(request, error, kNode), operation, arrived_);
 }
 
 void Loop::run_timers() {
@@ -206,14 +206,14 @@ void Loop::run_job() {
       session->running.erase(job.request.id());
       core_.sessions.remember(*session, job.request.id(), reply.envelope, true);
     }
-    push(job.peer, std::move(reply), by_case_[Op::kRemove]);
+    push(job.peer, std::move(reply), by_case_[Op::kRemove], job.arrived);
     return;
   }
   if (finished && core_.now >= job.next_sign) {
     job.next_sign = core_.now + kTick;
     net::Packet sign = net::reply_to(job.request);
     sign.envelope.set_working(true);
-    push(job.peer, std::move(sign), nullptr);
+    push(job.peer, std::move(sign), nullptr, job.arrived);
   }
   core_.jobs.push_back(std::move(job));  // a failed one is answered by fail_jobs()
 }
@@ -231,7 +231,7 @@ void Loop::answer_waiters() {
       waiter.next_sign = core_.now + kTick;
       reply.envelope.set_working(true);
     }
-    push(waiter.peer, std::move(reply), done ? by_case_[Op::kNodes] : nullptr);
+    push(waiter.peer, std::move(reply), done ? by_case_[Op::kNodes] : nullptr, waiter.arrived);
     return done;
   });
 }
@@ -254,13 +254,14 @@ void Loop::finish_turn() {
 void Loop::fail_jobs(const Error& error) {
   for (const RemoveJob& job : core_.jobs) {
     if (Session* session = core_.sessions.find(job.session)) session->running.erase(job.request.id());
-    reply_error(job.peer, job.request, error, by_case_[Op::kRemove]);
+    push(job.peer, net::error_reply(job.request, error, kNode), by_case_[Op::kRemove], job.arrived);
   }
   core_.jobs.clear();
 }
 
 void Loop::send_replies(const std::optional<Error>& failed) {
   const Time now = core_.clock.now();
+  core_.stats.set_under_way(replies_.size() + core_.jobs.size() + core_.waiters.size());
   for (Reply& reply : replies_) {
     if (failed && reply.depends) {  // errors too: they may rest on rows that are not there now
       proto::Envelope origin;
@@ -269,7 +270,9 @@ void Loop::send_replies(const std::optional<Error>& failed) {
     }
     const std::uint64_t id = reply.packet.envelope.id();
     if (reply.operation != nullptr) {
-      core_.counters.add(reply.operation->op, reply.operation->name, reply.packet.envelope.has_error(), now - reply.start);
+      const proto::Envelope& envelope = reply.packet.envelope;
+      const Code code = envelope.has_error() ? static_cast<Code>(envelope.error().code()) : Code::kOk;
+      core_.stats.add(reply.operation->op, 0, reply.packet.body.size(), code, now - reply.arrived);
     }
     Status sent = core_.world.messenger.send(reply.peer, std::move(reply.packet));
     if (!sent && sent.error().code == Code::kTooLarge) {
@@ -280,6 +283,7 @@ void Loop::send_replies(const std::optional<Error>& failed) {
     if (!sent) spdlog::debug("a reply was not sent: {}", sent.error().to_string());
   }
   replies_.clear();
+  core_.stats.set_under_way(core_.jobs.size() + core_.waiters.size());
 }
 
 }  // namespace pif::server

@@ -17,7 +17,6 @@ class Loop {
  private:
   struct Operation {
     proto::Envelope::OpCase op;
-    std::string_view name;
     Handler handler;
     bool needs_session;
     bool recorded;  // changes something: a repeated request gets the first answer
@@ -26,7 +25,7 @@ class Loop {
     net::PeerId peer;
     net::Packet packet;
     const Operation* operation;
-    Time start;
+    Time arrived;
     bool depends;   // on rows written in this turn
   };
   static const std::array<Operation, 19> kOperations;
@@ -37,7 +36,8 @@ class Loop {
   // The session that asks; an error, or nothing if no reply is due (the request is being answered, or was just repeated).
   bool find_session(net::PeerId peer, const proto::Envelope& request, const Operation& operation, Session*& session);
   void reply_error(net::PeerId peer, const proto::Envelope& request, const Error& error, const Operation* operation);
-  void push(net::PeerId peer, net::Packet packet, const Operation* operation);
+  // `operation` is answered by this, a request that came at `arrived`; null: not counted.
+  void push(net::PeerId peer, net::Packet packet, const Operation* operation, Time arrived);
   void run_timers();
   void sweep_sessions();
   void run_job();
@@ -48,8 +48,9 @@ class Loop {
   Time next_deadline() const;
 
   Core& core_;
-  std::array<const Operation*, Counters::kOperationsMax> by_case_{};
+  std::array<const Operation*, net::Stats::kOperationsMax> by_case_{};
   std::vector<Reply> replies_;
+  Time arrived_{};     // the request being handled
   Time tick_{};        // next
   Time prune_{};       // next
   bool job_stepped_ = false;

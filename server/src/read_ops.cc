@@ -5,6 +5,7 @@
 #include "core.h"
 #include "names.h"
 #include "pif/base/limits.h"
+#include "pif/base/version.h"
 #include "pif/kv/value.h"
 #include "pif/net/calls.h"
 
@@ -77,7 +78,18 @@ Status hello(Core& core, Call& call) {
 
 Status counters(Core& core, Call& call) {
   proto::CountersReply& reply = *call.reply.mutable_counters_reply();
-  core.counters.describe(reply);
+  core.stats.describe(reply);
+  const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(core.now - core.started);
+  reply.set_uptime_ms(static_cast<std::uint64_t>(uptime.count()));
+  return {};
+}
+
+Status stats(Core& core, Call& call) {
+  proto::StatsReply& reply = *call.reply.mutable_stats_reply();
+  core.stats.describe(reply);
+  reply.set_node("server");
+  reply.set_version(std::string(version()));
+  reply.set_pid(::getpid());
   const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(core.now - core.started);
   reply.set_uptime_ms(static_cast<std::uint64_t>(uptime.count()));
   return {};
@@ -158,7 +170,7 @@ Status nodes(Core& core, Call& call) {
   if (core.waiters.size() >= kSessionsMax) return fail(Code::kBusy, "too many requests wait for LFSs already");
   // A tenth of the time is left for the answer's way back.
   const Duration timeout = call.request.timeout_ms() == 0 ? kWaitDefault : std::chrono::milliseconds(call.request.timeout_ms());
-  NodesWaiter waiter{.peer = call.peer, .request = call.request};
+  NodesWaiter waiter{.peer = call.peer, .request = call.request, .arrived = call.arrived};
   waiter.deadline = core.now + std::min<Duration>(timeout - timeout / 10, kWaitMax);
   waiter.next_sign = core.now + std::chrono::seconds(1);
   core.waiters.push_back(std::move(waiter));

@@ -61,7 +61,8 @@ Status remove(Core& core, Call& call) {
   }
   if (ask.recursive()) {
     if (core.jobs.size() >= kJobsMax) return fail(Code::kBusy, "too many folders are being removed already: try again later");
-    RemoveJob job{.peer = call.peer, .session = call.session->id, .request = call.request, .who = call.who()};
+    RemoveJob job{.peer = call.peer, .session = call.session->id, .request = call.request, .who = call.who(),
+                  .arrived = call.arrived};
     job.next_sign = core.now + kSignPeriod;
     core.jobs.push_back(std::move(job));
     call.session->running.insert(call.request.id());

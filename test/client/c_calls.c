@@ -126,6 +126,24 @@ static const char* dropped_files(pif_connection* c) {
   return NULL;
 }
 
+struct creates {
+  uint64_t count, bytes;
+};
+static int count_creates(void* user, const pif_operation_stats* stats) {
+  struct creates* creates = user;
+  if (strcmp(stats->name, "create") != 0) return 0;
+  creates->count = stats->count;
+  creates->bytes = stats->bytes_received + stats->bytes_sent;
+  return stats->p50_us <= stats->p99_us ? 1 : 0;
+}
+
+static const char* counters(pif_connection* c) {
+  struct creates creates = {0, 99};
+  EXPECT(pif_stats(c, count_creates, &creates) == 0);
+  EXPECT(creates.count >= 3 && creates.bytes == 0);
+  return NULL;
+}
+
 const char* c_calls(pif_connection* c) {
   EXPECT(pif_mkdir(c, "/d", 0) == 0);
   EXPECT(pif_mkdir(c, "/d", 0) == -PIF_E_EXISTS);
@@ -133,5 +151,6 @@ const char* c_calls(pif_connection* c) {
   if (wrong == NULL) wrong = variable_records(c);
   if (wrong == NULL) wrong = names(c);
   if (wrong == NULL) wrong = dropped_files(c);
+  if (wrong == NULL) wrong = counters(c);
   return wrong;
 }

@@ -67,7 +67,9 @@ struct Host {
     auto catalogue = kv::open_memory(kv::make_memory_state(2));
     InlineExecutor executor;
     WorkerHost host(config, World{self.messenger(), *storage, *catalogue, executor, spawner, self.entropy(), {}},
-                    [&](net::PeerId peer, net::Packet packet) { (void)self.messenger().send(peer, std::move(packet)); });
+                    [&](net::PeerId peer, net::Packet packet, int, Time) {
+                      (void)self.messenger().send(peer, std::move(packet));
+                    });
     while (true) {
       auto delivery = self.messenger().receive(host.next_deadline());
       if (!delivery) return;

@@ -2,6 +2,7 @@
 #include "server/fixture.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace pif::server::testing {
 namespace {
@@ -24,6 +25,29 @@ TEST_CASE("heartbeats and questions of another cluster's LFS are refused") {
   CHECK(world.reply(peer, 5)->error().code() == static_cast<std::uint32_t>(Code::kBadCapability));
   CHECK(world.reply(peer, 6)->error().code() == static_cast<std::uint32_t>(Code::kBadCapability));
   CHECK(Client(world).nodes().nodes_size() == 4);
+}
+
+TEST_CASE("what the server did is told to anybody: each operation, how long it took, and errors by their code") {
+  World world;
+  Client client(world);
+  REQUIRE(client.mkdir("/a"));
+  CHECK(client.mkdir("/a").error().code == Code::kExists);
+  Envelope request;
+  request.mutable_stats();
+  const auto reply = client.ask(request);
+  REQUIRE(reply);
+  const proto::StatsReply& stats = reply->stats_reply();
+  CHECK(stats.node() == "server");
+  CHECK(!stats.version().empty());
+  const auto made = std::find_if(stats.operations().begin(), stats.operations().end(),
+                                 [](const auto& one) { return one.name() == "make_folder"; });
+  REQUIRE(made != stats.operations().end());
+  CHECK(made->count() == 2);
+  CHECK(made->errors() == 1);
+  CHECK(std::accumulate(made->counts().begin(), made->counts().end(), std::uint64_t{0}) == 2);
+  CHECK(stats.error_codes().size() == 1);
+  CHECK(stats.error_codes(0) == static_cast<std::uint32_t>(Code::kExists));
+  CHECK(stats.error_counts(0) == 1);
 }
 
 TEST_CASE("an unknown version and an unknown operation get precise errors") {

@@ -18,6 +18,7 @@
 #include "pif/base/capability.h"
 #include "pif/base/clock.h"
 #include "pif/base/format.h"
+#include "pif/base/histogram.h"
 #include "pif/base/result.h"
 #include "pif/parity/layout.h"
 
@@ -98,6 +99,26 @@ struct SystemStatus {
   std::string cluster;
   std::vector<Node> nodes;
   std::uint64_t files = 0, folders = 0, pending = 0, doomed = 0, sessions = 0;
+};
+
+// How often one operation was asked for, how it ended, how long it took.
+struct OperationStats {
+  std::string name;                        // "read"
+  std::uint64_t count = 0, errors = 0;
+  std::uint64_t bytes_in = 0, bytes_out = 0;  // records and the like that came, and that went
+  Duration total{}, longest{};
+  Histogram latency;
+};
+
+// What a daemon did since it was started.
+struct DaemonStats {
+  std::string node, version;               // "lfs0"
+  std::int64_t pid = 0;
+  Duration uptime{};
+  std::vector<OperationStats> operations;
+  std::map<std::string, std::uint64_t> errors;  // by the code's name
+  std::uint64_t under_way = 0, under_way_max = 0;  // requests taken and not yet answered: now, and most at once
+  std::uint64_t log_bytes = 0, log_bytes_max = 0;  // of an LFS's redo log
 };
 
 struct ListPage {
@@ -224,6 +245,11 @@ class Client {
   [[nodiscard]] Result<std::vector<Status>> remove_many(std::span<const std::string> paths);
   [[nodiscard]] Status rename(const std::string& from, const std::string& to, bool no_replace = false);
   [[nodiscard]] Result<SystemStatus> status(std::uint32_t wait_up = 0);
+
+  // The requests of this client and its files so far. What travels through passed descriptors is no request.
+  std::vector<OperationStats> stats() const;
+  // The server, then the LFSs that are up and answer.
+  [[nodiscard]] Result<std::vector<DaemonStats>> daemon_stats();
 
   client::Session& session() { return *session_; }  // for libtool
 

@@ -95,6 +95,17 @@ typedef struct pif_read_request {
   uint64_t done;                /* records read */
 } pif_read_request;
 
+/* The requests of one operation ("read", "stat", ...) that a connection has sent. */
+typedef struct pif_operation_stats {
+  const char* name;
+  uint64_t count, errors;
+  uint64_t bytes_received, bytes_sent;  /* of records */
+  uint64_t total_us, p50_us, p99_us, max_us;
+} pif_operation_stats;
+
+/* Asked for each operation; not 0 ends it. `stats` is valid during the call only. */
+typedef int (*pif_stats_function)(void* user, const pif_operation_stats* stats);
+
 /* Asked for each name; not 0 ends the listing. `name` and `info` are valid during the call only. */
 typedef int (*pif_list_function)(void* user, const char* name, const pif_stat_info* info);
 
@@ -109,6 +120,8 @@ void pif_disconnect(pif_connection* connection);
 int pif_error(const pif_connection* connection);
 const char* pif_error_text(const pif_connection* connection);
 const char* pif_code_name(int code);
+/* What this connection and its files have asked so far. What travels through passed descriptors is no request. */
+int pif_stats(const pif_connection* connection, pif_stats_function each, void* user);
 
 /* ---- names ---------------------------------------------------------------------------------------------------------- */
 

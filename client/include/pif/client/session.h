@@ -73,6 +73,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
 
   net::Caller& caller() { return *caller_; }
+  const net::Stats& stats() const { return stats_; }  // of the requests sent from here
   net::Messenger& messenger() { return messenger_; }
   component::Storage& storage() { return storage_; }
   Clock& clock() { return messenger_.clock(); }
@@ -137,6 +138,7 @@ class Session : public std::enable_shared_from_this<Session> {
   ConnectOptions options_;
   net::Route route_;
   std::function<void(net::Delivery&)> unasked_;
+  net::Stats stats_;  // before caller_, which counts in it
   std::unique_ptr<net::Caller> caller_;
   proto::Endpoints server_;
   net::PeerId server_peer_ = 0;

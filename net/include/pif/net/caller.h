@@ -27,6 +27,8 @@ class Caller {
   Status pump(Time deadline);
   void forget(CallId id);
 
+  void measure(Stats* stats) { calls_.measure(stats); }  // as Calls has it
+
   Messenger& messenger() { return messenger_; }
 
  private:

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "pif/net/messenger.h"
+#include "pif/net/stats.h"
 
 namespace pif::net {
 
@@ -41,6 +42,8 @@ class Calls {
   void forget(CallId id);
   std::size_t under_way() const { return calls_.size(); }
   bool is_under_way(CallId id) const { return calls_.contains(id); }
+  // From now on every call that ends is counted there (bytes_in: of replies). Outlives this; null: nowhere.
+  void measure(Stats* stats) { stats_ = stats; }
 
  private:
   struct Call {
@@ -51,6 +54,8 @@ class Calls {
     Time patience;     // last known sign of life + kSilenceMax
     OnReply on_reply;
     Time due{};        // its place in due_: never later than the earlier of the two
+    int operation = 0;
+    std::uint64_t bytes_out = 0;
   };
   struct Peer {
     Time heard{};             // last sign of life; looked at when a call's patience ends, not at every packet
@@ -61,6 +66,8 @@ class Calls {
   void fail_peer(PeerId peer);
 
   Messenger& messenger_;
+  Stats* stats_ = nullptr;
+  Time now_{};         // when the clock was last looked at
   CallId next_id_;
   std::unordered_map<CallId, Call> calls_;
   std::unordered_map<PeerId, Peer> peers_;   // with calls under way

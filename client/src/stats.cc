@@ -1,0 +1,82 @@
+// What this client asked for, and what the daemons did.
+#include <algorithm>
+
+#include "pif/client/client.h"
+#include "pif/client/session.h"
+
+namespace pif {
+namespace {
+
+constexpr Duration kPatience = std::chrono::seconds(2);  // with an LFS: the others' figures are worth showing alone
+constexpr std::uint32_t kStateDown = 3;
+
+std::vector<OperationStats> operations_of(const proto::StatsReply& reply) {
+  std::vector<OperationStats> out;
+  for (const proto::OperationStats& from : reply.operations()) {
+    OperationStats& to = out.emplace_back();
+    to.name = from.name();
+    to.count = from.count();
+    to.errors = from.errors();
+    to.bytes_in = from.bytes_in();
+    to.bytes_out = from.bytes_out();
+    to.total = std::chrono::microseconds(from.total_us());
+    to.longest = std::chrono::microseconds(from.max_us());
+    to.latency = net::latency_of(from);
+  }
+  return out;
+}
+
+DaemonStats stats_of(const proto::StatsReply& reply) {
+  DaemonStats out;
+  out.node = reply.node();
+  out.version = reply.version();
+  out.pid = reply.pid();
+  out.uptime = std::chrono::milliseconds(reply.uptime_ms());
+  out.operations = operations_of(reply);
+  for (int i = 0; i < std::min(reply.error_codes_size(), reply.error_counts_size()); ++i)
+    out.errors[std::string(code_name(code_from_number(reply.error_codes(i))))] += reply.error_counts(i);
+  out.under_way = reply.under_way();
+  out.under_way_max = reply.under_way_max();
+  out.log_bytes = reply.log_bytes();
+  out.log_bytes_max = reply.log_bytes_max();
+  return out;
+}
+
+net::Packet stats_request() {
+  net::Packet request;
+  request.envelope.mutable_stats();
+  return request;
+}
+
+Result<proto::NodesReply> ask_nodes(client::Session& session) {
+  net::Packet request;
+  request.envelope.mutable_nodes();
+  PIF_TRY_VALUE(const net::Packet reply, session.ask_server(std::move(request)));
+  return reply.envelope.nodes_reply();
+}
+
+}  // namespace
+
+std::vector<OperationStats> Client::stats() const {
+  proto::StatsReply reply;
+  session_->stats().describe(reply);
+  return operations_of(reply);
+}
+
+Result<std::vector<DaemonStats>> Client::daemon_stats() {
+  PIF_TRY_VALUE(const proto::NodesReply nodes, ask_nodes(*session_));
+  PIF_TRY_VALUE(const net::Packet server, session_->ask_server(stats_request()));
+  std::vector<DaemonStats> out = {stats_of(server.envelope.stats_reply())};
+  std::vector<net::CallId> calls;
+  for (const proto::NodeInfo& node : nodes.nodes()) {
+    if (node.state() == kStateDown) continue;
+    if (const auto call = session_->start_node(node, stats_request(), kPatience)) calls.push_back(*call);
+  }
+  for (const net::CallId call : calls) {
+    const auto reply = session_->caller().wait(call);
+    if (reply) out.push_back(stats_of(reply->envelope.stats_reply()));
+  }
+  return out;
+}
+
+}  // namespace pif
