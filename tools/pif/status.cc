@@ -1,12 +1,14 @@
 // status, node list, df: the LFSs as the server knows them.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "activity.h"
 #include "daemons.h"
 #include "dispatch.h"
 #include "pif/cluster/cluster.h"
@@ -16,10 +18,12 @@
 namespace pif::cli {
 namespace {
 
-constexpr auto kWatchInterval = std::chrono::seconds(1);
+constexpr double kWatchSecondsDefault = 1;
+constexpr double kWatchSecondsMin = 0.05, kWatchSecondsMax = 86400;
 
 struct Options {
-  bool watch = false;
+  CLI::Option* watch = nullptr;
+  double watch_seconds = 0;  // 0: not said
 };
 
 Json json_of(const Node& node) {
@@ -38,12 +42,13 @@ Json json_of(const Node& node) {
           {"tcp", node.tcp}};
 }
 
-Json json_of(const SystemStatus& status) {
-  Json nodes = Json::array();
+Json json_of(const SystemStatus& status, const std::vector<DaemonStats>& stats) {
+  Json nodes = Json::array(), daemons = Json::array();
   for (const auto& node : status.nodes) nodes.push_back(json_of(node));
+  for (const auto& daemon : stats) daemons.push_back(cli::json_of(daemon));
   return {{"cluster", status.cluster},   {"server", {{"state", "up"}}}, {"nodes", nodes},
           {"files", status.files},       {"folders", status.folders},   {"pending", status.pending},
-          {"doomed", status.doomed},     {"sessions", status.sessions}};
+          {"doomed", status.doomed},     {"sessions", status.sessions}, {"daemons", daemons}};
 }
 
 std::string text_of(const SystemStatus& status) {
@@ -84,18 +89,57 @@ Outcome report_down(const Program& program, const Error& why) {
   return ExitCode::kNegative;
 }
 
+// Servers that are older than the operation have nothing to say.
+Result<std::vector<DaemonStats>> stats_of(Client& client) {
+  auto stats = client.daemon_stats();
+  if (!stats && stats.error().code == Code::kUnsupported) return std::vector<DaemonStats>();
+  return stats;
+}
+
+Result<double> watch_seconds(const Options& options) {
+  const double seconds = options.watch_seconds == 0 ? kWatchSecondsDefault : options.watch_seconds;
+  if (seconds >= kWatchSecondsMin && seconds <= kWatchSecondsMax) return seconds;
+  return fail(Code::kInvalid, fmt::format("--watch: {} is not from {} to {} seconds", seconds, kWatchSecondsMin,
+                                          kWatchSecondsMax));
+}
+
+// What happens between one look and the next, until somebody ends it.
+Outcome watch(const Program& program, const Options& options, Client& client) {
+  PIF_TRY_VALUE(const double seconds, watch_seconds(options));
+  const bool screen = !program.common.json && ::isatty(1) == 1;
+  std::vector<DaemonStats> before;
+  auto looked = std::chrono::steady_clock::now();
+  while (true) {
+    PIF_TRY_VALUE(const SystemStatus now, client.status());
+    PIF_TRY_VALUE(const std::vector<DaemonStats> stats, stats_of(client));
+    const auto moment = std::chrono::steady_clock::now();
+    const std::chrono::duration<double> passed = moment - looked;
+    if (program.common.json) {
+      PIF_TRY(print(json_of(now, stats)));
+    } else {
+      const auto& base = before.empty() ? stats : before;
+      PIF_TRY(print((screen ? "\x1b[H\x1b[2J" : "") + text_of(now) + "\n" +
+                    activity_table(activity_between(base, stats, std::max(passed.count(), kWatchSecondsMin)))));
+    }
+    before = stats;
+    looked = moment;
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  }
+}
+
 Outcome status(const Program& program, const Options& options) {
   auto client = program.connect();
   if (!client && client.error().code == Code::kUnavailable) return report_down(program, client.error());
   if (!client) return fail(client.error());
-  const bool screen = options.watch && !program.common.json && ::isatty(1) == 1;
-  while (true) {
-    PIF_TRY_VALUE(const SystemStatus now, client->status());
-    if (screen) PIF_TRY(print(std::string("\x1b[H\x1b[2J")));
-    PIF_TRY(program.common.json ? print(json_of(now)) : print(text_of(now)));
-    if (!options.watch) return ExitCode::kDone;
-    std::this_thread::sleep_for(kWatchInterval);
+  if (options.watch->count() > 0) return watch(program, options, *client);
+  PIF_TRY_VALUE(const SystemStatus now, client->status());
+  if (!program.common.json) {
+    PIF_TRY(print(text_of(now)));
+    return ExitCode::kDone;
   }
+  PIF_TRY_VALUE(const std::vector<DaemonStats> stats, stats_of(*client));
+  PIF_TRY(print(json_of(now, stats)));
+  return ExitCode::kDone;
 }
 
 Outcome list_nodes(const Program& program, const Options&) {
@@ -145,8 +189,14 @@ Outcome space(const Program& program, const Options&) {
 void add_status_commands(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
   CLI::App* status_command = add_command(app, program, "status", "Show the server and its LFSs: state, space, what they hold",
-                                         "  pif status\n  pif status --watch\n  pif status --json | jq '.nodes[].state'");
-  status_command->add_flag("--watch", options->watch, "Again each second, until interrupted (with --json: a document a line)");
+                                         "  pif status\n  pif status --watch              what happens, each second\n"
+                                         "  pif status --watch 10 --json    all counters, a line every ten seconds\n"
+                                         "  pif status --json | jq '.daemons[] | .node, .operations[]'");
+  options->watch = status_command
+                       ->add_option("--watch", options->watch_seconds,
+                                    "Again every second or every SECONDS, with operations, bytes and latencies")
+                       ->expected(0, 1)
+                       ->type_name("[SECONDS]");
   on_run(status_command, program, options, status);
 
   CLI::App* node = add_command(app, program, "node", "Show the storage nodes", "  pif node list\n  pif node list --json");

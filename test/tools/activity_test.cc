@@ -1,0 +1,74 @@
+#include <catch2/catch.hpp>
+
+#include "../../tools/pif/activity.h"
+
+namespace pif::cli {
+namespace {
+
+DaemonStats lfs(std::uint64_t reads, std::uint64_t bytes_out, Duration uptime, std::int64_t pid = 1) {
+  DaemonStats out;
+  out.node = "lfs0";
+  out.pid = pid;
+  out.uptime = uptime;
+  OperationStats read;
+  read.name = "read";
+  read.count = reads;
+  read.bytes_out = bytes_out;
+  for (std::uint64_t i = 0; i < reads; ++i) read.latency.add(std::chrono::milliseconds(2));
+  read.longest = std::chrono::milliseconds(2);
+  out.operations.push_back(read);
+  return out;
+}
+
+TEST_CASE("between two looks counts what was done between them, a second") {
+  const DaemonStats before = lfs(100, 1000, std::chrono::seconds(5)), after = lfs(300, 5000, std::chrono::seconds(7));
+  const auto all = activity_between({before}, {after}, 2);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].operations == Approx(100));
+  CHECK(all[0].bytes_out == Approx(2000));
+  CHECK(all[0].latency.total() == 200);
+}
+
+TEST_CASE("a daemon that was started again between two looks counts from its start") {
+  for (const auto& again : {lfs(10, 50, std::chrono::seconds(1)), lfs(10, 50, std::chrono::seconds(9), 2)}) {
+    const auto all = activity_between({lfs(100, 1000, std::chrono::seconds(5))}, {again}, 1);
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].operations == Approx(10));
+    CHECK(all[0].latency.total() == 10);
+  }
+}
+
+TEST_CASE("requests that wait on purpose say nothing of how long work takes") {
+  DaemonStats daemon = lfs(1, 0, std::chrono::seconds(1));
+  daemon.operations[0].name = "job_wait";
+  const auto all = activity_between({}, {daemon}, 1);
+  CHECK(all[0].operations == Approx(1));
+  CHECK(all[0].latency.total() == 0);
+}
+
+TEST_CASE("the table shows rates, times and how full the log is") {
+  DaemonStats daemon = lfs(100, 4'000'000, std::chrono::seconds(1));
+  daemon.log_bytes = 1;
+  daemon.log_bytes_max = 4;
+  const std::string table = activity_table(activity_between({}, {daemon}, 1));
+  CHECK(table.find("lfs0") != std::string::npos);
+  CHECK(table.find("4.0") != std::string::npos);
+  CHECK(table.find("2.1 ms") != std::string::npos);
+  CHECK(table.find("25%") != std::string::npos);
+}
+
+TEST_CASE("as JSON, every operation has its counts and percentiles, and refused capabilities their own number") {
+  DaemonStats daemon = lfs(4, 400, std::chrono::seconds(3));
+  daemon.errors = {{"bad-capability", 2}, {"not-found", 1}};
+  const Json json = json_of(daemon);
+  CHECK(json["node"] == "lfs0");
+  CHECK(json["uptime_ms"] == 3000);
+  CHECK(json["capabilities_refused"] == 2);
+  CHECK(json["errors"]["not-found"] == 1);
+  CHECK(json["operations"][0]["name"] == "read");
+  CHECK(json["operations"][0]["count"] == 4);
+  CHECK(json["operations"][0]["p99_us"] == 2000);  // never above the longest
+}
+
+}  // namespace
+}  // namespace pif::cli
