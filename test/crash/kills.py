@@ -74,6 +74,8 @@ class Kills:
         span = COPY_SECONDS if victim == "controller" else self.batch_seconds
         system.pump(self.fallen, self.rng.random() * span)
         during = system.under_way()
+        victims = self.with_others(victim)
+        dead = [daemon for name, daemon in system.daemons.items() if name in victims and daemon.kill()]
         if victim == "client":
             client = self.rng.choice(system.clients)
             client.kill()
@@ -83,8 +85,15 @@ class Kills:
             if system.copier.is_busy():
                 system.copier.kill()
                 self.note(victim, "moment", during)
-        elif victim and system.daemons[victim].kill():
-            self.raise_daemon(system.daemons[victim], "moment", during)
+        for daemon in dead:
+            self.raise_daemon(daemon, "moment", during)
+
+    def with_others(self, victim):
+        """Now and then several die at the same moment."""
+        if victim is None:
+            return set()
+        others = self.rng.choices([0, 1, 2, len(self.system.daemons)], [60, 20, 15, 5])[0]
+        return {victim, *self.rng.sample(sorted(self.system.daemons), min(others, len(self.system.daemons)))}
 
     def kill_worker(self):
         system = self.system

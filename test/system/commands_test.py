@@ -179,8 +179,28 @@ def status_and_df_know_every_lfs():
     watch.communicate()
 
 
+def status_tells_what_every_daemon_did():
+    FS.ok("put", "--record-length", "100", "--width", "4", "-", "/counted", data=b"c" * 4000)
+    FS.ok("cat", "/counted", env=dict(FS.env, PIF_DATA="messages"))
+    daemons = {d["node"]: d for d in FS.json("status")["daemons"]}
+    check(sorted(daemons) == ["lfs0", "lfs1", "lfs2", "lfs3", "server"], f"{sorted(daemons)}")
+    operations = {name: {o["name"]: o for o in d["operations"]} for name, d in daemons.items()}
+    check(operations["server"]["create"]["count"] >= 1, "the server counts creates")
+    for name in ("lfs0", "lfs1", "lfs2", "lfs3"):
+        read = sum(o["bytes_out"] for o in operations[name].values())
+        check(read >= 1000, f"{name} sent its part: {operations[name]}")
+        check(operations[name]["seal"]["p50_us"] <= operations[name]["seal"]["p99_us"], "percentiles rise")
+    watch = FS.start("status", "--watch", "0.2")
+    lines = [watch.stdout.readline().decode() for _ in range(16)]
+    watch.kill()
+    watch.communicate()
+    check(sum("ops/s" in line for line in lines) >= 1, f"--watch shows rates: {lines}")
+    check(FS.run("status", "--watch", "0.001").returncode == 2, "no shorter than 0.05 s")
+    FS.ok("rm", "/counted")
+
+
 def every_command_has_help_version_and_dash_form():
-    for name in ("up down status init node mkdir ls stat rm mv du df put get cat locate placement fsck").split():
+    for name in ("up down status init node mkdir ls stat rm mv du df put get cat locate placement fsck doctor").split():
         text = FS.ok(name, "--help").decode()
         check("Examples:" in text and "--json" in text, f"pif {name} --help has examples")
         check(FS.ok(name, "--version").startswith(b"pif "), f"pif {name} --version")
@@ -245,7 +265,7 @@ def run_all():
     tests = [names_of_folders_come_and_go, files_come_back_byte_for_byte, streams_go_in_and_out_of_pipes,
              records_are_what_the_format_says, headers_are_kept_aside_and_given_back, trees_and_several_files_go_both_ways,
              targets_are_replaced_unless_told, layouts_are_as_asked, bevies_are_a_layout_without_parity_so_far,
-             placement_is_figure_4_1, status_and_df_know_every_lfs,
+             placement_is_figure_4_1, status_and_df_know_every_lfs, status_tells_what_every_daemon_did,
              every_command_has_help_version_and_dash_form, unknown_commands_are_other_programs,
              fsck_and_readers_notice_a_changed_byte, every_route_moves_the_same_bytes,
              sixty_four_lfss_come_up_and_go_down, fsck_is_clean]

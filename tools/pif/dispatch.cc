@@ -18,9 +18,10 @@
 namespace pif::cli {
 namespace {
 
-constexpr std::array<std::string_view, 18> kCommands = {"up", "down", "status", "init", "node",      "mkdir",
+constexpr std::array<std::string_view, 19> kCommands = {"up", "down", "status", "init", "node",      "mkdir",
                                                         "ls", "stat", "rm",     "mv",   "du",        "df",
-                                                        "put", "get", "cat",    "locate", "placement", "fsck"};
+                                                        "put", "get", "cat",    "locate", "placement", "fsck",
+                                                        "doctor"};
 
 bool is_own(std::string_view command) {
   return std::find(kCommands.begin(), kCommands.end(), command) != kCommands.end();
