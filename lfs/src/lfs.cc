@@ -13,6 +13,7 @@
 #include "overwriting.h"
 #include "pif/base/limits.h"
 #include "pif/base/version.h"
+#include "pif/net/calls.h"
 #include "reading.h"
 #include "recovery.h"
 #include "reporting.h"
@@ -29,22 +30,6 @@ constexpr unsigned kDeliveriesPerTurn = 64;        // handled before what they c
 constexpr Duration kTurnMax = std::chrono::seconds(1);
 constexpr Duration kTimeoutMax = std::chrono::hours(1);
 constexpr Duration kTimeoutDefault = std::chrono::seconds(30);
-
-// What is an answer, and so never to be answered: one that came too late.
-bool is_reply(const Envelope& envelope) {
-  if (envelope.has_error() || envelope.working()) return true;
-  switch (envelope.op_case()) {
-    case Envelope::kDone:
-    case Envelope::kHelloReply:
-    case Envelope::kHeartbeatReply:
-    case Envelope::kFileStatesReply:
-    case Envelope::kSpawnReply:
-    case Envelope::kNodesReply:
-      return true;
-    default:
-      return false;
-  }
-}
 
 }  // namespace
 
@@ -140,7 +125,7 @@ void Lfs::Impl::handle(net::Delivery& delivery) {
 
 void Lfs::Impl::handle_request(net::Delivery& delivery) {
   const Envelope& envelope = delivery.packet.envelope;
-  if (is_reply(envelope)) return;
+  if (net::is_reply(envelope)) return;  // one that came too late: never to be answered
   const Time now = core.now();
   const Duration patience = envelope.timeout_ms() == 0
                                 ? kTimeoutDefault

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -356,6 +357,8 @@ Result<std::optional<Delivery>> RealMessenger::receive(Time deadline) {
 Result<CurveKeys> make_curve_keys() { return make_zmq_curve_keys(); }
 
 Result<std::unique_ptr<Messenger>> make_real_messenger(MessengerOptions options) {
+  // protobuf would say on stderr, which is a daemon's log, what is wrong with each message that anybody sends.
+  google::protobuf::SetLogHandler(nullptr);
   auto messenger = std::make_unique<RealMessenger>(std::move(options));
   PIF_TRY(messenger->start());
   return messenger;

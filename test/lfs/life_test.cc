@@ -225,6 +225,20 @@ TEST_CASE("malformed requests get precise errors, and the LFS goes on") {
   });
 }
 
+TEST_CASE("a reply that nobody waits for is not answered, of whatever operation it is") {
+  with_node([](Peer& peer, Node&) {
+    const auto answer_to = [&](const std::function<void(proto::Envelope&)>& fill) {
+      net::Packet stray;
+      fill(stray.envelope);
+      return code_of(peer.call(std::move(stray)));
+    };
+    CHECK(answer_to([](proto::Envelope& e) { e.mutable_check_component_reply(); }) == Code::kTimeout);
+    CHECK(answer_to([](proto::Envelope& e) { e.mutable_read_reply(); }) == Code::kTimeout);
+    CHECK(answer_to([](proto::Envelope& e) { e.mutable_stat_reply(); }) == Code::kTimeout);
+    CHECK(answer_to([](proto::Envelope& e) { e.mutable_hello(); }) == Code::kOk);
+  });
+}
+
 TEST_CASE("a disk at its reserve takes no new data, says how much is left, and goes on reading") {
   with_node([](Peer& peer, Node& node) {
     const TestFile file;
