@@ -52,6 +52,10 @@ Status Appending::check_body(const Component& component, const proto::AppendRows
     return {};
   }
   const auto length = component.shape.format.record_length;
+  const Extent base = extent_of(asked.base());  // this component's length is computed from it
+  if (fixed_extent(length, base.bytes) != base)
+    return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes, as `base` says", base.records,
+                                            length, base.bytes));
   if (asked.within() >= length || body.empty())
     return fail(Code::kInvalid, fmt::format("a fill from byte {} of a record of {}", asked.within(), length));
   PIF_TRY(last_row_bytes(asked.within() + body.size(), asked.count(), length));
