@@ -44,10 +44,10 @@ class System:
             raise
         return self
 
-    def __exit__(self, kind, *ignored):
-        if kind is not None and self.options.keep:
-            print(f"kept: {self.temp}")
+    def __exit__(self, *ignored):
         self.close()
+        if os.path.exists(self.temp):
+            print(f"kept: {self.temp}")
 
     # ---- making and ending ----
 
