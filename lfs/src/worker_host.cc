@@ -366,6 +366,10 @@ void WorkerHost::Impl::on_wait(net::Delivery& delivery) {
   if (!found) return refuse(asker, found.error());
   Job& job = **found;
   if (job.killed) return refuse(asker, Error{Code::kCancelled, fmt::format("job {:016x} was ended", job.id), {}});
+  if (request.started() && job.workers.empty()) {
+    return refuse(asker, Error{Code::kCancelled, fmt::format("job {:016x} is not known here any more: its controller was silent "
+                                                             "for too long, or this LFS was started again", job.id), {}});
+  }
   if (job.wait) answer_wait(job);  // a newer wait replaces an older one
   job.controller = delivery.peer;
   job.lease = now() + kJobLease;

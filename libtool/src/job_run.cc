@@ -91,6 +91,7 @@ Status JobRun::ask(Node& node) {
   request.envelope.mutable_job_wait()->set_job(id_);
   request.envelope.mutable_job_wait()->set_hold_ms(static_cast<std::uint32_t>(kHold / milliseconds(1)));
   request.envelope.mutable_job_wait()->set_seen(node.seen);
+  request.envelope.mutable_job_wait()->set_started(spawning_.empty());
   PIF_TRY_VALUE(node.waiting, session_.start_node(node.info, std::move(request), kWaitTimeout));
   return {};
 }

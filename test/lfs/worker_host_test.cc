@@ -109,6 +109,22 @@ TEST_CASE("a job lives as long as its controller asks about it, and is killed so
   });
 }
 
+TEST_CASE("a job that is not known is early as long as its spawn has no answer, and lost afterwards") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    REQUIRE(caller.call(peer, wait(7), seconds(5), "host"));
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
+    net::Packet later = wait(7);
+    later.envelope.mutable_job_wait()->set_started(true);
+    REQUIRE(caller.call(peer, net::Packet{later.envelope, {}, {}}, seconds(5), "host"));
+    self.pause(seconds(20));  // the lease ends, and then the memory of it
+    const auto lost = caller.call(peer, net::Packet{later.envelope, {}, {}}, seconds(5), "host");
+    REQUIRE(!lost);
+    REQUIRE(lost.error().code == Code::kCancelled);
+    REQUIRE(lost.error().text.find("not known here any more") != std::string::npos);
+  });
+}
+
 TEST_CASE("a host without root's rights refuses the workers of other users, and says why") {
   Host host(1000);
   host.run({1001, {1001}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {
