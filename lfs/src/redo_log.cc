@@ -114,16 +114,23 @@ Status RedoLog::replay_entries(std::uint64_t size, const Replay& replay) {
   }
 }
 
+// Not the end of the log, which is where no entry follows: entries that were acknowledged may be behind it.
+Status RedoLog::cut_short(std::uint64_t at, std::uint64_t size) const {
+  return fail(Code::kIo, fmt::format("{} has {} bytes, but those from {} on cannot be read", path_, size, at));
+}
+
 Result<bool> RedoLog::replay_one(std::uint64_t size, const Replay& replay) {
   StoredEntry stored{};
   if (end_ + sizeof stored > size) return false;
   PIF_TRY_VALUE(const auto got, file_->read(end_, std::as_writable_bytes(std::span(&stored, 1))));
-  if (got != sizeof stored || stored.magic != kEntryMagic || stored.hash != hash_fields(stored)) return false;
+  if (got != sizeof stored) return fail(cut_short(end_, size).error());
+  if (stored.magic != kEntryMagic || stored.hash != hash_fields(stored)) return false;
   if (stored.chain != chain_ || stored.number != last_number_ + 1) return false;
   if (stored.bytes > kEntryBytesMax || end_ + sizeof stored + stored.bytes > size) return false;
   std::vector<std::byte> data(stored.bytes);
   PIF_TRY_VALUE(const auto got_data, file_->read(end_ + sizeof stored, std::span(data)));
-  if (got_data != data.size() || hash_bytes(data) != stored.data_hash) return false;
+  if (got_data != data.size()) return fail(cut_short(end_, size).error());
+  if (hash_bytes(data) != stored.data_hash) return false;
   PIF_TRY(replay({FileId(stored.file), stored.first_chunk, stored.chunk_bytes, data}, stored.number));
   end_ += sizeof stored + stored.bytes + padding(stored.bytes);
   last_number_ = stored.number;

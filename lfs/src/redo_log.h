@@ -72,6 +72,7 @@ class RedoLog {
   [[nodiscard]] Result<Head> read_head(std::uint64_t size);
   [[nodiscard]] Status write_head(std::uint64_t round, std::uint64_t number);
   [[nodiscard]] Status replay_entries(std::uint64_t size, const Replay& replay);
+  [[nodiscard]] Status cut_short(std::uint64_t at, std::uint64_t size) const;
   [[nodiscard]] Result<bool> replay_one(std::uint64_t size, const Replay& replay);
 
   component::Storage& storage_;

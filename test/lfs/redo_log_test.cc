@@ -55,6 +55,25 @@ struct Fixture {
 
 }  // namespace
 
+TEST_CASE("a log that cannot be read to its end is not taken for a shorter one") {
+  Fixture f;
+  f.open();
+  f.add(1, 5, "first");
+  f.add(2, 6, std::string(5000, 'x'));
+  for (const int nth : {2, 3, 4, 5}) {  // after the two heads: headers and data of the entries
+    int reads = 0;
+    f.disk->set_fault([&](std::string_view call, std::string_view) {
+      return call == "read" && reads++ == nth ? Code::kEndOfFile : Code::kOk;
+    });
+    RedoLog log(*f.storage, kPath, 1u << 20);
+    const auto opened = log.open([](const LogEntry&, std::uint64_t) -> Status { return {}; });
+    REQUIRE(!opened);
+    CHECK(opened.error().code == Code::kIo);
+    f.disk->set_fault({});
+  }
+  CHECK(f.open().size() == 2);
+}
+
 TEST_CASE("entries come back in order, as often as the log is opened") {
   Fixture f;
   CHECK(f.open().empty());
