@@ -12,7 +12,9 @@ Status Components::load(Time now) {
     if (!state) return true;  // said when somebody asks for it, and by check_root
     totals_.bytes += state->bytes();
     applied_max_ = std::max(applied_max_, state->log_applied());
-    if (state->state() == kSealed) unsettled_[file.value] = now;
+    // What an append made may be of a file that was removed before: asked once more.
+    const bool appended = state->generation() > 0 || state->grants() > 0;
+    if (state->state() == kSealed || appended) unsettled_[file.value] = now;
     return true;
   });
 }
@@ -133,9 +135,10 @@ void Components::set_state(Component& component, const proto::ComponentState& st
     totals_.bytes += state.bytes() - component.state.bytes();
   }
   component.catalogued = true;
+  // Only its creator's commit is proof; a file that an append goes to may have been removed meanwhile.
+  if (component.state.state() == kSealed && state.state() == kCommitted) unsettled_.erase(component.file.value);
   component.state = state;
   if (component.reader) component.reader->set_tail(tail_of(state));
-  if (state.state() == kCommitted) unsettled_.erase(component.file.value);
 }
 
 void Components::forget(Component& component, bool for_good) {

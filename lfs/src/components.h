@@ -37,7 +37,7 @@ struct Component {
 
   unsigned pins = 0;          // work that uses the files away from the loop
   unsigned overwriting = 0;   // entries of the log batch under way
-  bool by_append = false;     // made by an append to a committed file that had no rows here
+  bool by_append = false;     // made by an append to a committed file that had no rows here, and not asked about since
   bool appending = false;     // rows are being made durable
   bool sealing = false;
   bool dirty = false;         // has entries in the redo log whose homes may not be durable
@@ -106,7 +106,7 @@ class Components {
   const std::string& root() const { return root_; }
   const Totals& totals() const { return totals_; }
   std::uint64_t applied_max() const { return applied_max_; }
-  // Open and sealed components, with the time from which on the server is asked what became of them.
+  // Open and sealed components, and those that appends made, with the time from which on the server is asked what became of them.
   std::map<std::uint64_t, Time>& unsettled() { return unsettled_; }
 
  private:

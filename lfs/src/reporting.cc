@@ -150,6 +150,12 @@ void Reporting::ask_states() {
   });
 }
 
+// The server has it for committed: from now on it will say so when the file is removed.
+void Reporting::settled(Component& component) {
+  component.by_append = false;
+  core_.components.unsettled().erase(component.file.value);
+}
+
 void Reporting::learn_states(const std::vector<std::uint64_t>& files, const proto::FileStatesReply& reply) {
   const auto count = std::min(files.size(), static_cast<std::size_t>(reply.states_size()));
   for (std::size_t i = 0; i < count; ++i) {
@@ -158,6 +164,7 @@ void Reporting::learn_states(const std::vector<std::uint64_t>& files, const prot
     if (!component || (*component)->sealing) continue;
     const auto state = reply.states(static_cast<int>(i));
     if (state == 2 && (*component)->state.state() == kSealed) core_.note_committed(*component);
+    if (state == 2 && (*component)->state.state() == kCommitted) settled(**component);
     // Committed, but only being made here: no part of the file (an append that never came to its end).
     const bool abandoned = state == 2 && (*component)->is_open() && !(*component)->appending;
     if (state != 3 && !abandoned) continue;

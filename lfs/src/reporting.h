@@ -24,6 +24,7 @@ class Reporting {
   void beat();
   void ask_soon();
   void ask_states();
+  void settled(Component& component);
   void learn_states(const std::vector<std::uint64_t>& files, const proto::FileStatesReply& reply);
   proto::NodeInfo node_info();
   net::Packet request();

@@ -34,6 +34,7 @@ Result<ComponentPtr> Sequencing::component_of(const Request& request) {
     return fail(std::move(synced.error()));
   }
   made->state.set_state(kCommitted);
+  made->by_append = true;
   return made;
 }
 

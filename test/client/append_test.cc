@@ -206,3 +206,22 @@ TEST_CASE("an appender that dies costs the others a deadline, never a gap") {
   });
   fs.world.run();
 }
+
+TEST_CASE("an append to a file that was removed before it had any record leaves nothing behind") {
+  const bool lfs_restarts = GENERATE(false, true);
+  FileSystem fs(2);
+  fs.add_client("appender", DataPath::kMessages, [&](Client& client, sim::Actor& self) {
+    put(client, "/file", fixed(16), {});  // no records, so no components
+    File file = must(client.open("/file", Client::Mode::kWrite));
+    fs.cluster.restart_server();  // it forgets who has what open
+    must(client.remove("/file"));
+    self.pause(2s);  // the LFSs are told, and have nothing to remove
+    (void)file.append(record_of(1, 1)).has_value();
+    if (lfs_restarts) fs.cluster.restart_lfs(0);
+    self.pause(130s);
+    const auto status = must(client.status(2));
+    CHECK(status.doomed == 0);
+    for (const auto& node : status.nodes) CHECK(node.components == 0);
+  });
+  fs.world.run();
+}
