@@ -50,11 +50,11 @@ std::unique_ptr<component::Storage> Cluster::open_disk(unsigned index) {
 std::unique_ptr<kv::Store> Cluster::open_catalogue(unsigned index) { return kv::open_memory(nodes_.at(index).catalogue); }
 std::unique_ptr<kv::Store> Cluster::open_directory() { return kv::open_memory(directory_); }
 
-std::unique_ptr<kv::Store> Cluster::store_of(const std::shared_ptr<kv::MemoryState>& state,
+std::unique_ptr<kv::Store> Cluster::store_of(const std::string& name, const std::shared_ptr<kv::MemoryState>& state,
                                              const std::shared_ptr<Faults>& faults) {
   auto store = kv::open_memory(state);
   if (!options_.faulty) return store;
-  return make_faulty_store(std::move(store), faults, [this] { return world_.pick(2) == 0; });
+  return make_faulty_store(name, std::move(store), faults, [this] { return world_.pick(2) == 0; });
 }
 
 // A daemon that is not faulty ends only by being killed.
@@ -72,7 +72,7 @@ void Cluster::start_server() {
 }
 
 void Cluster::run_server(Actor& self) {
-  const auto directory = store_of(directory_, server_faults_);
+  const auto directory = store_of("the server's directory", directory_, server_faults_);
   server::Config config;
   config.cluster = kClusterId;
   config.key = key_;
@@ -86,8 +86,8 @@ void Cluster::kill_server() {
   world_.kill(server_actor_);
 }
 
-void Cluster::crash_server_at(std::uint64_t calls) {
-  server_faults_->cut_power_at(calls, [this] { world_.doom(server_actor_); });
+void Cluster::crash_server_at(std::uint64_t calls, bool only_durable) {
+  server_faults_->cut_power_at(calls, only_durable, [this] { world_.doom(server_actor_); });
 }
 
 bool Cluster::server_runs() const { return world_.is_alive(server_actor_); }
@@ -110,7 +110,7 @@ void Cluster::start_lfs(unsigned index) {
 
 void Cluster::run_lfs(Actor& self, unsigned index) {
   const auto storage = open_disk(index);
-  const auto catalogue = store_of(nodes_[index].catalogue, nodes_[index].faults);
+  const auto catalogue = store_of(self.name() + "'s catalogue", nodes_[index].catalogue, nodes_[index].faults);
   SimSpawner spawner(world_, self, programs_);
   lfs::Config config;
   config.node = index + 1;
@@ -145,9 +145,9 @@ void Cluster::lose_power(Node& node) {
   node.disk->crash(kBlockBytes[world_.pick(std::size(kBlockBytes))], [this](std::uint64_t limit) { return world_.pick(limit); });
 }
 
-void Cluster::crash_lfs_at(unsigned index, std::uint64_t calls) {
+void Cluster::crash_lfs_at(unsigned index, std::uint64_t calls, bool only_durable) {
   auto& node = nodes_.at(index);
-  node.faults->cut_power_at(calls, [this, &node] { lose_power(node); });
+  node.faults->cut_power_at(calls, only_durable, [this, &node] { lose_power(node); });
 }
 
 void Cluster::restart_lfs(unsigned index) {

@@ -53,8 +53,9 @@ class Cluster {
   // Power loss of its machine: what was not synced is gone.
   void crash_lfs(unsigned index);
   // The same in the middle of the n-th call from now of its disk or store; of unsynced writes any part is kept. Faulty only.
-  void crash_lfs_at(unsigned index, std::uint64_t calls);
-  void crash_server_at(std::uint64_t calls);
+  // only_durable: of its calls that make something durable.
+  void crash_lfs_at(unsigned index, std::uint64_t calls, bool only_durable);
+  void crash_server_at(std::uint64_t calls, bool only_durable);
   bool server_runs() const;
   bool lfs_runs(unsigned index) const;
   Faults& faults(unsigned index) { return *nodes_[index].faults; }
@@ -85,7 +86,8 @@ class Cluster {
   };
   void lose_power(Node& node);
   void ended(Actor& self, const Status& why);
-  std::unique_ptr<kv::Store> store_of(const std::shared_ptr<kv::MemoryState>& state, const std::shared_ptr<Faults>& faults);
+  std::unique_ptr<kv::Store> store_of(const std::string& name, const std::shared_ptr<kv::MemoryState>& state,
+                                      const std::shared_ptr<Faults>& faults);
   void start_server();
   void start_lfs(unsigned index);
   void run_server(Actor& self);

@@ -6,8 +6,9 @@
 
 namespace pif::sim {
 
-void Faults::cut_power_at(std::uint64_t calls, std::function<void()> cut) {
-  cut_at_ = calls_ + calls;
+void Faults::cut_power_at(std::uint64_t calls, bool only_durable, std::function<void()> cut) {
+  cut_at_ = calls;
+  cut_only_durable_ = only_durable;
   cut_ = std::move(cut);
 }
 
@@ -40,9 +41,21 @@ Code Faults::code_of(Fault fault, std::string_view call) {
   return Code::kIo;
 }
 
+// Whether this is the call at which the power goes.
+bool Faults::cuts(std::string_view call) {
+  if (cut_at_ == UINT64_MAX) return false;
+  if (cut_only_durable_ && call != "sync" && call != "sync_folder" && call != "kv.commit") return false;
+  if (cut_at_ > 0) {
+    --cut_at_;
+    return false;
+  }
+  cut_at_ = UINT64_MAX;
+  return true;
+}
+
 Code Faults::ask(std::string_view call, std::string_view path) {
   if (dead_) return Code::kIo;
-  if (calls_++ == cut_at_) {
+  if (cuts(call)) {
     dead_ = true;
     if (const auto cut = std::exchange(cut_, nullptr)) cut();
     return Code::kIo;
@@ -61,78 +74,85 @@ namespace {
 
 using Commits = std::function<bool()>;
 
-Status failed(Code code, std::string_view call) {
-  if (code == Code::kOk) return {};
-  return fail(code, fmt::format("cannot {}: {}", call, code_name(code)));
-}
+// What store and transaction share.
+struct Context {
+  std::string name;
+  std::shared_ptr<Faults> faults;
+  Commits commits;
+
+  Status failed(Code code, std::string_view call) const {
+    if (code == Code::kOk) return {};
+    return fail(code, fmt::format("{} in {}: {}", call, name, code_name(code)));
+  }
+  Status ask(std::string_view call) const { return failed(faults->ask(call, name), call); }
+};
 
 class FaultyTransaction final : public kv::Transaction {
  public:
-  FaultyTransaction(std::unique_ptr<kv::Transaction> inner, Faults& faults, const Commits& commits)
-      : inner_(std::move(inner)), faults_(faults), commits_(commits) {}
+  FaultyTransaction(std::unique_ptr<kv::Transaction> inner, const Context& context)
+      : inner_(std::move(inner)), context_(context) {}
 
   Result<std::optional<std::string_view>> get(kv::Table table, std::string_view key) override {
-    PIF_TRY(failed(faults_.ask("kv.get", {}), "kv.get"));
+    PIF_TRY(context_.ask("kv.get"));
     return inner_->get(table, key);
   }
   Status put(kv::Table table, std::string_view key, std::string_view value) override {
-    PIF_TRY(failed(faults_.ask("kv.put", {}), "kv.put"));
+    PIF_TRY(context_.ask("kv.put"));
     return inner_->put(table, key, value);
   }
   Status erase(kv::Table table, std::string_view key) override {
-    PIF_TRY(failed(faults_.ask("kv.put", {}), "kv.put"));
+    PIF_TRY(context_.ask("kv.put"));
     return inner_->erase(table, key);
   }
   Status scan(kv::Table table, std::string_view from,
               const std::function<bool(std::string_view, std::string_view)>& visit) override {
-    PIF_TRY(failed(faults_.ask("kv.scan", {}), "kv.scan"));
+    PIF_TRY(context_.ask("kv.scan"));
     return inner_->scan(table, from, visit);
   }
   Result<std::uint64_t> count(kv::Table table) override { return inner_->count(table); }
   Status commit() override {
-    const bool was_dead = faults_.is_dead();
-    const Code code = faults_.ask("kv.commit", {});
-    if (code != Code::kOk && !was_dead && faults_.is_dead() && commits_()) (void)inner_->commit();
-    PIF_TRY(failed(code, "kv.commit"));
+    Faults& faults = *context_.faults;
+    const bool was_dead = faults.is_dead();
+    const Code code = faults.ask("kv.commit", context_.name);
+    if (code != Code::kOk && !was_dead && faults.is_dead() && context_.commits()) (void)inner_->commit();
+    PIF_TRY(context_.failed(code, "kv.commit"));
     return inner_->commit();
   }
 
  private:
   std::unique_ptr<kv::Transaction> inner_;
-  Faults& faults_;
-  const Commits& commits_;
+  const Context& context_;
 };
 
 class FaultyStore final : public kv::Store {
  public:
-  FaultyStore(std::unique_ptr<kv::Store> inner, std::shared_ptr<Faults> faults, Commits commits)
-      : inner_(std::move(inner)), faults_(std::move(faults)), commits_(std::move(commits)) {}
+  FaultyStore(std::unique_ptr<kv::Store> inner, Context context) : inner_(std::move(inner)), context_(std::move(context)) {}
 
   Result<std::unique_ptr<kv::Transaction>> read() override {
-    PIF_TRY(failed(faults_->ask("kv.read", {}), "kv.read"));
+    PIF_TRY(context_.ask("kv.read"));
     return wrapped(inner_->read());
   }
   Result<std::unique_ptr<kv::Transaction>> write() override {
-    PIF_TRY(failed(faults_->ask("kv.write", {}), "kv.write"));
+    PIF_TRY(context_.ask("kv.write"));
     return wrapped(inner_->write());
   }
 
  private:
   Result<std::unique_ptr<kv::Transaction>> wrapped(Result<std::unique_ptr<kv::Transaction>> made) {
     if (!made) return made;
-    return std::make_unique<FaultyTransaction>(std::move(*made), *faults_, commits_);
+    return std::make_unique<FaultyTransaction>(std::move(*made), context_);
   }
 
   std::unique_ptr<kv::Store> inner_;
-  std::shared_ptr<Faults> faults_;
-  Commits commits_;
+  const Context context_;
 };
 
 }  // namespace
 
-std::unique_ptr<kv::Store> make_faulty_store(std::unique_ptr<kv::Store> inner, std::shared_ptr<Faults> faults,
-                                             std::function<bool()> commits_before_cut) {
-  return std::make_unique<FaultyStore>(std::move(inner), std::move(faults), std::move(commits_before_cut));
+std::unique_ptr<kv::Store> make_faulty_store(std::string name, std::unique_ptr<kv::Store> inner,
+                                             std::shared_ptr<Faults> faults, std::function<bool()> commits_before_cut) {
+  return std::make_unique<FaultyStore>(std::move(inner),
+                                       Context{std::move(name), std::move(faults), std::move(commits_before_cut)});
 }
 
 }  // namespace pif::sim

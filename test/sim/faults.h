@@ -20,8 +20,9 @@ enum class Fault : std::uint8_t {
 // "kv.scan", "kv.commit").
 class Faults {
  public:
-  // The power goes at the n-th call from now (0: the next one): `cut` is called, and all calls fail until revive().
-  void cut_power_at(std::uint64_t calls, std::function<void()> cut);
+  // The power goes at the n-th call from now (0: the next one), or at the n-th that makes something durable ("sync",
+  // "sync_folder", "kv.commit"): `cut` is called, and all calls fail until revive().
+  void cut_power_at(std::uint64_t calls, bool only_durable, std::function<void()> cut);
   // From the n-th call on that it can happen to: that one, or (sticky) all of them until heal().
   void fail_at(std::uint64_t calls, Fault fault, bool sticky);
   void stop_failing() { fail_at_ = UINT64_MAX; }
@@ -31,15 +32,15 @@ class Faults {
   bool is_dead() const { return dead_; }
 
   Code ask(std::string_view call, std::string_view path);
-  std::uint64_t calls() const { return calls_; }
   bool has_failed() const { return failed_; }  // since heal()
   const std::string& failed_call() const { return failed_call_; }
 
  private:
+  bool cuts(std::string_view call);
   static Code code_of(Fault fault, std::string_view call);
 
-  std::uint64_t calls_ = 0;
-  std::uint64_t cut_at_ = UINT64_MAX;
+  std::uint64_t cut_at_ = UINT64_MAX;   // calls that are left until then
+  bool cut_only_durable_ = false;
   std::uint64_t fail_at_ = UINT64_MAX;
   std::uint64_t fail_count_ = 0;    // calls since fail_at() that it can happen to
   Fault fault_ = Fault::kIoError;
@@ -50,8 +51,9 @@ class Faults {
   std::function<void()> cut_;
 };
 
-// A store whose calls may fail. A commit that fails has changed nothing; one at which the power goes may have been made.
-std::unique_ptr<kv::Store> make_faulty_store(std::unique_ptr<kv::Store> inner, std::shared_ptr<Faults> faults,
-                                             std::function<bool()> commits_before_cut);
+// A store, named in its errors, whose calls may fail. A commit that fails has changed nothing; one at which the power
+// goes may have been made.
+std::unique_ptr<kv::Store> make_faulty_store(std::string name, std::unique_ptr<kv::Store> inner,
+                                             std::shared_ptr<Faults> faults, std::function<bool()> commits_before_cut);
 
 }  // namespace pif::sim

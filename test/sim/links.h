@@ -130,7 +130,8 @@ class SimMessenger final : public net::Messenger {
 
 struct ActorState {
   ActorState(World& world, ActorId its_id, std::string its_name, Who its_who, std::uint64_t seed)
-      : id(its_id), name(std::move(its_name)), who(std::move(its_who)), entropy(seed), executor(world, *this), messenger(world, *this) {}
+      : id(its_id), name(std::move(its_name)), who(std::move(its_who)), entropy(seed),
+        executor(world, *this), messenger(world, *this) {}
 
   const ActorId id;
   const std::string name;

@@ -53,7 +53,10 @@ World::World(std::uint64_t seed, Options options)
       random_(seed),
       links_(std::make_unique<Switchboard>(*this)) {}
 
-World::~World() {
+World::~World() { kill_all(); }
+
+void World::kill_all() {
+  end_doomed();
   for (std::size_t i = actors_.size(); i-- > 0;) kill(static_cast<ActorId>(i));  // by index: an end may start others
 }
 

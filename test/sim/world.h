@@ -1,6 +1,7 @@
-// The simulated world: server, LFSs, clients and workers as actors of one process. Each actor has a stack of its own, and
-// one runs at a time; the seed decides who goes on next, how long packets travel, and what every actor's entropy gives. Time is virtual: it jumps to the next event when nobody can go on. So a test of a whole system takes no
-// time, and the same seed gives the same history.
+// The simulated world: server, LFSs, clients and workers as actors of one process. Each actor has a stack of its own,
+// and one runs at a time; the seed decides who goes on next, how long packets travel, and what every actor's entropy
+// gives. Time is virtual: it jumps to the next event when nobody can go on. So a test of a whole system takes no time,
+// and the same seed gives the same history.
 //
 //   sim::World world(seed);
 //   world.spawn("server", [](sim::Actor& self) { ... self.messenger().receive(...) ... });
@@ -106,6 +107,7 @@ class World {
   bool is_cut(const std::string& one, const std::string& other) const;
   // Breaks one of the connections (not ZeroMQ-like: those mend themselves), as the seed picks: both ends see it close.
   void break_some_link();
+  void kill_all();
   bool is_alive(ActorId actor) const;
   bool was_killed(ActorId actor) const;
   std::optional<ActorId> find(const std::string& name) const;  // alive

@@ -19,6 +19,9 @@ struct Outcome {
 };
 
 // tell: gets what happens, line by line, for people.
+// Sixteen clients at once make, rename, remove and list names, which must be linearizable.
+Outcome run_names_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
+
 Outcome run_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
 
 }  // namespace pif::simulate

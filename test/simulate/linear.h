@@ -1,7 +1,7 @@
 // Whether a history of concurrent operations could have happened one after another (Wing and Gong 1993, with Lowe's memory
 // of what was tried, 2017). For short histories: the effort grows with how many operations overlap.
 //
-// Model: { using State (copyable, hashable by hash(state)); using Op (has begin, end: Time; end kNever if nobody knows
+// Model: { using State (copyable, comparable); using Op (has begin, end: Time; end kNever if nobody knows
 // whether it happened: then it may have, at any later time, or never); static bool apply(State&, const Op&): whether the
 // operation can have its result in this state, and what becomes of the state; static std::uint64_t hash(const State&) }.
 #pragma once
@@ -38,30 +38,57 @@ class Linearizer {
 
  private:
   bool search(const State& state) {
+    const std::size_t before = order_.size();
+    take_idle(state);
     if (must_ == 0) return true;
-    if (tries_left_ == 0) return false;
-    --tries_left_;
-    if (!tried_.insert(key_of(state)).second) return false;
+    if (tries_left_ > 0 && tried_.insert(key_of(state)).second) {
+      --tries_left_;
+      if (branch(state, true) || branch(state, false)) return true;
+    }
+    while (order_.size() > before) put_back();
+    return false;
+  }
+
+  // What can happen now and changes nothing: no harm in letting it happen first.
+  void take_idle(const State& state) {
+    for (bool again = true; again;) {
+      again = false;
+      const Time first_end = earliest_end();
+      for (std::size_t i = 0; i < ops_.size() && ops_[i].begin <= first_end; ++i) {
+        if (done_[i] || ops_[i].end == kNever) continue;
+        State next = state;
+        if (!Model::apply(next, ops_[i]) || !(next == state)) continue;
+        take(i);
+        again = true;
+      }
+    }
+    furthest_ = std::max(furthest_, first_open());
+  }
+
+  // Those whose end is known first: the others need not happen at all.
+  bool branch(const State& state, bool known) {
     const Time first_end = earliest_end();
     for (std::size_t i = 0; i < ops_.size() && ops_[i].begin <= first_end; ++i) {
-      if (done_[i] || !attempt(state, i)) continue;
-      return true;
+      if (done_[i] || (ops_[i].end != kNever) != known) continue;
+      State next = state;
+      if (!Model::apply(next, ops_[i]) || next == state) continue;
+      take(i);
+      if (search(next)) return true;
+      put_back();
     }
     return false;
   }
 
-  bool attempt(const State& state, std::size_t i) {
-    State next = state;
-    if (!Model::apply(next, ops_[i])) return false;
-    const bool counts = ops_[i].end != kNever;
+  void take(std::size_t i) {
     done_[i] = true;
-    must_ -= counts ? 1 : 0;
-    furthest_ = std::max(furthest_, first_open());
-    const bool found = search(next);
-    if (found) return true;
+    must_ -= ops_[i].end != kNever ? 1 : 0;
+    order_.push_back(i);
+  }
+  void put_back() {
+    const std::size_t i = order_.back();
+    order_.pop_back();
     done_[i] = false;
-    must_ += counts ? 1 : 0;
-    return false;
+    must_ += ops_[i].end != kNever ? 1 : 0;
   }
 
   std::size_t first_open() const {
@@ -88,6 +115,7 @@ class Linearizer {
 
   std::vector<Op> ops_;
   std::vector<bool> done_;
+  std::vector<std::size_t> order_;  // in which they were taken
   std::size_t must_ = 0;        // operations with a known end that are not done
   std::size_t furthest_ = 0;
   std::size_t tries_left_;

@@ -11,6 +11,7 @@ namespace {
 
 using pif::simulate::Outcome;
 using pif::simulate::run_history;
+using pif::simulate::run_names_history;
 
 struct Wish {
   std::uint64_t first = 1;
@@ -19,15 +20,18 @@ struct Wish {
   std::uint64_t at_most = UINT64_MAX;
   bool replays = false;   // each twice: the hashes must be equal
   bool talks = false;
+  bool names = false;     // histories of names, with sixteen clients
   bool keeps_going = false;
 };
 
 struct Totals {
-  std::uint64_t histories = 0, violations = 0, operations = 0, failed = 0, records = 0, steps = 0, too_hard = 0, unequal = 0;
+  std::uint64_t histories = 0, violations = 0, unequal = 0, too_hard = 0;
+  std::uint64_t operations = 0, failed = 0, records = 0, steps = 0;
 };
 
 int usage() {
-  std::fputs("usage: pif-simulate [--seed S] [--histories N | --seconds N [--at-most N]] [--replay] [--keep-going] [--talk]\n", stderr);
+  std::fputs("usage: pif-simulate [--seed S] [--histories N | --seconds N [--at-most N]] [--names] [--replay] "
+             "[--keep-going] [--talk]\n", stderr);
   return 2;
 }
 
@@ -37,6 +41,7 @@ bool parse(int argc, char** argv, Wish& wish) {
     if (option == "--replay") wish.replays = true;
     else if (option == "--keep-going") wish.keeps_going = true;
     else if (option == "--talk") wish.talks = true;
+    else if (option == "--names") wish.names = true;
     else if (i + 1 == argc) return false;
     else if (option == "--seed") wish.first = std::stoull(argv[++i]);
     else if (option == "--histories") wish.histories = std::stoull(argv[++i]);
@@ -60,14 +65,16 @@ void add(Totals& totals, const Outcome& outcome) {
 }
 
 void run_one(std::uint64_t seed, const Wish& wish, Totals& totals) {
-  const auto outcome = wish.talks ? run_history(seed, say) : run_history(seed);
+  const auto run = wish.names ? run_names_history : run_history;
+  const auto outcome = wish.talks ? run(seed, say) : run(seed, {});
   add(totals, outcome);
-  if (wish.replays && run_history(seed).hash != outcome.hash) {
+  if (wish.replays && run(seed, {}).hash != outcome.hash) {
     ++totals.unequal;
     fmt::print("seed {}: the same seed gave another history\n", seed);
   }
   if (!outcome.violations.empty())
-    fmt::print("seed {}: {}\n  replay: scripts/simulate --seed {} --talk\n", seed, outcome.violations.front(), seed);
+    fmt::print("seed {}: {}\n  replay: scripts/simulate{} --seed {} --talk\n", seed, outcome.violations.front(),
+               wish.names ? " --names" : "", seed);
   if (wish.histories == 1 && wish.seconds == 0) fmt::print("seed {} hash {:016x} steps {}\n", seed, outcome.hash, outcome.steps);
 }
 
@@ -87,7 +94,8 @@ int main(int argc, char** argv) {
     if (totals.violations + totals.unequal > 0 && !wish.keeps_going) break;
   }
   fmt::print("seeds {}..{} histories {} violations {} unequal {} operations {} failed {} records {} steps {} too-hard {} "
-             "seconds {:.1f}\n", wish.first, wish.first + totals.histories - 1, totals.histories, totals.violations, totals.unequal,
+             "seconds {:.1f}\n", wish.first, wish.first + totals.histories - 1, totals.histories, totals.violations,
+             totals.unequal,
              totals.operations, totals.failed, totals.records, totals.steps, totals.too_hard, elapsed());
   return totals.violations + totals.unequal == 0 ? 0 : 1;
 }

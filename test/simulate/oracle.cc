@@ -41,7 +41,8 @@ void Oracle::acknowledged(std::uint64_t write, Time now) { writes_[write].end = 
 void Oracle::appended(std::uint64_t number, std::uint64_t first, Time now) {
   Write& write = writes_[number];
   if (write.first && *write.first != first)
-    accuse(fmt::format("file {:x}: append {} was acknowledged at record {}, and seen at {}", write.file, number, first, *write.first));
+    accuse(fmt::format("file {:x}: append {} was acknowledged at record {}, and seen at {}", write.file, number, first,
+                       *write.first));
   write.first = first;
   write.end = now;
   auto& log = files_[write.file];
@@ -91,7 +92,8 @@ void Oracle::saw_length(FileNumber file, std::uint64_t records, const Span& when
       return accuse(fmt::format("file {:x}: {} records at {:.6f}, but {} were there at {:.6f}", file, records,
                                 seconds(when.end), least, seconds(known)));
   if (records > log.begun)
-    accuse(fmt::format("file {:x}: {} records at {:.6f}, but only {} were ever written", file, records, seconds(when.end), log.begun));
+    accuse(fmt::format("file {:x}: {} records at {:.6f}, but only {} were ever written", file, records, seconds(when.end),
+                       log.begun));
   set_length(log, records, when.end);
 }
 
@@ -100,7 +102,8 @@ void Oracle::saw_record(FileNumber file, std::uint64_t number, std::span<const s
   const auto stamp = read_record(bytes);
   if (stamp && stamp->write != 0 && stamp->write < writes_.size())
     return judge(file, number, *stamp, when, fmt::format("file {:x}, record {}", file, number));
-  accuse(fmt::format("file {:x}, record {}: {} bytes that nobody wrote, at {:.6f}", file, number, bytes.size(), seconds(when.end)));
+  accuse(fmt::format("file {:x}, record {}: {} bytes that nobody wrote, at {:.6f}", file, number, bytes.size(),
+                     seconds(when.end)));
 }
 
 // The record's number, if this stamp can be there: where its write put it.

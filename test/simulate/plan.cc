@@ -63,6 +63,23 @@ Plan Plan::from(std::uint64_t seed) {
   return plan;
 }
 
+Plan Plan::for_names(std::uint64_t seed) {
+  constexpr Strike kKinds[] = {Strike::kKillServer, Strike::kCutServer, Strike::kKillClient, Strike::kBreakLink,
+                               Strike::kPartition, Strike::kStall, Strike::kFailOnce};
+  Dice dice(seed ^ 0x6e616d6573);
+  Plan plan;
+  plan.seed = seed;
+  plan.lfss = 1;
+  plan.clients = 16;
+  plan.operations = static_cast<unsigned>(dice.from_to(3, 8));
+  plan.world = world_of(dice);
+  for (auto count = dice.below(6); plan.strikes.size() < count;) {
+    plan.strikes.push_back(kKinds[dice.below(std::size(kKinds))]);
+    plan.steps.push_back(dice.from_to(1, 150));
+  }
+  return plan;
+}
+
 std::string Plan::to_string() const {
   std::string out = fmt::format("seed {}: {} LFSs, {} clients, {} operations each, log of {} bytes, work {} us, drop {}, "
                                 "duplicate {}, reorder {}; strikes:", seed, lfss, clients, operations, log_bytes,

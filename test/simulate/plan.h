@@ -41,6 +41,8 @@ struct Plan {
   sim::Options world;
 
   static Plan from(std::uint64_t seed);
+  // Of sixteen clients that know nothing but names.
+  static Plan for_names(std::uint64_t seed);
   std::string to_string() const;
 };
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "sim/cluster.h"
 #include "simulate/oracle.h"
@@ -18,6 +19,8 @@ struct Shared {
   std::function<void(const std::string&)> tell;
   std::uint64_t operations = 0;  // done, whatever their end
   std::uint64_t failed = 0;
+  std::uint64_t files_made = 0;
+  std::vector<std::string> errors;  // that clients were told
   bool may_seem_corrupt = false;  // data has rotted, or reads were cut short: errors may say so
 };
 

@@ -11,10 +11,6 @@ namespace pif::simulate {
 
 using namespace std::chrono_literals;
 
-bool is_unknown(const Error& error) {
-  return error.code == Code::kTimeout || error.code == Code::kUnavailable || error.code == Code::kCancelled;
-}
-
 namespace {
 
 // Lengths and bytes of `count` records of one write.
@@ -42,28 +38,9 @@ Batch batch_for(const Format& format, std::uint64_t write, std::uint32_t count) 
 
 }  // namespace
 
-Workload::Workload(Shared& shared, sim::Actor& self, std::string name, std::uint64_t seed)
-    : shared_(shared), self_(self), side_(self), name_(std::move(name)), dice_(seed) {
-  options_.route = dice_.chance(50) ? "auto" : "ipc";
-  options_.data_path = options_.route == "auto" ? DataPath::kAuto : DataPath::kMessages;
-  options_.timeout = 8s;
-  options_.program = name_;
-}
-
-bool Workload::connect() {
-  for (int i = 0; i < 20 && self_.pause(200ms); ++i) {
-    auto made = Client::connect_in(side_.world(), sim::Cluster::kServer, options_);
-    if (!made) continue;
-    client_.emplace(std::move(*made));
-    return true;
-  }
-  return false;
-}
-
 void Workload::run(unsigned operations) {
   for (unsigned i = 0; i < operations; ++i) {
-    const auto longest = dice_.chance(10) ? Duration(3s) : Duration(10ms);
-    if (!self_.pause(Duration(static_cast<std::int64_t>(1 + dice_.below(static_cast<std::uint64_t>(longest.count())))))) return;
+    if (!pause_up_to(dice_.chance(10) ? Duration(3s) : Duration(10ms))) return;
     one();
   }
 }
@@ -75,75 +52,44 @@ void Workload::one() {
     case 5: case 6: case 7: case 8: append(path); return;
     case 9: case 10: case 11: overwrite(path); return;
     case 12: case 13: case 14: case 15: read(path, dice_.chance(50)); return;
-    case 16: case 17: rename(path, some_path()); return;
+    case 16: case 17: {
+      const std::size_t to = some_path();
+      rename(path, to, dice_.chance(30));
+      return;
+    }
     case 18: remove(path); return;
     default: copy(path); return;
   }
 }
 
-// ---- telling ----
-
-bool Workload::failed(const std::string& what, const Error& error) {
-  ++shared_.failed;
-  last_error_ = error;
-  shared_.tell(fmt::format("{}: {} fails: {} ({})", name_, what, error.to_string(), code_name(error.code)));
-  const bool bad = error.code == Code::kInternal || error.code == Code::kCorrupt || error.code == Code::kVersion;
-  if (bad && !shared_.may_seem_corrupt) shared_.oracle.accuse(fmt::format("{}: {}: {}", name_, what, error.to_string()));
-  return false;
-}
-
-NameOp Workload::begin(Kind kind, std::size_t path) {
-  NameOp op;
-  op.paths = &shared_.paths;
-  op.kind = kind;
-  op.path = path;
-  op.begin = now();
-  op.by = name_;
-  return op;
-}
-
-void Workload::end(NameOp op, const Status& status) {
-  if (status || !is_unknown(status.error())) op.end = now();
-  // What an LFS refused never reached the directory: it says nothing of the names.
-  const bool by_server = !status && (status.error().node.empty() || status.error().node == "server");
-  if (!status) op.code = by_server ? status.error().code : Code::kInvalid;
-  shared_.tell(op.to_string());
-  shared_.oracle.note(std::move(op));
-}
-
 // ---- names ----
 
 std::optional<File> Workload::open(std::size_t path, Client::Mode mode) {
-  ++shared_.operations;
   NameOp op = begin(Kind::kSee, path);
-  auto file = client_->open(shared_.paths.text(path), mode);
+  auto file = client().open(text(path), mode);
   if (file) {
     op.meaning = file->id();
-    shared_.oracle.saw_file(shared_.paths.text(path), file->id());
+    shared_.oracle.saw_file(text(path), file->id());
     end(std::move(op), {});
     return std::move(*file);
   }
-  failed("open " + shared_.paths.text(path), file.error());
+  failed("open " + text(path), file.error());
   if (file.error().code == Code::kNotFound) end(std::move(op), {});
   return std::nullopt;
 }
 
-bool Workload::rename(std::size_t from, std::size_t to) {
-  ++shared_.operations;
+bool Workload::rename(std::size_t from, std::size_t to, bool no_replace) {
   NameOp op = begin(Kind::kRename, from);
   op.to = to;
-  op.keep = dice_.chance(30);
-  const auto done = client_->rename(shared_.paths.text(from), shared_.paths.text(to), op.keep);
-  end(std::move(op), done);
-  return done.has_value() || failed("rename", done.error());
+  op.keep = no_replace;
+  const auto done = client().rename(text(from), text(to), op.keep);
+  return ended(std::move(op), done, "rename");
 }
 
 bool Workload::remove(std::size_t path) {
-  ++shared_.operations;
   const NameOp op = begin(Kind::kRemove, path);
-  const auto done = client_->remove(shared_.paths.text(path));
-  end(op, done);
-  return done.has_value() || failed("remove", done.error());
+  const auto done = client().remove(text(path));
+  return ended(op, done, "remove");
 }
 
 // ---- writing ----
@@ -165,25 +111,33 @@ bool Workload::publish(File& file, std::size_t path, std::uint32_t records, bool
   op.keep = exclusive;
   shared_.oracle.begin_commit(file.id(), records);
   const auto committed = file.commit();
-  end(std::move(op), committed);
-  return committed.has_value() || failed("commit", committed.error());
+  return ended(std::move(op), committed, "commit");
 }
 
 bool Workload::put(std::size_t path, bool may_abort) {
-  ++shared_.operations;
   constexpr std::uint32_t kLengths[] = {0, 16, 100, 1500, 5000};
   CreateOptions options;
   const auto length = kLengths[dice_.below(std::size(kLengths))];
   options.format = length == 0 ? Format::variable() : Format::fixed(length);
   options.exclusive = dice_.chance(20);
   if (dice_.chance(30)) options.width = static_cast<std::uint32_t>(dice_.from_to(1, shared_.plan.lfss));
-  auto file = client_->create(shared_.paths.text(path), options);
-  if (!file) return failed("create " + shared_.paths.text(path), file.error());
+  auto file = client().create(text(path), options);
+  if (!file) return failed("create " + text(path), file.error());
   shared_.oracle.created(file->id());
   const auto records = static_cast<std::uint32_t>(dice_.below(dice_.chance(20) ? 60 : 10));
   if (auto filled = fill(*file, records); !filled) return failed("write", filled.error());
   if (may_abort && dice_.chance(10)) return file->abort().has_value();
   return publish(*file, path, records, options.exclusive);
+}
+
+bool Workload::put_as(std::size_t path, const Format& format, std::uint32_t records) {
+  CreateOptions options;
+  options.format = format;
+  auto file = client().create(text(path), options);
+  if (!file) return failed("create " + text(path), file.error());
+  shared_.oracle.created(file->id());
+  if (auto filled = fill(*file, records); !filled) return failed("write", filled.error());
+  return publish(*file, path, records, false);
 }
 
 Result<RecordNumber> Workload::append_some(File& file, std::uint64_t write, std::uint32_t count) {
@@ -238,25 +192,24 @@ bool Workload::overwrite(std::size_t path) {
 }
 
 bool Workload::copy(std::size_t path) {
-  ++shared_.operations;
   const std::string target = fmt::format("/{}-copy{}", name_, copies_++);
   const std::size_t to = shared_.paths.add(target);
   copy::Wish wish;
-  wish.source = shared_.paths.text(path);
+  wish.source = text(path);
   wish.target = target;
   if (dice_.chance(50)) wish.width = static_cast<std::uint32_t>(dice_.from_to(1, shared_.plan.lfss));
   const auto copying = shared_.oracle.begin_copy(target, begin(Kind::kPublish, to));
   auto options = sim::sim_controller();
   tool::Controller* running = nullptr;
   options.on_start = [&] { shared_.oracle.copies_into(copying, running->input(0).id(), running->output(0).id()); };
-  tool::Controller controller(*client_, std::move(options));
+  tool::Controller controller(client(), std::move(options));
   running = &controller;
   const auto done = copy::control(controller, wish);
   const bool well = done && *done == tool::ExitCode::kDone;
   if (well) shared_.oracle.copied(copying, Code::kOk, now());
   if (!well) return done ? false : failed("copy", done.error());
   shared_.tell(fmt::format("{}: copied {} to {}", name_, wish.source, target));
-  return read(to, true) && dice_.chance(60) && rename(to, some_path());
+  return read(to, true) && dice_.chance(60) && rename(to, some_path(), false);
 }
 
 // ---- reading ----
@@ -310,7 +263,7 @@ bool Workload::read(std::size_t path, bool all) {
   if (!file) return false;
   const auto done = read_some(*file, all);
   shared_.tell(fmt::format("{}: read {:x}: {}", name_, file->id(), done ? "ok" : done.error().to_string()));
-  return done.has_value() || failed("read " + shared_.paths.text(path), done.error());
+  return done.has_value() || failed("read " + text(path), done.error());
 }
 
 }  // namespace pif::simulate

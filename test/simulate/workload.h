@@ -5,41 +5,29 @@
 #include <string>
 #include <vector>
 
-#include "pif/client/client.h"
-#include "simulate/shared.h"
+#include "simulate/teller.h"
 
 namespace pif::simulate {
 
-// Nobody knows what became of what ended so.
-bool is_unknown(const Error& error);
-
-class Workload {
+class Workload : public Teller {
  public:
-  Workload(Shared& shared, sim::Actor& self, std::string name, std::uint64_t seed);
+  using Teller::Teller;
 
-  // Connects, as often as it takes; false: in vain.
-  bool connect();
   // Some operations of the dice's choice.
   void run(unsigned operations);
 
   // ---- single operations; false: it failed ----
   bool put(std::size_t path, bool may_abort = true);
+  bool put_as(std::size_t path, const Format& format, std::uint32_t records);
   bool append(std::size_t path);
   bool overwrite(std::size_t path);
   bool read(std::size_t path, bool all);
-  bool rename(std::size_t from, std::size_t to);
+  bool rename(std::size_t from, std::size_t to, bool no_replace);
   bool remove(std::size_t path);
   bool copy(std::size_t path);
-  Client& client() { return *client_; }
-  const Error& last_error() const { return last_error_; }
 
  private:
-  using Kind = NameOp::Kind;
   void one();
-  Time now() { return self_.clock().now(); }
-  NameOp begin(Kind kind, std::size_t path);
-  void end(NameOp op, const Status& status);
-  bool failed(const std::string& what, const Error& error);
   std::optional<File> open(std::size_t path, Client::Mode mode);
   Status fill(File& file, std::uint32_t records);
   Status read_range(File& file, std::uint64_t first, std::uint64_t count);
@@ -54,14 +42,6 @@ class Workload {
 
   static constexpr std::size_t kShared = 4;  // paths that all clients use: the first ones
 
-  Shared& shared_;
-  sim::Actor& self_;
-  sim::ClientSide side_;
-  std::string name_;
-  Dice dice_;
-  ConnectOptions options_;
-  std::optional<Client> client_;
-  Error last_error_;
   unsigned copies_ = 0;
 };
 

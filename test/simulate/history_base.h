@@ -1,0 +1,56 @@
+// What all kinds of histories have in common: a file system lives, is struck, healed, and judged.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+
+#include "simulate/history.h"
+#include "simulate/teller.h"
+
+namespace pif::simulate {
+
+class History {
+ public:
+  History(Plan plan, const std::function<void(const std::string&)>& tell)
+      : plan_(std::move(plan)), tell_(tell),
+        shared_{plan_, cluster_, oracle_, paths_, [this](const std::string& line) { say(line); }},
+        world_(plan_.seed, plan_.world), cluster_(world_, plan_.lfss, {true, plan_.log_bytes}) {
+    shared_.may_seem_corrupt = plan_.rots;
+  }
+  virtual ~History() = default;
+
+  Outcome run();
+
+ protected:
+  // What clients do, each in an actor of its own: before anything strikes, while it strikes, and when all is healed.
+  virtual void first(sim::Actor& self) = 0;
+  virtual void work(sim::Actor& self, unsigned client) = 0;
+  virtual void last(sim::Actor& self) = 0;
+
+  void say(const std::string& line);
+  void accuse(const std::string& text) { oracle_.accuse(text); }
+  // A client with all LFSs up; false: accused.
+  bool is_served(Teller& client);
+
+ private:
+  void set_network(double drop, double duplicate, double reorder);
+  // Everything runs, then clients work while the nemesis strikes.
+  void live();
+  // Nothing strikes any more, and what was left behind is given up.
+  void settle();
+  // What is on the disks is whole, and nothing is there that nobody owns.
+  void look_at_disks();
+  void look_at_lfs(unsigned index, const std::set<std::string>& files);
+
+ protected:
+  const Plan plan_;
+  const std::function<void(const std::string&)>& tell_;
+  Oracle oracle_{[this](const std::string& line) { say(line); }};
+  Paths paths_;
+  Shared shared_;
+  sim::World world_;
+  sim::Cluster cluster_;
+};
+
+}  // namespace pif::simulate

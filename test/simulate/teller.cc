@@ -1,0 +1,78 @@
+#include "simulate/teller.h"
+
+#include <fmt/format.h>
+
+namespace pif::simulate {
+
+using namespace std::chrono_literals;
+
+bool is_unknown(const Error& error) {
+  switch (error.code) {
+    case Code::kTimeout:
+    case Code::kUnavailable:
+    case Code::kCancelled: return true;
+    // A request that was executed, and sent again because its answer was lost, may meet a disk that fails now.
+    case Code::kIo:
+    case Code::kNoSpace: return error.node.empty() || error.node == "server";
+    default: return false;
+  }
+}
+
+Teller::Teller(Shared& shared, sim::Actor& self, std::string name, std::uint64_t seed)
+    : shared_(shared), self_(self), name_(std::move(name)), dice_(seed), side_(self) {
+  options_.route = dice_.chance(50) ? "auto" : "ipc";
+  options_.data_path = options_.route == "auto" ? DataPath::kAuto : DataPath::kMessages;
+  options_.timeout = 8s;
+  options_.program = name_;
+}
+
+bool Teller::connect() {
+  for (int i = 0; i < 20 && self_.pause(200ms); ++i) {
+    auto made = Client::connect_in(side_.world(), sim::Cluster::kServer, options_);
+    if (!made) continue;
+    client_.emplace(std::move(*made));
+    return true;
+  }
+  return false;
+}
+
+bool Teller::pause_up_to(Duration longest) {
+  return self_.pause(Duration(static_cast<std::int64_t>(1 + dice_.below(static_cast<std::uint64_t>(longest.count())))));
+}
+
+bool Teller::failed(const std::string& what, const Error& error) {
+  ++shared_.failed;
+  last_error_ = error;
+  shared_.errors.push_back(fmt::format("{}: {} ({})", what, error.to_string(), code_name(error.code)));
+  shared_.tell(fmt::format("{}: {} fails: {} ({})", name_, what, error.to_string(), code_name(error.code)));
+  const bool bad = error.code == Code::kInternal || error.code == Code::kCorrupt || error.code == Code::kVersion;
+  if (bad && !shared_.may_seem_corrupt) shared_.oracle.accuse(fmt::format("{}: {}: {}", name_, what, error.to_string()));
+  return false;
+}
+
+NameOp Teller::begin(Kind kind, std::size_t path) {
+  ++shared_.operations;
+  NameOp op;
+  op.paths = &shared_.paths;
+  op.kind = kind;
+  op.path = path;
+  op.begin = now();
+  op.by = name_;
+  return op;
+}
+
+void Teller::end(NameOp op, const Status& status) {
+  if (status || !is_unknown(status.error())) op.end = now();
+  // What an LFS refused never reached the directory: it says nothing of the names.
+  const bool by_server = !status && (status.error().node.empty() || status.error().node == "server");
+  if (!status) op.code = by_server ? status.error().code : Code::kInvalid;
+  shared_.tell(op.to_string());
+  shared_.oracle.note(std::move(op));
+}
+
+bool Teller::ended(NameOp op, const Status& status, const std::string& what) {
+  end(std::move(op), status);
+  return status.has_value() || failed(what, status.error());
+}
+
+}  // namespace pif::simulate

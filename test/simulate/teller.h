@@ -1,0 +1,48 @@
+// A client of a history, as far as it tells the oracle what it does to names.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "pif/client/client.h"
+#include "simulate/shared.h"
+
+namespace pif::simulate {
+
+// Nobody knows what became of what ended so.
+bool is_unknown(const Error& error);
+
+class Teller {
+ public:
+  Teller(Shared& shared, sim::Actor& self, std::string name, std::uint64_t seed);
+
+  // Connects, as often as it takes; false: in vain.
+  bool connect();
+  Client& client() { return *client_; }
+  const Error& last_error() const { return last_error_; }
+
+ protected:
+  using Kind = NameOp::Kind;
+  Time now() { return self_.clock().now(); }
+  // Lets a time of the dice's choice pass, at most so long. False: killed meanwhile.
+  bool pause_up_to(Duration longest);
+  const std::string& text(std::size_t path) const { return shared_.paths.text(path); }
+  NameOp begin(Kind kind, std::size_t path);
+  void end(NameOp op, const Status& status);
+  // Counts and tells a failure; accuses of one that must never be. Always false.
+  bool failed(const std::string& what, const Error& error);
+  bool ended(NameOp op, const Status& status, const std::string& what);
+
+  Shared& shared_;
+  sim::Actor& self_;
+  std::string name_;
+  Dice dice_;
+
+ private:
+  sim::ClientSide side_;
+  ConnectOptions options_;
+  std::optional<Client> client_;
+  Error last_error_;
+};
+
+}  // namespace pif::simulate
