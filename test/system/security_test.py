@@ -4,17 +4,29 @@ What the attacks are pointed at belongs to the test: where nothing stops them, t
 
 import os
 import resource
+import shutil
 import socket
 import stat
 import subprocess
 import sys
 
-from pif_system import FileSystem, await_condition, check, main
+from pif_system import BIN, FileSystem, await_condition, check, main
 
 FS = None
-HOSTILE = os.environ.get("PIF_HOSTILE", "")
 STRANGER = 54321  # a user that nobody is
 SILENT = 2000
+
+
+def program(name):
+    """Where everybody can reach it: the build may be in a folder of root's alone."""
+    return os.path.join(FS.local("programs"), name)
+
+
+def publish_programs():
+    os.mkdir(FS.local("programs"))
+    os.chmod(FS.local("programs"), 0o755)
+    for path in (os.path.join(BIN, "pif"), os.environ["PIF_HOSTILE"]):
+        shutil.copy(path, program(os.path.basename(path)))
 
 
 class Skip(Exception):
@@ -33,7 +45,7 @@ def landlock_version():
 
 def attack(kind, user=None, **options):
     """What the workers report, by line."""
-    words = [HOSTILE, "--attack", kind]
+    words = [program("hostile-worker"), "--attack", kind]
     for name, value in options.items():
         words += ["--" + name, value]
     who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
@@ -105,7 +117,7 @@ def what_a_file_denies_is_denied():
     FS.ok("put", FS.local("f"), "/secret")
     who = {"user": STRANGER, "group": STRANGER, "extra_groups": []}
     for words in (["rm", "/secret"], ["put", "/etc/hostname", "/secret"], ["mkdir", "/mine"]):
-        done = subprocess.run(FS.command(*words), env=FS.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False, **who)
+        done = subprocess.run([program("pif"), *words], env=FS.env, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False, **who)
         check(done.returncode == 3 and b"may not" in done.stderr, f"{words}: {done}")
     FS.ok("rm", "/secret")
 
@@ -228,6 +240,7 @@ def skipping(test):
 if __name__ == "__main__":
     with FileSystem(2, ["--curve"]) as FS:
         os.chmod(FS.temp, 0o755)
+        publish_programs()
         with open(FS.local("f"), "wb") as local:
             local.write(b"f" * 1_000_000)
         FS.ok("put", "--record-length", "1000", FS.local("f"), "/f")
