@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "mail.h"
+#include "pif/tool/team.h"
 #include "rows.h"
 #include "worker_impl.h"
 
@@ -161,7 +162,10 @@ Status Exchange::run() {
     PIF_TRY(take_messages(!sent));
     show_progress();
   }
-  return tell_settled(true);
+  PIF_TRY(tell_settled(true));
+  // Nobody leaves before all are done: what is sent to one who has left holds up its sender's end.
+  PIF_TRY_VALUE(Team team, Team::join(worker_));
+  return team.barrier();
 }
 
 // ---- rows ---------------------------------------------------------------------------------------------------------

@@ -68,6 +68,7 @@ class Loaded {
   [[nodiscard]] Status read_fixed(tool::Worker& worker);
   [[nodiscard]] Status read_variable(tool::Worker& worker);
   [[nodiscard]] Status add(Row row);
+  void sort_by_keys(std::span<Element> group);
   void sort_behind_prefix();
 
   tool::Input& input_;
@@ -127,17 +128,26 @@ Status Loaded::read(tool::Worker& worker, std::span<Element> elements) {
   return input_.format().is_fixed() ? read_fixed(worker) : read_variable(worker);
 }
 
+// Elements of equal prefix, by row. Each key is made once; not even that where all records are the same.
+void Loaded::sort_by_keys(std::span<Element> group) {
+  const auto same = [](Bytes a, Bytes b) { return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0; };
+  const Bytes first = record(row_of(group[0]));
+  if (std::all_of(group.begin() + 1, group.end(), [&](const Element& e) { return same(first, record(row_of(e))); })) return;
+  std::vector<std::pair<std::string, Element>> keyed(group.size());
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    (void)maker_.make_key(record(row_of(group[i])), keyed[i].first);  // it was made before, so it can be made
+    keyed[i].second = group[i];
+  }
+  std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < group.size(); ++i) group[i] = keyed[i].second;
+}
+
 // Equal prefixes are together now, by row; where keys go on behind them, the rest decides.
 void Loaded::sort_behind_prefix() {
-  const auto at = [this](std::size_t i) { return elements_.begin() + static_cast<std::ptrdiff_t>(i); };
   for (std::size_t begin = 0; begin < elements_.size();) {
     std::size_t end = begin + 1;
     while (end < elements_.size() && compare_prefix(elements_[begin], elements_[end]) == 0) ++end;
-    if (end - begin > 1) {
-      std::stable_sort(at(begin), at(end), [&](const Element& a, const Element& b) {
-        return order_.compare_keys(record(row_of(a)), record(row_of(b))) < 0;
-      });
-    }
+    if (end - begin > 1) sort_by_keys(elements_.subspan(begin, end - begin));
     begin = end;
   }
 }
@@ -193,6 +203,7 @@ RecordNumber Order::number(const RunView& run, std::size_t i) const {
 }
 
 int Order::compare_keys(Bytes a, Bytes b) {
+  if (a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0) return 0;
   (void)maker_->make_key(a, first_);  // it was made before, so it can be made
   (void)maker_->make_key(b, second_);
   return first_.compare(second_);
