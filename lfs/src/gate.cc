@@ -15,7 +15,7 @@ Gate::Peer& Gate::peer_of(net::PeerId id) {
 
 Result<Requester> Gate::identify(net::PeerId id, const proto::Envelope& request) {
   Peer& peer = peer_of(id);
-  Requester who{std::nullopt, peer.identity.via};
+  Requester who{std::nullopt, peer.identity.via, 0};
   if (peer.identity.has_uid) {
     who.uid = peer.identity.uid;  // the transport knows better than any credential
     return who;
@@ -30,6 +30,7 @@ Result<Requester> Gate::identify(net::PeerId id, const proto::Envelope& request)
   if (peer.credential->expiry < now - kClockSkewSeconds)
     return fail(Code::kBadCapability, "the credential has expired: say hello to the PIF Server again");
   who.uid = peer.credential->uid;
+  who.session = peer.credential->session.value;
   return who;
 }
 

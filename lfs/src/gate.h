@@ -15,6 +15,7 @@ namespace pif::lfs {
 struct Requester {
   std::optional<std::uint32_t> uid;  // nothing: neither transport nor credential says
   net::Identity::Via via = net::Identity::Via::kIpc;
+  std::uint64_t session = 0;         // as the credential says; 0: without one
 };
 
 class Gate {

@@ -31,7 +31,9 @@ void Overwriting::overwrite(const Request& request) {
   if (auto ok = check(request); !ok) return core_.replies.answer(request, fail(std::move(ok.error())));
   auto component = core_.published(request, FileId(asked.file()), kMayWrite);
   if (!component) return core_.replies.answer(request, fail(std::move(component.error())));
-  Waiting waiting{0, std::move(*component), asked.first(), asked.count(), asked.within(), asked.bytes(),
+  const Repeats::Key key{request.who.session, request.envelope().id()};
+  if (repeats_.knows(key)) return core_.replies.answer(core_.replies.defer(request), Status());
+  Waiting waiting{0, key, std::move(*component), asked.first(), asked.count(), asked.within(), asked.bytes(),
                   net::Buffer::copy_of(request.packet.body.span())};
   auto opened = core_.components.open_files(*waiting.component, component::Access::kWrite);
   if (!opened) return core_.replies.answer(request, fail(std::move(opened.error())));
@@ -94,7 +96,7 @@ Result<Overwriting::Image> Overwriting::image_of(const Waiting& waiting, Overlay
   const std::uint64_t first = target.offset / chunk_bytes;
   const std::uint64_t last = (end - 1) / chunk_bytes;
   const std::uint64_t image_end = std::min((last + 1) * chunk_bytes, c.reader->tail().bytes);
-  Image image{waiting.token, waiting.component, first, 0, std::vector<std::byte>(image_end - first * chunk_bytes)};
+  Image image{waiting.token, waiting.key, waiting.component, first, 0, std::vector<std::byte>(image_end - first * chunk_bytes)};
   // Chunks that change in part are read; those that change whole need not even be intact.
   if (target.offset % chunk_bytes != 0 || (first == last && end != image_end)) PIF_TRY(fill_edge(image, first, overlay));
   if (last != first && end != image_end) PIF_TRY(fill_edge(image, last, overlay));
@@ -184,6 +186,7 @@ void Overwriting::finish_batch(std::vector<Image>& images, const Status& written
       core_.replies.answer(image.token, Status(fail(*c.failure)));
       continue;
     }
+    repeats_.add(image.key);
     core_.replies.answer(image.token, Status());
   }
 }

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "core.h"
+#include "repeats.h"
 
 namespace pif::lfs {
 
@@ -30,6 +31,7 @@ class Overwriting {
  private:
   struct Waiting {
     ReplyToken token = 0;
+    Repeats::Key key;
     ComponentPtr component;
     std::uint64_t first = 0;
     std::uint64_t count = 0;
@@ -39,6 +41,7 @@ class Overwriting {
   };
   struct Image {
     ReplyToken token = 0;
+    Repeats::Key key;
     ComponentPtr component;
     std::uint64_t first_chunk = 0;
     std::uint64_t number = 0;   // in the log
@@ -67,6 +70,7 @@ class Overwriting {
   void end_drain(const Status& status);
 
   Core& core_;
+  Repeats repeats_;             // acknowledged overwrites
   std::deque<Waiting> queue_;
   std::uint64_t queued_bytes_ = 0;
   std::map<std::uint64_t, ComponentPtr> dirty_;
