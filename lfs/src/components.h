@@ -46,10 +46,13 @@ struct Component {
   std::uint64_t applied;      // number of the last log entry in its homes
   std::uint64_t changes = 0;  // of homes, to see whether a check met one
   std::optional<Error> failure;
+  // An overwrite of it did not get into the redo log for sure. It may be there when the LFS starts again, and then puts the
+  // chunk back as it was at the time: so no rows may be added to it until then.
+  std::optional<Error> log_failure;
 
   bool is_open() const { return state.state() == kOpen; }
   bool is_idle() const {
-    return catalogued && pins == 0 && overwriting == 0 && !appending && !sealing && !dirty && !committing && !failure;
+    return catalogued && pins == 0 && overwriting == 0 && !appending && !sealing && !dirty && !committing && !failure && !log_failure;
   }
 };
 using ComponentPtr = std::shared_ptr<Component>;

@@ -175,6 +175,8 @@ void Overwriting::finish_batch(std::vector<Image>& images, const Status& written
   for (auto& image : images) {
     Component& c = *image.component;
     --c.overwriting;
+    if (!written) c.log_failure = Error{Code::kIo, fmt::format("file {}: the redo log failed to sync: it cannot grow until the LFS is "
+                                                               "started again", name_of(c.file)), {}};
     if (!written || c.removed) {
       core_.replies.answer(image.token, written ? Status(fail(Code::kStaleFile, "the file was deleted meanwhile")) : written);
       continue;

@@ -8,23 +8,20 @@
 namespace pif::tool {
 namespace {
 
-// A worker that dies ends the job within seconds; this is for the case that nobody is left to do so.
-constexpr Duration kPatience = std::chrono::hours(12);
-
 tl::unexpected<Error> unexpected_letter(const Letter& letter) {
   return fail(Code::kInternal, fmt::format("worker {} is at another step than this one", letter.from));
 }
 
 }  // namespace
 
-Result<Team> Team::join(Worker& worker) {
+Result<Team> Team::join(Worker& worker, Duration patience) {
   PIF_TRY_VALUE(Mail* const mail, Mail::of(worker));
-  return Team(worker, *mail);
+  return Team(worker, *mail, patience);
 }
 
 Result<Letter> Team::next() {
-  PIF_TRY_VALUE(auto letter, mail_->receive(worker_->clock().now() + kPatience));
-  if (!letter) return fail(Code::kTimeout, "no other worker has sent anything for hours");
+  PIF_TRY_VALUE(auto letter, mail_->receive(worker_->clock().now() + patience_));
+  if (!letter) return fail(Code::kTimeout, "the other workers have not sent what this one waits for");
   return std::move(*letter);
 }
 

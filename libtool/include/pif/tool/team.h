@@ -21,8 +21,9 @@ struct Letter;
 
 class Team {
  public:
-  // worker: outlives it.
-  static Result<Team> join(Worker& worker);
+  // worker: outlives it. patience: how long a step may wait for others (kTimeout then). A worker that dies ends the job within
+  // seconds; this is for messages that were lost, and for the case that nobody is left to end it.
+  static Result<Team> join(Worker& worker, Duration patience = std::chrono::hours(1));
 
   // Returns when all workers have called it.
   [[nodiscard]] Status barrier();
@@ -38,7 +39,7 @@ class Team {
   [[nodiscard]] Status in_turn(const std::function<Status(std::string& state)>& f);
 
  private:
-  Team(Worker& worker, Mail& mail) : worker_(&worker), mail_(&mail) {}
+  Team(Worker& worker, Mail& mail, Duration patience) : worker_(&worker), mail_(&mail), patience_(patience) {}
   using Handles = std::vector<Handle>;
   Result<Letter> next();
   Result<std::vector<std::string>> collect(std::string value);
@@ -47,6 +48,7 @@ class Team {
 
   Worker* worker_;
   Mail* mail_;
+  Duration patience_;
 };
 
 }  // namespace pif::tool
