@@ -1,5 +1,6 @@
 #include "pif/tool/exchange.h"
 
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -27,6 +28,7 @@ class Exchange {
  private:
   [[nodiscard]] Status find_sources();
   [[nodiscard]] Result<std::uint32_t> rank_of(const proto::NodeInfo& node) const;
+  std::optional<LfsIndex> lfs_of(std::uint32_t rank) const;
   [[nodiscard]] Status open_receiver();
   [[nodiscard]] Status open_sender();
   [[nodiscard]] Status answer_ready(std::uint32_t rank);
@@ -64,6 +66,13 @@ Result<std::uint32_t> Exchange::rank_of(const proto::NodeInfo& node) const {
   const auto rank = worker_.rank_on(node.id());
   if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", node.name()));
   return *rank;
+}
+
+// Of the output; nothing if that worker's LFS is none of them.
+std::optional<LfsIndex> Exchange::lfs_of(std::uint32_t rank) const {
+  const auto found = std::find(destinations_.begin(), destinations_.end(), rank);
+  if (found == destinations_.end()) return std::nullopt;
+  return static_cast<LfsIndex>(found - destinations_.begin());
 }
 
 Status Exchange::find_sources() {
@@ -139,9 +148,7 @@ Status Exchange::take_window(std::uint32_t rank, const job::Window& window, std:
     PIF_TRY_VALUE(memory, SharedMemory::adopt(std::move(handles[0]), window.bytes()));
   }
   const SharedMemory& kept = windows_[rank] = std::move(memory);
-  for (std::size_t lfs = 0; lfs < destinations_.size(); ++lfs) {
-    if (destinations_[lfs] == rank) sender_->open(static_cast<LfsIndex>(lfs), kept.bytes());
-  }
+  if (const auto lfs = lfs_of(rank)) sender_->open(*lfs, kept.bytes());
   return {};
 }
 
@@ -209,9 +216,7 @@ Status Exchange::take_batch(Letter letter) {
 void Exchange::take_grant(std::uint32_t rank, const job::Grant& grant) {
   if (!sender_) return;
   const Row settled = grant.limit() >= window_.rows ? grant.limit() - window_.rows : 0;
-  for (std::size_t lfs = 0; lfs < destinations_.size(); ++lfs) {
-    if (destinations_[lfs] == rank) sender_->settle(static_cast<LfsIndex>(lfs), settled);
-  }
+  if (const auto lfs = lfs_of(rank)) sender_->settle(*lfs, settled);
 }
 
 Status Exchange::take(Letter letter) {

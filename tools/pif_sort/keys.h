@@ -39,7 +39,6 @@ struct Key {
 struct KeyOptions {
   std::vector<std::string> keys;         // "OFF:LEN[:b|u|i|f[le|be]][r]" or "F[.C][bnr][,F[.C][bnr]]"; none: the whole record
   std::optional<char> separator;         // of fields; none: from non-blank to blank
-  bool stable = true;                    // always; -s is accepted
   bool numeric = false, reverse = false, skip_blanks = false;  // for keys that say nothing of their own
 };
 

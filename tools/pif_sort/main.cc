@@ -33,7 +33,7 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::Wish>& wish) {
   app.add_flag("-r", wish->keys.reverse, "largest first; equal ones stay as they are");
   app.add_flag("-b", wish->keys.skip_blanks, "fields begin behind their blanks");
   app.add_flag("-u", wish->unique, "of records with equal keys only the first");
-  app.add_flag("-s", wish->keys.stable, "accepted: pif-sort is always stable");
+  app.add_flag_callback("-s", [] {}, "accepted: pif-sort is always stable");
   auto* const check = app.add_flag("-c", wish->check, "only say whether SRC is sorted: exit code 1 and the first that is not");
   app.add_option("--memory", wish->memory, "that sorting may take, all workers together (default: three quarters of what is free)")
       ->transform(CLI::AsSizeValue(false))->type_name("BYTES");

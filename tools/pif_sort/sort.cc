@@ -58,6 +58,7 @@ class Sorter {
   [[nodiscard]] Status share_runs();
   [[nodiscard]] Status put_out_parallel();
   [[nodiscard]] Status put_out_in_turn();
+  [[nodiscard]] Status take_tails(const std::string& own);
   [[nodiscard]] Result<Share> count_share(std::uint64_t count);
   std::vector<Pick> pick_all();
   std::uint64_t cut_rank(std::uint32_t rank, std::uint64_t alignment) const;
@@ -109,6 +110,14 @@ Merger Sorter::merger(std::uint64_t begin, std::uint64_t end) {
   return Merger(views_, cut_at(views_, begin, order_), cut_at(views_, end, order_), order_);
 }
 
+// The worker of the last rank knows how all components of the output ended: whoever has one of them takes it from there.
+Status Sorter::take_tails(const std::string& own) {
+  PIF_TRY_VALUE(const auto all, team_.all_gather(own));
+  PIF_TRY_VALUE(const auto ends, unpack_tails(all.back(), files_.size()));
+  if (output_.is_made()) output_.set_tail(ends[output_.index()], false);
+  return {};
+}
+
 Status Sorter::put_out_parallel() {
   const std::uint64_t alignment = ParallelOutput::alignment(output_.format(), output_.layout());
   const Share share{cut_rank(worker_.rank(), alignment), cut_rank(worker_.rank() + 1, alignment)};
@@ -130,10 +139,7 @@ Status Sorter::put_out_parallel() {
     tails = state;
     return finished;
   }));
-  PIF_TRY_VALUE(const auto all, team_.all_gather(tails));
-  PIF_TRY_VALUE(const auto ends, unpack_tails(all.back(), files_.size()));
-  if (output_.is_made()) output_.set_tail(ends[output_.index()], false);
-  return {};
+  return take_tails(tails);
 }
 
 // The record just before a cut.
@@ -193,10 +199,7 @@ Status Sorter::put_out_in_turn() {
     }));
     own_tails += tail;
   }
-  PIF_TRY_VALUE(const auto all, team_.all_gather(own_tails));
-  PIF_TRY_VALUE(const auto ends, unpack_tails(all.back(), files_.size()));
-  if (output_.is_made()) output_.set_tail(ends[output_.index()], false);
-  return {};
+  return take_tails(own_tails);
 }
 
 Status Sorter::run() {
