@@ -210,6 +210,7 @@ void World::step() {
   end_doomed();
   if (hook_) hook_(steps_);
   end_doomed();
+  if (mains_ended()) return;  // the hook killed the last of them, and perhaps everybody else is dead
   const Time next = next_event();
   if (next == kNever) throw Failure(fmt::format("deadlock (seed {}): everybody waits for ever\n{}", seed_, dump()));
   now_ = std::max(now_, next);

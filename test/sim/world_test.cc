@@ -300,6 +300,15 @@ TEST_CASE("a stalled actor answers when its time is over") {
   world.run();
 }
 
+TEST_CASE("a world whose last main actor is killed by the hook is at its end, though nobody else lives") {
+  World world(1);
+  const auto main = world.spawn_main("main", [](Actor& self) { (void)self.messenger().receive(kNever); });
+  world.spawn("starter", [](Actor& self) { (void)self.pause(1s); });
+  world.on_step([&](std::uint64_t step) { if (step == 3) world.kill(main); });
+  world.run();
+  CHECK(world.was_killed(main));
+}
+
 TEST_CASE("nothing passes a cut, in either direction, until it is over") {
   World world(15);
   world.spawn("server", serve_echo);
