@@ -68,6 +68,7 @@ void Appending::append_rows(const Request& request) {
   if (auto ok = check(request); !ok) return core_.replies.answer(request, fail(std::move(ok.error())));
   auto component = component_of(request);
   if (!component) return core_.replies.answer(request, fail(std::move(component.error())));
+  if (auto ok = core_.check_not_held(**component); !ok) return core_.replies.answer(request, fail(std::move(ok.error())));
   if (auto ok = check_body(**component, asked, request.packet.body.span()); !ok)
     return core_.replies.answer(request, fail(std::move(ok.error())));
   if (asked.generation() < (*component)->state.generation())

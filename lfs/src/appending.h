@@ -21,6 +21,8 @@ class Appending {
   // Writes what has become possible. Once per turn.
   void advance();
   Time next_deadline() const;
+  // Whether appends to it wait or are under way.
+  bool concerns(FileId file) const { return lines_.contains(file.value); }
 
  private:
   struct Waiting {

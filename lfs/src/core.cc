@@ -37,6 +37,11 @@ void Core::note_committed(const ComponentPtr& component) {
                [component](const Status&) { component->committing = false; });
 }
 
+Status Core::check_not_held(const Component& component) {
+  if (!holds.is_held(component.file)) return {};
+  return fail(Code::kBusy, fmt::format("file {} is held against writing by a tool that reads it", name_of(component.file)));
+}
+
 Result<ComponentPtr> Core::published(const Request& request, FileId file, std::uint32_t rights) {
   PIF_TRY_VALUE(const auto capability, allow(request, file, rights));
   PIF_TRY_VALUE(auto component, components.find(file));

@@ -4,6 +4,7 @@
 #include "batch.h"
 #include "components.h"
 #include "gate.h"
+#include "holds.h"
 #include "pif/lfs/lfs.h"
 #include "redo_log.h"
 #include "replies.h"
@@ -12,10 +13,12 @@
 namespace pif::lfs {
 
 struct Core {
-  Core(const Config& config_in, World world_in, Gate::Override override_identity)
+  // worker_identity: whom a worker's connection speaks for; nothing for all others.
+  Core(const Config& config_in, World world_in, const Gate::Override& worker_identity)
       : config(config_in), world(std::move(world_in)),
         components(config.root, world.storage, world.catalogue), batch(components),
-        gate(config.key, world.messenger, std::move(override_identity)), replies(world.messenger, config.name),
+        gate(config.key, world.messenger, worker_identity),
+        holds([worker_identity](net::PeerId peer) { return worker_identity(peer).has_value(); }), replies(world.messenger, config.name),
         shared_log(std::make_shared<RedoLog>(world.storage, log_path(config.root), config.log_bytes)), log(*shared_log) {}
 
   const Config& config;
@@ -23,6 +26,7 @@ struct Core {
   Components components;
   CatalogueBatch batch;
   Gate gate;
+  Holds holds;
   Replies replies;
   std::shared_ptr<RedoLog> shared_log;  // for work away from the loop, which may end after the loop
   RedoLog& log;
@@ -32,6 +36,8 @@ struct Core {
   [[nodiscard]] Result<Capability> allow(const Request& request, FileId file, std::uint32_t rights) {
     return gate.allow(request.peer, request.who, request.envelope(), file, rights);
   }
+  // A component that is about to change; kBusy while a tool reads it.
+  [[nodiscard]] Status check_not_held(const Component& component);
   // kMayManage, for any file.
   [[nodiscard]] Status allow_management(const Request& request);
   // A component that is complete, for somebody with `rights` to it. That he has them without the right to create proves that

@@ -48,6 +48,8 @@ struct Lfs::Impl {
   void handle(net::Delivery& delivery);
   void handle_request(net::Delivery& delivery);
   void dispatch(const Request& request);
+  void attach(const Request& request);
+  bool is_changing(const Component& component) const;
   Result<net::Packet> hello(const Request& request);
   Result<net::Packet> stats(const Request& request);
   Result<net::Packet> answer_now(const Request& request);
@@ -142,6 +144,7 @@ void Lfs::Impl::handle_request(net::Delivery& delivery) {
 
 void Lfs::Impl::dispatch(const Request& request) {
   switch (request.envelope().op_case()) {
+    case Envelope::kAttach: return attach(request);
     case Envelope::kSeal: return writing.seal(request);
     case Envelope::kOverwrite: return overwriting.overwrite(request);
     case Envelope::kFlush: return overwriting.flush(request);
@@ -154,6 +157,18 @@ void Lfs::Impl::dispatch(const Request& request) {
   }
 }
 
+void Lfs::Impl::attach(const Request& request) {
+  const auto via = core.world.messenger.identity(request.peer).via;
+  if (via != net::Identity::Via::kUnix && via != net::Identity::Via::kSimulated)
+    return core.replies.answer(request, fail(Code::kUnsupported, "descriptors travel over Unix sockets only: use Read and Write here"));
+  if (!request.envelope().attach().has_create()) return reading.attach(request);
+  core.replies.answer(request, writing.attach(request));
+}
+
+bool Lfs::Impl::is_changing(const Component& component) const {
+  return component.appending || overwriting.concerns(component) || appending.concerns(component.file);
+}
+
 Result<net::Packet> Lfs::Impl::answer_now(const Request& request) {
   switch (request.envelope().op_case()) {
     case Envelope::kHello: return hello(request);
@@ -163,12 +178,6 @@ Result<net::Packet> Lfs::Impl::answer_now(const Request& request) {
       return reply;
     }
     case Envelope::kStats: return stats(request);
-    case Envelope::kAttach: {
-      const auto via = core.world.messenger.identity(request.peer).via;
-      if (via != net::Identity::Via::kUnix && via != net::Identity::Via::kSimulated)
-        return fail(Code::kUnsupported, "descriptors travel over Unix sockets only: use Read and Write here");
-      return request.envelope().attach().has_create() ? writing.attach(request) : reading.attach(request);
-    }
     case Envelope::kRead: return reading.read(request);
     case Envelope::kWrite: return writing.write(request);
     case Envelope::kReadBytes: return reading.read_bytes(request);
@@ -209,6 +218,7 @@ bool Lfs::Impl::end_turn() {
   overwriting.advance();
   appending.advance();
   sequencing.advance();
+  reading.advance([this](const Component& component) { return is_changing(component); });
   const bool committed = !core.batch.empty();
   core.batch.flush();
   core.replies.tick(core.now());

@@ -33,6 +33,7 @@ void Overwriting::overwrite(const Request& request) {
   if (!component) return core_.replies.answer(request, fail(std::move(component.error())));
   const Repeats::Key key{request.who.session, request.envelope().id()};
   if (repeats_.knows(key)) return core_.replies.answer(core_.replies.defer(request), Status());
+  if (auto free = core_.check_not_held(**component); !free) return core_.replies.answer(request, fail(std::move(free.error())));
   Waiting waiting{0, key, std::move(*component), asked.first(), asked.count(), asked.within(), asked.bytes(),
                   net::Buffer::copy_of(request.packet.body.span())};
   auto opened = core_.components.open_files(*waiting.component, component::Access::kWrite);
@@ -123,6 +124,11 @@ void Overwriting::refuse_all() {
   queued_bytes_ = 0;
   if (drain_asked_) end_drain(fail(*stuck_));
   drain_asked_ = false;
+}
+
+bool Overwriting::concerns(const Component& component) const {
+  return component.overwriting > 0 ||
+         std::any_of(queue_.begin(), queue_.end(), [&](const Waiting& w) { return w.component.get() == &component; });
 }
 
 bool Overwriting::waiting() const {

@@ -25,6 +25,8 @@ class Overwriting {
   // Answers when every entry of the log is home.
   void flush(const Request& request);
   bool busy() const { return syncing_ || draining_; }
+  // Whether overwrites of it wait or are under way.
+  bool concerns(const Component& component) const;
   // Whether something can start at the next turn, unless busy.
   bool waiting() const;
 

@@ -202,19 +202,40 @@ Result<net::Packet> Reading::length(const Request& request) {
   return reply;
 }
 
-Result<net::Packet> Reading::attach(const Request& request) {
-  const FileId file(request.envelope().attach().file());
-  PIF_TRY_VALUE(const auto component, core_.published(request, file, kMayRead));
-  net::Packet reply = Replies::reply(request);
-  *reply.envelope.mutable_attach_reply()->mutable_state() = component->state;
-  if (component->access == component::Access::kRead || !component->access) {
-    PIF_TRY(core_.components.open_files(*component, component::Access::kRead));
-    PIF_TRY_VALUE(reply.handles, component::share(component->files));
+void Reading::attach(const Request& request) {
+  auto component = core_.published(request, FileId(request.envelope().attach().file()), kMayRead);
+  if (!component) return core_.replies.answer(request, fail(std::move(component.error())));
+  if (!core_.holds.is_worker(request.peer)) {
+    return core_.replies.answer(core_.replies.defer(request), descriptors(**component));
+  }
+  core_.holds.add((*component)->file, request.peer);
+  attaching_.push_back({core_.replies.defer(request), std::move(*component)});
+}
+
+void Reading::advance(const IsChanging& is_changing) {
+  std::erase_if(attaching_, [&](const Attaching& one) {
+    if (!core_.replies.is_waiting(one.token)) return true;
+    if (one.component->removed) {
+      core_.replies.answer(one.token, fail(Code::kStaleFile, "the file was deleted meanwhile"));
+      return true;
+    }
+    if (is_changing(*one.component)) return false;
+    core_.replies.answer(one.token, descriptors(*one.component));
+    return true;
+  });
+}
+
+Result<net::Packet> Reading::descriptors(Component& component) {
+  net::Packet reply;
+  *reply.envelope.mutable_attach_reply()->mutable_state() = component.state;
+  if (component.access == component::Access::kRead || !component.access) {
+    PIF_TRY(core_.components.open_files(component, component::Access::kRead));
+    PIF_TRY_VALUE(reply.handles, component::share(component.files));
     return reply;
   }
   // Ours can write: others get descriptors that cannot.
-  PIF_TRY_VALUE(auto files, component::open_files(core_.world.storage, core_.components.stem(file),
-                                                  component->shape.format, component::Access::kRead));
+  PIF_TRY_VALUE(auto files, component::open_files(core_.world.storage, core_.components.stem(component.file),
+                                                  component.shape.format, component::Access::kRead));
   PIF_TRY_VALUE(reply.handles, component::share(files));
   return reply;
 }

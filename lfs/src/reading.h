@@ -13,8 +13,12 @@ class Reading {
   [[nodiscard]] Result<net::Packet> read_bytes(const Request& request);
   [[nodiscard]] Result<net::Packet> offsets(const Request& request);
   [[nodiscard]] Result<net::Packet> length(const Request& request);
-  // For reading: descriptors of a complete component.
-  [[nodiscard]] Result<net::Packet> attach(const Request& request);
+  // For reading: descriptors of a complete component. A worker gets them when nothing changes the component any more, and
+  // holds it against changes until it ends.
+  void attach(const Request& request);
+  using IsChanging = std::function<bool(const Component&)>;
+  // Answers workers whose components have come to rest. Once per turn.
+  void advance(const IsChanging& is_changing);
 
  private:
   struct Span {  // of rows asked for
@@ -27,7 +31,14 @@ class Reading {
   [[nodiscard]] Result<net::Buffer> read_variable_strided(const Component& component, Span& span, std::size_t bytes_max);
   [[nodiscard]] Result<ComponentPtr> readable(const Request& request, FileId file);
 
+  [[nodiscard]] Result<net::Packet> descriptors(Component& component);
+
+  struct Attaching {
+    ReplyToken token = 0;
+    ComponentPtr component;
+  };
   Core& core_;
+  std::vector<Attaching> attaching_;  // workers
 };
 
 }  // namespace pif::lfs
