@@ -1,11 +1,13 @@
 #include "pif/component/memory_storage.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <set>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include "memory_tree.h"
 
@@ -293,6 +295,13 @@ class MemoryStorage final : public Storage {
     if (opened == nullptr) return fail(Code::kInvalid, "no file came with the message");
     PIF_TRY(begin("adopt", opened->path));
     return std::make_unique<MemoryFile>(std::move(opened));
+  }
+
+  Result<Handle> make_nameless(const std::string& folder) override {
+    PIF_TRY(begin("make_nameless", folder));
+    UniqueFd fd(::memfd_create("pif-nameless", MFD_CLOEXEC));
+    if (!fd) return fail_errno(errno, "cannot make a file in memory");
+    return Handle{std::move(fd), nullptr};
   }
 
   Status remove(const std::string& path) override {

@@ -195,6 +195,12 @@ class RealStorage final : public Storage {
     return std::make_unique<RealFile>(std::move(handle.fd), path, (flags & O_ACCMODE) == O_RDWR);
   }
 
+  Result<Handle> make_nameless(const std::string& folder) override {
+    UniqueFd fd(uninterrupted([&] { return ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_EXCL | O_CLOEXEC, 0600); }));
+    if (!fd) return fail_errno(errno, fmt::format("cannot make a file in {}", folder));
+    return Handle{std::move(fd), nullptr};
+  }
+
   Status remove(const std::string& path) override {
     if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
     return fail_errno(errno, fmt::format("cannot remove {}", path));

@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "pif/net/calls.h"
+#include "root.h"
 
 namespace pif::lfs {
 namespace {
@@ -143,6 +144,7 @@ struct WorkerHost::Impl {
   void on_kill(net::Delivery& delivery);
   bool on_worker_packet(net::Delivery& delivery);
   void on_worker_start(const Asker& asker, const Job& job, const Worker& worker);
+  void on_worker_scratch(const Asker& asker);
   bool on_closed(net::PeerId peer);
 
   // ---- events ----
@@ -418,7 +420,8 @@ void WorkerHost::Impl::answer_wait(Job& job) {
 bool WorkerHost::Impl::on_worker_packet(net::Delivery& delivery) {
   const Envelope& request = delivery.packet.envelope;
   const auto op = request.op_case();
-  if (op != Envelope::kWorkerStart && op != Envelope::kWorkerProgress && op != Envelope::kWorkerResult) return false;
+  if (op != Envelope::kWorkerStart && op != Envelope::kWorkerProgress && op != Envelope::kWorkerResult &&
+      op != Envelope::kWorkerScratch) return false;
   const Asker asker = asker_of(delivery, now());
   const auto known = job_of_worker.find(delivery.peer);
   if (known == job_of_worker.end()) {
@@ -429,6 +432,10 @@ bool WorkerHost::Impl::on_worker_packet(net::Delivery& delivery) {
   const Worker& worker = *worker_at(job, delivery.peer);
   if (op == Envelope::kWorkerStart) {
     on_worker_start(asker, job, worker);
+    return true;
+  }
+  if (op == Envelope::kWorkerScratch) {
+    on_worker_scratch(asker);
     return true;
   }
   const std::string& bytes =
@@ -461,6 +468,15 @@ void WorkerHost::Impl::on_worker_start(const Asker& asker, const Job& job, const
   answer.mutable_node()->set_id(config.node);
   answer.mutable_node()->set_name(config.name);
   *answer.mutable_node()->mutable_endpoints() = config.endpoints;
+  reply(asker, std::move(packet));
+}
+
+void WorkerHost::Impl::on_worker_scratch(const Asker& asker) {
+  auto file = world.storage.make_nameless(scratch_folder(config.root));
+  if (!file) return refuse(asker, file.error());
+  net::Packet packet = net::reply_to(asker.request);
+  packet.envelope.mutable_done();
+  packet.handles.push_back(std::move(*file));
   reply(asker, std::move(packet));
 }
 

@@ -233,6 +233,7 @@ Status Exchange::take(Letter letter) {
     case job::Mail::kHere:
     case job::Mail::kAll:
     case job::Mail::kPass:
+    case job::Mail::kWord:
     case job::Mail::WHAT_NOT_SET:
       break;
   }

@@ -76,8 +76,9 @@ Result<std::vector<Team::Handles>> Team::pass_to_all(const std::function<Result<
   return got;
 }
 
-Result<std::vector<SharedMemory>> Team::share(const SharedMemory& own) {
-  PIF_TRY_VALUE(const auto sizes, all_gather(std::to_string(own.bytes().size())));
+template <typename T>
+Result<std::vector<T>> Team::share_any(const T& own, std::uint64_t bytes) {
+  PIF_TRY_VALUE(const auto sizes, all_gather(std::to_string(bytes)));
   PIF_TRY_VALUE(auto handles, pass_to_all([&]() -> Result<Handles> {
     Handles one;
     if (own.empty()) return one;
@@ -87,13 +88,17 @@ Result<std::vector<SharedMemory>> Team::share(const SharedMemory& own) {
   if (!own.empty()) {
     PIF_TRY_VALUE(handles[worker_->rank()].emplace_back(), own.share());
   }
-  std::vector<SharedMemory> all(worker_->width());
+  std::vector<T> all(worker_->width());
   for (std::uint32_t rank = 0; rank < worker_->width(); ++rank) {
     if (handles[rank].empty()) continue;
-    PIF_TRY_VALUE(all[rank], SharedMemory::adopt(std::move(handles[rank][0]), std::stoull(sizes[rank])));
+    PIF_TRY_VALUE(all[rank], T::adopt(std::move(handles[rank][0]), std::stoull(sizes[rank])));
   }
   return all;
 }
+
+Result<std::vector<SharedMemory>> Team::share(const SharedMemory& own) { return share_any(own, own.bytes().size()); }
+
+Result<std::vector<Scratch>> Team::share(const Scratch& own) { return share_any(own, own.size()); }
 
 Result<std::vector<component::Files>> Team::share_output(Output& output) {
   const auto make = [&]() -> Result<Handles> {
@@ -109,6 +114,33 @@ Result<std::vector<component::Files>> Team::share_output(Output& output) {
     PIF_TRY_VALUE(files[lfs], component::adopt(worker_->impl_->world.storage, output.format(), std::move(handles[*rank])));
   }
   return files;
+}
+
+void Team::begin_talk() {
+  mail_->next_step();
+  own_.clear();
+}
+
+Status Team::tell(std::uint32_t rank, std::string head, net::Buffer body) {
+  if (rank == worker_->rank()) {
+    own_.push_back({rank, std::move(head), std::move(body)});
+    return {};
+  }
+  job::Mail mail;
+  mail.mutable_word()->set_head(std::move(head));
+  return mail_->send(rank, mail, std::move(body));
+}
+
+Result<std::optional<Word>> Team::hear(Time deadline) {
+  if (!own_.empty()) {
+    Word word = std::move(own_.front());
+    own_.pop_front();
+    return word;
+  }
+  PIF_TRY_VALUE(auto letter, mail_->receive(deadline));
+  if (!letter) return std::nullopt;
+  if (!letter->mail.has_word()) return unexpected_letter(*letter);
+  return Word{letter->from, std::move(*letter->mail.mutable_word()->mutable_head()), std::move(letter->body)};
 }
 
 Status Team::in_turn(const std::function<Status(std::string& state)>& f) {

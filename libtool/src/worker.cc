@@ -174,6 +174,14 @@ Result<Output*> Worker::output(std::size_t i) {
   return slot.get();
 }
 
+Result<Scratch> Worker::scratch() {
+  net::Packet request;
+  request.envelope.mutable_worker_scratch();
+  PIF_TRY_VALUE(net::Packet answer, impl_->caller.call(impl_->lfs, std::move(request), kLocalTimeout, impl_->node_name));
+  if (answer.handles.size() != 1) return fail(Code::kInternal, "the LFS passed no scratch file", impl_->node_name);
+  return Scratch(std::move(answer.handles[0]), impl_->node_name);
+}
+
 void Worker::progress(std::uint64_t bytes_done, std::uint64_t bytes_total) {
   const Time now = clock().now();
   if (now < impl_->next_progress) return;

@@ -65,6 +65,7 @@ std::string operation_name(int operation) {
     case E::kWorkerStart: return "worker_start";
     case E::kWorkerProgress: return "worker_progress";
     case E::kWorkerResult: return "worker_result";
+    case E::kWorkerScratch: return "worker_scratch";
     default: return fmt::format("op{}", operation);
   }
 }

@@ -8,6 +8,8 @@
 
 namespace {
 
+constexpr std::uint64_t kMemoryMin = 32u << 20;
+
 // One character, or \t or \0.
 std::string set_separator(const std::string& text, pif::sort::Wish& wish) {
   if (text == "\\t") {
@@ -35,8 +37,9 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::Wish>& wish) {
   app.add_flag("-u", wish->unique, "of records with equal keys only the first");
   app.add_flag_callback("-s", [] {}, "accepted: pif-sort is always stable");
   auto* const check = app.add_flag("-c", wish->check, "only say whether SRC is sorted: exit code 1 and the first that is not");
-  app.add_option("--memory", wish->memory, "that sorting may take, all workers together (default: three quarters of what is free)")
-      ->transform(CLI::AsSizeValue(false))->type_name("BYTES");
+  app.add_option("--memory", wish->memory, "that sorting may take, all workers together (default: three quarters of what is free); "
+                 "what needs more is sorted in runs, on the disks of its LFSs")
+      ->transform(CLI::AsSizeValue(false))->check(CLI::Range(kMemoryMin, std::uint64_t{UINT64_MAX}))->type_name("BYTES");
   app.add_option("--width", wish->width, "number of LFSs of DST")->type_name("P")->check(CLI::PositiveNumber);
   app.add_flag("--no-clobber", wish->no_clobber, "fail if DST is there");
   app.final_callback([target, check] {

@@ -10,6 +10,7 @@ namespace pif::sort {
 namespace {
 
 constexpr std::size_t kAppendBytes = 1u << 20;  // gathered before they are written
+constexpr std::size_t kAppendRows = 1u << 16;   // the same
 
 Bytes record_of(std::span<const RunView> runs, Pick pick) { return runs[pick.run].record(pick.index); }
 
@@ -73,76 +74,54 @@ Status ParallelOutput::finish(std::string& state) {
 
 // ---- one after another --------------------------------------------------------------------------------------------
 
-namespace {
+Appender::Appender(const tool::Output& output, LfsIndex lfs, const component::Tail& tail, component::Files& files)
+    : layout_(output.layout()), lfs_(lfs), format_(output.format()), record_(output.format()),
+      writer_(output.shape(), tail, files), row_(tail.rows) {
+  find_next();
+}
 
-// Rows on their way to one component, in order.
-class Appender {
- public:
-  Appender(const tool::Output& output, const component::Tail& tail, component::Files& files)
-      : format_(output.format()), record_(output.format()), writer_(output.shape(), tail, files) {}
+// The next row that holds a record.
+void Appender::find_next() {
+  data_row_ = layout_.next_data_row(lfs_, row_);
+  next_ = *layout_.record_at({lfs_, data_row_});
+}
 
-  [[nodiscard]] Status add(Bytes record) {
-    const std::size_t size = record_.size(record);
-    const std::size_t at = bytes_.size();
-    bytes_.resize(at + size);
-    record_.copy(record, bytes_.data() + at);
-    lengths_.push_back(static_cast<std::uint32_t>(size));
-    return bytes_.size() >= kAppendBytes ? flush() : Status();
-  }
-  // A row that holds parity, which this release does not compute.
-  [[nodiscard]] Status add_empty() {
-    const std::size_t size = format_.is_fixed() ? format_.record_length : 0;
-    bytes_.resize(bytes_.size() + size);
-    lengths_.push_back(static_cast<std::uint32_t>(size));
-    return {};
-  }
-  [[nodiscard]] Result<component::Tail> finish() {
-    PIF_TRY(flush());
-    return writer_.finish();
-  }
+Status Appender::offer(std::uint64_t rank, Bytes record) {
+  if (rank != next_) return {};  // it goes elsewhere
+  while (row_ < data_row_) add_parity();
+  const std::size_t size = record_.size(record);
+  const std::size_t at = bytes_.size();
+  bytes_.resize(at + size);
+  record_.copy(record, bytes_.data() + at);
+  lengths_.push_back(static_cast<std::uint32_t>(size));
+  ++row_;
+  find_next();
+  return bytes_.size() >= kAppendBytes || lengths_.size() >= kAppendRows ? flush() : Status();
+}
 
- private:
-  [[nodiscard]] Status flush() {
-    if (lengths_.empty()) return {};
-    if (format_.is_fixed()) {
-      PIF_TRY(writer_.write_rows(writer_.rows(), lengths_.size(), {bytes_.data(), format_.record_length}));
-    } else {
-      PIF_TRY(writer_.append_rows(lengths_, bytes_));
-    }
-    lengths_.clear();
-    bytes_.clear();
-    return {};
-  }
+// A row that holds parity, which this release does not compute.
+void Appender::add_parity() {
+  const std::size_t size = format_.is_fixed() ? format_.record_length : 0;
+  bytes_.resize(bytes_.size() + size);
+  lengths_.push_back(static_cast<std::uint32_t>(size));
+  ++row_;
+}
 
-  Format format_;
-  OutputRecord record_;
-  component::Writer writer_;
-  std::vector<std::uint32_t> lengths_;
-  std::vector<std::byte> bytes_;
-};
+Result<component::Tail> Appender::finish(std::uint64_t end) {
+  while (row_ < layout_.rows(lfs_, end)) add_parity();
+  PIF_TRY(flush());
+  return writer_.finish();
+}
 
-}  // namespace
-
-Status append_rows(const tool::Output& output, LfsIndex lfs, component::Files& files, std::uint64_t first,
-                   std::span<const Pick> picks, std::span<const RunView> runs, std::string& state) {
-  component::Tail tail;
-  if (!state.empty()) {
-    PIF_TRY_VALUE(const auto before, unpack_tails(state, 1));
-    tail = before[0];
+Status Appender::flush() {
+  if (lengths_.empty()) return {};
+  if (format_.is_fixed()) {
+    PIF_TRY(writer_.write_rows(writer_.rows(), lengths_.size(), {bytes_.data(), format_.record_length}));
+  } else {
+    PIF_TRY(writer_.append_rows(lengths_, bytes_));
   }
-  const parity::Layout& layout = output.layout();
-  Appender appender(output, tail, files);
-  const Row end = layout.rows(lfs, first + picks.size());
-  for (Row row = tail.rows; row < end; ++row) {
-    const auto record = layout.record_at({lfs, row});
-    if (!record) {
-      PIF_TRY(appender.add_empty());
-    } else {
-      PIF_TRY(appender.add(record_of(runs, picks[*record - first])));
-    }
-  }
-  PIF_TRY_VALUE(tail, appender.finish());
-  state = pack_tails({&tail, 1});
+  lengths_.clear();
+  bytes_.clear();
   return {};
 }
 

@@ -52,10 +52,32 @@ class ParallelOutput {
   std::vector<std::byte> bytes_;  // rows of one batch for one LFS
 };
 
-// One worker after another, LFS by LFS: for everything else. Appends to the component of `lfs` what of `picks`, which begin at
-// rank `first`, belongs there. `state`: where the component ends.
-[[nodiscard]] Status append_rows(const tool::Output& output, LfsIndex lfs, component::Files& files, std::uint64_t first,
-                                 std::span<const Pick> picks, std::span<const RunView> runs, std::string& state);
+// One worker after another, LFS by LFS: for everything else. Appends to one component what is offered and belongs there.
+class Appender {
+ public:
+  // tail: where the component ends. output and files outlive it.
+  Appender(const tool::Output& output, LfsIndex lfs, const component::Tail& tail, component::Files& files);
+  // The record of that rank; ranks rise by one, from the one behind what the component has.
+  [[nodiscard]] Status offer(std::uint64_t rank, Bytes record);
+  // All ranks below `end` were offered, by whomever.
+  [[nodiscard]] Result<component::Tail> finish(std::uint64_t end);
+
+ private:
+  void find_next();
+  void add_parity();
+  [[nodiscard]] Status flush();
+
+  const parity::Layout& layout_;
+  LfsIndex lfs_;
+  Format format_;
+  OutputRecord record_;
+  component::Writer writer_;
+  Row row_;
+  Row data_row_ = 0;                   // the first from row_ on that holds a record
+  std::uint64_t next_ = 0;             // that record's rank
+  std::vector<std::uint32_t> lengths_;
+  std::vector<std::byte> bytes_;
+};
 
 // Tails of the components, by LfsIndex, as text that travels.
 std::string pack_tails(std::span<const component::Tail> tails);

@@ -14,10 +14,17 @@ namespace {
 constexpr std::uint64_t kReadBytes = 1u << 20;     // at once: what is read is still in the cache when its keys are made
 constexpr std::uint64_t kRowsMax = UINT32_MAX;     // an element has 32 bits for its row
 constexpr std::size_t kAhead = 16;                 // records that are fetched before they are copied
+constexpr std::uint64_t kEndsAtOnce = 4096;
+constexpr std::uint64_t kOwnBytes = 12u << 20;     // of a worker, whatever it sorts
+constexpr std::uint64_t kBudgetMin = 4u << 10;
 
 template <typename T>
-std::span<T> as_array(const tool::SharedMemory& memory) {
-  return {reinterpret_cast<T*>(memory.bytes().data()), memory.bytes().size() / sizeof(T)};
+std::span<T> as_array(std::span<std::byte> bytes) {
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+template <typename T>
+std::span<const T> as_array(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
 std::uint64_t big_endian(const std::byte* bytes, std::size_t count) {
@@ -46,24 +53,27 @@ class PrivateMemory {
   std::size_t bytes_;
 };
 
-// A component in memory, by row.
+// Consecutive rows of a component, in memory.
 class Loaded {
  public:
-  Loaded(tool::Input& input, const KeyMaker& maker)
-      : input_(input), maker_(maker), order_(maker, input.layout()),
-        records_(input.format().is_fixed() ? input.rows() * input.format().record_length : input.bytes()) {}
+  // elements: one for each row with data.
+  Loaded(tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements)
+      : input_(input), maker_(maker), order_(maker, input.layout()), rows_(rows), elements_(elements) {}
 
-  // Reads it; `elements`: one for each row with data.
-  [[nodiscard]] Status read(tool::Worker& worker, std::span<Element> elements);
+  [[nodiscard]] Status read(tool::Worker& worker);
   void sort();
-  // The records in the order of the elements.
-  [[nodiscard]] Status put_in_order(Run& run) const;
+  // The records in the order of the elements, where room(bytes) says. ends: as a run has them; null for fixed records.
+  template <typename Room>
+  [[nodiscard]] Status put_in_order(const Room& room, std::uint64_t* ends) const;
+
+  std::uint64_t bytes() const { return records_->bytes().size(); }
+  std::span<const Element> elements() const { return elements_; }
 
  private:
   Bytes record(std::uint32_t row) const {
-    const std::uint64_t length = input_.format().record_length;
-    if (ends_.empty()) return records_.bytes().subspan(row * length, length);
-    return records_.bytes().subspan(ends_[row], ends_[row + 1] - ends_[row]);
+    const std::uint64_t at = row - rows_.begin, length = input_.format().record_length;
+    if (ends_.empty()) return records_->bytes().subspan(at * length, length);
+    return records_->bytes().subspan(ends_[at] - ends_[0], ends_[at + 1] - ends_[at]);
   }
   [[nodiscard]] Status read_fixed(tool::Worker& worker);
   [[nodiscard]] Status read_variable(tool::Worker& worker);
@@ -74,8 +84,9 @@ class Loaded {
   tool::Input& input_;
   const KeyMaker& maker_;
   Order order_;
-  PrivateMemory records_;
-  std::vector<std::uint64_t> ends_;  // variable: ends_[row], ends_[row + 1]
+  Range rows_;
+  std::optional<PrivateMemory> records_;
+  std::vector<std::uint64_t> ends_;  // variable: of the component's rows, from the first of these on
   std::span<Element> elements_;
   std::size_t made_ = 0;             // of them
   std::string key_;
@@ -96,10 +107,12 @@ Status Loaded::add(Row row) {
 
 Status Loaded::read_fixed(tool::Worker& worker) {
   const std::uint64_t length = input_.format().record_length;
+  records_.emplace(rows_.size() * length);
   const std::uint64_t step = std::max<std::uint64_t>(1, kReadBytes / length);
-  for (Row first = 0; first < input_.rows(); first += step) {
-    const std::uint64_t count = std::min(step, input_.rows() - first);
-    PIF_TRY(input_.reader().read_rows(first, count, {records_.bytes().data() + first * length, length}));
+  for (Row first = rows_.begin; first < rows_.end; first += step) {
+    const std::uint64_t count = std::min(step, rows_.end - first);
+    std::byte* const at = records_->bytes().data() + (first - rows_.begin) * length;
+    PIF_TRY(input_.reader().read_rows(first, count, {at, length}));
     for (Row row = first; row < first + count; ++row) PIF_TRY(add(row));
     input_.count_read(count * length);
     worker.progress(input_.bytes_read(), 2 * input_.bytes());
@@ -108,14 +121,15 @@ Status Loaded::read_fixed(tool::Worker& worker) {
 }
 
 Status Loaded::read_variable(tool::Worker& worker) {
-  ends_.resize(input_.rows() + 1);
-  PIF_TRY(input_.reader().read_ends(0, input_.rows(), ends_));
-  for (Row first = 0; first < input_.rows();) {
-    Row end = first + 1;
-    while (end < input_.rows() && ends_[end + 1] - ends_[first] <= kReadBytes) ++end;
+  ends_.resize(rows_.size() + 1);
+  PIF_TRY(input_.reader().read_ends(rows_.begin, rows_.size(), ends_));
+  records_.emplace(ends_.back() - ends_[0]);
+  for (std::uint64_t first = 0; first < rows_.size();) {
+    std::uint64_t end = first + 1;
+    while (end < rows_.size() && ends_[end + 1] - ends_[first] <= kReadBytes) ++end;
     const std::uint64_t bytes = ends_[end] - ends_[first];
-    if (bytes > 0) PIF_TRY(input_.reader().read_bytes(ends_[first], records_.bytes().subspan(ends_[first], bytes)));
-    for (Row row = first; row < end; ++row) PIF_TRY(add(row));
+    if (bytes > 0) PIF_TRY(input_.reader().read_bytes(ends_[first], records_->bytes().subspan(ends_[first] - ends_[0], bytes)));
+    for (std::uint64_t i = first; i < end; ++i) PIF_TRY(add(rows_.begin + i));
     input_.count_read(bytes);
     worker.progress(input_.bytes_read(), 2 * input_.bytes());
     first = end;
@@ -123,9 +137,10 @@ Status Loaded::read_variable(tool::Worker& worker) {
   return {};
 }
 
-Status Loaded::read(tool::Worker& worker, std::span<Element> elements) {
-  elements_ = elements;
-  return input_.format().is_fixed() ? read_fixed(worker) : read_variable(worker);
+Status Loaded::read(tool::Worker& worker) {
+  PIF_TRY(input_.format().is_fixed() ? read_fixed(worker) : read_variable(worker));
+  elements_ = elements_.first(made_);
+  return {};
 }
 
 // Elements of equal prefix, by row. Each key is made once; not even that where all records are the same.
@@ -138,7 +153,10 @@ void Loaded::sort_by_keys(std::span<Element> group) {
     (void)maker_.make_key(record(row_of(group[i])), keyed[i].first);  // it was made before, so it can be made
     keyed[i].second = group[i];
   }
-  std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) {
+    const int by_key = a.first.compare(b.first);
+    return by_key != 0 ? by_key < 0 : row_of(a.second) < row_of(b.second);
+  });
   for (std::size_t i = 0; i < group.size(); ++i) group[i] = keyed[i].second;
 }
 
@@ -157,25 +175,20 @@ void Loaded::sort() {
   if (!order_.prefix_is_all()) sort_behind_prefix();
 }
 
-Status Loaded::put_in_order(Run& run) const {
-  const bool fixed = input_.format().is_fixed();
+template <typename Room>
+Status Loaded::put_in_order(const Room& room, std::uint64_t* ends) const {
   const std::size_t count = elements_.size();
-  PIF_TRY_VALUE(run.records, tool::SharedMemory::make(fixed ? count * input_.format().record_length : records_.bytes().size()));
-  if (!fixed) {
-    PIF_TRY_VALUE(run.ends, tool::SharedMemory::make((count + 1) * sizeof(std::uint64_t)));
-  }
-  const auto ends = as_array<std::uint64_t>(run.ends);
-  std::byte* const base = run.records.bytes().data();
-  std::uint64_t at = 0;
+  std::uint64_t end = 0;
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) {
       const Bytes later = record(row_of(elements_[i + kAhead]));
       for (std::size_t line = 0; line < std::min<std::size_t>(later.size(), 256); line += 64) __builtin_prefetch(later.data() + line);
     }
     const Bytes next = record(row_of(elements_[i]));
-    if (!next.empty()) std::memcpy(base + at, next.data(), next.size());
-    at += next.size();
-    if (!fixed) ends[i + 1] = at;
+    PIF_TRY_VALUE(std::byte* const to, room(next.size()));
+    if (!next.empty()) std::memcpy(to, next.data(), next.size());
+    end += next.size();
+    if (ends != nullptr) ends[i + 1] = end;
   }
   return {};
 }
@@ -219,30 +232,138 @@ bool Order::less(const RunView& a, std::size_t i, const RunView& b, std::size_t 
   return by_key != 0 ? by_key < 0 : number(a, i) < number(b, j);
 }
 
-RunView view_of(const Run& run, const Format& format, LfsIndex lfs) {
-  RunView view;
-  view.lfs = lfs;
-  view.elements = as_array<Element>(run.elements);
-  view.records = run.records.bytes().data();
-  if (format.is_fixed()) {
-    view.record_length = format.record_length;
-  } else {
-    view.ends = as_array<std::uint64_t>(run.ends).data();
+// ---- all of a component -------------------------------------------------------------------------------------------------
+
+namespace {
+
+Status load_in_memory(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Runs& runs) {
+  const std::uint64_t count = data_rows(input);
+  PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(count * sizeof(Element)));
+  Loaded loaded(input, maker, {0, input.rows()}, as_array<Element>(runs.elements.memory.bytes()));
+  PIF_TRY(loaded.read(worker));
+  loaded.sort();
+  const bool fixed = input.format().is_fixed();
+  PIF_TRY_VALUE(runs.records.memory, tool::SharedMemory::make(fixed ? count * input.format().record_length : loaded.bytes()));
+  if (!fixed) {
+    PIF_TRY_VALUE(runs.ends.memory, tool::SharedMemory::make((count + 1) * sizeof(std::uint64_t)));
   }
-  return view;
+  runs.counts.push_back(count);
+  std::byte* at = runs.records.memory.bytes().data();
+  const auto room = [&](std::size_t bytes) -> Result<std::byte*> { return std::exchange(at, at + bytes); };
+  return loaded.put_in_order(room, fixed ? nullptr : as_array<std::uint64_t>(runs.ends.memory.bytes()).data());
 }
 
-Result<Run> load_run(tool::Worker& worker, tool::Input& input, const KeyMaker& maker) {
-  Run run;
-  if (!input.is_here() || input.rows() == 0) return run;
+// What a record takes while its run is made, beside itself.
+std::uint64_t row_overhead(const Format& format, const KeyMaker& maker) {
+  const bool prefix_is_all = maker.fixed_length() && *maker.fixed_length() <= kPrefixBytes;
+  return sizeof(Element) + (format.is_fixed() ? 0 : 2 * sizeof(std::uint64_t)) +
+         (prefix_is_all ? 0 : sizeof(std::pair<std::string, Element>) + kPrefixBytes);
+}
+
+// Makes runs of what fits into a budget, in scratch files.
+class RunMaker {
+ public:
+  RunMaker(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, std::uint64_t budget, Runs& runs)
+      : worker_(worker), input_(input), maker_(maker), budget_(budget), runs_(runs) {}
+
+  [[nodiscard]] Status make() {
+    PIF_TRY_VALUE(runs_.elements.file, worker_.scratch());
+    PIF_TRY_VALUE(runs_.records.file, worker_.scratch());
+    if (!input_.format().is_fixed()) {
+      PIF_TRY_VALUE(runs_.ends.file, worker_.scratch());
+    }
+    for (Row first = 0; first < input_.rows();) {
+      PIF_TRY_VALUE(const Row end, end_of_run(first));
+      PIF_TRY(make_run({first, end}));
+      first = end;
+    }
+    PIF_TRY(runs_.elements.file.map());
+    PIF_TRY(runs_.records.file.map());
+    return runs_.ends.file.map();
+  }
+
+ private:
+  [[nodiscard]] Result<Row> end_of_run(Row first) const;
+  [[nodiscard]] Status make_run(Range rows);
+
+  tool::Worker& worker_;
+  tool::Input& input_;
+  const KeyMaker& maker_;
+  std::uint64_t budget_;
+  Runs& runs_;
+};
+
+Result<Row> RunMaker::end_of_run(Row first) const {
+  const Format& format = input_.format();
+  // A key that is not in the record's own bytes may be as long as the record, and is made where prefixes are equal.
+  const std::uint64_t times = maker_.fixed_length() ? 1 : 2;
+  const std::uint64_t overhead = row_overhead(format, maker_);
+  if (format.is_fixed()) {
+    const std::uint64_t rows = budget_ / (times * format.record_length + overhead);
+    return first + std::clamp<std::uint64_t>(rows, 1, input_.rows() - first);
+  }
+  std::uint64_t used = 0;
+  std::vector<std::uint64_t> ends(kEndsAtOnce + 1);
+  for (Row end = first; end < input_.rows();) {
+    const std::uint64_t count = std::min(kEndsAtOnce, input_.rows() - end);
+    PIF_TRY(input_.reader().read_ends(end, count, std::span(ends).first(count + 1)));
+    for (std::uint64_t i = 0; i < count; ++i, ++end) {
+      used += times * (ends[i + 1] - ends[i]) + overhead;
+      if (used > budget_ && end > first) return end;
+    }
+  }
+  return input_.rows();
+}
+
+Status RunMaker::make_run(Range rows) {
+  PrivateMemory elements(rows.size() * sizeof(Element));
+  Loaded loaded(input_, maker_, rows, as_array<Element>(elements.bytes()));
+  PIF_TRY(loaded.read(worker_));
+  loaded.sort();
+  const auto room = [this](std::size_t bytes) { return runs_.records.file.room(bytes); };
+  const auto made = loaded.elements();
+  if (input_.format().is_fixed()) {
+    PIF_TRY(loaded.put_in_order(room, nullptr));
+  } else {
+    std::vector<std::uint64_t> ends(made.size() + 1);
+    PIF_TRY(loaded.put_in_order(room, ends.data()));
+    PIF_TRY(runs_.ends.file.append(std::as_bytes(std::span(ends))));
+  }
+  runs_.counts.push_back(made.size());
+  return runs_.elements.file.append(std::as_bytes(made));
+}
+
+}  // namespace
+
+std::vector<RunView> views_of(const Runs& runs, const Format& format, LfsIndex lfs) {
+  std::vector<RunView> views;
+  const auto elements = as_array<Element>(runs.elements.bytes());
+  const auto ends = as_array<std::uint64_t>(runs.ends.bytes());
+  const std::byte* records = runs.records.bytes().data();
+  std::uint64_t first = 0, first_end = 0;
+  for (const std::uint64_t count : runs.counts) {
+    RunView view{lfs, elements.subspan(first, count), records, nullptr, format.record_length};
+    if (!format.is_fixed()) view.ends = ends.data() + first_end;
+    records += format.is_fixed() ? count * format.record_length : view.ends[count];
+    first += count;
+    first_end += count + 1;
+    if (count > 0) views.push_back(view);
+  }
+  return views;
+}
+
+Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, std::uint64_t memory) {
+  Runs runs;
+  if (!input.is_here() || input.rows() == 0) return runs;
   if (input.rows() > kRowsMax)
     return fail(Code::kTooLarge, fmt::format("{}: {} rows on one LFS; {} can be sorted", input.file().path, input.rows(), kRowsMax));
-  PIF_TRY_VALUE(run.elements, tool::SharedMemory::make(data_rows(input) * sizeof(Element)));
-  Loaded loaded(input, maker);
-  PIF_TRY(loaded.read(worker, as_array<Element>(run.elements)));
-  loaded.sort();
-  PIF_TRY(loaded.put_in_order(run));
-  return run;
+  if (memory == 0) {
+    PIF_TRY(load_in_memory(worker, input, maker, runs));
+  } else {
+    const std::uint64_t budget = std::max(memory - std::min(memory, kOwnBytes), kBudgetMin);
+    PIF_TRY(RunMaker(worker, input, maker, budget, runs).make());
+  }
+  return runs;
 }
 
 std::uint64_t run_bytes(const Format& format, const Extent& extent) {

@@ -1,4 +1,4 @@
-// Sorted runs: the records of one component in order, in memory that all workers share.
+// Sorted runs: records of one component in order, in memory or scratch files that all workers share.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include "keys.h"
 #include "pif/parity/layout.h"
+#include "pif/tool/scratch.h"
 #include "pif/tool/shared_memory.h"
 #include "pif/tool/worker.h"
 
@@ -65,14 +66,24 @@ class Order {
   std::string first_, second_;
 };
 
-// What a worker has of its component: memory that it can share.
-struct Run {
-  tool::SharedMemory elements, records, ends;
+// Part of a worker's runs, which others can map: memory, or a scratch file where there is not enough of it.
+struct Area {
+  tool::SharedMemory memory;
+  tool::Scratch file;
+  std::span<const std::byte> bytes() const { return memory.empty() ? file.bytes() : memory.bytes(); }
 };
 
-// Reads the worker's component and sorts it. A component that is not there is an empty run.
-Result<Run> load_run(tool::Worker& worker, tool::Input& input, const KeyMaker& maker);
-RunView view_of(const Run& run, const Format& format, LfsIndex lfs);
+// What a worker has of its component: runs, one behind another.
+struct Runs {
+  Area elements, records, ends;
+  std::vector<std::uint64_t> counts;  // of records, run by run
+};
+
+// Reads the worker's component and sorts it: all of it in memory, or, with `memory` bytes for this worker, runs of what fits in
+// scratch files. A component that is not there has no run.
+Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, std::uint64_t memory);
+// Those that are not empty; runs outlives them.
+std::vector<RunView> views_of(const Runs& runs, const Format& format, LfsIndex lfs);
 
 // What runs need in memory while they are made: their records twice, and what orders them.
 std::uint64_t run_bytes(const Format& format, const Extent& extent);

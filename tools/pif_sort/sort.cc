@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -27,7 +28,8 @@ std::string pack(const Wish& wish) {
               {"numeric", wish.keys.numeric},
               {"reverse", wish.keys.reverse},
               {"blanks", wish.keys.skip_blanks},
-              {"unique", wish.unique}}
+              {"unique", wish.unique},
+              {"memory", wish.memory}}
       .dump(-1, ' ', true);
 }
 
@@ -41,6 +43,7 @@ Wish unpack(std::string_view text) {
   wish.keys.reverse = json.at("reverse").get<bool>();
   wish.keys.skip_blanks = json.at("blanks").get<bool>();
   wish.unique = json.at("unique").get<bool>();
+  wish.memory = json.at("memory").get<std::uint64_t>();
   return wish;
 }
 
@@ -56,11 +59,15 @@ class Sorter {
 
  private:
   [[nodiscard]] Status share_runs();
+  [[nodiscard]] Status share_area(const Area& own, Area Runs::*area);
+  [[nodiscard]] Status share_counts(const std::vector<std::uint64_t>& own);
   [[nodiscard]] Status put_out_parallel();
   [[nodiscard]] Status put_out_in_turn();
   [[nodiscard]] Status take_tails(const std::string& own);
   [[nodiscard]] Result<Share> count_share(std::uint64_t count);
-  std::vector<Pick> pick_all();
+  [[nodiscard]] Status append_share(LfsIndex lfs, Share share, std::string& state);
+  template <typename F>
+  [[nodiscard]] Status for_each_pick(const F& f);
   std::uint64_t cut_rank(std::uint32_t rank, std::uint64_t alignment) const;
   Merger merger(std::uint64_t begin, std::uint64_t end);
   std::optional<Pick> last_before(const std::vector<std::size_t>& cut);
@@ -72,28 +79,46 @@ class Sorter {
   tool::Output& output_;
   tool::Team team_;
   Order order_;
-  std::vector<Run> runs_;         // of all workers, by rank
-  std::vector<RunView> views_;    // those that have any
+  std::vector<Runs> runs_;        // of all workers, by rank
+  std::vector<RunView> views_;
   std::vector<component::Files> files_;
   std::uint64_t records_ = 0;
   Extent put_out_;                // by this worker
 };
 
-Status Sorter::share_runs() {
-  PIF_TRY_VALUE(const Run own, load_run(worker_, input_, maker_));
-  PIF_TRY_VALUE(auto elements, team_.share(own.elements));
-  PIF_TRY_VALUE(auto records, team_.share(own.records));
-  PIF_TRY_VALUE(auto ends, team_.share(own.ends));
-  runs_.resize(worker_.width());
+Status Sorter::share_area(const Area& own, Area Runs::*area) {
+  PIF_TRY_VALUE(auto memories, team_.share(own.memory));
+  PIF_TRY_VALUE(auto files, team_.share(own.file));
   for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
-    runs_[rank] = {std::move(elements[rank]), std::move(records[rank]), std::move(ends[rank])};
+    (runs_[rank].*area).memory = std::move(memories[rank]);
+    (runs_[rank].*area).file = std::move(files[rank]);
   }
+  return {};
+}
+
+Status Sorter::share_counts(const std::vector<std::uint64_t>& own) {
+  PIF_TRY_VALUE(const auto all, team_.all_gather(fmt::format("{}", fmt::join(own, " "))));
+  for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
+    std::istringstream text(all[rank]);
+    for (std::uint64_t count = 0; text >> count;) runs_[rank].counts.push_back(count);
+  }
+  return {};
+}
+
+Status Sorter::share_runs() {
+  PIF_TRY_VALUE(const Runs own, load_runs(worker_, input_, maker_, wish_.memory / worker_.width()));
+  runs_.resize(worker_.width());
+  PIF_TRY(share_area(own.elements, &Runs::elements));
+  PIF_TRY(share_area(own.records, &Runs::records));
+  PIF_TRY(share_area(own.ends, &Runs::ends));
+  PIF_TRY(share_counts(own.counts));
   for (LfsIndex lfs = 0; lfs < input_.layout().width(); ++lfs) {
     const auto rank = worker_.rank_on(input_.file().nodes[lfs].id());
     if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", input_.file().nodes[lfs].name()));
-    if (runs_[*rank].elements.empty()) continue;
-    views_.push_back(view_of(runs_[*rank], input_.format(), lfs));
-    records_ += views_.back().elements.size();
+    for (const RunView& view : views_of(runs_[*rank], input_.format(), lfs)) {
+      views_.push_back(view);
+      records_ += view.elements.size();
+    }
   }
   return {};
 }
@@ -153,23 +178,22 @@ std::optional<Pick> Sorter::last_before(const std::vector<std::size_t>& cut) {
   return last;
 }
 
-// All of this worker's share in order, without those that a -u drops.
-std::vector<Pick> Sorter::pick_all() {
+// f(pick) for all of this worker's share in order, without those that a -u drops.
+template <typename F>
+Status Sorter::for_each_pick(const F& f) {
   const std::uint64_t begin = cut_rank(worker_.rank(), 1), end = cut_rank(worker_.rank() + 1, 1);
   std::vector<std::size_t> from = cut_at(views_, begin, order_);
   std::optional<Pick> last = last_before(from);
   Merger merge(views_, std::move(from), cut_at(views_, end, order_), order_);
-  std::vector<Pick> picks;
-  picks.reserve(end - begin);
   for (; !merge.is_done(); merge.advance()) {
     const Pick pick = merge.peek();
     const bool again = wish_.unique && last &&
                        order_.compare_keys(views_[last->run], last->index, views_[pick.run], pick.index) == 0;
     if (again) continue;
-    picks.push_back(pick);
+    PIF_TRY(f(pick));
     last = pick;
   }
-  return picks;
+  return {};
 }
 
 // Where this worker's share begins when each has `count` records of its own.
@@ -181,25 +205,42 @@ Result<Share> Sorter::count_share(std::uint64_t count) {
   return share;
 }
 
-// While one worker appends to one component, the next one may append to the component before it.
+// While one worker appends to one component, the next one may append to the component before it. The share is merged again
+// for each component rather than kept: memory does not grow with it.
 Status Sorter::put_out_in_turn() {
-  const std::vector<Pick> picks = pick_all();
-  PIF_TRY_VALUE(const Share share, count_share(picks.size()));
   const OutputRecord record(output_.format());
-  put_out_.records = picks.size();
-  for (const Pick pick : picks) put_out_.bytes += record.size(views_[pick.run].record(pick.index));
+  PIF_TRY(for_each_pick([&](Pick pick) -> Status {
+    ++put_out_.records;
+    put_out_.bytes += record.size(views_[pick.run].record(pick.index));
+    return {};
+  }));
+  PIF_TRY_VALUE(const Share share, count_share(put_out_.records));
   std::string own_tails;
   for (LfsIndex lfs = 0; lfs < files_.size(); ++lfs) {
     std::string tail = pack_tails(std::vector<component::Tail>(1));
     PIF_TRY(team_.in_turn([&](std::string& state) {
       Status appended;
-      if (files_[lfs].data) appended = append_rows(output_, lfs, files_[lfs], share.begin, picks, views_, state);
+      if (files_[lfs].data) appended = append_share(lfs, share, state);
       if (!state.empty()) tail = state;
       return appended;
     }));
     own_tails += tail;
   }
   return take_tails(own_tails);
+}
+
+Status Sorter::append_share(LfsIndex lfs, Share share, std::string& state) {
+  component::Tail tail;
+  if (!state.empty()) {
+    PIF_TRY_VALUE(const auto before, unpack_tails(state, 1));
+    tail = before[0];
+  }
+  Appender appender(output_, lfs, tail, files_[lfs]);
+  std::uint64_t rank = share.begin;
+  PIF_TRY(for_each_pick([&](Pick pick) { return appender.offer(rank++, views_[pick.run].record(pick.index)); }));
+  PIF_TRY_VALUE(tail, appender.finish(share.end));
+  state = pack_tails({&tail, 1});
+  return {};
 }
 
 Status Sorter::run() {
@@ -229,6 +270,7 @@ struct Task {
   std::string source, target;
   std::size_t input = 0;
   Extent extent;
+  std::uint64_t memory = 0;  // 0: all of it is sorted in memory
   CreateOptions options;
 };
 
@@ -248,12 +290,8 @@ Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
   }
   if (wish.check) return task;
   PIF_TRY_VALUE(task.target, tool::pif_path(wish.target));
-  const std::uint64_t needed = run_bytes(format, task.extent);
   const std::uint64_t memory = wish.memory != 0 ? wish.memory : spare_memory();
-  if (needed > memory) {
-    return fail(Code::kTooLarge, fmt::format("{}: sorting it needs {} MiB of memory, and there are {}: this release sorts in memory",
-                                             task.source, needed >> 20, memory >> 20));
-  }
+  task.memory = run_bytes(format, task.extent) > memory ? memory : 0;
   PIF_TRY_VALUE(const Entry entry, controller.client().stat(task.source));
   task.options.format = format;
   task.options.mode = entry.mode;
@@ -289,7 +327,9 @@ Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish) {
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
   if (task.options.format.is_fixed() && !wish.unique) controller.set_extent(output, task.extent);
   tool::Job job;
-  job.value = pack(wish);
+  Wish told = wish;
+  told.memory = task.memory;
+  job.value = pack(told);
   PIF_TRY_VALUE(const auto results, controller.run(job));
   Extent extent;
   for (const std::string& result : results) {
@@ -319,6 +359,8 @@ Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish) {
   plan.emplace_back("records", std::to_string(task.extent.records));
   plan.emplace_back("bytes", std::to_string(task.extent.bytes));
   plan.emplace_back("memory_needed", std::to_string(run_bytes(controller.input(task.input).format(), task.extent)));
+  plan.emplace_back("runs", task.memory == 0 ? "in memory, one on each LFS"
+                                             : fmt::format("in scratch files, made in {} MiB", task.memory >> 20));
   plan.emplace_back("merge", "split: every worker merges its own share of all sorted components");
   return plan;
 }

@@ -65,6 +65,9 @@ class Storage {
   virtual ~Storage() = default;
   virtual Result<std::unique_ptr<File>> open(const std::string& path, Access access) = 0;
   virtual Result<std::unique_ptr<File>> adopt(Handle handle) = 0;  // what share() made, after it travelled
+  // A new file in that folder without a name, to read and write and map: a descriptor, even in memory. It is gone with the
+  // last process that has it.
+  virtual Result<Handle> make_nameless(const std::string& folder) = 0;
   virtual Status remove(const std::string& path) = 0;              // a missing file is no error
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   virtual Status make_folder(const std::string& path) = 0;         // with parents; existing is no error; mode 0700

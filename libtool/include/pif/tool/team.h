@@ -6,11 +6,13 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "pif/base/result.h"
+#include "pif/tool/scratch.h"
 #include "pif/tool/shared_memory.h"
 #include "pif/tool/worker.h"
 
@@ -18,6 +20,13 @@ namespace pif::tool {
 
 class Mail;
 struct Letter;
+
+// What one worker told another, in the tool's own words.
+struct Word {
+  std::uint32_t from = 0;  // rank
+  std::string head;        // at most 64 KiB; for what is longer there is the body
+  net::Buffer body;
+};
 
 class Team {
  public:
@@ -31,6 +40,8 @@ class Team {
   Result<std::vector<std::string>> all_gather(std::string value);
   // Everybody's memory, by rank; this worker's own is mapped once more. Empty ones stay empty.
   Result<std::vector<SharedMemory>> share(const SharedMemory& own);
+  // The same with scratch files that are mapped.
+  Result<std::vector<Scratch>> share(const Scratch& own);
   // The component of `output` on every LFS of the file, by LfsIndex: writable, to be used by component::Writers as these
   // say. The owner of a component says how it ended (Output::set_tail), when all others are done with it.
   Result<std::vector<component::Files>> share_output(Output& output);
@@ -38,17 +49,28 @@ class Team {
   // its successor. Does not wait for the others' turns.
   [[nodiscard]] Status in_turn(const std::function<Status(std::string& state)>& f);
 
+  // Talk, a step of any length: every worker begins it, and it ends with the next call of anything else. What is told between
+  // two workers is heard in that order. Never waits; a worker may tell itself.
+  void begin_talk();
+  [[nodiscard]] Status tell(std::uint32_t rank, std::string head, net::Buffer body = {});
+  // The next word for this worker; nothing at the deadline.
+  Result<std::optional<Word>> hear(Time deadline);
+
  private:
   Team(Worker& worker, Mail& mail, Duration patience) : worker_(&worker), mail_(&mail), patience_(patience) {}
   using Handles = std::vector<Handle>;
   Result<Letter> next();
   Result<std::vector<std::string>> collect(std::string value);
+  // Everybody's `own`, by rank: a SharedMemory or a Scratch of so many bytes.
+  template <typename T>
+  Result<std::vector<T>> share_any(const T& own, std::uint64_t bytes);
   // Gives what make() makes to every other worker; gets what they gave, by rank. Its own place stays empty.
   Result<std::vector<Handles>> pass_to_all(const std::function<Result<Handles>()>& make);
 
   Worker* worker_;
   Mail* mail_;
   Duration patience_;
+  std::deque<Word> own_;  // told by this worker to itself
 };
 
 }  // namespace pif::tool

@@ -29,6 +29,7 @@
 #include "pif/client/client.h"
 #include "pif/net/messenger.h"
 #include "pif/tool/component.h"
+#include "pif/tool/scratch.h"
 
 namespace pif::tool {
 
@@ -71,6 +72,9 @@ class Worker {
   // component. Not an error: a file that has no component on this worker's LFS (is_here() says so).
   [[nodiscard]] Result<Input*> input(std::size_t i);
   [[nodiscard]] Result<Output*> output(std::size_t i);
+
+  // A new scratch file on the disk of the worker's LFS.
+  [[nodiscard]] Result<Scratch> scratch();
 
   // How far it is, for the user's eyes. Cheap: at most a few times a second it goes anywhere.
   void progress(std::uint64_t bytes_done, std::uint64_t bytes_total);

@@ -1,0 +1,58 @@
+// A file without a name on the disk of the worker's LFS, for what does not fit into memory: written from its front, then mapped,
+// perhaps by all workers of the machine (Team::share). It is gone with the last process that has it, however that ends.
+// What is read from it through its mapping is in the page cache, not in the worker's own memory.
+//
+// Not thread-safe. A disk that cannot be read ends the worker that touches the mapping (SIGBUS).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pif/base/handle.h"
+#include "pif/base/result.h"
+
+namespace pif::tool {
+
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(Handle handle, std::string node);  // Worker::scratch() makes them
+  Scratch(Scratch&& other) noexcept;
+  Scratch& operator=(Scratch&& other) noexcept;
+  ~Scratch();
+
+  std::uint64_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  // A place for the next `bytes` bytes, to be filled before the next call.
+  [[nodiscard]] Result<std::byte*> room(std::size_t bytes);
+  [[nodiscard]] Status append(std::span<const std::byte> bytes);
+
+  // Nothing is written any more: all of it is at bytes() now.
+  [[nodiscard]] Status map();
+  std::span<const std::byte> bytes() const { return mapped_; }
+  // Instead of append() and map(): so many bytes, zero, to be written in place. kNoSpace if the disk has not got them.
+  [[nodiscard]] Status allocate(std::uint64_t bytes);
+  std::span<std::byte> space() { return {const_cast<std::byte*>(mapped_.data()), is_writable_ ? mapped_.size() : 0}; }
+  // To a worker on this machine, once it is mapped.
+  [[nodiscard]] Result<Handle> share() const;
+  // What share() gave; kInvalid if it has not `size` bytes.
+  static Result<Scratch> adopt(Handle handle, std::uint64_t size);
+
+ private:
+  [[nodiscard]] Status flush();
+  [[nodiscard]] Status write(std::span<const std::byte> bytes);
+  [[nodiscard]] Status map(int protection);
+
+  UniqueFd fd_;
+  std::string node_;
+  std::uint64_t size_ = 0;               // with what is in the buffer
+  std::vector<std::byte> buffer_;
+  std::size_t used_ = 0;                 // of it
+  std::span<const std::byte> mapped_;
+  bool is_writable_ = false;             // by its mapping
+};
+
+}  // namespace pif::tool

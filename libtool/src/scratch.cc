@@ -1,0 +1,122 @@
+#include "pif/tool/scratch.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace pif::tool {
+namespace {
+
+constexpr std::size_t kBufferBytes = 1u << 20;
+
+}  // namespace
+
+Scratch::Scratch(Handle handle, std::string node) : fd_(std::move(handle.fd)), node_(std::move(node)) {}
+
+Scratch::Scratch(Scratch&& other) noexcept { *this = std::move(other); }
+
+Scratch& Scratch::operator=(Scratch&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(node_, other.node_);
+  std::swap(size_, other.size_);
+  std::swap(buffer_, other.buffer_);
+  std::swap(used_, other.used_);
+  std::swap(mapped_, other.mapped_);
+  std::swap(is_writable_, other.is_writable_);
+  return *this;
+}
+
+Scratch::~Scratch() {
+  if (!mapped_.empty()) ::munmap(const_cast<std::byte*>(mapped_.data()), mapped_.size());
+}
+
+Status Scratch::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      const int error = n < 0 ? errno : EIO;
+      return fail(code_from_errno(error), fmt::format("cannot write a scratch file: {}", std::strerror(error)), node_);
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
+Status Scratch::flush() {
+  const std::size_t used = std::exchange(used_, 0);
+  return write(std::span(buffer_).first(used));
+}
+
+Result<std::byte*> Scratch::room(std::size_t bytes) {
+  if (used_ + bytes > buffer_.size()) {
+    PIF_TRY(flush());
+    if (bytes > buffer_.size()) buffer_.resize(std::max(bytes, kBufferBytes));
+  }
+  std::byte* const at = buffer_.data() + used_;
+  used_ += bytes;
+  size_ += bytes;
+  return at;
+}
+
+Status Scratch::append(std::span<const std::byte> bytes) {
+  if (bytes.size() < kBufferBytes) {
+    PIF_TRY_VALUE(std::byte* const at, room(bytes.size()));
+    if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
+    return {};
+  }
+  PIF_TRY(flush());
+  size_ += bytes.size();
+  return write(bytes);
+}
+
+Status Scratch::map() {
+  PIF_TRY(flush());
+  buffer_ = {};
+  return map(PROT_READ);
+}
+
+Status Scratch::allocate(std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  if (const int error = ::posix_fallocate(fd_.get(), 0, static_cast<off_t>(bytes)); error != 0) {
+    return fail(code_from_errno(error), fmt::format("cannot make a scratch file of {} bytes: {}", bytes, std::strerror(error)), node_);
+  }
+  size_ = bytes;
+  is_writable_ = true;
+  return map(PROT_READ | PROT_WRITE);
+}
+
+Status Scratch::map(int protection) {
+  if (size_ == 0) return {};
+  void* const at = ::mmap(nullptr, size_, protection, MAP_SHARED, fd_.get(), 0);
+  if (at == MAP_FAILED) return fail_errno(errno, "cannot map a scratch file");
+  mapped_ = {static_cast<const std::byte*>(at), size_};
+  return {};
+}
+
+Result<Handle> Scratch::share() const {
+  Handle handle;
+  handle.fd = UniqueFd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!handle.fd) return fail_errno(errno, "cannot pass a scratch file on");
+  return handle;
+}
+
+Result<Scratch> Scratch::adopt(Handle handle, std::uint64_t size) {
+  Scratch scratch(std::move(handle), {});
+  struct stat state = {};
+  const bool fits = ::fstat(scratch.fd_.get(), &state) == 0 && static_cast<std::uint64_t>(state.st_size) == size;
+  if (!fits) return fail(Code::kInvalid, fmt::format("what was passed is not a scratch file of {} bytes", size));
+  scratch.size_ = size;
+  PIF_TRY(scratch.map());
+  return scratch;
+}
+
+}  // namespace pif::tool
