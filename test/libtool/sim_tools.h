@@ -1,6 +1,7 @@
 // A tool in the simulated world: its controller in a client actor, its workers as programs of the cluster's LFSs.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,13 +15,20 @@ namespace pif::sim {
 // Who listens where: endpoints that libtool made up, and the actors behind them.
 using Names = std::map<std::string, std::string>;
 
+// What came for a worker: mail from other workers, and the rest. A real worker has a messenger for each.
+struct Inbox {
+  std::deque<net::Delivery> mail, rest;
+};
+
 // An actor's messenger, reached by others under names of libtool's. A name that nobody has yet is waited for, as ZeroMQ
 // connects again until somebody is there.
 class NamedMessenger final : public net::Messenger {
  public:
-  NamedMessenger(Actor& self, Names& names) : self_(self), inner_(self.messenger()), names_(names) {}
+  NamedMessenger(Actor& self, Names& names, std::shared_ptr<Inbox> inbox, bool for_mail)
+      : self_(self), inner_(self.messenger()), names_(names), inbox_(std::move(inbox)), for_mail_(for_mail) {}
 
   Result<net::PeerId> connect(const proto::Endpoints& to, net::Route route) override {
+    if (!for_mail_) return inner_.connect(to, route);
     const bool is_unix = route == net::Route::kUnix;
     const std::string& wanted = is_unix ? to.unix() : to.ipc();
     while (!names_.contains(wanted)) {
@@ -34,7 +42,17 @@ class NamedMessenger final : public net::Messenger {
   Result<net::PeerId> adopt(Handle connection) override { return inner_.adopt(std::move(connection)); }
   void disconnect(net::PeerId peer) override { inner_.disconnect(peer); }
   Status send(net::PeerId peer, net::Packet packet) override { return inner_.send(peer, std::move(packet)); }
-  Result<std::optional<net::Delivery>> receive(Time deadline) override { return inner_.receive(deadline); }
+  Result<std::optional<net::Delivery>> receive(Time deadline) override {
+    auto& own = for_mail_ ? inbox_->mail : inbox_->rest;
+    while (own.empty()) {
+      PIF_TRY_VALUE(auto delivery, inner_.receive(deadline));
+      if (!delivery) return std::nullopt;
+      (delivery->packet.envelope.has_worker_mail() ? inbox_->mail : inbox_->rest).push_back(std::move(*delivery));
+    }
+    net::Delivery first = std::move(own.front());
+    own.pop_front();
+    return first;
+  }
   const net::Identity& identity(net::PeerId peer) const override { return inner_.identity(peer); }
   void wake() override { inner_.wake(); }
   Clock& clock() override { return inner_.clock(); }
@@ -43,6 +61,8 @@ class NamedMessenger final : public net::Messenger {
   Actor& self_;
   net::Messenger& inner_;
   Names& names_;
+  std::shared_ptr<Inbox> inbox_;
+  bool for_mail_;
 };
 
 inline constexpr const char* kToolProgram = "/bin/tool";
@@ -56,10 +76,12 @@ inline void register_tool(Cluster& cluster, Names& names, WorkerBody work) {
                                                                             Handle connection) {
     ClientSide side(self);
     const ClientWorld client = side.world();
-    tool::WorkerWorld world{client.messenger, client.storage, client.entropy, std::move(connection), {}};
+    const auto inbox = std::make_shared<Inbox>();
+    NamedMessenger to_lfs(self, names, inbox, false);
+    tool::WorkerWorld world{to_lfs, client.storage, client.entropy, std::move(connection), {}};
     world.listen = [&](const proto::Endpoints& endpoint) -> Result<std::unique_ptr<net::Messenger>> {
       names[endpoint.ipc()] = names[endpoint.unix()] = self.name();
-      return std::make_unique<NamedMessenger>(self, names);
+      return std::make_unique<NamedMessenger>(self, names, inbox, true);
     };
     return tool::Worker::run(std::move(world), [&](tool::Worker& worker) { return work(worker, self); }) ? 0 : 3;
   };

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 #include <rapidcheck.h>
 
 #include "libtool/sim_tools.h"
@@ -91,6 +92,9 @@ struct Case {
     made.wish.keys.keys = made.any_keys();
     made.wish.keys.reverse = *rc::gen::inRange(0, 4) == 0;
     made.wish.unique = *rc::gen::inRange(0, 4) == 0;
+    made.wish.merge = *rc::gen::element(MergeKind::kSplit, MergeKind::kToken, MergeKind::kPipelined);
+    made.wish.token_batch = *rc::gen::element<std::uint64_t>(0, 1, 7, 64, 4096);
+    if (made.wish.merge != MergeKind::kSplit) made.wish.unique = false;
     if (*rc::gen::arbitrary<bool>() && made.options.bevy == 0) made.wish.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
     return made;
   }
@@ -153,6 +157,33 @@ TEST_CASE("a check says whether a file is sorted, and which record is not") {
     REQUIRE(disorder == "/in: record 3 is out of order: a");
     REQUIRE(!must(is_sorted(file, "/in", maker, true, disorder)));
     REQUIRE(disorder == "/in: record 2 is out of order: b");
+  });
+}
+
+TEST_CASE("every merge gives the same bytes, for every width and block size") {
+  Fixture fixture(1);
+  fixture.run([&](Client& client) {
+    for (std::uint32_t width = 1; width <= kLfss; ++width) {
+      for (const std::size_t count : {std::size_t{1}, std::size_t{5}, std::size_t{200}}) {
+        Case one;
+        one.options.format = Format::fixed(4);
+        one.options.width = width;
+        for (std::size_t i = 0; i < count; ++i) one.records.push_back(fmt::format("{:04}", i * 7919 % 50));
+        put(client, one.options, one.records);
+        one.wish.source = "/in";
+        one.wish.target = "/out";
+        for (const MergeKind merge : {MergeKind::kToken, MergeKind::kPipelined}) {
+          for (const std::uint64_t batch : {0, 1, 3, 4096}) {
+            one.wish.merge = merge;
+            one.wish.token_batch = batch;
+            INFO("width " << width << ", " << count << " records, merge " << static_cast<int>(merge) << ", batch " << batch);
+            tool::Controller controller(client, sim::sim_controller());
+            must(control(controller, one.wish));
+            REQUIRE(get(client) == one.expected());
+          }
+        }
+      }
+    }
   });
 }
 

@@ -1,4 +1,5 @@
 // pif-sort SRC DST: sorts the records of a file.
+#include <map>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -41,6 +42,15 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::Wish>& wish) {
                  "what needs more is sorted in runs, on the disks of its LFSs")
       ->transform(CLI::AsSizeValue(false))->check(CLI::Range(kMemoryMin, std::uint64_t{UINT64_MAX}))->type_name("BYTES");
   app.add_option("--width", wish->width, "number of LFSs of DST")->type_name("P")->check(CLI::PositiveNumber);
+  const std::map<std::string, pif::sort::MergeKind> kinds = {{"split", pif::sort::MergeKind::kSplit},
+                                                             {"token", pif::sort::MergeKind::kToken},
+                                                             {"pipelined", pif::sort::MergeKind::kPipelined}};
+  app.add_option("--merge", wish->merge, "how the sorted components become one file: split (default), token (pass by pass), or "
+                                         "pipelined (all passes at once)")
+      ->transform(CLI::CheckedTransformer(kinds).description(""))->type_name("split|token|pipelined");
+  app.add_option("--token-batch", wish->token_batch, "records that a token decides on at once (default 4096); 0: one record per "
+                                                     "hop, as in figure 5.4 of the thesis")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 20))->type_name("N");
   app.add_flag("--no-clobber", wish->no_clobber, "fail if DST is there");
   app.final_callback([target, check] {
     if (target->count() + check->count() != 1) throw CLI::ValidationError("DST", "is needed, or -c instead of it");

@@ -57,9 +57,10 @@ class Order {
   int compare_keys(const RunView& a, std::size_t i, const RunView& b, std::size_t j);
   bool less(const RunView& a, std::size_t i, const RunView& b, std::size_t j);
 
- private:
+  // Of record i of the run, in the input.
   RecordNumber number(const RunView& run, std::size_t i) const;
 
+ private:
   const KeyMaker* maker_;
   const parity::Layout* layout_;
   bool prefix_is_all_;

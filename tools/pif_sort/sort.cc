@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <numeric>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "merge.h"
 #include "output.h"
 #include "run.h"
+#include "token_sort.h"
 
 namespace pif::sort {
 namespace {
@@ -29,7 +31,9 @@ std::string pack(const Wish& wish) {
               {"reverse", wish.keys.reverse},
               {"blanks", wish.keys.skip_blanks},
               {"unique", wish.unique},
-              {"memory", wish.memory}}
+              {"memory", wish.memory},
+              {"merge", static_cast<int>(wish.merge)},
+              {"batch", wish.token_batch}}
       .dump(-1, ' ', true);
 }
 
@@ -44,6 +48,8 @@ Wish unpack(std::string_view text) {
   wish.keys.skip_blanks = json.at("blanks").get<bool>();
   wish.unique = json.at("unique").get<bool>();
   wish.memory = json.at("memory").get<std::uint64_t>();
+  wish.merge = static_cast<MergeKind>(json.at("merge").get<int>());
+  wish.token_batch = json.at("batch").get<std::uint64_t>();
   return wish;
 }
 
@@ -58,6 +64,9 @@ class Sorter {
   [[nodiscard]] Status run();
 
  private:
+  TokenOptions token_options() const;
+  [[nodiscard]] Status merge_by_token();
+  [[nodiscard]] Result<std::uint32_t> rank_of(LfsIndex lfs) const;
   [[nodiscard]] Status share_runs();
   [[nodiscard]] Status share_area(const Area& own, Area Runs::*area);
   [[nodiscard]] Status share_counts(const std::vector<std::uint64_t>& own);
@@ -105,6 +114,12 @@ Status Sorter::share_counts(const std::vector<std::uint64_t>& own) {
   return {};
 }
 
+Result<std::uint32_t> Sorter::rank_of(LfsIndex lfs) const {
+  const auto rank = worker_.rank_on(input_.file().nodes[lfs].id());
+  if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", input_.file().nodes[lfs].name()));
+  return *rank;
+}
+
 Status Sorter::share_runs() {
   PIF_TRY_VALUE(const Runs own, load_runs(worker_, input_, maker_, wish_.memory / worker_.width()));
   runs_.resize(worker_.width());
@@ -113,9 +128,8 @@ Status Sorter::share_runs() {
   PIF_TRY(share_area(own.ends, &Runs::ends));
   PIF_TRY(share_counts(own.counts));
   for (LfsIndex lfs = 0; lfs < input_.layout().width(); ++lfs) {
-    const auto rank = worker_.rank_on(input_.file().nodes[lfs].id());
-    if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", input_.file().nodes[lfs].name()));
-    for (const RunView& view : views_of(runs_[*rank], input_.format(), lfs)) {
+    PIF_TRY_VALUE(const std::uint32_t rank, rank_of(lfs));
+    for (const RunView& view : views_of(runs_[rank], input_.format(), lfs)) {
       views_.push_back(view);
       records_ += view.elements.size();
     }
@@ -243,13 +257,44 @@ Status Sorter::append_share(LfsIndex lfs, Share share, std::string& state) {
   return {};
 }
 
+// A block is worth a message, but no more than a few MiB, however long records are.
+TokenOptions Sorter::token_options() const {
+  TokenOptions options;
+  options.pipelined = wish_.merge == MergeKind::kPipelined;
+  options.figure = wish_.token_batch == 0;
+  const std::uint64_t record = std::max<std::uint64_t>(input_.extent().bytes / std::max<std::uint64_t>(input_.extent().records, 1), 1);
+  options.block_records = std::clamp<std::uint64_t>(wish_.token_batch, 1, std::max<std::uint64_t>(kBatchBytes / record, 1));
+  return options;
+}
+
+Status Sorter::merge_by_token() {
+  PIF_TRY_VALUE(const Runs own, load_runs(worker_, input_, maker_, wish_.memory / worker_.width()));
+  const std::uint64_t count = std::accumulate(own.counts.begin(), own.counts.end(), std::uint64_t{0});
+  PIF_TRY_VALUE(const auto counts, team_.all_gather(std::to_string(count)));
+  std::vector<std::uint32_t> ranks;
+  std::vector<std::uint64_t> records;
+  for (LfsIndex lfs = 0; lfs < input_.layout().width(); ++lfs) {
+    PIF_TRY_VALUE(const std::uint32_t rank, rank_of(lfs));
+    ranks.push_back(rank);
+    records.push_back(std::stoull(counts[rank]));
+  }
+  std::vector<RunView> views;
+  if (input_.is_here()) views = views_of(own, input_.format(), input_.index());
+  TokenSort sort(worker_, team_, token_options(), maker_, output_, std::move(ranks), std::move(records));
+  PIF_TRY(sort.run(std::move(views), order_));
+  const Extent& shipped = sort.shipped();
+  worker_.set_result(fmt::format("{} {} {} {}", shipped.records, shipped.bytes, sort.counts().hops, sort.counts().crossings));
+  return {};
+}
+
 Status Sorter::run() {
+  if (wish_.merge != MergeKind::kSplit) return merge_by_token();
   PIF_TRY(share_runs());
   PIF_TRY_VALUE(files_, team_.share_output(output_));
   const bool in_turn = !output_.format().is_fixed() || output_.layout().has_parity() || wish_.unique;
   PIF_TRY(in_turn ? put_out_in_turn() : put_out_parallel());
   files_.clear();  // the LFS seals only what nobody may write to any more
-  worker_.set_result(fmt::format("{} {}", put_out_.records, put_out_.bytes));
+  worker_.set_result(fmt::format("{} {} 0 0", put_out_.records, put_out_.bytes));
   return team_.barrier();
 }
 
@@ -289,6 +334,9 @@ Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
                                             task.source, format.record_length));
   }
   if (wish.check) return task;
+  if (wish.unique && wish.merge != MergeKind::kSplit) {
+    return fail(Code::kUnsupported, "-u is done by the split merge only: leave --merge away");
+  }
   PIF_TRY_VALUE(task.target, tool::pif_path(wish.target));
   const std::uint64_t memory = wish.memory != 0 ? wish.memory : spare_memory();
   task.memory = run_bytes(format, task.extent) > memory ? memory : 0;

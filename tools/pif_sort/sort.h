@@ -1,8 +1,8 @@
 // What pif-sort does, apart from its command line.
 //
 // Dibble 1990, section 5.3, sorts every component where it lies and then merges sub-files pairwise, with a token that says
-// whose turn it is. Here the merge is split instead: every worker finds, in all sorted components at once, exactly the part
-// that is its share of the result, and merges that. Nothing is serial, and every record moves once.
+// whose turn it is (token_sort.h). By default the merge is split instead: every worker finds, in all sorted components at once, exactly
+// the part that is its share of the result, and merges that. Nothing is serial, and every record moves once.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,14 @@
 
 namespace pif::sort {
 
+// How the sorted components become one file. All give the same bytes.
+enum class MergeKind : std::uint8_t {
+  kSplit,      // every worker merges its own share of all components
+  kToken,      // pairs of sub-files, pass after pass, with a token between their readers (5.3.2)
+  kPipelined,  // the same, all passes at once (5.3.6)
+};
+inline constexpr std::uint64_t kTokenBatch = 4096;  // records per block of a sub-file
+
 // What the user asked for.
 struct Wish {
   std::string source, target;
@@ -24,6 +32,8 @@ struct Wish {
   std::uint64_t memory = 0;             // bytes; 0: what the machine has to spare
   std::optional<std::uint32_t> width;   // of the output
   bool no_clobber = false;
+  MergeKind merge = MergeKind::kSplit;
+  std::uint64_t token_batch = kTokenBatch;  // 0: figure 5.4, one record per hop, in blocks of one record
 };
 
 [[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish);

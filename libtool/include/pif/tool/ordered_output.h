@@ -1,0 +1,55 @@
+// An output in the order of its records' numbers, from whichever workers have them: each puts the records that it knows the
+// numbers of, and they go to the workers on the output's LFSs, which put rows together in windows and write these one after
+// another. Fixed and variable records, bevies too (parity rows stay empty).
+//
+//   PIF_TRY_VALUE(auto out, OrderedOutput::open(worker, team, output, extent));
+//   team.begin_talk();
+//   while (!out.is_done()) {
+//     ... out.put(number, record), as long as out.queued_bytes() is small; out.flush() ...
+//     PIF_TRY(out.step());
+//     PIF_TRY_VALUE(auto word, team.hear(...));
+//     if (word && out.is_own(*word)) PIF_TRY(out.take(*word));
+//   }
+//   PIF_TRY(team.barrier());
+//
+// Not thread-safe. Every record below the lowest one that no worker has put yet must be on its way without waiting for others:
+// then it cannot deadlock.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "pif/tool/ranked.h"
+#include "pif/tool/team.h"
+
+namespace pif::tool {
+
+class OrderedOutput {
+ public:
+  static constexpr char kSign = 'O';  // first byte of its words
+
+  // extent: of the whole output. The three outlive it. window_bytes: that this worker holds of its component's rows.
+  static Result<OrderedOutput> open(Worker& worker, Team& team, Output& output, const Extent& extent,
+                                    std::size_t window_bytes = 8u << 20);
+  OrderedOutput(OrderedOutput&&) noexcept;
+  ~OrderedOutput();
+
+  // Numbers rise between two flushes.
+  void put(RecordNumber number, std::span<const std::byte> record);
+  void flush();
+  std::uint64_t queued_bytes() const;  // of records that wait for room at their destinations
+
+  // Sends what there is room for, and tells others of room here; whether anything was sent.
+  [[nodiscard]] Result<bool> step();
+  static bool is_own(const Word& word) { return !word.head.empty() && word.head[0] == kSign; }
+  [[nodiscard]] Status take(Word word);
+  // This worker's component is written, and nothing that it has put still waits.
+  bool is_done() const;
+
+ private:
+  struct Impl;
+  explicit OrderedOutput(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pif::tool

@@ -1,0 +1,88 @@
+// Records with numbers, on their way to where their numbers belong: gathered into parcels, one destination and rising rows
+// each, which go as far as the destination has room. Pure: what is sent, the caller sends.
+//
+// It cannot deadlock where destinations make room in the order of their rows: of what waits, the lowest rows go first.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "pif/base/placement.h"
+#include "pif/base/result.h"
+#include "pif/net/buffer.h"
+
+namespace pif::tool {
+
+// Where a record goes: a destination, and the row there.
+struct RankedPlace {
+  std::uint32_t to = 0;
+  Row row = 0;
+};
+
+// The body holds count 32-bit distances of the rows from `first`, then, unless all records have one length, count 32-bit
+// lengths, then the records, packed; all little-endian.
+struct RankedParcel {
+  std::uint32_t to = 0;
+  Row first = 0;
+  Row last = 0;
+  std::uint32_t count = 0;
+  std::uint64_t record_bytes = 0;
+  net::Buffer body;
+};
+
+struct RankedLimits {
+  bool fixed_length = false;
+  std::uint64_t window_rows = UINT64_MAX;  // beyond the settled ones that may be under way
+  std::uint64_t stretch_rows = UINT64_MAX; // a parcel does not cross a multiple of it; at most half a window
+  std::uint64_t share_bytes = UINT64_MAX;  // under way to one destination; one parcel always may be
+};
+
+class RankedSender {
+ public:
+  using Place = std::function<RankedPlace(std::uint64_t number)>;
+  using Emit = std::function<Status(RankedParcel)>;
+
+  RankedSender(std::uint32_t destinations, RankedLimits limits, Place place);
+
+  // Numbers rise between two flushes. `head` and `record` together are the record.
+  void put(std::uint64_t number, std::span<const std::byte> head, std::span<const std::byte> record);
+  // What was put may go.
+  void flush();
+  // Sends what there is room for; whether that was anything.
+  [[nodiscard]] Result<bool> step(const Emit& emit);
+  // The destination has room for window_rows from this row on.
+  void settle(std::uint32_t to, Row row);
+
+  std::uint64_t queued_bytes() const { return queued_bytes_; }
+  bool is_empty() const { return queued_bytes_ == 0; }
+
+ private:
+  struct Open {  // the parcel that is being filled
+    Row first = 0, last = 0;
+    std::vector<std::uint32_t> distances, lengths;
+    std::vector<std::byte> data;
+  };
+  struct Destination {
+    Open open;
+    std::map<Row, RankedParcel> waiting;           // by first row
+    std::map<Row, std::uint64_t> under_way;        // record bytes, by last row
+    std::uint64_t bytes_under_way = 0;
+    Row settled = 0;
+  };
+  void close(std::uint32_t to);
+  bool may_go(const Destination& destination, const RankedParcel& parcel) const;
+
+  RankedLimits limits_;
+  Place place_;
+  std::vector<Destination> destinations_;
+  std::uint64_t queued_bytes_ = 0;
+};
+
+// f(row, bytes) for every record of a parcel; kInvalid if the body is not what `count` says. record_length 0: lengths differ.
+[[nodiscard]] Status for_each_record(Row first, std::uint64_t count, std::uint32_t record_length, std::span<const std::byte> body,
+                                     const std::function<Status(Row, std::span<const std::byte>)>& f);
+
+}  // namespace pif::tool
