@@ -200,7 +200,7 @@ def status_tells_what_every_daemon_did():
 
 
 def every_command_has_help_version_and_dash_form():
-    for name in ("up down status init node mkdir ls stat rm mv du df put get cat locate placement fsck doctor").split():
+    for name in ("up down status init node mkdir ls stat rm mv du df put get cat locate placement fsck doctor run").split():
         text = FS.ok(name, "--help").decode()
         check("Examples:" in text and "--json" in text, f"pif {name} --help has examples")
         check(FS.ok(name, "--version").startswith(b"pif "), f"pif {name} --version")
@@ -213,6 +213,26 @@ def unknown_commands_are_other_programs():
     os.chmod(tool, 0o755)
     done = FS.run("hello", "world", env=dict(FS.env, PATH=FS.local("bin") + ":" + os.environ["PATH"]))
     check((done.returncode, done.stdout) == (7, b"hello world\n"), f"{done}")
+
+
+def a_tool_of_ones_own_runs_on_the_file_system_that_is_meant():
+    elsewhere = dict(FS.env, PIF="/nowhere")
+    FS.ok("put", "--lines", "-", "/text", data=b"a line\nand one\n")
+    for program in ("example-upper-case", os.path.join(BIN, "example-upper-case")):
+        FS.ok("run", "--pif", FS.folder, program, "-q", "/text", "/capitals", env=elsewhere)
+        check(FS.content("/capitals") == b"A LINE\nAND ONE\n", f"what {program} made")
+    FS.ok("rm", "/text", "/capitals")
+
+
+def a_program_that_is_run_gets_its_own_arguments_and_ends_as_it_does():
+    a_file("tool.sh", b"#!/bin/sh\necho $PIF $PIF_ROUTE \"$@\"\nexit 7\n")
+    os.chmod(FS.local("tool.sh"), 0o755)
+    done = FS.run("run", "--route", "ipc", "./tool.sh", "--json", "--help", "-q", "a  b", cwd=FS.temp)
+    check((done.returncode, done.stdout.decode()) == (7, f"{FS.folder} ipc --json --help -q a  b\n"), f"{done}")
+    FS.fails(2, "which program", "run")
+    FS.fails(3, "no program tool.sh here or in PATH", "run", "tool.sh", cwd=FS.temp)
+    FS.fails(3, "cannot run ./none: No such file", "run", "./none", cwd=FS.temp)
+    FS.fails(3, "/nowhere", "run", "--pif", "/nowhere", "./tool.sh", cwd=FS.temp)
 
 
 def fsck_and_readers_notice_a_changed_byte():
@@ -267,6 +287,8 @@ def run_all():
              targets_are_replaced_unless_told, layouts_are_as_asked, bevies_are_a_layout_without_parity_so_far,
              placement_is_figure_4_1, status_and_df_know_every_lfs, status_tells_what_every_daemon_did,
              every_command_has_help_version_and_dash_form, unknown_commands_are_other_programs,
+             a_tool_of_ones_own_runs_on_the_file_system_that_is_meant,
+             a_program_that_is_run_gets_its_own_arguments_and_ends_as_it_does,
              fsck_and_readers_notice_a_changed_byte, every_route_moves_the_same_bytes,
              sixty_four_lfss_come_up_and_go_down, fsck_is_clean]
     with FileSystem(4) as FS:

@@ -18,10 +18,10 @@
 namespace pif::cli {
 namespace {
 
-constexpr std::array<std::string_view, 19> kCommands = {"up", "down", "status", "init", "node",      "mkdir",
+constexpr std::array<std::string_view, 20> kCommands = {"up", "down", "status", "init", "node",      "mkdir",
                                                         "ls", "stat", "rm",     "mv",   "du",        "df",
                                                         "put", "get", "cat",    "locate", "placement", "fsck",
-                                                        "doctor"};
+                                                        "doctor", "run"};
 
 bool is_own(std::string_view command) {
   return std::find(kCommands.begin(), kCommands.end(), command) != kCommands.end();
@@ -44,21 +44,22 @@ std::string program_folder() {
   return error ? std::string(".") : self.parent_path().string();
 }
 
+int replace_process(std::vector<std::string> words) {
+  const std::string program = words[0];
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  if (program.find('/') == std::string::npos) ::execv((program_folder() + "/" + program).c_str(), argv.data());
+  if (program.find('/') != std::string::npos || errno == ENOENT) ::execvp(program.c_str(), argv.data());
+  return errno;
+}
+
 int run_external(const std::vector<std::string>& arguments) {
   const std::string name = "pif-" + arguments[0];
   std::vector<std::string> words = arguments;
   words[0] = name;
-  std::vector<char*> argv;
-  for (auto& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
   // A name with a slash would run any program beside the folder.
-  if (arguments[0].find('/') == std::string::npos) {
-    ::execv((program_folder() + "/" + name).c_str(), argv.data());
-    if (errno == ENOENT) ::execvp(name.c_str(), argv.data());
-  } else {
-    errno = ENOENT;
-  }
-  const int error = errno;
+  const int error = arguments[0].find('/') == std::string::npos ? replace_process(std::move(words)) : ENOENT;
   if (error == ENOENT) {
     fmt::print(stderr, "pif: there is no command '{}' (pif --help lists them), and no program {} here or in PATH\n",
                arguments[0], name);

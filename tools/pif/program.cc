@@ -48,6 +48,7 @@ void add_all(CLI::App& app, Program& program) {
   add_placement_commands(app, program);
   add_fsck_command(app, program);
   add_doctor_command(app, program);
+  add_run_command(app, program);
   app.require_subcommand(1);
 }
 
