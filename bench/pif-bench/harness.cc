@@ -121,48 +121,6 @@ Pair pair(unsigned repeats, const std::function<void()>& prepare, const std::fun
   return {median(mine), median(theirs), median(ratios), *low, *high};
 }
 
-MemoryWatch::MemoryWatch() : thread_([this] { sample(); }) {}
-
-MemoryWatch::~MemoryWatch() {
-  stop_ = true;
-  thread_.join();
-}
-
-void MemoryWatch::watch(int pid, const std::string& name) {
-  const std::lock_guard lock(mutex_);
-  pids_[pid] = name;
-}
-
-std::map<std::string, std::uint64_t> MemoryWatch::peaks() const {
-  const std::lock_guard lock(mutex_);
-  return peaks_;
-}
-
-void MemoryWatch::sample() {
-  while (!stop_) {
-    {
-      const std::lock_guard lock(mutex_);
-      for (auto it = pids_.begin(); it != pids_.end();) {
-        std::ifstream status(fmt::format("/proc/{}/status", it->first));
-        std::uint64_t bytes = 0;
-        bool seen = false;
-        for (std::string line; std::getline(status, line);)
-          if (line.starts_with("RssAnon:") || line.starts_with("RssShmem:")) {
-            bytes += std::strtoull(line.c_str() + line.find(':') + 1, nullptr, 10) << 10;
-            seen = true;
-          }
-        if (seen) {
-          peaks_[it->second] = std::max(peaks_[it->second], bytes);
-          ++it;
-        } else {
-          it = pids_.erase(it);
-        }
-      }
-    }
-    ::poll(nullptr, 0, 10);
-  }
-}
-
 System::System(const Options& options, std::string name, unsigned lfss, std::vector<std::string> up_options,
                MemoryWatch& watch, const std::string& under)
     : options_(options), folder_((under.empty() ? options.folder : under) + "/" + name) {
@@ -174,10 +132,15 @@ System::System(const Options& options, std::string name, unsigned lfss, std::vec
   if (!client) die("cannot connect to " + folder_ + ": " + client.error().to_string());
   auto status = client->status();
   if (!status) die("no status of " + folder_ + ": " + status.error().to_string());
-  for (const Node& node : status->nodes) watch.watch(static_cast<int>(node.pid), "pif-lfs");
+  for (const Node& node : status->nodes) {
+    daemons_.push_back(static_cast<int>(node.pid));
+    watch.watch(daemons_.back(), "pif-lfs");
+  }
   std::ifstream lock(folder_ + "/server/lock");
-  int pid = 0;
-  if (lock >> pid) watch.watch(pid, "pif-server");
+  if (int pid = 0; lock >> pid) {
+    daemons_.push_back(pid);
+    watch.watch(pid, "pif-server");
+  }
 }
 
 System::~System() {
@@ -210,6 +173,14 @@ void System::settle() const {
 }
 
 bool same_bytes(const std::string& a, const std::string& b) { return run({"cmp", "-s", a, b}).status == 0; }
+
+std::string last_line(const std::string& path) {
+  std::ifstream in(path);
+  std::string last;
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty()) last = line;
+  return last;
+}
 
 std::string seconds_text(double seconds) {
   return seconds < 0.1 ? fmt::format("{:.2f} ms", seconds * 1e3) : fmt::format("{:.3f} s", seconds);

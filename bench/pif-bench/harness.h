@@ -22,6 +22,10 @@ struct Options {
   std::uint64_t records = 10'000'000;   // of 100 bytes
   std::uint64_t names = 20'000;         // files made per metadata run
   std::uint64_t sparse_bytes = 20ull << 30;
+  std::uint64_t large_sort_bytes = 10'000'000'000;   // sorted with less memory than that:
+  std::uint64_t sort_memory = 1ull << 30;
+  bool smoke = false;
+  bool cold_memory = false;             // sort: what is measured finds the machine's memory as it is
   std::set<std::string> only;           // groups; empty: all
 };
 
@@ -92,6 +96,22 @@ class MemoryWatch {
   std::thread thread_;
 };
 
+// Largest sum of RssAnon + RssShmem of some processes and all that descends from them and from this one, sampled every
+// 20 ms while the object lives. Memory that several share counts once for each.
+class SumWatch {
+ public:
+  explicit SumWatch(std::vector<int> roots);
+  ~SumWatch();
+  std::uint64_t peak() const { return peak_; }   // bytes
+
+ private:
+  void sample();
+  const std::vector<int> roots_;
+  std::atomic<std::uint64_t> peak_{0};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
 // A file system under FOLDER/name, up as long as the object lives.
 class System {
  public:
@@ -102,6 +122,7 @@ class System {
   System& operator=(const System&) = delete;
   const std::string& folder() const { return folder_; }
   double seconds_to_start() const { return seconds_to_start_; }
+  const std::vector<int>& daemons() const { return daemons_; }   // process ids
   // The command `pif ARGS...` (or `pif-x ARGS...`) of this file system.
   std::vector<std::string> command(std::vector<std::string> args, const std::vector<std::string>& options = {}) const;
   // Waits until every deletion is finished on every LFS.
@@ -111,9 +132,11 @@ class System {
   const Options& options_;
   std::string folder_;
   double seconds_to_start_ = 0;
+  std::vector<int> daemons_;
 };
 
 bool same_bytes(const std::string& a, const std::string& b);
+std::string last_line(const std::string& path);   // what a program said last; empty if nothing
 std::string seconds_text(double seconds);
 std::string rate_text(double bytes_per_second);
 
@@ -131,7 +154,8 @@ void bench_records(Context& context);    // 100-byte records through the C API
 void bench_names(Context& context);      // create, stat, list, delete
 void bench_tools(Context& context);      // a tool that does nothing; 64 LFSs
 void bench_rights(Context& context);     // verification of capabilities
-void bench_sort(Context& context);       // pif-sort against sort(1)
+void bench_sort(Context& context);       // pif-sort against sort(1) and DuckDB
+void bench_sort_memory(Context& context);   // a sort of much more than the memory it may take
 void bench_memory(Context& context);     // the put of a sparse file, and everybody's peak
 // Requests per second of `clients` threads against an empty ZeroMQ handler in another process, over ipc.
 double empty_handler(Context& context, unsigned clients, std::uint64_t each);

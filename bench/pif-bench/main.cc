@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "harness.h"
+#include "sort_records.h"
 
 namespace pif::bench {
 namespace {
@@ -42,42 +43,71 @@ void make_source(const std::string& path, std::uint64_t bytes) {
   if (!out.flush()) die("cannot write " + path);
 }
 
+// In order. Those with an x take long, and run only when they are named.
 const std::map<std::string, void (*)(Context&)> kGroups = {
     {"1-transfer", bench_transfer}, {"2-copy", bench_copy},   {"3-records", bench_records},
     {"4-names", bench_names},       {"5-tools", bench_tools}, {"6-rights", bench_rights},
     {"7-sort", bench_sort},         {"8-memory", bench_memory},
+    {"x-sort-memory", bench_sort_memory},
 };
 
-int bench_main(int argc, char** argv) {
+struct Arguments {
   Options options;
   std::string base = ".", json_file;
   std::vector<std::string> only;
-  CLI::App app{"Measures this installation: every figure beside its comparison, in one run.\n\n"
-               "Example:\n  pif-bench --dir /data/tmp            everything, 1 GiB, about ten minutes\n"
-               "  pif-bench --only names --only tools  two groups\n  pif-bench --smoke                    tiny sizes: does it run?",
-               "pif-bench"};
-  bool smoke = false;
-  app.add_option("--dir", base, "folder to work in, on the file system to be measured (a new folder is made in it)");
+};
+
+void add_options(CLI::App& app, Arguments& arguments) {
+  Options& options = arguments.options;
+  app.add_option("--dir", arguments.base, "folder on the file system to be measured, in which a new one is made");
   app.add_option("--bytes", options.bytes, "size of the file that is moved")->transform(CLI::AsSizeValue(false));
   app.add_option("--sparse", options.sparse_bytes, "size of the sparse file")->transform(CLI::AsSizeValue(false));
   app.add_option("--repeats", options.repeats, "counted rounds of each pair")->check(CLI::Range(1, 100));
   app.add_option("--records", options.records, "100-byte records");
   app.add_option("--names", options.names, "files made per round");
-  app.add_option("--only", only, "transfer, copy, records, names, tools, rights, sort or memory; may be given again");
-  app.add_option("--json", json_file, "also write the results to this file");
-  app.add_flag("--smoke", smoke, "tiny sizes; goals are not held against the results");
+  app.add_option("--only", arguments.only,
+                 "transfer, copy, records, names, tools, rights, sort, memory, or (only if named) sort-memory;"
+                 " may be given again");
+  app.add_option("--large-sort", options.large_sort_bytes, "sort-memory: size of the file")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--sort-memory", options.sort_memory, "sort-memory: what sorting may take")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_flag("--cold-memory", options.cold_memory,
+               "sort: do not touch memory before, so that getting it is part of the time");
+  app.add_option("--json", arguments.json_file, "also write the results to this file");
+  app.add_flag("--smoke", options.smoke, "tiny sizes; goals are not held against the results");
+}
+
+void make_tiny(Options& options) {
+  options.bytes = 8 << 20;
+  options.sparse_bytes = 64 << 20;
+  options.repeats = 1;
+  options.records = 100'000;
+  options.names = 1'600;
+  options.large_sort_bytes = 100 * options.records;
+}
+
+bool is_wanted(const std::string& group, const Options& options) {
+  if (!options.only.empty()) return options.only.contains(group.substr(2));
+  return options.smoke || group[0] != 'x';
+}
+
+int bench_main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app{"Measures this installation: every figure beside its comparison, in one run.\n\n"
+               "Example:\n  pif-bench --dir /data/tmp            everything, 1 GiB, about ten minutes\n"
+               "  pif-bench --only names --only tools  two groups\n"
+               "  pif-bench --smoke                    tiny sizes: does it run?",
+               "pif-bench"};
+  add_options(app, arguments);
   CLI11_PARSE(app, argc, argv);
-  options.only = {only.begin(), only.end()};
-  if (smoke) {
-    options.bytes = 8 << 20;
-    options.sparse_bytes = 64 << 20;
-    options.repeats = 1;
-    options.records = 100'000;
-    options.names = 1'600;
-  }
+  Options& options = arguments.options;
+  options.only = {arguments.only.begin(), arguments.only.end()};
+  if (options.smoke) make_tiny(options);
   const std::string self = self_path();
   options.bin = self.substr(0, self.rfind('/'));
-  options.folder = std::filesystem::absolute(fmt::format("{}/pif-bench-{}", base, getpid())).lexically_normal().string();
+  const std::filesystem::path folder = fmt::format("{}/pif-bench-{}", arguments.base, getpid());
+  options.folder = std::filesystem::absolute(folder).lexically_normal().string();
   std::filesystem::create_directories(options.folder);
 
   Report report;
@@ -86,10 +116,10 @@ int bench_main(int argc, char** argv) {
   make_source(context.source, options.bytes);
   fmt::print("{:<44} {:>14} {:>14} {:>9} {:>11}\n", "what", "ours", "other", "value", "goal");
   for (const auto& [name, group] : kGroups)
-    if (options.only.empty() || options.only.contains(name.substr(2))) group(context);
+    if (is_wanted(name, options)) group(context);
   std::filesystem::remove_all(options.folder);
-  if (!json_file.empty()) std::ofstream(json_file) << report.json() << '\n';
-  return smoke || report.all_reached() ? 0 : 1;
+  if (!arguments.json_file.empty()) std::ofstream(arguments.json_file) << report.json() << '\n';
+  return options.smoke || report.all_reached() ? 0 : 1;
 }
 
 }  // namespace
@@ -98,5 +128,7 @@ int bench_main(int argc, char** argv) {
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--touch") == 0) return pif::bench::touch_main();
   if (argc == 3 && std::strcmp(argv[1], "--echo") == 0) return pif::bench::echo_main(argv[2]);
+  if (argc == 4 && std::strcmp(argv[1], "--make-records") == 0) return pif::bench::make_records_main(argv[2], argv[3]);
+  if (argc == 3 && std::strcmp(argv[1], "--census") == 0) return pif::bench::census_main(argv[2]);
   return pif::bench::bench_main(argc, argv);
 }

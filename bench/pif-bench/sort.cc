@@ -1,94 +1,93 @@
-// pif-sort against sort(1): records of the sort benchmark's ASCII form, 100 bytes with 10 random printable ones in front.
-#include <cstring>
-#include <fstream>
-#include <random>
-#include <vector>
-
+// pif-sort against sort(1) and DuckDB: the same records from one file to another, durable at the end.
 #include <fmt/format.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "harness.h"
+#include "sort_records.h"
 
 namespace pif::bench {
 namespace {
 
-constexpr std::size_t kRecordBytes = 100;
-constexpr std::size_t kKeyBytes = 10;
-constexpr std::size_t kBatch = 10'000;  // records
+// DuckDB knows no records but lines, and must put back the carriage returns, which it takes for parts of their ends.
+constexpr const char* kDuckDbScript = R"py(import duckdb, sys
+db = duckdb.connect()
+db.execute("SET threads = 2")
+db.execute("SET memory_limit = '8GB'")
+db.execute(r"""COPY (SELECT line || chr(13) FROM read_csv('%s', header = false, columns = {'line': 'VARCHAR'},
+  delim = '\x01', quote = '', escape = '', new_line = '\r\n', auto_detect = false) ORDER BY line)
+  TO '%s' (FORMAT csv, HEADER false, DELIMITER '\x01', QUOTE '', ESCAPE '')""" % tuple(sys.argv[1:])))py";
 
-// Key, record number in hexadecimal, filler, end of line.
-void make_record(std::uint64_t number, std::mt19937_64& random, char* out) {
-  for (std::size_t i = 0; i < kKeyBytes; ++i) out[i] = static_cast<char>(' ' + random() % 95);
-  fmt::format_to(out + kKeyBytes, "  {:032X}  ", number);
-  const std::size_t filler = kKeyBytes + 36;
-  std::memset(out + filler, static_cast<int>('A' + number % 26), kRecordBytes - filler - 2);
-  std::memcpy(out + kRecordBytes - 2, "\r\n", 2);
-}
+// One file that everybody sorts, and what must come out.
+struct Task {
+  Context& c;
+  const System& system;
+  std::string source, theirs;
+  Census wanted;
 
-// What a file of records is, whatever their order; and whether they are in order.
-struct Census {
-  std::uint64_t records = 0;
-  std::uint64_t sum = 0;      // of the records' hashes
-  bool sorted = true;
-  bool same_records(const Census& other) const { return records == other.records && sum == other.sum; }
+  double ours() const { return must_run(system.command({"pif-sort", "-k", "0:10", "/source", "/sorted"}), &c.watch); }
+  void prepare() const {
+    run(system.command({"pif", "rm", "/sorted"}));
+    unlink(theirs.c_str());
+    system.settle();
+    if (!c.options.cold_memory) touch_memory(c.self);
+  }
 };
 
-Census census_of(const std::string& path) {
-  Census census;
-  std::ifstream file(path, std::ios::binary);
-  std::vector<char> batch(kBatch * kRecordBytes);
-  char last[kKeyBytes] = {};
-  while (file.read(batch.data(), static_cast<std::streamsize>(batch.size())), file.gcount() > 0) {
-    const auto bytes = static_cast<std::size_t>(file.gcount());
-    if (bytes % kRecordBytes != 0) die(path + ": not whole records");
-    for (std::size_t at = 0; at < bytes; at += kRecordBytes, ++census.records) {
-      const char* const record = batch.data() + at;
-      census.sorted = census.sorted && std::memcmp(last, record, kKeyBytes) <= 0;
-      std::memcpy(last, record, kKeyBytes);
-      census.sum += XXH3_64bits(record, kRecordBytes);
-    }
-  }
-  return census;
+void compare(const Task& task, const std::string& other, double goal, const std::vector<std::string>& command) {
+  Context& c = task.c;
+  const Pair p = pair(c.options.repeats, [&] { task.prepare(); }, [&] { return task.ours(); },
+                      [&] { return must_run(command); });
+  must_be_sorted(other, task.theirs, task.wanted);
+  c.report.add({fmt::format("pif-sort{}, {} records of 100 bytes : {}", c.options.cold_memory ? " (cold memory)" : "",
+                            c.options.records, other),
+                seconds_text(p.ours), seconds_text(p.other), p.ratio, goal, true,
+                fmt::format("{:.2f}-{:.2f}", p.ratio_min, p.ratio_max)});
 }
 
-void make_records(const std::string& path, std::uint64_t records) {
-  std::ofstream file(path, std::ios::binary);
-  std::mt19937_64 random(7);
-  std::vector<char> batch(kBatch * kRecordBytes);
-  for (std::uint64_t n = 0; n < records;) {
-    const std::size_t count = std::min<std::uint64_t>(kBatch, records - n);
-    for (std::size_t i = 0; i < count; ++i, ++n) make_record(n, random, batch.data() + i * kRecordBytes);
-    file.write(batch.data(), static_cast<std::streamsize>(count * kRecordBytes));
+// An environment of the benchmark's own with DuckDB from PyPI; its Python. Empty, after a note, if that cannot be had.
+std::string duckdb_python(Context& c) {
+  const std::string environment = c.options.folder + "/duckdb", log = c.options.folder + "/duckdb.log";
+  const std::string python = environment + "/bin/python";
+  for (const std::vector<std::string>& step : std::vector<std::vector<std::string>>{
+           {"python3", "-m", "venv", environment},
+           {"timeout", "120", python, "-m", "pip", "install", "-q", "--retries", "1", "duckdb"},
+           {python, "-c", "import duckdb; print('DuckDB', duckdb.__version__)"}}) {
+    unlink(log.c_str());
+    if (run(step, nullptr, log).status != 0) {
+      c.report.note(fmt::format("DuckDB is left out: {} failed: {}", fmt::join(step, " "), last_line(log)));
+      return {};
+    }
   }
-  if (!file.flush()) die("cannot write " + path);
+  c.report.note(last_line(log) + " from PyPI");
+  return python;
+}
+
+void against_duckdb(const Task& task, double goal) {
+  if (task.c.options.smoke) return;
+  const std::string python = duckdb_python(task.c);
+  if (python.empty()) return;
+  const std::string sort_and_sync = "\"$0\" -c \"$1\" \"$2\" \"$3\" && sync -d \"$3\"";
+  compare(task, "DuckDB && sync -d", goal,
+          {"sh", "-c", sort_and_sync, python, kDuckDbScript, task.source, task.theirs});
 }
 
 }  // namespace
 
 void bench_sort(Context& c) {
-  const std::string source = c.options.folder + "/records", theirs = c.options.folder + "/sorted", back = c.options.folder + "/back";
+  const std::string& folder = c.options.folder;
+  const std::string source = folder + "/records", theirs = folder + "/sorted", back = folder + "/back";
   make_records(source, c.options.records);
-  const Census wanted = census_of(source);
   const System system(c.options, "sort", 4, {}, c.watch);
   must_run(system.command({"pif", "put", "--record-length", "100", source, "/source"}), &c.watch);
-  const auto ours = system.command({"pif-sort", "-k", "0:10", "/source", "/sorted"});
-  const auto prepare = [&] {
-    run(system.command({"pif", "rm", "/sorted"}));
-    unlink(theirs.c_str());
-    system.settle();
-    touch_memory(c.self);
-  };
-  const std::string gnu = fmt::format("LC_ALL=C sort --parallel=2 -S8G -o '{}' '{}' && sync -d '{}'", theirs, source, theirs);
-  const Pair p = pair(c.options.repeats, prepare, [&] { return must_run(ours, &c.watch); },
-                      [&] { return must_run({"sh", "-c", gnu}); });
-  must_run(ours, &c.watch);
+  const Task task{c, system, source, theirs, census_of(source)};
+  const std::string gnu =
+      fmt::format("LC_ALL=C sort --parallel=2 -S8G -o '{0}' '{1}' && sync -d '{0}'", theirs, source);
+  compare(task, "sort -S8G && sync -d", c.options.cold_memory ? 3 : 6, {"sh", "-c", gnu});
+  against_duckdb(task, 3);
+  task.prepare();
+  task.ours();
   must_run(system.command({"pif", "get", "/sorted", back}), &c.watch);
-  const Census got = census_of(back);
-  if (!got.sorted || !got.same_records(wanted)) die("pif-sort: the output is not the sorted input");
-  c.report.add({fmt::format("pif-sort, {} records of 100 bytes : sort -S8G && sync -d", c.options.records), seconds_text(p.ours),
-                seconds_text(p.other), p.ratio, 6, true, fmt::format("{:.2f}-{:.2f}", p.ratio_min, p.ratio_max)});
+  must_be_sorted("pif-sort", back, task.wanted);
   for (const std::string& path : {source, theirs, back}) unlink(path.c_str());
 }
 

@@ -1,8 +1,8 @@
 """Disks of a fixed speed: XFS images on loop devices, held to it by the block-I/O throttle of the root cgroup (v1).
 
-The machine is the only record of what is up: a disk is a loop device whose backing file bears our name. So what a killed
-process left is found, and every step is undone in an order that leaves what is still there findable: the rule first,
-because it would hold for whoever gets the loop device next; the image last.
+The machine is the only record of what is up: a disk is a loop device whose backing file bears our name. So what a
+killed process left is found, and every step is undone in an order that leaves what is still there findable: the rule
+first, because it would hold for whoever gets the loop device next; the image last.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from pif_system import Failure, await_condition, check
 CGROUP = "/sys/fs/cgroup/blkio"
 RULES = [os.path.join(CGROUP, f"blkio.throttle.{way}_bps_device") for way in ("read", "write")]
 IMAGE_NAME = re.compile(r"fixed-speed-disk-(\d+)\.xfs$")
-SIZE_MIN = 300 << 20  # XFS wants this
+SIZE_MIN = 300 << 20  # XFS wants that
 
 
 def why_not():
@@ -40,9 +40,9 @@ def why_not():
 
 
 def call(*words):
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           check=False)
-    check(done.returncode == 0, f"{' '.join(words)}: {done.stdout.strip()}")
+    check(done.returncode == 0, f"{' '.join(words)}: {done.stderr.strip()}")
     return done.stdout.strip()
 
 
@@ -87,8 +87,9 @@ class Disk:
 
     def users(self):
         """Processes that keep it busy."""
-        points = [os.stat(point).st_dev for point in self.mounted_on()]
-        return {pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if pid != os.getpid() and uses(pid, points)}
+        devices = [os.stat(point).st_dev for point in self.mounted_on()]
+        pids = map(int, filter(str.isdigit, os.listdir("/proc")))
+        return {pid for pid in pids if pid != os.getpid() and uses(pid, devices)}
 
     def undo(self):
         self.hold_to(0)
@@ -134,7 +135,7 @@ def find(where=None):
 
 def make(where, index, speed, size):
     image, point = os.path.join(where, f"fixed-speed-disk-{index}.xfs"), os.path.join(where, f"disk{index}")
-    call("fallocate", "-l", str(size), image)
+    call("fallocate", "-l", str(size - size % 4096), image)  # whole sectors, of whatever size
     disk = Disk(image, call("losetup", "-f", "--show", "--direct-io=on", image))
     call("mkfs.xfs", "-q", "-K", disk.device)  # -K: a discard would give back the space that was just taken
     os.makedirs(point, mode=0o700, exist_ok=True)

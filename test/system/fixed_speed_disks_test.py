@@ -21,8 +21,8 @@ WHERE = None
 
 
 def script(command, *words):
-    return subprocess.run([SCRIPT, command, "--where", WHERE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          timeout=120, check=False)
+    return subprocess.run([SCRIPT, command, "--where", WHERE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, timeout=120, check=False)
 
 
 def ok(command, *words):
