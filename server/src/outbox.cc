@@ -123,8 +123,11 @@ void Outbox::send(std::uint32_t node, const Node& known, Line& line, Time now, s
 }
 
 Status Outbox::apply_answers() {
-  for (Answer& answer : std::exchange(answers_, {})) PIF_TRY(apply(answer));
-  return {};
+  Status all;
+  for (Answer& answer : std::exchange(answers_, {})) {  // every one: a node whose answer is lost is never asked again
+    if (auto applied = apply(answer); !applied) all = std::move(applied);
+  }
+  return all;
 }
 
 Status Outbox::apply(Answer& answer) {

@@ -14,6 +14,7 @@
 #include "pif/kv/memory_store.h"
 #include "pif/net/calls.h"
 #include "pif/server/server.h"
+#include "sim/faults.h"
 
 namespace pif::server::testing {
 
@@ -107,13 +108,10 @@ class FakeMessenger final : public net::Messenger {
 class FaultyStore final : public kv::Store {
  public:
   explicit FaultyStore(std::unique_ptr<kv::Store> store) : store_(std::move(store)) {}
-  Result<std::unique_ptr<kv::Transaction>> read() override { return store_->read(); }
-  Result<std::unique_ptr<kv::Transaction>> write() override {
-    auto txn = store_->write();
-    if (!txn) return txn;
-    return std::unique_ptr<kv::Transaction>(std::make_unique<Faulty>(*this, std::move(*txn)));
-  }
+  Result<std::unique_ptr<kv::Transaction>> read() override { return wrapped(store_->read()); }
+  Result<std::unique_ptr<kv::Transaction>> write() override { return wrapped(store_->write()); }
   unsigned commits_to_fail = 0;
+  bool fails_to_count = false;
   std::optional<unsigned> puts_until_failure;
 
  private:
@@ -133,7 +131,10 @@ class FaultyStore final : public kv::Store {
                 const std::function<bool(std::string_view, std::string_view)>& v) override {
       return txn_->scan(t, f, v);
     }
-    Result<std::uint64_t> count(kv::Table t) override { return txn_->count(t); }
+    Result<std::uint64_t> count(kv::Table t) override {
+      if (store_.fails_to_count) return fail(Code::kIo, "the disk failed to count");
+      return txn_->count(t);
+    }
     Status commit() override {
       if (store_.commits_to_fail == 0) return txn_->commit();
       --store_.commits_to_fail;
@@ -144,6 +145,11 @@ class FaultyStore final : public kv::Store {
     FaultyStore& store_;
     std::unique_ptr<kv::Transaction> txn_;
   };
+  Result<std::unique_ptr<kv::Transaction>> wrapped(Result<std::unique_ptr<kv::Transaction>> txn) {
+    if (!txn) return txn;
+    return std::unique_ptr<kv::Transaction>(std::make_unique<Faulty>(*this, std::move(*txn)));
+  }
+
   std::unique_ptr<kv::Store> store_;
 };
 
@@ -160,7 +166,8 @@ class World {
     server.reset();
     messenger = std::make_unique<FakeMessenger>(clock, idle_);
     lfs_peers_.clear();
-    store = std::make_unique<FaultyStore>(kv::open_memory(state));
+    store = std::make_unique<FaultyStore>(
+        sim::make_faulty_store("directory", kv::open_memory(state), faults, [] { return false; }));
     server = std::make_unique<Server>(
         Config{.cluster = cluster, .key = key, .owner_uid = 500, .default_bevy = default_bevy_},
         pif::server::World{*messenger, *store, entropy});
@@ -241,6 +248,7 @@ class World {
   ClusterKey key;
   FakeClock clock;
   FakeEntropy entropy;
+  std::shared_ptr<sim::Faults> faults = std::make_shared<sim::Faults>();  // which calls of the directory fail
   std::shared_ptr<kv::MemoryState> state = kv::make_memory_state(static_cast<unsigned>(kDirectoryTables.size()));
   std::unique_ptr<FakeMessenger> messenger;
   std::unique_ptr<FaultyStore> store;
