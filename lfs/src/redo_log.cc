@@ -60,7 +60,7 @@ Status RedoLog::open(const Replay& replay) {
   PIF_TRY_VALUE(const auto size, file_->size());
   auto head = read_head(size);
   // A log that was never finished being made holds nothing: entries are written only after a synced head.
-  if (!head && size <= kFirstEntry) return create();
+  if (!head && head.error().code == Code::kCorrupt && size <= kFirstEntry) return create();
   if (!head) return fail(std::move(head.error()));
   round_ = head->round;
   last_number_ = head->number;

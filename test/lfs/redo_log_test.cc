@@ -1,8 +1,11 @@
+#include <cstring>
 #include <optional>
 
 #include <catch2/catch.hpp>
 
 #include "../../lfs/src/redo_log.h"
+#include "pif/base/checksum.h"
+#include "pif/base/limits.h"
 #include "pif/component/memory_storage.h"
 
 using namespace pif;
@@ -12,6 +15,10 @@ using lfs::RedoLog;
 namespace {
 
 constexpr const char* kPath = "/log/redo.log";
+// docs/FORMAT.md "Redo log": where heads and entries, and their fields, are.
+constexpr std::uint64_t kFirstHead = 4096, kFirstEntry = 8192;
+constexpr std::uint64_t kHeadBytes = 40, kEntryBytes = 64;
+constexpr std::uint64_t kVersionAt = 8, kNumberAt = 8, kBytesAt = 32, kChainAt = 40;
 
 struct Seen {
   std::uint64_t number;
@@ -44,6 +51,21 @@ struct Fixture {
     REQUIRE(log->write_batch().has_value());
     log->end_batch(true);
     return number;
+  }
+  // What opening the log ends with.
+  Code open_code() {
+    RedoLog opening(*storage, kPath, 1u << 20);
+    const auto opened = opening.open([](const LogEntry&, std::uint64_t) -> Status { return {}; });
+    return opened ? Code::kOk : opened.error().code;
+  }
+  // Changes a field of a head or entry, and makes its hash, the last of its fields, right again.
+  template <typename T>
+  void forge(std::uint64_t at, std::uint64_t bytes, std::uint64_t field, T value) {
+    disk->edit(kPath, [&](std::vector<std::byte>& bytes_of_log) {
+      std::memcpy(bytes_of_log.data() + at + field, &value, sizeof value);
+      const auto hash = hash_bytes(std::span(bytes_of_log).subspan(at, bytes - sizeof(std::uint64_t)));
+      std::memcpy(bytes_of_log.data() + at + bytes - sizeof hash, &hash, sizeof hash);
+    });
   }
   std::uint64_t size() { return storage->open(kPath, component::Access::kRead).value()->size().value(); }
   void resize(std::uint64_t size) { REQUIRE(storage->open(kPath, component::Access::kWrite).value()->resize(size).has_value()); }
@@ -170,4 +192,99 @@ TEST_CASE("a log torn while it starts over is whole: one of its heads always is"
     CHECK(seen.size() <= 1);
     CHECK(f.add(2, 2, "two") == 2);
   }
+}
+
+TEST_CASE("whichever call fails while a log is made or opened, that is said, and the next time it is whole") {
+  for (const bool is_new : {true, false}) {
+    bool failed = true;
+    for (unsigned failing = 0; failed; ++failing) {
+      Fixture f;
+      if (!is_new) {
+        f.open();
+        f.add(1, 1, "one");
+      }
+      unsigned calls = 0;
+      f.disk->set_fault([&](std::string_view, std::string_view) { return calls++ == failing ? Code::kIo : Code::kOk; });
+      INFO("call " << failing << (is_new ? " of making it" : " of opening it"));
+      const auto code = f.open_code();
+      failed = calls > failing;
+      CHECK(code == (failed ? Code::kIo : Code::kOk));
+      f.disk->set_fault({});
+      CHECK(f.open().size() == (is_new ? 0 : 1));
+    }
+  }
+}
+
+TEST_CASE("a log of a newer format is left alone, even while it has no entries") {
+  Fixture f;
+  f.open();
+  f.forge<std::uint32_t>(kFirstHead, kHeadBytes, kVersionAt, kFormatVersion + 1);
+  CHECK(f.open_code() == Code::kVersion);
+  CHECK(f.open_code() == Code::kVersion);
+}
+
+TEST_CASE("a head that cannot be read to its end is none") {
+  Fixture f;
+  f.open();
+  f.add(1, 1, "one");
+  f.disk->set_fault([](std::string_view call, std::string_view) { return call == "read" ? Code::kEndOfFile : Code::kOk; });
+  CHECK(f.open_code() == Code::kCorrupt);
+  f.disk->set_fault({});
+  CHECK(f.open().size() == 1);
+}
+
+TEST_CASE("a log with entries but no head that is whole is damaged, not empty") {
+  Fixture f;
+  f.open();
+  f.add(1, 1, "one");
+  f.disk->flip_bit(kPath, kFirstHead + 20, 1);
+  CHECK(f.open_code() == Code::kCorrupt);
+}
+
+TEST_CASE("a whole entry that is not the next one of its round is where the log ends") {
+  const auto changed = [](std::uint64_t field, std::uint64_t value) {
+    Fixture f;
+    f.open();
+    f.add(1, 1, "one");
+    f.forge(kFirstEntry, kEntryBytes, field, value);
+    return f.open().size();
+  };
+  CHECK(changed(kNumberAt, 1) == 1);  // as it was
+  CHECK(changed(kNumberAt, 2) == 0);
+  CHECK(changed(kChainAt, 12345) == 0);
+  CHECK(changed(kBytesAt, 1000) == 0);         // longer than the log
+  CHECK(changed(kBytesAt, UINT64_MAX) == 0);   // than any entry may be
+}
+
+TEST_CASE("an entry that cannot be brought home ends the opening with why") {
+  Fixture f;
+  f.open();
+  f.add(1, 1, "one");
+  RedoLog log(*f.storage, kPath, 1u << 20);
+  const auto opened = log.open([](const LogEntry&, std::uint64_t) -> Status { return fail(Code::kNoSpace, "full"); });
+  REQUIRE(!opened);
+  CHECK(opened.error().code == Code::kNoSpace);
+}
+
+TEST_CASE("a batch whose write fails leaves the log usable; one whose sync fails does not") {
+  Fixture f;
+  f.open();
+  const std::string data = "12345678";
+  const auto failing = [&](std::string_view what) {
+    f.disk->set_fault([what](std::string_view call, std::string_view) { return call == what ? Code::kIo : Code::kOk; });
+    f.log->add({FileId(1), 1, 4096, std::as_bytes(std::span(data))});
+    const auto written = f.log->write_batch();
+    f.log->end_batch(false);
+    f.disk->set_fault({});
+    return written ? Code::kOk : written.error().code;
+  };
+  CHECK(failing("write") == Code::kIo);
+  CHECK(!f.log->failed());
+  CHECK(f.add(2, 2, data) == 1);
+  CHECK(failing("sync") == Code::kIo);
+  CHECK(f.log->failed());
+  CHECK(failing("") == Code::kIo);  // whatever works now
+  f.disk->crash();
+  f.storage = component::make_memory_storage(f.disk);
+  CHECK(f.open().size() == 1);
 }
