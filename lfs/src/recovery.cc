@@ -31,14 +31,16 @@ class Replayer {
   component::Storage& storage_;
   kv::Store& catalogue_;
   std::string root_;
-  std::map<std::uint64_t, std::optional<proto::ComponentState>> states_;  // nothing: no longer in the catalogue
+  std::map<std::uint64_t, std::optional<proto::ComponentState>> states_;  // nothing: not in the catalogue, or damaged
 };
 
 Result<proto::ComponentState*> Replayer::state_of(FileId file) {
   auto at = states_.find(file.value);
   if (at == states_.end()) {
-    PIF_TRY_VALUE(auto state, catalogue::get(catalogue_, file));
-    at = states_.emplace(file.value, std::move(state)).first;
+    auto state = catalogue::get(catalogue_, file);
+    if (!state && state.error().code != Code::kCorrupt) return fail(std::move(state.error()));
+    if (!state) spdlog::error("redo log: {}", state.error().text);  // a damaged component; others go on
+    at = states_.emplace(file.value, state ? std::move(*state) : std::nullopt).first;
   }
   return at->second ? &*at->second : nullptr;
 }

@@ -81,6 +81,7 @@ TEST_CASE("truncated files are found and named, with how much is left") {
       const auto damage = only_damage(node, false);
       CHECK(damage.find(path_of(node, 8, suffix)) != std::string::npos);
       CHECK(damage.find(std::to_string(size - 1)) != std::string::npos);
+      CHECK(only_damage(node, true) == damage);  // what is not there is not read
     });
   }
 }

@@ -1,0 +1,292 @@
+// What a start does to the root of an LFS that died: every call of it may fail, and it is done again.
+#include "node.h"
+
+#include "../../lfs/src/catalogue.h"
+#include "../../lfs/src/recovery.h"
+#include "../../lfs/src/redo_log.h"
+#include "../../lfs/src/root.h"
+#include "pif/kv/value.h"
+#include "sim/faults.h"
+
+using namespace pif;
+using namespace pif::lfs;
+using namespace pif::lfs::test;
+
+namespace {
+
+// What the process that starts sees of a node's disk and catalogue.
+struct Start {
+  explicit Start(Node& node_in) : node(node_in) {
+    node.disk->set_fault([this](std::string_view call, std::string_view path) { return faults->ask(call, path); });
+  }
+  ~Start() { node.disk->set_fault({}); }
+  Start(const Start&) = delete;
+  Start& operator=(const Start&) = delete;
+
+  Status claim() { return claim_root(*storage, *store, node.root(), {"c0ffee", node.id(), node.name()}); }
+  Status replay() {
+    log.emplace(*storage, log_path(node.root()), node.log_bytes);
+    return replay_log(*storage, *store, node.root(), *log);
+  }
+  Status remove() { return remove_leftovers(*storage, *store, node.root()); }
+  void put_state(const proto::ComponentState& state) {
+    auto transaction = store->write().value();
+    REQUIRE_OK(catalogue::put(*transaction, state));
+    REQUIRE_OK(transaction->commit());
+  }
+  void put_rotten_state(std::uint64_t file) {
+    auto transaction = store->write().value();
+    REQUIRE_OK(transaction->put(0, kv::key_u64(file), "rotten"));
+    REQUIRE_OK(transaction->commit());
+  }
+  proto::ComponentState state(std::uint64_t file) { return **catalogue::get(*store, FileId(file)); }
+
+  Node& node;
+  std::shared_ptr<sim::Faults> faults = std::make_shared<sim::Faults>();
+  std::unique_ptr<component::Storage> storage = component::make_memory_storage(node.disk);
+  std::unique_ptr<kv::Store> store = sim::make_faulty_store("catalogue", kv::open_memory(node.catalogue), faults,
+                                                            [] { return false; });
+  std::optional<RedoLog> log;
+};
+
+// Does `work` again and again, each time with power loss before it and its next call failing, until no call is left.
+// Returns how many there were.
+std::uint64_t with_each_call_failing(Node& node, const std::function<Status(Start&)>& work) {
+  for (std::uint64_t call = 0;; ++call) {
+    node.disk->crash();
+    Start start(node);
+    start.faults->fail_at(call, sim::Fault::kIoError, false);
+    const auto done = work(start);
+    INFO("call " << call << ": " << start.faults->failed_call());
+    CHECK(code_of(done) == (start.faults->has_failed() ? Code::kIo : Code::kOk));
+    if (!start.faults->has_failed()) return call;
+  }
+}
+
+// A client's file 7 and 8 of 13,030 bytes, and what they must read as: overwritten, all of it only in the log.
+void with_log(const std::function<void(Peer&, Node&, const std::string& wanted)>& body) {
+  with_node([&](Peer& peer, Node& node) {
+    auto bytes = pattern(13030, 1);
+    TestFile other;
+    other.id = 8;
+    for (const auto& file : {TestFile{}, other}) REQUIRE_OK(peer.put(file, bytes));
+    for (const std::uint64_t first : {std::uint64_t{3}, std::uint64_t{39}, std::uint64_t{130}}) {
+      const auto fresh = pattern(first == 130 ? 30 : 200, 50 + static_cast<unsigned>(first));
+      for (const std::uint64_t id : {7, 8}) REQUIRE_OK(peer.overwrite(id, first, first == 130 ? 1 : 2, fresh));
+      bytes.replace(first * 100, fresh.size(), fresh);
+    }
+    node.crash();
+    body(peer, node, bytes);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("whichever call fails while the log goes home, that is said, and the next start brings all of it home") {
+  with_log([](Peer& peer, Node& node, const std::string& wanted) {
+    CHECK(with_each_call_failing(node, [](Start& start) { return start.replay(); }) > 30);
+    CHECK(Start(node).state(7).log_applied() == 5);
+    CHECK(Start(node).state(8).log_applied() == 6);
+    node.start();
+    CHECK(peer.read(7, 0, 200).value() == wanted);
+    CHECK(peer.read(8, 0, 200).value() == wanted);
+    CHECK(node.check().value().damages.empty());
+  });
+}
+
+TEST_CASE("whichever call fails while leftovers are removed, that is said, and the next start removes them") {
+  with_node([](Peer& peer, Node& node) {
+    REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
+    node.kill();
+    const auto orphan = component::stem(node.root(), FileId(0x99907)) + ".dat";
+    const auto foreign = node.root() + "/data/07/not-ours";
+    const auto storage = component::make_memory_storage(node.disk);
+    for (const auto& path : {orphan, foreign}) REQUIRE_OK(storage->open(path, component::Access::kCreate));
+    for (const char* folder : {"", "/07"}) REQUIRE_OK(storage->sync_folder(node.root() + "/data" + folder));
+    CHECK(with_each_call_failing(node, [](Start& start) { return start.remove(); }) >= 6);
+    const auto left = node.disk->files(node.root() + "/data");
+    CHECK(std::count(left.begin(), left.end(), orphan) == 0);
+    CHECK(std::count(left.begin(), left.end(), foreign) == 1);
+    node.start();
+    CHECK(peer.read(7, 0, 5).value() == pattern(500, 1));
+  });
+}
+
+TEST_CASE("whichever call fails while a root is made, that is said, and the next start makes it") {
+  for (const char* name : {"lfs0", "disks/lfs0"}) {
+    sim::World world(1);
+    Node node(world, name);
+    const auto storage = component::make_memory_storage(node.disk);
+    REQUIRE_OK(storage->make_folder("/disks"));
+    REQUIRE_OK(storage->sync_folder("/"));
+    CHECK(with_each_call_failing(node, [](Start& start) { return start.claim(); }) > 10);
+    CHECK(with_each_call_failing(node, [](Start& start) { return start.claim(); }) > 5);  // one that is there
+    CHECK(read_identity(*component::make_memory_storage(node.disk), node.root()).value().cluster == "c0ffee");
+  }
+}
+
+TEST_CASE("whichever call fails while a catalogue gets its format, that is said, and the next start finds it") {
+  sim::World world(1);
+  Node node(world);
+  CHECK(with_each_call_failing(node, [](Start& start) { return catalogue::check_version(*start.store); }) >= 4);
+  CHECK(with_each_call_failing(node, [](Start& start) { return catalogue::check_version(*start.store); }) == 2);
+}
+
+TEST_CASE("a root is not made where the catalogue cannot be counted") {
+  sim::World world(1);
+  Node node(world);
+  node.catalogue = kv::make_memory_state(0);
+  CHECK(code_of(Start(node).claim()) == Code::kInternal);
+  CHECK(node.disk->files(node.root()).empty());
+}
+
+TEST_CASE("whichever call fails while a root is checked, it is not called sound") {
+  with_log([](Peer&, Node& node, const std::string&) {
+    REQUIRE_OK(Start(node).replay());
+    const auto check = [](Start& start) { return check_root(*start.storage, *start.store, start.node.root(), true); };
+    bool failed = true;
+    for (std::uint64_t call = 0; failed; ++call) {
+      Start start(node);
+      start.faults->fail_at(call, sim::Fault::kIoError, false);
+      const auto report = check(start);
+      failed = start.faults->has_failed();
+      INFO("call " << call << ": " << start.faults->failed_call());
+      CHECK((report && report->damages.empty()) == !failed);
+    }
+  });
+}
+
+TEST_CASE("the checker names what no start would mend: impossible shapes, lengths, names, and rotten entries") {
+  with_log([](Peer&, Node& node, const std::string&) {
+    Start start(node);
+    REQUIRE_OK(start.replay());
+    const auto before = start.state(7);
+    const auto damages = [&] { return check_root(*start.storage, *start.store, node.root(), true).value().damages; };
+    const auto with = [&](const std::function<void(proto::ComponentState&)>& change) {
+      auto state = before;
+      change(state);
+      start.put_state(state);
+      return damages();
+    };
+    CHECK(with([](auto&) {}).empty());
+    CHECK(with([](auto& s) { s.mutable_shape()->mutable_format()->set_kind(9); }).size() == 1);
+    CHECK(with([](auto& s) { s.mutable_published()->set_records(1); }).size() == 1);
+    const auto appended = [](auto& s) { s.mutable_published()->set_records(1); s.set_generation(3); };
+    CHECK(with(appended).empty());  // rows of an append that did not come to its end
+    const auto of_two = [](auto& s) { s.mutable_published()->set_records(1); s.mutable_shape()->mutable_layout()->add_nodes(2); };
+    CHECK(with(of_two).empty());    // only LFS 0 of the file knows its length, and of that the server speaks
+    CHECK(with([&](auto& s) { of_two(s); s.mutable_shape()->set_index(1); }).empty());
+    start.put_state(before);
+    REQUIRE_OK(start.storage->open(node.root() + "/data/07/not-ours", component::Access::kCreate));
+    CHECK(damages().size() == 1);
+    REQUIRE_OK(start.storage->remove(node.root() + "/data/07/not-ours"));
+    start.put_rotten_state(8);
+    CHECK(damages().size() == 1);
+  });
+}
+
+TEST_CASE("the checker stops where nobody reads on") {
+  with_node([](Peer& peer, Node& node) {
+    REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
+    node.kill();
+    Start start(node);
+    auto state = start.state(7);
+    for (std::uint64_t file = 100; file < 11'000; ++file) {
+      state.mutable_shape()->set_file(file);
+      start.put_state(state);
+    }
+    const auto report = check_root(*start.storage, *start.store, node.root(), false).value();
+    CHECK(report.damages.size() > 10'000);
+    CHECK(report.damages.size() < 10'900);
+  });
+}
+
+TEST_CASE("an lfs.toml with a line that cannot be read, or without one it needs, is refused; empty lines and comments are nothing") {
+  const auto read = [](const std::string& text) {
+    const auto storage = component::make_memory_storage(component::MemoryDisk::make());
+    REQUIRE_OK(storage->make_folder("/lfs0"));
+    REQUIRE_OK(storage->open("/lfs0/lfs.toml", component::Access::kCreate).value()->write(0, std::as_bytes(std::span(text))));
+    return code_of(read_identity(*storage, "/lfs0"));
+  };
+  const std::string good = "format = 1\ncluster = \"c0ffee\"\nnode = 1\n";
+  CHECK(read(good) == Code::kOk);
+  CHECK(read("# a comment\n\n \n" + good + "name = \"lfs0\"") == Code::kOk);
+  CHECK(read("cluster = \"c0ffee\"\nnode = 1\n") == Code::kInvalid);
+  CHECK(read("format = 1\nnode = 1\n") == Code::kInvalid);
+  CHECK(read("format = 1\ncluster = \"c0ffee\"\n") == Code::kInvalid);
+  for (const char* line : {"node =", "node = one", "node = 1x", "name = lfs0", "name = \"", "name = \"lfs0", "name", "color = 3"})
+    CHECK(read(good + line) == Code::kInvalid);
+}
+
+TEST_CASE("overwrites of a file that is gone, or whose files are, hold up nobody else's") {
+  with_log([](Peer& peer, Node& node, const std::string& wanted) {
+    {
+      Start start(node);
+      REQUIRE_OK(component::remove_files(*start.storage, component::stem(node.root(), FileId(7))));
+      REQUIRE_OK(start.replay());
+      CHECK(start.state(7).log_applied() == 0);
+    }
+    node.start();
+    CHECK(peer.read(8, 0, 200).value() == wanted);
+    REQUIRE_OK(peer.overwrite(8, 0, 1, pattern(100, 9)));
+    REQUIRE_OK(peer.settle({}, {8}));
+    node.kill();
+    REQUIRE_OK(Start(node).replay());
+    CHECK(node.check().value().components == 1);
+  });
+}
+
+TEST_CASE("overwrites of a file whose entry in the catalogue is rotten hold up nobody else's") {
+  with_log([](Peer& peer, Node& node, const std::string& wanted) {
+    Start(node).put_rotten_state(7);
+    node.start();
+    CHECK(peer.read(8, 0, 200).value() == wanted);
+    CHECK(code_of(peer.read(7, 0, 200)) == Code::kCorrupt);
+  });
+}
+
+TEST_CASE("a log that does not fit the catalogue is not brought home, and kept") {
+  with_log([](Peer&, Node& node, const std::string&) {
+    Start start(node);
+    const auto before = start.state(7);
+    auto changed = before;
+    changed.mutable_shape()->mutable_format()->set_kind(9);
+    start.put_state(changed);
+    CHECK(code_of(start.replay()) == Code::kInvalid);
+    changed = before;
+    changed.mutable_shape()->mutable_format()->set_record_length(50);
+    changed.mutable_shape()->set_chunk_bytes(4050);
+    start.put_state(changed);
+    CHECK(code_of(start.replay()) == Code::kCorrupt);
+    start.put_state(before);
+    REQUIRE_OK(start.replay());
+    CHECK(start.state(7).log_applied() == 5);
+  });
+}
+
+TEST_CASE("entries past the end of a component that has become shorter are no bytes of it") {
+  with_log([](Peer& peer, Node& node, const std::string& wanted) {
+    auto state = Start(node).state(7);
+    state.set_rows(40);
+    state.set_bytes(4000);
+    state.set_data_tail_sum(0);
+    state.mutable_published()->set_records(40);
+    state.mutable_published()->set_bytes(4000);
+    Start(node).put_state(state);
+    node.start();
+    CHECK(peer.read(7, 0, 200).value() == wanted.substr(0, 4000));
+    CHECK(node.check().value().damages.empty());
+  });
+}
+
+TEST_CASE("after its log is lost an LFS gives no number a second time") {
+  with_log([](Peer&, Node& node, const std::string&) {
+    Start start(node);
+    REQUIRE_OK(start.replay());
+    REQUIRE_OK(start.storage->remove(log_path(node.root())));
+    REQUIRE_OK(start.replay());
+    CHECK(start.log->last_number() == 6);
+    REQUIRE_OK(start.replay());  // nothing to do
+    CHECK(start.log->last_number() == 6);
+  });
+}
