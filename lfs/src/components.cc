@@ -11,7 +11,6 @@ Status Components::load(Time now) {
     ++totals_.components;
     if (!state) return true;  // said when somebody asks for it, and by check_root
     totals_.bytes += state->bytes();
-    applied_max_ = std::max(applied_max_, state->log_applied());
     // What an append made may be of a file that was removed before: asked once more.
     const bool appended = state->generation() > 0 || state->grants() > 0;
     if (state->state() == kSealed || appended) unsettled_[file.value] = now;
@@ -123,8 +122,11 @@ void Components::evict() {
     close_files(component);
   }
   if (all_.size() <= kKnownMax) return;
-  for (auto known = all_.begin(); known != all_.end();)
-    known = !known->second->access && known->second->is_idle() ? all_.erase(known) : std::next(known);
+  // One that a request, a sequencer or the redo log holds stays: found again, it would be another object with a state of its own.
+  for (auto known = all_.begin(); known != all_.end();) {
+    const bool unused = known->second.use_count() == 1 && !known->second->access && known->second->is_idle();
+    known = unused ? all_.erase(known) : std::next(known);
+  }
 }
 
 void Components::set_state(Component& component, const proto::ComponentState& state) {

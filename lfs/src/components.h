@@ -108,7 +108,6 @@ class Components {
   kv::Store& catalogue() { return catalogue_; }
   const std::string& root() const { return root_; }
   const Totals& totals() const { return totals_; }
-  std::uint64_t applied_max() const { return applied_max_; }
   // Open and sealed components, and those that appends made, with the time from which on the server is asked what became of them.
   std::map<std::uint64_t, Time>& unsettled() { return unsettled_; }
 
@@ -125,7 +124,6 @@ class Components {
   std::map<std::uint64_t, Time> unsettled_;
   std::size_t writers_ = 0;
   Totals totals_;
-  std::uint64_t applied_max_ = 0;
 };
 
 // The tail that a component would have if it ended after `rows` rows of `bytes` bytes in all. reader: of at least that.

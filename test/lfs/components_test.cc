@@ -1,0 +1,158 @@
+// The table of components: what of it stays in memory, and how many files are open.
+#include "node.h"
+
+#include "../../lfs/src/catalogue.h"
+#include "../../lfs/src/components.h"
+
+using namespace pif;
+using namespace pif::lfs;
+using namespace pif::lfs::test;
+
+namespace {
+
+struct Table {
+  Table() { REQUIRE_OK(storage->make_folder("/lfs0/data")); }
+
+  proto::ComponentShape shape(std::uint64_t file) {
+    TestFile out;
+    out.id = file;
+    return out.shape();
+  }
+  // Entries 1 to count of the catalogue, without files.
+  void put(std::uint64_t count) {
+    auto transaction = store->write().value();
+    for (std::uint64_t file = 1; file <= count; ++file) {
+      proto::ComponentState state;
+      *state.mutable_shape() = shape(file);
+      state.set_state(kCommitted);
+      REQUIRE_OK(lfs::catalogue::put(*transaction, state));
+    }
+    REQUIRE_OK(transaction->commit());
+  }
+  ComponentPtr make(std::uint64_t file) { return components.create(shape(file), 1, Time{}).value(); }
+  // Written, sealed and in the catalogue: nothing of it is in memory only.
+  void settle(Component& component) {
+    components.drop_writer(component);
+    auto state = component.state;
+    state.set_state(kCommitted);
+    components.set_state(component, state);
+  }
+
+  std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
+  std::unique_ptr<component::Storage> storage = component::make_memory_storage(disk);
+  std::unique_ptr<kv::Store> store = kv::open_memory(kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size())));
+  Components components{"/lfs0", *storage, *store};
+};
+
+}  // namespace
+
+TEST_CASE("of many components those that nobody uses are forgotten; one that is held stays the only one of its file") {
+  Table table;
+  const std::uint64_t count = Components::kKnownMax + 10;
+  table.put(count);
+  const auto held = table.components.find(FileId(5)).value();
+  for (std::uint64_t file = 1; file < count; ++file) REQUIRE_OK(table.components.find(FileId(file)));
+  const auto pinned = table.components.find(FileId(count)).value().get();
+  table.components.pin(*pinned);
+  table.components.evict();
+  CHECK(table.components.find_in_memory(FileId(6)) == nullptr);
+  CHECK(table.components.find_in_memory(FileId(count)).get() == pinned);
+  CHECK(table.components.find(FileId(5)).value() == held);
+  REQUIRE_OK(table.components.find(FileId(6)));
+}
+
+TEST_CASE("what is busy in any way is not forgotten") {
+  using Busy = std::function<void(Component&)>;
+  const Busy busy[] = {[](Component& c) { c.catalogued = false; },  [](Component& c) { c.overwriting = 1; },
+                       [](Component& c) { c.appending = true; },    [](Component& c) { c.sealing = true; },
+                       [](Component& c) { c.dirty = true; },        [](Component& c) { c.committing = true; },
+                       [](Component& c) { c.failure = Error{}; },   [](Component& c) { c.log_failure = Error{}; },
+                       [](Component& c) { c.pins = 1; }};
+  Table table;
+  const std::uint64_t count = Components::kKnownMax + 1;
+  table.put(count);
+  for (std::uint64_t file = 1; file <= count; ++file) REQUIRE_OK(table.components.find(FileId(file)));
+  std::uint64_t file = 0;
+  for (const auto& make_busy : busy) make_busy(*table.components.find_in_memory(FileId(++file)));
+  table.components.evict();
+  for (std::uint64_t one = 1; one <= file; ++one) CHECK(table.components.find_in_memory(FileId(one)) != nullptr);
+  CHECK(table.components.find_in_memory(FileId(file + 1)) == nullptr);
+}
+
+TEST_CASE("over the limit the longest unused components lose their open files, those in use do not") {
+  Table table;
+  const std::uint64_t count = Components::kOpenFilesMax + 10;
+  for (std::uint64_t file = 1; file <= count; ++file) table.settle(*table.make(file));
+  const auto is_open = [&](std::uint64_t file) { return table.components.find_in_memory(FileId(file))->access.has_value(); };
+  table.components.pin(*table.components.find_in_memory(FileId(1)));
+  table.components.find_in_memory(FileId(2))->appending = true;
+  table.components.find_in_memory(FileId(3))->overwriting = 1;
+  const auto written = table.components.find_in_memory(FileId(4));
+  written->state.set_state(kOpen);
+  REQUIRE_OK(table.components.open_writer(*written));
+  table.components.find_in_memory(FileId(5))->state.set_state(kOpen);  // open, but nobody is writing it
+  REQUIRE_OK(table.components.find(FileId(6)));                        // used just now
+  table.components.evict();
+  for (const std::uint64_t file : {1, 2, 3, 4, 6}) CHECK(is_open(file));
+  CHECK_FALSE(is_open(5));
+  std::uint64_t left = 0;
+  for (std::uint64_t file = 1; file <= count; ++file) left += is_open(file) ? 1 : 0;
+  CHECK(left == Components::kOpenFilesMax);
+}
+
+TEST_CASE("at most so many components are written by message at once") {
+  Table table;
+  for (std::uint64_t file = 1; file <= Components::kWritersMax; ++file) REQUIRE_OK(table.components.open_writer(*table.make(file)));
+  const auto one_more = table.make(Components::kWritersMax + 1);
+  CHECK(code_of(table.components.open_writer(*one_more)) == Code::kBusy);
+  REQUIRE_OK(table.components.open_writer(*table.components.find_in_memory(FileId(1))));  // has its writer
+  table.components.drop_writer(*table.components.find_in_memory(FileId(1)));
+  REQUIRE_OK(table.components.open_writer(*one_more));
+}
+
+TEST_CASE("of removed components the last ones are remembered as removed; files in use are closed by their last user") {
+  Table table;
+  for (std::uint64_t file = 1; file <= Components::kTombstonesMax + 1; ++file) table.components.forget(*table.make(file));
+  CHECK(code_of(table.components.find(FileId(2))) == Code::kStaleFile);
+  CHECK(code_of(table.components.find(FileId(1))) == Code::kNotFound);
+  const auto used = table.make(1);
+  table.components.pin(*used);
+  table.components.pin(*used);
+  table.components.forget(*used);
+  table.components.unpin(*used);
+  CHECK(used->access.has_value());
+  table.components.unpin(*used);
+  CHECK_FALSE(used->access.has_value());
+  const auto again = table.make(1);
+  table.components.forget(*again, false);
+  CHECK(code_of(table.components.find(FileId(1))) == Code::kStaleFile);  // as before
+}
+
+TEST_CASE("a component whose files cannot be made is not there, and leaves none") {
+  Table table;
+  for (const char* suffix : {".dat", ".sum"}) {
+    table.disk->set_fault([suffix](std::string_view call, std::string_view path) {
+      return call == "open" && path.ends_with(suffix) ? Code::kNoSpace : Code::kOk;
+    });
+    CHECK(code_of(table.components.create(table.shape(7), 1, Time{})) == Code::kNoSpace);
+    table.disk->set_fault({});
+    CHECK(code_of(table.components.find(FileId(7))) == Code::kNotFound);
+    CHECK(table.disk->files("/lfs0/data").empty());
+  }
+}
+
+TEST_CASE("a shape or layout that cannot be is refused, from a request and from the catalogue") {
+  Table table;
+  auto shape = table.shape(7);
+  shape.mutable_layout()->add_bevies(3);
+  CHECK(code_of(table.components.create(shape, 1, Time{})) == Code::kInvalid);
+  shape.mutable_format()->set_kind(9);
+  CHECK(code_of(table.components.create(shape, 1, Time{})) == Code::kInvalid);
+  auto transaction = table.store->write().value();
+  proto::ComponentState state;
+  *state.mutable_shape() = shape;
+  REQUIRE_OK(lfs::catalogue::put(*transaction, state));
+  REQUIRE_OK(transaction->commit());
+  transaction.reset();
+  CHECK(code_of(table.components.find(FileId(7))) == Code::kInvalid);
+}
