@@ -11,7 +11,7 @@ namespace pif::tool {
 namespace {
 
 // A word's head behind the sign: rows (first, last, count of a parcel), or a row below which all is written.
-enum class Kind : char { kRows = 'r', kSettled = 's' };
+enum class Kind : char { kRows = 'r', kPlaced = 'p', kSettled = 's' };
 using Numbers = std::array<std::uint64_t, 3>;
 
 std::string head_of(Kind kind, const Numbers& numbers) {
@@ -41,7 +41,8 @@ struct OrderedOutput::Impl {
     return out;
   }
   [[nodiscard]] Status send(RankedParcel parcel);
-  [[nodiscard]] Status accept(const Numbers& numbers, net::Buffer body);
+  [[nodiscard]] Status place(std::span<std::byte> ring, RankedParcel& parcel) const;
+  [[nodiscard]] Status accept(const Numbers& numbers, net::Buffer body, bool placed);
   [[nodiscard]] Status tell_settled(bool now);
 
   Worker& worker;
@@ -51,23 +52,39 @@ struct OrderedOutput::Impl {
   std::vector<std::uint32_t> destinations;  // ranks of the workers on the output's LFSs, in their order
   RankedSender sender;
   std::optional<RowReceiver> receiver;      // if this LFS is one of the output's
+  std::vector<SharedMemory> rings;          // of the other workers' rows, by rank; empty: rows go as messages
   Row told = 0;
 };
 
 Status OrderedOutput::Impl::send(RankedParcel parcel) {
   const std::uint32_t rank = destinations[parcel.to];
   const Numbers numbers = {parcel.first, parcel.last, parcel.count};
-  if (rank == worker.rank()) return accept(numbers, std::move(parcel.body));
+  if (rank == worker.rank()) return accept(numbers, std::move(parcel.body), false);
   worker.count_sent(parcel.record_bytes);
-  return team.tell(rank, head_of(Kind::kRows, numbers), std::move(parcel.body));
+  if (rings.empty() || rings[rank].empty()) return team.tell(rank, head_of(Kind::kRows, numbers), std::move(parcel.body));
+  PIF_TRY(place(rings[rank].bytes(), parcel));
+  return team.tell(rank, head_of(Kind::kPlaced, numbers), std::move(parcel.body));
 }
 
-Status OrderedOutput::Impl::accept(const Numbers& numbers, net::Buffer body) {
+// The rows, straight into the receiver's window; what stays in the body is where they are.
+Status OrderedOutput::Impl::place(std::span<std::byte> ring, RankedParcel& parcel) const {
+  const std::uint32_t length = output.format().record_length;
+  PIF_TRY(for_each_record(parcel.first, parcel.count, length, std::as_const(parcel.body).span(),
+                          [&](Row row, std::span<const std::byte> record) -> Status {
+                            std::memcpy(ring.data() + row % window.rows * length, record.data(), length);
+                            return {};
+                          }));
+  parcel.body.shrink(parcel.count * sizeof(std::uint32_t));
+  return {};
+}
+
+Status OrderedOutput::Impl::accept(const Numbers& numbers, net::Buffer body, bool placed) {
   if (!receiver) return fail(Code::kInvalid, "rows came for an LFS that is not one of the output's");
   Parcel parcel;
   parcel.first = numbers[0];
   parcel.count = numbers[2];
   parcel.stride = 0;
+  parcel.placed = placed;
   parcel.body = std::move(body);
   PIF_TRY(receiver->accept(std::move(parcel)));
   sender.settle(output.index(), receiver->settled());
@@ -90,19 +107,23 @@ OrderedOutput::OrderedOutput(OrderedOutput&&) noexcept = default;
 OrderedOutput::~OrderedOutput() = default;
 
 Result<OrderedOutput> OrderedOutput::open(Worker& worker, Team& team, Output& output, const Extent& extent,
-                                          std::size_t window_bytes) {
+                                          const Options& options) {
   std::vector<std::uint32_t> ranks;
   for (const proto::NodeInfo& node : output.file().nodes) {
     const auto rank = worker.rank_on(node.id());
     if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", node.name()));
     ranks.push_back(*rank);
   }
-  const WindowSize window = WindowSize::of(output.format(), window_bytes, worker.width());
+  const WindowSize window = WindowSize::of(output.format(), options.window_bytes, worker.width());
   auto impl = std::make_unique<Impl>(worker, team, output, extent, window, std::move(ranks));
   if (impl->receiver) {
     PIF_TRY(impl->receiver->open());
     PIF_TRY(impl->receiver->advance());
     impl->sender.settle(output.index(), impl->receiver->settled());
+  }
+  if (options.share_memory && output.format().is_fixed()) {
+    const SharedMemory none;
+    PIF_TRY_VALUE(impl->rings, team.share(impl->receiver ? impl->receiver->memory() : none));
   }
   return OrderedOutput(std::move(impl));
 }
@@ -121,7 +142,8 @@ Status OrderedOutput::take(Word word) {
   Numbers numbers;
   if (word.head.size() != 2 + sizeof numbers) return fail(Code::kInvalid, fmt::format("worker {} sent something unknown", word.from));
   std::memcpy(numbers.data(), word.head.data() + 2, sizeof numbers);
-  if (word.head[1] == static_cast<char>(Kind::kRows)) return impl_->accept(numbers, std::move(word.body));
+  const bool placed = word.head[1] == static_cast<char>(Kind::kPlaced);
+  if (placed || word.head[1] == static_cast<char>(Kind::kRows)) return impl_->accept(numbers, std::move(word.body), placed);
   impl_->sender.settle(static_cast<std::uint32_t>(numbers[1]), numbers[0]);
   return {};
 }

@@ -8,13 +8,6 @@ namespace pif::tool {
 namespace {
 
 constexpr std::size_t kParcelBytes = 256u << 10;  // aimed at
-
-std::uint32_t word_at(std::span<const std::byte> bytes, std::uint64_t i) {
-  std::uint32_t word = 0;
-  std::memcpy(&word, bytes.data() + i * sizeof word, sizeof word);
-  return word;
-}
-
 }  // namespace
 
 RankedSender::RankedSender(std::uint32_t destinations, RankedLimits limits, Place place)
@@ -24,14 +17,15 @@ void RankedSender::put(std::uint64_t number, std::span<const std::byte> head, st
   const RankedPlace place = place_(number);
   Open& open = destinations_[place.to].open;
   const std::size_t size = head.size() + record.size();
-  const bool full = open.data.size() + size > kParcelBytes || place.row / limits_.stretch_rows != open.first / limits_.stretch_rows;
+  const bool full = open.bytes + size > kParcelBytes || place.row / limits_.stretch_rows != open.first / limits_.stretch_rows;
   if (!open.distances.empty() && full) close(place.to);
   if (open.distances.empty()) open.first = place.row;
   open.last = place.row;
   open.distances.push_back(static_cast<std::uint32_t>(place.row - open.first));
   if (!limits_.fixed_length) open.lengths.push_back(static_cast<std::uint32_t>(size));
-  open.data.insert(open.data.end(), head.begin(), head.end());
-  open.data.insert(open.data.end(), record.begin(), record.end());
+  open.pieces.push_back(head);
+  open.pieces.push_back(record);
+  open.bytes += size;
 }
 
 void RankedSender::close(std::uint32_t to) {
@@ -43,20 +37,24 @@ void RankedSender::close(std::uint32_t to) {
   parcel.first = open.first;
   parcel.last = open.last;
   parcel.count = static_cast<std::uint32_t>(open.distances.size());
-  parcel.record_bytes = open.data.size();
+  parcel.record_bytes = open.bytes;
   const std::size_t words = parcel.count * sizeof(std::uint32_t);
-  parcel.body = net::Buffer(words + open.lengths.size() * sizeof(std::uint32_t) + open.data.size());
+  parcel.body = net::Buffer(words + open.lengths.size() * sizeof(std::uint32_t) + open.bytes);
   std::byte* at = parcel.body.data();
   std::memcpy(at, open.distances.data(), words);
   at += words;
   if (!open.lengths.empty()) std::memcpy(at, open.lengths.data(), words);
   at += open.lengths.size() * sizeof(std::uint32_t);
-  if (!open.data.empty()) std::memcpy(at, open.data.data(), open.data.size());
+  for (const auto piece : open.pieces) {
+    if (!piece.empty()) std::memcpy(at, piece.data(), piece.size());
+    at += piece.size();
+  }
   queued_bytes_ += parcel.body.size();
   destination.waiting.emplace(parcel.first, std::move(parcel));
   open.distances.clear();
   open.lengths.clear();
-  open.data.clear();
+  open.pieces.clear();
+  open.bytes = 0;
 }
 
 void RankedSender::flush() {
@@ -94,21 +92,6 @@ void RankedSender::settle(std::uint32_t to, Row row) {
     destination.bytes_under_way -= destination.under_way.begin()->second;
     destination.under_way.erase(destination.under_way.begin());
   }
-}
-
-Status for_each_record(Row first, std::uint64_t count, std::uint32_t record_length, std::span<const std::byte> body,
-                       const std::function<Status(Row, std::span<const std::byte>)>& f) {
-  const std::uint64_t words = record_length > 0 ? 1 : 2;
-  const auto wrong = [&] { return fail(Code::kInvalid, fmt::format("{} records do not fill {} bytes", count, body.size())); };
-  if (count > body.size() / (words * sizeof(std::uint32_t))) return wrong();
-  std::span<const std::byte> rest = body.subspan(count * words * sizeof(std::uint32_t));
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint32_t length = record_length > 0 ? record_length : word_at(body, count + i);
-    if (rest.size() < length) return wrong();
-    PIF_TRY(f(first + word_at(body, i), rest.first(length)));
-    rest = rest.subspan(length);
-  }
-  return rest.empty() ? Status() : wrong();
 }
 
 }  // namespace pif::tool

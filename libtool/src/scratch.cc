@@ -109,13 +109,14 @@ Result<Handle> Scratch::share() const {
   return handle;
 }
 
-Result<Scratch> Scratch::adopt(Handle handle, std::uint64_t size) {
+Result<Scratch> Scratch::adopt(Handle handle, std::uint64_t size, bool writable) {
   Scratch scratch(std::move(handle), {});
   struct stat state = {};
   const bool fits = ::fstat(scratch.fd_.get(), &state) == 0 && static_cast<std::uint64_t>(state.st_size) == size;
   if (!fits) return fail(Code::kInvalid, fmt::format("what was passed is not a scratch file of {} bytes", size));
   scratch.size_ = size;
-  PIF_TRY(scratch.map());
+  scratch.is_writable_ = writable;
+  PIF_TRY(scratch.map(writable ? PROT_READ | PROT_WRITE : PROT_READ));
   return scratch;
 }
 

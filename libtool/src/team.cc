@@ -76,8 +76,8 @@ Result<std::vector<Team::Handles>> Team::pass_to_all(const std::function<Result<
   return got;
 }
 
-template <typename T>
-Result<std::vector<T>> Team::share_any(const T& own, std::uint64_t bytes) {
+template <typename T, typename Adopt>
+Result<std::vector<T>> Team::share_any(const T& own, std::uint64_t bytes, const Adopt& adopt) {
   PIF_TRY_VALUE(const auto sizes, all_gather(std::to_string(bytes)));
   PIF_TRY_VALUE(auto handles, pass_to_all([&]() -> Result<Handles> {
     Handles one;
@@ -91,14 +91,22 @@ Result<std::vector<T>> Team::share_any(const T& own, std::uint64_t bytes) {
   std::vector<T> all(worker_->width());
   for (std::uint32_t rank = 0; rank < worker_->width(); ++rank) {
     if (handles[rank].empty()) continue;
-    PIF_TRY_VALUE(all[rank], T::adopt(std::move(handles[rank][0]), std::stoull(sizes[rank])));
+    PIF_TRY_VALUE(all[rank], adopt(std::move(handles[rank][0]), std::stoull(sizes[rank])));
   }
   return all;
 }
 
-Result<std::vector<SharedMemory>> Team::share(const SharedMemory& own) { return share_any(own, own.bytes().size()); }
+Result<std::vector<SharedMemory>> Team::share(const SharedMemory& own) {
+  return share_any(own, own.bytes().size(), SharedMemory::adopt);
+}
 
-Result<std::vector<Scratch>> Team::share(const Scratch& own) { return share_any(own, own.size()); }
+Result<std::vector<Scratch>> Team::share(const Scratch& own) {
+  return share_any(own, own.size(), [](Handle handle, std::uint64_t size) { return Scratch::adopt(std::move(handle), size); });
+}
+
+Result<std::vector<Scratch>> Team::share_writable(const Scratch& own) {
+  return share_any(own, own.size(), [](Handle handle, std::uint64_t size) { return Scratch::adopt(std::move(handle), size, true); });
+}
 
 Result<std::vector<component::Files>> Team::share_output(Output& output) {
   const auto make = [&]() -> Result<Handles> {

@@ -39,7 +39,7 @@ Result<Block*> Merge::load(std::uint64_t block) {
 
 void Merge::ship(std::uint64_t block, std::size_t i, std::uint64_t number) {
   Block& from = loaded_.at(block);
-  outlet_.put(number, from.record(i));
+  outlet_.put(number, from.numbers[i], from.records[i]);
   ++from.shipped;
   ++shipped_;
 }

@@ -24,11 +24,12 @@
 
 namespace pif::sort {
 
-// Where merged records go, with their new numbers; these rise between two flushes.
+// Where merged records go, with their new numbers; these rise between two flushes. `original` (the number in the input) and the
+// record stay where they are until the flush.
 class Outlet {
  public:
   virtual ~Outlet() = default;
-  virtual void put(std::uint64_t number, Bytes record) = 0;  // as sub-files have it
+  virtual void put(std::uint64_t number, const std::uint64_t& original, Bytes record) = 0;
   virtual void flush() = 0;
   virtual std::uint64_t queued_bytes() const = 0;
 };

@@ -1,6 +1,7 @@
 #include "token_sort.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -35,40 +36,54 @@ std::vector<TreeNode> make_tree(std::uint32_t width) {
 // The parts of a sub-file.
 class TokenSort::ToPart final : public Outlet {
  public:
-  ToPart(std::uint32_t node, std::vector<std::uint32_t> ranks, std::uint64_t block_records, tool::RankedLimits limits)
-      : node_(node), ranks_(std::move(ranks)),
+  ToPart(std::uint32_t node, std::vector<std::uint32_t> ranks, const PartShape& shape, tool::RankedLimits limits)
+      : node_(node), ranks_(std::move(ranks)), shape_(shape),
         sender_(static_cast<std::uint32_t>(ranks_.size()), limits,
-                [placement = Placement(static_cast<std::uint32_t>(ranks_.size()), block_records)](std::uint64_t number) {
+                [placement = Placement(static_cast<std::uint32_t>(ranks_.size()), shape.block_records)](std::uint64_t number) {
                   const Cell cell = placement.locate(number);
                   return tool::RankedPlace{cell.lfs, cell.row};
                 }) {}
-  void put(std::uint64_t number, Bytes record) override { sender_.put(number, {}, record); }
+  void put(std::uint64_t number, const std::uint64_t& original, Bytes record) override {
+    sender_.put(number, std::as_bytes(std::span(&original, 1)), record);
+  }
   void flush() override { sender_.flush(); }
   std::uint64_t queued_bytes() const override { return sender_.queued_bytes(); }
 
   void settle(std::uint32_t index, Row row) { sender_.settle(index, row); }
-  Result<bool> step(tool::Worker& worker, tool::Team& team) {
-    return sender_.step([&](tool::RankedParcel parcel) {
-      if (ranks_[parcel.to] != worker.rank()) worker.count_sent(parcel.record_bytes);
-      const Values values = {parcel.first, parcel.last, parcel.count};
-      return team.tell(ranks_[parcel.to], Head{Say::kRows, node_, values}.pack(), std::move(parcel.body));
-    });
+  // memories: of the parts, by rank; none: records go as messages.
+  Result<bool> step(tool::Worker& worker, tool::Team& team, std::vector<Memory>& memories) {
+    return sender_.step([&](tool::RankedParcel parcel) { return send(worker, team, memories, std::move(parcel)); });
   }
 
  private:
+  Status send(tool::Worker& worker, tool::Team& team, std::vector<Memory>& memories, tool::RankedParcel parcel) {
+    const std::uint32_t rank = ranks_[parcel.to];
+    if (rank != worker.rank()) worker.count_sent(parcel.record_bytes);
+    const Values values = {parcel.first, parcel.last, parcel.count};
+    if (memories.empty()) return team.tell(rank, Head{Say::kRows, node_, values}.pack(), std::move(parcel.body));
+    const std::span<std::byte> memory = memories[rank].bytes();
+    const std::uint64_t rows = memory.size() / shape_.record_length;
+    PIF_TRY(tool::for_each_record(parcel.first, parcel.count, shape_.record_length, std::as_const(parcel.body).span(),
+                                  [&](Row row, Bytes record) -> Status {
+                                    std::memcpy(memory.data() + row % rows * shape_.record_length, record.data(), record.size());
+                                    return {};
+                                  }));
+    return team.tell(rank, Head{Say::kPlaced, node_, values}.pack());
+  }
+
   std::uint32_t node_;
   std::vector<std::uint32_t> ranks_;
+  PartShape shape_;
   tool::RankedSender sender_;
 };
 
 class TokenSort::ToFile final : public Outlet {
  public:
   ToFile(tool::OrderedOutput& out, Extent& shipped) : out_(out), shipped_(shipped) {}
-  void put(std::uint64_t number, Bytes record) override {
-    const Bytes bytes = record.subspan(kNumberBytes);
-    out_.put(number, bytes);
+  void put(std::uint64_t number, const std::uint64_t&, Bytes record) override {
+    out_.put(number, record);
     ++shipped_.records;
-    shipped_.bytes += bytes.size();
+    shipped_.bytes += record.size();
   }
   void flush() override { out_.flush(); }
   std::uint64_t queued_bytes() const override { return out_.queued_bytes(); }
@@ -103,18 +118,26 @@ PartShape TokenSort::part_shape(const TreeNode& node) const {
   shape.block_records = options_.block_records;
   shape.rows = Placement(node.width(), shape.block_records).rows(*index_ - node.begin, records_of(node));
   const Format& format = output_.format();
+  shape.window_blocks = options_.pipelined ? kWindowBlocks : 0;
   shape.record_length = format.is_fixed() ? format.record_length + static_cast<std::uint32_t>(kNumberBytes) : 0;
   return shape;
 }
 
-Status TokenSort::make_part(std::uint32_t node) {
-  BlockMaker maker(maker_, output_.format());
-  const PartShape shape = part_shape(tree_[node]);
+// Everybody's part of the sub-files that merges of this depth make: each worker has one at most.
+Status TokenSort::share_part(std::uint32_t depth) {
+  if (!options_.share_memory || !output_.format().is_fixed()) return {};
+  Live* const live = live_.empty() || tree_[live_.back().node].depth != depth ? nullptr : &live_.back();
+  const Area none;
+  const Area* const own = live == nullptr ? &none : parts_.at(live->node)->memory();
+  std::vector<Memory> all(worker_.width());
   if (options_.pipelined) {
-    parts_[node] = std::make_unique<WindowPart>(shape, std::move(maker), kWindowBlocks);
-    return {};
+    PIF_TRY_VALUE(auto memories, team_.share(own->memory));
+    for (std::uint32_t rank = 0; rank < all.size(); ++rank) all[rank].memory = std::move(memories[rank]);
+  } else {
+    PIF_TRY_VALUE(auto files, team_.share_writable(own->file));
+    for (std::uint32_t rank = 0; rank < all.size(); ++rank) all[rank].file = std::move(files[rank]);
   }
-  PIF_TRY_VALUE(parts_[node], ScratchPart::make(worker_, shape, std::move(maker)));
+  if (live != nullptr) live->memories = std::move(all);
   return {};
 }
 
@@ -126,12 +149,13 @@ Status TokenSort::make_merge(std::uint32_t node) {
   if (node == 0) {
     live.outlet = std::make_unique<ToFile>(*out_, shipped_);
   } else {
-    PIF_TRY(make_part(node));
+    const PartShape part = part_shape(at);
+    PIF_TRY_VALUE(parts_[node], make_part(worker_, part, BlockMaker(maker_, output_.format())));
     tool::RankedLimits limits;
     limits.fixed_length = output_.format().is_fixed();
     if (options_.pipelined) limits.window_rows = kWindowBlocks * options_.block_records;
     limits.stretch_rows = options_.block_records;
-    auto outlet = std::make_unique<ToPart>(node, ranks_of(at), options_.block_records, limits);
+    auto outlet = std::make_unique<ToPart>(node, ranks_of(at), part, limits);
     live.to_part = outlet.get();
     live.outlet = std::move(outlet);
   }
@@ -145,11 +169,11 @@ Status TokenSort::make_merge(std::uint32_t node) {
     live.child = at.children[side];
   }
   const std::uint32_t place = *index_ - (at.is_leaf() ? at.begin : tree_[live.child].begin);
-  Part& part = *parts_.at(live.child);
+  Part& read = *parts_.at(live.child);
   if (options_.figure) {
-    live.merge = std::make_unique<FigureMerge>(team_, std::move(shape), side, place, part, *live.outlet);
+    live.merge = std::make_unique<FigureMerge>(team_, std::move(shape), side, place, read, *live.outlet);
   } else {
-    live.merge = std::make_unique<BatchedMerge>(team_, std::move(shape), side, place, part, *live.outlet);
+    live.merge = std::make_unique<BatchedMerge>(team_, std::move(shape), side, place, read, *live.outlet);
   }
   live_.push_back(std::move(live));
   return {};
@@ -159,7 +183,7 @@ Status TokenSort::open_output() {
   Extent extent;
   for (const std::uint64_t records : records_) extent.records += records;
   extent.bytes = extent.records * output_.format().record_length;  // what counts of it, with fixed records
-  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, extent));
+  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, extent, {.share_memory = options_.share_memory}));
   out_.emplace(std::move(out));
   return {};
 }
@@ -174,7 +198,7 @@ Status TokenSort::begin(std::uint32_t depth) {
     const bool merged = at.depth == depth && at.begin <= *index_ && *index_ < at.end && (!at.is_leaf() || node == 0);
     if (merged) PIF_TRY(make_merge(node));
   }
-  return {};
+  return depth == 0 ? Status() : share_part(depth);
 }
 
 Status TokenSort::run(std::vector<RunView> runs, Order& order) {
@@ -221,7 +245,7 @@ Result<bool> TokenSort::advance() {
     PIF_TRY_VALUE(const bool merged, live.merge->advance());
     moved = moved || merged;
     if (live.to_part != nullptr) {
-      PIF_TRY_VALUE(const bool sent, live.to_part->step(worker_, team_));
+      PIF_TRY_VALUE(const bool sent, live.to_part->step(worker_, team_, live.memories));
       moved = moved || sent;
     }
     PIF_TRY(tell_settled(live));
@@ -233,6 +257,7 @@ Result<bool> TokenSort::advance() {
 
 // Blocks of the part that is read here were dropped: those who fill it may go on.
 Status TokenSort::tell_settled(Live& live) {
+  if (!options_.pipelined || tree_[live.child].is_leaf()) return {};
   const Row settled = parts_.at(live.child)->settled();
   if (settled == live.told) return {};
   live.told = settled;
@@ -274,9 +299,10 @@ Status TokenSort::take(tool::Word word) {
   const auto head = Head::unpack(word.head);
   const auto nonsense = [&] { return fail(Code::kInvalid, fmt::format("worker {} said something that does not fit", word.from)); };
   if (!head) return nonsense();
-  if (head->say == Say::kRows) {
+  if (head->say == Say::kRows || head->say == Say::kPlaced) {
     const auto part = parts_.find(head->node);
-    return part == parts_.end() ? nonsense() : part->second->accept(head->values[0], head->values[2], std::move(word.body));
+    if (part == parts_.end()) return nonsense();
+    return part->second->accept(head->values[0], head->values[2], std::move(word.body), head->say == Say::kPlaced);
   }
   Live* const live = find(head->node);
   if (live == nullptr) return nonsense();

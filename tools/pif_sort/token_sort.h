@@ -23,6 +23,7 @@ struct TreeNode {
 std::vector<TreeNode> make_tree(std::uint32_t width);
 
 struct TokenOptions {
+  bool share_memory = true;           // all workers are on one machine: records of one length are put where they belong
   bool pipelined = false;
   bool figure = false;                // figure 5.4: one record per hop
   std::uint64_t block_records = 4096;
@@ -42,11 +43,17 @@ class TokenSort {
  private:
   class ToPart;
   class ToFile;
+  struct Memory {  // of another worker's part
+    tool::SharedMemory memory;
+    tool::Scratch file;
+    std::span<std::byte> bytes() { return memory.empty() ? file.space() : memory.bytes(); }
+  };
   struct Live {  // a merge under way
     std::uint32_t node = 0;
     std::unique_ptr<Outlet> outlet;
     ToPart* to_part = nullptr;   // the outlet, if it is one
     std::unique_ptr<Merge> merge;
+    std::vector<Memory> memories;  // of the parts that the outlet fills, by rank; none: they get messages
     Row told = 0;                // rows of this worker's part of the child that its writers know to be settled
     std::uint32_t child = 0;
   };
@@ -55,7 +62,7 @@ class TokenSort {
   PartShape part_shape(const TreeNode& node) const;
   [[nodiscard]] Status open_output();
   [[nodiscard]] Status begin(std::uint32_t depth);
-  [[nodiscard]] Status make_part(std::uint32_t node);
+  [[nodiscard]] Status share_part(std::uint32_t depth);
   [[nodiscard]] Status make_merge(std::uint32_t node);
   [[nodiscard]] Status finish();
   [[nodiscard]] Result<bool> advance();

@@ -20,6 +20,7 @@ enum class Say : char {
   kStep = 's',     // figure 5.4's token: {0 or 1: write all, rank of the holder, next number} + its key
   kEnd = 'e',      // figure 5.4: the merge is over; to all its readers
   kRows = 'R',     // {first, last, count} of a parcel for the receiver's part of a sub-file
+  kPlaced = 'P',   // the same, and they are in the part's memory already
   kSettled = 'S',  // {row, index of the sender in its sub-file}: rows from there on have room there, as far as a window goes
 };
 

@@ -28,13 +28,16 @@ class OrderedOutput {
  public:
   static constexpr char kSign = 'O';  // first byte of its words
 
-  // extent: of the whole output. The three outlive it. window_bytes: that this worker holds of its component's rows.
-  static Result<OrderedOutput> open(Worker& worker, Team& team, Output& output, const Extent& extent,
-                                    std::size_t window_bytes = 8u << 20);
+  struct Options {
+    std::size_t window_bytes = 8u << 20;  // that this worker holds of its component's rows
+    bool share_memory = true;             // rows of fixed length go straight into windows: all workers are on one machine
+  };
+  // Called by all workers. extent: of the whole output. The three outlive it.
+  static Result<OrderedOutput> open(Worker& worker, Team& team, Output& output, const Extent& extent, const Options& options);
   OrderedOutput(OrderedOutput&&) noexcept;
   ~OrderedOutput();
 
-  // Numbers rise between two flushes.
+  // Numbers rise between two flushes; the record stays where it is until the flush.
   void put(RecordNumber number, std::span<const std::byte> record);
   void flush();
   std::uint64_t queued_bytes() const;  // of records that wait for room at their destinations

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <span>
@@ -47,7 +48,7 @@ class RankedSender {
 
   RankedSender(std::uint32_t destinations, RankedLimits limits, Place place);
 
-  // Numbers rise between two flushes. `head` and `record` together are the record.
+  // Numbers rise between two flushes. `head` and `record` together are the record; both stay where they are until the flush.
   void put(std::uint64_t number, std::span<const std::byte> head, std::span<const std::byte> record);
   // What was put may go.
   void flush();
@@ -63,7 +64,8 @@ class RankedSender {
   struct Open {  // the parcel that is being filled
     Row first = 0, last = 0;
     std::vector<std::uint32_t> distances, lengths;
-    std::vector<std::byte> data;
+    std::vector<std::span<const std::byte>> pieces;  // two of each record
+    std::size_t bytes = 0;                           // of them
   };
   struct Destination {
     Open open;
@@ -82,7 +84,25 @@ class RankedSender {
 };
 
 // f(row, bytes) for every record of a parcel; kInvalid if the body is not what `count` says. record_length 0: lengths differ.
+template <typename F>
 [[nodiscard]] Status for_each_record(Row first, std::uint64_t count, std::uint32_t record_length, std::span<const std::byte> body,
-                                     const std::function<Status(Row, std::span<const std::byte>)>& f);
+                                     const F& f) {
+  const std::uint64_t words = record_length > 0 ? 1 : 2;
+  const auto word = [&](std::uint64_t i) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, body.data() + i * sizeof value, sizeof value);
+    return value;
+  };
+  const bool has_words = count <= body.size() / (words * sizeof(std::uint32_t));
+  std::span<const std::byte> rest = has_words ? body.subspan(count * words * sizeof(std::uint32_t)) : body.first(0);
+  for (std::uint64_t i = 0; has_words && i < count; ++i) {
+    const std::uint32_t length = record_length > 0 ? record_length : word(count + i);
+    if (rest.size() < length) return fail(Code::kInvalid, "a parcel of records is shorter than it says");
+    PIF_TRY(f(first + word(i), rest.first(length)));
+    rest = rest.subspan(length);
+  }
+  if (has_words && rest.empty()) return {};
+  return fail(Code::kInvalid, "a parcel of records has another length than it says");
+}
 
 }  // namespace pif::tool

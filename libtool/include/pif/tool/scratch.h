@@ -38,8 +38,8 @@ class Scratch {
   std::span<std::byte> space() { return {const_cast<std::byte*>(mapped_.data()), is_writable_ ? mapped_.size() : 0}; }
   // To a worker on this machine, once it is mapped.
   [[nodiscard]] Result<Handle> share() const;
-  // What share() gave; kInvalid if it has not `size` bytes.
-  static Result<Scratch> adopt(Handle handle, std::uint64_t size);
+  // What share() gave; kInvalid if it has not `size` bytes. Others' allocated ones are writable here too.
+  static Result<Scratch> adopt(Handle handle, std::uint64_t size, bool writable = false);
 
  private:
   [[nodiscard]] Status flush();

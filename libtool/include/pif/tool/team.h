@@ -40,8 +40,9 @@ class Team {
   Result<std::vector<std::string>> all_gather(std::string value);
   // Everybody's memory, by rank; this worker's own is mapped once more. Empty ones stay empty.
   Result<std::vector<SharedMemory>> share(const SharedMemory& own);
-  // The same with scratch files that are mapped.
+  // The same with scratch files that are mapped; and with allocated ones, for everybody to write to.
   Result<std::vector<Scratch>> share(const Scratch& own);
+  Result<std::vector<Scratch>> share_writable(const Scratch& own);
   // The component of `output` on every LFS of the file, by LfsIndex: writable, to be used by component::Writers as these
   // say. The owner of a component says how it ended (Output::set_tail), when all others are done with it.
   Result<std::vector<component::Files>> share_output(Output& output);
@@ -62,8 +63,8 @@ class Team {
   Result<Letter> next();
   Result<std::vector<std::string>> collect(std::string value);
   // Everybody's `own`, by rank: a SharedMemory or a Scratch of so many bytes.
-  template <typename T>
-  Result<std::vector<T>> share_any(const T& own, std::uint64_t bytes);
+  template <typename T, typename Adopt>
+  Result<std::vector<T>> share_any(const T& own, std::uint64_t bytes, const Adopt& adopt);
   // Gives what make() makes to every other worker; gets what they gave, by rank. Its own place stays empty.
   Result<std::vector<Handles>> pass_to_all(const std::function<Result<Handles>()>& make);
 
