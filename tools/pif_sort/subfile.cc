@@ -21,10 +21,14 @@ void BlockMaker::add(std::uint64_t number, Bytes record, Block& block) {
   }
   block.numbers.push_back(number);
   block.records.push_back(record);
-  (void)maker_.make_key(record, key_);  // it was made in the local phase, so it can be made
   const std::uint64_t big_endian = __builtin_bswap64(number);
-  key_.append(reinterpret_cast<const char*>(&big_endian), sizeof big_endian);
-  block.keys.add(key_);
+  const std::string_view last(reinterpret_cast<const char*>(&big_endian), sizeof big_endian);
+  if (maker_.plain_offset()) {
+    const auto* const key = reinterpret_cast<const char*>(record.data()) + *maker_.plain_offset();
+    return block.keys.add({key, *maker_.fixed_length()}, last);
+  }
+  (void)maker_.make_key(record, key_);  // it was made in the local phase, so it can be made
+  block.keys.add(key_, last);
 }
 
 void BlockMaker::add(Bytes number_and_record, Block& block) {

@@ -8,6 +8,8 @@ namespace pif::sort {
 namespace {
 
 constexpr std::uint64_t kQueuedBytesMax = 16u << 20;  // of an outlet, beyond which nothing new is merged
+constexpr std::size_t kLoadedMax = 3;                 // blocks, beyond which none is loaded ahead
+constexpr std::size_t kNumberedMax = 8;               // stretches of records that wait to be shipped while tokens are taken
 
 tl::unexpected<Error> nonsense(const Head& head) {
   return fail(Code::kInvalid, fmt::format("another worker said '{}' of merge {}, which does not fit", static_cast<char>(head.say), head.node));
@@ -21,6 +23,7 @@ Merge::Merge(tool::Team& team, MergeShape shape, unsigned side, std::uint32_t in
     : team_(team), shape_(std::move(shape)), side_(side), index_(index), part_(part), outlet_(outlet) {
   const auto width = static_cast<std::uint32_t>(own().ranks.size());
   own_records_ = Placement(width, shape_.block_records).rows(index_, own().records);
+  next_load_ = index_;
 }
 
 bool Merge::has_room() const { return outlet_.queued_bytes() < kQueuedBytesMax; }
@@ -34,7 +37,14 @@ Result<Block*> Merge::load(std::uint64_t block) {
   if (found != loaded_.end()) return &found->second;
   Block& made = loaded_[block];
   PIF_TRY(part_.load(block / own().ranks.size(), made));
+  next_load_ = block + own().ranks.size();
   return &made;
+}
+
+Result<bool> Merge::load_ahead() {
+  if (next_load_ >= blocks(own()) || loaded_.size() >= kLoadedMax || !is_full(next_load_)) return false;
+  PIF_TRY(load(next_load_));
+  return true;
 }
 
 void Merge::ship(std::uint64_t block, std::size_t i, std::uint64_t number) {
@@ -100,15 +110,27 @@ Status BatchedMerge::take(const Head& head, std::span<const std::byte> body) {
 
 Result<bool> BatchedMerge::go_on() {
   if (!has_room()) return false;
-  if (token_ && is_full(token_->block)) {
+  if (token_ && is_full(token_->block) && numbered_.size() < kNumberedMax) {
     Token token = std::move(*token_);
     token_.reset();
     PIF_TRY(merge(std::move(token)));
     return true;
   }
-  if (!rest_ || rest_->next_block >= blocks(own()) || !is_full(rest_->next_block)) return false;
+  if (!numbered_.empty()) {
+    ship_numbered();
+    return true;
+  }
+  if (!rest_) return load_ahead();
+  if (rest_->next_block >= blocks(own()) || !is_full(rest_->next_block)) return false;
   PIF_TRY(ship_rest());
   return true;
+}
+
+void BatchedMerge::ship_numbered() {
+  const Numbered next = std::move(numbered_.front());
+  numbered_.pop_front();
+  for (std::size_t i = 0; i < next.distances.size(); ++i) ship(next.block, next.from + i, next.number + next.distances[i]);
+  shipped(next.block);
 }
 
 Status BatchedMerge::merge(Token token) {
@@ -117,6 +139,8 @@ Status BatchedMerge::merge(Token token) {
   const KeyList& theirs = token.keys;
   std::size_t x = 0, z = 0;
   std::vector<std::uint32_t> own_at, other_at;  // distances of the numbers
+  own_at.reserve(mine.size());
+  other_at.reserve(theirs.size());
   while (x < mine.size() && z < theirs.size()) {
     const auto distance = static_cast<std::uint32_t>(x + z);
     if (mine[x] < theirs[z]) {
@@ -133,8 +157,7 @@ Status BatchedMerge::merge(Token token) {
     const std::uint64_t first = token.other_block * shape_.block_records + token.other_from;
     PIF_TRY(say(token.holder, Say::kPlace, {first, z, token.number}, std::move(numbers)));
   }
-  for (std::size_t i = 0; i < x; ++i) ship(token.block, i, token.number + own_at[i]);
-  shipped(token.block);
+  if (x > 0) numbered_.push_back({token.block, 0, token.number, std::move(own_at)});
   return {};
 }
 
@@ -157,12 +180,9 @@ Status BatchedMerge::place(const Head& head, std::span<const std::byte> body) {
   if (block >= blocks(own()) || block % own().ranks.size() != index_ || body.size() != count * sizeof(std::uint32_t)) return nonsense(head);
   PIF_TRY_VALUE(const Block* const loaded, load(block));
   if (from + count > loaded->size()) return nonsense(head);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    std::uint32_t distance = 0;
-    std::memcpy(&distance, body.data() + i * sizeof distance, sizeof distance);
-    ship(block, from + i, number + distance);
-  }
-  shipped(block);
+  std::vector<std::uint32_t> distances(count);
+  if (count > 0) std::memcpy(distances.data(), body.data(), body.size());
+  numbered_.push_back({block, from, number, std::move(distances)});
   return {};
 }
 

@@ -74,6 +74,8 @@ class Merge {
   bool is_full(std::uint64_t block) const { return part_.is_full(block / own().ranks.size()); }
   [[nodiscard]] Result<Block*> load(std::uint64_t block);
   [[nodiscard]] Status say(std::uint32_t rank, Say what, const Values& values, net::Buffer body = {});
+  // The next block that a token may come for, while there is time. False: nothing was to be done.
+  [[nodiscard]] Result<bool> load_ahead();
   // Record i of the block.
   void ship(std::uint64_t block, std::size_t i, std::uint64_t number);
   void shipped(std::uint64_t block);  // no more of it for now
@@ -89,6 +91,7 @@ class Merge {
 
  private:
   std::map<std::uint64_t, Block> loaded_;  // by number in the sub-file
+  std::uint64_t next_load_;                // the first that was not loaded
   std::uint64_t own_records_ = 0;
   std::uint64_t shipped_ = 0;
   bool started_ = false;
@@ -107,6 +110,12 @@ class BatchedMerge final : public Merge {
     std::uint64_t number = 0;
     KeyList keys;
   };
+  struct Numbered {             // records of a block that have numbers and wait to be shipped
+    std::uint64_t block = 0;
+    std::size_t from = 0;
+    std::uint64_t number = 0;   // and for each its distance from it
+    std::vector<std::uint32_t> distances;
+  };
   struct Rest {
     std::uint64_t from = 0;     // record of this side
     std::uint64_t number = 0;
@@ -119,8 +128,10 @@ class BatchedMerge final : public Merge {
   [[nodiscard]] Status say_rest(const SideShape& side, std::uint64_t from, std::uint64_t number);
   [[nodiscard]] Status place(const Head& head, std::span<const std::byte> body);
   [[nodiscard]] Status ship_rest();
+  void ship_numbered();
 
   std::optional<Token> token_;  // waits for its block
+  std::deque<Numbered> numbered_;  // off the token's path: shipped when no token waits
   std::optional<Rest> rest_;
 };
 

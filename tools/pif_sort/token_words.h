@@ -40,7 +40,7 @@ class KeyList {
  public:
   std::size_t size() const { return ends_.size() - 1; }
   std::string_view operator[](std::size_t i) const { return std::string_view(bytes_).substr(ends_[i], ends_[i + 1] - ends_[i]); }
-  void add(std::string_view key);
+  void add(std::string_view key, std::string_view more);
   void clear();
   // Those from `from` on. Unpacking fails if they do not fill the body.
   net::Buffer pack(std::size_t from) const;
