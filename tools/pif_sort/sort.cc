@@ -262,6 +262,7 @@ TokenOptions Sorter::token_options() const {
   TokenOptions options;
   options.pipelined = wish_.merge == MergeKind::kPipelined;
   options.figure = wish_.token_batch == 0;
+  options.in_memory = wish_.memory == 0;
   const std::uint64_t record = std::max<std::uint64_t>(input_.extent().bytes / std::max<std::uint64_t>(input_.extent().records, 1), 1);
   options.block_records = std::clamp<std::uint64_t>(wish_.token_batch, 1, std::max<std::uint64_t>(kBatchBytes / record, 1));
   return options;
@@ -339,7 +340,8 @@ Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
   }
   PIF_TRY_VALUE(task.target, tool::pif_path(wish.target));
   const std::uint64_t memory = wish.memory != 0 ? wish.memory : spare_memory();
-  task.memory = run_bytes(format, task.extent) > memory ? memory : 0;
+  const std::uint64_t times = wish.merge == MergeKind::kSplit ? 1 : 2;  // sub-files beside the runs
+  task.memory = times * run_bytes(format, task.extent) > memory ? memory : 0;
   PIF_TRY_VALUE(const Entry entry, controller.client().stat(task.source));
   task.options.format = format;
   task.options.mode = entry.mode;

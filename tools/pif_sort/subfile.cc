@@ -104,7 +104,7 @@ class FixedPart final : public Part {
   [[nodiscard]] Status open(tool::Worker& worker) {
     rows_ = shape_.window_blocks == 0 ? shape_.rows : std::min(shape_.rows, shape_.window_blocks * shape_.block_records);
     const std::uint64_t bytes = rows_ * shape_.record_length;
-    if (shape_.window_blocks > 0) {
+    if (shape_.window_blocks > 0 || shape_.in_memory) {
       PIF_TRY_VALUE(area_.memory, tool::SharedMemory::make(bytes));
       memory_ = area_.memory.bytes();
       return {};

@@ -47,7 +47,8 @@ struct PartShape {
   std::uint64_t rows = 0;            // records of the part
   std::uint64_t block_records = 1;
   std::uint32_t record_length = 0;   // with the number; 0: lengths differ
-  std::uint64_t window_blocks = 0;   // 0: there is room for all of it
+  std::uint64_t window_blocks = 0;   // 0: there is room for all of it,
+  bool in_memory = false;            // even in memory, if records have one length
 
   std::uint64_t blocks() const { return (rows + block_records - 1) / block_records; }
   std::uint64_t block_size(std::uint64_t block) const { return std::min(block_records, rows - block * block_records); }

@@ -36,45 +36,74 @@ std::vector<TreeNode> make_tree(std::uint32_t width) {
 // The parts of a sub-file.
 class TokenSort::ToPart final : public Outlet {
  public:
-  ToPart(std::uint32_t node, std::vector<std::uint32_t> ranks, const PartShape& shape, tool::RankedLimits limits)
-      : node_(node), ranks_(std::move(ranks)), shape_(shape),
-        sender_(static_cast<std::uint32_t>(ranks_.size()), limits,
-                [placement = Placement(static_cast<std::uint32_t>(ranks_.size()), shape.block_records)](std::uint64_t number) {
-                  const Cell cell = placement.locate(number);
-                  return tool::RankedPlace{cell.lfs, cell.row};
-                }) {}
+  ToPart(tool::Worker& worker, tool::Team& team, std::uint32_t node, std::vector<std::uint32_t> ranks, const PartShape& shape, tool::RankedLimits limits)
+      : worker_(worker), team_(team), node_(node), ranks_(std::move(ranks)), shape_(shape),
+        placement_(static_cast<std::uint32_t>(ranks_.size()), shape.block_records),
+        sender_(static_cast<std::uint32_t>(ranks_.size()), limits, [placement = placement_](std::uint64_t number) {
+          const Cell cell = placement.locate(number);
+          return tool::RankedPlace{cell.lfs, cell.row};
+        }) {}
+  // Memories of the parts, by rank.
+  void share(std::vector<Memory> memories) { memories_ = std::move(memories); }
+
   void put(std::uint64_t number, const std::uint64_t& original, Bytes record) override {
-    sender_.put(number, std::as_bytes(std::span(&original, 1)), record);
+    if (memories_.empty() || shape_.window_blocks > 0) return sender_.put(number, std::as_bytes(std::span(&original, 1)), record);
+    const Cell cell = placement_.locate(number);  // there is room for all: no need to wait
+    std::byte* const at = memories_[ranks_[cell.lfs]].bytes().data() + cell.row * shape_.record_length;
+    std::memcpy(at, &original, kNumberBytes);
+    std::memcpy(at + kNumberBytes, record.data(), record.size());
+    ++placed_[{cell.lfs, cell.row / shape_.block_records * shape_.block_records}];
   }
-  void flush() override { sender_.flush(); }
+  void flush() override {
+    sender_.flush();
+    for (const auto& [place, count] : placed_) {
+      auto told = tell_placed(place.first, {place.second, 0, count}, count * shape_.record_length);
+      if (!told) outcome_ = std::move(told);
+    }
+    placed_.clear();
+  }
   std::uint64_t queued_bytes() const override { return sender_.queued_bytes(); }
 
   void settle(std::uint32_t index, Row row) { sender_.settle(index, row); }
-  // memories: of the parts, by rank; none: records go as messages.
-  Result<bool> step(tool::Worker& worker, tool::Team& team, std::vector<Memory>& memories) {
-    return sender_.step([&](tool::RankedParcel parcel) { return send(worker, team, memories, std::move(parcel)); });
+  Result<bool> step() {
+    PIF_TRY(outcome_);
+    return sender_.step([this](tool::RankedParcel parcel) { return send(std::move(parcel)); });
   }
 
  private:
-  Status send(tool::Worker& worker, tool::Team& team, std::vector<Memory>& memories, tool::RankedParcel parcel) {
-    const std::uint32_t rank = ranks_[parcel.to];
-    if (rank != worker.rank()) worker.count_sent(parcel.record_bytes);
+  void count_moved(std::uint32_t to, std::uint64_t record_bytes) {
+    if (ranks_[to] != worker_.rank()) worker_.count_sent(record_bytes);
+  }
+  Status tell_placed(std::uint32_t to, const Values& values, std::uint64_t record_bytes) {
+    count_moved(to, record_bytes);
+    return team_.tell(ranks_[to], Head{Say::kPlaced, node_, values}.pack());
+  }
+  Status send(tool::RankedParcel parcel) {
     const Values values = {parcel.first, parcel.last, parcel.count};
-    if (memories.empty()) return team.tell(rank, Head{Say::kRows, node_, values}.pack(), std::move(parcel.body));
-    const std::span<std::byte> memory = memories[rank].bytes();
+    if (memories_.empty()) {
+      count_moved(parcel.to, parcel.record_bytes);
+      return team_.tell(ranks_[parcel.to], Head{Say::kRows, node_, values}.pack(), std::move(parcel.body));
+    }
+    const std::span<std::byte> memory = memories_[ranks_[parcel.to]].bytes();
     const std::uint64_t rows = memory.size() / shape_.record_length;
     PIF_TRY(tool::for_each_record(parcel.first, parcel.count, shape_.record_length, std::as_const(parcel.body).span(),
                                   [&](Row row, Bytes record) -> Status {
                                     std::memcpy(memory.data() + row % rows * shape_.record_length, record.data(), record.size());
                                     return {};
                                   }));
-    return team.tell(rank, Head{Say::kPlaced, node_, values}.pack());
+    return tell_placed(parcel.to, values, parcel.record_bytes);
   }
 
+  tool::Worker& worker_;
+  tool::Team& team_;
   std::uint32_t node_;
   std::vector<std::uint32_t> ranks_;
   PartShape shape_;
+  Placement placement_;
   tool::RankedSender sender_;
+  std::vector<Memory> memories_;
+  std::map<std::pair<std::uint32_t, Row>, std::uint64_t> placed_;  // records since the last flush, by part and block
+  Status outcome_;
 };
 
 class TokenSort::ToFile final : public Outlet {
@@ -118,6 +147,7 @@ PartShape TokenSort::part_shape(const TreeNode& node) const {
   shape.block_records = options_.block_records;
   shape.rows = Placement(node.width(), shape.block_records).rows(*index_ - node.begin, records_of(node));
   const Format& format = output_.format();
+  shape.in_memory = options_.in_memory;
   shape.window_blocks = options_.pipelined ? kWindowBlocks : 0;
   shape.record_length = format.is_fixed() ? format.record_length + static_cast<std::uint32_t>(kNumberBytes) : 0;
   return shape;
@@ -130,14 +160,14 @@ Status TokenSort::share_part(std::uint32_t depth) {
   const Area none;
   const Area* const own = live == nullptr ? &none : parts_.at(live->node)->memory();
   std::vector<Memory> all(worker_.width());
-  if (options_.pipelined) {
+  if (options_.pipelined || options_.in_memory) {
     PIF_TRY_VALUE(auto memories, team_.share(own->memory));
     for (std::uint32_t rank = 0; rank < all.size(); ++rank) all[rank].memory = std::move(memories[rank]);
   } else {
     PIF_TRY_VALUE(auto files, team_.share_writable(own->file));
     for (std::uint32_t rank = 0; rank < all.size(); ++rank) all[rank].file = std::move(files[rank]);
   }
-  if (live != nullptr) live->memories = std::move(all);
+  if (live != nullptr) live->to_part->share(std::move(all));
   return {};
 }
 
@@ -155,7 +185,7 @@ Status TokenSort::make_merge(std::uint32_t node) {
     limits.fixed_length = output_.format().is_fixed();
     if (options_.pipelined) limits.window_rows = kWindowBlocks * options_.block_records;
     limits.stretch_rows = options_.block_records;
-    auto outlet = std::make_unique<ToPart>(node, ranks_of(at), part, limits);
+    auto outlet = std::make_unique<ToPart>(worker_, team_, node, ranks_of(at), part, limits);
     live.to_part = outlet.get();
     live.outlet = std::move(outlet);
   }
@@ -245,7 +275,7 @@ Result<bool> TokenSort::advance() {
     PIF_TRY_VALUE(const bool merged, live.merge->advance());
     moved = moved || merged;
     if (live.to_part != nullptr) {
-      PIF_TRY_VALUE(const bool sent, live.to_part->step(worker_, team_, live.memories));
+      PIF_TRY_VALUE(const bool sent, live.to_part->step());
       moved = moved || sent;
     }
     PIF_TRY(tell_settled(live));

@@ -24,6 +24,7 @@ std::vector<TreeNode> make_tree(std::uint32_t width);
 
 struct TokenOptions {
   bool share_memory = true;           // all workers are on one machine: records of one length are put where they belong
+  bool in_memory = false;             // there is room for sub-files
   bool pipelined = false;
   bool figure = false;                // figure 5.4: one record per hop
   std::uint64_t block_records = 4096;
@@ -53,7 +54,6 @@ class TokenSort {
     std::unique_ptr<Outlet> outlet;
     ToPart* to_part = nullptr;   // the outlet, if it is one
     std::unique_ptr<Merge> merge;
-    std::vector<Memory> memories;  // of the parts that the outlet fills, by rank; none: they get messages
     Row told = 0;                // rows of this worker's part of the child that its writers know to be settled
     std::uint32_t child = 0;
   };
