@@ -25,7 +25,7 @@ constexpr unsigned kLfss = 9;
 
 // A file system of 9 LFSs and pif-sort.
 struct Fixture {
-  explicit Fixture(std::uint64_t seed) : world(seed), cluster(world, kLfss) {
+  explicit Fixture(std::uint64_t seed) : world(seed, {.steps_max = UINT64_MAX / 2}), cluster(world, kLfss) {
     sim::register_tool(cluster, names, [](tool::Worker& worker, sim::Actor&) { return work(worker); });
   }
   void run(const std::function<void(Client&)>& body) {
