@@ -87,6 +87,13 @@ Status Input::read_variable(std::size_t bytes, RowBatch& batch) const {
   return reader_->read_bytes(ends[0], batch.data);
 }
 
+Result<Scratch> Input::map() {
+  PIF_TRY_VALUE(Handle handle, files_.data->share());
+  if (!handle.fd) return fail(Code::kUnsupported, "this storage cannot be mapped");
+  PIF_TRY_VALUE(const std::uint64_t size, files_.data->size());
+  return Scratch::adopt(std::move(handle), size);
+}
+
 Status Output::write(const RowBatch& batch) {
   if (batch.count == 0) return {};
   if (!writer_) return fail(Code::kInvalid, fmt::format("{} has no component on this worker's LFS", file().path));

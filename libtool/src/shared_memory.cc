@@ -65,6 +65,7 @@ Result<SharedMemory> SharedMemory::adopt(Handle handle, std::size_t bytes) {
                     bytes > 0 && static_cast<std::uint64_t>(state.st_size) == bytes;
   if (!fits) return fail(Code::kInvalid, fmt::format("what was passed is not shared memory of {} bytes", bytes));
   PIF_TRY(memory.map(bytes));
+  (void)::madvise(memory.bytes_.data(), bytes, MADV_POPULATE_WRITE);  // as in make()
   return memory;
 }
 

@@ -12,7 +12,14 @@ namespace {
 constexpr std::size_t kAppendBytes = 1u << 20;  // gathered before they are written
 constexpr std::size_t kAppendRows = 1u << 16;   // the same
 
+constexpr std::size_t kAhead = 16;               // records that are fetched before they are copied
+constexpr std::size_t kFetchedMax = 256;
+
 Bytes record_of(std::span<const RunView> runs, Pick pick) { return runs[pick.run].record(pick.index); }
+
+void fetch(Bytes record) {
+  for (std::size_t line = 0; line < std::min(record.size(), kFetchedMax); line += 64) __builtin_prefetch(record.data() + line);
+}
 
 }  // namespace
 
@@ -39,7 +46,9 @@ Status ParallelOutput::write(std::uint64_t first, std::span<const Pick> picks, s
   const parity::Layout& layout = output_.layout();
   const std::size_t length = output_.format().record_length;
   const Range ranks{first, first + picks.size()};
-  for (LfsIndex lfs = 0; lfs < writers_.size(); ++lfs) {
+  for (std::size_t i = 0; i < writers_.size(); ++i) {
+    // Not all workers at the same one: a local file system lets one write to a file at a time.
+    const auto lfs = static_cast<LfsIndex>(((output_.is_here() ? output_.index() : 0) + i) % writers_.size());
     const Range rows = layout.rows(lfs, ranks);
     if (rows.empty()) continue;
     const std::uint64_t at = *layout.record_at({lfs, rows.begin}) - first;  // and then every width-th: there is no parity
@@ -54,6 +63,7 @@ Status ParallelOutput::write(std::uint64_t first, std::span<const Pick> picks, s
 void ParallelOutput::gather(std::span<const Pick> picks, std::size_t step, std::span<const RunView> runs) {
   const std::size_t length = output_.format().record_length;
   for (std::size_t at = 0, i = 0; at < bytes_.size(); at += length, i += step) {
+    if (const std::size_t later = i + kAhead * step; later < picks.size()) fetch(record_of(runs, picks[later]));
     std::memcpy(bytes_.data() + at, record_of(runs, picks[i]).data(), length);
   }
 }

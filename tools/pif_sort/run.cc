@@ -57,8 +57,10 @@ class PrivateMemory {
 class Loaded {
  public:
   // elements: one for each row with data.
-  Loaded(tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements)
-      : input_(input), maker_(maker), order_(maker, input.layout()), rows_(rows), elements_(elements) {}
+  // in_place: where these rows are, already; they are read to check them.
+  Loaded(tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements, const std::byte* in_place = nullptr)
+      : input_(input), maker_(maker), order_(maker, input.layout()), rows_(rows), elements_(elements), base_(in_place),
+        in_place_(in_place != nullptr) {}
 
   [[nodiscard]] Status read(tool::Worker& worker);
   void sort();
@@ -68,13 +70,15 @@ class Loaded {
 
   std::uint64_t bytes() const { return records_->bytes().size(); }
   std::span<const Element> elements() const { return elements_; }
+  std::span<const std::uint64_t> ends() const { return ends_; }
 
  private:
   Bytes record(std::uint32_t row) const {
     const std::uint64_t at = row - rows_.begin, length = input_.format().record_length;
-    if (ends_.empty()) return records_->bytes().subspan(at * length, length);
-    return records_->bytes().subspan(ends_[at] - ends_[0], ends_[at + 1] - ends_[at]);
+    if (ends_.empty()) return {base_ + at * length, length};
+    return {base_ + (ends_[at] - ends_[0]), ends_[at + 1] - ends_[at]};
   }
+  void make_room(std::uint64_t all, std::uint64_t at_once);
   [[nodiscard]] Status read_fixed(tool::Worker& worker);
   [[nodiscard]] Status read_variable(tool::Worker& worker);
   [[nodiscard]] Status add(Row row);
@@ -85,9 +89,11 @@ class Loaded {
   const KeyMaker& maker_;
   Order order_;
   Range rows_;
+  std::span<Element> elements_;
+  const std::byte* base_;            // the first row
+  bool in_place_;
   std::optional<PrivateMemory> records_;
   std::vector<std::uint64_t> ends_;  // variable: of the component's rows, from the first of these on
-  std::span<Element> elements_;
   std::size_t made_ = 0;             // of them
   std::string key_;
 };
@@ -105,13 +111,19 @@ Status Loaded::add(Row row) {
   return {};
 }
 
+// For all rows, or for what is read at once.
+void Loaded::make_room(std::uint64_t all, std::uint64_t at_once) {
+  records_.emplace(in_place_ ? at_once : all);
+  if (!in_place_) base_ = records_->bytes().data();
+}
+
 Status Loaded::read_fixed(tool::Worker& worker) {
   const std::uint64_t length = input_.format().record_length;
-  records_.emplace(rows_.size() * length);
   const std::uint64_t step = std::max<std::uint64_t>(1, kReadBytes / length);
+  make_room(rows_.size() * length, std::min(step, rows_.size()) * length);
   for (Row first = rows_.begin; first < rows_.end; first += step) {
     const std::uint64_t count = std::min(step, rows_.end - first);
-    std::byte* const at = records_->bytes().data() + (first - rows_.begin) * length;
+    std::byte* const at = records_->bytes().data() + (in_place_ ? 0 : (first - rows_.begin) * length);
     PIF_TRY(input_.reader().read_rows(first, count, {at, length}));
     for (Row row = first; row < first + count; ++row) PIF_TRY(add(row));
     input_.count_read(count * length);
@@ -123,12 +135,13 @@ Status Loaded::read_fixed(tool::Worker& worker) {
 Status Loaded::read_variable(tool::Worker& worker) {
   ends_.resize(rows_.size() + 1);
   PIF_TRY(input_.reader().read_ends(rows_.begin, rows_.size(), ends_));
-  records_.emplace(ends_.back() - ends_[0]);
+  make_room(ends_.back() - ends_[0], std::min(ends_.back() - ends_[0], kReadBytes + kRecordLengthMax));
   for (std::uint64_t first = 0; first < rows_.size();) {
     std::uint64_t end = first + 1;
     while (end < rows_.size() && ends_[end + 1] - ends_[first] <= kReadBytes) ++end;
     const std::uint64_t bytes = ends_[end] - ends_[first];
-    if (bytes > 0) PIF_TRY(input_.reader().read_bytes(ends_[first], records_->bytes().subspan(ends_[first] - ends_[0], bytes)));
+    const std::uint64_t at = in_place_ ? 0 : ends_[first] - ends_[0];
+    if (bytes > 0) PIF_TRY(input_.reader().read_bytes(ends_[first], records_->bytes().subspan(at, bytes)));
     for (std::uint64_t i = first; i < end; ++i) PIF_TRY(add(rows_.begin + i));
     input_.count_read(bytes);
     worker.progress(input_.bytes_read(), 2 * input_.bytes());
@@ -236,6 +249,21 @@ bool Order::less(const RunView& a, std::size_t i, const RunView& b, std::size_t 
 
 namespace {
 
+// Only what orders the records takes memory.
+Status load_in_place(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Runs& runs) {
+  runs.by_row = true;
+  PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(data_rows(input) * sizeof(Element)));
+  const auto elements = as_array<Element>(runs.elements.memory.bytes());
+  Loaded loaded(input, maker, {0, input.rows()}, elements, runs.records.bytes().data());
+  PIF_TRY(loaded.read(worker));
+  loaded.sort();
+  runs.counts.push_back(elements.size());
+  if (input.format().is_fixed()) return {};
+  PIF_TRY_VALUE(runs.ends.memory, tool::SharedMemory::make(loaded.ends().size_bytes()));
+  std::memcpy(runs.ends.memory.bytes().data(), loaded.ends().data(), loaded.ends().size_bytes());
+  return {};
+}
+
 Status load_in_memory(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Runs& runs) {
   const std::uint64_t count = data_rows(input);
   PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(count * sizeof(Element)));
@@ -342,9 +370,9 @@ std::vector<RunView> views_of(const Runs& runs, const Format& format, LfsIndex l
   const std::byte* records = runs.records.bytes().data();
   std::uint64_t first = 0, first_end = 0;
   for (const std::uint64_t count : runs.counts) {
-    RunView view{lfs, elements.subspan(first, count), records, nullptr, format.record_length};
+    RunView view{lfs, elements.subspan(first, count), records, nullptr, format.record_length, runs.by_row};
     if (!format.is_fixed()) view.ends = ends.data() + first_end;
-    records += format.is_fixed() ? count * format.record_length : view.ends[count];
+    if (!runs.by_row) records += format.is_fixed() ? count * format.record_length : view.ends[count];
     first += count;
     first_end += count + 1;
     if (count > 0) views.push_back(view);
@@ -358,7 +386,10 @@ Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker&
   if (input.rows() > kRowsMax)
     return fail(Code::kTooLarge, fmt::format("{}: {} rows on one LFS; {} can be sorted", input.file().path, input.rows(), kRowsMax));
   if (memory == 0) {
-    PIF_TRY(load_in_memory(worker, input, maker, runs));
+    auto mapped = input.map();
+    if (!mapped && mapped.error().code != Code::kUnsupported) return fail(std::move(mapped.error()));
+    if (mapped) runs.records.file = std::move(*mapped);
+    PIF_TRY(mapped ? load_in_place(worker, input, maker, runs) : load_in_memory(worker, input, maker, runs));
   } else {
     const std::uint64_t budget = std::max(memory - std::min(memory, kOwnBytes), kBudgetMin);
     PIF_TRY(RunMaker(worker, input, maker, budget, runs).make());

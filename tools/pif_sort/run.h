@@ -30,15 +30,18 @@ inline int compare_prefix(const Element& a, const Element& b) {
   return x == y ? 0 : x < y ? -1 : 1;
 }
 
-// A run as every worker sees it: element i says where record i stands in the order.
+// A run as every worker sees it: element i says where record i stands in the order. The records are in that order too, or
+// (by_row) as the component has them.
 struct RunView {
   LfsIndex lfs = 0;                        // of the input
   std::span<const Element> elements;
   const std::byte* records = nullptr;
   const std::uint64_t* ends = nullptr;     // variable records: ends[i], ends[i + 1]
   std::uint32_t record_length = 0;         // fixed ones
+  bool by_row = false;
 
   Bytes record(std::size_t i) const {
+    if (by_row) i = row_of(elements[i]);
     if (ends == nullptr) return {records + i * record_length, record_length};
     return {records + ends[i], ends[i + 1] - ends[i]};
   }
@@ -78,6 +81,7 @@ struct Area {
 struct Runs {
   Area elements, records, ends;
   std::vector<std::uint64_t> counts;  // of records, run by run
+  bool by_row = false;                // one run; the records are the component itself, in the page cache
 };
 
 // Reads the worker's component and sorts it: all of it in memory, or, with `memory` bytes for this worker, runs of what fits in

@@ -69,7 +69,7 @@ class Sorter {
   [[nodiscard]] Result<std::uint32_t> rank_of(LfsIndex lfs) const;
   [[nodiscard]] Status share_runs();
   [[nodiscard]] Status share_area(const Area& own, Area Runs::*area);
-  [[nodiscard]] Status share_counts(const std::vector<std::uint64_t>& own);
+  [[nodiscard]] Status share_counts(const Runs& own);
   [[nodiscard]] Status put_out_parallel();
   [[nodiscard]] Status put_out_in_turn();
   [[nodiscard]] Status take_tails(const std::string& own);
@@ -105,10 +105,11 @@ Status Sorter::share_area(const Area& own, Area Runs::*area) {
   return {};
 }
 
-Status Sorter::share_counts(const std::vector<std::uint64_t>& own) {
-  PIF_TRY_VALUE(const auto all, team_.all_gather(fmt::format("{}", fmt::join(own, " "))));
+Status Sorter::share_counts(const Runs& own) {
+  PIF_TRY_VALUE(const auto all, team_.all_gather(fmt::format("{} {}", own.by_row ? 1 : 0, fmt::join(own.counts, " "))));
   for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
     std::istringstream text(all[rank]);
+    text >> runs_[rank].by_row;
     for (std::uint64_t count = 0; text >> count;) runs_[rank].counts.push_back(count);
   }
   return {};
@@ -126,7 +127,7 @@ Status Sorter::share_runs() {
   PIF_TRY(share_area(own.elements, &Runs::elements));
   PIF_TRY(share_area(own.records, &Runs::records));
   PIF_TRY(share_area(own.ends, &Runs::ends));
-  PIF_TRY(share_counts(own.counts));
+  PIF_TRY(share_counts(own));
   for (LfsIndex lfs = 0; lfs < input_.layout().width(); ++lfs) {
     PIF_TRY_VALUE(const std::uint32_t rank, rank_of(lfs));
     for (const RunView& view : views_of(runs_[rank], input_.format(), lfs)) {

@@ -10,6 +10,11 @@
 #include "pif/tool/ranked.h"
 
 namespace pif::sort {
+namespace {
+
+constexpr std::size_t kAhead = 16;  // records that are fetched before their keys are made
+
+}  // namespace
 
 // ---- blocks ---------------------------------------------------------------------------------------------------------
 
@@ -84,9 +89,12 @@ OwnPart::OwnPart(std::vector<RunView> runs, Order& order, BlockMaker maker, std:
 }
 
 Status OwnPart::load(std::uint64_t, Block& into) {
-  for (std::uint64_t i = 0; i < block_records_ && !merger_->is_done(); ++i, merger_->advance()) {
-    const Pick pick = merger_->peek();
-    maker_.add(order_.number(runs_[pick.run], pick.index), runs_[pick.run].record(pick.index), into);
+  picks_.clear();
+  for (; picks_.size() < block_records_ && !merger_->is_done(); merger_->advance()) picks_.push_back(merger_->peek());
+  for (std::size_t i = 0; i < picks_.size(); ++i) {
+    if (i + kAhead < picks_.size()) __builtin_prefetch(runs_[picks_[i + kAhead].run].record(picks_[i + kAhead].index).data());
+    const RunView& run = runs_[picks_[i].run];
+    maker_.add(order_.number(run, picks_[i].index), run.record(picks_[i].index), into);
   }
   return {};
 }

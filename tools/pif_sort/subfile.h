@@ -102,6 +102,7 @@ class OwnPart final : public Part {
   BlockMaker maker_;
   std::uint64_t block_records_;
   std::optional<Merger> merger_;
+  std::vector<Pick> picks_;
 };
 
 // What others send: one of these, in a scratch file or (with a window) in memory.

@@ -18,6 +18,7 @@
 #include "pif/client/session.h"
 #include "pif/component/component.h"
 #include "pif/parity/layout.h"
+#include "pif/tool/scratch.h"
 
 namespace pif::tool {
 
@@ -82,6 +83,10 @@ class Input : public Component {
   [[nodiscard]] Result<bool> next(RowBatch& batch);
   // Rows from `first` on: at most `count`, at most `bytes` bytes of them, but at least one; none at the end.
   [[nodiscard]] Status read(Row first, std::uint64_t count, std::size_t bytes, RowBatch& batch) const;
+
+  // The bytes of the component's rows where they are, in the page cache: unchecked, so read them first. kUnsupported where they
+  // cannot be mapped (a simulation).
+  [[nodiscard]] Result<Scratch> map();
 
   std::uint64_t bytes_read() const { return bytes_read_; }
   // For who read files() without this object.
