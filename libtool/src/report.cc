@@ -1,5 +1,6 @@
 #include "pif/tool/report.h"
 
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -12,6 +13,12 @@ namespace {
 
 double seconds_of(Duration time) { return std::chrono::duration<double>(time).count(); }
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+// More than twice or less than half, and not by a trifle.
+bool is_far_off(const Report::Prediction& one) {
+  const double predicted = seconds_of(one.predicted), measured = seconds_of(one.measured);
+  return std::abs(predicted - measured) > 0.1 && (measured > 2 * predicted || predicted > 2 * measured);
+}
 
 }  // namespace
 
@@ -45,6 +52,10 @@ std::string Report::to_json() const {
   auto& times = json["seconds"] = nlohmann::ordered_json::object();
   for (const auto& [name, time] : phases) times[name] = seconds_of(time);
   json["seconds_total"] = seconds_of(total());
+  for (const auto& [name, count] : counts) json["counts"][name] = count;
+  for (const Prediction& one : predictions) {
+    json["predictions"][one.part] = {{"predicted", seconds_of(one.predicted)}, {"measured", seconds_of(one.measured)}};
+  }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -56,6 +67,11 @@ std::string Report::to_text() const {
                       mib(bytes_moved), mib(bytes_client_side));
   for (const auto& [name, time] : phases) text += fmt::format(" {} {:.3f} s", name, seconds_of(time));
   text += fmt::format(", together {:.3f} s\n", seconds_of(total()));
+  for (const Prediction& one : predictions) {
+    text += fmt::format("  {}: predicted {:.3f} s, measured {:.3f} s{}\n", one.part, seconds_of(one.predicted),
+                        seconds_of(one.measured), is_far_off(one) ? ", which is far off" : "");
+  }
+  for (const auto& [name, count] : counts) text += fmt::format("  {} {}\n", name, count);
   return text;
 }
 

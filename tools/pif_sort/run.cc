@@ -16,6 +16,7 @@ constexpr std::uint64_t kRowsMax = UINT32_MAX;     // an element has 32 bits for
 constexpr std::size_t kAhead = 16;                 // records that are fetched before they are copied
 constexpr std::uint64_t kEndsAtOnce = 4096;
 constexpr std::uint64_t kOwnBytes = 12u << 20;     // of a worker, whatever it sorts
+constexpr std::uint64_t kSampleBytes = 2u << 20;
 constexpr std::uint64_t kBudgetMin = 4u << 10;
 
 template <typename T>
@@ -395,6 +396,31 @@ Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker&
     PIF_TRY(RunMaker(worker, input, maker, budget, runs).make());
   }
   return runs;
+}
+
+Result<SampleTimes> time_sample(tool::Worker& worker, tool::Input& input, const KeyMaker& maker) {
+  SampleTimes times;
+  if (!input.is_here() || input.rows() == 0) return times;
+  const std::uint64_t mean = std::max<std::uint64_t>(input.bytes() / input.rows(), 1);
+  const Range rows{0, std::clamp<std::uint64_t>(kSampleBytes / mean, 1, input.rows())};
+  PrivateMemory elements(rows.size() * sizeof(Element));
+  PIF_TRY_VALUE(tool::Scratch target, worker.scratch());
+  const std::uint64_t read_before = input.bytes_read();
+  Loaded loaded(input, maker, rows, as_array<Element>(elements.bytes()));
+  const Time begin = worker.clock().now();
+  PIF_TRY(loaded.read(worker));
+  const Time read = worker.clock().now();
+  loaded.sort();
+  const Time sorted = worker.clock().now();
+  std::vector<std::uint64_t> ends(rows.size() + 1);
+  PIF_TRY(loaded.put_in_order([&](std::size_t bytes) { return target.room(bytes); }, ends.data()));
+  PIF_TRY(target.map());
+  input.count_read(read_before - input.bytes_read());  // it is read again
+  times.records = loaded.elements().size();
+  times.load = read - begin;
+  times.sort = sorted - read;
+  times.move = worker.clock().now() - sorted;
+  return times;
 }
 
 std::uint64_t run_bytes(const Format& format, const Extent& extent) {

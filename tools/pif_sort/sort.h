@@ -33,6 +33,7 @@ struct Wish {
   std::optional<std::uint32_t> width;   // of the output
   bool no_clobber = false;
   MergeKind merge = MergeKind::kSplit;
+  bool measure_only = false;                // for explain()
   std::uint64_t token_batch = kTokenBatch;  // 0: figure 5.4, one record per hop, in blocks of one record
 };
 

@@ -23,6 +23,15 @@ struct Report {
   std::uint64_t bytes_moved = 0;         // of records, between nodes
   std::uint64_t bytes_client_side = 0;   // what a program on one node would have moved: everything in, and everything out
   std::vector<std::pair<std::string, Duration>> phases;  // in the order in which they happened
+  std::vector<std::pair<std::string, std::uint64_t>> counts;  // the tool's own: tokens passed, matches found
+
+  // What the tool's cost formula said of a part of the work, beside how long that took.
+  struct Prediction {
+    std::string part;
+    Duration predicted{};
+    Duration measured{};
+  };
+  std::vector<Prediction> predictions;
 
   // Adds to the phase, which is made if it is new.
   void add(const std::string& phase, Duration time);

@@ -1,0 +1,302 @@
+// The workers of a sort.
+#include <algorithm>
+#include <numeric>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "merge.h"
+#include "output.h"
+#include "run.h"
+#include "token_sort.h"
+#include "told.h"
+
+namespace pif::sort {
+namespace {
+
+constexpr std::size_t kBatchBytes = 4u << 20;  // of records, merged and written at once
+
+class Sorter {
+ public:
+  Sorter(tool::Worker& worker, const Wish& wish, const KeyMaker& maker, tool::Input& input, tool::Output& output, tool::Team team)
+      : worker_(worker), wish_(wish), maker_(maker), input_(input), output_(output), team_(std::move(team)),
+        order_(maker, input.layout()) {}
+
+  [[nodiscard]] Status run();
+
+ private:
+  double take_seconds();  // since the last call
+  [[nodiscard]] Result<Runs> sort_runs();
+  [[nodiscard]] Status merge_split();
+  TokenOptions token_options() const;
+  [[nodiscard]] Status merge_by_token();
+  [[nodiscard]] Result<std::uint32_t> rank_of(LfsIndex lfs) const;
+  [[nodiscard]] Status share_runs();
+  [[nodiscard]] Status share_area(const Area& own, Area Runs::*area);
+  [[nodiscard]] Status share_counts(const Runs& own);
+  [[nodiscard]] Status put_out_parallel();
+  [[nodiscard]] Status put_out_in_turn();
+  [[nodiscard]] Status take_tails(const std::string& own);
+  [[nodiscard]] Result<Share> count_share(std::uint64_t count);
+  [[nodiscard]] Status append_share(LfsIndex lfs, Share share, std::string& state);
+  template <typename F>
+  [[nodiscard]] Status for_each_pick(const F& f);
+  std::uint64_t cut_rank(std::uint32_t rank, std::uint64_t alignment) const;
+  Merger merger(std::uint64_t begin, std::uint64_t end);
+  std::optional<Pick> last_before(const std::vector<std::size_t>& cut);
+
+  tool::Worker& worker_;
+  const Wish& wish_;
+  const KeyMaker& maker_;
+  tool::Input& input_;
+  tool::Output& output_;
+  tool::Team team_;
+  Order order_;
+  std::vector<Runs> runs_;        // of all workers, by rank
+  std::vector<RunView> views_;
+  std::vector<component::Files> files_;
+  std::uint64_t records_ = 0;
+  Extent put_out_;                // by this worker
+  Outcome outcome_;
+  Time begun_;                    // the present phase
+};
+
+Status Sorter::share_area(const Area& own, Area Runs::*area) {
+  PIF_TRY_VALUE(auto memories, team_.share(own.memory));
+  PIF_TRY_VALUE(auto files, team_.share(own.file));
+  for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
+    (runs_[rank].*area).memory = std::move(memories[rank]);
+    (runs_[rank].*area).file = std::move(files[rank]);
+  }
+  return {};
+}
+
+Status Sorter::share_counts(const Runs& own) {
+  PIF_TRY_VALUE(const auto all, team_.all_gather(fmt::format("{} {}", own.by_row ? 1 : 0, fmt::join(own.counts, " "))));
+  for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
+    std::istringstream text(all[rank]);
+    text >> runs_[rank].by_row;
+    for (std::uint64_t count = 0; text >> count;) runs_[rank].counts.push_back(count);
+  }
+  return {};
+}
+
+Result<std::uint32_t> Sorter::rank_of(LfsIndex lfs) const {
+  const auto rank = worker_.rank_on(input_.file().nodes[lfs].id());
+  if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", input_.file().nodes[lfs].name()));
+  return *rank;
+}
+
+Status Sorter::share_runs() {
+  PIF_TRY_VALUE(const Runs own, sort_runs());
+  runs_.resize(worker_.width());
+  PIF_TRY(share_area(own.elements, &Runs::elements));
+  PIF_TRY(share_area(own.records, &Runs::records));
+  PIF_TRY(share_area(own.ends, &Runs::ends));
+  PIF_TRY(share_counts(own));
+  for (LfsIndex lfs = 0; lfs < input_.layout().width(); ++lfs) {
+    PIF_TRY_VALUE(const std::uint32_t rank, rank_of(lfs));
+    for (const RunView& view : views_of(runs_[rank], input_.format(), lfs)) {
+      views_.push_back(view);
+      records_ += view.elements.size();
+    }
+  }
+  return {};
+}
+
+// Where the share of worker `rank` begins.
+std::uint64_t Sorter::cut_rank(std::uint32_t rank, std::uint64_t alignment) const {
+  if (rank >= worker_.width()) return records_;
+  const std::uint64_t share = (records_ + worker_.width() - 1) / worker_.width();
+  const std::uint64_t even = std::min(share * rank, records_);
+  return even / alignment * alignment;
+}
+
+Merger Sorter::merger(std::uint64_t begin, std::uint64_t end) {
+  return Merger(views_, cut_at(views_, begin, order_), cut_at(views_, end, order_), order_);
+}
+
+// The worker of the last rank knows how all components of the output ended: whoever has one of them takes it from there.
+Status Sorter::take_tails(const std::string& own) {
+  PIF_TRY_VALUE(const auto all, team_.all_gather(own));
+  PIF_TRY_VALUE(const auto ends, unpack_tails(all.back(), files_.size()));
+  if (output_.is_made()) output_.set_tail(ends[output_.index()], false);
+  return {};
+}
+
+Status Sorter::put_out_parallel() {
+  const std::uint64_t alignment = ParallelOutput::alignment(output_.format(), output_.layout());
+  const Share share{cut_rank(worker_.rank(), alignment), cut_rank(worker_.rank() + 1, alignment)};
+  put_out_ = {share.end - share.begin, (share.end - share.begin) * output_.format().record_length};
+  ParallelOutput out(output_, files_, records_);
+  Merger merge = merger(share.begin, share.end);
+  const std::size_t at_once = std::max<std::size_t>(1, kBatchBytes / output_.format().record_length);
+  std::vector<Pick> picks;
+  for (std::uint64_t first = share.begin; first < share.end; first += picks.size()) {
+    picks.clear();
+    for (; picks.size() < at_once && !merge.is_done(); merge.advance()) picks.push_back(merge.peek());
+    PIF_TRY(out.write(first, picks, views_));
+    const std::uint64_t done = (first - share.begin + picks.size()) * output_.format().record_length;
+    worker_.progress(input_.bytes() + std::min(done, input_.bytes()), 2 * input_.bytes());
+  }
+  std::string tails;
+  PIF_TRY(team_.in_turn([&](std::string& state) {
+    Status finished = out.finish(state);
+    tails = state;
+    return finished;
+  }));
+  return take_tails(tails);
+}
+
+// The record just before a cut.
+std::optional<Pick> Sorter::last_before(const std::vector<std::size_t>& cut) {
+  std::optional<Pick> last;
+  for (std::uint32_t run = 0; run < views_.size(); ++run) {
+    if (cut[run] == 0) continue;
+    const Pick pick{run, static_cast<std::uint32_t>(cut[run] - 1)};
+    if (!last || order_.less(views_[last->run], last->index, views_[run], pick.index)) last = pick;
+  }
+  return last;
+}
+
+// f(pick) for all of this worker's share in order, without those that a -u drops.
+template <typename F>
+Status Sorter::for_each_pick(const F& f) {
+  const std::uint64_t begin = cut_rank(worker_.rank(), 1), end = cut_rank(worker_.rank() + 1, 1);
+  std::vector<std::size_t> from = cut_at(views_, begin, order_);
+  std::optional<Pick> last = last_before(from);
+  Merger merge(views_, std::move(from), cut_at(views_, end, order_), order_);
+  for (; !merge.is_done(); merge.advance()) {
+    const Pick pick = merge.peek();
+    const bool again = wish_.unique && last &&
+                       order_.compare_keys(views_[last->run], last->index, views_[pick.run], pick.index) == 0;
+    if (again) continue;
+    PIF_TRY(f(pick));
+    last = pick;
+  }
+  return {};
+}
+
+// Where this worker's share begins when each has `count` records of its own.
+Result<Share> Sorter::count_share(std::uint64_t count) {
+  PIF_TRY_VALUE(const auto counts, team_.all_gather(std::to_string(count)));
+  Share share;
+  for (std::uint32_t rank = 0; rank < worker_.rank(); ++rank) share.begin += std::stoull(counts[rank]);
+  share.end = share.begin + count;
+  return share;
+}
+
+// While one worker appends to one component, the next one may append to the component before it. The share is merged again
+// for each component rather than kept: memory does not grow with it.
+Status Sorter::put_out_in_turn() {
+  const OutputRecord record(output_.format());
+  PIF_TRY(for_each_pick([&](Pick pick) -> Status {
+    ++put_out_.records;
+    put_out_.bytes += record.size(views_[pick.run].record(pick.index));
+    return {};
+  }));
+  PIF_TRY_VALUE(const Share share, count_share(put_out_.records));
+  std::string own_tails;
+  for (LfsIndex lfs = 0; lfs < files_.size(); ++lfs) {
+    std::string tail = pack_tails(std::vector<component::Tail>(1));
+    PIF_TRY(team_.in_turn([&](std::string& state) {
+      Status appended;
+      if (files_[lfs].data) appended = append_share(lfs, share, state);
+      if (!state.empty()) tail = state;
+      return appended;
+    }));
+    own_tails += tail;
+  }
+  return take_tails(own_tails);
+}
+
+Status Sorter::append_share(LfsIndex lfs, Share share, std::string& state) {
+  component::Tail tail;
+  if (!state.empty()) {
+    PIF_TRY_VALUE(const auto before, unpack_tails(state, 1));
+    tail = before[0];
+  }
+  Appender appender(output_, lfs, tail, files_[lfs]);
+  std::uint64_t rank = share.begin;
+  PIF_TRY(for_each_pick([&](Pick pick) { return appender.offer(rank++, views_[pick.run].record(pick.index)); }));
+  PIF_TRY_VALUE(tail, appender.finish(share.end));
+  state = pack_tails({&tail, 1});
+  return {};
+}
+
+// A block is worth a message, but no more than a few MiB, however long records are.
+TokenOptions Sorter::token_options() const {
+  TokenOptions options;
+  options.pipelined = wish_.merge == MergeKind::kPipelined;
+  options.figure = wish_.token_batch == 0;
+  options.in_memory = wish_.memory == 0;
+  const std::uint64_t record = std::max<std::uint64_t>(input_.extent().bytes / std::max<std::uint64_t>(input_.extent().records, 1), 1);
+  options.block_records = std::clamp<std::uint64_t>(wish_.token_batch, 1, std::max<std::uint64_t>(kBatchBytes / record, 1));
+  return options;
+}
+
+Status Sorter::merge_by_token() {
+  PIF_TRY_VALUE(const Runs own, sort_runs());
+  const std::uint64_t count = std::accumulate(own.counts.begin(), own.counts.end(), std::uint64_t{0});
+  PIF_TRY_VALUE(const auto counts, team_.all_gather(std::to_string(count)));
+  std::vector<std::uint32_t> ranks;
+  std::vector<std::uint64_t> records;
+  for (LfsIndex lfs = 0; lfs < input_.layout().width(); ++lfs) {
+    PIF_TRY_VALUE(const std::uint32_t rank, rank_of(lfs));
+    ranks.push_back(rank);
+    records.push_back(std::stoull(counts[rank]));
+  }
+  std::vector<RunView> views;
+  if (input_.is_here()) views = views_of(own, input_.format(), input_.index());
+  TokenSort sort(worker_, team_, token_options(), maker_, output_, std::move(ranks), std::move(records));
+  PIF_TRY(sort.run(std::move(views), order_));
+  outcome_.counts = sort.counts();
+  put_out_ = sort.shipped();
+  return {};
+}
+
+double Sorter::take_seconds() {
+  const Time now = worker_.clock().now();
+  return std::chrono::duration<double>(now - std::exchange(begun_, now)).count();
+}
+
+// The local phase.
+Result<Runs> Sorter::sort_runs() {
+  PIF_TRY_VALUE(Runs own, load_runs(worker_, input_, maker_, wish_.memory / worker_.width()));
+  outcome_.sort_seconds = take_seconds();
+  return own;
+}
+
+Status Sorter::merge_split() {
+  PIF_TRY(share_runs());
+  PIF_TRY_VALUE(files_, team_.share_output(output_));
+  const bool in_turn = !output_.format().is_fixed() || output_.layout().has_parity() || wish_.unique;
+  PIF_TRY(in_turn ? put_out_in_turn() : put_out_parallel());
+  files_.clear();  // the LFS seals only what nobody may write to any more
+  return team_.barrier();
+}
+
+Status Sorter::run() {
+  PIF_TRY_VALUE(outcome_.constants, measure(worker_, team_, input_, maker_));
+  begun_ = worker_.clock().now();
+  if (!wish_.measure_only) {
+    PIF_TRY(wish_.merge == MergeKind::kSplit ? merge_split() : merge_by_token());
+    outcome_.merge_seconds = take_seconds();
+  }
+  outcome_.put_out = put_out_;
+  worker_.set_result(pack(outcome_));
+  return {};
+}
+
+}  // namespace
+
+Status work(tool::Worker& worker) {
+  const Wish wish = unpack(worker.value());
+  PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
+  PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
+  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wish.keys, input->format()));
+  PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
+  return Sorter(worker, wish, maker, *input, *output, std::move(team)).run();
+}
+
+}  // namespace pif::sort
