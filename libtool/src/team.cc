@@ -1,5 +1,7 @@
 #include "pif/tool/team.h"
 
+#include <cstring>
+
 #include <fmt/format.h>
 
 #include "mail.h"
@@ -55,6 +57,27 @@ Result<std::vector<std::string>> Team::all_gather(std::string value) {
 Status Team::barrier() {
   PIF_TRY(all_gather({}));
   return {};
+}
+
+Result<std::string> Team::broadcast(std::string value, std::uint32_t from) {
+  PIF_TRY_VALUE(auto all, all_gather(worker_->rank() == from ? std::move(value) : std::string()));
+  if (from >= all.size()) return fail(Code::kInvalid, fmt::format("there is no worker {}", from));
+  return std::move(all[from]);
+}
+
+Result<std::vector<std::uint64_t>> Team::sum(const std::vector<std::uint64_t>& values) {
+  const std::size_t bytes = values.size() * sizeof(std::uint64_t);
+  PIF_TRY_VALUE(const auto all, all_gather(std::string(reinterpret_cast<const char*>(values.data()), bytes)));
+  std::vector<std::uint64_t> sums(values.size());
+  for (const std::string& each : all) {
+    if (each.size() != bytes) return fail(Code::kInvalid, "the workers do not sum up the same number of values");
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      std::uint64_t value = 0;
+      std::memcpy(&value, each.data() + i * sizeof value, sizeof value);
+      sums[i] += value;
+    }
+  }
+  return sums;
 }
 
 Result<std::vector<Team::Handles>> Team::pass_to_all(const std::function<Result<Handles>()>& make) {

@@ -224,6 +224,14 @@ def a_tool_of_ones_own_runs_on_the_file_system_that_is_meant():
     FS.ok("rm", "/text", "/capitals")
 
 
+def the_example_whose_workers_talk_reverses_a_file():
+    lines = [b"%d\n" % i for i in range(20_000)]
+    FS.ok("put", "--lines", "-", "/numbers", data=b"".join(lines))
+    FS.ok("run", "example-reverse", "-q", "/numbers", "/reversed")
+    check(FS.content("/reversed") == b"".join(reversed(lines)), "the last line is the first")
+    FS.ok("rm", "/numbers", "/reversed")
+
+
 def a_program_that_is_run_gets_its_own_arguments_and_ends_as_it_does():
     a_file("tool.sh", b"#!/bin/sh\necho $PIF $PIF_ROUTE \"$@\"\nexit 7\n")
     os.chmod(FS.local("tool.sh"), 0o755)

@@ -1,5 +1,6 @@
 """pif-sort as people run it: against GNU sort on text, against Python on records."""
 
+import json
 import os
 import random
 import subprocess
@@ -51,8 +52,9 @@ def text_comes_out_as_gnu_sort_has_it():
     for _ in range(int(os.environ.get("PIF_SORT_CASES", "20"))):
         text, options = any_text(rnd), any_options(rnd)
         FS.ok("put", "-q", "--lines", "--width", str(rnd.randrange(1, 5)), "-", "/in", data=text)
-        done = sort(*options, "/in", "/out")
-        check(done.returncode == 0, f"{options}: {done}")
+        merge = [] if "-u" in options else rnd.choice([[], ["--merge", "token"], ["--merge", "pipelined", "--token-batch", "50"]])
+        done = sort(*merge, *options, "/in", "/out")
+        check(done.returncode == 0, f"{merge} {options}: {done}")
         check(FS.ok("cat", "/out") == gnu_sort(options, text).stdout, f"{options} of {text[:200]!r}")
         same = gnu_sort([*options, "-c"], text).returncode == sort(*options, "-c", "/in").returncode
         check(same, f"-c {options} of {text[:200]!r}")
@@ -70,6 +72,27 @@ def records_are_sorted_onto_any_width():
         check(FS.ok("cat", "/sorted") == b"".join(expected), f"width {width}")
 
 
+def what_does_not_fit_into_memory_is_sorted_by_every_merge():
+    rnd = random.Random(6)
+    records = [rnd.randbytes(10) + b"%090d" % i for i in range(400_000)]  # 40 MB
+    FS.ok("put", "-q", "--record-length", "100", "-", "/large", data=b"".join(records))
+    expected = b"".join(sorted(records))
+    for merge in ("split", "token", "pipelined"):
+        done = sort("-q", "-k", "0:10", "--memory", "32M", "--merge", merge, "/large", "/sorted")
+        check(done.returncode == 0, f"{merge}: {done}")
+        check(FS.ok("cat", "/sorted") == expected, merge)
+    FS.ok("rm", "/large", "/sorted")
+
+
+def what_a_sort_will_take_is_predicted_and_reported():
+    FS.ok("put", "-q", "--record-length", "10", "-", "/some", data=os.urandom(50_000))
+    plan = json.loads(FS.ok("sort", "--json", "--explain", "/some", "/never"))
+    check("predicted_split" in plan and "this is what will be done" in plan["predicted_split"], f"{plan}")
+    FS.fails(3, "/never", "stat", "/never")
+    report = json.loads(FS.ok("sort", "--json", "--merge", "token", "--token-batch", "64", "/some", "/sorted"))
+    check(report["counts"]["token_hops"] > 0 and report["predictions"]["merge"]["measured"] > 0, f"{report}")
+
+
 def a_file_is_sorted_onto_itself():
     FS.ok("put", "-q", "--lines", "-", "/self", data=b"b\nc\na")
     check(sort("/self", "/self").returncode == 0, "done")
@@ -84,7 +107,8 @@ def what_is_wrong_is_said():
         (2, ["-k", "9:9", "/short", "/out2"], b"records have 10 bytes"),
         (2, ["-k", "1q", "/short", "/out2"], b"means nothing"),
         (2, ["/short", "/out2"], b"the last record is shorter"),
-        (3, ["--memory", "1K", "/records", "/out2"], b"of memory"),
+        (2, ["--memory", "1K", "/short", "/out2"], b"32M is the least"),
+        (3, ["-u", "--merge", "token", "/records", "/out2"], b"split merge only"),
     ]:
         done = sort(*words)
         check(done.returncode == code and text in done.stderr and done.stderr.count(b"\n") <= (1 if code == 3 else 2), f"{words}: {done}")
@@ -100,7 +124,9 @@ def a_check_names_the_first_that_is_out_of_order():
 def run_all():
     global FS
     with FileSystem(4) as FS:
-        code = main([text_comes_out_as_gnu_sort_has_it, records_are_sorted_onto_any_width, a_file_is_sorted_onto_itself,
+        code = main([text_comes_out_as_gnu_sort_has_it, records_are_sorted_onto_any_width,
+                     what_does_not_fit_into_memory_is_sorted_by_every_merge, what_a_sort_will_take_is_predicted_and_reported,
+                     a_file_is_sorted_onto_itself,
                      what_is_wrong_is_said, a_check_names_the_first_that_is_out_of_order])
         if code:
             FS.show_logs()

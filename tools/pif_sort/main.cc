@@ -40,7 +40,8 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::Wish>& wish) {
   auto* const check = app.add_flag("-c", wish->check, "only say whether SRC is sorted: exit code 1 and the first that is not");
   app.add_option("--memory", wish->memory, "that sorting may take, all workers together (default: three quarters of what is free); "
                  "what needs more is sorted in runs, on the disks of its LFSs")
-      ->transform(CLI::AsSizeValue(false))->check(CLI::Range(kMemoryMin, std::uint64_t{UINT64_MAX}))->type_name("BYTES");
+      ->transform(CLI::AsSizeValue(false))->type_name("BYTES")
+      ->check([](const std::string& bytes) { return std::stoull(bytes) < kMemoryMin ? "32M is the least" : std::string(); });
   app.add_option("--width", wish->width, "number of LFSs of DST")->type_name("P")->check(CLI::PositiveNumber);
   const std::map<std::string, pif::sort::MergeKind> kinds = {{"split", pif::sort::MergeKind::kSplit},
                                                              {"token", pif::sort::MergeKind::kToken},

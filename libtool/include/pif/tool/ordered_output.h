@@ -2,16 +2,15 @@
 // numbers of, and they go to the workers on the output's LFSs, which put rows together in windows and write these one after
 // another. Fixed and variable records, bevies too (parity rows stay empty).
 //
-//   PIF_TRY_VALUE(auto out, OrderedOutput::open(worker, team, output, extent));
+//   PIF_TRY_VALUE(auto out, OrderedOutput::open(worker, team, output, extent, {}));
 //   team.begin_talk();
-//   while (!out.is_done()) {
-//     ... out.put(number, record), as long as out.queued_bytes() is small; out.flush() ...
-//     PIF_TRY(out.step());
-//     PIF_TRY_VALUE(auto word, team.hear(...));
-//     if (word && out.is_own(*word)) PIF_TRY(out.take(*word));
+//   while (has_more || !out.is_done()) {
+//     if (has_more && out.has_room()) { ... out.put(number, record) ...; out.flush(); }
+//     PIF_TRY(out.go_on(has_more));
 //   }
 //   PIF_TRY(team.barrier());
 //
+// examples/reverse.cc is a whole tool. A tool that talks itself calls step() and take() instead of go_on().
 // Not thread-safe. Every record below the lowest one that no worker has put yet must be on its way without waiting for others:
 // then it cannot deadlock.
 #pragma once
@@ -41,6 +40,12 @@ class OrderedOutput {
   void put(RecordNumber number, std::span<const std::byte> record);
   void flush();
   std::uint64_t queued_bytes() const;  // of records that wait for room at their destinations
+
+  // Whether little enough waits that it is time to put more.
+  bool has_room() const;
+  // Sends what there is room for and takes what others sent; waits for them only if there is no room for more.
+  // has_more: this worker will put more.
+  [[nodiscard]] Status go_on(bool has_more);
 
   // Sends what there is room for, and tells others of room here; whether anything was sent.
   [[nodiscard]] Result<bool> step();

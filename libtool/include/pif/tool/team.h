@@ -38,6 +38,10 @@ class Team {
   [[nodiscard]] Status barrier();
   // What every worker gave, by rank. At most 1 MiB each.
   Result<std::vector<std::string>> all_gather(std::string value);
+  // What the worker of that rank gave; the others' values do not count. At most 1 MiB.
+  Result<std::string> broadcast(std::string value, std::uint32_t from = 0);
+  // The sums, place by place, of what all gave, which has the same number of places everywhere.
+  Result<std::vector<std::uint64_t>> sum(const std::vector<std::uint64_t>& values);
   // Everybody's memory, by rank; this worker's own is mapped once more. Empty ones stay empty.
   Result<std::vector<SharedMemory>> share(const SharedMemory& own);
   // The same with scratch files that are mapped; and with allocated ones, for everybody to write to.

@@ -1,0 +1,86 @@
+// reverse SRC DST: the records in the opposite order. A tool whose workers talk: record n of N belongs at N - 1 - n, which is
+// mostly on another LFS, so all of them go through an OrderedOutput.
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "pif/tool/ordered_output.h"
+#include "pif/tool/tool_main.h"
+
+namespace {
+
+constexpr std::uint64_t kRowsAtOnce = 4096;
+
+struct Names {
+  std::string source, target;
+};
+
+// Puts rows [first, first + count) of this worker's component, the last one first: so their new numbers rise.
+pif::Status put_reversed(pif::tool::Input& in, pif::Row first, std::uint64_t count, pif::tool::OrderedOutput& out) {
+  std::vector<pif::tool::RowBatch> batches;
+  std::vector<std::span<const std::byte>> records;
+  for (pif::Row row = first; row < first + count; row += batches.back().count) {
+    PIF_TRY(in.read(row, first + count - row, pif::tool::kBatchBytes, batches.emplace_back()));
+  }
+  for (auto& batch : batches) batch.for_each([&](auto record) { records.push_back(record); });
+  for (std::uint64_t i = count; i-- > 0;) {
+    const auto number = in.layout().record_at({in.index(), first + i});
+    if (number) out.put(in.extent().records - 1 - *number, records[i]);  // else the row holds parity
+  }
+  out.flush();
+  return {};
+}
+
+pif::Status work(pif::tool::Worker& worker) {
+  PIF_TRY_VALUE(pif::tool::Input* const in, worker.input(0));
+  PIF_TRY_VALUE(pif::tool::Output* const output, worker.output(0));
+  PIF_TRY_VALUE(pif::tool::Team team, pif::tool::Team::join(worker));
+  PIF_TRY_VALUE(auto out, pif::tool::OrderedOutput::open(worker, team, *output, in->extent(), {}));
+  team.begin_talk();
+  pif::Row left = in->is_here() ? in->rows() : 0;
+  while (left > 0 || !out.is_done()) {
+    if (left > 0 && out.has_room()) {
+      const std::uint64_t count = std::min(left, kRowsAtOnce);
+      left -= count;
+      PIF_TRY(put_reversed(*in, left, count, out));
+    }
+    PIF_TRY(out.go_on(left > 0));
+    worker.progress(in->rows() - left, in->rows());
+  }
+  return team.barrier();
+}
+
+pif::Result<pif::tool::ExitCode> control(pif::tool::Controller& controller, const Names& names) {
+  PIF_TRY_VALUE(const std::string source, pif::tool::pif_path(names.source));
+  PIF_TRY_VALUE(const std::string target, pif::tool::pif_path(names.target));
+  PIF_TRY_VALUE(const std::size_t input, controller.open(source));
+  pif::File& file = controller.input(input);
+  PIF_TRY_VALUE(const pif::Extent extent, file.extent());
+  pif::CreateOptions options;
+  options.format = file.format();
+  options.nodes.assign(file.nodes().begin(), file.nodes().end());
+  options.bevies.assign(file.layout().bevies().begin(), file.layout().bevies().end());
+  if (file.format().is_fixed() && extent.bytes != extent.records * file.format().record_length) {
+    return pif::fail(pif::Code::kInvalid, source + ": its last record is shorter than the others");
+  }
+  PIF_TRY_VALUE(const std::size_t output, controller.create(target, options));
+  controller.set_extent(output, extent);
+  return pif::tool::run_and_commit(controller);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto names = std::make_shared<Names>();
+  pif::tool::Tool tool;
+  tool.name = "reverse";
+  tool.summary = "Puts the records of a file in the opposite order.";
+  tool.examples = "  reverse /in /out\n";
+  tool.options = [names](CLI::App& app) {
+    app.add_option("SRC", names->source, "the file to read")->required();
+    app.add_option("DST", names->target, "the file to make, laid out as SRC")->required();
+  };
+  tool.control = [names](pif::tool::Controller& controller) { return control(controller, *names); };
+  tool.work = work;
+  return pif::tool::main(argc, argv, tool);
+}
