@@ -64,7 +64,8 @@ class Checker {
     const std::uint64_t parent = kv::u64_of_key(key);
     const std::string name(key.substr(8));
     const bool root = parent == kRootParent && name == kRootName;
-    if (!root && !check_path("/" + name)) damage(fmt::format("folder {} has an entry with a name that is not allowed", parent));
+    const bool good = root || (name.find('/') == std::string::npos && check_path("/" + name));
+    if (!good) damage(fmt::format("folder {} has an entry with a name that is not allowed", parent));
     auto& seen = row.type() == proto::FOLDER ? folders_ : files_;
     if (!seen.emplace(row.id(), Seen{parent, name}).second) damage(fmt::format("id {} ({}) is there twice", row.id(), name));
     ++(row.type() == proto::FOLDER ? report_.folders : report_.files);

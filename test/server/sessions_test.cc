@@ -1,0 +1,218 @@
+// Who asks, over connections that know it and over those that do not; and what the server refuses to do too much of.
+#include "pif/kv/value.h"
+#include "server/fixture.h"
+
+namespace pif::server::testing {
+namespace {
+
+using Via = net::Identity::Via;
+
+struct Asker {
+  Asker(World& world_in, net::Identity identity) : world(world_in), peer(world.messenger->add(std::move(identity))) {}
+
+  Envelope ask(Envelope request, const std::string& credential) {
+    request.set_version(kProtocolVersion);
+    request.set_id(++id);
+    request.set_credential(credential);
+    world.messenger->deliver(peer, request);
+    world.run();
+    const auto answer = world.reply(peer, id);
+    REQUIRE(answer);
+    return *answer;
+  }
+  Envelope hello(const std::string& credential = {}) {
+    Envelope request;
+    request.mutable_hello()->set_program("asker");
+    return ask(std::move(request), credential);
+  }
+  Code list(const std::string& credential) {
+    Envelope request;
+    request.mutable_list()->set_path("/");
+    return static_cast<Code>(ask(std::move(request), credential).error().code());
+  }
+
+  World& world;
+  net::PeerId peer;
+  std::uint64_t id = 0;
+};
+
+Code code_of(const Envelope& reply) { return static_cast<Code>(reply.error().code()); }
+net::Identity known(std::uint32_t uid) { return {.via = Via::kUnix, .has_uid = true, .uid = uid, .gids = {uid}}; }
+Code code_of(const Result<Envelope>& reply) { return reply ? Code::kOk : reply.error().code; }
+
+}  // namespace
+
+TEST_CASE("over ZeroMQ a session is resumed by its credential, and never begun") {
+  World world;
+  Client client(world, 1000);
+  Asker remote(world, {.via = Via::kIpc});
+  CHECK(code_of(remote.hello()) == Code::kPermission);
+  CHECK(code_of(remote.hello("nonsense")) == Code::kBadCapability);
+  CHECK(remote.list("") == Code::kBadCapability);
+  const auto resumed = remote.hello(client.credential());
+  CHECK(resumed.hello_reply().session() == client.session());
+  CHECK(resumed.hello_reply().uid() == 1000);
+  CHECK(remote.list(resumed.hello_reply().credential()) == Code::kOk);
+  CHECK(remote.list(resumed.hello_reply().credential()) == Code::kOk);
+  CHECK(remote.list("") == Code::kBadCapability);  // each request needs its own
+  world.clock.advance(std::chrono::hours(24 * 365));
+  CHECK(remote.list(resumed.hello_reply().credential()) == Code::kBadCapability);
+}
+
+TEST_CASE("who the kernel knows needs no credential, and gets nothing by another's") {
+  World world;
+  Client client(world, 1000);
+  Asker local(world, known(1001));
+  CHECK(local.list("") == Code::kBadCapability);  // before Hello
+  const auto mine = local.hello("nonsense").hello_reply();  // a new session all the same
+  CHECK(mine.uid() == 1001);
+  CHECK(local.list("") == Code::kOk);
+  CHECK(local.list(client.credential()) == Code::kPermission);
+  CHECK(local.hello(client.credential()).hello_reply().session() != client.session());
+  Asker root(world, known(0));
+  CHECK(root.list(client.credential()) == Code::kOk);  // root may act for others
+}
+
+TEST_CASE("a peer that goes over to another session leaves the first, which then ends") {
+  World world;
+  Client first(world);
+  const auto pending = first.create("/p");
+  REQUIRE(pending);
+  Asker mover(world, known(500));
+  CHECK(mover.list(first.credential()) == Code::kOk);
+  first.close();
+  Client second(world);
+  CHECK(mover.list(second.credential()) == Code::kOk);
+  world.live(200);
+  CHECK(code_of(second.ask(Client::commit_request(pending->file()))) == Code::kStaleFile);
+}
+
+TEST_CASE("more groups than a credential carries are cut") {
+  World world;
+  std::vector<std::uint32_t> gids(kGroupsMax + 10);
+  for (std::size_t i = 0; i < gids.size(); ++i) gids[i] = 100 + static_cast<std::uint32_t>(i);
+  Client owner(world);
+  auto folder = Client::folder_request("/d", false, 0770);
+  REQUIRE(owner.ask(folder));
+  const auto give_to = [&](std::uint32_t group) {
+    Envelope request;
+    request.mutable_set_attributes()->set_path("/d");
+    request.mutable_set_attributes()->set_group(group);
+    REQUIRE(owner.ask(request));
+  };
+  Client many(world, 1000, gids);
+  give_to(gids[kGroupsMax]);
+  CHECK(many.list("/d"));
+  give_to(gids[kGroupsMax + 1]);
+  CHECK(many.list("/d").error().code == Code::kPermission);
+}
+
+TEST_CASE("a session whose stored answer is damaged is not resumed after a restart, and others are") {
+  World world;
+  Client harmed(world, 500), whole(world, 500);
+  REQUIRE(harmed.mkdir("/a"));
+  REQUIRE(whole.mkdir("/b"));
+  world.server.reset();
+  world.server = std::make_unique<Server>(Config{.cluster = "c1", .key = world.key, .owner_uid = 500},
+                                          pif::server::World{*world.messenger, *world.store, world.entropy});
+  REQUIRE(world.server->open());
+  auto txn = std::move(world.store->write()).value();
+  REQUIRE(txn->put(3, kv::key_u64(harmed.session()), kv::seal_value("\xff\xff")));
+  REQUIRE(txn->commit());
+  txn.reset();
+  CHECK(Asker(world, known(500)).list(harmed.credential()) == Code::kCorrupt);
+  CHECK(Asker(world, known(500)).list(whole.credential()) == Code::kOk);
+}
+
+TEST_CASE("requests for too much at once, or for what is not a thing to ask for, are refused") {
+  World world;
+  Client client(world);
+  REQUIRE(client.mkdir("/d"));
+  const auto file = client.put("/f");
+  Envelope stat;
+  for (int i = 0; i < 5000; ++i) stat.mutable_stat()->add_paths("/f");
+  CHECK(code_of(client.ask(stat)) == Code::kTooLarge);
+  CHECK(code_of(client.ask(Client::remove_request(std::vector<std::string>(5000, "/x")))) == Code::kTooLarge);
+  CHECK(client.list("relative").error().code == Code::kInvalid);
+  CHECK(client.stat("relative").error().code == Code::kInvalid);
+  CHECK(client.remove("/nothing", true) == Code::kNotFound);
+  CHECK(client.remove("/nothing/x", true) == Code::kNotFound);
+  CHECK(client.open("/d").error().code == Code::kIsDirectory);
+  CHECK(client.open("/f", 0).error().code == Code::kInvalid);
+  CHECK(client.open("/f", kMayCreate).error().code == Code::kInvalid);
+  CHECK(client.reopen(file + 1000).error().code == Code::kStaleFile);
+  CHECK(client.create("/d").error().code == Code::kIsDirectory);
+  auto format = Client::create_request("/x");
+  format.mutable_create()->mutable_format()->set_kind(256);
+  CHECK(code_of(client.ask(format)) == Code::kInvalid);
+  format.mutable_create()->mutable_format()->set_kind(1);
+  format.mutable_create()->mutable_format()->set_delimiter(256);
+  CHECK(code_of(client.ask(format)) == Code::kInvalid);
+  auto nameless = Client::create_request("/x");
+  (*nameless.mutable_create()->mutable_named())[""] = "value";
+  CHECK(code_of(client.ask(nameless)) == Code::kInvalid);
+  Envelope abort;
+  abort.mutable_abort()->set_file(file);
+  CHECK(code_of(client.ask(abort)) == Code::kInvalid);
+  abort.mutable_abort()->set_file(file + 1000);
+  CHECK(code_of(client.ask(abort)) == Code::kOk);  // nothing to abort
+  Envelope states;
+  states.mutable_file_states()->add_files(file);
+  CHECK(code_of(client.ask(states)) == Code::kBadCapability);
+  Envelope attributes;
+  attributes.mutable_set_attributes()->set_path("relative");
+  CHECK(code_of(client.ask(attributes)) == Code::kInvalid);
+  attributes.mutable_set_attributes()->set_path("/nothing");
+  CHECK(code_of(client.ask(attributes)) == Code::kNotFound);
+}
+
+TEST_CASE("an LFS asks with the right to manage, of not too many files, and tells of itself what is needed") {
+  World world;
+  const auto file = Client(world).put("/f");
+  Asker lfs(world, known(500));
+  const auto ask = [&](const std::function<void(Envelope&)>& fill) {
+    Envelope request;
+    request.set_capability(world.manage());
+    fill(request);
+    return lfs.ask(std::move(request), {});
+  };
+  const auto states = ask([&](Envelope& e) { e.mutable_file_states()->add_files(file), e.mutable_file_states()->add_files(999); });
+  CHECK(states.file_states_reply().states(0) == 2);
+  CHECK(states.file_states_reply().states(1) == 3);
+  CHECK(code_of(ask([](Envelope& e) {
+    for (std::uint64_t i = 0; i <= 100'000; ++i) e.mutable_file_states()->add_files(i);
+  })) == Code::kTooLarge);
+  world.faults->fail_at(0, sim::Fault::kIoError, true);
+  CHECK(code_of(ask([&](Envelope& e) { e.mutable_file_states()->add_files(file); })) == Code::kIo);
+  world.faults->heal();
+  const auto beat = [&](const std::function<void(proto::NodeInfo&)>& change) {
+    return code_of(ask([&](Envelope& e) {
+      auto& node = *e.mutable_heartbeat()->mutable_node();
+      node.set_id(9);
+      node.set_name("lfs8");
+      change(node);
+    }));
+  };
+  CHECK(beat([](auto& n) { n.set_id(0); }) == Code::kInvalid);
+  CHECK(beat([](auto& n) { n.clear_name(); }) == Code::kInvalid);
+  world.faults->fail_at(0, sim::Fault::kNoSpace, true);
+  CHECK(beat([](auto&) {}) == Code::kNoSpace);
+  world.faults->heal();
+  const auto endpoints = [&](const std::function<void(proto::Endpoints&)>& change) {
+    CHECK(beat([&](auto& n) { change(*n.mutable_endpoints()); }) == Code::kOk);
+    const auto nodes = Client(world).nodes();
+    const auto& told = nodes.nodes(nodes.nodes_size() - 1).endpoints();
+    proto::Endpoints wanted;
+    change(wanted);
+    CHECK(told.SerializeAsString() == wanted.SerializeAsString());
+  };
+  endpoints([](auto& e) { e.set_unix("a"); });
+  endpoints([](auto& e) { e.set_ipc("b"); });
+  endpoints([](auto& e) { e.set_tcp("c"); });
+  endpoints([](auto& e) { e.set_curve_key("d"); });
+  CHECK(beat([](auto& n) { n.set_state(4); }) == Code::kOk);
+  const auto nodes = Client(world).nodes();
+  CHECK(nodes.nodes(nodes.nodes_size() - 1).state() == 4);  // draining
+}
+
+}  // namespace pif::server::testing
