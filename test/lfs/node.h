@@ -12,6 +12,7 @@
 #include "pif/kv/memory_store.h"
 #include "pif/lfs/lfs.h"
 #include "pif/net/caller.h"
+#include "sim/faults.h"
 #include "sim/world.h"
 
 namespace pif::lfs::test {
@@ -62,6 +63,7 @@ class Node {
   std::uint32_t id() const { return id_; }
 
   std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
+  std::shared_ptr<sim::Faults> faults = std::make_shared<sim::Faults>();  // of the catalogue; of the disk if it is set_fault
   std::shared_ptr<kv::MemoryState> catalogue = kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size()));
   ClusterKey key;
   std::uint64_t log_bytes = 1u << 20;
@@ -71,7 +73,7 @@ class Node {
  private:
   void run(sim::Actor& self) {
     const auto storage = component::make_memory_storage(disk);
-    const auto store = kv::open_memory(catalogue);
+    const auto store = sim::make_faulty_store("catalogue", kv::open_memory(catalogue), faults, [] { return false; });
     NoSpawner spawner;
     Config config;
     config.node = id_;
