@@ -13,13 +13,8 @@ constexpr std::size_t kAppendBytes = 1u << 20;  // gathered before they are writ
 constexpr std::size_t kAppendRows = 1u << 16;   // the same
 
 constexpr std::size_t kAhead = 16;               // records that are fetched before they are copied
-constexpr std::size_t kFetchedMax = 256;
 
 Bytes record_of(std::span<const RunView> runs, Pick pick) { return runs[pick.run].record(pick.index); }
-
-void fetch(Bytes record) {
-  for (std::size_t line = 0; line < std::min(record.size(), kFetchedMax); line += 64) __builtin_prefetch(record.data() + line);
-}
 
 }  // namespace
 
@@ -63,7 +58,7 @@ Status ParallelOutput::write(std::uint64_t first, std::span<const Pick> picks, s
 void ParallelOutput::gather(std::span<const Pick> picks, std::size_t step, std::span<const RunView> runs) {
   const std::size_t length = output_.format().record_length;
   for (std::size_t at = 0, i = 0; at < bytes_.size(); at += length, i += step) {
-    if (const std::size_t later = i + kAhead * step; later < picks.size()) fetch(record_of(runs, picks[later]));
+    if (const std::size_t later = i + kAhead * step; later < picks.size()) runs[picks[later].run].fetch(picks[later].index);
     std::memcpy(bytes_.data() + at, record_of(runs, picks[i]).data(), length);
   }
 }
@@ -104,6 +99,7 @@ Status Appender::offer(std::uint64_t rank, Bytes record) {
   bytes_.resize(at + size);
   record_.copy(record, bytes_.data() + at);
   lengths_.push_back(static_cast<std::uint32_t>(size));
+  offered_bytes_ += size;
   ++row_;
   find_next();
   return bytes_.size() >= kAppendBytes || lengths_.size() >= kAppendRows ? flush() : Status();

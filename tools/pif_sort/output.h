@@ -57,7 +57,10 @@ class Appender {
  public:
   // tail: where the component ends. output and files outlive it.
   Appender(const tool::Output& output, LfsIndex lfs, const component::Tail& tail, component::Files& files);
-  // The record of that rank; ranks rise by one, from the one behind what the component has.
+  // The next rank that belongs here.
+  std::uint64_t wanted() const { return next_; }
+  std::uint64_t bytes() const { return offered_bytes_; }  // of records
+  // The record of that rank; ranks rise. One that belongs elsewhere is passed over.
   [[nodiscard]] Status offer(std::uint64_t rank, Bytes record);
   // All ranks below `end` were offered, by whomever.
   [[nodiscard]] Result<component::Tail> finish(std::uint64_t end);
@@ -75,6 +78,7 @@ class Appender {
   Row row_;
   Row data_row_ = 0;                   // the first from row_ on that holds a record
   std::uint64_t next_ = 0;             // that record's rank
+  std::uint64_t offered_bytes_ = 0;
   std::vector<std::uint32_t> lengths_;
   std::vector<std::byte> bytes_;
 };

@@ -1,6 +1,7 @@
 // Sorted runs: records of one component in order, in memory or scratch files that all workers share.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -30,6 +31,8 @@ inline int compare_prefix(const Element& a, const Element& b) {
   return x == y ? 0 : x < y ? -1 : 1;
 }
 
+inline constexpr std::size_t kFetchedMax = 256;  // bytes of a record
+
 // A run as every worker sees it: element i says where record i stands in the order. The records are in that order too, or
 // (by_row) as the component has them.
 struct RunView {
@@ -39,6 +42,15 @@ struct RunView {
   const std::uint64_t* ends = nullptr;     // variable records: ends[i], ends[i + 1]
   std::uint32_t record_length = 0;         // fixed ones
   bool by_row = false;
+
+  // Fetches what record(i) will look at, and then the record, into the cache: ask some time ahead.
+  void fetch_place(std::size_t i) const {
+    if (ends != nullptr) __builtin_prefetch(ends + (by_row ? row_of(elements[i]) : i));
+  }
+  void fetch(std::size_t i) const {
+    const Bytes bytes = record(i);
+    for (std::size_t line = 0; line < std::min(bytes.size(), kFetchedMax); line += 64) __builtin_prefetch(bytes.data() + line);
+  }
 
   Bytes record(std::size_t i) const {
     if (by_row) i = row_of(elements[i]);

@@ -15,6 +15,7 @@ namespace pif::sort {
 namespace {
 
 constexpr std::size_t kBatchBytes = 4u << 20;  // of records, merged and written at once
+constexpr std::uint64_t kAhead = 16;           // records that are fetched before they are copied
 
 class Sorter {
  public:
@@ -38,6 +39,7 @@ class Sorter {
   [[nodiscard]] Status put_out_in_turn();
   [[nodiscard]] Status take_tails(const std::string& own);
   [[nodiscard]] Result<Share> count_share(std::uint64_t count);
+  [[nodiscard]] Status append_kept(Share share, Appender& appender);
   [[nodiscard]] Status append_share(LfsIndex lfs, Share share, std::string& state);
   template <typename F>
   [[nodiscard]] Status for_each_pick(const F& f);
@@ -56,6 +58,7 @@ class Sorter {
   std::vector<RunView> views_;
   std::vector<component::Files> files_;
   std::uint64_t records_ = 0;
+  std::vector<Pick> kept_;        // this worker's share, where there is memory for it
   Extent put_out_;                // by this worker
   Outcome outcome_;
   Time begun_;                    // the present phase
@@ -186,13 +189,12 @@ Result<Share> Sorter::count_share(std::uint64_t count) {
   return share;
 }
 
-// While one worker appends to one component, the next one may append to the component before it. The share is merged again
-// for each component rather than kept: memory does not grow with it.
+// While one worker appends to one component, the next one may append to the component before it. Where memory is short, the
+// share is merged again for each component rather than kept.
 Status Sorter::put_out_in_turn() {
-  const OutputRecord record(output_.format());
   PIF_TRY(for_each_pick([&](Pick pick) -> Status {
+    if (wish_.memory == 0) kept_.push_back(pick);
     ++put_out_.records;
-    put_out_.bytes += record.size(views_[pick.run].record(pick.index));
     return {};
   }));
   PIF_TRY_VALUE(const Share share, count_share(put_out_.records));
@@ -210,6 +212,17 @@ Status Sorter::put_out_in_turn() {
   return take_tails(own_tails);
 }
 
+Status Sorter::append_kept(Share share, Appender& appender) {
+  const std::uint64_t ahead = kAhead * output_.layout().width();
+  while (appender.wanted() < share.end) {
+    const std::uint64_t at = appender.wanted() - share.begin;
+    if (at + 2 * ahead < kept_.size()) views_[kept_[at + 2 * ahead].run].fetch_place(kept_[at + 2 * ahead].index);
+    if (at + ahead < kept_.size()) views_[kept_[at + ahead].run].fetch(kept_[at + ahead].index);
+    PIF_TRY(appender.offer(appender.wanted(), views_[kept_[at].run].record(kept_[at].index)));
+  }
+  return {};
+}
+
 Status Sorter::append_share(LfsIndex lfs, Share share, std::string& state) {
   component::Tail tail;
   if (!state.empty()) {
@@ -218,7 +231,12 @@ Status Sorter::append_share(LfsIndex lfs, Share share, std::string& state) {
   }
   Appender appender(output_, lfs, tail, files_[lfs]);
   std::uint64_t rank = share.begin;
-  PIF_TRY(for_each_pick([&](Pick pick) { return appender.offer(rank++, views_[pick.run].record(pick.index)); }));
+  if (wish_.memory == 0) {
+    PIF_TRY(append_kept(share, appender));
+  } else {
+    PIF_TRY(for_each_pick([&](Pick pick) { return appender.offer(rank++, views_[pick.run].record(pick.index)); }));
+  }
+  put_out_.bytes += appender.bytes();
   PIF_TRY_VALUE(tail, appender.finish(share.end));
   state = pack_tails({&tail, 1});
   return {};

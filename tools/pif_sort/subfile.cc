@@ -92,7 +92,8 @@ Status OwnPart::load(std::uint64_t, Block& into) {
   picks_.clear();
   for (; picks_.size() < block_records_ && !merger_->is_done(); merger_->advance()) picks_.push_back(merger_->peek());
   for (std::size_t i = 0; i < picks_.size(); ++i) {
-    if (i + kAhead < picks_.size()) __builtin_prefetch(runs_[picks_[i + kAhead].run].record(picks_[i + kAhead].index).data());
+    if (i + 2 * kAhead < picks_.size()) runs_[picks_[i + 2 * kAhead].run].fetch_place(picks_[i + 2 * kAhead].index);
+    if (i + kAhead < picks_.size()) runs_[picks_[i + kAhead].run].fetch(picks_[i + kAhead].index);
     const RunView& run = runs_[picks_[i].run];
     maker_.add(order_.number(run, picks_[i].index), run.record(picks_[i].index), into);
   }
