@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -34,18 +35,19 @@ double log2_of(double x) { return std::log2(std::max(x, 2.0)); }
 
 }  // namespace
 
-std::string Constants::pack() const { return fmt::format("{} {} {} {}", load, compare, move, hop); }
+std::string Constants::pack() const { return fmt::format("{} {} {} {} {}", load, compare, move, hop, crowd); }
 
 Constants Constants::unpack(std::string_view text) {
   Constants out;
   std::istringstream in{std::string(text)};
-  in >> out.load >> out.compare >> out.move >> out.hop;
+  in >> out.load >> out.compare >> out.move >> out.hop >> out.crowd;
   return out;
 }
 
 Result<Constants> measure(tool::Worker& worker, tool::Team& team, tool::Input& input, const KeyMaker& maker) {
   Constants out;
   PIF_TRY_VALUE(out.hop, time_hop(worker, team));
+  out.crowd = std::max(1.0, static_cast<double>(worker.width()) / std::max(1U, std::thread::hardware_concurrency()));
   PIF_TRY_VALUE(const SampleTimes times, time_sample(worker, input, maker));
   if (times.records == 0) return out;
   const auto count = static_cast<double>(times.records);
@@ -60,6 +62,7 @@ Constants mean_of(const std::vector<Constants>& all) {
   double count = 0;
   for (const Constants& one : all) {
     sum.hop = std::max(sum.hop, one.hop);
+    sum.crowd = one.crowd;
     if (one.load == 0) continue;  // it has no records
     ++count;
     sum.load += one.load;
@@ -67,10 +70,12 @@ Constants mean_of(const std::vector<Constants>& all) {
     sum.move += one.move;
   }
   if (count == 0) return sum;
-  return {sum.load / count, sum.compare / count, sum.move / count, sum.hop};
+  return {sum.load / count, sum.compare / count, sum.move / count, sum.hop, sum.crowd};
 }
 
-Cost predict(const Constants& c, const CostShape& shape, MergeKind merge) {
+Cost predict(const Constants& measured, const CostShape& shape, MergeKind merge) {
+  Constants c = measured;
+  for (double* const each : {&c.load, &c.compare, &c.move}) *each *= c.crowd;
   const auto records = static_cast<double>(shape.records), width = static_cast<double>(shape.width);
   const double own = records / width, passes = std::ceil(std::log2(width));
   Cost cost;
@@ -82,7 +87,8 @@ Cost predict(const Constants& c, const CostShape& shape, MergeKind merge) {
   // Every pass reads and moves all records, on all nodes at once; its token decides on one block after another.
   const double pass = own * (c.load + c.compare + c.move);
   const double batch = std::max<double>(static_cast<double>(shape.token_batch), 1);
-  double serial = records / batch * (c.hop + batch * c.compare), sum = pass;
+  const double serial = records / batch * (c.hop + batch * measured.compare);
+  double sum = pass;
   const double last = std::max(pass, serial);
   if (merge == MergeKind::kPipelined) {
     cost.merge = std::max(pass * std::max(passes, 1.0), serial);

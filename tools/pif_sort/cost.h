@@ -17,6 +17,7 @@ struct Constants {
   double compare = 0;  // of a record, for each doubling of what is sorted
   double move = 0;     // of a record: to its place in another file
   double hop = 0;      // of a word from one worker to the next
+  double crowd = 1;    // workers per core: a sample is too short to be interrupted, the work is not
 
   std::string pack() const;
   static Constants unpack(std::string_view text);
