@@ -27,7 +27,6 @@ class Exchange {
 
  private:
   [[nodiscard]] Status find_sources();
-  [[nodiscard]] Result<std::uint32_t> rank_of(const proto::NodeInfo& node) const;
   std::optional<LfsIndex> lfs_of(std::uint32_t rank) const;
   [[nodiscard]] Status open_receiver();
   [[nodiscard]] Status open_sender();
@@ -62,12 +61,6 @@ Exchange::Exchange(Worker& worker, Input& input, Output& output, const ExchangeO
 
 // ---- the beginning ------------------------------------------------------------------------------------------------
 
-Result<std::uint32_t> Exchange::rank_of(const proto::NodeInfo& node) const {
-  const auto rank = worker_.rank_on(node.id());
-  if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", node.name()));
-  return *rank;
-}
-
 // Of the output; nothing if that worker's LFS is none of them.
 std::optional<LfsIndex> Exchange::lfs_of(std::uint32_t rank) const {
   const auto found = std::find(destinations_.begin(), destinations_.end(), rank);
@@ -77,15 +70,11 @@ std::optional<LfsIndex> Exchange::lfs_of(std::uint32_t rank) const {
 
 Status Exchange::find_sources() {
   const parity::Layout& from = input_.layout();
+  PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
   for (LfsIndex lfs = 0; lfs < from.width(); ++lfs) {
-    if (from.rows(lfs, input_.extent().records) == 0) continue;
-    PIF_TRY_VALUE(const std::uint32_t rank, rank_of(input_.file().nodes[lfs]));
-    sources_.push_back(rank);
+    if (from.rows(lfs, input_.extent().records) > 0) sources_.push_back(ranks[lfs]);
   }
-  for (const proto::NodeInfo& node : output_.file().nodes) {
-    PIF_TRY_VALUE(const std::uint32_t rank, rank_of(node));
-    destinations_.push_back(rank);
-  }
+  PIF_TRY_VALUE(destinations_, worker_.ranks_on(output_));
   return {};
 }
 

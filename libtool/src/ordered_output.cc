@@ -112,12 +112,7 @@ OrderedOutput::~OrderedOutput() = default;
 
 Result<OrderedOutput> OrderedOutput::open(Worker& worker, Team& team, Output& output, const Extent& extent,
                                           const Options& options) {
-  std::vector<std::uint32_t> ranks;
-  for (const proto::NodeInfo& node : output.file().nodes) {
-    const auto rank = worker.rank_on(node.id());
-    if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", node.name()));
-    ranks.push_back(*rank);
-  }
+  PIF_TRY_VALUE(auto ranks, worker.ranks_on(output));
   const WindowSize window = WindowSize::of(output.format(), options.window_bytes, worker.width());
   auto impl = std::make_unique<Impl>(worker, team, output, extent, window, std::move(ranks));
   if (impl->receiver) {

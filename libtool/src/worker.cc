@@ -146,6 +146,16 @@ std::optional<std::uint32_t> Worker::rank_on(std::uint32_t node_id) const {
   return std::nullopt;
 }
 
+Result<std::vector<std::uint32_t>> Worker::ranks_on(const Component& file) const {
+  std::vector<std::uint32_t> ranks;
+  for (const proto::NodeInfo& node : file.file().nodes) {
+    const auto rank = rank_on(node.id());
+    if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", node.name()));
+    ranks.push_back(*rank);
+  }
+  return ranks;
+}
+
 Result<Input*> Worker::input(std::size_t i) {
   if (i >= impl_->inputs.size()) return fail(Code::kInvalid, fmt::format("the job has no input {}", i));
   auto& slot = impl_->inputs[i];

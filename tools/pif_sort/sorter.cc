@@ -31,7 +31,6 @@ class Sorter {
   [[nodiscard]] Status merge_split();
   TokenOptions token_options() const;
   [[nodiscard]] Status merge_by_token();
-  [[nodiscard]] Result<std::uint32_t> rank_of(LfsIndex lfs) const;
   [[nodiscard]] Status share_runs();
   [[nodiscard]] Status share_area(const Area& own, Area Runs::*area);
   [[nodiscard]] Status share_counts(const Runs& own);
@@ -84,12 +83,6 @@ Status Sorter::share_counts(const Runs& own) {
   return {};
 }
 
-Result<std::uint32_t> Sorter::rank_of(LfsIndex lfs) const {
-  const auto rank = worker_.rank_on(input_.file().nodes[lfs].id());
-  if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", input_.file().nodes[lfs].name()));
-  return *rank;
-}
-
 Status Sorter::share_runs() {
   PIF_TRY_VALUE(const Runs own, sort_runs());
   runs_.resize(worker_.width());
@@ -97,9 +90,9 @@ Status Sorter::share_runs() {
   PIF_TRY(share_area(own.records, &Runs::records));
   PIF_TRY(share_area(own.ends, &Runs::ends));
   PIF_TRY(share_counts(own));
-  for (LfsIndex lfs = 0; lfs < input_.layout().width(); ++lfs) {
-    PIF_TRY_VALUE(const std::uint32_t rank, rank_of(lfs));
-    for (const RunView& view : views_of(runs_[rank], input_.format(), lfs)) {
+  PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
+  for (LfsIndex lfs = 0; lfs < ranks.size(); ++lfs) {
+    for (const RunView& view : views_of(runs_[ranks[lfs]], input_.format(), lfs)) {
       views_.push_back(view);
       records_ += view.elements.size();
     }
@@ -257,13 +250,9 @@ Status Sorter::merge_by_token() {
   PIF_TRY_VALUE(const Runs own, sort_runs());
   const std::uint64_t count = std::accumulate(own.counts.begin(), own.counts.end(), std::uint64_t{0});
   PIF_TRY_VALUE(const auto counts, team_.all_gather(std::to_string(count)));
-  std::vector<std::uint32_t> ranks;
+  PIF_TRY_VALUE(auto ranks, worker_.ranks_on(input_));
   std::vector<std::uint64_t> records;
-  for (LfsIndex lfs = 0; lfs < input_.layout().width(); ++lfs) {
-    PIF_TRY_VALUE(const std::uint32_t rank, rank_of(lfs));
-    ranks.push_back(rank);
-    records.push_back(std::stoull(counts[rank]));
-  }
+  for (const std::uint32_t rank : ranks) records.push_back(std::stoull(counts[rank]));
   std::vector<RunView> views;
   if (input_.is_here()) views = views_of(own, input_.format(), input_.index());
   TokenSort sort(worker_, team_, token_options(), maker_, output_, std::move(ranks), std::move(records));

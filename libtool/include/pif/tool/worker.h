@@ -63,6 +63,8 @@ class Worker {
   std::uint32_t node_id(std::uint32_t rank) const;       // NodeId of that worker's LFS
   // The worker on that node. Nothing if the job has none there.
   std::optional<std::uint32_t> rank_on(std::uint32_t node_id) const;
+  // The workers on a file's LFSs, in their order. An error if one has none.
+  [[nodiscard]] Result<std::vector<std::uint32_t>> ranks_on(const Component& file) const;
   // The tool's own description of the job (Job::value), the same for all workers.
   std::string_view value() const;
 
