@@ -32,6 +32,7 @@ Status bad_index(const Shape& shape, Row row) {
 
 // Ends must rise and stay inside .dat. Sums guard the bytes; this guards against an index that was written wrong.
 Status check_ends(const Shape& shape, Row first, std::span<const std::uint64_t> ends, std::uint64_t bytes) {
+  if (ends[0] > bytes) return bad_index(shape, first - 1);  // not of row 0, which begins at 0
   for (std::size_t i = 1; i < ends.size(); ++i)
     if (ends[i] < ends[i - 1] || ends[i] > bytes) return bad_index(shape, first + i - 1);
   return {};
