@@ -171,6 +171,16 @@ TEST_CASE("text that is not TOML is named with its line") {
         std::string::npos);
 }
 
+// toml++ 3.3 was led into undefined behaviour by them (found by fuzzing).
+TEST_CASE("what is not TOML is refused, and does not lead the parser astray") {
+  const Folder folder;
+  for (const auto* where : {"bevy", "2\n", "= 7", "[[lfs]]"})
+    for (const auto* what : {"\xef\xba\xba", "\xc3\xb6", "\xe2\xba\x80", "\xff", "1979-05-27T\x10""7:32:00", "0'x\xef\xbb\xbf'", "[,["})
+      CHECK(folder.refusal(replaced(kVersion1, where, what + std::string(where))).substr(0, 7) == ", line ");
+  const std::string comment = "\xef\xbb\xbf# \xef\xba\xba: \"\n" + replaced(kVersion1, "bevy = 2", "bevy = 2 # '\xc3\xb6");
+  CHECK(folder.load(replaced(comment, "\"c\"\nroot = \"c\"", "\"\"\"c\"\"\"\nroot = ':\xef\xba\xba\"'")).has_value());
+}
+
 TEST_CASE("a description that is absurdly long is not read") {
   const Folder folder;
   CHECK(folder.load(std::string(5u << 20, '#')).error().code == Code::kTooLarge);
