@@ -120,10 +120,23 @@ class Checker {
         }
       }
     }
+    find_circles();
     match(files_, committed_, "file");
     auto named = folders_;
     named.erase(kRootFolder);
     match(named, places_, "folder");
+  }
+
+  // Every folder is below the root; each is climbed from once.
+  void find_circles() {
+    std::unordered_map<std::uint64_t, std::uint64_t> climbed_from = {{kRootFolder, kRootFolder}};
+    for (const auto& [id, seen] : folders_) {
+      std::uint64_t at = id;
+      for (auto step = folders_.find(at); step != folders_.end() && climbed_from.emplace(at, id).second; step = folders_.find(at))
+        at = step->second.parent;
+      if (at != kRootFolder && climbed_from[at] == id && folders_.contains(at))
+        damage(fmt::format("folder {} ({}) lies in itself", at, folders_.at(at).name));
+    }
   }
 
   void match(const std::unordered_map<std::uint64_t, Seen>& entries, const std::unordered_map<std::uint64_t, Seen>& rows,

@@ -123,6 +123,17 @@ Result<std::vector<Child>> children(Core& core, std::uint64_t folder, std::size_
   return found;
 }
 
+// Down into a folder of the innermost one. In a damaged directory a folder may lie in itself: there is no end to such a tree.
+Status enter(RemoveJob& job, const Child& child) {
+  const std::uint64_t id = child.entry.id();
+  for (const RemoveJob::Level& level : job.levels)
+    if (level.folder == id)
+      return fail(Code::kCorrupt, fmt::format("the folder {} below {} lies in itself", child.name,
+                                              job.request.remove().paths(job.path)));
+  job.levels.push_back({id, job.levels.back().folder, child.name});
+  return {};
+}
+
 // Part of the innermost folder: its files up to the first folder in it, which becomes the innermost; or, if it is empty,
 // itself.
 Status step_level(Core& core, RemoveJob& job, std::size_t& budget) {
@@ -145,8 +156,8 @@ Status step_level(Core& core, RemoveJob& job, std::size_t& budget) {
                                                      job.request.remove().paths(job.path)));
         }
       }
-      job.levels.push_back({child.entry.id(), level.folder, child.name});
-      return {};
+      --budget;
+      return enter(job, child);
     }
     PIF_TRY(remove_file(core, level.folder, child.name, child.entry));
     job.reply.set_removed(job.reply.removed() + 1);

@@ -136,5 +136,33 @@ TEST_CASE("the checker finds entries without rows, rows without entries, and fli
              }).at(0), Catch::Contains("checksum"));
 }
 
+// The entry of the folder `from` (of the root) stands in the folder `parent`, too.
+void put_entry_into(World& world, const std::string& from, std::uint64_t parent, const std::string& name) {
+  const auto key = [](std::uint64_t folder, const std::string& text) { return std::string(7, '\0') + static_cast<char>(folder) + text; };
+  auto txn = std::move(world.store->write()).value();
+  const std::string entry(**txn->get(0, key(1, from)));
+  REQUIRE(txn->put(0, key(parent, name), entry));
+  REQUIRE(txn->commit());
+}
+
+// A recursive remove went down for ever (found by fuzzing).
+TEST_CASE("a folder that lies in itself is found, and not gone down for ever") {
+  World world;
+  Client client(world);
+  REQUIRE(client.mkdir("/d"));
+  const auto folder = client.stat("/d")->id();
+  REQUIRE(client.mkdir("/d/e"));
+  require_sound(world);
+  put_entry_into(world, "d", folder + 1, "f");
+  CHECK(client.remove("/d", true) == Code::kCorrupt);
+  CHECK(client.mkdir("/other"));
+  auto txn = std::move(world.store->write()).value();
+  REQUIRE(txn->erase(0, std::string(7, '\0') + "\x01" + "d"));  // now it can be reached from itself only
+  REQUIRE(txn->commit());
+  txn.reset();
+  const auto damages = check_directory(*world.store)->damages;
+  CHECK(std::any_of(damages.begin(), damages.end(), [](const auto& text) { return text.find("lies in itself") != text.npos; }));
+}
+
 }  // namespace
 }  // namespace pif::server::testing
