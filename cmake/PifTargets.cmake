@@ -20,6 +20,10 @@ if(PIF_SANITIZE)
   # C++ only: the one C program is static, which a sanitizer's runtime cannot be.
   add_compile_options(
     "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${PIF_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
+  if(PIF_FUZZ)
+    # Every check of UBSan is a comparison: to report all their operands to libFuzzer takes a third of the time.
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-coverage=trace-cmp>")
+  endif()
   add_link_options("$<$<LINK_LANGUAGE:CXX>:-fsanitize=${PIF_SANITIZE}>")
 endif()
 

@@ -18,6 +18,14 @@ class Disk final : public MemoryDisk {
  public:
   using Fault = std::function<Code(std::string_view call, std::string_view path)>;
 
+  std::shared_ptr<MemoryDisk> copy() const override {
+    const std::lock_guard guard(mutex);
+    auto out = std::make_shared<Disk>();
+    out->root = root->copy();
+    out->capacity = capacity;
+    out->used_bytes = out->root->total();
+    return out;
+  }
   void crash() override {
     const std::lock_guard guard(mutex);
     root->crash();

@@ -80,6 +80,15 @@ void Inode::persist_some(std::size_t block_bytes, const Pick& pick) {
   for (const auto& [name, inode] : names) inode->persist_some(block_bytes, pick);
 }
 
+std::shared_ptr<Inode> Inode::copy() const {
+  auto out = std::make_shared<Inode>(folder);
+  for (const auto& [name, inode] : durable_names) out->names.emplace(name, inode->copy());
+  out->durable_names = out->names;
+  out->bytes = durable_bytes;
+  out->durable_bytes = durable_bytes;
+  return out;
+}
+
 void Inode::crash() {
   bytes = durable_bytes;
   forget_dirty();

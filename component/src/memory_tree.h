@@ -48,6 +48,8 @@ struct Inode {
   void change(Change change);
   // What a kernel may have written back by now, here and below: changes of names, blocks of files, sizes; each or not.
   void persist_some(std::size_t block_bytes, const Pick& pick);
+  // What is durable, here and in everything below, as other inodes.
+  std::shared_ptr<Inode> copy() const;
   // Back to what is durable, here and in everything below.
   void crash();
   // Here and in everything below.

@@ -16,6 +16,7 @@ using fuzz::must;
 
 constexpr FileId kFile(7);
 constexpr std::size_t kRowsReadMax = 600;
+constexpr std::size_t kBytesReadMax = 64u << 10;  // into a buffer that is made for each execution
 constexpr std::array<const char*, 4> kSuffixes = {".dat", ".sum", ".idx", ".isum"};
 
 Storage& disk() {
@@ -58,9 +59,10 @@ struct Read {
   std::size_t stride;
 };
 
-void read_fixed(const Reader& reader, const Shape& shape, const Read& what, bool sound) {
+void read_fixed(const Reader& reader, const Shape& shape, Read what, bool sound) {
   const std::size_t length = shape.format.record_length;
   const std::size_t stride = length + what.stride;
+  what.count = std::min<std::uint64_t>(what.count, kBytesReadMax / stride);
   std::vector<std::byte> out(stride * what.count);
   const auto status = reader.read_rows(what.first, what.count, {out.data(), stride});
   const bool inside = what.first <= reader.tail().rows && what.count <= reader.tail().rows - what.first;

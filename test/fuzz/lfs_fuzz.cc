@@ -30,11 +30,20 @@ class NoSpawner final : public lfs::Spawner {
   std::optional<lfs::WorkerExit> exited(ProcessId) override { return std::nullopt; }
 };
 
+// What an LFS keeps: its disk and its catalogue.
+struct Root {
+  std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
+  std::shared_ptr<kv::MemoryState> catalogue = kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()));
+  Root copy() const { return {disk->copy(), kv::copy_memory_state(*catalogue)}; }
+};
+
 class World {
  public:
-  World() {
+  explicit World(Root root) : disk_(std::move(root.disk)), catalogue_state_(std::move(root.catalogue)) {
     disk_->set_capacity(kDiskBytes);
+    watch();
     start();
+    touched_ = false;
   }
 
   void step(fuzz::Input& in) {
@@ -54,6 +63,7 @@ class World {
     run();
     lfs_.reset();
     storage_.reset();
+    if (!touched_) return;  // it is as every execution finds it
     const auto storage = component::make_memory_storage(disk_);
     const auto catalogue = kv::open_memory(catalogue_state_);
     start();  // what died while it was written is removed by the next start
@@ -64,7 +74,14 @@ class World {
   }
 
  private:
+  void watch() {
+    disk_->set_fault([this](std::string_view call, std::string_view) {
+      touched_ = touched_ || call != "space";
+      return Code::kOk;
+    });
+  }
   void start() {
+    const bool touched = touched_;
     lfs_.reset();
     answers_.clear();
     messenger_ = std::make_unique<fuzz::FakeMessenger>(clock_);
@@ -82,11 +99,12 @@ class World {
     lfs_ = std::make_unique<lfs::Lfs>(std::move(config),
                                       lfs::World{*messenger_, *storage_, *catalogue_, executor_, spawner_, entropy_});
     must(lfs_->open().has_value(), "an LFS opens what an LFS wrote");
+    touched_ = touched;  // to start changes nothing
   }
   void crash() {
     disk_->set_fault([](std::string_view, std::string_view) { return Code::kIo; });  // the dying one tidies nothing up
     lfs_.reset();
-    disk_->set_fault({});
+    watch();
     disk_->crash();
     start();
   }
@@ -112,8 +130,9 @@ class World {
   fuzz::CountingEntropy entropy_;
   InlineExecutor executor_;
   NoSpawner spawner_;
-  std::shared_ptr<component::MemoryDisk> disk_ = component::MemoryDisk::make();
-  std::shared_ptr<kv::MemoryState> catalogue_state_ = kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()));
+  const std::shared_ptr<component::MemoryDisk> disk_;
+  const std::shared_ptr<kv::MemoryState> catalogue_state_;
+  bool touched_ = false;  // by anything but a start
   std::unique_ptr<fuzz::FakeMessenger> messenger_;
   std::unique_ptr<component::Storage> storage_;
   std::unique_ptr<kv::Store> catalogue_;
@@ -123,12 +142,22 @@ class World {
   std::uint64_t last_id_ = 1000;
 };
 
+// A new LFS's, made once.
+const Root& new_root() {
+  static const Root made = [] {
+    Root root;
+    const World world(root);
+    return root.copy();
+  }();
+  return made;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   spdlog::set_level(spdlog::level::off);
   fuzz::Input in(data, size);
-  World world;
+  World world(new_root().copy());
   for (int i = 0; i < kStepsMax && !in.empty(); ++i) world.step(in);
   world.finish();
   return 0;

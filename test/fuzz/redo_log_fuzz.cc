@@ -23,38 +23,47 @@ const std::string kRoot = "/lfs0";
 const std::string kLog = kRoot + "/log/redo.log";
 constexpr std::uint64_t kLogBytes = 1u << 20;
 constexpr std::size_t kFirstEntry = 8192;
-constexpr std::uint64_t kRows = 50;
 
-proto::ComponentState component_of(std::uint64_t file, std::uint32_t record_length) {
+proto::ComponentState component_of(std::uint64_t file, std::uint32_t record_length, std::uint64_t rows) {
   proto::ComponentState out;
   out.mutable_shape()->set_file(file);
   out.mutable_shape()->mutable_format()->set_kind(1);
   out.mutable_shape()->mutable_format()->set_record_length(record_length);
   out.mutable_shape()->mutable_layout()->add_nodes(1);
   out.set_state(3);
-  out.set_rows(kRows);
-  out.set_bytes(kRows * record_length);
+  out.set_rows(rows);
+  out.set_bytes(rows * record_length);
   out.set_log_applied(2);
   return out;
 }
 
-// Two components with files; a third has none.
-struct Root {
+// Two components with files; a third has none. The same for all executions: each finds it as the first one did.
+class Root {
+ public:
   Root() {
     for (const auto* folder : {"/log", "/data/01", "/data/02"}) must(disk->make_folder(kRoot + folder).has_value(), "folders");
+  }
+  void reset() {
+    must(disk->remove(kLog).has_value(), "the last log can be removed");
     auto rows = catalogue->write();
     must(rows.has_value(), "memory can be written");
-    const std::array states = {component_of(1, 100), component_of(2, 1000), component_of(3, 10)};
-    for (const auto& state : states) must(catalogue::put(**rows, state).has_value(), "and has room");
+    for (const auto& state : states_) must(catalogue::put(**rows, state).has_value(), "and has room");
     must((*rows)->commit().has_value(), "and is committed");
-    for (std::size_t i = 0; i < 2; ++i)
-      for (const auto* suffix : {".dat", ".sum"}) {
-        auto file = disk->open(component::stem(kRoot, FileId(states[i].shape().file())) + suffix, component::Access::kCreate);
-        must(file && (*file)->resize(states[i].bytes()), "files");
-      }
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto stem = component::stem(kRoot, FileId(states_[i].shape().file()));
+      make_file(stem + ".dat", states_[i].bytes());
+      make_file(stem + ".sum", states_[i].bytes() / 4000 * 8);
+    }
   }
-  std::unique_ptr<component::Storage> disk = component::make_memory_storage(component::MemoryDisk::make());
-  std::unique_ptr<kv::Store> catalogue = kv::open_memory(kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size())));
+  const std::unique_ptr<component::Storage> disk = component::make_memory_storage(component::MemoryDisk::make());
+  const std::unique_ptr<kv::Store> catalogue = kv::open_memory(kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size())));
+
+ private:
+  void make_file(const std::string& path, std::uint64_t bytes) {
+    auto file = disk->open(path, component::Access::kCreate);
+    must(file && (*file)->resize(0) && (*file)->resize(bytes), "files");
+  }
+  const std::array<proto::ComponentState, 3> states_ = {component_of(1, 100, 50), component_of(2, 1000, 12), component_of(3, 10, 50)};
 };
 
 void write_raw(component::Storage& disk, std::uint64_t offset, std::string_view bytes) {
@@ -90,7 +99,8 @@ void damage(component::Storage& disk, fuzz::Input& in) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   spdlog::set_level(spdlog::level::off);
   fuzz::Input in(data, size);
-  Root world;
+  static Root world;
+  world.reset();
   if ((in.byte() & 1) == 0) {
     write_entries(*world.disk, in);
     damage(*world.disk, in);

@@ -21,7 +21,7 @@ constexpr int kStepsMax = 24;
 
 class World {
  public:
-  World() {
+  explicit World(std::shared_ptr<kv::MemoryState> directory) : state_(std::move(directory)) {
     start();
     for (std::uint32_t id = 1; id <= kLfss; ++id) heartbeat(id);
     run();
@@ -106,7 +106,7 @@ class World {
   const ClusterKey key_ = fuzz::test_key();
   fuzz::FakeClock clock_;
   fuzz::CountingEntropy entropy_;
-  std::shared_ptr<kv::MemoryState> state_ = kv::make_memory_state(static_cast<unsigned>(server::kDirectoryTables.size()));
+  const std::shared_ptr<kv::MemoryState> state_;
   std::unique_ptr<fuzz::FakeMessenger> messenger_;
   std::unique_ptr<kv::Store> store_;
   std::unique_ptr<server::Server> server_;
@@ -117,12 +117,22 @@ class World {
   bool settle_ = true;
 };
 
+// As a new server leaves it, made once.
+const kv::MemoryState& new_directory() {
+  static const auto made = [] {
+    auto state = kv::make_memory_state(static_cast<unsigned>(server::kDirectoryTables.size()));
+    World{state};
+    return state;
+  }();
+  return *made;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   spdlog::set_level(spdlog::level::off);
   fuzz::Input in(data, size);
-  World world;
+  World world(kv::copy_memory_state(new_directory()));
   for (int i = 0; i < kStepsMax && !in.empty(); ++i) world.step(in);
   world.finish();
   return 0;

@@ -62,55 +62,86 @@ struct World {
   InlineExecutor executor;
   NoSpawner spawner;
 
-  net::PeerId ask_all(bool of_lfs) {
-    const auto root = messenger.add({.via = net::Identity::Via::kUnix, .has_uid = true, .uid = 0, .gids = {0}});
-    const std::string any = mint(fuzz::test_key(), Capability{.rights = kMayManage, .expiry = clock.wall_seconds() + 100});
-    std::uint64_t id = 0;
-    const auto ask = [&](const std::function<void(proto::Envelope&)>& fill, const std::string& capability) {
-      net::Packet packet;
-      packet.envelope.set_version(kProtocolVersion);
-      packet.envelope.set_id(++id);
-      packet.envelope.set_capability(capability);
-      fill(packet.envelope);
-      messenger.deliver(root, std::move(packet));
-    };
-    if (!of_lfs) {
-      ask([](proto::Envelope& e) { e.mutable_hello(); }, {});
-      ask([](proto::Envelope& e) { e.mutable_list()->set_path("/"); }, {});
-      ask([](proto::Envelope& e) { e.mutable_list_files(); }, {});
-      ask([](proto::Envelope& e) { e.mutable_remove()->add_paths("/a"), e.mutable_remove()->set_recursive(true); }, {});
-      ask([](proto::Envelope& e) { e.mutable_rename()->set_from("/b"), e.mutable_rename()->set_to("/c"); }, {});
-      return root;
-    }
-    ask([](proto::Envelope& e) { e.mutable_list_components()->set_limit(100); }, any);
-    for (const auto file : kFiles) {
-      const auto expiry = clock.wall_seconds() + 100;
-      const auto mine = mint(fuzz::test_key(), Capability{FileId(file), 0, kMayRead | kMayWrite, ~0ull, expiry});
-      ask([=](proto::Envelope& e) { e.mutable_read()->set_file(file), e.mutable_read()->set_count(3); }, mine);
-      ask([=](proto::Envelope& e) { e.mutable_read()->set_file(file), e.mutable_read()->set_count(9), e.mutable_read()->set_stride(2); }, mine);
-      ask([=](proto::Envelope& e) { e.mutable_attach()->set_file(file); }, mine);
-      ask([=](proto::Envelope& e) { e.mutable_reserve()->set_file(file), e.mutable_reserve()->set_records(1); }, mine);
-      ask([=](proto::Envelope& e) { e.mutable_offsets()->set_file(file), e.mutable_offsets()->add_rows(2); }, mine);
-      ask([=](proto::Envelope& e) { e.mutable_check_component()->set_file(file), e.mutable_check_component()->set_sums(true); }, any);
-    }
-    return root;
+  using Fill = std::function<void(proto::Envelope&)>;
+  void ask(const std::string& capability, const Fill& fill) {
+    net::Packet packet;
+    packet.envelope.set_version(kProtocolVersion);
+    packet.envelope.set_id(++id);
+    packet.envelope.set_capability(capability);
+    fill(packet.envelope);
+    messenger.deliver(root, std::move(packet));
   }
+
+  net::PeerId root = messenger.add({.via = net::Identity::Via::kUnix, .has_uid = true, .uid = 0, .gids = {0}});
+  std::uint64_t id = 0;
 };
 
-void check_directory(fuzz::Input& in) {
-  const auto state = kv::make_memory_state(static_cast<unsigned>(server::kDirectoryTables.size()));
-  const auto store = kv::open_memory(state);
-  World world;
-  const server::Config config{.cluster = "c1", .key = fuzz::test_key(), .owner_uid = 500};
-  if ((in.byte() & 1) == 0) {  // a directory that a server made, and then these rows over it
-    server::Server maker(config, {world.messenger, *store, world.entropy});
+// Made once each: nothing in them changes.
+const std::string& capability_of(std::uint64_t file) {
+  static std::map<std::uint64_t, std::string> made;
+  auto& out = made[file];
+  const std::int64_t expiry = fuzz::FakeClock().wall_seconds() + 100;
+  const bool any = file == 0;
+  if (out.empty())
+    out = mint(fuzz::test_key(), Capability{FileId(file), 0, any ? kMayManage : kMayRead | kMayWrite, any ? 0 : ~0ull, expiry});
+  return out;
+}
+
+void ask_server(World& world) {
+  using proto::Envelope;
+  world.ask({}, [](Envelope& e) { e.mutable_hello(); });
+  world.ask({}, [](Envelope& e) { e.mutable_list()->set_path("/"); });
+  world.ask({}, [](Envelope& e) { e.mutable_list_files(); });
+  world.ask({}, [](Envelope& e) { e.mutable_remove()->add_paths("/a"), e.mutable_remove()->set_recursive(true); });
+  world.ask({}, [](Envelope& e) { e.mutable_rename()->set_from("/b"), e.mutable_rename()->set_to("/c"); });
+}
+
+void ask_lfs(World& world, std::uint64_t file) {
+  using proto::Envelope;
+  const auto& mine = capability_of(file);
+  world.ask(mine, [=](Envelope& e) { e.mutable_read()->set_file(file), e.mutable_read()->set_count(3); });
+  world.ask(mine, [=](Envelope& e) {
+    e.mutable_read()->set_file(file), e.mutable_read()->set_count(9), e.mutable_read()->set_stride(2);
+  });
+  world.ask(mine, [=](Envelope& e) { e.mutable_attach()->set_file(file); });
+  world.ask(mine, [=](Envelope& e) { e.mutable_reserve()->set_file(file), e.mutable_reserve()->set_records(1); });
+  world.ask(mine, [=](Envelope& e) { e.mutable_offsets()->set_file(file), e.mutable_offsets()->add_rows(2); });
+  world.ask(capability_of(0), [=](Envelope& e) {
+    e.mutable_check_component()->set_file(file), e.mutable_check_component()->set_sums(true);
+  });
+}
+
+bool has_row(kv::Store& store, kv::Table table, const std::string& key) {
+  auto rows = store.read();
+  must(rows.has_value(), "memory can be read");
+  return (*rows)->get(table, key).value_or(std::nullopt).has_value();
+}
+
+const server::Config kServer{.cluster = "c1", .key = fuzz::test_key(), .owner_uid = 500};
+
+// A directory that a server made; made once.
+const kv::MemoryState& new_directory() {
+  static const auto made = [] {
+    auto state = kv::make_memory_state(static_cast<unsigned>(server::kDirectoryTables.size()));
+    const auto store = kv::open_memory(state);
+    World world;
+    server::Server maker(kServer, {world.messenger, *store, world.entropy});
     must(maker.open().has_value(), "a new directory opens");
-  }
-  put_rows(in, *store, static_cast<unsigned>(server::kDirectoryTables.size()));
+    return state;
+  }();
+  return *made;
+}
+
+void check_directory(fuzz::Input& in) {
+  const auto tables = static_cast<unsigned>(server::kDirectoryTables.size());
+  const bool over = (in.byte() & 1) == 0;  // the rows come over what a server made
+  const auto store = kv::open_memory(over ? kv::copy_memory_state(new_directory()) : kv::make_memory_state(tables));
+  put_rows(in, *store, tables);
   (void)server::check_directory(*store);
-  server::Server server(config, {world.messenger, *store, world.entropy});
+  World world;
+  server::Server server(kServer, {world.messenger, *store, world.entropy});
   if (!server.open()) return;
-  world.ask_all(false);
+  ask_server(world);
   (void)server.serve(world.messenger.idle());
 }
 
@@ -123,12 +154,7 @@ void put_file(component::Storage& storage, fuzz::Input& in) {
   must(file && (*file)->write(0, std::as_bytes(std::span(bytes))), "memory can be written");
 }
 
-void check_catalogue(fuzz::Input& in) {
-  const auto disk = component::MemoryDisk::make();
-  disk->set_capacity(8u << 20);
-  const auto storage = component::make_memory_storage(disk);
-  const auto store = kv::open_memory(kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size())));
-  World world;
+lfs::Config lfs_config() {
   lfs::Config config;
   config.node = 1;
   config.name = "lfs0";
@@ -136,17 +162,43 @@ void check_catalogue(fuzz::Input& in) {
   config.root = "/lfs0";
   config.key = fuzz::test_key();
   config.log_bytes = 64u << 10;
-  const lfs::World around{world.messenger, *storage, *store, world.executor, world.spawner, world.entropy};
-  {
-    lfs::Lfs maker(config, around);
+  return config;
+}
+
+// What an LFS keeps.
+struct Root {
+  std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
+  std::shared_ptr<kv::MemoryState> catalogue = kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()));
+};
+
+// A new LFS's, made once.
+const Root& new_root() {
+  static const Root made = [] {
+    Root root;
+    const auto storage = component::make_memory_storage(root.disk);
+    const auto store = kv::open_memory(root.catalogue);
+    World world;
+    lfs::Lfs maker(lfs_config(), {world.messenger, *storage, *store, world.executor, world.spawner, world.entropy});
     must(maker.open().has_value(), "a new root opens");
-  }
+    root.disk = root.disk->copy();
+    root.disk->set_capacity(8u << 20);
+    return root;
+  }();
+  return made;
+}
+
+void check_catalogue(fuzz::Input& in) {
+  const auto storage = component::make_memory_storage(new_root().disk->copy());
+  const auto store = kv::open_memory(kv::copy_memory_state(*new_root().catalogue));
   for (unsigned files = in.byte() % 8; files > 0; --files) put_file(*storage, in);
   put_rows(in, *store, static_cast<unsigned>(lfs::kCatalogueTables.size()));
   (void)lfs::check_root(*storage, *store, "/lfs0", true);
-  lfs::Lfs lfs(config, around);
+  World world;
+  lfs::Lfs lfs(lfs_config(), {world.messenger, *storage, *store, world.executor, world.spawner, world.entropy});
   if (!lfs.open()) return;
-  world.ask_all(true);
+  world.ask(capability_of(0), [](proto::Envelope& e) { e.mutable_list_components()->set_limit(100); });
+  for (const auto file : kFiles)
+    if (file == kFiles[0] || has_row(*store, 0, kv::key_u64(file))) ask_lfs(world, file);
   (void)lfs.serve(world.messenger.idle());
 }
 
@@ -247,6 +299,7 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
       {"pending", directory(0, file(9, file_row(1, "p")))},
       {"doomed", directory(0, file(9, file_row(3, "d")))},
       {"folder-in-itself", directory(0, name(7, "a", entry_of(7, true)))},
+      {"folder-in-itself-below", directory(0, both(name(1, "a", entry_of(7, true)), name(7, "b", entry_of(7, true))))},
       {"no-version", directory(1, name(0, "/", entry_of(1, true)))},
       {"meta", directory(0, RowList().add(row_of(kMeta, kNamed, 5), 2, {}, std::string(8, '\xff')))},
       {"bad-name", directory(0, name(1, "..", entry_of(2, false)))},

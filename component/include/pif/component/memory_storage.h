@@ -14,6 +14,8 @@ namespace pif::component {
 class MemoryDisk {
  public:
   static std::shared_ptr<MemoryDisk> make();
+  // Another disk, with what is durable on this one; of the same capacity, without faults.
+  virtual std::shared_ptr<MemoryDisk> copy() const = 0;
   virtual ~MemoryDisk() = default;
 
   // Forgets everything not synced (contents and names). Open files of the old world then fail every call with kIo.

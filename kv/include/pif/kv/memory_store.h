@@ -11,6 +11,7 @@ namespace pif::kv {
 // restart. Only committed transactions are in it.
 struct MemoryState;
 std::shared_ptr<MemoryState> make_memory_state(unsigned tables);
+std::shared_ptr<MemoryState> copy_memory_state(const MemoryState& state);
 std::unique_ptr<Store> open_memory(std::shared_ptr<MemoryState> state);
 
 }  // namespace pif::kv
