@@ -38,7 +38,6 @@ Result<ComponentPtr> Appending::component_of(const Request& request) {
     return known;
   }
   auto found = core_.published(request, file, kMayWrite);
-  if (found && (*found)->log_failure) return fail(*(*found)->log_failure);
   if (found || found.error().code != Code::kNotFound || !asked.has_shape()) return found;
   PIF_TRY(core_.check_shape(asked.shape(), file));
   found = core_.components.create(asked.shape(), capability.epoch, core_.now());
@@ -245,7 +244,6 @@ void Appending::write_ready(Line& line) {
 }
 
 Status Appending::write_one(Component& c, const Waiting& w) {
-  if (c.log_failure) return fail(*c.log_failure);
   return c.shape.format.is_fixed() ? write_fixed(c, w) : write_variable(c, w);
 }
 

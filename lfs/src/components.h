@@ -43,16 +43,14 @@ struct Component {
   bool dirty = false;         // has entries in the redo log whose homes may not be durable
   bool committing = false;    // the note that it is committed is on its way to the catalogue
   bool removed = false;
-  std::uint64_t applied;      // number of the last log entry in its homes
+  std::uint64_t applied;      // number of the last log entry that is in its homes, or failed
   std::uint64_t changes = 0;  // of homes, to see whether a check met one
   std::optional<Error> failure;
-  // An overwrite of it did not get into the redo log for sure. It may be there when the LFS starts again, and then puts the
-  // chunk back as it was at the time: so no rows may be added to it until then.
-  std::optional<Error> log_failure;
 
   bool is_open() const { return state.state() == kOpen; }
   bool is_idle() const {
-    return catalogued && pins == 0 && overwriting == 0 && !appending && !sealing && !dirty && !committing && !failure && !log_failure;
+    return catalogued && pins == 0 && overwriting == 0 && !appending && !sealing && !dirty && !committing && !failure &&
+           applied <= state.log_applied();
   }
 };
 using ComponentPtr = std::shared_ptr<Component>;

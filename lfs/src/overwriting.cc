@@ -181,8 +181,9 @@ void Overwriting::finish_batch(std::vector<Image>& images, const Status& written
   for (auto& image : images) {
     Component& c = *image.component;
     --c.overwriting;
-    if (!written) c.log_failure = Error{Code::kIo, fmt::format("file {}: the redo log failed to sync: it cannot grow until the LFS is "
-                                                               "started again", name_of(c.file)), {}};
+    // A failed entry may be in the log all the same. What is made durable of the component from here on says that it has no
+    // need of it: its image would put back a chunk that rows were added to since.
+    if (!written) c.applied = std::max(c.applied, image.number);
     if (!written || c.removed) {
       core_.replies.answer(image.token, written ? Status(fail(Code::kStaleFile, "the file was deleted meanwhile")) : written);
       continue;

@@ -125,7 +125,7 @@ Result<bool> RedoLog::replay_one(std::uint64_t size, const Replay& replay) {
   PIF_TRY_VALUE(const auto got, file_->read(end_, std::as_writable_bytes(std::span(&stored, 1))));
   if (got != sizeof stored) return fail(cut_short(end_, size).error());
   if (stored.magic != kEntryMagic || stored.hash != hash_fields(stored)) return false;
-  if (stored.chain != chain_ || stored.number != last_number_ + 1) return false;
+  if (stored.chain != chain_ || stored.number <= last_number_) return false;
   if (stored.bytes > kEntryBytesMax || end_ + sizeof stored + stored.bytes > size) return false;
   std::vector<std::byte> data(stored.bytes);
   PIF_TRY_VALUE(const auto got_data, file_->read(end_ + sizeof stored, std::span(data)));
@@ -170,9 +170,9 @@ Status RedoLog::write_batch() {
 void RedoLog::end_batch(bool ok) {
   if (ok) {
     end_ += batch_.bytes;
-    last_number_ = batch_.number;
     chain_ = batch_.chain;
   }
+  last_number_ = std::max(last_number_, batch_.number);
   batch_ = Batch();
 }
 

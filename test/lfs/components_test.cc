@@ -66,7 +66,7 @@ TEST_CASE("what is busy in any way is not forgotten") {
   const Busy busy[] = {[](Component& c) { c.catalogued = false; },  [](Component& c) { c.overwriting = 1; },
                        [](Component& c) { c.appending = true; },    [](Component& c) { c.sealing = true; },
                        [](Component& c) { c.dirty = true; },        [](Component& c) { c.committing = true; },
-                       [](Component& c) { c.failure = Error{}; },   [](Component& c) { c.log_failure = Error{}; },
+                       [](Component& c) { c.failure = Error{}; },   [](Component& c) { c.applied = 1; },
                        [](Component& c) { c.pins = 1; }};
   Table table;
   const std::uint64_t count = Components::kKnownMax + 1;
