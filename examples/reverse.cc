@@ -5,13 +5,14 @@
 #include <CLI/CLI.hpp>
 
 #include "pif/tool/ordered_output.h"
+#include "pif/tool/target.h"
 #include "pif/tool/tool_main.h"
 
 namespace {
 
 constexpr std::uint64_t kRowsAtOnce = 4096;
 
-struct Names {
+struct Names : pif::tool::TargetWish {
   std::string source, target;
 };
 
@@ -56,10 +57,7 @@ pif::Result<pif::tool::ExitCode> control(pif::tool::Controller& controller, cons
   PIF_TRY_VALUE(const std::size_t input, controller.open(source));
   pif::File& file = controller.input(input);
   PIF_TRY_VALUE(const pif::Extent extent, file.extent());
-  pif::CreateOptions options;
-  options.format = file.format();
-  options.nodes.assign(file.nodes().begin(), file.nodes().end());
-  options.bevies.assign(file.layout().bevies().begin(), file.layout().bevies().end());
+  PIF_TRY_VALUE(const pif::CreateOptions options, pif::tool::target_options(controller, input, source, names));
   if (file.format().is_fixed() && extent.bytes != extent.records * file.format().record_length) {
     return pif::fail(pif::Code::kInvalid, source + ": its last record is shorter than the others");
   }
@@ -78,7 +76,8 @@ int main(int argc, char** argv) {
   tool.examples = "  reverse /in /out\n";
   tool.options = [names](CLI::App& app) {
     app.add_option("SRC", names->source, "the file to read")->required();
-    app.add_option("DST", names->target, "the file to make, laid out as SRC")->required();
+    app.add_option("DST", names->target, "the file to make")->required();
+    pif::tool::add_target_options(app, *names);
   };
   tool.control = [names](pif::tool::Controller& controller) { return control(controller, *names); };
   tool.work = work;

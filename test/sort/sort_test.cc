@@ -95,7 +95,10 @@ struct Case {
     made.wish.merge = *rc::gen::element(MergeKind::kSplit, MergeKind::kToken, MergeKind::kPipelined);
     made.wish.token_batch = *rc::gen::element<std::uint64_t>(0, 1, 7, 64, 4096);
     if (made.wish.merge != MergeKind::kSplit) made.wish.unique = false;
-    if (*rc::gen::arbitrary<bool>() && made.options.bevy == 0) made.wish.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
+    const auto layout = *rc::gen::inRange(0, 6);
+    if (layout == 0) made.wish.nodes = {"5", "2", "8"};
+    if (layout == 0 || layout == 1) made.wish.bevy = 0;
+    if (layout > 2 && made.options.bevy == 0) made.wish.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
     return made;
   }
 

@@ -7,6 +7,7 @@
 
 #include "pif/tool/copy_class.h"
 #include "pif/tool/exchange.h"
+#include "pif/tool/target.h"
 
 namespace pif::copy {
 namespace {
@@ -21,59 +22,8 @@ struct Task {
   bool same_layout = false;
 };
 
-Result<std::vector<std::uint32_t>> node_ids(Client& client, const std::vector<std::string>& names) {
-  PIF_TRY_VALUE(const SystemStatus status, client.status());
-  std::vector<std::uint32_t> ids;
-  for (const auto& name : names) {
-    const auto found = std::find_if(status.nodes.begin(), status.nodes.end(), [&](const Node& node) {
-      return node.name == name || std::to_string(node.id) == name;
-    });
-    if (found == status.nodes.end()) {
-      return fail(Code::kInvalid, fmt::format("there is no LFS '{}': pif node list shows which there are", name));
-    }
-    if (std::find(ids.begin(), ids.end(), found->id) != ids.end()) {
-      return fail(Code::kInvalid, fmt::format("LFS '{}' is named twice", name));
-    }
-    ids.push_back(found->id);
-  }
-  return ids;
-}
-
 bool is_uniform(std::span<const std::uint32_t> sizes) {
   return std::all_of(sizes.begin(), sizes.end(), [&](std::uint32_t size) { return size == sizes.front(); });
-}
-
-// Bevies as told, else the source's: all of them on as many LFSs, their size on another number of them.
-Status choose_bevies(const Wish& wish, File& source, std::uint32_t width, CreateOptions& options) {
-  const auto sizes = source.layout().bevies();
-  if (wish.bevy) {
-    options.bevy = *wish.bevy;
-  } else if (width == source.layout().width()) {
-    options.bevies.assign(sizes.begin(), sizes.end());
-  } else if (!sizes.empty() && is_uniform(sizes)) {
-    options.bevy = sizes.front();
-  } else if (!sizes.empty()) {
-    return fail(Code::kInvalid, fmt::format("{} has bevies of different sizes, which do not fit {} LFSs: give --bevy B, or "
-                                            "--bevy 0 for no parity", wish.source, width));
-  }
-  if (options.bevy > 0 && width % (2 * options.bevy) != 0) {
-    return fail(Code::kInvalid, fmt::format("bevies of {} need a multiple of {} LFSs, not {}: give another --bevy, or --bevy 0 "
-                                            "for no parity", options.bevy, 2 * options.bevy, width));
-  }
-  return {};
-}
-
-Status choose_layout(tool::Controller& controller, const Wish& wish, File& source, CreateOptions& options) {
-  std::vector<std::uint32_t> present(source.nodes().begin(), source.nodes().end());
-  if (!wish.nodes.empty()) {
-    PIF_TRY_VALUE(options.nodes, node_ids(controller.client(), wish.nodes));
-  } else if (!wish.width || *wish.width == present.size()) {
-    options.nodes = std::move(present);
-  } else {
-    options.width = *wish.width;
-  }
-  const std::size_t width = options.nodes.empty() ? options.width : options.nodes.size();
-  return choose_bevies(wish, source, static_cast<std::uint32_t>(width), options);
 }
 
 Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
@@ -83,12 +33,7 @@ Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
   PIF_TRY_VALUE(task.input, controller.open(task.source));
   File& source = controller.input(task.input);
   PIF_TRY_VALUE(task.extent, source.extent());
-  PIF_TRY_VALUE(const Entry entry, controller.client().stat(task.source));
-  task.options.format = source.format();
-  task.options.mode = entry.mode;
-  task.options.attributes = source.attributes();
-  task.options.exclusive = wish.no_clobber;
-  PIF_TRY(choose_layout(controller, wish, source, task.options));
+  PIF_TRY_VALUE(task.options, tool::target_options(controller, task.input, task.source, wish));
   const auto nodes = source.nodes();
   const auto sizes = source.layout().bevies();
   const bool keeps_bevies = wish.bevy ? *wish.bevy == (sizes.empty() ? 0 : sizes.front()) && is_uniform(sizes)

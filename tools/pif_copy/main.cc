@@ -20,12 +20,7 @@ int main(int argc, char** argv) {
   tool.options = [wish](CLI::App& app) {
     app.add_option("SRC", wish->source, "the file to copy")->required();
     app.add_option("DST", wish->target, "its copy; a file of that name is replaced when the copy is complete")->required();
-    auto* const width = app.add_option("--width", wish->width, "number of LFSs of the copy")->type_name("P");
-    width->check(CLI::PositiveNumber);
-    app.add_option("--nodes", wish->nodes, "LFSs of the copy in order, by name or number")
-        ->type_name("LIST")->delimiter(',')->excludes(width);
-    app.add_option("--bevy", wish->bevy, "bevy size of the copy; 0: no parity")->type_name("B");
-    app.add_flag("--no-clobber", wish->no_clobber, "fail if DST is there");
+    pif::tool::add_target_options(app, *wish);
   };
   tool.control = [wish](pif::tool::Controller& controller) { return pif::copy::control(controller, *wish); };
   tool.work = pif::copy::work;

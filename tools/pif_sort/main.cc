@@ -42,7 +42,6 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::Wish>& wish) {
                  "what needs more is sorted in runs, on the disks of its LFSs")
       ->transform(CLI::AsSizeValue(false))->type_name("BYTES")
       ->check([](const std::string& bytes) { return std::stoull(bytes) < kMemoryMin ? "32M is the least" : std::string(); });
-  app.add_option("--width", wish->width, "number of LFSs of DST")->type_name("P")->check(CLI::PositiveNumber);
   const std::map<std::string, pif::sort::MergeKind> kinds = {{"split", pif::sort::MergeKind::kSplit},
                                                              {"token", pif::sort::MergeKind::kToken},
                                                              {"pipelined", pif::sort::MergeKind::kPipelined}};
@@ -52,7 +51,7 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::Wish>& wish) {
   app.add_option("--token-batch", wish->token_batch, "records that a token decides on at once (default 4096); 0: one record per "
                                                      "hop, as in figure 5.4 of the thesis")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 20))->type_name("N");
-  app.add_flag("--no-clobber", wish->no_clobber, "fail if DST is there");
+  pif::tool::add_target_options(app, *wish);
   app.final_callback([target, check] {
     if (target->count() + check->count() != 1) throw CLI::ValidationError("DST", "is needed, or -c instead of it");
   });

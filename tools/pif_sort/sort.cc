@@ -52,17 +52,7 @@ Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
   const std::uint64_t memory = wish.memory != 0 ? wish.memory : spare_memory();
   const std::uint64_t times = wish.merge == MergeKind::kSplit ? 1 : 2;  // sub-files beside the runs
   task.memory = times * run_bytes(format, task.extent) > memory ? memory : 0;
-  PIF_TRY_VALUE(const Entry entry, controller.client().stat(task.source));
-  task.options.format = format;
-  task.options.mode = entry.mode;
-  task.options.attributes = source.attributes();
-  task.options.exclusive = wish.no_clobber;
-  if (wish.width) {
-    task.options.width = *wish.width;
-  } else {
-    task.options.nodes.assign(source.nodes().begin(), source.nodes().end());
-    task.options.bevies.assign(source.layout().bevies().begin(), source.layout().bevies().end());
-  }
+  PIF_TRY_VALUE(task.options, tool::target_options(controller, task.input, task.source, wish));
   return task;
 }
 

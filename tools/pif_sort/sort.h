@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "keys.h"
+#include "pif/tool/target.h"
 #include "pif/tool/tool_main.h"
 
 namespace pif::sort {
@@ -24,14 +25,12 @@ enum class MergeKind : std::uint8_t {
 inline constexpr std::uint64_t kTokenBatch = 4096;  // records per block of a sub-file
 
 // What the user asked for.
-struct Wish {
+struct Wish : tool::TargetWish {
   std::string source, target;
   KeyOptions keys;
   bool unique = false;
   bool check = false;
   std::uint64_t memory = 0;             // bytes; 0: what the machine has to spare
-  std::optional<std::uint32_t> width;   // of the output
-  bool no_clobber = false;
   MergeKind merge = MergeKind::kSplit;
   bool measure_only = false;                // for explain()
   std::uint64_t token_batch = kTokenBatch;  // 0: figure 5.4, one record per hop, in blocks of one record

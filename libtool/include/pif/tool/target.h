@@ -1,0 +1,33 @@
+// The output that most tools make of one input: laid out like it, unless the user says otherwise.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pif/tool/controller.h"
+
+namespace CLI {
+class App;
+}
+
+namespace pif::tool {
+
+// What the user asked for.
+struct TargetWish {
+  std::optional<std::uint32_t> width;
+  std::vector<std::string> nodes;       // LFSs by name or NodeId, in order
+  std::optional<std::uint32_t> bevy;
+  bool no_clobber = false;
+};
+
+// --width, --nodes, --bevy, --no-clobber.
+void add_target_options(CLI::App& app, TargetWish& wish);
+
+// How to create it: the input's format, mode and attributes, and its LFSs and bevies unless `wish` says otherwise. kInvalid says
+// what does not fit. source: the input's path.
+[[nodiscard]] Result<CreateOptions> target_options(Controller& controller, std::size_t input, const std::string& source,
+                                                   const TargetWish& wish);
+
+}  // namespace pif::tool

@@ -1,0 +1,88 @@
+#include "pif/tool/target.h"
+
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace pif::tool {
+namespace {
+
+Result<std::vector<std::uint32_t>> node_ids(Client& client, const std::vector<std::string>& names) {
+  PIF_TRY_VALUE(const SystemStatus status, client.status());
+  std::vector<std::uint32_t> ids;
+  for (const auto& name : names) {
+    const auto found = std::find_if(status.nodes.begin(), status.nodes.end(), [&](const Node& node) {
+      return node.name == name || std::to_string(node.id) == name;
+    });
+    if (found == status.nodes.end()) {
+      return fail(Code::kInvalid, fmt::format("there is no LFS '{}': pif node list shows which there are", name));
+    }
+    if (std::find(ids.begin(), ids.end(), found->id) != ids.end()) {
+      return fail(Code::kInvalid, fmt::format("LFS '{}' is named twice", name));
+    }
+    ids.push_back(found->id);
+  }
+  return ids;
+}
+
+bool is_uniform(std::span<const std::uint32_t> sizes) {
+  return std::all_of(sizes.begin(), sizes.end(), [&](std::uint32_t size) { return size == sizes.front(); });
+}
+
+// Bevies as told, else the source's: all of them on as many LFSs, their size on another number of them.
+Status choose_bevies(const std::string& path, const TargetWish& wish, File& source, std::uint32_t width, CreateOptions& options) {
+  const auto sizes = source.layout().bevies();
+  if (wish.bevy) {
+    options.bevy = *wish.bevy;
+  } else if (width == source.layout().width()) {
+    options.bevies.assign(sizes.begin(), sizes.end());
+  } else if (!sizes.empty() && is_uniform(sizes)) {
+    options.bevy = sizes.front();
+  } else if (!sizes.empty()) {
+    return fail(Code::kInvalid, fmt::format("{} has bevies of different sizes, which do not fit {} LFSs: give --bevy B, or "
+                                            "--bevy 0 for no parity", path, width));
+  }
+  if (options.bevy > 0 && width % (2 * options.bevy) != 0) {
+    return fail(Code::kInvalid, fmt::format("bevies of {} need a multiple of {} LFSs, not {}: give another --bevy, or --bevy 0 "
+                                            "for no parity", options.bevy, 2 * options.bevy, width));
+  }
+  return {};
+}
+
+Status choose_layout(Controller& controller, const std::string& path, const TargetWish& wish, File& source, CreateOptions& options) {
+  std::vector<std::uint32_t> present(source.nodes().begin(), source.nodes().end());
+  if (!wish.nodes.empty()) {
+    PIF_TRY_VALUE(options.nodes, node_ids(controller.client(), wish.nodes));
+  } else if (!wish.width || *wish.width == present.size()) {
+    options.nodes = std::move(present);
+  } else {
+    options.width = *wish.width;
+  }
+  const std::size_t width = options.nodes.empty() ? options.width : options.nodes.size();
+  return choose_bevies(path, wish, source, static_cast<std::uint32_t>(width), options);
+}
+
+}  // namespace
+
+void add_target_options(CLI::App& app, TargetWish& wish) {
+  auto* const width = app.add_option("--width", wish.width, "number of LFSs of DST")->type_name("P");
+  width->check(CLI::PositiveNumber);
+  app.add_option("--nodes", wish.nodes, "LFSs of DST in order, by name or number")->type_name("LIST")->delimiter(',')->excludes(width);
+  app.add_option("--bevy", wish.bevy, "bevy size of DST; 0: no parity")->type_name("B");
+  app.add_flag("--no-clobber", wish.no_clobber, "fail if DST is there");
+}
+
+Result<CreateOptions> target_options(Controller& controller, std::size_t input, const std::string& source, const TargetWish& wish) {
+  File& file = controller.input(input);
+  PIF_TRY_VALUE(const Entry entry, controller.client().stat(source));
+  CreateOptions options;
+  options.format = file.format();
+  options.mode = entry.mode;
+  options.attributes = file.attributes();
+  options.exclusive = wish.no_clobber;
+  PIF_TRY(choose_layout(controller, source, wish, file, options));
+  return options;
+}
+
+}  // namespace pif::tool
