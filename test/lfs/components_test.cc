@@ -40,7 +40,8 @@ struct Table {
 
   std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
   std::unique_ptr<component::Storage> storage = component::make_memory_storage(disk);
-  std::unique_ptr<kv::Store> store = kv::open_memory(kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size())));
+  std::shared_ptr<kv::MemoryState> kept = kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size()));
+  std::unique_ptr<kv::Store> store = kv::open_memory(kept);
   Components components{"/lfs0", *storage, *store};
 };
 
@@ -83,7 +84,9 @@ TEST_CASE("over the limit the longest unused components lose their open files, t
   Table table;
   const std::uint64_t count = Components::kOpenFilesMax + 10;
   for (std::uint64_t file = 1; file <= count; ++file) table.settle(*table.make(file));
-  const auto is_open = [&](std::uint64_t file) { return table.components.find_in_memory(FileId(file))->access.has_value(); };
+  const auto is_open = [&](std::uint64_t file) {
+    return table.components.find_in_memory(FileId(file))->access.has_value();
+  };
   table.components.pin(*table.components.find_in_memory(FileId(1)));
   table.components.find_in_memory(FileId(2))->appending = true;
   table.components.find_in_memory(FileId(3))->overwriting = 1;
@@ -102,7 +105,8 @@ TEST_CASE("over the limit the longest unused components lose their open files, t
 
 TEST_CASE("at most so many components are written by message at once") {
   Table table;
-  for (std::uint64_t file = 1; file <= Components::kWritersMax; ++file) REQUIRE_OK(table.components.open_writer(*table.make(file)));
+  for (std::uint64_t file = 1; file <= Components::kWritersMax; ++file)
+    REQUIRE_OK(table.components.open_writer(*table.make(file)));
   const auto one_more = table.make(Components::kWritersMax + 1);
   CHECK(code_of(table.components.open_writer(*one_more)) == Code::kBusy);
   REQUIRE_OK(table.components.open_writer(*table.components.find_in_memory(FileId(1))));  // has its writer
@@ -112,7 +116,8 @@ TEST_CASE("at most so many components are written by message at once") {
 
 TEST_CASE("of removed components the last ones are remembered as removed; files in use are closed by their last user") {
   Table table;
-  for (std::uint64_t file = 1; file <= Components::kTombstonesMax + 1; ++file) table.components.forget(*table.make(file));
+  for (std::uint64_t file = 1; file <= Components::kTombstonesMax + 1; ++file)
+    table.components.forget(*table.make(file));
   CHECK(code_of(table.components.find(FileId(2))) == Code::kStaleFile);
   CHECK(code_of(table.components.find(FileId(1))) == Code::kNotFound);
   const auto used = table.make(1);

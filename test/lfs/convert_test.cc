@@ -74,7 +74,8 @@ TEST_CASE("a shape is taken only if a component can have it") {
 }
 
 TEST_CASE("the names of a component's files tell its id, other names none") {
-  for (const char* suffix : {".dat", ".sum", ".idx", ".isum"}) CHECK(file_named(std::string("000000000000001f") + suffix).value == 0x1f);
+  for (const char* suffix : {".dat", ".sum", ".idx", ".isum"})
+    CHECK(file_named(std::string("000000000000001f") + suffix).value == 0x1f);
   for (const char* other : {"1f", ".dat", "1f.tmp", "1g.dat", "x.dat", "11111111111111111.dat", "-1.sum"})
     CHECK(file_named(other).value == 0);
 }

@@ -1,5 +1,5 @@
-// Each call of disk and catalogue fails once during each operation: it is done, or an error says that the disk failed; and
-// after a start it can be done, everything else is as it was, and nothing is damaged.
+// Each call of disk and catalogue fails once during each operation: it is done, or an error says that the disk failed;
+// and after a start it can be done, everything else is as it was, and nothing is damaged.
 #include "appender.h"
 
 using namespace pif;
@@ -45,7 +45,8 @@ Status ask(Peer& peer, std::uint64_t file, std::uint32_t rights, const std::func
 Status append(Peer& peer, Node& node, const TestFile& file, const std::string& record) {
   Appender appender(peer.self(), {&node}, file);
   PIF_TRY_VALUE(const auto grant, appender.reserve(1, record.size()));
-  PIF_TRY(appender.rows(0, grant, grant.start().records(), 1, file.format.is_fixed() ? record : variable_body({record})));
+  const auto body = file.format.is_fixed() ? record : variable_body({record});
+  PIF_TRY(appender.rows(0, grant, grant.start().records(), 1, body));
   return appender.done(grant);
 }
 
@@ -84,12 +85,23 @@ bool reads(Peer& peer, std::uint64_t file, std::uint64_t first, const std::strin
 
 const std::vector<Operation> kOperations = {
     {"read", [](Peer& p, Node&) { return expect(p.read(7, 0, 1000), kFixed); }},
-    {"read at a stride", [](Peer& p, Node&) { return expect(p.read(7, 1, 2, 100), kFixed.substr(100, 100) + kFixed.substr(10100, 100)); }},
+    {"read at a stride",
+     [](Peer& p, Node&) { return expect(p.read(7, 1, 2, 100), kFixed.substr(100, 100) + kFixed.substr(10100, 100)); }},
     {"read variable records", [](Peer& p, Node&) { return expect(p.read(8, 0, 3), variable_body(kRows)); }},
     {"read variable records at a stride",
      [](Peer& p, Node&) { return expect(p.read(8, 0, 2, 2), variable_body({kRows[0], kRows[2]})); }},
-    {"read bytes", [](Peer& p, Node&) { return ask(p, 8, kMayRead, [](auto& e) { e.mutable_read_bytes()->set_file(8); e.mutable_read_bytes()->set_bytes(5000); }); }},
-    {"offsets", [](Peer& p, Node&) { return ask(p, 8, kMayRead, [](auto& e) { e.mutable_offsets()->set_file(8); e.mutable_offsets()->add_rows(2); }); }},
+    {"read bytes", [](Peer& p, Node&) {
+       return ask(p, 8, kMayRead, [](auto& e) {
+         e.mutable_read_bytes()->set_file(8);
+         e.mutable_read_bytes()->set_bytes(5000);
+       });
+     }},
+    {"offsets", [](Peer& p, Node&) {
+       return ask(p, 8, kMayRead, [](auto& e) {
+         e.mutable_offsets()->set_file(8);
+         e.mutable_offsets()->add_rows(2);
+       });
+     }},
     {"length", [](Peer& p, Node&) { return ask(p, 8, kMayRead, [](auto& e) { e.mutable_length()->set_file(8); }); }},
     {"attach", [](Peer& p, Node&) -> Status { PIF_TRY(p.attach(8)); return {}; }},
     {"attach what is open for writing", [](Peer& p, Node&) -> Status {
@@ -97,12 +109,14 @@ const std::vector<Operation> kOperations = {
        PIF_TRY(p.attach(7));
        return {};
      }},
-    {"overwrite", [](Peer& p, Node&) { return p.overwrite(7, 5, 1, pattern(100, 9)); }, [](Peer& p) { return reads(p, 7, 5, pattern(100, 9)); }},
+    {"overwrite", [](Peer& p, Node&) { return p.overwrite(7, 5, 1, pattern(100, 9)); },
+     [](Peer& p) { return reads(p, 7, 5, pattern(100, 9)); }},
     {"overwrite the end", [](Peer& p, Node&) { return p.overwrite(7, 130, 1, pattern(30, 9)); },
      [](Peer& p) { return reads(p, 7, 130, pattern(30, 9)); }},
     {"overwrite over chunks", [](Peer& p, Node&) { return p.overwrite(7, 39, 50, pattern(5000, 9)); },
      [](Peer& p) { return reads(p, 7, 40, pattern(5000, 9).substr(100, 100)); }},
-    {"overwrite variable records", [](Peer& p, Node&) { return p.overwrite(8, 0, 1, variable_body({pattern(3000, 9)})); },
+    {"overwrite variable records",
+     [](Peer& p, Node&) { return p.overwrite(8, 0, 1, variable_body({pattern(3000, 9)})); },
      [](Peer& p) { return reads(p, 8, 0, variable_body({pattern(3000, 9)})); }},
     {"overwrite and flush", [](Peer& p, Node&) -> Status {
        PIF_TRY(p.overwrite(7, 130, 1, pattern(30, 9)));
@@ -114,13 +128,18 @@ const std::vector<Operation> kOperations = {
      [](Peer& p) { return reads(p, 7, 130, kFixed.substr(13000) + pattern(70, 9)); }},
     {"append to a file without records", [](Peer& p, Node& n) { return append(p, n, fixed(kNew), pattern(100, 9)); },
      [](Peer& p) { return reads(p, kNew, 0, pattern(100, 9)); }},
-    {"write and seal", [](Peer& p, Node&) { return write_and_seal(p, fixed(kNew), {pattern(100, 3), pattern(100, 4)}); },
+    {"write and seal",
+     [](Peer& p, Node&) { return write_and_seal(p, fixed(kNew), {pattern(100, 3), pattern(100, 4)}); },
      [](Peer& p) { return reads(p, kNew, 1, pattern(100, 4)); }},
-    {"write and seal variable records", [](Peer& p, Node&) { return write_and_seal(p, variable(kNew), {"one", "", pattern(5000, 4)}); },
+    {"write and seal variable records",
+     [](Peer& p, Node&) { return write_and_seal(p, variable(kNew), {"one", "", pattern(5000, 4)}); },
      [](Peer& p) { return reads(p, kNew, 2, variable_body({pattern(5000, 4)})); }},
     {"write, then through descriptors", write_by_descriptor},
-    {"remove", [](Peer& p, Node&) { return p.settle({}, {8}); }, [](Peer& p) { return code_of(p.read(8, 0, 1)) != Code::kOk; }},
-    {"list", [](Peer& p, Node&) { return ask(p, 0, kMayManage, [](auto& e) { e.mutable_list_components()->set_limit(9); }); }},
+    {"remove", [](Peer& p, Node&) { return p.settle({}, {8}); },
+     [](Peer& p) { return code_of(p.read(8, 0, 1)) != Code::kOk; }},
+    {"list", [](Peer& p, Node&) {
+       return ask(p, 0, kMayManage, [](auto& e) { e.mutable_list_components()->set_limit(9); });
+     }},
 };
 
 // The operation with the call-th call failing. Returns whether there was one.
@@ -153,7 +172,7 @@ bool fails_at(const Operation& operation, std::uint64_t call) {
 
 }  // namespace
 
-TEST_CASE("whichever call fails in an operation, it is done or says that the disk failed, and a start mends what is left") {
+TEST_CASE("whichever call fails in an operation, it is done or says that the disk failed, and a start mends the rest") {
   for (const auto& operation : kOperations) {
     std::uint64_t call = 0;
     while (fails_at(operation, call)) ++call;

@@ -171,9 +171,15 @@ TEST_CASE("the checker names what no start would mend: impossible shapes, length
     CHECK(with([](auto&) {}).empty());
     CHECK(with([](auto& s) { s.mutable_shape()->mutable_format()->set_kind(9); }).size() == 1);
     CHECK(with([](auto& s) { s.mutable_published()->set_records(1); }).size() == 1);
-    const auto appended = [](auto& s) { s.mutable_published()->set_records(1); s.set_generation(3); };
+    const auto appended = [](auto& s) {
+      s.mutable_published()->set_records(1);
+      s.set_generation(3);
+    };
     CHECK(with(appended).empty());  // rows of an append that did not come to its end
-    const auto of_two = [](auto& s) { s.mutable_published()->set_records(1); s.mutable_shape()->mutable_layout()->add_nodes(2); };
+    const auto of_two = [](auto& s) {
+      s.mutable_published()->set_records(1);
+      s.mutable_shape()->mutable_layout()->add_nodes(2);
+    };
     CHECK(with(of_two).empty());    // only LFS 0 of the file knows its length, and of that the server speaks
     CHECK(with([&](auto& s) { of_two(s); s.mutable_shape()->set_index(1); }).empty());
     start.put_state(before);
@@ -201,11 +207,12 @@ TEST_CASE("the checker stops where nobody reads on") {
   });
 }
 
-TEST_CASE("an lfs.toml with a line that cannot be read, or without one it needs, is refused; empty lines and comments are nothing") {
+TEST_CASE("an lfs.toml with a line that cannot be read, or without one it needs, is refused; comments are nothing") {
   const auto read = [](const std::string& text) {
     const auto storage = component::make_memory_storage(component::MemoryDisk::make());
     REQUIRE_OK(storage->make_folder("/lfs0"));
-    REQUIRE_OK(storage->open("/lfs0/lfs.toml", component::Access::kCreate).value()->write(0, std::as_bytes(std::span(text))));
+    const auto file = storage->open("/lfs0/lfs.toml", component::Access::kCreate).value();
+    REQUIRE_OK(file->write(0, std::as_bytes(std::span(text))));
     return code_of(read_identity(*storage, "/lfs0"));
   };
   const std::string good = "format = 1\ncluster = \"c0ffee\"\nnode = 1\n";
@@ -214,7 +221,8 @@ TEST_CASE("an lfs.toml with a line that cannot be read, or without one it needs,
   CHECK(read("cluster = \"c0ffee\"\nnode = 1\n") == Code::kInvalid);
   CHECK(read("format = 1\nnode = 1\n") == Code::kInvalid);
   CHECK(read("format = 1\ncluster = \"c0ffee\"\n") == Code::kInvalid);
-  for (const char* line : {"node =", "node = one", "node = 1x", "name = lfs0", "name = \"", "name = \"lfs0", "name", "color = 3"})
+  for (const char* line :
+       {"node =", "node = one", "node = 1x", "name = lfs0", "name = \"", "name = \"lfs0", "name", "color = 3"})
     CHECK(read(good + line) == Code::kInvalid);
 }
 

@@ -68,7 +68,8 @@ TEST_CASE("reads of nothing, past the end, or of what these records have not, ar
 TEST_CASE("a record longer than a packet is refused where packets are small, however it is asked for") {
   with_node([](Peer& peer, Node& node) {
     Peer remote(peer.self(), node, 1000, true);
-    remote.credential = mint(node.key, Credential{SessionId(1), 1000, {1000}, peer.self().clock().wall_seconds() + 600});
+    const auto later = peer.self().clock().wall_seconds() + 600;
+    remote.credential = mint(node.key, Credential{SessionId(1), 1000, {1000}, later});
     TestFile file;
     file.format = Format::fixed(200 << 10);
     REQUIRE_OK(remote.put(file, pattern(400 << 10, 1)));
@@ -81,7 +82,7 @@ TEST_CASE("a record longer than a packet is refused where packets are small, how
   });
 }
 
-TEST_CASE("only LFS 0 of a file knows its length, reserves and finishes appends; a file without records has none anywhere") {
+TEST_CASE("only LFS 0 of a file knows its length, reserves and finishes appends; one without records has none anywhere") {
   with_node([](Peer& peer, Node&) {
     const auto file = second_of_two(7);
     REQUIRE_OK(peer.write(file, 0, 1, pattern(100, 1)));
@@ -107,7 +108,8 @@ TEST_CASE("rows to append that do not fit the file, its records or the reserved 
   with_node([](Peer& peer, Node&) {
     REQUIRE_OK(peer.put(TestFile{}, pattern(550, 1)));
     REQUIRE_OK(peer.put_variable(variable(8), {"one"}));
-    const auto rows = [&](std::uint64_t file, const std::string& body, const std::function<void(proto::AppendRows&)>& change) {
+    using Change = std::function<void(proto::AppendRows&)>;
+    const auto rows = [&](std::uint64_t file, const std::string& body, const Change& change) {
       return asked(peer, file, kMayWrite, [&](proto::Envelope& e) {
         auto& ask = *e.mutable_append_rows();
         ask.set_file(file);
@@ -230,7 +232,9 @@ TEST_CASE("settling, listing and checking say what cannot be done, and list what
     TestFile open;
     open.id = 11;
     REQUIRE_OK(peer.write(open, 0, 1, pattern(100, 1)));
-    const auto check = [](std::uint64_t id) { return [id](proto::Envelope& e) { e.mutable_check_component()->set_file(id); }; };
+    const auto check = [](std::uint64_t id) {
+      return [id](proto::Envelope& e) { e.mutable_check_component()->set_file(id); };
+    };
     CHECK(asked(peer, 0, kMayManage, check(7)) == Code::kOk);
     CHECK(asked(peer, 0, kMayManage, check(10)) == Code::kNotFound);
     CHECK(asked(peer, 0, kMayManage, check(11)) == Code::kInvalid);
