@@ -26,6 +26,15 @@ if(PIF_SANITIZE)
   endif()
   add_link_options("$<$<LINK_LANGUAGE:CXX>:-fsanitize=${PIF_SANITIZE}>")
 endif()
+if(PIF_COVERAGE)
+  # Atomic, because some programs have threads; C++ only, because pif-exec is static and confines itself.
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:--coverage;-fprofile-abs-path;-fprofile-update=atomic>")
+  add_link_options("$<$<LINK_LANGUAGE:CXX>:--coverage>")
+  # These handle errors as values and catch nothing: without exceptions no branch is counted that only one could take.
+  # Static locals are made by one thread: without the lock that the compiler puts around them.
+  set(PIF_COUNTED base parity lfs server)
+  set(PIF_COUNTED_OPTIONS -fno-exceptions -fno-threadsafe-statics -DSPDLOG_NO_EXCEPTIONS)
+endif()
 
 # pif_library(NAME [SOURCES ...] [PUBLIC ...] [PRIVATE ...]): the library of one folder. Its public headers are the
 # files under include/; every one must compile alone (target all_verify_interface_header_sets).
@@ -36,6 +45,9 @@ function(pif_library name)
   add_library(pif::${name} ALIAS pif_${name})
   target_sources(pif_${name} PUBLIC FILE_SET HEADERS BASE_DIRS include FILES ${headers})
   target_include_directories(pif_${name} PRIVATE src)
+  if(name IN_LIST PIF_COUNTED)
+    target_compile_options(pif_${name} PRIVATE ${PIF_COUNTED_OPTIONS})
+  endif()
   target_link_libraries(pif_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:pif_flags>)
   set_target_properties(pif_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
 endfunction()
