@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "pif/net/calls.h"
+#include "jobs.h"
 #include "root.h"
 
 namespace pif::lfs {
@@ -33,68 +34,6 @@ constexpr std::size_t kResultBytesMax = 64u << 10;
 constexpr std::size_t kReplyBytesMax = 96u << 10;        // of events in one JobWaitReply
 constexpr std::size_t kDescriptionBytesMax = 1u << 20;
 constexpr net::CallId kFirstCall = net::CallId{1} << 62;  // so that no other Calls of this daemon has the same ids
-
-// Somebody who waits for an answer: enough of the request to reply later.
-struct Asker {
-  net::PeerId peer = 0;
-  Envelope request;  // id and version only
-  int operation = 0;
-  Time arrived{};
-};
-
-struct Worker {
-  std::uint32_t rank = 0;
-  Spawner::ProcessId process = 0;
-  std::string own_folder;    // removed with it
-  net::PeerId peer = 0;      // 0: hung up
-  Time hung_up = kNever;
-  bool gone = false;
-};
-
-// One Spawn request: this LFS's worker, and the parts that were handed on.
-struct Spawning {
-  Asker asker;
-  std::uint32_t started = 0;
-  std::size_t waiting = 0;    // parts that have not answered
-  std::optional<Error> error;
-  bool answered = false;
-};
-
-struct Wait {
-  Asker asker;
-  Time deadline;
-  std::uint64_t seen = 0;
-};
-
-struct Job {
-  std::uint64_t id = 0;
-  std::uint32_t uid = 0;
-  std::vector<std::uint32_t> gids;
-  std::string description;
-  net::PeerId controller = 0;  // who last waited; was found to be `uid`
-  Time lease;
-  bool killed = false;
-  std::uint64_t last_number = 0;
-  std::deque<proto::JobWaitReply::Event> events;
-  std::vector<Worker> workers;
-  std::map<std::uint32_t, std::shared_ptr<Spawning>> spawning;  // by rank
-  std::optional<Wait> wait;
-
-  bool has_live_workers() const {
-    return std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return !w.gone; });
-  }
-  bool is_over() const { return !workers.empty() && !has_live_workers(); }
-};
-
-Asker asker_of(const net::Delivery& delivery, Time now) {
-  Asker asker;
-  asker.peer = delivery.peer;
-  asker.request.set_version(delivery.packet.envelope.version());
-  asker.request.set_id(delivery.packet.envelope.id());
-  asker.operation = delivery.packet.envelope.op_case();
-  asker.arrived = now;
-  return asker;
-}
 
 // The folder, for one worker alone, where others of its job reach it: beside the LFS's Unix socket. libtool has the same
 // rule; docs/PROTOCOL.md "Worker host". Empty: this LFS has no such place.

@@ -13,7 +13,7 @@ import time
 import actors
 import daemons
 import oracle
-from pif_system import await_condition, check
+from pif_system import Failure, await_condition, check
 
 LOG_RECORDS_MAX = 400
 BATCH = 8
@@ -204,10 +204,15 @@ class System:
         return report
 
     def await_settled(self, seconds=150):
+        report = {}
+
         def settled():
-            report = self.fsck()
+            report.update(self.fsck())
             return report if report["leftovers"] + report["pending"] + report["doomed"] == 0 else None
-        return await_condition(settled, "nothing pending, doomed or left over", seconds)
+        try:
+            return await_condition(settled, "nothing pending, doomed or left over", seconds)
+        except Failure as failure:
+            raise Failure(f"{failure}: {report}") from failure
 
     def stop(self):
         """Everything ends as asked, and each part is whole on its own."""

@@ -1,4 +1,4 @@
-#include "cost.h"
+#include "../../tools/pif_sort/cost.h"
 
 #include <catch2/catch.hpp>
 

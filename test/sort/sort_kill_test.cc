@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "libtool/sim_tools.h"
-#include "sort.h"
+#include "../../tools/pif_sort/sort.h"
 
 namespace pif::sort {
 namespace {

@@ -2,9 +2,11 @@
 
 PIF_SORT_KILLS=N: so many, and then a wait until nothing is left of any."""
 
+import contextlib
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 
@@ -66,7 +68,8 @@ def sorts_survive_kills():
         victim, merge = ("worker", "lfs", "controller")[i % 3], rnd.choice(MERGES)
         FS.run("rm", "/out")
         controller = FS.start("sort", "-q", "-k", "0:10", "--merge", *merge, "/in", "/out")
-        time.sleep(rnd.uniform(0, usual * (1 if merge == ["split"] else 2)))
+        with contextlib.suppress(subprocess.TimeoutExpired):  # mostly it is not over at that moment
+            controller.wait(rnd.uniform(0, usual * (1 if merge == ["split"] else 2)))
         killed += kill(victim, rnd, controller)
         code = controller.wait(timeout=60)
         if victim == "lfs":

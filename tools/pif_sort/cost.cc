@@ -19,7 +19,7 @@ Result<double> time_hop(tool::Worker& worker, tool::Team& team) {
   PIF_TRY(team.barrier());
   team.begin_talk();
   const Time begin = worker.clock().now();
-  const std::uint32_t next = (worker.rank() + 1) % worker.width();
+  const std::uint32_t next = worker.rank() + 1 < worker.width() ? worker.rank() + 1 : 0;
   if (worker.rank() == 0) PIF_TRY(team.tell(next, "hop"));
   for (unsigned round = 0; round < kRounds; ++round) {
     PIF_TRY_VALUE(const auto word, team.hear(worker.clock().now() + std::chrono::minutes(1)));

@@ -36,7 +36,7 @@ Result<Block*> Merge::load(std::uint64_t block) {
   const auto found = loaded_.find(block);
   if (found != loaded_.end()) return &found->second;
   Block& made = loaded_[block];
-  PIF_TRY(part_.load(block / own().ranks.size(), made));
+  PIF_TRY(part_.load(place(own(), block).row, made));
   next_load_ = block + own().ranks.size();
   return &made;
 }
@@ -59,7 +59,7 @@ void Merge::shipped(std::uint64_t block) {
   const auto found = loaded_.find(block);
   if (found == loaded_.end() || found->second.shipped < found->second.size()) return;
   loaded_.erase(found);
-  part_.drop(block / own().ranks.size());
+  part_.drop(place(own(), block).row);
 }
 
 Result<bool> Merge::advance() {
@@ -92,16 +92,17 @@ Status BatchedMerge::take(const Head& head, std::span<const std::byte> body) {
   switch (head.say) {
     case Say::kToken: {
       auto keys = KeyList::unpack(body);
-      const bool fits = keys && v[0] < blocks(own()) && v[0] % own().ranks.size() == index_ && !token_;
+      const bool fits = keys && is_own(v[0]) && !token_;
       if (!fits) return nonsense(head);
       ++counts_.hops;
       token_ = Token{v[0], static_cast<std::uint32_t>(v[1]), v[2], v[3], v[4], std::move(*keys)};
       return {};
     }
-    case Say::kPlace: return place(head, body);
+    case Say::kPlace: return take_place(head, body);
     case Say::kRest: {
-      const std::uint64_t width = own().ranks.size(), first = v[0] / shape_.block_records;
-      rest_ = Rest{v[0], v[1], first + (index_ + width - first % width) % width};
+      const Placement placement(static_cast<std::uint32_t>(own().ranks.size()));
+      const Row before = placement.rows(index_, v[0] / shape_.block_records);  // own blocks
+      rest_ = Rest{v[0], v[1], placement.record_at({index_, before})};
       return {};
     }
     default: return nonsense(head);
@@ -174,10 +175,10 @@ Status BatchedMerge::pass_on(const Token& token, const Block& block, std::size_t
              {token.other_block + 1, own().ranks[index_], token.block, x, number}, block.keys.pack(x));
 }
 
-Status BatchedMerge::place(const Head& head, std::span<const std::byte> body) {
+Status BatchedMerge::take_place(const Head& head, std::span<const std::byte> body) {
   const auto [first, count, number, unused, unused_too] = head.values;
   const std::uint64_t block = first / shape_.block_records, from = first % shape_.block_records;
-  if (block >= blocks(own()) || block % own().ranks.size() != index_ || body.size() != count * sizeof(std::uint32_t)) return nonsense(head);
+  if (!is_own(block) || body.size() != count * sizeof(std::uint32_t)) return nonsense(head);
   PIF_TRY_VALUE(const Block* const loaded, load(block));
   if (from + count > loaded->size()) return nonsense(head);
   std::vector<std::uint32_t> distances(count);
@@ -263,7 +264,7 @@ Status FigureMerge::write_own(const Step& step) {
   PIF_TRY(load(next_));
   Step onward = step;
   ++onward.number;
-  PIF_TRY(say_step(own().ranks[(index_ + 1) % own().ranks.size()], onward));
+  PIF_TRY(say_step(reader(own(), next_ + 1), onward));
   ship(next_, 0, step.number);
   shipped(next_);
   next_ += own().ranks.size();

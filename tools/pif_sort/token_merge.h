@@ -69,9 +69,13 @@ class Merge {
   const SideShape& own() const { return shape_.sides[side_]; }
   const SideShape& other() const { return shape_.sides[1 - side_]; }
   // Who reads record `record` of a side, and which of the reader's blocks that is in.
-  std::uint32_t reader(const SideShape& side, std::uint64_t block) const { return side.ranks[block % side.ranks.size()]; }
+  Cell place(const SideShape& side, std::uint64_t block) const {
+    return Placement(static_cast<std::uint32_t>(side.ranks.size())).locate(block);
+  }
+  std::uint32_t reader(const SideShape& side, std::uint64_t block) const { return side.ranks[place(side, block).lfs]; }
+  bool is_own(std::uint64_t block) const { return block < blocks(own()) && place(own(), block).lfs == index_; }
   std::uint64_t blocks(const SideShape& side) const { return (side.records + shape_.block_records - 1) / shape_.block_records; }
-  bool is_full(std::uint64_t block) const { return part_.is_full(block / own().ranks.size()); }
+  bool is_full(std::uint64_t block) const { return part_.is_full(place(own(), block).row); }
   [[nodiscard]] Result<Block*> load(std::uint64_t block);
   [[nodiscard]] Status say(std::uint32_t rank, Say what, const Values& values, net::Buffer body = {});
   // The next block that a token may come for, while there is time. False: nothing was to be done.
@@ -126,7 +130,7 @@ class BatchedMerge final : public Merge {
   [[nodiscard]] Status merge(Token token);
   [[nodiscard]] Status pass_on(const Token& token, const Block& block, std::size_t x, std::size_t z);
   [[nodiscard]] Status say_rest(const SideShape& side, std::uint64_t from, std::uint64_t number);
-  [[nodiscard]] Status place(const Head& head, std::span<const std::byte> body);
+  [[nodiscard]] Status take_place(const Head& head, std::span<const std::byte> body);
   [[nodiscard]] Status ship_rest();
   void ship_numbered();
 

@@ -1,0 +1,78 @@
+// What an LFS's worker host knows of tools' jobs: their workers here, and who waits for word of them.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pif/lfs/lfs.h"
+
+namespace pif::lfs {
+
+// Somebody who waits for an answer: enough of the request to reply later.
+struct Asker {
+  net::PeerId peer = 0;
+  proto::Envelope request;  // id and version only
+  int operation = 0;
+  Time arrived{};
+};
+
+struct Worker {
+  std::uint32_t rank = 0;
+  Spawner::ProcessId process = 0;
+  std::string own_folder;    // removed with it
+  net::PeerId peer = 0;      // 0: hung up
+  Time hung_up = kNever;
+  bool gone = false;
+};
+
+// One Spawn request: this LFS's worker, and the parts that were handed on.
+struct Spawning {
+  Asker asker;
+  std::uint32_t started = 0;
+  std::size_t waiting = 0;    // parts that have not answered
+  std::optional<Error> error;
+  bool answered = false;
+};
+
+struct Wait {
+  Asker asker;
+  Time deadline;
+  std::uint64_t seen = 0;
+};
+
+struct Job {
+  std::uint64_t id = 0;
+  std::uint32_t uid = 0;
+  std::vector<std::uint32_t> gids;
+  std::string description;
+  net::PeerId controller = 0;  // who last waited; was found to be `uid`
+  Time lease;
+  bool killed = false;
+  std::uint64_t last_number = 0;
+  std::deque<proto::JobWaitReply::Event> events;
+  std::vector<Worker> workers;
+  std::map<std::uint32_t, std::shared_ptr<Spawning>> spawning;  // by rank
+  std::optional<Wait> wait;
+
+  bool has_live_workers() const {
+    return std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return !w.gone; });
+  }
+  bool is_over() const { return !workers.empty() && !has_live_workers(); }
+};
+
+inline Asker asker_of(const net::Delivery& delivery, Time now) {
+  Asker asker;
+  asker.peer = delivery.peer;
+  asker.request.set_version(delivery.packet.envelope.version());
+  asker.request.set_id(delivery.packet.envelope.id());
+  asker.operation = delivery.packet.envelope.op_case();
+  asker.arrived = now;
+  return asker;
+}
+
+}  // namespace pif::lfs
