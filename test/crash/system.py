@@ -15,6 +15,7 @@ import daemons
 import oracle
 from pif_system import Failure, await_condition, check
 
+LEASE_SECONDS = 630  # of a capability, and some skew of clocks
 LOG_RECORDS_MAX = 400
 BATCH = 8
 ANSWER_SECONDS = 90.0
@@ -203,7 +204,8 @@ class System:
         check(done.returncode in (0, 1), f"fsck: exit {done.returncode}: {done.stderr}")
         return report
 
-    def await_settled(self, seconds=150):
+    def await_settled(self, seconds=LEASE_SECONDS + 60):
+        """A removed file that a killed client had open stays, if the server died too, until the client's lease is over."""
         report = {}
 
         def settled():
