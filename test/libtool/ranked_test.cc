@@ -1,0 +1,113 @@
+// Records with numbers on their way to where these belong.
+#include "pif/tool/ranked.h"
+
+#include <deque>
+#include <map>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+using namespace pif;
+using namespace pif::tool;
+
+namespace {
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+// What arrived, by destination and row.
+using Arrived = std::map<std::pair<std::uint32_t, Row>, std::string>;
+
+struct Sender {
+  explicit Sender(RankedLimits limits) : length(limits.fixed_length ? 3 : 0), ranked(2, limits, [](std::uint64_t number) {
+    const Cell cell = Placement(2).locate(number);
+    return RankedPlace{cell.lfs, cell.row};
+  }) {}
+
+  void put(std::uint64_t number, const std::string& text) {
+    texts.push_back(text);
+    ranked.put(number, {}, bytes_of(texts.back()));
+  }
+  bool step() {
+    const auto sent = ranked.step([this](RankedParcel parcel) {
+      return for_each_record(parcel.first, parcel.count, length, std::as_const(parcel.body).span(),
+                             [&](Row row, std::span<const std::byte> record) -> Status {
+                               arrived[{parcel.to, row}] = std::string(reinterpret_cast<const char*>(record.data()), record.size());
+                               return {};
+                             });
+    });
+    REQUIRE(sent);
+    return *sent;
+  }
+
+  std::uint32_t length;
+  RankedSender ranked;
+  std::deque<std::string> texts;
+  Arrived arrived;
+};
+
+}  // namespace
+
+TEST_CASE("every record arrives where its number belongs, whatever its length") {
+  for (const bool fixed : {true, false}) {
+    RankedLimits limits;
+    limits.fixed_length = fixed;
+    Sender sender(limits);
+    for (const std::uint64_t number : {1, 2, 5, 6}) sender.put(number, fixed ? "abc" : std::string(number, 'x'));
+    CHECK(sender.ranked.is_empty());  // nothing goes before the flush
+    CHECK(!sender.step());
+    sender.ranked.flush();
+    CHECK(sender.step());
+    CHECK(sender.ranked.is_empty());
+    Arrived wanted;
+    for (const std::uint64_t number : {1, 2, 5, 6}) {
+      wanted[{static_cast<std::uint32_t>(number & 1), number >> 1}] = fixed ? "abc" : std::string(number, 'x');
+    }
+    CHECK(sender.arrived == wanted);
+  }
+}
+
+TEST_CASE("rows beyond the window wait for room, and the lowest go first") {
+  RankedLimits limits;
+  limits.fixed_length = true;
+  limits.window_rows = 4;
+  limits.stretch_rows = 2;
+  Sender sender(limits);
+  for (const std::uint64_t number : {8, 10}) sender.put(number, "new");  // rows 4 and 5
+  sender.ranked.flush();
+  CHECK(!sender.step());
+  for (const std::uint64_t number : {0, 2}) sender.put(number, "old");   // rows 0 and 1, known later
+  sender.ranked.flush();
+  CHECK(sender.step());
+  CHECK(sender.arrived.size() == 2);
+  CHECK(sender.arrived.contains({0, 0}));
+  sender.ranked.settle(0, 2);
+  CHECK(sender.step());
+  CHECK(sender.arrived.contains({0, 5}));
+  sender.ranked.settle(7, 2);  // no such destination: nothing happens
+}
+
+TEST_CASE("no more than its share is under way to a destination, but always one parcel") {
+  RankedLimits limits;
+  limits.stretch_rows = 1;
+  limits.share_bytes = 10;
+  Sender sender(limits);
+  for (const std::uint64_t number : {0, 2, 4}) sender.put(number, std::string(20, 'x'));
+  sender.ranked.flush();
+  CHECK(sender.step());
+  CHECK(sender.arrived.size() == 1);
+  CHECK(!sender.step());
+  sender.ranked.settle(0, 1);
+  CHECK(sender.step());
+  CHECK(sender.arrived.size() == 2);
+  CHECK(sender.ranked.queued_bytes() > 0);
+}
+
+TEST_CASE("a parcel that is not what it says is refused") {
+  const auto ignore = [](Row, std::span<const std::byte>) { return Status(); };
+  const std::vector<std::byte> body(4 + 3);
+  CHECK(for_each_record(0, 1, 3, body, ignore));
+  CHECK(!for_each_record(0, 1, 4, body, ignore));
+  CHECK(!for_each_record(0, 1, 2, body, ignore));
+  CHECK(!for_each_record(0, 2, 3, body, ignore));
+  CHECK(!for_each_record(0, UINT64_MAX, 3, body, ignore));
+}
