@@ -45,7 +45,6 @@ struct OrderedOutput::Impl {
     return out;
   }
   [[nodiscard]] Status send(RankedParcel parcel);
-  [[nodiscard]] Status place(std::span<std::byte> ring, RankedParcel& parcel) const;
   [[nodiscard]] Status accept(const Numbers& numbers, net::Buffer body, bool placed);
   [[nodiscard]] Status tell_settled(bool now);
 
@@ -66,20 +65,9 @@ Status OrderedOutput::Impl::send(RankedParcel parcel) {
   if (rank == worker.rank()) return accept(numbers, std::move(parcel.body), false);
   worker.count_sent(parcel.record_bytes);
   if (rings.empty() || rings[rank].empty()) return team.tell(rank, head_of(Kind::kRows, numbers), std::move(parcel.body));
-  PIF_TRY(place(rings[rank].bytes(), parcel));
+  PIF_TRY(place_records(parcel, output.format().record_length, rings[rank].bytes()));
+  parcel.body.shrink(parcel.count * sizeof(std::uint32_t));  // what stays is where they are
   return team.tell(rank, head_of(Kind::kPlaced, numbers), std::move(parcel.body));
-}
-
-// The rows, straight into the receiver's window; what stays in the body is where they are.
-Status OrderedOutput::Impl::place(std::span<std::byte> ring, RankedParcel& parcel) const {
-  const std::uint32_t length = output.format().record_length;
-  PIF_TRY(for_each_record(parcel.first, parcel.count, length, std::as_const(parcel.body).span(),
-                          [&](Row row, std::span<const std::byte> record) -> Status {
-                            std::memcpy(ring.data() + row % window.rows * length, record.data(), length);
-                            return {};
-                          }));
-  parcel.body.shrink(parcel.count * sizeof(std::uint32_t));
-  return {};
 }
 
 Status OrderedOutput::Impl::accept(const Numbers& numbers, net::Buffer body, bool placed) {

@@ -94,4 +94,13 @@ void RankedSender::settle(std::uint32_t to, Row row) {
   }
 }
 
+Status place_records(const RankedParcel& parcel, std::uint32_t record_length, std::span<std::byte> memory) {
+  const std::uint64_t rows = memory.size() / record_length;
+  return for_each_record(parcel.first, parcel.count, record_length, parcel.body.span(),
+                         [&](Row row, std::span<const std::byte> record) -> Status {
+                           std::memcpy(memory.data() + row % rows * record_length, record.data(), record_length);
+                           return {};
+                         });
+}
+
 }  // namespace pif::tool

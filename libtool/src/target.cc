@@ -85,4 +85,12 @@ Result<CreateOptions> target_options(Controller& controller, std::size_t input, 
   return options;
 }
 
+bool keeps_layout(const File& source, const CreateOptions& options) {
+  const auto nodes = source.nodes();
+  const auto sizes = source.layout().bevies();
+  const bool keeps_bevies = options.bevies.empty() ? is_uniform(sizes) && options.bevy == (sizes.empty() ? 0 : sizes.front())
+                                                   : std::equal(sizes.begin(), sizes.end(), options.bevies.begin(), options.bevies.end());
+  return keeps_bevies && std::equal(nodes.begin(), nodes.end(), options.nodes.begin(), options.nodes.end());
+}
+
 }  // namespace pif::tool

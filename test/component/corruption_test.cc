@@ -199,25 +199,29 @@ TEST_CASE("corruption: a length near 2^64 is found, by a check too") {
   }
 }
 
-TEST_CASE("corruption: an index written wrong, though its sums hold, is found") {
+namespace {
+
+// Three variable records, whose index says these ends, with sums to match.
+Fixture with_ends(const std::vector<std::uint64_t>& ends) {
   Fixture fixture(Format::variable());
   fixture.fill_variable({10, 20, 30}, pattern(60, 1));
-  const std::vector<std::uint64_t> ends = {10, 5, 60};
   const auto bytes = std::as_bytes(std::span(ends));
   must(fixture.files.index->write(0, bytes));
   fixture.tail.index_sum = chunk_sum(fixture.shape.file, kIndexStream, 0, bytes);
+  return fixture;
+}
+
+}  // namespace
+
+TEST_CASE("corruption: an index written wrong, though its sums hold, is found") {
+  Fixture fixture = with_ends({10, 5, 60});
   std::vector<std::uint64_t> read(4);
   CHECK(code_of(fixture.reader().read_ends(0, 3, read)) == Code::kCorrupt);
   CHECK(fixture.check().size() == 1);
 }
 
 TEST_CASE("corruption: the end of the row before is checked even when no row is asked for") {
-  Fixture fixture(Format::variable());
-  fixture.fill_variable({10, 20, 30}, pattern(60, 1));
-  const std::vector<std::uint64_t> ends = {10, 61, 60};
-  const auto bytes = std::as_bytes(std::span(ends));
-  must(fixture.files.index->write(0, bytes));
-  fixture.tail.index_sum = chunk_sum(fixture.shape.file, kIndexStream, 0, bytes);
+  Fixture fixture = with_ends({10, 61, 60});
   std::uint64_t end = 0;
   CHECK(code_of(fixture.reader().read_ends(2, 0, {&end, 1})) == Code::kCorrupt);
   must(fixture.reader().read_ends(3, 0, {&end, 1}));

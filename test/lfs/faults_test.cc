@@ -12,12 +12,6 @@ const std::string kFixed = pattern(13030, 1);
 const std::vector<std::string> kRows = {pattern(3000, 1), "", pattern(9000, 2)};
 constexpr std::uint64_t kNew = 20;  // a file that is not there
 
-TestFile variable(std::uint64_t id) {
-  TestFile file;
-  file.id = id;
-  file.format = Format::variable();
-  return file;
-}
 TestFile fixed(std::uint64_t id) {
   TestFile file;
   file.id = id;

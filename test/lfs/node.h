@@ -145,6 +145,13 @@ struct TestFile {
   }
 };
 
+inline TestFile variable(std::uint64_t id) {
+  TestFile file;
+  file.id = id;
+  file.format = Format::variable();
+  return file;
+}
+
 class Peer {
  public:
   Peer(sim::Actor& self, const Node& node, std::uint32_t uid = 1000, bool by_zmq = false)

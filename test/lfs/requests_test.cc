@@ -17,13 +17,6 @@ Code asked(Peer& peer, std::uint64_t file, std::uint32_t rights, const Fill& fil
   return code_of(peer.call(std::move(packet)));
 }
 
-TestFile variable(std::uint64_t id) {
-  TestFile file;
-  file.id = id;
-  file.format = Format::variable();
-  return file;
-}
-
 // A file of which this node is the second of two LFSs.
 TestFile second_of_two(std::uint64_t id) {
   TestFile file;

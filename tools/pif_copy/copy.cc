@@ -22,10 +22,6 @@ struct Task {
   bool same_layout = false;
 };
 
-bool is_uniform(std::span<const std::uint32_t> sizes) {
-  return std::all_of(sizes.begin(), sizes.end(), [&](std::uint32_t size) { return size == sizes.front(); });
-}
-
 Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
   Task task;
   PIF_TRY_VALUE(task.source, tool::pif_path(wish.source));
@@ -34,11 +30,7 @@ Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
   File& source = controller.input(task.input);
   PIF_TRY_VALUE(task.extent, source.extent());
   PIF_TRY_VALUE(task.options, tool::target_options(controller, task.input, task.source, wish));
-  const auto nodes = source.nodes();
-  const auto sizes = source.layout().bevies();
-  const bool keeps_bevies = wish.bevy ? *wish.bevy == (sizes.empty() ? 0 : sizes.front()) && is_uniform(sizes)
-                                      : task.options.bevies.size() == sizes.size();
-  task.same_layout = keeps_bevies && std::equal(nodes.begin(), nodes.end(), task.options.nodes.begin(), task.options.nodes.end());
+  task.same_layout = tool::keeps_layout(source, task.options);
   return task;
 }
 

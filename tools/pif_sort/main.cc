@@ -42,9 +42,8 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::Wish>& wish) {
                  "what needs more is sorted in runs, on the disks of its LFSs")
       ->transform(CLI::AsSizeValue(false))->type_name("BYTES")
       ->check([](const std::string& bytes) { return std::stoull(bytes) < kMemoryMin ? "32M is the least" : std::string(); });
-  const std::map<std::string, pif::sort::MergeKind> kinds = {{"split", pif::sort::MergeKind::kSplit},
-                                                             {"token", pif::sort::MergeKind::kToken},
-                                                             {"pipelined", pif::sort::MergeKind::kPipelined}};
+  std::map<std::string, pif::sort::MergeKind> kinds;
+  for (const auto& [kind, name] : pif::sort::kMerges) kinds.emplace(name, kind);
   app.add_option("--merge", wish->merge, "how the sorted components become one file: split (default), token (pass by pass), or "
                                          "pipelined (all passes at once)")
       ->transform(CLI::CheckedTransformer(kinds).description(""))->type_name("split|token|pipelined");

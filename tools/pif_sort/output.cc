@@ -12,7 +12,6 @@ namespace {
 constexpr std::size_t kAppendBytes = 1u << 20;  // gathered before they are written
 constexpr std::size_t kAppendRows = 1u << 16;   // the same
 
-constexpr std::size_t kAhead = 16;               // records that are fetched before they are copied
 
 Bytes record_of(std::span<const RunView> runs, Pick pick) { return runs[pick.run].record(pick.index); }
 

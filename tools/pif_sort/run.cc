@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint64_t kReadBytes = 1u << 20;     // at once: what is read is still in the cache when its keys are made
 constexpr std::uint64_t kRowsMax = UINT32_MAX;     // an element has 32 bits for its row
-constexpr std::size_t kAhead = 16;                 // records that are fetched before they are copied
 constexpr std::uint64_t kEndsAtOnce = 4096;
 constexpr std::uint64_t kOwnBytes = 12u << 20;     // of a worker, whatever it sorts
 constexpr std::uint64_t kSampleBytes = 2u << 20;
@@ -194,10 +193,7 @@ Status Loaded::put_in_order(const Room& room, std::uint64_t* ends) const {
   const std::size_t count = elements_.size();
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) {
-      const Bytes later = record(row_of(elements_[i + kAhead]));
-      for (std::size_t line = 0; line < std::min<std::size_t>(later.size(), 256); line += 64) __builtin_prefetch(later.data() + line);
-    }
+    if (i + kAhead < count) fetch(record(row_of(elements_[i + kAhead])));
     const Bytes next = record(row_of(elements_[i]));
     PIF_TRY_VALUE(std::byte* const to, room(next.size()));
     if (!next.empty()) std::memcpy(to, next.data(), next.size());
@@ -396,6 +392,14 @@ Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker&
     PIF_TRY(RunMaker(worker, input, maker, budget, runs).make());
   }
   return runs;
+}
+
+Result<std::vector<Area>> share(tool::Team& team, const Area& own, bool writable) {
+  PIF_TRY_VALUE(auto memories, team.share(own.memory));
+  PIF_TRY_VALUE(auto files, writable ? team.share_writable(own.file) : team.share(own.file));
+  std::vector<Area> all(memories.size());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) all[rank] = {std::move(memories[rank]), std::move(files[rank])};
+  return all;
 }
 
 Result<SampleTimes> time_sample(tool::Worker& worker, tool::Input& input, const KeyMaker& maker) {

@@ -14,6 +14,7 @@
 #include "pif/parity/layout.h"
 #include "pif/tool/scratch.h"
 #include "pif/tool/shared_memory.h"
+#include "pif/tool/team.h"
 #include "pif/tool/worker.h"
 
 namespace pif::sort {
@@ -31,7 +32,12 @@ inline int compare_prefix(const Element& a, const Element& b) {
   return x == y ? 0 : x < y ? -1 : 1;
 }
 
+inline constexpr std::size_t kAhead = 16;        // records that are fetched into the cache before they are looked at
 inline constexpr std::size_t kFetchedMax = 256;  // bytes of a record
+
+inline void fetch(Bytes record) {
+  for (std::size_t line = 0; line < std::min(record.size(), kFetchedMax); line += 64) __builtin_prefetch(record.data() + line);
+}
 
 // A run as every worker sees it: element i says where record i stands in the order. The records are in that order too, or
 // (by_row) as the component has them.
@@ -47,10 +53,7 @@ struct RunView {
   void fetch_place(std::size_t i) const {
     if (ends != nullptr) __builtin_prefetch(ends + (by_row ? row_of(elements[i]) : i));
   }
-  void fetch(std::size_t i) const {
-    const Bytes bytes = record(i);
-    for (std::size_t line = 0; line < std::min(bytes.size(), kFetchedMax); line += 64) __builtin_prefetch(bytes.data() + line);
-  }
+  void fetch(std::size_t i) const { sort::fetch(record(i)); }
 
   Bytes record(std::size_t i) const {
     if (by_row) i = row_of(elements[i]);
@@ -87,7 +90,10 @@ struct Area {
   tool::SharedMemory memory;
   tool::Scratch file;
   std::span<const std::byte> bytes() const { return memory.empty() ? file.bytes() : memory.bytes(); }
+  std::span<std::byte> space() { return memory.empty() ? file.space() : memory.bytes(); }  // a file's: if it was allocated
 };
+// Everybody's, by rank. Called by all workers.
+Result<std::vector<Area>> share(tool::Team& team, const Area& own, bool writable);
 
 // What a worker has of its component: runs, one behind another.
 struct Runs {

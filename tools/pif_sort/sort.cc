@@ -1,7 +1,6 @@
 #include "sort.h"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -64,9 +63,6 @@ Result<tool::ExitCode> check(tool::Controller& controller, const Wish& wish, con
   fmt::print(stderr, "pif-sort: {}\n", disorder);
   return tool::ExitCode::kNegative;
 }
-
-constexpr std::array<std::pair<MergeKind, const char*>, 3> kMerges = {
-    {{MergeKind::kSplit, "split"}, {MergeKind::kToken, "token"}, {MergeKind::kPipelined, "pipelined"}}};
 
 CostShape cost_shape(tool::Controller& controller, const Wish& wish, const Task& task) {
   return {task.extent.records, controller.input(task.input).layout().width(), task.memory != 0, wish.token_batch};

@@ -5,6 +5,7 @@
 // the part that is its share of the result, and merges that. Nothing is serial, and every record moves once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ enum class MergeKind : std::uint8_t {
   kToken,      // pairs of sub-files, pass after pass, with a token between their readers (5.3.2)
   kPipelined,  // the same, all passes at once (5.3.6)
 };
+inline constexpr std::array<std::pair<MergeKind, const char*>, 3> kMerges = {
+    {{MergeKind::kSplit, "split"}, {MergeKind::kToken, "token"}, {MergeKind::kPipelined, "pipelined"}}};
 inline constexpr std::uint64_t kTokenBatch = 4096;  // records per block of a sub-file
 
 // What the user asked for.

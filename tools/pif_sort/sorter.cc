@@ -15,7 +15,6 @@ namespace pif::sort {
 namespace {
 
 constexpr std::size_t kBatchBytes = 4u << 20;  // of records, merged and written at once
-constexpr std::uint64_t kAhead = 16;           // records that are fetched before they are copied
 
 class Sorter {
  public:
@@ -64,12 +63,8 @@ class Sorter {
 };
 
 Status Sorter::share_area(const Area& own, Area Runs::*area) {
-  PIF_TRY_VALUE(auto memories, team_.share(own.memory));
-  PIF_TRY_VALUE(auto files, team_.share(own.file));
-  for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
-    (runs_[rank].*area).memory = std::move(memories[rank]);
-    (runs_[rank].*area).file = std::move(files[rank]);
-  }
+  PIF_TRY_VALUE(auto all, share(team_, own, false));
+  for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) runs_[rank].*area = std::move(all[rank]);
   return {};
 }
 

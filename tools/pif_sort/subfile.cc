@@ -1,7 +1,6 @@
 #include "subfile.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <map>
 
@@ -10,11 +9,6 @@
 #include "pif/tool/ranked.h"
 
 namespace pif::sort {
-namespace {
-
-constexpr std::size_t kAhead = 16;  // records that are fetched before their keys are made
-
-}  // namespace
 
 // ---- blocks ---------------------------------------------------------------------------------------------------------
 
@@ -82,7 +76,7 @@ PartShape shape_of(const std::vector<RunView>& runs, std::uint64_t block_records
 }  // namespace
 
 OwnPart::OwnPart(std::vector<RunView> runs, Order& order, BlockMaker maker, std::uint64_t block_records)
-    : Part(shape_of(runs, block_records)), runs_(std::move(runs)), order_(order), maker_(std::move(maker)), block_records_(block_records) {
+    : Part(shape_of(runs, block_records)), runs_(std::move(runs)), order_(order), maker_(std::move(maker)) {
   std::vector<std::size_t> end;
   for (const RunView& run : runs_) end.push_back(run.elements.size());
   merger_.emplace(runs_, std::vector<std::size_t>(runs_.size()), std::move(end), order_);
@@ -90,7 +84,7 @@ OwnPart::OwnPart(std::vector<RunView> runs, Order& order, BlockMaker maker, std:
 
 Status OwnPart::load(std::uint64_t, Block& into) {
   picks_.clear();
-  for (; picks_.size() < block_records_ && !merger_->is_done(); merger_->advance()) picks_.push_back(merger_->peek());
+  for (; picks_.size() < shape_.block_records && !merger_->is_done(); merger_->advance()) picks_.push_back(merger_->peek());
   for (std::size_t i = 0; i < picks_.size(); ++i) {
     if (i + 2 * kAhead < picks_.size()) runs_[picks_[i + 2 * kAhead].run].fetch_place(picks_[i + 2 * kAhead].index);
     if (i + kAhead < picks_.size()) runs_[picks_[i + kAhead].run].fetch(picks_[i + kAhead].index);
@@ -115,12 +109,11 @@ class FixedPart final : public Part {
     const std::uint64_t bytes = rows_ * shape_.record_length;
     if (shape_.window_blocks > 0 || shape_.in_memory) {
       PIF_TRY_VALUE(area_.memory, tool::SharedMemory::make(bytes));
-      memory_ = area_.memory.bytes();
-      return {};
+    } else {
+      PIF_TRY_VALUE(area_.file, worker.scratch());
+      PIF_TRY(area_.file.allocate(bytes));
     }
-    PIF_TRY_VALUE(area_.file, worker.scratch());
-    PIF_TRY(area_.file.allocate(bytes));
-    memory_ = area_.file.space();
+    memory_ = area_.space();
     return {};
   }
   [[nodiscard]] Status load(std::uint64_t block, Block& into) override {

@@ -100,7 +100,6 @@ class OwnPart final : public Part {
   std::vector<RunView> runs_;
   Order& order_;
   BlockMaker maker_;
-  std::uint64_t block_records_;
   std::optional<Merger> merger_;
   std::vector<Pick> picks_;
 };

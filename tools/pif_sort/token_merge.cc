@@ -24,6 +24,7 @@ Merge::Merge(tool::Team& team, MergeShape shape, unsigned side, std::uint32_t in
   const auto width = static_cast<std::uint32_t>(own().ranks.size());
   own_records_ = Placement(width, shape_.block_records).rows(index_, own().records);
   next_load_ = index_;
+  started_ = side_ != 0 || index_ != 0;  // the reader of A's first block starts
 }
 
 bool Merge::has_room() const { return outlet_.queued_bytes() < kQueuedBytesMax; }
@@ -63,7 +64,6 @@ void Merge::shipped(std::uint64_t block) {
 }
 
 Result<bool> Merge::advance() {
-  if (!started_ && (side_ != 0 || index_ != 0)) started_ = true;
   if (!started_) {
     if (own().records > 0 && !is_full(0)) return false;
     started_ = true;
@@ -233,7 +233,6 @@ Status FigureMerge::take(const Head& head, std::span<const std::byte> body) {
 }
 
 Result<bool> FigureMerge::go_on() {
-  if (!std::exchange(has_begun_, true)) next_ = index_;
   if (!step_ || !has_room() || (next_ < own().records && !is_full(next_))) return false;
   const Step step = std::move(*step_);
   step_.reset();

@@ -165,8 +165,7 @@ class FigureMerge final : public Merge {
   bool is_done() const override { return over_ && Merge::is_done(); }
 
   bool over_ = false;
-  std::uint64_t next_ = 0;       // block of this reader, counted in the sub-file
-  bool has_begun_ = false;       // next_ is set
+  std::uint64_t next_ = index_;  // block of this reader, counted in the sub-file
   std::optional<Step> step_;
 };
 

@@ -44,12 +44,12 @@ class TokenSort::ToPart final : public Outlet {
           return tool::RankedPlace{cell.lfs, cell.row};
         }) {}
   // Memories of the parts, by rank.
-  void share(std::vector<Memory> memories) { memories_ = std::move(memories); }
+  void share(std::vector<Area> memories) { memories_ = std::move(memories); }
 
   void put(std::uint64_t number, const std::uint64_t& original, Bytes record) override {
     if (memories_.empty() || shape_.window_blocks > 0) return sender_.put(number, std::as_bytes(std::span(&original, 1)), record);
     const Cell cell = placement_.locate(number);  // there is room for all: no need to wait
-    std::byte* const at = memories_[ranks_[cell.lfs]].bytes().data() + cell.row * shape_.record_length;
+    std::byte* const at = memories_[ranks_[cell.lfs]].space().data() + cell.row * shape_.record_length;
     std::memcpy(at, &original, kNumberBytes);
     std::memcpy(at + kNumberBytes, record.data(), record.size());
     ++placed_[{cell.lfs, cell.row / shape_.block_records * shape_.block_records}];
@@ -84,13 +84,7 @@ class TokenSort::ToPart final : public Outlet {
       count_moved(parcel.to, parcel.record_bytes);
       return team_.tell(ranks_[parcel.to], Head{Say::kRows, node_, values}.pack(), std::move(parcel.body));
     }
-    const std::span<std::byte> memory = memories_[ranks_[parcel.to]].bytes();
-    const std::uint64_t rows = memory.size() / shape_.record_length;
-    PIF_TRY(tool::for_each_record(parcel.first, parcel.count, shape_.record_length, std::as_const(parcel.body).span(),
-                                  [&](Row row, Bytes record) -> Status {
-                                    std::memcpy(memory.data() + row % rows * shape_.record_length, record.data(), record.size());
-                                    return {};
-                                  }));
+    PIF_TRY(tool::place_records(parcel, shape_.record_length, memories_[ranks_[parcel.to]].space()));
     return tell_placed(parcel.to, values, parcel.record_bytes);
   }
 
@@ -101,7 +95,7 @@ class TokenSort::ToPart final : public Outlet {
   PartShape shape_;
   Placement placement_;
   tool::RankedSender sender_;
-  std::vector<Memory> memories_;
+  std::vector<Area> memories_;
   std::map<std::pair<std::uint32_t, Row>, std::uint64_t> placed_;  // records since the last flush, by part and block
   Status outcome_;
 };
@@ -159,14 +153,7 @@ Status TokenSort::share_part(std::uint32_t depth) {
   Live* const live = live_.empty() || tree_[live_.back().node].depth != depth ? nullptr : &live_.back();
   const Area none;
   const Area* const own = live == nullptr ? &none : parts_.at(live->node)->memory();
-  std::vector<Memory> all(worker_.width());
-  if (options_.pipelined || options_.in_memory) {
-    PIF_TRY_VALUE(auto memories, team_.share(own->memory));
-    for (std::uint32_t rank = 0; rank < all.size(); ++rank) all[rank].memory = std::move(memories[rank]);
-  } else {
-    PIF_TRY_VALUE(auto files, team_.share_writable(own->file));
-    for (std::uint32_t rank = 0; rank < all.size(); ++rank) all[rank].file = std::move(files[rank]);
-  }
+  PIF_TRY_VALUE(auto all, pif::sort::share(team_, *own, true));
   if (live != nullptr) live->to_part->share(std::move(all));
   return {};
 }
@@ -198,7 +185,7 @@ Status TokenSort::make_merge(std::uint32_t node) {
     side = *index_ < tree_[at.children[0]].end ? 0 : 1;
     live.child = at.children[side];
   }
-  const std::uint32_t place = *index_ - (at.is_leaf() ? at.begin : tree_[live.child].begin);
+  const std::uint32_t place = *index_ - tree_[live.child].begin;
   Part& read = *parts_.at(live.child);
   if (options_.figure) {
     live.merge = std::make_unique<FigureMerge>(team_, std::move(shape), side, place, read, *live.outlet);

@@ -44,11 +44,6 @@ class TokenSort {
  private:
   class ToPart;
   class ToFile;
-  struct Memory {  // of another worker's part
-    tool::SharedMemory memory;
-    tool::Scratch file;
-    std::span<std::byte> bytes() { return memory.empty() ? file.space() : memory.bytes(); }
-  };
   struct Live {  // a merge under way
     std::uint32_t node = 0;
     std::unique_ptr<Outlet> outlet;

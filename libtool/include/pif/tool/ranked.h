@@ -105,4 +105,7 @@ template <typename F>
   return fail(Code::kInvalid, "a parcel of records has another length than it says");
 }
 
+// A parcel of records of one length to their places: row r is at r mod the rows that the memory has.
+[[nodiscard]] Status place_records(const RankedParcel& parcel, std::uint32_t record_length, std::span<std::byte> memory);
+
 }  // namespace pif::tool

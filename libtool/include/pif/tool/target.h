@@ -30,4 +30,7 @@ void add_target_options(CLI::App& app, TargetWish& wish);
 [[nodiscard]] Result<CreateOptions> target_options(Controller& controller, std::size_t input, const std::string& source,
                                                    const TargetWish& wish);
 
+// Whether that gives it the LFSs and the bevies of `source`, the input.
+bool keeps_layout(const File& source, const CreateOptions& options);
+
 }  // namespace pif::tool
