@@ -21,6 +21,12 @@ struct Asker {
   Time arrived{};
 };
 
+struct Wait {
+  Asker asker;
+  Time deadline;
+  std::uint64_t seen = 0;
+};
+
 struct Worker {
   std::uint32_t rank = 0;
   Spawner::ProcessId process = 0;
@@ -28,6 +34,8 @@ struct Worker {
   net::PeerId peer = 0;      // 0: hung up
   Time hung_up = kNever;
   bool gone = false;
+  bool meets = false;              // it has given what the others shall know,
+  std::optional<Wait> meeting;     // and asks for theirs
 };
 
 // One Spawn request: this LFS's worker, and the parts that were handed on.
@@ -37,12 +45,6 @@ struct Spawning {
   std::size_t waiting = 0;    // parts that have not answered
   std::optional<Error> error;
   bool answered = false;
-};
-
-struct Wait {
-  Asker asker;
-  Time deadline;
-  std::uint64_t seen = 0;
 };
 
 struct Job {
@@ -58,6 +60,7 @@ struct Job {
   std::vector<Worker> workers;
   std::map<std::uint32_t, std::shared_ptr<Spawning>> spawning;  // by rank
   std::optional<Wait> wait;
+  std::optional<proto::WorkerMeetReply> met;  // what all workers gave, when the controller has said it
 
   bool has_live_workers() const {
     return std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return !w.gone; });
@@ -73,6 +76,14 @@ inline Asker asker_of(const net::Delivery& delivery, Time now) {
   asker.operation = delivery.packet.envelope.op_case();
   asker.arrived = now;
   return asker;
+}
+
+// The subtree cut into at most `parts` consecutive stretches of nearly the same length.
+inline std::vector<Range> cut(std::size_t count, std::size_t parts) {
+  std::vector<Range> ranges;
+  parts = std::clamp<std::size_t>(parts, 1, std::max<std::size_t>(count, 1));
+  for (std::size_t i = 0; i < parts && count > 0; ++i) ranges.push_back({i * count / parts, (i + 1) * count / parts});
+  return ranges;
 }
 
 }  // namespace pif::lfs

@@ -31,6 +31,7 @@ constexpr std::size_t kJobsMax = 1024;
 constexpr std::size_t kWorkersPerJobMax = 256;           // on one LFS
 constexpr std::size_t kWorkersMax = 4096;                // of all jobs
 constexpr std::size_t kResultBytesMax = 64u << 10;
+constexpr std::size_t kMeetBytesMax = 1024;              // of one worker
 constexpr std::size_t kReplyBytesMax = 96u << 10;        // of events in one JobWaitReply
 constexpr std::size_t kDescriptionBytesMax = 1u << 20;
 constexpr net::CallId kFirstCall = net::CallId{1} << 62;  // so that no other Calls of this daemon has the same ids
@@ -40,14 +41,6 @@ constexpr net::CallId kFirstCall = net::CallId{1} << 62;  // so that no other Ca
 std::string own_folder(const proto::Endpoints& endpoints, std::uint64_t job, std::uint32_t rank) {
   const auto slash = endpoints.unix().rfind('/');
   return slash == std::string::npos ? "" : fmt::format("{}/w{:016x}-{}", endpoints.unix().substr(0, slash), job, rank);
-}
-
-// The subtree cut into at most `parts` consecutive stretches of nearly the same length.
-std::vector<Range> cut(std::size_t count, std::size_t parts) {
-  std::vector<Range> ranges;
-  parts = std::clamp<std::size_t>(parts, 1, std::max<std::size_t>(count, 1));
-  for (std::size_t i = 0; i < parts && count > 0; ++i) ranges.push_back({i * count / parts, (i + 1) * count / parts});
-  return ranges;
 }
 
 }  // namespace
@@ -81,9 +74,13 @@ struct WorkerHost::Impl {
   void answer_spawn(Spawning& spawning);
   void on_wait(net::Delivery& delivery);
   void on_kill(net::Delivery& delivery);
+  void on_meet(net::Delivery& delivery);
   bool on_worker_packet(net::Delivery& delivery);
   void on_worker_start(const Asker& asker, const Job& job, const Worker& worker);
   void on_worker_scratch(const Asker& asker);
+  void on_worker_said(const Asker& asker, Job& job, const Worker& worker, const Envelope& request);
+  void on_worker_meet(const Asker& asker, Job& job, Worker& worker, const std::string& value);
+  void answer_meeting(const Job& job, Worker& worker);
   bool on_closed(net::PeerId peer);
 
   // ---- events ----
@@ -330,6 +327,23 @@ void WorkerHost::Impl::on_kill(net::Delivery& delivery) {
   reply(asker, std::move(packet));
 }
 
+void WorkerHost::Impl::on_meet(net::Delivery& delivery) {
+  const Asker asker = asker_of(delivery, now());
+  proto::JobMeet& request = *delivery.packet.envelope.mutable_job_meet();
+  auto found = job_for(request.job(), delivery);
+  if (!found) return refuse(asker, found.error());
+  if (request.ByteSizeLong() > kDescriptionBytesMax) return refuse(asker, {Code::kTooLarge, "too much for a job's workers", {}});
+  Job& job = **found;
+  job.met.emplace().set_met(true);
+  *job.met->mutable_values() = std::move(*request.mutable_values());
+  for (auto& worker : job.workers) {
+    if (worker.meeting) answer_meeting(job, worker);
+  }
+  net::Packet packet = net::reply_to(asker.request);
+  packet.envelope.mutable_done();
+  reply(asker, std::move(packet));
+}
+
 void WorkerHost::Impl::add_event(Job& job, proto::JobWaitReply::Event event) {
   if (event.what_case() == proto::JobWaitReply::Event::kProgress) {  // only the latest of a worker counts
     std::erase_if(job.events, [&](const auto& old) {
@@ -360,7 +374,7 @@ bool WorkerHost::Impl::on_worker_packet(net::Delivery& delivery) {
   const Envelope& request = delivery.packet.envelope;
   const auto op = request.op_case();
   if (op != Envelope::kWorkerStart && op != Envelope::kWorkerProgress && op != Envelope::kWorkerResult &&
-      op != Envelope::kWorkerScratch) return false;
+      op != Envelope::kWorkerScratch && op != Envelope::kWorkerMeet) return false;
   const Asker asker = asker_of(delivery, now());
   const auto known = job_of_worker.find(delivery.peer);
   if (known == job_of_worker.end()) {
@@ -368,25 +382,25 @@ bool WorkerHost::Impl::on_worker_packet(net::Delivery& delivery) {
     return true;
   }
   Job& job = jobs.at(known->second);
-  const Worker& worker = *worker_at(job, delivery.peer);
-  if (op == Envelope::kWorkerStart) {
-    on_worker_start(asker, job, worker);
-    return true;
-  }
-  if (op == Envelope::kWorkerScratch) {
-    on_worker_scratch(asker);
-    return true;
-  }
-  const std::string& bytes =
-      op == Envelope::kWorkerProgress ? request.worker_progress().progress() : request.worker_result().result();
+  Worker& worker = *worker_at(job, delivery.peer);
+  if (op == Envelope::kWorkerStart) on_worker_start(asker, job, worker);
+  else if (op == Envelope::kWorkerScratch) on_worker_scratch(asker);
+  else if (op == Envelope::kWorkerMeet) on_worker_meet(asker, job, worker, request.worker_meet().value());
+  else on_worker_said(asker, job, worker, request);
+  return true;
+}
+
+// For its controller.
+void WorkerHost::Impl::on_worker_said(const Asker& asker, Job& job, const Worker& worker, const Envelope& request) {
+  const bool is_progress = request.has_worker_progress();
+  const std::string& bytes = is_progress ? request.worker_progress().progress() : request.worker_result().result();
   if (bytes.size() > kResultBytesMax) {
-    refuse(asker, Error{Code::kTooLarge, fmt::format("a worker's result of {} bytes; at most {} are allowed", bytes.size(),
-                                                     kResultBytesMax), {}});
-    return true;
+    return refuse(asker, Error{Code::kTooLarge, fmt::format("a worker's result of {} bytes; at most {} are allowed", bytes.size(),
+                                                            kResultBytesMax), {}});
   }
   proto::JobWaitReply::Event event;
   event.set_rank(worker.rank);
-  if (op == Envelope::kWorkerProgress) {
+  if (is_progress) {
     event.set_progress(bytes);
   } else {
     event.set_result(bytes);
@@ -395,7 +409,28 @@ bool WorkerHost::Impl::on_worker_packet(net::Delivery& delivery) {
     reply(asker, std::move(packet));
   }
   add_event(job, std::move(event));
-  return true;
+}
+
+void WorkerHost::Impl::on_worker_meet(const Asker& asker, Job& job, Worker& worker, const std::string& value) {
+  if (value.size() > kMeetBytesMax) {
+    return refuse(asker, Error{Code::kTooLarge, fmt::format("a worker gives {} bytes to the others; at most {} are allowed",
+                                                            value.size(), kMeetBytesMax), {}});
+  }
+  worker.meeting = Wait{asker, now() + kHoldMax, 0};
+  if (job.met) return answer_meeting(job, worker);
+  if (std::exchange(worker.meets, true)) return;
+  proto::JobWaitReply::Event event;
+  event.set_rank(worker.rank);
+  event.set_meet(value);
+  add_event(job, std::move(event));
+}
+
+void WorkerHost::Impl::answer_meeting(const Job& job, Worker& worker) {
+  net::Packet packet = net::reply_to(worker.meeting->asker.request);
+  proto::WorkerMeetReply& answer = *packet.envelope.mutable_worker_meet_reply();
+  if (job.met) answer = *job.met;
+  reply(worker.meeting->asker, std::move(packet));
+  worker.meeting.reset();
 }
 
 void WorkerHost::Impl::on_worker_start(const Asker& asker, const Job& job, const Worker& worker) {
@@ -513,6 +548,7 @@ bool WorkerHost::handle(net::Delivery& delivery) {
     case Envelope::kSpawn: impl_->on_spawn(delivery); return true;
     case Envelope::kJobWait: impl_->on_wait(delivery); return true;
     case Envelope::kJobKill: impl_->on_kill(delivery); return true;
+    case Envelope::kJobMeet: impl_->on_meet(delivery); return true;
     default: return impl_->on_worker_packet(delivery);
   }
 }
@@ -525,6 +561,9 @@ void WorkerHost::tick() {
   for (auto it = host.jobs.begin(); it != host.jobs.end();) {
     Job& job = it->second;
     if (job.wait && now >= job.wait->deadline) host.answer_wait(job);
+    for (auto& worker : job.workers) {
+      if (worker.meeting && now >= worker.meeting->deadline) host.answer_meeting(job, worker);
+    }
     if (now >= job.lease && !job.killed && !job.is_over()) host.kill_job(job, "its controller fell silent");
     it = now >= job.lease && !job.has_live_workers() ? host.jobs.erase(it) : std::next(it);
   }
@@ -535,6 +574,9 @@ Time WorkerHost::next_deadline() const {
   for (const auto& [id, job] : impl_->jobs) {
     next = std::min(next, job.lease);
     if (job.wait) next = std::min(next, job.wait->deadline);
+    for (const auto& worker : job.workers) {
+      if (worker.meeting) next = std::min(next, worker.meeting->deadline);
+    }
   }
   return next;
 }

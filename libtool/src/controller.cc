@@ -6,6 +6,7 @@
 
 #include "job_run.h"
 #include "pif/client/convert.h"
+#include "pif/net/real_messenger.h"
 
 namespace pif::tool {
 namespace {
@@ -29,6 +30,7 @@ struct Controller::Impl {
   [[nodiscard]] Result<std::vector<proto::NodeInfo>> all_nodes();
   [[nodiscard]] Result<std::vector<proto::NodeInfo>> workers_of(const Job& job);
   [[nodiscard]] Result<job::JobDescription> describe(const Job& job, const std::vector<proto::NodeInfo>& workers);
+  [[nodiscard]] static Status let_talk(job::JobDescription& description);
   void collect(const std::vector<job::WorkerEnd>& ends, const std::vector<proto::NodeInfo>& workers);
   [[nodiscard]] Result<Extent> extent_of(Made& made);
   [[nodiscard]] Status check_rows(Made& made, const Extent& extent);
@@ -137,7 +139,27 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const std
     add(file, extent, *description.add_inputs());
   }
   for (auto& made : outputs) add(made.file, made.extent.value_or(Extent{}), *description.add_outputs());
+  description.set_apart(options.apart);
+  PIF_TRY(let_talk(description));
   return description;
+}
+
+// Workers on several machines talk over tcp, with keys of their own where the file system has keys.
+Status Controller::Impl::let_talk(job::JobDescription& description) {
+  if (all_are_near(description)) return {};
+  bool encrypts = false;
+  for (const auto& node : description.nodes()) {
+    if (node.endpoints().tcp().empty()) {
+      return fail(Code::kUnavailable, "it does not listen on tcp, and not all workers are on its machine: start its file system with --curve",
+                  node.name());
+    }
+    encrypts = encrypts || !node.endpoints().curve_key().empty();
+  }
+  if (!encrypts) return {};
+  PIF_TRY_VALUE(const net::CurveKeys keys, net::make_curve_keys());
+  description.set_mail_public(keys.public_key);
+  description.set_mail_secret(keys.secret_key);
+  return {};
 }
 
 Result<std::vector<std::string>> Controller::run(const Job& job) {

@@ -16,6 +16,15 @@ const proto::NodeInfo* find_node(const job::JobDescription& description, std::ui
   return nullptr;
 }
 
+// Of "tcp://host:port"; empty for anything else.
+std::string_view host_of(const proto::NodeInfo& node) {
+  constexpr std::string_view kTcp = "tcp://";
+  std::string_view text = node.endpoints().tcp();
+  if (!text.starts_with(kTcp)) return {};
+  text.remove_prefix(kTcp.size());
+  return text.substr(0, text.rfind(':'));
+}
+
 }  // namespace
 
 job::JobFile job_file_of(const client::FileParts& parts) {
@@ -65,6 +74,20 @@ proto::NodeInfo brief(const proto::NodeInfo& node) {
   *result.mutable_endpoints() = node.endpoints();
   return result;
 }
+
+bool are_near(const job::JobDescription& description, std::uint32_t a, std::uint32_t b) {
+  const auto host = [&](std::uint32_t rank) { return host_of(description.nodes(static_cast<int>(rank))); };
+  return a == b || (!description.apart() && host(a) == host(b));
+}
+
+bool all_are_near(const job::JobDescription& description) {
+  for (int rank = 1; rank < description.nodes_size(); ++rank) {
+    if (!are_near(description, 0, static_cast<std::uint32_t>(rank))) return false;
+  }
+  return true;
+}
+
+std::string mail_tcp(const proto::NodeInfo& node) { return fmt::format("tcp://{}:0", host_of(node)); }
 
 proto::Endpoints mail_endpoints(const proto::NodeInfo& node, std::uint64_t job, std::uint32_t rank) {
   const std::string& beside = node.endpoints().unix();

@@ -103,6 +103,7 @@ Result<std::vector<job::WorkerEnd>> JobRun::wait() {
     if (auto done = turn(); !done) return end_everywhere(std::move(done.error()));
   }
   std::vector<job::WorkerEnd> ends;
+  for (const auto& part : meeting_) session_.caller().forget(part.call);  // its worker is over, so it came
   for (auto& node : nodes_) {
     if (node.waiting) session_.caller().forget(*node.waiting);
     ends.push_back(std::move(*node.end));
@@ -116,19 +117,20 @@ bool JobRun::is_over() const {
 
 Status JobRun::turn() {
   PIF_TRY(pump(session_, options_));
-  PIF_TRY(take_spawns());
+  PIF_TRY(take_answers(spawning_));
+  PIF_TRY(take_answers(meeting_));
   return take_waits();
 }
 
-Status JobRun::take_spawns() {
-  for (std::size_t i = 0; i < spawning_.size();) {
-    if (!session_.caller().is_done(spawning_[i].call)) {
+Status JobRun::take_answers(std::vector<Part>& parts) {
+  for (std::size_t i = 0; i < parts.size();) {
+    if (!session_.caller().is_done(parts[i].call)) {
       ++i;
       continue;
     }
-    auto answer = session_.caller().wait(spawning_[i].call);
-    const std::string name = std::move(spawning_[i].name);
-    spawning_.erase(spawning_.begin() + static_cast<std::ptrdiff_t>(i));
+    auto answer = session_.caller().wait(parts[i].call);
+    const std::string name = std::move(parts[i].name);
+    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i));
     if (!answer) {
       if (answer.error().node.empty()) answer.error().node = name;
       return fail(std::move(answer.error()));
@@ -162,6 +164,7 @@ Status JobRun::take_event(const proto::JobWaitReply::Event& event) {
   switch (event.what_case()) {
     case Event::kProgress: take_progress(event.rank(), event.progress()); return {};
     case Event::kResult: return take_result(event.rank(), event.result());
+    case Event::kMeet: return take_meet(event.rank(), event.meet());
     case Event::kExited:
     case Event::kKilled: return take_exit(event.rank(), event);
     case Event::WHAT_NOT_SET: return {};
@@ -176,6 +179,22 @@ Status JobRun::take_result(std::uint32_t rank, const std::string& bytes) {
   }
   if (end.has_error()) return worker_failed(rank, net::error_of(end.error()));
   nodes_[rank].end = std::move(end);
+  return {};
+}
+
+// When all workers have given something, all get it.
+Status JobRun::take_meet(std::uint32_t rank, std::string value) {
+  nodes_[rank].meet = std::move(value);
+  if (!std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.meet.has_value(); })) return {};
+  proto::JobMeet all;
+  all.set_job(id_);
+  for (const Node& node : nodes_) all.add_values(*node.meet);
+  for (const Node& node : nodes_) {
+    net::Packet request;
+    *request.envelope.mutable_job_meet() = all;
+    PIF_TRY_VALUE(const net::CallId call, session_.start_node(node.info, std::move(request), kSpawnTimeout));
+    meeting_.push_back({call, node.info.name()});
+  }
   return {};
 }
 
@@ -210,8 +229,10 @@ tl::unexpected<Error> JobRun::worker_failed(std::uint32_t rank, Error error) con
 // ---- ending -------------------------------------------------------------------------------------------------------
 
 tl::unexpected<Error> JobRun::end_everywhere(Error error) {
-  for (const auto& part : spawning_) session_.caller().forget(part.call);
-  spawning_.clear();
+  for (auto* const parts : {&spawning_, &meeting_}) {
+    for (const auto& part : *parts) session_.caller().forget(part.call);
+    parts->clear();
+  }
   std::vector<net::CallId> kills;
   for (auto& node : nodes_) {
     if (node.waiting) session_.caller().forget(*node.waiting);

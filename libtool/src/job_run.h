@@ -29,17 +29,24 @@ class JobRun {
     std::uint64_t seen = 0;
     std::optional<job::WorkerEnd> end;
     bool exited = false;
+    std::optional<std::string> meet;       // what its worker gives the others
     job::WorkerStatus status;
+  };
+
+  struct Part {
+    net::CallId call;
+    std::string name;
   };
 
   [[nodiscard]] Status start_tree(const std::string& description);
   [[nodiscard]] Status ask(Node& node);
   // One turn: waits a little, then takes every answer that is there.
   [[nodiscard]] Status turn();
-  [[nodiscard]] Status take_spawns();
+  [[nodiscard]] Status take_answers(std::vector<Part>& parts);
   [[nodiscard]] Status take_waits();
   [[nodiscard]] Status take_event(const proto::JobWaitReply::Event& event);
   [[nodiscard]] Status take_result(std::uint32_t rank, const std::string& bytes);
+  [[nodiscard]] Status take_meet(std::uint32_t rank, std::string value);
   [[nodiscard]] Status take_exit(std::uint32_t rank, const proto::JobWaitReply::Event& event);
   void take_progress(std::uint32_t rank, const std::string& bytes);
   [[nodiscard]] tl::unexpected<Error> worker_failed(std::uint32_t rank, Error error) const;
@@ -51,11 +58,8 @@ class JobRun {
   const ControllerOptions& options_;
   std::uint64_t id_;
   std::vector<Node> nodes_;
-  struct Part {
-    net::CallId call;
-    std::string name;
-  };
   std::vector<Part> spawning_;
+  std::vector<Part> meeting_;
 };
 
 // Waits for one turn of the loop, at most; kCancelled when the user wants to end.

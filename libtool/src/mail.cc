@@ -7,14 +7,37 @@
 #include "worker_impl.h"
 
 namespace pif::tool {
+namespace {
+
+constexpr Duration kMeetPatience = std::chrono::hours(1);  // a worker that dies ends the job sooner
+
+}  // namespace
 
 Result<Mail*> Mail::of(Worker& worker) {
   auto& impl = *worker.impl_;
   if (impl.mail) return impl.mail.get();
   const auto& here = impl.description.nodes(static_cast<int>(worker.rank()));
-  PIF_TRY_VALUE(auto messenger, impl.world.listen(mail_endpoints(here, worker.job(), worker.rank())));
-  impl.mail.reset(new Mail(worker, std::move(messenger)));
+  MailPlace place;
+  place.at = mail_endpoints(here, worker.job(), worker.rank());
+  place.keys = {impl.description.mail_public(), impl.description.mail_secret()};
+  if (!worker.shares_machine()) place.at.set_tcp(mail_tcp(here));
+  PIF_TRY_VALUE(Mailbox box, impl.world.listen(place));
+  std::unique_ptr<Mail> mail(new Mail(worker, std::move(box.messenger)));
+  if (!worker.shares_machine()) PIF_TRY(mail->meet(box.at));
+  impl.mail = std::move(mail);
   return impl.mail.get();
+}
+
+// Nobody knows the others' ports before they listen: all tell the controller, which tells all.
+Status Mail::meet(const proto::Endpoints& own) {
+  proto::Endpoints outside;
+  outside.set_tcp(own.tcp());
+  outside.set_curve_key(own.curve_key());
+  PIF_TRY_VALUE(const auto all, worker_.impl_->meet(outside.SerializeAsString(), kMeetPatience));
+  for (const std::string& each : all) {
+    if (!far_.emplace_back().ParseFromString(each)) return fail(Code::kInternal, "a worker said nonsense of where it listens");
+  }
+  return {};
 }
 
 net::Packet Mail::packet_of(job::Mail mail) const {
@@ -31,7 +54,9 @@ net::Packet Mail::packet_of(job::Mail mail) const {
 Result<net::PeerId> Mail::peer(std::uint32_t rank) {
   if (const auto known = peers_.find(rank); known != peers_.end()) return known->second;
   const auto& node = worker_.impl_->description.nodes(static_cast<int>(rank));
-  PIF_TRY_VALUE(const net::PeerId id, messenger_->connect(mail_endpoints(node, worker_.job(), rank), net::Route::kIpc));
+  const bool near = are_near(worker_.impl_->description, worker_.rank(), rank);
+  PIF_TRY_VALUE(const net::PeerId id, near ? messenger_->connect(mail_endpoints(node, worker_.job(), rank), net::Route::kIpc)
+                                           : messenger_->connect(far_.at(rank), net::Route::kTcp));
   peers_.emplace(rank, id);
   return id;
 }
@@ -48,6 +73,9 @@ Status Mail::send(std::uint32_t rank, job::Mail mail, net::Buffer body) {
 
 Status Mail::pass(std::uint32_t rank, job::Mail mail, std::vector<Handle> handles) {
   const auto& node = worker_.impl_->description.nodes(static_cast<int>(rank));
+  if (!are_near(worker_.impl_->description, worker_.rank(), rank)) {
+    return fail(Code::kUnavailable, fmt::format("worker {} is on another machine, where nothing can be shared", rank));
+  }
   PIF_TRY_VALUE(const net::PeerId id, messenger_->connect(mail_endpoints(node, worker_.job(), rank), net::Route::kUnix));
   net::Packet packet = packet_of(std::move(mail));
   packet.handles = std::move(handles);

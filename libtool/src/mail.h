@@ -33,13 +33,14 @@ class Mail {
 
   // A worker that is not there yet gets it later.
   [[nodiscard]] Status send(std::uint32_t rank, job::Mail mail, net::Buffer body = {});
-  // To a worker on this machine that has sent something already; kUnavailable, kUnsupported if it is on another.
+  // To a worker on this machine that has sent something already; kUnavailable if it is on another.
   [[nodiscard]] Status pass(std::uint32_t rank, job::Mail mail, std::vector<Handle> handles);
   // The next letter of this step; nothing at the deadline.
   Result<std::optional<Letter>> receive(Time deadline);
 
  private:
   Mail(Worker& worker, std::unique_ptr<net::Messenger> messenger) : worker_(worker), messenger_(std::move(messenger)) {}
+  [[nodiscard]] Status meet(const proto::Endpoints& own);
   net::Packet packet_of(job::Mail mail) const;
   Result<net::PeerId> peer(std::uint32_t rank);
   std::optional<Letter> open_letter(net::Packet packet) const;
@@ -47,6 +48,7 @@ class Mail {
 
   Worker& worker_;
   std::unique_ptr<net::Messenger> messenger_;
+  std::vector<proto::Endpoints> far_;     // where workers of other machines reach each other, by rank; empty: there are none
   std::unordered_map<std::uint32_t, net::PeerId> peers_;
   std::uint32_t step_ = 0;
   std::deque<Letter> early_;

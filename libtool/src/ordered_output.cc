@@ -108,7 +108,7 @@ Result<OrderedOutput> OrderedOutput::open(Worker& worker, Team& team, Output& ou
     PIF_TRY(impl->receiver->advance());
     impl->sender.settle(output.index(), impl->receiver->settled());
   }
-  if (options.share_memory && output.format().is_fixed()) {
+  if (options.share_memory && worker.shares_machine() && output.format().is_fixed()) {
     const SharedMemory none;
     PIF_TRY_VALUE(impl->rings, team.share(impl->receiver ? impl->receiver->memory() : none));
   }

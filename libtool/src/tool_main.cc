@@ -25,6 +25,7 @@ constexpr int kWorkerSocket = 3;  // where the worker host puts the connection; 
 
 struct CommonOptions {
   std::string where;
+  std::string route = "auto";
   std::string report;
   bool json = false;
   bool quiet = false;
@@ -40,11 +41,18 @@ int failed(const std::string& who, const Error& error) {
   return static_cast<int>(error.code == Code::kInvalid ? ExitCode::kUsage : ExitCode::kFailed);
 }
 
-Result<std::unique_ptr<net::Messenger>> listen(const proto::Endpoints& endpoint) {
+Result<Mailbox> listen(const MailPlace& place) {
   net::MessengerOptions options;
-  options.listen.ipc = endpoint.ipc();
-  options.listen.unix_path = endpoint.unix();
-  return net::make_real_messenger(std::move(options));
+  options.listen.ipc = place.at.ipc();
+  options.listen.unix_path = place.at.unix();
+  options.listen.tcp = place.at.tcp();
+  options.listen.insecure_loopback = place.keys.secret_key.empty();
+  options.listen.curve = options.client_keys = place.keys;
+  options.listen.only_key = place.keys.public_key;
+  Mailbox box;
+  PIF_TRY_VALUE(box.messenger, net::make_real_messenger(std::move(options)));
+  box.at = net::listening(*box.messenger);
+  return box;
 }
 
 int work(const Tool& tool) {
@@ -99,6 +107,9 @@ class HeldSignals {
 
 void add_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--pif", common.where, "folder of the file system (default: $PIF, else found from here)");
+  app.add_option("--route", common.route, "how to reach the daemons, and workers each other: auto, unix, ipc, tcp (for measurements)")
+      ->envname("PIF_ROUTE")
+      ->check(CLI::IsMember({"auto", "unix", "ipc", "tcp"}));
   app.add_option("--report", common.report, "write phases, bytes and times to FILE as JSON")->type_name("FILE");
   app.add_flag("--json", common.json, "print the report as one JSON document");
   app.add_flag("-q,--quiet", common.quiet, "print nothing but errors");
@@ -112,12 +123,13 @@ std::string program_path() {
   return error ? std::string() : path.string();
 }
 
-ControllerOptions controller_options(HeldSignals& signals, ProgressLine& line) {
+ControllerOptions controller_options(const CommonOptions& common, HeldSignals& signals, ProgressLine& line) {
   ControllerOptions options;
   options.program = program_path();
   options.arguments = {kWorkerRole};
   std::error_code error;
   options.working_folder = std::filesystem::current_path(error).string();
+  options.apart = common.route == "tcp";
   options.on_start = [&signals] { signals.hold(); };
   options.is_cancelled = [&signals] { return signals.came(); };
   options.on_progress = [&line](std::uint64_t done, std::uint64_t total) { line.show(done, total); };
@@ -149,10 +161,11 @@ Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
   ConnectOptions connect;
   connect.where = common.where;
   connect.program = tool.name;
+  connect.route = common.route;
   PIF_TRY_VALUE(Client client, Client::connect(connect));
   HeldSignals signals;
   ProgressLine line(!common.quiet && ::isatty(STDERR_FILENO) == 1, clock);
-  Controller controller(client, controller_options(signals, line));
+  Controller controller(client, controller_options(common, signals, line));
   controller.report().tool = tool.name;
   controller.report().add("connect", clock.now() - start);
   if (common.explain) return explain(tool, controller, common);

@@ -39,6 +39,20 @@ Status Worker::Impl::start() {
   return {};
 }
 
+Result<std::vector<std::string>> Worker::Impl::meet(const std::string& value, Duration patience) {
+  const Time deadline = caller.messenger().clock().now() + patience;
+  while (caller.messenger().clock().now() < deadline) {
+    net::Packet request;
+    request.envelope.mutable_worker_meet()->set_value(value);
+    PIF_TRY_VALUE(const net::Packet answer, caller.call(lfs, std::move(request), kLocalTimeout, node_name));
+    const auto& values = answer.envelope.worker_meet_reply().values();
+    if (!answer.envelope.worker_meet_reply().met()) continue;
+    if (values.size() != description.nodes_size()) return fail(Code::kInternal, "word of the other workers is not complete", node_name);
+    return std::vector<std::string>(values.begin(), values.end());
+  }
+  return fail(Code::kTimeout, "the other workers did not say where they listen", node_name);
+}
+
 std::optional<LfsIndex> Worker::Impl::index_of(const client::FileParts& parts) const {
   const std::uint32_t here = description.nodes(static_cast<int>(rank)).id();
   for (std::size_t i = 0; i < parts.nodes.size(); ++i) {
@@ -132,6 +146,7 @@ std::uint32_t Worker::width() const { return static_cast<std::uint32_t>(impl_->d
 std::uint64_t Worker::job() const { return impl_->job_id; }
 const std::string& Worker::node() const { return impl_->node_name; }
 std::uint32_t Worker::node_id(std::uint32_t rank) const { return impl_->description.nodes(static_cast<int>(rank)).id(); }
+bool Worker::shares_machine() const { return all_are_near(impl_->description); }
 std::string_view Worker::value() const { return impl_->description.value(); }
 std::size_t Worker::input_count() const { return impl_->inputs.size(); }
 std::size_t Worker::output_count() const { return impl_->outputs.size(); }

@@ -15,6 +15,8 @@ struct Worker::Impl {
   explicit Impl(WorkerWorld w) : world(std::move(w)), caller(world.messenger, 1) {}
 
   [[nodiscard]] Status start();
+  // What every worker gave, by rank, through the controller. Once in a job's life, by all workers.
+  [[nodiscard]] Result<std::vector<std::string>> meet(const std::string& value, Duration patience);
   [[nodiscard]] Status attach(Input& input);
   [[nodiscard]] Status attach(Output& output);
   [[nodiscard]] Result<proto::ComponentState> attach_files(net::Packet request, const client::FileParts& parts,

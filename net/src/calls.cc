@@ -52,6 +52,7 @@ bool is_reply(const proto::Envelope& envelope) {
     case Op::kSpawnReply:
     case Op::kJobWaitReply:
     case Op::kWorkerStartReply:
+    case Op::kWorkerMeetReply:
       return true;
     default:
       return false;

@@ -62,10 +62,12 @@ std::string operation_name(int operation) {
     case E::kSpawn: return "spawn";
     case E::kJobWait: return "job_wait";
     case E::kJobKill: return "job_kill";
+    case E::kJobMeet: return "job_meet";
     case E::kWorkerStart: return "worker_start";
     case E::kWorkerProgress: return "worker_progress";
     case E::kWorkerResult: return "worker_result";
     case E::kWorkerScratch: return "worker_scratch";
+    case E::kWorkerMeet: return "worker_meet";
     default: return fmt::format("op{}", operation);
   }
 }

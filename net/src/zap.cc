@@ -9,6 +9,7 @@
 
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 namespace pif::net {
 namespace {
@@ -51,7 +52,13 @@ bool parse_holder(std::string_view text, Identity& out) {
   return out.has_uid;
 }
 
+void KeyFolder::add_own(const std::string& z85_key) {
+  own_key_ = z85_key;
+  own_holder_ = std::to_string(getuid()) + " " + std::to_string(getgid());
+}
+
 std::string_view KeyFolder::holder(const std::string& z85_key) {
+  if (!own_key_.empty() && z85_key == own_key_) return own_holder_;
   read_if_changed();
   const auto found = holders_.find(z85_key);
   return found == holders_.end() ? std::string_view{} : std::string_view(found->second);

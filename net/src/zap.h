@@ -19,6 +19,8 @@ inline constexpr const char* kZapDomain = "pif";
 class KeyFolder {
  public:
   explicit KeyFolder(std::string path) : path_(std::move(path)) {}
+  // Besides, this key is this process's user's.
+  void add_own(const std::string& z85_key);
   // "UID GID[,GID...]" of the key's holder; empty: nobody's. Reads the folder again if it has changed.
   std::string_view holder(const std::string& z85_key);
 
@@ -30,6 +32,7 @@ class KeyFolder {
   std::string path_;
   std::int64_t modified_ns_ = -1;  // -1: not read, or read so soon after a change that another may look the same
   std::unordered_map<std::string, std::string> holders_;
+  std::string own_key_, own_holder_;
 };
 
 // "UID GID[,GID...]" as an identity; false if it is something else.
@@ -37,7 +40,7 @@ bool parse_holder(std::string_view text, Identity& out);
 
 class ZapServer final : public Source {
  public:
-  ZapServer(Hub& hub, std::string key_folder) : hub_(hub), keys_(std::move(key_folder)) {}
+  ZapServer(Hub& hub, KeyFolder keys) : hub_(hub), keys_(std::move(keys)) {}
   ~ZapServer() override;
   // Before any CURVE socket of the context is bound.
   [[nodiscard]] Status start(void* context);

@@ -283,14 +283,16 @@ Status ZmqTransport::listen_tcp(const ListenOptions& options, proto::Endpoints& 
   if (!options.tcp.starts_with(kTcp)) return fail(Code::kInvalid, fmt::format("'{}' is not a tcp:// endpoint", options.tcp));
   const bool curve = !options.curve.secret_key.empty();
   if (!curve && !options.insecure_loopback)
-    return fail(Code::kInvalid, fmt::format("cannot listen on {} without keys; make them with 'pif init --tcp', or use "
+    return fail(Code::kInvalid, fmt::format("cannot listen on {} without keys; make them with 'pif init --curve', or use "
                                             "--insecure-loopback for tests on this machine",
                                             options.tcp));
   if (!curve && !options.tcp.starts_with("tcp://127.0.0.1:"))
     return fail(Code::kInvalid, fmt::format("cannot listen on {} without keys: only tcp://127.0.0.1:PORT may be insecure",
                                             options.tcp));
   if (curve && !zap_) {  // before the socket is bound: ZeroMQ admits everybody while nobody answers for the keys
-    zap_ = std::make_unique<ZapServer>(hub_, options.key_folder);
+    KeyFolder keys(options.key_folder);
+    if (!options.only_key.empty()) keys.add_own(options.only_key);
+    zap_ = std::make_unique<ZapServer>(hub_, std::move(keys));
     PIF_TRY(zap_->start(context_));
   }
   auto router = std::make_unique<ZmqRouter>(hub_, curve ? Identity::Via::kCurve : Identity::Via::kTcp);

@@ -34,6 +34,8 @@ class IdleSpawner final : public Spawner {
     return WorkerExit{true, 9, {}};
   }
 
+  Handle take_end(std::size_t i) { return std::move(ends_[i]); }
+
   std::vector<Order> orders;
   std::set<ProcessId> running;
   std::set<ProcessId> killed;
@@ -191,6 +193,53 @@ TEST_CASE("a program without an absolute path is refused") {
   Host host(1000);
   host.run({1000, {1000}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {
     REQUIRE(caller.call(peer, spawn(7, "tool"), seconds(5), "host").error().code == Code::kInvalid);
+  });
+}
+
+TEST_CASE("workers that meet get what all gave, when the controller has said it") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
+    net::Caller worker(self.messenger(), 100);
+    const auto connection = self.messenger().adopt(host.spawner.take_end(0));
+    const auto meet = [&](std::size_t bytes = 5) {
+      net::Packet packet;
+      packet.envelope.mutable_worker_meet()->set_value(std::string(bytes, 'w'));
+      return worker.call(*connection, std::move(packet), seconds(5), "host");
+    };
+    CHECK(meet(1025).error().code == Code::kTooLarge);
+    CHECK(!meet()->envelope.worker_meet_reply().met());  // nobody else is there yet
+    const auto events = caller.call(peer, wait(7), seconds(5), "host");
+    REQUIRE(events->envelope.job_wait_reply().events_size() == 1);
+    CHECK(events->envelope.job_wait_reply().events(0).meet() == "wwwww");
+    CHECK(!meet()->envelope.worker_meet_reply().met());
+    const auto later = caller.call(peer, wait(7), seconds(5), "host");
+    CHECK(later->envelope.job_wait_reply().events_size() == 1);  // it was not told again
+    net::Packet all;
+    all.envelope.mutable_job_meet()->set_job(7);
+    for (const auto* value : {"here", "there"}) all.envelope.mutable_job_meet()->add_values(value);
+    REQUIRE(caller.call(peer, std::move(all), seconds(5), "host"));
+    const auto met = meet();
+    REQUIRE(met->envelope.worker_meet_reply().values_size() == 2);
+    CHECK(met->envelope.worker_meet_reply().values(1) == "there");
+  });
+}
+
+TEST_CASE("nobody but the job's user may say what its workers gave") {
+  Host host(0);
+  host.run({1002, {1002}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    host.world.spawn("owner", [&](sim::Actor& owner) {
+      net::Caller own(owner.messenger(), 1);
+      proto::Endpoints to;
+      to.set_unix("sim:host");
+      const auto at = owner.messenger().connect(to, net::Route::kUnix);
+      (void)own.call(*at, spawn(7), seconds(5), "host").has_value();
+      while (own.call(*at, wait(7), seconds(5), "host")) {}
+    }, sim::Who{1001, {1001}});
+    while (host.spawner.running.empty()) self.pause(milliseconds(1));
+    net::Packet all;
+    all.envelope.mutable_job_meet()->set_job(7);
+    CHECK(caller.call(peer, std::move(all), seconds(5), "host").error().code == Code::kPermission);
   });
 }
 

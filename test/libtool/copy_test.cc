@@ -82,8 +82,10 @@ std::vector<std::byte> get(Client& client, const std::string& path) {
   return bytes;
 }
 
-Result<tool::ExitCode> copy_file(Client& client, const copy::Wish& wish, tool::Report* report = nullptr) {
-  tool::Controller controller(client, sim::sim_controller());
+Result<tool::ExitCode> copy_file(Client& client, const copy::Wish& wish, tool::Report* report = nullptr, bool apart = false) {
+  tool::ControllerOptions options = sim::sim_controller();
+  options.apart = apart;
+  tool::Controller controller(client, options);
   auto code = copy::control(controller, wish);
   if (report != nullptr) *report = controller.report();
   return code;
@@ -122,6 +124,19 @@ TEST_CASE("a copy to any width holds the same bytes") {
       }
     });
   }
+}
+
+TEST_CASE("workers that talk over the network only copy the same bytes") {
+  Fixture fixture(5);
+  fixture.run([&](Client& client) {
+    const auto bytes = bytes_of(100 * 1370 + 33, 3);
+    put_fixed(client, "/a", laid_out(Format::fixed(100), first_nodes(3)), bytes);
+    MUST(copy_file(client, to_nodes(names_of(first_nodes(5))), nullptr, true));
+    REQUIRE(get(client, "/b") == bytes);
+  });
+  // Everybody's mail came at the port that was told by way of the controller.
+  CHECK(std::count_if(fixture.names.begin(), fixture.names.end(),
+                      [](const auto& name) { return name.first.starts_with("port of "); }) == 5);
 }
 
 TEST_CASE("a copy of so few records that the first LFS holds only parity has its length") {

@@ -30,13 +30,14 @@ class NamedMessenger final : public net::Messenger {
   Result<net::PeerId> connect(const proto::Endpoints& to, net::Route route) override {
     if (!for_mail_) return inner_.connect(to, route);
     const bool is_unix = route == net::Route::kUnix;
-    const std::string& wanted = is_unix ? to.unix() : to.ipc();
+    const bool is_tcp = route == net::Route::kTcp;
+    const std::string& wanted = is_unix ? to.unix() : is_tcp ? to.tcp() : to.ipc();
     while (!names_.contains(wanted)) {
       if (is_unix) return fail(Code::kUnavailable, "nobody listens there");
       if (!self_.pause(std::chrono::milliseconds(1))) return fail(Code::kCancelled, "this actor was killed");
     }
     proto::Endpoints real;
-    (is_unix ? *real.mutable_unix() : *real.mutable_ipc()) = "sim:" + names_.at(wanted);
+    *(is_unix ? real.mutable_unix() : is_tcp ? real.mutable_tcp() : real.mutable_ipc()) = "sim:" + names_.at(wanted);
     return inner_.connect(real, route);
   }
   Result<net::PeerId> adopt(Handle connection) override { return inner_.adopt(std::move(connection)); }
@@ -79,9 +80,14 @@ inline void register_tool(Cluster& cluster, Names& names, WorkerBody work) {
     const auto inbox = std::make_shared<Inbox>();
     NamedMessenger to_lfs(self, names, inbox, false);
     tool::WorkerWorld world{to_lfs, client.storage, client.entropy, std::move(connection), {}};
-    world.listen = [&](const proto::Endpoints& endpoint) -> Result<std::unique_ptr<net::Messenger>> {
-      names[endpoint.ipc()] = names[endpoint.unix()] = self.name();
-      return std::make_unique<NamedMessenger>(self, names, inbox, true);
+    world.listen = [&](const tool::MailPlace& place) -> Result<tool::Mailbox> {
+      names[place.at.ipc()] = names[place.at.unix()] = self.name();
+      tool::Mailbox box{std::make_unique<NamedMessenger>(self, names, inbox, true), place.at};
+      if (!place.at.tcp().empty()) {
+        box.at.set_tcp("port of " + self.name());
+        names[box.at.tcp()] = self.name();
+      }
+      return box;
     };
     return tool::Worker::run(std::move(world), [&](tool::Worker& worker) { return work(worker, self); }) ? 0 : 3;
   };

@@ -123,6 +123,22 @@ TEST_CASE("a CURVE client is who the key folder says it is") {
   REQUIRE(seen.gids == std::vector<std::uint32_t>{100, 27, 4});
 }
 
+TEST_CASE("where one key only may connect, nobody else gets in") {
+  const TempFolder folder;
+  ListenOptions listen;
+  listen.tcp = "tcp://127.0.0.1:0";
+  listen.curve = must(make_curve_keys());
+  listen.only_key = listen.curve.public_key;
+  EchoDaemon daemon(listen);
+  MessengerOptions same, stranger;
+  same.client_keys = listen.curve;
+  stranger.client_keys = must(make_curve_keys());
+  const auto outsider = make_messenger(stranger);
+  CHECK(ask(*outsider, daemon.endpoints(), Route::kTcp, kRefusal).error().code == Code::kTimeout);
+  const auto insider = make_messenger(same);
+  must(ask(*insider, daemon.endpoints(), Route::kTcp));
+}
+
 TEST_CASE("a CURVE daemon refuses unknown keys and plain clients, and takes a key as soon as it is in the folder") {
   const TempFolder folder;
   const auto listen = on_curve(folder);

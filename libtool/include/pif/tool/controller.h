@@ -29,6 +29,7 @@ struct ControllerOptions {
   std::vector<std::string> arguments;      // of the worker; tool_main.h makes them select the worker's role
   std::string working_folder = "/";
   std::uint32_t fan_out = 8;               // of the tree by which workers are started
+  bool apart = false;                      // workers on one machine too talk over the network (for measurements)
   // Called once, just before the first worker is started.
   std::function<void()> on_start;
   // Asked several times a second: whether the user wants the job to end.

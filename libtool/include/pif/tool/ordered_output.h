@@ -29,7 +29,7 @@ class OrderedOutput {
 
   struct Options {
     std::size_t window_bytes = 8u << 20;  // that this worker holds of its component's rows
-    bool share_memory = true;             // rows of fixed length go straight into windows: all workers are on one machine
+    bool share_memory = true;             // rows of fixed length go straight into windows, if all workers are on one machine
   };
   // Called by all workers. extent: of the whole output. The three outlive it.
   static Result<OrderedOutput> open(Worker& worker, Team& team, Output& output, const Extent& extent, const Options& options);

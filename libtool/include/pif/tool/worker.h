@@ -28,6 +28,7 @@
 #include "pif/base/result.h"
 #include "pif/client/client.h"
 #include "pif/net/messenger.h"
+#include "pif/net/real_messenger.h"
 #include "pif/tool/component.h"
 #include "pif/tool/scratch.h"
 
@@ -38,14 +39,24 @@ class Worker;
 // What a worker process does. An error ends the whole job and is shown to the user, with worker and node.
 using WorkerFunction = std::function<Status(Worker&)>;
 
+// Where a worker takes mail from others of its job.
+struct MailPlace {
+  proto::Endpoints at;        // tcp "tcp://host:0": any port there; empty: nobody is on another machine
+  net::CurveKeys keys;        // of all workers, for tcp; empty: plain, on 127.0.0.1
+};
+struct Mailbox {
+  std::unique_ptr<net::Messenger> messenger;
+  proto::Endpoints at;        // with the port
+};
+
 // What a worker is given: sockets in the real world, or a simulation's.
 struct WorkerWorld {
   net::Messenger& messenger;          // for the connection below
   component::Storage& storage;        // adopts passed descriptors
   Entropy& entropy;
   Handle connection;                  // to the LFS that started the worker
-  // A messenger that listens there, for mail from other workers. Called at most once.
-  std::function<Result<std::unique_ptr<net::Messenger>>(const proto::Endpoints& endpoints)> listen;
+  // Called at most once.
+  std::function<Result<Mailbox>(const MailPlace& place)> listen;
 };
 
 class Worker {
@@ -65,6 +76,8 @@ class Worker {
   std::optional<std::uint32_t> rank_on(std::uint32_t node_id) const;
   // The workers on a file's LFSs, in their order. An error if one has none.
   [[nodiscard]] Result<std::vector<std::uint32_t>> ranks_on(const Component& file) const;
+  // Whether all workers of the job are on one machine, and so may share memory and files (Team::share).
+  bool shares_machine() const;
   // The tool's own description of the job (Job::value), the same for all workers.
   std::string_view value() const;
 

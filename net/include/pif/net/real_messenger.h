@@ -23,6 +23,7 @@ struct ListenOptions {
   CurveKeys curve;                // needed for tcp unless insecure_loopback
   std::string key_folder;         // CURVE clients that may connect: files NAME.pub "Z85KEY UID GID[,GID...]", read anew
                                   // when the folder changes; anybody else is refused by the ZAP handler
+  std::string only_key;           // instead of the folder: the one public key that may connect
 };
 
 struct MessengerOptions {
