@@ -63,6 +63,7 @@ Result<net::PeerId> Mail::peer(std::uint32_t rank) {
 
 Status Mail::send(std::uint32_t rank, job::Mail mail, net::Buffer body) {
   PIF_TRY_VALUE(const net::PeerId id, peer(rank));
+  mail.set_number(++sent_[rank]);
   net::Packet packet = packet_of(std::move(mail));
   packet.body = std::move(body);
   if (auto sent = messenger_->send(id, std::move(packet)); !sent) {
@@ -83,12 +84,13 @@ Status Mail::pass(std::uint32_t rank, job::Mail mail, std::vector<Handle> handle
 }
 
 // Nothing if it is no letter of this job.
-std::optional<Letter> Mail::open_letter(net::Packet packet) const {
+std::optional<Letter> Mail::open_letter(net::Packet packet) {
   const proto::WorkerMail& envelope = packet.envelope.worker_mail();
   const bool ours = envelope.job() == worker_.job() && envelope.secret() == worker_.impl_->description.secret() &&
                     envelope.from() < worker_.width();
   Letter letter;
   if (!ours || !letter.mail.ParseFromString(envelope.value())) return std::nullopt;
+  if (letter.mail.number() != 0 && !seen_[envelope.from()].is_new(letter.mail.number())) return std::nullopt;
   letter.from = envelope.from();
   letter.body = std::move(packet.body);
   letter.handles = std::move(packet.handles);

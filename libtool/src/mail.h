@@ -1,4 +1,4 @@
-// Messages between the workers of one job: by rank, in order from each to each by one route,
+// Messages between the workers of one job: by rank, in order from each to each by one route, at most once,
 // strangers' dropped.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include "pif/base/handle.h"
 #include "pif/net/messenger.h"
 #include "pif/tool/worker.h"
+#include "seen.h"
 
 namespace pif::tool {
 
@@ -43,13 +44,15 @@ class Mail {
   [[nodiscard]] Status meet(const proto::Endpoints& own);
   net::Packet packet_of(job::Mail mail) const;
   Result<net::PeerId> peer(std::uint32_t rank);
-  std::optional<Letter> open_letter(net::Packet packet) const;
+  std::optional<Letter> open_letter(net::Packet packet);
   std::optional<Letter> kept();
 
   Worker& worker_;
   std::unique_ptr<net::Messenger> messenger_;
   std::vector<proto::Endpoints> far_;     // where workers of other machines reach each other, by rank; empty: there are none
   std::unordered_map<std::uint32_t, net::PeerId> peers_;
+  std::unordered_map<std::uint32_t, std::uint64_t> sent_;  // letters, by rank
+  std::unordered_map<std::uint32_t, Seen> seen_;
   std::uint32_t step_ = 0;
   std::deque<Letter> early_;
 };
