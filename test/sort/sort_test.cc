@@ -74,6 +74,8 @@ struct Case {
   CreateOptions options;
   Records records;
   Wish wish;
+  bool apart = false;        // workers share nothing, as if each were on a machine of its own
+  char first_letter = 'a';   // of those that records are made of
 
   static Case any() {
     Case made;
@@ -85,6 +87,8 @@ struct Case {
     }
     const auto count = *rc::gen::weightedElement<std::size_t>({{1, 0}, {1, 1}, {1, 7}, {2, 60}, {1, 900}});
     const auto letters = *rc::gen::inRange(1, 4);  // few: many equal keys
+    made.first_letter = *rc::gen::element('a', '\0');
+    made.apart = *rc::gen::element(true, false);
     for (std::size_t i = 0; i < count; ++i) made.records.push_back(made.any_record(letters));
     made.wish.source = "/in";
     made.wish.target = "/out";
@@ -105,7 +109,7 @@ struct Case {
   std::string any_record(int letters) const {
     const bool fixed = options.format.is_fixed();
     std::string record(fixed ? options.format.record_length : *rc::gen::inRange<std::size_t>(0, 30), ' ');
-    for (char& c : record) c = static_cast<char>('a' + *rc::gen::inRange(0, letters));
+    for (char& c : record) c = static_cast<char>(first_letter + *rc::gen::inRange(0, letters));
     if (options.format.kind == RecordKind::kDelimited) record += '\n';
     return record;
   }
@@ -140,7 +144,9 @@ TEST_CASE("any file, sorted on any width by any keys, is what a stable sort make
     REQUIRE(rc::check("sorts", [&] {
       const Case one = Case::any();
       put(client, one.options, one.records);
-      tool::Controller controller(client, sim::sim_controller());
+      tool::ControllerOptions options = sim::sim_controller();
+      options.apart = one.apart;
+      tool::Controller controller(client, std::move(options));
       must(control(controller, one.wish));
       RC_ASSERT(get(client) == one.expected());
     }));

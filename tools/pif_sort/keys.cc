@@ -105,6 +105,22 @@ Status KeyMaker::add_position(const Key& key, Bytes record, std::string& out) co
   return {};
 }
 
+Status KeyMaker::make_full_key(Bytes record, std::uint64_t number, std::string& out) const {
+  if (plain_offset_) {
+    out.assign(reinterpret_cast<const char*>(record.data()) + *plain_offset_, *fixed_length_);
+  } else {
+    PIF_TRY(make_key(record, out));
+  }
+  if (!fixed_length_) {  // else what follows a key would count where another one is longer
+    std::string escaped;
+    add_escaped(out, escaped);
+    out = std::move(escaped);
+  }
+  const std::uint64_t big_endian = __builtin_bswap64(number);
+  out.append(reinterpret_cast<const char*>(&big_endian), sizeof big_endian);
+  return {};
+}
+
 void KeyMaker::add_text(const Key& key, std::string_view text, bool is_last, std::string& out) const {
   const std::size_t from = out.size();
   if (key.type == KeyType::kNumeric) {

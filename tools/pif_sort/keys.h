@@ -50,6 +50,8 @@ class KeyMaker {
 
   // Replaces `out`. The record includes its terminator, if its format has one: the key does not see it.
   [[nodiscard]] Status make_key(Bytes record, std::string& out) const;
+  // The sort key with the record's number, as one string: no two records have the same, and bytes compare as records do.
+  [[nodiscard]] Status make_full_key(Bytes record, std::uint64_t number, std::string& out) const;
   // Bytes that every sort key has, if they all have the same number.
   std::optional<std::uint32_t> fixed_length() const { return fixed_length_; }
   // If the sort key is one range of the record's bytes as they are: its place. Then no key need be made.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "far_split.h"
 #include "merge.h"
 #include "output.h"
 #include "run.h"
@@ -28,6 +29,7 @@ class Sorter {
   double take_seconds();  // since the last call
   [[nodiscard]] Result<Runs> sort_runs();
   [[nodiscard]] Status merge_split();
+  [[nodiscard]] Status merge_far();
   TokenOptions token_options() const;
   [[nodiscard]] Status merge_by_token();
   [[nodiscard]] Status share_runs();
@@ -236,6 +238,7 @@ TokenOptions Sorter::token_options() const {
   options.pipelined = wish_.merge == MergeKind::kPipelined;
   options.figure = wish_.token_batch == 0;
   options.in_memory = wish_.memory == 0;
+  options.share_memory = worker_.shares_machine();
   const std::uint64_t record = std::max<std::uint64_t>(input_.extent().bytes / std::max<std::uint64_t>(input_.extent().records, 1), 1);
   options.block_records = std::clamp<std::uint64_t>(wish_.token_batch, 1, std::max<std::uint64_t>(kBatchBytes / record, 1));
   return options;
@@ -269,6 +272,17 @@ Result<Runs> Sorter::sort_runs() {
   return own;
 }
 
+// No worker sees the others' runs.
+Status Sorter::merge_far() {
+  PIF_TRY_VALUE(const Runs own, sort_runs());
+  std::vector<RunView> views;
+  if (input_.is_here()) views = views_of(own, input_.format(), input_.index());
+  FarSplit split(worker_, team_, input_, output_, maker_, order_, wish_.unique, wish_.memory / worker_.width());
+  PIF_TRY(split.run(views));
+  put_out_ = split.put_out();
+  return {};
+}
+
 Status Sorter::merge_split() {
   PIF_TRY(share_runs());
   PIF_TRY_VALUE(files_, team_.share_output(output_));
@@ -282,7 +296,11 @@ Status Sorter::run() {
   PIF_TRY_VALUE(outcome_.constants, measure(worker_, team_, input_, maker_));
   begun_ = worker_.clock().now();
   if (!wish_.measure_only) {
-    PIF_TRY(wish_.merge == MergeKind::kSplit ? merge_split() : merge_by_token());
+    if (wish_.merge != MergeKind::kSplit) {
+      PIF_TRY(merge_by_token());
+    } else {
+      PIF_TRY(worker_.shares_machine() ? merge_split() : merge_far());
+    }
     outcome_.merge_seconds = take_seconds();
   }
   outcome_.put_out = put_out_;

@@ -20,14 +20,8 @@ void BlockMaker::add(std::uint64_t number, Bytes record, Block& block) {
   }
   block.numbers.push_back(number);
   block.records.push_back(record);
-  const std::uint64_t big_endian = __builtin_bswap64(number);
-  const std::string_view last(reinterpret_cast<const char*>(&big_endian), sizeof big_endian);
-  if (maker_.plain_offset()) {
-    const auto* const key = reinterpret_cast<const char*>(record.data()) + *maker_.plain_offset();
-    return block.keys.add({key, *maker_.fixed_length()}, last);
-  }
-  (void)maker_.make_key(record, key_);  // it was made in the local phase, so it can be made
-  block.keys.add(key_, last);
+  (void)maker_.make_full_key(record, number, key_);  // it was made in the local phase, so it can be made
+  block.keys.add(key_);
 }
 
 void BlockMaker::add(Bytes number_and_record, Block& block) {
@@ -52,6 +46,7 @@ Status Part::accept(Row first, std::uint64_t count, net::Buffer body, bool place
   if (!asked) return fail(Code::kInvalid, fmt::format("another worker sent row {} of a sub-file, which was not asked for", first));
   come_[block] += static_cast<std::uint32_t>(count);
   all_come_ += count;
+  while (full_ < come_.size() && come_[full_] == shape_.block_size(full_)) ++full_;
   if (placed) return {};
   const Row end = block * shape_.block_records + shape_.block_size(block);
   PIF_TRY(tool::for_each_record(first, count, shape_.record_length, std::as_const(body).span(), [&](Row row, Bytes record) -> Status {

@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint64_t kWindowBlocks = 4;               // of a part in memory: one deadlocks not, two overlap
 constexpr Duration kSilenceMax = std::chrono::minutes(5);
 constexpr int kWordsPerTurn = 64;
+constexpr std::uint64_t kUnderWayBytes = 4u << 20;       // to one part, by one worker, where it goes by message
 
 void add_node(std::vector<TreeNode>& tree, std::uint32_t at) {
   const TreeNode node = tree[at];
@@ -172,6 +173,7 @@ Status TokenSort::make_merge(std::uint32_t node) {
     limits.fixed_length = output_.format().is_fixed();
     if (options_.pipelined) limits.window_rows = kWindowBlocks * options_.block_records;
     limits.stretch_rows = options_.block_records;
+    if (!options_.pipelined && !options_.share_memory) limits.share_bytes = kUnderWayBytes;
     auto outlet = std::make_unique<ToPart>(worker_, team_, node, ranks_of(at), part, limits);
     live.to_part = outlet.get();
     live.outlet = std::move(outlet);
@@ -272,15 +274,16 @@ Result<bool> TokenSort::advance() {
   return moved || sent;
 }
 
-// Blocks of the part that is read here were dropped: those who fill it may go on.
+// Blocks of the part that is read here were dropped, or blocks of one that is filled have come: those who fill it may go on.
 Status TokenSort::tell_settled(Live& live) {
-  if (!options_.pipelined || tree_[live.child].is_leaf()) return {};
-  const Row settled = parts_.at(live.child)->settled();
+  const std::uint32_t node = options_.pipelined ? live.child : live.node;
+  if (node == 0 || tree_[node].is_leaf() || (!options_.pipelined && options_.share_memory)) return {};
+  const Part& part = *parts_.at(node);
+  const Row settled = options_.pipelined ? part.settled() : part.arrived();
   if (settled == live.told) return {};
   live.told = settled;
-  const TreeNode& child = tree_[live.child];
-  const Head head{Say::kSettled, live.child, {settled, *index_ - child.begin}};
-  for (const std::uint32_t rank : ranks_of(child)) PIF_TRY(team_.tell(rank, head.pack()));
+  const Head head{Say::kSettled, node, {settled, *index_ - tree_[node].begin}};
+  for (const std::uint32_t rank : ranks_of(tree_[node])) PIF_TRY(team_.tell(rank, head.pack()));
   return {};
 }
 

@@ -19,9 +19,8 @@ std::optional<Head> Head::unpack(std::string_view text) {
   return head;
 }
 
-void KeyList::add(std::string_view key, std::string_view more) {
+void KeyList::add(std::string_view key) {
   bytes_ += key;
-  bytes_ += more;
   ends_.push_back(static_cast<std::uint32_t>(bytes_.size()));
 }
 

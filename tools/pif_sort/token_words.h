@@ -21,6 +21,10 @@ enum class Say : char {
   kEnd = 'e',      // figure 5.4: the merge is over; to all its readers
   kRows = 'R',     // {first, last, count} of a parcel for the receiver's part of a sub-file
   kPlaced = 'P',   // the same, and they are in the part's memory already
+  kPiece = 'm',    // split: {count, 1: the last} + records of the receiver's share, in order
+  kMore = 'g',     // split: room for one more of these
+  kStretch = 'w',  // split: {first row, count} + rows of the output's component at the receiver
+  kWritten = 'a',  // split: {bytes} of these
   kSettled = 'S',  // {row, index of the sender in its sub-file}: rows from there on have room there, as far as a window goes
 };
 
@@ -40,7 +44,7 @@ class KeyList {
  public:
   std::size_t size() const { return ends_.size() - 1; }
   std::string_view operator[](std::size_t i) const { return std::string_view(bytes_).substr(ends_[i], ends_[i + 1] - ends_[i]); }
-  void add(std::string_view key, std::string_view more);
+  void add(std::string_view key);
   void clear();
   // Those from `from` on. Unpacking fails if they do not fill the body.
   net::Buffer pack(std::size_t from) const;

@@ -38,7 +38,7 @@ struct RankedLimits {
   bool fixed_length = false;
   std::uint64_t window_rows = UINT64_MAX;  // beyond the settled ones that may be under way
   std::uint64_t stretch_rows = UINT64_MAX; // a parcel does not cross a multiple of it; at most half a window
-  std::uint64_t share_bytes = UINT64_MAX;  // under way to one destination; one parcel always may be
+  std::uint64_t share_bytes = UINT64_MAX;  // under way to one destination; one parcel always may be, and all of one stretch
 };
 
 class RankedSender {

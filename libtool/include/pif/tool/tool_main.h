@@ -9,7 +9,7 @@
 //     return pif::tool::main(argc, argv, tool);
 //   }
 //
-// Every tool has --pif, --json, -q, --verbose, --explain, --report FILE, --help and --version; exit codes are ExitCode's.
+// Every tool has --pif, --route, --json, -q, --verbose, --explain, --report FILE, --help and --version; exit codes are ExitCode's.
 // Ctrl-C ends the job everywhere and leaves no output.
 #pragma once
 
