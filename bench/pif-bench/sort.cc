@@ -24,7 +24,9 @@ struct Task {
   std::string source, theirs;
   Census wanted;
 
-  double ours() const { return must_run(system.command({"pif-sort", "-k", "0:10", "/source", "/sorted"}), &c.watch); }
+  double ours(const std::vector<std::string>& options = {}) const {
+    return must_run(system.command({"pif-sort", "-k", "0:10", "/source", "/sorted"}, options), &c.watch);
+  }
   void prepare() const {
     run(system.command({"pif", "rm", "/sorted"}));
     unlink(theirs.c_str());
@@ -33,15 +35,38 @@ struct Task {
   }
 };
 
-void compare(const Task& task, const std::string& other, double goal, const std::vector<std::string>& command) {
-  Context& c = task.c;
-  const Pair p = pair(c.options.repeats, [&] { task.prepare(); }, [&] { return task.ours(); },
+void add_line(const Task& task, const std::string& ours, const std::string& other, const Pair& p, double goal) {
+  const std::string name = fmt::format("{}{}, {} records of 100 bytes : {}", ours, task.c.options.cold_memory ? " (cold memory)" : "",
+                                       task.c.options.records, other);
+  task.c.report.add({name, seconds_text(p.ours), seconds_text(p.other), p.ratio, goal, true, fmt::format("{:.2f}-{:.2f}", p.ratio_min, p.ratio_max)});
+}
+
+// What is in the file system now is right.
+void check_ours(const Task& task, const std::string& who) {
+  const std::string back = task.c.options.folder + "/back";
+  must_run(task.system.command({"pif", "get", "/sorted", back}), &task.c.watch);
+  must_be_sorted(who, back, task.wanted);
+  unlink(back.c_str());
+}
+
+void compare(const Task& task, const std::string& other, double goal, const std::vector<std::string>& command,
+             const std::vector<std::string>& options = {}) {
+  const std::string name = fmt::format("pif-sort{}{}", options.empty() ? "" : " ", fmt::join(options, " "));
+  const Pair p = pair(task.c.options.repeats, [&] { task.prepare(); }, [&] { return task.ours(options); },
                       [&] { return must_run(command); });
   must_be_sorted(other, task.theirs, task.wanted);
-  c.report.add({fmt::format("pif-sort{}, {} records of 100 bytes : {}", c.options.cold_memory ? " (cold memory)" : "",
-                            c.options.records, other),
-                seconds_text(p.ours), seconds_text(p.other), p.ratio, goal, true,
-                fmt::format("{:.2f}-{:.2f}", p.ratio_min, p.ratio_max)});
+  add_line(task, name, other, p, goal);
+}
+
+// A merge by token beside the split merge.
+void compare_merges(const Task& task, const std::string& merge) {
+  const std::vector<std::string> options = {"--merge", merge};
+  const Pair p = pair(task.c.options.repeats, [&] { task.prepare(); }, [&] { return task.ours(options); },
+                      [&] { task.prepare(); return task.ours(); });
+  add_line(task, "pif-sort --merge " + merge, "--merge split", p, 0.5);
+  task.prepare();
+  task.ours(options);
+  check_ours(task, "pif-sort --merge " + merge);
 }
 
 // An environment of the benchmark's own with DuckDB from PyPI; its Python. Empty, after a note, if that cannot be had.
@@ -75,20 +100,25 @@ void against_duckdb(const Task& task, double goal) {
 
 void bench_sort(Context& c) {
   const std::string& folder = c.options.folder;
-  const std::string source = folder + "/records", theirs = folder + "/sorted", back = folder + "/back";
+  const std::string source = folder + "/records", theirs = folder + "/sorted";
   make_records(source, c.options.records);
-  const System system(c.options, "sort", 4, {}, c.watch);
+  const System system(c.options, "sort", 4, {"--insecure-loopback"}, c.watch);
   must_run(system.command({"pif", "put", "--record-length", "100", source, "/source"}), &c.watch);
   const Task task{c, system, source, theirs, census_of(source)};
   const std::string gnu =
       fmt::format("LC_ALL=C sort --parallel=2 -S8G -o '{0}' '{1}' && sync -d '{0}'", theirs, source);
   compare(task, "sort -S8G && sync -d", c.options.cold_memory ? 3 : 6, {"sh", "-c", gnu});
-  against_duckdb(task, 3);
   task.prepare();
   task.ours();
-  must_run(system.command({"pif", "get", "/sorted", back}), &c.watch);
-  must_be_sorted("pif-sort", back, task.wanted);
-  for (const std::string& path : {source, theirs, back}) unlink(path.c_str());
+  check_ours(task, "pif-sort");
+  const std::vector<std::string> over_tcp = {"--route", "tcp"};
+  compare(task, "sort -S8G && sync -d", 4, {"sh", "-c", gnu}, over_tcp);
+  task.prepare();
+  task.ours(over_tcp);
+  check_ours(task, "pif-sort --route tcp");
+  for (const std::string merge : {"token", "pipelined"}) compare_merges(task, merge);
+  against_duckdb(task, 3);
+  for (const std::string& path : {source, theirs}) unlink(path.c_str());
 }
 
 }  // namespace pif::bench

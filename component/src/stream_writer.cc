@@ -1,5 +1,6 @@
 #include "stream_writer.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -11,6 +12,7 @@ namespace {
 constexpr std::uint64_t kDirectBytes = 32u << 10;     // from here on whole chunks pass by the window
 constexpr std::size_t kPendingMax = 2048;             // sums that one write collects
 constexpr std::uint64_t kWritebackBytes = 8u << 20;   // written before the kernel is asked to start on them
+constexpr std::size_t kStretchesMax = 64;             // that may grow in turn
 constexpr std::size_t kSumBatch = 512;
 
 std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) { return value / unit * unit; }
@@ -58,7 +60,7 @@ Status StreamWriter::write(std::uint64_t offset, const Source& in, std::uint64_t
     PIF_TRY(end_direct(begin_whole, end_whole, std::move(status)));
     PIF_TRY(patch(end_whole, in, end_whole - offset, end - end_whole));
   }
-  start_writeback();
+  start_writeback({offset, end});
   return {};
 }
 
@@ -146,16 +148,28 @@ Status StreamWriter::take_sums(std::uint64_t chunk, std::span<const std::uint64_
   return push_sums(chunk, sums);
 }
 
-void StreamWriter::start_writeback() {
-  std::uint64_t from = 0;
-  std::uint64_t to = 0;
+void StreamWriter::start_writeback(Range written) {
+  std::optional<Range> ready;
   {
     const std::lock_guard guard(mutex_);
-    if (length_ < writeback_ + kWritebackBytes) return;
-    from = writeback_;
-    to = writeback_ = round_down(length_, kWritebackBytes);
+    ready = writeback_.add(written);
   }
-  stream_.data->start_writeback(from, to - from);
+  if (ready) stream_.data->start_writeback(ready->begin, ready->size());
+}
+
+std::optional<Range> Writeback::add(Range range) {
+  const auto before = std::find_if(stretches_.begin(), stretches_.end(), [&](const Range& each) { return each.end == range.begin; });
+  if (before != stretches_.end()) {
+    range.begin = before->begin;
+    stretches_.erase(before);
+  }
+  if (range.size() >= kWritebackBytes) {
+    stretches_.push_back({range.end, range.end});
+    return range;
+  }
+  stretches_.push_back(range);
+  if (stretches_.size() > kStretchesMax) stretches_.erase(stretches_.begin());  // nobody goes on there
+  return std::nullopt;
 }
 
 // ---- the window ---------------------------------------------------------------------------------------------------
@@ -339,7 +353,6 @@ Status StreamWriter::truncate(std::uint64_t length) {
     failed_end_ = std::min(failed_end_, length);
     if (failed_begin_ >= failed_end_) failure_.reset();
     length_ = length;
-    writeback_ = std::min(writeback_, length);
   }
   PIF_TRY(stream_.data->resize(length));
   return stream_.sums->resize(chunk * kSumBytes);

@@ -32,10 +32,21 @@ struct Source {
   void gather(std::uint64_t from, std::size_t size, std::byte* to) const;
 };
 
+// Which bytes the kernel should be asked to write back before anybody syncs: where long stretches were written, several of
+// them in turn perhaps.
+class Writeback {
+ public:
+  // Bytes [range.begin, range.end) were written: what is to be written back now, if it is worth it.
+  std::optional<Range> add(Range range);
+
+ private:
+  std::vector<Range> stretches_;  // written, not asked for yet; the latest last
+};
+
 class StreamWriter {
  public:
   StreamWriter(const Stream& stream, std::uint64_t length, std::uint64_t tail_sum)
-      : stream_(stream), length_(length), tail_sum_(tail_sum), writeback_(length) {}
+      : stream_(stream), length_(length), tail_sum_(tail_sum) {}
 
   // Bytes [0, size) of `in` to `offset`. What lies between length() and `offset` reads as zeros.
   [[nodiscard]] Status write(std::uint64_t offset, const Source& in, std::uint64_t size);
@@ -78,7 +89,7 @@ class StreamWriter {
   Status write_long_rows(std::uint64_t begin, std::uint64_t end, const Source& in, std::uint64_t first);
   Status write_gathered(std::uint64_t begin, std::uint64_t end, const Source& in, std::uint64_t from);
   Status take_sums(std::uint64_t chunk, std::span<const std::uint64_t> sums);
-  void start_writeback();
+  void start_writeback(Range written);
 
   const Stream stream_;
   mutable std::mutex mutex_;  // guards everything below
@@ -99,7 +110,7 @@ class StreamWriter {
   std::uint64_t failed_begin_ = 0;
   std::uint64_t failed_end_ = 0;
 
-  std::uint64_t writeback_;  // up to here the kernel was asked to write back
+  Writeback writeback_;
 };
 
 }  // namespace pif::component
