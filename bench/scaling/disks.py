@@ -12,8 +12,9 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 
+import loop_devices
+from loop_devices import call
 from pif_system import Failure, await_condition, check
 
 CGROUP = "/sys/fs/cgroup/blkio"
@@ -24,26 +25,16 @@ SIZE_MIN = 300 << 20  # XFS wants that
 
 def why_not():
     """Why this machine cannot have them, or nothing."""
-    if os.geteuid() != 0:
-        return "only root can mount"
-    for program in ("fallocate", "losetup", "mkfs.xfs", "mount", "umount"):
-        if not shutil.which(program):
-            return f"there is no {program}"
+    missing = loop_devices.why_not("fallocate", "umount")
+    if missing:
+        return missing
     for rule in RULES:
         if not os.access(rule, os.W_OK):
             return f"there is no block-I/O throttle of cgroup v1: {rule}"
     with open("/proc/self/cgroup", encoding="ascii") as file:
         if not re.search(r"^\d+:blkio:/$", file.read(), re.MULTILINE):
             return "processes here are not in the root group of blkio, which the rules are for"
-    done = subprocess.run(["losetup", "-f"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    return "" if done.returncode == 0 else f"there are no loop devices: {done.stderr.strip()}"
-
-
-def call(*words):
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False)
-    check(done.returncode == 0, f"{' '.join(words)}: {done.stderr.strip()}")
-    return done.stdout.strip()
+    return ""
 
 
 def read_line(path):

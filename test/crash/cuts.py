@@ -2,6 +2,7 @@
 
 import time
 
+import rounds
 from pif_system import check
 
 ALL_SHARE = 0.5            # of cuts that take every node at once
@@ -10,34 +11,20 @@ COPY_SHARE = 0.25          # of rounds with a copy
 RECOVERY_SECONDS = 0.03    # the moment of a cut within a restart
 
 
-class Cuts:
+class Cuts(rounds.Rounds):
     """One round: work, a cut in the middle of it, the restart, and everything verified."""
 
-    def __init__(self, system, journal):
-        self.system = system
-        self.journal = journal
-        self.rng = system.rng
-        self.batch_seconds = 0.1
-
-    def round(self):
+    def work(self):
         system = self.system
-        before = self.acknowledged()
         if self.rng.random() < COPY_SHARE:
-            if self.rng.random() < 0.2:
-                system.renew_origin()
-            system.copier.start(self.rng.randrange(1, system.options.lfs + 1))
+            self.renew_origin()
+            self.start_copy()
         begin = time.monotonic()
         system.feed()
         system.pump(lambda: False, self.rng.random() * self.batch_seconds)
         self.power_cut()
         check(system.pump(lambda: not system.busy(), 60.0), f"still under way: {system.under_way()}")
-        self.batch_seconds += 0.05 * (min(0.3, time.monotonic() - begin) - self.batch_seconds)
-        system.verify()
-        system.fsck()
-        self.journal.add(acknowledged=self.acknowledged() - before)
-
-    def acknowledged(self):
-        return sum(client.acknowledged for client in self.system.clients)
+        self.learn_batch(begin)
 
     def power_cut(self):
         names = list(self.system.daemons)
@@ -45,13 +32,13 @@ class Cuts:
         during = self.system.under_way()
         self.cut(victims)
         while self.rng.random() < RECOVERY_CUT_SHARE:
-            self.note(victims, during)
+            self.note(name_of(victims), "cut", during)
             for name in victims:
                 self.system.daemons[name].spawn()
             self.system.pump(lambda: False, self.rng.random() * RECOVERY_SECONDS)
             during = during + ["recovery"]
             self.cut(victims)
-        self.note(victims, during, self.start(victims))
+        self.note(name_of(victims), "cut", during, self.start(victims))
 
     def cut(self, victims):
         """The disks first: a daemon that learns of it must not say that anything was done."""
@@ -79,6 +66,6 @@ class Cuts:
             check(self.system.daemons[name].await_serving() is not None, f"{name} serves")
         return time.monotonic() - begin
 
-    def note(self, victims, during, recovery=None):
-        self.journal.add(victim="all nodes" if len(victims) > 1 else victims[0], how="cut", during=during,
-                         recovery_s=None if recovery is None else round(recovery, 4))
+
+def name_of(victims):
+    return "all nodes" if len(victims) > 1 else victims[0]

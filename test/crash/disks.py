@@ -1,30 +1,18 @@
 """Disks whose power can be cut: an XFS image on a loop device for each daemon. A cut drops what was not synced."""
 
 import os
-import shutil
 import subprocess
 
-from pif_system import await_condition, check
+import loop_devices
+from loop_devices import call
+from pif_system import await_condition
 
 IMAGE_BYTES = 320 << 20  # sparse; XFS wants 300 MiB
 
 
 def why_not():
     """Why this machine cannot have them, or nothing."""
-    if os.geteuid() != 0:
-        return "only root can mount"
-    for program in ("losetup", "mkfs.xfs", "xfs_io", "mount"):
-        if not shutil.which(program):
-            return f"there is no {program}"
-    done = subprocess.run(["losetup", "-f"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    return "" if done.returncode == 0 else f"there are no loop devices: {done.stderr.strip()}"
-
-
-def call(*words):
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False)
-    check(done.returncode == 0, f"{' '.join(words)}: {done.stdout.strip()}")
-    return done.stdout.strip()
+    return loop_devices.why_not("xfs_io")
 
 
 class Disk:

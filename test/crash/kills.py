@@ -3,6 +3,7 @@
 import time
 
 import daemons
+import rounds
 from pif_system import check
 
 RECOVERY_KILL_SHARE = 0.2   # of recoveries that are killed at some moment
@@ -14,27 +15,20 @@ WORKER_SECONDS = 3.0        # a worker is awaited for so long
 WORKER_MOMENT_SECONDS = 0.02
 
 
-class Kills:
+class Kills(rounds.Rounds):
     """One round: work, kills in the middle of it, restarts, and everything verified."""
 
-    def __init__(self, system, journal):
-        self.system = system
-        self.journal = journal
-        self.rng = system.rng
-        self.batch_seconds = 0.1
-
-    def round(self):
+    def work(self):
         system = self.system
-        before = self.acknowledged()
         victim = self.choose_victim()
         copying = victim in ("worker", "controller") or self.rng.random() < COPY_SHARE
-        if copying and self.rng.random() < 0.2:
-            system.renew_origin()
+        if copying:
+            self.renew_origin()
         if self.rng.random() < CALL_SHARE:
             victim = None
             self.inject()
         if copying:
-            system.copier.start(self.rng.randrange(1, system.options.lfs + 1))
+            self.start_copy()
         system.feed()
         begin = time.monotonic()
         self.kill_one(victim)
@@ -43,11 +37,8 @@ class Kills:
             if not self.fallen():
                 break
             self.raise_fallen(system.under_way())
-        self.batch_seconds += 0.05 * (min(0.3, time.monotonic() - begin) - self.batch_seconds)
+        self.learn_batch(begin)
         self.end_injections()
-        system.verify()
-        system.fsck()
-        self.journal.add(acknowledged=self.acknowledged() - before)
 
     def inject(self):
         """A daemon is started anew, to die at some call of the work that comes."""
@@ -58,9 +49,6 @@ class Kills:
         self.note(daemon.name, "moment", [])
         if serving is None:
             self.raise_daemon(daemon, f"call {daemon.injection}", ["recovery"])
-
-    def acknowledged(self):
-        return sum(client.acknowledged for client in self.system.clients)
 
     def choose_victim(self):
         lfss = [name for name in self.system.daemons if name != "server"]
@@ -144,7 +132,3 @@ class Kills:
             while daemon.injection:
                 daemon.kill()
                 self.raise_daemon(daemon, "moment", [])
-
-    def note(self, victim, how, during, recovery=None):
-        self.journal.add(victim=victim, how=how, during=during,
-                         recovery_s=None if recovery is None else round(recovery, 4))
