@@ -80,6 +80,7 @@ Result<net::Packet> Managing::list_components(const Request& request) {
   const auto limit = std::clamp<std::uint32_t>(asked.limit(), 1, kListMax);
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_list_components_reply();
+  if (asked.after() == UINT64_MAX) return reply;  // no id is greater
   std::size_t bytes = 0;
   PIF_TRY(catalogue::each(core_.world.catalogue, FileId(asked.after() + 1), [&](FileId file, Result<proto::ComponentState> state) {
     if (out->components_size() >= static_cast<int>(limit) || bytes >= kListBytesMax) {

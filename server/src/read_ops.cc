@@ -208,6 +208,8 @@ Status list_files(Core& core, Call& call) {
   const std::uint32_t limit = ask.limit() == 0 ? kListDefault : std::min(ask.limit(), kListMax);
   std::vector<std::pair<std::uint64_t, proto::StoredFile>> page;
   proto::ListFilesReply& reply = *call.reply.mutable_list_files_reply();
+  reply.set_capability(capability_for(core, 0, call.who().uid, kMayManage, 0));
+  if (ask.after() == UINT64_MAX) return {};  // no id is greater
   std::size_t bytes = 0;
   PIF_TRY(core.rows.scan(kFiles, kv::key_u64(ask.after() + 1), [&](std::string_view key, std::string_view stored) {
     reply.set_more(page.size() >= limit || bytes > kPageBytes);
@@ -234,7 +236,6 @@ Status list_files(Core& core, Call& call) {
     *one.mutable_extent() = entry.extent();
     one.set_epoch(entry.epoch());
   }
-  reply.set_capability(capability_for(core, 0, call.who().uid, kMayManage, 0));
   core.weight += page.size();
   return {};
 }

@@ -248,6 +248,8 @@ TEST_CASE("settling, listing and checking say what cannot be done, and list what
     CHECK(list(0, 2).components(1).shape().file() == 8);
     CHECK_FALSE(list(8, 2).more());
     CHECK(list(8, 0).components_size() == 1);
+    CHECK(list(UINT64_MAX, 2).components_size() == 0);
+    CHECK_FALSE(list(UINT64_MAX, 2).more());
     auto store = kv::open_memory(node.catalogue);
     auto transaction = store->write().value();
     REQUIRE_OK(transaction->put(0, std::string("\0\0\0\0\0\0\0\x09", 8), "rotten"));

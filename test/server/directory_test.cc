@@ -87,6 +87,12 @@ TEST_CASE("files by id are listed for the owner only, with paths and states") {
   CHECK(second->list_files_reply().files(0).path() == "/a/p");
   CHECK(second->list_files_reply().files(0).state() == kKeep);
   CHECK(second->list_files_reply().files(0).file() == pending->file());
+  request.mutable_list_files()->set_after(UINT64_MAX);
+  const auto end = owner.ask(request);
+  REQUIRE(end);
+  CHECK(end->list_files_reply().files_size() == 0);
+  CHECK_FALSE(end->list_files_reply().more());
+  CHECK_FALSE(end->list_files_reply().capability().empty());
 }
 
 TEST_CASE("a directory of another file system or a newer release is refused") {
