@@ -1,18 +1,15 @@
-// What drives a whole daemon from bytes, on one thread and without sockets: a messenger that hands over what the input says
-// and looks at what is sent, a clock the input moves, and the steps an input is made of.
+// What drives a whole daemon from bytes, by hand (test/sim/by_hand.h): the steps an input is made of.
 //
 // An input is a list of steps. Envelopes in it are bytes like any other; rights are made here, because no fuzzer guesses a
 // MAC: a step says which of them are good.
 #pragma once
 
-#include <atomic>
-#include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "../../net/src/line.h"
+#include "../sim/by_hand.h"
 #include "fuzz.h"
 #include "pif/base/capability.h"
 #include "pif/base/limits.h"
@@ -26,84 +23,17 @@ inline ClusterKey test_key() {
   return key;
 }
 
-class FakeClock final : public Clock {
+using sim::CountingEntropy;
+using sim::FakeClock;
+
+// Takes no packet that a transport would not.
+class FakeMessenger final : public sim::FakeMessenger {
  public:
-  Time now() const override { return now_; }
-  std::int64_t wall_seconds() const override { return wall_; }
-  void advance(Duration by) {
-    now_ += by;
-    wall_ += std::chrono::duration_cast<std::chrono::seconds>(by).count();
-  }
-
- private:
-  Time now_ = Time(std::chrono::hours(1));
-  std::int64_t wall_ = 1'700'000'000;
-};
-
-class CountingEntropy final : public Entropy {
- public:
-  std::uint64_t next() override { return ++last_ * 0x9e3779b97f4a7c15; }
-
- private:
-  std::uint64_t last_ = 0;
-};
-
-class FakeMessenger final : public net::Messenger {
- public:
-  explicit FakeMessenger(FakeClock& clock) : clock_(clock) {}
-
-  net::PeerId add(net::Identity identity) {
-    identities_[++last_peer_] = std::move(identity);
-    return last_peer_;
-  }
-  void deliver(net::PeerId peer, net::Packet packet) {
-    net::Delivery delivery;
-    delivery.peer = peer;
-    delivery.packet = std::move(packet);
-    inbox_.push_back(std::move(delivery));
-  }
-  void close(net::PeerId peer) {
-    net::Delivery delivery;
-    delivery.kind = net::Delivery::Kind::kClosed;
-    delivery.peer = peer;
-    inbox_.push_back(std::move(delivery));
-  }
-  std::atomic<bool>& idle() { return idle_; }
-  // Answers of the daemon go here, with its requests.
-  std::function<void(net::PeerId, const net::Packet&)> on_send;
-
-  Result<net::PeerId> connect(const proto::Endpoints& to, net::Route) override {
-    const auto key = to.SerializeAsString();
-    if (const auto known = connected_.find(key); known != connected_.end()) return known->second;
-    return connected_[key] = add({.via = net::Identity::Via::kUnix, .has_uid = true, .uid = 0, .gids = {0}});
-  }
-  Result<net::PeerId> adopt(Handle) override { return fail(Code::kUnsupported, "no sockets here"); }
-  void disconnect(net::PeerId) override {}
+  using sim::FakeMessenger::FakeMessenger;
   Status send(net::PeerId peer, net::Packet packet) override {
     PIF_TRY(net::frame_size(packet));
-    if (on_send) on_send(peer, packet);
-    return {};
+    return sim::FakeMessenger::send(peer, std::move(packet));
   }
-  Result<std::optional<net::Delivery>> receive(Time deadline) override {
-    if (!inbox_.empty()) {
-      net::Delivery delivery = std::move(inbox_.front());
-      inbox_.pop_front();
-      return std::optional<net::Delivery>(std::move(delivery));
-    }
-    if (deadline > clock_.now()) idle_ = true;  // it would wait
-    return std::optional<net::Delivery>();
-  }
-  const net::Identity& identity(net::PeerId peer) const override { return identities_.at(peer); }
-  void wake() override {}
-  Clock& clock() override { return clock_; }
-
- private:
-  FakeClock& clock_;
-  std::atomic<bool> idle_ = false;
-  std::deque<net::Delivery> inbox_;
-  std::map<std::string, net::PeerId> connected_;
-  std::map<net::PeerId, net::Identity> identities_;
-  net::PeerId last_peer_ = 0;
 };
 
 // ---- steps ----

@@ -1,10 +1,8 @@
-// A server over a memory store, a messenger without any transport, and a clock that tests move. Everything on one thread:
+// A server over a memory store, driven by hand (test/sim/by_hand.h). Everything on one thread:
 // ask() hands requests over, lets the server take turns until it would wait, and looks at what it sent.
 #pragma once
 
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,94 +12,43 @@
 #include "pif/kv/memory_store.h"
 #include "pif/net/calls.h"
 #include "pif/server/server.h"
+#include "sim/by_hand.h"
 #include "sim/faults.h"
 
 namespace pif::server::testing {
 
 using proto::Envelope;
 
-class FakeClock final : public Clock {
+// Keeps what is sent, as it is on a wire.
+class FakeMessenger final : public sim::FakeMessenger {
  public:
-  Time now() const override { return now_; }
-  std::int64_t wall_seconds() const override { return wall_; }
-  void advance(std::chrono::seconds by) {
-    now_ += by;
-    wall_ += by.count();
-  }
-
- private:
-  Time now_ = Time(std::chrono::hours(1));
-  std::int64_t wall_ = 1'800'000'000;
-};
-
-class FakeEntropy final : public Entropy {
- public:
-  std::uint64_t next() override { return ++last_ * 0x9e3779b97f4a7c15; }
-
- private:
-  std::uint64_t last_ = 0;
-};
-
-class FakeMessenger final : public net::Messenger {
- public:
-  FakeMessenger(FakeClock& clock, std::atomic<bool>& idle) : clock_(clock), idle_(idle) {}
-
-  net::PeerId add(net::Identity identity) {
-    identities_[++last_peer_] = std::move(identity);
-    return last_peer_;
+  explicit FakeMessenger(sim::FakeClock& clock) : sim::FakeMessenger(clock) {
+    on_send = [this](net::PeerId peer, const net::Packet& packet) { sent.emplace_back(peer, as_over_a_wire(packet.envelope)); };
   }
   void deliver(net::PeerId peer, const Envelope& envelope) {
-    net::Delivery delivery;
-    delivery.peer = peer;
-    delivery.packet.envelope.ParseFromString(envelope.SerializeAsString());  // as over a wire
-    inbox.push_back(std::move(delivery));
+    net::Packet packet;
+    packet.envelope = as_over_a_wire(envelope);
+    sim::FakeMessenger::deliver(peer, std::move(packet));
   }
-  void close(net::PeerId peer) {
-    net::Delivery delivery;
-    delivery.kind = net::Delivery::Kind::kClosed;
-    delivery.peer = peer;
-    inbox.push_back(std::move(delivery));
+  // The peer that the server reaches at this Unix socket.
+  net::PeerId at(const std::string& socket) {
+    proto::Endpoints to;
+    to.set_unix(socket);
+    return connect(to, net::Route::kAuto).value();
   }
-
-  Result<net::PeerId> connect(const proto::Endpoints& to, net::Route) override {
-    const auto [known, is_new] = connected.try_emplace(to.unix(), last_peer_ + 1);
-    if (is_new) add({.via = net::Identity::Via::kUnix, .has_uid = true});
-    return known->second;
-  }
-  Result<net::PeerId> adopt(Handle) override { return fail(Code::kUnsupported, "no sockets here"); }
-  void disconnect(net::PeerId) override {}
-  Status send(net::PeerId peer, net::Packet packet) override {
-    Envelope wire;
-    wire.ParseFromString(packet.envelope.SerializeAsString());
-    sent.emplace_back(peer, std::move(wire));
-    return {};
-  }
-  Result<std::optional<net::Delivery>> receive(Time deadline) override {
-    if (!inbox.empty()) {
-      net::Delivery delivery = std::move(inbox.front());
-      inbox.pop_front();
-      return std::optional<net::Delivery>(std::move(delivery));
-    }
-    if (deadline > clock_.now()) idle_ = true;  // it would wait
-    return std::optional<net::Delivery>();
-  }
-  const net::Identity& identity(net::PeerId peer) const override { return identities_.at(peer); }
-  void wake() override {}
   // Replies that were looked at already; what the server asked LFSs stays.
   void forget_replies() {
     std::erase_if(sent, [](const auto& one) { return !one.second.has_settle(); });
   }
-  Clock& clock() override { return clock_; }
 
-  std::deque<net::Delivery> inbox;
   std::vector<std::pair<net::PeerId, Envelope>> sent;
-  std::map<std::string, net::PeerId> connected;  // by Unix socket
 
  private:
-  FakeClock& clock_;
-  std::atomic<bool>& idle_;
-  std::map<net::PeerId, net::Identity> identities_;
-  net::PeerId last_peer_ = 0;
+  static Envelope as_over_a_wire(const Envelope& envelope) {
+    Envelope wire;
+    wire.ParseFromString(envelope.SerializeAsString());
+    return wire;
+  }
 };
 
 // Fails what it is told to fail.
@@ -164,7 +111,7 @@ class World {
   // (Re)starts the server as after a kill: all that was not committed is gone, connections too.
   void start() {
     server.reset();
-    messenger = std::make_unique<FakeMessenger>(clock, idle_);
+    messenger = std::make_unique<FakeMessenger>(clock);
     lfs_peers_.clear();
     store = std::make_unique<FaultyStore>(
         sim::make_faulty_store("directory", kv::open_memory(state), faults, [] { return false; }));
@@ -175,8 +122,8 @@ class World {
   }
   // Lets the server go on until it waits.
   void run() {
-    idle_ = false;
-    REQUIRE(server->serve(idle_));
+    messenger->idle() = false;
+    REQUIRE(server->serve(messenger->idle()));
   }
   void advance(int seconds) {
     clock.advance(std::chrono::seconds(seconds));
@@ -228,7 +175,7 @@ class World {
       for (auto& [peer, envelope] : std::exchange(messenger->sent, {})) {
         if (!envelope.has_settle()) continue;
         for (std::uint32_t id = 1; id <= lfss_; ++id) {
-          if (messenger->connected["sock" + std::to_string(id)] != peer) continue;
+          if (messenger->at("sock" + std::to_string(id)) != peer) continue;
           all[id].push_back(envelope.settle());
           if (std::find(answering.begin(), answering.end(), id) == answering.end()) continue;
           Envelope answer;
@@ -246,8 +193,8 @@ class World {
 
   const std::string cluster = "c1";
   ClusterKey key;
-  FakeClock clock;
-  FakeEntropy entropy;
+  sim::FakeClock clock;
+  sim::CountingEntropy entropy;
   std::shared_ptr<sim::Faults> faults = std::make_shared<sim::Faults>();  // which calls of the directory fail
   std::shared_ptr<kv::MemoryState> state = kv::make_memory_state(static_cast<unsigned>(kDirectoryTables.size()));
   std::unique_ptr<FakeMessenger> messenger;
@@ -257,7 +204,6 @@ class World {
  private:
   std::uint32_t lfss_;
   std::uint32_t default_bevy_;
-  std::atomic<bool> idle_ = false;
   std::map<std::uint32_t, net::PeerId> lfs_peers_;
 };
 
