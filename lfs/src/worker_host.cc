@@ -33,7 +33,6 @@ constexpr std::size_t kWorkersMax = 4096;                // of all jobs
 constexpr std::size_t kResultBytesMax = 64u << 10;
 constexpr std::size_t kMeetBytesMax = 1024;              // of one worker
 constexpr std::size_t kReplyBytesMax = 96u << 10;        // of events in one JobWaitReply
-constexpr std::size_t kDescriptionBytesMax = 1u << 20;
 constexpr net::CallId kFirstCall = net::CallId{1} << 62;  // so that no other Calls of this daemon has the same ids
 
 // The folder, for one worker alone, where others of its job reach it: beside the LFS's Unix socket. libtool has the same
@@ -98,11 +97,9 @@ struct WorkerHost::Impl {
   void refuse(const Asker& asker, const Error& error) {
     reply(asker, net::error_reply(asker.request, error, config.name));
   }
-  Worker* worker_at(Job& job, net::PeerId peer) {
-    for (auto& worker : job.workers) {
-      if (worker.peer == peer) return &worker;
-    }
-    return nullptr;
+  // One of those in job_of_worker.
+  Worker& worker_at(Job& job, net::PeerId peer) {
+    return *std::find_if(job.workers.begin(), job.workers.end(), [peer](const Worker& worker) { return worker.peer == peer; });
   }
 };
 
@@ -191,10 +188,6 @@ Status WorkerHost::Impl::check_spawn(const proto::Spawn& spawn, const net::Ident
   if (spawn.program().empty() || spawn.program().front() != '/') {
     return fail(Code::kInvalid, fmt::format("a worker's program must be an absolute path, not '{}'", spawn.program()));
   }
-  if (spawn.description().size() > kDescriptionBytesMax) {
-    return fail(Code::kTooLarge, fmt::format("the job's description has {} bytes; at most {} are allowed",
-                                             spawn.description().size(), kDescriptionBytesMax));
-  }
   if (config.uid != 0 && who.uid != config.uid) {
     return fail(Code::kPermission,
                 fmt::format("{} runs as uid {} without root's rights, so it can start workers of that user only, not of uid "
@@ -273,7 +266,6 @@ void WorkerHost::Impl::hand_part(const Job& job, const Envelope& request, Range 
     return;
   }
   const Duration timeout = request.timeout_ms() > 0 ? milliseconds(request.timeout_ms()) : kSpawnTimeout;
-  packet.envelope.set_timeout_ms(static_cast<std::uint32_t>(timeout / milliseconds(1)));
   ++spawning->waiting;
   calls.start(*peer, std::move(packet), timeout, head.node().name(), [this, spawning](Result<net::Packet> answer) {
     --spawning->waiting;
@@ -332,7 +324,6 @@ void WorkerHost::Impl::on_meet(net::Delivery& delivery) {
   proto::JobMeet& request = *delivery.packet.envelope.mutable_job_meet();
   auto found = job_for(request.job(), delivery);
   if (!found) return refuse(asker, found.error());
-  if (request.ByteSizeLong() > kDescriptionBytesMax) return refuse(asker, {Code::kTooLarge, "too much for a job's workers", {}});
   Job& job = **found;
   job.met.emplace().set_met(true);
   *job.met->mutable_values() = std::move(*request.mutable_values());
@@ -382,7 +373,7 @@ bool WorkerHost::Impl::on_worker_packet(net::Delivery& delivery) {
     return true;
   }
   Job& job = jobs.at(known->second);
-  Worker& worker = *worker_at(job, delivery.peer);
+  Worker& worker = worker_at(job, delivery.peer);
   if (op == Envelope::kWorkerStart) on_worker_start(asker, job, worker);
   else if (op == Envelope::kWorkerScratch) on_worker_scratch(asker);
   else if (op == Envelope::kWorkerMeet) on_worker_meet(asker, job, worker, request.worker_meet().value());
@@ -464,11 +455,10 @@ bool WorkerHost::Impl::on_closed(net::PeerId peer) {
     return false;
   }
   Job& job = jobs.at(known->second);
-  if (Worker* const worker = worker_at(job, peer)) {
-    worker->peer = 0;
-    worker->hung_up = now();
-    next_poll = now();
-  }
+  Worker& worker = worker_at(job, peer);
+  worker.peer = 0;
+  worker.hung_up = now();
+  next_poll = now();
   job_of_worker.erase(known);
   return true;
 }

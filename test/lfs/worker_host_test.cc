@@ -1,104 +1,13 @@
-#include "../../lfs/src/worker_host.h"
+// Who may have workers started, waited for and killed, and for how long a job is remembered.
+#include "host.h"
 
-#include <catch2/catch.hpp>
-
-#include <set>
-
-#include "pif/component/memory_storage.h"
-#include "pif/kv/memory_store.h"
-#include "pif/net/caller.h"
-#include "sim/world.h"
-
-namespace pif::lfs {
+namespace pif::lfs::test {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Processes that do nothing until they are killed.
-class IdleSpawner final : public Spawner {
- public:
-  explicit IdleSpawner(sim::World& world) : world_(world) {}
-
-  Result<Started> start(const Order& order) override {
-    orders.push_back(order);
-    auto [ours, theirs] = world_.make_pair();
-    ends_.push_back(std::move(theirs));
-    running.insert(++last_);
-    return Started{last_, std::move(ours)};
-  }
-  void kill(ProcessId process) override { killed.insert(process); }
-  std::optional<WorkerExit> exited(ProcessId process) override {
-    if (!killed.contains(process)) return std::nullopt;
-    running.erase(process);
-    return WorkerExit{true, 9, {}};
-  }
-
-  Handle take_end(std::size_t i) { return std::move(ends_[i]); }
-
-  std::vector<Order> orders;
-  std::set<ProcessId> running;
-  std::set<ProcessId> killed;
-
- private:
-  sim::World& world_;
-  std::vector<Handle> ends_;
-  ProcessId last_ = 0;
-};
-
-// A worker host in an actor of its own, and a client that asks it.
-struct Host {
-  explicit Host(std::uint32_t uid) { config.uid = uid; config.name = "lfs0"; config.endpoints.set_unix("sim:host"); }
-
-  void run(sim::Who who, const std::function<void(sim::Actor&, net::Caller&, net::PeerId)>& client) {
-    world.spawn("host", [this](sim::Actor& self) { serve(self); }, sim::Who{config.uid, {config.uid}});
-    world.spawn_main("client", [&](sim::Actor& self) {
-      net::Caller caller(self.messenger(), 1);
-      proto::Endpoints to;
-      to.set_unix("sim:host");
-      auto peer = self.messenger().connect(to, net::Route::kUnix);
-      REQUIRE(peer);
-      client(self, caller, *peer);
-    }, std::move(who));
-    world.run();
-    if (const auto host = world.find("host")) world.kill(*host);  // before the spawner goes
-  }
-
-  void serve(sim::Actor& self) {
-    auto storage = component::make_memory_storage(component::MemoryDisk::make());
-    auto catalogue = kv::open_memory(kv::make_memory_state(2));
-    InlineExecutor executor;
-    WorkerHost host(config, World{self.messenger(), *storage, *catalogue, executor, spawner, self.entropy(), {}},
-                    [&](net::PeerId peer, net::Packet packet, int, Time) {
-                      (void)self.messenger().send(peer, std::move(packet));
-                    });
-    while (true) {
-      auto delivery = self.messenger().receive(host.next_deadline());
-      if (!delivery) return;
-      if (*delivery) host.handle(**delivery);
-      host.tick();
-    }
-  }
-
-  sim::World world{1};
-  Config config;
-  IdleSpawner spawner{world};
-};
-
-net::Packet spawn(std::uint64_t job, const std::string& program = "/bin/tool") {
-  net::Packet packet;
-  packet.envelope.mutable_spawn()->set_job(job);
-  packet.envelope.mutable_spawn()->set_program(program);
-  packet.envelope.mutable_spawn()->set_fan_out(8);
-  return packet;
-}
-
-net::Packet wait(std::uint64_t job) {
-  net::Packet packet;
-  packet.envelope.mutable_job_wait()->set_job(job);
-  packet.envelope.mutable_job_wait()->set_hold_ms(500);
-  return packet;
-}
+Code code_of(const Result<net::Packet>& answer) { return answer ? Code::kOk : answer.error().code; }
 
 TEST_CASE("a job lives as long as its controller asks about it, and is killed soon after it stops") {
   Host host(1000);
@@ -152,19 +61,14 @@ TEST_CASE("nobody may wait for, or kill, another user's job") {
   Host host(0);
   host.world.spawn("owner", [&](sim::Actor& self) {
     net::Caller caller(self.messenger(), 1);
-    proto::Endpoints to;
-    to.set_unix("sim:host");
-    auto peer = self.messenger().connect(to, net::Route::kUnix);
-    REQUIRE(peer);
-    REQUIRE(caller.call(*peer, spawn(7), seconds(5), "host"));
-    while (caller.call(*peer, wait(7), seconds(5), "host")) {}
+    const auto peer = host.connect(self);
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
+    while (caller.call(peer, wait(7), seconds(5), "host")) {}
   }, sim::Who{1001, {1001}});
   host.run({1002, {1002}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
     while (host.spawner.running.empty()) self.pause(milliseconds(1));
     REQUIRE(caller.call(peer, wait(7), seconds(5), "host").error().code == Code::kPermission);
-    net::Packet kill;
-    kill.envelope.mutable_job_kill()->set_job(7);
-    REQUIRE(caller.call(peer, std::move(kill), seconds(5), "host").error().code == Code::kPermission);
+    REQUIRE(caller.call(peer, kill(7), seconds(5), "host").error().code == Code::kPermission);
     REQUIRE(host.spawner.killed.empty());
   });
 }
@@ -172,9 +76,7 @@ TEST_CASE("nobody may wait for, or kill, another user's job") {
 TEST_CASE("a spawn that comes after its job was ended starts nothing") {
   Host host(1000);
   host.run({1000, {1000}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {
-    net::Packet kill;
-    kill.envelope.mutable_job_kill()->set_job(7);
-    REQUIRE(caller.call(peer, std::move(kill), seconds(5), "host"));
+    REQUIRE(caller.call(peer, kill(7), seconds(5), "host"));
     REQUIRE(caller.call(peer, spawn(7), seconds(5), "host").error().code == Code::kCancelled);
     REQUIRE(host.spawner.orders.empty());
   });
@@ -192,7 +94,7 @@ TEST_CASE("a spawn that is sent again starts one worker only") {
 TEST_CASE("a program without an absolute path is refused") {
   Host host(1000);
   host.run({1000, {1000}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {
-    REQUIRE(caller.call(peer, spawn(7, "tool"), seconds(5), "host").error().code == Code::kInvalid);
+    REQUIRE(caller.call(peer, spawn(7, 0, "tool"), seconds(5), "host").error().code == Code::kInvalid);
   });
 }
 
@@ -201,11 +103,11 @@ TEST_CASE("workers that meet get what all gave, when the controller has said it"
   host.run({1000, {1000}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
     REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
     net::Caller worker(self.messenger(), 100);
-    const auto connection = self.messenger().adopt(host.spawner.take_end(0));
+    const auto connection = host.worker(self);
     const auto meet = [&](std::size_t bytes = 5) {
       net::Packet packet;
       packet.envelope.mutable_worker_meet()->set_value(std::string(bytes, 'w'));
-      return worker.call(*connection, std::move(packet), seconds(5), "host");
+      return worker.call(connection, std::move(packet), seconds(5), "host");
     };
     CHECK(meet(1025).error().code == Code::kTooLarge);
     CHECK(!meet()->envelope.worker_meet_reply().met());  // nobody else is there yet
@@ -230,11 +132,9 @@ TEST_CASE("nobody but the job's user may say what its workers gave") {
   host.run({1002, {1002}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
     host.world.spawn("owner", [&](sim::Actor& owner) {
       net::Caller own(owner.messenger(), 1);
-      proto::Endpoints to;
-      to.set_unix("sim:host");
-      const auto at = owner.messenger().connect(to, net::Route::kUnix);
-      (void)own.call(*at, spawn(7), seconds(5), "host").has_value();
-      while (own.call(*at, wait(7), seconds(5), "host")) {}
+      const auto at = host.connect(owner);
+      (void)own.call(at, spawn(7), seconds(5), "host").has_value();
+      while (own.call(at, wait(7), seconds(5), "host")) {}
     }, sim::Who{1001, {1001}});
     while (host.spawner.running.empty()) self.pause(milliseconds(1));
     net::Packet all;
@@ -252,5 +152,83 @@ TEST_CASE("what only a worker may say is refused from anybody else") {
   });
 }
 
+TEST_CASE("over ZeroMQ a request about workers needs a good credential, also from who waited last") {
+  Host host(0);
+  host.run({1001, {1001}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    const auto now = self.clock().wall_seconds();
+    const auto call = [&](net::Packet packet, const std::string& credential) {
+      packet.envelope.set_credential(credential);
+      return caller.call(peer, std::move(packet), seconds(5), "host");
+    };
+    const auto good = mint(host.config.key, Credential{SessionId(1), 1001, {1001, 27}, now + 600});
+    const auto refused = call(spawn(7), {});
+    REQUIRE(code_of(refused) == Code::kPermission);
+    REQUIRE(refused.error().text.find("without a credential") != std::string::npos);
+    REQUIRE(!call(spawn(7), "forged"));
+    REQUIRE(!call(wait(7), "forged"));
+    REQUIRE(host.spawner.orders.empty());
+    REQUIRE(call(spawn(7), good));
+    REQUIRE(host.spawner.orders.at(0).uid == 1001);
+    REQUIRE(host.spawner.orders.at(0).gids == std::vector<std::uint32_t>{1001, 27});
+    REQUIRE(call(wait(7), good));
+    REQUIRE(code_of(call(wait(7), {})) == Code::kPermission);
+    REQUIRE(code_of(call(kill(7), {})) == Code::kPermission);
+    REQUIRE(host.spawner.killed.empty());
+    const auto other = mint(host.config.key, Credential{SessionId(1), 1002, {1002}, now + 600});
+    REQUIRE(code_of(call(kill(7), other)) == Code::kPermission);
+    const auto root = mint(host.config.key, Credential{SessionId(1), 0, {0}, now + 600});
+    REQUIRE(call(kill(7), root));
+    REQUIRE(host.spawner.killed.size() == 1);
+  }, net::Route::kIpc);
+}
+
+TEST_CASE("on a Unix socket another user's credential counts from root and the LFS's own user only") {
+  const auto uid_of_worker = [](std::uint32_t host_uid, std::uint32_t asker) {
+    Host host(host_uid);
+    host.run({asker, {asker}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+      const auto later = self.clock().wall_seconds() + 600;
+      net::Packet packet = spawn(7);
+      packet.envelope.set_credential(mint(host.config.key, Credential{SessionId(1), 1001, {1001}, later}));
+      (void)caller.call(peer, std::move(packet), seconds(5), "host").has_value();
+    });
+    return host.spawner.orders.empty() ? 0 : host.spawner.orders.at(0).uid;
+  };
+  CHECK(uid_of_worker(0, 0) == 1001);
+  CHECK(uid_of_worker(0, 1002) == 1002);     // is who he is
+  CHECK(uid_of_worker(1001, 0) == 1001);
+  CHECK(uid_of_worker(1001, 1002) == 0);     // refused
+  CHECK(uid_of_worker(500, 500) == 0);       // speaks for 1001, whose workers it cannot start
+}
+
+TEST_CASE("a job whose controller hangs up is killed at once, and one that is over is left alone") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
+    REQUIRE(caller.call(peer, wait(7), seconds(5), "host"));
+    REQUIRE(caller.call(peer, spawn(8), seconds(5), "host"));
+    host.spawner.end(2, {false, 0, {}});
+    REQUIRE(caller.call(peer, wait(8), seconds(5), "host")->envelope.job_wait_reply().events_size() == 1);
+    self.messenger().disconnect(peer);
+    self.pause(milliseconds(100));
+    REQUIRE(host.spawner.killed == std::set<Spawner::ProcessId>{1});
+    const auto again = host.connect(self);
+    const auto ended = caller.call(again, wait(7), seconds(5), "host");
+    REQUIRE(code_of(ended) == Code::kCancelled);
+    REQUIRE(ended.error().text.find("was ended") != std::string::npos);
+    REQUIRE(caller.call(again, wait(8), seconds(5), "host"));
+  });
+}
+
+TEST_CASE("a host that ends kills its workers") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
+    REQUIRE(caller.call(peer, spawn(7, 1), seconds(5), "host"));
+    host.spawner.end(1, {false, 0, {}});
+    REQUIRE(caller.call(peer, wait(7), seconds(5), "host")->envelope.job_wait_reply().events_size() == 1);
+  });
+  CHECK(host.spawner.killed == std::set<Spawner::ProcessId>{2});
+}
+
 }  // namespace
-}  // namespace pif::lfs
+}  // namespace pif::lfs::test
