@@ -28,6 +28,7 @@ constexpr Duration kExitPatience = milliseconds(500);    // a worker that hung u
 constexpr Duration kSpawnTimeout = std::chrono::seconds(10);
 constexpr std::int64_t kForwardedCredentialSeconds = 60;
 constexpr std::size_t kJobsMax = 1024;
+constexpr std::ptrdiff_t kJobsOfUserMax = kJobsMax / 4;  // so that there is room for others
 constexpr std::size_t kWorkersPerJobMax = 256;           // on one LFS
 constexpr std::size_t kWorkersMax = 4096;                // of all jobs
 constexpr std::size_t kResultBytesMax = 64u << 10;
@@ -62,6 +63,7 @@ struct WorkerHost::Impl {
   Result<net::Identity> requester(const net::Delivery& delivery);
   Status may_use(const Job& job, const net::Delivery& delivery);
   Result<Job*> job_for(std::uint64_t id, const net::Delivery& delivery);
+  Status room_for_job(std::uint32_t uid);
 
   // ---- operations ----
   void on_spawn(net::Delivery& delivery);
@@ -138,15 +140,26 @@ Result<Job*> WorkerHost::Impl::job_for(std::uint64_t id, const net::Delivery& de
     return &found->second;
   }
   PIF_TRY_VALUE(const net::Identity who, requester(delivery));
-  if (jobs.size() >= kJobsMax) {
-    return fail(Code::kBusy, fmt::format("{} jobs run here already, which is the limit: try again later", kJobsMax));
-  }
+  PIF_TRY(room_for_job(who.uid));
   Job& job = jobs[id];
   job.id = id;
   job.uid = who.uid;
   job.gids = who.gids;
   job.lease = now() + kJobLease;
   return &job;
+}
+
+// Jobs that were ended, or only waited for, count too, as long as they are remembered.
+Status WorkerHost::Impl::room_for_job(std::uint32_t uid) {
+  if (jobs.size() >= kJobsMax) {
+    return fail(Code::kBusy, fmt::format("{} jobs run here already, which is the limit: try again later", kJobsMax));
+  }
+  const auto of_user = std::count_if(jobs.begin(), jobs.end(), [uid](const auto& job) { return job.second.uid == uid; });
+  if (of_user >= kJobsOfUserMax) {
+    return fail(Code::kBusy, fmt::format("uid {} has {} jobs here already, which is the limit of one user: try again later", uid,
+                                         kJobsOfUserMax));
+  }
+  return {};
 }
 
 // ---- spawn --------------------------------------------------------------------------------------------------------

@@ -152,6 +152,32 @@ TEST_CASE("what only a worker may say is refused from anybody else") {
   });
 }
 
+TEST_CASE("one user has so many jobs, also ones that were only ended, and no more; all users together too") {
+  Host host(0);
+  host.run({0, {0}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    const auto later = self.clock().wall_seconds() + 600;
+    const auto end = [&](std::uint32_t uid, std::uint64_t job) {
+      net::Packet packet = kill(job);
+      packet.envelope.set_credential(mint(host.config.key, Credential{SessionId(1), uid, {uid}, later}));
+      return caller.call(peer, std::move(packet), seconds(5), "host");
+    };
+    std::uint64_t job = 0;
+    for (std::uint32_t uid = 1001; uid <= 1004; ++uid) {
+      for (int i = 0; i < 256; ++i) REQUIRE(end(uid, ++job));
+      if (uid == 1004) break;
+      const auto refused = end(uid, job + 1);
+      REQUIRE(code_of(refused) == Code::kBusy);
+      REQUIRE(refused.error().text.find("limit of one user") != std::string::npos);
+      REQUIRE(end(uid, job));  // one that is known
+    }
+    const auto full = end(1005, ++job);
+    REQUIRE(code_of(full) == Code::kBusy);
+    REQUIRE(full.error().text.find("1024 jobs") != std::string::npos);
+    self.pause(seconds(11));  // the memory of them ends
+    REQUIRE(end(1001, ++job));
+  });
+}
+
 TEST_CASE("over ZeroMQ a request about workers needs a good credential, also from who waited last") {
   Host host(0);
   host.run({1001, {1001}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
