@@ -43,20 +43,22 @@ std::size_t Opens::count_of(std::uint64_t session) const {
 
 bool Opens::remove(std::uint64_t file, std::uint64_t session) {
   const auto found = files_.find(file);
-  if (found == files_.end()) return false;
   std::erase_if(found->second, [session](const Holder& h) { return h.session == session; });
   const bool last = found->second.empty();
   if (last) files_.erase(found);
   return last;
 }
 
+void Opens::forget(std::uint64_t file, std::uint64_t session) {
+  const auto files = by_session_.find(session);
+  std::erase(files->second, file);
+  if (files->second.empty()) by_session_.erase(files);
+}
+
 bool Opens::close(std::uint64_t file, std::uint64_t session) {
   auto* holder = const_cast<Holder*>(find(file, session));
   if (holder == nullptr || --holder->count > 0) return false;
-  if (const auto files = by_session_.find(session); files != by_session_.end()) {
-    std::erase(files->second, file);
-    if (files->second.empty()) by_session_.erase(files);
-  }
+  forget(file, session);
   return remove(file, session);
 }
 
@@ -75,10 +77,7 @@ std::vector<std::uint64_t> Opens::expire(std::int64_t wall) {
   for (auto file = files_.begin(); file != files_.end();) {
     std::erase_if(file->second, [&](const Holder& holder) {
       if (holder.expiry >= wall) return false;
-      if (const auto files = by_session_.find(holder.session); files != by_session_.end()) {
-        std::erase(files->second, file->first);
-        if (files->second.empty()) by_session_.erase(files);
-      }
+      forget(file->first, holder.session);
       return true;
     });
     if (file->second.empty()) {

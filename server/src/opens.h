@@ -41,7 +41,9 @@ class Opens {
   std::vector<std::uint64_t> expire(std::int64_t wall);
 
  private:
+  // Of a holder in files_, which by_session_ has too.
   bool remove(std::uint64_t file, std::uint64_t session);
+  void forget(std::uint64_t file, std::uint64_t session);
 
   std::unordered_map<std::uint64_t, std::vector<Holder>> files_;
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> by_session_;  // files

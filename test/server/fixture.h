@@ -3,6 +3,7 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,12 +37,30 @@ class FakeMessenger final : public sim::FakeMessenger {
     to.set_unix(socket);
     return connect(to, net::Route::kAuto).value();
   }
+  Result<net::PeerId> connect(const proto::Endpoints& to, net::Route route) override {
+    if (connect_error) return fail(*connect_error);
+    return sim::FakeMessenger::connect(to, route);
+  }
+  Status send(net::PeerId peer, net::Packet packet) override {
+    if (send_errors.empty()) return sim::FakeMessenger::send(peer, std::move(packet));
+    Error error = std::move(send_errors.front());
+    send_errors.pop_front();
+    return fail(std::move(error));
+  }
+  Result<std::optional<net::Delivery>> receive(Time deadline) override {
+    if (receives_until_error && (*receives_until_error)-- == 0) return fail(receive_error);
+    return sim::FakeMessenger::receive(deadline);
+  }
   // Replies that were looked at already; what the server asked LFSs stays.
   void forget_replies() {
     std::erase_if(sent, [](const auto& one) { return !one.second.has_settle(); });
   }
 
   std::vector<std::pair<net::PeerId, Envelope>> sent;
+  std::optional<Error> connect_error;
+  std::deque<Error> send_errors;  // of the next ones
+  std::optional<unsigned> receives_until_error;
+  Error receive_error;
 
  private:
   static Envelope as_over_a_wire(const Envelope& envelope) {
@@ -57,6 +76,7 @@ class FaultyStore final : public kv::Store {
   explicit FaultyStore(std::unique_ptr<kv::Store> store) : store_(std::move(store)) {}
   Result<std::unique_ptr<kv::Transaction>> read() override { return wrapped(store_->read()); }
   Result<std::unique_ptr<kv::Transaction>> write() override { return wrapped(store_->write()); }
+  unsigned commits = 0;
   unsigned commits_to_fail = 0;
   bool fails_to_count = false;
   std::optional<unsigned> puts_until_failure;
@@ -83,6 +103,7 @@ class FaultyStore final : public kv::Store {
       return txn_->count(t);
     }
     Status commit() override {
+      ++store_.commits;
       if (store_.commits_to_fail == 0) return txn_->commit();
       --store_.commits_to_fail;
       return fail(Code::kIo, "the disk failed the commit");

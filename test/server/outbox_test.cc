@@ -58,5 +58,59 @@ TEST_CASE("LFSs whose answers the directory could not take, because its disk fai
   require_sound(world);
 }
 
+std::uint64_t put_on_first(Client& client, const std::string& path) {
+  auto request = Client::create_request(path);
+  request.mutable_create()->add_nodes(1);
+  const auto made = client.ask(request);
+  REQUIRE(made);
+  REQUIRE(client.ask(Client::commit_request(made->create_reply().file())));
+  return made->create_reply().file();
+}
+
+TEST_CASE("an LFS is told of a thousand files at once, and of the rest when it has answered") {
+  World world;
+  Client client(world);
+  std::vector<std::string> paths;
+  for (int i = 0; i < 1500; ++i) {
+    paths.push_back("/f" + std::to_string(i));
+    put_on_first(client, paths.back());
+  }
+  const auto told = [&] {  // how many of each kind, request by request
+    std::vector<std::pair<int, int>> counts;
+    for (const auto& settle : world.settles({1})[1]) counts.emplace_back(settle.committed_size(), settle.removed_size());
+    return counts;
+  };
+  CHECK(told() == std::vector<std::pair<int, int>>{{1, 0}, {1000, 0}, {499, 0}});  // the first was sent at once
+  REQUIRE(client.ask(Client::remove_request(paths)));
+  CHECK(told() == std::vector<std::pair<int, int>>{{0, 1000}, {0, 500}});
+  CHECK(client.nodes().doomed() == 0);
+}
+
+TEST_CASE("an LFS that is down is told when it is up again, one that cannot be reached a second later") {
+  World world;
+  Client client(world);
+  const auto file = put_on_first(client, "/f");
+  world.settles({1});
+  const auto live_without_first = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      for (std::uint32_t id = 2; id <= 4; ++id) world.messenger->deliver(world.lfs_peer(id), world.heartbeat(id));
+      world.advance(1);
+    }
+  };
+  live_without_first(11);
+  REQUIRE(client.remove("/f") == Code::kOk);
+  live_without_first(5);
+  CHECK(world.settles({1}).empty());
+  world.messenger->connect_error = Error{Code::kUnavailable, "nobody answers", {}};
+  world.live(5);
+  CHECK(take_settles(world).empty());
+  world.messenger->connect_error.reset();
+  world.live(2);
+  const auto settles = world.settles({1});
+  REQUIRE(settles.size() == 1);
+  CHECK(settles.at(1).at(0).removed(0) == file);
+  CHECK(client.nodes().doomed() == 0);
+}
+
 }  // namespace
 }  // namespace pif::server::testing

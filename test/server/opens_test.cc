@@ -1,0 +1,129 @@
+// Leases: who gets a new capability for what he has open or is creating, and what becomes of a length that he tells.
+#include "pif/base/capability.h"
+#include "server/fixture.h"
+
+namespace pif::server::testing {
+namespace {
+
+Code code_of(const Result<Envelope>& reply) { return reply ? Code::kOk : reply.error().code; }
+
+std::uint32_t rights_of(World& world, const std::string& capability) {
+  if (capability.empty()) return 0;
+  const auto verified = verify_capability(world.key, capability, world.clock.wall_seconds());
+  REQUIRE(verified);
+  return verified->rights;
+}
+
+Code set_mode(Client& client, const std::string& path, std::uint32_t mode) {
+  Envelope request;
+  request.mutable_set_attributes()->set_path(path);
+  request.mutable_set_attributes()->set_mode(mode);
+  return code_of(client.ask(request));
+}
+
+Code tell_length(Client& client, std::uint64_t file, std::uint64_t records, std::uint64_t bytes) {
+  Envelope request;
+  request.mutable_close()->set_length_file(file);
+  request.mutable_close()->mutable_extent()->set_records(records);
+  request.mutable_close()->mutable_extent()->set_bytes(bytes);
+  return code_of(client.ask(request));
+}
+
+}  // namespace
+
+TEST_CASE("a capability for a file that is being created is renewed for its owner's programs only") {
+  World world;
+  Client owner(world), anna(world, 1001), annas_other(world, 1001), bert(world, 1002);
+  REQUIRE(owner.mkdir("/d", false, 0777));
+  const auto made = anna.create("/d/p");
+  REQUIRE(made);
+  CHECK(rights_of(world, anna.renew(made->file())) == (kMayCreate | kMayRead));
+  CHECK(rights_of(world, annas_other.renew(made->file())) == (kMayCreate | kMayRead));
+  CHECK(bert.renew(made->file()).empty());
+  CHECK(bert.renew(made->file() + 1000).empty());
+}
+
+TEST_CASE("a renewal gives what its user may still do, and what nobody keeps him from") {
+  World world;
+  Client owner(world), reader(world, 1001), writer(world);
+  const auto file = owner.put("/f");
+  REQUIRE(reader.open("/f", kMayRead));
+  REQUIRE(writer.open("/f", kMayRead | kMayWrite));
+  CHECK(rights_of(world, reader.renew(file)) == kMayRead);
+  CHECK(rights_of(world, writer.renew(file)) == (kMayRead | kMayWrite));
+  REQUIRE(set_mode(owner, "/f", 0600) == Code::kOk);
+  CHECK(reader.renew(file).empty());
+  REQUIRE(set_mode(owner, "/f", 0644) == Code::kOk);
+  world.start();  // forgets who had what open
+  world.heartbeats();
+  Client tool(world, 1003);
+  REQUIRE(tool.open("/f", kMayRead, true));
+  writer.connect();
+  CHECK(rights_of(world, writer.renew(file)) == kMayRead);
+  tool.close_file(file);
+  CHECK(rights_of(world, writer.renew(file)) == kMayRead);  // that is what he has open now
+  writer.close_file(file);
+  REQUIRE(writer.open("/f", kMayRead | kMayWrite));
+}
+
+TEST_CASE("who keeps others out but has gone since is nobody to name, and his leases end with him") {
+  World world;
+  Client owner(world), tool(world, 1001), second(world, 1002);
+  owner.put("/f");
+  owner.put("/g");
+  REQUIRE(tool.open("/f", kMayRead, true));
+  REQUIRE(second.open("/f", kMayRead, true));
+  REQUIRE(tool.open("/g", kMayRead, true));
+  CHECK(owner.open("/f", kMayWrite).error().code == Code::kBusy);
+  tool.close();
+  CHECK(owner.open("/g", kMayWrite));
+  CHECK(owner.open("/f", kMayWrite).error().code == Code::kBusy);
+  second.close();
+  CHECK(owner.open("/f", kMayWrite));
+}
+
+TEST_CASE("of two leases on one file the older ends first, and of two opens of one program the last counts") {
+  World world;
+  Client owner(world), early(world, 1001), late(world, 1002);
+  const auto file = owner.put("/f");
+  REQUIRE(early.open("/f", kMayRead, true));
+  world.live(300);
+  REQUIRE(late.open("/f", kMayRead, true));
+  world.live(400);  // early's has ended
+  const auto refused = owner.open("/f", kMayWrite);
+  REQUIRE(refused.error().code == Code::kBusy);
+  CHECK_THAT(refused.error().text, Catch::Contains("prog1002"));
+  REQUIRE(late.open("/f", kMayRead, true));
+  late.close_file(file);
+  CHECK(owner.open("/f", kMayWrite).error().code == Code::kBusy);
+  late.close_file(file);
+  CHECK(owner.open("/f", kMayWrite));
+  late.close_file(file);  // once too often: nothing
+}
+
+TEST_CASE("a length counts from who may write, of a file that is there, and only if nothing shrinks") {
+  World world;
+  Client writer(world), other(world), reader(world, 1001);
+  const auto file = writer.put("/f", 10);
+  const auto records = [&] { return other.stat("/f")->extent().records(); };
+  CHECK(tell_length(writer, file, 50, 5000) == Code::kOk);  // has not opened it
+  CHECK(records() == 10);
+  REQUIRE(reader.open("/f"));
+  CHECK(tell_length(reader, file, 50, 5000) == Code::kOk);
+  CHECK(records() == 10);
+  REQUIRE(writer.open("/f", kMayWrite));
+  CHECK(tell_length(writer, file, 50, 999) == Code::kOk);
+  CHECK(tell_length(writer, file, 9, 5000) == Code::kOk);
+  CHECK(records() == 10);
+  CHECK(tell_length(writer, file, 12, 1200) == Code::kOk);
+  CHECK(records() == 12);
+  Envelope without;
+  without.mutable_close()->set_length_file(file);
+  CHECK(code_of(writer.ask(without)) == Code::kOk);
+  CHECK(records() == 12);
+  REQUIRE(other.remove("/f") == Code::kOk);
+  CHECK(tell_length(writer, file, 50, 5000) == Code::kOk);
+  CHECK_FALSE(other.exists("/f"));
+}
+
+}  // namespace pif::server::testing
