@@ -17,6 +17,8 @@ struct FakeServer {
   proto::NodeInfo node;
   unsigned beats = 0;
   bool all_allowed = true;
+  bool refuses_states = false;
+  unsigned refused = 0;
 
   void run(sim::Actor& self, const Node& lfs) {
     for (;;) {
@@ -30,6 +32,10 @@ struct FakeServer {
     }
   }
   net::Packet answer(const proto::Envelope& request) {
+    if (request.has_file_states() && refuses_states) {
+      ++refused;
+      return net::error_reply(request, Error{Code::kIo, "the disk failed", {}}, "server");
+    }
     auto reply = net::reply_to(request);
     if (request.has_heartbeat()) {
       ++beats;
@@ -196,5 +202,40 @@ TEST_CASE("files that the heartbeat's answer names are noted as committed") {
     f.server.publish = {41, 4242};
     peer.self().pause(std::chrono::seconds(3));
     CHECK(Fixture::state_of(peer, 41) == 3);
+  });
+}
+
+TEST_CASE("what the server could not say is asked again until it can") {
+  Fixture f;
+  f.server.states = {{51, 2}};
+  f.server.refuses_states = true;
+  f.start_server();
+  f.run([&](Peer& peer) {
+    for (const auto id : {51, 52}) Fixture::seal_one(peer, static_cast<std::uint64_t>(id));
+    f.node.restart();
+    peer.self().pause(std::chrono::seconds(10));
+    CHECK(f.server.refused > 2);
+    CHECK(f.server.beats > 5);  // that it has failed costs no beats
+    CHECK(Fixture::state_of(peer, 51) == 2);
+    CHECK(Fixture::state_of(peer, 52) == 2);
+    f.server.refuses_states = false;
+    peer.self().pause(std::chrono::seconds(5));
+    CHECK(Fixture::state_of(peer, 51) == 3);
+    CHECK(Fixture::state_of(peer, 52) == 0);
+  });
+}
+
+TEST_CASE("what is being made of a file that was committed without it is removed") {
+  Fixture f;
+  f.start_server();
+  f.server.states[61] = 2;
+  f.run([&](Peer& peer) {
+    TestFile late;
+    late.id = 61;
+    REQUIRE_OK(peer.write(late, 0, 5, pattern(500, 1)));
+    peer.self().pause(std::chrono::seconds(70));
+    CHECK(f.server.asked == std::vector<std::uint64_t>{61});
+    CHECK(code_of(peer.seal(late, 5, 500)) == Code::kNotFound);
+    CHECK(f.node.disk->files("/lfs0/data").empty());
   });
 }
