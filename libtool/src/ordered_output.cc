@@ -62,7 +62,7 @@ struct OrderedOutput::Impl {
 Status OrderedOutput::Impl::send(RankedParcel parcel) {
   const std::uint32_t rank = destinations[parcel.to];
   const Numbers numbers = {parcel.first, parcel.last, parcel.count};
-  if (rank == worker.rank()) return accept(numbers, std::move(parcel.body), false);
+  if (rank == worker.rank()) return accept(numbers, std::move(parcel.body), parcel.placed);
   worker.count_sent(parcel.record_bytes);
   if (rings.empty() || rings[rank].empty()) return team.tell(rank, head_of(Kind::kRows, numbers), std::move(parcel.body));
   PIF_TRY(place_records(parcel, output.format().record_length, rings[rank].bytes()));
@@ -111,6 +111,7 @@ Result<OrderedOutput> OrderedOutput::open(Worker& worker, Team& team, Output& ou
   if (options.share_memory && worker.shares_machine() && output.format().is_fixed()) {
     const SharedMemory none;
     PIF_TRY_VALUE(impl->rings, team.share(impl->receiver ? impl->receiver->memory() : none));
+    for (std::uint32_t to = 0; to < impl->destinations.size(); ++to) impl->sender.give_memory(to, impl->rings[impl->destinations[to]].bytes());
   }
   return OrderedOutput(std::move(impl));
 }

@@ -27,12 +27,6 @@ std::span<const T> as_array(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
-std::uint64_t big_endian(const std::byte* bytes, std::size_t count) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, bytes, count);
-  return std::endian::native == std::endian::little ? __builtin_bswap64(value) : value;
-}
-
 // Memory of this process alone, in huge pages where there are any: records are picked from it in no order, and small pages
 // would cost more than the records themselves.
 class PrivateMemory {
@@ -211,15 +205,6 @@ std::uint64_t data_rows(const tool::Input& input) {
 }
 
 }  // namespace
-
-Element element_of(std::string_view key, std::uint32_t row) {
-  std::byte prefix[16] = {};
-  std::memcpy(prefix, key.data(), std::min(key.size(), kPrefixBytes));
-  Element element;
-  element.hi = big_endian(prefix, 8);
-  element.lo = big_endian(prefix + 8, 8) | row;
-  return element;
-}
 
 RecordNumber Order::number(const RunView& run, std::size_t i) const {
   return layout_->record_at({run.lfs, row_of(run.elements[i])}).value_or(0);

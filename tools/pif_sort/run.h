@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <hwy/base.h>
@@ -24,7 +26,24 @@ namespace pif::sort {
 using Element = hwy::uint128_t;
 inline constexpr std::size_t kPrefixBytes = 12;
 
-Element element_of(std::string_view key, std::uint32_t row);
+// Up to 8 bytes as a big-endian number. What is read at once was written at once, or the processor waits for all that it is writing.
+inline std::uint64_t big_endian_of(std::string_view bytes) {
+  std::uint64_t value = 0;
+  if (bytes.size() >= sizeof value) {
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return __builtin_bswap64(value);
+  }
+  for (std::size_t i = 0; i < bytes.size(); ++i) value |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (56 - 8 * i);
+  return value;
+}
+
+inline Element element_of(std::string_view key, std::uint32_t row) {
+  Element element;
+  element.hi = big_endian_of(key.substr(0, 8));
+  const std::uint64_t rest = key.size() > 8 ? big_endian_of(key.substr(8, kPrefixBytes - 8)) : 0;
+  element.lo = rest | row;
+  return element;
+}
 inline std::uint32_t row_of(const Element& element) { return static_cast<std::uint32_t>(element.lo); }
 inline int compare_prefix(const Element& a, const Element& b) {
   if (a.hi != b.hi) return a.hi < b.hi ? -1 : 1;

@@ -12,6 +12,15 @@ namespace pif::sort {
 
 // ---- blocks ---------------------------------------------------------------------------------------------------------
 
+void Block::clear() {
+  numbers.clear();
+  records.clear();
+  keys.clear();
+  shipped = 0;
+  mended.clear();
+  gathered.clear();
+}
+
 void BlockMaker::add(std::uint64_t number, Bytes record, Block& block) {
   if (format_.size(record) != record.size()) {
     auto& mended = block.mended.emplace_back(format_.size(record));
@@ -20,6 +29,9 @@ void BlockMaker::add(std::uint64_t number, Bytes record, Block& block) {
   }
   block.numbers.push_back(number);
   block.records.push_back(record);
+  if (maker_.plain_offset()) {
+    return block.keys.add({reinterpret_cast<const char*>(record.data()) + *maker_.plain_offset(), *maker_.fixed_length()}, number);
+  }
   (void)maker_.make_full_key(record, number, key_);  // it was made in the local phase, so it can be made
   block.keys.add(key_);
 }
@@ -77,14 +89,26 @@ OwnPart::OwnPart(std::vector<RunView> runs, Order& order, BlockMaker maker, std:
   merger_.emplace(runs_, std::vector<std::size_t>(runs_.size()), std::move(end), order_);
 }
 
-Status OwnPart::load(std::uint64_t, Block& into) {
-  picks_.clear();
-  for (; picks_.size() < shape_.block_records && !merger_->is_done(); merger_->advance()) picks_.push_back(merger_->peek());
+// The picked records, one behind another: they are looked at again, when none of them is in the cache any more.
+void OwnPart::gather(std::vector<std::byte>& into) const {
   for (std::size_t i = 0; i < picks_.size(); ++i) {
     if (i + 2 * kAhead < picks_.size()) runs_[picks_[i + 2 * kAhead].run].fetch_place(picks_[i + 2 * kAhead].index);
     if (i + kAhead < picks_.size()) runs_[picks_[i + kAhead].run].fetch(picks_[i + kAhead].index);
-    const RunView& run = runs_[picks_[i].run];
-    maker_.add(order_.number(run, picks_[i].index), run.record(picks_[i].index), into);
+    const Bytes record = runs_[picks_[i].run].record(picks_[i].index);
+    into.insert(into.end(), record.begin(), record.end());
+  }
+}
+
+Status OwnPart::load(std::uint64_t, Block& into) {
+  picks_.clear();
+  for (; picks_.size() < shape_.block_records && !merger_->is_done(); merger_->advance()) picks_.push_back(merger_->peek());
+  gather(into.gathered);
+  Bytes rest = into.gathered;
+  for (const Pick pick : picks_) {
+    const RunView& run = runs_[pick.run];
+    const std::size_t size = run.record(pick.index).size();
+    maker_.add(order_.number(run, pick.index), rest.first(size), into);
+    rest = rest.subspan(size);
   }
   return {};
 }
@@ -112,8 +136,11 @@ class FixedPart final : public Part {
     return {};
   }
   [[nodiscard]] Status load(std::uint64_t block, Block& into) override {
-    const Row first = block * shape_.block_records;
-    for (Row row = first; row < first + shape_.block_size(block); ++row) maker_.add(place(row), into);
+    const Row first = block * shape_.block_records, end = first + shape_.block_size(block);
+    for (Row row = first; row < end; ++row) {
+      if (row + kAhead < end) fetch(place(row + kAhead));  // other cores wrote it
+      maker_.add(place(row), into);
+    }
     return {};
   }
   const Area* memory() const override { return &area_; }

@@ -23,8 +23,10 @@ struct Block {
   KeyList keys;                        // each ends with the record's number, so that no two are equal
   std::uint64_t shipped = 0;           // records that are on their way into the next sub-file
   std::deque<std::vector<std::byte>> mended;  // lines that lacked their end
+  std::vector<std::byte> gathered;     // records that lay scattered
 
   std::size_t size() const { return records.size(); }
+  void clear();  // its memory stays
 };
 
 // On its way, a record is its number in the input (8 bytes, little-endian), then its bytes.
@@ -99,6 +101,7 @@ class OwnPart final : public Part {
 
  private:
   [[nodiscard]] Status put(Row row, Bytes record) override;
+  void gather(std::vector<std::byte>& into) const;
 
   std::vector<RunView> runs_;
   Order& order_;

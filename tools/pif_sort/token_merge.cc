@@ -37,6 +37,10 @@ Result<Block*> Merge::load(std::uint64_t block) {
   const auto found = loaded_.find(block);
   if (found != loaded_.end()) return &found->second;
   Block& made = loaded_[block];
+  if (!spare_.empty()) {
+    made = std::move(spare_.back());
+    spare_.pop_back();
+  }
   PIF_TRY(part_.load(place(own(), block).row, made));
   next_load_ = block + own().ranks.size();
   return &made;
@@ -48,10 +52,9 @@ Result<bool> Merge::load_ahead() {
   return true;
 }
 
-void Merge::ship(std::uint64_t block, std::size_t i, std::uint64_t number) {
-  Block& from = loaded_.at(block);
-  outlet_.put(number, from.numbers[i], from.records[i]);
-  ++from.shipped;
+void Merge::ship(Block& block, std::size_t i, std::uint64_t number) {
+  outlet_.put(number, block.numbers[i], block.records[i]);
+  ++block.shipped;
   ++shipped_;
 }
 
@@ -59,6 +62,8 @@ void Merge::shipped(std::uint64_t block) {
   outlet_.flush();
   const auto found = loaded_.find(block);
   if (found == loaded_.end() || found->second.shipped < found->second.size()) return;
+  found->second.clear();
+  spare_.push_back(std::move(found->second));
   loaded_.erase(found);
   part_.drop(place(own(), block).row);
 }
@@ -118,7 +123,7 @@ Result<bool> BatchedMerge::go_on() {
     return true;
   }
   if (!numbered_.empty()) {
-    ship_numbered();
+    PIF_TRY(ship_numbered());
     return true;
   }
   if (!rest_) return load_ahead();
@@ -127,11 +132,13 @@ Result<bool> BatchedMerge::go_on() {
   return true;
 }
 
-void BatchedMerge::ship_numbered() {
+Status BatchedMerge::ship_numbered() {
   const Numbered next = std::move(numbered_.front());
   numbered_.pop_front();
-  for (std::size_t i = 0; i < next.distances.size(); ++i) ship(next.block, next.from + i, next.number + next.distances[i]);
+  PIF_TRY_VALUE(Block* const block, load(next.block));
+  for (std::size_t i = 0; i < next.distances.size(); ++i) ship(*block, next.from + i, next.number + next.distances[i]);
   shipped(next.block);
+  return {};
 }
 
 Status BatchedMerge::merge(Token token) {
@@ -144,7 +151,7 @@ Status BatchedMerge::merge(Token token) {
   other_at.reserve(theirs.size());
   while (x < mine.size() && z < theirs.size()) {
     const auto distance = static_cast<std::uint32_t>(x + z);
-    if (mine[x] < theirs[z]) {
+    if (before(mine[x], theirs[z])) {
       own_at.push_back(distance);
       ++x;
     } else {
@@ -190,10 +197,10 @@ Status BatchedMerge::take_place(const Head& head, std::span<const std::byte> bod
 // One block of it.
 Status BatchedMerge::ship_rest() {
   const std::uint64_t block = rest_->next_block, first = block * shape_.block_records;
-  PIF_TRY_VALUE(const Block* const loaded, load(block));
+  PIF_TRY_VALUE(Block* const loaded, load(block));
   const std::uint64_t from = std::max(first, rest_->from);
   for (std::uint64_t record = from; record < first + loaded->size(); ++record) {
-    ship(block, record - first, rest_->number + (record - rest_->from));
+    ship(*loaded, record - first, rest_->number + (record - rest_->from));
   }
   shipped(block);
   rest_->next_block += own().ranks.size();
@@ -260,11 +267,11 @@ Status FigureMerge::say_end() {
 }
 
 Status FigureMerge::write_own(const Step& step) {
-  PIF_TRY(load(next_));
+  PIF_TRY_VALUE(Block* const block, load(next_));
   Step onward = step;
   ++onward.number;
   PIF_TRY(say_step(reader(own(), next_ + 1), onward));
-  ship(next_, 0, step.number);
+  ship(*block, 0, step.number);
   shipped(next_);
   next_ += own().ranks.size();
   return {};

@@ -81,7 +81,7 @@ class Merge {
   // The next block that a token may come for, while there is time. False: nothing was to be done.
   [[nodiscard]] Result<bool> load_ahead();
   // Record i of the block.
-  void ship(std::uint64_t block, std::size_t i, std::uint64_t number);
+  void ship(Block& block, std::size_t i, std::uint64_t number);
   void shipped(std::uint64_t block);  // no more of it for now
   bool has_room() const;
 
@@ -95,6 +95,7 @@ class Merge {
 
  private:
   std::map<std::uint64_t, Block> loaded_;  // by number in the sub-file
+  std::vector<Block> spare_;               // memory for the next ones
   std::uint64_t next_load_;                // the first that was not loaded
   std::uint64_t own_records_ = 0;
   std::uint64_t shipped_ = 0;
@@ -132,7 +133,7 @@ class BatchedMerge final : public Merge {
   [[nodiscard]] Status say_rest(const SideShape& side, std::uint64_t from, std::uint64_t number);
   [[nodiscard]] Status take_place(const Head& head, std::span<const std::byte> body);
   [[nodiscard]] Status ship_rest();
-  void ship_numbered();
+  [[nodiscard]] Status ship_numbered();
 
   std::optional<Token> token_;  // waits for its block
   std::deque<Numbered> numbered_;  // off the token's path: shipped when no token waits

@@ -39,54 +39,35 @@ class TokenSort::ToPart final : public Outlet {
  public:
   ToPart(tool::Worker& worker, tool::Team& team, std::uint32_t node, std::vector<std::uint32_t> ranks, const PartShape& shape, tool::RankedLimits limits)
       : worker_(worker), team_(team), node_(node), ranks_(std::move(ranks)), shape_(shape),
-        placement_(static_cast<std::uint32_t>(ranks_.size()), shape.block_records),
-        sender_(static_cast<std::uint32_t>(ranks_.size()), limits, [placement = placement_](std::uint64_t number) {
+        sender_(static_cast<std::uint32_t>(ranks_.size()), limits, [placement = Placement(static_cast<std::uint32_t>(ranks_.size()), shape.block_records)](std::uint64_t number) {
           const Cell cell = placement.locate(number);
           return tool::RankedPlace{cell.lfs, cell.row};
         }) {}
   // Memories of the parts, by rank.
-  void share(std::vector<Area> memories) { memories_ = std::move(memories); }
+  void share(std::vector<Area> memories) {
+    memories_ = std::move(memories);
+    for (std::uint32_t to = 0; to < ranks_.size(); ++to) sender_.give_memory(to, memories_[ranks_[to]].space());
+  }
 
   void put(std::uint64_t number, const std::uint64_t& original, Bytes record) override {
-    if (memories_.empty() || shape_.window_blocks > 0) return sender_.put(number, std::as_bytes(std::span(&original, 1)), record);
-    const Cell cell = placement_.locate(number);  // there is room for all: no need to wait
-    std::byte* const at = memories_[ranks_[cell.lfs]].space().data() + cell.row * shape_.record_length;
-    std::memcpy(at, &original, kNumberBytes);
-    std::memcpy(at + kNumberBytes, record.data(), record.size());
-    ++placed_[{cell.lfs, cell.row / shape_.block_records * shape_.block_records}];
+    sender_.put(number, std::as_bytes(std::span(&original, 1)), record);
   }
-  void flush() override {
-    sender_.flush();
-    for (const auto& [place, count] : placed_) {
-      auto told = tell_placed(place.first, {place.second, 0, count}, count * shape_.record_length);
-      if (!told) outcome_ = std::move(told);
-    }
-    placed_.clear();
-  }
+  void flush() override { sender_.flush(); }
   std::uint64_t queued_bytes() const override { return sender_.queued_bytes(); }
 
   void settle(std::uint32_t index, Row row) { sender_.settle(index, row); }
   Result<bool> step() {
-    PIF_TRY(outcome_);
     return sender_.step([this](tool::RankedParcel parcel) { return send(std::move(parcel)); });
   }
 
  private:
-  void count_moved(std::uint32_t to, std::uint64_t record_bytes) {
-    if (ranks_[to] != worker_.rank()) worker_.count_sent(record_bytes);
-  }
-  Status tell_placed(std::uint32_t to, const Values& values, std::uint64_t record_bytes) {
-    count_moved(to, record_bytes);
-    return team_.tell(ranks_[to], Head{Say::kPlaced, node_, values}.pack());
-  }
   Status send(tool::RankedParcel parcel) {
+    const std::uint32_t rank = ranks_[parcel.to];
     const Values values = {parcel.first, parcel.last, parcel.count};
-    if (memories_.empty()) {
-      count_moved(parcel.to, parcel.record_bytes);
-      return team_.tell(ranks_[parcel.to], Head{Say::kRows, node_, values}.pack(), std::move(parcel.body));
-    }
-    PIF_TRY(tool::place_records(parcel, shape_.record_length, memories_[ranks_[parcel.to]].space()));
-    return tell_placed(parcel.to, values, parcel.record_bytes);
+    if (rank != worker_.rank()) worker_.count_sent(parcel.record_bytes);
+    if (memories_.empty()) return team_.tell(rank, Head{Say::kRows, node_, values}.pack(), std::move(parcel.body));
+    PIF_TRY(tool::place_records(parcel, shape_.record_length, memories_[rank].space()));
+    return team_.tell(rank, Head{Say::kPlaced, node_, values}.pack());
   }
 
   tool::Worker& worker_;
@@ -94,11 +75,8 @@ class TokenSort::ToPart final : public Outlet {
   std::uint32_t node_;
   std::vector<std::uint32_t> ranks_;
   PartShape shape_;
-  Placement placement_;
   tool::RankedSender sender_;
   std::vector<Area> memories_;
-  std::map<std::pair<std::uint32_t, Row>, std::uint64_t> placed_;  // records since the last flush, by part and block
-  Status outcome_;
 };
 
 class TokenSort::ToFile final : public Outlet {

@@ -24,6 +24,12 @@ void KeyList::add(std::string_view key) {
   ends_.push_back(static_cast<std::uint32_t>(bytes_.size()));
 }
 
+void KeyList::add(std::string_view key, std::uint64_t number) {
+  const std::uint64_t big_endian = __builtin_bswap64(number);
+  bytes_ += key;
+  add(std::string_view(reinterpret_cast<const char*>(&big_endian), sizeof big_endian));
+}
+
 void KeyList::clear() {
   bytes_.clear();
   ends_.assign(1, 0);

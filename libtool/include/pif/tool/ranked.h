@@ -31,6 +31,7 @@ struct RankedParcel {
   Row last = 0;
   std::uint32_t count = 0;
   std::uint64_t record_bytes = 0;
+  bool placed = false;  // the records are in the destination's memory, and not in the body
   net::Buffer body;
 };
 
@@ -47,6 +48,9 @@ class RankedSender {
   using Emit = std::function<Status(RankedParcel)>;
 
   RankedSender(std::uint32_t destinations, RankedLimits limits, Place place);
+  // The destination's window in memory, for records of one length: row r at r mod its rows. What there is room for when it is
+  // put goes there at once, and its parcel has only word of it (RankedParcel::placed). The memory outlives the sender.
+  void give_memory(std::uint32_t to, std::span<std::byte> memory) { destinations_[to].memory = memory; }
 
   // Numbers rise between two flushes. `head` and `record` together are the record; both stay where they are until the flush.
   void put(std::uint64_t number, std::span<const std::byte> head, std::span<const std::byte> record);
@@ -65,16 +69,21 @@ class RankedSender {
     Row first = 0, last = 0;
     std::vector<std::uint32_t> distances, lengths;
     std::vector<std::span<const std::byte>> pieces;  // two of each record
-    std::size_t bytes = 0;                           // of them
+    std::size_t bytes = 0;                           // of the records
+    std::byte* placed = nullptr;                     // where the first of them is in the destination's memory
   };
   struct Destination {
     Open open;
+    std::span<std::byte> memory;
     std::map<Row, RankedParcel> waiting;           // by first row
     std::map<Row, std::uint64_t> under_way;        // record bytes, by last row
     std::uint64_t bytes_under_way = 0;
     Row settled = 0;
   };
   void close(std::uint32_t to);
+  bool has_room(const Destination& destination, Row row) const;
+  static void place(Destination& destination, Row row, std::span<const std::byte> head, std::span<const std::byte> record);
+  net::Buffer pack(const Open& open) const;
   bool may_go(const Destination& destination, const RankedParcel& parcel) const;
 
   RankedLimits limits_;
@@ -105,7 +114,7 @@ template <typename F>
   return fail(Code::kInvalid, "a parcel of records has another length than it says");
 }
 
-// A parcel of records of one length to their places: row r is at r mod the rows that the memory has.
+// A parcel of records of one length to their places, if it is not placed yet: row r is at r mod the rows that the memory has.
 [[nodiscard]] Status place_records(const RankedParcel& parcel, std::uint32_t record_length, std::span<std::byte> memory);
 
 }  // namespace pif::tool
