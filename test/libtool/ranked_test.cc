@@ -6,6 +6,7 @@
 #include <string>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 using namespace pif;
 using namespace pif::tool;
@@ -110,4 +111,34 @@ TEST_CASE("a parcel that is not what it says is refused") {
   CHECK(!for_each_record(0, 1, 2, body, ignore));
   CHECK(!for_each_record(0, 2, 3, body, ignore));
   CHECK(!for_each_record(0, UINT64_MAX, 3, body, ignore));
+}
+
+TEST_CASE("what there is room for in a destination's memory is put there at once, round it too, and the rest waits") {
+  RankedLimits limits;
+  limits.fixed_length = true;
+  limits.window_rows = 4;
+  limits.stretch_rows = 2;
+  Sender sender(limits);
+  std::string window(4 * 3, '.');  // of destination 0; the other one has none
+  sender.ranked.give_memory(0, std::as_writable_bytes(std::span(window)));
+  std::vector<RankedParcel> parcels;
+  const auto step = [&] {
+    sender.ranked.flush();
+    REQUIRE(sender.ranked.step([&](RankedParcel parcel) { parcels.push_back(std::move(parcel)); return Status(); }));
+  };
+  sender.ranked.settle(0, 3);
+  for (const std::uint64_t number : {1, 6, 8, 10, 14}) sender.put(number, fmt::format("{:03}", number));  // rows 3, 4, 5, and 7: no room
+  CHECK(window == "008010...006");
+  step();
+  REQUIRE(parcels.size() == 3);
+  CHECK(parcels[0].placed);
+  CHECK(parcels[0].body.size() == 4);
+  CHECK((parcels[1].placed && parcels[1].first == 4 && parcels[1].count == 2));
+  CHECK((!parcels[2].placed && parcels[2].to == 1));
+  sender.ranked.settle(0, 4);
+  step();
+  REQUIRE(parcels.size() == 4);
+  CHECK(!parcels[3].placed);
+  REQUIRE(place_records(parcels[3], 3, std::as_writable_bytes(std::span(window))));
+  CHECK(window == "008010...014");
 }

@@ -48,7 +48,11 @@ Result<Constants> measure(tool::Worker& worker, tool::Team& team, tool::Input& i
   Constants out;
   PIF_TRY_VALUE(out.hop, time_hop(worker, team));
   out.crowd = std::max(1.0, static_cast<double>(worker.width()) / std::max(1U, std::thread::hardware_concurrency()));
-  PIF_TRY_VALUE(const SampleTimes times, time_sample(worker, input, maker));
+  SampleTimes times;
+  PIF_TRY(team.in_turn([&](std::string&) -> Status {  // else they would be in each other's way on few cores, sometimes
+    PIF_TRY_VALUE(times, time_sample(worker, input, maker));
+    return {};
+  }));
   if (times.records == 0) return out;
   const auto count = static_cast<double>(times.records);
   out.load = seconds_of(times.load) / count;

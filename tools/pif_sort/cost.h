@@ -1,5 +1,5 @@
 // How long a sort will take: the formulas of Dibble 1990, 5.3.3 and 5.3.6, with constants that the workers measure on a
-// sample of their own components, all at the same time.
+// sample of their own components, one after another.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Constants {
   double compare = 0;  // of a record, for each doubling of what is sorted
   double move = 0;     // of a record: to its place in another file
   double hop = 0;      // of a word from one worker to the next
-  double crowd = 1;    // workers per core: a sample is too short to be interrupted, the work is not
+  double crowd = 1;    // workers per core: each has the machine for itself when it is measured, and not when it works
 
   std::string pack() const;
   static Constants unpack(std::string_view text);

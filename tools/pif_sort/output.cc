@@ -48,6 +48,7 @@ Status ParallelOutput::write(std::uint64_t first, std::span<const Pick> picks, s
     const std::uint64_t at = *layout.record_at({lfs, rows.begin}) - first;  // and then every width-th: there is no parity
     bytes_.resize(rows.size() * length);
     gather(picks.subspan(at), layout.width(), runs);
+    if (!output_.is_here() || lfs != output_.index()) moved_bytes_ += bytes_.size();
     PIF_TRY(writers_[lfs]->write_rows(rows.begin, rows.size(), {bytes_.data(), length}));
   }
   return {};

@@ -43,6 +43,7 @@ class ParallelOutput {
   [[nodiscard]] Status write(std::uint64_t first, std::span<const Pick> picks, std::span<const RunView> runs);
   // In turn (tool::Team): a component's gap can be judged only when those before it are filled. `state`: the tails.
   [[nodiscard]] Status finish(std::string& state);
+  std::uint64_t moved_bytes() const { return moved_bytes_; }  // to components on other LFSs
 
  private:
   void gather(std::span<const Pick> picks, std::size_t step, std::span<const RunView> runs);
@@ -50,6 +51,7 @@ class ParallelOutput {
   const tool::Output& output_;
   std::vector<std::optional<component::Writer>> writers_;
   std::vector<std::byte> bytes_;  // rows of one batch for one LFS
+  std::uint64_t moved_bytes_ = 0;
 };
 
 // One worker after another, LFS by LFS: for everything else. Appends to one component what is offered and belongs there.

@@ -15,7 +15,7 @@ constexpr std::uint64_t kReadBytes = 1u << 20;     // at once: what is read is s
 constexpr std::uint64_t kRowsMax = UINT32_MAX;     // an element has 32 bits for its row
 constexpr std::uint64_t kEndsAtOnce = 4096;
 constexpr std::uint64_t kOwnBytes = 12u << 20;     // of a worker, whatever it sorts
-constexpr std::uint64_t kSampleBytes = 2u << 20;
+constexpr std::uint64_t kSampleBytes = 16u << 20;  // more than a core keeps in its cache, as what is sorted is
 constexpr std::uint64_t kBudgetMin = 4u << 10;
 
 template <typename T>

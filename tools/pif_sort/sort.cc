@@ -120,14 +120,18 @@ Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish) {
   }
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
   if (task.options.format.is_fixed() && !wish.unique) controller.set_extent(output, task.extent);
-  PIF_TRY_VALUE(const auto outcomes, run_job(controller, wish, task));
+  Wish told = wish;
+  told.measure = controller.report().is_wanted;
+  PIF_TRY_VALUE(const auto outcomes, run_job(controller, told, task));
   Extent extent;
   for (const Outcome& outcome : outcomes) {
     extent.records += outcome.put_out.records;
     extent.bytes += outcome.put_out.bytes;
   }
-  const Cost predicted = predict(constants_of(outcomes), cost_shape(controller, wish, task), wish.merge);
-  report(controller.report(), predicted, outcomes, wish.merge != MergeKind::kSplit);
+  if (told.measure) {
+    const Cost predicted = predict(constants_of(outcomes), cost_shape(controller, wish, task), wish.merge);
+    report(controller.report(), predicted, outcomes, wish.merge != MergeKind::kSplit);
+  }
   controller.set_extent(output, extent);
   PIF_TRY(controller.commit());
   return tool::ExitCode::kDone;
@@ -146,7 +150,7 @@ Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish) {
   if (task.extent.records == 0 || wish.check) return plan;
   PIF_TRY(controller.create(task.target, task.options));  // it is never committed
   Wish measuring = wish;
-  measuring.measure_only = true;
+  measuring.measure = measuring.measure_only = true;
   PIF_TRY_VALUE(const auto outcomes, run_job(controller, measuring, task));
   const Constants c = constants_of(outcomes);
   plan.emplace_back("measured", fmt::format("a record: {:.0f} ns to load, {:.1f} ns for each doubling to sort, {:.0f} ns to move; a hop: {:.0f} us",

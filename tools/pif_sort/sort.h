@@ -35,7 +35,8 @@ struct Wish : tool::TargetWish {
   bool check = false;
   std::uint64_t memory = 0;             // bytes; 0: what the machine has to spare
   MergeKind merge = MergeKind::kSplit;
-  bool measure_only = false;                // for explain()
+  bool measure = false;                     // workers measure what predictions need,
+  bool measure_only = false;                // and do nothing else
   std::uint64_t token_batch = kTokenBatch;  // 0: figure 5.4, one record per hop, in blocks of one record
 };
 

@@ -132,6 +132,7 @@ Status Sorter::put_out_parallel() {
     const std::uint64_t done = (first - share.begin + picks.size()) * output_.format().record_length;
     worker_.progress(input_.bytes() + std::min(done, input_.bytes()), 2 * input_.bytes());
   }
+  worker_.count_sent(out.moved_bytes());
   std::string tails;
   PIF_TRY(team_.in_turn([&](std::string& state) {
     Status finished = out.finish(state);
@@ -227,6 +228,7 @@ Status Sorter::append_share(LfsIndex lfs, Share share, std::string& state) {
     PIF_TRY(for_each_pick([&](Pick pick) { return appender.offer(rank++, views_[pick.run].record(pick.index)); }));
   }
   put_out_.bytes += appender.bytes();
+  if (!output_.is_here() || lfs != output_.index()) worker_.count_sent(appender.bytes());
   PIF_TRY_VALUE(tail, appender.finish(share.end));
   state = pack_tails({&tail, 1});
   return {};
@@ -293,7 +295,9 @@ Status Sorter::merge_split() {
 }
 
 Status Sorter::run() {
-  PIF_TRY_VALUE(outcome_.constants, measure(worker_, team_, input_, maker_));
+  if (wish_.measure) {
+    PIF_TRY_VALUE(outcome_.constants, measure(worker_, team_, input_, maker_));
+  }
   begun_ = worker_.clock().now();
   if (!wish_.measure_only) {
     if (wish_.merge != MergeKind::kSplit) {

@@ -22,7 +22,7 @@ std::string pack(const Wish& wish) {
               {"memory", wish.memory},
               {"merge", static_cast<int>(wish.merge)},
               {"batch", wish.token_batch},
-              {"measure_only", wish.measure_only}}
+              {"measure", wish.measure}, {"measure_only", wish.measure_only}}
       .dump(-1, ' ', true);
 }
 
@@ -39,6 +39,7 @@ Wish unpack(std::string_view text) {
   wish.memory = json.at("memory").get<std::uint64_t>();
   wish.merge = static_cast<MergeKind>(json.at("merge").get<int>());
   wish.token_batch = json.at("batch").get<std::uint64_t>();
+  wish.measure = json.at("measure").get<bool>();
   wish.measure_only = json.at("measure_only").get<bool>();
   return wish;
 }

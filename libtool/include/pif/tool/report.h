@@ -13,6 +13,7 @@
 namespace pif::tool {
 
 struct Report {
+  bool is_wanted = false;                // somebody will look at it: what it takes time to know may be found out
   std::string tool;
   std::uint32_t workers = 0;
   std::uint64_t records = 0;             // of the outputs
