@@ -92,14 +92,13 @@ Constants constants_of(const std::vector<Outcome>& outcomes) {
 Duration duration_of(double seconds) { return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)); }
 
 // What the workers took, beside what the formulas say.
-void report(tool::Report& report, const Cost& predicted, const std::vector<Outcome>& outcomes, bool by_token) {
+void report(tool::Report& report, const Cost& predicted, const std::vector<Outcome>& outcomes, bool by_token, double hop_seconds) {
   double sort = 0, merge = 0;
   MergeCounts counts;
   for (const Outcome& outcome : outcomes) {
     sort = std::max(sort, outcome.sort_seconds);
     merge = std::max(merge, outcome.merge_seconds);
-    counts.hops += outcome.counts.hops;
-    counts.crossings += outcome.counts.crossings;
+    counts.add(outcome.counts);
   }
   report.predictions.push_back({"sort", duration_of(predicted.sort), duration_of(sort)});
   report.predictions.push_back({"merge", duration_of(predicted.merge), duration_of(merge)});
@@ -107,6 +106,8 @@ void report(tool::Report& report, const Cost& predicted, const std::vector<Outco
   report.counts.emplace_back("token_hops", counts.hops);
   report.counts.emplace_back("token_crossings", counts.crossings);
   report.counts.emplace_back("token_hops_per_second", static_cast<std::uint64_t>(static_cast<double>(counts.hops) / std::max(merge, 1e-9)));
+  report.counts.emplace_back("token_act_ns", counts.hops == 0 ? 0 : static_cast<std::uint64_t>(counts.acted.count()) / counts.hops);
+  report.counts.emplace_back("token_pass_ns", static_cast<std::uint64_t>(hop_seconds * 1e9));
 }
 
 }  // namespace
@@ -130,7 +131,7 @@ Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish) {
   }
   if (told.measure) {
     const Cost predicted = predict(constants_of(outcomes), cost_shape(controller, wish, task), wish.merge);
-    report(controller.report(), predicted, outcomes, wish.merge != MergeKind::kSplit);
+    report(controller.report(), predicted, outcomes, wish.merge != MergeKind::kSplit, constants_of(outcomes).hop);
   }
   controller.set_extent(output, extent);
   PIF_TRY(controller.commit());

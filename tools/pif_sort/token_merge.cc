@@ -142,6 +142,7 @@ Status BatchedMerge::ship_numbered() {
 }
 
 Status BatchedMerge::merge(Token token) {
+  const Time begin = team_.clock().now();
   PIF_TRY_VALUE(const Block* const block, load(token.block));
   const KeyList& mine = block->keys;
   const KeyList& theirs = token.keys;
@@ -160,6 +161,7 @@ Status BatchedMerge::merge(Token token) {
     }
   }
   PIF_TRY(pass_on(token, *block, x, z));
+  counts_.acted += team_.clock().now() - begin;
   if (z > 0) {
     net::Buffer numbers = net::Buffer::copy_of(std::as_bytes(std::span(other_at)));
     const std::uint64_t first = token.other_block * shape_.block_records + token.other_from;
@@ -243,7 +245,9 @@ Result<bool> FigureMerge::go_on() {
   if (!step_ || !has_room() || (next_ < own().records && !is_full(next_))) return false;
   const Step step = std::move(*step_);
   step_.reset();
+  const Time begin = team_.clock().now();
   PIF_TRY(handle(step));
+  counts_.acted += team_.clock().now() - begin;
   return true;
 }
 

@@ -48,6 +48,13 @@ struct MergeShape {
 struct MergeCounts {
   std::uint64_t hops = 0;        // of tokens to here
   std::uint64_t crossings = 0;   // of them, from the other side
+  Duration acted{};              // from when a token could go on until it had gone, all of them together
+
+  void add(const MergeCounts& other) {
+    hops += other.hops;
+    crossings += other.crossings;
+    acted += other.acted;
+  }
 };
 
 class Merge {

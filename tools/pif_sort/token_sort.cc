@@ -228,8 +228,7 @@ Status TokenSort::finish() {
     worker_.progress(shipped_.records, records_of(tree_[0]));
   }
   for (const Live& live : live_) {
-    counts_.hops += live.merge->counts().hops;
-    counts_.crossings += live.merge->counts().crossings;
+    counts_.add(live.merge->counts());
     parts_.erase(live.child);
   }
   live_.clear();

@@ -47,6 +47,7 @@ Wish unpack(std::string_view text) {
 std::string pack(const Outcome& outcome) {
   return Json{{"records", outcome.put_out.records}, {"bytes", outcome.put_out.bytes},
               {"hops", outcome.counts.hops},        {"crossings", outcome.counts.crossings},
+              {"acted", outcome.counts.acted.count()},
               {"sort", outcome.sort_seconds},       {"merge", outcome.merge_seconds},
               {"constants", outcome.constants.pack()}}
       .dump();
@@ -56,7 +57,8 @@ Outcome unpack_outcome(const std::string& text) {
   const Json json = Json::parse(text);
   Outcome outcome;
   outcome.put_out = {json.at("records").get<std::uint64_t>(), json.at("bytes").get<std::uint64_t>()};
-  outcome.counts = {json.at("hops").get<std::uint64_t>(), json.at("crossings").get<std::uint64_t>()};
+  outcome.counts = {json.at("hops").get<std::uint64_t>(), json.at("crossings").get<std::uint64_t>(),
+                    Duration(json.at("acted").get<Duration::rep>())};
   outcome.sort_seconds = json.at("sort").get<double>();
   outcome.merge_seconds = json.at("merge").get<double>();
   outcome.constants = Constants::unpack(json.at("constants").get<std::string>());

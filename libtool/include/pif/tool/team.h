@@ -34,6 +34,8 @@ class Team {
   // seconds; this is for messages that were lost, and for the case that nobody is left to end it.
   static Result<Team> join(Worker& worker, Duration patience = std::chrono::hours(1));
 
+  Clock& clock() { return worker_->clock(); }
+
   // Returns when all workers have called it.
   [[nodiscard]] Status barrier();
   // What every worker gave, by rank. At most 1 MiB each.
