@@ -17,7 +17,8 @@ std::string record(unsigned i) { return fmt::format("{:08}", i * 7919U % kRecord
 
 class Killed {
  public:
-  Killed(MergeKind merge, std::uint64_t seed) : merge_(merge), world_(seed), cluster_(world_, kLfss) {
+  // apart: workers share nothing.
+  Killed(MergeKind merge, bool apart, std::uint64_t seed) : merge_(merge), apart_(apart), world_(seed), cluster_(world_, kLfss) {
     sim::register_tool(cluster_, names_, [](tool::Worker& worker, sim::Actor&) { return work(worker); });
   }
 
@@ -60,7 +61,9 @@ class Killed {
     wish.merge = merge_;
     wish.token_batch = 16;
     wish.memory = 1;  // runs and sub-files in scratch files
-    tool::Controller controller(*client, sim::sim_controller());
+    tool::ControllerOptions options = sim::sim_controller();
+    options.apart = apart_;
+    tool::Controller controller(*client, std::move(options));
     sorting_ = true;
     const auto done = control(controller, wish);
     succeeded_ = done.has_value();
@@ -97,6 +100,7 @@ class Killed {
   }
 
   MergeKind merge_;
+  bool apart_;
   sim::Names names_;
   sim::World world_;
   sim::Cluster cluster_;
@@ -112,8 +116,10 @@ TEST_CASE("whoever dies at whatever moment of a sort, there is a whole output or
   for (const MergeKind merge : {MergeKind::kSplit, MergeKind::kToken, MergeKind::kPipelined}) {
     for (const char* victim : {"/", "lfs", "controller"}) {
       for (std::uint64_t steps = 20; steps < 2000; steps = steps * 3 / 2) {
-        INFO("merge " << static_cast<int>(merge) << ", " << victim << " at step " << steps);
-        kills += Killed(merge, ++seed).run(victim, steps) ? 1 : 0;
+        for (const bool apart : {false, true}) {
+          INFO("merge " << static_cast<int>(merge) << (apart ? " over the network, " : ", ") << victim << " at step " << steps);
+          kills += Killed(merge, apart, ++seed).run(victim, steps) ? 1 : 0;
+        }
       }
     }
   }

@@ -14,7 +14,7 @@ from pif_system import FileSystem, await_condition, check, main
 
 FS = None
 RECORDS = 300_000
-MERGES = (["split"], ["token"], ["pipelined"], ["split", "--memory", "32M"])
+MERGES = (["split"], ["token"], ["pipelined"], ["split", "--memory", "32M"], ["split", "--route", "tcp"], ["token", "--route", "tcp"])
 
 
 def words_of(pid):
@@ -90,7 +90,7 @@ def sorts_survive_kills():
 
 def run_all():
     global FS
-    with FileSystem(4) as FS:
+    with FileSystem(4, ["--insecure-loopback"]) as FS:
         code = main([sorts_survive_kills])
         if code:
             FS.show_logs()

@@ -1,5 +1,6 @@
 """pif-sort as people run it: against GNU sort on text, against Python on records."""
 
+import itertools
 import json
 import os
 import random
@@ -53,9 +54,10 @@ def text_comes_out_as_gnu_sort_has_it():
         text, options = any_text(rnd), any_options(rnd)
         FS.ok("put", "-q", "--lines", "--width", str(rnd.randrange(1, 5)), "-", "/in", data=text)
         merge = [] if "-u" in options else rnd.choice([[], ["--merge", "token"], ["--merge", "pipelined", "--token-batch", "50"]])
-        done = sort(*merge, *options, "/in", "/out")
-        check(done.returncode == 0, f"{merge} {options}: {done}")
-        check(FS.ok("cat", "/out") == gnu_sort(options, text).stdout, f"{options} of {text[:200]!r}")
+        route = rnd.choice([[], ["--route", "tcp"]])  # workers share memory, or talk over the network
+        done = sort(*merge, *route, *options, "/in", "/out")
+        check(done.returncode == 0, f"{merge} {route} {options}: {done}")
+        check(FS.ok("cat", "/out") == gnu_sort(options, text).stdout, f"{merge} {route} {options} of {text[:200]!r}")
         same = gnu_sort([*options, "-c"], text).returncode == sort(*options, "-c", "/in").returncode
         check(same, f"-c {options} of {text[:200]!r}")
         check(sort(*options, "-c", "/out").returncode == 0, f"{options}: the output is sorted")
@@ -77,10 +79,10 @@ def what_does_not_fit_into_memory_is_sorted_by_every_merge():
     records = [rnd.randbytes(10) + b"%090d" % i for i in range(400_000)]  # 40 MB
     FS.ok("put", "-q", "--record-length", "100", "-", "/large", data=b"".join(records))
     expected = b"".join(sorted(records))
-    for merge in ("split", "token", "pipelined"):
-        done = sort("-q", "-k", "0:10", "--memory", "32M", "--merge", merge, "/large", "/sorted")
-        check(done.returncode == 0, f"{merge}: {done}")
-        check(FS.ok("cat", "/sorted") == expected, merge)
+    for merge, route in itertools.product(("split", "token", "pipelined"), ("auto", "tcp")):
+        done = sort("-q", "-k", "0:10", "--memory", "32M", "--merge", merge, "--route", route, "/large", "/sorted")
+        check(done.returncode == 0, f"{merge} {route}: {done}")
+        check(FS.ok("cat", "/sorted") == expected, f"{merge} {route}")
     FS.ok("rm", "/large", "/sorted")
 
 
@@ -123,7 +125,7 @@ def a_check_names_the_first_that_is_out_of_order():
 
 def run_all():
     global FS
-    with FileSystem(4) as FS:
+    with FileSystem(4, ["--curve"]) as FS:
         code = main([text_comes_out_as_gnu_sort_has_it, records_are_sorted_onto_any_width,
                      what_does_not_fit_into_memory_is_sorted_by_every_merge, what_a_sort_will_take_is_predicted_and_reported,
                      a_file_is_sorted_onto_itself,
