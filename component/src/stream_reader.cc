@@ -101,6 +101,14 @@ Status SumReader::corrupt(std::uint64_t chunk) const {
   return fail(Code::kCorrupt, fmt::format("{}: the bytes do not match their checksum", stream_.place(chunk)));
 }
 
+Status check_mapped(const StoredStream& stream, Range bytes, std::span<const std::byte> mapped) {
+  if (bytes.empty()) return {};
+  const std::uint64_t first = bytes.begin / stream.chunk_bytes, end = (bytes.end - 1) / stream.chunk_bytes + 1;
+  const std::uint64_t from = first * stream.chunk_bytes, to = std::min(end * stream.chunk_bytes, stream.length);
+  SumReader sums(stream, end);
+  return verify_run(stream, sums, first, mapped.subspan(from, to - from));
+}
+
 Status read_packed(const StoredStream& stream, std::uint64_t offset, std::span<std::byte> out) {
   if (out.empty()) return {};
   const std::uint64_t end = offset + out.size();

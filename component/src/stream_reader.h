@@ -44,6 +44,8 @@ class SumReader {
 
 // Bytes [offset, offset + out.size()).
 [[nodiscard]] Status read_packed(const StoredStream& stream, std::uint64_t offset, std::span<std::byte> out);
+// Whether the bytes, mapped with all others, are what was written; whole chunks are looked at.
+[[nodiscard]] Status check_mapped(const StoredStream& stream, Range bytes, std::span<const std::byte> mapped);
 // Rows that are each a chunk, straight to their places.
 [[nodiscard]] Status read_long_rows(const StoredStream& stream, Row first, std::uint64_t count, Rows out);
 // Rows of which several are in a chunk, through a buffer.

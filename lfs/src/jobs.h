@@ -35,7 +35,7 @@ struct Worker {
   Time hung_up = kNever;
   bool gone = false;
   bool meets = false;              // it has given what the others shall know,
-  std::optional<Wait> meeting;     // and asks for theirs
+  std::optional<Asker> meeting;    // and asks for theirs
 };
 
 // One Spawn request: this LFS's worker, and the parts that were handed on.
@@ -61,6 +61,7 @@ struct Job {
   std::map<std::uint32_t, std::shared_ptr<Spawning>> spawning;  // by rank
   std::optional<Wait> wait;
   std::optional<proto::WorkerMeetReply> met;  // what all workers gave, when the controller has said it
+  Time meeting_until = kNever;                // then who waits for that gets word to ask again
 
   bool has_live_workers() const {
     return std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return !w.gone; });

@@ -81,7 +81,7 @@ struct WorkerHost::Impl {
   void on_worker_scratch(const Asker& asker);
   void on_worker_said(const Asker& asker, Job& job, const Worker& worker, const Envelope& request);
   void on_worker_meet(const Asker& asker, Job& job, Worker& worker, const std::string& value);
-  void answer_meeting(const Job& job, Worker& worker);
+  void answer_meetings(Job& job);
   bool on_closed(net::PeerId peer);
 
   // ---- events ----
@@ -340,9 +340,7 @@ void WorkerHost::Impl::on_meet(net::Delivery& delivery) {
   Job& job = **found;
   job.met.emplace().set_met(true);
   *job.met->mutable_values() = std::move(*request.mutable_values());
-  for (auto& worker : job.workers) {
-    if (worker.meeting) answer_meeting(job, worker);
-  }
+  answer_meetings(job);
   net::Packet packet = net::reply_to(asker.request);
   packet.envelope.mutable_done();
   reply(asker, std::move(packet));
@@ -420,8 +418,9 @@ void WorkerHost::Impl::on_worker_meet(const Asker& asker, Job& job, Worker& work
     return refuse(asker, Error{Code::kTooLarge, fmt::format("a worker gives {} bytes to the others; at most {} are allowed",
                                                             value.size(), kMeetBytesMax), {}});
   }
-  worker.meeting = Wait{asker, now() + kHoldMax, 0};
-  if (job.met) return answer_meeting(job, worker);
+  worker.meeting = asker;
+  job.meeting_until = std::min(job.meeting_until, now() + kHoldMax);
+  if (job.met) return answer_meetings(job);
   if (std::exchange(worker.meets, true)) return;
   proto::JobWaitReply::Event event;
   event.set_rank(worker.rank);
@@ -429,12 +428,16 @@ void WorkerHost::Impl::on_worker_meet(const Asker& asker, Job& job, Worker& work
   add_event(job, std::move(event));
 }
 
-void WorkerHost::Impl::answer_meeting(const Job& job, Worker& worker) {
-  net::Packet packet = net::reply_to(worker.meeting->asker.request);
-  proto::WorkerMeetReply& answer = *packet.envelope.mutable_worker_meet_reply();
-  if (job.met) answer = *job.met;
-  reply(worker.meeting->asker, std::move(packet));
-  worker.meeting.reset();
+void WorkerHost::Impl::answer_meetings(Job& job) {
+  job.meeting_until = kNever;
+  for (auto& worker : job.workers) {
+    if (!worker.meeting) continue;
+    net::Packet packet = net::reply_to(worker.meeting->request);
+    proto::WorkerMeetReply& answer = *packet.envelope.mutable_worker_meet_reply();
+    if (job.met) answer = *job.met;
+    reply(*worker.meeting, std::move(packet));
+    worker.meeting.reset();
+  }
 }
 
 void WorkerHost::Impl::on_worker_start(const Asker& asker, const Job& job, const Worker& worker) {
@@ -564,9 +567,7 @@ void WorkerHost::tick() {
   for (auto it = host.jobs.begin(); it != host.jobs.end();) {
     Job& job = it->second;
     if (job.wait && now >= job.wait->deadline) host.answer_wait(job);
-    for (auto& worker : job.workers) {
-      if (worker.meeting && now >= worker.meeting->deadline) host.answer_meeting(job, worker);
-    }
+    if (now >= job.meeting_until) host.answer_meetings(job);
     if (now >= job.lease && !job.killed && !job.is_over()) host.kill_job(job, "its controller fell silent");
     it = now >= job.lease && !job.has_live_workers() ? host.jobs.erase(it) : std::next(it);
   }
@@ -577,9 +578,7 @@ Time WorkerHost::next_deadline() const {
   for (const auto& [id, job] : impl_->jobs) {
     next = std::min(next, job.lease);
     if (job.wait) next = std::min(next, job.wait->deadline);
-    for (const auto& worker : job.workers) {
-      if (worker.meeting) next = std::min(next, worker.meeting->deadline);
-    }
+    next = std::min(next, job.meeting_until);
   }
   return next;
 }

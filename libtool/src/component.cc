@@ -87,6 +87,14 @@ Status Input::read_variable(std::size_t bytes, RowBatch& batch) const {
   return reader_->read_bytes(ends[0], batch.data);
 }
 
+Status Input::check(std::uint64_t offset, std::uint64_t size, const Scratch& mapped) const {
+  if (!mapped.load(offset, size)) {
+    std::vector<std::byte> bytes(size);
+    return reader_->read_bytes(offset, bytes);  // says what is wrong
+  }
+  return reader_->check_bytes(offset, size, mapped.bytes());
+}
+
 Result<Scratch> Input::map() {
   PIF_TRY_VALUE(Handle handle, files_.data->share());
   if (!handle.fd) return fail(Code::kUnsupported, "this storage cannot be mapped");

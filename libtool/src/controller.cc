@@ -15,6 +15,7 @@ using std::chrono::minutes;
 
 constexpr Duration kSealTimeout = minutes(30);  // of syncing a component; an LFS that is silent meanwhile is found sooner
 constexpr std::size_t kValueBytesMax = 64u << 10;
+constexpr int kFarWorkersMax = 1024;            // where all of them listen fits one packet to each
 
 struct Made {
   File file;
@@ -147,6 +148,9 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const std
 // Workers on several machines talk over tcp, with keys of their own where the file system has keys.
 Status Controller::Impl::let_talk(job::JobDescription& description) {
   if (all_are_near(description)) return {};
+  if (description.nodes_size() > kFarWorkersMax) {
+    return fail(Code::kTooLarge, fmt::format("{} workers, not all on one machine: at most {} may be", description.nodes_size(), kFarWorkersMax));
+  }
   bool encrypts = false;
   for (const auto& node : description.nodes()) {
     if (node.endpoints().tcp().empty()) {

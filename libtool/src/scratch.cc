@@ -94,6 +94,14 @@ Status Scratch::allocate(std::uint64_t bytes) {
   return map(PROT_READ | PROT_WRITE);
 }
 
+bool Scratch::load(std::uint64_t offset, std::uint64_t size) const {
+  const std::uint64_t page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t from = offset / page * page;
+  void* const at = const_cast<std::byte*>(mapped_.data()) + from;
+  // A kernel that does not know the call loads pages when they are touched.
+  return size == 0 || ::madvise(at, offset + size - from, MADV_POPULATE_READ) == 0 || errno != EFAULT;
+}
+
 Status Scratch::map(int protection) {
   if (size_ == 0) return {};
   void* const at = ::mmap(nullptr, size_, protection, MAP_SHARED, fd_.get(), 0);

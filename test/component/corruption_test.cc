@@ -90,6 +90,24 @@ TEST_CASE("corruption: every flipped bit of an index's sums is found") {
   CHECK(fixture.check().empty());
 }
 
+TEST_CASE("corruption: bytes that are checked where they are mapped are wrong if any of their chunks is") {
+  Fixture fixture(Format::fixed(100));
+  fixture.fill(pattern(200'050, 4));  // chunks of 4,000 bytes, a part, and a short last row
+  Bytes mapped = fixture.read_all();
+  const Reader reader = fixture.reader();
+  must(reader.check_bytes(0, 200'050, mapped));
+  must(reader.check_bytes(199'999, 51, mapped));
+  must(reader.check_bytes(7, 0, mapped));
+  mapped[70'000] ^= std::byte{1};  // in the chunk of bytes 68,000 to 71,999
+  must(reader.check_bytes(0, 68'000, mapped));
+  must(reader.check_bytes(72'000, 128'050, mapped));
+  CHECK(code_of(reader.check_bytes(0, 68'001, mapped)) == Code::kCorrupt);
+  CHECK(code_of(reader.check_bytes(71'999, 1, mapped)) == Code::kCorrupt);
+  CHECK(code_of(reader.check_bytes(200'000, 51, mapped)) == Code::kEndOfFile);
+  mapped.resize(200'049);
+  CHECK(code_of(reader.check_bytes(0, 10, mapped)) == Code::kCorrupt);
+}
+
 TEST_CASE("corruption: a wrong tail sum is found") {
   Fixture fixture(Format::fixed(100));
   fixture.fill(pattern(8'250, 1));

@@ -51,10 +51,11 @@ class PrivateMemory {
 class Loaded {
  public:
   // elements: one for each row with data.
-  // in_place: where these rows are, already; they are read to check them.
-  Loaded(tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements, const std::byte* in_place = nullptr)
-      : input_(input), maker_(maker), order_(maker, input.layout()), rows_(rows), elements_(elements), base_(in_place),
-        in_place_(in_place != nullptr) {}
+  // in_place: the component, mapped, where all of its rows stay.
+  Loaded(tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements, const tool::Scratch* in_place = nullptr)
+      : input_(input), maker_(maker), order_(maker, input.layout()), rows_(rows), elements_(elements), in_place_(in_place) {
+    if (in_place != nullptr) base_ = in_place->bytes().data();
+  }
 
   [[nodiscard]] Status read(tool::Worker& worker);
   void sort();
@@ -72,7 +73,7 @@ class Loaded {
     if (ends_.empty()) return {base_ + at * length, length};
     return {base_ + (ends_[at] - ends_[0]), ends_[at + 1] - ends_[at]};
   }
-  void make_room(std::uint64_t all, std::uint64_t at_once);
+  void make_room(std::uint64_t bytes);
   [[nodiscard]] Status read_fixed(tool::Worker& worker);
   [[nodiscard]] Status read_variable(tool::Worker& worker);
   [[nodiscard]] Status add(Row row);
@@ -84,8 +85,8 @@ class Loaded {
   Order order_;
   Range rows_;
   std::span<Element> elements_;
-  const std::byte* base_;            // the first row
-  bool in_place_;
+  const std::byte* base_ = nullptr;  // the first row
+  const tool::Scratch* in_place_;
   std::optional<PrivateMemory> records_;
   std::vector<std::uint64_t> ends_;  // variable: of the component's rows, from the first of these on
   std::size_t made_ = 0;             // of them
@@ -106,19 +107,24 @@ Status Loaded::add(Row row) {
 }
 
 // For all rows, or for what is read at once.
-void Loaded::make_room(std::uint64_t all, std::uint64_t at_once) {
-  records_.emplace(in_place_ ? at_once : all);
-  if (!in_place_) base_ = records_->bytes().data();
+void Loaded::make_room(std::uint64_t bytes) {
+  if (in_place_ != nullptr) return;
+  records_.emplace(bytes);
+  base_ = records_->bytes().data();
 }
 
 Status Loaded::read_fixed(tool::Worker& worker) {
   const std::uint64_t length = input_.format().record_length;
-  const std::uint64_t step = std::max<std::uint64_t>(1, kReadBytes / length);
-  make_room(rows_.size() * length, std::min(step, rows_.size()) * length);
+  const std::uint64_t chunk = component::chunk_bytes_for(input_.format());
+  const std::uint64_t step = std::max<std::uint64_t>(1, kReadBytes / chunk) * (chunk / length);
+  make_room(rows_.size() * length);
   for (Row first = rows_.begin; first < rows_.end; first += step) {
     const std::uint64_t count = std::min(step, rows_.end - first);
-    std::byte* const at = records_->bytes().data() + (in_place_ ? 0 : (first - rows_.begin) * length);
-    PIF_TRY(input_.reader().read_rows(first, count, {at, length}));
+    if (in_place_ != nullptr) {
+      PIF_TRY(input_.check(first * length, count * length, *in_place_));
+    } else {
+      PIF_TRY(input_.reader().read_rows(first, count, {records_->bytes().data() + (first - rows_.begin) * length, length}));
+    }
     for (Row row = first; row < first + count; ++row) PIF_TRY(add(row));
     input_.count_read(count * length);
     worker.progress(input_.bytes_read(), 2 * input_.bytes());
@@ -129,13 +135,16 @@ Status Loaded::read_fixed(tool::Worker& worker) {
 Status Loaded::read_variable(tool::Worker& worker) {
   ends_.resize(rows_.size() + 1);
   PIF_TRY(input_.reader().read_ends(rows_.begin, rows_.size(), ends_));
-  make_room(ends_.back() - ends_[0], std::min(ends_.back() - ends_[0], kReadBytes + kRecordLengthMax));
+  make_room(ends_.back() - ends_[0]);
   for (std::uint64_t first = 0; first < rows_.size();) {
     std::uint64_t end = first + 1;
     while (end < rows_.size() && ends_[end + 1] - ends_[first] <= kReadBytes) ++end;
     const std::uint64_t bytes = ends_[end] - ends_[first];
-    const std::uint64_t at = in_place_ ? 0 : ends_[first] - ends_[0];
-    if (bytes > 0) PIF_TRY(input_.reader().read_bytes(ends_[first], records_->bytes().subspan(at, bytes)));
+    if (in_place_ != nullptr) {
+      PIF_TRY(input_.check(ends_[first], bytes, *in_place_));
+    } else if (bytes > 0) {
+      PIF_TRY(input_.reader().read_bytes(ends_[first], records_->bytes().subspan(ends_[first] - ends_[0], bytes)));
+    }
     for (std::uint64_t i = first; i < end; ++i) PIF_TRY(add(rows_.begin + i));
     input_.count_read(bytes);
     worker.progress(input_.bytes_read(), 2 * input_.bytes());
@@ -236,7 +245,7 @@ Status load_in_place(tool::Worker& worker, tool::Input& input, const KeyMaker& m
   runs.by_row = true;
   PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(data_rows(input) * sizeof(Element)));
   const auto elements = as_array<Element>(runs.elements.memory.bytes());
-  Loaded loaded(input, maker, {0, input.rows()}, elements, runs.records.bytes().data());
+  Loaded loaded(input, maker, {0, input.rows()}, elements, &runs.records.file);
   PIF_TRY(loaded.read(worker));
   loaded.sort();
   runs.counts.push_back(elements.size());

@@ -96,6 +96,8 @@ class Reader {
   [[nodiscard]] Status read_ends(Row first, std::uint64_t count, std::span<std::uint64_t> ends) const;
   // Bytes [offset, offset + out.size()) of .dat, any format.
   [[nodiscard]] Status read_bytes(std::uint64_t offset, std::span<std::byte> out) const;
+  // Checks bytes [offset, offset + size) of .dat where they are mapped: `mapped` is .dat from its first byte on.
+  [[nodiscard]] Status check_bytes(std::uint64_t offset, std::uint64_t size, std::span<const std::byte> mapped) const;
 
   // Reads everything and lists what does not hold, at most 100 lines ("chunk 17 (rows 680 to 719): checksum ...").
   [[nodiscard]] Result<std::vector<std::string>> check() const;

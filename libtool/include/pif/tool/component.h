@@ -84,9 +84,12 @@ class Input : public Component {
   // Rows from `first` on: at most `count`, at most `bytes` bytes of them, but at least one; none at the end.
   [[nodiscard]] Status read(Row first, std::uint64_t count, std::size_t bytes, RowBatch& batch) const;
 
-  // The bytes of the component's rows where they are, in the page cache: unchecked, so read them first. kUnsupported where they
-  // cannot be mapped (a simulation).
+  // The bytes of the component's rows where they are, in the page cache, unchecked. kUnsupported where they cannot be mapped (a
+  // simulation).
   [[nodiscard]] Result<Scratch> map();
+  // Reads bytes [offset, offset + size) of them into memory, and checks them there. Whoever touches mapped bytes that cannot be
+  // read dies; this says what is wrong.
+  [[nodiscard]] Status check(std::uint64_t offset, std::uint64_t size, const Scratch& mapped) const;
 
   std::uint64_t bytes_read() const { return bytes_read_; }
   // For who read files() without this object.

@@ -33,6 +33,8 @@ class Scratch {
   // Nothing is written any more: all of it is at bytes() now.
   [[nodiscard]] Status map();
   std::span<const std::byte> bytes() const { return mapped_; }
+  // Reads these of them into memory, if they are not there yet, in one call; false if the disk cannot be read.
+  bool load(std::uint64_t offset, std::uint64_t size) const;
   // Instead of append() and map(): so many bytes, zero, to be written in place. kNoSpace if the disk has not got them.
   [[nodiscard]] Status allocate(std::uint64_t bytes);
   std::span<std::byte> space() { return {const_cast<std::byte*>(mapped_.data()), is_writable_ ? mapped_.size() : 0}; }
