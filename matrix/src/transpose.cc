@@ -1,0 +1,135 @@
+#include "pif/matrix/transpose.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "tile.h"
+
+namespace pif::matrix {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::array kAll = {Instructions::kPortable, Instructions::kAvx2, Instructions::kAvx512};
+
+#ifdef PIF_MATRIX_X86
+std::size_t count_available() {
+  if (!__builtin_cpu_supports("avx2")) return 1;
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") ? 3 : 2;
+}
+
+TileFunction function_of(Instructions instructions) {
+  if (instructions == Instructions::kAvx512) return transpose_tile_avx512;
+  return instructions == Instructions::kAvx2 ? transpose_tile_avx2 : transpose_tile_portable;
+}
+#else
+std::size_t count_available() { return 1; }
+TileFunction function_of(Instructions) { return transpose_tile_portable; }
+#endif
+
+constexpr std::uint64_t kTilesAcross = 8;  // side by side, before the tiles below them: whole pages of a few rows, not lines of many
+constexpr std::uint64_t kCacheBytes = 4u << 20;  // a result that is larger goes past the cache
+constexpr std::size_t kTileBytesMax = 8 * kTileRowBytes * kTileRowBytes;  // of one of bits
+
+// The tiles of a matrix that is at most kTilesAcross of them wide.
+class Tiles {
+ public:
+  Tiles(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element, Instructions instructions)
+      : in_(in), rows_(rows), columns_(columns), out_(out), element_(element), size_(tile_elements(element)),
+        transpose_tile_(function_of(instructions)) {}
+
+  void run(bool past_cache) {
+    past_cache_ = past_cache && std::all_of(out_.begin(), out_.end(), is_line);
+    for (std::uint64_t row = 0; row < rows_; row += size_) {
+      for (std::uint64_t column = 0; column < columns_; column += size_) transpose_at(row, column);
+    }
+  }
+
+ private:
+  static bool is_line(const std::byte* place) { return reinterpret_cast<std::uintptr_t>(place) % kTileRowBytes == 0; }
+
+  void transpose_at(std::uint64_t row, std::uint64_t column) {
+    const std::uint64_t height = std::min(size_, rows_ - row), width = std::min(size_, columns_ - column);
+    const ConstRows in{in_.base + row * in_.pitch + element_.bytes_of(column), in_.pitch};
+    const std::size_t offset = element_.bytes_of(row);
+    if (height == size_ && width == size_) {
+      transpose_tile_(tile_of(in, height, &out_[column], offset, past_cache_));
+    } else {
+      transpose_edge(in, height, out_.subspan(column, width), offset);
+    }
+  }
+
+  Tile tile_of(ConstRows in, std::uint64_t height, std::byte* const* out, std::size_t offset, bool past_cache) const {
+    const std::uint32_t flip = element_.order == BitOrder::kMsb ? element_.per_byte() - 1 : 0;
+    const auto blocks = static_cast<std::uint32_t>((height + element_.per_word() - 1) / element_.per_word());
+    return {in, blocks, out, offset, element_.bits, flip, past_cache};
+  }
+
+  // A tile that is not all there goes through copies that are.
+  void transpose_edge(ConstRows in, std::uint64_t height, RowPlaces out, std::size_t offset) {
+    alignas(64) std::array<std::byte, kTileBytesMax> from{}, to;
+    std::array<std::byte*, 8 * kTileRowBytes> places;
+    for (std::uint64_t i = 0; i < size_; ++i) places[i] = to.data() + i * kTileRowBytes;
+    const std::size_t in_bytes = element_.bytes_of(out.size()), out_bytes = element_.bytes_of(height);
+    for (std::uint64_t r = 0; r < height; ++r) std::memcpy(from.data() + r * kTileRowBytes, in.base + r * in.pitch, in_bytes);
+    transpose_tile_(tile_of({from.data(), kTileRowBytes}, height, places.data(), 0, false));
+    for (std::uint64_t c = 0; c < out.size(); ++c) std::memcpy(out[c] + offset, places[c], out_bytes);
+  }
+
+  const ConstRows in_;
+  const std::uint64_t rows_, columns_;
+  const RowPlaces out_;
+  const Element element_;
+  const std::uint64_t size_;
+  const TileFunction transpose_tile_;
+  bool past_cache_ = false;
+};
+
+// f(first, count) for stretches of columns that are kTilesAcross tiles wide.
+template <typename F>
+void for_each_stretch(std::uint64_t columns, Element element, const F& f) {
+  const std::uint64_t most = kTilesAcross * tile_elements(element);
+  for (std::uint64_t first = 0; first < columns; first += most) f(first, std::min(most, columns - first));
+}
+
+}  // namespace
+
+std::span<const Instructions> available_instructions() {
+  static const std::size_t kCount = count_available();
+  return std::span(kAll).first(kCount);
+}
+
+const char* name_of(Instructions instructions) {
+  switch (instructions) {
+    case Instructions::kPortable: return "portable";
+    case Instructions::kAvx2: return "AVX2";
+    case Instructions::kAvx512: return "AVX-512";
+  }
+  return "unknown";
+}
+
+void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element, Instructions instructions) {
+  const bool past_cache = columns * element.bytes_of(rows) > kCacheBytes;
+  for_each_stretch(columns, element, [&](std::uint64_t first, std::uint64_t count) {
+    Tiles({in.base + element.bytes_of(first), in.pitch}, rows, count, out.subspan(first, count), element, instructions).run(past_cache);
+  });
+}
+
+void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element, Instructions instructions) {
+  const bool past_cache = columns * element.bytes_of(rows) > kCacheBytes;
+  std::vector<std::byte*> places;
+  for_each_stretch(columns, element, [&](std::uint64_t first, std::uint64_t count) {
+    places.resize(count);
+    for (std::uint64_t c = 0; c < count; ++c) places[c] = out.base + (first + c) * out.pitch;
+    Tiles({in.base + element.bytes_of(first), in.pitch}, rows, count, places, element, instructions).run(past_cache);
+  });
+}
+
+void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element) {
+  transpose(in, rows, columns, out, element, available_instructions().back());
+}
+
+}  // namespace pif::matrix

@@ -1,0 +1,108 @@
+// Every kernel against a loop over bits: all small shapes, all alignments, every width of elements, and large random ones.
+#include "pif/matrix/transpose.h"
+
+#include <cstring>
+
+#include <catch2/catch.hpp>
+
+#include "matrix/bits.h"
+
+namespace pif::matrix {
+namespace {
+
+constexpr std::byte kUntouched{0xA5};
+
+// A matrix whose rows begin `offset` bytes into memory and lie `gap` bytes apart.
+struct Shape {
+  std::uint64_t rows = 0, columns = 0;
+  Element element;
+  std::size_t offset = 0, gap = 0;
+};
+
+Bytes spread(const Bytes& packed, std::uint64_t rows, std::size_t row_bytes, const Shape& shape) {
+  Bytes memory(shape.offset + rows * (row_bytes + shape.gap), kUntouched);
+  for (std::uint64_t r = 0; r < rows && row_bytes > 0; ++r)
+    std::memcpy(memory.data() + shape.offset + r * (row_bytes + shape.gap), packed.data() + r * row_bytes, row_bytes);
+  return memory;
+}
+
+// Whether `instructions` make of random bytes what the bit loop makes of them, and write nothing else. The input's padding is
+// random, too.
+bool is_right(const Shape& shape, Instructions instructions, std::mt19937_64& random) {
+  const std::size_t in_bytes = shape.element.bytes_of(shape.columns), out_bytes = shape.element.bytes_of(shape.rows);
+  const Bytes packed = random_bytes(shape.rows * in_bytes, random);
+  const Bytes in = spread(packed, shape.rows, in_bytes, shape);
+  const Bytes expected = spread(transposed(packed, shape.rows, shape.columns, shape.element), shape.columns, out_bytes, shape);
+  Bytes out(expected.size(), kUntouched);
+  transpose({in.data() + shape.offset, in_bytes + shape.gap}, shape.rows, shape.columns,
+            {out.data() + shape.offset, out_bytes + shape.gap}, shape.element, instructions);
+  return out == expected;
+}
+
+void check(const Shape& shape, std::mt19937_64& random) {
+  for (const Instructions instructions : available_instructions()) {
+    INFO(name_of(instructions) << ": " << shape.rows << " x " << shape.columns << " elements of " << shape.element.bits << " bits, "
+                               << (shape.element.order == BitOrder::kMsb ? "msb" : "lsb") << ", at " << shape.offset << ", gap " << shape.gap);
+    CHECK(is_right(shape, instructions, random));
+  }
+}
+
+template <typename F>
+void for_each_element(const F& f) {
+  for (const BitOrder order : {BitOrder::kMsb, BitOrder::kLsb})
+    for (std::uint32_t bits = 1; bits <= 64; bits *= 2) f(Element{bits, order});
+}
+
+}  // namespace
+
+TEST_CASE("there is always a portable kernel; those for more are tested where the machine has them") {
+  REQUIRE(available_instructions().front() == Instructions::kPortable);
+  if (available_instructions().size() < 2) WARN("not tested: this machine has no AVX2");
+  if (available_instructions().size() < 3) WARN("not tested: this machine has no AVX-512");
+}
+
+TEST_CASE("all small shapes are transposed as the bit loop does it") {
+  std::mt19937_64 random(1);
+  for_each_element([&](Element element) {
+    const std::uint64_t limit = element.bits == 1 ? 70 : 20;
+    for (std::uint64_t rows = 0; rows <= limit; ++rows)
+      for (std::uint64_t columns = 0; columns <= limit; ++columns) check({rows, columns, element, 0, 0}, random);
+  });
+}
+
+TEST_CASE("rows may begin at any address and lie at any distance") {
+  std::mt19937_64 random(2);
+  for_each_element([&](Element element) {
+    for (std::size_t offset = 0; offset < 64; ++offset)
+      check({tile_elements(element) + 3, tile_elements(element) + 5, element, offset, offset % 9}, random);
+  });
+}
+
+TEST_CASE("shapes of several tiles are transposed, whatever their edges") {
+  std::mt19937_64 random(3);
+  for_each_element([&](Element element) {
+    for (int i = 0; i < 6; ++i) {
+      const std::uint64_t limit = 5 * tile_elements(element) / 2;
+      check({1 + random() % limit, 1 + random() % limit, element, random() % 64, random() % 64}, random);
+    }
+  });
+}
+
+TEST_CASE("a large matrix, transposed twice, is what it was") {
+  std::mt19937_64 random(4);
+  for_each_element([&](Element element) {
+    const std::uint64_t rows = 9001 / element.bits, columns = 6007 / element.bits;
+    const std::size_t in_pitch = element.bytes_of(columns), out_pitch = element.bytes_of(rows);
+    const Bytes in = without_padding(random_bytes(rows * in_pitch, random), rows, columns, element);
+    for (const Instructions instructions : available_instructions()) {
+      Bytes there(columns * out_pitch);
+      Bytes back(in.size());
+      transpose({in.data(), in_pitch}, rows, columns, {there.data(), out_pitch}, element, instructions);
+      transpose({there.data(), out_pitch}, columns, rows, {back.data(), in_pitch}, element, instructions);
+      INFO(name_of(instructions) << ", " << element.bits << " bits");
+      CHECK(back == in);
+    }
+  });
+}
+
+}  // namespace pif::matrix
