@@ -34,6 +34,13 @@ constexpr std::uint64_t kTilesAcross = 8;  // side by side, before the tiles bel
 constexpr std::uint64_t kCacheBytes = 4u << 20;  // a result that is larger goes past the cache
 constexpr std::size_t kTileBytesMax = 8 * kTileRowBytes * kTileRowBytes;  // of one of bits
 
+// What went past the cache is seen by others before what is written after it.
+void finish_stores() {
+#ifdef PIF_MATRIX_X86
+  __builtin_ia32_sfence();
+#endif
+}
+
 // The tiles of a matrix that is at most kTilesAcross of them wide.
 class Tiles {
  public:
@@ -42,23 +49,24 @@ class Tiles {
         transpose_tile_(function_of(instructions)) {}
 
   void run(bool past_cache) {
-    past_cache_ = past_cache && std::all_of(out_.begin(), out_.end(), is_line);
+    const auto is_line = [this](const std::byte* begin) {
+      return (reinterpret_cast<std::uintptr_t>(begin) + out_.offset) % kTileRowBytes == 0;
+    };
+    past_cache_ = past_cache && std::all_of(out_.begins.begin(), out_.begins.end(), is_line);
     for (std::uint64_t row = 0; row < rows_; row += size_) {
       for (std::uint64_t column = 0; column < columns_; column += size_) transpose_at(row, column);
     }
   }
 
  private:
-  static bool is_line(const std::byte* place) { return reinterpret_cast<std::uintptr_t>(place) % kTileRowBytes == 0; }
-
   void transpose_at(std::uint64_t row, std::uint64_t column) {
     const std::uint64_t height = std::min(size_, rows_ - row), width = std::min(size_, columns_ - column);
     const ConstRows in{in_.base + row * in_.pitch + element_.bytes_of(column), in_.pitch};
-    const std::size_t offset = element_.bytes_of(row);
+    const std::size_t offset = out_.offset + element_.bytes_of(row);
     if (height == size_ && width == size_) {
-      transpose_tile_(tile_of(in, height, &out_[column], offset, past_cache_));
+      transpose_tile_(tile_of(in, height, &out_.begins[column], offset, past_cache_));
     } else {
-      transpose_edge(in, height, out_.subspan(column, width), offset);
+      transpose_edge(in, height, out_.begins.subspan(column, width), offset);
     }
   }
 
@@ -69,7 +77,7 @@ class Tiles {
   }
 
   // A tile that is not all there goes through copies that are.
-  void transpose_edge(ConstRows in, std::uint64_t height, RowPlaces out, std::size_t offset) {
+  void transpose_edge(ConstRows in, std::uint64_t height, std::span<std::byte* const> out, std::size_t offset) {
     alignas(64) std::array<std::byte, kTileBytesMax> from{}, to;
     std::array<std::byte*, 8 * kTileRowBytes> places;
     for (std::uint64_t i = 0; i < size_; ++i) places[i] = to.data() + i * kTileRowBytes;
@@ -114,8 +122,10 @@ const char* name_of(Instructions instructions) {
 void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element, Instructions instructions) {
   const bool past_cache = columns * element.bytes_of(rows) > kCacheBytes;
   for_each_stretch(columns, element, [&](std::uint64_t first, std::uint64_t count) {
-    Tiles({in.base + element.bytes_of(first), in.pitch}, rows, count, out.subspan(first, count), element, instructions).run(past_cache);
+    Tiles({in.base + element.bytes_of(first), in.pitch}, rows, count, {out.begins.subspan(first, count), out.offset}, element,
+          instructions).run(past_cache);
   });
+  finish_stores();
 }
 
 void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element, Instructions instructions) {
@@ -124,8 +134,9 @@ void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out
   for_each_stretch(columns, element, [&](std::uint64_t first, std::uint64_t count) {
     places.resize(count);
     for (std::uint64_t c = 0; c < count; ++c) places[c] = out.base + (first + c) * out.pitch;
-    Tiles({in.base + element.bytes_of(first), in.pitch}, rows, count, places, element, instructions).run(past_cache);
+    Tiles({in.base + element.bytes_of(first), in.pitch}, rows, count, {places, 0}, element, instructions).run(past_cache);
   });
+  finish_stores();
 }
 
 void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element) {

@@ -88,6 +88,26 @@ TEST_CASE("shapes of several tiles are transposed, whatever their edges") {
   });
 }
 
+TEST_CASE("rows go wherever they are told to, near the cache or past it") {
+  std::mt19937_64 random(5);
+  for (const std::uint64_t rows : {100ULL, 9000ULL}) {
+    const Shape shape{rows, 5000, {1, BitOrder::kLsb}, 0, 0};
+    const std::size_t in_bytes = 625, out_bytes = shape.element.bytes_of(rows), pitch = (out_bytes + 127) / 64 * 64;
+    const Bytes in = random_bytes(rows * in_bytes, random), expected = transposed(in, rows, 5000, shape.element);
+    for (const Instructions instructions : available_instructions()) {
+      Bytes memory(5000 * pitch + 64);
+      std::byte* const aligned = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64);
+      std::vector<std::byte*> begins;
+      for (std::uint64_t c = 0; c < 5000; ++c) begins.push_back(aligned + (c * 7 % 5000) * pitch);
+      transpose({in.data(), in_bytes}, rows, 5000, {begins, 0}, shape.element, instructions);
+      bool same = true;
+      for (std::uint64_t c = 0; c < 5000; ++c) same = same && std::memcmp(begins[c], &expected[c * out_bytes], out_bytes) == 0;
+      INFO(name_of(instructions) << ", " << rows << " rows");
+      CHECK(same);
+    }
+  }
+}
+
 TEST_CASE("a large matrix, transposed twice, is what it was") {
   std::mt19937_64 random(4);
   for_each_element([&](Element element) {

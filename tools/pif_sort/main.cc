@@ -4,12 +4,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "pif/tool/memory.h"
 #include "pif/tool/tool_main.h"
 #include "sort.h"
 
 namespace {
-
-constexpr std::uint64_t kMemoryMin = 32u << 20;
 
 // One character, or \t or \0.
 std::string set_separator(const std::string& text, pif::sort::Wish& wish) {
@@ -38,10 +37,7 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::Wish>& wish) {
   app.add_flag("-u", wish->unique, "of records with equal keys only the first");
   app.add_flag_callback("-s", [] {}, "accepted: pif-sort is always stable");
   auto* const check = app.add_flag("-c", wish->check, "only say whether SRC is sorted: exit code 1 and the first that is not");
-  app.add_option("--memory", wish->memory, "that sorting may take, all workers together (default: three quarters of what is free); "
-                 "what needs more is sorted in runs, on the disks of its LFSs")
-      ->transform(CLI::AsSizeValue(false))->type_name("BYTES")
-      ->check([](const std::string& bytes) { return std::stoull(bytes) < kMemoryMin ? "32M is the least" : std::string(); });
+  pif::tool::add_memory_option(app, wish->memory, "what needs more is sorted in runs, on the disks of its LFSs");
   std::map<std::string, pif::sort::MergeKind> kinds;
   for (const auto& [kind, name] : pif::sort::kMerges) kinds.emplace(name, kind);
   app.add_option("--merge", wish->merge, "how the sorted components become one file: split (default), token (pass by pass), or "

@@ -1,25 +1,14 @@
 #include "sort.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include <fmt/format.h>
 
+#include "pif/tool/memory.h"
 #include "told.h"
 
 namespace pif::sort {
 namespace {
-
-// What the machine has to spare, less a quarter for the page cache to write with.
-std::uint64_t spare_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string name, unit;
-  std::uint64_t kib = 0;
-  while (file >> name >> kib && std::getline(file, unit)) {
-    if (name == "MemAvailable:") return kib * 1024 / 4 * 3;
-  }
-  return 1u << 30;
-}
 
 struct Task {
   std::string source, target;
@@ -48,7 +37,7 @@ Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
     return fail(Code::kUnsupported, "-u is done by the split merge only: leave --merge away");
   }
   PIF_TRY_VALUE(task.target, tool::pif_path(wish.target));
-  const std::uint64_t memory = wish.memory != 0 ? wish.memory : spare_memory();
+  const std::uint64_t memory = wish.memory != 0 ? wish.memory : tool::spare_memory();
   const std::uint64_t times = wish.merge == MergeKind::kSplit ? 1 : 2;  // sub-files beside the runs
   task.memory = times * run_bytes(format, task.extent) > memory ? memory : 0;
   PIF_TRY_VALUE(task.options, tool::target_options(controller, task.input, task.source, wish));

@@ -31,8 +31,11 @@ inline constexpr std::size_t kTileRowBytes = 64;
 // Rows, and elements of a row, of a tile.
 constexpr std::uint32_t tile_elements(Element element) { return kTileRowBytes * 8 / element.bits; }
 
-// Where rows go that do not lie at one distance: row c begins at rows[c]. Without shared bytes.
-using RowPlaces = std::span<std::byte* const>;
+// Rows that do not lie at one distance: row c begins at begins[c] + offset.
+struct RowPlaces {
+  std::span<std::byte* const> begins;
+  std::size_t offset = 0;
+};
 
 // out[c][r] = in[r][c] for all r < rows, c < columns. `out` gets `columns` rows of element.bytes_of(rows) bytes, whose padding
 // is zero whatever that of `in` is. Reads element.bytes_of(columns) bytes of each row of `in`, and no others; the two do not

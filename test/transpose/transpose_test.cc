@@ -1,0 +1,192 @@
+// Whole transposes in the simulated world: every shape, element, width, window and algorithm against a loop over bits.
+#include <algorithm>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <rapidcheck.h>
+
+#include "../../tools/pif_transpose/transpose.h"
+#include "libtool/sim_tools.h"
+#include "matrix/bits.h"
+
+namespace pif::transpose {
+namespace {
+
+using matrix::BitOrder;
+using matrix::Bytes;
+using matrix::Element;
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().to_string());
+  return std::move(*result);
+}
+void must(const Status& status) {
+  if (!status) throw std::runtime_error(status.error().to_string());
+}
+
+constexpr unsigned kLfss = 9;
+
+// A file system of 9 LFSs and pif-transpose.
+struct Fixture {
+  explicit Fixture(std::uint64_t seed) : world(seed, {.steps_max = UINT64_MAX / 2}), cluster(world, kLfss) {
+    sim::register_tool(cluster, names, [](tool::Worker& worker, sim::Actor&) { return work(worker); });
+  }
+  void run(const std::function<void(Client&)>& body) {
+    world.spawn_main("client", [&](sim::Actor& self) {
+      sim::ClientSide side(self);
+      Client client = must(sim::sim_client(side, kLfss));
+      body(client);
+    }, sim::Who{0, {0}});
+    world.run();
+  }
+
+  sim::Names names;
+  sim::World world;
+  sim::Cluster cluster;
+};
+
+void put(Client& client, const std::string& path, const CreateOptions& options, const Bytes& bytes) {
+  File file = must(client.create(path, options));
+  must(file.write(bytes));
+  must(file.commit());
+}
+
+Bytes get(Client& client, const std::string& path) {
+  File file = must(client.open(path));
+  Bytes all(must(file.extent()).bytes);
+  all.resize(must(file.pread(all, 0)));
+  return all;
+}
+
+void transpose(Client& client, const Wish& wish) {
+  tool::Controller controller(client, sim::sim_controller());
+  must(control(controller, wish));
+}
+
+std::string error_of(Client& client, const Wish& wish) {
+  tool::Controller controller(client, sim::sim_controller());
+  const auto done = control(controller, wish);
+  return done ? std::string() : done.error().to_string();
+}
+
+Wish wish_of(const std::string& source, const std::string& target) {
+  Wish wish;
+  wish.source = source;
+  wish.target = target;
+  return wish;
+}
+
+std::uint64_t any_side() {
+  return *rc::gen::weightedOneOf<std::uint64_t>({{1, rc::gen::just<std::uint64_t>(1)}, {6, rc::gen::inRange<std::uint64_t>(1, 130)},
+                                                 {2, rc::gen::inRange<std::uint64_t>(1, 1000)},
+                                                 {1, rc::gen::inRange<std::uint64_t>(1, 3001)}});
+}
+
+Range any_window(std::uint64_t count, std::string& text) {
+  const auto begin = *rc::gen::inRange<std::uint64_t>(0, count), end = *rc::gen::inRange<std::uint64_t>(begin, count + 1);
+  text = fmt::format("{}:{}", begin, end);
+  return {begin, end};
+}
+
+// What one case is: a matrix in a file, and how it is to be transposed.
+struct Case {
+  std::uint64_t rows = 0, columns = 0;
+  Element element;
+  Bytes bytes;               // padding bits too are random
+  CreateOptions options;
+  Wish wish = wish_of("/in", "/out");
+  Range row_window, column_window;
+
+  static Case any() {
+    Case made;
+    made.element = {1U << *rc::gen::inRange(0U, 7U), *rc::gen::element(BitOrder::kMsb, BitOrder::kLsb)};
+    made.rows = any_side();
+    made.columns = any_side();
+    if (made.element.bits > 4) made.columns = made.columns % 200 + 1;
+    std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
+    made.bytes = matrix::random_bytes(made.rows * made.element.bytes_of(made.columns), random);
+    made.choose_layouts();
+    made.choose_way();
+    return made;
+  }
+
+  void choose_layouts() {
+    options.format = Format::fixed(static_cast<std::uint32_t>(element.bytes_of(columns)));
+    options.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
+    if (*rc::gen::inRange(0, 4) == 0) {
+      options.width = *rc::gen::element<std::uint32_t>(4, 8);
+      options.bevy = 2;
+    } else if (*rc::gen::inRange(0, 6) == 0) {
+      options.width = 6;
+      options.bevy = 3;
+    }
+    const auto target = *rc::gen::inRange(0, 6);
+    if (target == 0) wish.nodes = {"5", "2", "8"};
+    if (target <= 1) wish.bevy = 0;
+    if (target == 2 && options.bevy == 0) wish.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
+    if (target == 3) {
+      wish.width = 8;
+      wish.bevy = *rc::gen::element<std::uint32_t>(2, 4);
+    }
+  }
+
+  void choose_way() {
+    wish.element_bits = element.bits;
+    wish.order = element.order;
+    wish.columns = columns;
+    row_window = {0, rows};
+    column_window = {0, columns};
+    if (*rc::gen::inRange(0, 3) == 0) row_window = any_window(rows, wish.rows);
+    if (*rc::gen::inRange(0, 3) == 0) column_window = any_window(columns, wish.columns_range);
+    wish.algorithm = *rc::gen::element(Algorithm::kDirect, Algorithm::kRecursive);
+    wish.memory = *rc::gen::element<std::uint64_t>(1, 64u << 10, 1u << 20, 1u << 30);
+    wish.share_memory = *rc::gen::inRange(0, 2) == 0;
+  }
+
+  Bytes window() const {
+    const std::uint64_t from_pitch = element.bytes_of(columns), count = column_window.end - column_window.begin;
+    const std::uint64_t to_pitch = element.bytes_of(count);
+    Bytes out((row_window.end - row_window.begin) * to_pitch);
+    for (std::uint64_t r = row_window.begin; r < row_window.end; ++r)
+      for (std::uint64_t c = 0; c < count; ++c)
+        copy_element(bytes.data() + r * from_pitch, column_window.begin + c, out.data() + (r - row_window.begin) * to_pitch, c, element);
+    return out;
+  }
+  Bytes expected() const {
+    return matrix::transposed(window(), row_window.end - row_window.begin, column_window.end - column_window.begin, element);
+  }
+  std::string text() const {
+    return fmt::format("{} x {} of {} bits, width {}, bevy {}, rows {}, columns {}, algorithm {}, memory {}, shared {}", rows, columns,
+                       element.bits, options.width, options.bevy, wish.rows, wish.columns_range, static_cast<int>(wish.algorithm),
+                       wish.memory, wish.share_memory);
+  }
+};
+
+// The elements that are wrong, for people.
+std::string difference(const Bytes& got, const Bytes& expected) {
+  if (got.size() != expected.size()) return fmt::format("{} bytes instead of {}", got.size(), expected.size());
+  const auto at = std::mismatch(got.begin(), got.end(), expected.begin());
+  if (at.first == got.end()) return {};
+  return fmt::format("byte {} of {} is {:#x} instead of {:#x}", at.first - got.begin(), got.size(), *at.first, *at.second);
+}
+
+}  // namespace
+
+TEST_CASE("any matrix, transposed in any way, is what a loop over its bits makes of it; twice is the identity") {
+  Fixture fixture(1);
+  fixture.run([&](Client& client) {
+    REQUIRE(rc::check("transposes", [&] {
+      const Case one = Case::any();
+      RC_LOG() << one.text() << "\n";
+      put(client, "/in", one.options, one.bytes);
+      transpose(client, one.wish);
+      RC_ASSERT(difference(get(client, "/out"), one.expected()) == "");
+      if (one.expected().empty()) return;
+      transpose(client, wish_of("/out", "/back"));  // it knows its shape
+      RC_ASSERT(difference(get(client, "/back"), one.window()) == "");
+    }));
+  });
+}
+
+}  // namespace pif::transpose

@@ -1,0 +1,241 @@
+#include "direct.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "row_source.h"
+#include "woven_rows.h"
+
+namespace pif::transpose {
+namespace {
+
+constexpr std::uint32_t kUnderWayMax = 2;  // messages from one worker to another
+constexpr Duration kSilenceMax = std::chrono::minutes(5);
+
+// What workers tell each other. Numbers: offset and length of each piece.
+enum class Kind : std::uint64_t { kPieces, kTaken, kDone };
+struct Head {
+  Kind kind = Kind::kPieces;
+  std::uint64_t offset = 0, bytes = 0;
+
+  std::string pack() const { return {reinterpret_cast<const char*>(this), sizeof *this}; }
+  static Result<Head> unpack(const std::string& text) {
+    Head head;
+    if (text.size() != sizeof head) return fail(Code::kInvalid, "a worker said something that is not of this tool");
+    std::memcpy(&head, text.data(), sizeof head);
+    return head;
+  }
+};
+
+class Direct {
+ public:
+  Direct(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const DirectPlan& plan, bool share_memory)
+      : worker_(worker), team_(team), input_(input), output_(output), plan_(plan), share_memory_(share_memory),
+        source_(input, plan.shape.rows) {}
+
+  [[nodiscard]] Status run();
+  const DirectTimes& times() const { return times_; }
+
+ private:
+  // Where the pieces for one destination go.
+  struct Outlet {
+    std::uint32_t rank = 0;
+    std::byte* next = nullptr;       // the next slot's
+    std::size_t pitch = 0;
+    net::Buffer body;                // of a message
+    std::uint32_t under_way = 0;     // messages
+  };
+  [[nodiscard]] Status open();
+  [[nodiscard]] Status do_stripe(const Stripe& stripe);
+  [[nodiscard]] Status send_rows(const Stripe& stripe);
+  [[nodiscard]] Status send_batch(const Stripe& stripe, std::uint64_t first, std::uint64_t count);
+  [[nodiscard]] Status begin_batch(const Stripe& stripe, std::uint64_t offset, std::uint64_t bytes);
+  void find_places(const Stripe& stripe, std::uint64_t bytes);
+  [[nodiscard]] Status end_batch(const Stripe& stripe, const Head& head);
+  [[nodiscard]] Status tell_done();
+  [[nodiscard]] Status hear(const Stripe& stripe);
+  [[nodiscard]] Status accept(const Stripe& stripe, const Head& head, const tool::Word& word);
+  bool is_shared(const Outlet& outlet) const { return outlet.rank == worker_.rank() || share_memory_; }
+  double take_seconds();
+  void show_progress(std::uint64_t bytes) { worker_.progress(bytes_done_ += bytes, bytes_total_); }
+
+  tool::Worker& worker_;
+  tool::Team& team_;
+  tool::Input& input_;
+  tool::Output& output_;
+  const DirectPlan& plan_;
+  const bool share_memory_;
+  RowSource source_;
+  std::optional<WovenRows> rows_;              // if this LFS is one of the output's
+  std::vector<std::uint32_t> sources_;         // ranks, by LFS of the input
+  std::vector<Outlet> outlets_;                // by LFS of the output
+  std::vector<tool::SharedMemory> windows_;    // of others, by rank; empty: not shared
+  std::vector<std::byte*> places_;             // of pieces, by column
+  std::vector<std::byte> unwanted_;            // where columns go that are not wanted
+  std::uint32_t done_ = 0;                     // sources that have sent all of the stripe
+  DirectTimes times_;
+  Time begun_;
+  std::uint64_t bytes_done_ = 0, bytes_total_ = 0;
+};
+
+Status Direct::open() {
+  PIF_TRY_VALUE(sources_, worker_.ranks_on(input_));
+  PIF_TRY_VALUE(const auto destinations, worker_.ranks_on(output_));
+  for (const std::uint32_t rank : destinations) outlets_.push_back({rank, nullptr, 0, {}, 0});
+  if (output_.is_made()) {
+    rows_.emplace(output_, input_.layout(), plan_);
+    PIF_TRY(rows_->open());
+  }
+  if (share_memory_) {
+    const tool::SharedMemory none;
+    PIF_TRY_VALUE(windows_, team_.share(rows_ ? rows_->memory() : none));
+  }
+  bytes_total_ = input_.bytes() + plan_.shape.output_extent().bytes / output_.layout().width();  // near enough for people's eyes
+  return {};
+}
+
+double Direct::take_seconds() {
+  const Time now = worker_.clock().now();
+  return std::chrono::duration<double>(now - std::exchange(begun_, now)).count();
+}
+
+// ---- a source -----------------------------------------------------------------------------------------------------------
+
+// Bytes of the row that have the stripe's columns.
+Range bytes_of(const Stripe& stripe, matrix::Element element) {
+  return {(stripe.columns.begin - stripe.skipped) * element.bits / 8, element.bytes_of(stripe.columns.end)};
+}
+
+Status Direct::send_rows(const Stripe& stripe) {
+  source_.begin_stripe(bytes_of(stripe, plan_.shape.element));
+  const std::uint64_t at_once = plan_.rows_at_once();
+  for (std::uint64_t first = 0; first < source_.count(); first += at_once)
+    PIF_TRY(send_batch(stripe, first, std::min(at_once, source_.count() - first)));
+  return tell_done();
+}
+
+Status Direct::send_batch(const Stripe& stripe, std::uint64_t first, std::uint64_t count) {
+  const matrix::Element element = plan_.shape.element;
+  const Head head{Kind::kPieces, element.bytes_of(first), element.bytes_of(count)};
+  PIF_TRY_VALUE(const matrix::ConstRows in, source_.next(count));
+  PIF_TRY(begin_batch(stripe, head.offset, head.bytes));
+  find_places(stripe, head.bytes);
+  matrix::transpose(in, count, places_.size(), matrix::RowPlaces{places_, 0}, element, matrix::available_instructions().back());
+  show_progress(count * (bytes_of(stripe, element).end - bytes_of(stripe, element).begin));
+  return end_batch(stripe, head);
+}
+
+// Room for the pieces: in the destination's window, or in a message, when few enough are under way.
+Status Direct::begin_batch(const Stripe& stripe, std::uint64_t offset, std::uint64_t bytes) {
+  const parity::Layout& layout = output_.layout();
+  const auto own = std::find(sources_.begin(), sources_.end(), worker_.rank());
+  const auto index = static_cast<std::uint32_t>(own - sources_.begin());
+  for (LfsIndex lfs = 0; lfs < outlets_.size(); ++lfs) {
+    Outlet& outlet = outlets_[lfs];
+    const std::uint64_t slots = layout.data_rows(lfs, stripe.records.end) - layout.data_rows(lfs, stripe.records.begin);
+    if (slots == 0) continue;
+    if (is_shared(outlet)) {
+      const tool::SharedMemory& window = outlet.rank == worker_.rank() ? rows_->memory() : windows_[outlet.rank];
+      outlet.next = window.bytes().data() + plan_.place_of(index, 0) + offset;
+      outlet.pitch = plan_.pitch;
+      continue;
+    }
+    while (outlet.under_way == kUnderWayMax) PIF_TRY(hear(stripe));
+    outlet.body = net::Buffer(slots * bytes);
+    outlet.next = outlet.body.data();
+    outlet.pitch = bytes;
+  }
+  return {};
+}
+
+void Direct::find_places(const Stripe& stripe, std::uint64_t bytes) {
+  unwanted_.resize(bytes);
+  places_.assign(stripe.skipped, unwanted_.data());
+  for (RecordNumber record = stripe.records.begin; record < stripe.records.end; ++record) {
+    Outlet& outlet = outlets_[output_.layout().locate(record).lfs];
+    places_.push_back(outlet.next);
+    outlet.next += outlet.pitch;
+  }
+}
+
+Status Direct::end_batch(const Stripe& stripe, const Head& head) {
+  const parity::Layout& layout = output_.layout();
+  for (LfsIndex lfs = 0; lfs < outlets_.size(); ++lfs) {
+    Outlet& outlet = outlets_[lfs];
+    const std::uint64_t slots = layout.data_rows(lfs, stripe.records.end) - layout.data_rows(lfs, stripe.records.begin);
+    if (outlet.rank != worker_.rank()) worker_.count_sent(slots * head.bytes);
+    if (slots == 0 || is_shared(outlet)) continue;
+    ++outlet.under_way;
+    PIF_TRY(team_.tell(outlet.rank, head.pack(), std::move(outlet.body)));
+  }
+  return {};
+}
+
+Status Direct::tell_done() {
+  if (!input_.is_here()) return {};
+  for (const Outlet& outlet : outlets_) PIF_TRY(team_.tell(outlet.rank, Head{Kind::kDone, 0, 0}.pack()));
+  return {};
+}
+
+// ---- a destination ------------------------------------------------------------------------------------------------------
+
+Status Direct::accept(const Stripe& stripe, const Head& head, const tool::Word& word) {
+  const auto source = std::find(sources_.begin(), sources_.end(), word.from);
+  if (!rows_ || source == sources_.end()) return fail(Code::kInvalid, "pieces came from or to where there are none");
+  PIF_TRY(rows_->accept(stripe, static_cast<LfsIndex>(source - sources_.begin()), head.offset, head.bytes,
+                        std::as_const(word.body).span()));
+  return team_.tell(word.from, Head{Kind::kTaken, 0, 0}.pack());
+}
+
+// The next word, whatever it is about.
+Status Direct::hear(const Stripe& stripe) {
+  PIF_TRY_VALUE(const auto word, team_.hear(worker_.clock().now() + kSilenceMax));
+  if (!word) return fail(Code::kTimeout, "the other workers have said nothing for five minutes");
+  PIF_TRY_VALUE(const Head head, Head::unpack(word->head));
+  if (head.kind == Kind::kPieces) return accept(stripe, head, *word);
+  if (head.kind == Kind::kDone) {
+    ++done_;
+    return {};
+  }
+  for (Outlet& outlet : outlets_)
+    if (outlet.rank == word->from && outlet.under_way > 0) --outlet.under_way;
+  return {};
+}
+
+// ---- both ---------------------------------------------------------------------------------------------------------------
+
+Status Direct::do_stripe(const Stripe& stripe) {
+  done_ = 0;
+  for (Outlet& outlet : outlets_) outlet.under_way = 0;  // all has been taken, or nobody would have come so far
+  team_.begin_talk();
+  times_.wait += take_seconds();
+  PIF_TRY(send_rows(stripe));
+  times_.transpose += take_seconds();
+  while (output_.is_here() && done_ < sources_.size()) PIF_TRY(hear(stripe));
+  times_.wait += take_seconds();
+  if (rows_) PIF_TRY(rows_->write(stripe));
+  times_.put_together += take_seconds();
+  return team_.barrier();  // before the windows are filled again
+}
+
+Status Direct::run() {
+  begun_ = worker_.clock().now();
+  PIF_TRY(open());
+  for (std::uint64_t i = 0; i < plan_.stripe_count(); ++i) PIF_TRY(do_stripe(plan_.stripe(i)));
+  return {};
+}
+
+}  // namespace
+
+Result<DirectTimes> transpose_directly(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output,
+                                       const DirectPlan& plan, bool share_memory) {
+  Direct direct(worker, team, input, output, plan, share_memory);
+  PIF_TRY(direct.run());
+  return direct.times();
+}
+
+}  // namespace pif::transpose

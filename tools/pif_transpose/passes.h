@@ -1,0 +1,45 @@
+// The passes of a recursive transpose on one LFS: its rows in scratch files, and the exchange of grains between them.
+//
+// In a pass with grains of k elements, row r keeps every second grain, from the one numbered h = (r / k) mod 2 on; the others change
+// places with those of row r + k (h = 0) or r - k (h = 1). All these rows are here (recursive_plan.h).
+// Not thread-safe.
+#pragma once
+
+#include <vector>
+
+#include "pif/tool/team.h"
+#include "recursive_plan.h"
+#include "row_source.h"
+
+namespace pif::transpose {
+
+class Passes {
+ public:
+  // The three outlive it. A worker whose LFS is none of the input's has no rows, but takes part in the barriers.
+  Passes(tool::Worker& worker, tool::Team& team, tool::Input& input, const RecursivePlan& plan);
+
+  // Takes the scratch files, reads the component into one of them.
+  [[nodiscard]] Status load();
+  // Calls of all workers: there is a barrier after the splitting and after the joining.
+  [[nodiscard]] Status run();
+
+  // Local rows [first, first + count), packed, plan.row_bytes() each.
+  std::span<const std::byte> rows(std::uint64_t first, std::uint64_t count);
+
+ private:
+  std::byte* row(std::uint64_t i) { return rows_.space().data() + i * plan_.row_bytes(); }
+  bool is_odd(std::uint64_t i, std::uint64_t grain) const { return (numbers_[i] / grain & 1) != 0; }
+  void number_rows();
+  void split(std::uint64_t grain);
+  void join(std::uint64_t grain);
+
+  tool::Worker& worker_;
+  tool::Team& team_;
+  tool::Input& input_;
+  const RecursivePlan& plan_;
+  std::vector<std::uint64_t> numbers_;   // in the matrix, of all local rows
+  tool::Scratch rows_;
+  tool::Scratch staying_, moving_;       // temp1 and temp2 of figure 5.15: half of each row
+};
+
+}  // namespace pif::transpose

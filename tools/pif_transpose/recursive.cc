@@ -1,0 +1,197 @@
+#include "recursive.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "passes.h"
+#include "pif/base/placement.h"
+#include "pif/matrix/transpose.h"
+#include "pif/tool/ordered_output.h"
+
+namespace pif::transpose {
+namespace {
+
+constexpr std::uint64_t kMessageBytes = 4u << 20;
+constexpr std::uint64_t kPutBytes = 4u << 20;  // of rows, before others are heard
+constexpr Duration kSilenceMax = std::chrono::minutes(5);
+constexpr char kSign = 'B';                   // first byte of words about rows of bands
+
+// Rows of a band: the band, and the first of the sender's rows of it.
+struct RowsHead {
+  std::uint64_t band = 0, first = 0;
+
+  std::string pack() const { return kSign + std::string(reinterpret_cast<const char*>(this), sizeof *this); }
+  static Result<RowsHead> unpack(const std::string& text) {
+    RowsHead head;
+    if (text.size() != 1 + sizeof head || text[0] != kSign) return fail(Code::kInvalid, "a worker said something that is not of this tool");
+    std::memcpy(&head, text.data() + 1, sizeof head);
+    return head;
+  }
+};
+
+// The last part of figure 5.15. Bands are dealt round to the input's workers; in each round everybody first sends to all what it has
+// of their bands, each beginning with another one, then takes its own, transposes its grains and puts its rows out. A worker that
+// is ahead has to wait for the others' rows, so that at most the next band comes while one is at work.
+class Bands {
+ public:
+  Bands(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const RecursivePlan& plan, Passes& passes)
+      : worker_(worker), team_(team), input_(input), output_(output), plan_(plan), passes_(passes), dealt_(input.layout().width()) {}
+
+  [[nodiscard]] Status run(bool share_memory);
+
+ private:
+  struct Band {
+    std::vector<std::byte> rows;
+    std::uint64_t come = 0;
+  };
+  std::uint64_t share() const { return plan_.band / dealt_.width(); }  // rows of a band that each LFS has
+  Band& band_of(std::uint64_t number) { return bands_[dealt_.locate(number).row & 1]; }
+  void find_places();
+  [[nodiscard]] Status send_round(std::uint64_t first_band);
+  [[nodiscard]] Status send_rows(std::uint64_t band);
+  [[nodiscard]] Status do_band(std::uint64_t number);
+  [[nodiscard]] Status put_rows(std::uint64_t band);
+  [[nodiscard]] Status take_rows(const tool::Word& word);
+  template <typename F>
+  [[nodiscard]] Status go_on_until(const F& holds);
+
+  tool::Worker& worker_;
+  tool::Team& team_;
+  tool::Input& input_;
+  tool::Output& output_;
+  const RecursivePlan& plan_;
+  Passes& passes_;
+  Placement dealt_;                                   // bands over the input's LFSs
+  std::vector<std::uint32_t> ranks_;                  // of these
+  std::vector<std::vector<std::uint64_t>> places_;    // in a band, of the rows that an LFS has of it
+  std::optional<tool::OrderedOutput> out_;
+  Band bands_[2];                                     // this worker's: the present one and the next
+  std::vector<std::byte> transposed_;
+};
+
+// The same in all bands, because they are as long as the layout's period or several.
+void Bands::find_places() {
+  places_.resize(dealt_.width());
+  for (std::uint64_t i = 0; i < plan_.band; ++i) places_[input_.layout().locate(plan_.shape.rows.begin + i).lfs].push_back(i);
+}
+
+Status Bands::send_rows(std::uint64_t band) {
+  const std::uint32_t rank = ranks_[dealt_.locate(band).lfs];
+  const std::size_t row_bytes = plan_.row_bytes();
+  const std::uint64_t at_once = std::clamp<std::uint64_t>(kMessageBytes / row_bytes, 1, share());
+  for (std::uint64_t first = 0; first < share(); first += at_once) {
+    const auto rows = passes_.rows(band * share() + first, std::min(at_once, share() - first));
+    net::Buffer body(rows.size());
+    std::memcpy(body.data(), rows.data(), rows.size());
+    if (rank != worker_.rank()) worker_.count_sent(rows.size());
+    PIF_TRY(team_.tell(rank, RowsHead{band, first}.pack(), std::move(body)));
+  }
+  return {};
+}
+
+// Each worker begins with another destination, so that they do not all go to the same one.
+Status Bands::send_round(std::uint64_t first_band) {
+  for (std::uint32_t i = 0; i < dealt_.width(); ++i) {
+    const std::uint32_t turned = input_.index() + i, to = turned < dealt_.width() ? turned : turned - dealt_.width();
+    if (first_band + to < plan_.band_count()) PIF_TRY(send_rows(first_band + to));
+  }
+  return {};
+}
+
+Status Bands::take_rows(const tool::Word& word) {
+  PIF_TRY_VALUE(const RowsHead head, RowsHead::unpack(word.head));
+  const auto found = std::find(ranks_.begin(), ranks_.end(), word.from);
+  const std::size_t row_bytes = plan_.row_bytes();
+  const std::uint64_t count = word.body.size() / row_bytes;
+  const bool fits = found != ranks_.end() && head.first <= share() && count <= share() - head.first &&
+                    word.body.size() == count * row_bytes && head.band < plan_.band_count();
+  if (!fits) return fail(Code::kInvalid, "rows came that are of no band of this worker's");
+  const auto& places = places_[static_cast<std::size_t>(found - ranks_.begin())];
+  Band& band = band_of(head.band);
+  band.rows.resize(plan_.band * row_bytes);
+  for (std::uint64_t i = 0; i < count; ++i)
+    std::memcpy(band.rows.data() + places[head.first + i] * row_bytes, std::as_const(word.body).data() + i * row_bytes, row_bytes);
+  band.come += count;
+  return {};
+}
+
+// Sends and takes until that holds; waits only when nothing else can be done.
+template <typename F>
+Status Bands::go_on_until(const F& holds) {
+  while (true) {
+    PIF_TRY_VALUE(const bool sent, out_->step());
+    if (holds()) return {};
+    PIF_TRY_VALUE(auto word, team_.hear(sent ? Time{} : worker_.clock().now() + kSilenceMax));
+    if (!word && !sent) return fail(Code::kTimeout, "the other workers have said nothing for five minutes");
+    if (word) PIF_TRY(tool::OrderedOutput::is_own(*word) ? out_->take(std::move(*word)) : take_rows(*word));
+  }
+}
+
+// Row c of the band's transpose is row band * b + c of the whole one.
+Status Bands::put_rows(std::uint64_t band) {
+  const std::size_t length = output_.format().record_length;
+  const std::uint64_t first = band * plan_.band, end = plan_.skipped + plan_.shape.column_count();
+  std::uint64_t queued = 0;
+  for (std::uint64_t row = std::max(first, plan_.skipped); row < std::min(first + plan_.band, end); ++row) {
+    out_->put(row - plan_.skipped, {transposed_.data() + (row - first) * plan_.row_bytes(), length});
+    if ((queued += length) < kPutBytes) continue;
+    queued = 0;
+    out_->flush();
+    PIF_TRY(go_on_until([this] { return out_->has_room(); }));
+  }
+  out_->flush();
+  return go_on_until([this] { return out_->has_room(); });
+}
+
+Status Bands::do_band(std::uint64_t number) {
+  Band& band = band_of(number);
+  PIF_TRY(go_on_until([&] { return band.come == plan_.band; }));
+  const std::size_t row_bytes = plan_.row_bytes();
+  transposed_.resize(band.rows.size());
+  for (std::uint64_t row = 0; row < plan_.shape.row_count(); row += plan_.band) {
+    const std::size_t grain = plan_.grain_bytes(row);
+    matrix::transpose({band.rows.data() + grain, row_bytes}, plan_.band, plan_.band, {transposed_.data() + grain, row_bytes},
+                      plan_.shape.element);
+  }
+  band.come = 0;
+  return put_rows(number);
+}
+
+Status Bands::run(bool share_memory) {
+  PIF_TRY_VALUE(ranks_, worker_.ranks_on(input_));
+  find_places();
+  tool::OrderedOutput::Options options;
+  options.share_memory = share_memory;
+  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, plan_.shape.output_extent(), options));
+  out_.emplace(std::move(out));
+  team_.begin_talk();
+  for (std::uint64_t first = 0; input_.is_here() && first < plan_.band_count(); first += dealt_.width()) {
+    PIF_TRY(send_round(first));
+    if (first + input_.index() < plan_.band_count()) PIF_TRY(do_band(first + input_.index()));
+  }
+  PIF_TRY(go_on_until([this] { return out_->is_done(); }));
+  return team_.barrier();
+}
+
+}  // namespace
+
+Result<Phases> transpose_recursively(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output,
+                                     const RecursivePlan& plan, bool share_memory) {
+  Time begun = worker.clock().now();
+  const auto take_seconds = [&] {
+    const Time now = worker.clock().now();
+    return std::chrono::duration<double>(now - std::exchange(begun, now)).count();
+  };
+  Passes passes(worker, team, input, plan);
+  PIF_TRY(passes.load());
+  PIF_TRY(passes.run());
+  const double pass_seconds = take_seconds();
+  PIF_TRY(Bands(worker, team, input, output, plan, passes).run(share_memory));
+  return Phases{{kPassPhase, pass_seconds}, {kBandPhase, take_seconds()}};
+}
+
+}  // namespace pif::transpose

@@ -1,0 +1,81 @@
+#include "row_source.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace pif::transpose {
+namespace {
+
+constexpr std::size_t kLine = 64;
+constexpr std::size_t kLongPiece = 4096;  // from here on a read of its own costs less than the bytes that it saves
+
+// Long rows not at a power of two, or many of them would want the same places in the cache.
+std::size_t pitch_for(std::size_t bytes) { return bytes < kLongPiece ? bytes : (bytes + kLine - 1) / kLine * kLine + kLine; }
+
+}  // namespace
+
+RowSource::RowSource(tool::Input& input, Range rows) : input_(input) {
+  if (!input.is_here()) return;
+  rows_ = input.layout().rows(input.index(), rows);
+  count_ = input.layout().data_rows(input.index(), rows.end) - input.layout().data_rows(input.index(), rows.begin);
+}
+
+void RowSource::begin_stripe(Range bytes) {
+  ++stripes_;
+  bytes_ = bytes;
+  next_ = rows_.begin;
+  pitch_ = pitch_for(piece_bytes());
+}
+
+bool RowSource::reads_whole_rows() const {
+  return stripes_ == 1 || input_.format().record_length < piece_bytes() + kLongPiece;
+}
+
+Result<matrix::ConstRows> RowSource::next(std::uint64_t count) {
+  memory_.resize(std::max<std::size_t>(memory_.size(), count * pitch_));
+  for (std::uint64_t done = 0; done < count;) {
+    const parity::Layout& layout = input_.layout();
+    next_ = layout.next_data_row(input_.index(), next_);
+    std::uint64_t run = layout.has_parity() ? 1 : count - done;
+    while (layout.has_parity() && done + run < count && !layout.is_parity({input_.index(), next_ + run})) ++run;
+    PIF_TRY(read(next_, run, memory_.data() + done * pitch_));
+    next_ += run;
+    done += run;
+  }
+  return matrix::ConstRows{memory_.data(), pitch_};
+}
+
+Status RowSource::read(Row first, std::uint64_t count, std::byte* to) {
+  if (piece_bytes() == input_.format().record_length) return read_whole(first, count, to);
+  return reads_whole_rows() ? cut_from_whole(first, count, to) : read_pieces(first, count, to);
+}
+
+Status RowSource::read_whole(Row first, std::uint64_t count, std::byte* to) {
+  input_.count_read(count * piece_bytes());
+  return input_.reader().read_rows(first, count, {to, pitch_});
+}
+
+Status RowSource::cut_from_whole(Row first, std::uint64_t count, std::byte* to) {
+  for (std::uint64_t done = 0; done < count; done += whole_.count) {
+    PIF_TRY(input_.read(first + done, count - done, tool::kBatchBytes, whole_));
+    const std::byte* from = whole_.data.data() + bytes_.begin;
+    for (std::uint64_t i = 0; i < whole_.count; ++i, from += whole_.record_length, to += pitch_)
+      std::memcpy(to, from, piece_bytes());
+  }
+  return {};
+}
+
+Status RowSource::read_pieces(Row first, std::uint64_t count, std::byte* to) {
+  const std::uint64_t length = input_.format().record_length;
+  for (std::uint64_t i = 0; i < count; ++i, to += pitch_) {
+    PIF_TRY_VALUE(const std::size_t got, input_.files().data->read((first + i) * length + bytes_.begin, std::span(to, piece_bytes())));
+    if (got < piece_bytes())
+      return fail(Code::kCorrupt, fmt::format("{}: the component ends in row {}: run pif fsck", input_.file().path, first + i));
+  }
+  input_.count_read(count * piece_bytes());
+  return {};
+}
+
+}  // namespace pif::transpose

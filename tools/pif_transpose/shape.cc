@@ -1,0 +1,115 @@
+#include "shape.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "../pif/text.h"
+#include "header_kinds.h"
+
+namespace pif::transpose {
+namespace {
+
+constexpr const char* kColumns = "matrix.columns";
+constexpr const char* kElementBits = "matrix.element-bits";
+constexpr const char* kBitOrder = "matrix.bit-order";
+
+std::string value_of(const Attributes& attributes, const char* name) {
+  const auto found = attributes.find(name);
+  return found == attributes.end() ? std::string() : found->second;
+}
+
+std::optional<std::uint64_t> number_of(const Attributes& attributes, const char* name) {
+  const std::string text = value_of(attributes, name);
+  std::uint64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || read.ec != std::errc()) return std::nullopt;
+  return number;
+}
+
+bool is_genotypes(const Attributes& attributes) { return is_bed(value_of(attributes, kHeaderAttribute)); }
+
+matrix::Element element_of(const Attributes& attributes, const ShapeWish& wish) {
+  const std::uint64_t stored = number_of(attributes, kElementBits).value_or(is_genotypes(attributes) ? 2 : 1);
+  matrix::Element element;
+  element.bits = wish.element_bits.value_or(matrix::Element::is_width(stored) ? static_cast<std::uint32_t>(stored) : 1);
+  const bool lsb = value_of(attributes, kBitOrder) == "lsb" || is_genotypes(attributes);
+  element.order = wish.order.value_or(lsb ? matrix::BitOrder::kLsb : matrix::BitOrder::kMsb);
+  return element;
+}
+
+Result<std::uint64_t> columns_of(const std::string& path, const Attributes& attributes, const ShapeWish& wish) {
+  if (wish.columns) return *wish.columns;
+  if (const auto stored = number_of(attributes, kColumns)) return *stored;
+  if (const auto width = pbm_width(value_of(attributes, kHeaderAttribute))) return *width;
+  return fail(Code::kInvalid, fmt::format("{}: how many elements has a row? Say it with --columns: {}", path,
+                                          is_genotypes(attributes) ? "the number of samples of a .bed file by variants"
+                                                                   : "the file has no attribute that says it"));
+}
+
+Status check_header(const std::string& path, const Attributes& attributes, matrix::Element element) {
+  const std::string header = value_of(attributes, kHeaderAttribute);
+  if (is_bed(header) && element != matrix::Element{2, matrix::BitOrder::kLsb})
+    return fail(Code::kInvalid, fmt::format("{} has the header of a .bed file, whose elements have 2 bits, the least significant "
+                                            "first: leave --element-bits and --bit-order away", path));
+  if (pbm_width(header) && element != matrix::Element{1, matrix::BitOrder::kMsb})
+    return fail(Code::kInvalid, fmt::format("{} has the header of a PBM image, whose elements are bits, the most significant "
+                                            "first: leave --element-bits and --bit-order away", path));
+  return {};
+}
+
+Status check_records(const std::string& path, const Format& format, const Extent& extent, matrix::Element element,
+                     std::uint64_t columns) {
+  if (!format.is_fixed())
+    return fail(Code::kInvalid, fmt::format("{} has records of variable length: rows of a matrix have one length "
+                                            "(pif put --record-length)", path));
+  if (extent.bytes != extent.records * format.record_length)
+    return fail(Code::kInvalid, fmt::format("{}: the last record is shorter than {} bytes: all rows of a matrix have one length "
+                                            "(pif put --record-length)", path, format.record_length));
+  const bool fits = columns <= format.record_length * std::uint64_t{8} && element.bytes_of(columns) == format.record_length;
+  if (extent.records > 0 && !fits)
+    return fail(Code::kInvalid, fmt::format("{}: records have {} bytes, which is not what {} elements of {} bits take: give "
+                                            "--columns and --element-bits as they are", path, format.record_length, columns, element.bits));
+  return {};
+}
+
+Result<Range> window(const std::string& text, std::uint64_t count) {
+  PIF_TRY_VALUE(const cli::OpenRange range, cli::parse_range(text));
+  const Range clipped = range.clip(count);
+  return clipped.empty() ? Range{0, 0} : clipped;
+}
+
+Status check_output(const std::string& path, const Shape& shape) {
+  if (shape.output_row_bytes() <= kRecordLengthMax) return {};
+  return fail(Code::kTooLarge, fmt::format("{}: {} rows become rows of {} bytes, but records have at most {}: transpose fewer at "
+                                           "a time (--rows A:B)", path, shape.row_count(), shape.output_row_bytes(), kRecordLengthMax));
+}
+
+}  // namespace
+
+Result<Shape> shape_of(const std::string& path, const Format& format, const Extent& extent, const Attributes& attributes,
+                       const ShapeWish& wish) {
+  Shape shape;
+  shape.element = element_of(attributes, wish);
+  PIF_TRY(check_header(path, attributes, shape.element));
+  PIF_TRY_VALUE(const std::uint64_t columns, columns_of(path, attributes, wish));
+  PIF_TRY(check_records(path, format, extent, shape.element, columns));
+  PIF_TRY_VALUE(shape.rows, window(wish.rows, extent.records));
+  PIF_TRY_VALUE(shape.columns, window(wish.columns_range, columns));
+  PIF_TRY(check_output(path, shape));
+  return shape;
+}
+
+Attributes output_attributes(Attributes attributes, const Shape& shape) {
+  attributes[kColumns] = std::to_string(shape.row_count());
+  attributes[kElementBits] = std::to_string(shape.element.bits);
+  attributes[kBitOrder] = shape.element.order == matrix::BitOrder::kMsb ? "msb" : "lsb";
+  const auto header = attributes.find(kHeaderAttribute);
+  if (header == attributes.end()) return attributes;
+  if (is_bed(header->second)) header->second = other_bed(header->second);
+  if (pbm_width(header->second)) header->second = pbm_header(shape.row_count(), shape.column_count());
+  return attributes;
+}
+
+}  // namespace pif::transpose

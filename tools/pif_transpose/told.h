@@ -1,0 +1,29 @@
+// What the controller of a transpose tells its workers, and what they tell it at their end.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cost.h"
+#include "transpose.h"
+
+namespace pif::transpose {
+
+struct Told {
+  Shape shape;
+  Algorithm algorithm = Algorithm::kDirect;
+  std::uint64_t memory = 0;     // of all workers together
+  bool share_memory = true;
+  bool measure_only = false;    // for explain()
+};
+std::string pack(const Told& told);
+Told unpack(std::string_view text);
+
+struct Outcome {
+  Phases phases;
+  Constants constants;
+};
+std::string pack(const Outcome& outcome);
+Outcome unpack_outcome(const std::string& text);
+
+}  // namespace pif::transpose

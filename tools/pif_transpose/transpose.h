@@ -1,0 +1,34 @@
+// What pif-transpose does, apart from its command line. Row r of the matrix is record r of the file; record c of the output is
+// its column c. Dibble 1990, section 5.4.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "pif/tool/target.h"
+#include "pif/tool/tool_main.h"
+#include "shape.h"
+
+namespace pif::transpose {
+
+enum class Algorithm : std::uint8_t {
+  kDirect,     // every worker transposes its own rows; their pieces meet at their destinations (direct.h)
+  kRecursive,  // halves change places pass after pass, until a band fits into memory (5.4.1, recursive.h)
+};
+inline constexpr std::array<std::pair<Algorithm, const char*>, 2> kAlgorithms = {
+    {{Algorithm::kDirect, "direct"}, {Algorithm::kRecursive, "recursive"}}};
+
+// What the user asked for.
+struct Wish : tool::TargetWish, ShapeWish {
+  std::string source, target;
+  Algorithm algorithm = Algorithm::kDirect;
+  std::uint64_t memory = 0;      // bytes; 0: what the machine has to spare
+  bool share_memory = true;      // between workers on one machine; else all goes by message
+};
+
+[[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish);
+[[nodiscard]] Status work(tool::Worker& worker);
+[[nodiscard]] Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish);
+
+}  // namespace pif::transpose

@@ -1,0 +1,37 @@
+// The workers of a transpose.
+#include "cost.h"
+#include "direct.h"
+#include "recursive.h"
+#include "told.h"
+
+namespace pif::transpose {
+namespace {
+
+Result<Phases> transpose(tool::Worker& worker, const Told& told, tool::Input& input, tool::Output& output) {
+  PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
+  const bool share_memory = told.share_memory && worker.shares_machine();
+  if (told.algorithm == Algorithm::kRecursive) {
+    const RecursivePlan plan = plan_recursive(told.shape, input.layout(), told.memory);
+    return transpose_recursively(worker, team, input, output, plan, share_memory);
+  }
+  const DirectPlan plan = plan_direct(told.shape, input.layout(), output.layout(), worker.width(), told.memory);
+  PIF_TRY_VALUE(const DirectTimes times, transpose_directly(worker, team, input, output, plan, share_memory));
+  return Phases{{kTransposePhase, times.transpose}, {kWritePhase, times.put_together}, {"wait for others", times.wait}};
+}
+
+}  // namespace
+
+Status work(tool::Worker& worker) {
+  const Told told = unpack(worker.value());
+  PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
+  PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
+  Outcome outcome;
+  PIF_TRY_VALUE(outcome.constants, measure(worker, *input, told.shape));
+  if (!told.measure_only) {
+    PIF_TRY_VALUE(outcome.phases, transpose(worker, told, *input, *output));
+  }
+  worker.set_result(pack(outcome));
+  return {};
+}
+
+}  // namespace pif::transpose
