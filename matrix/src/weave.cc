@@ -43,7 +43,18 @@ struct Weave::Plan {
   std::vector<std::uint64_t> part_bytes;
 
   void add(std::uint32_t part, std::uint64_t places, std::uint64_t first_bit);
+  bool is_even(std::uint32_t parts) const;
 };
+
+bool Weave::Plan::is_even(std::uint32_t parts) const {
+  if ((parts != 2 && parts != 4 && parts != 8) || fields.size() != parts * field_ends.size()) return false;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const Field& first = fields[i % parts];
+    const bool follows = fields[i].offset == i / parts * (8 / parts) && fields[i].within == 0 && fields[i].bits == 64 / parts;
+    if (!follows || fields[i].part != first.part || fields[i].places != first.places) return false;
+  }
+  return true;
+}
 
 void Weave::Plan::add(std::uint32_t part, std::uint64_t places, std::uint64_t first_bit) {
   const auto bits = static_cast<std::uint16_t>(std::popcount(places));
@@ -92,7 +103,7 @@ void Weave::plan_fields(std::uint32_t part, std::uint64_t places) {
 
 void Weave::weave(std::span<const std::byte* const> parts, std::size_t pitch, std::uint64_t rows, Rows out, bool with_pdep) const {
   const WeavePlan plan = {plan_->fields.data(),     plan_->moves.data(), plan_->field_ends.data(), plan_->field_ends.size(),
-                          plan_->part_bytes.data(), parts_,              is_msb()};
+                          plan_->part_bytes.data(), parts_,              is_msb(),                 plan_->is_even(parts_)};
   WeaveFunction weave_row = weave_row_portable;
 #ifdef PIF_MATRIX_X86
   if (with_pdep) weave_row = weave_row_bmi2;

@@ -28,6 +28,8 @@ struct WeavePlan {
   const std::uint64_t* part_bytes = nullptr;  // of each part, in a pattern
   std::uint64_t parts = 0;
   bool msb = false;                           // words are stored with their highest byte first
+  // Two, four or eight parts have the same places in every word, and whole bytes of each of them: as many fields as parts.
+  bool is_even = false;
 };
 
 // `words` words of one row. at: where each part begins; moved on by the patterns that are done.

@@ -11,6 +11,8 @@ constexpr std::size_t kLine = 64;
 constexpr std::size_t kBatchBytesMin = 256u << 10, kBatchBytesMax = 8u << 20;
 // Pieces of one batch for one destination are one message. Rows that are shorter than a byte take one each there.
 constexpr std::uint64_t kStripeMax = 7u << 20;
+// More of them would only be more memory to clear, and the disks would begin to write later.
+constexpr std::uint64_t kWindowsMax = 512u << 20;
 // Memory that two processes see counts for both.
 constexpr std::uint64_t kTimesCounted = 2;
 
@@ -77,8 +79,10 @@ DirectPlan plan_direct(const Shape& shape, const parity::Layout& from, const par
   const std::uint64_t buffers = std::min(2 * workers * plan.batch_bytes, memory / 2);
   // A column has a piece from every LFS in its window; and where these go, every worker remembers.
   const std::uint64_t column_bytes = kTimesCounted * from.width() * plan.pitch + workers * sizeof(std::byte*);
-  const std::uint64_t all = round_up(shape.column_count(), shape.element.per_byte()) + shape.element.per_byte();
-  const std::uint64_t most = std::min({(memory - buffers) / column_bytes, kStripeMax, plan.batch_bytes / shape.element.bits});
+  const std::uint64_t begin = round_down(shape.columns.begin, shape.element.per_byte());
+  const std::uint64_t all = round_up(shape.columns.end - begin, shape.element.per_byte());
+  const std::uint64_t windows = std::min(memory - buffers, kWindowsMax);
+  const std::uint64_t most = std::min({windows / column_bytes, kStripeMax, plan.batch_bytes / shape.element.bits});
   plan.stripe_columns = most >= all ? all : whole_tiles(most, shape.element);
   plan.slots = most_slots(plan, to);
   return plan;

@@ -67,15 +67,30 @@ Status RowSource::cut_from_whole(Row first, std::uint64_t count, std::byte* to) 
   return {};
 }
 
+// From the page cache, where it can be mapped: a call for each row would take longer than its bytes.
 Status RowSource::read_pieces(Row first, std::uint64_t count, std::byte* to) {
+  PIF_TRY(map());
   const std::uint64_t length = input_.format().record_length;
-  for (std::uint64_t i = 0; i < count; ++i, to += pitch_) {
-    PIF_TRY_VALUE(const std::size_t got, input_.files().data->read((first + i) * length + bytes_.begin, std::span(to, piece_bytes())));
+  for (Row row = first; row < first + count; ++row, to += pitch_) {
+    const std::uint64_t at = row * length + bytes_.begin;
+    if (!mapped_.empty()) {
+      std::memcpy(to, mapped_.bytes().data() + at, piece_bytes());
+      continue;
+    }
+    PIF_TRY_VALUE(const std::size_t got, input_.files().data->read(at, std::span(to, piece_bytes())));
     if (got < piece_bytes())
-      return fail(Code::kCorrupt, fmt::format("{}: the component ends in row {}: run pif fsck", input_.file().path, first + i));
+      return fail(Code::kCorrupt, fmt::format("{}: the component ends in row {}: run pif fsck", input_.file().path, row));
   }
   input_.count_read(count * piece_bytes());
   return {};
+}
+
+Status RowSource::map() {
+  if (is_mapped_) return {};
+  is_mapped_ = true;
+  auto mapped = input_.map();
+  if (mapped) mapped_ = std::move(*mapped);
+  return mapped || mapped.error().code == Code::kUnsupported ? Status() : fail(std::move(mapped.error()));
 }
 
 }  // namespace pif::transpose

@@ -31,6 +31,7 @@ class RowSource {
   [[nodiscard]] Status read_whole(Row first, std::uint64_t count, std::byte* to);
   [[nodiscard]] Status cut_from_whole(Row first, std::uint64_t count, std::byte* to);
   [[nodiscard]] Status read_pieces(Row first, std::uint64_t count, std::byte* to);
+  [[nodiscard]] Status map();
 
   tool::Input& input_;
   Range rows_;                  // local ones, with parity rows between them
@@ -41,6 +42,8 @@ class RowSource {
   std::size_t pitch_ = 0;
   std::vector<std::byte> memory_;
   tool::RowBatch whole_;
+  bool is_mapped_ = false;      // or cannot be
+  tool::Scratch mapped_;        // the component
 };
 
 }  // namespace pif::transpose
