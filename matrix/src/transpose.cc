@@ -31,7 +31,7 @@ TileFunction function_of(Instructions) { return transpose_tile_portable; }
 #endif
 
 constexpr std::uint64_t kTilesAcross = 8;  // side by side, before the tiles below them: whole pages of a few rows, not lines of many
-constexpr std::uint64_t kCacheBytes = 4u << 20;  // a result that is larger goes past the cache
+constexpr std::uint64_t kCacheBytes = 256u << 10;  // a result that is larger goes past the cache
 constexpr std::size_t kTileBytesMax = 8 * kTileRowBytes * kTileRowBytes;  // of one of bits
 
 // What went past the cache is seen by others before what is written after it.

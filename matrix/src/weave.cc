@@ -112,7 +112,11 @@ void Weave::weave(std::span<const std::byte* const> parts, std::size_t pitch, st
   for (std::uint64_t row = 0; row < rows; ++row) {
     for (std::uint32_t part = 0; part < parts_; ++part) at[part] = parts[part] + row * pitch;
     std::byte* const to = out.base + row * out.pitch;
-    weave_row(plan, at.data(), words_of_row(), to);
+    if (parts_ == 1) {
+      std::memcpy(to, at[0], element_.bytes_of(elements_));
+    } else {
+      weave_row(plan, at.data(), words_of_row(), to);
+    }
     clear_padding(to);
   }
 }

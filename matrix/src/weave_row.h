@@ -25,7 +25,7 @@ template <bool kMsb, typename Spread>
     std::uint64_t sum = 0;
     for (const std::uint32_t end = plan.field_ends[in_pattern]; field < end; ++field) {
       const Field& one = plan.fields[field];
-      sum |= spread(bits_of<kMsb>(one, at[one.part]), field);
+      sum |= spread(bits_of<kMsb>(one, at[one.part]), one.places, field);
     }
     if constexpr (kMsb) sum = __builtin_bswap64(sum);
     std::memcpy(out, &sum, sizeof sum);
@@ -35,26 +35,29 @@ template <bool kMsb, typename Spread>
   }
 }
 
-// The bytes of a part that go to one word.
-template <bool kMsb, unsigned kBytes>
-[[gnu::always_inline]] inline std::uint64_t bytes_at(const std::byte* part) {
-  std::uint32_t field = 0;
-  std::memcpy(&field, part, kBytes);
-  if constexpr (kMsb) return __builtin_bswap32(field) >> (32 - 8 * kBytes);
-  return field;
+// The bytes of a part that go to one word, as a number.
+template <bool kMsb, typename Number>
+[[gnu::always_inline]] inline std::uint64_t number_at(const std::byte* part) {
+  Number number;
+  std::memcpy(&number, part, sizeof number);
+  if constexpr (kMsb) return __builtin_bswap64(number) >> (64 - 8 * sizeof number);
+  return number;
 }
 
 // Where is_even: without looking at the plan again for every word.
-template <bool kMsb, unsigned kParts, typename Spread>
+template <bool kMsb, unsigned kParts, typename Number, typename Spread>
 [[gnu::always_inline]] inline void weave_even(const WeavePlan& plan, const std::byte** at, std::uint64_t words, std::byte* out,
                                               const Spread& spread) {
-  constexpr unsigned kBytes = 8 / kParts;
   const std::byte* parts[kParts];
-  for (unsigned i = 0; i < kParts; ++i) parts[i] = at[plan.fields[i].part];
+  std::uint64_t places[kParts];
+  for (unsigned i = 0; i < kParts; ++i) {
+    parts[i] = at[plan.fields[i].part];
+    places[i] = plan.fields[i].places;
+  }
   for (std::uint64_t word = 0; word < words; ++word, out += sizeof(std::uint64_t)) {
     std::uint64_t sum = 0;
 #pragma GCC unroll 8
-    for (unsigned i = 0; i < kParts; ++i) sum |= spread(bytes_at<kMsb, kBytes>(parts[i] + word * kBytes), i);
+    for (unsigned i = 0; i < kParts; ++i) sum |= spread(number_at<kMsb, Number>(parts[i] + word * sizeof(Number)), places[i], i);
     if constexpr (kMsb) sum = __builtin_bswap64(sum);
     std::memcpy(out, &sum, sizeof sum);
   }
@@ -64,9 +67,9 @@ template <bool kMsb, typename Spread>
 [[gnu::always_inline]] inline void weave_any(const WeavePlan& plan, const std::byte** at, std::uint64_t words, std::byte* out,
                                              const Spread& spread) {
   if (!plan.is_even) return weave_row<kMsb>(plan, at, words, out, spread);
-  if (plan.parts == 2) return weave_even<kMsb, 2>(plan, at, words, out, spread);
-  if (plan.parts == 4) return weave_even<kMsb, 4>(plan, at, words, out, spread);
-  weave_even<kMsb, 8>(plan, at, words, out, spread);
+  if (plan.parts == 2) return weave_even<kMsb, 2, std::uint32_t>(plan, at, words, out, spread);
+  if (plan.parts == 4) return weave_even<kMsb, 4, std::uint16_t>(plan, at, words, out, spread);
+  weave_even<kMsb, 8, std::uint8_t>(plan, at, words, out, spread);
 }
 
 template <typename Spread>

@@ -189,4 +189,74 @@ TEST_CASE("any matrix, transposed in any way, is what a loop over its bits makes
   });
 }
 
+TEST_CASE("an empty matrix or an empty window becomes an empty file that knows its shape") {
+  Fixture fixture(2);
+  fixture.run([&](Client& client) {
+    CreateOptions options;
+    options.format = Format::fixed(2);
+    put(client, "/in", options, Bytes(20));
+    Wish wish = wish_of("/in", "/out");
+    wish.columns = 16;
+    wish.rows = "3:3";
+    transpose(client, wish);
+    CHECK(get(client, "/out").empty());
+    wish.rows = ":";
+    wish.columns_range = "20:";
+    transpose(client, wish);
+    CHECK(get(client, "/out").empty());
+    transpose(client, wish_of("/out", "/back"));
+    CHECK(get(client, "/back").empty());
+  });
+}
+
+TEST_CASE("the kept header of an image or of genotypes says the new shape") {
+  Fixture fixture(3);
+  fixture.run([&](Client& client) {
+    CreateOptions options;
+    options.format = Format::fixed(3);
+    options.attributes["header"] = "P4 # a page\n20 2\n";
+    put(client, "/page", options, Bytes(6, std::byte{0xF0}));
+    transpose(client, wish_of("/page", "/turned"));
+    CHECK(must(client.open("/turned")).attributes().at("header") == "P4\n2 20\n");
+    CHECK(get(client, "/turned").size() == 20);
+    options.attributes["header"] = std::string("\x6c\x1b\x01");
+    put(client, "/variants", options, Bytes(6, std::byte{0x1B}));
+    Wish wish = wish_of("/variants", "/samples");
+    wish.columns = 10;
+    transpose(client, wish);
+    CHECK(must(client.open("/samples")).attributes().at("header") == std::string("\x6c\x1b\0", 3));
+    CHECK(get(client, "/samples") == matrix::transposed(Bytes(6, std::byte{0x1B}), 2, 10, {2, BitOrder::kLsb}));
+    transpose(client, wish_of("/samples", "/variants-again"));
+    CHECK(must(client.open("/variants-again")).attributes().at("header") == options.attributes.at("header"));
+  });
+}
+
+TEST_CASE("what is no matrix is refused, and nothing is made") {
+  Fixture fixture(4);
+  fixture.run([&](Client& client) {
+    CreateOptions options;
+    options.format = Format::fixed(10);
+    put(client, "/in", options, Bytes(20));
+    put(client, "/short", options, Bytes(15));
+    options.format = Format::lines();
+    File lines = must(client.create("/lines", options));
+    const std::vector<std::uint32_t> lengths = {2};
+    must(lines.write_batch(lengths, Bytes(2, std::byte{10})));
+    must(lines.commit());
+    const auto refused = [&](const std::string& source, const std::string& why, const std::function<void(Wish&)>& change) {
+      Wish wish = wish_of(source, "/out");
+      change(wish);
+      INFO(error_of(client, wish));
+      CHECK(error_of(client, wish).find(why) != std::string::npos);
+    };
+    refused("/in", "Say it with --columns", [](Wish&) {});
+    refused("/in", "records have 10 bytes, which is not what 81 elements", [](Wish& wish) { wish.columns = 81; });
+    refused("/in", "records have 10 bytes, which is not what", [](Wish& wish) { wish.columns = UINT64_MAX; });
+    refused("/in", "has no colon", [](Wish& wish) { wish.columns = 80; wish.rows = "3"; });
+    refused("/short", "the last record is shorter", [](Wish& wish) { wish.columns = 80; });
+    refused("/lines", "records of variable length", [](Wish& wish) { wish.columns = 80; });
+    CHECK(!client.stat("/out"));
+  });
+}
+
 }  // namespace pif::transpose

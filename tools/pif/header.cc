@@ -11,7 +11,8 @@
 namespace pif::cli {
 namespace {
 
-constexpr std::string_view kBedMagic = "\x6c\x1b\x01";  // PLINK 1, variant-major
+constexpr std::string_view kBedMagic = "\x6c\x1b";        // PLINK 1
+constexpr std::size_t kBedBytes = 3;                      // the last one: 1, rows are variants; 0, samples
 constexpr std::size_t kRoomForOthers = 1024;            // of a file's attributes
 constexpr std::size_t kHeaderBytesLimit = kAttributeBytesMax - kRoomForOthers;
 constexpr std::size_t kPbmBytesMax = 4096;  // comments included
@@ -87,9 +88,10 @@ class PbmReader {
 Result<Header> read_header(int fd, std::string_view kind, const std::string& name) {
   if (kind == "pbm") return PbmReader(fd, name).read();
   if (kind != "bed") return read_counted(fd, kind, name);
-  PIF_TRY_VALUE(std::string magic, read_exactly(fd, kBedMagic.size(), name));
-  if (magic != kBedMagic) return fail(Code::kCorrupt, name + " does not start like a variant-major PLINK .bed file");
-  return Header{std::move(magic), {}};
+  PIF_TRY_VALUE(std::string header, read_exactly(fd, kBedBytes, name));
+  if (!header.starts_with(kBedMagic) || static_cast<unsigned char>(header.back()) > 1)
+    return fail(Code::kCorrupt, name + " does not start like a PLINK 1 .bed file");
+  return Header{std::move(header), {}};
 }
 
 }  // namespace pif::cli

@@ -8,7 +8,7 @@ namespace pif::transpose {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kBatchBytesMin = 256u << 10, kBatchBytesMax = 8u << 20;
+constexpr std::size_t kBatchBytesMin = 256u << 10, kBatchBytesMax = 8u << 20, kCachedBytes = 1u << 20;
 // Pieces of one batch for one destination are one message. Rows that are shorter than a byte take one each there.
 constexpr std::uint64_t kStripeMax = 7u << 20;
 // More of them would only be more memory to clear, and the disks would begin to write later.
@@ -50,6 +50,8 @@ std::uint64_t most_slots(const DirectPlan& plan, const parity::Layout& to) {
 
 }  // namespace
 
+std::size_t DirectPlan::cached_bytes() const { return std::min(batch_bytes, kCachedBytes); }
+
 std::uint64_t DirectPlan::stripe_count() const {
   const std::uint64_t begin = round_down(shape.columns.begin, shape.element.per_byte());
   return (shape.columns.end - begin + stripe_columns - 1) / stripe_columns;
@@ -64,10 +66,12 @@ Stripe DirectPlan::stripe(std::uint64_t i) const {
   return stripe;
 }
 
+// Whole tiles, as many as stay in a core's cache; one row of tiles, if there is memory for that.
 std::uint64_t DirectPlan::rows_at_once() const {
+  const std::uint64_t row_bytes = std::max<std::uint64_t>(shape.element.bytes_of(stripe_columns), 1);
   const std::uint64_t tile = matrix::tile_elements(shape.element);
-  const std::uint64_t rows = batch_bytes / std::max<std::uint64_t>(shape.element.bytes_of(stripe_columns), 1);
-  return std::max<std::uint64_t>(round_down(rows, rows < tile ? shape.element.per_byte() : tile), shape.element.per_byte());
+  const std::uint64_t most = batch_bytes / row_bytes, aim = std::max(round_down(cached_bytes() / row_bytes, tile), tile);
+  return aim <= most ? aim : std::max<std::uint64_t>(round_down(most, shape.element.per_byte()), shape.element.per_byte());
 }
 
 DirectPlan plan_direct(const Shape& shape, const parity::Layout& from, const parity::Layout& to, std::uint32_t workers,

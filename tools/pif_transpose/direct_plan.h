@@ -22,12 +22,14 @@ struct DirectPlan {
   std::uint64_t stripe_columns = 0;  // at most; they begin and end with bytes
   std::uint64_t slots = 0;           // rows that one destination makes of a stripe, at most
   std::size_t pitch = 0;             // of pieces in a window
-  std::size_t batch_bytes = 0;       // of rows that are read at once, and of rows that are written at once
+  std::size_t batch_bytes = 0;       // of rows that are read at once, at most
 
   std::uint64_t stripe_count() const;
   Stripe stripe(std::uint64_t i) const;
   // Rows that a worker reads at once, of a stripe.
   std::uint64_t rows_at_once() const;
+  // What is worked on at once, rather than more of it.
+  std::size_t cached_bytes() const;
   // A destination's window: for each LFS of the input, a piece for each of its slots.
   std::size_t window_bytes(std::uint32_t sources) const { return sources * slots * pitch + sizeof(std::uint64_t); }
   std::size_t place_of(std::uint32_t source, std::uint64_t slot) const { return (source * slots + slot) * pitch; }

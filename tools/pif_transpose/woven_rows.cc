@@ -36,7 +36,7 @@ Status WovenRows::write(const Stripe& stripe) {
   const parity::Layout& layout = output_.layout();
   const LfsIndex lfs = output_.index();
   const Range rows = layout.rows(lfs, stripe.records);
-  const std::uint64_t at_once = std::max<std::uint64_t>(plan_.batch_bytes / weave_.row_room(), 1);
+  const std::uint64_t at_once = std::max<std::uint64_t>(plan_.cached_bytes() / weave_.row_room(), 1);
   std::uint64_t slot = 0;
   for (Row row = rows.begin; row < rows.end;) {
     row = layout.next_data_row(lfs, row);

@@ -1,0 +1,72 @@
+// The formulas and the plans of a transpose.
+#include "../../tools/pif_transpose/cost.h"
+
+#include <catch2/catch.hpp>
+
+#include "../../tools/pif_transpose/direct_plan.h"
+#include "../../tools/pif_transpose/recursive_plan.h"
+
+namespace pif::transpose {
+namespace {
+
+constexpr Constants kConstants = {0.1e-9, 0.2e-9, 0.4e-9, 0.3e-9, 1};
+constexpr std::uint64_t kGiB = 1u << 30;
+const Shape kLarge = {{1, matrix::BitOrder::kMsb}, {0, 262144}, {0, 262144}};  // 8 GiB
+
+parity::Layout layout(std::uint32_t width) { return parity::Layout::make(width).value(); }
+
+}  // namespace
+
+TEST_CASE("constants travel as text") {
+  const Constants back = Constants::unpack(kConstants.pack());
+  CHECK(back.read == kConstants.read);
+  CHECK(back.transpose == kConstants.transpose);
+  CHECK(back.weave == kConstants.weave);
+  CHECK(back.write == kConstants.write);
+  CHECK(back.crowd == kConstants.crowd);
+}
+
+TEST_CASE("the mean leaves out workers that have no rows") {
+  const Constants mean = mean_of({kConstants, Constants{}, kConstants});
+  CHECK(mean.read == Approx(kConstants.read));
+  CHECK(mean.write == Approx(kConstants.write));
+}
+
+TEST_CASE("twice as many LFSs transpose in half the time") {
+  const auto direct = [](std::uint32_t width) { return total_of(predict(kConstants, DirectShape{kGiB, width, width, 1})); };
+  CHECK(direct(2) / direct(4) == Approx(2));
+  const auto recursive = [](std::uint32_t width) { return total_of(predict(kConstants, RecursiveShape{kGiB, kGiB, width, 5})); };
+  CHECK(recursive(2) / recursive(4) == Approx(2));
+  CHECK(recursive(4) > direct(4));
+}
+
+TEST_CASE("stripes cover every column once, and windows are as large as memory allows") {
+  for (const std::uint64_t memory : {std::uint64_t{1}, std::uint64_t{64} << 20, std::uint64_t{512} << 20, 64 * kGiB}) {
+    Shape shape = kLarge;
+    shape.columns = {13, 200'003};
+    const DirectPlan plan = plan_direct(shape, layout(4), layout(3), 4, memory);
+    std::uint64_t next = shape.columns.begin;
+    for (std::uint64_t i = 0; i < plan.stripe_count(); ++i) {
+      const Stripe stripe = plan.stripe(i);
+      CHECK(stripe.columns.begin == next);
+      CHECK((stripe.columns.begin - stripe.skipped) % 8 == 0);
+      next = stripe.columns.end;
+    }
+    CHECK(next == shape.columns.end);
+    if (memory > 1) CHECK(2 * 3 * plan.window_bytes(4) + 2 * 4 * plan.batch_bytes <= memory + memory / 8);
+  }
+}
+
+TEST_CASE("bands fit into memory, and are exchanged on one LFS") {
+  for (const std::uint64_t memory : {std::uint64_t{1}, std::uint64_t{64} << 20, 4 * kGiB, 64 * kGiB}) {
+    const RecursivePlan plan = plan_recursive(kLarge, layout(6), memory);
+    CHECK(plan.rows >= 262144);
+    CHECK(plan.rows == plan.band << plan.passes);
+    CHECK(plan.band % 6 == 0);
+    if (memory > 1) CHECK(3 * 6 * plan.band * plan.row_bytes() <= memory);
+  }
+  const Shape small = {{1, matrix::BitOrder::kMsb}, {0, 300}, {0, 500}};
+  CHECK(plan_recursive(small, layout(6), kGiB).passes == 0);
+}
+
+}  // namespace pif::transpose
