@@ -172,6 +172,20 @@ void System::settle() const {
   ::sync();
 }
 
+// Xorshift, seeded by the size.
+void make_source(const std::string& path, std::uint64_t bytes) {
+  std::ofstream out(path, std::ios::binary);
+  std::vector<std::uint64_t> block(128 << 10);
+  std::uint64_t x = bytes | 1;
+  for (std::uint64_t done = 0; done < bytes;) {
+    for (std::uint64_t& word : block) word = (x ^= x << 13, x ^= x >> 7, x ^= x << 17);
+    const auto n = std::min<std::uint64_t>(bytes - done, block.size() * 8);
+    out.write(reinterpret_cast<const char*>(block.data()), static_cast<std::streamsize>(n));
+    done += n;
+  }
+  if (!out.flush()) die("cannot write " + path);
+}
+
 bool same_bytes(const std::string& a, const std::string& b) { return run({"cmp", "-s", a, b}).status == 0; }
 
 std::string last_line(const std::string& path) {

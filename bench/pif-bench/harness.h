@@ -135,6 +135,8 @@ class System {
   std::vector<int> daemons_;
 };
 
+// A file of incompressible bytes, so that no layer can cheat.
+void make_source(const std::string& path, std::uint64_t bytes);
 bool same_bytes(const std::string& a, const std::string& b);
 std::string last_line(const std::string& path);   // what a program said last; empty if nothing
 std::string seconds_text(double seconds);
@@ -156,6 +158,7 @@ void bench_tools(Context& context);      // a tool that does nothing; 64 LFSs
 void bench_rights(Context& context);     // verification of capabilities
 void bench_sort(Context& context);       // pif-sort against sort(1) and DuckDB
 void bench_sort_memory(Context& context);   // a sort of much more than the memory it may take
+void bench_transpose(Context& context);  // pif-transpose and its kernels
 void bench_memory(Context& context);     // the put of a sparse file, and everybody's peak
 // Requests per second of `clients` threads against an empty ZeroMQ handler in another process, over ipc.
 double empty_handler(Context& context, unsigned clients, std::uint64_t each);

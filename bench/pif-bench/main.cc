@@ -29,25 +29,11 @@ std::string self_path() {
   return readlink("/proc/self/exe", path, sizeof path - 1) > 0 ? path : "";
 }
 
-// Incompressible bytes, so that no layer can cheat: xorshift, seeded by the size.
-void make_source(const std::string& path, std::uint64_t bytes) {
-  std::ofstream out(path, std::ios::binary);
-  std::vector<std::uint64_t> block(128 << 10);
-  std::uint64_t x = bytes | 1;
-  for (std::uint64_t done = 0; done < bytes;) {
-    for (std::uint64_t& word : block) word = (x ^= x << 13, x ^= x >> 7, x ^= x << 17);
-    const auto n = std::min<std::uint64_t>(bytes - done, block.size() * 8);
-    out.write(reinterpret_cast<const char*>(block.data()), static_cast<std::streamsize>(n));
-    done += n;
-  }
-  if (!out.flush()) die("cannot write " + path);
-}
-
 // In order. Those with an x take long, and run only when they are named.
 const std::map<std::string, void (*)(Context&)> kGroups = {
     {"1-transfer", bench_transfer}, {"2-copy", bench_copy},   {"3-records", bench_records},
     {"4-names", bench_names},       {"5-tools", bench_tools}, {"6-rights", bench_rights},
-    {"7-sort", bench_sort},         {"8-memory", bench_memory},
+    {"7-sort", bench_sort},         {"8-memory", bench_memory}, {"9-transpose", bench_transpose},
     {"x-sort-memory", bench_sort_memory},
 };
 
@@ -66,7 +52,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--records", options.records, "100-byte records");
   app.add_option("--names", options.names, "files made per round");
   app.add_option("--only", arguments.only,
-                 "transfer, copy, records, names, tools, rights, sort, memory, or (only if named) sort-memory;"
+                 "transfer, copy, records, names, tools, rights, sort, memory, transpose, or (only if named) sort-memory;"
                  " may be given again");
   app.add_option("--large-sort", options.large_sort_bytes, "sort-memory: size of the file")
       ->transform(CLI::AsSizeValue(false));

@@ -102,24 +102,29 @@ def own_children_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def sort_once(system, options, size, speed):
-    """Sorts /source onto /sorted, from cold disks to durable output. None if this pif-sort has no such options."""
+def run_cold(system, command, size, speed):
+    """Runs a tool that has no less than `size` bytes to read and to write, from cold disks to durable output. None if it has no
+    such options."""
     system.make_cold()
     system.hold_to(speed)
     moved, cpu = system.bytes_moved(), system.cpu_seconds() + own_children_seconds()
     begin = time.monotonic()
-    done = subprocess.run([program("pif-sort"), "-q", "-k", "0:10", *options, "/source", "/sorted"], env=system.env,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(command, env=system.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
     seconds = time.monotonic() - begin
     cpu = system.cpu_seconds() + own_children_seconds() - cpu
     system.hold_to(0)
     if done.returncode == 2:
         return None
-    check(done.returncode == 0, f"pif-sort {' '.join(options)}: exit {done.returncode}: {done.stderr.strip()}")
+    check(done.returncode == 0, f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()}")
     read, written = (after - before for after, before in zip(system.bytes_moved(), moved))
     check(read >= size, f"only {read} bytes came from the disks: the data was not cold")
     check(written >= size, f"only {written} bytes reached the disks: the output is not durable")
     return {"seconds": seconds, "cpu_seconds": cpu, "read": read, "written": written}
+
+
+def sort_once(system, options, size, speed):
+    """Sorts /source onto /sorted. None if this pif-sort has no such options."""
+    return run_cold(system, [program("pif-sort"), "-q", "-k", "0:10", *options, "/source", "/sorted"], size, speed)
 
 
 def check_sorted(system, wanted):

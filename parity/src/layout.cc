@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -145,13 +144,6 @@ Range Layout::rows(LfsIndex lfs, Range range) const {
   const std::uint64_t end = data_rows(lfs, range.end);
   const Row begin = row_of_data_row(bevy.size, column, first);
   return {begin, end > first ? row_of_data_row(bevy.size, column, end - 1) + 1 : begin};
-}
-
-// A bevy of size B gets B of `width` records, and deals them in the same way again after B (B - 1).
-std::uint64_t Layout::period() const {
-  std::uint64_t cycles = 1;
-  for (const Bevy& bevy : bevies_) cycles = std::lcm(cycles, std::uint64_t{bevy.size} - 1);
-  return cycles * width();
 }
 
 Row Layout::next_data_row(LfsIndex lfs, Row row) const { return is_parity({lfs, row}) ? row + 1 : row; }

@@ -51,16 +51,6 @@ TEST_CASE("figure 4.1 is reproduced cell by cell, in both directions") {
   CHECK_FALSE(lines >> word);
 }
 
-TEST_CASE("records are dealt out in a pattern that repeats after its period") {
-  CHECK(Layout::make(5).value().period() == 5);
-  CHECK(layout_of({2, 2}).period() == 4);
-  for (const Bevies& sizes : sample_bevies()) {
-    const Layout layout = layout_of(sizes);
-    for (RecordNumber n = 0; n < 2 * layout.period(); ++n)
-      CHECK(layout.locate(n).lfs == layout.locate(n + layout.period()).lfs);
-  }
-}
-
 TEST_CASE("without bevies a layout is plain interleaving and has no parity cells") {
   const Layout layout = Layout::make(5).value();
   CHECK_FALSE(layout.has_parity());

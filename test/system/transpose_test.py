@@ -72,7 +72,8 @@ def a_large_matrix_is_transposed_in_stripes_and_in_passes():
     FS.ok("put", "-q", "--record-length", str(columns // 8), "-", "/large", data=os.urandom(columns // 8 * rows))
     FS.ok("transpose", "-q", "--columns", str(columns), "/large", "/one")
     one = FS.ok("cat", "/one")
-    for options in (["--memory", "32M"], ["--memory", "32M", "--algorithm", "recursive"], ["--algorithm", "recursive", "--width", "3"]):
+    for options in (["--memory", "32M"], ["--route", "tcp"], ["--route", "tcp", "--algorithm", "recursive", "--memory", "32M"],
+                    ["--memory", "32M", "--algorithm", "recursive"], ["--algorithm", "recursive", "--width", "3"]):
         FS.ok("transpose", "-q", *options, "--columns", str(columns), "/large", "/other")
         check(FS.ok("cat", "/other") == one, f"{options}")
     FS.ok("transpose", "-q", "--memory", "32M", "/one", "/one")

@@ -59,8 +59,11 @@ Bytes get(Client& client, const std::string& path) {
   return all;
 }
 
-void transpose(Client& client, const Wish& wish) {
-  tool::Controller controller(client, sim::sim_controller());
+// apart: workers share nothing, as if each were on a machine of its own.
+void transpose(Client& client, const Wish& wish, bool apart = false) {
+  tool::ControllerOptions options = sim::sim_controller();
+  options.apart = apart;
+  tool::Controller controller(client, options);
   must(control(controller, wish));
 }
 
@@ -97,6 +100,7 @@ struct Case {
   CreateOptions options;
   Wish wish = wish_of("/in", "/out");
   Range row_window, column_window;
+  bool apart = false;
 
   static Case any() {
     Case made;
@@ -141,7 +145,7 @@ struct Case {
     if (*rc::gen::inRange(0, 3) == 0) column_window = any_window(columns, wish.columns_range);
     wish.algorithm = *rc::gen::element(Algorithm::kDirect, Algorithm::kRecursive);
     wish.memory = *rc::gen::element<std::uint64_t>(1, 64u << 10, 1u << 20, 1u << 30);
-    wish.share_memory = *rc::gen::inRange(0, 2) == 0;
+    apart = *rc::gen::element(true, false);
   }
 
   Bytes window() const {
@@ -157,9 +161,9 @@ struct Case {
     return matrix::transposed(window(), row_window.end - row_window.begin, column_window.end - column_window.begin, element);
   }
   std::string text() const {
-    return fmt::format("{} x {} of {} bits, width {}, bevy {}, rows {}, columns {}, algorithm {}, memory {}, shared {}", rows, columns,
+    return fmt::format("{} x {} of {} bits, width {}, bevy {}, rows {}, columns {}, algorithm {}, memory {}, apart {}", rows, columns,
                        element.bits, options.width, options.bevy, wish.rows, wish.columns_range, static_cast<int>(wish.algorithm),
-                       wish.memory, wish.share_memory);
+                       wish.memory, apart);
   }
 };
 
@@ -180,7 +184,7 @@ TEST_CASE("any matrix, transposed in any way, is what a loop over its bits makes
       const Case one = Case::any();
       RC_LOG() << one.text() << "\n";
       put(client, "/in", one.options, one.bytes);
-      transpose(client, one.wish);
+      transpose(client, one.wish, one.apart);
       RC_ASSERT(difference(get(client, "/out"), one.expected()) == "");
       if (one.expected().empty()) return;
       transpose(client, wish_of("/out", "/back"));  // it knows its shape

@@ -33,8 +33,8 @@ struct Head {
 
 class Direct {
  public:
-  Direct(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const DirectPlan& plan, bool share_memory)
-      : worker_(worker), team_(team), input_(input), output_(output), plan_(plan), share_memory_(share_memory),
+  Direct(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const DirectPlan& plan)
+      : worker_(worker), team_(team), input_(input), output_(output), plan_(plan), share_memory_(worker.shares_machine()),
         source_(input, plan.shape.rows) {}
 
   [[nodiscard]] Status run();
@@ -232,8 +232,8 @@ Status Direct::run() {
 }  // namespace
 
 Result<DirectTimes> transpose_directly(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output,
-                                       const DirectPlan& plan, bool share_memory) {
-  Direct direct(worker, team, input, output, plan, share_memory);
+                                       const DirectPlan& plan) {
+  Direct direct(worker, team, input, output, plan);
   PIF_TRY(direct.run());
   return direct.times();
 }

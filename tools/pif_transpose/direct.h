@@ -17,8 +17,8 @@ struct DirectTimes {
   double transpose = 0, put_together = 0, wait = 0;
 };
 
-// Called by all workers. share_memory: they are on one machine.
+// Called by all workers.
 [[nodiscard]] Result<DirectTimes> transpose_directly(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output,
-                                                     const DirectPlan& plan, bool share_memory);
+                                                     const DirectPlan& plan);
 
 }  // namespace pif::transpose

@@ -41,7 +41,7 @@ class Bands {
   Bands(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const RecursivePlan& plan, Passes& passes)
       : worker_(worker), team_(team), input_(input), output_(output), plan_(plan), passes_(passes), dealt_(input.layout().width()) {}
 
-  [[nodiscard]] Status run(bool share_memory);
+  [[nodiscard]] Status run();
 
  private:
   struct Band {
@@ -161,12 +161,10 @@ Status Bands::do_band(std::uint64_t number) {
   return put_rows(number);
 }
 
-Status Bands::run(bool share_memory) {
+Status Bands::run() {
   PIF_TRY_VALUE(ranks_, worker_.ranks_on(input_));
   find_places();
-  tool::OrderedOutput::Options options;
-  options.share_memory = share_memory;
-  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, plan_.shape.output_extent(), options));
+  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, plan_.shape.output_extent(), {}));
   out_.emplace(std::move(out));
   team_.begin_talk();
   for (std::uint64_t first = 0; input_.is_here() && first < plan_.band_count(); first += dealt_.width()) {
@@ -180,7 +178,7 @@ Status Bands::run(bool share_memory) {
 }  // namespace
 
 Result<Phases> transpose_recursively(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output,
-                                     const RecursivePlan& plan, bool share_memory) {
+                                     const RecursivePlan& plan) {
   Time begun = worker.clock().now();
   const auto take_seconds = [&] {
     const Time now = worker.clock().now();
@@ -190,7 +188,7 @@ Result<Phases> transpose_recursively(tool::Worker& worker, tool::Team& team, too
   PIF_TRY(passes.load());
   PIF_TRY(passes.run());
   const double pass_seconds = take_seconds();
-  PIF_TRY(Bands(worker, team, input, output, plan, passes).run(share_memory));
+  PIF_TRY(Bands(worker, team, input, output, plan, passes).run());
   return Phases{{kPassPhase, pass_seconds}, {kBandPhase, take_seconds()}};
 }
 

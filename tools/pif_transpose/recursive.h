@@ -8,8 +8,8 @@
 
 namespace pif::transpose {
 
-// Called by all workers. share_memory: they are on one machine.
+// Called by all workers.
 [[nodiscard]] Result<Phases> transpose_recursively(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output,
-                                                   const RecursivePlan& plan, bool share_memory);
+                                                   const RecursivePlan& plan);
 
 }  // namespace pif::transpose

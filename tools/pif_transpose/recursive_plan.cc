@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "pif/parity/period.h"
+
 namespace pif::transpose {
 namespace {
 
@@ -17,7 +19,7 @@ RecursivePlan plan_recursive(const Shape& shape, const parity::Layout& from, std
   plan.shape = shape;
   plan.skipped = shape.columns.begin - shape.columns.begin / shape.element.per_byte() * shape.element.per_byte();
   const std::uint64_t size = std::max(shape.row_count(), plan.skipped + shape.column_count());
-  const std::uint64_t unit = std::lcm(from.period(), std::uint64_t{shape.element.per_byte()});
+  const std::uint64_t unit = std::lcm(parity::period_of(from), std::uint64_t{shape.element.per_byte()});
   for (plan.passes = 0;; ++plan.passes) {
     const std::uint64_t pieces = std::uint64_t{1} << plan.passes;
     plan.band = round_up((size + pieces - 1) / pieces, unit);

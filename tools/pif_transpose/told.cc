@@ -13,7 +13,6 @@ std::string pack(const Told& told) {
               {"columns", {told.shape.columns.begin, told.shape.columns.end}},
               {"algorithm", static_cast<int>(told.algorithm)},
               {"memory", told.memory},
-              {"share", told.share_memory},
               {"measure_only", told.measure_only}}
       .dump();
 }
@@ -29,7 +28,6 @@ Told unpack(std::string_view text) {
   told.shape.columns = range("columns");
   told.algorithm = static_cast<Algorithm>(json.at("algorithm").get<int>());
   told.memory = json.at("memory").get<std::uint64_t>();
-  told.share_memory = json.at("share").get<bool>();
   told.measure_only = json.at("measure_only").get<bool>();
   return told;
 }

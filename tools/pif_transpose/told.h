@@ -13,7 +13,6 @@ struct Told {
   Shape shape;
   Algorithm algorithm = Algorithm::kDirect;
   std::uint64_t memory = 0;     // of all workers together
-  bool share_memory = true;
   bool measure_only = false;    // for explain()
 };
 std::string pack(const Told& told);

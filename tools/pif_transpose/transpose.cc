@@ -29,7 +29,6 @@ Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
   PIF_TRY_VALUE(task.told.shape, shape_of(task.source, source.format(), extent, source.attributes(), wish));
   task.told.algorithm = wish.algorithm;
   task.told.memory = wish.memory != 0 ? wish.memory : tool::spare_memory();
-  task.told.share_memory = wish.share_memory;
   PIF_TRY_VALUE(task.options, tool::target_options(controller, task.input, task.source, wish));
   const std::uint64_t length = task.told.shape.output_row_bytes();
   task.options.format = Format::fixed(static_cast<std::uint32_t>(std::max<std::uint64_t>(length, 1)));

@@ -24,7 +24,6 @@ struct Wish : tool::TargetWish, ShapeWish {
   std::string source, target;
   Algorithm algorithm = Algorithm::kDirect;
   std::uint64_t memory = 0;      // bytes; 0: what the machine has to spare
-  bool share_memory = true;      // between workers on one machine; else all goes by message
 };
 
 [[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish);

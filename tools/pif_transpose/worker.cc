@@ -9,13 +9,12 @@ namespace {
 
 Result<Phases> transpose(tool::Worker& worker, const Told& told, tool::Input& input, tool::Output& output) {
   PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
-  const bool share_memory = told.share_memory && worker.shares_machine();
   if (told.algorithm == Algorithm::kRecursive) {
     const RecursivePlan plan = plan_recursive(told.shape, input.layout(), told.memory);
-    return transpose_recursively(worker, team, input, output, plan, share_memory);
+    return transpose_recursively(worker, team, input, output, plan);
   }
   const DirectPlan plan = plan_direct(told.shape, input.layout(), output.layout(), worker.width(), told.memory);
-  PIF_TRY_VALUE(const DirectTimes times, transpose_directly(worker, team, input, output, plan, share_memory));
+  PIF_TRY_VALUE(const DirectTimes times, transpose_directly(worker, team, input, output, plan));
   return Phases{{kTransposePhase, times.transpose}, {kWritePhase, times.put_together}, {"wait for others", times.wait}};
 }
 

@@ -5,11 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "pif/parity/period.h"
+
 namespace pif::transpose {
 
 WovenRows::WovenRows(tool::Output& output, const parity::Layout& from, const DirectPlan& plan)
     : output_(output), plan_(plan), sources_(from.width()),
-      weave_(plan.shape.element, plan.shape.row_count(), from.width(), from.period(),
+      weave_(plan.shape.element, plan.shape.row_count(), from.width(), parity::period_of(from),
              [&](std::uint64_t i) { return from.locate(plan.shape.rows.begin + i).lfs; }) {}
 
 Status WovenRows::open() {

@@ -47,8 +47,6 @@ class Layout {
   // The rows of `lfs` that hold records of `range`; with bevies the stretch may have parity cells in it, and starts and
   // ends with a data cell. Empty ranges come back as {x, x}.
   Range rows(LfsIndex lfs, Range range) const;
-  // The pattern in which records are dealt out repeats: records n and n + period() are on the same LFS, for all n.
-  std::uint64_t period() const;
   // First data row of `lfs` that is at or after `row`.
   Row next_data_row(LfsIndex lfs, Row row) const;
 

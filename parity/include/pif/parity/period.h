@@ -1,0 +1,13 @@
+// The pattern in which a layout deals records out repeats: records n and n + period_of(layout) are on the same LFS, for all n, and
+// every LFS holds as many of them as any other.
+#pragma once
+
+#include <cstdint>
+
+#include "pif/parity/layout.h"
+
+namespace pif::parity {
+
+std::uint64_t period_of(const Layout& layout);
+
+}  // namespace pif::parity
