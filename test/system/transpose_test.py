@@ -148,7 +148,7 @@ def a_killed_worker_leaves_no_output():
 
 def run_all():
     global FS
-    with FileSystem(4) as FS:
+    with FileSystem(4, ["--curve"]) as FS:
         code = main([a_bitmap_is_transposed_and_comes_back, genotypes_by_variant_become_genotypes_by_sample,
                      a_large_matrix_is_transposed_in_stripes_and_in_passes, a_window_is_transposed_onto_any_width,
                      what_it_will_take_is_predicted_and_reported, what_is_wrong_is_said, a_killed_worker_leaves_no_output])
