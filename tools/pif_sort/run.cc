@@ -220,7 +220,7 @@ RecordNumber Order::number(const RunView& run, std::size_t i) const {
 }
 
 int Order::compare_keys(Bytes a, Bytes b) {
-  if (a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0) return 0;
+  if (a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0)) return 0;
   (void)maker_->make_key(a, first_);  // it was made before, so it can be made
   (void)maker_->make_key(b, second_);
   return first_.compare(second_);
