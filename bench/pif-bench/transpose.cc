@@ -115,8 +115,10 @@ struct Task {
     system.settle();
     touch_memory(c.self);
   }
-  void check() const {
-    unlink(theirs.c_str());
+  // What these options make is right.
+  void check(const std::vector<std::string>& options = {}) const {
+    prepare();
+    ours(options);
     must_run(system.command({"pif", "get", "/transposed", theirs}), &c.watch);
     const Mapping from(source, side * side / 8), to(theirs, side * side / 8);
     must_be_transposed("pif-transpose", from.bytes(), to.bytes(), side);
@@ -137,16 +139,17 @@ void against_cp(const Task& task) {
 void with_little_memory(const Task& task) {
   Context& c = task.c;
   const std::uint64_t memory = std::max(task.side * task.side / 8 / 16, kMemoryMin);
+  const std::vector<std::string> little = {"--memory", std::to_string(memory)};
   std::uint64_t peak = 0;
   const Pair p = pair(c.options.repeats, [&] { task.prepare(); },
                       [&] {
                         const SumWatch sum(task.system.daemons());
-                        const double seconds = task.ours({"--memory", std::to_string(memory)});
+                        const double seconds = task.ours(little);
                         peak = std::max(peak, sum.peak());
                         return seconds;
                       },
                       [&] { return task.ours(); });
-  task.check();
+  task.check(little);
   const std::string name = fmt::format("the same with --memory {} MiB", memory / kMiB);
   c.report.add({name + " : with enough", seconds_text(p.ours), seconds_text(p.other), p.ratio, 0.5, true,
                 fmt::format("{:.2f}-{:.2f}", p.ratio_min, p.ratio_max)});

@@ -19,6 +19,8 @@ constexpr std::uint64_t kMessageBytes = 4u << 20;
 constexpr std::uint64_t kPutBytes = 4u << 20;  // of rows, before others are heard
 constexpr Duration kSilenceMax = std::chrono::minutes(5);
 constexpr char kSign = 'B';                   // first byte of words about rows of bands
+constexpr const char* kTaken = "T";           // the answer to one
+constexpr std::uint32_t kUnderWayMax = 2;     // of them from one worker to another
 
 // Rows of a band: the band, and the first of the sender's rows of it.
 struct RowsHead {
@@ -55,6 +57,7 @@ class Bands {
   [[nodiscard]] Status send_rows(std::uint64_t band);
   [[nodiscard]] Status do_band(std::uint64_t number);
   [[nodiscard]] Status put_rows(std::uint64_t band);
+  [[nodiscard]] Status take(tool::Word word);
   [[nodiscard]] Status take_rows(const tool::Word& word);
   template <typename F>
   [[nodiscard]] Status go_on_until(const F& holds);
@@ -67,6 +70,7 @@ class Bands {
   Passes& passes_;
   Placement dealt_;                                   // bands over the input's LFSs
   std::vector<std::uint32_t> ranks_;                  // of these
+  std::vector<std::uint32_t> under_way_;              // messages, by rank
   std::vector<std::vector<std::uint64_t>> places_;    // in a band, of the rows that an LFS has of it
   std::optional<tool::OrderedOutput> out_;
   Band bands_[2];                                     // this worker's: the present one and the next
@@ -79,15 +83,29 @@ void Bands::find_places() {
   for (std::uint64_t i = 0; i < plan_.band; ++i) places_[input_.layout().locate(plan_.shape.rows.begin + i).lfs].push_back(i);
 }
 
+// Sends and takes until that holds; waits only when nothing else can be done.
+template <typename F>
+Status Bands::go_on_until(const F& holds) {
+  while (true) {
+    PIF_TRY_VALUE(const bool sent, out_->step());
+    if (holds()) return {};
+    PIF_TRY_VALUE(auto word, team_.hear(sent ? Time{} : worker_.clock().now() + kSilenceMax));
+    if (!word && !sent) return fail(Code::kTimeout, "the other workers have said nothing for five minutes");
+    if (word) PIF_TRY(take(std::move(*word)));
+  }
+}
+
 Status Bands::send_rows(std::uint64_t band) {
   const std::uint32_t rank = ranks_[dealt_.locate(band).lfs];
   const std::size_t row_bytes = plan_.row_bytes();
   const std::uint64_t at_once = std::clamp<std::uint64_t>(kMessageBytes / row_bytes, 1, share());
   for (std::uint64_t first = 0; first < share(); first += at_once) {
+    PIF_TRY(go_on_until([&] { return under_way_[rank] < kUnderWayMax; }));
     const auto rows = passes_.rows(band * share() + first, std::min(at_once, share() - first));
     net::Buffer body(rows.size());
     std::memcpy(body.data(), rows.data(), rows.size());
     if (rank != worker_.rank()) worker_.count_sent(rows.size());
+    ++under_way_[rank];
     PIF_TRY(team_.tell(rank, RowsHead{band, first}.pack(), std::move(body)));
   }
   return {};
@@ -116,19 +134,14 @@ Status Bands::take_rows(const tool::Word& word) {
   for (std::uint64_t i = 0; i < count; ++i)
     std::memcpy(band.rows.data() + places[head.first + i] * row_bytes, std::as_const(word.body).data() + i * row_bytes, row_bytes);
   band.come += count;
-  return {};
+  return team_.tell(word.from, kTaken);
 }
 
-// Sends and takes until that holds; waits only when nothing else can be done.
-template <typename F>
-Status Bands::go_on_until(const F& holds) {
-  while (true) {
-    PIF_TRY_VALUE(const bool sent, out_->step());
-    if (holds()) return {};
-    PIF_TRY_VALUE(auto word, team_.hear(sent ? Time{} : worker_.clock().now() + kSilenceMax));
-    if (!word && !sent) return fail(Code::kTimeout, "the other workers have said nothing for five minutes");
-    if (word) PIF_TRY(tool::OrderedOutput::is_own(*word) ? out_->take(std::move(*word)) : take_rows(*word));
-  }
+Status Bands::take(tool::Word word) {
+  if (tool::OrderedOutput::is_own(word)) return out_->take(std::move(word));
+  if (word.head != kTaken) return take_rows(word);
+  --under_way_[word.from];
+  return {};
 }
 
 // Row c of the band's transpose is row band * b + c of the whole one.
@@ -163,6 +176,7 @@ Status Bands::do_band(std::uint64_t number) {
 
 Status Bands::run() {
   PIF_TRY_VALUE(ranks_, worker_.ranks_on(input_));
+  under_way_.assign(worker_.width(), 0);
   find_places();
   PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, plan_.shape.output_extent(), {}));
   out_.emplace(std::move(out));
