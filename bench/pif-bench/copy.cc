@@ -19,7 +19,7 @@ void bench_one(Context& c, const System& system, const std::string& name, std::v
     system.settle();
   };
   const std::string cp = fmt::format("cp '{}' '{}'{}", c.source, theirs, synced ? " && sync -d '" + theirs + "'" : "");
-  touch_memory(c.self);
+  touch_memory(c);
   const Pair p = pair(
       c.options.repeats, prepare, [&] { return must_run(system.command(copy), &c.watch); },
       [&] { return synced ? must_run({"sh", "-c", cp}) : must_run({"cp", c.source, theirs}); });

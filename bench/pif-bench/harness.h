@@ -66,8 +66,9 @@ double must_run(const std::vector<std::string>& command, MemoryWatch* watch = nu
 double now();                // seconds, steady
 void die(const std::string& text);
 
-// Touches 4 GiB in another process, so that the guest's idle memory is warm again.
-void touch_memory(const std::string& self);
+// Touches 4 GiB in another process, so that the guest's idle memory is warm again. Not in a smoke run.
+struct Context;
+void touch_memory(const Context& context);
 
 double median(std::vector<double> values);
 // Runs ours and other in turn, `repeats` times after one warm-up of each; `prepare` before every run, not timed.

@@ -165,7 +165,7 @@ int echo_main(const std::string& endpoint) {
 
 void bench_names(Context& c) {
   const System system(c.options, "names-system", 4, {}, c.watch);
-  touch_memory(c.self);
+  touch_memory(c);
   bench_create_and_remove(c, system);
   bench_stat(c, system);
 }

@@ -159,7 +159,7 @@ void bench_random(Context& c, const System& system) {
 
 void bench_records(Context& c) {
   const System system(c.options, "records", 4, {}, c.watch);
-  touch_memory(c.self);
+  touch_memory(c);
   bench_sequential(c, system);
   bench_random(c, system);
 }

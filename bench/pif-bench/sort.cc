@@ -31,7 +31,7 @@ struct Task {
     run(system.command({"pif", "rm", "/sorted"}));
     unlink(theirs.c_str());
     system.settle();
-    if (!c.options.cold_memory) touch_memory(c.self);
+    if (!c.options.cold_memory) touch_memory(c);
   }
 };
 

@@ -33,7 +33,7 @@ void bench_noop(Context& c, unsigned lfss, double goal_ms) {
 }  // namespace
 
 void bench_tools(Context& c) {
-  touch_memory(c.self);
+  touch_memory(c);
   bench_noop(c, 4, 30);
   bench_noop(c, 64, 300);
 }

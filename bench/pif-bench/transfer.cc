@@ -16,7 +16,7 @@ void bench_get(Context& c, const System& system, const std::string& name, const 
     unlink(theirs.c_str());
     ::sync();
   };
-  touch_memory(c.self);
+  touch_memory(c);
   const Pair p = pair(
       c.options.repeats, prepare, [&] { return must_run(system.command({"pif", "get", "/source", mine}, options), &c.watch); },
       [&] { return must_run({"cp", c.source, theirs}); });
@@ -35,7 +35,7 @@ void bench_put(Context& c, const System& system, const std::string& name, const 
     unlink(theirs.c_str());
     system.settle();
   };
-  touch_memory(c.self);
+  touch_memory(c);
   const Pair p = pair(
       c.options.repeats, prepare, [&] { return must_run(system.command({"pif", "put", c.source, "/put"}, options), &c.watch); },
       [&] { return must_run({"sh", "-c", fmt::format("cp '{}' '{}' && sync -d '{}'", c.source, theirs, theirs)}); });

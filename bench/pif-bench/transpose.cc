@@ -113,7 +113,7 @@ struct Task {
     run(system.command({"pif", "rm", "/transposed"}));
     unlink(theirs.c_str());
     system.settle();
-    touch_memory(c.self);
+    touch_memory(c);
   }
   // What these options make is right.
   void check(const std::vector<std::string>& options = {}) const {
