@@ -54,10 +54,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void die(const std::string& text) {
-  fmt::print(stderr, "pif-bench: {}\n", text);
-  std::exit(3);
-}
+void die(const std::string& text) { throw Died(text); }
 
 Ran run(const std::vector<std::string>& command, MemoryWatch* watch, const std::string& log) {
   std::vector<char*> argv;

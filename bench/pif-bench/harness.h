@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -64,7 +65,11 @@ Ran run(const std::vector<std::string>& command, MemoryWatch* watch = nullptr, c
 // run(), and the whole program ends with a message if the command fails.
 double must_run(const std::vector<std::string>& command, MemoryWatch* watch = nullptr);
 double now();                // seconds, steady
-void die(const std::string& text);
+// Ends the program, after what is up is down again.
+struct Died : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+[[noreturn]] void die(const std::string& text);
 
 // Touches 4 GiB in another process, so that the guest's idle memory is warm again. Not in a smoke run.
 struct Context;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <climits>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 
@@ -116,5 +117,10 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--echo") == 0) return pif::bench::echo_main(argv[2]);
   if (argc == 4 && std::strcmp(argv[1], "--make-records") == 0) return pif::bench::make_records_main(argv[2], argv[3]);
   if (argc == 3 && std::strcmp(argv[1], "--census") == 0) return pif::bench::census_main(argv[2]);
-  return pif::bench::bench_main(argc, argv);
+  try {
+    return pif::bench::bench_main(argc, argv);
+  } catch (const pif::bench::Died& died) {
+    std::fprintf(stderr, "pif-bench: %s\n", died.what());
+    return 3;
+  }
 }
