@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::uint64_t kQueuedBytesMax = 8u << 20;
 constexpr Duration kSilenceMax = std::chrono::minutes(1);
-constexpr int kWordsPerTurn = 64;
 
 // A word's head behind the sign: rows (first, last, count of a parcel), or a row below which all is written.
 enum class Kind : char { kRows = 'r', kPlaced = 'p', kSettled = 's' };
@@ -125,16 +124,10 @@ bool OrderedOutput::has_room() const { return queued_bytes() < kQueuedBytesMax; 
 Status OrderedOutput::go_on(bool has_more) {
   PIF_TRY_VALUE(const bool sent, step());
   const bool may_wait = !sent && !(has_more && has_room()) && !is_done();
-  Time until = may_wait ? impl_->worker.clock().now() + kSilenceMax : Time{};
-  for (int i = 0; i < kWordsPerTurn; ++i) {
-    PIF_TRY_VALUE(auto word, impl_->team.hear(until));
-    if (!word && may_wait && i == 0) return fail(Code::kTimeout, "no other worker has said anything for a minute");
-    if (!word) return {};
-    if (!is_own(*word)) return fail(Code::kInvalid, fmt::format("worker {} said something unknown", word->from));
-    PIF_TRY(take(std::move(*word)));
-    until = Time{};
-  }
-  return {};
+  return impl_->team.hear_some(may_wait ? kSilenceMax : Duration::zero(), [this](Word word) -> Status {
+    if (!is_own(word)) return fail(Code::kInvalid, fmt::format("worker {} said something unknown", word.from));
+    return take(std::move(word));
+  });
 }
 
 Result<bool> OrderedOutput::step() {

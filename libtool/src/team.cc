@@ -10,6 +10,8 @@
 namespace pif::tool {
 namespace {
 
+constexpr int kWordsPerTurn = 64;  // that hear_some() takes
+
 tl::unexpected<Error> unexpected_letter(const Letter& letter) {
   return fail(Code::kInternal, fmt::format("worker {} is at another step than this one", letter.from));
 }
@@ -172,6 +174,22 @@ Result<std::optional<Word>> Team::hear(Time deadline) {
   if (!letter) return std::nullopt;
   if (!letter->mail.has_word()) return unexpected_letter(*letter);
   return Word{letter->from, std::move(*letter->mail.mutable_word()->mutable_head()), std::move(letter->body)};
+}
+
+Status Team::hear_some(Duration patience, const std::function<Status(Word)>& take) {
+  const bool may_wait = patience > Duration::zero();
+  Time until = may_wait ? clock().now() + patience : Time{};
+  for (int i = 0; i < kWordsPerTurn; ++i) {
+    PIF_TRY_VALUE(auto word, hear(until));
+    if (!word && may_wait && i == 0) {
+      return fail(Code::kTimeout, fmt::format("no other worker has said anything for {} s",
+                                              std::chrono::duration_cast<std::chrono::seconds>(patience).count()));
+    }
+    if (!word) return {};
+    PIF_TRY(take(std::move(*word)));
+    until = Time{};
+  }
+  return {};
 }
 
 Status Team::in_turn(const std::function<Status(std::string& state)>& f) {

@@ -14,7 +14,6 @@ constexpr std::size_t kBatchBytesMin = 16u << 10;
 constexpr std::uint32_t kBatchesAhead = 3;               // of one piece, sent before they are merged
 constexpr std::uint64_t kUnderWayMax = 2u << 20;         // of stretches to one LFS
 constexpr Duration kSilenceMax = std::chrono::minutes(5);
-constexpr int kWordsPerTurn = 64;
 
 }  // namespace
 
@@ -165,15 +164,7 @@ Status FarSplit::write_stretch(std::uint32_t from, const Head& head, net::Buffer
 // ---- words ----------------------------------------------------------------------------------------------------------
 
 Status FarSplit::hear(bool may_wait) {
-  Time until = may_wait ? worker_.clock().now() + kSilenceMax : Time{};
-  for (int i = 0; i < kWordsPerTurn; ++i) {
-    PIF_TRY_VALUE(auto word, team_.hear(until));
-    if (!word && may_wait && i == 0) return fail(Code::kTimeout, "no other worker has said anything for minutes");
-    if (!word) return {};
-    PIF_TRY(take(std::move(*word)));
-    until = Time{};
-  }
-  return {};
+  return team_.hear_some(may_wait ? kSilenceMax : Duration::zero(), [this](tool::Word word) { return take(std::move(word)); });
 }
 
 Status FarSplit::take(tool::Word word) {

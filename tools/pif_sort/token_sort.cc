@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::uint64_t kWindowBlocks = 4;               // of a part in memory: one deadlocks not, two overlap
 constexpr Duration kSilenceMax = std::chrono::minutes(5);
-constexpr int kWordsPerTurn = 64;
 constexpr std::uint64_t kUnderWayBytes = 4u << 20;       // to one part, by one worker, where it goes by message
 
 void add_node(std::vector<TreeNode>& tree, std::uint32_t at) {
@@ -275,15 +274,7 @@ bool TokenSort::is_done() const {
 // ---- words ----------------------------------------------------------------------------------------------------------
 
 Status TokenSort::hear(bool may_wait) {
-  Time until = may_wait ? worker_.clock().now() + kSilenceMax : Time{};
-  for (int i = 0; i < kWordsPerTurn; ++i) {
-    PIF_TRY_VALUE(auto word, team_.hear(until));
-    if (!word && may_wait && i == 0) return fail(Code::kTimeout, "no other worker has said anything for minutes");
-    if (!word) return {};
-    PIF_TRY(take(std::move(*word)));
-    until = Time{};
-  }
-  return {};
+  return team_.hear_some(may_wait ? kSilenceMax : Duration::zero(), [this](tool::Word word) { return take(std::move(word)); });
 }
 
 TokenSort::Live* TokenSort::find(std::uint32_t node) {

@@ -13,6 +13,7 @@ std::string pack(const Told& told) {
               {"columns", {told.shape.columns.begin, told.shape.columns.end}},
               {"algorithm", static_cast<int>(told.algorithm)},
               {"memory", told.memory},
+              {"measure", told.measure},
               {"measure_only", told.measure_only}}
       .dump();
 }
@@ -28,6 +29,7 @@ Told unpack(std::string_view text) {
   told.shape.columns = range("columns");
   told.algorithm = static_cast<Algorithm>(json.at("algorithm").get<int>());
   told.memory = json.at("memory").get<std::uint64_t>();
+  told.measure = json.at("measure").get<bool>();
   told.measure_only = json.at("measure_only").get<bool>();
   return told;
 }

@@ -13,7 +13,8 @@ struct Told {
   Shape shape;
   Algorithm algorithm = Algorithm::kDirect;
   std::uint64_t memory = 0;     // of all workers together
-  bool measure_only = false;    // for explain()
+  bool measure = false;         // workers measure what predictions need,
+  bool measure_only = false;    // and do nothing else
 };
 std::string pack(const Told& told);
 Told unpack(std::string_view text);

@@ -80,15 +80,16 @@ void report(tool::Report& report, const Phases& predicted, const std::vector<Out
 }  // namespace
 
 Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish) {
-  PIF_TRY_VALUE(const Task task, prepare(controller, wish));
+  PIF_TRY_VALUE(Task task, prepare(controller, wish));
   if (task.told.shape.empty()) {  // no records, no components, no workers
     PIF_TRY(controller.client().create_empty(task.target, task.options));
     return tool::ExitCode::kDone;
   }
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
   controller.set_extent(output, task.told.shape.output_extent());
+  task.told.measure = controller.report().is_wanted;
   PIF_TRY_VALUE(const auto outcomes, run_job(controller, task));
-  report(controller.report(), prediction(controller, task, output, outcomes, wish.algorithm), outcomes);
+  if (task.told.measure) report(controller.report(), prediction(controller, task, output, outcomes, wish.algorithm), outcomes);
   PIF_TRY(controller.commit());
   return tool::ExitCode::kDone;
 }
@@ -108,7 +109,7 @@ Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish) {
   plan.emplace_back("record_length", std::to_string(shape.output_row_bytes()));
   if (shape.empty()) return plan;
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));  // it is never committed
-  task.told.measure_only = true;
+  task.told.measure = task.told.measure_only = true;
   PIF_TRY_VALUE(const auto outcomes, run_job(controller, task));
   for (const auto& [algorithm, name] : kAlgorithms) {
     const Phases phases = prediction(controller, task, output, outcomes, algorithm);

@@ -25,7 +25,9 @@ Status work(tool::Worker& worker) {
   PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
   PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
   Outcome outcome;
-  PIF_TRY_VALUE(outcome.constants, measure(worker, *input, told.shape));
+  if (told.measure) {
+    PIF_TRY_VALUE(outcome.constants, measure(worker, *input, told.shape));
+  }
   if (!told.measure_only) {
     PIF_TRY_VALUE(outcome.phases, transpose(worker, told, *input, *output));
   }

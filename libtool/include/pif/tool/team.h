@@ -62,6 +62,8 @@ class Team {
   [[nodiscard]] Status tell(std::uint32_t rank, std::string head, net::Buffer body = {});
   // The next word for this worker; nothing at the deadline.
   Result<std::optional<Word>> hear(Time deadline);
+  // take(word) for words that are there, some of them. With patience it waits so long for the first: kTimeout if none comes.
+  [[nodiscard]] Status hear_some(Duration patience, const std::function<Status(Word)>& take);
 
  private:
   Team(Worker& worker, Mail& mail, Duration patience) : worker_(&worker), mail_(&mail), patience_(patience) {}
