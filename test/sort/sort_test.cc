@@ -6,40 +6,19 @@
 #include <fmt/format.h>
 #include <rapidcheck.h>
 
-#include "libtool/sim_tools.h"
+#include "libtool/tool_fixtures.h"
 #include "../../tools/pif_sort/sort.h"
 
 namespace pif::sort {
 namespace {
 
-template <typename T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().to_string());
-  return std::move(*result);
-}
-void must(const Status& status) {
-  if (!status) throw std::runtime_error(status.error().to_string());
-}
+using sim::must;
 
 constexpr unsigned kLfss = 9;
 
 // A file system of 9 LFSs and pif-sort.
-struct Fixture {
-  explicit Fixture(std::uint64_t seed) : world(seed, {.steps_max = UINT64_MAX / 2}), cluster(world, kLfss) {
-    sim::register_tool(cluster, names, [](tool::Worker& worker, sim::Actor&) { return work(worker); });
-  }
-  void run(const std::function<void(Client&)>& body) {
-    world.spawn_main("client", [&](sim::Actor& self) {
-      sim::ClientSide side(self);
-      Client client = must(sim::sim_client(side, kLfss));
-      body(client);
-    }, sim::Who{0, {0}});
-    world.run();
-  }
-
-  sim::Names names;
-  sim::World world;
-  sim::Cluster cluster;
+struct Fixture : sim::ToolFixture {
+  explicit Fixture(std::uint64_t seed) : ToolFixture(seed, kLfss, work) {}
 };
 
 using Records = std::vector<std::string>;

@@ -6,7 +6,7 @@
 #include <rapidcheck.h>
 
 #include "../../tools/pif_transpose/transpose.h"
-#include "libtool/sim_tools.h"
+#include "libtool/tool_fixtures.h"
 #include "matrix/bits.h"
 
 namespace pif::transpose {
@@ -16,34 +16,13 @@ using matrix::BitOrder;
 using matrix::Bytes;
 using matrix::Element;
 
-template <typename T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().to_string());
-  return std::move(*result);
-}
-void must(const Status& status) {
-  if (!status) throw std::runtime_error(status.error().to_string());
-}
+using sim::must;
 
 constexpr unsigned kLfss = 9;
 
 // A file system of 9 LFSs and pif-transpose.
-struct Fixture {
-  explicit Fixture(std::uint64_t seed) : world(seed, {.steps_max = UINT64_MAX / 2}), cluster(world, kLfss) {
-    sim::register_tool(cluster, names, [](tool::Worker& worker, sim::Actor&) { return work(worker); });
-  }
-  void run(const std::function<void(Client&)>& body) {
-    world.spawn_main("client", [&](sim::Actor& self) {
-      sim::ClientSide side(self);
-      Client client = must(sim::sim_client(side, kLfss));
-      body(client);
-    }, sim::Who{0, {0}});
-    world.run();
-  }
-
-  sim::Names names;
-  sim::World world;
-  sim::Cluster cluster;
+struct Fixture : sim::ToolFixture {
+  explicit Fixture(std::uint64_t seed) : ToolFixture(seed, kLfss, work) {}
 };
 
 void put(Client& client, const std::string& path, const CreateOptions& options, const Bytes& bytes) {
