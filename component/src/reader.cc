@@ -41,8 +41,8 @@ Status check_ends(const Shape& shape, Row first, std::span<const std::uint64_t> 
 // Reads the whole index, whose sums hold, for the order of the ends.
 void check_index(const Reader& reader, const Shape& shape, std::size_t lines_max, std::vector<std::string>& lines) {
   constexpr std::uint64_t kBatch = 8 * kIndexChunkBytes / sizeof(std::uint64_t);
-  std::vector<std::uint64_t> ends(kBatch + 1);
   const Tail& tail = reader.tail();
+  std::vector<std::uint64_t> ends(std::min(kBatch, tail.rows) + 1);
   std::uint64_t end = 0;
   for (Row row = 0; row < tail.rows && lines.size() < lines_max; row += kBatch) {
     const std::uint64_t count = std::min(kBatch, tail.rows - row);
@@ -59,6 +59,12 @@ void check_index(const Reader& reader, const Shape& shape, std::size_t lines_max
 }
 
 }  // namespace
+
+Status check_tail(const Shape& shape, const Tail& tail) {
+  PIF_TRY(validate(shape, tail));
+  if (shape.format.is_fixed() && !lengths_agree(shape, tail)) return fail(Code::kCorrupt, lengths_text(shape, tail));
+  return {};
+}
 
 Status Reader::read_rows(Row first, std::uint64_t count, Rows out) const {
   PIF_TRY(validate(shape_, tail_));

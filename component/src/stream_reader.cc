@@ -186,7 +186,7 @@ void check_stream(const StoredStream& stream, std::size_t lines_max, std::vector
     if (lines.size() < lines_max) lines.push_back(std::move(line));
   };
   const std::size_t slice = stream.slice_chunks(1u << 20);
-  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(slice * stream.chunk_bytes);
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(std::min<std::uint64_t>(slice * stream.chunk_bytes, stream.length));
   for (std::uint64_t chunk = 0; chunk < stream.chunks() && lines.size() < lines_max; chunk += slice) {
     const std::uint64_t stop = std::min<std::uint64_t>(stream.chunks(), chunk + slice);
     const std::uint64_t begin = chunk * stream.chunk_bytes;
@@ -197,7 +197,7 @@ void check_stream(const StoredStream& stream, std::size_t lines_max, std::vector
       continue;
     }
     SumReader sums(stream, stop);
-    for (std::uint64_t c = chunk; c < stop; ++c) {
+    for (std::uint64_t c = chunk; c < stop && lines.size() < lines_max; ++c) {
       const std::size_t at = (c - chunk) * stream.chunk_bytes;
       const std::size_t size = stream.size_of(c, stream.length);
       const Status status = at + size <= *got ? sums.verify(c, bytes.subspan(at, size)) : ends_early(stream, begin + *got);

@@ -51,7 +51,9 @@ Status each(kv::Store& store, FileId from,
             const std::function<bool(FileId, Result<proto::ComponentState>)>& visit) {
   PIF_TRY_VALUE(auto transaction, store.read());
   return transaction->scan(kComponents, kv::key_u64(from.value), [&](std::string_view key, std::string_view value) {
-    const FileId file(key.size() < 8 ? 0 : kv::u64_of_key(key));
+    if (key.size() != 8)
+      return visit(FileId(0), fail(Code::kCorrupt, fmt::format("the catalogue has an entry of no file, with a key of {} bytes", key.size())));
+    const FileId file(kv::u64_of_key(key));
     return visit(file, parse(file, value));
   });
 }

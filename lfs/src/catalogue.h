@@ -15,7 +15,8 @@ namespace pif::lfs::catalogue {
 [[nodiscard]] Status put(kv::Transaction& transaction, const proto::ComponentState& state);
 [[nodiscard]] Status erase(kv::Transaction& transaction, FileId file);
 
-// Entries with id >= from, in order, until visit returns false. An entry that fails its checksum comes as an Error.
+// Entries with id >= from, in order, until visit returns false. An entry that fails its checksum comes as an Error,
+// and so does, as file 0's, one whose key is no id.
 [[nodiscard]] Status each(kv::Store& store, FileId from,
                           const std::function<bool(FileId file, Result<proto::ComponentState> state)>& visit);
 

@@ -15,6 +15,7 @@ namespace pif::lfs {
 namespace {
 
 constexpr std::size_t kDamagesMax = 10000;  // lines; what is beyond them is counted by nobody
+constexpr std::size_t kPageEntries = 256;
 
 bool is_short(component::File& file, const std::string& path, std::uint64_t expected, std::vector<std::string>& damages) {
   const auto size = file.size();
@@ -78,17 +79,17 @@ Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue
     page.clear();
     PIF_TRY(catalogue::each(catalogue, from, [&](FileId file, Result<proto::ComponentState> state) {
       known.insert(file.value);
-      from = FileId(file.value + 1);
       if (state)
         page.push_back(std::move(*state));
       else
         report.damages.push_back(state.error().text);
-      return page.size() < 256;
+      return page.size() < kPageEntries;
     }));
-    if (page.empty()) break;
     report.components += page.size();
     for (const auto& state : page) check_entry(storage, root, state, verify_sums, report);
     if (report.damages.size() > kDamagesMax) return report;
+    if (page.size() < kPageEntries || page.back().shape().file() == ~std::uint64_t{0}) break;
+    from = FileId(page.back().shape().file() + 1);
   }
   PIF_TRY(each_data_file(storage, root, [&](const std::string& folder, const std::string& name) -> Status {
     FileId file;

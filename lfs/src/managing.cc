@@ -89,6 +89,7 @@ Result<net::Packet> Managing::list_components(const Request& request) {
     }
     if (!state) {  // the checker must see that it is there
       spdlog::error("{}", state.error().text);
+      if (file.value == 0) return true;  // what is no file's has no place in a list by ids
       state = proto::ComponentState();
       state->mutable_shape()->set_file(file.value);
     }

@@ -5,6 +5,10 @@
 
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 #include "tile.h"
 
 namespace pif::matrix {
@@ -27,14 +31,21 @@ constexpr std::uint64_t low_elements(unsigned bits, unsigned step) {
 }
 
 // `a` and `b` are rows i and i + step of a block: the upper right quarter of each square of 2 * step elements changes places with
-// the lower left one.
+// the lower left one. Where an instruction takes a choice of bits from two vectors, two choices are the least there is to do;
+// elsewhere only the difference is moved.
 template <unsigned kBits, unsigned kStep, typename Vector>
 [[gnu::always_inline]] inline void exchange(Vector& a, Vector& b) {
   constexpr std::uint64_t kLow = low_elements(kBits, kStep);
   constexpr unsigned kShift = kBits * kStep;
-  const Vector upper = (a & kLow) | (b << kShift & ~kLow);
-  b = (a >> kShift & kLow) | (b & ~kLow);
-  a = upper;
+  if constexpr (sizeof(Vector) == 64) {
+    const Vector upper = (a & kLow) | (b << kShift & ~kLow);
+    b = (a >> kShift & kLow) | (b & ~kLow);
+    a = upper;
+  } else {
+    const Vector difference = (a >> kShift ^ b) & kLow;
+    b ^= difference;
+    a ^= difference << kShift;
+  }
 }
 
 // kCount steps, from kStep down by halves, on 2 ^ kCount rows at a time, which stay in registers.
@@ -106,13 +117,13 @@ template <unsigned kStep, typename Vector>
   if constexpr (kStep > 1) transpose_words<kStep / 2>(v);
 }
 
-// kLanes blocks to the right of each other, transposed each. The tile to the right of this one, the next, is fetched meanwhile.
+// kLanes blocks to the right of each other, transposed each. The next tile is asked for meanwhile.
 template <unsigned kBits, typename Vector>
-[[gnu::always_inline]] inline void transpose_blocks(const std::byte* in, std::size_t pitch, unsigned flip, Vector* rows) {
+[[gnu::always_inline]] inline void transpose_blocks(const std::byte* in, const Tile& tile, Vector* rows) {
   constexpr unsigned kRows = 64 / kBits;
   for (unsigned r = 0; r < kRows; ++r) {
-    std::memcpy(&rows[r ^ flip], in + r * pitch, sizeof(Vector));
-    __builtin_prefetch(in + r * pitch + kTileRowBytes);
+    std::memcpy(&rows[r ^ tile.flip], in + r * tile.in.pitch, sizeof(Vector));
+    __builtin_prefetch(in + r * tile.in.pitch + tile.to_next);
   }
   all_passes<kBits, kRows / 2>(rows);
 }
@@ -122,14 +133,11 @@ template <unsigned kBits, typename Vector>
 template <typename Vector>
 [[gnu::always_inline]] inline void store_past_cache(std::byte* to, const Vector& v) {
 #if defined(__AVX512F__)
-  typedef long long Part __attribute__((vector_size(64)));
-  __builtin_ia32_movntdq512(reinterpret_cast<Part*>(to), reinterpret_cast<const Part&>(v));
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<const __m512i&>(v));
 #elif defined(__AVX2__)
-  typedef long long Part __attribute__((vector_size(32)));
-  __builtin_ia32_movntdq256(reinterpret_cast<Part*>(to), reinterpret_cast<const Part&>(v));
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), reinterpret_cast<const __m256i&>(v));
 #elif defined(__SSE2__)
-  typedef long long Part __attribute__((vector_size(16)));
-  __builtin_ia32_movntdq(reinterpret_cast<Part*>(to), reinterpret_cast<const Part&>(v));
+  _mm_stream_si128(reinterpret_cast<__m128i*>(to), reinterpret_cast<const __m128i&>(v));
 #else
   std::memcpy(to, &v, sizeof v);
 #endif
@@ -139,21 +147,41 @@ template <typename Vector>
 // kLanes rows.
 template <unsigned kLanes, unsigned kRows, typename Vector>
 [[gnu::always_inline]] inline void store_lines(const Vector (*rows)[kRows], unsigned c, const Tile& tile, std::byte* const* to) {
+  constexpr unsigned kParts = kLineWords / kLanes;
+  Vector v[kParts][kLanes];
 #pragma GCC unroll 4
-  for (unsigned down = 0; down < kLineWords; down += kLanes) {
-    Vector v[kLanes];
+  for (unsigned part = 0; part < kParts; ++part) {
 #pragma GCC unroll 8
-    for (unsigned i = 0; i < kLanes; ++i) v[i] = rows[down + i][c];
-    transpose_words<kLanes / 2>(v);
+    for (unsigned i = 0; i < kLanes; ++i) v[part][i] = rows[part * kLanes + i][c];
+    transpose_words<kLanes / 2>(v[part]);
+  }
+  // The parts of a line one after the other: one that is not whole soon goes past the cache in pieces.
 #pragma GCC unroll 8
-    for (unsigned i = 0; i < kLanes; ++i) {
-      std::byte* const at = to[i * kRows] + tile.out_offset + down * 8;
+  for (unsigned i = 0; i < kLanes; ++i) {
+    std::byte* const at = to[i * kRows] + tile.out_offset;
+#pragma GCC unroll 4
+    for (unsigned part = 0; part < kParts; ++part) {
       if (tile.past_cache) {
-        store_past_cache(at, v[i]);
+        store_past_cache(at + part * sizeof(Vector), v[part][i]);
       } else {
-        std::memcpy(at, &v[i], sizeof(Vector));
+        std::memcpy(at + part * sizeof(Vector), &v[part][i], sizeof(Vector));
       }
     }
+  }
+}
+
+// As many lines as store_lines() writes.
+template <unsigned kLanes>
+[[gnu::always_inline]] inline void fetch_lines(Fetch& fetch) {
+#pragma GCC unroll 8
+  for (unsigned i = 0; i < kLanes; ++i) {
+    const std::byte* const from = fetch.from + fetch.tile * kTileRowBytes;
+    __builtin_prefetch(from + kRowsAhead * fetch.pitch, 0, 2);
+    std::memcpy(fetch.to + (std::size_t{fetch.tile} * fetch.height + fetch.row) * kTileRowBytes, from, kTileRowBytes);
+    if (++fetch.tile < fetch.across) continue;
+    fetch.tile = 0;
+    fetch.from += fetch.pitch;
+    ++fetch.row;
   }
 }
 
@@ -166,13 +194,15 @@ void transpose_strip(const Tile& tile, unsigned right) {
   const std::byte* const in = tile.in.base + right * 8;
   for (unsigned block = 0; block < kLineWords; ++block) {
     if (block < tile.blocks) {
-      transpose_blocks<kBits>(in + block * kRows * tile.in.pitch, tile.in.pitch, tile.flip, rows[block]);
+      transpose_blocks<kBits>(in + block * kRows * tile.in.pitch, tile, rows[block]);
     } else {
       std::memset(rows[block], 0, sizeof rows[block]);
     }
   }
-  for (unsigned c = 0; c < kRows; ++c)
+  for (unsigned c = 0; c < kRows; ++c) {
     store_lines<kLanes, kRows>(rows, c ^ tile.flip, tile, tile.out + right * kRows + c);
+    if (tile.fetch != nullptr) fetch_lines<kLanes>(*tile.fetch);
+  }
 }
 
 template <unsigned kBits, unsigned kLanes>

@@ -307,6 +307,7 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
       {"component-missing", catalogue("", 0, component(1, component_row(2, Format::fixed(10), 5, 50)))},
       {"component-endless", catalogue(files, 2, component(0, component_row(1, Format::variable(), 1ull << 61, ~0ull)))},
       {"component-endless-fixed", catalogue(files, 2, component(0, component_row(1, Format::fixed(1), ~0ull, ~0ull)))},
+      {"rows-without-bytes", catalogue(files, 2, component(0, component_row(1, Format::fixed(10), 0x3fff, 50)))},
       {"last-file", catalogue("", 0, component(4, component_row(~0ull, Format::fixed(1), 0, 0)))},
   };
 }

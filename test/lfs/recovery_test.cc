@@ -191,6 +191,25 @@ TEST_CASE("the checker names what no start would mend: impossible shapes, length
   });
 }
 
+TEST_CASE("the checker says once what it finds under the last id there may be, and under keys that are no ids") {
+  with_node([](Peer& peer, Node& node) {
+    REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
+    node.kill();
+    Start start(node);
+    auto state = start.state(7);
+    state.mutable_shape()->set_file(UINT64_MAX);
+    start.put_state(state);
+    start.put_rotten_state(9);
+    auto transaction = start.store->write().value();
+    REQUIRE_OK(transaction->put(0, "short", "rotten"));
+    REQUIRE_OK(transaction->commit());
+    transaction.reset();
+    const auto report = check_root(*start.storage, *start.store, node.root(), false).value();
+    CHECK(report.components == 2);
+    CHECK(report.damages.size() == 3);  // the last one's file is missing
+  });
+}
+
 TEST_CASE("the checker stops where nobody reads on") {
   with_node([](Peer& peer, Node& node) {
     REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
@@ -250,6 +269,22 @@ TEST_CASE("overwrites of a file whose entry in the catalogue is rotten hold up n
     node.start();
     CHECK(peer.read(8, 0, 200).value() == wanted);
     CHECK(code_of(peer.read(7, 0, 200)) == Code::kCorrupt);
+  });
+}
+
+TEST_CASE("a component whose catalogued lengths do not fit each other is not read, but can be removed") {
+  with_node([](Peer& peer, Node& node) {
+    REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
+    node.kill();
+    Start start(node);
+    auto state = start.state(7);
+    state.set_rows(0x3fff);
+    state.set_bytes(0);
+    start.put_state(state);
+    node.start();
+    for (const std::uint32_t stride : {1u, 2u}) CHECK(code_of(peer.read(7, 100, 9, stride)) == Code::kCorrupt);
+    REQUIRE_OK(peer.settle({}, {7}));
+    CHECK(code_of(peer.read(7, 0, 1)) == Code::kStaleFile);
   });
 }
 

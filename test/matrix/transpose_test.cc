@@ -88,9 +88,9 @@ TEST_CASE("shapes of several tiles are transposed, whatever their edges") {
   });
 }
 
-TEST_CASE("rows go wherever they are told to, near the cache or past it") {
+TEST_CASE("rows go wherever they are told to, near the cache or past it, and from memory") {
   std::mt19937_64 random(5);
-  for (const std::uint64_t rows : {100ULL, 9000ULL}) {
+  for (const std::uint64_t rows : {100ULL, 9000ULL, 14'000ULL}) {
     const Shape shape{rows, 5000, {1, BitOrder::kLsb}, 0, 0};
     const std::size_t in_bytes = 625, out_bytes = shape.element.bytes_of(rows), pitch = (out_bytes + 127) / 64 * 64;
     const Bytes in = random_bytes(rows * in_bytes, random), expected = transposed(in, rows, 5000, shape.element);
@@ -111,7 +111,7 @@ TEST_CASE("rows go wherever they are told to, near the cache or past it") {
 TEST_CASE("a large matrix, transposed twice, is what it was") {
   std::mt19937_64 random(4);
   for_each_element([&](Element element) {
-    const std::uint64_t rows = 9001 / element.bits, columns = 6007 / element.bits;
+    const std::uint64_t rows = 9001, columns = 8209 / element.bits;
     const std::size_t in_pitch = element.bytes_of(columns), out_pitch = element.bytes_of(rows);
     const Bytes in = without_padding(random_bytes(rows * in_pitch, random), rows, columns, element);
     for (const Instructions instructions : available_instructions()) {
@@ -120,7 +120,7 @@ TEST_CASE("a large matrix, transposed twice, is what it was") {
       transpose({in.data(), in_pitch}, rows, columns, {there.data(), out_pitch}, element, instructions);
       transpose({there.data(), out_pitch}, columns, rows, {back.data(), in_pitch}, element, instructions);
       INFO(name_of(instructions) << ", " << element.bits << " bits");
-      CHECK(back == in);
+      CHECK((back == in));  // a difference is not worth printing
     }
   });
 }

@@ -68,6 +68,9 @@ Result<Files> adopt(Storage& storage, const Format& format, std::vector<Handle> 
 Status remove_files(Storage& storage, const std::string& stem);
 Status sync(Files& files);
 
+// kInvalid or kCorrupt unless a component of that shape can end there: what a catalogue says may have been written wrong.
+[[nodiscard]] Status check_tail(const Shape& shape, const Tail& tail);
+
 // Rows in memory at a fixed distance: row i of `count` starts at base + i * stride (stride >= record_length; equal:
 // packed). The last row may be `last_bytes` long when it is the file's short last record.
 struct Rows {
