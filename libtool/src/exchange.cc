@@ -135,6 +135,7 @@ Status Exchange::take_window(std::uint32_t rank, const job::Window& window, std:
                       window.bytes() == window_.rows * input_.format().record_length;
     if (!fits) return fail(Code::kInvalid, fmt::format("worker {} has a window of another size than this one", rank));
     PIF_TRY_VALUE(memory, SharedMemory::adopt(std::move(handles[0]), window.bytes()));
+    memory.populate(0, window.bytes());
   }
   const SharedMemory& kept = windows_[rank] = std::move(memory);
   if (const auto lfs = lfs_of(rank)) sender_->open(*lfs, kept.bytes());

@@ -110,7 +110,11 @@ Result<OrderedOutput> OrderedOutput::open(Worker& worker, Team& team, Output& ou
   if (options.share_memory && worker.shares_machine() && output.format().is_fixed()) {
     const SharedMemory none;
     PIF_TRY_VALUE(impl->rings, team.share(impl->receiver ? impl->receiver->memory() : none));
-    for (std::uint32_t to = 0; to < impl->destinations.size(); ++to) impl->sender.give_memory(to, impl->rings[impl->destinations[to]].bytes());
+    for (std::uint32_t to = 0; to < impl->destinations.size(); ++to) {
+      const SharedMemory& ring = impl->rings[impl->destinations[to]];
+      ring.populate(0, ring.bytes().size());
+      impl->sender.give_memory(to, ring.bytes());
+    }
   }
   return OrderedOutput(std::move(impl));
 }

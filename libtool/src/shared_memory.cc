@@ -1,5 +1,6 @@
 #include "pif/tool/shared_memory.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -51,8 +52,7 @@ Result<SharedMemory> SharedMemory::make(std::size_t bytes) {
   if (::ftruncate(memory.fd_.get(), static_cast<off_t>(bytes)) != 0) return failed("size it");
   if (::fcntl(memory.fd_.get(), F_ADD_SEALS, kSeals) != 0) return failed("seal it");
   PIF_TRY(memory.map(bytes));
-  // All of it will be used: one call costs a third of a page fault for every 4 KiB. Only a hint, to kernels that know it.
-  (void)::madvise(memory.bytes_.data(), bytes, MADV_POPULATE_WRITE);
+  memory.populate(0, bytes);
   return memory;
 }
 
@@ -65,8 +65,13 @@ Result<SharedMemory> SharedMemory::adopt(Handle handle, std::size_t bytes) {
                     bytes > 0 && static_cast<std::uint64_t>(state.st_size) == bytes;
   if (!fits) return fail(Code::kInvalid, fmt::format("what was passed is not shared memory of {} bytes", bytes));
   PIF_TRY(memory.map(bytes));
-  (void)::madvise(memory.bytes_.data(), bytes, MADV_POPULATE_WRITE);  // as in make()
   return memory;
+}
+
+void SharedMemory::populate(std::size_t offset, std::size_t bytes) const {
+  static const auto kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t begin = offset / kPage * kPage, end = std::min(offset + bytes, bytes_.size());
+  if (begin < end) (void)::madvise(bytes_.data() + begin, end - begin, MADV_POPULATE_WRITE);
 }
 
 Result<Handle> SharedMemory::share() const {

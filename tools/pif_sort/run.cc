@@ -390,6 +390,7 @@ Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker&
 
 Result<std::vector<Area>> share(tool::Team& team, const Area& own, bool writable) {
   PIF_TRY_VALUE(auto memories, team.share(own.memory));
+  for (const tool::SharedMemory& memory : memories) memory.populate(0, memory.bytes().size());
   PIF_TRY_VALUE(auto files, writable ? team.share_writable(own.file) : team.share(own.file));
   std::vector<Area> all(memories.size());
   for (std::size_t rank = 0; rank < all.size(); ++rank) all[rank] = {std::move(memories[rank]), std::move(files[rank])};

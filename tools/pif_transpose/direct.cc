@@ -93,6 +93,9 @@ Status Direct::open() {
   if (share_memory_) {
     const tool::SharedMemory none;
     PIF_TRY_VALUE(windows_, team_.share(rows_ ? rows_->memory() : none));
+    if (input_.is_here()) {
+      for (const tool::SharedMemory& window : windows_) window.populate(plan_.place_of(input_.index(), 0), plan_.slots * plan_.pitch);
+    }
   }
   bytes_total_ = input_.bytes() + plan_.shape.output_extent().bytes / output_.layout().width();  // near enough for people's eyes
   return {};
@@ -132,15 +135,13 @@ Status Direct::send_batch(const Stripe& stripe, std::uint64_t first, std::uint64
 // Room for the pieces: in the destination's window, or in a message, when few enough are under way.
 Status Direct::begin_batch(const Stripe& stripe, std::uint64_t offset, std::uint64_t bytes) {
   const parity::Layout& layout = output_.layout();
-  const auto own = std::find(sources_.begin(), sources_.end(), worker_.rank());
-  const auto index = static_cast<std::uint32_t>(own - sources_.begin());
   for (LfsIndex lfs = 0; lfs < outlets_.size(); ++lfs) {
     Outlet& outlet = outlets_[lfs];
     const std::uint64_t slots = layout.data_rows(lfs, stripe.records.end) - layout.data_rows(lfs, stripe.records.begin);
     if (slots == 0) continue;
     if (is_shared(outlet)) {
       const tool::SharedMemory& window = outlet.rank == worker_.rank() ? rows_->memory() : windows_[outlet.rank];
-      outlet.next = window.bytes().data() + plan_.place_of(index, 0) + offset;
+      outlet.next = window.bytes().data() + plan_.place_of(input_.index(), 0) + offset;
       outlet.pitch = plan_.pitch;
       continue;
     }
