@@ -189,7 +189,7 @@ Result<bool> step_remove(Core& core, RemoveJob& job, std::size_t budget) {
     } else {
       done = step_level(core, job, budget);
     }
-    if (core.rows.is_broken()) return fail(std::move(done.error()));
+    if (core.rows.broken()) return fail(*core.rows.broken());  // perhaps by another request of this turn
     if (!done) finish_path(job, done);
   }
   return job.path >= job.request.remove().paths_size();

@@ -60,6 +60,7 @@ class Rows {
   // From now on the turn can only fail.
   void break_with(Error error);
   bool is_broken() const { return broken_.has_value(); }
+  const std::optional<Error>& broken() const { return broken_; }
   // Ends the turn: everything durable, or an error and nothing changed.
   [[nodiscard]] Status commit();
 

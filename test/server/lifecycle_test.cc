@@ -448,6 +448,23 @@ TEST_CASE("a failed commit fails every change of the turn and leaves everything 
   require_sound(world);
 }
 
+TEST_CASE("a recursive remove in a turn that another request has broken fails with it, and works afterwards") {
+  World world;
+  Client client(world);
+  REQUIRE(client.mkdir("/t/a", true));
+  world.store->puts_until_failure = 0;
+  world.messenger->forget_replies();
+  const std::vector<std::uint64_t> ids = {client.post(Client::create_request("/new", true)),
+                                          client.post(Client::remove_request({"/t"}, true))};
+  world.run();
+  for (const auto id : ids) CHECK(client.answer(id).error().code == Code::kNoSpace);
+  CHECK(client.exists("/t/a"));
+  require_sound(world);
+  REQUIRE(client.ask(Client::remove_request({"/t"}, true), ids[1]));
+  CHECK_FALSE(client.exists("/t"));
+  require_sound(world);
+}
+
 TEST_CASE("a store that fails anywhere within a turn leaves all or nothing of each request") {
   for (unsigned at = 0; at < 24; ++at) {
     World world;
