@@ -172,6 +172,28 @@ TEST_CASE("any matrix, transposed in any way, is what a loop over its bits makes
   });
 }
 
+TEST_CASE("of long rows only the pieces that a stripe needs are read, after the first") {
+  Fixture fixture(5);
+  fixture.run([&](Client& client) {
+    constexpr std::uint64_t kRows = 90, kColumns = 50'003;
+    const Element element{1, BitOrder::kMsb};
+    std::mt19937_64 random(5);
+    const Bytes bytes = matrix::random_bytes(kRows * element.bytes_of(kColumns), random);
+    CreateOptions options;
+    options.format = Format::fixed(static_cast<std::uint32_t>(element.bytes_of(kColumns)));
+    for (const std::uint32_t bevy : {0u, 2u}) {
+      options.width = 4;
+      options.bevy = bevy;
+      put(client, "/in", options, bytes);
+      Wish wish = wish_of("/in", "/out");
+      wish.columns = kColumns;
+      wish.memory = 512u << 10;
+      transpose(client, wish);
+      CHECK(difference(get(client, "/out"), matrix::transposed(bytes, kRows, kColumns, element)) == "");
+    }
+  });
+}
+
 TEST_CASE("an empty matrix or an empty window becomes an empty file that knows its shape") {
   Fixture fixture(2);
   fixture.run([&](Client& client) {
