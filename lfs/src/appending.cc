@@ -21,6 +21,8 @@ Status Appending::check(const Request& request) {
   const auto& asked = request.envelope().append_rows();
   if (asked.count() == 0) return fail(Code::kInvalid, "an append of no rows");
   if (!asked.has_base()) return fail(Code::kInvalid, "AppendRows lacks `base`, as Reserve gave it");
+  // A file that nobody ever appended to is of generation 0: rows behind its end would be nobody's.
+  if (asked.generation() == 0) return fail(Code::kInvalid, "AppendRows lacks `generation`, as Reserve gave it");
   if (asked.first() > INT64_MAX / kRecordLengthMax)
     return fail(Code::kTooLarge, fmt::format("row {} is past what a file can hold", asked.first()));
   return core_.check_space(request.packet.body.size());

@@ -270,6 +270,23 @@ TEST_CASE("an overwrite that failed in the redo log is not replayed over rows ap
     for (const bool power_loss : {false, true}) check_after_failed_overwrite(failing, power_loss);
 }
 
+TEST_CASE("rows that come without a grant's generation are refused, and are not there") {
+  with_node([](Peer& peer, Node& node) {
+    TestFile file;
+    const auto bytes = pattern(1000, 1);
+    REQUIRE_OK(peer.put(file, bytes));
+    Appender a(peer.self(), {&node}, file);
+    proto::ReserveReply none;
+    none.mutable_base()->set_records(10);
+    none.mutable_base()->set_bytes(1000);
+    CHECK(code_of(a.rows(0, none, 10, 1, pattern(100, 2))) == Code::kInvalid);
+    node.kill();
+    const auto report = node.check().value();
+    CHECK(report.damages.empty());
+    CHECK(report.bytes == 1000);
+  });
+}
+
 TEST_CASE("an LFS that has fewer rows than were published says so instead of going on") {
   with_node([](Peer& peer, Node& node) {
     TestFile file;

@@ -108,6 +108,7 @@ TEST_CASE("rows to append that do not fit the file, its records or the reserved 
         ask.set_file(file);
         ask.set_first(6);
         ask.set_count(1);
+        ask.set_generation(1);
         ask.mutable_base()->set_records(6);
         ask.mutable_base()->set_bytes(550);
         change(ask);
@@ -117,6 +118,7 @@ TEST_CASE("rows to append that do not fit the file, its records or the reserved 
     CHECK(rows(7, row, [](auto& a) { a.set_count(0); }) == Code::kInvalid);
     CHECK(rows(7, row, [](auto& a) { a.set_first(INT64_MAX); }) == Code::kTooLarge);
     CHECK(rows(7, row, [](auto& a) { a.clear_base(); }) == Code::kInvalid);
+    CHECK(rows(7, row, [](auto& a) { a.clear_generation(); }) == Code::kInvalid);
     CHECK(rows(7, row, [](auto& a) { a.mutable_base()->set_bytes(1000); }) == Code::kInvalid);
     CHECK(rows(7, row, [](auto& a) { a.set_within(100); }) == Code::kInvalid);
     CHECK(rows(7, "", [](auto&) {}) == Code::kInvalid);
