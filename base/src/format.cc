@@ -28,6 +28,10 @@ Extent fixed_extent(std::uint32_t record_length, std::uint64_t bytes) {
   return {bytes / record_length + (bytes % record_length != 0 ? 1 : 0), bytes};
 }
 
+bool is_fixed_extent(std::uint32_t record_length, const Extent& extent) {
+  return fixed_extent(record_length, extent.bytes) == extent;
+}
+
 std::uint32_t fixed_record_bytes(std::uint32_t record_length, const Extent& extent, RecordNumber n) {
   if (n >= extent.records) return 0;
   if (n + 1 < extent.records) return record_length;

@@ -55,7 +55,7 @@ Status Appending::check_body(const Component& component, const proto::AppendRows
   }
   const auto length = component.shape.format.record_length;
   const Extent base = extent_of(asked.base());  // this component's length is computed from it
-  if (fixed_extent(length, base.bytes) != base)
+  if (!is_fixed_extent(length, base))
     return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes, as `base` says", base.records,
                                             length, base.bytes));
   if (asked.within() >= length || body.empty())

@@ -166,7 +166,7 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   const Extent extent = extent_of(asked.file());
   const auto rows = component.layout.rows(asked.shape().index(), extent.records);
   const auto& format = component.shape.format;
-  if (format.is_fixed() && fixed_extent(format.record_length, extent.bytes) != extent)
+  if (format.is_fixed() && !is_fixed_extent(format.record_length, extent))
     return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes", extent.records,
                                             format.record_length, extent.bytes));
   const auto bytes = format.is_fixed() ? fixed_component_bytes(component.layout, asked.shape().index(), format.record_length,

@@ -150,11 +150,18 @@ class Stage {
   std::span<std::byte> bytes_;
 };
 
-// f(first, count) for stretches of columns that are kTilesAcross tiles wide.
+// Stretches of columns that are kTilesAcross tiles wide; places_of(first, count): where the rows go that become of one.
 template <typename F>
-void for_each_stretch(std::uint64_t columns, Element element, const F& f) {
-  const std::uint64_t most = kTilesAcross * tile_elements(element);
-  for (std::uint64_t first = 0; first < columns; first += most) f(first, std::min(most, columns - first));
+void transpose_stretches(ConstRows in, std::uint64_t rows, std::uint64_t columns, Element element, Instructions instructions,
+                         const F& places_of) {
+  const std::uint64_t bytes = columns * element.bytes_of(rows), most = kTilesAcross * tile_elements(element);
+  const Stage stage(bytes, element);
+  for (std::uint64_t first = 0; first < columns; first += most) {
+    const std::uint64_t count = std::min(most, columns - first);
+    Tiles({in.base + element.bytes_of(first), in.pitch}, rows, count, places_of(first, count), element, instructions)
+        .run(bytes > kCacheBytes, stage.bytes());
+  }
+  finish_stores();
 }
 
 }  // namespace
@@ -174,25 +181,18 @@ const char* name_of(Instructions instructions) {
 }
 
 void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element, Instructions instructions) {
-  const std::uint64_t bytes = columns * element.bytes_of(rows);
-  const Stage stage(bytes, element);
-  for_each_stretch(columns, element, [&](std::uint64_t first, std::uint64_t count) {
-    Tiles({in.base + element.bytes_of(first), in.pitch}, rows, count, {out.begins.subspan(first, count), out.offset}, element,
-          instructions).run(bytes > kCacheBytes, stage.bytes());
+  transpose_stretches(in, rows, columns, element, instructions, [&](std::uint64_t first, std::uint64_t count) {
+    return RowPlaces{out.begins.subspan(first, count), out.offset};
   });
-  finish_stores();
 }
 
 void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element, Instructions instructions) {
-  const std::uint64_t bytes = columns * element.bytes_of(rows);
-  const Stage stage(bytes, element);
   std::vector<std::byte*> places;
-  for_each_stretch(columns, element, [&](std::uint64_t first, std::uint64_t count) {
+  transpose_stretches(in, rows, columns, element, instructions, [&](std::uint64_t first, std::uint64_t count) {
     places.resize(count);
     for (std::uint64_t c = 0; c < count; ++c) places[c] = out.base + (first + c) * out.pitch;
-    Tiles({in.base + element.bytes_of(first), in.pitch}, rows, count, {places, 0}, element, instructions).run(bytes > kCacheBytes, stage.bytes());
+    return RowPlaces{places, 0};
   });
-  finish_stores();
 }
 
 void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element) {

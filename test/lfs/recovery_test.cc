@@ -34,9 +34,10 @@ struct Start {
     REQUIRE_OK(catalogue::put(*transaction, state));
     REQUIRE_OK(transaction->commit());
   }
-  void put_rotten_state(std::uint64_t file) {
+  void put_rotten_state(std::uint64_t file) { put_rotten_entry(kv::key_u64(file)); }
+  void put_rotten_entry(const std::string& key) {
     auto transaction = store->write().value();
-    REQUIRE_OK(transaction->put(0, kv::key_u64(file), "rotten"));
+    REQUIRE_OK(transaction->put(0, key, "rotten"));
     REQUIRE_OK(transaction->commit());
   }
   proto::ComponentState state(std::uint64_t file) { return **catalogue::get(*store, FileId(file)); }
@@ -61,6 +62,16 @@ std::uint64_t with_each_call_failing(Node& node, const std::function<Status(Star
     CHECK(code_of(done) == (start.faults->has_failed() ? Code::kIo : Code::kOk));
     if (!start.faults->has_failed()) return call;
   }
+}
+
+// File 7 of 500 bytes on a node that was killed, and its entry of the catalogue.
+void with_killed(const std::function<void(Peer&, Node&, Start&, proto::ComponentState state)>& body) {
+  with_node([&](Peer& peer, Node& node) {
+    REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
+    node.kill();
+    Start start(node);
+    body(peer, node, start, start.state(7));
+  });
 }
 
 // A client's file 7 and 8 of 13,030 bytes, and what they must read as: overwritten, all of it only in the log.
@@ -192,18 +203,11 @@ TEST_CASE("the checker names what no start would mend: impossible shapes, length
 }
 
 TEST_CASE("the checker says once what it finds under the last id there may be, and under keys that are no ids") {
-  with_node([](Peer& peer, Node& node) {
-    REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
-    node.kill();
-    Start start(node);
-    auto state = start.state(7);
+  with_killed([](Peer&, Node& node, Start& start, proto::ComponentState state) {
     state.mutable_shape()->set_file(UINT64_MAX);
     start.put_state(state);
     start.put_rotten_state(9);
-    auto transaction = start.store->write().value();
-    REQUIRE_OK(transaction->put(0, "short", "rotten"));
-    REQUIRE_OK(transaction->commit());
-    transaction.reset();
+    start.put_rotten_entry("short");
     const auto report = check_root(*start.storage, *start.store, node.root(), false).value();
     CHECK(report.components == 2);
     CHECK(report.damages.size() == 3);  // the last one's file is missing
@@ -211,11 +215,7 @@ TEST_CASE("the checker says once what it finds under the last id there may be, a
 }
 
 TEST_CASE("the checker stops where nobody reads on") {
-  with_node([](Peer& peer, Node& node) {
-    REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
-    node.kill();
-    Start start(node);
-    auto state = start.state(7);
+  with_killed([](Peer&, Node& node, Start& start, proto::ComponentState state) {
     for (std::uint64_t file = 100; file < 11'000; ++file) {
       state.mutable_shape()->set_file(file);
       start.put_state(state);
@@ -273,11 +273,7 @@ TEST_CASE("overwrites of a file whose entry in the catalogue is rotten hold up n
 }
 
 TEST_CASE("a component whose catalogued lengths do not fit each other is not read, but can be removed") {
-  with_node([](Peer& peer, Node& node) {
-    REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
-    node.kill();
-    Start start(node);
-    auto state = start.state(7);
+  with_killed([](Peer& peer, Node& node, Start& start, proto::ComponentState state) {
     state.set_rows(0x3fff);
     state.set_bytes(0);
     start.put_state(state);

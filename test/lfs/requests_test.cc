@@ -197,7 +197,6 @@ TEST_CASE("an LFS that got no row seals an empty component, but not one of rows 
   });
 }
 
-// Files as a writer through descriptors may leave them: what it says of them is compared with what they are.
 TEST_CASE("a length of the whole file whose records and bytes do not fit each other seals nothing") {
   with_node([](Peer& peer, Node&) {
     REQUIRE_OK(peer.attach_new(TestFile{}));
@@ -206,6 +205,7 @@ TEST_CASE("a length of the whole file whose records and bytes do not fit each ot
   });
 }
 
+// Files as a writer through descriptors may leave them: what it says of them is compared with what they are.
 TEST_CASE("what was written through descriptors is sealed only if its files are as long as is said") {
   for (const char* suffix : {".dat", ".sum", ".idx", ".isum"}) {
     with_node([&](Peer& peer, Node& node) {

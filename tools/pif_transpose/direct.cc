@@ -94,7 +94,9 @@ Status Direct::open() {
     const tool::SharedMemory none;
     PIF_TRY_VALUE(windows_, team_.share(rows_ ? rows_->memory() : none));
     if (input_.is_here()) {
-      for (const tool::SharedMemory& window : windows_) window.populate(plan_.place_of(input_.index(), 0), plan_.slots * plan_.pitch);
+      for (const Outlet& outlet : outlets_)
+        if (outlet.rank != worker_.rank())
+          windows_[outlet.rank].populate(plan_.place_of(input_.index(), 0), plan_.slots * plan_.pitch);
     }
   }
   bytes_total_ = input_.bytes() + plan_.shape.output_extent().bytes / output_.layout().width();  // near enough for people's eyes

@@ -41,6 +41,8 @@ struct Extent {
 
 // Fixed records: the extent of a file of `bytes` bytes, and the length of record n (0 past the end).
 Extent fixed_extent(std::uint32_t record_length, std::uint64_t bytes);
+// Whether so many fixed records of a file or component can have so many bytes.
+bool is_fixed_extent(std::uint32_t record_length, const Extent& extent);
 std::uint32_t fixed_record_bytes(std::uint32_t record_length, const Extent& extent, RecordNumber n);
 
 }  // namespace pif
