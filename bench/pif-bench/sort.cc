@@ -38,7 +38,8 @@ struct Task {
 void add_line(const Task& task, const std::string& ours, const std::string& other, const Pair& p, double goal) {
   const std::string name = fmt::format("{}{}, {} records of 100 bytes : {}", ours, task.c.options.cold_memory ? " (cold memory)" : "",
                                        task.c.options.records, other);
-  task.c.report.add({name, seconds_text(p.ours), seconds_text(p.other), p.ratio, goal, true, fmt::format("{:.2f}-{:.2f}", p.ratio_min, p.ratio_max)});
+  task.c.report.add({name, seconds_text(p.ours), seconds_text(p.other), p.ratio, goal, true,
+                     fmt::format("{:.2f}-{:.2f}", p.ratio_min, p.ratio_max)});
 }
 
 // What is in the file system now is right.

@@ -113,7 +113,8 @@ Status Reader::read_bytes(std::uint64_t offset, std::span<std::byte> out) const 
 Status Reader::check_bytes(std::uint64_t offset, std::uint64_t size, std::span<const std::byte> mapped) const {
   PIF_TRY(validate(shape_, tail_));
   if (offset > tail_.bytes || size > tail_.bytes - offset) return past_end(shape_, "bytes", offset, size, tail_.bytes);
-  if (mapped.size() < tail_.bytes) return fail(Code::kCorrupt, fmt::format("{}: the file is shorter than its {} bytes", shape_.file.value, tail_.bytes));
+  if (mapped.size() < tail_.bytes)
+    return fail(Code::kCorrupt, fmt::format("{}: the file is shorter than its {} bytes", shape_.file.value, tail_.bytes));
   return check_mapped(StoredStream::data_of(shape_, tail_, *files_), {offset, offset + size}, mapped);
 }
 

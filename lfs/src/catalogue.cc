@@ -52,7 +52,8 @@ Status each(kv::Store& store, FileId from,
   PIF_TRY_VALUE(auto transaction, store.read());
   return transaction->scan(kComponents, kv::key_u64(from.value), [&](std::string_view key, std::string_view value) {
     if (key.size() != 8)
-      return visit(FileId(0), fail(Code::kCorrupt, fmt::format("the catalogue has an entry of no file, with a key of {} bytes", key.size())));
+      return visit(FileId(0), fail(Code::kCorrupt, fmt::format("the catalogue has an entry of no file, with a key of {} bytes",
+                                                               key.size())));
     const FileId file(kv::u64_of_key(key));
     return visit(file, parse(file, value));
   });

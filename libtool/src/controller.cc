@@ -149,13 +149,14 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const std
 Status Controller::Impl::let_talk(job::JobDescription& description) {
   if (all_are_near(description)) return {};
   if (description.nodes_size() > kFarWorkersMax) {
-    return fail(Code::kTooLarge, fmt::format("{} workers, not all on one machine: at most {} may be", description.nodes_size(), kFarWorkersMax));
+    return fail(Code::kTooLarge, fmt::format("{} workers, not all on one machine: at most {} may be", description.nodes_size(),
+                                            kFarWorkersMax));
   }
   bool encrypts = false;
   for (const auto& node : description.nodes()) {
     if (node.endpoints().tcp().empty()) {
-      return fail(Code::kUnavailable, "it does not listen on tcp, and not all workers are on its machine: start its file system with --curve",
-                  node.name());
+      return fail(Code::kUnavailable, "it does not listen on tcp, and not all workers are on its machine: start its file system "
+                                     "with --curve", node.name());
     }
     encrypts = encrypts || !node.endpoints().curve_key().empty();
   }

@@ -95,7 +95,8 @@ bool RankedSender::may_go(const Destination& destination, const RankedParcel& pa
   if (limits_.window_rows != UINT64_MAX && parcel.last >= destination.settled + limits_.window_rows) return false;
   if (destination.under_way.empty() || destination.bytes_under_way + parcel.record_bytes <= limits_.share_bytes) return true;
   // The receiver settles whole stretches: what completes one must not wait for the rest of it.
-  return parcel.last / limits_.stretch_rows == destination.under_way.begin()->first / limits_.stretch_rows && limits_.stretch_rows != UINT64_MAX;
+  return limits_.stretch_rows != UINT64_MAX &&
+         parcel.last / limits_.stretch_rows == destination.under_way.begin()->first / limits_.stretch_rows;
 }
 
 Result<bool> RankedSender::step(const Emit& emit) {

@@ -22,8 +22,8 @@ struct WindowSize {
   static WindowSize of(const Format& format, std::size_t window_bytes, std::uint32_t sources);
 };
 
-// Rows on their way. placed: they lie in the receiver's window. stride 0: `body` starts with count little-endian 32-bit distances of the rows from `first`. Then, with
-// variable records, count 32-bit lengths; then the rows, packed.
+// Rows on their way. placed: they lie in the receiver's window. stride 0: `body` starts with count little-endian 32-bit
+// distances of the rows from `first`. Then, with variable records, count 32-bit lengths; then the rows, packed.
 struct Parcel {
   LfsIndex to = 0;
   Row first = 0;

@@ -109,7 +109,8 @@ TEST_CASE("the byte view finds its place in variable records") {
           Bytes out(size + 10);
           const std::size_t got = must(file.pread(out, offset));
           RC_ASSERT(got == std::min(out.size(), all.data.size() - offset));
-          RC_ASSERT(std::equal(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(got), all.data.begin() + static_cast<std::ptrdiff_t>(offset)));
+          RC_ASSERT(std::equal(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(got),
+                               all.data.begin() + static_cast<std::ptrdiff_t>(offset)));
         }
         must(file.seek(0));
         RC_ASSERT(must(file.read_batch(UINT64_MAX, 1u << 26)).lengths == all.lengths);

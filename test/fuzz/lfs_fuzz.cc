@@ -294,21 +294,27 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
   return {
       {"fixed", put + read_rows(0, 5) + read_rows(1, 2, 2) + ask(kMayRead, bytes) + ask(kMayRead, length) + ask(kMayRead, attach)},
       {"lines", put_lines + read_rows(0, 3) + read_rows(0, 2, 2) + ask(kMayRead, offsets) + ask(kMayRead, length)},
-      {"write-again", write_rows(ten, 3, 2, rows.substr(0, 20)) + write_rows(ten, 0, 3, rows.substr(0, 30)) + seal(ten, 5, 50) + seal(ten, 5, 50)},
+      {"write-again", write_rows(ten, 3, 2, rows.substr(0, 20)) + write_rows(ten, 0, 3, rows.substr(0, 30)) +
+                          seal(ten, 5, 50) + seal(ten, 5, 50)},
       {"far", write_rows(ten, 1u << 30, 1, rows.substr(0, 10)) + seal(ten, 1, 10)},
       {"farther", write_rows(ten, std::uint64_t{1} << 58, 1, rows.substr(0, 10))},
       {"attach-new", ask(kMayCreate, attach_new) + write_rows(ten, 0, 5, rows) + seal(ten, 5, 50)},
       {"unsealed", write_rows(ten, 0, 5, rows) + restart + seal(ten, 5, 50)},
       {"power-cut", put + overwrite(1, 1, "0123456789") + crash + read_rows(0, 5)},
-      {"overwrite", put + overwrite(0, 5, std::string(50, 'w')) + overwrite(2, 1, "ab", 3, 2) + ask(kMayWrite, flush) + restart + read_rows(0, 5)},
+      {"overwrite", put + overwrite(0, 5, std::string(50, 'w')) + overwrite(2, 1, "ab", 3, 2) +
+                        ask(kMayWrite, flush) + restart + read_rows(0, 5)},
       {"overwrite-lines", put_lines + overwrite(0, 2, variable({"ONE\n", ""})) + crash + read_rows(0, 3)},
       {"append", put + reserve(2, 20) + append(5, 2, rows.substr(0, 20), 1, 5) + append_done(ticket, 1) + read_rows(0, 7)},
-      {"append-lines", put_lines + reserve(1, 3) + append(3, 1, variable({"ab\n"}), 1, 3) + append_done(ticket, 1) + crash + read_rows(0, 4)},
-      {"append-late", put + reserve(2, 20) + append(5, 1, rows.substr(0, 10), 1, 5) + second + reserve(1, 10) + append(5, 1, rows.substr(0, 10), 2, 5)},
-      {"append-fill", write_rows(ten, 0, 2, rows.substr(0, 15)) + seal(ten, 2, 15) + settle(true) + reserve(0, 9, true) + append(1, 1, "FILL", 1, 2, 5)},
+      {"append-lines", put_lines + reserve(1, 3) + append(3, 1, variable({"ab\n"}), 1, 3) +
+                           append_done(ticket, 1) + crash + read_rows(0, 4)},
+      {"append-late", put + reserve(2, 20) + append(5, 1, rows.substr(0, 10), 1, 5) + second +
+                          reserve(1, 10) + append(5, 1, rows.substr(0, 10), 2, 5)},
+      {"append-fill", write_rows(ten, 0, 2, rows.substr(0, 15)) + seal(ten, 2, 15) + settle(true) +
+                          reserve(0, 9, true) + append(1, 1, "FILL", 1, 2, 5)},
       {"remove", put + settle(false) + read_rows(0, 1) + write_rows(ten, 0, 5, rows)},
       {"manage", put + manage(list) + manage(check) + manage(flush)},
-      {"bad-rights", put + read_rows(0, 1, 0, 0) + read_rows(0, 1, 0, kGood | kOtherUser) + read_rows(0, 1, 0, kGood | kExpired) + ask(kMayCreate, length)},
+      {"bad-rights", put + read_rows(0, 1, 0, 0) + read_rows(0, 1, 0, kGood | kOtherUser) +
+                         read_rows(0, 1, 0, kGood | kExpired) + ask(kMayCreate, length)},
       {"zmq", put + read_rows(0, 1, 0, kGood, 1) + read_rows(0, 1, 0, kGood | kGoodCredential, 1)},
       {"jobs", ask(0, spawn) + ask(0, job_wait) + second + ask(0, job_kill) + ask(0, worker)},
       {"other-ops", ask(0, [](Envelope& e) { e.mutable_hello(); }) + ask(0, [](Envelope& e) { e.mutable_counters(); }) +

@@ -132,8 +132,10 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
   return {
       {"one", log(1, entry(1, 0, 4000, 4000), none)},
       {"two", log(2, entry(1, 0, 4000, 4000) + entry(2, 3, 4000, 4000), none)},
-      {"five", log(5, entry(1, 0, 4000, 400) + entry(1, 1, 4000, 1000) + entry(2, 1, 4000, 4000) + entry(3, 0, 4090, 10) + entry(9, 0, 1, 1), none)},
-      {"far", log(3, entry(1, 0, 4000, 40) + entry(1, 0, 4000, 40) + Output().byte(0x81).wide(1ull << 52).word(4000).text(chunk).str(), none)},
+      {"five", log(5, entry(1, 0, 4000, 400) + entry(1, 1, 4000, 1000) + entry(2, 1, 4000, 4000) +
+                      entry(3, 0, 4090, 10) + entry(9, 0, 1, 1), none)},
+      {"far", log(3, entry(1, 0, 4000, 40) + entry(1, 0, 4000, 40) +
+                     Output().byte(0x81).wide(1ull << 52).word(4000).text(chunk).str(), none)},
       {"torn", log(2, entry(1, 0, 4000, 4000) + entry(2, 3, 4000, 4000), Output().byte(1).word(201).byte(4).bytes("torn").str())},
       {"head-lost", log(1, entry(1, 0, 4000, 4000), Output().byte(1).word(8192).byte(4).bytes("lost").str())},
       {"rounds", Output().byte(0).byte(1).wide(99).byte(1).bytes(entry(1, 0, 4000, 100)).byte(0).str()},

@@ -217,7 +217,8 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
       {"empty", hello(0) + create("/a", true) + create("/a", true) + remove_name("/a", false)},
       {"abort", hello(0) + create("/a") + ask(0, [](Envelope& e) { e.mutable_abort()->set_file(2); }) + restart + minute},
       {"rename", put + folder("/d") + move_name("/a", "/d/b") + move_name("/d", "/d/e") + move_name("/d", "/f") + move_name("/f/b", "/a")},
-      {"remove", put + folder("/d/e/f") + create("/d/x", true) + remove_name("/d", false) + remove_name("/d", true) + remove_name("/a", false)},
+      {"remove", put + folder("/d/e/f") + create("/d/x", true) + remove_name("/d", false) + remove_name("/d", true) +
+                     remove_name("/a", false)},
       {"open", put + open_file(0, "/a", 1, true) + hello(2) + open_file(2, "/a", 2, false) + ask(0, renew) + ask(0, shut) + minute},
       {"open-removed", put + open_file(0, "/a", 1, false) + remove_name("/a", false) + ask(0, renew) + closed + minute},
       {"attributes", put + attributes("/a") + attributes("/") + look("/a")},

@@ -70,7 +70,8 @@ TEST_CASE("fixed records may end in a short one, which only a fill goes on from"
   CHECK(b.end == Extent{3, 22});
   CHECK(code_of(s.reserve(2, 31, true, kStart)) == Code::kOk);
   for (const auto& [records, bytes] : {std::pair{2, 10}, std::pair{1, 11}, std::pair{0, 0}, std::pair{0, 5}})
-    CHECK(code_of(fixed().reserve(static_cast<std::uint64_t>(records), static_cast<std::uint64_t>(bytes), false, kStart)) == Code::kInvalid);
+    CHECK(code_of(fixed().reserve(static_cast<std::uint64_t>(records), static_cast<std::uint64_t>(bytes), false, kStart)) ==
+          Code::kInvalid);
   CHECK(code_of(fixed().reserve(UINT64_MAX, UINT64_MAX, false, kStart)) == Code::kTooLarge);
   Sequencer variable(Format::variable(), {}, 1, 0, kPatience);
   CHECK(variable.reserve(3, 0, false, kStart)->end == Extent{3, 0});

@@ -42,7 +42,8 @@ bool is_right(const Shape& shape, Instructions instructions, std::mt19937_64& ra
 void check(const Shape& shape, std::mt19937_64& random) {
   for (const Instructions instructions : available_instructions()) {
     INFO(name_of(instructions) << ": " << shape.rows << " x " << shape.columns << " elements of " << shape.element.bits << " bits, "
-                               << (shape.element.order == BitOrder::kMsb ? "msb" : "lsb") << ", at " << shape.offset << ", gap " << shape.gap);
+                               << (shape.element.order == BitOrder::kMsb ? "msb" : "lsb") << ", at " << shape.offset
+                               << ", gap " << shape.gap);
     CHECK(is_right(shape, instructions, random));
   }
 }

@@ -134,4 +134,11 @@ TEST_CASE("a wrong key is refused with what is wrong about it") {
   CHECK(error_of({"99999999999"}, fixed).find("a number is needed") != std::string::npos);
 }
 
+TEST_CASE("keys of 4 GiB together are refused: their length would be taken for 0") {
+  const Format longest = Format::fixed(kRecordLengthMax);
+  const std::string whole = fmt::format("0:{}", kRecordLengthMax);
+  CHECK(error_of(std::vector<std::string>(255, whole), longest).empty());
+  CHECK(error_of(std::vector<std::string>(256, whole), longest).find("4294967296 bytes together; 4294967295") != std::string::npos);
+}
+
 }  // namespace pif::sort

@@ -175,6 +175,53 @@ TEST_CASE("every merge gives the same bytes, for every width and block size") {
   });
 }
 
+// Many short lines; the long ones come first, in one block.
+TEST_CASE("every merge takes records that are much longer than most") {
+  Fixture fixture(4);
+  fixture.run([&](Client& client) {
+    Case one;
+    one.options.format = Format::lines();
+    one.options.width = 2;
+    for (std::size_t i = 0; i < 4000; ++i) {
+      one.records.push_back(fmt::format("{:04}\n", i * 7919 % 4000));
+      if (i % 100 == 0) one.records.push_back(std::string(1u << 20, '!') + one.records.back());
+    }
+    put(client, one.options, one.records);
+    one.wish.source = "/in";
+    one.wish.target = "/out";
+    for (const MergeKind merge : {MergeKind::kSplit, MergeKind::kToken, MergeKind::kPipelined}) {
+      for (const bool apart : {false, true}) {
+        one.wish.merge = merge;
+        one.wish.memory = apart ? 1 : 1u << 30;  // in scratch files, and in memory
+        tool::ControllerOptions options = sim::sim_controller();
+        options.apart = apart;
+        tool::Controller controller(client, std::move(options));
+        must(control(controller, one.wish));
+        REQUIRE((get(client) == one.expected()));
+      }
+    }
+  });
+}
+
+TEST_CASE("a sort key that no token can carry is refused, and what can be done is said") {
+  Fixture fixture(5);
+  fixture.run([&](Client& client) {
+    CreateOptions options;
+    options.format = Format::variable();
+    options.width = 2;
+    put(client, options, {std::string(kRecordLengthMax, '\0'), "b"});
+    tool::Controller controller(client, sim::sim_controller());
+    Wish wish;
+    wish.source = "/in";
+    wish.target = "/out";
+    wish.merge = MergeKind::kToken;
+    const auto done = control(controller, wish);
+    REQUIRE(!done);
+    CHECK(done.error().to_string().find("use --merge split") != std::string::npos);
+    CHECK(!client.stat("/out"));
+  });
+}
+
 TEST_CASE("what cannot be sorted is refused, and nothing is made") {
   Fixture fixture(3);
   fixture.run([&](Client& client) {

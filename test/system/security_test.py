@@ -117,7 +117,8 @@ def what_a_file_denies_is_denied():
     FS.ok("put", FS.local("f"), "/secret")
     who = {"user": STRANGER, "group": STRANGER, "extra_groups": []}
     for words in (["rm", "/secret"], ["put", "/etc/hostname", "/secret"], ["mkdir", "/mine"]):
-        done = subprocess.run([program("pif"), *words], env=FS.env, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False, **who)
+        done = subprocess.run([program("pif"), *words], env=FS.env, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=60, check=False, **who)
         check(done.returncode == 3 and b"may not" in done.stderr, f"{words}: {done}")
     FS.ok("rm", "/secret")
 

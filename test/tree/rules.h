@@ -24,6 +24,7 @@ using Offences = std::vector<Offence>;
 
 inline constexpr std::size_t kFileLinesMax = 600;
 inline constexpr std::size_t kFunctionLinesMax = 70;
+inline constexpr std::size_t kColumnsMax = 140;
 
 // All sources, scripts and CMake files below `root`; nothing hidden, and no build folder.
 [[nodiscard]] Result<Tree> read_tree(const std::string& root);
@@ -35,7 +36,7 @@ inline constexpr std::size_t kFunctionLinesMax = 70;
 Offences check_includes(const Tree& tree, const Dependencies& dependencies);
 // Headers are guarded, and private ones are used.
 Offences check_headers(const Tree& tree);
-// Files and functions are short (functions of tests may be long).
+// Files, functions and lines are short (functions of tests may be long).
 Offences check_lengths(const Tree& tree);
 // Nothing is left to do.
 Offences check_leftovers(const Tree& tree);

@@ -80,6 +80,11 @@ TEST_CASE("files over 600 lines are found") {
   CHECK(check_lengths({{"test/x/a.py", lines(601)}}).size() == 1);
 }
 
+TEST_CASE("lines over 140 columns are found") {
+  CHECK(check_lengths({{"lfs/src/a.cc", std::string(140, ' ') + "\n"}}).empty());
+  CHECK(first(check_lengths({{"lfs/src/a.cc", "\n" + std::string(141, ' ') + "\n"}})) == "lfs/src/a.cc:2: a line of 141 columns");
+}
+
 TEST_CASE("functions over 70 lines are found, in namespaces, in classes and with initialisers") {
   const std::string body = lines(69, "  if (x) { y(); }\n") + "}\n";
   CHECK(first(check_lengths({{"lfs/src/a.cc", "int x;\n\nint f(int a,\n"

@@ -201,7 +201,8 @@ Status print_up(const Program& program, const cluster::Cluster& cluster, std::si
                       {"already_running", all - started},
                       {"seconds", seconds}});
   std::string text;
-  if (!program.common.quiet && started == 0) text = fmt::format("{} is already running: a server and {} LFSs\n", cluster.folder, cluster.lfss.size());
+  if (!program.common.quiet && started == 0)
+    text = fmt::format("{} is already running: a server and {} LFSs\n", cluster.folder, cluster.lfss.size());
   if (!program.common.quiet && started != 0)
     text = fmt::format("{} is up: a server and {} LFSs ({} started in {:.2f} s)\n", cluster.folder, cluster.lfss.size(), started, seconds);
   return print(text + fmt::format("export PIF={}\n", shell_word(cluster.folder)));

@@ -173,7 +173,8 @@ Outcome usage(const Program& program, const Options& options) {
 
 void add_listing_commands(CLI::App& app, Program& program) {
   auto list_options = std::make_shared<Options>();
-  CLI::App* ls = add_command(app, program, "ls", "List folders", "  pif ls\n  pif ls -l /data\n  pif ls -R --json / | jq '.entries[].path'");
+  CLI::App* ls = add_command(app, program, "ls", "List folders",
+                             "  pif ls\n  pif ls -l /data\n  pif ls -R --json / | jq '.entries[].path'");
   ls->add_option("PATH", list_options->paths, "Folders or files (default: /)");
   ls->add_flag("-l", list_options->details, "Mode, owner, group, bytes, records, format, width, time");
   ls->add_flag("-R,--recursive", list_options->recursive, "Everything below, with full paths");

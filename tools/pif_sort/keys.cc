@@ -200,9 +200,11 @@ Result<KeyMaker> KeyMaker::make(const KeyOptions& options, const Format& format)
   PIF_TRY_VALUE(maker.keys_, parse_keys(options, format));
   const auto by_position = [](const Key& key) { return key.type != KeyType::kText && key.type != KeyType::kNumeric; };
   if (!format.is_fixed() || !std::all_of(maker.keys_.begin(), maker.keys_.end(), by_position)) return maker;
-  std::uint32_t length = 0;
+  std::uint64_t length = 0;
   for (const Key& key : maker.keys_) length += key.length;
-  maker.fixed_length_ = length;
+  if (length > UINT32_MAX)
+    return fail(Code::kInvalid, fmt::format("the keys of a record have {} bytes together; {} is the most", length, UINT32_MAX));
+  maker.fixed_length_ = static_cast<std::uint32_t>(length);
   const Key& first = maker.keys_.front();
   const bool is_plain = maker.keys_.size() == 1 && first.type == KeyType::kBytes && !first.reverse;
   if (is_plain) maker.plain_offset_ = first.offset;

@@ -43,8 +43,8 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::Wish>& wish) {
   app.add_option("--merge", wish->merge, "how the sorted components become one file: split (default), token (pass by pass), or "
                                          "pipelined (all passes at once)")
       ->transform(CLI::CheckedTransformer(kinds).description(""))->type_name("split|token|pipelined");
-  app.add_option("--token-batch", wish->token_batch, "records that a token decides on at once (default 4096); 0: one record per "
-                                                     "hop, as in figure 5.4 of the thesis")
+  app.add_option("--token-batch", wish->token_batch, "records that a token decides on at once (default 4096; fewer if some are long); 0: "
+                                                     "one record per hop, as in figure 5.4 of the thesis")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 20))->type_name("N");
   pif::tool::add_target_options(app, *wish);
   app.final_callback([target, check] {

@@ -118,6 +118,7 @@ Result<std::vector<Area>> share(tool::Team& team, const Area& own, bool writable
 struct Runs {
   Area elements, records, ends;
   std::vector<std::uint64_t> counts;  // of records, run by run
+  std::uint64_t longest = 0;          // bytes of the longest record, or sort key if that is longer
   bool by_row = false;                // one run; the records are the component itself, in the page cache
 };
 

@@ -143,8 +143,8 @@ Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish) {
   measuring.measure = measuring.measure_only = true;
   PIF_TRY_VALUE(const auto outcomes, run_job(controller, measuring, task));
   const Constants c = constants_of(outcomes);
-  plan.emplace_back("measured", fmt::format("a record: {:.0f} ns to load, {:.1f} ns for each doubling to sort, {:.0f} ns to move; a hop: {:.0f} us",
-                                            c.load * 1e9, c.compare * 1e9, c.move * 1e9, c.hop * 1e6));
+  plan.emplace_back("measured", fmt::format("a record: {:.0f} ns to load, {:.1f} ns for each doubling to sort, {:.0f} ns to move; a "
+                                            "hop: {:.0f} us", c.load * 1e9, c.compare * 1e9, c.move * 1e9, c.hop * 1e6));
   const CostShape shape = cost_shape(controller, wish, task);
   for (const auto& [kind, name] : kMerges) {
     const Cost cost = predict(c, shape, kind);

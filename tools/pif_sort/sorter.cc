@@ -1,5 +1,7 @@
 // The workers of a sort.
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <numeric>
 #include <sstream>
 
@@ -16,6 +18,28 @@ namespace pif::sort {
 namespace {
 
 constexpr std::size_t kBatchBytes = 4u << 20;  // of records, merged and written at once
+constexpr std::uint64_t kKeyOverhead = 16;     // bytes that a record has in a list of keys, beside its key
+
+// What every worker has of the sorted runs.
+struct RunsOfAll {
+  std::vector<std::uint64_t> records;  // by rank
+  std::uint64_t longest = 0;           // as Runs has it, of them all
+};
+
+Result<RunsOfAll> gather(tool::Team& team, const Runs& own) {
+  using Words = std::array<std::uint64_t, 2>;
+  const Words words = {std::accumulate(own.counts.begin(), own.counts.end(), std::uint64_t{0}), own.longest};
+  PIF_TRY_VALUE(const auto told, team.all_gather(std::string(reinterpret_cast<const char*>(words.data()), sizeof words)));
+  RunsOfAll all;
+  for (const std::string& text : told) {
+    if (text.size() != sizeof(Words)) return fail(Code::kInternal, "the workers do not agree on their runs");
+    Words of_one;
+    std::memcpy(of_one.data(), text.data(), sizeof of_one);
+    all.records.push_back(of_one[0]);
+    all.longest = std::max(all.longest, of_one[1]);
+  }
+  return all;
+}
 
 class Sorter {
  public:
@@ -30,7 +54,7 @@ class Sorter {
   [[nodiscard]] Result<Runs> sort_runs();
   [[nodiscard]] Status merge_split();
   [[nodiscard]] Status merge_far();
-  TokenOptions token_options() const;
+  TokenOptions token_options(std::uint64_t longest) const;
   [[nodiscard]] Status merge_by_token();
   [[nodiscard]] Status share_runs();
   [[nodiscard]] Status share_area(const Area& own, Area Runs::*area);
@@ -238,28 +262,30 @@ Status Sorter::append_share(LfsIndex lfs, Share share, std::string& state) {
   return {};
 }
 
-// A block is worth a message, but no more than a few MiB, however long records are.
-TokenOptions Sorter::token_options() const {
+// A block is worth a message, but no more than a few MiB, however long records are; and its keys fit into a message, also where
+// the longest ones meet. longest: of all records and keys.
+TokenOptions Sorter::token_options(std::uint64_t longest) const {
   TokenOptions options;
   options.pipelined = wish_.merge == MergeKind::kPipelined;
   options.figure = wish_.token_batch == 0;
   options.in_memory = wish_.memory == 0;
   options.share_memory = worker_.shares_machine();
   const std::uint64_t record = std::max<std::uint64_t>(input_.extent().bytes / std::max<std::uint64_t>(input_.extent().records, 1), 1);
-  options.block_records = std::clamp<std::uint64_t>(wish_.token_batch, 1, std::max<std::uint64_t>(kBatchBytes / record, 1));
+  const std::uint64_t longest_key = (maker_.fixed_length() ? longest : 2 * longest) + kKeyOverhead;  // each byte may be escaped
+  const std::uint64_t most = std::min<std::uint64_t>(kBatchBytes / record, kBodyBytesMax / longest_key);
+  options.block_records = std::clamp<std::uint64_t>(wish_.token_batch, 1, std::max<std::uint64_t>(most, 1));
   return options;
 }
 
 Status Sorter::merge_by_token() {
   PIF_TRY_VALUE(const Runs own, sort_runs());
-  const std::uint64_t count = std::accumulate(own.counts.begin(), own.counts.end(), std::uint64_t{0});
-  PIF_TRY_VALUE(const auto counts, team_.all_gather(std::to_string(count)));
+  PIF_TRY_VALUE(const RunsOfAll all, gather(team_, own));
   PIF_TRY_VALUE(auto ranks, worker_.ranks_on(input_));
   std::vector<std::uint64_t> records;
-  for (const std::uint32_t rank : ranks) records.push_back(std::stoull(counts[rank]));
+  for (const std::uint32_t rank : ranks) records.push_back(all.records[rank]);
   std::vector<RunView> views;
   if (input_.is_here()) views = views_of(own, input_.format(), input_.index());
-  TokenSort sort(worker_, team_, token_options(), maker_, output_, std::move(ranks), std::move(records));
+  TokenSort sort(worker_, team_, token_options(all.longest), maker_, output_, std::move(ranks), std::move(records));
   PIF_TRY(sort.run(std::move(views), order_));
   outcome_.counts = sort.counts();
   put_out_ = sort.shipped();

@@ -12,7 +12,8 @@ constexpr std::size_t kLoadedMax = 3;                 // blocks, beyond which no
 constexpr std::size_t kNumberedMax = 8;               // stretches of records that wait to be shipped while tokens are taken
 
 tl::unexpected<Error> nonsense(const Head& head) {
-  return fail(Code::kInvalid, fmt::format("another worker said '{}' of merge {}, which does not fit", static_cast<char>(head.say), head.node));
+  return fail(Code::kInvalid, fmt::format("another worker said '{}' of merge {}, which does not fit", static_cast<char>(head.say),
+                                          head.node));
 }
 
 }  // namespace
@@ -30,6 +31,9 @@ Merge::Merge(tool::Team& team, MergeShape shape, unsigned side, std::uint32_t in
 bool Merge::has_room() const { return outlet_.queued_bytes() < kQueuedBytesMax; }
 
 Status Merge::say(std::uint32_t rank, Say what, const Values& values, net::Buffer body) {
+  if (body.size() > kBodyBytesMax)  // one key: of longer ones, a block has one record
+    return fail(Code::kTooLarge, fmt::format("a record's sort key takes {} bytes on its way, and a token carries {}: use --merge split",
+                                             body.size(), kBodyBytesMax));
   return team_.tell(rank, Head{what, shape_.node, values}.pack(), std::move(body));
 }
 

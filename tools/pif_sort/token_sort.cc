@@ -36,12 +36,14 @@ std::vector<TreeNode> make_tree(std::uint32_t width) {
 // The parts of a sub-file.
 class TokenSort::ToPart final : public Outlet {
  public:
-  ToPart(tool::Worker& worker, tool::Team& team, std::uint32_t node, std::vector<std::uint32_t> ranks, const PartShape& shape, tool::RankedLimits limits)
+  ToPart(tool::Worker& worker, tool::Team& team, std::uint32_t node, std::vector<std::uint32_t> ranks, const PartShape& shape,
+         tool::RankedLimits limits)
       : worker_(worker), team_(team), node_(node), ranks_(std::move(ranks)), shape_(shape),
-        sender_(static_cast<std::uint32_t>(ranks_.size()), limits, [placement = Placement(static_cast<std::uint32_t>(ranks_.size()), shape.block_records)](std::uint64_t number) {
-          const Cell cell = placement.locate(number);
-          return tool::RankedPlace{cell.lfs, cell.row};
-        }) {}
+        sender_(static_cast<std::uint32_t>(ranks_.size()), limits,
+                [placement = Placement(static_cast<std::uint32_t>(ranks_.size()), shape.block_records)](std::uint64_t number) {
+                  const Cell cell = placement.locate(number);
+                  return tool::RankedPlace{cell.lfs, cell.row};
+                }) {}
   // Memories of the parts, by rank.
   void share(std::vector<Area> memories) {
     memories_ = std::move(memories);

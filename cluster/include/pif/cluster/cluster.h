@@ -46,8 +46,8 @@ struct Cluster {
   Result<net::ListenOptions> listen_options(const std::string& daemon) const;
 };
 
-// Makes DIR (and folders above it) with keys and pif.toml for `count` LFSs. kExists if DIR holds a file system already; kInvalid for a count
-// below 1 or a bevy that does not fit it.
+// Makes DIR (and folders above it) with keys and pif.toml for `count` LFSs. kExists if DIR holds a file system already;
+// kInvalid for a count below 1 or a bevy that does not fit it.
 [[nodiscard]] Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy, TcpMode tcp);
 // kNotFound if there is no pif.toml, kVersion for a newer format, kInvalid naming line and key for anything else.
 [[nodiscard]] Result<Cluster> load_cluster(const std::string& folder);

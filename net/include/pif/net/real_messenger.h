@@ -32,8 +32,8 @@ struct MessengerOptions {
   ListenOptions listen;
 };
 
-// Starts listening at once; one that listens raises the process's soft limit of descriptors. Errors name the endpoint and what to do (kBusy: in use; kPermission; kInvalid: tcp without
-// keys, plain tcp on another address than 127.0.0.1).
+// Starts listening at once; one that listens raises the process's soft limit of descriptors. Errors name the endpoint and
+// what to do (kBusy: in use; kPermission; kInvalid: tcp without keys, plain tcp on another address than 127.0.0.1).
 [[nodiscard]] Result<std::unique_ptr<Messenger>> make_real_messenger(MessengerOptions options);
 // Where a messenger made above listens (the port that was picked filled in).
 proto::Endpoints listening(const Messenger& messenger);
