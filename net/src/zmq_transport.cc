@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "unix_socket.h"
 #include "zap.h"
@@ -272,10 +271,10 @@ Status ZmqTransport::listen_ipc(const std::string& endpoint, proto::Endpoints& b
   PIF_TRY(router->start(context_));
   PIF_TRY(router->socket().bind(endpoint));
   bound.set_ipc(router->socket().last_endpoint());
-  // Its owner's alone: ZeroMQ neither knows who comes, nor counts. Others have the Unix socket. A worker may not change modes
-  // (EPERM), but its folder is its user's alone.
-  if (chmod(bound.ipc().substr(kIpc.size()).c_str(), 0600) != 0 && errno != EPERM)
-    return fail_errno(errno, fmt::format("cannot close {} to other users", bound.ipc()));
+  // Anybody may connect; requests are judged by the credential in them. A worker may not change modes (EPERM): only its own
+  // user reaches its socket, which is all it needs.
+  if (chmod(bound.ipc().substr(kIpc.size()).c_str(), 0666) != 0 && errno != EPERM)
+    return fail_errno(errno, fmt::format("cannot open {} to other users", bound.ipc()));
   routers_.push_back(std::move(router));
   return {};
 }
@@ -315,10 +314,6 @@ Result<PeerId> ZmqTransport::connect(const std::string& endpoint, Identity::Via 
                                      const CurveKeys& keys) {
   if (via == Identity::Via::kCurve && keys.secret_key.empty())
     return fail(Code::kPermission, fmt::format("{} admits only holders of a key, and there is none here", endpoint));
-  if (via == Identity::Via::kIpc && access(endpoint.substr(std::min(kIpc.size(), endpoint.size())).c_str(), W_OK) != 0 &&
-      errno == EACCES)  // ZeroMQ would try for ever
-    return fail(Code::kPermission, fmt::format("{} is its owner's alone: other users have the Unix socket (--route unix), or tcp",
-                                               endpoint));
   PIF_TRY_VALUE(auto socket, ZmqSocket::open(context_, ZMQ_DEALER));
   PIF_TRY(set_common(socket));
   if (via == Identity::Via::kCurve) {
