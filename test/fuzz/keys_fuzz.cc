@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <span>
 
 #include "../../tools/pif_sort/key_spec.h"
@@ -55,6 +56,7 @@ struct Keyed {
     must(maker.make_full_key(bytes_of(record), 7, full).has_value() == made, "one key can be made if the other can");
     if (!made) return;
     (void)maker.make_full_key(bytes_of(record), 8, next);
+    must(full.size() <= maker.full_key_bytes(key), "full keys have the bytes they may have");
     must(before(full, next), "the earlier of equal records comes first");
     if (const auto length = maker.fixed_length()) must(key.size() == *length, "keys of a fixed length have it");
     if (const auto offset = maker.plain_offset()) must(record.substr(*offset, key.size()) == key, "a plain key is bytes of the record");
@@ -99,6 +101,8 @@ void check_numbers(fuzz::Input& in) {
   must(x >= y || a < b, "numbers compare as they do");
   must(x <= y || b < a, "either way round");
   must(a != b || x == y, "equal keys are of equal numbers");
+  const auto is_exact = [](std::string_view text) { return text.size() <= std::numeric_limits<long double>::digits10; };
+  must(a == b || x != y || !is_exact(first) || !is_exact(second), "equal numbers have equal keys");
 }
 
 void check_words(fuzz::Input& in) {

@@ -25,7 +25,7 @@ def program(name):
 def publish_programs():
     os.mkdir(FS.local("programs"))
     os.chmod(FS.local("programs"), 0o755)
-    for path in (os.path.join(BIN, "pif"), os.environ["PIF_HOSTILE"]):
+    for path in (os.path.join(BIN, "pif"), os.environ["PIF_HOSTILE"], os.environ["PIF_OTHER_USER"]):
         shutil.copy(path, program(os.path.basename(path)))
 
 
@@ -123,6 +123,14 @@ def what_a_file_denies_is_denied():
     FS.ok("rm", "/secret")
 
 
+def what_a_file_allows_others_can_do_in_bulk():
+    needs_root()
+    for words, who in ((["make", "/shared"], {}), (["use", "/shared"], {"user": STRANGER, "group": STRANGER, "extra_groups": []})):
+        done = subprocess.run([program("other-user"), *words], env=FS.env, cwd="/", stderr=subprocess.PIPE, timeout=60, check=False,
+                              **who)
+        check(done.returncode == 0, f"{words}: {done}")
+
+
 # ---- connections ----
 
 def silent_connections_by_the_thousand_stop_nobody():
@@ -218,6 +226,7 @@ TESTS = [
     paths_that_lead_out_are_refused,
     a_stranger_cannot_look_into_the_store,
     what_a_file_denies_is_denied,
+    what_a_file_allows_others_can_do_in_bulk,
     silent_connections_by_the_thousand_stop_nobody,
     a_worker_cannot_change_what_it_was_given_to_read,
     a_worker_cannot_open_a_path_outside,

@@ -86,6 +86,18 @@ def what_does_not_fit_into_memory_is_sorted_by_every_merge():
     FS.ok("rm", "/large", "/sorted")
 
 
+def long_lines_among_short_ones_are_sorted_by_every_merge():
+    rnd = random.Random(7)
+    lines = [b"%07d\n" % rnd.randrange(10**7) for _ in range(20_000)]
+    lines += [b"z" * (3 << 20) + b"%02d\n" % number for number in rnd.sample(range(100), 16)]  # they meet at the end
+    rnd.shuffle(lines)
+    FS.ok("put", "-q", "--lines", "--width", "2", "-", "/lines", data=b"".join(lines))
+    for merge, memory in itertools.product(("split", "token", "pipelined"), ([], ["--memory", "32M"])):
+        done = sort("--merge", merge, *memory, "/lines", "/sorted")
+        check(done.returncode == 0, f"{merge} {memory}: {done}")
+        check(FS.ok("cat", "/sorted") == b"".join(sorted(lines)), f"{merge} {memory}")
+
+
 def what_a_sort_will_take_is_predicted_and_reported():
     FS.ok("put", "-q", "--record-length", "10", "-", "/some", data=os.urandom(50_000))
     plan = json.loads(FS.ok("sort", "--json", "--explain", "/some", "/never"))
@@ -127,9 +139,9 @@ def run_all():
     global FS
     with FileSystem(4, ["--curve"]) as FS:
         code = main([text_comes_out_as_gnu_sort_has_it, records_are_sorted_onto_any_width,
-                     what_does_not_fit_into_memory_is_sorted_by_every_merge, what_a_sort_will_take_is_predicted_and_reported,
-                     a_file_is_sorted_onto_itself,
-                     what_is_wrong_is_said, a_check_names_the_first_that_is_out_of_order])
+                     what_does_not_fit_into_memory_is_sorted_by_every_merge, long_lines_among_short_ones_are_sorted_by_every_merge,
+                     what_a_sort_will_take_is_predicted_and_reported, a_file_is_sorted_onto_itself, what_is_wrong_is_said,
+                     a_check_names_the_first_that_is_out_of_order])
         if code:
             FS.show_logs()
     return code

@@ -12,6 +12,7 @@
 namespace pif::sort {
 namespace {
 
+constexpr std::size_t kCountedMin = 1024;  // of shorter keys nobody counts the zeros
 constexpr char kEnd = '\0';  // in text, 00 ff stands for the byte 00, and 00 00 for the end
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
@@ -119,6 +120,13 @@ Status KeyMaker::make_full_key(Bytes record, std::uint64_t number, std::string& 
   const std::uint64_t big_endian = __builtin_bswap64(number);
   out.append(reinterpret_cast<const char*>(&big_endian), sizeof big_endian);
   return {};
+}
+
+std::uint64_t KeyMaker::full_key_bytes(std::string_view key) const {
+  if (fixed_length_) return *fixed_length_ + kNumberBytes;
+  const bool is_short = key.size() < kCountedMin;
+  const auto escaped = is_short ? key.size() : static_cast<std::uint64_t>(std::count(key.begin(), key.end(), '\0'));
+  return key.size() + escaped + 2 + kNumberBytes;
 }
 
 void KeyMaker::add_text(const Key& key, std::string_view text, bool is_last, std::string& out) const {

@@ -17,6 +17,9 @@ namespace pif::sort {
 
 using Bytes = std::span<const std::byte>;
 
+// A record's number, where it travels with a record or a key.
+inline constexpr std::size_t kNumberBytes = sizeof(std::uint64_t);
+
 enum class KeyType : std::uint8_t { kBytes, kUnsigned, kSigned, kFloat, kText, kNumeric };
 
 // Bytes [offset, offset + length) of a record (kBytes to kFloat; records that end before it: kInvalid for numbers, what is
@@ -52,6 +55,8 @@ class KeyMaker {
   [[nodiscard]] Status make_key(Bytes record, std::string& out) const;
   // The sort key with the record's number, as one string: no two records have the same, and bytes compare as records do.
   [[nodiscard]] Status make_full_key(Bytes record, std::uint64_t number, std::string& out) const;
+  // Bytes of that, at most, for a record with this sort key.
+  std::uint64_t full_key_bytes(std::string_view key) const;
   // Bytes that every sort key has, if they all have the same number.
   std::optional<std::uint32_t> fixed_length() const { return fixed_length_; }
   // If the sort key is one range of the record's bytes as they are: its place. Then no key need be made.

@@ -55,7 +55,8 @@ class Loaded {
   Loaded(tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements, const tool::Scratch* in_place = nullptr)
       : input_(input), maker_(maker), order_(maker, input.layout()), rows_(rows), elements_(elements), in_place_(in_place) {
     if (in_place != nullptr) base_ = in_place->bytes().data();
-    longest_ = std::max(input.format().record_length, maker.fixed_length().value_or(0));
+    if (maker.fixed_length())
+      lengths_.add(std::max(input.format().record_length + kNumberBytes, maker.full_key_bytes({})), elements.size());
   }
 
   [[nodiscard]] Status read(tool::Worker& worker);
@@ -65,7 +66,7 @@ class Loaded {
   [[nodiscard]] Status put_in_order(const Room& room, std::uint64_t* ends) const;
 
   std::uint64_t bytes() const { return records_->bytes().size(); }
-  std::uint64_t longest() const { return longest_; }  // as Runs has it
+  const Lengths& lengths() const { return lengths_; }  // as Runs has them
   std::span<const Element> elements() const { return elements_; }
   std::span<const std::uint64_t> ends() const { return ends_; }
 
@@ -92,7 +93,7 @@ class Loaded {
   std::optional<PrivateMemory> records_;
   std::vector<std::uint64_t> ends_;  // variable: of the component's rows, from the first of these on
   std::size_t made_ = 0;             // of them
-  std::uint64_t longest_ = 0;
+  Lengths lengths_;
   std::string key_;
 };
 
@@ -105,7 +106,7 @@ Status Loaded::add(Row row) {
     return {};
   }
   PIF_TRY(maker_.make_key(record(number), key_));
-  longest_ = std::max<std::uint64_t>({longest_, record(number).size(), key_.size()});
+  if (!maker_.fixed_length()) lengths_.add(std::max<std::uint64_t>(record(number).size() + kNumberBytes, maker_.full_key_bytes(key_)));
   elements_[made_++] = element_of(key_, number);
   return {};
 }
@@ -252,7 +253,7 @@ Status load_in_place(tool::Worker& worker, tool::Input& input, const KeyMaker& m
   Loaded loaded(input, maker, {0, input.rows()}, elements, &runs.records.file);
   PIF_TRY(loaded.read(worker));
   loaded.sort();
-  runs.longest = loaded.longest();
+  runs.lengths = loaded.lengths();
   runs.counts.push_back(elements.size());
   if (input.format().is_fixed()) return {};
   PIF_TRY_VALUE(runs.ends.memory, tool::SharedMemory::make(loaded.ends().size_bytes()));
@@ -266,7 +267,7 @@ Status load_in_memory(tool::Worker& worker, tool::Input& input, const KeyMaker& 
   Loaded loaded(input, maker, {0, input.rows()}, as_array<Element>(runs.elements.memory.bytes()));
   PIF_TRY(loaded.read(worker));
   loaded.sort();
-  runs.longest = loaded.longest();
+  runs.lengths = loaded.lengths();
   const bool fixed = input.format().is_fixed();
   PIF_TRY_VALUE(runs.records.memory, tool::SharedMemory::make(fixed ? count * input.format().record_length : loaded.bytes()));
   if (!fixed) {
@@ -345,7 +346,7 @@ Status RunMaker::make_run(Range rows) {
   Loaded loaded(input_, maker_, rows, as_array<Element>(elements.bytes()));
   PIF_TRY(loaded.read(worker_));
   loaded.sort();
-  runs_.longest = std::max(runs_.longest, loaded.longest());
+  runs_.lengths.add(loaded.lengths());
   const auto room = [this](std::size_t bytes) { return runs_.records.file.room(bytes); };
   const auto made = loaded.elements();
   if (input_.format().is_fixed()) {

@@ -13,6 +13,7 @@
 #include <hwy/base.h>
 
 #include "keys.h"
+#include "lengths.h"
 #include "pif/parity/layout.h"
 #include "pif/tool/scratch.h"
 #include "pif/tool/shared_memory.h"
@@ -118,7 +119,7 @@ Result<std::vector<Area>> share(tool::Team& team, const Area& own, bool writable
 struct Runs {
   Area elements, records, ends;
   std::vector<std::uint64_t> counts;  // of records, run by run
-  std::uint64_t longest = 0;          // bytes of the longest record, or sort key if that is longer
+  Lengths lengths;                    // of the records or, if these are longer, of their full keys
   bool by_row = false;                // one run; the records are the component itself, in the page cache
 };
 

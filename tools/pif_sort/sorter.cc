@@ -1,6 +1,5 @@
 // The workers of a sort.
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <numeric>
 #include <sstream>
@@ -18,25 +17,23 @@ namespace pif::sort {
 namespace {
 
 constexpr std::size_t kBatchBytes = 4u << 20;  // of records, merged and written at once
-constexpr std::uint64_t kKeyOverhead = 16;     // bytes that a record has in a list of keys, beside its key
 
 // What every worker has of the sorted runs.
 struct RunsOfAll {
   std::vector<std::uint64_t> records;  // by rank
-  std::uint64_t longest = 0;           // as Runs has it, of them all
+  Lengths lengths;                     // as Runs has them, of all together
 };
 
 Result<RunsOfAll> gather(tool::Team& team, const Runs& own) {
-  using Words = std::array<std::uint64_t, 2>;
-  const Words words = {std::accumulate(own.counts.begin(), own.counts.end(), std::uint64_t{0}), own.longest};
-  PIF_TRY_VALUE(const auto told, team.all_gather(std::string(reinterpret_cast<const char*>(words.data()), sizeof words)));
+  const std::uint64_t records = std::accumulate(own.counts.begin(), own.counts.end(), std::uint64_t{0});
+  const std::string text(reinterpret_cast<const char*>(&records), sizeof records);
+  PIF_TRY_VALUE(const auto told, team.all_gather(text + own.lengths.pack()));
   RunsOfAll all;
-  for (const std::string& text : told) {
-    if (text.size() != sizeof(Words)) return fail(Code::kInternal, "the workers do not agree on their runs");
-    Words of_one;
-    std::memcpy(of_one.data(), text.data(), sizeof of_one);
-    all.records.push_back(of_one[0]);
-    all.longest = std::max(all.longest, of_one[1]);
+  for (const std::string_view one : told) {
+    const auto lengths = Lengths::unpack(one.substr(std::min(sizeof records, one.size())));
+    if (!lengths) return fail(Code::kInternal, "the workers do not agree on their runs");
+    all.lengths.add(*lengths);
+    std::memcpy(&all.records.emplace_back(), one.data(), sizeof records);
   }
   return all;
 }
@@ -51,10 +48,12 @@ class Sorter {
 
  private:
   double take_seconds();  // since the last call
+  // 0: there is enough for everything.
+  std::uint64_t own_memory() const { return wish_.memory == 0 ? 0 : std::max<std::uint64_t>(wish_.memory / worker_.width(), 1); }
   [[nodiscard]] Result<Runs> sort_runs();
   [[nodiscard]] Status merge_split();
   [[nodiscard]] Status merge_far();
-  TokenOptions token_options(std::uint64_t longest) const;
+  TokenOptions token_options(const Lengths& lengths) const;
   [[nodiscard]] Status merge_by_token();
   [[nodiscard]] Status share_runs();
   [[nodiscard]] Status share_area(const Area& own, Area Runs::*area);
@@ -262,17 +261,16 @@ Status Sorter::append_share(LfsIndex lfs, Share share, std::string& state) {
   return {};
 }
 
-// A block is worth a message, but no more than a few MiB, however long records are; and its keys fit into a message, also where
-// the longest ones meet. longest: of all records and keys.
-TokenOptions Sorter::token_options(std::uint64_t longest) const {
+// A block is worth a message, but no more than a few MiB, however long records are; and its keys fit into a message (and its
+// records into as much), also where the longest ones meet.
+TokenOptions Sorter::token_options(const Lengths& lengths) const {
   TokenOptions options;
   options.pipelined = wish_.merge == MergeKind::kPipelined;
   options.figure = wish_.token_batch == 0;
   options.in_memory = wish_.memory == 0;
   options.share_memory = worker_.shares_machine();
   const std::uint64_t record = std::max<std::uint64_t>(input_.extent().bytes / std::max<std::uint64_t>(input_.extent().records, 1), 1);
-  const std::uint64_t longest_key = (maker_.fixed_length() ? longest : 2 * longest) + kKeyOverhead;  // each byte may be escaped
-  const std::uint64_t most = std::min<std::uint64_t>(kBatchBytes / record, kBodyBytesMax / longest_key);
+  const std::uint64_t most = std::min<std::uint64_t>(kBatchBytes / record, KeyList::fit(lengths, kBodyBytesMax));
   options.block_records = std::clamp<std::uint64_t>(wish_.token_batch, 1, std::max<std::uint64_t>(most, 1));
   return options;
 }
@@ -285,7 +283,7 @@ Status Sorter::merge_by_token() {
   for (const std::uint32_t rank : ranks) records.push_back(all.records[rank]);
   std::vector<RunView> views;
   if (input_.is_here()) views = views_of(own, input_.format(), input_.index());
-  TokenSort sort(worker_, team_, token_options(all.longest), maker_, output_, std::move(ranks), std::move(records));
+  TokenSort sort(worker_, team_, token_options(all.lengths), maker_, output_, std::move(ranks), std::move(records));
   PIF_TRY(sort.run(std::move(views), order_));
   outcome_.counts = sort.counts();
   put_out_ = sort.shipped();
@@ -299,7 +297,7 @@ double Sorter::take_seconds() {
 
 // The local phase.
 Result<Runs> Sorter::sort_runs() {
-  PIF_TRY_VALUE(Runs own, load_runs(worker_, input_, maker_, wish_.memory / worker_.width()));
+  PIF_TRY_VALUE(Runs own, load_runs(worker_, input_, maker_, own_memory()));
   outcome_.sort_seconds = take_seconds();
   return own;
 }
@@ -309,7 +307,7 @@ Status Sorter::merge_far() {
   PIF_TRY_VALUE(const Runs own, sort_runs());
   std::vector<RunView> views;
   if (input_.is_here()) views = views_of(own, input_.format(), input_.index());
-  FarSplit split(worker_, team_, input_, output_, maker_, order_, wish_.unique, wish_.memory / worker_.width());
+  FarSplit split(worker_, team_, input_, output_, maker_, order_, wish_.unique, own_memory());
   PIF_TRY(split.run(views));
   put_out_ = split.put_out();
   return {};

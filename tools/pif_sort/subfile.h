@@ -29,8 +29,7 @@ struct Block {
   void clear();  // its memory stays
 };
 
-// On its way, a record is its number in the input (8 bytes, little-endian), then its bytes.
-inline constexpr std::size_t kNumberBytes = sizeof(std::uint64_t);
+// On its way, a record is its number in the input (kNumberBytes, little-endian), then its bytes.
 
 // Fills blocks.
 class BlockMaker {

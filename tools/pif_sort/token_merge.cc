@@ -31,7 +31,7 @@ Merge::Merge(tool::Team& team, MergeShape shape, unsigned side, std::uint32_t in
 bool Merge::has_room() const { return outlet_.queued_bytes() < kQueuedBytesMax; }
 
 Status Merge::say(std::uint32_t rank, Say what, const Values& values, net::Buffer body) {
-  if (body.size() > kBodyBytesMax)  // one key: of longer ones, a block has one record
+  if (body.size() > kBodyBytesMax)  // a single key: blocks have so few records that the keys of more fit
     return fail(Code::kTooLarge, fmt::format("a record's sort key takes {} bytes on its way, and a token carries {}: use --merge split",
                                              body.size(), kBodyBytesMax));
   return team_.tell(rank, Head{what, shape_.node, values}.pack(), std::move(body));

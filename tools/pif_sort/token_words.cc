@@ -50,6 +50,10 @@ net::Buffer KeyList::pack(std::size_t from) const {
   return body;
 }
 
+std::uint64_t KeyList::fit(const Lengths& lengths, std::size_t body_bytes) {
+  return lengths.fit(body_bytes - sizeof(std::uint32_t), sizeof(std::uint32_t));
+}
+
 std::optional<KeyList> KeyList::unpack(std::span<const std::byte> body) {
   std::uint32_t count = 0;
   if (body.size() < sizeof count) return std::nullopt;

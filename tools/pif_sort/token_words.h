@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lengths.h"
 #include "pif/net/buffer.h"
 
 namespace pif::sort {
@@ -52,6 +53,8 @@ class KeyList {
   // Those from `from` on. Unpacking fails if they do not fill the body.
   net::Buffer pack(std::size_t from) const;
   static std::optional<KeyList> unpack(std::span<const std::byte> body);
+  // How many keys of these lengths fit into a body of so many bytes, whichever they are.
+  static std::uint64_t fit(const Lengths& lengths, std::size_t body_bytes);
 
  private:
   std::string bytes_;
