@@ -71,6 +71,18 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string to_utf8(std::string_view text) {
+  constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+  std::string out;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = sequence_length(bytes + at, text.size() - at);
+    out += length == 0 ? kReplacement : text.substr(at, length);
+    at += std::max<std::size_t>(length, 1);
+  }
+  return out;
+}
+
 Result<std::string_view> check_path(std::string_view path) {
   if (path.empty()) return fail(Code::kInvalid, "the path is empty: give an absolute one, like /a/b");
   if (path.size() > kPathBytesMax) {

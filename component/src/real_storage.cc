@@ -21,6 +21,8 @@
 
 #include <fmt/format.h>
 
+#include "tree_remover.h"
+
 namespace pif::component {
 namespace {
 
@@ -171,8 +173,6 @@ class RealFile final : public File {
   std::atomic<bool> sync_failed_ = false;
 };
 
-Status fail_code(const std::error_code& error, const std::string& what) { return fail_errno(error.value(), what); }
-
 class RealStorage final : public Storage {
  public:
   Result<std::unique_ptr<File>> open(const std::string& path, Access access) override {
@@ -225,12 +225,7 @@ class RealStorage final : public Storage {
     return {};
   }
 
-  Status remove_tree(const std::string& path) override {
-    std::error_code error;
-    fs::remove_all(path, error);
-    if (error) return fail_code(error, fmt::format("cannot remove {}", path));
-    return {};
-  }
+  Status remove_tree(const std::string& path) override { return remove_tree_at(path); }
 
   Result<std::vector<std::string>> list(const std::string& path) override {
     std::error_code error;

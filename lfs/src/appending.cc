@@ -10,6 +10,7 @@ namespace pif::lfs {
 namespace {
 
 constexpr std::size_t kWaitingMax = 4096;            // per component
+constexpr std::size_t kWaitingBytesMax = 128u << 20;  // of one user, whose rows wait for others before them
 constexpr std::uint64_t kRoundBytesMax = 16u << 20;  // written before a sync
 constexpr Duration kWaitMax = std::chrono::seconds(6);  // for rows before ours: longer than the deadline of a grant
 
@@ -74,13 +75,20 @@ void Appending::append_rows(const Request& request) {
     return core_.replies.answer(request, fail(std::move(ok.error())));
   if (asked.generation() < (*component)->state.generation())
     return core_.replies.answer(request, fail(Code::kRetry, "the reserved range was cancelled: reserve again"));
+  const std::uint32_t uid = request.who.uid.value_or(core_.config.uid);
+  std::size_t& waiting_bytes = bytes_of_user_[uid];
+  const std::size_t body_bytes = request.packet.body.size();
+  const bool is_early = asked.first() > (*component)->state.rows();
+  if (is_early && waiting_bytes + body_bytes > kWaitingBytesMax)
+    return core_.replies.answer(request, fail(Code::kRetry, fmt::format("uid {} has {} MiB of rows waiting here", uid,
+                                                                        kWaitingBytesMax >> 20)));
   Line& line = lines_[asked.file()];
   line.component = std::move(*component);
   if (line.waiting.size() >= kWaitingMax)
     return core_.replies.answer(request, fail(Code::kRetry, fmt::format("{} appends are waiting here", kWaitingMax)));
   line.waiting.push_back({core_.replies.defer(request), asked.first(), asked.count(), asked.generation(), asked.within(),
                           extent_of(asked.base()), net::Buffer::copy_of(request.packet.body.span()),
-                          std::min(request.deadline, core_.now() + kWaitMax)});
+                          std::min(request.deadline, core_.now() + kWaitMax), Charge(waiting_bytes, body_bytes)});
 }
 
 void Appending::advance() {

@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <unordered_map>
+#include <utility>
 
 #include "core.h"
 #include "sequencer.h"
@@ -25,6 +26,22 @@ class Appending {
   bool concerns(FileId file) const { return lines_.contains(file.value); }
 
  private:
+  // Bytes of rows that one user has waiting here, as long as it lives.
+  class Charge {
+   public:
+    Charge(std::size_t& total, std::size_t bytes) : total_(&total), bytes_(bytes) { *total_ += bytes_; }
+    Charge(Charge&& other) noexcept : total_(other.total_), bytes_(std::exchange(other.bytes_, 0)) {}
+    Charge& operator=(Charge&& other) noexcept {
+      std::swap(total_, other.total_);
+      std::swap(bytes_, other.bytes_);
+      return *this;
+    }
+    ~Charge() { *total_ -= bytes_; }
+
+   private:
+    std::size_t* total_;
+    std::size_t bytes_;
+  };
   struct Waiting {
     ReplyToken token = 0;
     std::uint64_t first = 0;
@@ -34,6 +51,7 @@ class Appending {
     Extent base;
     net::Buffer body;
     Time deadline;
+    Charge charge;
   };
   struct Line {  // of one component
     ComponentPtr component;
@@ -60,6 +78,7 @@ class Appending {
   void answer_all(const std::vector<ReplyToken>& tokens, const Status& status);
 
   Core& core_;
+  std::unordered_map<std::uint32_t, std::size_t> bytes_of_user_;  // that wait
   std::unordered_map<std::uint64_t, Line> lines_;  // by file; only those with something waiting or under way
 };
 

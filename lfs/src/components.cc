@@ -81,12 +81,26 @@ Status Components::open_files(Component& component, component::Access access) {
 
 Status Components::open_writer(Component& component) {
   if (component.writer) return {};
-  if (writers_ >= kWritersMax)
+  if (writers_ >= kWritersMax && !close_spare_writer())
     return fail(Code::kBusy, fmt::format("{} components are being written here by message: try again", kWritersMax));
   PIF_TRY(open_files(component, component::Access::kWrite));
   component.writer.emplace(component.shape, tail_of(component.state), component.files);
   ++writers_;
   return {};
+}
+
+bool Components::close_spare_writer() {
+  for (Component* const component : with_files_) {
+    if (!component->writer || !is_spare(*component)) continue;
+    close_files(*component);
+    return true;
+  }
+  return false;
+}
+
+// What a writer of an unsealed component knows is nowhere else.
+bool Components::is_spare(const Component& component) {
+  return component.pins == 0 && !component.appending && component.overwriting == 0 && !(component.is_open() && component.writer);
 }
 
 void Components::drop_writer(Component& component) {
@@ -116,10 +130,7 @@ void Components::evict() {
   auto at = with_files_.begin();
   while (with_files_.size() > kOpenFilesMax && at != with_files_.end()) {
     Component& component = **at++;
-    // What a writer of an unsealed component knows is nowhere else.
-    if (component.pins > 0 || component.appending || component.overwriting > 0) continue;
-    if (component.is_open() && component.writer) continue;
-    close_files(component);
+    if (is_spare(component)) close_files(component);
   }
   if (all_.size() <= kKnownMax) return;
   // One that a request, a sequencer or the redo log holds stays: found again, it would be another object with a state of its own.

@@ -111,6 +111,10 @@ class Components {
 
  private:
   [[nodiscard]] Result<ComponentPtr> add(proto::ComponentState state);
+  // Whether its files can be closed: the catalogue knows all that they hold, and nobody uses them at the moment.
+  static bool is_spare(const Component& component);
+  // The one that was not used for longest; false if all are in use.
+  bool close_spare_writer();
 
   std::string root_;
   component::Storage& storage_;

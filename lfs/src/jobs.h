@@ -34,6 +34,7 @@ struct Worker {
   net::PeerId peer = 0;      // 0: hung up
   Time hung_up = kNever;
   bool gone = false;
+  bool has_result = false;         // it has said what it found
   bool meets = false;              // it has given what the others shall know,
   std::optional<Asker> meeting;    // and asks for theirs
 };

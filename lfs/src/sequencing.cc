@@ -104,10 +104,11 @@ void Sequencing::append_done(const Request& request) {
   File& file = file_of(*component);
   const auto outcome = file.sequencer.done(asked.ticket());
   if (!outcome) return core_.replies.answer(request, fail(outcome.error()));
-  const auto token = core_.replies.defer(request);
-  if (*outcome == Sequencer::Outcome::kPublished) return core_.replies.answer(token, Status());
+  if (*outcome == Sequencer::Outcome::kPublished) return core_.replies.answer(core_.replies.defer(request), Status());
   auto& waiting = file.waiting[asked.ticket()];
-  if (waiting.size() < kWaitingMax) waiting.push_back(token);
+  if (waiting.size() >= kWaitingMax)
+    return core_.replies.answer(request, fail(Code::kBusy, fmt::format("{} wait for the end of this append already", kWaitingMax)));
+  waiting.push_back(core_.replies.defer(request));
 }
 
 void Sequencing::advance() {

@@ -1,17 +1,11 @@
 #include "worker_host.h"
 
 #include <algorithm>
-#include <deque>
-#include <map>
-#include <unordered_map>
-#include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "pif/net/calls.h"
-#include "jobs.h"
-#include "root.h"
+#include "worker_host_impl.h"
 
 namespace pif::lfs {
 namespace {
@@ -20,21 +14,13 @@ using proto::Envelope;
 using std::chrono::milliseconds;
 
 constexpr Duration kJobLease = milliseconds(1500);       // silence of a controller that ends its job
-constexpr Duration kTombstone = std::chrono::seconds(10);  // a killed job's spawn may still be on its way
-constexpr Duration kHoldMax = milliseconds(1000);
-constexpr Duration kPollEvery = milliseconds(100);       // of processes whose connection is open
-constexpr Duration kPollSoon = milliseconds(1);          // of processes that are ending
-constexpr Duration kExitPatience = milliseconds(500);    // a worker that hung up must be gone by then
 constexpr Duration kSpawnTimeout = std::chrono::seconds(10);
 constexpr std::int64_t kForwardedCredentialSeconds = 60;
 constexpr std::size_t kJobsMax = 1024;
 constexpr std::ptrdiff_t kJobsOfUserMax = kJobsMax / 4;  // so that there is room for others
 constexpr std::size_t kWorkersPerJobMax = 256;           // on one LFS
 constexpr std::size_t kWorkersMax = 4096;                // of all jobs
-constexpr std::size_t kResultBytesMax = 64u << 10;
-constexpr std::size_t kMeetBytesMax = 1024;              // of one worker
 constexpr std::size_t kReplyBytesMax = 96u << 10;        // of events in one JobWaitReply
-constexpr net::CallId kFirstCall = net::CallId{1} << 62;  // so that no other Calls of this daemon has the same ids
 
 // The folder, for one worker alone, where others of its job reach it: beside the LFS's Unix socket. libtool has the same
 // rule; docs/PROTOCOL.md "Worker host". Empty: this LFS has no such place.
@@ -45,71 +31,14 @@ std::string own_folder(const proto::Endpoints& endpoints, std::uint64_t job, std
 
 }  // namespace
 
-struct WorkerHost::Impl {
-  Impl(const Config& c, World w, Send s) : config(c), world(w), send(std::move(s)), calls(w.messenger, kFirstCall) {}
-
-  const Config& config;
-  World world;
-  Send send;
-  net::Calls calls;
-  std::map<std::uint64_t, Job> jobs;
-  std::unordered_map<net::PeerId, std::uint64_t> job_of_worker;  // by its connection
-  std::size_t live = 0;                                          // worker processes
-  Time next_poll = kNever;
-
-  Time now() { return world.messenger.clock().now(); }
-
-  // ---- who asks ----
-  Result<net::Identity> requester(const net::Delivery& delivery);
-  Status may_use(const Job& job, const net::Delivery& delivery);
-  Result<Job*> job_for(std::uint64_t id, const net::Delivery& delivery);
-  Status room_for_job(std::uint32_t uid);
-
-  // ---- operations ----
-  void on_spawn(net::Delivery& delivery);
-  Result<std::shared_ptr<Spawning>> begin_spawn(net::Delivery& delivery);
-  Status check_spawn(const proto::Spawn& spawn, const net::Identity& who);
-  Status start_worker(Job& job, const proto::Spawn& spawn);
-  void hand_on(const Job& job, const Envelope& request, const std::shared_ptr<Spawning>& spawning);
-  void hand_part(const Job& job, const Envelope& request, Range part, const std::shared_ptr<Spawning>& spawning);
-  void answer_spawn(Spawning& spawning);
-  void on_wait(net::Delivery& delivery);
-  void on_kill(net::Delivery& delivery);
-  void on_meet(net::Delivery& delivery);
-  bool on_worker_packet(net::Delivery& delivery);
-  void on_worker_start(const Asker& asker, const Job& job, const Worker& worker);
-  void on_worker_scratch(const Asker& asker);
-  void on_worker_said(const Asker& asker, Job& job, const Worker& worker, const Envelope& request);
-  void on_worker_meet(const Asker& asker, Job& job, Worker& worker, const std::string& value);
-  void answer_meetings(Job& job);
-  bool on_closed(net::PeerId peer);
-
-  // ---- events ----
-  void add_event(Job& job, proto::JobWaitReply::Event event);
-  void answer_wait(Job& job);
-
-  // ---- processes ----
-  void poll_workers();
-  bool poll_worker(Job& job, Worker& worker);
-  void kill_job(Job& job, std::string_view why);
-
-  void reply(const Asker& asker, net::Packet packet) {
-    send(asker.peer, std::move(packet), asker.operation, asker.arrived);
-  }
-  void refuse(const Asker& asker, const Error& error) {
-    reply(asker, net::error_reply(asker.request, error, config.name));
-  }
-  // One of those in job_of_worker.
-  Worker& worker_at(Job& job, net::PeerId peer) {
-    return *std::find_if(job.workers.begin(), job.workers.end(), [peer](const Worker& worker) { return worker.peer == peer; });
-  }
-};
-
 // ---- who asks -----------------------------------------------------------------------------------------------------
 
 // A credential speaks for somebody else only when it comes from ZeroMQ (where the kernel says nothing), or from root or
 // another LFS of ours, which hand on what a user asked.
 Result<net::Identity> WorkerHost::Impl::requester(const net::Delivery& delivery) {
+  // The kernel names this LFS where a worker speaks through the socket it was born with.
+  if (job_of_worker.contains(delivery.peer))
+    return fail(Code::kPermission, "workers neither start nor end workers: their controller does");
   const net::Identity& kernel = world.messenger.identity(delivery.peer);
   const auto& credential = delivery.packet.envelope.credential();
   const bool speaks_for_others = !kernel.has_uid || kernel.uid == 0 || kernel.uid == config.uid;
@@ -368,164 +297,6 @@ void WorkerHost::Impl::answer_wait(Job& job) {
   }
   reply(job.wait->asker, std::move(packet));
   job.wait.reset();
-}
-
-// ---- workers' own requests ----------------------------------------------------------------------------------------
-
-bool WorkerHost::Impl::on_worker_packet(net::Delivery& delivery) {
-  const Envelope& request = delivery.packet.envelope;
-  const auto op = request.op_case();
-  if (op != Envelope::kWorkerStart && op != Envelope::kWorkerProgress && op != Envelope::kWorkerResult &&
-      op != Envelope::kWorkerScratch && op != Envelope::kWorkerMeet) return false;
-  const Asker asker = asker_of(delivery, now());
-  const auto known = job_of_worker.find(delivery.peer);
-  if (known == job_of_worker.end()) {
-    refuse(asker, Error{Code::kPermission, "only a worker that this LFS started may ask this", {}});
-    return true;
-  }
-  Job& job = jobs.at(known->second);
-  Worker& worker = worker_at(job, delivery.peer);
-  if (op == Envelope::kWorkerStart) on_worker_start(asker, job, worker);
-  else if (op == Envelope::kWorkerScratch) on_worker_scratch(asker);
-  else if (op == Envelope::kWorkerMeet) on_worker_meet(asker, job, worker, request.worker_meet().value());
-  else on_worker_said(asker, job, worker, request);
-  return true;
-}
-
-// For its controller.
-void WorkerHost::Impl::on_worker_said(const Asker& asker, Job& job, const Worker& worker, const Envelope& request) {
-  const bool is_progress = request.has_worker_progress();
-  const std::string& bytes = is_progress ? request.worker_progress().progress() : request.worker_result().result();
-  if (bytes.size() > kResultBytesMax) {
-    return refuse(asker, Error{Code::kTooLarge, fmt::format("a worker's result of {} bytes; at most {} are allowed", bytes.size(),
-                                                            kResultBytesMax), {}});
-  }
-  proto::JobWaitReply::Event event;
-  event.set_rank(worker.rank);
-  if (is_progress) {
-    event.set_progress(bytes);
-  } else {
-    event.set_result(bytes);
-    net::Packet packet = net::reply_to(request);
-    packet.envelope.mutable_done();
-    reply(asker, std::move(packet));
-  }
-  add_event(job, std::move(event));
-}
-
-void WorkerHost::Impl::on_worker_meet(const Asker& asker, Job& job, Worker& worker, const std::string& value) {
-  if (value.size() > kMeetBytesMax) {
-    return refuse(asker, Error{Code::kTooLarge, fmt::format("a worker gives {} bytes to the others; at most {} are allowed",
-                                                            value.size(), kMeetBytesMax), {}});
-  }
-  worker.meeting = asker;
-  job.meeting_until = std::min(job.meeting_until, now() + kHoldMax);
-  if (job.met) return answer_meetings(job);
-  if (std::exchange(worker.meets, true)) return;
-  proto::JobWaitReply::Event event;
-  event.set_rank(worker.rank);
-  event.set_meet(value);
-  add_event(job, std::move(event));
-}
-
-void WorkerHost::Impl::answer_meetings(Job& job) {
-  job.meeting_until = kNever;
-  for (auto& worker : job.workers) {
-    if (!worker.meeting) continue;
-    net::Packet packet = net::reply_to(worker.meeting->request);
-    proto::WorkerMeetReply& answer = *packet.envelope.mutable_worker_meet_reply();
-    if (job.met) answer = *job.met;
-    reply(*worker.meeting, std::move(packet));
-    worker.meeting.reset();
-  }
-}
-
-void WorkerHost::Impl::on_worker_start(const Asker& asker, const Job& job, const Worker& worker) {
-  net::Packet packet = net::reply_to(asker.request);
-  proto::WorkerStartReply& answer = *packet.envelope.mutable_worker_start_reply();
-  answer.set_job(job.id);
-  answer.set_rank(worker.rank);
-  answer.set_description(job.description);
-  answer.mutable_node()->set_id(config.node);
-  answer.mutable_node()->set_name(config.name);
-  *answer.mutable_node()->mutable_endpoints() = config.endpoints;
-  reply(asker, std::move(packet));
-}
-
-void WorkerHost::Impl::on_worker_scratch(const Asker& asker) {
-  auto file = world.storage.make_nameless(scratch_folder(config.root));
-  if (!file) return refuse(asker, file.error());
-  net::Packet packet = net::reply_to(asker.request);
-  packet.envelope.mutable_done();
-  packet.handles.push_back(std::move(*file));
-  reply(asker, std::move(packet));
-}
-
-// A controller that hangs up is gone: its lease need not run out first.
-bool WorkerHost::Impl::on_closed(net::PeerId peer) {
-  const auto known = job_of_worker.find(peer);
-  if (known == job_of_worker.end()) {
-    for (auto& [id, job] : jobs) {
-      if (job.controller == peer && !job.killed && !job.is_over()) kill_job(job, "its controller hung up");
-    }
-    return false;
-  }
-  Job& job = jobs.at(known->second);
-  Worker& worker = worker_at(job, peer);
-  worker.peer = 0;
-  worker.hung_up = now();
-  next_poll = now();
-  job_of_worker.erase(known);
-  return true;
-}
-
-// ---- processes ----------------------------------------------------------------------------------------------------
-
-void WorkerHost::Impl::kill_job(Job& job, std::string_view why) {
-  if (!job.killed && job.has_live_workers()) spdlog::info("job {:016x}: workers killed: {}", job.id, why);
-  job.killed = true;
-  job.lease = now() + kTombstone;
-  for (auto& worker : job.workers) {
-    if (!worker.gone) world.spawner.kill(worker.process);
-  }
-  if (job.has_live_workers()) next_poll = now();
-  if (job.wait) answer_wait(job);
-}
-
-// Returns whether the worker is still there.
-bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
-  auto exit = world.spawner.exited(worker.process);
-  if (!exit) {
-    if (worker.hung_up != kNever && now() - worker.hung_up > kExitPatience) world.spawner.kill(worker.process);
-    return true;
-  }
-  worker.gone = true;
-  --live;
-  if (!worker.own_folder.empty()) (void)world.storage.remove_tree(worker.own_folder);  // at worst an empty folder stays
-  if (worker.peer != 0) {
-    job_of_worker.erase(worker.peer);
-    world.messenger.disconnect(std::exchange(worker.peer, 0));
-  }
-  proto::JobWaitReply::Event event;
-  event.set_rank(worker.rank);
-  if (exit->by_signal) event.set_killed(exit->value);
-  else event.set_exited(exit->value);
-  event.set_text(exit->last_words);
-  add_event(job, std::move(event));
-  return false;
-}
-
-void WorkerHost::Impl::poll_workers() {
-  bool any = false;
-  bool ending = false;
-  for (auto& [id, job] : jobs) {
-    for (auto& worker : job.workers) {
-      if (worker.gone || !poll_worker(job, worker)) continue;
-      any = true;
-      ending = ending || job.killed || worker.hung_up != kNever;
-    }
-  }
-  next_poll = any ? now() + (ending ? kPollSoon : kPollEvery) : kNever;
 }
 
 // ---- the host -----------------------------------------------------------------------------------------------------

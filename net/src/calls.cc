@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "pif/base/limits.h"
+#include "pif/base/path.h"
 
 namespace pif::net {
 namespace {
@@ -193,7 +194,7 @@ Error error_of(const proto::Error& error) { return {code_from_number(error.code(
 proto::Error proto_of(const Error& error, std::string_view node) {
   proto::Error out;
   out.set_code(static_cast<std::uint32_t>(error.code));
-  out.set_text(error.text);
+  out.set_text(to_utf8(error.text));
   out.set_node(error.node.empty() ? std::string(node) : error.node);
   return out;
 }

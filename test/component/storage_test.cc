@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -226,6 +227,28 @@ TEST_CASE("real storage: files are 0600, folders 0700, and a symbolic link is no
   CHECK_FALSE(place.storage->open(place.at("link"), Access::kRead).has_value());
   REQUIRE(::mkfifo(place.at("fifo").c_str(), 0600) == 0);
   CHECK_FALSE(place.storage->open(place.at("fifo"), Access::kRead).has_value());
+}
+
+TEST_CASE("real storage: a tree of any depth is removed with few descriptors, and what links in it lead to stays") {
+  const Place place(true);
+  place.make("outside", pattern(10, 1));
+  must(place.storage->make_folder(place.at("tree/pif-deep-0/x")));
+  place.make("tree/pif-deep-1", {});
+  REQUIRE(::symlink(place.folder.c_str(), place.at("tree/link").c_str()) == 0);
+  UniqueFd at(::open(place.at("tree").c_str(), O_RDONLY | O_DIRECTORY));
+  for (int i = 0; i < 3000; ++i) {  // deeper than a path can be long, and than descriptors may be open
+    REQUIRE(::mkdirat(at.get(), "deeper", 0700) == 0);
+    REQUIRE(::symlinkat("..", at.get(), "up") == 0);
+    at = UniqueFd(::openat(at.get(), "deeper", O_RDONLY | O_DIRECTORY));
+  }
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit few{150, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const Status removed = place.storage->remove_tree(place.at("tree"));
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  must(removed);
+  CHECK(must(place.storage->list(place.folder)) == std::vector<std::string>{"outside"});
 }
 
 TEST_CASE("real storage: only regular files are adopted") {

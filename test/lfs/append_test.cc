@@ -184,6 +184,48 @@ TEST_CASE("rows that come before their time wait; rows of a cancelled range are 
   });
 }
 
+TEST_CASE("one who asks again and again for the end of an append is told when it is enough, and the others hear of the end") {
+  with_node([](Peer& peer, Node& node) {
+    TestFile file;
+    file.format = Format::fixed(10);
+    Appender a(peer.self(), {&node}, file);
+    const auto before = a.reserve(1, 10).value(), grant = a.reserve(1, 10).value();
+    std::vector<net::CallId> asked;
+    for (int i = 0; i < 17; ++i) asked.push_back(peer.start(a.done_packet(grant)));
+    CHECK(code_of(peer.wait(asked.back())) == Code::kBusy);
+    REQUIRE_OK(a.rows(0, before, 0, 1, "before...."));
+    REQUIRE_OK(a.rows(0, grant, 1, 1, "mine......"));
+    REQUIRE_OK(a.done(before));
+    asked.pop_back();
+    for (const auto call : asked) CHECK(peer.wait(call).has_value());
+  });
+}
+
+TEST_CASE("rows of one user that wait for others have a limit, in bytes, and all else goes on") {
+  with_node([](Peer& peer, Node& node) {
+    TestFile file;
+    constexpr std::uint64_t kLength = 64u << 10, kMost = (128u << 20) / kLength;
+    file.format = Format::fixed(kLength);
+    Appender a(peer.self(), {&node}, file);
+    const auto grant = a.reserve(kMost + 2, (kMost + 2) * kLength).value();
+    const std::string row(kLength, 'r');
+    std::vector<net::CallId> asked;
+    for (std::uint64_t i = 1; i <= kMost + 1; ++i) {
+      asked.push_back(peer.start(a.rows_packet(0, grant, i, 1, row)));
+      if (i % 64 == 0) peer.self().pause(std::chrono::milliseconds(1));  // not more than a connection holds
+    }
+    const auto over = peer.wait(asked.back());
+    CHECK(code_of(over) == Code::kRetry);
+    CHECK(over.error().text.find("128 MiB of rows waiting") != std::string::npos);
+    REQUIRE_OK(a.rows(0, grant, 0, 1, row));  // what they wait for
+    asked.pop_back();
+    for (const auto call : asked) REQUIRE_OK(peer.wait(call));
+    REQUIRE_OK(a.rows(0, grant, kMost + 1, 1, row));
+    REQUIRE_OK(a.done(grant));
+    CHECK(a.length().records == kMost + 2);
+  });
+}
+
 TEST_CASE("a byte append fills up a short last record") {
   with_node([](Peer& peer, Node& node) {
     TestFile file;

@@ -23,8 +23,8 @@ class Appender {
     PIF_TRY_VALUE(auto reply, peers_[0]->call(std::move(packet)));
     return reply.envelope.reserve_reply();
   }
-  Status rows(std::uint32_t lfs, const proto::ReserveReply& grant, std::uint64_t first, std::uint64_t count,
-              const std::string& body, std::uint32_t within = 0) {
+  net::Packet rows_packet(std::uint32_t lfs, const proto::ReserveReply& grant, std::uint64_t first, std::uint64_t count,
+                          const std::string& body, std::uint32_t within = 0) {
     auto packet = peers_[lfs]->request(file_.id, kMayRead | kMayWrite);
     auto* rows = packet.envelope.mutable_append_rows();
     rows->set_file(file_.id);
@@ -35,16 +35,23 @@ class Appender {
     *rows->mutable_shape() = shape(lfs);
     *rows->mutable_base() = grant.base();
     packet.body = buffer_of(body);
-    PIF_TRY(peers_[lfs]->call(std::move(packet)));
+    return packet;
+  }
+  Status rows(std::uint32_t lfs, const proto::ReserveReply& grant, std::uint64_t first, std::uint64_t count,
+              const std::string& body, std::uint32_t within = 0) {
+    PIF_TRY(peers_[lfs]->call(rows_packet(lfs, grant, first, count, body, within)));
     return {};
   }
-  Status done(const proto::ReserveReply& grant) {
+  net::Packet done_packet(const proto::ReserveReply& grant) {
     auto packet = peers_[0]->request(file_.id, kMayRead | kMayWrite);
     auto* done = packet.envelope.mutable_append_done();
     done->set_file(file_.id);
     done->set_ticket(grant.ticket());
     done->set_generation(grant.generation());
-    PIF_TRY(peers_[0]->call(std::move(packet)));
+    return packet;
+  }
+  Status done(const proto::ReserveReply& grant) {
+    PIF_TRY(peers_[0]->call(done_packet(grant)));
     return {};
   }
   Extent length() {

@@ -114,6 +114,27 @@ TEST_CASE("at most so many components are written by message at once") {
   REQUIRE_OK(table.components.open_writer(*one_more));
 }
 
+TEST_CASE("whoever is written next gets the place of the writer that was unused for longest, but not of one in use") {
+  Table table;
+  const auto is_written = [&](std::uint64_t file) { return table.components.find_in_memory(FileId(file))->writer.has_value(); };
+  for (std::uint64_t file = 1; file <= Components::kWritersMax; ++file) {
+    const auto component = table.make(file);
+    REQUIRE_OK(table.components.open_writer(*component));
+    if (file <= 4) {
+      auto state = component->state;
+      state.set_state(kCommitted);
+      table.components.set_state(*component, state);
+    }
+  }
+  table.components.find_in_memory(FileId(1))->appending = true;
+  table.components.pin(*table.components.find_in_memory(FileId(2)));
+  table.components.find_in_memory(FileId(3))->overwriting = 1;
+  REQUIRE_OK(table.components.open_writer(*table.make(Components::kWritersMax + 1)));
+  CHECK_FALSE(is_written(4));
+  for (const std::uint64_t file : {1, 2, 3, 5}) CHECK(is_written(file));
+  CHECK(code_of(table.components.open_writer(*table.make(Components::kWritersMax + 2))) == Code::kBusy);
+}
+
 TEST_CASE("of removed components the last ones are remembered as removed; files in use are closed by their last user") {
   Table table;
   for (std::uint64_t file = 1; file <= Components::kTombstonesMax + 1; ++file)

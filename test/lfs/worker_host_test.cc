@@ -143,6 +143,56 @@ TEST_CASE("nobody but the job's user may say what its workers gave") {
   });
 }
 
+TEST_CASE("a worker starts no workers, and neither waits for jobs nor ends or answers for them") {
+  Host host(0);
+  host.run({1001, {1001}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
+    net::Caller worker(self.messenger(), 100);
+    const auto connection = host.worker(self);
+    net::Packet meet;
+    meet.envelope.mutable_job_meet()->set_job(7);
+    for (const auto& asked : {spawn(8).envelope, spawn(7).envelope, wait(7).envelope, wait(8).envelope, kill(7).envelope, meet.envelope}) {
+      const auto refused = worker.call(connection, net::Packet{asked, {}, {}}, seconds(5), "host");
+      CHECK(code_of(refused) == Code::kPermission);
+      CHECK(refused.error().text.find("their controller does") != std::string::npos);
+    }
+    CHECK(host.spawner.orders.size() == 1);
+    CHECK(host.spawner.running.size() == 1);
+  });
+}
+
+TEST_CASE("a worker has one result") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
+    net::Caller worker(self.messenger(), 100);
+    const auto connection = host.worker(self);
+    const auto say = [&](const std::string& result) {
+      net::Packet packet;
+      packet.envelope.mutable_worker_result()->set_result(result);
+      return code_of(worker.call(connection, std::move(packet), seconds(5), "host"));
+    };
+    CHECK(say("first") == Code::kOk);
+    CHECK(say("second") == Code::kInvalid);
+    const auto events = caller.call(peer, wait(7), seconds(5), "host");
+    REQUIRE(events->envelope.job_wait_reply().events_size() == 1);
+    CHECK(events->envelope.job_wait_reply().events(0).result() == "first");
+  });
+}
+
+TEST_CASE("last words that are not UTF-8 reach the controller all the same") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
+    host.spawner.end(1, {false, 3, "\x80 caf\xe9: \xc3\xa9"});
+    const auto events = caller.call(peer, wait(7), seconds(5), "host");
+    REQUIRE(events);
+    REQUIRE(events->envelope.job_wait_reply().events_size() == 1);
+    CHECK(events->envelope.job_wait_reply().events(0).text() == "\xef\xbf\xbd caf\xef\xbf\xbd: \xc3\xa9");
+    CHECK(events->envelope.job_wait_reply().events(0).exited() == 3);
+  });
+}
+
 TEST_CASE("what only a worker may say is refused from anybody else") {
   Host host(1000);
   host.run({1000, {1000}}, [&](sim::Actor&, net::Caller& caller, net::PeerId peer) {

@@ -23,6 +23,8 @@
 #include <fmt/format.h>
 
 #include "pif/base/handle.h"
+#include "pif/net/caller.h"
+#include "pif/net/real_messenger.h"
 #include "pif/tool/tool_main.h"
 
 namespace {
@@ -30,6 +32,7 @@ namespace {
 using namespace pif;
 
 constexpr int kForksMax = 10'000;
+constexpr int kLfsSocket = 3;  // where a worker finds its connection
 constexpr std::size_t kPieceBytes = std::size_t{64} << 20;
 
 struct Options {
@@ -157,6 +160,28 @@ void attack_kernel(Report& report) {
   report.add(::setpriority(PRIO_PROCESS, 0, -5) == 0, "use root's powers");
 }
 
+// Through the socket to its LFS that it was born with, of which the kernel says that it is the LFS's own.
+void attack_jobs(Report& report) {
+  constexpr std::uint64_t kJob = 0xbad;
+  auto messenger = net::make_real_messenger({});
+  if (!messenger) return;
+  auto lfs = (*messenger)->adopt(Handle{UniqueFd(::fcntl(kLfsSocket, F_DUPFD_CLOEXEC, 100)), nullptr});
+  if (!lfs) return;
+  net::Caller caller(**messenger, 1);
+  const auto ask = [&](const std::string& what, net::Packet packet) {
+    const auto answer = caller.call(*lfs, std::move(packet), std::chrono::seconds(5), "lfs");
+    errno = EPERM;
+    report.add(answer.has_value() || answer.error().code != Code::kPermission, what);
+  };
+  net::Packet spawn, wait;
+  spawn.envelope.mutable_spawn()->set_job(kJob);
+  spawn.envelope.mutable_spawn()->set_program("/usr/bin/id");
+  spawn.envelope.mutable_spawn()->set_fan_out(1);
+  ask("start a worker", std::move(spawn));
+  wait.envelope.mutable_job_wait()->set_job(kJob);
+  ask("begin a job", std::move(wait));
+}
+
 Status attack(tool::Worker& worker) {
   const auto value = std::string(worker.value());
   const auto bar = value.find('|');
@@ -170,6 +195,7 @@ Status attack(tool::Worker& worker) {
   if (options.attack == "memory") attack_memory(report);
   if (options.attack == "process") attack_process(::getppid(), report);
   if (options.attack == "kernel") attack_kernel(report);
+  if (options.attack == "jobs") attack_jobs(report);
   worker.set_result(report.text());
   return {};
 }
@@ -188,7 +214,7 @@ int main(int argc, char** argv) {
   tool.name = "hostile-worker";
   tool.summary = "Does what no worker may, and says what came of it.";
   tool.options = [](CLI::App& app) {
-    app.add_option("--attack", options.attack, "input, paths, forks, memory, process or kernel")->required();
+    app.add_option("--attack", options.attack, "input, paths, forks, memory, process, kernel or jobs")->required();
     app.add_option("--input", options.input, "a file in the file system, for `input`");
     app.add_option("--target", options.target, "paths between colons, for `paths`");
   };

@@ -216,6 +216,13 @@ def a_worker_cannot_touch_its_lfs():
         raise Skip("for the LFS's own user: this kernel's Landlock does not hold signals back")
 
 
+def a_worker_starts_no_workers():
+    for user in users():
+        lines = refused("jobs", user)
+        check(any("start a worker" in line for line in lines), f"it tried: {lines}")
+    still_serves()
+
+
 def a_worker_cannot_leave_its_group_or_reach_the_kernel():
     for user in users():
         refused("kernel", user)
@@ -233,6 +240,7 @@ TESTS = [
     a_worker_cannot_fork_without_end,
     a_worker_cannot_take_all_memory,
     a_worker_cannot_touch_its_lfs,
+    a_worker_starts_no_workers,
     a_worker_cannot_leave_its_group_or_reach_the_kernel,
 ]
 

@@ -1,6 +1,7 @@
 // What a path in the file system may look like. Every rule has its own error text. Pure; any thread.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "pif/base/result.h"
@@ -14,5 +15,8 @@ namespace pif {
 
 // Well-formed UTF-8 without overlong forms and surrogates.
 bool is_utf8(std::string_view text);
+// The text with U+FFFD for each byte that belongs to no well-formed character: what others said may be anything, and a message
+// with a string that is not UTF-8 is not understood.
+std::string to_utf8(std::string_view text);
 
 }  // namespace pif
