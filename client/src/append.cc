@@ -176,7 +176,7 @@ Result<Extent> FileState::append(std::span<const std::uint32_t> lengths, std::sp
     AppendAttempt attempt(*this, lengths, data);
     auto start = attempt.run(fill, at_bytes);
     if (start) {
-      PIF_TRY(length(true));
+      extent_known = length(true).has_value();  // the records are there, whoever does not answer now
       return start;
     }
     const bool expired = start.error().code == Code::kBadCapability && !renewed;

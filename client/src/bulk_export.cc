@@ -171,8 +171,10 @@ Result<BulkCounts> export_in_order(FileState& file, Range records, const LocalFi
 Result<BulkCounts> export_fixed(FileState& file, Range records, const LocalFile& local, const Progress& progress) {
   PIF_TRY_VALUE(const bool direct, open_for(file, records));
   if (direct && local.seekable() && !file.creating()) return ParallelExport(file, records, local, progress).run();
+  const File::Operation first = file.next_operation;
   auto counts = export_in_order(file, records, local, progress, !direct);
-  file.operations.clear();  // after an error some may be under way, into memory that is gone
+  // After an error some of its own may be under way, into memory that is gone.
+  file.operations.erase(file.operations.lower_bound(first), file.operations.end());
   return counts;
 }
 

@@ -54,6 +54,17 @@ std::size_t bytes_of(const FileState& file, const Share& share) {
 
 }  // namespace
 
+// A last record that is short here may be longer at its LFS by now: of it no more is read than there is room for.
+Status FileState::read_even(const ReadPart& part, const component::Reader& reader) const {
+  const Share& share = part.share;
+  const std::size_t length = parts.format.record_length, bytes = bytes_of(*this, share);
+  const std::uint64_t whole = bytes / length;
+  if (whole > 0) PIF_TRY(reader.read_rows(share.row, whole, {place_of(part, share.record, length), length * width()}));
+  if (whole == share.rows) return {};
+  std::byte* const last = place_of(part, *record_of(parts.layout, share, whole), length);
+  return reader.read_bytes((share.row + whole) * length, {last, bytes - whole * length});
+}
+
 Status FileState::read_direct(const ReadPart& part) const {
   const std::size_t length = parts.format.record_length;
   const component::Reader& reader = *ports[part.share.lfs].reader;
@@ -61,10 +72,7 @@ Status FileState::read_direct(const ReadPart& part) const {
     return fail(Code::kEndOfFile, fmt::format("{}: the component was attached when it had {} bytes, not {}", parts.path,
                                               reader.tail().bytes, end));
   }
-  if (part.share.even) {
-    return reader.read_rows(part.share.row, part.share.rows,
-                            {place_of(part, part.share.record, length), length * width()});
-  }
+  if (part.share.even) return read_even(part, reader);
   // Parity cells are among the rows: read packed, then take the records.
   const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kBulkBytes / length);
   std::vector<std::byte> packed(std::min(rows_at_once, part.share.rows) * length);
@@ -97,13 +105,14 @@ void ask_for_rows(FileState& file, const ReadPart& part, const Share& piece, Req
     const std::uint64_t rows = reply.envelope.read_reply().rows();
     const bool possible = rows > 0 && rows <= piece.rows;
     const Share got = possible ? part_of(file.parts.layout, piece, 0, rows) : piece;
-    if (!possible || reply.body.size() != bytes_of(file, got)) {
+    const std::size_t bytes = bytes_of(file, got);  // more comes of a last record that somebody fills up meanwhile
+    if (!possible || reply.body.size() < bytes || reply.body.size() > (bytes + length - 1) / length * length) {
       return fail(Code::kCorrupt, fmt::format("{}: asked for rows {} to {}, got {} rows in {} bytes", file.parts.path,
                                               piece.row, piece.row + piece.rows, rows, reply.body.size()),
                   file.parts.nodes[piece.lfs].name());
     }
-    scatter(file.parts.layout, part, got, length, reply.body.span());
-    file.counts.bytes_by_message += reply.body.size();
+    scatter(file.parts.layout, part, got, length, reply.body.span().first(bytes));
+    file.counts.bytes_by_message += bytes;
     if (rows < piece.rows) ask_for_rows(file, part, part_of(file.parts.layout, piece, rows, piece.rows - rows), requests);
     return {};
   };
@@ -243,11 +252,10 @@ Result<std::uint64_t> FileState::read(RecordNumber first, std::span<std::byte> o
   if (records == 1) {  // the fast path of single records: no allocation, no lock
     const Cell cell = parts.layout.locate(first);
     const Port& port = ports[cell.lfs];
-    const std::uint64_t length = parts.format.record_length;
-    // A last record that was shorter at the time of the attach would be read without error, but not to its end.
-    const bool is_whole = port.reader && port.reader->tail().bytes >= cell.row * length + record_bytes(first);
-    if (is_whole && !port.unfinished && port.reader->read_rows(cell.row, 1, {out.data(), length})) {
-      counts.bytes_by_descriptor += length;
+    const std::size_t bytes = record_bytes(first);  // at its LFS it may be longer by now
+    if (port.reader && !port.unfinished &&
+        port.reader->read_bytes(cell.row * parts.format.record_length, out.first(bytes))) {
+      counts.bytes_by_descriptor += bytes;
       return 1;
     }
   }

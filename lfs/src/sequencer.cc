@@ -47,6 +47,10 @@ Result<Extent> Sequencer::end_of(const Extent& start, std::uint64_t records, std
 
 Result<Sequencer::Grant> Sequencer::reserve(std::uint64_t records, std::uint64_t bytes, bool fill, Time now) {
   if (grants_.size() >= kGrantsMax) return fail(Code::kRetry, fmt::format("{} appends to this file are under way", kGrantsMax));
+  if (next_ticket_ == (generation_ + 1) << kTicketBits) {  // the next one would be taken for one of the next generation
+    if (!grants_.empty()) return fail(Code::kRetry, "the tickets of a generation are used up: the next one begins after these appends");
+    raise_generation(published_);
+  }
   const Extent start = grants_.empty() ? published_ : grants_.back().grant.end;
   PIF_TRY_VALUE(const Extent end, end_of(start, records, bytes, fill));
   // Deadlines rise with positions even if the clock should not.

@@ -185,6 +185,23 @@ TEST_CASE("pipes are read and written in order") {
   }
 }
 
+TEST_CASE("operations that were started before an export go on during it") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(3);
+    fs.run(path, [](Client& client) {
+      put(client, "/f", with(Format::fixed(1000)), pattern(100'000));
+      File file = must(client.open("/f", Client::Mode::kWrite));
+      const Bytes fresh = pattern(50'000, 9);
+      const auto operation = must(file.start_write(50, fresh));
+      Pipe target;
+      CHECK(must(export_stream(file, target.drain())).bytes == 100'000);
+      CHECK(must(file.wait(operation)) == 50);
+      const Bytes all = get(client, "/f");
+      CHECK(std::equal(fresh.begin(), fresh.end(), all.begin() + 50'000));
+    });
+  }
+}
+
 TEST_CASE("a range of records, and local offsets, are kept to") {
   for (const DataPath path : kBothPaths) {
     FileSystem fs(3);

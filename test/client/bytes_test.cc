@@ -134,3 +134,37 @@ TEST_CASE("a last record that grew after the file was opened is read to its end"
     });
   }
 }
+
+// What somebody else appended to the last record since must not be read into memory that has no room for it.
+TEST_CASE("a last record that somebody fills up is read as far as the reader knows of it") {
+  const bool attached = GENERATE(false, true);
+  const std::size_t records = GENERATE(1, 9);
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(4);
+    fs.run(path, [&](Client& client) {
+      CreateOptions options;
+      options.format = Format::fixed(1000);
+      const Bytes model = pattern((records - 1) * 1000 + 10);
+      put(client, "/f", options, model);
+      File reader = must(client.open("/f"));
+      REQUIRE(must(reader.extent()).bytes == model.size());
+      Bytes out(model.size() + 1000, std::byte{0x5a});
+      if (attached) REQUIRE(must(reader.pread(std::span(out).first(1), 0)) == 1);
+      File writer = must(client.open("/f", Client::Mode::kWrite));
+      REQUIRE(must(writer.pwrite(pattern(500, 7), model.size())) == 500);
+      const auto check = [&](std::size_t from) {
+        CHECK(std::equal(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(model.size() - from),
+                         model.begin() + static_cast<std::ptrdiff_t>(from)));
+        CHECK(std::all_of(out.begin() + static_cast<std::ptrdiff_t>(model.size() - from), out.end(),
+                          [](std::byte byte) { return byte == std::byte{0x5a}; }));
+        std::fill(out.begin(), out.end(), std::byte{0x5a});
+      };
+      REQUIRE(must(reader.read_at(0, std::span(out).first(model.size()), records)) == records);
+      check(0);
+      REQUIRE(must(reader.pread(std::span(out).first(model.size()), 0)) == model.size());
+      check(0);
+      REQUIRE(must(reader.read_at(records - 1, std::span(out).first(10), 1)) == 1);
+      check(model.size() - 10);
+    });
+  }
+}

@@ -79,6 +79,36 @@ TEST_CASE("fixed records may end in a short one, which only a fill goes on from"
   CHECK(code_of(variable.reserve(1, 5, true, kStart)) == Code::kInvalid);
 }
 
+TEST_CASE("when the tickets of a generation are used up the next one begins, but not under appends") {
+  auto s = fixed();
+  const std::uint64_t generation = s.generation();
+  const auto append = [&] {
+    const auto grant = s.reserve(1, 10, false, kStart).value();
+    REQUIRE(s.done(grant.ticket).has_value());
+    s.publish(*s.to_publish());
+    return grant;
+  };
+  std::uint64_t count = 0;
+  for (; count < (1u << 24) - 2; ++count) {
+    const auto grant = s.reserve(1, 10, false, kStart);
+    if (!s.done(grant->ticket)) break;
+    s.publish(*s.to_publish());
+  }
+  REQUIRE(count == (1u << 24) - 2);
+  const auto last = s.reserve(1, 10, false, kStart).value();
+  CHECK(last.generation == generation);
+  CHECK(code_of(s.reserve(1, 10, false, kStart)) == Code::kRetry);
+  REQUIRE(s.done(last.ticket).has_value());
+  s.publish(*s.to_publish());
+  const auto next = append();
+  CHECK(next.generation == generation + 1);
+  CHECK(next.base == last.end);
+  CHECK(next.start == last.end);
+  Sequencer again(Format::fixed(10), next.end, generation + 2, next.ticket, kPatience);
+  CHECK(again.done(last.ticket).has_value() == false);
+  CHECK(again.done(next.ticket).value() == Sequencer::Outcome::kPublished);
+}
+
 TEST_CASE("a sequencer that starts again knows its last published ticket, and cancels what it does not know") {
   auto s = fixed();
   const auto a = s.reserve(1, 10, false, kStart).value();
