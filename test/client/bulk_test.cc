@@ -195,6 +195,7 @@ TEST_CASE("operations that were started before an export go on during it") {
       const auto operation = must(file.start_write(50, fresh));
       Pipe target;
       CHECK(must(export_stream(file, target.drain())).bytes == 100'000);
+      CHECK(target.drained().size() == 100'000);
       CHECK(must(file.wait(operation)) == 50);
       const Bytes all = get(client, "/f");
       CHECK(std::equal(fresh.begin(), fresh.end(), all.begin() + 50'000));
