@@ -166,6 +166,21 @@ Status step_level(Core& core, RemoveJob& job, std::size_t& budget) {
   return {};
 }
 
+// Other requests are served between two steps. Levels from the first one on that is not any more where it was found are left
+// alone: what was moved out of a tree is not removed with it, and a name may be another folder's by now.
+Status leave_moved(Core& core, RemoveJob& job) {
+  for (auto level = job.levels.begin(); level != job.levels.end(); ++level) {
+    PIF_TRY_VALUE(const auto entry, core.rows.entry(level->parent, level->name));
+    if (entry && entry->type() == proto::FOLDER && entry->id() == level->folder) continue;
+    if (level == job.levels.begin()) {
+      return fail(Code::kNotFound, fmt::format("the folder {} was moved or removed meanwhile", job.request.remove().paths(job.path)));
+    }
+    job.levels.erase(level, job.levels.end());
+    break;
+  }
+  return {};
+}
+
 // The outermost folder of a path needs the same rights as those within it.
 Status check_outermost(Core& core, const RemoveJob& job) {
   const RemoveJob::Level& level = job.levels.front();
@@ -180,6 +195,7 @@ Status check_outermost(Core& core, const RemoveJob& job) {
 }  // namespace
 
 Result<bool> step_remove(Core& core, RemoveJob& job, std::size_t budget) {
+  if (auto there = leave_moved(core, job); !there) finish_path(job, there);
   while (budget > 0 && job.path < job.request.remove().paths_size()) {
     Status done;
     if (job.levels.empty()) {
