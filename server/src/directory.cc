@@ -8,6 +8,8 @@ namespace pif::server {
 namespace {
 
 constexpr std::size_t kFoldersRemembered = 4096;
+constexpr std::size_t kStepsRemembered = 32 * kFoldersRemembered;  // of all of them, for paths may be thousands of names deep
+constexpr int kFoldersTried = 8;                                   // from a path's end upwards, in memory
 constexpr std::uint32_t kStoredFieldMax = 6;  // the fields of StoredEntry that EntryInfo has too
 constexpr unsigned char kNameTag = 1 << 3 | 2;
 
@@ -66,47 +68,74 @@ proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name)
   return info;
 }
 
-// Loads the folder's parent first, so that a path's steps come from memory as far as they are there.
-Result<FolderRef> Directory::load(std::string_view path) {
-  if (const auto known = folders_.find(path); known != folders_.end()) return known->second;
-  auto folder = std::make_shared<Folder>();
-  std::uint64_t parent = kRootParent;
-  std::string_view name = kRootName;
-  if (!path.empty()) {
-    const Split parts = split(path);
-    PIF_TRY_VALUE(const FolderRef above, load(parts.folder));
-    folder->chain = above->chain;
-    parent = above->id();
-    name = parts.name;
+// The nearest folder above the path's end that is remembered, if one is not far.
+Directory::Walk Directory::nearest(std::string_view path) const {
+  for (int tries = 0; tries < kFoldersTried; ++tries) {
+    if (const auto known = folders_.find(path); known != folders_.end()) return {known->second, path.size()};
+    if (path.empty()) break;
+    path = split(path).folder;
   }
+  return {nullptr, 0};
+}
+
+void Directory::remember(std::string_view path, const FolderRef& folder) {
+  if (folders_.contains(path)) return;
+  if (folders_.size() >= kFoldersRemembered || steps_ >= kStepsRemembered) forget_folders();
+  folders_.emplace(std::string(path), folder);
+  steps_ += folder->chain.size();
+}
+
+// One step down, to what is at `path`; false if nothing is there.
+Result<bool> Directory::enter(Folder& folder, std::uint64_t parent, std::string_view name, std::string_view path) {
   PIF_TRY_VALUE(const auto entry, rows_.entry(parent, name));
-  if (!entry) return fail(Code::kNotFound, fmt::format("there is no folder {}", shown(path)));
+  if (!entry) return false;
   if (entry->type() != proto::FOLDER) {
     return fail(Code::kNotDirectory, fmt::format("{} is a file, not a folder", shown(path)));
   }
-  folder->chain.push_back({entry->id(), guard_of(entry->attributes())});
-  if (folders_.size() >= kFoldersRemembered) folders_.clear();
-  folders_.emplace(std::string(path), folder);
-  return FolderRef(std::move(folder));
+  folder.chain.push_back({entry->id(), guard_of(entry->attributes())});
+  return true;
 }
 
-// The steps above what cannot be loaded are checked first: who may not search a folder must not learn what is in it.
-Result<FolderRef> Directory::folder(std::string_view path, const Requester& who) {
-  auto loaded = load(path);
-  if (!loaded) {
-    if (!path.empty() && !who.all_powerful) {
-      PIF_TRY_VALUE(const FolderRef above, folder(split(path).folder, who));
+// From `folder`, where path[0, end) leads, down to the last folder that is there. Reads each row once, whatever the path.
+Status Directory::descend(std::string_view path, Folder& folder, std::size_t& end) {
+  if (folder.chain.empty()) {
+    PIF_TRY_VALUE(const bool there, enter(folder, kRootParent, kRootName, {}));
+    if (!there) return fail(Code::kNotFound, "there is no folder /");
+  }
+  while (end < path.size()) {
+    const std::size_t next = name_end(path, end);
+    PIF_TRY_VALUE(const bool there, enter(folder, folder.id(), path.substr(end + 1, next - end - 1), path.substr(0, next)));
+    if (!there) break;
+    end = next;
+  }
+  return {};
+}
+
+// Rights are checked before anything is said of what comes next: who may not search a folder must not learn what is in it.
+Result<Directory::Walk> Directory::walk(std::string_view path, const Requester& who) {
+  Walk walked = nearest(path);
+  Status descended;
+  if (walked.folder == nullptr || walked.end < path.size()) {
+    auto folder = walked.folder == nullptr ? std::make_shared<Folder>() : std::make_shared<Folder>(*walked.folder);
+    descended = descend(path, *folder, walked.end);
+    walked.folder = folder;
+    if (!folder->chain.empty()) remember(path.substr(0, walked.end), walked.folder);
+  }
+  std::size_t end = 0;
+  for (const Folder::Step& step : walked.folder->chain) {
+    if (!may(who, step.guard, kWantSearch)) {
+      return fail(Code::kPermission, fmt::format("uid {} may not search the folder {}", who.uid, shown(path.substr(0, end))));
     }
-    return loaded;
+    end = name_end(path, end);
   }
-  if (who.all_powerful) return loaded;
-  for (std::size_t i = 0; i < (*loaded)->chain.size(); ++i) {
-    if (may(who, (*loaded)->chain[i].guard, kWantSearch)) continue;
-    std::size_t end = 0;
-    for (std::size_t step = 0; step < i; ++step) end = std::min(path.find('/', end + 1), path.size());
-    return fail(Code::kPermission, fmt::format("uid {} may not search the folder {}", who.uid, shown(path.substr(0, end))));
-  }
-  return loaded;
+  if (!descended) return fail(std::move(descended.error()));
+  return walked;
+}
+
+Result<FolderRef> Directory::folder(std::string_view path, const Requester& who) {
+  PIF_TRY_VALUE(Walk walked, walk(path, who));
+  if (walked.end == path.size()) return std::move(walked.folder);
+  return fail(Code::kNotFound, fmt::format("there is no folder {}", path.substr(0, name_end(path, walked.end))));
 }
 
 Result<Place> Directory::place(std::string_view path, const Requester& who) {

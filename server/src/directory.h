@@ -36,6 +36,13 @@ class Directory {
  public:
   explicit Directory(Rows& rows) : rows_(rows) {}
 
+  // How far the folders of this checked path are there. `who` may search all of `folder`, or it is kPermission;
+  // kNotDirectory: what comes next is a file.
+  struct Walk {
+    FolderRef folder;  // the deepest that is there
+    std::size_t end;   // of its path; the path's size: all of it is there
+  };
+  [[nodiscard]] Result<Walk> walk(std::string_view path, const Requester& who);
   // The folder of this checked path ("" is the root), every step of which `who` may search. kNotFound, kNotDirectory,
   // kPermission name the step.
   [[nodiscard]] Result<FolderRef> folder(std::string_view path, const Requester& who);
@@ -55,17 +62,24 @@ class Directory {
   [[nodiscard]] Result<std::string> path_of(std::uint64_t folder, std::unordered_map<std::uint64_t, std::string>& known);
 
   // Folders are remembered by path; whoever renames, removes or changes one calls this.
-  void forget_folders() { folders_.clear(); }
+  void forget_folders() {
+    folders_.clear();
+    steps_ = 0;
+  }
 
  private:
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
-  [[nodiscard]] Result<FolderRef> load(std::string_view path);
+  Walk nearest(std::string_view path) const;
+  void remember(std::string_view path, const FolderRef& folder);
+  [[nodiscard]] Result<bool> enter(Folder& folder, std::uint64_t parent, std::string_view name, std::string_view path);
+  [[nodiscard]] Status descend(std::string_view path, Folder& folder, std::size_t& end);
 
   Rows& rows_;
   std::unordered_map<std::string, FolderRef, Hash, std::equal_to<>> folders_;  // by checked path
+  std::size_t steps_ = 0;                                                          // of all of them
 };
 
 // A stored entry as the wire shows it, appended to `info`: EntryInfo's fields are StoredEntry's with numbers one higher,

@@ -19,50 +19,42 @@ proto::StoredEntry folder_entry(const Core& core, const Requester& who, std::uin
   return entry;
 }
 
-Status make_one(Core& core, const Call& call, const Place& at, std::uint32_t mode) {
+// Its id.
+Result<std::uint64_t> make_one(Core& core, const Call& call, std::uint64_t parent, std::string_view name) {
   PIF_TRY_VALUE(const std::uint64_t id, core.ids.next());
-  PIF_TRY(core.rows.put_entry(at.folder->id(), at.name, folder_entry(core, call.who(), id, mode)));
+  PIF_TRY(core.rows.put_entry(parent, name, folder_entry(core, call.who(), id, call.request.make_folder().mode())));
   ++core.weight;
-  return core.rows.put_folder(id, at.folder->id(), at.name);
+  PIF_TRY(core.rows.put_folder(id, parent, name));
+  return id;
 }
 
-// The folder's path and all above it that are missing, topmost first.
-Result<std::vector<std::string_view>> missing(Core& core, const Requester& who, std::string_view path) {
-  std::vector<std::string_view> missing;
-  for (; !path.empty(); path = split(path).folder) {
-    auto found = core.directory.folder(path, who);
-    if (found) break;
-    if (found.error().code != Code::kNotFound) return fail(std::move(found.error()));
-    missing.insert(missing.begin(), path);
+// Everything is checked at the topmost missing folder; below it the requester owns what it makes.
+Status make_missing(Core& core, const Call& call, std::string_view path) {
+  PIF_TRY_VALUE(const Directory::Walk walked, core.directory.walk(path, call.who()));
+  if (walked.end == path.size()) return {};
+  PIF_TRY(core.directory.place_to_change(path.substr(0, name_end(path, walked.end)), call.who()));
+  std::uint64_t parent = walked.folder->id();
+  for (std::size_t end = walked.end; end < path.size();) {
+    const std::size_t next = name_end(path, end);
+    PIF_TRY_VALUE(parent, make_one(core, call, parent, path.substr(end + 1, next - end - 1)));
+    end = next;
   }
-  return missing;
+  return {};
 }
 
 }  // namespace
 
-// With `parents`: everything is checked at the topmost missing folder; below it the requester owns what it makes.
 Status make_folder(Core& core, Call& call) {
   const proto::MakeFolder& ask = call.request.make_folder();
   call.reply.mutable_done();
   PIF_TRY_VALUE(const std::string_view path, check_path(ask.path()));
   // Folders made in this turn must not be remembered if it fails.
   core.rows.on_abort([&core] { core.directory.forget_folders(); });
-  if (!ask.parents()) {
-    PIF_TRY_VALUE(const Place at, core.directory.place_to_change(path, call.who()));
-    PIF_TRY_VALUE(const auto existing, core.rows.entry(at.folder->id(), at.name));
-    if (existing) return fail(Code::kExists, fmt::format("{} exists already", path));
-    return make_one(core, call, at, ask.mode());
-  }
-  PIF_TRY_VALUE(const auto paths, missing(core, call.who(), path));
-  if (paths.empty()) return {};
-  PIF_TRY(core.directory.place_to_change(paths.front(), call.who()));
-  // Owner rights are needed on the way down, whatever mode was asked for.
-  Requester maker = call.who();
-  maker.all_powerful = true;
-  for (const std::string_view one : paths) {
-    PIF_TRY_VALUE(const Place at, core.directory.place(one, maker));
-    PIF_TRY(make_one(core, call, at, ask.mode()));
-  }
+  if (ask.parents()) return make_missing(core, call, path);
+  PIF_TRY_VALUE(const Place at, core.directory.place_to_change(path, call.who()));
+  PIF_TRY_VALUE(const auto existing, core.rows.entry(at.folder->id(), at.name));
+  if (existing) return fail(Code::kExists, fmt::format("{} exists already", path));
+  PIF_TRY(make_one(core, call, at.folder->id(), at.name));
   return {};
 }
 

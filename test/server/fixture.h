@@ -77,6 +77,7 @@ class FaultyStore final : public kv::Store {
   Result<std::unique_ptr<kv::Transaction>> read() override { return wrapped(store_->read()); }
   Result<std::unique_ptr<kv::Transaction>> write() override { return wrapped(store_->write()); }
   unsigned commits = 0;
+  unsigned gets = 0;
   unsigned commits_to_fail = 0;
   bool fails_to_count = false;
   std::optional<unsigned> puts_until_failure;
@@ -85,7 +86,10 @@ class FaultyStore final : public kv::Store {
   class Faulty final : public kv::Transaction {
    public:
     Faulty(FaultyStore& store, std::unique_ptr<kv::Transaction> txn) : store_(store), txn_(std::move(txn)) {}
-    Result<std::optional<std::string_view>> get(kv::Table t, std::string_view k) override { return txn_->get(t, k); }
+    Result<std::optional<std::string_view>> get(kv::Table t, std::string_view k) override {
+      ++store_.gets;
+      return txn_->get(t, k);
+    }
     Status put(kv::Table t, std::string_view k, std::string_view v) override {
       if (store_.puts_until_failure && (*store_.puts_until_failure)-- == 0) {
         store_.puts_until_failure.reset();

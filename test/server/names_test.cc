@@ -313,5 +313,52 @@ TEST_CASE("a recursive remove stops at a folder that is not the requester's") {
   require_sound(world);
 }
 
+// A path of so many names.
+std::string deep(int names) {
+  std::string path;
+  for (int i = 0; i < names; ++i) path += "/x";
+  return path;
+}
+
+TEST_CASE("a path costs a row for each name that is there, and those below the first that is missing nothing") {
+  World world;
+  Client owner(world), anna(world, 1001);
+  const auto asks = [&](unsigned rows_max, Code expected, const auto& ask) {
+    const unsigned before = world.store->gets;
+    const auto reply = ask();
+    const unsigned rows = world.store->gets - before;
+    CHECK((reply ? Code::kOk : reply.error().code) == expected);
+    REQUIRE(rows <= rows_max);
+  };
+  REQUIRE(owner.mkdir("/a/b/c", true));
+  asks(10, Code::kNotFound, [&] { return anna.stat("/a/b/c" + deep(200)); });
+  asks(10, Code::kPermission, [&] { return anna.mkdir("/a/b/c" + deep(200), true); });
+  asks(20, Code::kOk, [&] { return owner.mkdir(deep(200), true); });
+  asks(220, Code::kOk, [&] { return anna.list(deep(200)); });
+  // The longest there are.
+  asks(10, Code::kNotFound, [&] { return anna.stat("/y" + deep(2046)); });
+  asks(20, Code::kOk, [&] { return owner.mkdir("/y" + deep(2046), true); });
+  asks(2100, Code::kOk, [&] { return anna.stat("/y" + deep(2046)); });
+  asks(10, Code::kNotFound, [&] { return anna.stat("/y" + deep(2045) + "/z"); });
+  require_sound(world);
+}
+
+TEST_CASE("a missing name is not told to who may not search the folder it is missing in, however deep the path") {
+  World world;
+  Client owner(world), anna(world, 1001);
+  REQUIRE(owner.mkdir("/open"));
+  REQUIRE(owner.mkdir("/open/shut", false, 0700));
+  REQUIRE(owner.create("/open/shut/file", true));
+  for (const std::string path : {"/open/shut/none/x", "/open/shut/file/x", "/open/shut/none"}) {
+    const auto refused = anna.stat(path);
+    CHECK(refused.error().code == Code::kPermission);
+    CHECK_THAT(refused.error().text, Catch::EndsWith("/open/shut"));
+    CHECK(anna.mkdir(path, true).error().code == Code::kPermission);
+  }
+  CHECK_THAT(anna.stat("/open/none/x/y").error().text, Catch::EndsWith("/open/none"));
+  CHECK(owner.stat("/open/shut/file/x").error().code == Code::kNotDirectory);
+  CHECK(owner.mkdir("/open/shut/file/x/y", true).error().code == Code::kNotDirectory);
+}
+
 }  // namespace
 }  // namespace pif::server::testing
