@@ -13,6 +13,12 @@ constexpr int kFoldersTried = 8;                                   // from a pat
 constexpr std::uint32_t kStoredFieldMax = 6;  // the fields of StoredEntry that EntryInfo has too
 constexpr unsigned char kNameTag = 1 << 3 | 2;
 
+constexpr std::size_t kClimbMax = 4096;  // more folders than a path can have names
+
+Error nowhere(std::uint64_t folder) {
+  return {Code::kCorrupt, fmt::format("folder {} is nowhere in the directory", folder), {}};
+}
+
 void append_varint(std::string& out, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
   out.push_back(static_cast<char>(value));
@@ -188,6 +194,38 @@ Status Directory::stat(std::string_view path, const Requester& who, proto::Entry
   return {};
 }
 
+Result<Directory::Above> Directory::above(std::uint64_t folder) {
+  Above found{.parent = kRootParent};
+  std::string name(kRootName);
+  if (folder != kRootFolder) {
+    PIF_TRY_VALUE(auto where, rows_.folder(folder));
+    if (!where) return fail(nowhere(folder));
+    found.parent = where->parent();
+    name = std::move(*where->mutable_name());
+  }
+  PIF_TRY_VALUE(const auto entry, rows_.entry(found.parent, name));
+  if (!entry || entry->id() != folder) return fail(nowhere(folder));
+  found.guard = guard_of(entry->attributes());
+  return found;
+}
+
+Result<bool> Directory::may_reach(std::uint64_t folder, const Requester& who, std::unordered_map<std::uint64_t, bool>& known) {
+  if (who.all_powerful) return true;
+  std::vector<std::uint64_t> climbed;
+  bool reaches = true;
+  std::uint64_t at = folder;
+  while (reaches && at != kRootParent && !known.contains(at)) {
+    if (climbed.size() > kClimbMax) return fail(nowhere(folder));
+    PIF_TRY_VALUE(const Above step, above(at));
+    climbed.push_back(at);
+    reaches = may(who, step.guard, kWantSearch);
+    at = step.parent;
+  }
+  if (reaches && at != kRootParent) reaches = known.at(at);
+  for (const std::uint64_t id : climbed) known[id] = reaches;
+  return reaches;
+}
+
 Result<std::string> Directory::path_of(std::uint64_t folder, std::unordered_map<std::uint64_t, std::string>& known) {
   std::vector<std::pair<std::uint64_t, std::string>> climbed;  // id and name, lowest first
   std::string path;
@@ -197,7 +235,7 @@ Result<std::string> Directory::path_of(std::uint64_t folder, std::unordered_map<
       break;
     }
     PIF_TRY_VALUE(auto where, rows_.folder(at));
-    if (!where || climbed.size() > 4096) return fail(Code::kCorrupt, fmt::format("folder {} is nowhere in the directory", at));
+    if (!where || climbed.size() > kClimbMax) return fail(nowhere(at));
     climbed.emplace_back(at, std::move(*where->mutable_name()));
     at = where->parent();
   }

@@ -60,6 +60,8 @@ class Directory {
   [[nodiscard]] Status stat(std::string_view path, const Requester& who, proto::EntryInfo& info);
   // Of a folder, by climbing. Steps already climbed are remembered in `known`.
   [[nodiscard]] Result<std::string> path_of(std::uint64_t folder, std::unordered_map<std::uint64_t, std::string>& known);
+  // Whether `who` may search this folder and all above it, by climbing. Of folders climbed already the answer is in `known`.
+  [[nodiscard]] Result<bool> may_reach(std::uint64_t folder, const Requester& who, std::unordered_map<std::uint64_t, bool>& known);
 
   // Folders are remembered by path; whoever renames, removes or changes one calls this.
   void forget_folders() {
@@ -72,6 +74,11 @@ class Directory {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
+  struct Above {
+    std::uint64_t parent;
+    Guard guard;  // of the folder itself
+  };
+  [[nodiscard]] Result<Above> above(std::uint64_t folder);
   Walk nearest(std::string_view path) const;
   void remember(std::string_view path, const FolderRef& folder);
   [[nodiscard]] Result<bool> enter(Folder& folder, std::uint64_t parent, std::string_view name, std::string_view path);

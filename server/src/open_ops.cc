@@ -20,13 +20,21 @@ tl::unexpected<Error> stale(std::uint64_t file) {
   return fail(Code::kStaleFile, fmt::format("file {} was removed or replaced since it was opened", file));
 }
 
-Result<Opened> by_id(Core& core, std::uint64_t file, std::uint64_t session) {
+using Reached = std::unordered_map<std::uint64_t, bool>;  // folders, for the length of a request
+
+// Ids are easily guessed: to who does not have the file open, one below a folder that he may not search is not there.
+Result<Opened> by_id(Core& core, const Call& call, std::uint64_t file, Reached& reached) {
   PIF_TRY_VALUE(auto row, core.rows.file(file));
   if (!row || row->state() == kPending) return stale(file);
+  const bool is_open = core.opens.find(file, call.session->id) != nullptr;
   if (row->state() == kDoomed) {
-    if (core.opens.find(file, session) == nullptr) return stale(file);
+    if (!is_open) return stale(file);
     proto::StoredEntry entry = row->entry();
     return Opened{std::move(*row), std::move(entry)};
+  }
+  if (!is_open) {
+    PIF_TRY_VALUE(const bool reaches, core.directory.may_reach(row->parent(), call.who(), reached));
+    if (!reaches) return stale(file);
   }
   PIF_TRY_VALUE(auto entry, core.rows.entry(row->parent(), row->name()));
   if (!entry || entry->id() != file) {
@@ -100,7 +108,8 @@ Status open(Core& core, Call& call) {
   }
   const bool again = ask.file() != 0;
   const std::string what = again ? fmt::format("file {}", ask.file()) : ask.path();
-  PIF_TRY_VALUE(Opened opened, again ? by_id(core, ask.file(), call.session->id) : by_path(core, ask.path(), call.who()));
+  Reached reached;
+  PIF_TRY_VALUE(Opened opened, again ? by_id(core, call, ask.file(), reached) : by_path(core, ask.path(), call.who()));
   const std::uint64_t id = opened.entry.id();
   PIF_TRY(check_rights(call, opened, ask.rights(), what));
   PIF_TRY(check_conflict(core, call, id, ask.rights(), ask.hold(), what));
@@ -134,13 +143,13 @@ Status note_length(Core& core, const Call& call, std::uint64_t file, const proto
 }
 
 // A fresh capability for one file of the session; empty: it is gone, or may not be used any more.
-Result<std::string> renewed(Core& core, Call& call, std::uint64_t file) {
+Result<std::string> renewed(Core& core, const Call& call, std::uint64_t file, Reached& reached) {
   PIF_TRY_VALUE(const auto row, core.rows.file(file));
   if (row && row->state() == kPending) {
     if (row->session() != call.session->id && call.who().uid != row->entry().attributes().owner()) return std::string();
     return capability_for(core, file, call.who().uid, kMayCreate | kMayRead, row->entry().epoch());
   }
-  auto opened = by_id(core, file, call.session->id);
+  auto opened = by_id(core, call, file, reached);
   if (!opened && opened.error().code == Code::kStaleFile) return std::string();
   if (!opened) return fail(std::move(opened.error()));
   const Holder* holder = core.opens.find(file, call.session->id);
@@ -171,8 +180,9 @@ Status close(Core& core, Call& call) {
 
 Status renew(Core& core, Call& call) {
   proto::RenewReply& reply = *call.reply.mutable_renew_reply();
+  Reached reached;
   for (const std::uint64_t file : call.request.renew().files()) {
-    PIF_TRY_VALUE(*reply.add_capabilities(), renewed(core, call, file));
+    PIF_TRY_VALUE(*reply.add_capabilities(), renewed(core, call, file, reached));
   }
   core.weight += static_cast<std::size_t>(call.request.renew().files_size());
   return {};

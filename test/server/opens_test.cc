@@ -1,4 +1,6 @@
 // Leases: who gets a new capability for what he has open or is creating, and what becomes of a length that he tells.
+#include <fmt/format.h>
+
 #include "pif/base/capability.h"
 #include "server/fixture.h"
 
@@ -124,6 +126,47 @@ TEST_CASE("a length counts from who may write, of a file that is there, and only
   REQUIRE(other.remove("/f") == Code::kOk);
   CHECK(tell_length(writer, file, 50, 5000) == Code::kOk);
   CHECK_FALSE(other.exists("/f"));
+}
+
+TEST_CASE("a file below a folder that one may not search is not there by its id either, unless one has it open") {
+  World world;
+  Client owner(world), anna(world, 1001), bert(world, 1002);
+  REQUIRE(owner.mkdir("/d/shut/in", true));
+  const auto file = owner.put("/d/shut/in/f");
+  REQUIRE(set_mode(owner, "/d/shut/in/f", 0666) == Code::kOk);
+  REQUIRE(anna.open("/d/shut/in/f"));
+  REQUIRE(set_mode(owner, "/d/shut", 0700) == Code::kOk);
+  CHECK(bert.open("/d/shut/in/f").error().code == Code::kPermission);
+  const auto refused = bert.reopen(file, kMayWrite);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kStaleFile);
+  CHECK(refused.error().text == fmt::format("file {} was removed or replaced since it was opened", file));
+  CHECK(bert.renew(file).empty());
+  CHECK(rights_of(world, anna.renew(file)) == kMayRead);
+  CHECK(anna.reopen(file));
+  CHECK(rights_of(world, Client(world, 0).renew(file)) == (kMayRead | kMayWrite));
+  world.start();
+  anna.connect();
+  owner.connect();
+  CHECK(anna.renew(file).empty());  // nobody knows any more that she had it open
+  CHECK(rights_of(world, owner.renew(file)) == (kMayRead | kMayWrite));
+  REQUIRE(set_mode(owner, "/d/shut", 0711) == Code::kOk);
+  CHECK(rights_of(world, anna.renew(file)) == (kMayRead | kMayWrite));
+}
+
+TEST_CASE("a renewal of many files looks once at each of the folders above them") {
+  World world;
+  Client owner(world), anna(world, 1001);
+  std::string path;
+  for (int depth = 0; depth < 50; ++depth) path += "/d";
+  REQUIRE(owner.mkdir(path, true));
+  Envelope request;
+  for (int i = 0; i < 100; ++i) request.mutable_renew()->add_files(owner.put(path + "/f" + std::to_string(i)));
+  const auto before = world.store->gets;
+  const auto renewed = anna.ask(request);
+  REQUIRE(renewed);
+  for (const std::string& capability : renewed->renew_reply().capabilities()) CHECK(rights_of(world, capability) == kMayRead);
+  CHECK(world.store->gets - before < 500);
 }
 
 }  // namespace pif::server::testing
