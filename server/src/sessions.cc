@@ -71,6 +71,7 @@ Result<Session*> Sessions::hello(net::PeerId peer, const proto::Envelope& reques
       PIF_TRY_VALUE(session, resume(*verified, now));
     }
   }
+  if (session == nullptr && identity.has_uid) session = greeted(peer, identity.uid);
   if (session == nullptr) {
     if (!identity.has_uid) {
       return fail(Code::kPermission,
@@ -91,6 +92,14 @@ Result<Session*> Sessions::hello(net::PeerId peer, const proto::Envelope& reques
   reply.set_session(session->id);
   reply.set_uid(session->who.uid);
   return session;
+}
+
+// The session of a connection that says Hello again. Over ZeroMQ another program may have come to the peer's name.
+Session* Sessions::greeted(net::PeerId peer, std::uint32_t uid) const {
+  const auto known = peers_.find(peer);
+  if (known == peers_.end() || !known->second.tells_loss) return nullptr;
+  Session* session = known->second.session;
+  return session != nullptr && session->who.uid == uid ? session : nullptr;
 }
 
 void Sessions::attach(net::PeerId peer, const net::Identity& identity, Session& session, const std::string& credential,
@@ -127,32 +136,46 @@ Result<Session*> Sessions::resume(const Credential& credential, Time now) {
   }
   PIF_TRY_VALUE(Session * session, add(credential.session.value, requester(credential.uid, credential.gids), now));
   if (auto loaded = load_answers(*session); !loaded) {
-    sessions_.erase(credential.session.value);
+    forget(sessions_.find(credential.session.value));
     return fail(std::move(loaded.error()));
   }
   return session;
 }
 
 Result<Session*> Sessions::add(std::uint64_t id, Requester who, Time now) {
+  if (const auto theirs = of_user_.find(who.uid);
+      !who.all_powerful && theirs != of_user_.end() && theirs->second >= kSessionsPerUserMax) {
+    return fail(Code::kBusy, fmt::format("uid {} has {} sessions, the limit of one user: end some programs, or try again later",
+                                         who.uid, theirs->second));
+  }
   if (sessions_.size() >= kSessionsMax) {
     return fail(Code::kBusy, fmt::format("the server has {} sessions, its limit: try again later", sessions_.size()));
   }
+  return &insert(id, std::move(who), now);
+}
+
+Session& Sessions::insert(std::uint64_t id, Requester who, Time now) {
   auto session = std::make_unique<Session>();
   session->id = id;
   session->who = std::move(who);
   session->last_heard = now;
-  return sessions_.emplace(id, std::move(session)).first->second.get();
+  ++of_user_[session->who.uid];
+  return *sessions_.emplace(id, std::move(session)).first->second;
+}
+
+Sessions::ById::iterator Sessions::forget(ById::iterator at) {
+  const Session& session = *at->second;
+  for (const net::PeerId peer : session.peers) peers_.erase(peer);
+  const auto theirs = of_user_.find(session.who.uid);
+  if (--theirs->second == 0) of_user_.erase(theirs);
+  return sessions_.erase(at);
 }
 
 Session& Sessions::absent_creator(std::uint64_t id, std::uint32_t uid, Time now) {
-  auto& session = sessions_[id];
-  if (!session) {
-    session = std::make_unique<Session>();
-    session->id = id;
-    session->who = requester(uid, {});
-    session->ends = now + kAbortGrace;
-  }
-  return *session;
+  if (Session* known = find(id)) return *known;
+  Session& session = insert(id, requester(uid, {}), now);
+  session.ends = now + kAbortGrace;
+  return session;
 }
 
 Session* Sessions::find(std::uint64_t id) {
@@ -171,7 +194,7 @@ Session* Sessions::closed(net::PeerId peer, Time now) {
   if (counted) --session->connections;
   const bool heard_elsewhere = !session->peers.empty() && session->last_heard + kSilentSession > now;
   if (session->connections > 0 || heard_elsewhere || session->has_ended()) return nullptr;
-  session->ends = now + kAbortGrace;
+  session->ends = session->keeps_something() ? now + kAbortGrace : now;
   return session;
 }
 
@@ -179,7 +202,7 @@ void Sessions::sweep(Time now, const std::function<void(Session&)>& ended, const
   for (auto at = sessions_.begin(); at != sessions_.end();) {
     Session& session = *at->second;
     if (!session.has_ended() && session.connections == 0 && session.last_heard + kSilentSession <= now) {
-      session.ends = now + kAbortGrace;
+      session.ends = session.keeps_something() ? now + kAbortGrace : now;
       ended(session);
     }
     if (session.ends > now) {
@@ -187,8 +210,7 @@ void Sessions::sweep(Time now, const std::function<void(Session&)>& ended, const
       continue;
     }
     gone(session);
-    for (const net::PeerId peer : session.peers) peers_.erase(peer);
-    at = sessions_.erase(at);
+    at = forget(at);
   }
 }
 
@@ -199,6 +221,7 @@ std::size_t Sessions::count() const {
 
 void Sessions::remember(Session& session, std::uint64_t request, const proto::Envelope& reply, bool stored) {
   session.answers.push_back({request, reply.SerializeAsString(), turn_});
+  session.answers_stored = false;
   session.answer_bytes += session.answers.back().reply.size();
   while (session.answers.size() > 1 && session.answers.front().turn != turn_ &&
          (session.answers.size() > kAnswersKept || session.answer_bytes > kAnswerBytesKept)) {
@@ -226,12 +249,14 @@ Status Sessions::store_answers(std::int64_t wall) {
     }
     row.set_time(wall);
     PIF_TRY(rows_.put(kRecent, kv::key_u64(session->id), row));
+    session->answers_stored = first == 0;
   }
   return {};
 }
 
 void Sessions::end_turn(bool failed) {
   for (Session* session : answered_) {
+    if (failed) session->answers_stored = false;
     while (failed && !session->answers.empty() && session->answers.back().turn == turn_) {
       session->answer_bytes -= session->answers.back().reply.size();
       session->answers.pop_back();

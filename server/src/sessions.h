@@ -1,8 +1,9 @@
 // Who is connected: sessions, their peers and credentials, and the answers that a repeated request gets again.
 //
 // A session lives as long as its Unix connections, or 60 s past its last request over ZeroMQ. Then it has ended: what it
-// had open is closed, and after 30 s what it was creating is aborted and the session forgotten. A request with its
-// credential resumes it, until then with all it was creating, later with its recent answers.
+// had open is closed, and after 30 s what it was creating is aborted and the session forgotten; at once, if it was creating
+// nothing and the table has its answers. A request with its credential resumes it, until then with all it was creating,
+// later with its recent answers.
 #pragma once
 
 #include <deque>
@@ -26,6 +27,9 @@ inline constexpr Duration kSilentSession = std::chrono::seconds(60);
 inline constexpr Duration kAbortGrace = std::chrono::seconds(30);
 inline constexpr std::int64_t kCredentialSeconds = 7 * 24 * 3600;
 inline constexpr std::size_t kSessionsMax = 16384;
+// Root and the owner have no limit of their own: LFSs and what repairs a file system run as they do, and who can end the
+// server needs no sessions to keep others out.
+inline constexpr std::size_t kSessionsPerUserMax = kSessionsMax / 4;
 inline constexpr std::size_t kAnswersKept = 64;             // per session, in memory
 inline constexpr std::size_t kAnswerBytesKept = 256u << 10;  // per session, in memory
 inline constexpr std::size_t kAnswersStored = 4;            // per session at least, if there are so many
@@ -50,8 +54,11 @@ struct Session {
   std::deque<Answer> answers;
   std::size_t answer_bytes = 0;
   bool answers_loaded = false;      // from the table
+  bool answers_stored = true;       // the table has all that are here
 
   bool has_ended() const { return ends != kNever; }
+  // Something that a credential would not bring back.
+  bool keeps_something() const { return !creating.empty() || !running.empty() || !answers_stored; }
   const Answer* answer_to(std::uint64_t request) const;
 };
 
@@ -62,7 +69,8 @@ class Sessions {
   // Whose request this is: by the envelope's credential, or by the Hello said on this connection.
   [[nodiscard]] Result<Session*> of(net::PeerId peer, const std::string& credential, const net::Identity& identity, Time now,
                                     std::int64_t wall);
-  // Starts a session, or resumes the one the credential names. Fills in credential, session and uid.
+  // Starts a session, or resumes the one the credential names, or goes on with the one that a Unix connection has. Fills in
+  // credential, session and uid.
   [[nodiscard]] Result<Session*> hello(net::PeerId peer, const proto::Envelope& request, const net::Identity& identity,
                                        Time now, std::int64_t wall, proto::HelloReply& reply);
   // The creator of a pending file of whom no more is known: it has kAbortGrace to come back.
@@ -95,6 +103,10 @@ class Sessions {
   Requester requester(std::uint32_t uid, std::vector<std::uint32_t> gids) const;
   [[nodiscard]] Result<Session*> resume(const Credential& credential, Time now);
   [[nodiscard]] Result<Session*> add(std::uint64_t id, Requester who, Time now);
+  using ById = std::unordered_map<std::uint64_t, std::unique_ptr<Session>>;
+  Session& insert(std::uint64_t id, Requester who, Time now);
+  ById::iterator forget(ById::iterator at);
+  Session* greeted(net::PeerId peer, std::uint32_t uid) const;
   [[nodiscard]] Status load_answers(Session& session);
   void attach(net::PeerId peer, const net::Identity& identity, Session& session, const std::string& credential,
               std::int64_t expiry, Time now);
@@ -104,7 +116,8 @@ class Sessions {
   const Config& config_;
   Rows& rows_;
   Entropy& entropy_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
+  ById sessions_;
+  std::unordered_map<std::uint32_t, std::size_t> of_user_;  // how many of them
   std::unordered_map<net::PeerId, Peer> peers_;
   std::uint64_t turn_ = 1;
   std::vector<Session*> answered_;  // in this turn

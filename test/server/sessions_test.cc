@@ -7,6 +7,8 @@ namespace {
 
 using Via = net::Identity::Via;
 
+constexpr std::size_t kSessionsOfOne = 4096;
+
 struct Asker {
   Asker(World& world_in, net::Identity identity) : world(world_in), peer(world.messenger->add(std::move(identity))) {}
 
@@ -213,6 +215,88 @@ TEST_CASE("an LFS asks with the right to manage, of not too many files, and tell
   CHECK(beat([](auto& n) { n.set_state(4); }) == Code::kOk);
   const auto nodes = Client(world).nodes();
   CHECK(nodes.nodes(nodes.nodes_size() - 1).state() == 4);  // draining
+}
+
+TEST_CASE("a connection that says Hello again and again has one session") {
+  World world;
+  Asker local(world, known(1001));
+  const auto first = local.hello().hello_reply().session();
+  for (std::size_t i = 0; i < kSessionsOfOne; ++i) {
+    world.messenger->sent.clear();
+    REQUIRE(local.hello().hello_reply().session() == first);
+  }
+  CHECK(local.hello("nonsense").hello_reply().session() == first);
+  CHECK(Asker(world, known(1001)).hello().hello_reply().session() != first);
+  Asker remote(world, {.via = Via::kCurve, .has_uid = true, .uid = 1001, .gids = {1001}});
+  CHECK(remote.hello().hello_reply().session() != remote.hello().hello_reply().session());
+}
+
+TEST_CASE("root's connection that spoke for another goes on with a session of root's at its Hello") {
+  World world;
+  Client anna(world, 1001);
+  Asker root(world, known(0));
+  CHECK(root.list(anna.credential()) == Code::kOk);
+  CHECK(root.hello().hello_reply().uid() == 0);
+}
+
+TEST_CASE("one user has a quarter of the sessions, and what his programs leave behind is free within a second") {
+  World world;
+  const auto greet = [&](std::uint32_t uid) {
+    world.messenger->sent.clear();
+    Asker one(world, known(uid));
+    return std::pair(one.peer, one.hello().error());
+  };
+  for (int round = 0; round < 2; ++round) {
+    std::vector<net::PeerId> peers;
+    for (std::size_t i = 0; i < kSessionsOfOne; ++i) {
+      const auto [peer, error] = greet(1001);
+      REQUIRE(error.code() == 0);
+      peers.push_back(peer);
+    }
+    const auto refused = greet(1001).second;
+    CHECK(refused.code() == static_cast<std::uint32_t>(Code::kBusy));
+    CHECK_THAT(refused.text(), Catch::Contains("uid 1001 has 4096 sessions"));
+    CHECK(greet(1002).second.code() == 0);
+    for (const auto peer : peers) world.messenger->close(peer);
+    world.run();
+    world.advance(1);
+  }
+  for (std::size_t i = 0; i <= kSessionsOfOne; ++i) REQUIRE(greet(500).second.code() == 0);  // the owner
+}
+
+TEST_CASE("what was done by a program that left is not done again when it comes back, however much it was") {
+  for (const int count : {1, 3, 12}) {
+    World world;
+    Client client(world), other(world);
+    const auto name = [](int i) { return "/d" + std::to_string(i); };
+    for (int i = 0; i < count; ++i) {  // a turn each
+      REQUIRE(client.ask(Client::folder_request(name(i)), 101 + i));
+      REQUIRE(other.remove(name(i)) == Code::kOk);
+    }
+    client.close();
+    world.live(5);
+    client.connect();
+    for (int i = 0; i < count; ++i) {
+      CHECK(client.ask(Client::folder_request(name(i)), 101 + i));
+      CHECK_FALSE(other.exists(name(i)));
+    }
+  }
+}
+
+TEST_CASE("a program that left after a request that failed with its turn is answered again when it comes back") {
+  World world;
+  Client client(world), other(world);
+  REQUIRE(client.ask(Client::folder_request("/a"), 101));
+  REQUIRE(other.remove("/a") == Code::kOk);
+  world.store->commits_to_fail = 1;
+  CHECK(code_of(client.ask(Client::folder_request("/b"), 102)) == Code::kIo);
+  client.close();
+  world.live(2);
+  client.connect();
+  CHECK(client.ask(Client::folder_request("/a"), 101));
+  CHECK_FALSE(other.exists("/a"));
+  CHECK(client.ask(Client::folder_request("/b"), 102));
+  CHECK(other.exists("/b"));
 }
 
 }  // namespace pif::server::testing
