@@ -1,6 +1,8 @@
 // Open, close and renew: leases on files, and the capabilities that go with them.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core.h"
 #include "names.h"
 #include "pif/base/format.h"
@@ -9,6 +11,7 @@ namespace pif::server {
 namespace {
 
 constexpr std::uint32_t kOpenRights = kMayRead | kMayWrite;
+constexpr int kRenewFilesMax = 4096;
 
 // A committed file, or one that was removed while this session has it open.
 struct Opened {
@@ -49,6 +52,13 @@ Result<Opened> by_path(Core& core, const std::string& path, const Requester& who
   PIF_TRY_VALUE(auto row, core.rows.file(found.entry.id()));
   if (!row) return fail(Code::kCorrupt, fmt::format("the directory has no row for {}: run `pif fsck`", path));
   return Opened{std::move(*row), std::move(found.entry)};
+}
+
+// Whether the session may open so many more.
+Status check_count(const Core& core, const Call& call, std::size_t more) {
+  const std::size_t open = core.opens.count_of(call.session->id);
+  if (open + more <= kOpensPerSessionMax) return {};
+  return fail(Code::kBusy, fmt::format("this program has {} files open, and may have {}", open, kOpensPerSessionMax));
 }
 
 Status check_rights(const Call& call, const Opened& opened, std::uint32_t rights, std::string_view what) {
@@ -103,9 +113,7 @@ Status open(Core& core, Call& call) {
   if (ask.rights() == 0 || (ask.rights() & ~kOpenRights) != 0) {
     return fail(Code::kInvalid, "a file is opened for reading, writing, or both");
   }
-  if (core.opens.count_of(call.session->id) >= kOpensPerSessionMax) {
-    return fail(Code::kBusy, fmt::format("this program has {} files open, the limit", kOpensPerSessionMax));
-  }
+  PIF_TRY(check_count(core, call, 1));
   const bool again = ask.file() != 0;
   const std::string what = again ? fmt::format("file {}", ask.file()) : ask.path();
   Reached reached;
@@ -179,12 +187,21 @@ Status close(Core& core, Call& call) {
 }
 
 Status renew(Core& core, Call& call) {
+  const auto& files = call.request.renew().files();
+  if (files.size() > kRenewFilesMax) {
+    return fail(Code::kTooLarge, fmt::format("{} files in one request, the limit is {}", files.size(), kRenewFilesMax));
+  }
+  // Before anything is written. Those that are gone, or named twice, count too.
+  const auto fresh = std::count_if(files.begin(), files.end(), [&](std::uint64_t file) {
+    return core.opens.find(file, call.session->id) == nullptr && !core.pending.contains(file);
+  });
+  PIF_TRY(check_count(core, call, static_cast<std::size_t>(fresh)));
   proto::RenewReply& reply = *call.reply.mutable_renew_reply();
   Reached reached;
-  for (const std::uint64_t file : call.request.renew().files()) {
+  for (const std::uint64_t file : files) {
     PIF_TRY_VALUE(*reply.add_capabilities(), renewed(core, call, file, reached));
   }
-  core.weight += static_cast<std::size_t>(call.request.renew().files_size());
+  core.weight += static_cast<std::size_t>(files.size());
   return {};
 }
 

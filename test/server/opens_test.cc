@@ -169,4 +169,38 @@ TEST_CASE("a renewal of many files looks once at each of the folders above them"
   CHECK(world.store->gets - before < 500);
 }
 
+TEST_CASE("a renewal is of at most 4,096 files, and gives no session more than it may have open") {
+  World world;
+  Client owner(world), reader(world);
+  constexpr std::size_t kOpensMax = 65'536, kFilesMax = 4096;
+  world.messenger->sent.clear();
+  std::vector<std::uint64_t> files, posted;
+  for (std::size_t i = 0; i <= kOpensMax; ++i) {
+    posted.push_back(owner.post(Client::create_request("/f" + std::to_string(i), true)));
+    if (posted.size() < kFilesMax && i < kOpensMax) continue;
+    world.run();
+    for (const auto& [peer, reply] : world.messenger->sent) files.push_back(reply.create_reply().file());
+    world.messenger->sent.clear();
+    posted.clear();
+  }
+  REQUIRE(files.size() == kOpensMax + 1);
+  const auto renew = [&](std::size_t first, std::size_t count) {
+    Envelope request;
+    request.mutable_renew()->mutable_files()->Add(files.begin() + first, files.begin() + first + count);
+    return reader.ask(request);
+  };
+  const auto too_many = renew(0, kFilesMax + 1);
+  REQUIRE(code_of(too_many) == Code::kTooLarge);
+  CHECK_THAT(too_many.error().text, Catch::Contains("4096"));
+  for (std::size_t first = 0; first < kOpensMax; first += kFilesMax) CHECK(code_of(renew(first, kFilesMax)) == Code::kOk);
+  CHECK(code_of(renew(kOpensMax, 1)) == Code::kBusy);
+  CHECK(reader.reopen(files[kOpensMax]).error().code == Code::kBusy);
+  CHECK(code_of(renew(kOpensMax - 100, 100)) == Code::kOk);
+  const auto made = reader.create("/made");
+  REQUIRE(made);
+  CHECK_FALSE(reader.renew(made->file()).empty());
+  reader.close_file(files[0]);
+  CHECK(code_of(renew(kOpensMax, 1)) == Code::kOk);
+}
+
 }  // namespace pif::server::testing
