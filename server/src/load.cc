@@ -79,7 +79,8 @@ Status load(Core& core) {
     PIF_TRY(core.ids.load());
     PIF_TRY(core.registry.load(core.now));
     PIF_TRY(load_unfinished(core));
-    return core.sessions.prune(core.wall, kPruneAtStart);
+    PIF_TRY(core.sessions.prune(core.wall, kPruneAtStart));
+    return {};
   }();
   if (!loaded) core.rows.break_with(loaded.error());
   return core.rows.commit();

@@ -12,9 +12,9 @@ namespace {
 constexpr std::size_t kDeliveriesPerTurn = 512;
 constexpr std::size_t kWeightPerTurn = 4096;   // entries changed or shown
 constexpr std::size_t kJobStep = 1000;         // entries
-constexpr std::size_t kPruneStep = 1000;       // stored answers
+constexpr std::size_t kPruneStep = 1000;       // stored answers looked at in a tick
 constexpr Duration kTick = std::chrono::seconds(1);
-constexpr Duration kPrunePeriod = std::chrono::hours(1);
+constexpr Duration kPrunePeriod = std::chrono::hours(1);  // from the end of the table to its begin
 constexpr std::string_view kNode = "server";
 
 using Op = proto::Envelope;
@@ -166,12 +166,15 @@ void Loop::run_timers() {
     core_.registry.log_changes(core_.now);
     if (auto refilled = core_.outbox.refill(core_.wall); !refilled) spdlog::warn("{}", refilled.error().to_string());
   }
-  if (core_.now >= prune_) {
-    prune_ = core_.now + kPrunePeriod;
-    if (auto pruned = core_.sessions.prune(core_.wall, kPruneStep); !pruned) spdlog::warn("{}", pruned.error().to_string());
-  }
+  if (core_.now >= prune_) prune_answers();
   run_job();
   answer_waiters();
+}
+
+void Loop::prune_answers() {
+  const auto done = core_.sessions.prune(core_.wall, kPruneStep);
+  if (!done) spdlog::warn("{}", done.error().to_string());
+  prune_ = core_.now + (done && !*done ? kTick : kPrunePeriod);
 }
 
 void Loop::sweep_sessions() {

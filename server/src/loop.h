@@ -40,6 +40,7 @@ class Loop {
   void push(net::PeerId peer, net::Packet packet, const Operation* operation, Time arrived);
   void run_timers();
   void sweep_sessions();
+  void prune_answers();
   void run_job();
   void answer_waiters();
   void finish_turn();

@@ -282,16 +282,23 @@ Status Sessions::load_answers(Session& session) {
   return {};
 }
 
-Status Sessions::prune(std::int64_t wall, std::size_t limit) {
+Result<bool> Sessions::prune(std::int64_t wall, std::size_t limit) {
   std::vector<std::string> old;
-  PIF_TRY(rows_.scan(kRecent, {}, [&](std::string_view key, std::string_view payload) {
+  std::string next;
+  const std::string from = std::exchange(prune_from_, {});
+  PIF_TRY(rows_.scan(kRecent, from, [&](std::string_view key, std::string_view payload) {
+    if (limit-- == 0) {
+      next = key;
+      return false;
+    }
     proto::StoredAnswer row;
     const bool good = row.ParseFromArray(payload.data(), static_cast<int>(payload.size()));
     if (!good || row.time() + kAnswersSeconds < wall) old.emplace_back(key);
-    return old.size() < limit;
+    return true;
   }));
   for (const std::string& key : old) PIF_TRY(rows_.erase(kRecent, key));
-  return {};
+  prune_from_ = std::move(next);
+  return prune_from_.empty();
 }
 
 }  // namespace pif::server

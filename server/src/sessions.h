@@ -90,8 +90,9 @@ class Sessions {
   [[nodiscard]] Status store_answers(std::int64_t wall);
   // The turn is over; if it failed, its answers are forgotten.
   void end_turn(bool failed);
-  // Erases stored answers that nobody will ask for any more: at most `limit`.
-  [[nodiscard]] Status prune(std::int64_t wall, std::size_t limit);
+  // Erases stored answers that nobody will ask for any more, of the next `limit` rows; true at the table's end, whereafter it
+  // begins again.
+  [[nodiscard]] Result<bool> prune(std::int64_t wall, std::size_t limit);
 
  private:
   struct Peer {
@@ -122,6 +123,7 @@ class Sessions {
   std::uint64_t turn_ = 1;
   std::vector<Session*> answered_;  // in this turn
   std::vector<Session*> to_store_;
+  std::string prune_from_;          // key
 };
 
 }  // namespace pif::server

@@ -1,4 +1,6 @@
 // Turns of the event loop: what belongs to one, and what happens when the transport or the disk fails in it.
+#include "pif/kv/value.h"
+#include "pif/proto/stored.pb.h"
 #include "server/fixture.h"
 
 namespace pif::server::testing {
@@ -126,6 +128,35 @@ TEST_CASE("whichever call fails when what a program was creating is aborted, it 
     CHECK(watcher.nodes().sessions() == 1);
     require_sound(world);
   }
+}
+
+TEST_CASE("stored answers of more than a day are erased within the hour, however many, and a step at a time") {
+  constexpr kv::Table kRecentTable = 3;
+  World world;
+  const auto store = [&](std::uint64_t first, std::uint64_t count, std::int64_t age) {
+    auto rows = std::move(world.store->write()).value();
+    for (std::uint64_t id = first; id < first + count; ++id) {
+      proto::StoredAnswer answer;
+      answer.set_time(world.clock.wall_seconds() - age);
+      REQUIRE(rows->put(kRecentTable, kv::key_u64(id), kv::seal_value(answer.SerializeAsString())));
+    }
+    REQUIRE(rows->commit());
+  };
+  constexpr std::int64_t kDay = 24 * 3600;
+  store(1, 3000, kDay);
+  store(3001, 2000, 0);
+  store(5001, 3000, kDay);
+  world.advance(3600);
+  CHECK(rows_of(world, kRecentTable) == 7000);
+  for (int second = 0; second < 5; ++second) world.advance(1);
+  CHECK(rows_of(world, kRecentTable) == 4000);
+  for (int second = 0; second < 4; ++second) world.advance(1);
+  CHECK(rows_of(world, kRecentTable) == 2000);
+  store(1, 1, kDay + 1);
+  world.advance(60);
+  CHECK(rows_of(world, kRecentTable) == 2001);
+  world.advance(3600);
+  CHECK(rows_of(world, kRecentTable) == 2000);
 }
 
 }  // namespace pif::server::testing
