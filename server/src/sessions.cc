@@ -9,8 +9,17 @@
 namespace pif::server {
 namespace {
 
+constexpr std::size_t kProgramBytesKept = 200;  // of a name
+
 bool tells_loss(const net::Identity& identity) {
   return identity.via == net::Identity::Via::kUnix || identity.via == net::Identity::Via::kSimulated;
+}
+
+// No character is cut in two: a message with text that is not UTF-8 is not understood.
+std::string cut(const std::string& text, std::size_t bytes_max) {
+  std::size_t size = std::min(text.size(), bytes_max);
+  while (size > 0 && size < text.size() && (text[size] & 0xc0) == 0x80) --size;
+  return text.substr(0, size);
 }
 
 void add_once(std::vector<Session*>& list, Session* session) {
@@ -83,7 +92,7 @@ Result<Session*> Sessions::hello(net::PeerId peer, const proto::Envelope& reques
     PIF_TRY_VALUE(session, add(id, requester(identity.uid, identity.gids), now));
     session->answers_loaded = true;  // there are none
   }
-  session->program = request.hello().program().substr(0, 200);
+  session->program = cut(request.hello().program(), kProgramBytesKept);
   const std::int64_t expiry = wall + kCredentialSeconds;
   std::vector<std::uint32_t> gids = session->who.gids;
   std::string credential = mint(config_.key, Credential{SessionId(session->id), session->who.uid, std::move(gids), expiry});

@@ -1,4 +1,5 @@
 // Who asks, over connections that know it and over those that do not; and what the server refuses to do too much of.
+#include "pif/base/path.h"
 #include "pif/kv/value.h"
 #include "server/fixture.h"
 
@@ -124,6 +125,32 @@ TEST_CASE("a session whose stored answer is damaged is not resumed after a resta
   txn.reset();
   CHECK(Asker(world, known(500)).list(harmed.credential()) == Code::kCorrupt);
   CHECK(Asker(world, known(500)).list(whole.credential()) == Code::kOk);
+}
+
+TEST_CASE("a program with a long name of many languages is named in an error, as far as there is room") {
+  World world;
+  Client owner(world);
+  owner.put("/f");
+  for (const std::string begin : {"", "x", "xy", "xyz"}) {
+    std::string name = begin;
+    for (int i = 0; i < 30; ++i) name += "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80";  // of two, three and four bytes
+    Asker holder(world, known(1001));
+    Envelope hello, open;
+    hello.mutable_hello()->set_program(name);
+    REQUIRE(code_of(holder.ask(hello, {})) == Code::kOk);
+    open.mutable_open()->set_path("/f");
+    open.mutable_open()->set_rights(kMayRead);
+    open.mutable_open()->set_hold(true);
+    REQUIRE(code_of(holder.ask(open, {})) == Code::kOk);
+    const auto refused = owner.open("/f", kMayWrite);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::kBusy);
+    CHECK(is_utf8(refused.error().text));
+    CHECK_THAT(refused.error().text, Catch::Contains(name.substr(0, 190)));
+    CHECK(refused.error().text.find(name.substr(0, 201)) == std::string::npos);
+    world.messenger->close(holder.peer);
+    world.run();
+  }
 }
 
 TEST_CASE("requests for too much at once, or for what is not a thing to ask for, are refused") {
