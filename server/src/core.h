@@ -29,10 +29,12 @@ class Ids {
   std::uint64_t limit_ = 0;  // durable: nothing from here on was ever used
 };
 
-// A `Nodes` request that waits for LFSs to come up.
+// A `Nodes` request that waits for LFSs to come up; no more of it than that, for there may be many.
 struct NodesWaiter {
   net::PeerId peer = 0;
-  proto::Envelope request;
+  std::uint64_t request = 0;  // id
+  std::uint32_t wait_up = 0;
+  std::uint32_t uid = 0;
   Time arrived{};
   Time deadline{};
   Time next_sign{};  // of life

@@ -88,6 +88,7 @@ void Loop::take(net::Delivery& delivery) {
   if (delivery.kind == net::Delivery::Kind::kWake) return;
   if (delivery.kind == net::Delivery::Kind::kClosed) {
     if (Session* session = core_.sessions.closed(delivery.peer, core_.now)) end_session(core_, *session);
+    std::erase_if(core_.waiters, [&](const NodesWaiter& waiter) { return waiter.peer == delivery.peer; });
     core_.outbox.offer(delivery);
     return;
   }
@@ -225,9 +226,11 @@ void Loop::answer_waiters() {
   if (core_.waiters.empty()) return;
   const std::size_t up = core_.registry.up_count(core_.now);
   std::erase_if(core_.waiters, [&](NodesWaiter& waiter) {
-    const bool done = up >= waiter.request.nodes().wait_up() || core_.now >= waiter.deadline;
+    const bool done = up >= waiter.wait_up || core_.now >= waiter.deadline;
     if (!done && core_.now < waiter.next_sign) return false;
-    net::Packet reply = net::reply_to(waiter.request);
+    proto::Envelope origin;
+    origin.set_id(waiter.request);
+    net::Packet reply = net::reply_to(origin);
     if (done) {
       describe_nodes(core_, *reply.envelope.mutable_nodes_reply());
     } else {

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "core.h"
 #include "names.h"
 #include "pif/base/limits.h"
@@ -161,16 +163,29 @@ void describe_nodes(Core& core, proto::NodesReply& reply) {
   reply.set_folders(*entries - std::min(*entries, reply.files()));
 }
 
+namespace {
+
+// Waiters have the limits of sessions.
+Status check_waiters(const Core& core, const Requester& who) {
+  if (core.waiters.size() >= kSessionsMax) return fail(Code::kBusy, "too many requests wait for LFSs already");
+  const auto theirs = std::count_if(core.waiters.begin(), core.waiters.end(), [&](const auto& one) { return one.uid == who.uid; });
+  if (who.all_powerful || static_cast<std::size_t>(theirs) < kSessionsPerUserMax) return {};
+  return fail(Code::kBusy, fmt::format("{} requests of uid {} wait for LFSs already, the limit of one user", theirs, who.uid));
+}
+
+}  // namespace
+
 Status nodes(Core& core, Call& call) {
   const proto::Nodes& ask = call.request.nodes();
   if (core.registry.up_count(core.now) >= ask.wait_up()) {
     describe_nodes(core, *call.reply.mutable_nodes_reply());
     return {};
   }
-  if (core.waiters.size() >= kSessionsMax) return fail(Code::kBusy, "too many requests wait for LFSs already");
+  PIF_TRY(check_waiters(core, call.who()));
   // A tenth of the time is left for the answer's way back.
   const Duration timeout = call.request.timeout_ms() == 0 ? kWaitDefault : std::chrono::milliseconds(call.request.timeout_ms());
-  NodesWaiter waiter{.peer = call.peer, .request = call.request, .arrived = call.arrived};
+  NodesWaiter waiter{.peer = call.peer, .request = call.request.id(), .wait_up = ask.wait_up(), .uid = call.who().uid,
+                     .arrived = call.arrived};
   waiter.deadline = core.now + std::min<Duration>(timeout - timeout / 10, kWaitMax);
   waiter.next_sign = core.now + std::chrono::seconds(1);
   core.waiters.push_back(std::move(waiter));

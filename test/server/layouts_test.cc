@@ -141,5 +141,40 @@ TEST_CASE("a request for nodes waits until enough are up, shows that it lives, a
   CHECK(world.reply(client.peer(), late));
 }
 
+Envelope wait_for(std::uint32_t lfss) {
+  Envelope request;
+  request.set_timeout_ms(60'000);
+  request.mutable_nodes()->set_wait_up(lfss);
+  return request;
+}
+
+TEST_CASE("nobody waits for LFSs any more whose connection is gone") {
+  World world(2);
+  Client gone(world), stays(world);
+  const auto lost = gone.post(wait_for(3)), kept = stays.post(wait_for(3));
+  gone.close();
+  world.live(3);
+  CHECK_FALSE(world.reply(gone.peer(), lost, true));
+  CHECK(world.reply(stays.peer(), kept, true));
+}
+
+TEST_CASE("the requests of one user that wait for LFSs are so many, and others may wait too") {
+  World world(2);
+  Client anna(world, 1001), bert(world, 1002), owner(world);
+  constexpr int kWaitingOfOne = 4096;
+  for (int i = 0; i < kWaitingOfOne; ++i) anna.post(wait_for(3));
+  world.run();
+  world.messenger->forget_replies();
+  const auto refused = anna.ask(wait_for(3));
+  CHECK(refused.error().code == Code::kBusy);
+  CHECK_THAT(refused.error().text, Catch::Contains("4096 requests of uid 1001"));
+  CHECK(bert.ask(wait_for(3)).error().code == Code::kTimeout);  // not answered yet
+  for (int i = 0; i <= kWaitingOfOne; ++i) owner.post(wait_for(3));
+  CHECK(owner.ask(wait_for(3)).error().code == Code::kTimeout);
+  anna.close();
+  anna.connect();
+  CHECK(anna.ask(wait_for(3)).error().code == Code::kTimeout);
+}
+
 }  // namespace
 }  // namespace pif::server::testing
