@@ -27,7 +27,7 @@ void Opens::add(std::uint64_t file, std::uint64_t session, std::uint32_t rights,
   auto* holder = const_cast<Holder*>(find(file, session));
   if (holder == nullptr) {
     holder = &files_[file].emplace_back(Holder{.session = session});
-    by_session_[session].push_back(file);
+    by_session_[session].insert(file);
     again = false;
   }
   if (!again) ++holder->count;
@@ -51,7 +51,7 @@ bool Opens::remove(std::uint64_t file, std::uint64_t session) {
 
 void Opens::forget(std::uint64_t file, std::uint64_t session) {
   const auto files = by_session_.find(session);
-  std::erase(files->second, file);
+  files->second.erase(file);
   if (files->second.empty()) by_session_.erase(files);
 }
 

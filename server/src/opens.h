@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -46,7 +47,7 @@ class Opens {
   void forget(std::uint64_t file, std::uint64_t session);
 
   std::unordered_map<std::uint64_t, std::vector<Holder>> files_;
-  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> by_session_;  // files
+  std::unordered_map<std::uint64_t, std::set<std::uint64_t>> by_session_;  // files
 };
 
 }  // namespace pif::server

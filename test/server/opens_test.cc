@@ -201,6 +201,10 @@ TEST_CASE("a renewal is of at most 4,096 files, and gives no session more than i
   CHECK_FALSE(reader.renew(made->file()).empty());
   reader.close_file(files[0]);
   CHECK(code_of(renew(kOpensMax, 1)) == Code::kOk);
+  Envelope all;
+  all.mutable_close()->mutable_files()->Add(files.begin(), files.end());
+  CHECK(code_of(reader.ask(all)) == Code::kOk);
+  CHECK(code_of(renew(0, kFilesMax)) == Code::kOk);
 }
 
 }  // namespace pif::server::testing
