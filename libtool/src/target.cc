@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "pif/base/limits.h"
+
 namespace pif::tool {
 namespace {
 
@@ -43,9 +45,10 @@ Status choose_bevies(const std::string& path, const TargetWish& wish, File& sour
     return fail(Code::kInvalid, fmt::format("{} has bevies of different sizes, which do not fit {} LFSs: give --bevy B, or "
                                             "--bevy 0 for no parity", path, width));
   }
-  if (options.bevy > 0 && width % (2 * options.bevy) != 0) {
+  const std::uint64_t pair = 2 * std::uint64_t{options.bevy};  // of any number that was asked for
+  if (pair > 0 && width % pair != 0) {
     return fail(Code::kInvalid, fmt::format("bevies of {} need a multiple of {} LFSs, not {}: give another --bevy, or --bevy 0 "
-                                            "for no parity", options.bevy, 2 * options.bevy, width));
+                                            "for no parity", options.bevy, pair, width));
   }
   return {};
 }
@@ -67,9 +70,9 @@ Status choose_layout(Controller& controller, const std::string& path, const Targ
 
 void add_target_options(CLI::App& app, TargetWish& wish) {
   auto* const width = app.add_option("--width", wish.width, "number of LFSs of DST")->type_name("P");
-  width->check(CLI::PositiveNumber);
+  width->check(CLI::Range(1u, kWidthMax));
   app.add_option("--nodes", wish.nodes, "LFSs of DST in order, by name or number")->type_name("LIST")->delimiter(',')->excludes(width);
-  app.add_option("--bevy", wish.bevy, "bevy size of DST; 0: no parity")->type_name("B");
+  app.add_option("--bevy", wish.bevy, "bevy size of DST; 0: no parity")->check(CLI::Range(0u, kWidthMax / 2))->type_name("B");
   app.add_flag("--no-clobber", wish.no_clobber, "fail if DST is there");
 }
 

@@ -279,8 +279,10 @@ TEST_CASE("wrong wishes are refused with a reason") {
       REQUIRE(copy_file(client, to_nodes(nodes)).error().code == Code::kInvalid);
     }
     auto wish = to_nodes({});
-    wish.bevy = 2;
-    REQUIRE(copy_file(client, wish).error().code == Code::kInvalid);
+    for (const std::uint32_t bevy : {2u, 1u << 31, UINT32_MAX}) {
+      wish.bevy = bevy;
+      REQUIRE(copy_file(client, wish).error().code == Code::kInvalid);
+    }
     wish = to_nodes({});
     wish.source = "a";
     REQUIRE(copy_file(client, wish).error().code == Code::kInvalid);

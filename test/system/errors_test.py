@@ -43,6 +43,9 @@ WRONG_USAGE = [
     (2, "", ["status", "--route", "pigeon"]),
 ]
 
+# What every tool says of a layout that cannot be. Twice 2147483648 is 0 in 32 bits.
+IMPOSSIBLE_TARGETS = [["--bevy", "2147483648"], ["--bevy", "4294967295"], ["--bevy", "2049"], ["--width", "4097"], ["--width", "0"]]
+
 FAILURES = [
     (3, "/none", ["stat", "/none"]),
     (3, "/none", ["cat", "/none"]),
@@ -76,6 +79,13 @@ def words_of(words):
 def wrong_usage_is_exit_2():
     for code, pattern, words in WRONG_USAGE:
         FS.fails(code, pattern, *words_of(words))
+
+
+def tools_refuse_impossible_layouts_like_put():
+    for tool in (["copy"], ["sort"], ["transpose", "--columns", "8"]):
+        for words in IMPOSSIBLE_TARGETS:
+            done = FS.run(*tool, *words, "/a", "/b")
+            check(done.returncode == 2 and words[0].encode() in done.stderr, f"{tool} {words}: {done}")
 
 
 def failures_are_exit_3():
@@ -149,8 +159,8 @@ def a_folder_in_use_is_refused_with_its_reason():
 
 def run_all():
     global FS
-    tests = [wrong_usage_is_exit_2, failures_are_exit_3, failures_leave_nothing, an_error_is_a_json_document_too,
-             an_interrupted_put_leaves_nothing, a_full_stdout_is_reported, a_dead_lfs_is_named,
+    tests = [wrong_usage_is_exit_2, tools_refuse_impossible_layouts_like_put, failures_are_exit_3, failures_leave_nothing,
+             an_error_is_a_json_document_too, an_interrupted_put_leaves_nothing, a_full_stdout_is_reported, a_dead_lfs_is_named,
              up_of_what_runs_is_fine_and_down_of_what_does_not_too, a_folder_in_use_is_refused_with_its_reason]
     with FileSystem(4) as FS:
         with open(FS.local("local"), "wb") as file:
