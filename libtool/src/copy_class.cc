@@ -13,12 +13,15 @@ struct Names {
   std::string target;
 };
 
-CreateOptions like(Controller& controller, std::size_t input) {
+// Who may not read the source may not read what is made of it either.
+Result<CreateOptions> like(Controller& controller, std::size_t input, const std::string& source) {
+  PIF_TRY_VALUE(const Entry entry, controller.client().stat(source));
   File& file = controller.input(input);
   CreateOptions options;
   options.format = file.format();
   options.nodes.assign(file.nodes().begin(), file.nodes().end());
   options.bevies.assign(file.layout().bevies().begin(), file.layout().bevies().end());
+  options.mode = entry.mode;
   options.attributes = file.attributes();
   return options;
 }
@@ -27,7 +30,8 @@ Result<ExitCode> control(Controller& controller, const Names& names) {
   PIF_TRY_VALUE(const std::string source, pif_path(names.source));
   PIF_TRY_VALUE(const std::string target, pif_path(names.target));
   PIF_TRY_VALUE(const std::size_t in, controller.open(source));
-  PIF_TRY_VALUE(const std::size_t out, controller.create(target, like(controller, in)));
+  PIF_TRY_VALUE(const CreateOptions options, like(controller, in, source));
+  PIF_TRY_VALUE(const std::size_t out, controller.create(target, options));
   if (controller.input(in).layout().has_parity()) {
     PIF_TRY_VALUE(const Extent extent, controller.input(in).extent());
     controller.set_extent(out, extent);

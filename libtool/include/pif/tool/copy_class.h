@@ -25,7 +25,7 @@ using BatchFunction = std::function<Status(RowBatch&)>;
 // fast as that goes; parity cells are copied as they are.
 [[nodiscard]] Status copy_component(Worker& worker, Input& input, Output& output);
 
-// A whole tool: NAME SRC DST, with DST laid out as SRC.
+// A whole tool: NAME SRC DST. DST has the format, layout, attributes and mode of SRC.
 Tool copy_class_tool(const std::string& name, const std::string& summary, BatchFunction f);
 
 }  // namespace pif::tool
