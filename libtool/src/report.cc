@@ -1,9 +1,6 @@
 #include "pif/tool/report.h"
 
 #include <cmath>
-#include <cstdio>
-#include <fstream>
-#include <iostream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -73,18 +70,6 @@ std::string Report::to_text() const {
   }
   for (const auto& [name, count] : counts) text += fmt::format("  {} {}\n", name, count);
   return text;
-}
-
-Status Report::save(const std::string& path) const {
-  if (path == "-") {
-    std::cout << to_json() << '\n';
-    return {};
-  }
-  std::ofstream out(path);
-  out << to_json() << '\n';
-  out.close();
-  if (!out) return fail(Code::kIo, fmt::format("cannot write the report to {}", path));
-  return {};
 }
 
 }  // namespace pif::tool

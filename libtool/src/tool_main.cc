@@ -16,6 +16,7 @@
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
+#include "report_file.h"
 #include "terminal.h"
 
 namespace pif::tool {
@@ -142,22 +143,31 @@ Result<ExitCode> explain(const Tool& tool, Controller& controller, const CommonO
   if (common.json) {
     auto json = nlohmann::ordered_json::object();
     for (const auto& [name, value] : plan) json[name] = value;
-    std::cout << json.dump(2) << '\n';
+    PIF_TRY(print(json.dump(2) + '\n'));
   } else {
-    for (const auto& [name, value] : plan) std::cout << fmt::format("{}: {}\n", name, value);
+    std::string text;
+    for (const auto& [name, value] : plan) text += fmt::format("{}: {}\n", name, value);
+    PIF_TRY(print(text));
   }
   return ExitCode::kDone;
 }
 
-Status show_report(const Report& report, const CommonOptions& common) {
-  if (common.json) std::cout << report.to_json() << '\n';
-  else if (common.verbose) std::cout << report.to_text();
-  return common.report.empty() ? Status() : report.save(common.report);
+// Of a job whose outputs are there: whoever hears that this failed must not take the job for one that failed.
+Status show_report(const Report& report, const CommonOptions& common, ReportFile& file) {
+  const std::string json = report.to_json() + '\n';
+  Status shown;
+  if (common.json) shown = print(json);
+  else if (common.verbose) shown = print(report.to_text());
+  const Status written = file.write(json);
+  if (shown) shown = written;
+  if (!shown) shown.error().text = "the job is done, but not its report: " + shown.error().text;
+  return shown;
 }
 
 Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
   net::SystemClock clock;
   const Time start = clock.now();
+  PIF_TRY_VALUE(ReportFile file, ReportFile::open(common.explain ? "" : common.report));
   ConnectOptions connect;
   connect.where = common.where;
   connect.program = tool.name;
@@ -172,7 +182,7 @@ Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
   if (common.explain) return explain(tool, controller, common);
   PIF_TRY_VALUE(const ExitCode code, tool.control(controller));
   line.clear();
-  PIF_TRY(show_report(controller.report(), common));
+  PIF_TRY(show_report(controller.report(), common, file));
   return code;
 }
 
@@ -190,7 +200,9 @@ int main(int argc, char** argv, const Tool& tool) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? static_cast<int>(ExitCode::kDone) : static_cast<int>(ExitCode::kUsage);
+    if (app.exit(error) != 0) return static_cast<int>(ExitCode::kUsage);
+    if (std::cout.flush()) return static_cast<int>(ExitCode::kDone);
+    return failed(tool.name, {Code::kIo, "cannot write to standard output", {}});
   }
   const auto code = control(tool, common);
   if (!code) return failed(tool.name, code.error());

@@ -120,10 +120,40 @@ def an_interrupted_put_leaves_nothing():
     await_condition(lambda: FS.json("status")["pending"] == 0, "the create is aborted at once", 10)
 
 
-def a_full_stdout_is_reported():
+def into_full(*words):
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(FS.command("cat", "/a"), env=FS.env, stdout=full, stderr=subprocess.PIPE, check=False)
+        return subprocess.run(FS.command(*words), env=FS.env, stdout=full, stderr=subprocess.PIPE, check=False)
+
+
+def a_full_stdout_is_reported():
+    done = into_full("cat", "/a")
     check(done.returncode == 3 and b"No space" in done.stderr, f"{done}")
+
+
+def a_tool_whose_stdout_is_full_says_so():
+    for words in (["--json"], ["--verbose"], ["--report", "-"]):
+        done = into_full("copy", *words, "/a", "/copied")
+        check(done.returncode == 3 and b"No space" in done.stderr and b"the job is done" in done.stderr, f"{words}: {done}")
+        FS.ok("rm", "/copied")
+    for words in (["--explain"], ["--explain", "--json"]):
+        done = into_full("copy", *words, "/a", "/copied")
+        check(done.returncode == 3 and b"No space" in done.stderr, f"{words}: {done}")
+    done = into_full("copy", "--help")
+    check(done.returncode == 3 and b"standard output" in done.stderr, f"{done}")
+
+
+def a_report_that_cannot_be_written_stops_a_tool_before_its_job():
+    FS.fails(3, "No such file", "copy", "--report", FS.local("missing/report"), "/a", "/copied")
+    FS.fails(3, "/copied", "stat", "/copied")
+    report = FS.local("report")
+    with open(report, "w", encoding="ascii") as file:
+        file.write("an older report " * 1000)
+    FS.fails(3, "/none", "copy", "--report", report, "/none", "/copied")
+    check(os.path.getsize(report) == 16000, "the older one is there until there is a new one")
+    FS.ok("copy", "--report", report, "/a", "/copied")
+    with open(report, encoding="ascii") as file:
+        check(json.load(file)["tool"] == "pif-copy", "the new one is all that is in the file")
+    FS.ok("rm", "/copied")
 
 
 def a_dead_lfs_is_named():
@@ -160,7 +190,8 @@ def a_folder_in_use_is_refused_with_its_reason():
 def run_all():
     global FS
     tests = [wrong_usage_is_exit_2, tools_refuse_impossible_layouts_like_put, failures_are_exit_3, failures_leave_nothing,
-             an_error_is_a_json_document_too, an_interrupted_put_leaves_nothing, a_full_stdout_is_reported, a_dead_lfs_is_named,
+             an_error_is_a_json_document_too, an_interrupted_put_leaves_nothing, a_full_stdout_is_reported,
+             a_tool_whose_stdout_is_full_says_so, a_report_that_cannot_be_written_stops_a_tool_before_its_job, a_dead_lfs_is_named,
              up_of_what_runs_is_fine_and_down_of_what_does_not_too, a_folder_in_use_is_refused_with_its_reason]
     with FileSystem(4) as FS:
         with open(FS.local("local"), "wb") as file:

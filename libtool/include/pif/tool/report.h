@@ -40,8 +40,6 @@ struct Report {
 
   std::string to_json() const;  // one document
   std::string to_text() const;  // a few lines for people
-  // Writes to_json() to a file ("-": standard output).
-  [[nodiscard]] Status save(const std::string& path) const;
 };
 
 // Adds the time from its making to its end to a phase.
