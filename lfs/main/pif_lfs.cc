@@ -12,8 +12,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <iostream>
+#include <thread>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -35,6 +37,8 @@ using namespace pif;
 enum Exit { kExitOk = 0, kExitDamaged = 1, kExitUsage = 2, kExitCannot = 3 };
 constexpr unsigned kExecutorThreads = 4;
 constexpr rlim_t kFilesWanted = 65536;
+constexpr auto kLockPatience = std::chrono::milliseconds(300);
+constexpr auto kLockPoll = std::chrono::milliseconds(5);
 
 // What a signal handler can reach. Set before the handlers are installed, and never changed afterwards.
 std::atomic<bool> stop_asked = false;
@@ -85,12 +89,22 @@ Result<cluster::LfsEntry> entry_of(const cluster::Cluster& cluster, const std::s
   return fail(Code::kNotFound, fmt::format("{}/pif.toml has no LFS named {}", cluster.folder, name));
 }
 
+// Who looks whether a daemon runs (pif status) holds the lock for a moment: that is no reason not to start.
+Status lock_patiently(component::Storage& storage, const std::string& root) {
+  const auto deadline = std::chrono::steady_clock::now() + kLockPatience;
+  while (true) {
+    Status locked = storage.lock(root);
+    if (locked || locked.error().code != Code::kBusy || std::chrono::steady_clock::now() >= deadline) return locked;
+    std::this_thread::sleep_for(kLockPoll);
+  }
+}
+
 Status serve(const std::string& folder, const std::string& name) {
   PIF_TRY_VALUE(const auto cluster, cluster::load_cluster(folder));
   PIF_TRY_VALUE(const auto entry, entry_of(cluster, name));
   auto storage = component::make_real_storage();
   PIF_TRY(storage->make_folder(entry.root));
-  PIF_TRY(storage->lock(entry.root));
+  PIF_TRY(lock_patiently(*storage, entry.root));
   PIF_TRY(storage->make_folder(entry.root + "/catalogue"));
   PIF_TRY_VALUE(auto catalogue, kv::open_lmdb(entry.root + "/catalogue", lfs::kCatalogueTables));
 
@@ -134,7 +148,7 @@ int run(const std::string& folder, const std::string& name, bool verbose) {
 Result<lfs::CheckReport> check_locked(const std::string& root, bool sums) {
   auto storage = component::make_real_storage();
   PIF_TRY(storage->list(root));
-  PIF_TRY(storage->lock(root));
+  PIF_TRY(lock_patiently(*storage, root));
   PIF_TRY(storage->list(root + "/catalogue"));  // a checker makes none
   PIF_TRY_VALUE(auto catalogue, kv::open_lmdb(root + "/catalogue", lfs::kCatalogueTables));
   return lfs::check_root(*storage, *catalogue, root, sums);

@@ -67,14 +67,20 @@ Result<cluster::Cluster> load(const std::string& folder) {
   return cluster;
 }
 
-Result<cluster::Cluster> load_or_create(const Options& options) {
+Result<cluster::Cluster> load_same(const Options& options) {
   auto loaded = load(options.folder);
-  if (loaded) {
-    PIF_TRY(check_same(*loaded, options));
-    return loaded;
-  }
-  if (loaded.error().code != Code::kNotFound) return loaded;
-  return create(options);
+  if (loaded) PIF_TRY(check_same(*loaded, options));
+  return loaded;
+}
+
+Result<cluster::Cluster> load_or_create(const Options& options) {
+  auto loaded = load_same(options);
+  if (loaded || loaded.error().code != Code::kNotFound) return loaded;
+  auto created = create(options);
+  if (created || created.error().code != Code::kExists) return created;
+  // Somebody else may have made it just now.
+  loaded = load_same(options);
+  return loaded || loaded.error().code != Code::kNotFound ? loaded : created;
 }
 
 struct Child {
@@ -211,6 +217,7 @@ Status print_up(const Program& program, const cluster::Cluster& cluster, std::si
 Outcome up(const Program& program, const Options& options) {
   const auto begin = SteadyClock::now();
   PIF_TRY_VALUE(const cluster::Cluster cluster, load_or_create(options));
+  PIF_TRY_VALUE(const UniqueFd alone, lock_out_starters(cluster, kUpDeadline + kDownDeadline));  // what another may take
   Startup startup;
   PIF_TRY(startup.start_missing(daemons_of(cluster, program_folder())));
   PIF_TRY(await_up(cluster, startup));

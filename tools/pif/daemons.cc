@@ -16,7 +16,6 @@
 #include <fmt/format.h>
 
 #include "io.h"
-#include "pif/base/handle.h"
 #include "text.h"
 
 extern char** environ;
@@ -128,6 +127,21 @@ Result<std::optional<pid_t>> holder(const Daemon& daemon) {
   PIF_TRY_VALUE(const std::string text, read_some(fd.get(), 0, 32, path));
   const auto pid = parse_number(text.substr(0, text.find_first_not_of("0123456789")), path);
   return std::optional<pid_t>(pid ? static_cast<pid_t>(*pid) : 0);
+}
+
+Result<UniqueFd> lock_out_starters(const cluster::Cluster& cluster, std::chrono::milliseconds deadline) {
+  const std::string path = cluster.folder + "/pif.toml";
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return fail_errno(errno, "cannot open " + path);
+  const auto end = SteadyClock::now() + deadline;
+  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return fail_errno(errno, "cannot lock " + path);
+    if (SteadyClock::now() >= end)
+      return fail(Code::kBusy, fmt::format("somebody else has been starting {} for {} s: see who with ps, or fuser {}", cluster.folder,
+                                           std::chrono::duration_cast<std::chrono::seconds>(deadline).count(), path));
+    std::this_thread::sleep_for(kLockPoll);
+  }
+  return fd;
 }
 
 Result<pid_t> start(const Daemon& daemon) {

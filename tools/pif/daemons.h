@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "pif/base/handle.h"
 #include "pif/base/result.h"
 #include "pif/cluster/cluster.h"
 
@@ -27,6 +28,10 @@ std::vector<Daemon> daemons_of(const cluster::Cluster& cluster, const std::strin
 // Process id of the running daemon: of who holds its lock. Nothing if nobody does, whatever the file says. A holder
 // that has not written its id yet counts as 0.
 [[nodiscard]] Result<std::optional<pid_t>> holder(const Daemon& daemon);
+
+// Nobody else looks which daemons are missing and starts them as long as this lives. kBusy if another has not done so at the
+// deadline.
+[[nodiscard]] Result<UniqueFd> lock_out_starters(const cluster::Cluster& cluster, std::chrono::milliseconds deadline);
 
 // Starts it in a session of its own, with its log as stdout and stderr and nothing else open.
 [[nodiscard]] Result<pid_t> start(const Daemon& daemon);

@@ -1,0 +1,88 @@
+"""`pif up` and `pif down`: several at once, beside people who look at the locks, and in folders that are not to be trusted."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import threading
+
+from pif_system import Failure, FileSystem, await_condition, check, main
+
+COUNT = 4
+
+
+def at_once(fs, *words, count=4):
+    """So many of one command at the same moment: their JSON documents."""
+    running = [fs.start(*words, "--json") for _ in range(count)]
+    documents = []
+    for one in running:
+        out, error = one.communicate(timeout=60)
+        check(one.returncode == 0, f"pif {' '.join(words)}, one of {count} at once: exit {one.returncode}: {error.decode()}")
+        documents.append(json.loads(out))
+    return documents
+
+
+def of_many_who_start_a_file_system_one_starts_it():
+    with FileSystem(COUNT) as fs:
+        fs.ok("put", "-", "/a", data=b"a")
+        for _ in range(5):
+            fs.ok("down", fs.folder)
+            started = [document["started"] for document in at_once(fs, "up", fs.folder)]
+            check(sorted(started) == [0, 0, 0, COUNT + 1], f"started: {started}")
+            check(len(fs.processes()) == COUNT + 1 and fs.content("/a") == b"a", "it is up, once")
+
+
+def of_many_who_make_a_file_system_one_makes_it():
+    with FileSystem(COUNT) as fs:
+        fs.ok("down", fs.folder)
+        fs.folder = fs.local("new")
+        fs.env["PIF"] = fs.folder
+        documents = at_once(fs, "up", "-n", str(COUNT), fs.folder)
+        check(len({document["cluster"] for document in documents}) == 1, f"{documents}")
+        check(sum(document["started"] for document in documents) == COUNT + 1, f"{documents}")
+        fs.ok("put", "-", "/a", data=b"a")
+
+
+def a_start_waits_for_another_one():
+    with FileSystem(COUNT) as fs:
+        with open(os.path.join(fs.folder, "pif.toml"), "rb") as description:
+            fcntl.flock(description, fcntl.LOCK_EX)
+            up = fs.start("up", fs.folder)
+            try:
+                up.wait(timeout=0.5)
+                raise Failure("it does not wait")
+            except subprocess.TimeoutExpired:
+                fcntl.flock(description, fcntl.LOCK_UN)
+            check(up.communicate(timeout=10)[1] == b"" and up.returncode == 0, "it goes on when the other is done")
+
+
+def daemon_of(fs, name):
+    for pid in fs.processes():
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                words = file.read().decode().split("\0")
+        except OSError:
+            continue
+        if (name == "server") == words[0].endswith("pif-server") and (name == "server" or name in words):
+            return pid
+    return None
+
+
+def who_looks_at_a_lock_keeps_no_daemon_from_starting():
+    with FileSystem(COUNT) as fs:
+        for name in ("server", "lfs1"):
+            fs.ok("down", fs.folder)
+            with open(os.path.join(fs.folder, name, "lock"), "rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH)  # as pif status does, for a moment
+                up = fs.start("up", fs.folder)
+                await_condition(lambda n=name: daemon_of(fs, n), "the daemon is there", 10)
+                threading.Event().wait(0.1)  # more than it takes to come to its lock
+                fcntl.flock(lock, fcntl.LOCK_UN)
+            error = up.communicate(timeout=60)[1]
+            check(up.returncode == 0, f"{name}: exit {up.returncode}: {error.decode()}")
+
+
+if __name__ == "__main__":
+    sys.exit(main([of_many_who_start_a_file_system_one_starts_it, of_many_who_make_a_file_system_one_makes_it,
+                   a_start_waits_for_another_one, who_looks_at_a_lock_keeps_no_daemon_from_starting]))
