@@ -46,14 +46,14 @@ def of_many_who_make_a_file_system_one_makes_it():
 
 def a_start_waits_for_another_one():
     with FileSystem(COUNT) as fs:
-        with open(os.path.join(fs.folder, "pif.toml"), "rb") as description:
-            fcntl.flock(description, fcntl.LOCK_EX)
+        with open(os.path.join(fs.folder, "keys", "cluster.key"), "rb") as key:
+            fcntl.flock(key, fcntl.LOCK_EX)
             up = fs.start("up", fs.folder)
             try:
                 up.wait(timeout=0.5)
                 raise Failure("it does not wait")
             except subprocess.TimeoutExpired:
-                fcntl.flock(description, fcntl.LOCK_UN)
+                fcntl.flock(key, fcntl.LOCK_UN)
             check(up.communicate(timeout=10)[1] == b"" and up.returncode == 0, "it goes on when the other is done")
 
 

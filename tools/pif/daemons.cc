@@ -130,7 +130,7 @@ Result<std::optional<pid_t>> holder(const Daemon& daemon) {
 }
 
 Result<UniqueFd> lock_out_starters(const cluster::Cluster& cluster, std::chrono::milliseconds deadline) {
-  const std::string path = cluster.folder + "/pif.toml";
+  const std::string path = cluster.folder + "/keys/cluster.key";  // a file that nobody else can open, and so lock
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail_errno(errno, "cannot open " + path);
   const auto end = SteadyClock::now() + deadline;
