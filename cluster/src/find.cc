@@ -25,6 +25,14 @@ bool has_description(const std::string& folder) {
   return ::stat((folder + "/pif.toml").c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
+// One that a stranger put in the way (in /tmp, above a folder of his) is not asked what to connect to, or whom to stop. His symbolic
+// link to a good one is his.
+bool has_own_description(const std::string& folder) {
+  struct stat status {};
+  if (::lstat((folder + "/pif.toml").c_str(), &status) != 0) return errno != ENOENT && errno != ENOTDIR;
+  return (status.st_uid == ::geteuid() || status.st_uid == 0) && has_description(folder);
+}
+
 std::string without_trailing_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
@@ -72,13 +80,13 @@ std::string default_folder(const std::string& path) {
   return text ? text->substr(0, text->find('\n')) : "";
 }
 
-// The nearest folder, from the current one up, with a pif.toml; empty if there is none.
+// The nearest folder, from the current one up, with a pif.toml of the user's or root's; empty if there is none.
 std::string folder_above() {
   std::error_code failed;
   fs::path here = fs::current_path(failed);
   if (failed) return "";
   for (;; here = here.parent_path()) {
-    if (has_description(here.string())) return here.string();
+    if (has_own_description(here.string())) return here.string();
     if (here == here.parent_path()) return "";
   }
 }
@@ -92,8 +100,8 @@ Result<std::string> find_cluster(const std::string& named) {
   const std::string path = default_path();
   if (const std::string folder = default_folder(path); !folder.empty()) return named_folder(folder, "your default (" + path + ")");
   return fail(Code::kNotFound,
-              fmt::format("no file system found: --pif is not given, $PIF is not set, there is no pif.toml in the current folder or "
-                          "above, and {}: start one with `pif up DIR`, or name its folder with --pif",
+              fmt::format("no file system found: --pif is not given, $PIF is not set, there is no pif.toml of yours or root's in the "
+                          "current folder or above, and {}: start one with `pif up DIR`, or name its folder with --pif",
                           path.empty() ? "you have no home for a default" : path + " names none"));
 }
 

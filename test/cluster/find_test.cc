@@ -48,6 +48,22 @@ TEST_CASE("the description is looked for in every folder above") {
   CHECK(find_cluster("") == a);
 }
 
+TEST_CASE("a description that belongs to neither the user nor root is passed over") {
+  if (::geteuid() != 0) return;  // only root can make one
+  constexpr uid_t kStranger = 12345;
+  const Nowhere nowhere;
+  const std::string a = nowhere.file_system("a"), stranger = nowhere.file_system("a/b");
+  REQUIRE(::chown((stranger + "/pif.toml").c_str(), kStranger, kStranger) == 0);
+  const CurrentFolder below(stranger);
+  CHECK(find_cluster("") == a);
+  CHECK(find_cluster(stranger) == stranger);  // who names it means it
+  REQUIRE(::unlink((stranger + "/pif.toml").c_str()) == 0);
+  REQUIRE(::symlink((a + "/pif.toml").c_str(), (stranger + "/pif.toml").c_str()) == 0);
+  CHECK(find_cluster("") == stranger);
+  REQUIRE(::lchown((stranger + "/pif.toml").c_str(), kStranger, kStranger) == 0);
+  CHECK(find_cluster("") == a);
+}
+
 TEST_CASE("a folder may be named relatively and with slashes at its end") {
   const Nowhere nowhere;
   const std::string a = nowhere.file_system("a");

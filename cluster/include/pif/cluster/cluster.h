@@ -60,8 +60,8 @@ struct Cluster {
 [[nodiscard]] Result<ClusterKey> load_key(const Cluster& cluster);          // daemons only: 0400
 [[nodiscard]] Result<net::CurveKeys> load_curve(const Cluster& cluster, const std::string& name);  // "server", "client"
 
-// The folder of the file system meant: `named` (--pif) if not empty, else $PIF, else pif.toml here or above, else the
-// user's default. kNotFound says all of that.
+// The folder of the file system meant: `named` (--pif) if not empty, else $PIF, else pif.toml here or above (of the user
+// himself or root: others' are passed over), else the user's default. kNotFound says all of that.
 [[nodiscard]] Result<std::string> find_cluster(const std::string& named);
 // Makes `folder` the user's default if there is none, or if its file system is gone.
 [[nodiscard]] Status offer_default(const std::string& folder);
