@@ -1,8 +1,10 @@
 """`pif up` and `pif down`: several at once, beside people who look at the locks, and in folders that are not to be trusted."""
 
+import contextlib
 import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -83,6 +85,58 @@ def who_looks_at_a_lock_keeps_no_daemon_from_starting():
             check(up.returncode == 0, f"{name}: exit {up.returncode}: {error.decode()}")
 
 
+def bystander(fs, name, user=None):
+    """A process of that name that is no daemon."""
+    program = fs.local(name)
+    shutil.copy(shutil.which("cat"), program)
+    os.chmod(program, 0o755)
+    who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+    return subprocess.Popen([program], stdin=subprocess.PIPE, **who)
+
+
+def end(processes):
+    for one in processes:
+        one.stdin.close()
+        one.wait(timeout=10)
+
+
+def down_signals_nobody_but_its_daemons():
+    with FileSystem(COUNT) as fs:
+        os.chmod(fs.temp, 0o755)
+        fs.ok("down", fs.folder)
+        named = {"server": bystander(fs, "cat"), "lfs0": bystander(fs, "pif-server")}
+        if os.geteuid() == 0:
+            named["lfs1"] = bystander(fs, "pif-lfs", user=12345)
+        with contextlib.ExitStack() as stack:
+            for name, process in named.items():
+                lock = stack.enter_context(open(os.path.join(fs.folder, name, "lock"), "w", encoding="ascii"))
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                lock.write(f"{process.pid}\n")
+                lock.flush()
+            fs.fails(3, f"no pif-server of user {os.geteuid()}", "down", fs.folder)
+        check([name for name, process in named.items() if process.poll() is not None] == [], "nobody was signalled")
+        end(named.values())
+
+
+def down_waits_until_it_knows_who_is_to_stop():
+    with FileSystem(COUNT) as fs:
+        earlier = bystander(fs, "cat")
+        for text in (b"", b"0\n", b"99999999999999999999\n", b"4294967295\n", b"%d\n" % earlier.pid):
+            pid = fs.pid_of("lfs1")
+            with open(os.path.join(fs.folder, "lfs1", "lock"), "wb") as lock:
+                lock.write(text)  # as if it had not written its own yet
+            down = fs.start("down", fs.folder)
+            await_condition(lambda p=pid: fs.processes() == [p], "the others have been told", 8)
+            with open(os.path.join(fs.folder, "lfs1", "lock"), "wb") as lock:
+                lock.write(b"%d\n" % pid)
+            out, error = down.communicate(timeout=10)
+            check(down.returncode == 0 and error == b"" and b"5 stopped" in out, f"{text}: exit {down.returncode}: {out} {error}")
+            fs.ok("up", fs.folder)
+        check(earlier.poll() is None, "nobody else was signalled")
+        end([earlier])
+
+
 if __name__ == "__main__":
     sys.exit(main([of_many_who_start_a_file_system_one_starts_it, of_many_who_make_a_file_system_one_makes_it,
-                   a_start_waits_for_another_one, who_looks_at_a_lock_keeps_no_daemon_from_starting]))
+                   a_start_waits_for_another_one, who_looks_at_a_lock_keeps_no_daemon_from_starting,
+                   down_signals_nobody_but_its_daemons, down_waits_until_it_knows_who_is_to_stop]))

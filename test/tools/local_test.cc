@@ -144,9 +144,24 @@ TEST_CASE("a daemon runs while its lock is held, whatever the lock file says") {
 
 TEST_CASE("stopping what does not run stops nothing") {
   TempFolder folder;
-  const auto stopped = stop({{"lfs0", folder / "lfs0", {"/bin/false"}}}, std::chrono::milliseconds(0));
+  const auto stopped = stop({{"lfs0", folder / "lfs0", {"/bin/false"}}}, ::geteuid(), std::chrono::milliseconds(0));
   REQUIRE(stopped);
   CHECK(stopped->asked.empty());
+}
+
+TEST_CASE("whoever a lock names is sent no signal unless it is the daemon") {
+  TempFolder folder;
+  fs::create_directory(folder / "lfs0");
+  const Daemon daemon{"lfs0", folder / "lfs0", {"/bin/false"}};
+  UniqueFd lock(::open(daemon.lock().c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  REQUIRE(::flock(lock.get(), LOCK_EX | LOCK_NB) == 0);
+  for (const std::string& number : {std::to_string(::getpid()), std::string("0"), std::string("4294967295"), std::string("x")}) {
+    write_text(daemon.lock(), number + "\n");
+    const auto stopped = stop({daemon}, ::geteuid(), std::chrono::milliseconds(0));  // would end this test
+    REQUIRE_FALSE(stopped);
+    CHECK(stopped.error().code == Code::kPermission);
+    CHECK(stopped.error().text.find(daemon.lock()) != std::string::npos);
+  }
 }
 
 TEST_CASE("the last line of a log explains a failed start") {

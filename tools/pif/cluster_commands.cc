@@ -236,7 +236,8 @@ Outcome down(const Program& program, const Options& options) {
     PIF_TRY_VALUE(folder, cluster::find_cluster(program.common.where));
   }
   PIF_TRY_VALUE(const cluster::Cluster cluster, load(folder));
-  PIF_TRY_VALUE(const Stopped stopped, stop(daemons_of(cluster, program_folder()), kDownDeadline));
+  PIF_TRY_VALUE(const uid_t owner, owner_of(cluster));
+  PIF_TRY_VALUE(const Stopped stopped, stop(daemons_of(cluster, program_folder()), owner, kDownDeadline));
   if (program.common.json) {
     PIF_TRY(print(Json{{"folder", cluster.folder}, {"stopped", stopped.asked}, {"killed", stopped.killed}}));
     return ExitCode::kDone;

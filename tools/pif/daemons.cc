@@ -5,13 +5,16 @@
 #include <spawn.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,6 +29,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t kLogTailBytes = 4096;
+constexpr std::size_t kProcessNameBytes = 15;  // of a program's name, in /proc/PID/comm
 constexpr auto kLockPoll = std::chrono::milliseconds(5);
 
 // One posix_spawn with what a daemon needs; destroys its parts whatever happens.
@@ -83,26 +87,62 @@ Result<std::string> read_some(int fd, off_t offset, std::size_t bytes, const std
   return text;
 }
 
-// Waits until nobody holds the lock of any; returns who still does at the deadline.
-Result<std::vector<Daemon>> await_free(std::vector<Daemon> waiting, SteadyClock::time_point deadline) {
-  while (true) {
-    std::vector<Daemon> held;
-    for (auto& daemon : waiting) {
-      PIF_TRY_VALUE(const auto pid, holder(daemon));
-      if (pid) held.push_back(std::move(daemon));
-    }
-    if (held.empty() || SteadyClock::now() >= deadline) return held;
-    waiting = std::move(held);
-    std::this_thread::sleep_for(kLockPoll);
-  }
+std::string program_of(const Daemon& daemon) { return std::filesystem::path(daemon.arguments[0]).filename().string(); }
+
+// Whether the process runs that program for that user. False also if it has ended.
+bool runs(pid_t pid, const std::string& program, uid_t user) {
+  const std::string folder = fmt::format("/proc/{}", pid);
+  struct stat about {};
+  if (::stat(folder.c_str(), &about) != 0 || about.st_uid != user) return false;
+  UniqueFd fd(::open((folder + "/comm").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return false;
+  const auto name = read_some(fd.get(), 0, kProcessNameBytes + 1, folder);
+  return name && *name == program.substr(0, kProcessNameBytes) + "\n";
 }
 
-Status signal_holder(const Daemon& daemon, int signal) {
-  PIF_TRY_VALUE(const auto pid, holder(daemon));
-  if (!pid || *pid <= 0) return {};
-  if (::kill(*pid, signal) != 0 && errno != ESRCH)
-    return fail_errno(errno, fmt::format("cannot stop {} (process {})", daemon.name, *pid));
-  return {};
+// The daemon's process, if that is what `pid` is: what a lock says is its folder's owner's to choose, and what it said before
+// the daemon had written its number is out of date. None if it is not, or not known yet.
+Result<UniqueFd> process_of(const Daemon& daemon, pid_t pid, uid_t owner) {
+  if (pid <= 0) return UniqueFd();
+  UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process) {
+    if (errno == ESRCH || errno == EINVAL || errno == ENOENT) return UniqueFd();  // none, or a thread's number
+    return fail_errno(errno, fmt::format("cannot look at {} (process {})", daemon.name, pid));
+  }
+  // Looked at when it is open already: should the number pass to another process, a signal to this one goes nowhere.
+  return runs(pid, program_of(daemon), owner) ? std::move(process) : UniqueFd();
+}
+
+// Who holds a daemon's lock.
+struct Held {
+  Daemon daemon;
+  pid_t pid = 0;      // as the lock says
+  bool told = false;  // has got the signal
+};
+
+Status tell(Held& held, uid_t owner, int signal) {
+  PIF_TRY_VALUE(const UniqueFd process, process_of(held.daemon, held.pid, owner));
+  if (!process) return {};
+  held.told = ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
+  if (held.told || errno == ESRCH) return {};
+  return fail_errno(errno, fmt::format("cannot stop {} (process {})", held.daemon.name, held.pid));
+}
+
+// Signals each as soon as it is known, once, and waits until nobody holds the lock of any; returns who still does at the deadline.
+Result<std::vector<Held>> tell_all(std::vector<Held> waiting, uid_t owner, int signal, SteadyClock::time_point deadline) {
+  while (true) {
+    std::vector<Held> left;
+    for (auto& one : waiting) {
+      PIF_TRY_VALUE(const auto pid, holder(one.daemon));
+      if (!pid) continue;
+      one.pid = *pid;
+      if (!one.told) PIF_TRY(tell(one, owner, signal));
+      left.push_back(std::move(one));
+    }
+    if (left.empty() || SteadyClock::now() >= deadline) return left;
+    waiting = std::move(left);
+    std::this_thread::sleep_for(kLockPoll);
+  }
 }
 
 }  // namespace
@@ -126,7 +166,14 @@ Result<std::optional<pid_t>> holder(const Daemon& daemon) {
   if (errno != EWOULDBLOCK) return fail_errno(errno, "cannot look at the lock " + path);
   PIF_TRY_VALUE(const std::string text, read_some(fd.get(), 0, 32, path));
   const auto pid = parse_number(text.substr(0, text.find_first_not_of("0123456789")), path);
-  return std::optional<pid_t>(pid ? static_cast<pid_t>(*pid) : 0);
+  return std::optional<pid_t>(pid && std::in_range<pid_t>(*pid) ? static_cast<pid_t>(*pid) : 0);
+}
+
+Result<uid_t> owner_of(const cluster::Cluster& cluster) {
+  const std::string path = cluster.folder + "/pif.toml";
+  struct stat about {};
+  if (::lstat(path.c_str(), &about) != 0) return fail_errno(errno, "cannot look at " + path);
+  return about.st_uid;
 }
 
 Result<UniqueFd> lock_out_starters(const cluster::Cluster& cluster, std::chrono::milliseconds deadline) {
@@ -157,25 +204,28 @@ Result<pid_t> start(const Daemon& daemon) {
   return pid;
 }
 
-Result<Stopped> stop(const std::vector<Daemon>& daemons, std::chrono::milliseconds deadline) {
+Result<Stopped> stop(const std::vector<Daemon>& daemons, uid_t owner, std::chrono::milliseconds deadline) {
   Stopped out;
-  std::vector<Daemon> running;
+  std::vector<Held> running;
   for (const auto& daemon : daemons) {
     PIF_TRY_VALUE(const auto pid, holder(daemon));
     if (!pid) continue;
-    running.push_back(daemon);
     out.asked.push_back(daemon.name);
-    PIF_TRY(signal_holder(daemon, SIGTERM));
+    running.push_back({daemon, *pid});
   }
-  PIF_TRY_VALUE(auto stubborn, await_free(std::move(running), SteadyClock::now() + deadline));
-  for (const auto& daemon : stubborn) {
-    out.killed.push_back(daemon.name);
-    PIF_TRY(signal_holder(daemon, SIGKILL));
-  }
-  PIF_TRY_VALUE(stubborn, await_free(std::move(stubborn), SteadyClock::now() + deadline));
+  PIF_TRY_VALUE(const auto left, tell_all(std::move(running), owner, SIGTERM, SteadyClock::now() + deadline));
+  std::vector<Held> stubborn, unknown;
+  for (const auto& one : left) (one.told ? stubborn : unknown).push_back({one.daemon, one.pid});
+  for (const auto& one : stubborn) out.killed.push_back(one.daemon.name);
+  PIF_TRY_VALUE(stubborn, tell_all(std::move(stubborn), owner, SIGKILL, SteadyClock::now() + deadline));
   if (!stubborn.empty())
-    return fail(Code::kTimeout, fmt::format("{} still holds {} after SIGKILL; see what hangs with ps", stubborn[0].name,
-                                            stubborn[0].lock()));
+    return fail(Code::kTimeout, fmt::format("{} still holds {} after SIGKILL; see what hangs with ps", stubborn[0].daemon.name,
+                                            stubborn[0].daemon.lock()));
+  if (!unknown.empty())
+    return fail(Code::kPermission,
+                fmt::format("somebody holds {0}, and the process it names ({1}) is no {2} of user {3}, who owns the file "
+                            "system, so it was sent no signal: see who has it with fuser {0}", unknown[0].daemon.lock(), unknown[0].pid,
+                            program_of(unknown[0].daemon), owner));
   return out;
 }
 

@@ -25,6 +25,9 @@ struct Daemon {
 // The PIF Server first, then the LFSs in order. `programs`: folder with pif-server and pif-lfs.
 std::vector<Daemon> daemons_of(const cluster::Cluster& cluster, const std::string& programs);
 
+// The user whose file system it is: who owns pif.toml. A symbolic link is its owner's, whatever it leads to.
+[[nodiscard]] Result<uid_t> owner_of(const cluster::Cluster& cluster);
+
 // Process id of the running daemon: of who holds its lock. Nothing if nobody does, whatever the file says. A holder
 // that has not written its id yet counts as 0.
 [[nodiscard]] Result<std::optional<pid_t>> holder(const Daemon& daemon);
@@ -36,12 +39,14 @@ std::vector<Daemon> daemons_of(const cluster::Cluster& cluster, const std::strin
 // Starts it in a session of its own, with its log as stdout and stderr and nothing else open.
 [[nodiscard]] Result<pid_t> start(const Daemon& daemon);
 
-// Asks all to stop, and waits until their locks are free; kills those that have not let go at the deadline.
+// Asks all to stop, and waits until their locks are free; kills those that have not let go at the deadline. Only processes that
+// run the daemon's program for `owner` are sent a signal, whatever the locks say: kPermission names a lock whose holder is not known
+// for such a one until the deadline.
 struct Stopped {
   std::vector<std::string> asked;   // names
   std::vector<std::string> killed;  // of these
 };
-[[nodiscard]] Result<Stopped> stop(const std::vector<Daemon>& daemons, std::chrono::milliseconds deadline);
+[[nodiscard]] Result<Stopped> stop(const std::vector<Daemon>& daemons, uid_t owner, std::chrono::milliseconds deadline);
 
 // The last line of the log that says something, for messages; empty if there is none.
 std::string last_log_line(const Daemon& daemon);
