@@ -307,7 +307,8 @@ def run_all():
              targets_are_replaced_unless_told, layouts_are_as_asked, bevies_are_a_layout_without_parity_so_far,
              placement_is_figure_4_1, status_and_df_know_every_lfs, status_tells_what_every_daemon_did,
              every_command_has_help_version_and_dash_form, unknown_commands_are_other_programs,
-             a_tool_of_ones_own_runs_on_the_file_system_that_is_meant, what_a_tool_makes_of_a_secret_is_a_secret,
+             a_tool_of_ones_own_runs_on_the_file_system_that_is_meant, the_example_whose_workers_talk_reverses_a_file,
+             what_a_tool_makes_of_a_secret_is_a_secret,
              a_program_that_is_run_gets_its_own_arguments_and_ends_as_it_does,
              fsck_and_readers_notice_a_changed_byte, every_route_moves_the_same_bytes,
              sixty_four_lfss_come_up_and_go_down, fsck_is_clean]
