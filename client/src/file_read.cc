@@ -55,9 +55,9 @@ std::size_t bytes_of(const FileState& file, const Share& share) {
 }  // namespace
 
 // A last record that is short here may be longer at its LFS by now: of it no more is read than there is room for.
-Status FileState::read_even(const ReadPart& part, const component::Reader& reader) const {
+Status FileState::read_even(const ReadPart& part, std::size_t bytes, const component::Reader& reader) const {
   const Share& share = part.share;
-  const std::size_t length = parts.format.record_length, bytes = bytes_of(*this, share);
+  const std::size_t length = parts.format.record_length;
   const std::uint64_t whole = bytes / length;
   if (whole > 0) PIF_TRY(reader.read_rows(share.row, whole, {place_of(part, share.record, length), length * width()}));
   if (whole == share.rows) return {};
@@ -68,11 +68,12 @@ Status FileState::read_even(const ReadPart& part, const component::Reader& reade
 Status FileState::read_direct(const ReadPart& part) const {
   const std::size_t length = parts.format.record_length;
   const component::Reader& reader = *ports[part.share.lfs].reader;
-  if (const std::uint64_t end = part.share.row * length + bytes_of(*this, part.share); reader.tail().bytes < end) {
+  const std::size_t bytes = bytes_of(*this, part.share);
+  if (const std::uint64_t end = part.share.row * length + bytes; reader.tail().bytes < end) {
     return fail(Code::kEndOfFile, fmt::format("{}: the component was attached when it had {} bytes, not {}", parts.path,
                                               reader.tail().bytes, end));
   }
-  if (part.share.even) return read_even(part, reader);
+  if (part.share.even) return read_even(part, bytes, reader);
   // Parity cells are among the rows: read packed, then take the records.
   const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kBulkBytes / length);
   std::vector<std::byte> packed(std::min(rows_at_once, part.share.rows) * length);
@@ -106,7 +107,7 @@ void ask_for_rows(FileState& file, const ReadPart& part, const Share& piece, Req
     const bool possible = rows > 0 && rows <= piece.rows;
     const Share got = possible ? part_of(file.parts.layout, piece, 0, rows) : piece;
     const std::size_t bytes = bytes_of(file, got);  // more comes of a last record that somebody fills up meanwhile
-    if (!possible || reply.body.size() < bytes || reply.body.size() > (bytes + length - 1) / length * length) {
+    if (!possible || reply.body.size() < bytes || reply.body.size() > rows * length) {
       return fail(Code::kCorrupt, fmt::format("{}: asked for rows {} to {}, got {} rows in {} bytes", file.parts.path,
                                               piece.row, piece.row + piece.rows, rows, reply.body.size()),
                   file.parts.nodes[piece.lfs].name());

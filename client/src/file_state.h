@@ -92,7 +92,8 @@ class FileState {
   [[nodiscard]] Status read_many(std::span<File::ReadRequest> requests);
   // No messages, any thread; the port's reader must be open.
   [[nodiscard]] Status read_direct(const ReadPart& part) const;
-  [[nodiscard]] Status read_even(const ReadPart& part, const component::Reader& reader) const;
+  // Of such a part those `bytes` that the file has, as far as is known here; its share is even.
+  [[nodiscard]] Status read_even(const ReadPart& part, std::size_t bytes, const component::Reader& reader) const;
   // All parts at once. Message requests are added to `requests` if given (and not waited for), else run here.
   [[nodiscard]] Status read_parts(std::span<const ReadPart> parts, Requests* requests);
   // Of a file being created by message only what is not sent yet can be read: kUnsupported for all else.

@@ -12,19 +12,10 @@
 #include <fmt/format.h>
 
 #include "pif/base/handle.h"
+#include "pif/base/write_all.h"
 
 namespace pif::cluster {
 namespace {
-
-Status write_all(int fd, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail_errno(errno, "cannot write " + path);
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
-}
 
 // Gives the finished file `temporary` its name.
 Status publish(const std::string& temporary, const std::string& path, Existing existing) {
@@ -58,7 +49,7 @@ Status write_file(const std::string& path, std::string_view bytes, mode_t mode, 
   std::string temporary = path + ".XXXXXX";
   const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) return fail_errno(errno, "cannot make a file beside " + path);
-  Status done = write_all(fd.get(), bytes, temporary);
+  Status done = write_all(fd.get(), std::as_bytes(std::span(bytes)), "cannot write " + temporary);
   if (done && (::fchmod(fd.get(), mode) != 0 || ::fsync(fd.get()) != 0)) done = fail_errno(errno, "cannot sync " + temporary);
   if (done) done = publish(temporary, path, existing);
   if (!done) ::unlink(temporary.c_str());

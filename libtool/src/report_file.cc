@@ -5,21 +5,17 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <string_view>
+#include <span>
+
+#include "pif/base/write_all.h"
 
 namespace pif::tool {
 namespace {
 
 constexpr mode_t kReportMode = 0666;  // less the umask, like any output of a program
 
-Status write_all(int fd, std::string_view text, const std::string& name) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno(errno, "cannot write to " + name);
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return {};
+Status write_text(int fd, const std::string& text, const std::string& name) {
+  return write_all(fd, std::as_bytes(std::span(text)), "cannot write to " + name);
 }
 
 // A pipe or a terminal has nothing older in it.
@@ -32,7 +28,7 @@ Status empty(int fd, const std::string& name) {
 
 }  // namespace
 
-Status print(const std::string& text) { return write_all(STDOUT_FILENO, text, "standard output"); }
+Status print(const std::string& text) { return write_text(STDOUT_FILENO, text, "standard output"); }
 
 Result<ReportFile> ReportFile::open(const std::string& path) {
   if (path.empty() || path == "-") return ReportFile(path, UniqueFd());
@@ -45,7 +41,7 @@ Status ReportFile::write(const std::string& report) {
   if (path_.empty()) return {};
   if (path_ == "-") return print(report);
   PIF_TRY(empty(fd_.get(), path_));
-  PIF_TRY(write_all(fd_.get(), report, path_));
+  PIF_TRY(write_text(fd_.get(), report, path_));
   const int fd = fd_.release();
   if (::close(fd) != 0) return fail_errno(errno, "cannot write to " + path_);  // NFS tells only now
   return {};

@@ -13,6 +13,7 @@
 #include "../../tools/pif/daemons.h"
 #include "../../tools/pif/header.h"
 #include "../../tools/pif/io.h"
+#include "pif/base/write_all.h"
 
 using namespace pif;
 using namespace pif::cli;

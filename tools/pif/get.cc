@@ -11,6 +11,7 @@
 #include "entries.h"
 #include "header.h"
 #include "io.h"
+#include "pif/base/write_all.h"
 #include "pif/client/bulk.h"
 #include "program.h"
 #include "progress.h"
@@ -43,7 +44,7 @@ Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd
   auto file = client.open(path);
   if (!file) return fail(at(path, file.error()));
   const std::string header = header_of(*file);
-  PIF_TRY(write_all(fd, std::as_bytes(std::span(header)), name));
+  PIF_TRY(write_all(fd, std::as_bytes(std::span(header)), "cannot write to " + name));
   auto extent = file->extent();
   if (!extent) return fail(at(path, extent.error()));
   Progress progress(path, extent->bytes, !quiet);

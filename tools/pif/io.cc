@@ -28,16 +28,6 @@ std::string beside(const std::string& target, int attempt) {
 
 }  // namespace
 
-Status write_all(int fd, std::span<const std::byte> bytes, const std::string& name) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno(errno, "cannot write to " + name);
-    bytes = bytes.subspan(static_cast<std::size_t>(n));
-  }
-  return {};
-}
-
 Result<std::size_t> read_full(int fd, std::span<std::byte> out, const std::string& name) {
   std::size_t done = 0;
   while (done < out.size()) {

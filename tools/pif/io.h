@@ -11,9 +11,7 @@
 
 namespace pif::cli {
 
-// Both go on after signals and short transfers. `name` is for messages.
-[[nodiscard]] Status write_all(int fd, std::span<const std::byte> bytes, const std::string& name);
-// Fills `out`; fewer bytes only at the end.
+// Fills `out`, going on after signals and short reads; fewer bytes only at the end. `name` is for messages.
 [[nodiscard]] Result<std::size_t> read_full(int fd, std::span<std::byte> out, const std::string& name);
 
 // A file that appears under its name, complete, or not at all: it has no name while it is written (or, where the file

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "io.h"
+#include "pif/base/write_all.h"
 #include "text.h"
 
 namespace pif::cli {
@@ -106,7 +106,7 @@ Result<Client> Program::connect(Duration timeout) const {
   return client;
 }
 
-Status print(const std::string& text) { return write_all(1, std::as_bytes(std::span(text)), "standard output"); }
+Status print(const std::string& text) { return write_all(1, std::as_bytes(std::span(text)), "cannot write to standard output"); }
 
 Status print(const Json& document) {
   return print(document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
