@@ -74,9 +74,9 @@ class Daemon:
         begin = time.monotonic()
         pause = threading.Event()
         while not self.answers():
-            if self.was_killed():
+            if self.is_dead():
+                check(self.was_killed(), f"{self.name} did not start: exit {self.process.returncode}: {self.last_line()}")
                 return None
-            check(not self.is_dead(), f"{self.name} did not start: exit {self.process.returncode}: {self.last_line()}")
             check(time.monotonic() - begin < SERVING_SECONDS, f"{self.name} does not serve after {SERVING_SECONDS} s")
             pause.wait(0.001)
         return time.monotonic() - begin

@@ -22,7 +22,7 @@ def parse(description, unit, default):
     parser.add_argument("--log", help="JSON lines; what it has already counts, and new lines are added")
     parser.add_argument("--where", type=os.path.abspath, help="folder for the file system (default: that for temporary files)")
     parser.add_argument("--quick", action="store_true",
-                        help="no waiting: no clients over ipc, which notices late who is gone, and no rest at the end")
+                        help="no waiting: no clients over ipc, which notices late who is gone, and no waiting for leases at the end")
     parser.add_argument("--keep", action="store_true", help="keep the file system if something does not hold")
     parser.add_argument(f"--{unit}", dest="goal", type=int, default=default, help="in all, those in --log included")
     options = parser.parse_args()

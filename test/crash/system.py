@@ -8,12 +8,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 import actors
 import daemons
 import oracle
-from pif_system import Failure, await_condition, check
+from pif_system import await_condition, check
 
 LEASE_SECONDS = 630  # of a capability, and some skew of clocks
 LOG_RECORDS_MAX = 400
@@ -210,11 +211,17 @@ class System:
 
         def settled():
             report.update(self.fsck())
-            return report if report["leftovers"] + report["pending"] + report["doomed"] == 0 else None
-        try:
-            return await_condition(settled, "nothing pending, doomed or left over", seconds)
-        except Failure as failure:
-            raise Failure(f"{failure}: {report}") from failure
+            return report["leftovers"] + report["pending"] + report["doomed"] == 0
+        begin, next_word = time.monotonic(), 5
+        pause = threading.Event()
+        while not settled():
+            waited = int(time.monotonic() - begin)
+            check(waited < seconds, f"after {seconds} s still pending, doomed or left over: {report}")
+            if waited >= next_word:
+                next_word += 60
+                print(f"waiting for the leases of killed clients: {waited} s, at most {seconds} s ({report['pending']} files of"
+                      f" theirs unfinished, {report['doomed']} removed, {report['leftovers']} leftovers)", flush=True)
+            pause.wait(min(1, waited + 0.01))
 
     def stop(self):
         """Everything ends as asked, and each part is whole on its own."""
