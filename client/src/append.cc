@@ -25,7 +25,7 @@ class AppendAttempt {
     PIF_TRY(reserve(fill));
     const Extent start{reply_.start().records(), reply_.start().bytes()};
     if (at_bytes != nullptr && start.bytes != *at_bytes) {
-      // The granted range is given up; the sequencer takes it back at its deadline.
+      give_up();
       return fail(Code::kRetry, fmt::format("{}: the end has moved", file_.parts.path));
     }
     Requests requests(file_);
@@ -34,7 +34,10 @@ class AppendAttempt {
     } else {
       add_variable(requests, start);
     }
-    PIF_TRY(requests.run());
+    if (auto sent = requests.run(); !sent) {
+      give_up();
+      return fail(std::move(sent.error()));
+    }
     PIF_TRY(done());
     return start;
   }
@@ -53,6 +56,15 @@ class AppendAttempt {
     PIF_TRY_VALUE(net::Packet answer, file_.session->ask_node(file_.parts.nodes[0], std::move(packet)));
     reply_ = answer.envelope.reserve_reply();
     return {};
+  }
+
+  // Nobody else shall wait for these records. Not once they may be published.
+  void give_up() {
+    net::Packet packet;
+    packet.envelope.mutable_append_cancel()->set_file(file_.parts.file.value);
+    packet.envelope.mutable_append_cancel()->set_ticket(reply_.ticket());
+    packet.envelope.set_capability(file_.parts.capability);
+    file_.session->tell_node(file_.parts.nodes[0], std::move(packet));
   }
 
   Status done() {

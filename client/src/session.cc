@@ -305,6 +305,13 @@ Result<net::Packet> Session::ask_node(const proto::NodeInfo& info, net::Packet r
   return reply;
 }
 
+void Session::tell_node(const proto::NodeInfo& info, net::Packet request) {
+  const auto found = links_.find(info.id());
+  if (found == links_.end()) return;
+  request.envelope.set_credential(credential_);
+  caller_->forget(caller_->start(found->second.peer, std::move(request), options_.timeout, info.name()));
+}
+
 void Session::drop_node(std::uint32_t node_id) {
   for (auto* links : {&links_, &bulk_links_}) {
     const auto it = links->find(node_id);

@@ -88,6 +88,9 @@ class Sequencing {
 
   void reserve(const Request& request);
   void append_done(const Request& request);
+  void append_cancel(const Request& request);
+  // Who had these connections is gone, and so is what was reserved over them.
+  void drop_peer(net::PeerId peer);
   // Publishes what is done, cancels what has lapsed. Once per turn.
   void advance();
   Time next_deadline() const;

@@ -118,6 +118,7 @@ void Lfs::Impl::handle(net::Delivery& delivery) {
   if (delivery.kind == Kind::kClosed) {  // concerns everybody
     core.replies.drop_peer(delivery.peer);
     core.gate.forget(delivery.peer);
+    sequencing.drop_peer(delivery.peer);
     reporting.offer(delivery);
     worker_host.handle(delivery);
     return;
@@ -151,6 +152,7 @@ void Lfs::Impl::dispatch(const Request& request) {
     case Envelope::kAppendRows: return appending.append_rows(request);
     case Envelope::kReserve: return sequencing.reserve(request);
     case Envelope::kAppendDone: return sequencing.append_done(request);
+    case Envelope::kAppendCancel: return sequencing.append_cancel(request);
     case Envelope::kSettle: return managing.settle(request);
     case Envelope::kCheckComponent: return managing.check_component(request);
     default: return core.replies.answer(request, answer_now(request));

@@ -45,7 +45,8 @@ Result<Extent> Sequencer::end_of(const Extent& start, std::uint64_t records, std
   return Extent{start.records + records, start.bytes + bytes};
 }
 
-Result<Sequencer::Grant> Sequencer::reserve(std::uint64_t records, std::uint64_t bytes, bool fill, Time now) {
+Result<Sequencer::Grant> Sequencer::reserve(std::uint64_t records, std::uint64_t bytes, bool fill, Time now,
+                                            std::uint64_t owner) {
   if (grants_.size() >= kGrantsMax) return fail(Code::kRetry, fmt::format("{} appends to this file are under way", kGrantsMax));
   if (next_ticket_ == (generation_ + 1) << kTicketBits) {  // the next one would be taken for one of the next generation
     if (!grants_.empty()) return fail(Code::kRetry, "the tickets of a generation are used up: the next one begins after these appends");
@@ -55,21 +56,34 @@ Result<Sequencer::Grant> Sequencer::reserve(std::uint64_t records, std::uint64_t
   PIF_TRY_VALUE(const Extent end, end_of(start, records, bytes, fill));
   // Deadlines rise with positions even if the clock should not.
   const Time deadline = grants_.empty() ? now + patience_ : std::max(now + patience_, grants_.back().grant.deadline);
-  const Grant grant{next_ticket_++, generation_, start, end, base_, deadline};
-  grants_.push_back({grant, false});
+  const Grant grant{next_ticket_++, generation_, start, end, base_, deadline, owner};
+  grants_.push_back({grant});
   return grant;
 }
 
-Result<Sequencer::Outcome> Sequencer::done(std::uint64_t ticket) {
+std::deque<Sequencer::Pending>::iterator Sequencer::find(std::uint64_t ticket) {
   const auto at = std::lower_bound(grants_.begin(), grants_.end(), ticket,
                                    [](const Pending& p, std::uint64_t t) { return p.grant.ticket < t; });
-  if (at != grants_.end() && at->grant.ticket == ticket) {
+  return at != grants_.end() && at->grant.ticket == ticket ? at : grants_.end();
+}
+
+Result<Sequencer::Outcome> Sequencer::done(std::uint64_t ticket) {
+  if (const auto at = find(ticket); at != grants_.end()) {
     at->done = true;
     return Outcome::kWait;
   }
   for (const auto last : published_tickets_)
     if (generation_of(last) == generation_of(ticket) && ticket <= last) return Outcome::kPublished;
   return fail(Code::kRetry, "the reserved range was cancelled: its deadline, or that of a range before it, passed");
+}
+
+void Sequencer::give_up(std::uint64_t ticket) {
+  if (const auto at = find(ticket); at != grants_.end()) at->given_up = true;
+}
+
+void Sequencer::give_up_owner(std::uint64_t owner) {
+  for (Pending& pending : grants_)
+    if (pending.grant.owner == owner) pending.given_up = true;
 }
 
 std::optional<Sequencer::Publication> Sequencer::to_publish() const {
@@ -103,7 +117,7 @@ void Sequencer::raise_generation(const Extent& base) {
 
 std::vector<std::uint64_t> Sequencer::expire(Time now) {
   auto first = std::find_if(grants_.begin(), grants_.end(), [](const Pending& p) { return !p.done; });
-  if (first == grants_.end() || first->grant.deadline > now) return {};
+  if (first == grants_.end() || (!first->given_up && first->grant.deadline > now)) return {};
   std::vector<std::uint64_t> cancelled;
   const Extent base = first->grant.start;
   for (auto at = first; at != grants_.end(); ++at) cancelled.push_back(at->grant.ticket);

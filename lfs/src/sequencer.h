@@ -3,7 +3,8 @@
 // Rules: (1) grants follow one another without gaps, in one generation. (2) The published length is the end of the
 // longest prefix of grants that are done. (3) Deadlines rise with grants, so the first grant that is not done lapses
 // first; with it go all later ones, and the generation rises. What is granted afterwards starts at the end of the done prefix,
-// `base` of the new generation. (4) A grant that was published is known as such when its `done` comes again.
+// `base` of the new generation. A grant that was given up lapses as soon as it is the first that is not done.
+// (4) A grant that was published is known as such when its `done` comes again.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ class Sequencer {
     Extent end;
     Extent base;
     Time deadline;
+    std::uint64_t owner = 0;
   };
   struct Publication {
     Extent extent;
@@ -38,9 +40,14 @@ class Sequencer {
 
   // bytes: of the records; with `fill` the bytes first fill up a short last record and `records` is not looked at.
   // kInvalid, kTooLarge; kRetry when too many are under way.
-  [[nodiscard]] Result<Grant> reserve(std::uint64_t records, std::uint64_t bytes, bool fill, Time now);
+  [[nodiscard]] Result<Grant> reserve(std::uint64_t records, std::uint64_t bytes, bool fill, Time now,
+                                      std::uint64_t owner = 0);
   // The grant's rows are durable everywhere. kRetry if it was cancelled.
   [[nodiscard]] Result<Outcome> done(std::uint64_t ticket);
+  // Its records will not come. Nothing happens to one that is done, or is not known any more.
+  void give_up(std::uint64_t ticket);
+  // All of this owner's.
+  void give_up_owner(std::uint64_t owner);
   // The done prefix that is not yet published; to be made durable, then given to publish().
   std::optional<Publication> to_publish() const;
   // Returns the tickets that are now published.
@@ -57,8 +64,11 @@ class Sequencer {
   struct Pending {
     Grant grant;
     bool done = false;
+    bool given_up = false;
   };
   [[nodiscard]] Result<Extent> end_of(const Extent& start, std::uint64_t records, std::uint64_t bytes, bool fill) const;
+  // Its place in grants_, or the end.
+  [[nodiscard]] std::deque<Pending>::iterator find(std::uint64_t ticket);
   void raise_generation(const Extent& base);
 
   Format format_;

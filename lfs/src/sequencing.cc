@@ -58,7 +58,7 @@ void Sequencing::reserve(const Request& request) {
   if ((*component)->state.shape().index() != 0)
     return core_.replies.answer(request, fail(Code::kInvalid, "appends are reserved at LFS 0 of the file"));
   File& file = file_of(*component);
-  const auto grant = file.sequencer.reserve(asked.records(), asked.bytes(), asked.fill(), core_.now());
+  const auto grant = file.sequencer.reserve(asked.records(), asked.bytes(), asked.fill(), core_.now(), request.peer);
   if (!grant) return core_.replies.answer(request, fail(grant.error()));
   const auto token = core_.replies.defer(request);
   if (file.durable_generation == grant->generation) return this->grant((*component)->file.value, *grant, token);
@@ -109,6 +109,18 @@ void Sequencing::append_done(const Request& request) {
   if (waiting.size() >= kWaitingMax)
     return core_.replies.answer(request, fail(Code::kBusy, fmt::format("{} wait for the end of this append already", kWaitingMax)));
   waiting.push_back(core_.replies.defer(request));
+}
+
+void Sequencing::append_cancel(const Request& request) {
+  const auto& asked = request.envelope().append_cancel();
+  const auto component = core_.published(request, FileId(asked.file()), kMayWrite);
+  if (!component) return core_.replies.answer(request, fail(component.error()));
+  if (const auto at = files_.find(asked.file()); at != files_.end()) at->second->sequencer.give_up(asked.ticket());
+  core_.replies.answer(core_.replies.defer(request), Status());
+}
+
+void Sequencing::drop_peer(net::PeerId peer) {
+  for (auto& [id, file] : files_) file->sequencer.give_up_owner(peer);
 }
 
 void Sequencing::advance() {

@@ -55,6 +55,7 @@ std::string operation_name(int operation) {
     case E::kReserve: return "reserve";
     case E::kAppendRows: return "append_rows";
     case E::kAppendDone: return "append_done";
+    case E::kAppendCancel: return "append_cancel";
     case E::kSettle: return "settle";
     case E::kListComponents: return "list_components";
     case E::kCheckComponent: return "check_component";

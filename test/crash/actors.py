@@ -40,7 +40,6 @@ class Client:
         self.acknowledged = 0
         self.failures = collections.Counter()
         self.lines = []                        # of a dump under way
-        self.hesitant = set()                  # files that an append has failed on: the next one waits for its deadline
 
     # ---- the process ----
 
@@ -138,8 +137,6 @@ class Client:
 
     def doubt(self, entry):
         number, operation = entry
-        if operation[0] == "append":
-            self.hesitant.add(operation[1])
         if operation[0] == "log":
             operation[1].unknown(number, operation[2])
         elif operation[0] != "dump":
@@ -181,20 +178,16 @@ class Client:
             first = self.rng.randrange(len(generations))
             count = self.rng.randrange(1, len(generations) - first + 1)
             return ("overwrite", path, first, count, number), f"overwrite {path} {tag} {first} {count}"
-        if kind == "append" and len(generations) < 4 * RECORDS_MAX and self.dares_append(path):
+        if kind == "append" and len(generations) < 4 * RECORDS_MAX:
             first, count = len(generations), self.rng.randrange(1, 12)
             return ("append", path, first, count, number), f"append {path} {tag} {first} {count}"
         return self.put(number)
-
-    def dares_append(self, path):
-        return path not in self.hesitant or self.rng.random() < 0.1
 
     def name_of(self, index):
         return f"{self.folder}/f{index}"
 
     def put(self, number):
         path = self.name_of(self.rng.randrange(NAMES))
-        self.hesitant.discard(path)
         length, records = self.rng.choice(LENGTHS), self.rng.randrange(RECORDS_MAX)
         return ("put", path, number, length, records), f"put {path} {number} {length} {records} {self.rng.randrange(4)}"
 

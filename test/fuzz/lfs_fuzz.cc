@@ -254,6 +254,12 @@ std::string append_done(std::uint64_t ticket, std::uint64_t generation) {
     e.mutable_append_done()->set_generation(generation);
   });
 }
+std::string append_cancel(std::uint64_t ticket) {
+  return ask(kMayWrite, [=](Envelope& e) {
+    e.mutable_append_cancel()->set_file(kFile);
+    e.mutable_append_cancel()->set_ticket(ticket);
+  });
+}
 // Lengths, then rows.
 std::string variable(std::initializer_list<std::string_view> rows) {
   std::string lengths;
@@ -278,7 +284,8 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
   const std::string put = write_rows(ten, 0, 5, rows) + seal(ten, 5, 50) + settle(true);
   const std::string text = variable({"one\n", "", "three\n"});
   const std::string put_lines = write_rows(lines, 0, 3, text) + seal(lines, 3, 10) + settle(true);
-  const std::uint64_t ticket = (std::uint64_t{1} << 32) + 1;
+  const std::uint64_t ticket = (std::uint64_t{1} << 24) + 1;  // a generation, then a number within it
+  const std::uint64_t second_ticket = (std::uint64_t{2} << 24) + 1;
   const auto attach = [](Envelope& e) { e.mutable_attach()->set_file(kFile); };
   const auto attach_new = [](Envelope& e) { *e.mutable_attach()->mutable_create() = shape_of(Format::fixed(10)); };
   const auto length = [](Envelope& e) { e.mutable_length()->set_file(kFile); };
@@ -309,6 +316,8 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
                            append_done(ticket, 1) + crash + read_rows(0, 4)},
       {"append-late", put + reserve(2, 20) + append(5, 1, rows.substr(0, 10), 1, 5) + second +
                           reserve(1, 10) + append(5, 1, rows.substr(0, 10), 2, 5)},
+      {"append-cancel", put + reserve(2, 20) + append(5, 1, rows.substr(0, 10), 1, 5) + append_cancel(ticket) + reserve(1, 10) +
+                            append(5, 1, rows.substr(10, 10), 2, 5) + append_done(second_ticket, 2) + read_rows(0, 6)},
       {"append-fill", write_rows(ten, 0, 2, rows.substr(0, 15)) + seal(ten, 2, 15) + settle(true) +
                           reserve(0, 9, true) + append(1, 1, "FILL", 1, 2, 5)},
       {"remove", put + settle(false) + read_rows(0, 1) + write_rows(ten, 0, 5, rows)},

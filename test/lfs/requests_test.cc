@@ -88,6 +88,9 @@ TEST_CASE("only LFS 0 of a file knows its length, reserves and finishes appends;
     CHECK(asked(peer, 7, kMayWrite, [](auto& e) { e.mutable_reserve()->set_file(7); }) == Code::kInvalid);
     CHECK(asked(peer, 7, kMayWrite, [](auto& e) { e.mutable_append_done()->set_file(7); }) == Code::kInvalid);
     CHECK(asked(peer, 9, kMayWrite, [](auto& e) { e.mutable_append_done()->set_file(9); }) == Code::kNotFound);
+    const auto cancel = [](auto& e) { e.mutable_append_cancel()->set_file(7); };
+    CHECK(asked(peer, 7, kMayWrite, cancel) == Code::kOk);
+    CHECK(asked(peer, 7, kMayRead, cancel) == Code::kBadCapability);
     CHECK(asked(peer, 9, kMayWrite, [](auto& e) { e.mutable_reserve()->set_file(9); }) == Code::kNotFound);
     const auto elsewhere = [](auto& e) {
       e.mutable_reserve()->set_file(9);

@@ -60,6 +60,30 @@ TEST_CASE("a lapsed grant takes all later ones with it and raises the generation
   CHECK(s.to_publish()->extent == Extent{1, 10});
 }
 
+TEST_CASE("a grant that is given up lapses at once, but not before what is under way below it") {
+  auto s = fixed();
+  const auto a = s.reserve(1, 10, false, kStart, 1).value();
+  const auto b = s.reserve(1, 10, false, kStart, 2).value();
+  const auto c = s.reserve(1, 10, false, kStart, 1).value();
+  const auto d = s.reserve(1, 10, false, kStart, 2).value();
+  s.give_up(b.ticket);
+  CHECK(s.expire(kStart).empty());
+  REQUIRE(s.done(a.ticket).has_value());
+  CHECK(s.expire(kStart) == std::vector{b.ticket, c.ticket, d.ticket});
+  CHECK(s.reserve(1, 10, false, kStart, 1)->start == Extent{1, 10});
+  s.give_up(a.ticket);  // done, and not yet published
+  s.give_up(c.ticket);  // not known any more
+  CHECK(s.expire(kStart).empty());
+  CHECK(s.to_publish()->extent == Extent{1, 10});
+  s.give_up_owner(2);
+  CHECK(s.expire(kStart).empty());
+  s.give_up_owner(1);
+  CHECK(s.expire(kStart).size() == 1);
+  CHECK(s.published() == Extent{});
+  CHECK(s.publish(*s.to_publish()) == std::vector{a.ticket});
+  CHECK(s.idle());
+}
+
 TEST_CASE("fixed records may end in a short one, which only a fill goes on from") {
   auto s = fixed();
   const auto a = s.reserve(2, 13, false, kStart).value();
@@ -134,7 +158,7 @@ TEST_CASE("under any order of requests and lapses: no gaps, nothing twice, nothi
     std::map<std::uint64_t, Sequencer::Grant> acknowledged;
     std::vector<std::uint64_t> cancelled;
     for (int i = 0; i < 300; ++i) {
-      switch (pick(7)) {
+      switch (pick(8)) {
         case 0:
         case 1: {
           const auto records = pick(5) + 1;
@@ -173,6 +197,9 @@ TEST_CASE("under any order of requests and lapses: no gaps, nothing twice, nothi
             RC_ASSERT(live.erase(ticket) == 1u);
             cancelled.push_back(ticket);
           }
+          break;
+        case 6:
+          if (!live.empty()) s.give_up(live.begin()->first + pick(live.rbegin()->first - live.begin()->first + 1));
           break;
         default: {  // the LFS starts again: what is not published is forgotten
           if (pick(10) != 0) break;

@@ -110,6 +110,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // requests matters. Large bodies go that way in any case.
   [[nodiscard]] Result<net::CallId> start_node(const proto::NodeInfo& node, net::Packet request,
                                                Duration timeout = Duration::zero(), bool bulk = false);
+  // Sends it over the connection that is there, if one is; nobody waits for the answer.
+  void tell_node(const proto::NodeInfo& node, net::Packet request);
   // Forgets the connection (it is broken, or the node does not answer); the next request makes a new one.
   void drop_node(std::uint32_t node_id);
   // Bulk bytes outstanding at a node, over all operations of the session (its credit: Link::window_bytes).
