@@ -31,10 +31,17 @@ Status empty(int fd, const std::string& name) {
 Status print(const std::string& text) { return write_text(STDOUT_FILENO, text, "standard output"); }
 
 Result<ReportFile> ReportFile::open(const std::string& path) {
-  if (path.empty() || path == "-") return ReportFile(path, UniqueFd());
-  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, kReportMode));
+  if (path.empty() || path == "-") return ReportFile(path, UniqueFd(), false);
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC;
+  UniqueFd fd(::open(path.c_str(), kFlags | O_EXCL, kReportMode));
+  const bool is_new = static_cast<bool>(fd);
+  if (!is_new && errno == EEXIST) fd = UniqueFd(::open(path.c_str(), kFlags, kReportMode));
   if (!fd) return fail_errno(errno, "cannot write the report to " + path);
-  return ReportFile(path, std::move(fd));
+  return ReportFile(path, std::move(fd), is_new);
+}
+
+ReportFile::~ReportFile() {
+  if (is_new_ && fd_) ::unlink(path_.c_str());
 }
 
 Status ReportFile::write(const std::string& report) {

@@ -12,18 +12,21 @@ namespace pif::tool {
 [[nodiscard]] Status print(const std::string& text);
 
 // The file of --report. It is opened before a job begins, when nothing is lost yet if that fails; an older report in it stays
-// until there is a new one.
+// until there is a new one, and a file that was not there goes again if there is none.
 class ReportFile {
  public:
   // path: "-" is standard output, and nothing is no file.
   [[nodiscard]] static Result<ReportFile> open(const std::string& path);
+  ReportFile(ReportFile&&) = default;
+  ~ReportFile();
   [[nodiscard]] Status write(const std::string& report);
 
  private:
-  ReportFile(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  ReportFile(std::string path, UniqueFd fd, bool is_new) : path_(std::move(path)), fd_(std::move(fd)), is_new_(is_new) {}
 
   std::string path_;
-  UniqueFd fd_;
+  UniqueFd fd_;  // until all is written
+  bool is_new_;
 };
 
 }  // namespace pif::tool

@@ -150,6 +150,8 @@ def a_report_that_cannot_be_written_stops_a_tool_before_its_job():
         file.write("an older report " * 1000)
     FS.fails(3, "/none", "copy", "--report", report, "/none", "/copied")
     check(os.path.getsize(report) == 16000, "the older one is there until there is a new one")
+    FS.fails(3, "/none", "copy", "--report", report + "-new", "/none", "/copied")
+    check(not os.path.exists(report + "-new"), "no report, no file")
     FS.ok("copy", "--report", report, "/a", "/copied")
     with open(report, encoding="ascii") as file:
         check(json.load(file)["tool"] == "pif-copy", "the new one is all that is in the file")
