@@ -21,7 +21,10 @@ Result<std::unique_ptr<File>> open_in_folder(Storage& storage, const std::string
   if (file || access != Access::kCreate || file.error().code != Code::kNotFound) return file;
   const std::string folder = path.substr(0, path.rfind('/'));
   PIF_TRY(storage.make_folder(folder));
-  PIF_TRY(storage.sync_folder(folder.substr(0, folder.rfind('/'))));
+  if (auto synced = storage.sync_folder(folder.substr(0, folder.rfind('/'))); !synced) {
+    (void)storage.remove_tree(folder);  // so that the next one does not take it for durable
+    return fail(std::move(synced.error()));
+  }
   return storage.open(path, access);
 }
 

@@ -22,7 +22,9 @@ struct Writer::Impl {
   // Variable only: what has been appended, which is less than the streams hold after an append that failed.
   std::uint64_t rows;
   std::uint64_t bytes;
+  std::optional<Error> broken_off;  // the last append_rows, which is neither repeated nor undone yet
 
+  Status append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
   Status check_fixed(Row first, std::uint64_t count, std::uint32_t last_bytes) const;
   Status append_ends(std::span<const std::uint32_t> lengths);
 };
@@ -58,6 +60,14 @@ Status Writer::Impl::append_ends(std::span<const std::uint32_t> lengths) {
   return {};
 }
 
+Status Writer::Impl::append(std::span<const std::uint32_t> lengths, std::span<const std::byte> in) {
+  PIF_TRY(data.write(bytes, {in.data(), in.size(), in.size()}, in.size()));
+  PIF_TRY(append_ends(lengths));
+  rows += lengths.size();
+  bytes += in.size();
+  return {};
+}
+
 Writer::Writer(const Shape& shape, const Tail& tail, Files& files)
     : impl_(std::make_unique<Impl>(shape, tail, files)) {}
 Writer::~Writer() = default;
@@ -88,11 +98,10 @@ Status Writer::append_rows(std::span<const std::uint32_t> lengths, std::span<con
       return fail(Code::kTooLarge, fmt::format("a record of {} bytes; at most {} are possible", length, kRecordLengthMax));
   if (data.size() > kLengthMax - impl_->bytes)
     return fail(Code::kTooLarge, fmt::format("file {}: the component would be too long", impl_->shape.file.value));
-  PIF_TRY(impl_->data.write(impl_->bytes, {data.data(), data.size(), data.size()}, data.size()));
-  PIF_TRY(impl_->append_ends(lengths));
-  impl_->rows += lengths.size();
-  impl_->bytes += data.size();
-  return {};
+  auto appended = impl_->append(lengths, data);
+  impl_->broken_off.reset();
+  if (!appended) impl_->broken_off = appended.error();
+  return appended;
 }
 
 Status Writer::truncate(Row row) {
@@ -107,11 +116,14 @@ Status Writer::truncate(Row row) {
   PIF_TRY(impl_->index->truncate(row * sizeof(end)));
   impl_->rows = row;
   impl_->bytes = end;
-  return impl_->data.truncate(end);
+  PIF_TRY(impl_->data.truncate(end));
+  impl_->broken_off.reset();
+  return {};
 }
 
 Result<Tail> Writer::finish() {
   PIF_TRY(validate(impl_->shape));
+  if (impl_->broken_off) return fail(*impl_->broken_off);
   Tail tail{rows(), bytes(), 0, 0};
   PIF_TRY_VALUE(tail.data_sum, impl_->data.finish());
   if (impl_->index) {

@@ -79,7 +79,7 @@ Status make_if_missing(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return fail_system(errno, "cannot make the folder", path);
   struct stat info {};
   if (::stat((path + kDataFile).c_str(), &info) == 0) {
-    if (info.st_size > 0) return {};
+    if (info.st_size > 0) return sync_folder(path);  // which may have failed when it was made
     return fail(Code::kCorrupt, fmt::format("the store {} is truncated: its data.mdb is empty", path));
   }
   if (errno != ENOENT) return fail_system(errno, "cannot read the store", path);

@@ -115,7 +115,7 @@ void Appending::advance(Line& line) {
     for (auto& waiting : std::exchange(line.waiting, {})) core_.replies.answer(waiting.token, Status(fail(why)));
     return;
   }
-  if (c.overwriting > 0) return;
+  if (c.overwriting > 0 || (c.dirty && core_.draining)) return;
   refuse_old(line);
   if (line.waiting.empty() || !begin_generation(line)) return;
   write_ready(line);

@@ -53,6 +53,8 @@ std::string Components::folder(FileId file) const {
 
 Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::uint64_t epoch, Time now) {
   PIF_TRY_VALUE(const auto shape, shape_of(in));
+  if (removing_.contains(shape.file.value))
+    return fail(Code::kRetry, fmt::format("an earlier component of file {} is still being removed", name_of(shape.file)));
   proto::ComponentState state;
   *state.mutable_shape() = in;
   state.mutable_shape()->set_chunk_bytes(shape.chunk_bytes);
@@ -100,7 +102,8 @@ bool Components::close_spare_writer() {
 
 // What a writer of an unsealed component knows is nowhere else.
 bool Components::is_spare(const Component& component) {
-  return component.pins == 0 && !component.appending && component.overwriting == 0 && !(component.is_open() && component.writer);
+  return component.pins == 0 && !component.appending && component.overwriting == 0 && !component.dirty &&
+         !(component.is_open() && component.writer);
 }
 
 void Components::drop_writer(Component& component) {
@@ -171,6 +174,14 @@ void Components::forget(Component& component, bool for_good) {
   }
   if (component.pins == 0) close_files(component);
   all_.erase(id);
+}
+
+void Components::set_removing(FileId file, bool is_removing) {
+  if (is_removing) {
+    removing_.insert(file.value);
+  } else {
+    removing_.erase(file.value);
+  }
 }
 
 void Components::set_failed(Component& component, const Error& why) {

@@ -40,7 +40,7 @@ struct Component {
   bool by_append = false;     // made by an append to a committed file that had no rows here, and not asked about since
   bool appending = false;     // rows are being made durable
   bool sealing = false;
-  bool dirty = false;         // has entries in the redo log whose homes may not be durable
+  bool dirty = false;         // has entries in the redo log whose homes may not be durable; the files that they went through stay open
   bool committing = false;    // the note that it is committed is on its way to the catalogue
   bool removed = false;
   std::uint64_t applied;      // number of the last log entry that is in its homes, or failed
@@ -77,7 +77,7 @@ class Components {
   [[nodiscard]] Result<ComponentPtr> find(FileId file);
   // Whether it is here, without looking into its failures.
   ComponentPtr find_in_memory(FileId file) const;
-  // Makes its files, state open. shape: checked by the caller.
+  // Makes its files, state open. shape: checked by the caller. kRetry while files of that name are being removed.
   [[nodiscard]] Result<ComponentPtr> create(const proto::ComponentShape& shape, std::uint64_t epoch, Time now);
 
   // Opens the files if they are not open with at least this access; afterwards `reader` is there.
@@ -97,6 +97,8 @@ class Components {
   void set_state(Component& component, const proto::ComponentState& state);
   // It is no longer in the catalogue (or never was): forgets it. for_good: requests for it are told that it is gone.
   void forget(Component& component, bool for_good = true);
+  // The files of a forgotten one are being removed away from the loop: no other may take their names before that has ended.
+  void set_removing(FileId file, bool is_removing);
   // Nothing more is served of it until the LFS is started again.
   void set_failed(Component& component, const Error& why);
 
@@ -123,6 +125,7 @@ class Components {
   std::list<Component*> with_files_;    // longest unused first
   std::unordered_set<std::uint64_t> tombstones_;
   std::list<std::uint64_t> tombstone_order_;
+  std::unordered_set<std::uint64_t> removing_;
   std::map<std::uint64_t, Time> unsettled_;
   std::size_t writers_ = 0;
   Totals totals_;

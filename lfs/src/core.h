@@ -30,6 +30,7 @@ struct Core {
   Replies replies;
   std::shared_ptr<RedoLog> shared_log;  // for work away from the loop, which may end after the loop
   RedoLog& log;
+  bool draining = false;  // the redo log is being emptied, or is about to be: nothing is appended to what is dirty
 
   Time now() const { return world.messenger.clock().now(); }
 

@@ -24,12 +24,9 @@ Status write_home(const component::Shape& shape, component::Files& files, std::u
   return files.sums->write(first_chunk * sizeof(std::uint64_t), std::as_bytes(std::span(sums)));
 }
 
-Status sync_home(component::Storage& storage, const std::string& stem) {
-  for (const char* suffix : {".dat", ".sum"}) {
-    PIF_TRY_VALUE(auto file, storage.open(stem + suffix, component::Access::kWrite));
-    PIF_TRY(file->sync());
-  }
-  return {};
+Status sync_home(component::Files& files) {
+  PIF_TRY(files.data->sync());
+  return files.sums->sync();
 }
 
 }  // namespace pif::lfs

@@ -9,7 +9,8 @@ namespace pif::lfs {
 // into `tail`. bytes: starts with its chunk; ends with a chunk or with the data as it was when it was logged.
 [[nodiscard]] Status write_home(const component::Shape& shape, component::Files& files, std::uint64_t first_chunk,
                                 std::span<const std::byte> bytes, component::Tail& tail);
-// Makes .dat and .sum durable. Any thread.
-[[nodiscard]] Status sync_home(component::Storage& storage, const std::string& stem);
+// Makes .dat and .sum durable. Any thread. The files are those that were written through: to one opened later, a failure that
+// somebody has seen already is not told.
+[[nodiscard]] Status sync_home(component::Files& files);
 
 }  // namespace pif::lfs

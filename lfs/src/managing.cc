@@ -19,12 +19,16 @@ constexpr unsigned kCheckTriesMax = 5;
 
 void Managing::remove_files(FileId file) {
   auto result = std::make_shared<Status>();
+  core_.components.set_removing(file, true);
   core_.world.executor.submit(
       [result, storage = &core_.world.storage, stem = core_.components.stem(file)] {
         *result = component::remove_files(*storage, stem);
       },
-      // What stays behind is an orphan, which the next start removes.
-      [result, file] { if (!*result) spdlog::warn("file {}: {}", name_of(file), result->error().text); });
+      [this, result, file] {
+        core_.components.set_removing(file, false);
+        // What stays behind is an orphan, which the next start removes.
+        if (!*result) spdlog::warn("file {}: {}", name_of(file), result->error().text);
+      });
 }
 
 void Managing::remove(FileId file, bool for_good, std::function<void(const Status&)> done) {

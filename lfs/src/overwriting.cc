@@ -14,6 +14,9 @@ namespace {
 constexpr std::uint64_t kQueuedBytesMax = 32u << 20;
 constexpr std::size_t kQueuedMax = 16384;
 constexpr std::uint64_t kBatchBytesMax = 8u << 20;
+constexpr std::size_t kDirtyMax = 256;  // components whose files stay open until the log is emptied
+
+Error cannot_empty(const Error& why) { return {Code::kIo, "the redo log cannot be emptied, start the LFS again: " + why.text, {}}; }
 
 }  // namespace
 
@@ -115,11 +118,13 @@ void Overwriting::advance() {
   if (core_.log.failed() && !stuck_)
     stuck_ = Error{Code::kIo, "the redo log failed to sync: overwrites stop until the LFS is started again", {}};
   if (stuck_) return refuse_all();
-  if (core_.log.is_half_full() || drain_asked_) return drain();
-  if (!queue_.empty()) start_batch();
+  core_.draining = drain_asked_ || core_.log.is_half_full() || dirty_.size() >= kDirtyMax;
+  if (core_.draining && !appends_to_dirty()) return drain();
+  if (!core_.draining && !queue_.empty()) start_batch();
 }
 
 void Overwriting::refuse_all() {
+  core_.draining = false;
   for (const auto& waiting : std::exchange(queue_, {})) core_.replies.answer(waiting.token, Status(fail(*stuck_)));
   queued_bytes_ = 0;
   if (drain_asked_) end_drain(fail(*stuck_));
@@ -132,8 +137,12 @@ bool Overwriting::concerns(const Component& component) const {
 }
 
 bool Overwriting::waiting() const {
-  const bool held = std::all_of(queue_.begin(), queue_.end(), [](const Waiting& w) { return w.component->appending; });
-  return drain_asked_ || !held;
+  if (drain_asked_ || core_.draining) return !appends_to_dirty();
+  return std::any_of(queue_.begin(), queue_.end(), [](const Waiting& w) { return !w.component->appending; });
+}
+
+bool Overwriting::appends_to_dirty() const {
+  return std::any_of(dirty_.begin(), dirty_.end(), [](const auto& entry) { return entry.second->appending; });
 }
 
 void Overwriting::start_batch() {
@@ -229,21 +238,30 @@ void Overwriting::drain() {
   draining_ = true;
   drain_asked_ = false;
   std::erase_if(dirty_, [](const auto& entry) { return entry.second->removed; });
+  for (const auto& [id, component] : dirty_) {
+    // What a failed sync was to write may be lost, and is never told of again: the log still has it.
+    if (!component->failure) continue;
+    stuck_ = cannot_empty(*component->failure);
+    spdlog::error("{}", stuck_->text);
+    return end_drain(fail(*stuck_));
+  }
   sync_homes();
 }
 
 void Overwriting::sync_homes() {
   auto components = std::make_shared<std::vector<ComponentPtr>>();
-  auto stems = std::make_shared<std::vector<std::string>>();
   for (const auto& [id, component] : dirty_) {
     components->push_back(component);
-    stems->push_back(core_.components.stem(component->file));
+    core_.components.pin(*component);
   }
-  auto results = std::make_shared<std::vector<Status>>(stems->size());
-  auto work = [stems, results, storage = &core_.world.storage] {
-    for (std::size_t i = 0; i < stems->size(); ++i) (*results)[i] = sync_home(*storage, (*stems)[i]);
+  auto results = std::make_shared<std::vector<Status>>(components->size());
+  auto work = [components, results] {
+    for (std::size_t i = 0; i < components->size(); ++i) (*results)[i] = sync_home((*components)[i]->files);
   };
-  core_.world.executor.submit(std::move(work), [this, components, results] { homes_synced(*components, *results); });
+  core_.world.executor.submit(std::move(work), [this, components, results] {
+    for (const auto& component : *components) core_.components.unpin(*component);
+    homes_synced(*components, *results);
+  });
 }
 
 void Overwriting::homes_synced(const std::vector<ComponentPtr>& components, const std::vector<Status>& results) {
@@ -252,7 +270,7 @@ void Overwriting::homes_synced(const std::vector<ComponentPtr>& components, cons
     if (results[i] || c.removed) continue;
     core_.components.set_failed(c, results[i].error());
     spdlog::error("{}", c.failure->text);
-    stuck_ = Error{Code::kIo, "the redo log cannot be emptied, start the LFS again: " + results[i].error().text, {}};
+    stuck_ = cannot_empty(results[i].error());
   }
   if (stuck_) return end_drain(fail(*stuck_));
   // Sums of tails are durable in the catalogue before the log forgets them.
@@ -279,7 +297,7 @@ void Overwriting::restart_log() {
 }
 
 void Overwriting::end_drain(const Status& status) {
-  draining_ = false;
+  draining_ = core_.draining = false;
   if (status) {
     for (auto& [id, component] : dirty_) component->dirty = false;
     dirty_.clear();

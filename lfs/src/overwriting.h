@@ -65,6 +65,8 @@ class Overwriting {
   [[nodiscard]] Status apply(const Image& image);
 
   void refuse_all();
+  // A drain waits for them to end; others do not begin meanwhile. Their syncs and its own would hear of each other's failures.
+  bool appends_to_dirty() const;
   void drain();
   void sync_homes();
   void homes_synced(const std::vector<ComponentPtr>& components, const std::vector<Status>& results);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t kEndsAtOnce = 8192;   // of the index, while it is found out how many rows fit a body
 constexpr std::size_t kGatherBytes = 256u << 10;  // read at once when short rows at a distance are picked out
+constexpr std::uint64_t kScanBytesMax = 4u << 20;  // read for one request, whatever of it is asked for: others wait meanwhile
 constexpr std::uint64_t kRowsMax = kBulkBytes / sizeof(std::uint32_t);
 
 Status past_end(const Component& c, std::string_view what, std::uint64_t at, std::uint64_t end) {
@@ -22,6 +23,11 @@ Status past_end(const Component& c, std::string_view what, std::uint64_t at, std
 Status too_long(std::uint64_t bytes, std::size_t bytes_max) {
   return fail(Code::kTooLarge, fmt::format("a record of {} bytes does not fit a packet of {} here: ask through ZeroMQ",
                                            bytes, bytes_max));
+}
+
+// What picking one row of many at this distance reads.
+std::uint64_t scanned(std::uint64_t stride, std::uint64_t length, std::uint64_t chunk_bytes) {
+  return stride * length < kGatherBytes / 4 ? stride * length : length + chunk_bytes;
 }
 
 // Picks rows that lie `stride` apart out of large reads.
@@ -86,6 +92,10 @@ Result<net::Buffer> Reading::read_fixed(const Component& component, Span& span, 
   const std::uint64_t length = component.shape.format.record_length;
   if (length > bytes_max && bytes_max < kBulkBytes) return fail(too_long(length, bytes_max).error());
   span.count = std::min(span.count, std::max<std::uint64_t>(bytes_max / length, 1));
+  if (span.stride > 1) {
+    const std::uint64_t each = scanned(span.stride, length, component.shape.chunk_bytes);
+    span.count = std::min(span.count, std::max<std::uint64_t>(kScanBytesMax / each, 1));
+  }
   const std::uint64_t last = span.first + (span.count - 1) * span.stride;
   const std::uint64_t last_bytes = std::min(length, component.reader->tail().bytes - last * length);
   net::Buffer body((span.count - 1) * length + last_bytes);
@@ -128,7 +138,9 @@ Result<net::Buffer> Reading::read_variable(const Component& component, Span& spa
 Result<net::Buffer> Reading::read_variable_strided(const Component& component, Span& span, std::size_t bytes_max) {
   std::vector<std::uint32_t> lengths;
   std::vector<std::byte> data;
-  for (std::uint64_t i = 0; i < std::min(span.count, kRowsMax); ++i) {
+  const std::uint64_t chunk_bytes = component.shape.chunk_bytes;
+  std::uint64_t scanned_bytes = 0, next_chunk = 0;  // behind the last row
+  for (std::uint64_t i = 0; i < std::min(span.count, kRowsMax) && scanned_bytes < kScanBytesMax; ++i) {
     std::uint64_t ends[2];
     PIF_TRY(component.reader->read_ends(span.first + i * span.stride, 1, ends));
     const std::uint64_t row_bytes = ends[1] - ends[0];
@@ -137,6 +149,10 @@ Result<net::Buffer> Reading::read_variable_strided(const Component& component, S
     if (!fits && bytes_max < kBulkBytes) return fail(too_long(row_bytes, bytes_max).error());
     lengths.push_back(static_cast<std::uint32_t>(row_bytes));
     data.resize(data.size() + row_bytes);
+    if (row_bytes > 0 && ends[1] > next_chunk) {
+      scanned_bytes += row_bytes + chunk_bytes;
+      next_chunk = (ends[1] + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
+    }
     PIF_TRY(component.reader->read_bytes(ends[0], std::span(data).last(row_bytes)));
   }
   span.count = lengths.size();

@@ -1,6 +1,7 @@
 #include "recovery.h"
 
 #include <map>
+#include <set>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -32,6 +33,7 @@ class Replayer {
   kv::Store& catalogue_;
   std::string root_;
   std::map<std::uint64_t, std::optional<proto::ComponentState>> states_;  // nothing: not in the catalogue, or damaged
+  std::set<std::uint64_t> changed_;
 };
 
 Result<proto::ComponentState*> Replayer::state_of(FileId file) {
@@ -63,14 +65,18 @@ Status Replayer::replay(const LogEntry& entry, std::uint64_t number) {
   PIF_TRY(write_home(shape, *files, entry.first_chunk, entry.data, tail));
   set_tail(*state, tail);
   state->set_log_applied(number);
+  changed_.insert(entry.file.value);
   return {};
 }
 
 Status Replayer::finish() {
   std::vector<const proto::ComponentState*> changed;
-  for (const auto& [id, state] : states_) {
+  for (const std::uint64_t id : changed_) {
+    const auto& state = states_.at(id);
     if (!state) continue;
-    PIF_TRY(sync_home(storage_, component::stem(root_, FileId(id))));
+    PIF_TRY_VALUE(const auto shape, shape_of(state->shape()));
+    PIF_TRY_VALUE(auto files, component::open_files(storage_, component::stem(root_, FileId(id)), shape.format, component::Access::kWrite));
+    PIF_TRY(sync_home(files));
     changed.push_back(&*state);
   }
   for (std::size_t begin = 0; begin < changed.size(); begin += kPutsMax) {
@@ -98,9 +104,7 @@ Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::
   }));
   if (entries > 0) spdlog::info("{} entries of the redo log brought home", entries);
   PIF_TRY(replayer.finish());
-  // Numbers never go back, even behind what a lost log had given out.
-  if (log.empty() && log.last_number() >= applied_max) return {};
-  return log.restart(applied_max);
+  return log.confirm(applied_max);  // numbers never go back, even behind what a lost log had given out
 }
 
 Status remove_leftovers(component::Storage& storage, kv::Store& catalogue, const std::string& root) {

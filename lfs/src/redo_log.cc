@@ -73,8 +73,10 @@ Status RedoLog::create() {
   PIF_TRY_VALUE(file_, storage_.open(path_, component::Access::kCreate));
   PIF_TRY(file_->resize(kFirstEntry));
   PIF_TRY(write_head(1, 0));
-  return storage_.sync_folder(path_.substr(0, path_.rfind('/')));
+  return sync_folder();
 }
+
+Status RedoLog::sync_folder() { return storage_.sync_folder(path_.substr(0, path_.rfind('/'))); }
 
 Result<RedoLog::Head> RedoLog::read_head(std::uint64_t size) {
   Head best;
@@ -174,6 +176,12 @@ void RedoLog::end_batch(bool ok) {
   }
   last_number_ = std::max(last_number_, batch_.number);
   batch_ = Batch();
+}
+
+Status RedoLog::confirm(std::uint64_t number) {
+  // Written anew even if it stays the same: one that failed to sync is in memory only, and nothing else would write it.
+  PIF_TRY(empty() && last_number_ >= number ? write_head(round_, last_number_) : restart(number));
+  return sync_folder();
 }
 
 Status RedoLog::restart(std::uint64_t number) { return write_head(round_ + 1, std::max(number, last_number_)); }

@@ -51,6 +51,9 @@ class RedoLog {
   bool failed() const { return failed_; }  // a sync failed: nothing is known of the log until it is opened again
   std::uint64_t last_number() const { return last_number_; }
 
+  // At a start, when all entries are home: empties the log if it is not, and makes sure that head and name are on the disk, which
+  // an earlier run may have failed at. Later numbers are above `number`.
+  [[nodiscard]] Status confirm(std::uint64_t number);
   // Starts a new round; the next entry's number will be above `number` and all before. Any thread, nothing else meanwhile.
   [[nodiscard]] Status restart(std::uint64_t number);
 
@@ -70,6 +73,7 @@ class RedoLog {
     std::uint64_t chain = 0;
   };
   [[nodiscard]] Status create();
+  [[nodiscard]] Status sync_folder();
   [[nodiscard]] Result<Head> read_head(std::uint64_t size);
   [[nodiscard]] Status write_head(std::uint64_t round, std::uint64_t number);
   [[nodiscard]] Status replay_entries(std::uint64_t size, const Replay& replay);

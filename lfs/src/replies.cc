@@ -9,7 +9,14 @@ constexpr Duration kSignEvery = std::chrono::seconds(1);
 
 }  // namespace
 
-void Replies::send(net::PeerId peer, net::Packet packet) { (void)messenger_.send(peer, std::move(packet)); }
+void Replies::send(net::PeerId peer, net::Packet packet) {
+  proto::Envelope request;
+  request.set_id(packet.envelope.id());
+  const bool has_handles = !packet.handles.empty();
+  const auto sent = messenger_.send(peer, std::move(packet));
+  if (!sent && has_handles && sent.error().code == Code::kBusy)
+    (void)messenger_.send(peer, net::error_reply(request, sent.error(), node_));
+}
 
 void Replies::answer(const Request& request, Result<net::Packet> result) {
   stats_.add(request.envelope().op_case(), request.packet.body.size(), result ? result->body.size() : 0,

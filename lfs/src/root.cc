@@ -115,6 +115,7 @@ Status claim_root(component::Storage& storage, kv::Store& catalogue, const std::
                                             root, found->node, found->cluster, ours.node, ours.cluster));
   }
   for (const auto& folder : {data_folder(root), scratch_folder(root), root + "/log"}) PIF_TRY(storage.make_folder(folder));
+  PIF_TRY(storage.sync_folder(data_folder(root)));  // a folder in it may have been made just before the power failed
   return storage.sync_folder(root);
 }
 

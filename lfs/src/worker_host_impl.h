@@ -1,7 +1,9 @@
 // The inside of the worker host. worker_host.cc has jobs and who asks about them, workers.cc what workers say and their processes.
 #pragma once
 
+#include <deque>
 #include <map>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
@@ -26,6 +28,7 @@ struct WorkerHost::Impl {
   std::unordered_map<net::PeerId, std::uint64_t> job_of_worker;  // by its connection
   std::size_t live = 0;                                          // worker processes
   Time next_poll = kNever;
+  std::deque<std::string> left_folders;                          // of workers that have ended; the first is being removed
 
   Time now() { return world.messenger.clock().now(); }
 
@@ -61,7 +64,8 @@ struct WorkerHost::Impl {
   // ---- processes ----
   void poll_workers();
   bool poll_worker(Job& job, Worker& worker);
-  void remove_folder(const std::string& path);
+  void remove_folder(std::string path);
+  void remove_next_folder();
   void kill_job(Job& job, std::string_view why);
 
   void reply(const Asker& asker, net::Packet packet) {

@@ -145,9 +145,19 @@ void WorkerHost::Impl::kill_job(Job& job, std::string_view why) {
   if (job.wait) answer_wait(job);
 }
 
-// Away from the loop: the worker may have filled it with a million files. At worst some of it stays.
-void WorkerHost::Impl::remove_folder(const std::string& path) {
-  world.executor.submit([storage = &world.storage, path] { (void)storage->remove_tree(path); }, [] {});
+// Away from the loop: the worker may have filled it with a million files. One after another: what must become durable shares
+// the executor's threads. At worst some of it stays.
+void WorkerHost::Impl::remove_folder(std::string path) {
+  left_folders.push_back(std::move(path));
+  if (left_folders.size() == 1) remove_next_folder();
+}
+
+void WorkerHost::Impl::remove_next_folder() {
+  auto work = [storage = &world.storage, path = left_folders.front()] { (void)storage->remove_tree(path); };
+  world.executor.submit(std::move(work), [this] {
+    left_folders.pop_front();
+    if (!left_folders.empty()) remove_next_folder();
+  });
 }
 
 // Returns whether the worker is still there.

@@ -6,6 +6,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -118,17 +120,42 @@ Status check_handles(const std::vector<Handle>& handles) {
 
 UnixLine::~UnixLine() {
   if (fd_) hub_.unwatch(fd_.get(), *this);
-  if (!counts_) return;
-  const auto count = counts_->find(identity.uid);
-  if (--count->second == 0) counts_->erase(count);
+  if (!shares_) return;
+  all_are_read();
+  const auto share = shares_->find(identity.uid);
+  if (--share->second.connections == 0) shares_->erase(share);
 }
 
-bool UnixLine::count_in(const std::shared_ptr<UserCounts>& counts, std::uint32_t most) {
-  std::uint32_t& count = (*counts)[identity.uid];
-  if (count >= most) return false;
-  ++count;
-  counts_ = counts;
+bool UnixLine::count_in(const std::shared_ptr<UserShares>& shares, std::uint32_t most) {
+  UserShare& share = (*shares)[identity.uid];
+  if (share.connections >= most) return false;
+  ++share.connections;
+  shares_ = shares;
+  per_user_max_ = most;
   return true;
+}
+
+void UnixLine::all_are_read() {
+  if (shares_) shares_->at(identity.uid).unread -= unread_;
+  unread_ = 0;
+}
+
+Status UnixLine::count_unread(std::size_t handles) {
+  if (handles == 0) return {};
+  int bytes = 0;
+  if (unread_ > 0 && queue_.empty() && ioctl(fd_.get(), SIOCOUTQ, &bytes) == 0 && bytes == 0) all_are_read();
+  const auto count = static_cast<std::uint32_t>(handles);
+  UserShare alone;
+  UserShare& share = shares_ ? shares_->at(identity.uid) : alone;
+  if (unread_ + count > kUnixUnreadMax || (shares_ && share.unread + count > per_user_max_)) return overrun();
+  unread_ += count;
+  share.unread += count;
+  return {};
+}
+
+Status UnixLine::overrun() {
+  overrun_ = true;
+  return fail(Code::kUnavailable, "the peer does not read what it is sent; disconnected");
 }
 
 Status UnixLine::start() {
@@ -141,6 +168,7 @@ Status UnixLine::send(Packet packet) {
   if (output_broken_) return fail(Code::kUnavailable, "the peer has closed the connection");
   PIF_TRY_VALUE(const auto size, frame_size(packet));
   PIF_TRY(check_handles(packet.handles));
+  PIF_TRY(count_unread(packet.handles.size()));
   const std::size_t total = 4 + size + packet.body.size();
   if (total > kUnixPacketBytesMax)
     return fail(Code::kTooLarge, fmt::format("a packet of {} bytes is over the {} of a Unix socket; use ZeroMQ (--route ipc)",
@@ -154,6 +182,8 @@ Status UnixLine::send(Packet packet) {
       return {};
     case Sent::kLater:
       return enqueue(head_, std::move(packet));
+    case Sent::kRefused:
+      return fail(Code::kBusy, "too many descriptors are on their way to programs that do not take them: try again");
     case Sent::kGone:
       break;
   }
@@ -171,8 +201,9 @@ UnixLine::Sent UnixLine::write(const std::string& head, const Buffer& body, cons
   for (;;) {
     if (sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return Sent::kAll;
     if (errno == EINTR) continue;
-    // ETOOMANYREFS: too many descriptors of ours are on their way unread; they will be read.
-    if (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS) return Sent::kLater;
+    if (errno == EAGAIN || errno == ENOBUFS) return Sent::kLater;
+    // Too many descriptors of this user are on their way unread, to whomever; nobody tells when that is over.
+    if (errno == ETOOMANYREFS) return Sent::kRefused;
     output_broken_ = true;  // epoll reports the end, after what the peer sent before it
     return Sent::kGone;
   }
@@ -180,10 +211,7 @@ UnixLine::Sent UnixLine::write(const std::string& head, const Buffer& body, cons
 
 Status UnixLine::enqueue(std::string head, Packet packet) {
   const std::size_t bytes = head.size() + packet.body.size();
-  if (queue_.size() >= kUnixQueuePacketsMax || queue_bytes_ + bytes > kUnixQueueBytesMax) {
-    overrun_ = true;
-    return fail(Code::kUnavailable, "the peer does not read what it is sent; disconnected");
-  }
+  if (queue_.size() >= kUnixQueuePacketsMax || queue_bytes_ + bytes > kUnixQueueBytesMax) return overrun();
   queue_bytes_ += bytes;
   queue_.push_back({std::move(head), std::move(packet.body), std::move(packet.handles)});
   if (queue_.size() == 1) hub_.watch_writable(fd_.get(), *this, true);
@@ -195,7 +223,8 @@ void UnixLine::flush() {
     const auto& next = queue_.front();
     const Sent sent = write(next.head, next.body, next.handles);
     if (sent == Sent::kLater) return;
-    if (sent == Sent::kGone) {
+    if (sent == Sent::kRefused) overrun_ = true;
+    if (sent != Sent::kAll) {
       queue_.clear();
       queue_bytes_ = 0;
       break;
@@ -216,6 +245,7 @@ Taken UnixLine::closed() {
 
 Taken UnixLine::take() {
   if (!queue_.empty()) flush();
+  if (overrun_) return closed();
   const auto scratch = hub_.scratch();
   iovec piece{scratch.data(), scratch.size()};
   alignas(cmsghdr) Control control{};
@@ -226,7 +256,8 @@ Taken UnixLine::take() {
     message.msg_control = control.data();
     message.msg_controllen = control.size();
     const ssize_t size = recvmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (size > 0) return unpack(static_cast<std::size_t>(size), message.msg_flags, received_handles(message));
+    auto handles = size >= 0 ? received_handles(message) : std::vector<Handle>();  // an empty packet may have some too
+    if (size > 0) return unpack(static_cast<std::size_t>(size), message.msg_flags, std::move(handles));
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == EAGAIN) return {};
     // A peer that ended without reading all we sent is reported as a reset once, before what it sent itself.
@@ -307,7 +338,7 @@ Taken UnixListener::take() {
     }
     auto line = std::make_unique<UnixLine>(hub_, std::move(fd));
     if (!line->start()) continue;  // gone already
-    if (!line->count_in(counts_, per_user_max_)) continue;  // one user's connections must not become all there can be
+    if (!line->count_in(shares_, per_user_max_)) continue;  // one user's connections must not become all there can be
     auto* raw = line.get();
     raw->set_id(hub_.add_line(std::move(line)));
   }

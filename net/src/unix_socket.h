@@ -16,9 +16,14 @@ inline constexpr std::size_t kHandlesMax = 8;                  // descriptors of
 inline constexpr std::size_t kUnixQueueBytesMax = 4u << 20;    // waiting for one slow peer
 inline constexpr std::size_t kUnixQueuePacketsMax = 4096;
 inline constexpr std::uint32_t kUnixPerUserMax = 4096;         // connections of one user, if a quarter of the descriptors are more
+inline constexpr std::uint32_t kUnixUnreadMax = 1024;          // descriptors sent over one connection that nobody may have taken yet
 
-// How many connections each user has to one listener.
-using UserCounts = std::unordered_map<std::uint32_t, std::uint32_t>;
+// What each user has at one listener.
+struct UserShare {
+  std::uint32_t connections = 0;
+  std::uint32_t unread = 0;  // descriptors sent to him and perhaps not taken yet: of as many as he may have connections
+};
+using UserShares = std::unordered_map<std::uint32_t, UserShare>;
 
 // A connection, from either side.
 class UnixLine final : public Line, public Source {
@@ -29,7 +34,7 @@ class UnixLine final : public Line, public Source {
   [[nodiscard]] Status start();
   void set_id(PeerId id) { id_ = id; }
   // Counts this connection among its user's as long as it lives; false if they are `most` already.
-  bool count_in(const std::shared_ptr<UserCounts>& counts, std::uint32_t most);
+  bool count_in(const std::shared_ptr<UserShares>& shares, std::uint32_t most);
 
   Status send(Packet packet) override;
   bool lost() const override { return overrun_; }
@@ -41,9 +46,13 @@ class UnixLine final : public Line, public Source {
     Buffer body;
     std::vector<Handle> handles;
   };
-  enum class Sent : std::uint8_t { kAll, kLater, kGone };
+  enum class Sent : std::uint8_t { kAll, kLater, kRefused, kGone };
   Sent write(const std::string& head, const Buffer& body, const std::vector<Handle>& handles);
   Status enqueue(std::string head, Packet packet);
+  // Descriptors that a peer does not take are the daemon's, or its user's: so many and no more.
+  Status count_unread(std::size_t handles);
+  void all_are_read();
+  Status overrun();
   void flush();
   Taken unpack(std::size_t size, int flags, std::vector<Handle> handles);
   Taken closed();
@@ -57,7 +66,9 @@ class UnixLine final : public Line, public Source {
   bool overrun_ = false;        // did not take what was sent to it
   bool output_broken_ = false;  // it is gone, but what it sent before may still be read
   bool reset_seen_ = false;
-  std::shared_ptr<UserCounts> counts_;  // at a listener
+  std::uint32_t unread_ = 0;    // descriptors sent since the peer had last taken all
+  std::shared_ptr<UserShares> shares_;  // at a listener
+  std::uint32_t per_user_max_ = 0;
 };
 
 // Where others connect. Owns the socket's file.
@@ -80,7 +91,7 @@ class UnixListener final : public Source {
   UniqueFd spare_;        // given up for a moment to refuse a connection when descriptors run out
   std::uint64_t inode_ = 0;
   const std::uint32_t per_user_max_;
-  std::shared_ptr<UserCounts> counts_ = std::make_shared<UserCounts>();
+  std::shared_ptr<UserShares> shares_ = std::make_shared<UserShares>();
 };
 
 // kUnavailable if nobody answers at `path`.

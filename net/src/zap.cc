@@ -91,8 +91,9 @@ void KeyFolder::read() {
 void KeyFolder::read_file(const std::string& path) {
   std::ifstream in(path);
   std::string line;
-  if (!std::getline(in, line) || line.size() < kZ85Bytes + 2 || line[kZ85Bytes] != ' ') return;
+  if (!std::getline(in, line)) return;
   while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
+  if (line.size() < kZ85Bytes + 2 || line[kZ85Bytes] != ' ') return;
   std::string key = line.substr(0, kZ85Bytes);
   std::string holder = line.substr(kZ85Bytes + 1);
   std::array<std::uint8_t, kCurveKeyBytes> binary{};

@@ -146,6 +146,60 @@ TEST_CASE("more descriptors than eight are refused, and a handle without one too
   REQUIRE(messenger->send(peer, std::move(none)).error().code == Code::kInvalid);
 }
 
+TEST_CASE("an empty packet ends its connection, and the descriptors that came with it are closed") {
+  const TempFolder folder;
+  EchoDaemon daemon(on_unix(folder / "d.sock"));
+  std::array<int, 2> ends{};
+  REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
+  const UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
+  const auto sender = raw_connect(folder / "d.sock");
+  msghdr message{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* c = CMSG_FIRSTHDR(&message);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof(int));
+  const int sent = write_end.get();
+  std::memcpy(CMSG_DATA(c), &sent, sizeof sent);
+  REQUIRE(sendmsg(sender.get(), &message, MSG_NOSIGNAL) == 0);
+  write_end.reset();
+  CHECK_FALSE(raw_receive(sender));
+  char byte = 0;
+  CHECK(read(read_end.get(), &byte, 1) == 0);  // the end: nobody has the other one any more
+}
+
+TEST_CASE("a peer that leaves descriptors unread is disconnected, and one that takes them is not") {
+  const TempFolder folder;
+  const auto two_ends = [](Messenger& messenger, Delivery& delivery) {
+    if (delivery.kind != Delivery::Kind::kPacket) return;
+    Packet reply = reply_to(delivery.packet.envelope);
+    reply.envelope.mutable_attach_reply();
+    for (int i = 0; i < 4; ++i) reply.handles.push_back({UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)), nullptr});
+    (void)messenger.send(delivery.peer, std::move(reply));
+  };
+  EchoDaemon daemon(on_unix(folder / "d.sock"), two_ends);
+  proto::Envelope request;
+  request.set_version(kProtocolVersion);
+  request.set_id(1);
+  request.mutable_attach();
+  const auto packet = raw_packet(request);
+  const auto slow = raw_connect(folder / "d.sock");
+  std::size_t sent = 0;
+  while (sent < 100'000 && send(slow.get(), packet.data(), packet.size(), MSG_NOSIGNAL) > 0) ++sent;
+  CHECK(sent < 100'000);
+  const auto messenger = make_messenger();
+  Caller caller(*messenger, 1);
+  const PeerId peer = must(messenger->connect(daemon.endpoints(), Route::kUnix));
+  for (std::uint32_t i = 0; i < 1024; ++i) {
+    Packet question;
+    question.envelope.mutable_attach();
+    REQUIRE(must(caller.call(peer, std::move(question), kPatience, "daemon")).handles.size() == 4);
+  }
+}
+
 TEST_CASE("a packet of exactly the limit passes, and one byte more is refused by the sender") {
   const TempFolder folder;
   EchoDaemon daemon(on_unix(folder / "d.sock"));

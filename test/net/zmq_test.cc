@@ -168,7 +168,7 @@ TEST_CASE("a CURVE daemon refuses unknown keys and plain clients, and takes a ke
 }
 
 TEST_CASE("key files that say something else admit nobody") {
-  const auto* holder = GENERATE("", "12", "12 ", "12 x", "-1 4", "12 4,", "12 4 5", "99999999999 4");
+  const auto* holder = GENERATE("", " ", "12", "12 ", "12 x", "-1 4", "12 4,", "12 4 5", "99999999999 4");
   INFO("holder: '" << holder << "'");
   const TempFolder folder;
   const auto listen = on_curve(folder);

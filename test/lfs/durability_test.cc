@@ -1,0 +1,196 @@
+// What was acknowledged survives a power cut after calls that failed before it.
+#include <deque>
+#include <utility>
+
+#include "appender.h"
+
+using namespace pif;
+using namespace pif::lfs::test;
+
+namespace {
+
+// `call` of what has `name` in its path fails from now on.
+void fail_at(Node& node, std::string call, std::string name) {
+  node.disk->set_fault([call = std::move(call), name = std::move(name)](std::string_view c, std::string_view path) {
+    return c == call && path.find(name) != std::string_view::npos ? Code::kIo : Code::kOk;
+  });
+}
+
+// What is submitted while it holds is done at release(), in that order.
+class HeldExecutor final : public Executor {
+ public:
+  void submit(std::function<void()> work, std::function<void()> done) override {
+    if (holds_) return held_.emplace_back(std::move(work), std::move(done)), void();
+    work();
+    done();
+  }
+  void hold() { holds_ = true; }
+  std::size_t held() const { return held_.size(); }
+  void release() {
+    holds_ = false;
+    const auto all = std::exchange(held_, {});
+    for (const auto& [work, done] : all) work();
+    for (const auto& [work, done] : all) done();
+  }
+
+ private:
+  bool holds_ = false;
+  std::deque<std::pair<std::function<void()>, std::function<void()>>> held_;
+};
+
+}  // namespace
+
+TEST_CASE("an overwrite is not forgotten by the redo log after a failed append to the same component") {
+  with_node([&](Peer& peer, Node& node) {
+    TestFile file, other;
+    other.id = 8;
+    REQUIRE_OK(peer.put(file, pattern(10000, 1)));
+    REQUIRE_OK(peer.put(other, pattern(1000, 2)));
+    REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
+    Appender a(peer.self(), {&node}, file);
+    const auto grant = a.reserve(2, 200).value();
+    fail_at(node, "sync", "0007.dat");
+    CHECK(code_of(a.rows(0, grant, 100, 2, pattern(200, 4))) == Code::kIo);
+    node.disk->set_fault({});
+    CHECK(code_of(peer.flush(8)) == Code::kIo);  // the log cannot be emptied
+    node.crash();
+    node.start();
+    CHECK(peer.read(7, 0, 1).value() == pattern(100, 3));
+    REQUIRE_OK(peer.flush(8));
+  });
+}
+
+TEST_CASE("a head of the redo log that failed to sync is written again when the LFS starts") {
+  with_node([&](Peer& peer, Node& node) {
+    REQUIRE_OK(peer.put(TestFile{}, pattern(10000, 1)));
+    REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
+    fail_at(node, "sync", "redo.log");
+    CHECK_FALSE(peer.flush(7).has_value());
+    node.disk->set_fault({});
+    node.kill();
+    node.start();
+    REQUIRE_OK(peer.overwrite(7, 1, 1, pattern(100, 5)));
+    node.crash();
+    node.start();
+    CHECK(peer.read(7, 0, 1).value() == pattern(100, 3));
+    CHECK(peer.read(7, 1, 1).value() == pattern(100, 5));
+  });
+}
+
+TEST_CASE("a folder of components whose entry failed to sync is made again") {
+  with_node([&](Peer& peer, Node& node) {
+    node.disk->set_fault([](std::string_view call, std::string_view path) {
+      return call == "sync_folder" && path == "/lfs0/data" ? Code::kIo : Code::kOk;
+    });
+    CHECK(code_of(peer.write(TestFile{}, 0, 100, pattern(10000, 1))) == Code::kIo);
+    node.disk->set_fault({});
+    REQUIRE_OK(peer.put(TestFile{}, pattern(10000, 1)));
+    node.crash();
+    node.start();
+    CHECK(peer.read(7, 0, 1).value() == pattern(100, 1));
+  });
+}
+
+TEST_CASE("a redo log whose name failed to sync is durable after the next start") {
+  const auto fail_log = [](Node& node) {
+    node.disk->set_fault([](std::string_view call, std::string_view path) {
+      return call == "sync_folder" && path == "/lfs0/log" ? Code::kIo : Code::kOk;
+    });
+  };
+  with_node([&](Peer& peer, Node& node) {
+    peer.self().pause(std::chrono::seconds(1));
+    REQUIRE(node.open_error);
+    node.disk->set_fault({});
+    node.start();
+    REQUIRE_OK(peer.put(TestFile{}, pattern(10000, 1)));
+    REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
+    node.crash();
+    node.start();
+    CHECK(peer.read(7, 0, 1).value() == pattern(100, 3));
+  }, 1, fail_log);
+}
+
+TEST_CASE("a lost file whose overwrites are home long since does not keep an LFS from starting") {
+  with_node([&](Peer& peer, Node& node) {
+    TestFile other;
+    other.id = 8;
+    REQUIRE_OK(peer.put(TestFile{}, pattern(10000, 1)));
+    REQUIRE_OK(peer.put(other, pattern(10000, 1)));
+    REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
+    fail_at(node, "write", "redo.log");
+    CHECK_FALSE(peer.flush(7).has_value());  // home, but the log still has them
+    node.disk->set_fault({});
+    node.kill();
+    REQUIRE_OK(component::make_memory_storage(node.disk)->remove("/lfs0/data/07/0000000000000007.dat"));
+    node.open_error.reset();
+    node.start();
+    CHECK(peer.read(8, 0, 1).has_value());
+    CHECK_FALSE(node.open_error);
+  });
+}
+
+TEST_CASE("what an append made takes no names that are still being removed") {
+  sim::World world(1);
+  Node node(world, "lfs0", 1);
+  HeldExecutor executor;
+  const auto body = [&](sim::Actor& self) {
+    const auto storage = component::make_memory_storage(node.disk);
+    const auto store = kv::open_memory(node.catalogue);
+    NoSpawner spawner;
+    lfs::Config config;
+    config.node = 1;
+    config.name = "lfs0";
+    config.cluster = "c0ffee";
+    config.root = "/lfs0";
+    config.key = node.key;
+    config.log_bytes = 1u << 20;
+    config.server.set_unix("sim:server");
+    lfs::Lfs lfs(std::move(config), lfs::World{self.messenger(), *storage, *store, executor, spawner, self.entropy()});
+    REQUIRE_OK(lfs.open());
+    const std::atomic<bool> never = false;
+    (void)lfs.serve(never);
+  };
+  auto actor = world.spawn("lfs0", body, {0, {0}});
+  world.spawn("server", [&](sim::Actor& self) {  // which says of every file that it is committed
+    for (;;) {
+      const auto delivery = self.messenger().receive(kNever);
+      if (!delivery || !*delivery || (*delivery)->kind != net::Delivery::Kind::kPacket) continue;
+      const auto& request = (*delivery)->packet.envelope;
+      auto reply = net::reply_to(request);
+      if (request.has_heartbeat()) reply.envelope.mutable_heartbeat_reply();
+      for (int i = 0; i < request.file_states().files_size(); ++i) {
+        executor.hold();
+        reply.envelope.mutable_file_states_reply()->add_states(2);
+      }
+      (void)self.messenger().send((*delivery)->peer, std::move(reply));
+    }
+  }, {0, {0}});
+  world.spawn_main("client", [&](sim::Actor& self) {
+    TestFile file;
+    file.nodes = {2, 1};
+    file.index = 1;
+    Peer peer(self, node);
+    const auto rows = [&](std::uint64_t first, std::uint64_t generation, const std::string& body_bytes) {
+      auto packet = peer.request(7, kMayRead | kMayWrite);
+      auto& asked = *packet.envelope.mutable_append_rows();
+      asked.set_file(7);
+      asked.set_first(first);
+      asked.set_count(body_bytes.size() / 100);
+      asked.set_generation(generation);
+      *asked.mutable_shape() = file.shape();
+      asked.mutable_base();
+      packet.body = buffer_of(body_bytes);
+      return packet;
+    };
+    CHECK(code_of(peer.call(rows(5, 1, pattern(100, 1)))) == Code::kRetry);  // those before never come
+    while (executor.held() == 0) self.pause(std::chrono::milliseconds(100));
+    // While the files of what that made are being removed:
+    CHECK(code_of(peer.call(rows(0, 2, pattern(300, 9)))) == Code::kRetry);
+    executor.release();
+    REQUIRE_OK(peer.call(rows(0, 2, pattern(300, 9))));
+    world.kill(actor);
+    actor = world.spawn("lfs0", body, {0, {0}});
+    CHECK(peer.read(7, 0, 3).value() == pattern(300, 9));
+  });
+  world.run();
+}
