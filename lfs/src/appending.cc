@@ -78,8 +78,8 @@ void Appending::append_rows(const Request& request) {
   const std::uint32_t uid = request.who.uid.value_or(core_.config.uid);
   std::size_t& waiting_bytes = bytes_of_user_[uid];
   const std::size_t body_bytes = request.packet.body.size();
-  const bool is_early = asked.first() > (*component)->state.rows();
-  if (is_early && waiting_bytes + body_bytes > kWaitingBytesMax)
+  const bool must_wait = asked.first() > (*component)->state.rows() || (*component)->appending;
+  if (must_wait && waiting_bytes + body_bytes > kWaitingBytesMax)
     return core_.replies.answer(request, fail(Code::kRetry, fmt::format("uid {} has {} MiB of rows waiting here", uid,
                                                                         kWaitingBytesMax >> 20)));
   Line& line = lines_[asked.file()];

@@ -221,7 +221,6 @@ Status Exchange::take(Letter letter) {
       take_grant(letter.from, letter.mail.grant());
       return {};
     case job::Mail::kHere:
-    case job::Mail::kAll:
     case job::Mail::kPass:
     case job::Mail::kWord:
     case job::Mail::WHAT_NOT_SET:

@@ -1,6 +1,8 @@
 #include "pif/tool/team.h"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -11,6 +13,33 @@ namespace pif::tool {
 namespace {
 
 constexpr int kWordsPerTurn = 64;  // that hear_some() takes
+constexpr std::size_t kPartBytes = std::size_t{4} << 20;  // of a value, in one letter
+
+// Lengths of 8 bytes, then the values.
+std::string pack(const std::vector<std::string>& values) {
+  std::string out;
+  for (const std::string& value : values) {
+    const std::uint64_t size = value.size();
+    out.append(reinterpret_cast<const char*>(&size), sizeof size);
+  }
+  for (const std::string& value : values) out += value;
+  return out;
+}
+
+Result<std::vector<std::string>> unpack(const std::string& packed, std::size_t count) {
+  std::vector<std::string> values(count);
+  std::size_t at = count * sizeof(std::uint64_t);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t size = 0;
+    if (at > packed.size()) break;
+    std::memcpy(&size, packed.data() + i * sizeof size, sizeof size);
+    if (size > packed.size() - at) return fail(Code::kInternal, "a worker said nonsense of what all have said");
+    values[i] = packed.substr(at, size);
+    at += size;
+  }
+  if (at != packed.size()) return fail(Code::kInternal, "a worker said nonsense of what all have said");
+  return values;
+}
 
 tl::unexpected<Error> unexpected_letter(const Letter& letter) {
   return fail(Code::kInternal, fmt::format("worker {} is at another step than this one", letter.from));
@@ -29,31 +58,52 @@ Result<Letter> Team::next() {
   return std::move(*letter);
 }
 
+// A header holds 1 MiB at most, and what many workers say of many runs is more.
+Status Team::send_value(std::uint32_t rank, const std::string& value) {
+  const auto bytes = std::as_bytes(std::span(value));
+  std::size_t at = 0;
+  do {
+    job::Mail here;
+    here.mutable_here()->set_size(value.size());
+    const auto part = bytes.subspan(at, std::min(kPartBytes, bytes.size() - at));
+    PIF_TRY(mail_->send(rank, here, net::Buffer::copy_of(part)));
+    at += part.size();
+  } while (at < bytes.size());
+  return {};
+}
+
+Result<bool> Team::take_part(const Letter& letter, std::string& value) const {
+  if (!letter.mail.has_here()) return unexpected_letter(letter);
+  const std::uint64_t size = letter.mail.here().size();
+  if (letter.body.size() > size - std::min<std::uint64_t>(size, value.size())) return unexpected_letter(letter);
+  value.append(reinterpret_cast<const char*>(letter.body.data()), letter.body.size());
+  return value.size() == size;
+}
+
 // The worker of rank 0 collects what all say, and tells all.
 Result<std::vector<std::string>> Team::collect(std::string value) {
   std::vector<std::string> values(worker_->width());
   values[0] = std::move(value);
-  for (std::uint32_t missing = worker_->width() - 1; missing > 0; --missing) {
-    PIF_TRY_VALUE(Letter letter, next());
-    if (!letter.mail.has_here()) return unexpected_letter(letter);
-    values[letter.from] = std::move(*letter.mail.mutable_here()->mutable_value());
+  for (std::uint32_t missing = worker_->width() - 1; missing > 0;) {
+    PIF_TRY_VALUE(const Letter letter, next());
+    PIF_TRY_VALUE(const bool is_whole, take_part(letter, values[letter.from]));
+    if (is_whole) --missing;
   }
-  job::Mail all;
-  for (const std::string& each : values) all.mutable_all()->add_values(each);
-  for (std::uint32_t rank = 1; rank < worker_->width(); ++rank) PIF_TRY(mail_->send(rank, all));
+  const std::string all = pack(values);
+  for (std::uint32_t rank = 1; rank < worker_->width(); ++rank) PIF_TRY(send_value(rank, all));
   return values;
 }
 
 Result<std::vector<std::string>> Team::all_gather(std::string value) {
   mail_->next_step();
   if (worker_->rank() == 0) return collect(std::move(value));
-  job::Mail here;
-  here.mutable_here()->set_value(std::move(value));
-  PIF_TRY(mail_->send(0, here));
-  PIF_TRY_VALUE(Letter letter, next());
-  auto& values = *letter.mail.mutable_all()->mutable_values();
-  if (!letter.mail.has_all() || static_cast<std::uint32_t>(values.size()) != worker_->width()) return unexpected_letter(letter);
-  return std::vector<std::string>(std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
+  PIF_TRY(send_value(0, value));
+  std::string all;
+  for (bool is_whole = false; !is_whole;) {
+    PIF_TRY_VALUE(const Letter letter, next());
+    PIF_TRY_VALUE(is_whole, take_part(letter, all));
+  }
+  return unpack(all, worker_->width());
 }
 
 Status Team::barrier() {

@@ -202,8 +202,9 @@ UnixLine::Sent UnixLine::write(const std::string& head, const Buffer& body, cons
     if (sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return Sent::kAll;
     if (errno == EINTR) continue;
     if (errno == EAGAIN || errno == ENOBUFS) return Sent::kLater;
-    // Too many descriptors of this user are on their way unread, to whomever; nobody tells when that is over.
-    if (errno == ETOOMANYREFS) return Sent::kRefused;
+    // Too many descriptors of this user are on their way unread, to whomever, and nobody tells when that is over. Whom we have
+    // connected to, one of our own, will take his; who has connected to us may never.
+    if (errno == ETOOMANYREFS) return shares_ ? Sent::kRefused : Sent::kLater;
     output_broken_ = true;  // epoll reports the end, after what the peer sent before it
     return Sent::kGone;
   }

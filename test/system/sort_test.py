@@ -98,6 +98,15 @@ def long_lines_among_short_ones_are_sorted_by_every_merge():
         check(FS.ok("cat", "/sorted") == b"".join(sorted(lines)), f"{merge} {memory}")
 
 
+def long_keys_are_sorted_over_the_network():
+    rnd = random.Random(8)
+    lines = [rnd.randbytes(200).hex().encode() + b"\n" for _ in range(24_000)]  # samples of them are more than a header holds
+    FS.ok("put", "-q", "--lines", "-", "/long", data=b"".join(lines))
+    done = sort("--route", "tcp", "/long", "/sorted")
+    check(done.returncode == 0, f"{done}")
+    check(FS.ok("cat", "/sorted") == b"".join(sorted(lines)), "sorted")
+
+
 def what_a_sort_will_take_is_predicted_and_reported():
     FS.ok("put", "-q", "--record-length", "10", "-", "/some", data=os.urandom(50_000))
     plan = json.loads(FS.ok("sort", "--json", "--explain", "/some", "/never"))
@@ -140,7 +149,8 @@ def run_all():
     with FileSystem(4, ["--curve"]) as FS:
         code = main([text_comes_out_as_gnu_sort_has_it, records_are_sorted_onto_any_width,
                      what_does_not_fit_into_memory_is_sorted_by_every_merge, long_lines_among_short_ones_are_sorted_by_every_merge,
-                     what_a_sort_will_take_is_predicted_and_reported, a_file_is_sorted_onto_itself, what_is_wrong_is_said,
+                     long_keys_are_sorted_over_the_network, what_a_sort_will_take_is_predicted_and_reported,
+                     a_file_is_sorted_onto_itself, what_is_wrong_is_said,
                      a_check_names_the_first_that_is_out_of_order])
         if code:
             FS.show_logs()

@@ -138,8 +138,8 @@ Merger Sorter::merger(std::uint64_t begin, std::uint64_t end) {
 
 // The worker of the last rank knows how all components of the output ended: whoever has one of them takes it from there.
 Status Sorter::take_tails(const std::string& own) {
-  PIF_TRY_VALUE(const auto all, team_.all_gather(own));
-  PIF_TRY_VALUE(const auto ends, unpack_tails(all.back(), files_.size()));
+  PIF_TRY_VALUE(const auto last, team_.broadcast(own, worker_.width() - 1));
+  PIF_TRY_VALUE(const auto ends, unpack_tails(last, files_.size()));
   if (output_.is_made()) output_.set_tail(ends[output_.index()], false);
   return {};
 }

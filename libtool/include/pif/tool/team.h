@@ -38,9 +38,9 @@ class Team {
 
   // Returns when all workers have called it.
   [[nodiscard]] Status barrier();
-  // What every worker gave, by rank. At most 1 MiB each.
+  // What every worker gave, by rank. Some MiB in all, since every worker gets it.
   Result<std::vector<std::string>> all_gather(std::string value);
-  // What the worker of that rank gave; the others' values do not count. At most 1 MiB.
+  // What the worker of that rank gave; the others' values do not count.
   Result<std::string> broadcast(std::string value, std::uint32_t from = 0);
   // The sums, place by place, of what all gave, which has the same number of places everywhere.
   Result<std::vector<std::uint64_t>> sum(const std::vector<std::uint64_t>& values);
@@ -70,6 +70,9 @@ class Team {
   using Handles = std::vector<Handle>;
   Result<Letter> next();
   Result<std::vector<std::string>> collect(std::string value);
+  [[nodiscard]] Status send_value(std::uint32_t rank, const std::string& value);
+  // Adds a part to the value; whether that was the last.
+  Result<bool> take_part(const Letter& letter, std::string& value) const;
   // Everybody's `own`, by rank: a SharedMemory or a Scratch of so many bytes.
   template <typename T, typename Adopt>
   Result<std::vector<T>> share_any(const T& own, std::uint64_t bytes, const Adopt& adopt);
