@@ -55,6 +55,7 @@ class ParallelImport {
       auto status = import_block(block, buffer.get(), shares);
       done_bytes_ += block_bytes_;
       if (status && std::this_thread::get_id() == caller_) {
+        file_.session->keep_alive();
         const std::uint64_t bytes = std::min<std::uint64_t>(done_bytes_, local_.size());
         status = progress_.report({bytes, bytes / length_});
       }
@@ -230,7 +231,8 @@ Result<BulkCounts> import_stream(File& file, int fd, const BulkOptions& options)
     return fail(Code::kInvalid, fmt::format("{}: a stream cannot be cut into variable records without a delimiter",
                                             state.parts.path));
   }
-  PIF_TRY_VALUE(const client::LocalFile local, client::LocalFile::of(fd, options, false));
+  PIF_TRY_VALUE(client::LocalFile local, client::LocalFile::of(fd, options, false));
+  local.set_idle([&state] { state.session->keep_alive(); });
   const client::Progress progress(options, local.size());
   auto counts = state.parts.format.is_fixed() ? client::import_fixed(state, local, progress)
                                               : client::DelimitedImport(state, local, progress).run();

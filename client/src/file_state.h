@@ -53,7 +53,9 @@ class FileState {
   [[nodiscard]] Status check_may_write() const;
   // Before every operation: renews the capability when it is about to expire.
   [[nodiscard]] Status keep_rights() {
-    if (session->clock().wall_seconds() < renew_at_) [[likely]] return {};
+    const std::int64_t now = session->clock().wall_seconds();
+    if (now >= session->alive_at()) session->keep_alive();
+    if (now < renew_at_) [[likely]] return {};
     return renew_soon();
   }
   [[nodiscard]] Status renew();

@@ -2,10 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace pif::client {
+namespace {
+
+constexpr int kIdleMs = 1000;
+
+}  // namespace
 
 Result<LocalFile> LocalFile::of(int fd, const BulkOptions& options, bool writing) {
   struct stat info {};
@@ -34,9 +40,20 @@ Status LocalFile::again_or(std::string_view what) const {
   return {};
 }
 
+Status LocalFile::await_input() const {
+  for (;;) {
+    pollfd input{fd_, POLLIN, 0};
+    const int ready = ::poll(&input, 1, kIdleMs);
+    if (ready > 0) return {};
+    if (ready < 0) PIF_TRY(again_or("cannot wait for the local file"));
+    if (ready == 0) idle_();
+  }
+}
+
 Result<std::size_t> LocalFile::read(std::uint64_t position, std::span<std::byte> out) const {
   std::size_t done = 0;
   while (done < out.size()) {
+    if (idle_ && !seekable_) PIF_TRY(await_input());
     const auto at = static_cast<off_t>(base_ + position + done);
     const ssize_t n = seekable_ ? ::pread(fd_, out.data() + done, out.size() - done, at)
                                 : ::read(fd_, out.data() + done, out.size() - done);

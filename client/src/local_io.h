@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -19,6 +20,8 @@ class LocalFile {
 
   bool seekable() const { return seekable_; }        // positioned calls work, from several threads
   std::uint64_t size() const { return size_; }       // bytes from position 0 of a regular file; 0 if not known
+  // Called about once a second while read() waits for a silent pipe.
+  void set_idle(std::function<void()> idle) { idle_ = std::move(idle); }
   // Fills `out` unless the file ends: bytes read.
   [[nodiscard]] Result<std::size_t> read(std::uint64_t position, std::span<std::byte> out) const;
   [[nodiscard]] Status write(std::uint64_t position, std::span<const std::byte> in) const;
@@ -28,12 +31,15 @@ class LocalFile {
  private:
   // After a call that ended with an error of errno: whether to make it again.
   [[nodiscard]] Status again_or(std::string_view what) const;
+  // Until there is something to read, or the end.
+  [[nodiscard]] Status await_input() const;
 
   int fd_ = -1;
   const std::atomic<bool>* cancel_ = nullptr;
   std::uint64_t base_ = 0;
   std::uint64_t size_ = 0;
   bool seekable_ = false;
+  std::function<void()> idle_;
 };
 
 // What a transfer tells about itself, and whether it shall go on.

@@ -19,6 +19,9 @@ namespace pif::client {
 namespace {
 
 constexpr Duration kReconnectPause = std::chrono::milliseconds(50);
+constexpr std::int64_t kAliveSeconds = 20;      // the server ends a session that was silent for 60 s over ZeroMQ
+constexpr std::int64_t kReconnectSeconds = 1;
+constexpr Duration kAliveHello = std::chrono::milliseconds(300);  // others are waited for meanwhile
 constexpr std::size_t kServerRequestsAtOnce = 256;  // the server commits those that wait together in one transaction
 
 Result<net::Route> route_named(const std::string& name) {
@@ -141,7 +144,27 @@ Status Session::hello_server_by(net::Route route, Time deadline) {
   credential_ = hello.credential();
   uid_ = hello.uid();
   server_peer_ = peer;
+  alive_at_ = clock().wall_seconds() + kAliveSeconds;
   return {};
+}
+
+void Session::server_is_lost() {
+  server_peer_ = 0;
+  alive_at_ = 0;
+}
+
+void Session::say_alive() {
+  static_cast<void>(caller_->pump(Time{}).has_value());  // the end of the connection may be there, unread
+  if (server_peer_ == 0) {
+    alive_at_ = clock().wall_seconds() + kReconnectSeconds;
+    static_cast<void>(hello_server(clock().now() + kAliveHello).has_value());
+    return;
+  }
+  alive_at_ = clock().wall_seconds() + kAliveSeconds;
+  net::Packet packet;
+  packet.envelope.mutable_renew();
+  packet.envelope.set_credential(credential_);
+  caller_->forget(caller_->start(server_peer_, std::move(packet), options_.timeout, "server"));
 }
 
 // Lets time pass (and packets arrive) before another attempt.
@@ -177,7 +200,7 @@ Result<net::Packet> Session::ask_server(net::Packet request, Duration timeout) {
       const bool answered = server_peer_ == peer && !error.node.empty();
       if (!connection_lost(error) || answered) return fail(std::move(error));
       messenger_.disconnect(peer);
-      server_peer_ = 0;
+      server_is_lost();
     } else if (!connection_lost(error)) {
       return fail(std::move(error));
     }
@@ -323,7 +346,7 @@ void Session::drop_node(std::uint32_t node_id) {
 
 void Session::on_unasked(net::Delivery& delivery) {
   if (delivery.kind == net::Delivery::Kind::kClosed) {
-    if (delivery.peer == server_peer_) server_peer_ = 0;
+    if (delivery.peer == server_peer_) server_is_lost();
     for (auto* links : {&links_, &bulk_links_}) {
       std::erase_if(*links, [&](const auto& entry) { return entry.second.peer == delivery.peer; });
     }

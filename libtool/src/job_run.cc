@@ -32,6 +32,7 @@ std::string last_line(std::string text) {
 
 Status pump(client::Session& session, const ControllerOptions& options) {
   if (options.is_cancelled && options.is_cancelled()) return fail(Code::kCancelled, "interrupted");
+  session.keep_alive();
   return session.caller().pump(session.clock().now() + kTurn);
 }
 

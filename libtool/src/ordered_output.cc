@@ -11,7 +11,7 @@ namespace pif::tool {
 namespace {
 
 constexpr std::uint64_t kQueuedBytesMax = 8u << 20;
-constexpr Duration kSilenceMax = std::chrono::minutes(1);
+constexpr Duration kSilenceMax = std::chrono::minutes(10);  // a disk may take long to take what is written
 
 // A word's head behind the sign: rows (first, last, count of a parcel), or a row below which all is written.
 enum class Kind : char { kRows = 'r', kPlaced = 'p', kSettled = 's' };

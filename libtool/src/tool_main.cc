@@ -83,15 +83,22 @@ class HeldSignals {
     sigaddset(&set_, SIGINT);
     sigaddset(&set_, SIGTERM);
   }
-  ~HeldSignals() {
-    if (held_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
+  ~HeldSignals() { release(); }
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
 
   void hold() {
     if (!held_) pthread_sigmask(SIG_BLOCK, &set_, &before_);
     held_ = true;
+  }
+  // The job is over. What came too late to end it shall not end the program as if it had: the output is there.
+  void release() {
+    if (!held_) return;
+    const timespec at_once{};
+    while (sigtimedwait(&set_, nullptr, &at_once) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    held_ = false;
   }
   bool came() {
     const timespec at_once{};
@@ -180,10 +187,12 @@ Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
   controller.report().is_wanted = common.json || common.verbose || !common.report.empty();
   controller.report().add("connect", clock.now() - start);
   if (common.explain) return explain(tool, controller, common);
-  PIF_TRY_VALUE(const ExitCode code, tool.control(controller));
+  const auto code = tool.control(controller);
+  signals.release();
+  if (!code) return fail(code.error());
   line.clear();
   PIF_TRY(show_report(controller.report(), common, file));
-  return code;
+  return *code;
 }
 
 }  // namespace

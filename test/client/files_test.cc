@@ -177,6 +177,23 @@ TEST_CASE("a server that is started again while files are open and written chang
   }
 }
 
+TEST_CASE("what is being created outlives the server, however long nobody asks it anything") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(2);
+    fs.add_client("client", path, [&](Client& client, sim::Actor& self) {
+      File fresh = must(client.create("/f", fixed(100)));
+      for (int i = 0; i < 50; ++i) {
+        if (i == 5) fs.cluster.restart_server();
+        must(fresh.write(pattern(100)));
+        self.pause(10s);
+      }
+      must(fresh.commit());
+      CHECK(must(client.stat("/f")).extent.records == 50);
+    });
+    fs.world.run();
+  }
+}
+
 TEST_CASE("capabilities are renewed while a file stays open") {
   for (const DataPath path : kBothPaths) {
     FileSystem fs(2);

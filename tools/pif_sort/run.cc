@@ -15,8 +15,10 @@ constexpr std::uint64_t kReadBytes = 1u << 20;     // at once: what is read is s
 constexpr std::uint64_t kRowsMax = UINT32_MAX;     // an element has 32 bits for its row
 constexpr std::uint64_t kEndsAtOnce = 4096;
 constexpr std::uint64_t kOwnBytes = 12u << 20;     // of a worker, whatever it sorts
-constexpr std::uint64_t kSampleBytes = 16u << 20;  // more than a core keeps in its cache, as what is sorted is
+constexpr std::uint64_t kSampleBytes = 24u << 20;  // more than a core keeps in its cache, as what is sorted is
+constexpr std::uint64_t kBudgetAim = 1u << 20;     // for runs even where there is not so much: many short ones cost more than they save
 constexpr std::uint64_t kBudgetMin = 4u << 10;
+constexpr std::uint64_t kPickBytes = 8;  // what a merge says of a record
 
 template <typename T>
 std::span<T> as_array(std::span<std::byte> bytes) {
@@ -286,6 +288,29 @@ std::uint64_t row_overhead(const Format& format, const KeyMaker& maker) {
          (prefix_is_all ? 0 : sizeof(std::pair<std::string, Element>) + kPrefixBytes);
 }
 
+// The rows from `first` on that can be sorted in `budget` bytes, one at least, end there.
+Result<Row> end_of_run(tool::Input& input, const KeyMaker& maker, Row first, std::uint64_t budget) {
+  const Format& format = input.format();
+  // A key that is not in the record's own bytes may be as long as the record, and is made where prefixes are equal.
+  const std::uint64_t times = maker.fixed_length() ? 1 : 2;
+  const std::uint64_t overhead = row_overhead(format, maker);
+  if (format.is_fixed()) {
+    const std::uint64_t rows = budget / (times * format.record_length + overhead);
+    return first + std::clamp<std::uint64_t>(rows, 1, input.rows() - first);
+  }
+  std::uint64_t used = 0;
+  std::vector<std::uint64_t> ends(kEndsAtOnce + 1);
+  for (Row end = first; end < input.rows();) {
+    const std::uint64_t count = std::min(kEndsAtOnce, input.rows() - end);
+    PIF_TRY(input.reader().read_ends(end, count, std::span(ends).first(count + 1)));
+    for (std::uint64_t i = 0; i < count; ++i, ++end) {
+      used += times * (ends[i + 1] - ends[i]) + overhead;
+      if (used > budget && end > first) return end;
+    }
+  }
+  return input.rows();
+}
+
 // Makes runs of what fits into a budget, in scratch files.
 class RunMaker {
  public:
@@ -299,7 +324,7 @@ class RunMaker {
       PIF_TRY_VALUE(runs_.ends.file, worker_.scratch());
     }
     for (Row first = 0; first < input_.rows();) {
-      PIF_TRY_VALUE(const Row end, end_of_run(first));
+      PIF_TRY_VALUE(const Row end, end_of_run(input_, maker_, first, budget_));
       PIF_TRY(make_run({first, end}));
       first = end;
     }
@@ -309,7 +334,6 @@ class RunMaker {
   }
 
  private:
-  [[nodiscard]] Result<Row> end_of_run(Row first) const;
   [[nodiscard]] Status make_run(Range rows);
 
   tool::Worker& worker_;
@@ -318,28 +342,6 @@ class RunMaker {
   std::uint64_t budget_;
   Runs& runs_;
 };
-
-Result<Row> RunMaker::end_of_run(Row first) const {
-  const Format& format = input_.format();
-  // A key that is not in the record's own bytes may be as long as the record, and is made where prefixes are equal.
-  const std::uint64_t times = maker_.fixed_length() ? 1 : 2;
-  const std::uint64_t overhead = row_overhead(format, maker_);
-  if (format.is_fixed()) {
-    const std::uint64_t rows = budget_ / (times * format.record_length + overhead);
-    return first + std::clamp<std::uint64_t>(rows, 1, input_.rows() - first);
-  }
-  std::uint64_t used = 0;
-  std::vector<std::uint64_t> ends(kEndsAtOnce + 1);
-  for (Row end = first; end < input_.rows();) {
-    const std::uint64_t count = std::min(kEndsAtOnce, input_.rows() - end);
-    PIF_TRY(input_.reader().read_ends(end, count, std::span(ends).first(count + 1)));
-    for (std::uint64_t i = 0; i < count; ++i, ++end) {
-      used += times * (ends[i + 1] - ends[i]) + overhead;
-      if (used > budget_ && end > first) return end;
-    }
-  }
-  return input_.rows();
-}
 
 Status RunMaker::make_run(Range rows) {
   PrivateMemory elements(rows.size() * sizeof(Element));
@@ -390,7 +392,7 @@ Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker&
     if (mapped) runs.records.file = std::move(*mapped);
     PIF_TRY(mapped ? load_in_place(worker, input, maker, runs) : load_in_memory(worker, input, maker, runs));
   } else {
-    const std::uint64_t budget = std::max(memory - std::min(memory, kOwnBytes), kBudgetMin);
+    const std::uint64_t budget = memory >= kOwnBytes + kBudgetAim ? memory - kOwnBytes : std::clamp(memory / 8, kBudgetMin, kBudgetAim);
     PIF_TRY(RunMaker(worker, input, maker, budget, runs).make());
   }
   return runs;
@@ -408,8 +410,8 @@ Result<std::vector<Area>> share(tool::Team& team, const Area& own, bool writable
 Result<SampleTimes> time_sample(tool::Worker& worker, tool::Input& input, const KeyMaker& maker) {
   SampleTimes times;
   if (!input.is_here() || input.rows() == 0) return times;
-  const std::uint64_t mean = std::max<std::uint64_t>(input.bytes() / input.rows(), 1);
-  const Range rows{0, std::clamp<std::uint64_t>(kSampleBytes / mean, 1, input.rows())};
+  PIF_TRY_VALUE(const Row end, end_of_run(input, maker, 0, kSampleBytes));
+  const Range rows{0, end};
   PrivateMemory elements(rows.size() * sizeof(Element));
   PIF_TRY_VALUE(tool::Scratch target, worker.scratch());
   const std::uint64_t read_before = input.bytes_read();
@@ -430,8 +432,8 @@ Result<SampleTimes> time_sample(tool::Worker& worker, tool::Input& input, const 
   return times;
 }
 
-std::uint64_t run_bytes(const Format& format, const Extent& extent) {
-  return 2 * extent.bytes + extent.records * (sizeof(Element) + (format.is_fixed() ? 0 : 2 * sizeof(std::uint64_t)));
+std::uint64_t run_bytes(const Format& format, const KeyMaker& maker, const Extent& extent) {
+  return 2 * extent.bytes + extent.records * (row_overhead(format, maker) + kPickBytes);
 }
 
 }  // namespace pif::sort

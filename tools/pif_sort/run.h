@@ -136,7 +136,7 @@ struct SampleTimes {
 };
 Result<SampleTimes> time_sample(tool::Worker& worker, tool::Input& input, const KeyMaker& maker);
 
-// What runs need in memory while they are made: their records twice, and what orders them.
-std::uint64_t run_bytes(const Format& format, const Extent& extent);
+// What runs need in memory at most while they are made and merged: their records twice, and what orders them.
+std::uint64_t run_bytes(const Format& format, const KeyMaker& maker, const Extent& extent);
 
 }  // namespace pif::sort

@@ -39,7 +39,8 @@ Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
   PIF_TRY_VALUE(task.target, tool::pif_path(wish.target));
   const std::uint64_t memory = wish.memory != 0 ? wish.memory : tool::spare_memory();
   const std::uint64_t times = wish.merge == MergeKind::kSplit ? 1 : 2;  // sub-files beside the runs
-  task.memory = times * run_bytes(format, task.extent) > memory ? memory : 0;
+  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wish.keys, format));
+  task.memory = times * run_bytes(format, maker, task.extent) > memory ? memory : 0;
   PIF_TRY_VALUE(task.options, tool::target_options(controller, task.input, task.source, wish));
   return task;
 }

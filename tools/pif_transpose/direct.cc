@@ -14,7 +14,7 @@ namespace pif::transpose {
 namespace {
 
 constexpr std::uint32_t kUnderWayMax = 2;  // messages from one worker to another
-constexpr Duration kSilenceMax = std::chrono::minutes(5);
+constexpr Duration kSilenceMax = std::chrono::hours(24);  // a source reads its whole share first; a worker that dies ends the job
 
 // What workers tell each other. Numbers: offset and length of each piece.
 enum class Kind : std::uint64_t { kPieces, kTaken, kDone };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <limits>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -110,6 +111,13 @@ class Session : public std::enable_shared_from_this<Session> {
   // requests matters. Large bodies go that way in any case.
   [[nodiscard]] Result<net::CallId> start_node(const proto::NodeInfo& node, net::Packet request,
                                                Duration timeout = Duration::zero(), bool bulk = false);
+  // For who lets time pass without asking the server: connects again if the connection was lost, and, where silence ends a
+  // session (ZeroMQ), breaks it. Most calls do nothing.
+  void keep_alive() {
+    if (clock().wall_seconds() >= alive_at_) say_alive();
+  }
+  // Wall seconds, when keep_alive() has something to do.
+  std::int64_t alive_at() const { return alive_at_; }
   // Sends it over the connection that is there, if one is; nobody waits for the answer.
   void tell_node(const proto::NodeInfo& node, net::Packet request);
   // Forgets the connection (it is broken, or the node does not answer); the next request makes a new one.
@@ -129,6 +137,8 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] Result<Link> finish_hello(Hello hello);
   net::Packet hello_packet() const;
   void on_unasked(net::Delivery& delivery);
+  void say_alive();
+  void server_is_lost();
   Status wait_a_moment(Time deadline);
   bool connection_lost(const Error& error) const;
   Duration or_default(Duration timeout) const { return timeout > Duration::zero() ? timeout : options_.timeout; }
@@ -144,6 +154,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unique_ptr<net::Caller> caller_;
   proto::Endpoints server_;
   net::PeerId server_peer_ = 0;
+  std::int64_t alive_at_ = std::numeric_limits<std::int64_t>::max();  // until there was a server
   std::string credential_;
   std::string cluster_;
   std::uint32_t uid_ = 0;

@@ -32,7 +32,7 @@ class Team {
  public:
   // worker: outlives it. patience: how long a step may wait for others (kTimeout then). A worker that dies ends the job within
   // seconds; this is for messages that were lost, and for the case that nobody is left to end it.
-  static Result<Team> join(Worker& worker, Duration patience = std::chrono::hours(1));
+  static Result<Team> join(Worker& worker, Duration patience = std::chrono::hours(24));
 
   Clock& clock() { return worker_->clock(); }
 
