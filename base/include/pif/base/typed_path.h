@@ -1,0 +1,15 @@
+// Paths in the file system as people type them. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "pif/base/result.h"
+
+namespace pif {
+
+// "/a/b" or "pif:/a/b" as "/a/b", without doubled or trailing slashes and ".". kInvalid for relative ones, and for what check_path
+// refuses.
+[[nodiscard]] Result<std::string> parse_path(std::string_view text);
+
+}  // namespace pif
