@@ -1,20 +1,32 @@
 #include "pif/tool/memory.h"
 
+#include <charconv>
 #include <fstream>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
+
+#include "pif/base/decimal.h"
 
 namespace pif::tool {
 namespace {
 
 constexpr std::uint64_t kMemoryMin = 32u << 20;
 
+// What CLI11 leaves as it is has no unit, and may be negative or too large.
+std::string check_bytes(const std::string& text) {
+  std::uint64_t bytes = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error != std::errc() || rest != text.data() + text.size()) return "'" + text + "' is no number of bytes below 2^64";
+  return bytes < kMemoryMin ? "32M is the least" : "";
+}
+
 }  // namespace
 
 void add_memory_option(CLI::App& app, std::uint64_t& bytes, const std::string& details) {
   app.add_option("--memory", bytes, "that it may take, all workers together (default: three quarters of what is free); " + details)
       ->transform(CLI::AsSizeValue(false))->type_name("BYTES")
-      ->check([](const std::string& text) { return std::stoull(text) < kMemoryMin ? "32M is the least" : std::string(); });
+      ->check(check_bytes)->transform(decimal);
 }
 
 std::uint64_t spare_memory() {

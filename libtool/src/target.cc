@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "pif/base/decimal.h"
 #include "pif/base/limits.h"
 
 namespace pif::tool {
@@ -70,9 +71,11 @@ Status choose_layout(Controller& controller, const std::string& path, const Targ
 
 void add_target_options(CLI::App& app, TargetWish& wish) {
   auto* const width = app.add_option("--width", wish.width, "number of LFSs of DST")->type_name("P");
-  width->check(CLI::Range(1u, kWidthMax));
-  app.add_option("--nodes", wish.nodes, "LFSs of DST in order, by name or number")->type_name("LIST")->delimiter(',')->excludes(width);
-  app.add_option("--bevy", wish.bevy, "bevy size of DST; 0: no parity")->check(CLI::Range(0u, kWidthMax / 2))->type_name("B");
+  width->check(CLI::Range(1u, kWidthMax))->transform(decimal);
+  app.add_option("--nodes", wish.nodes, "LFSs of DST in order, by name or number")->type_name("LIST")->delimiter(',')->excludes(width)
+      ->allow_extra_args(false);  // or it would take SRC and DST too
+  app.add_option("--bevy", wish.bevy, "bevy size of DST; 0: no parity")->check(CLI::Range(0u, kWidthMax / 2))->transform(decimal)
+      ->type_name("B");
   app.add_flag("--no-clobber", wish.no_clobber, "fail if DST is there");
 }
 

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <iostream>
 
@@ -13,6 +12,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "pif/base/path.h"
+#include "pif/base/say.h"
+#include "pif/base/typed_path.h"
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
@@ -37,8 +39,7 @@ struct CommonOptions {
 // ---- the worker's role --------------------------------------------------------------------------------------------
 
 int failed(const std::string& who, const Error& error) {
-  const std::string line = fmt::format("{}: {}\n", who, error.to_string());
-  std::fputs(line.c_str(), stderr);
+  say(fmt::format("{}: {}\n", who, one_line(error.to_string())));
   return static_cast<int>(error.code == Code::kInvalid ? ExitCode::kUsage : ExitCode::kFailed);
 }
 
@@ -137,6 +138,7 @@ ControllerOptions controller_options(const CommonOptions& common, HeldSignals& s
   options.arguments = {kWorkerRole};
   std::error_code error;
   options.working_folder = std::filesystem::current_path(error).string();
+  if (!is_utf8(options.working_folder)) options.working_folder.clear();  // messages bear nothing else; workers start in the root then
   options.apart = common.route == "tcp";
   options.on_start = [&signals] { signals.hold(); };
   options.is_cancelled = [&signals] { return signals.came(); };
@@ -159,19 +161,27 @@ Result<ExitCode> explain(const Tool& tool, Controller& controller, const CommonO
   return ExitCode::kDone;
 }
 
-// Of a job whose outputs are there: whoever hears that this failed must not take the job for one that failed.
+// As `pif` does it.
+Status print_error(const Error& error) {
+  using Json = nlohmann::ordered_json;
+  const Json document = {{"error", {{"code", code_name(error.code)}, {"text", error.text}, {"node", error.node}}}};
+  return print(document.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+}
+
+// Of a job whose outputs are there: whoever hears that this failed must not take the job for one that failed. The file comes
+// first: if that fails, the error is all that --json prints.
 Status show_report(const Report& report, const CommonOptions& common, ReportFile& file) {
   const std::string json = report.to_json() + '\n';
-  Status shown;
-  if (common.json) shown = print(json);
-  else if (common.verbose) shown = print(report.to_text());
-  const Status written = file.write(json);
-  if (shown) shown = written;
+  Status shown = file.write(json);
+  if (shown && common.json) shown = print(json);
+  else if (shown && common.verbose) shown = print(report.to_text());
   if (!shown) shown.error().text = "the job is done, but not its report: " + shown.error().text;
   return shown;
 }
 
 Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
+  if (common.report == "-" && (common.json || common.verbose))
+    return fail(Code::kInvalid, "--report - prints the report already: leave --json and --verbose away");
   net::SystemClock clock;
   const Time start = clock.now();
   PIF_TRY_VALUE(ReportFile file, ReportFile::open(common.explain ? "" : common.report));
@@ -198,6 +208,7 @@ Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
 }  // namespace
 
 int main(int argc, char** argv, const Tool& tool) {
+  fill_standard_streams();
   net::tune_allocator();
   if (argc > 1 && std::string_view(argv[1]) == kWorkerRole) return work(tool);
   CommonOptions common;
@@ -209,13 +220,16 @@ int main(int argc, char** argv, const Tool& tool) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (app.exit(error) != 0) return static_cast<int>(ExitCode::kUsage);
+    if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::Success))
+      return failed(tool.name, {Code::kInvalid, fmt::format("{} ({} --help shows how)", error.what(), tool.name), {}});
+    app.exit(error);
     if (std::cout.flush()) return static_cast<int>(ExitCode::kDone);
     return failed(tool.name, {Code::kIo, "cannot write to standard output", {}});
   }
   const auto code = control(tool, common);
-  if (!code) return failed(tool.name, code.error());
-  return static_cast<int>(*code);
+  if (code) return static_cast<int>(*code);
+  const int exit_code = failed(tool.name, code.error());
+  return common.json && !print_error(code.error()) ? static_cast<int>(ExitCode::kFailed) : exit_code;
 }
 
 Result<ExitCode> run_and_commit(Controller& controller, const Job& job) {
@@ -224,13 +238,6 @@ Result<ExitCode> run_and_commit(Controller& controller, const Job& job) {
   return ExitCode::kDone;
 }
 
-Result<std::string> pif_path(const std::string& path) {
-  constexpr std::string_view kPrefix = "pif:";
-  std::string plain = path.starts_with(kPrefix) ? path.substr(kPrefix.size()) : path;
-  if (plain.empty() || plain.front() != '/') {
-    return fail(Code::kInvalid, fmt::format("'{}' is not a path in the file system: these start with / or pif:/", path));
-  }
-  return plain;
-}
+Result<std::string> pif_path(const std::string& path) { return parse_path(path); }
 
 }  // namespace pif::tool
