@@ -62,7 +62,54 @@ std::string error_of(std::vector<std::string> keys, const Format& format) {
   return maker ? std::string() : maker.error().to_string();
 }
 
+// Of options for keys that say nothing of their own.
+std::string error_with(void (*set)(KeyOptions&), std::vector<std::string> keys) {
+  KeyOptions options;
+  options.keys = std::move(keys);
+  set(options);
+  const auto maker = KeyMaker::make(options, Format::lines());
+  return maker ? std::string() : maker.error().to_string();
+}
+
+int compare_reversed(const std::string& key, const std::string& a, const std::string& b) {
+  KeyOptions options;
+  options.keys = {key};
+  options.reverse = true;
+  const auto maker = KeyMaker::make(options, Format::fixed(4));
+  REQUIRE(maker);
+  return compare(*maker, a, b);
+}
+
 }  // namespace
+
+TEST_CASE("-r is for a key by position that says nothing of its own") {
+  CHECK(compare_reversed("0:1", "a...", "b...") == 1);
+  CHECK(compare_reversed("0:1r", "a...", "b...") == 1);
+  CHECK(compare_reversed("0:1:b", "a...", "b...") == -1);
+  CHECK(compare_reversed("0:1:u", "a...", "b...") == -1);
+  CHECK(compare_reversed("0:1:ur", "a...", "b...") == 1);
+}
+
+TEST_CASE("what no key by position can heed is not ignored") {
+  const auto numeric = [](KeyOptions& options) { options.numeric = true; };
+  const auto blanks = [](KeyOptions& options) { options.skip_blanks = true; };
+  const auto separator = [](KeyOptions& options) { options.separator = ','; };
+  CHECK(error_with(numeric, {"0:1"}).find("-n is for keys by field") != std::string::npos);
+  CHECK(error_with(blanks, {"0:1", "1:1:u"}).find("-b is for keys by field") != std::string::npos);
+  CHECK(error_with(separator, {"0:1"}).find("-t is for keys by field") != std::string::npos);
+  for (const auto& set : {+numeric, +blanks, +separator}) {
+    CHECK(error_with(set, {"0:1", "2"}).empty());
+    CHECK(error_with(set, {}).empty());
+  }
+}
+
+TEST_CASE("a place beyond 4 GiB is named in full") {
+  const KeyMaker maker = maker_of({"4294967290:8:u"}, Format::lines());
+  std::string key;
+  const Status made = maker.make_key(bytes_of("short"), key);
+  REQUIRE_FALSE(made);
+  CHECK(made.error().text.find("4294967290 to 4294967298") != std::string::npos);
+}
 
 TEST_CASE("keys of integers of any width and byte order compare as the integers do") {
   check_numbers<std::uint8_t>('u');

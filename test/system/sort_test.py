@@ -138,6 +138,15 @@ def what_is_wrong_is_said():
     FS.fails(3, "/out2", "stat", "/out2")
 
 
+def a_letter_for_all_keys_is_heeded_or_refused():
+    FS.ok("put", "-q", "--record-length", "3", "-", "/few", data=b"b1\na2\nc3\n")
+    check(sort("-r", "-k", "0:1", "/few", "/falling").returncode == 0, "done")
+    check(FS.ok("cat", "/falling") == b"c3\nb1\na2\n", "-r is for -k OFF:LEN too")
+    check([sort("-c", "-r", "-k", "0:1", name).returncode for name in ("/falling", "/few")] == [0, 1], "and -c knows")
+    for words in (["-n"], ["-b"], ["-t", ","]):
+        FS.fails(2, f"{words[0]} is for keys by field", "sort", *words, "-k", "0:1", "/few", "/never")
+
+
 def a_check_names_the_first_that_is_out_of_order():
     FS.ok("put", "-q", "--lines", "-", "/disorder", data=b"a\nc\nb\n")
     done = sort("-c", "/disorder")
@@ -150,7 +159,7 @@ def run_all():
         code = main([text_comes_out_as_gnu_sort_has_it, records_are_sorted_onto_any_width,
                      what_does_not_fit_into_memory_is_sorted_by_every_merge, long_lines_among_short_ones_are_sorted_by_every_merge,
                      long_keys_are_sorted_over_the_network, what_a_sort_will_take_is_predicted_and_reported,
-                     a_file_is_sorted_onto_itself, what_is_wrong_is_said,
+                     a_file_is_sorted_onto_itself, what_is_wrong_is_said, a_letter_for_all_keys_is_heeded_or_refused,
                      a_check_names_the_first_that_is_out_of_order])
         if code:
             FS.show_logs()

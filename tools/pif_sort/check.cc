@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/say.h"
 #include "sort.h"
 
 namespace pif::sort {
@@ -55,7 +56,8 @@ Result<bool> is_sorted(File& file, const std::string& path, const KeyMaker& make
     const int order = number == 0 ? -1 : last.compare(key);
     sorted = order < 0 || (order == 0 && !unique);
     if (!sorted) {
-      disorder = fmt::format("{}: record {} is out of order: {}", path, number, shown(without_terminator(record, file.format())));
+      disorder = fmt::format("{}: record {} is out of order: {}", one_line(path), number,
+                             shown(without_terminator(record, file.format())));
       return false;
     }
     std::swap(last, key);

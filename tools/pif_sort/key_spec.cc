@@ -1,5 +1,6 @@
 #include "key_spec.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -49,12 +50,13 @@ Status check_number(const Spec& spec, const Key& key) {
 }
 
 // After "OFF:".
-Result<Key> by_position(Spec& spec, std::uint32_t offset, const Format& format) {
+Result<Key> by_position(Spec& spec, std::uint32_t offset, const KeyOptions& options, const Format& format) {
   Key key;
   key.type = KeyType::kBytes;
   key.offset = offset;
   PIF_TRY_VALUE(key.length, spec.number());
-  if (spec.take(':')) {
+  const bool has_type = spec.take(':');
+  if (has_type) {
     if (spec.take('u')) {
       key.type = KeyType::kUnsigned;
     } else if (spec.take('i')) {
@@ -70,7 +72,7 @@ Result<Key> by_position(Spec& spec, std::uint32_t offset, const Format& format) 
       PIF_TRY(check_number(spec, key));
     }
   }
-  key.reverse = spec.take('r');
+  key.reverse = spec.take('r') || (options.reverse && !has_type);
   if (!spec.is_at_end()) return spec.wrong_rest();
   if (key.length == 0) return spec.wrong("a key has at least one byte");
   const std::uint64_t end = std::uint64_t{key.offset} + key.length;
@@ -130,7 +132,18 @@ Result<Key> by_field(Spec& spec, std::uint32_t field, const KeyOptions& options)
 Result<Key> parse_key(const std::string& text, const KeyOptions& options, const Format& format) {
   Spec spec(text);
   PIF_TRY_VALUE(const std::uint32_t number, spec.number());
-  return spec.take(':') ? by_position(spec, number, format) : by_field(spec, number, options);
+  return spec.take(':') ? by_position(spec, number, options, format) : by_field(spec, number, options);
+}
+
+// What only keys by field can heed: without one of these it must not be ignored, for the order would be another one than was asked for.
+Status check_heeded(const KeyOptions& options, const std::vector<Key>& keys) {
+  const bool have_field = std::any_of(keys.begin(), keys.end(), [](const Key& key) {
+    return key.type == KeyType::kText || key.type == KeyType::kNumeric;
+  });
+  const char* const letter = options.numeric ? "-n" : options.skip_blanks ? "-b" : options.separator ? "-t" : nullptr;
+  if (have_field || letter == nullptr) return {};
+  return fail(Code::kInvalid, fmt::format("{} is for keys by field, F[.C][bnr][,F[.C][bnr]], and all keys here are OFF:LEN: leave it "
+                                          "away; a number at a place has a type, as in -k 8:4:u", letter));
 }
 
 // The whole record.
@@ -154,7 +167,11 @@ Result<std::vector<Key>> parse_keys(const KeyOptions& options, const Format& for
   for (const std::string& text : options.keys) {
     PIF_TRY_VALUE(keys.emplace_back(), parse_key(text, options, format));
   }
-  if (keys.empty()) keys.push_back(whole_record(options, format));
+  if (keys.empty()) {
+    keys.push_back(whole_record(options, format));
+  } else {
+    PIF_TRY(check_heeded(options, keys));
+  }
   return keys;
 }
 

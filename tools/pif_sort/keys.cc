@@ -97,7 +97,7 @@ Status KeyMaker::add_position(const Key& key, Bytes record, std::string& out) co
   } else {
     if (size < key.length)
       return fail(Code::kInvalid, fmt::format("a record of {} bytes has no number at bytes {} to {}", record.size(), key.offset,
-                                              key.offset + key.length));
+                                              std::uint64_t{key.offset} + key.length));
     out.append(bytes, size);
     if (!key.big_endian) std::reverse(out.begin() + static_cast<std::ptrdiff_t>(from), out.end());
     order_bytes(key.type, {out.data() + from, size});

@@ -42,7 +42,7 @@ struct Key {
 struct KeyOptions {
   std::vector<std::string> keys;         // "OFF:LEN[:b|u|i|f[le|be]][r]" or "F[.C][bnr][,F[.C][bnr]]"; none: the whole record
   std::optional<char> separator;         // of fields; none: from non-blank to blank
-  bool numeric = false, reverse = false, skip_blanks = false;  // for keys that say nothing of their own
+  bool numeric = false, reverse = false, skip_blanks = false;  // for keys that say nothing of their own (by position: `reverse` alone)
 };
 
 // Makes sort keys. Copyable, and const calls from several threads are fine.

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "pif/base/decimal.h"
 #include "pif/tool/memory.h"
 #include "pif/tool/tool_main.h"
 #include "sort.h"
@@ -31,7 +32,7 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::Wish>& wish) {
   app.add_option_function<std::string>("-t", [wish](const std::string& text) {
        if (const std::string wrong = set_separator(text, *wish); !wrong.empty()) throw CLI::ValidationError("-t", wrong);
      }, "character between fields")->type_name("C");
-  app.add_flag("-n", wish->keys.numeric, "by numeric value");
+  app.add_flag("-n", wish->keys.numeric, "by numeric value (not for OFF:LEN, which has types)");
   app.add_flag("-r", wish->keys.reverse, "largest first; equal ones stay as they are");
   app.add_flag("-b", wish->keys.skip_blanks, "fields begin behind their blanks");
   app.add_flag("-u", wish->unique, "of records with equal keys only the first");
@@ -45,8 +46,10 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::Wish>& wish) {
       ->transform(CLI::CheckedTransformer(kinds).description(""))->type_name("split|token|pipelined");
   app.add_option("--token-batch", wish->token_batch, "records that a token decides on at once (default 4096; fewer if some are long); 0: "
                                                      "one record per hop, as in figure 5.4 of the thesis")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 20))->type_name("N");
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 20))->transform(pif::decimal)->type_name("N");
   pif::tool::add_target_options(app, *wish);
+  for (const char* const of_output : {"--merge", "--token-batch", "--width", "--nodes", "--bevy", "--no-clobber"})
+    check->excludes(app.get_option(of_output));
   app.final_callback([target, check] {
     if (target->count() + check->count() != 1) throw CLI::ValidationError("DST", "is needed, or -c instead of it");
   });
@@ -65,7 +68,8 @@ int main(int argc, char** argv) {
       "  pif-sort -k 8:4:u -k 0:8:fr ...       by a number, then by a float, largest first\n"
       "  pif-sort -t , -k 3,3n /csv /by-third    by the third field's value\n"
       "  pif-sort -c -k 0:10 /sorted             is it sorted?\n"
-      "Keys: OFF:LEN[:b|u|i|f[le|be]][r] (bytes, unsigned, signed, float), or F[.C][bnr][,F[.C][bnr]] as in sort(1).\n";
+      "Keys: OFF:LEN[:b|u|i|f[le|be]][r] (bytes, unsigned, signed, float), or F[.C][bnr][,F[.C][bnr]] as in sort(1).\n"
+      "-n, -b and -r are for keys without letters of their own; of OFF:LEN only -r, where it has no type.\n";
   tool.options = [wish](CLI::App& app) { add_options(app, wish); };
   tool.control = [wish](pif::tool::Controller& controller) { return pif::sort::control(controller, *wish); };
   tool.work = pif::sort::work;

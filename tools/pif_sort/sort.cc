@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/say.h"
 #include "pif/tool/memory.h"
 #include "told.h"
 
@@ -50,7 +51,7 @@ Result<tool::ExitCode> check(tool::Controller& controller, const Wish& wish, con
   std::string disorder;
   PIF_TRY_VALUE(const bool sorted, is_sorted(controller.input(task.input), task.source, maker, wish.unique, disorder));
   if (sorted) return tool::ExitCode::kDone;
-  fmt::print(stderr, "pif-sort: {}\n", disorder);
+  say(fmt::format("pif-sort: {}\n", disorder));
   return tool::ExitCode::kNegative;
 }
 

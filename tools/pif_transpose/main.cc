@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "pif/base/decimal.h"
+#include "pif/base/limits.h"
 #include "pif/tool/memory.h"
 #include "pif/tool/tool_main.h"
 #include "transpose.h"
@@ -14,10 +16,11 @@ using pif::matrix::BitOrder;
 
 void add_shape_options(CLI::App& app, pif::transpose::ShapeWish& wish) {
   app.add_option("--columns", wish.columns, "elements of a row (default: what a transpose has noted, or the header of an image)")
-      ->check(CLI::PositiveNumber)->type_name("N");
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{pif::kRecordLengthMax} * 8).description(""))->transform(pif::decimal)
+      ->type_name("N");
   app.add_option("--element-bits", wish.element_bits, "bits of an element: 1, 2, 4, 8, 16, 32 or 64 (default: what a transpose has "
                                                       "noted, 2 for a .bed file, else 1)")
-      ->check(CLI::IsMember({1U, 2U, 4U, 8U, 16U, 32U, 64U}).description(""))->type_name("BITS");
+      ->check(CLI::IsMember({1U, 2U, 4U, 8U, 16U, 32U, 64U}).description(""))->transform(pif::decimal)->type_name("BITS");
   const std::map<std::string, BitOrder> orders = {{"msb", BitOrder::kMsb}, {"lsb", BitOrder::kLsb}};
   app.add_option("--bit-order", wish.order, "which bit of a byte is the first: msb (as in PBM and numpy.packbits; default) or lsb (as "
                                             "in PLINK)")
