@@ -17,6 +17,7 @@
 #include "files.h"
 #include "keys.h"
 #include "pif/base/limits.h"
+#include "pif/base/path.h"
 
 namespace pif::cluster {
 namespace {
@@ -33,6 +34,12 @@ Result<std::string> real_path(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(path.c_str(), nullptr), &std::free);
   if (!resolved) return fail_errno(errno, "cannot find the folder " + path);
   return std::string(resolved.get());
+}
+
+// Messages bear the names of folders, and one that is not UTF-8 is not understood.
+Status check_name(const std::string& folder) {
+  if (is_utf8(folder)) return {};
+  return fail(Code::kInvalid, fmt::format("the name of the folder {} is not UTF-8: choose another one", to_utf8(folder)));
 }
 
 Result<std::string> random_id() {
@@ -126,9 +133,11 @@ Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, s
   if (count == 0 || count > kWidthMax)
     return fail(Code::kInvalid, fmt::format("a file system has 1 to {} LFSs, not {}", kWidthMax, count));
   PIF_TRY(check_bevy(count, bevy));
+  PIF_TRY(check_name(folder));  // before it is made
   PIF_TRY(make_folder(folder, kOpenFolderMode));
   Cluster cluster;
   PIF_TRY_VALUE(cluster.folder, real_path(folder));
+  PIF_TRY(check_name(cluster.folder));
   PIF_TRY(check_free(cluster.folder));
   PIF_TRY_VALUE(cluster.id, random_id());
   cluster.bevy = bevy;
@@ -146,6 +155,7 @@ Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, s
 
 Result<Cluster> load_cluster(const std::string& folder) {
   PIF_TRY_VALUE(const std::string real, real_path(folder));
+  PIF_TRY(check_name(real));
   auto text = read_file(description_path(real), kDescriptionBytesMax);
   if (!text && text.error().code == Code::kNotFound)
     return fail(Code::kNotFound, fmt::format("{} has no pif.toml: it is not the folder of a file system", real));

@@ -180,5 +180,18 @@ TEST_CASE("a file where the folder should be is named") {
   CHECK_FALSE(create_cluster(temporary / "fs/below", 1, 0, TcpMode::kNone));
 }
 
+TEST_CASE("a folder whose name is not UTF-8 is refused before it is made, and one that is moved there is not loaded") {
+  const TemporaryFolder temporary;
+  const std::string odd = temporary / "odd\xff";
+  const auto made = create_cluster(odd, 1, 0, TcpMode::kNone);
+  REQUIRE_FALSE(made);
+  CHECK(made.error().code == Code::kInvalid);
+  CHECK(made.error().text.find("not UTF-8") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(odd));
+  REQUIRE(create_cluster(temporary / "even", 1, 0, TcpMode::kNone));
+  std::filesystem::rename(temporary / "even", odd);
+  CHECK(load_cluster(odd).error().text.find("not UTF-8") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace pif::cluster
