@@ -123,7 +123,7 @@ def programs_that_do_not_fit_each_other():
     with FileSystem(1) as fs:
         programs = fs.local("bin")
         os.mkdir(programs)
-        for name in ("pif", "pif-server", "pif-lfs", "pif-exec", "pif-copy"):
+        for name in ("pif", "pif-server", "pif-lfs", "pif-exec", "pif-copy", "pif-sort", "pif-transpose"):
             shutil.copy(os.path.join(pif_system.BIN, name), programs)
         pif = os.path.join(programs, "pif")
         doctor(fs, 0, program=pif)
@@ -133,6 +133,9 @@ def programs_that_do_not_fit_each_other():
         with open(os.path.join(programs, "pif-lfs"), "w", encoding="ascii") as file:
             file.write("#!/bin/sh\necho pif-lfs 9.9.9\n")
         finds(fs, "programs", "pif-lfs is of version .9.9.9", "one release", program=pif)
+        with open(os.path.join(programs, "pif-sort"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\nexec sleep 60\n")  # says nothing, and is not waited for
+        finds(fs, "programs", 'pif-sort is of version "",', "one release", program=pif)
 
 
 def machines_that_are_not_fit_for_it():

@@ -1,9 +1,11 @@
 // What `pif doctor` looks at of the processes of a file system on this machine.
 #include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <vector>
@@ -75,6 +77,17 @@ void check_versions(Doctor& doctor, const cluster::Cluster& cluster, const std::
     doctor.ok("versions", fmt::format("{} daemons run {}", daemons.size(), version()));
 }
 
+// Whether the connection is made before the deadline: what drops packets would keep it waiting for minutes.
+bool connects(int socket, const addrinfo& to) {
+  if (::connect(socket, to.ai_addr, to.ai_addrlen) == 0) return true;
+  pollfd waiting = {socket, POLLOUT, 0};
+  const auto patience = std::chrono::milliseconds(kPatience).count();
+  if (errno != EINPROGRESS || ::poll(&waiting, 1, static_cast<int>(patience)) != 1) return false;
+  int error = 0;
+  socklen_t size = sizeof error;
+  return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+}
+
 // Whether somebody accepts connections at "tcp://HOST:PORT".
 bool listens(const std::string& endpoint) {
   const auto colon = endpoint.rfind(':');
@@ -83,8 +96,8 @@ bool listens(const std::string& endpoint) {
   addrinfo* found = nullptr;
   const std::string host = endpoint.substr(scheme.size(), colon - scheme.size());
   if (::getaddrinfo(host.c_str(), endpoint.c_str() + colon + 1, nullptr, &found) != 0) return false;
-  const UniqueFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const bool connected = ::connect(socket.get(), found->ai_addr, found->ai_addrlen) == 0;
+  const UniqueFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const bool connected = connects(socket.get(), *found);
   ::freeaddrinfo(found);
   return connected;
 }

@@ -1,5 +1,7 @@
 // What `pif doctor` looks at on a machine, whatever file system is meant.
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -8,15 +10,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <ctime>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "doctor.h"
-#include "io.h"
 #include "pif/base/capability.h"
 #include "pif/base/handle.h"
 #include "pif/base/version.h"
@@ -31,9 +34,25 @@ constexpr rlim_t kFilesWanted = 65536;  // an LFS takes so many if it may
 constexpr rlim_t kFilesMin = 1024;
 constexpr std::int64_t kReleaseYear = 1735689600;  // 2025-01-01: no clock can be right before it
 constexpr std::size_t kVersionTextMax = 256;
-constexpr std::array<std::string_view, 4> kPrograms = {"pif-server", "pif-lfs", "pif-exec", "pif-copy"};
+constexpr std::array<std::string_view, 6> kPrograms = {"pif-server", "pif-lfs",  "pif-exec",
+                                                       "pif-copy",   "pif-sort", "pif-transpose"};
+constexpr auto kAnswerDeadline = std::chrono::seconds(3);  // to say a version
 
-// The first line that a program prints; empty if it cannot be started.
+// What comes until the end, as much as is wanted of it, or the deadline; whether the end or enough came.
+bool read_until(int fd, std::size_t wanted, std::chrono::steady_clock::time_point deadline, std::string& text) {
+  while (text.size() < wanted) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    pollfd waiting = {fd, POLLIN, 0};
+    if (left <= 0 || ::poll(&waiting, 1, static_cast<int>(left)) <= 0) return false;
+    std::array<char, kVersionTextMax> piece{};
+    const ssize_t got = ::read(fd, piece.data(), std::min(piece.size(), wanted - text.size()));
+    if (got <= 0) return got == 0;
+    text.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  return true;
+}
+
+// The first line that a program prints; empty if it cannot be started, or has nothing to say in time.
 std::string first_line_of(const std::string& program, const char* option) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return {};
@@ -50,11 +69,11 @@ std::string first_line_of(const std::string& program, const char* option) {
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return {};
   writing.reset();
-  std::string text(kVersionTextMax, '\0');
-  const auto got = read_full(reading.get(), std::as_writable_bytes(std::span(text)), program);
+  std::string text;
+  const bool ended = read_until(reading.get(), kVersionTextMax, std::chrono::steady_clock::now() + kAnswerDeadline, text);
   reading.reset();
+  if (!ended) ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
-  text.resize(got ? *got : 0);
   return text.substr(0, text.find('\n'));
 }
 
