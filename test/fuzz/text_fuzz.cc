@@ -3,6 +3,8 @@
 #include "../../tools/pif/text.h"
 #include "fuzz.h"
 #include "pif/base/path.h"
+#include "pif/base/say.h"
+#include "pif/base/typed_path.h"
 #include "pif/parity/layout.h"
 
 namespace {
@@ -11,8 +13,8 @@ using namespace pif;
 using fuzz::must;
 
 void check_paths(std::string_view text) {
-  if (const auto parsed = cli::parse_path(text)) {
-    must(cli::parse_path(*parsed).value_or("") == *parsed, "a parsed path parses to itself");
+  if (const auto parsed = parse_path(text)) {
+    must(parse_path(*parsed).value_or("") == *parsed, "a parsed path parses to itself");
     must(parsed->front() == '/', "a parsed path is absolute");
     (void)cli::base_name(*parsed);
   }
@@ -37,7 +39,7 @@ void check_numbers(std::string_view text) {
   (void)cli::parse_delimiter(text);
   net::Identity holder;
   must(!net::parse_holder(text, holder) || !holder.gids.empty(), "a key's holder has a group");
-  must(cli::one_line(text).find('\n') == std::string::npos, "one line is one line");
+  must(one_line(text).find('\n') == std::string::npos, "one line is one line");
 }
 
 void check_layout(std::string_view text, std::uint32_t width, std::uint64_t record) {

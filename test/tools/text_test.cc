@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include "pif/base/limits.h"
+#include "pif/base/typed_path.h"
 #include "../../tools/pif/dispatch.h"
 #include "../../tools/pif/progress.h"
 #include "../../tools/pif/text.h"
@@ -118,8 +119,6 @@ TEST_CASE("sizes and times are short for people") {
   CHECK(iso_date(1'000'000'005) == "1970-01-01T00:00:01.000000005Z");
   CHECK(mode_text(true, 0750) == "drwxr-x---");
 }
-
-TEST_CASE("an error of several lines becomes one") { CHECK(one_line(" a\n\tb  c\r\n") == "a b c"); }
 
 TEST_CASE("a word for the shell is quoted only if it must be") {
   CHECK(shell_word("/data/pif-1") == "/data/pif-1");

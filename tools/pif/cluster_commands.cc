@@ -12,6 +12,8 @@
 
 #include "daemons.h"
 #include "dispatch.h"
+#include "pif/base/decimal.h"
+#include "pif/base/say.h"
 #include "pif/cluster/cluster.h"
 #include "program.h"
 #include "text.h"
@@ -224,7 +226,7 @@ Outcome up(const Program& program, const Options& options) {
   startup.keep();
   // A default is a convenience: a home that cannot be written to is no reason to fail.
   const Status offered = cluster::offer_default(cluster.folder);
-  if (!offered && program.common.verbose) fmt::print(stderr, "pif: {}\n", one_line(offered.error().to_string()));
+  if (!offered && program.common.verbose) say(fmt::format("pif: {}\n", one_line(offered.error().to_string())));
   const std::chrono::duration<double> elapsed = SteadyClock::now() - begin;
   PIF_TRY(print_up(program, cluster, startup.started(), elapsed.count()));
   return ExitCode::kDone;
@@ -243,7 +245,7 @@ Outcome down(const Program& program, const Options& options) {
     return ExitCode::kDone;
   }
   for (const auto& name : stopped.killed)
-    fmt::print(stderr, "pif: {} did not stop within {} s and was killed\n", name, kDownDeadline.count());
+    say(fmt::format("pif: {} did not stop within {} s and was killed\n", name, kDownDeadline.count()));
   if (!program.common.quiet)
     PIF_TRY(print(stopped.asked.empty() ? cluster.folder + " was not running\n"
                                         : fmt::format("{} is down: {} stopped\n", cluster.folder, stopped.asked.size())));
@@ -265,9 +267,11 @@ void add_cluster_options(CLI::App* command, Options& options) {
   command->add_option("DIR", options.folder, "Folder of the file system")->required();
   command->add_option("-n", options.count, "Number of LFSs of a new file system (default: 4)")
       ->check(CLI::Range(1u, kWidthMax))
+      ->transform(decimal)
       ->type_name("N");
   command->add_option("--bevy", options.bevy, "Bevy size of new files that do not name one (default: no parity)")
       ->check(CLI::Range(2u, kWidthMax / 2))
+      ->transform(decimal)
       ->type_name("B");
   auto* plain = command->add_flag("--insecure-loopback", options.insecure_loopback,
                                   "Listen on 127.0.0.1 too, neither encrypted nor authenticated (for measurements)");

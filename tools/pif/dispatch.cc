@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "exit_code.h"
+#include "pif/base/say.h"
 #include "text.h"
 
 namespace pif::cli {
@@ -61,11 +62,11 @@ int run_external(const std::vector<std::string>& arguments) {
   // A name with a slash would run any program beside the folder.
   const int error = arguments[0].find('/') == std::string::npos ? replace_process(std::move(words)) : ENOENT;
   if (error == ENOENT) {
-    fmt::print(stderr, "pif: there is no command '{}' (pif --help lists them), and no program {} here or in PATH\n",
-               arguments[0], name);
+    say(fmt::format("pif: there is no command '{}' (pif --help lists them), and no program {} here or in PATH\n",
+                    one_line(arguments[0]), one_line(name)));
     return static_cast<int>(ExitCode::kUsage);
   }
-  fmt::print(stderr, "pif: cannot run {}: {}\n", name, std::strerror(error));
+  say(fmt::format("pif: cannot run {}: {}\n", one_line(name), std::strerror(error)));
   return static_cast<int>(ExitCode::kFailed);
 }
 

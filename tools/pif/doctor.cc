@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "dispatch.h"
+#include "pif/base/say.h"
 #include "text.h"
 
 namespace pif::cli {

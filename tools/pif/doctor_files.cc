@@ -17,6 +17,7 @@
 
 #include "doctor.h"
 #include "pif/base/limits.h"
+#include "pif/base/say.h"
 #include "text.h"
 
 namespace pif::cli {

@@ -11,6 +11,8 @@
 #include "entries.h"
 #include "header.h"
 #include "io.h"
+#include "pif/base/say.h"
+#include "pif/base/typed_path.h"
 #include "pif/base/write_all.h"
 #include "pif/client/bulk.h"
 #include "program.h"
@@ -75,7 +77,7 @@ class Getter {
   Outcome report() {
     const std::chrono::duration<double> elapsed = Progress::Clock::now() - started_;
     if (program_.common.verbose)
-      fmt::print(stderr, "pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed));
+      say(fmt::format("pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed)));
     if (program_.common.json)
       PIF_TRY(print(Json{{"files", documents_}, {"bytes", bytes_}, {"seconds", elapsed.count()}}));
     return ExitCode::kDone;
@@ -117,6 +119,13 @@ class Getter {
   Json documents_ = Json::array();
 };
 
+// Before a file is read that nobody can get: what copies it would blame the file. fill_standard_streams() made it read-only.
+Status check_stdout() {
+  const int flags = ::fcntl(1, F_GETFL);
+  if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) return {};
+  return fail(Code::kIo, "cannot write to standard output: it is closed");
+}
+
 Outcome write_to_stdout(const Program& program, Client& client, const std::vector<std::string>& paths) {
   for (const auto& path : paths) PIF_TRY(write_file(client, path, 1, kStdout, program.common.quiet || ::isatty(1) == 1));
   return ExitCode::kDone;
@@ -133,10 +142,12 @@ Result<std::vector<std::string>> parse_paths(const std::vector<std::string>& tex
 Outcome get(const Program& program, const Options& options) {
   PIF_TRY_VALUE(const auto paths, parse_paths({options.paths.begin(), options.paths.end() - 1}));
   const std::string& local = options.paths.back();
+  if (local.empty()) return fail(Code::kInvalid, "the local file has no name; say where to get it to (-: standard output)");
   if (local.rfind("pif:", 0) == 0)
     return fail(Code::kInvalid, local + " is not a local file; pif copy copies within the file system");
   if (local == "-" && program.common.json)
     return fail(Code::kInvalid, "stdout cannot bear the file and a JSON document; leave one out");
+  if (local == "-") PIF_TRY(check_stdout());
   PIF_TRY_VALUE(Client client, program.connect());
   if (local == "-") return write_to_stdout(program, client, paths);
   std::error_code error;
@@ -174,37 +185,60 @@ Result<RecordBatch> next_records(File& file, RecordNumber first, std::uint64_t c
   return batch;
 }
 
-// {"path":...,"records":[{"record":n,"base64":"..."}]}, record after record.
-Status print_records(File& file, const std::string& path, const OpenRange& range) {
-  PIF_TRY_VALUE(const Extent extent, file.extent());
-  const Range clipped = range.clip(extent.records);
-  const std::string header = header_of(file);
-  PIF_TRY(print("{\"path\":" + Json(path).dump(-1, ' ', false, Json::error_handler_t::replace) + ",\"header_base64\":\"" +
-                base64(std::as_bytes(std::span(header))) + "\",\"records\":["));
-  for (RecordNumber next = clipped.begin; next < clipped.end;) {
-    PIF_TRY_VALUE(const RecordBatch batch, next_records(file, next, clipped.end - next, extent));
-    if (batch.lengths.empty()) return fail(Code::kStaleFile, path + " became shorter while it was read");
-    std::string text;
-    std::size_t at = 0;
-    for (const std::uint32_t length : batch.lengths) {
-      text += fmt::format("{}{{\"record\":{},\"base64\":\"{}\"}}", next == clipped.begin ? "" : ",", next,
-                          base64(std::span(batch.data).subspan(at, length)));
-      at += length;
-      ++next;
-    }
-    PIF_TRY(print(text));
+// Records of files in base64, as one JSON document: {"files":[{"path":...,"records":[{"record":n,"base64":"..."}]}]}. It is printed
+// record after record, and begins with what can be read of the first file.
+class JsonCat {
+ public:
+  Status add(Client& client, const std::string& path, const OpenRange& range) {
+    auto file = client.open(path);
+    if (!file) return fail(at(path, file.error()));
+    PIF_TRY_VALUE(const Extent extent, file->extent());
+    PIF_TRY(begin(path, header_of(*file)));
+    PIF_TRY(add_records(*file, path, range.clip(extent.records), extent));
+    closing_ = "]";
+    return print(std::string("]}"));
   }
-  return print(std::string("]}"));
-}
+  Status end() { return print(std::string(closing_.empty() ? kBeginning : "") + "]}\n"); }
+  // What ends the part that is printed; empty: nothing is.
+  const std::string& closing() const { return closing_; }
 
-Outcome cat_json(Client& client, const std::vector<std::string>& paths, const OpenRange& range) {
-  PIF_TRY(print(std::string("{\"files\":[")));
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    if (i > 0) PIF_TRY(print(std::string(",")));
-    PIF_TRY_VALUE(File file, client.open(paths[i]));
-    PIF_TRY(print_records(file, paths[i], range));
+ private:
+  static constexpr const char* kBeginning = "{\"files\":[";
+
+  Status begin(const std::string& path, const std::string& header) {
+    const std::string before = closing_.empty() ? kBeginning : ",";
+    closing_ = "]}]";
+    return print(before + "{\"path\":" + Json(path).dump(-1, ' ', false, Json::error_handler_t::replace) +
+                 ",\"header_base64\":\"" + base64(std::as_bytes(std::span(header))) + "\",\"records\":[");
   }
-  PIF_TRY(print(std::string("]}\n")));
+  static Status add_records(File& file, const std::string& path, Range range, const Extent& extent) {
+    for (RecordNumber next = range.begin; next < range.end;) {
+      PIF_TRY_VALUE(const RecordBatch batch, next_records(file, next, range.end - next, extent));
+      if (batch.lengths.empty()) return fail(Code::kStaleFile, path + " became shorter while it was read");
+      std::string text;
+      std::size_t begin = 0;
+      for (const std::uint32_t length : batch.lengths) {
+        text += fmt::format("{}{{\"record\":{},\"base64\":\"{}\"}}", next == range.begin ? "" : ",", next,
+                            base64(std::span(batch.data).subspan(begin, length)));
+        begin += length;
+        ++next;
+      }
+      PIF_TRY(print(text));
+    }
+    return {};
+  }
+
+  std::string closing_;
+};
+
+Outcome cat_json(const Program& program, Client& client, const std::vector<std::string>& paths, const OpenRange& range) {
+  JsonCat cat;
+  for (const auto& path : paths) {
+    const Status added = cat.add(client, path, range);
+    if (!added && !cat.closing().empty()) return program.fail_within(added.error(), cat.closing());
+    PIF_TRY(added);
+  }
+  PIF_TRY(cat.end());
   return ExitCode::kDone;
 }
 
@@ -223,12 +257,13 @@ Outcome cat_records(Client& client, const std::vector<std::string>& paths, const
 
 Outcome cat(const Program& program, const Options& options) {
   PIF_TRY_VALUE(const auto paths, parse_paths(options.paths));
+  PIF_TRY(check_stdout());
   OpenRange range;
   if (!options.records.empty()) {
     PIF_TRY_VALUE(range, parse_range(options.records));
   }
   PIF_TRY_VALUE(Client client, program.connect());
-  if (program.common.json) return cat_json(client, paths, range);
+  if (program.common.json) return cat_json(program, client, paths, range);
   return options.records.empty() ? write_to_stdout(program, client, paths) : cat_records(client, paths, range);
 }
 

@@ -1,9 +1,11 @@
 // ls, stat, du: what is in the directory.
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "entries.h"
+#include "pif/base/typed_path.h"
 #include "program.h"
 #include "text.h"
 
@@ -31,17 +33,16 @@ std::vector<std::string> details_of(const Entry& entry, const std::string& shown
           shown + (folder ? "/" : "")};
 }
 
-// Prints entries as they come, so that a folder of any size needs little memory.
+// Prints entries as they come, so that a folder of any size needs little memory; a JSON document begins with the first of them.
 class Lister {
  public:
   Lister(bool json, bool details) : json_(json), details_(details) {}
 
-  Status begin() { return json_ ? print(std::string("{\"entries\":[")) : Status{}; }
+  bool has_begun_json() const { return json_ && !first_; }
   Status entry(const Entry& entry, const std::string& path, const std::string& shown) {
     if (json_) {
-      const std::string comma = first_ ? "" : ",";
-      first_ = false;
-      return print(comma + json_of(entry, path).dump(-1, ' ', false, Json::error_handler_t::replace));
+      const std::string before = std::exchange(first_, false) ? kBeginning : ",";
+      return print(before + json_of(entry, path).dump(-1, ' ', false, Json::error_handler_t::replace));
     }
     if (!details_) return print(shown + (entry.kind == EntryKind::kFolder ? "/\n" : "\n"));
     rows_.push_back(details_of(entry, shown));
@@ -49,10 +50,12 @@ class Lister {
   }
   Status end() {
     PIF_TRY(flush());
-    return json_ ? print(std::string("]}\n")) : Status{};
+    return json_ ? print(std::string(first_ ? kBeginning : "") + "]}\n") : Status{};
   }
 
  private:
+  static constexpr const char* kBeginning = "{\"entries\":[";
+
   static std::vector<std::string> heading() {
     return {"mode", "owner", "group", "bytes", "records", "format", "width", "modified", "name"};
   }
@@ -86,8 +89,11 @@ Outcome list(const Program& program, const Options& options) {
   }
   PIF_TRY_VALUE(Client client, program.connect());
   Lister lister(program.common.json, options.details);
-  PIF_TRY(lister.begin());
-  for (const auto& path : paths) PIF_TRY(list_one(client, options, path, lister));
+  for (const auto& path : paths) {
+    const Status listed = list_one(client, options, path, lister);
+    if (!listed && lister.has_begun_json()) return program.fail_within(listed.error(), "]");
+    PIF_TRY(listed);
+  }
   PIF_TRY(lister.end());
   return ExitCode::kDone;
 }

@@ -3,9 +3,11 @@
 #include <vector>
 
 #include "dispatch.h"
+#include "pif/base/say.h"
 #include "program.h"
 
 int main(int argc, char** argv) {
+  pif::fill_standard_streams();
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (const std::string command = pif::cli::command_in_name(argv[0]); !command.empty())
     arguments.insert(arguments.begin(), command);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "entries.h"
+#include "pif/base/typed_path.h"
 #include "program.h"
 #include "text.h"
 

@@ -1,13 +1,14 @@
 #include "program.h"
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
+#include <iostream>
 
 #include <fmt/format.h>
 
+#include "pif/base/say.h"
 #include "pif/base/write_all.h"
-#include "text.h"
 
 namespace pif::cli {
 namespace {
@@ -52,10 +53,39 @@ void add_all(CLI::App& app, Program& program) {
   app.require_subcommand(1);
 }
 
+// Where the options of `app` end that begin at `at`: the place of a command's name, or of its first other word.
+std::size_t end_of_options(const CLI::App& app, const std::vector<std::string>& arguments, std::size_t at) {
+  while (at < arguments.size() && arguments[at].starts_with('-') && arguments[at] != "--") {
+    const CLI::Option* const option = app.get_option_no_throw(arguments[at]);  // "--pif=DIR" names none
+    at += option != nullptr && option->get_items_expected_min() > 0 ? 2 : 1;
+  }
+  return std::min(at, arguments.size());
+}
+
+// CLI11 takes a word such as [a,b] for a list, where several words may stand; as ./[a,b] it is the name that it is. What is
+// for the program of `pif run` stays as it is, and loses the "--" that may stand before it, which CLI11 takes for the end of `run`.
+void keep_words(const CLI::App& app, std::vector<std::string>& arguments) {
+  std::size_t end = arguments.size();
+  const std::size_t command = end_of_options(app, arguments, 0);
+  if (command < end && arguments[command] == "run") {
+    end = end_of_options(*app.get_subcommand("run"), arguments, command + 1);
+    if (end < arguments.size() && arguments[end] == "--") arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  for (std::size_t i = 0; i < end; ++i) {
+    std::string& word = arguments[i];
+    if (word.starts_with('[') && word.ends_with(']')) word.insert(0, "./");
+  }
+}
+
 // What CLI11 has to say of a command line, with our exit codes: help and version go to stdout and are fine.
 int report_parse(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-  fmt::print(stderr, "pif: {} (pif COMMAND --help shows how)\n", one_line(error.what()));
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+    app.exit(error);
+    if (std::cout.flush()) return static_cast<int>(ExitCode::kDone);
+    say("pif: cannot write to standard output\n");
+    return static_cast<int>(ExitCode::kFailed);
+  }
+  say(fmt::format("pif: {} (pif COMMAND --help shows how)\n", one_line(error.what())));
   return static_cast<int>(ExitCode::kUsage);
 }
 
@@ -73,26 +103,29 @@ int Program::run(std::vector<std::string> arguments) {
   CLI::App app("pif: a parallel interleaved file system", "pif");
   app.footer("`pif X` runs pif-X for any other X. `pif COMMAND --help` has examples.");
   add_all(app, *this);
+  keep_words(app, arguments);
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
     return report_parse(app, error);
   }
-  return report(chosen());
+  const Outcome outcome = chosen();
+  return static_cast<int>(outcome ? *outcome : report(outcome.error(), "{"));
 }
 
-int Program::report(const Outcome& outcome) const {
-  if (outcome) return static_cast<int>(*outcome);
-  const Error& error = outcome.error();
-  fmt::print(stderr, "pif: {}\n", one_line(error.to_string()));
+ExitCode Program::fail_within(const Error& error, const std::string& closing) const { return report(error, closing + ","); }
+
+// before: what the document has before its member "error".
+ExitCode Program::report(const Error& error, const std::string& before) const {
+  say(fmt::format("pif: {}\n", one_line(error.to_string())));
   if (common.json) {
-    const Json document = {
-        {"error", {{"code", code_name(error.code)}, {"text", error.text}, {"node", error.node}}}};
+    const Json value = {{"code", code_name(error.code)}, {"text", error.text}, {"node", error.node}};
+    const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
     // stdout may be what failed; the exit code tells.
-    if (const Status printed = print(document); !printed) return static_cast<int>(ExitCode::kFailed);
+    if (const Status printed = print(before + "\"error\":" + text + "}\n"); !printed) return ExitCode::kFailed;
   }
-  return static_cast<int>(exit_code_of(error));
+  return exit_code_of(error);
 }
 
 Result<Client> Program::connect(Duration timeout) const {

@@ -35,10 +35,14 @@ class Program {
   Common common;
   std::function<Outcome()> chosen;  // set by the command that was named
 
+  // For a JSON document that is printed piece by piece: ends it with the error as its last member, and says it on stderr.
+  // closing: what ends the member that was being printed, "]" or the like.
+  ExitCode fail_within(const Error& error, const std::string& closing) const;
+
   [[nodiscard]] Result<Client> connect(Duration timeout = std::chrono::seconds(30)) const;
 
  private:
-  int report(const Outcome& outcome) const;
+  ExitCode report(const Error& error, const std::string& before) const;
 };
 
 // Adds a command: its common options, its examples under --help, and what it does.

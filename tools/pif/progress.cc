@@ -2,11 +2,11 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "pif/base/say.h"
 #include "text.h"
 
 namespace pif::cli {
@@ -21,7 +21,7 @@ Progress::Progress(std::string what, std::uint64_t total_bytes, bool wanted)
     : what_(std::move(what)), total_(total_bytes), shown_(wanted && ::isatty(2) == 1) {}
 
 Progress::~Progress() {
-  if (dirty_) fmt::print(stderr, "{}", kWipe);
+  if (dirty_) say(kWipe);
 }
 
 std::string Progress::line(const std::string& what, std::uint64_t done, std::uint64_t total,
@@ -42,8 +42,7 @@ void Progress::set(std::uint64_t done_bytes) {
   if (now - last_ < kInterval) return;
   last_ = now;
   dirty_ = true;
-  fmt::print(stderr, "{}{}", kWipe, line(what_, done_bytes, total_, now - started_));
-  std::fflush(stderr);
+  say(kWipe + line(what_, done_bytes, total_, now - started_));
 }
 
 BulkOptions options_with(Progress& progress, const std::atomic<bool>* cancel) {

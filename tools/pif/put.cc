@@ -13,6 +13,9 @@
 #include "header.h"
 #include "interrupt.h"
 #include "io.h"
+#include "pif/base/decimal.h"
+#include "pif/base/say.h"
+#include "pif/base/typed_path.h"
 #include "pif/client/bulk.h"
 #include "program.h"
 #include "progress.h"
@@ -104,7 +107,7 @@ class Putter {
   Outcome report() {
     const std::chrono::duration<double> elapsed = Progress::Clock::now() - started_;
     if (program_.common.verbose)
-      fmt::print(stderr, "pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed));
+      say(fmt::format("pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed)));
     if (program_.common.json)
       PIF_TRY(print(Json{{"files", documents_}, {"bytes", bytes_}, {"seconds", elapsed.count()}}));
     return ExitCode::kDone;
@@ -261,6 +264,7 @@ void add_put_command(CLI::App& app, Program& program) {
       ->type_name("LOCAL... TARGET");
   auto* length = command->add_option("--record-length", options->record_length, "Bytes of a record (default: 65536)")
                      ->check(CLI::Range(1u, kRecordLengthMax))
+                     ->transform(decimal)
                      ->type_name("L");
   auto* lines = command->add_flag("--lines", options->lines, "Each text line is a record")->excludes(length);
   command->add_option("--delimited", options->delimited, "A record ends with this: a character, \\n, \\t, \\0 or 0xHH")
@@ -271,10 +275,15 @@ void add_put_command(CLI::App& app, Program& program) {
       ->type_name("N|pbm|bed");
   auto* width = command->add_option("--width", options->width, "Number of LFSs (default: all that are up)")
                     ->check(CLI::Range(1u, kWidthMax))
+                    ->transform(decimal)
                     ->type_name("P");
-  command->add_option("--nodes", options->nodes, "These LFSs, in this order: names or ids")->excludes(width)->type_name("LIST");
+  command->add_option("--nodes", options->nodes, "These LFSs, in this order: names or ids")
+      ->excludes(width)
+      ->check([](const std::string& list) { return list.empty() ? "names no LFS" : ""; })
+      ->type_name("LIST");
   command->add_option("--bevy", options->bevy, "Parity over bevies of this size; needs a width that is a multiple of 2B")
       ->check(CLI::Range(2u, kWidthMax / 2))
+      ->transform(decimal)
       ->type_name("B");
   command->add_flag("-r,--recursive", options->recursive, "Folders with everything in them");
   command->add_flag("--no-clobber", options->no_clobber, "Fail instead of replacing a file");

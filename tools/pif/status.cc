@@ -11,6 +11,7 @@
 #include "activity.h"
 #include "daemons.h"
 #include "dispatch.h"
+#include "pif/base/say.h"
 #include "pif/cluster/cluster.h"
 #include "program.h"
 #include "text.h"
@@ -85,7 +86,7 @@ Outcome report_down(const Program& program, const Error& why) {
     }
   }
   PIF_TRY(program.common.json ? print(Json{{"cluster", cluster.id}, {"server", server}, {"nodes", nodes}}) : print(text));
-  fmt::print(stderr, "pif: {}\n", one_line(why.to_string()));
+  say(fmt::format("pif: {}\n", one_line(why.to_string())));
   return ExitCode::kNegative;
 }
 
@@ -180,7 +181,7 @@ Outcome space(const Program& program, const Options&) {
     return ExitCode::kDone;
   }
   PIF_TRY(print(table(rows, {1, 2, 3, 4, 5})));
-  if (!program.common.quiet) fmt::print(stderr, "LFSs whose roots share a local file system share its space\n");
+  if (!program.common.quiet) say("LFSs whose roots share a local file system share its space\n");
   return ExitCode::kDone;
 }
 

@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "pif/base/path.h"
-
 namespace pif::cli {
 namespace {
 
@@ -91,20 +89,6 @@ std::string shell_word(std::string_view text) {
   return word + "'";
 }
 
-std::string one_line(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
-    if (!blank) {
-      out += c;
-    } else if (!out.empty() && out.back() != ' ') {
-      out += ' ';
-    }
-  }
-  while (!out.empty() && out.back() == ' ') out.pop_back();
-  return out;
-}
-
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<std::size_t>& right) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
@@ -175,23 +159,6 @@ Result<std::uint8_t> parse_delimiter(std::string_view text) {
   if (text.size() == 4 && text.substr(0, 2) == "0x" && hex_digit(text[2]) >= 0 && hex_digit(text[3]) >= 0)
     return static_cast<std::uint8_t>(hex_digit(text[2]) * 16 + hex_digit(text[3]));
   return fail(Code::kInvalid, fmt::format("--delimited takes one character, \\n, \\t, \\0 or 0xHH, not '{}'", text));
-}
-
-Result<std::string> parse_path(std::string_view text) {
-  std::string_view path = text;
-  if (path.substr(0, 4) == "pif:") path.remove_prefix(4);
-  if (path.empty() || path[0] != '/')
-    return fail(Code::kInvalid, fmt::format("'{}' is no path in the file system; they start with /, or pif:/", text));
-  std::string out;  // doubled slashes and '.' are forgiven, as a shell's words often have them
-  while (!path.empty()) {
-    const std::size_t slash = std::min(path.find('/'), path.size());
-    const std::string_view part = path.substr(0, slash);
-    path.remove_prefix(std::min(slash + 1, path.size()));
-    if (!part.empty() && part != ".") out.append("/").append(part);
-  }
-  if (out.empty()) out = "/";
-  PIF_TRY(check_path(out));
-  return out;
 }
 
 std::string join_path(std::string_view folder, std::string_view name) {

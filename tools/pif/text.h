@@ -26,8 +26,6 @@ std::string iso_date(std::int64_t wall_ns);
 std::string mode_text(bool folder, std::uint32_t mode);
 // "fixed 65536", "variable", "lines", "delimited 0x00".
 std::string format_text(const Format& format);
-// All white space runs become one blank, so that a message stays one line.
-std::string one_line(std::string_view text);
 // As one word of a shell's command: quoted if it must be.
 std::string shell_word(std::string_view text);
 
@@ -50,8 +48,6 @@ struct OpenRange {
 [[nodiscard]] Result<std::uint8_t> parse_delimiter(std::string_view text);
 
 // ---- paths in the file system ----
-// "/a/b" or "pif:/a/b" as "/a/b", without doubled or trailing slashes, "." and "..". kInvalid for relative ones.
-[[nodiscard]] Result<std::string> parse_path(std::string_view text);
 std::string join_path(std::string_view folder, std::string_view name);
 // Last component; "" of the root.
 std::string base_name(std::string_view path);
