@@ -11,8 +11,6 @@
 namespace pif::tool {
 namespace {
 
-constexpr std::uint64_t kMemoryMin = 32u << 20;
-
 // What CLI11 leaves as it is has no unit, and may be negative or too large.
 std::string check_bytes(const std::string& text) {
   std::uint64_t bytes = 0;

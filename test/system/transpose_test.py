@@ -104,6 +104,7 @@ def what_it_will_take_is_predicted_and_reported():
 def what_is_wrong_is_said():
     FS.ok("put", "-q", "--record-length", "10", "-", "/ten", data=b"x" * 30)
     FS.ok("put", "-q", "--lines", "-", "/lines", data=b"a\nb\n")
+    FS.ok("put", "-q", "--record-length", "1", "-", "/tall", data=b"x" * 40_000_000)
     for code, words, text in [
         (3, ["--columns", "80", "/nothing", "/out2"], b"there is no /nothing"),
         (2, ["/ten"], b"DST is required"),
@@ -113,6 +114,8 @@ def what_is_wrong_is_said():
         (2, ["--columns", "80", "--rows", "5", "/ten", "/out2"], b"has no colon"),
         (2, ["--columns", "8", "/lines", "/out2"], b"variable length"),
         (2, ["--columns", "80", "--memory", "1K", "/ten", "/out2"], b"32M is the least"),
+        (3, ["--columns", "8", "--memory", "32M", "/tall", "/out2"], b"40000000 rows take"),
+        (3, ["--columns", "8", "--memory", "32M", "--algorithm", "recursive", "/tall", "/out2"], b"40000000 rows take"),
     ]:
         done = FS.run("transpose", *words)
         check(done.returncode == code and text in done.stderr, f"{words}: {done}")

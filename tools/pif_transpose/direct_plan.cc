@@ -50,6 +50,10 @@ std::uint64_t most_slots(const DirectPlan& plan, const parity::Layout& to) {
 
 }  // namespace
 
+std::uint64_t window_bytes(const DirectPlan& plan, const parity::Layout& from) {
+  return plan.stripe_columns * kTimesCounted * from.width() * plan.pitch;
+}
+
 std::size_t DirectPlan::cached_bytes() const { return std::min(batch_bytes, kCachedBytes); }
 
 std::uint64_t DirectPlan::stripe_count() const {

@@ -36,6 +36,9 @@ struct DirectPlan {
 };
 
 // memory: of all `workers` together.
+// What its windows take, all workers together: more than was asked for where not even the fewest columns fit.
+std::uint64_t window_bytes(const DirectPlan& plan, const parity::Layout& from);
+
 DirectPlan plan_direct(const Shape& shape, const parity::Layout& from, const parity::Layout& to, std::uint32_t workers,
                        std::uint64_t memory);
 

@@ -14,6 +14,10 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value 
 
 }  // namespace
 
+std::uint64_t memory_of(const RecursivePlan& plan, const parity::Layout& from) {
+  return kBandsInMemory * from.width() * plan.band * plan.row_bytes() + plan.rows * sizeof(std::uint64_t);
+}
+
 RecursivePlan plan_recursive(const Shape& shape, const parity::Layout& from, std::uint64_t memory) {
   RecursivePlan plan;
   plan.shape = shape;

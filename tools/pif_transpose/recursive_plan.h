@@ -25,6 +25,9 @@ struct RecursivePlan {
   std::uint64_t band_count() const { return (skipped + shape.column_count() + band - 1) / band; }
 };
 
+// What bands and row numbers take, all workers together: more than was asked for where not even the smallest band fits.
+std::uint64_t memory_of(const RecursivePlan& plan, const parity::Layout& from);
+
 // memory: of all workers together, for three bands of each.
 RecursivePlan plan_recursive(const Shape& shape, const parity::Layout& from, std::uint64_t memory);
 

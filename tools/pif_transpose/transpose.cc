@@ -36,6 +36,19 @@ Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
   return task;
 }
 
+// Before anything is read: a matrix of so many rows may not fit, however few of its columns are taken at a time.
+Status check_memory(tool::Controller& controller, const Task& task, std::size_t output) {
+  const parity::Layout& from = controller.input(task.input).layout();
+  const Shape& shape = task.told.shape;
+  const bool recursive = task.told.algorithm == Algorithm::kRecursive;
+  const std::uint64_t wanted =
+      recursive ? memory_of(plan_recursive(shape, from, task.told.memory), from)
+                : window_bytes(plan_direct(shape, from, controller.output(output).layout(), from.width(), task.told.memory), from);
+  if (wanted <= 2 * std::max(task.told.memory, tool::kMemoryMin)) return {};  // plans are not exact
+  return fail(Code::kTooLarge, fmt::format("{}: {} rows take {} MiB at least with --algorithm {}; --memory is {} MiB", task.source,
+                                           shape.row_count(), wanted >> 20, recursive ? "recursive" : "direct", task.told.memory >> 20));
+}
+
 Result<std::vector<Outcome>> run_job(tool::Controller& controller, const Task& task) {
   tool::Job job;
   job.value = pack(task.told);
@@ -87,6 +100,7 @@ Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish) {
   }
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
   controller.set_extent(output, task.told.shape.output_extent());
+  PIF_TRY(check_memory(controller, task, output));
   task.told.measure = controller.report().is_wanted;
   PIF_TRY_VALUE(const auto outcomes, run_job(controller, task));
   if (task.told.measure) report(controller.report(), prediction(controller, task, output, outcomes, wish.algorithm), outcomes);

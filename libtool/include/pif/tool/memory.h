@@ -10,6 +10,8 @@ class App;
 
 namespace pif::tool {
 
+inline constexpr std::uint64_t kMemoryMin = 32u << 20;  // of --memory
+
 // --memory BYTES, with suffixes; 0 if it is not given. details: the end of its line in --help.
 void add_memory_option(CLI::App& app, std::uint64_t& bytes, const std::string& details);
 
