@@ -1,7 +1,6 @@
 #include "recovery.h"
 
 #include <map>
-#include <set>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -33,7 +32,7 @@ class Replayer {
   kv::Store& catalogue_;
   std::string root_;
   std::map<std::uint64_t, std::optional<proto::ComponentState>> states_;  // nothing: not in the catalogue, or damaged
-  std::set<std::uint64_t> changed_;
+  std::map<std::uint64_t, component::Shape> changed_;
 };
 
 Result<proto::ComponentState*> Replayer::state_of(FileId file) {
@@ -58,6 +57,7 @@ Status Replayer::replay(const LogEntry& entry, std::uint64_t number) {
   if (!files && files.error().code == Code::kNotFound) {
     spdlog::error("redo log, entry {}: {}", number, files.error().text);  // a damaged component; others go on
     states_[entry.file.value].reset();
+    changed_.erase(entry.file.value);
     return {};
   }
   if (!files) return fail(std::move(files.error()));
@@ -65,19 +65,16 @@ Status Replayer::replay(const LogEntry& entry, std::uint64_t number) {
   PIF_TRY(write_home(shape, *files, entry.first_chunk, entry.data, tail));
   set_tail(*state, tail);
   state->set_log_applied(number);
-  changed_.insert(entry.file.value);
+  changed_.emplace(entry.file.value, shape);
   return {};
 }
 
 Status Replayer::finish() {
   std::vector<const proto::ComponentState*> changed;
-  for (const std::uint64_t id : changed_) {
-    const auto& state = states_.at(id);
-    if (!state) continue;
-    PIF_TRY_VALUE(const auto shape, shape_of(state->shape()));
+  for (const auto& [id, shape] : changed_) {
     PIF_TRY_VALUE(auto files, component::open_files(storage_, component::stem(root_, FileId(id)), shape.format, component::Access::kWrite));
     PIF_TRY(sync_home(files));
-    changed.push_back(&*state);
+    changed.push_back(&*states_.at(id));
   }
   for (std::size_t begin = 0; begin < changed.size(); begin += kPutsMax) {
     PIF_TRY_VALUE(auto transaction, catalogue_.write());
