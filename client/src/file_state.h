@@ -54,7 +54,7 @@ class FileState {
   // Before every operation: renews the capability when it is about to expire.
   [[nodiscard]] Status keep_rights() {
     const std::int64_t now = session->clock().wall_seconds();
-    if (now >= session->alive_at()) session->keep_alive();
+    session->keep_alive(now);
     if (now < renew_at_) [[likely]] return {};
     return renew_soon();
   }

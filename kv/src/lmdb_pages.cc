@@ -64,7 +64,7 @@ class Walker {
     if (page_bytes_ < 512 || page_bytes_ > 65536) return false;
     struct stat about {};
     if (::fstat(fd_, &about) != 0) return false;
-    pages_ = static_cast<std::uint64_t>(about.st_size) / page_bytes_ + 1;
+    pages_left_ = static_cast<std::uint64_t>(about.st_size) / page_bytes_ + 1;
     if (!read(page_bytes_, &second, sizeof(second))) return false;
     const Meta& newest = second.transaction > first.transaction ? second : first;
     return tree(newest.trees[0]) && tree(newest.trees[1]);
@@ -77,7 +77,7 @@ class Walker {
   bool tree(const Tree& tree) { return tree.root == kNoPage || page(tree.root, 0); }
 
   bool page(std::uint64_t number, unsigned depth) {
-    if (depth > kDepthMax || ++pages_seen_ > pages_) return false;  // a page met twice: one can lead to itself
+    if (depth > kDepthMax || pages_left_-- == 0) return false;  // a page met twice: one can lead to itself
     std::vector<char> bytes(page_bytes_);
     if (!read(number * page_bytes_, bytes.data(), bytes.size())) return false;
     PageHeader header{};
@@ -127,8 +127,7 @@ class Walker {
 
   int fd_;
   std::uint64_t page_bytes_ = 0;
-  std::uint64_t pages_ = 0;       // of the file
-  std::uint64_t pages_seen_ = 0;
+  std::uint64_t pages_left_ = 0;  // of the file, to be met
 };
 
 }  // namespace

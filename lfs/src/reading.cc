@@ -25,16 +25,19 @@ Status too_long(std::uint64_t bytes, std::size_t bytes_max) {
                                            bytes, bytes_max));
 }
 
+// Whether rows at this distance are picked out of large reads, not read one by one.
+bool are_close(std::uint64_t stride, std::uint64_t length) { return stride * length < kGatherBytes / 4; }
+
 // What picking one row of many at this distance reads.
 std::uint64_t scanned(std::uint64_t stride, std::uint64_t length, std::uint64_t chunk_bytes) {
-  return stride * length < kGatherBytes / 4 ? stride * length : length + chunk_bytes;
+  return are_close(stride, length) ? stride * length : length + chunk_bytes;
 }
 
 // Picks rows that lie `stride` apart out of large reads.
 Status gather(const component::Reader& reader, std::uint64_t first, std::uint64_t count, std::uint64_t stride,
               std::uint64_t length, std::span<std::byte> out) {
   const std::uint64_t end_of_data = reader.tail().bytes;
-  if (stride * length >= kGatherBytes / 4) {
+  if (!are_close(stride, length)) {
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint64_t at = (first + i * stride) * length;
       PIF_TRY(reader.read_bytes(at, out.subspan(i * length, std::min(length, end_of_data - at))));

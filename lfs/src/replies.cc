@@ -10,12 +10,12 @@ constexpr Duration kSignEvery = std::chrono::seconds(1);
 }  // namespace
 
 void Replies::send(net::PeerId peer, net::Packet packet) {
-  proto::Envelope request;
-  request.set_id(packet.envelope.id());
-  const bool has_handles = !packet.handles.empty();
+  const std::uint64_t id = packet.envelope.id();
   const auto sent = messenger_.send(peer, std::move(packet));
-  if (!sent && has_handles && sent.error().code == Code::kBusy)
-    (void)messenger_.send(peer, net::error_reply(request, sent.error(), node_));
+  if (sent || sent.error().code != Code::kBusy) return;
+  proto::Envelope request;  // its answer had descriptors, and does not go: the error has none
+  request.set_id(id);
+  (void)messenger_.send(peer, net::error_reply(request, sent.error(), node_));
 }
 
 void Replies::answer(const Request& request, Result<net::Packet> result) {

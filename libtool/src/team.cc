@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <span>
 
 #include <fmt/format.h>
@@ -14,32 +15,6 @@ namespace {
 
 constexpr int kWordsPerTurn = 64;  // that hear_some() takes
 constexpr std::size_t kPartBytes = std::size_t{4} << 20;  // of a value, in one letter
-
-// Lengths of 8 bytes, then the values.
-std::string pack(const std::vector<std::string>& values) {
-  std::string out;
-  for (const std::string& value : values) {
-    const std::uint64_t size = value.size();
-    out.append(reinterpret_cast<const char*>(&size), sizeof size);
-  }
-  for (const std::string& value : values) out += value;
-  return out;
-}
-
-Result<std::vector<std::string>> unpack(const std::string& packed, std::size_t count) {
-  std::vector<std::string> values(count);
-  std::size_t at = count * sizeof(std::uint64_t);
-  for (std::size_t i = 0; i < count; ++i) {
-    std::uint64_t size = 0;
-    if (at > packed.size()) break;
-    std::memcpy(&size, packed.data() + i * sizeof size, sizeof size);
-    if (size > packed.size() - at) return fail(Code::kInternal, "a worker said nonsense of what all have said");
-    values[i] = packed.substr(at, size);
-    at += size;
-  }
-  if (at != packed.size()) return fail(Code::kInternal, "a worker said nonsense of what all have said");
-  return values;
-}
 
 tl::unexpected<Error> unexpected_letter(const Letter& letter) {
   return fail(Code::kInternal, fmt::format("worker {} is at another step than this one", letter.from));
@@ -89,7 +64,9 @@ Result<std::vector<std::string>> Team::collect(std::string value) {
     PIF_TRY_VALUE(const bool is_whole, take_part(letter, values[letter.from]));
     if (is_whole) --missing;
   }
-  const std::string all = pack(values);
+  job::All message;
+  for (const std::string& each : values) message.add_values(each);
+  const std::string all = message.SerializeAsString();
   for (std::uint32_t rank = 1; rank < worker_->width(); ++rank) PIF_TRY(send_value(rank, all));
   return values;
 }
@@ -103,7 +80,11 @@ Result<std::vector<std::string>> Team::all_gather(std::string value) {
     PIF_TRY_VALUE(const Letter letter, next());
     PIF_TRY_VALUE(is_whole, take_part(letter, all));
   }
-  return unpack(all, worker_->width());
+  job::All message;
+  if (!message.ParseFromString(all) || static_cast<std::uint32_t>(message.values_size()) != worker_->width())
+    return fail(Code::kInternal, "a worker said nonsense of what all have said");
+  auto& values = *message.mutable_values();
+  return std::vector<std::string>(std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
 }
 
 Status Team::barrier() {

@@ -145,11 +145,13 @@ Status UnixLine::count_unread(std::size_t handles) {
   int bytes = 0;
   if (unread_ > 0 && queue_.empty() && ioctl(fd_.get(), SIOCOUTQ, &bytes) == 0 && bytes == 0) all_are_read();
   const auto count = static_cast<std::uint32_t>(handles);
-  UserShare alone;
-  UserShare& share = shares_ ? shares_->at(identity.uid) : alone;
-  if (unread_ + count > kUnixUnreadMax || (shares_ && share.unread + count > per_user_max_)) return overrun();
+  if (unread_ + count > kUnixUnreadMax) return overrun();
+  if (shares_) {
+    UserShare& share = shares_->at(identity.uid);
+    if (share.unread + count > per_user_max_) return overrun();
+    share.unread += count;
+  }
   unread_ += count;
-  share.unread += count;
   return {};
 }
 

@@ -8,6 +8,8 @@
 #include <hwy/contrib/sort/vqsort.h>
 #include <sys/mman.h>
 
+#include "merge.h"
+
 namespace pif::sort {
 namespace {
 
@@ -18,7 +20,6 @@ constexpr std::uint64_t kOwnBytes = 12u << 20;     // of a worker, whatever it s
 constexpr std::uint64_t kSampleBytes = 24u << 20;  // more than a core keeps in its cache, as what is sorted is
 constexpr std::uint64_t kBudgetAim = 1u << 20;     // for runs even where there is not so much: many short ones cost more than they save
 constexpr std::uint64_t kBudgetMin = 4u << 10;
-constexpr std::uint64_t kPickBytes = 8;  // what a merge says of a record
 
 template <typename T>
 std::span<T> as_array(std::span<std::byte> bytes) {
@@ -433,7 +434,7 @@ Result<SampleTimes> time_sample(tool::Worker& worker, tool::Input& input, const 
 }
 
 std::uint64_t run_bytes(const Format& format, const KeyMaker& maker, const Extent& extent) {
-  return 2 * extent.bytes + extent.records * (row_overhead(format, maker) + kPickBytes);
+  return 2 * extent.bytes + extent.records * (row_overhead(format, maker) + sizeof(Pick));
 }
 
 }  // namespace pif::sort

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -113,11 +113,11 @@ class Session : public std::enable_shared_from_this<Session> {
                                                Duration timeout = Duration::zero(), bool bulk = false);
   // For who lets time pass without asking the server: connects again if the connection was lost, and, where silence ends a
   // session (ZeroMQ), breaks it. Most calls do nothing.
-  void keep_alive() {
-    if (clock().wall_seconds() >= alive_at_) say_alive();
+  void keep_alive() { keep_alive(clock().wall_seconds()); }
+  // For who knows the time already; now: wall seconds.
+  void keep_alive(std::int64_t now) {
+    if (now >= alive_at_) say_alive();
   }
-  // Wall seconds, when keep_alive() has something to do.
-  std::int64_t alive_at() const { return alive_at_; }
   // Sends it over the connection that is there, if one is; nobody waits for the answer.
   void tell_node(const proto::NodeInfo& node, net::Packet request);
   // Forgets the connection (it is broken, or the node does not answer); the next request makes a new one.
