@@ -55,7 +55,7 @@ Node node_of(const proto::NodeInfo& info) {
   node.bytes_stored = info.bytes_stored();
   node.silent_ms = info.silent_ms();
   node.pid = info.pid();
-  node.unix_path = info.endpoints().unix();
+  node.unix_path = info.endpoints().unix_path();
   node.ipc = info.endpoints().ipc();
   node.tcp = info.endpoints().tcp();
   return node;
@@ -114,7 +114,7 @@ Result<Client> Client::connect(ConnectOptions options) {
 
 Result<Client> Client::connect_in(ClientWorld world, const std::string& server, ConnectOptions options) {
   proto::Endpoints endpoints;
-  endpoints.set_unix(server);
+  endpoints.set_unix_path(server);
   options.threads = std::min(options.threads, world.threads_max);
   PIF_TRY_VALUE(auto session, Session::connect_in(world, endpoints, std::move(options)));
   return Client(std::move(session));

@@ -97,7 +97,7 @@ Result<std::shared_ptr<Session>> Session::connect_in(ClientWorld world, const pr
   if (options.program.empty()) options.program = program_name(options);
   std::shared_ptr<Session> session(new Session(world, std::move(options), route));
   session->server_ = server;
-  const bool has_server = !server.unix().empty() || !server.ipc().empty() || !server.tcp().empty();
+  const bool has_server = !server.unix_path().empty() || !server.ipc().empty() || !server.tcp().empty();
   if (has_server) PIF_TRY(session->hello_server(session->clock().now() + timeout));
   return session;
 }
@@ -117,7 +117,7 @@ net::Packet Session::hello_packet() const {
 // ZeroMQ says nothing about who is at the other end (CURVE apart): a session that is forced onto it starts on the Unix
 // socket, where the kernel does, and shows the credential it got there. The connection stays: it is the session's life.
 Status Session::hello_server(Time deadline) {
-  const bool introduced_elsewhere = route_ != net::Route::kAuto && route_ != net::Route::kUnix && !server_.unix().empty();
+  const bool introduced_elsewhere = route_ != net::Route::kAuto && route_ != net::Route::kUnix && !server_.unix_path().empty();
   if (introduced_elsewhere) PIF_TRY(hello_server_by(net::Route::kUnix, deadline));
   return hello_server_by(route_, deadline);
 }

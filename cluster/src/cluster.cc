@@ -94,7 +94,7 @@ std::string Cluster::ipc_endpoint(const std::string& daemon) const { return "ipc
 
 proto::Endpoints Cluster::server_endpoints() const {
   proto::Endpoints endpoints;
-  endpoints.set_unix(unix_path("server"));
+  endpoints.set_unix_path(unix_path("server"));
   endpoints.set_ipc(ipc_endpoint("server"));
   if (tcp == TcpMode::kNone) return endpoints;
   if (const auto text = read_file(tcp_file(*this, "server"), kEndpointBytesMax)) {

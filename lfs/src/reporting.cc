@@ -17,7 +17,7 @@ constexpr std::size_t kStatesAtOnce = 4096;
 
 bool Reporting::has_server() const {
   const auto& server = core_.config.server;
-  return !server.unix().empty() || !server.ipc().empty() || !server.tcp().empty();
+  return !server.unix_path().empty() || !server.ipc().empty() || !server.tcp().empty();
 }
 
 bool Reporting::connect() {

@@ -25,8 +25,8 @@ constexpr std::size_t kReplyBytesMax = 96u << 10;        // of events in one Job
 // The folder, for one worker alone, where others of its job reach it: beside the LFS's Unix socket. libtool has the same
 // rule; docs/PROTOCOL.md "Worker host". Empty: this LFS has no such place.
 std::string own_folder(const proto::Endpoints& endpoints, std::uint64_t job, std::uint32_t rank) {
-  const auto slash = endpoints.unix().rfind('/');
-  return slash == std::string::npos ? "" : fmt::format("{}/w{:016x}-{}", endpoints.unix().substr(0, slash), job, rank);
+  const auto slash = endpoints.unix_path().rfind('/');
+  return slash == std::string::npos ? "" : fmt::format("{}/w{:016x}-{}", endpoints.unix_path().substr(0, slash), job, rank);
 }
 
 }  // namespace

@@ -90,13 +90,13 @@ bool all_are_near(const job::JobDescription& description) {
 std::string mail_tcp(const proto::NodeInfo& node) { return fmt::format("tcp://{}:0", host_of(node)); }
 
 proto::Endpoints mail_endpoints(const proto::NodeInfo& node, std::uint64_t job, std::uint32_t rank) {
-  const std::string& beside = node.endpoints().unix();
+  const std::string& beside = node.endpoints().unix_path();
   const auto slash = beside.rfind('/');
   const std::string folder = slash == std::string::npos ? std::string() : beside.substr(0, slash);
   const std::string own = fmt::format("{}/w{:016x}-{}", folder, job, rank);
   proto::Endpoints endpoints;
   endpoints.set_ipc(fmt::format("ipc://{}/mail", own));
-  endpoints.set_unix(own + "/pass");
+  endpoints.set_unix_path(own + "/pass");
   return endpoints;
 }
 

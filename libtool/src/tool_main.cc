@@ -46,7 +46,7 @@ int failed(const std::string& who, const Error& error) {
 Result<Mailbox> listen(const MailPlace& place) {
   net::MessengerOptions options;
   options.listen.ipc = place.at.ipc();
-  options.listen.unix_path = place.at.unix();
+  options.listen.unix_path = place.at.unix_path();
   options.listen.tcp = place.at.tcp();
   options.listen.insecure_loopback = place.keys.secret_key.empty();
   options.listen.curve = options.client_keys = place.keys;

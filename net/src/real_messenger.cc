@@ -138,7 +138,7 @@ Status RealMessenger::start() {
     const auto per_user = static_cast<std::uint32_t>(std::min<rlim_t>(kUnixPerUserMax, descriptors / 4));
     listener_ = std::make_unique<UnixListener>(*this, listen.unix_path, per_user);
     PIF_TRY(listener_->start());
-    listening_.set_unix(listen.unix_path);
+    listening_.set_unix_path(listen.unix_path);
   }
   if (listen.ipc.empty() && listen.tcp.empty()) return {};
   PIF_TRY_VALUE(auto* transport, zmq());
@@ -173,7 +173,7 @@ Result<PeerId> RealMessenger::add_unix(UniqueFd fd) {
 }
 
 Result<PeerId> RealMessenger::connect(const proto::Endpoints& to, Route route) {
-  const auto key = fmt::format("{}|{}|{}|{}|{}", static_cast<int>(route), to.unix(), to.ipc(), to.tcp(), to.curve_key());
+  const auto key = fmt::format("{}|{}|{}|{}|{}", static_cast<int>(route), to.unix_path(), to.ipc(), to.tcp(), to.curve_key());
   if (const auto known = outgoing_.find(key); known != outgoing_.end()) {
     if (lines_.contains(known->second)) return known->second;
     outgoing_.erase(known);
@@ -185,8 +185,8 @@ Result<PeerId> RealMessenger::connect(const proto::Endpoints& to, Route route) {
 
 Result<PeerId> RealMessenger::connect_by(const proto::Endpoints& to, Route route) {
   if (route == Route::kUnix) {
-    if (to.unix().empty()) return fail(Code::kUnavailable, "the peer has no Unix socket");
-    PIF_TRY_VALUE(auto fd, connect_unix(to.unix()));
+    if (to.unix_path().empty()) return fail(Code::kUnavailable, "the peer has no Unix socket");
+    PIF_TRY_VALUE(auto fd, connect_unix(to.unix_path()));
     return add_unix(std::move(fd));
   }
   const bool tcp = route == Route::kTcp;
@@ -200,7 +200,7 @@ Result<PeerId> RealMessenger::connect_by(const proto::Endpoints& to, Route route
 }
 
 Result<PeerId> RealMessenger::connect_any(const proto::Endpoints& to) {
-  if (!to.unix().empty()) {
+  if (!to.unix_path().empty()) {
     auto peer = connect_by(to, Route::kUnix);
     if (peer || to.tcp().empty()) return peer;
   }

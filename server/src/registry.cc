@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kStateNames[] = {"unknown", "up", "suspect", "down", "draining"};
 
 bool same_endpoints(const proto::Endpoints& a, const proto::Endpoints& b) {
-  return a.unix() == b.unix() && a.ipc() == b.ipc() && a.tcp() == b.tcp() && a.curve_key() == b.curve_key();
+  return a.unix_path() == b.unix_path() && a.ipc() == b.ipc() && a.tcp() == b.tcp() && a.curve_key() == b.curve_key();
 }
 
 // What is stored of a node; the rest comes with every heartbeat.

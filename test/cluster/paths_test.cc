@@ -100,7 +100,7 @@ TEST_CASE("clients learn the server's tcp endpoint and key once it is published"
   REQUIRE(publish_tcp(*cluster, "server", listening));
   CHECK(cluster->server_endpoints().tcp() == "tcp://127.0.0.1:4711");
   CHECK(cluster->server_endpoints().curve_key() == std::string(40, 'k'));
-  CHECK(cluster->server_endpoints().unix() == temporary / "fs/run/server.sock");
+  CHECK(cluster->server_endpoints().unix_path() == temporary / "fs/run/server.sock");
   listening.clear_curve_key();
   REQUIRE(publish_tcp(*cluster, "server", listening));
   CHECK(cluster->server_endpoints().tcp() == "tcp://127.0.0.1:4711");

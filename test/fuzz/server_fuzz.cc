@@ -87,7 +87,7 @@ class World {
     proto::NodeInfo& node = *packet.envelope.mutable_heartbeat()->mutable_node();
     node.set_id(id);
     node.set_name("lfs" + std::to_string(id));
-    node.mutable_endpoints()->set_unix("sock" + std::to_string(id));
+    node.mutable_endpoints()->set_unix_path("sock" + std::to_string(id));
     answers_.asked(lfs_, last_id_);
     messenger_->deliver(lfs_, std::move(packet));
   }

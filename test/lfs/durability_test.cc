@@ -144,7 +144,7 @@ TEST_CASE("what an append made takes no names that are still being removed") {
     config.root = "/lfs0";
     config.key = node.key;
     config.log_bytes = 1u << 20;
-    config.server.set_unix("sim:server");
+    config.server.set_unix_path("sim:server");
     lfs::Lfs lfs(std::move(config), lfs::World{self.messenger(), *storage, *store, executor, spawner, self.entropy()});
     REQUIRE_OK(lfs.open());
     const std::atomic<bool> never = false;

@@ -65,7 +65,7 @@ struct Host {
     config.uid = uid;
     config.name = name;
     config.root = "/root";
-    config.endpoints.set_unix("sim:" + name);
+    config.endpoints.set_unix_path("sim:" + name);
   }
   ~Host() { stop(); }
   Host(const Host&) = delete;
@@ -102,7 +102,7 @@ struct Host {
     proto::NodeInfo out;
     out.set_id(config.node);
     out.set_name(config.name);
-    out.mutable_endpoints()->set_unix("sim:" + config.name);
+    out.mutable_endpoints()->set_unix_path("sim:" + config.name);
     return out;
   }
 

@@ -163,8 +163,8 @@ class Peer {
   }
   Result<net::Packet> call(net::Packet packet, Duration timeout = std::chrono::seconds(20)) {
     proto::Endpoints to;
-    to.set_unix("sim:" + node_.name());
-    to.set_ipc(to.unix());
+    to.set_unix_path("sim:" + node_.name());
+    to.set_ipc(to.unix_path());
     packet.envelope.set_credential(credential);
     // A node that is being started again: as a client would.
     for (unsigned attempt = 0;; ++attempt) {
@@ -179,7 +179,7 @@ class Peer {
   // Sends without waiting.
   net::CallId start(net::Packet packet) {
     proto::Endpoints to;
-    to.set_unix("sim:" + node_.name());
+    to.set_unix_path("sim:" + node_.name());
     return caller_.start(self_.messenger().connect(to, net::Route::kUnix).value(), std::move(packet), std::chrono::seconds(20),
                          node_.name());
   }

@@ -55,7 +55,7 @@ struct FakeServer {
 };
 
 struct Fixture {
-  Fixture() { node.server.set_unix("sim:server"); }
+  Fixture() { node.server.set_unix_path("sim:server"); }
   void start_server() {
     actor = world.spawn("server", [this](sim::Actor& self) { server.run(self, node); }, {0, {0}});
   }

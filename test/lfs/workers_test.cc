@@ -89,7 +89,7 @@ TEST_CASE("a worker is told its job, its rank, the job's description and where i
     CHECK(answer.description() == "what to do");
     CHECK(answer.node().id() == 3);
     CHECK(answer.node().name() == "host");
-    CHECK(answer.node().endpoints().unix() == "sim:host");
+    CHECK(answer.node().endpoints().unix_path() == "sim:host");
     CHECK(f.host.spawner.orders.at(0).arguments == std::vector<std::string>{"-v"});
     CHECK(f.host.spawner.orders.at(0).working_folder == "/home/anna");
   });
@@ -164,7 +164,7 @@ TEST_CASE("results that do not fit one reply come in several, and one that is to
 
 TEST_CASE("what ended a worker is told, with its last words, and its folder goes with it") {
   Fixture f(0);
-  f.host.config.endpoints.set_unix("/run/pif/lfs0");
+  f.host.config.endpoints.set_unix_path("/run/pif/lfs0");
   f.run([&] {
     REQUIRE(f.call(f.peer, spawn(7, 0)));
     REQUIRE(f.call(f.peer, spawn(7, 1)));

@@ -31,13 +31,13 @@ class NamedMessenger final : public net::Messenger {
     if (!for_mail_) return inner_.connect(to, route);
     const bool is_unix = route == net::Route::kUnix;
     const bool is_tcp = route == net::Route::kTcp;
-    const std::string& wanted = is_unix ? to.unix() : is_tcp ? to.tcp() : to.ipc();
+    const std::string& wanted = is_unix ? to.unix_path() : is_tcp ? to.tcp() : to.ipc();
     while (!names_.contains(wanted)) {
       if (is_unix) return fail(Code::kUnavailable, "nobody listens there");
       if (!self_.pause(std::chrono::milliseconds(1))) return fail(Code::kCancelled, "this actor was killed");
     }
     proto::Endpoints real;
-    *(is_unix ? real.mutable_unix() : is_tcp ? real.mutable_tcp() : real.mutable_ipc()) = "sim:" + names_.at(wanted);
+    *(is_unix ? real.mutable_unix_path() : is_tcp ? real.mutable_tcp() : real.mutable_ipc()) = "sim:" + names_.at(wanted);
     return inner_.connect(real, route);
   }
   Result<net::PeerId> adopt(Handle connection) override { return inner_.adopt(std::move(connection)); }
@@ -81,7 +81,7 @@ inline void register_tool(Cluster& cluster, Names& names, WorkerBody work) {
     NamedMessenger to_lfs(self, names, inbox, false);
     tool::WorkerWorld world{to_lfs, client.storage, client.entropy, std::move(connection), {}};
     world.listen = [&](const tool::MailPlace& place) -> Result<tool::Mailbox> {
-      names[place.at.ipc()] = names[place.at.unix()] = self.name();
+      names[place.at.ipc()] = names[place.at.unix_path()] = self.name();
       tool::Mailbox box{std::make_unique<NamedMessenger>(self, names, inbox, true), place.at};
       if (!place.at.tcp().empty()) {
         box.at.set_tcp("port of " + self.name());

@@ -295,15 +295,15 @@ TEST_CASE("connecting where nobody listens fails at once, and paths that are too
   const TempFolder folder;
   const auto messenger = make_messenger();
   proto::Endpoints nowhere;
-  nowhere.set_unix(folder / "none.sock");
+  nowhere.set_unix_path(folder / "none.sock");
   REQUIRE(messenger->connect(nowhere, Route::kUnix).error().code == Code::kUnavailable);
   REQUIRE(messenger->connect(nowhere, Route::kAuto).error().code == Code::kUnavailable);
   raw_listen(folder / "none.sock").reset();
   REQUIRE(messenger->connect(nowhere, Route::kAuto).error().code == Code::kUnavailable);
-  nowhere.set_unix(folder / std::string(120, 'x'));
+  nowhere.set_unix_path(folder / std::string(120, 'x'));
   REQUIRE(messenger->connect(nowhere, Route::kUnix).error().code == Code::kInvalid);
   MessengerOptions options;
-  options.listen.unix_path = nowhere.unix();
+  options.listen.unix_path = nowhere.unix_path();
   REQUIRE(make_real_messenger(options).error().code == Code::kInvalid);
 }
 
@@ -402,7 +402,7 @@ TEST_CASE("a sender whose peer does not read gets an error instead of growing fo
   const auto deaf = raw_listen(folder / "d.sock");
   const auto messenger = make_messenger();
   proto::Endpoints to;
-  to.set_unix(folder / "d.sock");
+  to.set_unix_path(folder / "d.sock");
   const PeerId peer = must(messenger->connect(to, Route::kUnix));
   std::size_t sent = 0;
   Status status;

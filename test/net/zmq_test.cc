@@ -357,6 +357,6 @@ TEST_CASE("an endpoint without the asked route is unavailable, and auto takes wh
 
   EchoDaemon tcp(on_tcp());
   proto::Endpoints remote = tcp.endpoints();
-  remote.set_unix("/nonexistent/pif.sock");  // of another machine
+  remote.set_unix_path("/nonexistent/pif.sock");  // of another machine
   must(ask(*messenger, remote, Route::kAuto));
 }

@@ -34,7 +34,7 @@ class FakeMessenger final : public sim::FakeMessenger {
   // The peer that the server reaches at this Unix socket.
   net::PeerId at(const std::string& socket) {
     proto::Endpoints to;
-    to.set_unix(socket);
+    to.set_unix_path(socket);
     return connect(to, net::Route::kAuto).value();
   }
   Result<net::PeerId> connect(const proto::Endpoints& to, net::Route route) override {
@@ -172,7 +172,7 @@ class World {
     proto::NodeInfo& node = *request.mutable_heartbeat()->mutable_node();
     node.set_id(id);
     node.set_name("lfs" + std::to_string(id - 1));
-    node.mutable_endpoints()->set_unix("sock" + std::to_string(id));
+    node.mutable_endpoints()->set_unix_path("sock" + std::to_string(id));
     node.set_bytes_free(1000);
     return request;
   }

@@ -235,7 +235,7 @@ TEST_CASE("an LFS asks with the right to manage, of not too many files, and tell
     change(wanted);
     CHECK(told.SerializeAsString() == wanted.SerializeAsString());
   };
-  endpoints([](auto& e) { e.set_unix("a"); });
+  endpoints([](auto& e) { e.set_unix_path("a"); });
   endpoints([](auto& e) { e.set_ipc("b"); });
   endpoints([](auto& e) { e.set_tcp("c"); });
   endpoints([](auto& e) { e.set_curve_key("d"); });

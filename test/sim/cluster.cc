@@ -36,9 +36,9 @@ Cluster::~Cluster() {
 
 proto::Endpoints Cluster::endpoints(const std::string& name) {
   proto::Endpoints out;
-  out.set_unix("sim:" + name);
-  out.set_ipc(out.unix());
-  out.set_tcp(out.unix());
+  out.set_unix_path("sim:" + name);
+  out.set_ipc(out.unix_path());
+  out.set_tcp(out.unix_path());
   return out;
 }
 

@@ -157,15 +157,15 @@ Result<net::PeerId> SimMessenger::connect(const proto::Endpoints& to, net::Route
   using Via = net::Identity::Via;
   switch (route) {
     case net::Route::kUnix:
-      return connect_name(to.unix(), Via::kSimulated);
+      return connect_name(to.unix_path(), Via::kSimulated);
     case net::Route::kIpc:  // who only knows the one name of a daemon means the same
-      return connect_name(to.ipc().empty() ? to.unix() : to.ipc(), Via::kIpc);
+      return connect_name(to.ipc().empty() ? to.unix_path() : to.ipc(), Via::kIpc);
     case net::Route::kTcp:
-      return connect_name(to.tcp().empty() ? to.unix() : to.tcp(), Via::kTcp);
+      return connect_name(to.tcp().empty() ? to.unix_path() : to.tcp(), Via::kTcp);
     case net::Route::kAuto:
       break;
   }
-  if (!to.unix().empty()) return connect_name(to.unix(), Via::kSimulated);
+  if (!to.unix_path().empty()) return connect_name(to.unix_path(), Via::kSimulated);
   return to.tcp().empty() ? connect_name(to.ipc(), Via::kIpc) : connect_name(to.tcp(), Via::kTcp);
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 proto::Endpoints at(const std::string& name) {
   proto::Endpoints out;
-  out.set_unix("sim:" + name);
+  out.set_unix_path("sim:" + name);
   out.set_ipc("sim:" + name);
   return out;
 }
