@@ -45,8 +45,13 @@ Status check_name(std::string_view name, std::string_view path) {
   return {};
 }
 
-// Length of the well-formed sequence at the front, 0 if there is none (Unicode 15, table 3-7).
-std::size_t sequence_length(const unsigned char* at, std::size_t left) {
+}  // namespace
+
+// Unicode 15, table 3-7.
+std::size_t character_bytes(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto* at = reinterpret_cast<const unsigned char*>(text.data());
+  const std::size_t left = text.size();
   const unsigned lead = at[0];
   if (lead < 0x80) return 1;
   const std::size_t length = lead >= 0xc2 && lead <= 0xdf ? 2 : (lead & 0xf0) == 0xe0 ? 3 : lead >= 0xf0 && lead <= 0xf4 ? 4 : 0;
@@ -60,12 +65,9 @@ std::size_t sequence_length(const unsigned char* at, std::size_t left) {
   return bad ? 0 : length;
 }
 
-}  // namespace
-
 bool is_utf8(std::string_view text) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = sequence_length(bytes + at, text.size() - at);
+    const std::size_t length = character_bytes(text.substr(at));
     if (length == 0) return false;
     at += length;
   }
@@ -75,9 +77,8 @@ bool is_utf8(std::string_view text) {
 std::string to_utf8(std::string_view text) {
   constexpr std::string_view kReplacement = "\xef\xbf\xbd";
   std::string out;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = sequence_length(bytes + at, text.size() - at);
+    const std::size_t length = character_bytes(text.substr(at));
     out += length == 0 ? kReplacement : text.substr(at, length);
     at += std::max<std::size_t>(length, 1);
   }

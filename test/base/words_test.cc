@@ -35,6 +35,16 @@ class KeptStreams {
 
 TEST_CASE("an error of several lines becomes one") { CHECK(one_line(" a\n\tb  c\r\n") == "a b c"); }
 
+TEST_CASE("what a terminal would act on is shown as bytes") {
+  CHECK(visible("a\x1b[2Jb\x07") == "a\\x1b[2Jb\\x07");
+  CHECK(visible("\x7f \xc2\x9b \xc2\xa0") == "\\x7f \\xc2\\x9b \xc2\xa0");          // DEL, CSI, and a blank that does not break
+  // Directions of writing, and a euro.
+  CHECK(visible("\xe2\x80\xae \xe2\x81\xa6 \xe2\x82\xac") == "\\xe2\\x80\\xae \\xe2\\x81\\xa6 \xe2\x82\xac");
+  CHECK(visible("\xff\xc3") == "\\xff\\xc3");
+  CHECK(visible("Gr\xc3\xbc\xc3\x9f\x65\n\t\xf0\x9f\x98\x80") == "Gr\xc3\xbc\xc3\x9f\x65\n\t\xf0\x9f\x98\x80");
+  CHECK(one_line("no such\x1b[31m\nfile") == "no such\\x1b[31m file");
+}
+
 TEST_CASE("zeros in front of a number mean nothing") {
   CHECK(decimal("0100") == "100");
   CHECK(decimal("0100M") == "100M");

@@ -36,18 +36,6 @@ int hex_digit(char c) {
 
 }  // namespace
 
-std::string human_bytes(std::uint64_t bytes) {
-  constexpr std::array<const char*, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes < 1024) return std::to_string(bytes);
-  double value = static_cast<double>(bytes) / 1024;
-  std::size_t unit = 0;
-  while (value >= 1023.95 && unit + 1 < kUnits.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  return fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
-
 std::string human_time(std::chrono::duration<double> time) {
   const double seconds = time.count();
   if (seconds < 60) return fmt::format("{:.2f} s", seconds);

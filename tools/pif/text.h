@@ -11,11 +11,10 @@
 #include "pif/base/format.h"
 #include "pif/base/ids.h"
 #include "pif/base/result.h"
+#include "pif/base/say.h"
 
 namespace pif::cli {
 
-// "17", "1.2 KiB", "3.0 GiB".
-std::string human_bytes(std::uint64_t bytes);
 // "0.42 s", "1 min 05 s".
 std::string human_time(std::chrono::duration<double> time);
 // Local time, "2026-11-20 11:32".

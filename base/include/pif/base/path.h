@@ -1,6 +1,7 @@
 // What a path in the file system may look like. Every rule has its own error text. Pure; any thread.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,8 @@ namespace pif {
 // `path`.
 [[nodiscard]] Result<std::string_view> check_path(std::string_view path);
 
+// Bytes of the well-formed UTF-8 character that the text begins with; 0: it begins with none.
+std::size_t character_bytes(std::string_view text);
 // Well-formed UTF-8 without overlong forms and surrogates.
 bool is_utf8(std::string_view text);
 // The text with U+FFFD for each byte that belongs to no well-formed character: what others said may be anything, and a message

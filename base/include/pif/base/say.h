@@ -1,6 +1,7 @@
 // What a program says to people, and the streams that it needs for that.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,8 +10,14 @@ namespace pif {
 // Writes the text on stderr as it is. If stderr is closed or full, nobody can be told, and the exit code must do.
 void say(std::string_view text);
 
-// All white space runs become one blank, so that a message stays one line.
+// The text with \xHH for each byte that a terminal would act on: control characters but tab and line end, what turns the
+// direction of writing, and what is no UTF-8.
+std::string visible(std::string_view text);
+// All white space runs become one blank, so that a message stays one line; the rest is visible().
 std::string one_line(std::string_view text);
+
+// "17", "1.2 KiB", "3.0 GiB".
+std::string human_bytes(std::uint64_t bytes);
 
 // For the start of main: of descriptors 0 to 2, each that is closed becomes /dev/null, opened so that reading stdin and writing to
 // stdout fail as they did. Else the first sockets and files that the program opens would be its standard streams.
