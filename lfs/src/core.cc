@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "pif/base/limits.h"
+#include "pif/base/say.h"
 
 namespace pif::lfs {
 namespace {
@@ -71,8 +72,9 @@ Status Core::check_space(std::uint64_t bytes) {
   PIF_TRY_VALUE(const auto space, world.storage.space(config.root));
   const auto reserve = std::max(kReserveBytesMin, std::min(space.total / 50, kReserveBytesMax));
   if (space.free >= reserve + bytes) return {};
-  return fail(Code::kNoSpace, fmt::format("{} has {} bytes free, of which {} are kept for log and catalogue: "
-                                          "{} more do not fit", config.root, space.free, reserve, bytes));
+  return fail(Code::kNoSpace, fmt::format("its disk is full: {} has {} free, and keeps the last {} of it for log and catalogue; "
+                                          "remove files, or give this LFS a larger disk (pif df shows all)", config.root,
+                                          human_bytes(space.free), human_bytes(reserve)));
 }
 
 std::size_t Core::body_bytes_max(const Request& request) {

@@ -155,8 +155,8 @@ Status Controller::Impl::let_talk(job::JobDescription& description) {
   bool encrypts = false;
   for (const auto& node : description.nodes()) {
     if (node.endpoints().tcp().empty()) {
-      return fail(Code::kUnavailable, "it does not listen on tcp, and not all workers are on its machine: start its file system "
-                                     "with --curve", node.name());
+      return fail(Code::kUnavailable, "it does not listen on tcp, and not all workers are on its machine: write tcp = \"curve\" "
+                                     "into its file system's pif.toml, then: pif down, pif up", node.name());
     }
     encrypts = encrypts || !node.endpoints().curve_key().empty();
   }

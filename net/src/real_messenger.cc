@@ -191,7 +191,8 @@ Result<PeerId> RealMessenger::connect_by(const proto::Endpoints& to, Route route
   }
   const bool tcp = route == Route::kTcp;
   if ((tcp ? to.tcp() : to.ipc()).empty())
-    return fail(Code::kUnavailable, tcp ? "the peer does not listen on tcp; start its file system with --curve"
+    return fail(Code::kUnavailable, tcp ? "the peer does not listen on tcp; write tcp = \"curve\" into its file system's "
+                                          "pif.toml, then: pif down, pif up"
                                         : "the peer does not listen on ipc");
   PIF_TRY_VALUE(auto* transport, zmq());
   if (!tcp) return transport->connect(to.ipc(), Identity::Via::kIpc, {}, {});

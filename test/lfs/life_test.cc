@@ -275,7 +275,9 @@ TEST_CASE("a disk at its reserve takes no new data, says how much is left, and g
     other.id = 8;
     const auto refused = peer.write(other, 0, 1000, pattern(100000, 1));
     REQUIRE(code_of(refused) == Code::kNoSpace);
-    CHECK(refused.error().text.find("/lfs0 has ") != std::string::npos);
+    CHECK(refused.error().text.find("/lfs0 has 1.1 MiB free, and keeps the last 1.0 MiB") != std::string::npos);
+    CHECK(refused.error().text.find("remove files") != std::string::npos);
+    CHECK(refused.error().node == "lfs0");
     node.disk->set_capacity(1000 << 10);
     CHECK(code_of(peer.attach_new(other)) == Code::kNoSpace);
     CHECK(peer.read(file.id, 0, 5).value() == pattern(500, 1));

@@ -96,7 +96,7 @@ def failures_are_exit_3():
 def failures_leave_nothing():
     check([e["path"] for e in FS.json("ls", "-R", "/")["entries"]] == ["/a", "/folder"], "only what was there before")
     check(not os.path.exists(FS.local("target")), "no local file")
-    check([n for n in os.listdir(FS.temp) if n.startswith(".target")] == [], "no temporary file")
+    check([n for n in os.listdir(FS.temp) if n.startswith(".pif-")] == [], "no temporary file")
 
 
 def an_error_is_a_json_document_too():
@@ -179,6 +179,22 @@ def up_of_what_runs_is_fine_and_down_of_what_does_not_too():
     check(FS.content("/a") == b"a" * 1_000_000, "the file is there again")
 
 
+def what_is_advised_for_tcp_works():
+    with FileSystem(2) as other:
+        for words in (["ls", "--route", "tcp", "/"], ["copy", "--route", "tcp", "/a", "/b"]):
+            other.fails(3, r'write tcp = "curve" into .*pif.toml, then: pif down, pif up', *words)
+        other.ok("down", other.folder)
+        description = os.path.join(other.folder, "pif.toml")
+        with open(description, encoding="utf-8") as file:
+            text = file.read()
+        with open(description, "w", encoding="utf-8") as file:
+            file.write(text.replace('tcp = "none"', 'tcp = "curve"'))
+        other.ok("up", other.folder)
+        other.ok("ls", "--route", "tcp", "/")
+        other.ok("put", "--lines", "-", "/a", data=b"b\na\n")
+        other.ok("sort", "--route", "tcp", "/a", "/b")
+
+
 def a_folder_in_use_is_refused_with_its_reason():
     FS.ok("down", FS.folder)
     with open(os.path.join(FS.folder, "lfs1", "lock"), "r+") as lock:
@@ -194,7 +210,8 @@ def run_all():
     tests = [wrong_usage_is_exit_2, tools_refuse_impossible_layouts_like_put, failures_are_exit_3, failures_leave_nothing,
              an_error_is_a_json_document_too, an_interrupted_put_leaves_nothing, a_full_stdout_is_reported,
              a_tool_whose_stdout_is_full_says_so, a_report_that_cannot_be_written_stops_a_tool_before_its_job, a_dead_lfs_is_named,
-             up_of_what_runs_is_fine_and_down_of_what_does_not_too, a_folder_in_use_is_refused_with_its_reason]
+             what_is_advised_for_tcp_works, up_of_what_runs_is_fine_and_down_of_what_does_not_too,
+             a_folder_in_use_is_refused_with_its_reason]
     with FileSystem(4) as FS:
         with open(FS.local("local"), "wb") as file:
             file.write(b"local\n" * 100)
