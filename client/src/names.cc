@@ -51,6 +51,8 @@ Node node_of(const proto::NodeInfo& info) {
   node.root = info.root();
   node.bytes_total = info.bytes_total();
   node.bytes_free = info.bytes_free();
+  node.inodes_total = info.inodes_total();
+  node.inodes_free = info.inodes_free();
   node.components = info.components();
   node.bytes_stored = info.bytes_stored();
   node.silent_ms = info.silent_ms();

@@ -55,6 +55,11 @@ class Disk final : public MemoryDisk {
     const std::lock_guard guard(mutex);
     capacity = bytes;
   }
+  void set_inodes(std::uint64_t total, std::uint64_t free) override {
+    const std::lock_guard guard(mutex);
+    inodes_total = total;
+    inodes_free = free;
+  }
   void flip_bit(const std::string& path, std::uint64_t byte, unsigned bit) override {
     edit(path, [&](std::vector<std::byte>& bytes) {
       if (byte < bytes.size()) bytes[byte] ^= std::byte{1} << (bit % 8);
@@ -102,6 +107,7 @@ class Disk final : public MemoryDisk {
   std::shared_ptr<Inode> root = std::make_shared<Inode>(true);
   std::uint64_t world = 0;  // counts crashes
   std::uint64_t capacity = UINT64_MAX;
+  std::uint64_t inodes_total = 0, inodes_free = 0;
   std::uint64_t used_bytes = 0;  // bytes of files that have a name
   std::set<std::string, std::less<>> locks;
   std::shared_ptr<const Fault> fault;
@@ -403,7 +409,8 @@ class MemoryStorage final : public Storage {
     PIF_TRY(begin("space", path));
     const std::lock_guard guard(disk_->mutex);
     if (stale()) return crashed(path);
-    return Space{disk_->capacity, disk_->capacity - std::min(disk_->capacity, disk_->used_bytes)};
+    return Space{disk_->capacity, disk_->capacity - std::min(disk_->capacity, disk_->used_bytes),
+                 disk_->inodes_total, disk_->inodes_free};
   }
 
   Status lock(const std::string& path) override {

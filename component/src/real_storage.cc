@@ -248,7 +248,8 @@ class RealStorage final : public Storage {
     struct statvfs info {};
     if (uninterrupted([&] { return ::statvfs(path.c_str(), &info); }) != 0)
       return fail_errno(errno, fmt::format("cannot tell how full {} is", path));
-    return Space{std::uint64_t{info.f_blocks} * info.f_frsize, std::uint64_t{info.f_bavail} * info.f_frsize};
+    return Space{std::uint64_t{info.f_blocks} * info.f_frsize, std::uint64_t{info.f_bavail} * info.f_frsize, info.f_files,
+                 info.f_favail};
   }
 
   Status lock(const std::string& path) override {

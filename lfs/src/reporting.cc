@@ -95,6 +95,8 @@ proto::NodeInfo Reporting::node_info() {
   if (const auto space = core_.world.storage.space(config.root)) {
     info.set_bytes_total(space->total);
     info.set_bytes_free(space->free);
+    info.set_inodes_total(space->inodes_total);
+    info.set_inodes_free(space->inodes_free);
   }
   return info;
 }

@@ -98,6 +98,7 @@ TEST_CASE("the server hears each second what the LFS has") {
   f.run([&](Peer& peer) {
     REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
     f.node.disk->set_capacity(100u << 20);
+    f.node.disk->set_inodes(1000, 3);
     peer.self().pause(std::chrono::seconds(10));
     CHECK(f.server.beats >= 9);
     CHECK(f.server.beats <= 13);
@@ -108,6 +109,8 @@ TEST_CASE("the server hears each second what the LFS has") {
     CHECK(f.server.node.bytes_stored() == 500);
     CHECK(f.server.node.bytes_total() == 100u << 20);
     CHECK(f.server.node.bytes_free() > 0);
+    CHECK(f.server.node.inodes_total() == 1000);
+    CHECK(f.server.node.inodes_free() == 3);
     REQUIRE_OK(peer.settle({}, {7}));
     peer.self().pause(std::chrono::seconds(2));
     CHECK(f.server.node.components() == 0);

@@ -181,6 +181,38 @@ def disks_that_are_full_or_read_only():
             disk.close()
 
 
+def disks_without_inodes():
+    """Where a small file system can be mounted: as root, in memory."""
+    if os.geteuid() != 0:
+        print("skipped: only root can mount")
+        return
+    with FileSystem(2) as fs:
+        fs.ok("put", "--width", "1", "-", "/x", data=b"x")
+        fs.ok("down", fs.folder)
+        root = os.path.join(fs.folder, "lfs1")
+        shutil.rmtree(root)
+        os.mkdir(root, 0o700)
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,nr_inodes=200,mode=700", "tmpfs", root],
+                              stderr=subprocess.PIPE, check=False)
+        if done.returncode != 0:
+            print(f"skipped: {done.stderr}")
+            return
+        try:
+            fs.ok("up", fs.folder)
+            check(fs.run("df").stderr.count(b"inodes left") == 0, "there are enough")
+            check(b"inodes" in fs.ok("df"), "df has a column")
+            with contextlib.suppress(OSError):
+                for number in range(200):
+                    with open(os.path.join(root, f"filler{number}"), "wb"):
+                        pass
+            finds(fs, "disks", f"{root}.*none of its 200 inodes", "remove small files")
+            await_condition(lambda: b"lfs1: its disk has 0 of 200 inodes left" in fs.run("df").stderr, "df says so")
+            check([n["inodes_free"] for n in fs.json("df")["nodes"] if n["name"] == "lfs1"] == [0], "in JSON, too")
+        finally:
+            fs.run("down", fs.folder)
+            subprocess.run(["umount", root], check=True)
+
+
 def no_file_system_at_all():
     with FileSystem(1) as fs:
         nowhere = dict(fs.env, PIF=fs.local("nowhere"))
@@ -191,4 +223,5 @@ def no_file_system_at_all():
 if __name__ == "__main__":
     sys.exit(main([a_healthy_installation_has_a_line_for_every_check, daemons_that_do_not_run_and_sockets_that_are_gone,
                    keys_and_roots_that_others_could_read_or_that_are_others, programs_that_do_not_fit_each_other,
-                   machines_that_are_not_fit_for_it, disks_that_are_full_or_read_only, no_file_system_at_all]))
+                   machines_that_are_not_fit_for_it, disks_that_are_full_or_read_only,
+                   disks_without_inodes, no_file_system_at_all]))

@@ -120,6 +120,9 @@ void check_space(Doctor& doctor, const std::string& folder, const struct statvfs
     return doctor.wrong("disks",
                         fmt::format("{}; LFSs take no new records below {}", text, human_bytes(reserve_of(total))),
                         "remove files, or give the LFS a larger disk");
+  if (disk.f_files > 0 && disk.f_favail == 0)
+    return doctor.wrong("disks", fmt::format("{}, but none of its {} inodes: no file can be made there", text, disk.f_files),
+                        "remove small files on that disk, or make its file system with more inodes");
   if (disk.f_files > 0 && disk.f_favail * kWarnShare < disk.f_files)
     return doctor.warn("disks", fmt::format("{}, but only {} of {} inodes", text, disk.f_favail, disk.f_files),
                        "remove small files, or make the disk's file system with more inodes");

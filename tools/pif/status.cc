@@ -12,6 +12,7 @@
 #include "daemons.h"
 #include "dispatch.h"
 #include "pif/base/say.h"
+#include "pif/base/write_all.h"
 #include "pif/cluster/cluster.h"
 #include "program.h"
 #include "text.h"
@@ -20,6 +21,8 @@ namespace pif::cli {
 namespace {
 
 constexpr double kWatchSecondsDefault = 1;
+constexpr std::string_view kClear = "\x1b[H\x1b[2J";  // the screen
+constexpr std::uint64_t kInodesShare = 20;  // below this part of them df warns
 constexpr double kWatchSecondsMin = 0.05, kWatchSecondsMax = 86400;
 
 struct Options {
@@ -34,6 +37,8 @@ Json json_of(const Node& node) {
           {"pid", node.pid},
           {"bytes_total", node.bytes_total},
           {"bytes_free", node.bytes_free},
+          {"inodes_total", node.inodes_total},
+          {"inodes_free", node.inodes_free},
           {"components", node.components},
           {"bytes_stored", node.bytes_stored},
           {"silent_ms", node.silent_ms},
@@ -119,7 +124,8 @@ Outcome watch(const Program& program, const Options& options, Client& client) {
       PIF_TRY(print(json_of(now, stats)));
     } else {
       const auto& base = before.empty() ? stats : before;
-      PIF_TRY(print((screen ? "\x1b[H\x1b[2J" : "") + text_of(now) + "\n" +
+      if (screen) PIF_TRY(write_all(1, std::as_bytes(std::span(kClear)), "cannot write to standard output"));
+      PIF_TRY(print(text_of(now) + "\n" +
                     activity_table(activity_between(base, stats, std::max(passed.count(), kWatchSecondsMin)))));
     }
     before = stats;
@@ -157,30 +163,46 @@ Outcome list_nodes(const Program& program, const Options&) {
   return ExitCode::kDone;
 }
 
+// Free share of the inodes of the LFS's disk; "-" where there are as many as it needs.
+std::string inodes_text(const Node& node) {
+  if (node.inodes_total == 0) return "-";
+  return fmt::format("{}% free", node.inodes_free * 100 / node.inodes_total);
+}
+bool is_short_of_inodes(const Node& node) {
+  return node.inodes_total > 0 && node.inodes_free * kInodesShare < node.inodes_total;
+}
+
 Outcome space(const Program& program, const Options&) {
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY_VALUE(const SystemStatus now, client.status());
   Json nodes = Json::array();
-  std::vector<std::vector<std::string>> rows = {{"node", "total", "free", "free share", "stored", "components"}};
+  std::vector<std::vector<std::string>> rows = {{"node", "total", "free", "free share", "inodes", "stored", "components"}};
   Node sum;
   for (const auto& node : now.nodes) {
     nodes.push_back({{"name", node.name},
                      {"bytes_total", node.bytes_total},
                      {"bytes_free", node.bytes_free},
+                     {"inodes_total", node.inodes_total},
+                     {"inodes_free", node.inodes_free},
                      {"bytes_stored", node.bytes_stored},
                      {"components", node.components}});
     const std::uint64_t share = node.bytes_total == 0 ? 0 : node.bytes_free * 100 / node.bytes_total;
     rows.push_back({node.name, human_bytes(node.bytes_total), human_bytes(node.bytes_free), fmt::format("{}%", share),
-                    human_bytes(node.bytes_stored), std::to_string(node.components)});
+                    inodes_text(node), human_bytes(node.bytes_stored), std::to_string(node.components)});
     sum.bytes_stored += node.bytes_stored;
     sum.components += node.components;
   }
-  rows.push_back({"all", "", "", "", human_bytes(sum.bytes_stored), std::to_string(sum.components)});
+  rows.push_back({"all", "", "", "", "", human_bytes(sum.bytes_stored), std::to_string(sum.components)});
   if (program.common.json) {
     PIF_TRY(print(Json{{"nodes", nodes}, {"bytes_stored", sum.bytes_stored}, {"components", sum.components}}));
     return ExitCode::kDone;
   }
-  PIF_TRY(print(table(rows, {1, 2, 3, 4, 5})));
+  PIF_TRY(print(table(rows, {1, 2, 3, 4, 5, 6})));
+  for (const auto& node : now.nodes) {
+    if (!program.common.quiet && is_short_of_inodes(node))
+      say(fmt::format("pif: {}: its disk has {} of {} inodes left, so few new files fit, whatever is free: remove small "
+                      "files on the disk of {}\n", one_line(node.name), node.inodes_free, node.inodes_total, one_line(node.root)));
+  }
   if (!program.common.quiet) say("LFSs whose roots share a local file system share its space\n");
   return ExitCode::kDone;
 }

@@ -90,6 +90,7 @@ struct Node {
   std::uint32_t id = 0;
   std::string name, state, root;           // state: up, suspect, down, draining
   std::uint64_t bytes_total = 0, bytes_free = 0, components = 0, bytes_stored = 0;
+  std::uint64_t inodes_total = 0, inodes_free = 0;  // of its local file system; total 0: as many as it needs
   std::uint32_t silent_ms = 0;
   std::int64_t pid = 0;
   std::string unix_path, ipc, tcp;

@@ -28,6 +28,7 @@ class MemoryDisk {
   // Makes any part of it durable, as a kernel does at any time.
   virtual void write_back(std::size_t block_bytes, const Pick& pick) = 0;
   virtual void set_capacity(std::uint64_t bytes) = 0;
+  virtual void set_inodes(std::uint64_t total, std::uint64_t free) = 0;  // what space() says of them; nothing is refused
   // Changes what is stored, durable or not, behind everybody's back: rot, or a write that landed here by mistake.
   virtual void edit(const std::string& path, const std::function<void(std::vector<std::byte>& bytes)>& change) = 0;
   virtual std::uint64_t used() const = 0;  // bytes of files that have a name

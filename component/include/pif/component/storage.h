@@ -56,8 +56,10 @@ class File {
 enum class Access : std::uint8_t { kRead, kWrite /* read and write */, kCreate /* write; made if missing, mode 0600 */ };
 
 struct Space {
-  std::uint64_t total = 0;
+  std::uint64_t total = 0;         // bytes
   std::uint64_t free = 0;
+  std::uint64_t inodes_total = 0;  // 0: the file system makes as many as it needs
+  std::uint64_t inodes_free = 0;
 };
 
 class Storage {
