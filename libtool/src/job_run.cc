@@ -224,7 +224,9 @@ void JobRun::take_progress(std::uint32_t rank, const std::string& bytes) {
 tl::unexpected<Error> JobRun::worker_failed(std::uint32_t rank, Error error) const {
   const std::string& name = nodes_[rank].info.name();
   const std::string by = error.node.empty() || error.node == name ? "" : error.node + ": ";
-  return fail(error.code, fmt::format("worker {} on {} failed: {}{}", rank, name, by, error.text));
+  // To a worker no command line is wrong, but what it reads: whoever started the tool did that rightly.
+  const Code code = error.code == Code::kInvalid ? Code::kUnsupported : error.code;
+  return fail(code, fmt::format("worker {} on {} failed: {}{}", rank, name, by, error.text));
 }
 
 // ---- ending -------------------------------------------------------------------------------------------------------

@@ -146,6 +146,17 @@ TEST_CASE("a worker's error ends the job everywhere, names it, and leaves no out
   REQUIRE(!job.target_exists());
 }
 
+TEST_CASE("what a worker finds wrong is a failure of the job, not of its command line") {
+  Job job([](tool::Worker& worker, sim::Actor& self) -> Status {
+    if (worker.rank() == 1) return fail(Code::kInvalid, "no number in record 7");
+    return never_end(self);
+  });
+  const Status outcome = job.run();
+  REQUIRE(!outcome);
+  REQUIRE(outcome.error().code != Code::kInvalid);
+  REQUIRE(says(outcome, "no number in record 7"));
+}
+
 TEST_CASE("a worker that is killed ends the job everywhere, and the message says of what it died") {
   Job job([](tool::Worker& worker, sim::Actor&) { return exchange_rows(worker); });
   job.world().on_step([&, done = false](std::uint64_t) mutable {
