@@ -46,7 +46,7 @@ pif::Status work(pif::tool::Worker& worker) {
       PIF_TRY(put_reversed(*in, left, count, out));
     }
     PIF_TRY(out.go_on(left > 0));
-    worker.progress(in->rows() - left, in->rows());
+    worker.progress(in->bytes_read(), in->bytes());
   }
   return team.barrier();
 }

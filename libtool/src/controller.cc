@@ -182,10 +182,12 @@ Result<std::vector<std::string>> Controller::run(const Job& job) {
     PIF_TRY(run.start(description.SerializeAsString()));
   }
   const PhaseTimer timer(impl.report, "work", impl.session.clock());
-  PIF_TRY_VALUE(const std::vector<job::WorkerEnd> ends, run.wait());
-  impl.collect(ends, workers);
+  const auto ends = run.wait();
+  if (impl.options.on_finish) impl.options.on_finish();
+  if (!ends) return fail(ends.error());
+  impl.collect(*ends, workers);
   std::vector<std::string> values;
-  for (const auto& end : ends) values.push_back(end.value());
+  for (const auto& end : *ends) values.push_back(end.value());
   return values;
 }
 

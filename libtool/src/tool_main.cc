@@ -143,6 +143,7 @@ ControllerOptions controller_options(const CommonOptions& common, HeldSignals& s
   options.on_start = [&signals] { signals.hold(); };
   options.is_cancelled = [&signals] { return signals.came(); };
   options.on_progress = [&line](std::uint64_t done, std::uint64_t total) { line.show(done, total); };
+  options.on_finish = [&line] { line.clear(); };
   return options;
 }
 

@@ -157,6 +157,21 @@ TEST_CASE("what a worker finds wrong is a failure of the job, not of its command
   REQUIRE(says(outcome, "no number in record 7"));
 }
 
+TEST_CASE("progress has an end, whatever the workers come to") {
+  for (const bool fails : {false, true}) {
+    Job job([fails](tool::Worker& worker, sim::Actor& self) -> Status {
+      worker.progress(1, 2);
+      self.pause(seconds(1));
+      return fails ? fail(Code::kCorrupt, "bad") : exchange_rows(worker);
+    });
+    std::string seen;
+    job.options().on_progress = [&](std::uint64_t, std::uint64_t) { seen += seen.ends_with('p') ? "" : "p"; };
+    job.options().on_finish = [&] { seen += 'f'; };
+    REQUIRE(job.run().has_value() == !fails);
+    REQUIRE(seen == "pf");
+  }
+}
+
 TEST_CASE("a worker that is killed ends the job everywhere, and the message says of what it died") {
   Job job([](tool::Worker& worker, sim::Actor&) { return exchange_rows(worker); });
   job.world().on_step([&, done = false](std::uint64_t) mutable {

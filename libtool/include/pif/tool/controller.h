@@ -36,6 +36,8 @@ struct ControllerOptions {
   std::function<bool()> is_cancelled;
   // How far the job is, all workers together; at most a few times a second.
   std::function<void(std::uint64_t bytes_done, std::uint64_t bytes_total)> on_progress;
+  // Called once, after the last progress, whatever the workers came to.
+  std::function<void()> on_finish;
 };
 
 struct Job {
