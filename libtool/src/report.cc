@@ -50,6 +50,7 @@ std::string Report::to_json() const {
   for (const auto& [name, time] : phases) times[name] = seconds_of(time);
   json["seconds_total"] = seconds_of(total());
   for (const auto& [name, count] : counts) json["counts"][name] = count;
+  for (const auto& [name, value] : results) std::visit([&](const auto& v) { json["results"][name] = v; }, value);
   for (const Prediction& one : predictions) {
     json["predictions"][one.part] = {{"predicted", seconds_of(one.predicted)}, {"measured", seconds_of(one.measured)}};
   }
@@ -67,6 +68,9 @@ std::string Report::to_text() const {
   for (const Prediction& one : predictions) {
     text += fmt::format("  {}: predicted {:.3f} s, measured {:.3f} s{}\n", one.part, seconds_of(one.predicted),
                         seconds_of(one.measured), is_far_off(one) ? ", which is far off" : "");
+  }
+  for (const auto& [name, value] : results) {
+    std::visit([&](const auto& v) { text += fmt::format("  {} {}\n", name, v); }, value);
   }
   for (const auto& [name, count] : counts) text += fmt::format("  {} {}\n", name, count);
   return text;

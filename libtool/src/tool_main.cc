@@ -195,6 +195,7 @@ Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
   ProgressLine line(!common.quiet && ::isatty(STDERR_FILENO) == 1, clock);
   Controller controller(client, controller_options(common, signals, line));
   controller.report().tool = tool.name;
+  controller.report().is_json = common.json;
   controller.report().is_wanted = common.json || common.verbose || !common.report.empty();
   controller.report().add("connect", clock.now() - start);
   if (common.explain) return explain(tool, controller, common);

@@ -172,6 +172,20 @@ TEST_CASE("progress has an end, whatever the workers come to") {
   }
 }
 
+TEST_CASE("a report has what the tool has found, as values in JSON and as lines for people") {
+  tool::Report report;
+  report.add_result("sorted", false);
+  report.add_result("first", std::uint64_t{7});
+  report.add_result("where", "here \"there\"");
+  const std::string expected = R"("results": {
+    "sorted": false,
+    "first": 7,
+    "where": "here \"there\""
+  })";
+  REQUIRE(report.to_json().find(expected) != std::string::npos);
+  REQUIRE(report.to_text().find("  sorted false\n  first 7\n") != std::string::npos);
+}
+
 TEST_CASE("a worker that is killed ends the job everywhere, and the message says of what it died") {
   Job job([](tool::Worker& worker, sim::Actor&) { return exchange_rows(worker); });
   job.world().on_step([&, done = false](std::uint64_t) mutable {

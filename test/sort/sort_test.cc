@@ -140,11 +140,12 @@ TEST_CASE("a check says whether a file is sorted, and which record is not") {
     put(client, options, {"a\n", "b\n", "b\n", "a\n"});
     File file = must(client.open("/in"));
     const KeyMaker maker = must(KeyMaker::make({}, options.format));
-    std::string disorder;
-    REQUIRE(!must(is_sorted(file, "/in", maker, false, disorder)));
-    REQUIRE(disorder == "/in: record 3 is out of order: a");
-    REQUIRE(!must(is_sorted(file, "/in", maker, true, disorder)));
-    REQUIRE(disorder == "/in: record 2 is out of order: b");
+    const OrderCheck plain = must(check_order(file, "/in", maker, false));
+    REQUIRE((!plain.sorted && plain.records == 4 && plain.bytes == 8));
+    REQUIRE(plain.disorder == "/in: record 3 is out of order: a");
+    const OrderCheck unique = must(check_order(file, "/in", maker, true));
+    REQUIRE((!unique.sorted && unique.records == 3));
+    REQUIRE(unique.disorder == "/in: record 2 is out of order: b");
   });
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "pif/base/say.h"
 #include "sort.h"
 
 namespace pif::sort {
@@ -47,25 +46,23 @@ std::string shown(Bytes record) {
 
 }  // namespace
 
-Result<bool> is_sorted(File& file, const std::string& path, const KeyMaker& maker, bool unique, std::string& disorder) {
+Result<OrderCheck> check_order(File& file, const std::string& path, const KeyMaker& maker, bool unique) {
   std::string last, key;
-  RecordNumber number = 0;
-  bool sorted = true;
+  OrderCheck out;
   const auto check = [&](Bytes record) -> Result<bool> {
     PIF_TRY(maker.make_key(record, key));
-    const int order = number == 0 ? -1 : last.compare(key);
-    sorted = order < 0 || (order == 0 && !unique);
-    if (!sorted) {
-      disorder = fmt::format("{}: record {} is out of order: {}", one_line(path), number,
-                             shown(without_terminator(record, file.format())));
-      return false;
-    }
+    const int order = out.records == 0 ? -1 : last.compare(key);
+    out.records += 1;
+    out.bytes += record.size();
+    out.sorted = order < 0 || (order == 0 && !unique);
+    if (!out.sorted)
+      out.disorder = fmt::format("{}: record {} is out of order: {}", path, out.records - 1,
+                                 shown(without_terminator(record, file.format())));
     std::swap(last, key);
-    ++number;
-    return true;
+    return out.sorted;
   };
   PIF_TRY(for_each_record(file, check));
-  return sorted;
+  return out;
 }
 
 }  // namespace pif::sort

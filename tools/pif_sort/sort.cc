@@ -48,10 +48,18 @@ Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
 
 Result<tool::ExitCode> check(tool::Controller& controller, const Wish& wish, const Task& task) {
   PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wish.keys, controller.input(task.input).format()));
-  std::string disorder;
-  PIF_TRY_VALUE(const bool sorted, is_sorted(controller.input(task.input), task.source, maker, wish.unique, disorder));
-  if (sorted) return tool::ExitCode::kDone;
-  say(fmt::format("pif-sort: {}\n", disorder));
+  tool::Report& report = controller.report();
+  OrderCheck order;
+  {
+    const tool::PhaseTimer timer(report, "check", controller.client().session().clock());
+    PIF_TRY_VALUE(order, check_order(controller.input(task.input), task.source, maker, wish.unique));
+  }
+  report.bytes_client_side = order.bytes;
+  report.add_result("sorted", order.sorted);
+  report.add_result("records_checked", order.records);
+  if (order.sorted) return tool::ExitCode::kDone;
+  report.add_result("first_out_of_order", order.records - 1);
+  say(fmt::format("pif-sort: {}\n", one_line(order.disorder)));
   return tool::ExitCode::kNegative;
 }
 

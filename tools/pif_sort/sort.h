@@ -44,8 +44,13 @@ struct Wish : tool::TargetWish {
 [[nodiscard]] Status work(tool::Worker& worker);
 [[nodiscard]] Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish);
 
-// Whether every record comes before the next one, or has the same key (not if `unique`). If not, `disorder` says which does
-// not.
-[[nodiscard]] Result<bool> is_sorted(File& file, const std::string& path, const KeyMaker& maker, bool unique, std::string& disorder);
+struct OrderCheck {
+  bool sorted = true;
+  std::uint64_t records = 0;  // looked at; the last of them is out of order, if one is
+  std::uint64_t bytes = 0;    // of these
+  std::string disorder;       // which one is, and what is in it
+};
+// Whether every record comes before the next one, or has the same key (not if `unique`).
+[[nodiscard]] Result<OrderCheck> check_order(File& file, const std::string& path, const KeyMaker& maker, bool unique);
 
 }  // namespace pif::sort

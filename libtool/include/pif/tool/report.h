@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "pif/base/clock.h"
@@ -14,6 +15,7 @@ namespace pif::tool {
 
 struct Report {
   bool is_wanted = false;                // somebody will look at it: what it takes time to know may be found out
+  bool is_json = false;                  // --json: it is all that stdout gets. A tool prints nothing there, and adds results
   std::string tool;
   std::uint32_t workers = 0;
   std::uint64_t records = 0;             // of the outputs
@@ -25,6 +27,11 @@ struct Report {
   std::uint64_t bytes_client_side = 0;   // what a program on one node would have moved: everything in, and everything out
   std::vector<std::pair<std::string, Duration>> phases;  // in the order in which they happened
   std::vector<std::pair<std::string, std::uint64_t>> counts;  // the tool's own: tokens passed, matches found
+
+  // What the tool has found out, in order: "results" of the JSON document.
+  using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string>;
+  std::vector<std::pair<std::string, Value>> results;
+  void add_result(std::string name, Value value) { results.emplace_back(std::move(name), std::move(value)); }
 
   // What the tool's cost formula said of a part of the work, beside how long that took.
   struct Prediction {
