@@ -204,6 +204,17 @@ Status Client::make_folder(const std::string& path, bool parents, std::uint32_t 
   return done(session_->ask_server(std::move(request)));
 }
 
+Status Client::change_attributes(const std::string& path, const AttributeChange& change) {
+  PIF_TRY(sendable(path));
+  net::Packet request;
+  proto::SetAttributes& set = *request.envelope.mutable_set_attributes();
+  set.set_path(path);
+  if (change.mode) set.set_mode(*change.mode);
+  if (change.owner) set.set_owner(*change.owner);
+  if (change.group) set.set_group(*change.group);
+  return done(session_->ask_server(std::move(request)));
+}
+
 Result<Entry> Client::stat(const std::string& path) {
   PIF_TRY_VALUE(auto entries, stat_many(std::span(&path, 1)));
   return std::move(entries.front());

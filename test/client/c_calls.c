@@ -103,6 +103,15 @@ static const char* names(pif_connection* c) {
   pif_stat_info info;
   EXPECT(pif_stat(c, "/d/g", &info) == 0);
   EXPECT(info.is_folder == 0 && info.kind == PIF_FIXED && info.record_length == 100 && info.width == 2);
+  EXPECT(pif_chmod(c, "/d/g", 0640) == 0);
+  EXPECT(pif_stat(c, "/d/g", &info) == 0 && info.mode == 0640);
+  const uint32_t owner = info.owner;
+  EXPECT(pif_chown(c, "/d/g", PIF_KEEP, info.group) == 0);
+  EXPECT(pif_stat(c, "/d/g", &info) == 0 && info.owner == owner);
+  EXPECT(pif_chmod(c, "/d/none", 0640) == -PIF_E_NOT_FOUND);
+  EXPECT(pif_mkdir_mode(c, "/d/private", 0, 0700) == 0);
+  EXPECT(pif_stat(c, "/d/private", &info) == 0 && info.mode == 0700);
+  EXPECT(pif_remove(c, "/d/private", 0) == 0);
   EXPECT(pif_mkdir(c, "/d/x/y", 1) == 0);
   struct listing seen = {0, 0};
   EXPECT(pif_list(c, "/d", count_names, &seen) == 0);

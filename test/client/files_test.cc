@@ -106,6 +106,25 @@ TEST_CASE("empty files are made by the hundred, and removed so") {
   });
 }
 
+TEST_CASE("modes, owners and groups change for those who may change them, and what is not named stays") {
+  FileSystem fs(2);
+  AttributeChange gift;
+  gift.owner = 1001;
+  gift.group = 1001;
+  AttributeChange closed;
+  closed.mode = 0700;
+  fs.run(DataPath::kAuto, [&](Client& client) {
+    must(client.make_folder("/home", false, 0750));
+    must(client.change_attributes("/home", gift));
+    Entry home = must(client.stat("/home"));
+    CHECK((home.owner == 1001 && home.group == 1001 && home.mode == 0750));
+    must(client.change_attributes("/home", closed));
+    home = must(client.stat("/home"));
+    CHECK((home.owner == 1001 && home.mode == 0700));
+    CHECK(code_of(client.change_attributes("/none", closed)) == Code::kNotFound);
+  });
+}
+
 TEST_CASE("wrong widths, lengths and paths are refused with their own error") {
   FileSystem fs(3);
   fs.run(DataPath::kAuto, [](Client& client) {

@@ -86,6 +86,12 @@ struct Entry {
   std::map<std::string, std::string> attributes;
 };
 
+// What changes of an entry's attributes; what is not set stays.
+struct AttributeChange {
+  std::optional<std::uint32_t> mode;       // permission bits
+  std::optional<std::uint32_t> owner, group;
+};
+
 struct Node {
   std::uint32_t id = 0;
   std::string name, state, root;           // state: up, suspect, down, draining
@@ -238,6 +244,9 @@ class Client {
   [[nodiscard]] Result<std::vector<Status>> create_empty_many(std::span<const std::string> paths, const CreateOptions& options = {});
 
   [[nodiscard]] Status make_folder(const std::string& path, bool parents = false, std::uint32_t mode = 0755);
+  // Of a file or folder, all at once, durable. The mode is its owner's to change, and the group, to one that he is in; the
+  // owner is root's and the file system's owner's to change.
+  [[nodiscard]] Status change_attributes(const std::string& path, const AttributeChange& change);
   [[nodiscard]] Result<Entry> stat(const std::string& path);
   [[nodiscard]] Result<std::vector<Result<Entry>>> stat_many(std::span<const std::string> paths);
   // Entries with names after `after` in byte order.

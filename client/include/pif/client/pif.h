@@ -125,7 +125,13 @@ int pif_stats(const pif_connection* connection, pif_stats_function each, void* u
 
 /* ---- names ---------------------------------------------------------------------------------------------------------- */
 
-int pif_mkdir(pif_connection* connection, const char* path, int parents);
+int pif_mkdir(pif_connection* connection, const char* path, int parents);  /* mode 0755 */
+int pif_mkdir_mode(pif_connection* connection, const char* path, int parents, uint32_t mode);
+/* Of a file or folder, durable. The mode is its owner's to change; so is the group, to one that he is in; the owner is root's
+ * and the file system's owner's to change. PIF_KEEP: stays as it is. */
+#define PIF_KEEP UINT32_MAX
+int pif_chmod(pif_connection* connection, const char* path, uint32_t mode);
+int pif_chown(pif_connection* connection, const char* path, uint32_t owner, uint32_t group);
 int pif_remove(pif_connection* connection, const char* path, int recursive);
 int pif_rename(pif_connection* connection, const char* from, const char* to, int no_replace);
 int pif_stat(pif_connection* connection, const char* path, pif_stat_info* info);
