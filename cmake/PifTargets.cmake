@@ -52,7 +52,11 @@ function(pif_library name)
   set_target_properties(pif_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
 endfunction()
 
-# pif_program(NAME [SOURCES ...] [LINK ...]): an executable in build/<preset>/bin, installed unless it is an example.
+# Everything that a file system runs on, and all tools. scripts/demo builds it, and tests see that it is enough.
+add_custom_target(programs)
+
+# pif_program(NAME [SOURCES ...] [LINK ...]): an executable in build/<preset>/bin, installed unless it is an example. Part of
+# `programs`, but for examples and the benchmark.
 function(pif_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -60,5 +64,8 @@ function(pif_program name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
   if(NOT name MATCHES "^example-")
     install(TARGETS ${name} RUNTIME)
+  endif()
+  if(NOT name MATCHES "^(example-.*|pif-bench)$")
+    add_dependencies(programs ${name})
   endif()
 endfunction()
