@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import socket
 import subprocess
 import sys
@@ -138,6 +139,73 @@ def a_check_takes_no_options_of_an_output():
         must(2, b"excludes", f"$pif sort -c {words} /a")
 
 
+def local_names_may_be_as_long_as_names_can_be():
+    FS.ok("mkdir", "/long")
+    names = ["n" * length for length in (246, 247, 255)]
+    for name in names:
+        FS.ok("put", "-q", "-", f"/long/{name}", data=name.encode())
+        FS.ok("get", "-q", f"/long/{name}", FS.local(name))
+        with open(FS.local(name), "rb") as file:
+            check(file.read() == name.encode(), f"a name of {len(name)} bytes")
+    FS.ok("get", "-r", "/long", FS.local("long"))
+    check(sorted(os.listdir(FS.local("long"))) == sorted(names), "and all of a folder")
+
+
+def a_file_that_cannot_be_got_does_not_keep_the_others():
+    FS.ok("mkdir", "/some")
+    for name in "abc":
+        FS.ok("put", "-q", "-", f"/some/{name}", data=name.encode())
+    os.makedirs(FS.local("got/some/b/in-the-way"))
+    done = FS.run("get", "-r", "--json", "/some", FS.local("got"))
+    check(done.returncode == 3 and b"got/some/b" in done.stderr, f"{done}")
+    check(sorted(f["path"] for f in json.loads(done.stdout)["files"]) == ["/some/a", "/some/c"], f"{done}")
+    check(os.path.isfile(FS.local("got/some/a")) and os.path.isfile(FS.local("got/some/c")), "the others are there")
+
+
+def on_a_terminal(*words):
+    """What a command prints on a terminal, both streams; its exit code."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(FS.command(*words), env=FS.env, cwd=FS.temp, stdin=subprocess.DEVNULL, stdout=theirs,
+                               stderr=theirs)
+    os.close(theirs)
+    text = b""
+    try:
+        while piece := os.read(ours, 65536):
+            text += piece
+    except OSError:  # how a terminal says that nobody has it open any more
+        pass
+    os.close(ours)
+    return process.wait(timeout=30), text
+
+
+def control_characters_reach_no_terminal():
+    name = "\x1b[2J\x07evil\nname\u009b"
+    FS.ok("mkdir", "/odd")
+    FS.ok("put", "-q", "-", f"/odd/{name}", data=b"x")
+    check(FS.ok("ls", "/odd") == f"{name}\n".encode(), "a program gets the name as it is")
+    quoted = rb"$'\x1b[2J\x07evil\nname\xc2\x9b'"
+    for words in (["ls", "/odd"], ["ls", "-l", "/odd"], ["ls", "-R", "/"], ["stat", f"/odd/{name}"], ["du", f"/odd/{name}"]):
+        code, text = on_a_terminal(*words)
+        check(code == 0 and quoted[2:] in text and b"\x1b" not in text and b"\x07" not in text, f"{words}: {text}")
+    for words in (["cat", f"/none/{name}"], ["get", "/none/" + name, "x"], ["sort", f"/odd/no{name}", "/x"], ["ls", f"--{name}"],
+                  [name], ["put", name, "/x"], ["rm", f"/odd/{name}/x"]):
+        done = FS.run(*words)
+        check(done.returncode in (2, 3) and b"\x1b" not in done.stderr and b"\x07" not in done.stderr, f"{words}: {done}")
+        check(rb"\x1b" in done.stderr, f"{words}: {done}")
+    FS.ok("rm", "-r", "/odd")
+
+
+def progress_leaves_the_terminal_before_anything_is_said():
+    FS.ok("put", "-q", "--lines", "-", "/text", data=b"\xc3\xa4 line\n" * 2_000_000)
+    code, text = on_a_terminal("run", "example-count", "/text")
+    check(code == 1, f"{code}: {text}")
+    shown = text.replace(b"\r\n", b"\n").rsplit(b"\x1b[K", 1)[-1]
+    check(shown == b"2000000\n", f"{text}")
+    code, text = on_a_terminal("run", "example-reverse", "/text", "/reversed")
+    check(code == 0 and b" 0 MiB/s" not in text.split(b"MiB/s", 1)[-1], f"{text}")
+    FS.ok("rm", "/text", "/reversed")
+
+
 def a_local_file_has_a_name():
     must(2, b"no name", "$pif get /a ''")
 
@@ -180,6 +248,8 @@ def run_all():
                      memory_is_a_number_of_bytes, a_list_of_nodes_leaves_the_other_words, what_is_printed_with_json_is_one_document,
                      a_folder_that_is_not_utf_8_is_no_obstacle_or_refused, messages_are_one_line_and_name_the_program,
                      tools_forgive_in_paths_what_pif_forgives, a_check_takes_no_options_of_an_output, a_local_file_has_a_name,
+                     local_names_may_be_as_long_as_names_can_be, a_file_that_cannot_be_got_does_not_keep_the_others,
+                     control_characters_reach_no_terminal, progress_leaves_the_terminal_before_anything_is_said,
                      the_doctor_waits_for_nobody])
         if code:
             FS.show_logs()

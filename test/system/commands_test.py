@@ -109,6 +109,96 @@ def trees_and_several_files_go_both_ways():
     check((usage["bytes"], usage["files"]) == (100_001, 3), f"du: {usage}")
 
 
+def put_says_with_json_what_it_stored():
+    a_file("json/a", b"A" * 10)
+    a_file("json/b", b"B" * 200_000)
+    FS.ok("mkdir", "/json")
+    stored = FS.json("put", "--record-length", "10", FS.local("json/a"), FS.local("json/b"), "/json")
+    files = [(f["path"], f["records"], f["bytes"]) for f in stored["files"]]
+    check(files == [("/json/a", 1, 10), ("/json/b", 20_000, 200_000)], f"{stored}")
+    stored = FS.json("put", "-r", FS.local("json"), "/json")
+    files = sorted(f["path"] for f in stored["files"])
+    check(files == ["/json/json/a", "/json/json/b"] and stored["bytes"] == 200_010, f"{stored}")
+    FS.ok("rm", "-r", "/json")
+
+
+def trees_keep_the_modes_of_folders_both_ways():
+    a_file("modes/shared/x", b"x")
+    a_file("modes/sealed/y", b"y")
+    for name, mode in (("modes", 0o700), ("modes/shared", 0o775), ("modes/sealed", 0o500)):
+        os.chmod(FS.local(name), mode)
+    FS.ok("put", "-r", FS.local("modes"), "/modes")
+    modes = {e["path"]: e["mode"] for e in FS.json("ls", "-R", "/modes")["entries"]}
+    modes["/modes"] = FS.json("stat", "/modes")["mode"]
+    check((modes["/modes"], modes["/modes/shared"], modes["/modes/sealed"]) == ("0700", "0775", "0500"), f"{modes}")
+    before = os.umask(0)
+    FS.ok("get", "-r", "/modes", FS.local("modes2"))
+    os.umask(before)
+    got = [oct(os.stat(FS.local(name)).st_mode & 0o777) for name in ("modes2", "modes2/shared", "modes2/sealed")]
+    check(got == ["0o700", "0o775", "0o500"], f"{got}")
+    FS.ok("rm", "-r", "/modes")
+
+
+def what_cannot_be_put_is_left_out_and_the_rest_goes_on():
+    a_file("odd/a", b"A")
+    a_file("odd/z/b", b"B")
+    os.mkfifo(FS.local("odd/fifo"))
+    os.symlink("nowhere", FS.local("odd/dangling"))
+    os.symlink("z", FS.local("odd/link-to-folder"))
+    os.symlink("a", FS.local("odd/link-to-file"))
+    done = FS.run("put", "-r", FS.local("odd"), "/odd", "--json")
+    said = done.stderr.decode()
+    check(done.returncode == 3, f"exit {done.returncode}: {said}")
+    for words in ("odd/fifo is neither", "odd/dangling is a link that leads nowhere", "odd/link-to-folder is a link to a folder"):
+        check(words in said, said)
+    check(len(json.loads(done.stdout)["errors"]) == 3, f"{done.stdout}")
+    there = [e["path"] for e in FS.json("ls", "-R", "/odd")["entries"]]
+    check(there == ["/odd/a", "/odd/link-to-file", "/odd/z", "/odd/z/b"], f"{there}")
+    FS.ok("rm", "-r", "/odd")
+
+
+def one_file_is_got_under_its_own_name():
+    FS.ok("put", "-", "/own.log", data=b"log")
+    FS.ok("get", "/own.log", cwd=FS.temp)
+    with open(FS.local("own.log"), "rb") as file:
+        check(file.read() == b"log", "./own.log")
+    FS.fails(3, "exists", "get", "--no-clobber", "pif:/own.log", cwd=FS.temp)
+    FS.ok("rm", "/own.log")
+
+
+def a_bad_operand_does_not_keep_the_others_from_being_done():
+    FS.ok("put", "-", "/good", data=b"good\n")
+    for command, expected in (("cat", b"good\n"), ("ls", b"/good\n"), ("rm", b"")):
+        done = FS.run(command, "/none", "/good")
+        check((done.returncode, done.stdout) == (3, expected) and done.stderr.count(b"\n") == 1, f"{command}: {done}")
+    FS.fails(3, "/good", "stat", "/good")  # rm has removed it
+    FS.ok("put", "-", "/good", data=b"good\n")
+    check(b"/good" in FS.run("stat", "/none", "/good").stdout, "stat")
+    stats = json.loads(FS.run("stat", "--json", "/none", "/good").stdout)
+    check(stats[0]["error"]["code"] == "not-found" and stats[1]["bytes"] == 5, f"{stats}")
+    removed = json.loads(FS.run("rm", "--json", "/none", "/good").stdout)
+    check(removed["removed"] == ["/good"] and removed["error"]["code"] == "not-found", f"{removed}")
+
+
+def a_check_of_order_says_in_json_where_it_ends():
+    FS.ok("put", "--lines", "-", "/disorder", data=b"a\nc\nb\n")
+    done = FS.run("sort", "-c", "--json", "/disorder")
+    report = json.loads(done.stdout)
+    check(done.returncode == 1, f"{done}")
+    check(report["results"] == {"sorted": False, "records_checked": 3, "first_out_of_order": 2}, f"{report}")
+    check(report["bytes_client_side"] == 6 and report["seconds"]["check"] >= 0, f"{report}")
+    FS.ok("rm", "/disorder")
+
+
+def a_tool_finds_something_out_and_says_it_for_people_or_programs():
+    FS.ok("put", "--lines", "-", "/text", data=b"plain\n\xc3\xa4\n")
+    done = FS.run("run", "example-count", "/text")
+    check((done.returncode, done.stdout) == (1, b"1\n"), f"{done}")
+    done = FS.run("run", "example-count", "--json", "/text")
+    check(json.loads(done.stdout)["results"] == {"records_not_ascii": 1}, f"{done}")
+    FS.ok("rm", "/text")
+
+
 def targets_are_replaced_unless_told():
     FS.ok("put", a_file("1", b"first"), "/t")
     FS.ok("put", a_file("2", b"second"), "/t")
@@ -200,7 +290,8 @@ def status_tells_what_every_daemon_did():
 
 
 def every_command_has_help_version_and_dash_form():
-    for name in ("up down status init node mkdir ls stat rm mv du df put get cat locate placement fsck doctor run").split():
+    for name in ("up down status init node mkdir ls stat rm mv du df put get cat locate placement fsck doctor "
+                 "run").split():
         text = FS.ok(name, "--help").decode()
         check("Examples:" in text and "--json" in text, f"pif {name} --help has examples")
         check(FS.ok(name, "--version").startswith(b"pif "), f"pif {name} --version")
@@ -304,6 +395,10 @@ def run_all():
     global FS
     tests = [names_of_folders_come_and_go, files_come_back_byte_for_byte, streams_go_in_and_out_of_pipes,
              records_are_what_the_format_says, headers_are_kept_aside_and_given_back, trees_and_several_files_go_both_ways,
+             put_says_with_json_what_it_stored, trees_keep_the_modes_of_folders_both_ways,
+             what_cannot_be_put_is_left_out_and_the_rest_goes_on, one_file_is_got_under_its_own_name,
+             a_bad_operand_does_not_keep_the_others_from_being_done,
+             a_check_of_order_says_in_json_where_it_ends, a_tool_finds_something_out_and_says_it_for_people_or_programs,
              targets_are_replaced_unless_told, layouts_are_as_asked, bevies_are_a_layout_without_parity_so_far,
              placement_is_figure_4_1, status_and_df_know_every_lfs, status_tells_what_every_daemon_did,
              every_command_has_help_version_and_dash_form, unknown_commands_are_other_programs,

@@ -137,6 +137,13 @@ TEST_CASE("progress shows share, rate and time left") {
   CHECK(Progress::line("/a", 0, 0, std::chrono::seconds(0)) == "/a 0");
 }
 
+TEST_CASE("a name that a terminal would act on is a shell's word") {
+  CHECK(quoted_name("plain name") == "plain name");
+  CHECK(quoted_name("\x1b[2J") == "$'\\x1b[2J'");
+  CHECK(quoted_name("a\nb's\\\x07") == "$'a\\nb\\'s\\\\\\x07'");
+  CHECK(quoted_name("$'x'") == "$'$\\'x\\''");
+}
+
 TEST_CASE("pif-X is the command X, and unknown commands are other programs") {
   CHECK(command_in_name("/usr/bin/pif-up") == "up");
   CHECK(command_in_name("pif") == "");

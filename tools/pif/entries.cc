@@ -3,6 +3,7 @@
 #include <grp.h>
 #include <pwd.h>
 
+#include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
@@ -41,7 +42,9 @@ Json json_of(const Entry& entry, const std::string& path) {
   return out;
 }
 
-Status for_each_entry(Client& client, const std::string& folder, const std::function<Status(const Entry&)>& visit) {
+namespace {
+
+Status for_each_page(Client& client, const std::string& folder, const std::function<Status(const Entry&)>& visit) {
   std::string after;
   while (true) {
     PIF_TRY_VALUE(const ListPage page, client.list(folder, after));
@@ -52,21 +55,45 @@ Status for_each_entry(Client& client, const std::string& folder, const std::func
   }
 }
 
-Status walk(Client& client, const std::string& folder,
-            const std::function<Status(const std::string& path, const Entry&)>& visit) {
+}  // namespace
+
+Status for_each_entry(Client& client, const std::string& folder, const std::function<Status(const Entry&)>& visit,
+                      const EntryOrder& order) {
+  if (!order) return for_each_page(client, folder, visit);
+  std::vector<Entry> entries;
+  PIF_TRY(for_each_page(client, folder, [&](const Entry& entry) -> Status {
+    entries.push_back(entry);
+    return {};
+  }));
+  std::stable_sort(entries.begin(), entries.end(), order);
+  for (const Entry& entry : entries) PIF_TRY(visit(entry));
+  return {};
+}
+
+Status walk(Client& client, const std::string& folder, Failures& failures,
+            const std::function<Status(const std::string& path, const Entry&)>& visit, const EntryOrder& order) {
   std::vector<std::string> waiting = {folder};
   while (!waiting.empty()) {
     const std::string here = std::move(waiting.back());
     waiting.pop_back();
     std::vector<std::string> folders;
-    PIF_TRY(for_each_entry(client, here, [&](const Entry& entry) -> Status {
+    Status visited;
+    const Status listed = for_each_entry(client, here, [&](const Entry& entry) -> Status {
       const std::string path = join_path(here, entry.name);
       if (entry.kind == EntryKind::kFolder) folders.push_back(path);
-      return visit(path, entry);
-    }));
+      return visited = visit(path, entry);
+    }, order);
+    PIF_TRY(visited);
+    if (!listed && here == folder) return fail(at(here, listed.error()));
+    if (!listed) failures.add(at(here, listed.error()));
     waiting.insert(waiting.end(), folders.rbegin(), folders.rend());  // the first is next
   }
   return {};
+}
+
+Error at(const std::string& path, Error error) {
+  if (error.text.find(path) == std::string::npos) error.text = path + ": " + error.text;
+  return error;
 }
 
 Result<bool> is_folder(Client& client, const std::string& path) {

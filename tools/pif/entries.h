@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "failures.h"
 #include "pif/client/client.h"
 #include "program.h"
 
@@ -12,12 +13,19 @@ namespace pif::cli {
 Json json_of(const Format& format);
 Json json_of(const Entry& entry, const std::string& path);
 
-// Every entry of a folder, page by page, in byte order of their names.
-[[nodiscard]] Status for_each_entry(Client& client, const std::string& folder,
-                                    const std::function<Status(const Entry&)>& visit);
-// Every entry below `folder`, a folder before what is in it. `path` is the entry's.
-[[nodiscard]] Status walk(Client& client, const std::string& folder,
-                          const std::function<Status(const std::string& path, const Entry&)>& visit);
+// Whether the first comes before the second. None: byte order of names.
+using EntryOrder = std::function<bool(const Entry&, const Entry&)>;
+
+// Every entry of a folder: page by page, or, in another order than that of names, when all are there.
+[[nodiscard]] Status for_each_entry(Client& client, const std::string& folder, const std::function<Status(const Entry&)>& visit,
+                                    const EntryOrder& order = {});
+// Every entry below `folder`, a folder before what is in it. `path` is the entry's. A folder below it that cannot be listed is
+// passed over, and added to the failures; what `visit` returns ends the walk.
+[[nodiscard]] Status walk(Client& client, const std::string& folder, Failures& failures,
+                          const std::function<Status(const std::string& path, const Entry&)>& visit,
+                          const EntryOrder& order = {});
+// The error with the path in its text, if it is not there already.
+Error at(const std::string& path, Error error);
 
 // Whether `path` is a folder; false also if there is nothing of that name.
 [[nodiscard]] Result<bool> is_folder(Client& client, const std::string& path);

@@ -36,11 +36,6 @@ std::string header_of(File& file) {
   return found == file.attributes().end() ? "" : found->second;
 }
 
-Error at(const std::string& path, Error error) {
-  if (error.text.find(path) == std::string::npos) error.text = path + ": " + error.text;
-  return error;
-}
-
 // All of a file to a descriptor, its header first. Returns bytes written.
 Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd, const std::string& name, bool quiet) {
   auto file = client.open(path);
@@ -56,7 +51,7 @@ Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd
   return moved->bytes + header.size();
 }
 
-// One run of get.
+// One run of get. What cannot be got while there is more to get is a failure of its own, and the rest goes on.
 class Getter {
  public:
   Getter(const Program& program, const Options& options, Client& client)
@@ -67,28 +62,52 @@ class Getter {
     if (!entry) return fail(at(path, entry.error()));
     if (entry->kind == EntryKind::kFile) return get_plain(path, local, entry->mode);
     if (!options_.recursive) return fail(Code::kIsDirectory, path + " is a folder; use -r to get all that is in it");
-    PIF_TRY(make_local(local));
-    return walk(client_, path, [&](const std::string& found, const Entry& below) -> Status {
+    PIF_TRY(make_local(local, entry->mode));
+    PIF_TRY(walk(client_, path, failures_, [&](const std::string& found, const Entry& below) -> Status {
       const std::string to = local + found.substr(path == "/" ? 0 : path.size());
-      return below.kind == EntryKind::kFolder ? make_local(to) : get_plain(found, to, below.mode);
-    });
+      failures_.add(below.kind == EntryKind::kFolder ? make_local(to, below.mode) : get_plain(found, to, below.mode));
+      return {};
+    }));
+    close_folders();
+    return {};
   }
+  Failures& failures() { return failures_; }
 
   Outcome report() {
     const std::chrono::duration<double> elapsed = Progress::Clock::now() - started_;
     if (program_.common.verbose)
       say(fmt::format("pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed)));
-    if (program_.common.json)
-      PIF_TRY(print(Json{{"files", documents_}, {"bytes", bytes_}, {"seconds", elapsed.count()}}));
-    return ExitCode::kDone;
+    if (program_.common.json) {
+      Json document = {{"files", documents_}, {"bytes", bytes_}, {"seconds", elapsed.count()}};
+      failures_.add_to(document);
+      PIF_TRY(print(document));
+    }
+    failures_.sum_up("things");
+    return failures_.exit_code();
   }
 
  private:
-  static Status make_local(const std::string& folder) {
+  // A new one has the folder's mode, less the umask, when all is in it; until then its owner may write to it.
+  Status make_local(const std::string& folder, std::uint32_t mode) {
     std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) return fail(Code::kIo, fmt::format("cannot make the folder {}: {}", folder, error.message()));
-    return {};
+    std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), error);
+    if (::mkdir(folder.c_str(), mode | S_IRWXU) == 0) {
+      if ((mode & S_IRWXU) != S_IRWXU) closing_.emplace_back(folder, mode);
+      return {};
+    }
+    const int why = errno;
+    if (why == EEXIST && std::filesystem::is_directory(folder, error)) return {};
+    return fail_errno(why, "cannot make the folder " + folder);
+  }
+  // The deepest first: who may not search a folder cannot close what is in it.
+  void close_folders() {
+    for (; !closing_.empty(); closing_.pop_back()) {
+      const auto& [folder, mode] = closing_.back();
+      struct stat about {};  // the umask has been at it
+      const mode_t kept = mode | ~static_cast<mode_t>(S_IRWXU);
+      if (::stat(folder.c_str(), &about) != 0 || ::chmod(folder.c_str(), about.st_mode & kept) != 0)
+        failures_.add(fail_errno(errno, "cannot set the mode of " + folder).value());
+    }
   }
 
   // Devices and pipes are written to as they are, anything else is replaced when all of it is there.
@@ -117,18 +136,30 @@ class Getter {
   Progress::Clock::time_point started_ = Progress::Clock::now();
   std::uint64_t files_ = 0, bytes_ = 0;
   Json documents_ = Json::array();
+  Failures failures_;
+  std::vector<std::pair<std::string, std::uint32_t>> closing_;  // folders that get this mode in the end
 };
 
-// Before a file is read that nobody can get: what copies it would blame the file. fill_standard_streams() made it read-only.
-Status check_stdout() {
-  const int flags = ::fcntl(1, F_GETFL);
-  if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) return {};
-  return fail(Code::kIo, "cannot write to standard output: it is closed");
+// A full disk or a reader that is gone fails every other file as well.
+bool ends_all(const Error& error) { return error.code == Code::kNoSpace || error.code == Code::kCancelled; }
+
+// For each path what `each` does; of several, those that fail are passed over.
+template <typename Each>
+Outcome for_each_path(const std::vector<std::string>& paths, Each each) {
+  Failures failures;
+  for (const auto& path : paths) {
+    const Status done = each(path);
+    if (!done && (paths.size() == 1 || ends_all(done.error()))) return fail(done.error());
+    failures.add(done);
+  }
+  return failures.exit_code();
 }
 
 Outcome write_to_stdout(const Program& program, Client& client, const std::vector<std::string>& paths) {
-  for (const auto& path : paths) PIF_TRY(write_file(client, path, 1, kStdout, program.common.quiet || ::isatty(1) == 1));
-  return ExitCode::kDone;
+  return for_each_path(paths, [&](const std::string& path) -> Status {
+    PIF_TRY(write_file(client, path, 1, kStdout, program.common.quiet || ::isatty(1) == 1));
+    return {};
+  });
 }
 
 Result<std::vector<std::string>> parse_paths(const std::vector<std::string>& texts) {
@@ -139,23 +170,33 @@ Result<std::vector<std::string>> parse_paths(const std::vector<std::string>& tex
   return out;
 }
 
-Outcome get(const Program& program, const Options& options) {
-  PIF_TRY_VALUE(const auto paths, parse_paths({options.paths.begin(), options.paths.end() - 1}));
-  const std::string& local = options.paths.back();
+Status check_local(const Program& program, const std::string& local) {
   if (local.empty()) return fail(Code::kInvalid, "the local file has no name; say where to get it to (-: standard output)");
   if (local.rfind("pif:", 0) == 0)
     return fail(Code::kInvalid, local + " is not a local file; pif copy copies within the file system");
   if (local == "-" && program.common.json)
     return fail(Code::kInvalid, "stdout cannot bear the file and a JSON document; leave one out");
-  if (local == "-") PIF_TRY(check_stdout());
+  return local == "-" ? check_stdout() : Status{};
+}
+
+// One path alone goes to a local file of its name.
+Outcome get(const Program& program, const Options& options) {
+  const bool alone = options.paths.size() == 1;
+  PIF_TRY_VALUE(const auto paths, parse_paths({options.paths.begin(), options.paths.end() - (alone ? 0 : 1)}));
+  const std::string local = alone ? base_name(paths[0]) : options.paths.back();
+  PIF_TRY(check_local(program, local));
   PIF_TRY_VALUE(Client client, program.connect());
   if (local == "-") return write_to_stdout(program, client, paths);
   std::error_code error;
-  const bool into = std::filesystem::is_directory(local, error);
+  const bool into = !alone && std::filesystem::is_directory(local, error);
   if (!into && (paths.size() > 1 || local.back() == '/'))
     return fail(Code::kNotDirectory, local + " is no folder; make it first: mkdir " + local);
   Getter getter(program, options, client);
-  for (const auto& path : paths) PIF_TRY(getter.get(path, into ? join_path(local, base_name(path)) : local));
+  for (const auto& path : paths) {
+    const Status got = getter.get(path, into ? join_path(local, base_name(path)) : local);
+    if (!got && paths.size() == 1) return fail(got.error());
+    getter.failures().add(got);
+  }
   return getter.report();
 }
 
@@ -198,7 +239,15 @@ class JsonCat {
     closing_ = "]";
     return print(std::string("]}"));
   }
-  Status end() { return print(std::string(closing_.empty() ? kBeginning : "") + "]}\n"); }
+  // After a file that could not be read to its end: the next one can follow.
+  Status give_up() {
+    if (closing_.size() <= 1) return {};
+    closing_ = "]";
+    return print(std::string("]}"));
+  }
+  Status end(const Failures& failures) {
+    return print(std::string(closing_.empty() ? kBeginning : "") + "]" + failures.members() + "}\n");
+  }
   // What ends the part that is printed; empty: nothing is.
   const std::string& closing() const { return closing_; }
 
@@ -233,26 +282,29 @@ class JsonCat {
 
 Outcome cat_json(const Program& program, Client& client, const std::vector<std::string>& paths, const OpenRange& range) {
   JsonCat cat;
+  Failures failures;
   for (const auto& path : paths) {
     const Status added = cat.add(client, path, range);
-    if (!added && !cat.closing().empty()) return program.fail_within(added.error(), cat.closing());
-    PIF_TRY(added);
+    if (!added && (paths.size() == 1 || ends_all(added.error())))
+      return cat.closing().empty() ? Outcome(fail(added.error())) : program.fail_within(added.error(), cat.closing());
+    failures.add(added);
+    if (!added) PIF_TRY(cat.give_up());
   }
-  PIF_TRY(cat.end());
-  return ExitCode::kDone;
+  PIF_TRY(cat.end(failures));
+  return failures.exit_code();
 }
 
 // Only records, without a header: it is none.
 Outcome cat_records(Client& client, const std::vector<std::string>& paths, const OpenRange& range) {
-  for (const auto& path : paths) {
+  return for_each_path(paths, [&](const std::string& path) -> Status {
     auto file = client.open(path);
     if (!file) return fail(at(path, file.error()));
     BulkOptions options;
     options.records = {range.begin, range.end.value_or(UINT64_MAX)};
     const auto moved = export_stream(*file, 1, options);
     if (!moved) return fail(at(path, moved.error()));
-  }
-  return ExitCode::kDone;
+    return {};
+  });
 }
 
 Outcome cat(const Program& program, const Options& options) {
@@ -273,12 +325,14 @@ void add_get_commands(CLI::App& app, Program& program) {
   auto get_options = std::make_shared<Options>();
   CLI::App* get_command =
       add_command(app, program, "get", "Write files as local files, byte for byte what put took",
-                  "  pif get /big.dat copy.dat\n  pif get /a.txt /b.txt folder/\n  pif get -r /results results\n"
+                  "  pif get /big.dat copy.dat\n  pif get /log.txt                 as ./log.txt\n"
+                  "  pif get /a.txt /b.txt folder/\n  pif get -r /results results\n"
                   "  pif get /big.dat - | sha256sum");
-  get_command->add_option("PATH", get_options->paths, "Files, then the local file or folder they go to (-: standard output)")
+  get_command->add_option("PATH", get_options->paths,
+                          "Files, then the local file or folder they go to (-: standard output; of one file alone: here)")
       ->required()
-      ->expected(2, 1 << 20)
-      ->type_name("FILE... LOCAL");
+      ->expected(1, 1 << 20)
+      ->type_name("FILE... [LOCAL]");
   get_command->add_flag("-r,--recursive", get_options->recursive, "Folders with everything in them");
   get_command->add_flag("--no-clobber", get_options->no_clobber, "Fail instead of replacing a local file");
   on_run(get_command, program, get_options, get);

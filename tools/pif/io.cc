@@ -20,10 +20,9 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// Names that nobody else takes: our process id and a count.
+// Names that nobody else takes: our process id and a count. The target's own may be as long as a name can be, so it is no part.
 std::string beside(const std::string& target, int attempt) {
-  const std::filesystem::path path(target);
-  return folder_of(target) + "/." + path.filename().string() + fmt::format(".{}.{}", ::getpid(), attempt);
+  return fmt::format("{}/.pif-{}.{}", folder_of(target), ::getpid(), attempt);
 }
 
 }  // namespace

@@ -16,41 +16,56 @@ struct Options {
   std::vector<std::string> paths = {"/"};
   bool details = false;
   bool recursive = false;
+  bool human = false;
+  bool itself = false;
+  bool by_time = false, by_size = false, reverse = false;
 };
 
 constexpr std::size_t kRowsAtOnce = 1000;  // of a long listing: its columns are aligned within such a stretch
 
-std::vector<std::string> details_of(const Entry& entry, const std::string& shown) {
+// Names that are equal in what is asked for come in their own order.
+EntryOrder order_of(const Options& options) {
+  if (!options.by_time && !options.by_size && !options.reverse) return {};
+  const auto before = [time = options.by_time, size = options.by_size](const Entry& a, const Entry& b) {
+    if (time && a.modified_ns != b.modified_ns) return a.modified_ns > b.modified_ns;
+    if (size && a.extent.bytes != b.extent.bytes) return a.extent.bytes > b.extent.bytes;
+    return a.name < b.name;
+  };
+  if (!options.reverse) return before;
+  return [before](const Entry& a, const Entry& b) { return before(b, a); };
+}
+
+std::vector<std::string> details_of(const Entry& entry, const std::string& name, bool human) {
   const bool folder = entry.kind == EntryKind::kFolder;
   return {mode_text(folder, entry.mode),
           user_name(entry.owner),
           group_name(entry.group),
-          folder ? "-" : std::to_string(entry.extent.bytes),
+          folder ? "-" : human ? human_bytes(entry.extent.bytes) : std::to_string(entry.extent.bytes),
           folder ? "-" : std::to_string(entry.extent.records),
           folder ? "-" : format_text(entry.format),
           folder ? "-" : std::to_string(entry.nodes.size()),
           human_date(entry.modified_ns),
-          shown + (folder ? "/" : "")};
+          name + (folder ? "/" : "")};
 }
 
 // Prints entries as they come, so that a folder of any size needs little memory; a JSON document begins with the first of them.
 class Lister {
  public:
-  Lister(bool json, bool details) : json_(json), details_(details) {}
+  Lister(bool json, bool details, bool human) : json_(json), details_(details), human_(human) {}
 
   bool has_begun_json() const { return json_ && !first_; }
-  Status entry(const Entry& entry, const std::string& path, const std::string& shown) {
+  Status entry(const Entry& entry, const std::string& path, const std::string& name) {
     if (json_) {
       const std::string before = std::exchange(first_, false) ? kBeginning : ",";
       return print(before + json_of(entry, path).dump(-1, ' ', false, Json::error_handler_t::replace));
     }
-    if (!details_) return print(shown + (entry.kind == EntryKind::kFolder ? "/\n" : "\n"));
-    rows_.push_back(details_of(entry, shown));
+    if (!details_) return print(shown(name) + (entry.kind == EntryKind::kFolder ? "/\n" : "\n"));
+    rows_.push_back(details_of(entry, shown(name), human_));
     return rows_.size() > kRowsAtOnce ? flush() : Status{};
   }
-  Status end() {
+  Status end(const Failures& failures) {
     PIF_TRY(flush());
-    return json_ ? print(std::string(first_ ? kBeginning : "") + "]}\n") : Status{};
+    return json_ ? print(std::string(first_ ? kBeginning : "") + "]" + failures.members() + "}\n") : Status{};
   }
 
  private:
@@ -66,43 +81,51 @@ class Lister {
     return print(text);
   }
 
-  bool json_, details_;
+  bool json_, details_, human_;
   bool first_ = true;
   std::vector<std::vector<std::string>> rows_ = {heading()};
 };
 
-Status list_one(Client& client, const Options& options, const std::string& path, Lister& lister) {
+Status list_one(Client& client, const Options& options, const std::string& path, Failures& failures, Lister& lister) {
   PIF_TRY_VALUE(const Entry top, client.stat(path));
-  if (top.kind == EntryKind::kFile) return lister.entry(top, path, path);
+  if (top.kind == EntryKind::kFile || options.itself) return lister.entry(top, path, path == "/" ? "" : path);
+  const EntryOrder order = order_of(options);
   if (options.recursive)
-    return walk(client, path, [&](const std::string& found, const Entry& entry) { return lister.entry(entry, found, found); });
+    return walk(client, path, failures,
+                [&](const std::string& found, const Entry& entry) { return lister.entry(entry, found, found); }, order);
   return for_each_entry(client, path, [&](const Entry& entry) {
     const std::string full = join_path(path, entry.name);
     return lister.entry(entry, full, options.paths.size() > 1 ? full : entry.name);
-  });
+  }, order);
 }
+
+// stdout is full: nothing more can be said there.
+bool ends_all(const Error& error) { return error.code == Code::kNoSpace; }
 
 Outcome list(const Program& program, const Options& options) {
   std::vector<std::string> paths;
   for (const auto& text : options.paths) {
     PIF_TRY_VALUE(paths.emplace_back(), parse_path(text));
   }
+  PIF_TRY(check_stdout());
   PIF_TRY_VALUE(Client client, program.connect());
-  Lister lister(program.common.json, options.details);
+  Lister lister(program.common.json, options.details, options.human);
+  Failures failures;
   for (const auto& path : paths) {
-    const Status listed = list_one(client, options, path, lister);
-    if (!listed && lister.has_begun_json()) return program.fail_within(listed.error(), "]");
-    PIF_TRY(listed);
+    const Status listed = list_one(client, options, path, failures, lister);
+    if (!listed && (paths.size() == 1 || ends_all(listed.error())))
+      return lister.has_begun_json() ? program.fail_within(listed.error(), "]") : Outcome(fail(listed.error()));
+    failures.add(listed);
   }
-  PIF_TRY(lister.end());
-  return ExitCode::kDone;
+  PIF_TRY(lister.end(failures));
+  return failures.exit_code();
 }
 
 std::string join_numbers(const std::vector<std::uint32_t>& numbers) { return fmt::format("{}", fmt::join(numbers, ",")); }
 
 std::string text_of(const Entry& entry, const std::string& path) {
   const bool folder = entry.kind == EntryKind::kFolder;
-  std::string out = fmt::format("{}\n  kind      {}\n  id        {}\n", path, folder ? "folder" : "file", entry.id);
+  std::string out = fmt::format("{}\n  kind      {}\n  id        {}\n", shown(path), folder ? "folder" : "file", entry.id);
   out += fmt::format("  mode      {} ({:04o})\n  owner     {}\n  group     {}\n  modified  {}\n",
                      mode_text(folder, entry.mode), entry.mode, user_name(entry.owner), group_name(entry.group),
                      iso_date(entry.modified_ns));
@@ -111,7 +134,8 @@ std::string text_of(const Entry& entry, const std::string& path) {
                      format_text(entry.format));
   out += fmt::format("  width     {} (nodes {})\n", entry.nodes.size(), join_numbers(entry.nodes));
   if (!entry.bevies.empty()) out += fmt::format("  bevies    {} (a layout only: no parity is computed yet)\n", join_numbers(entry.bevies));
-  for (const auto& [name, value] : entry.attributes) out += fmt::format("  attribute {}: {} bytes\n", name, value.size());
+  for (const auto& [name, value] : entry.attributes)
+    out += fmt::format("  attribute {}: {} bytes\n", shown(name), value.size());
   return out;
 }
 
@@ -122,16 +146,21 @@ Outcome stat(const Program& program, const Options& options) {
   }
   PIF_TRY_VALUE(Client client, program.connect());
   Json documents = Json::array();
+  Failures failures;
   for (const auto& path : paths) {
-    PIF_TRY_VALUE(const Entry entry, client.stat(path));
-    if (program.common.json) {
-      documents.push_back(json_of(entry, path));
+    const Result<Entry> entry = client.stat(path);
+    if (!entry && paths.size() == 1) return fail(entry.error());
+    if (!entry) {
+      failures.add(entry.error());
+      documents.push_back({{"path", path}, {"error", json_of(entry.error())}});
+    } else if (program.common.json) {
+      documents.push_back(json_of(*entry, path));
     } else {
-      PIF_TRY(print(text_of(entry, path)));
+      PIF_TRY(print(text_of(*entry, path)));
     }
   }
   if (program.common.json) PIF_TRY(print(documents.size() == 1 ? documents[0] : documents));
-  return ExitCode::kDone;
+  return failures.exit_code();
 }
 
 struct Usage {
@@ -147,12 +176,12 @@ struct Usage {
   }
 };
 
-Result<Usage> usage_of(Client& client, const std::string& path) {
+Result<Usage> usage_of(Client& client, const std::string& path, Failures& failures) {
   Usage usage;
   PIF_TRY_VALUE(const Entry top, client.stat(path));
   usage.add(top);
   if (top.kind == EntryKind::kFile) return usage;
-  PIF_TRY(walk(client, path, [&](const std::string&, const Entry& entry) -> Status {
+  PIF_TRY(walk(client, path, failures, [&](const std::string&, const Entry& entry) -> Status {
     usage.add(entry);
     return {};
   }));
@@ -160,19 +189,34 @@ Result<Usage> usage_of(Client& client, const std::string& path) {
 }
 
 Outcome usage(const Program& program, const Options& options) {
-  PIF_TRY_VALUE(Client client, program.connect());
-  Json documents = Json::array();
-  std::vector<std::vector<std::string>> rows = {{"bytes", "size", "records", "files", "folders", "path"}};
+  std::vector<std::string> paths;
   for (const auto& text : options.paths) {
-    PIF_TRY_VALUE(const std::string path, parse_path(text));
-    PIF_TRY_VALUE(const Usage sum, usage_of(client, path));
-    documents.push_back(
-        {{"path", path}, {"bytes", sum.bytes}, {"records", sum.records}, {"files", sum.files}, {"folders", sum.folders}});
-    rows.push_back({std::to_string(sum.bytes), human_bytes(sum.bytes), std::to_string(sum.records), std::to_string(sum.files),
-                    std::to_string(sum.folders), path});
+    PIF_TRY_VALUE(paths.emplace_back(), parse_path(text));
   }
-  PIF_TRY(program.common.json ? print(Json{{"usage", documents}}) : print(table(rows, {0, 1, 2, 3, 4})));
-  return ExitCode::kDone;
+  PIF_TRY_VALUE(Client client, program.connect());
+  Json document = {{"usage", Json::array()}};
+  Failures failures;
+  std::vector<std::vector<std::string>> rows = {{"size", "records", "files", "folders", "path", "bytes"}};
+  for (const auto& path : paths) {
+    const Result<Usage> sum = usage_of(client, path, failures);
+    if (!sum && paths.size() == 1) return fail(sum.error());
+    if (!sum) {
+      failures.add(sum.error());
+      continue;
+    }
+    document["usage"].push_back(
+        {{"path", path}, {"bytes", sum->bytes}, {"records", sum->records}, {"files", sum->files}, {"folders", sum->folders}});
+    rows.push_back({human_bytes(sum->bytes), std::to_string(sum->records), std::to_string(sum->files),
+                    std::to_string(sum->folders), shown(path), std::to_string(sum->bytes)});
+  }
+  // Exact bytes are the first column, unless sizes are asked for alone.
+  for (auto& row : rows) {
+    if (!options.human) row.insert(row.begin(), row.back());
+    row.pop_back();
+  }
+  failures.add_to(document);
+  PIF_TRY(program.common.json ? print(document) : print(table(rows, {0, 1, 2, 3, options.human ? 0 : 4u})));
+  return failures.exit_code();
 }
 
 }  // namespace

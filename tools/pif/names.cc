@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "entries.h"
+#include "failures.h"
 #include "pif/base/typed_path.h"
 #include "program.h"
 #include "text.h"
@@ -25,16 +26,29 @@ Result<std::vector<std::string>> parse_paths(const std::vector<std::string>& tex
   return out;
 }
 
-Outcome say(const Program& program, const char* key, const std::vector<std::string>& paths) {
-  if (program.common.json) PIF_TRY(print(Json{{key, paths}}));
-  return ExitCode::kDone;
+// For each path what `each` does; of several, those that fail are passed over. The document says of which it was done.
+template <typename Each>
+Outcome for_each_path(const Program& program, const char* key, const std::vector<std::string>& paths, Each each) {
+  Failures failures;
+  Json document = {{key, Json::array()}};
+  for (const auto& path : paths) {
+    const Result<bool> done = each(path);
+    if (!done && paths.size() == 1) return fail(done.error());
+    if (!done) failures.add(done.error());
+    else if (*done) document[key].push_back(path);
+  }
+  failures.add_to(document);
+  if (program.common.json) PIF_TRY(print(document));
+  return failures.exit_code();
 }
 
 Outcome make_folders(const Program& program, const Options& options) {
   PIF_TRY_VALUE(const auto paths, parse_paths(options.paths));
   PIF_TRY_VALUE(Client client, program.connect());
-  for (const auto& path : paths) PIF_TRY(client.make_folder(path, options.flag));
-  return say(program, "created", paths);
+  return for_each_path(program, "created", paths, [&](const std::string& path) -> Result<bool> {
+    PIF_TRY(client.make_folder(path, options.flag));
+    return true;
+  });
 }
 
 Outcome remove(const Program& program, const Options& options) {
@@ -43,16 +57,12 @@ Outcome remove(const Program& program, const Options& options) {
     if (path == "/") return fail(Code::kInvalid, "the root folder cannot be removed; name what is in it");
   }
   PIF_TRY_VALUE(Client client, program.connect());
-  std::vector<std::string> removed;
-  for (const auto& path : paths) {
+  return for_each_path(program, "removed", paths, [&](const std::string& path) -> Result<bool> {
     const Status done = client.remove(path, options.flag);
-    if (done) {
-      removed.push_back(path);
-    } else if (!(options.force && done.error().code == Code::kNotFound)) {
-      return fail(done.error());
-    }
-  }
-  return say(program, "removed", removed);
+    if (!done && options.force && done.error().code == Code::kNotFound) return false;
+    PIF_TRY(done);
+    return true;
+  });
 }
 
 Outcome move(const Program& program, const Options& options) {
@@ -78,7 +88,8 @@ Outcome move(const Program& program, const Options& options) {
 
 void add_name_commands(CLI::App& app, Program& program) {
   auto make_options = std::make_shared<Options>();
-  CLI::App* make = add_command(app, program, "mkdir", "Make folders", "  pif mkdir /results\n  pif mkdir -p /a/b/c");
+  CLI::App* make = add_command(app, program, "mkdir", "Make folders",
+                               "  pif mkdir /results\n  pif mkdir -p /a/b/c");
   make->add_option("FOLDER", make_options->paths, "Folders to make")->required();
   make->add_flag("-p,--parents", make_options->flag, "Make missing parents too; an existing folder is no error");
   on_run(make, program, make_options, make_folders);

@@ -1,5 +1,8 @@
 #include "program.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -7,8 +10,10 @@
 
 #include <fmt/format.h>
 
+#include "failures.h"
 #include "pif/base/say.h"
 #include "pif/base/write_all.h"
+#include "text.h"
 
 namespace pif::cli {
 namespace {
@@ -120,8 +125,7 @@ ExitCode Program::fail_within(const Error& error, const std::string& closing) co
 ExitCode Program::report(const Error& error, const std::string& before) const {
   say(fmt::format("pif: {}\n", one_line(error.to_string())));
   if (common.json) {
-    const Json value = {{"code", code_name(error.code)}, {"text", error.text}, {"node", error.node}};
-    const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string text = json_of(error).dump(-1, ' ', false, Json::error_handler_t::replace);
     // stdout may be what failed; the exit code tells.
     if (const Status printed = print(before + "\"error\":" + text + "}\n"); !printed) return ExitCode::kFailed;
   }
@@ -139,7 +143,19 @@ Result<Client> Program::connect(Duration timeout) const {
   return client;
 }
 
-Status print(const std::string& text) { return write_all(1, std::as_bytes(std::span(text)), "cannot write to standard output"); }
+Status print(const std::string& text) {
+  const std::string safe = ::isatty(1) == 1 ? visible(text) : text;
+  return write_all(1, std::as_bytes(std::span(safe)), "cannot write to standard output");
+}
+
+// fill_standard_streams() made it read-only.
+Status check_stdout() {
+  const int flags = ::fcntl(1, F_GETFL);
+  if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) return {};
+  return fail(Code::kIo, "cannot write to standard output: it is closed");
+}
+
+std::string shown(const std::string& name) { return ::isatty(1) == 1 ? quoted_name(name) : name; }
 
 Status print(const Json& document) {
   return print(document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");

@@ -71,7 +71,11 @@ void add_run_command(CLI::App& app, Program& program);         // run
 
 // Prints the document and a line end on stdout.
 [[nodiscard]] Status print(const Json& document);
-// Writes all of it on stdout; kIo if stdout is gone or full.
+// Writes all of it on stdout; kIo if stdout is gone or full. On a terminal, what it would act on becomes visible().
 [[nodiscard]] Status print(const std::string& text);
+// Before something is read that nobody can get: kIo if stdout is closed.
+[[nodiscard]] Status check_stdout();
+// A name to print: on a terminal quoted_name(), else as it is, for programs.
+std::string shown(const std::string& name);
 
 }  // namespace pif::cli

@@ -18,7 +18,7 @@ constexpr const char* kWipe = "\r\x1b[K";
 }  // namespace
 
 Progress::Progress(std::string what, std::uint64_t total_bytes, bool wanted)
-    : what_(std::move(what)), total_(total_bytes), shown_(wanted && ::isatty(2) == 1) {}
+    : what_(quoted_name(what)), total_(total_bytes), shown_(wanted && ::isatty(2) == 1) {}
 
 Progress::~Progress() {
   if (dirty_) say(kWipe);

@@ -37,6 +37,8 @@ struct Options {
   bool no_clobber = false;
 };
 
+constexpr std::uint32_t kModeBits = 0777;
+
 // What put does with one file that is open already.
 struct Source {
   int fd = -1;
@@ -99,7 +101,7 @@ class Putter {
     if (::stat(local.c_str(), &about) != 0) return fail_errno(errno, "cannot read " + local);
     if (S_ISDIR(about.st_mode)) {
       if (!options_.recursive) return fail(Code::kIsDirectory, local + " is a folder; use -r to put all that is in it");
-      return put_tree(local, target);
+      return put_tree(local, target, about.st_mode & kModeBits);
     }
     return put_plain(local, target);
   }
@@ -109,9 +111,11 @@ class Putter {
     if (program_.common.verbose)
       say(fmt::format("pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed)));
     if (program_.common.json)
-      PIF_TRY(print(Json{{"files", documents_}, {"bytes", bytes_}, {"seconds", elapsed.count()}}));
-    return ExitCode::kDone;
+      PIF_TRY(print_document(elapsed.count()));
+    failures_.sum_up("things");
+    return failures_.exit_code();
   }
+  Failures& failures() { return failures_; }
 
  private:
   Status put_plain(const std::string& local, const std::string& target) {
@@ -120,30 +124,54 @@ class Putter {
     struct stat about {};
     if (::fstat(fd.get(), &about) != 0) return fail_errno(errno, "cannot read " + local);
     const std::uint64_t bytes = S_ISREG(about.st_mode) ? static_cast<std::uint64_t>(about.st_size) : 0;
-    return store({fd.get(), local, about.st_mode & 0777u, bytes}, target);
+    return store({fd.get(), local, about.st_mode & kModeBits, bytes}, target);
   }
 
-  // Depth first, in name order; folders that are there already are used.
-  Status put_tree(const std::string& local, const std::string& target) {
-    if (!client_.stat(target)) PIF_TRY(client_.make_folder(target));
+  // Depth first, in name order; folders that are there already are used. What cannot be put is a failure of its own, and the
+  // rest goes on; an error is what ends all of it.
+  Status put_tree(const std::string& local, const std::string& target, std::uint32_t mode) {
+    PIF_TRY_VALUE(const bool is_new, make_target(target, mode));
     std::error_code error;
     std::vector<std::filesystem::directory_entry> entries;
     for (std::filesystem::directory_iterator at(local, error), end; !error && at != end; at.increment(error))
       entries.push_back(*at);
-    if (error) return fail(Code::kIo, fmt::format("cannot list {}: {}", local, error.message()));
+    if (error) failures_.add(Error{Code::kIo, fmt::format("cannot list {}: {}", local, error.message()), {}});
     std::sort(entries.begin(), entries.end());
     for (const auto& entry : entries) {
       PIF_TRY(check_interrupt());
-      const std::string to = join_path(target, entry.path().filename().string());
-      if (entry.is_directory(error) && !entry.is_symlink(error)) {
-        PIF_TRY(put_tree(entry.path().string(), to));
-      } else if (entry.is_regular_file(error)) {
-        PIF_TRY(put_plain(entry.path().string(), to));
-      } else {
-        return fail(Code::kUnsupported, entry.path().string() + " is neither a file nor a folder; leave it out");
-      }
+      const Status done = put_found(entry.path().string(), join_path(target, entry.path().filename().string()));
+      if (!done && done.error().code == Code::kCancelled) return done;
+      failures_.add(done);
     }
+    if (is_new && (mode & S_IRWXU) != S_IRWXU) PIF_TRY(set_mode(target, mode));
     return {};
+  }
+
+  // What a folder has. Links to folders are not followed: they may lead back up.
+  Status put_found(const std::string& local, const std::string& target) {
+    struct stat link {}, about {};
+    if (::lstat(local.c_str(), &link) != 0) return fail_errno(errno, "cannot read " + local);
+    if (::stat(local.c_str(), &about) != 0)
+      return S_ISLNK(link.st_mode) ? Status(fail(Code::kNotFound, local + " is a link that leads nowhere; it is left out"))
+                                   : Status(fail_errno(errno, "cannot read " + local));
+    if (S_ISDIR(about.st_mode) && S_ISLNK(link.st_mode))
+      return fail(Code::kUnsupported, local + " is a link to a folder; it is left out: put what it leads to by itself");
+    if (S_ISDIR(about.st_mode)) return put_tree(local, target, about.st_mode & kModeBits);
+    if (S_ISREG(about.st_mode)) return put_plain(local, target);
+    return fail(Code::kUnsupported, local + " is neither a file nor a folder; it is left out");
+  }
+
+  // Whether it was made. A new folder has the local one's mode, when all is in it; until then its owner may write to it.
+  Result<bool> make_target(const std::string& target, std::uint32_t mode) {
+    PIF_TRY_VALUE(const bool there, is_folder(client_, target));
+    if (there) return false;
+    PIF_TRY(client_.make_folder(target, false, mode | S_IRWXU));
+    return true;
+  }
+  Status set_mode(const std::string& target, std::uint32_t mode) {
+    AttributeChange change;
+    change.mode = mode;
+    return client_.change_attributes(target, change);
   }
 
   Status store(const Source& source, const std::string& target) {
@@ -156,13 +184,21 @@ class Putter {
     const auto moved = import_stream(*file, source.fd, options_with(progress, &interrupted_));
     Status done = check_interrupt();
     if (done && !moved) done = fail(moved.error());
-    if (done) done = file->commit();
+    Extent extent;
+    if (done) done = commit(*file, extent);
     if (!done) {
       // The first error counts; what cannot be removed now, the server removes when we are gone.
       static_cast<void>(file->abort().has_value());
       return at(source.name + " to " + target, done.error());
     }
-    return count(*file, source, target, moved->bytes);
+    count(*file, source, target, moved->bytes, extent);
+    return {};
+  }
+
+  // extent: what was committed; asked for before, because a file is closed when it is committed.
+  static Status commit(File& file, Extent& extent) {
+    PIF_TRY_VALUE(extent, file.extent());
+    return file.commit();
   }
 
   Status take_header(const Source& source, CreateOptions& create) {
@@ -178,18 +214,21 @@ class Putter {
     return fail(std::move(error));
   }
 
-  Status count(File& file, const Source& source, const std::string& target, std::uint64_t bytes) {
+  void count(const File& file, const Source& source, const std::string& target, std::uint64_t bytes, const Extent& extent) {
     ++files_;
     bytes_ += bytes;
-    if (!program_.common.json) return {};
-    PIF_TRY_VALUE(const Extent extent, file.extent());
+    if (!program_.common.json) return;
     documents_.push_back({{"local", source.name},
                           {"path", target},
                           {"id", file.id()},
                           {"records", extent.records},
                           {"bytes", extent.bytes},
                           {"width", file.layout().width()}});
-    return {};
+  }
+  Status print_document(double seconds) const {
+    Json document = {{"files", documents_}, {"bytes", bytes_}, {"seconds", seconds}};
+    failures_.add_to(document);
+    return print(document);
   }
 
   const Program& program_;
@@ -200,6 +239,7 @@ class Putter {
   Progress::Clock::time_point started_ = Progress::Clock::now();
   std::uint64_t files_ = 0, bytes_ = 0;
   Json documents_ = Json::array();
+  Failures failures_;
 };
 
 // Name that a local path gets inside a folder.
@@ -241,7 +281,9 @@ Outcome put(const Program& program, const Options& options) {
       PIF_TRY_VALUE(const std::string name, name_of(source));
       to = join_path(target, name);
     }
-    PIF_TRY(putter.put(source, to));
+    const Status done = putter.put(source, to);
+    if (!done && (sources.size() == 1 || done.error().code == Code::kCancelled)) return fail(done.error());
+    putter.failures().add(done);
   }
   return putter.report();
 }

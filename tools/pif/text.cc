@@ -63,6 +63,22 @@ std::string format_text(const Format& format) {
   return format.delimiter == '\n' ? "lines" : fmt::format("delimited 0x{:02x}", format.delimiter);
 }
 
+std::string quoted_name(std::string_view name) {
+  const std::string safe = visible(name);
+  if (safe == name && name.find_first_of("\n\t") == std::string_view::npos && !name.starts_with("$'")) return safe;
+  std::string out = "$'";
+  for (const char c : name) {
+    if (c == '\'' || c == '\\') {
+      out += fmt::format("\\{}", c);
+    } else if (c == '\n' || c == '\t') {
+      out += c == '\n' ? "\\n" : "\\t";
+    } else {
+      out += c;
+    }
+  }
+  return visible(out) + "'";
+}
+
 std::string shell_word(std::string_view text) {
   const auto is_plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
