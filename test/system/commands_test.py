@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from pif_system import BIN, FileSystem, check, main
+from pif_system import BIN, FileSystem, await_condition, check, main
 
 FS = None
 
@@ -164,6 +164,28 @@ def one_file_is_got_under_its_own_name():
         check(file.read() == b"log", "./own.log")
     FS.fails(3, "exists", "get", "--no-clobber", "pif:/own.log", cwd=FS.temp)
     FS.ok("rm", "/own.log")
+
+
+def listings_have_the_order_and_sizes_that_are_asked_for():
+    FS.ok("mkdir", "/order")
+    last = ""
+    for name, size in (("b", 10), ("c", 3_000_000), ("a", 2000)):
+        def is_newer(path=f"/order/{name}", data=bytes(size)):
+            FS.ok("put", "-", path, data=data)
+            return FS.json("stat", path)["modified"] > last
+        await_condition(is_newer, "the server's clock, which counts seconds, goes on")
+        last = FS.json("stat", f"/order/{name}")["modified"]
+    def names(*options):
+        return FS.ok("ls", *options, "/order").decode().split()
+    check(names("-1") == ["a", "b", "c"] and names("-r") == ["c", "b", "a"], "by name")
+    check(names("-S") == ["c", "a", "b"] and names("-Sr") == ["b", "a", "c"], "by size")
+    check(names("-t") == ["a", "c", "b"] and names("-tr") == ["b", "c", "a"], "by time")
+    check(FS.ok("ls", "-d", "/order") == b"/order/\n", "itself")
+    check(FS.json("ls", "-d", "/order")["entries"][0]["path"] == "/order", "itself in JSON")
+    check(b"2.9 MiB" in FS.ok("ls", "-lh", "/order") and b"3000000" in FS.ok("ls", "-l", "/order"), "sizes for people")
+    check(b"2.9 MiB" in FS.ok("du", "-h", "/order") and b"3002010" not in FS.ok("du", "-h", "/order"), "du -h")
+    check(b"GiB" in FS.ok("df", "-h"), "df -h")
+    FS.ok("rm", "-r", "/order")
 
 
 def a_bad_operand_does_not_keep_the_others_from_being_done():
@@ -397,7 +419,7 @@ def run_all():
              records_are_what_the_format_says, headers_are_kept_aside_and_given_back, trees_and_several_files_go_both_ways,
              put_says_with_json_what_it_stored, trees_keep_the_modes_of_folders_both_ways,
              what_cannot_be_put_is_left_out_and_the_rest_goes_on, one_file_is_got_under_its_own_name,
-             a_bad_operand_does_not_keep_the_others_from_being_done,
+             listings_have_the_order_and_sizes_that_are_asked_for, a_bad_operand_does_not_keep_the_others_from_being_done,
              a_check_of_order_says_in_json_where_it_ends, a_tool_finds_something_out_and_says_it_for_people_or_programs,
              targets_are_replaced_unless_told, layouts_are_as_asked, bevies_are_a_layout_without_parity_so_far,
              placement_is_figure_4_1, status_and_df_know_every_lfs, status_tells_what_every_daemon_did,

@@ -224,10 +224,17 @@ Outcome usage(const Program& program, const Options& options) {
 void add_listing_commands(CLI::App& app, Program& program) {
   auto list_options = std::make_shared<Options>();
   CLI::App* ls = add_command(app, program, "ls", "List folders",
-                             "  pif ls\n  pif ls -l /data\n  pif ls -R --json / | jq '.entries[].path'");
+                             "  pif ls\n  pif ls -l /data\n  pif ls -lhS /data           the largest first, in KiB, MiB, ...\n"
+                             "  pif ls -ltr /data           the newest last\n  pif ls -R --json / | jq '.entries[].path'");
   ls->add_option("PATH", list_options->paths, "Folders or files (default: /)");
   ls->add_flag("-l", list_options->details, "Mode, owner, group, bytes, records, format, width, time");
   ls->add_flag("-R,--recursive", list_options->recursive, "Everything below, with full paths");
+  ls->add_flag("-d,--directory", list_options->itself, "Folders themselves, not what is in them");
+  ls->add_flag("-h,--human-readable", list_options->human, "With -l: sizes in KiB, MiB and so on");
+  auto* by_time = ls->add_flag("-t", list_options->by_time, "The newest first");
+  ls->add_flag("-S", list_options->by_size, "The largest first")->excludes(by_time);
+  ls->add_flag("-r,--reverse", list_options->reverse, "The other way round");
+  ls->add_flag_callback("-1", [] {}, "Accepted: there is always one name in a line");
   on_run(ls, program, list_options, list);
 
   auto stat_options = std::make_shared<Options>();
@@ -239,6 +246,7 @@ void add_listing_commands(CLI::App& app, Program& program) {
   auto usage_options = std::make_shared<Options>();
   CLI::App* du = add_command(app, program, "du", "Sum up bytes, records and files below a path", "  pif du\n  pif du /data /results");
   du->add_option("PATH", usage_options->paths, "Files or folders (default: /)");
+  du->add_flag("-h,--human-readable", usage_options->human, "Sizes in KiB, MiB and so on only, without exact bytes");
   on_run(du, program, usage_options, usage);
 }
 

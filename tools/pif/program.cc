@@ -107,6 +107,7 @@ CLI::App* add_command(CLI::App& app, Program& program, const std::string& name, 
 int Program::run(std::vector<std::string> arguments) {
   CLI::App app("pif: a parallel interleaved file system", "pif");
   app.footer("`pif X` runs pif-X for any other X. `pif COMMAND --help` has examples.");
+  app.set_help_flag("--help", "Print this help and leave");  // commands inherit it; -h is theirs
   add_all(app, *this);
   keep_words(app, arguments);
   try {

@@ -229,6 +229,7 @@ void add_status_commands(CLI::App& app, Program& program) {
   on_run(list, program, options, list_nodes);
 
   CLI::App* df = add_command(app, program, "df", "Show the space of every LFS", "  pif df\n  pif df --json");
+  df->add_flag_callback("-h,--human-readable", [] {}, "Accepted: sizes are always in KiB, MiB and so on");
   on_run(df, program, options, space);
 }
 
