@@ -166,6 +166,26 @@ def one_file_is_got_under_its_own_name():
     FS.ok("rm", "/own.log")
 
 
+def modes_and_owners_change():
+    FS.ok("mkdir", "-m", "0750", "/home")
+    FS.ok("mkdir", "-p", "-m", "u=rwx,go=", "/home/a/b")
+    FS.ok("put", "-", "/home/a/file", data=b"x")
+    modes = {p: FS.json("stat", p)["mode"] for p in ("/home", "/home/a", "/home/a/b", "/home/a/file")}
+    check(modes == {"/home": "0750", "/home/a": "0755", "/home/a/b": "0700", "/home/a/file": "0644"}, f"{modes}")
+    FS.ok("chmod", "-R", "go+rX,u-w", "/home/a")
+    modes = {p: FS.json("stat", p)["mode"] for p in ("/home", "/home/a", "/home/a/b", "/home/a/file")}
+    check(modes == {"/home": "0750", "/home/a": "0555", "/home/a/b": "0555", "/home/a/file": "0444"}, f"{modes}")
+    FS.fails(2, "no mode", "chmod", "rw", "/home")
+    FS.fails(3, "/none", "chmod", "0600", "/none")
+    FS.fails(2, "no user 'nobody-of-that-name'", "chown", "nobody-of-that-name", "/home")
+    FS.ok("chown", f"{os.getuid()}:{os.getgid()}", "/home")
+    if os.getuid() == 0:
+        FS.ok("chown", "-R", "12345:54321", "/home")
+        entry = FS.json("stat", "/home/a/file")
+        check((entry["owner"], entry["group"]) == (12345, 54321), f"{entry}")
+    FS.ok("rm", "-r", "/home")
+
+
 def listings_have_the_order_and_sizes_that_are_asked_for():
     FS.ok("mkdir", "/order")
     last = ""
@@ -312,7 +332,7 @@ def status_tells_what_every_daemon_did():
 
 
 def every_command_has_help_version_and_dash_form():
-    for name in ("up down status init node mkdir ls stat rm mv du df put get cat locate placement fsck doctor "
+    for name in ("up down status init node mkdir ls stat rm mv chmod chown du df put get cat locate placement fsck doctor "
                  "run").split():
         text = FS.ok(name, "--help").decode()
         check("Examples:" in text and "--json" in text, f"pif {name} --help has examples")
@@ -418,7 +438,7 @@ def run_all():
     tests = [names_of_folders_come_and_go, files_come_back_byte_for_byte, streams_go_in_and_out_of_pipes,
              records_are_what_the_format_says, headers_are_kept_aside_and_given_back, trees_and_several_files_go_both_ways,
              put_says_with_json_what_it_stored, trees_keep_the_modes_of_folders_both_ways,
-             what_cannot_be_put_is_left_out_and_the_rest_goes_on, one_file_is_got_under_its_own_name,
+             what_cannot_be_put_is_left_out_and_the_rest_goes_on, one_file_is_got_under_its_own_name, modes_and_owners_change,
              listings_have_the_order_and_sizes_that_are_asked_for, a_bad_operand_does_not_keep_the_others_from_being_done,
              a_check_of_order_says_in_json_where_it_ends, a_tool_finds_something_out_and_says_it_for_people_or_programs,
              targets_are_replaced_unless_told, layouts_are_as_asked, bevies_are_a_layout_without_parity_so_far,

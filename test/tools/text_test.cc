@@ -6,6 +6,7 @@
 #include "pif/base/limits.h"
 #include "pif/base/typed_path.h"
 #include "../../tools/pif/dispatch.h"
+#include "../../tools/pif/mode_change.h"
 #include "../../tools/pif/progress.h"
 #include "../../tools/pif/text.h"
 
@@ -142,6 +143,28 @@ TEST_CASE("a name that a terminal would act on is a shell's word") {
   CHECK(quoted_name("\x1b[2J") == "$'\\x1b[2J'");
   CHECK(quoted_name("a\nb's\\\x07") == "$'a\\nb\\'s\\\\\\x07'");
   CHECK(quoted_name("$'x'") == "$'$\\'x\\''");
+}
+
+TEST_CASE("a mode is octal, or changes of what is there") {
+  const auto applied = [](const char* text, std::uint32_t mode, bool folder = false) {
+    const auto change = ModeChange::parse(text);
+    REQUIRE(change);
+    return change->apply(mode, folder);
+  };
+  CHECK(applied("0750", 0644) == 0750);
+  CHECK(applied("7", 0644) == 07);
+  CHECK(applied("u+x", 0644) == 0744);
+  CHECK(applied("go-rwx", 0755) == 0700);
+  CHECK(applied("a=r,u+w", 0777) == 0644);
+  CHECK(applied("+x", 0644) == 0755);
+  CHECK(applied("u=", 0755) == 055);
+  CHECK(applied("go+rX", 0700) == 0755);
+  CHECK(applied("go+rX", 0600) == 0644);
+  CHECK(applied("go+rX", 0600, true) == 0655);
+  for (const char* text : {"", "8", "01777", "u", "u+q", "z+r", "u+r,", "0888", "rw", "12345"}) {
+    INFO(text);
+    CHECK_FALSE(ModeChange::parse(text));
+  }
 }
 
 TEST_CASE("pif-X is the command X, and unknown commands are other programs") {

@@ -19,10 +19,10 @@
 namespace pif::cli {
 namespace {
 
-constexpr std::array<std::string_view, 20> kCommands = {"up", "down", "status", "init", "node",      "mkdir",
+constexpr std::array<std::string_view, 22> kCommands = {"up", "down", "status", "init", "node",      "mkdir",
                                                         "ls", "stat", "rm",     "mv",   "du",        "df",
                                                         "put", "get", "cat",    "locate", "placement", "fsck",
-                                                        "doctor", "run"};
+                                                        "doctor", "run",    "chmod", "chown"};
 
 bool is_own(std::string_view command) {
   return std::find(kCommands.begin(), kCommands.end(), command) != kCommands.end();

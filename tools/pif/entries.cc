@@ -111,6 +111,33 @@ std::string user_name(std::uint32_t uid) {
   return std::to_string(uid);
 }
 
+namespace {
+
+// 2^32 - 1 is nobody's number: the kernel takes it for "leave it as it is".
+Result<std::uint32_t> id_of(const std::string& text, const char* kind) {
+  const auto number = parse_number(text, kind);
+  if (number && *number < UINT32_MAX) return static_cast<std::uint32_t>(*number);
+  return fail(Code::kInvalid, fmt::format("there is no {} '{}' on this machine", kind, text));
+}
+
+}  // namespace
+
+Result<std::uint32_t> user_id(const std::string& name) {
+  std::vector<char> buffer(4096);
+  passwd record{};
+  passwd* found = nullptr;
+  if (::getpwnam_r(name.c_str(), &record, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return record.pw_uid;
+  return id_of(name, "user");
+}
+
+Result<std::uint32_t> group_id(const std::string& name) {
+  std::vector<char> buffer(4096);
+  group record{};
+  group* found = nullptr;
+  if (::getgrnam_r(name.c_str(), &record, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return record.gr_gid;
+  return id_of(name, "group");
+}
+
 std::string group_name(std::uint32_t gid) {
   std::vector<char> buffer(4096);
   group record{};

@@ -33,5 +33,8 @@ Error at(const std::string& path, Error error);
 // User and group as people write them; the number where there is no name.
 std::string user_name(std::uint32_t uid);
 std::string group_name(std::uint32_t gid);
+// The number of a user or group who is named, or the number itself. kInvalid if there is no such name.
+[[nodiscard]] Result<std::uint32_t> user_id(const std::string& name);
+[[nodiscard]] Result<std::uint32_t> group_id(const std::string& name);
 
 }  // namespace pif::cli

@@ -5,6 +5,7 @@
 
 #include "entries.h"
 #include "failures.h"
+#include "mode_change.h"
 #include "pif/base/typed_path.h"
 #include "program.h"
 #include "text.h"
@@ -14,6 +15,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> paths;
+  std::string mode;    // of a new folder
   bool flag = false;   // -p, -r, --no-clobber
   bool force = false;  // -f
 };
@@ -42,11 +44,25 @@ Outcome for_each_path(const Program& program, const char* key, const std::vector
   return failures.exit_code();
 }
 
+constexpr std::uint32_t kFolderMode = 0755;
+
+// As mkdir(1) does it: the mode is for the folder that is named, not for missing parents, and not for one that is there.
+Status make_folder(Client& client, const Options& options, const std::string& path, std::uint32_t mode) {
+  const std::string parent = path.substr(0, path.rfind('/'));
+  if (options.flag && mode != kFolderMode && !parent.empty()) PIF_TRY(client.make_folder(parent, true));
+  return client.make_folder(path, options.flag, mode);
+}
+
 Outcome make_folders(const Program& program, const Options& options) {
   PIF_TRY_VALUE(const auto paths, parse_paths(options.paths));
+  std::uint32_t mode = kFolderMode;
+  if (!options.mode.empty()) {
+    PIF_TRY_VALUE(const ModeChange change, ModeChange::parse(options.mode));
+    mode = change.apply(kFolderMode, true);
+  }
   PIF_TRY_VALUE(Client client, program.connect());
   return for_each_path(program, "created", paths, [&](const std::string& path) -> Result<bool> {
-    PIF_TRY(client.make_folder(path, options.flag));
+    PIF_TRY(make_folder(client, options, path, mode));
     return true;
   });
 }
@@ -89,8 +105,10 @@ Outcome move(const Program& program, const Options& options) {
 void add_name_commands(CLI::App& app, Program& program) {
   auto make_options = std::make_shared<Options>();
   CLI::App* make = add_command(app, program, "mkdir", "Make folders",
-                               "  pif mkdir /results\n  pif mkdir -p /a/b/c");
+                               "  pif mkdir /results\n  pif mkdir -p /a/b/c\n  pif mkdir -m 0700 /private");
   make->add_option("FOLDER", make_options->paths, "Folders to make")->required();
+  make->add_option("-m,--mode", make_options->mode, "Who may do what with them, as chmod takes it (default: 0755)")
+      ->type_name("MODE");
   make->add_flag("-p,--parents", make_options->flag, "Make missing parents too; an existing folder is no error");
   on_run(make, program, make_options, make_folders);
 

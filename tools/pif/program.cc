@@ -48,6 +48,7 @@ void add_all(CLI::App& app, Program& program) {
   add_cluster_commands(app, program);
   add_status_commands(app, program);
   add_name_commands(app, program);
+  add_attribute_commands(app, program);
   add_listing_commands(app, program);
   add_put_command(app, program);
   add_get_commands(app, program);

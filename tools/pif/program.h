@@ -61,6 +61,7 @@ void on_run(CLI::App* command, Program& program, std::shared_ptr<Options> option
 void add_cluster_commands(CLI::App& app, Program& program);    // up down init
 void add_status_commands(CLI::App& app, Program& program);     // status node df
 void add_name_commands(CLI::App& app, Program& program);       // mkdir rm mv
+void add_attribute_commands(CLI::App& app, Program& program);  // chmod chown
 void add_listing_commands(CLI::App& app, Program& program);    // ls stat du
 void add_put_command(CLI::App& app, Program& program);         // put
 void add_get_commands(CLI::App& app, Program& program);        // get cat
