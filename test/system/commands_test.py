@@ -222,6 +222,30 @@ def a_bad_operand_does_not_keep_the_others_from_being_done():
     check(removed["removed"] == ["/good"] and removed["error"]["code"] == "not-found", f"{removed}")
 
 
+def global_options_may_stand_before_any_command():
+    FS.ok("put", "--lines", "-", "/unsorted", data=b"b\na\n")
+    elsewhere = dict(FS.env, PIF="/nowhere")
+    FS.ok("--pif", FS.folder, "-q", "sort", "/unsorted", "/sorted", env=elsewhere)
+    check(FS.content("/sorted") == b"a\nb\n", "a tool")
+    FS.ok(f"--pif={FS.folder}", "--route", "unix", "--data", "messages", "copy", "/unsorted", "/copied", env=elsewhere)
+    check(json.loads(FS.ok("--json", "copy", "/unsorted", "/copied"))["tool"] == "pif-copy", "its report")
+    FS.ok("-q", "--pif", FS.folder, "ls", "/", env=elsewhere)
+    FS.ok("rm", "/unsorted", "/sorted", "/copied")
+
+
+def help_lists_all_commands_and_tools():
+    text = FS.ok("help").decode()
+    listed = {line.split()[0] for line in text.splitlines() if line.startswith("  ")}
+    programs = {name[4:] for name in os.listdir(BIN) if name.startswith("pif-")} - {"server", "lfs", "exec", "simulate"}
+    check(programs <= listed, f"not in the list: {programs - listed}")
+    check(all(len(line) <= 110 for line in text.splitlines()), "a line each")
+    check(BIN not in text and os.path.realpath(BIN) not in text, "each of the release's tools is described")
+    check(FS.ok("help", "put") == FS.ok("put", "--help"), "help of one command")
+    check(FS.ok("help", "sort") == FS.ok("sort", "--help"), "help of a tool")
+    FS.fails(2, "did you mean 'sort'", "sotr", "/a", "/b")
+    FS.fails(2, "did you mean 'status'", "help", "staus")
+
+
 def a_check_of_order_says_in_json_where_it_ends():
     FS.ok("put", "--lines", "-", "/disorder", data=b"a\nc\nb\n")
     done = FS.run("sort", "-c", "--json", "/disorder")
@@ -332,7 +356,7 @@ def status_tells_what_every_daemon_did():
 
 
 def every_command_has_help_version_and_dash_form():
-    for name in ("up down status init node mkdir ls stat rm mv chmod chown du df put get cat locate placement fsck doctor "
+    for name in ("up down status init node mkdir ls stat rm mv chmod chown du df put get cat locate placement fsck doctor help "
                  "run").split():
         text = FS.ok(name, "--help").decode()
         check("Examples:" in text and "--json" in text, f"pif {name} --help has examples")
@@ -440,6 +464,7 @@ def run_all():
              put_says_with_json_what_it_stored, trees_keep_the_modes_of_folders_both_ways,
              what_cannot_be_put_is_left_out_and_the_rest_goes_on, one_file_is_got_under_its_own_name, modes_and_owners_change,
              listings_have_the_order_and_sizes_that_are_asked_for, a_bad_operand_does_not_keep_the_others_from_being_done,
+             global_options_may_stand_before_any_command, help_lists_all_commands_and_tools,
              a_check_of_order_says_in_json_where_it_ends, a_tool_finds_something_out_and_says_it_for_people_or_programs,
              targets_are_replaced_unless_told, layouts_are_as_asked, bevies_are_a_layout_without_parity_so_far,
              placement_is_figure_4_1, status_and_df_know_every_lfs, status_tells_what_every_daemon_did,

@@ -4,15 +4,20 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
+
 namespace pif::cli {
 
 // "up" of ".../pif-up"; empty of ".../pif".
 std::string command_in_name(const std::string& program);
-// Whether the first word names a command that is not one of this program's.
-bool is_external(const std::vector<std::string>& arguments);
-// Replaces this process by pif-X, found beside this program or in PATH. Returns only if there is none: the exit code,
-// after one line on stderr.
-int run_external(const std::vector<std::string>& arguments);
+// Whether it is a command of this program.
+bool has_command(const CLI::App& app, const std::string& name);
+// Where the options of `app` end that begin at `at`: the place of a command's name, or of its first other word.
+std::size_t end_of_options(const CLI::App& app, const std::vector<std::string>& arguments, std::size_t at);
+// Replaces this process by pif-X, X the word at `command`, found beside this program or in PATH. What stands before X is handed
+// on, behind it. Returns only if there is none: the exit code, after one line on stderr, which names the one of `known` that may be
+// meant.
+int run_external(std::vector<std::string> arguments, std::size_t command, const std::vector<std::string>& known);
 // Replaces this process by words[0]: found beside this program or in PATH, or where it says if there is a slash in it.
 // Returns only if that fails: errno.
 int replace_process(std::vector<std::string> words);

@@ -11,7 +11,6 @@ int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (const std::string command = pif::cli::command_in_name(argv[0]); !command.empty())
     arguments.insert(arguments.begin(), command);
-  if (pif::cli::is_external(arguments)) return pif::cli::run_external(arguments);
   pif::cli::Program program;
   return program.run(std::move(arguments));
 }

@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "dispatch.h"
 #include "failures.h"
+#include "help.h"
 #include "pif/base/say.h"
 #include "pif/base/write_all.h"
 #include "text.h"
@@ -43,6 +45,42 @@ DataPath data_path_of(const std::string& name) {
   return DataPath::kAuto;
 }
 
+bool names_tool(const CLI::App& app, const std::vector<std::string>& arguments, std::size_t command) {
+  const std::string word = command < arguments.size() ? arguments[command] : "";
+  return !word.empty() && word[0] != '-' && !has_command(app, word);
+}
+
+std::vector<std::string> known_commands(const CLI::App& app) {
+  std::vector<std::string> names = tools_in(app, program_folders());
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+struct HelpOptions {
+  const CLI::App* app = nullptr;
+  std::string command;
+};
+
+Outcome help(const Program& program, const HelpOptions& options) {
+  const bool all = options.command.empty();
+  if (!all && !has_command(*options.app, options.command))
+    return static_cast<ExitCode>(run_external({options.command, "--help"}, 0, known_commands(*options.app)));
+  const std::string text =
+      all ? overview(*options.app, program_folders()) : options.app->get_subcommand(options.command)->help("pif");
+  PIF_TRY(program.common.json ? print(Json{{"help", text}}) : print(text));
+  return ExitCode::kDone;
+}
+
+void add_help_command(CLI::App& app, Program& program) {
+  auto options = std::make_shared<HelpOptions>();
+  options->app = &app;
+  CLI::App* command = add_command(app, program, "help", "List all commands and tools, or say all of one of them",
+                                  "  pif help\n  pif help put\n  pif help sort");
+  command->add_option("COMMAND", options->command, "A command or a tool");
+  on_run(command, program, options, help);
+}
+
 void add_all(CLI::App& app, Program& program) {
   add_common_options(app, program.common);
   add_cluster_commands(app, program);
@@ -56,16 +94,9 @@ void add_all(CLI::App& app, Program& program) {
   add_fsck_command(app, program);
   add_doctor_command(app, program);
   add_run_command(app, program);
+  add_help_command(app, program);
+  group_commands(app);
   app.require_subcommand(1);
-}
-
-// Where the options of `app` end that begin at `at`: the place of a command's name, or of its first other word.
-std::size_t end_of_options(const CLI::App& app, const std::vector<std::string>& arguments, std::size_t at) {
-  while (at < arguments.size() && arguments[at].starts_with('-') && arguments[at] != "--") {
-    const CLI::Option* const option = app.get_option_no_throw(arguments[at]);  // "--pif=DIR" names none
-    at += option != nullptr && option->get_items_expected_min() > 0 ? 2 : 1;
-  }
-  return std::min(at, arguments.size());
 }
 
 // CLI11 takes a word such as [a,b] for a list, where several words may stand; as ./[a,b] it is the name that it is. What is
@@ -107,10 +138,12 @@ CLI::App* add_command(CLI::App& app, Program& program, const std::string& name, 
 
 int Program::run(std::vector<std::string> arguments) {
   CLI::App app("pif: a parallel interleaved file system", "pif");
-  app.footer("`pif X` runs pif-X for any other X. `pif COMMAND --help` has examples.");
+  app.footer("`pif X` runs pif-X for any other X; `pif help` lists all of them. `pif COMMAND --help` has examples.");
   app.set_help_flag("--help", "Print this help and leave");  // commands inherit it; -h is theirs
   add_all(app, *this);
   keep_words(app, arguments);
+  const std::size_t command = end_of_options(app, arguments, 0);
+  if (names_tool(app, arguments, command)) return run_external(std::move(arguments), command, known_commands(app));
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
     app.parse(reversed);

@@ -34,6 +34,23 @@ int hex_digit(char c) {
   return -1;
 }
 
+// How many letters must be changed, added, left out or swapped with the next (optimal string alignment).
+std::size_t slips(const std::string& a, const std::string& b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
 }  // namespace
 
 std::string human_time(std::chrono::duration<double> time) {
@@ -163,6 +180,18 @@ Result<std::uint8_t> parse_delimiter(std::string_view text) {
   if (text.size() == 4 && text.substr(0, 2) == "0x" && hex_digit(text[2]) >= 0 && hex_digit(text[3]) >= 0)
     return static_cast<std::uint8_t>(hex_digit(text[2]) * 16 + hex_digit(text[3]));
   return fail(Code::kInvalid, fmt::format("--delimited takes one character, \\n, \\t, \\0 or 0xHH, not '{}'", text));
+}
+
+std::string nearest(const std::string& word, const std::vector<std::string>& names) {
+  std::size_t least = word.size() <= 3 ? 2 : 3;  // so many are another word
+  std::string best;
+  for (const std::string& name : names) {
+    const std::size_t distance = slips(word, name);
+    if (distance >= least || distance >= name.size()) continue;
+    least = distance;
+    best = name;
+  }
+  return best;
 }
 
 std::string join_path(std::string_view folder, std::string_view name) {

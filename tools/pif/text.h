@@ -48,6 +48,9 @@ struct OpenRange {
 // One character, or \n \t \0 \\ or 0xHH.
 [[nodiscard]] Result<std::uint8_t> parse_delimiter(std::string_view text);
 
+// The one of `names` that `word` is a slip or two away from; empty if there is none.
+std::string nearest(const std::string& word, const std::vector<std::string>& names);
+
 // ---- paths in the file system ----
 std::string join_path(std::string_view folder, std::string_view name);
 // Last component; "" of the root.
