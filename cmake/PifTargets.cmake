@@ -49,6 +49,7 @@ function(pif_library name)
     target_compile_options(pif_${name} PRIVATE ${PIF_COUNTED_OPTIONS})
   endif()
   target_link_libraries(pif_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:pif_flags>)
+  target_compile_features(pif_${name} PUBLIC cxx_std_20)  # users' compilers too
   set_target_properties(pif_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
 endfunction()
 

@@ -1,4 +1,4 @@
-# cmake -D BUILD=... -D OUTSIDE=... -D WORK=... -D CXX=... -D CC=... -D SANITIZE=... -D LIBDIR=... -P check.cmake
+# cmake -D BUILD=... -D OUTSIDE=... (and so on: CMakeLists.txt) -P check.cmake
 set(PREFIX ${WORK}/prefix)
 set(FLAGS)
 if(SANITIZE)
@@ -24,27 +24,32 @@ endfunction()
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 run("installing" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX})
-foreach(program pif pif-server pif-lfs pif-exec pif-copy)
+foreach(program pif pif-server pif-lfs pif-exec pif-copy pif-sort pif-transpose pif-chmod)
   if(NOT EXISTS ${PREFIX}/bin/${program})
     message(FATAL_ERROR "bin/${program} is not installed")
   endif()
 endforeach()
 run("the installed pif" ${PREFIX}/bin/pif --version)
 
-# As the README says: find_package(pif), then pif::client or pif::tool.
+# As the README and docs/WRITING-TOOLS.md say: find_package(pif), then pif::client or pif::tool. Every example is built so.
 run("configuring against the installed package" ${CMAKE_COMMAND} -S ${OUTSIDE} -B ${WORK}/outside -G Ninja
-  -D CMAKE_PREFIX_PATH=${PREFIX} -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_CXX_FLAGS=${FLAGS})
-run("building against the installed package" ${CMAKE_COMMAND} --build ${WORK}/outside)
+  -D CMAKE_PREFIX_PATH=${PREFIX} -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_C_COMPILER=${CC} -D CMAKE_CXX_FLAGS=${FLAGS}
+  -D CMAKE_C_FLAGS=${FLAGS} -D PIF_EXAMPLES=${EXAMPLES} -D PIF_INCLUDE=${PREFIX}/include)
+run("building against the installed package" ${CMAKE_COMMAND} --build ${WORK}/outside -j2)
 run("the program with find_package" ${WORK}/outside/with_package)
 expect("the program with find_package" "^record 9 is on LFS 3\nno file system: not-found")
-run("the tool with find_package" ${WORK}/outside/with_tool)
 
 # A C program with pkg-config, no CMake.
 set(ENV{PKG_CONFIG_PATH} ${PREFIX}/${LIBDIR}/pkgconfig)
 run("pkg-config" pkg-config --cflags --libs pif)
 separate_arguments(pc UNIX_COMMAND "${OUT}")
-run("compiling with pkg-config" ${CC} -std=c11 -Wall -Werror ${FLAGS} ${OUTSIDE}/with_pkg_config.c -o ${WORK}/with_pkg_config ${pc})
-run("the program with pkg-config" ${WORK}/with_pkg_config)
-expect("the program with pkg-config" "^no file system: ")
+run("compiling with pkg-config" ${CC} -std=c11 -Wall -Werror ${FLAGS} ${OUTSIDE}/in_c.c ${pc}
+  -o ${WORK}/outside/in_c_by_pkg_config)
+run("the program in C, without a file system" ${WORK}/outside/in_c /nonexistent)
+expect("the program in C, without a file system" "^no file system: ")
+
+# All of them on a file system of the installed programs.
+run("running what was built" ${CMAKE_COMMAND} -E env PIF_BIN=${PREFIX}/bin
+  ${PYTHON} ${RUN_EXAMPLES} ${WORK}/outside ${EXAMPLES})
 
 file(REMOVE_RECURSE ${WORK})
