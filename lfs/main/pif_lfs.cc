@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/say.h"
 #include "pif/base/version.h"
 #include "pif/cluster/cluster.h"
 #include "pif/component/real_storage.h"
@@ -178,14 +179,14 @@ int check(const std::string& root, bool sums, bool json) {
   cluster::start_logging("check", false);  // to stderr: stdout is for the report
   const auto report = check_locked(root, sums);
   if (!report) {
-    fmt::print(stderr, "pif-lfs check: {}\n", report.error().to_string());
+    fmt::print(stderr, "pif-lfs check: {}\n", one_line(report.error().to_string()));
     return kExitCannot;
   }
   if (json) {
     print_json(root, *report);
   } else {
-    for (const auto& damage : report->damages) fmt::print("{}\n", damage);
-    for (const auto& leftover : report->leftovers) fmt::print("{}\n", leftover);
+    for (const auto& damage : report->damages) fmt::print("{}\n", one_line(damage));
+    for (const auto& leftover : report->leftovers) fmt::print("{}\n", one_line(leftover));
     fmt::print("{}: {} components, {} bytes, {} leftovers, {} damages{}\n", root, report->components, report->bytes,
                report->leftovers.size(), report->damages.size(), sums ? "" : " (sums not checked: --sums)");
   }

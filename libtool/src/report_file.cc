@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <span>
 
+#include "pif/base/say.h"
 #include "pif/base/write_all.h"
 
 namespace pif::tool {
@@ -28,7 +29,9 @@ Status empty(int fd, const std::string& name) {
 
 }  // namespace
 
-Status print(const std::string& text) { return write_text(STDOUT_FILENO, text, "standard output"); }
+Status print(const std::string& text) {
+  return write_text(STDOUT_FILENO, ::isatty(STDOUT_FILENO) == 1 ? visible(text) : text, "standard output");
+}
 
 Result<ReportFile> ReportFile::open(const std::string& path) {
   if (path.empty() || path == "-") return ReportFile(path, UniqueFd(), false);

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "pif/base/handle.h"
+#include "pif/base/say.h"
 #include "pif/base/version.h"
 #include "pif/cluster/cluster.h"
 #include "pif/kv/lmdb_store.h"
@@ -134,13 +135,13 @@ Result<bool> check(const std::string& named) {
   PIF_TRY_VALUE(const UniqueFd lock, lock_folder(folder));
   PIF_TRY_VALUE(const auto store, kv::open_lmdb(directory_path(folder), server::kDirectoryTables));
   PIF_TRY_VALUE(const server::CheckReport report, server::check_directory(*store));
-  for (const std::string& damage : report.damages) fmt::print("{}\n", damage);
+  for (const std::string& damage : report.damages) fmt::print("{}\n", one_line(damage));
   fmt::print("{} folders, {} files, {} damages\n", report.folders, report.files, report.damages.size());
   return report.damages.empty();
 }
 
 int failed(const Error& error) {
-  fmt::print(stderr, "pif-server: {}\n", error.to_string());
+  fmt::print(stderr, "pif-server: {}\n", one_line(error.to_string()));
   return kExitFailed;
 }
 

@@ -187,6 +187,8 @@ def control_characters_reach_no_terminal():
     for words in (["ls", "/odd"], ["ls", "-l", "/odd"], ["ls", "-R", "/"], ["stat", f"/odd/{name}"], ["du", f"/odd/{name}"]):
         code, text = on_a_terminal(*words)
         check(code == 0 and quoted[2:] in text and b"\x1b" not in text and b"\x07" not in text, f"{words}: {text}")
+    code, text = on_a_terminal("copy", "--explain", f"/odd/{name}", "/x")
+    check(code == 0 and rb"source: /odd/\x1b[2J" in text and b"\x1b" not in text, f"{text}")
     for words in (["cat", f"/none/{name}"], ["get", "/none/" + name, "x"], ["sort", f"/odd/no{name}", "/x"], ["ls", f"--{name}"],
                   [name], ["put", name, "/x"], ["rm", f"/odd/{name}/x"]):
         done = FS.run(*words)
