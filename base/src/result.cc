@@ -77,7 +77,8 @@ Code code_from_errno(int error) {
 std::string Error::to_string() const { return node.empty() ? text : node + ": " + text; }
 
 tl::unexpected<Error> fail_errno(int error, std::string_view what) {
-  return fail(code_from_errno(error), std::string(what) + ": " + std::strerror(error));
+  const std::string_view what_to_do = error == EMFILE ? ": raise the limit (ulimit -n)" : "";
+  return fail(code_from_errno(error), std::string(what) + ": " + std::strerror(error) + std::string(what_to_do));
 }
 
 }  // namespace pif

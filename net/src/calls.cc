@@ -75,7 +75,10 @@ CallId Calls::start(PeerId peer, Packet request, Duration timeout, std::string p
   due_.emplace(call.due, id);
   auto& known = peers_[peer];
   ++known.under_way;
-  if (auto sent = messenger_.send(peer, std::move(request)); !sent) {
+  if (timeout <= Duration::zero()) {
+    // Nobody waits for the answer: the peer shall not do what the requester takes for not done.
+    unsent_.emplace_back(id, Error{Code::kTimeout, fmt::format("the time for it was up before {} could be asked", call.peer_name), {}});
+  } else if (auto sent = messenger_.send(peer, std::move(request)); !sent) {
     auto error = std::move(sent.error());
     error.text = fmt::format("cannot send to {}: {}", call.peer_name, error.text);
     unsent_.emplace_back(id, std::move(error));

@@ -36,8 +36,11 @@ void release_frame(void* owner) {
   delete message;
 }
 
+}  // namespace
+
 tl::unexpected<Error> fail_zmq(const std::string& what) {
   const int error = zmq_errno();
+  if (error == EMFILE) return fail_errno(error, what);
   const Code code = error == EADDRINUSE                                                       ? Code::kBusy
                     : error == EACCES || error == EPERM                                       ? Code::kPermission
                     : error == EADDRNOTAVAIL || error == ENODEV || error == EPROTONOSUPPORT ||
@@ -45,8 +48,6 @@ tl::unexpected<Error> fail_zmq(const std::string& what) {
                                                                                               : code_from_errno(error);
   return fail(code, fmt::format("{}: {}", what, zmq_strerror(error)));
 }
-
-}  // namespace
 
 std::span<std::byte> Frame::allocate(std::size_t size) {
   zmq_msg_close(&raw_);

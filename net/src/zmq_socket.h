@@ -16,6 +16,9 @@
 
 namespace pif::net {
 
+// "WHAT: why", of ZeroMQ's errno.
+tl::unexpected<Error> fail_zmq(const std::string& what);
+
 // Bytes handed to ZeroMQ for one peer and not yet sent. ZeroMQ's own high-water mark counts messages, not bytes.
 struct Backlog {
   std::atomic<std::size_t> bytes = 0;

@@ -256,7 +256,7 @@ ZmqTransport::~ZmqTransport() {
 
 Status ZmqTransport::start(unsigned io_threads) {
   context_ = zmq_ctx_new();
-  if (context_ == nullptr) return fail(Code::kInternal, "cannot start ZeroMQ");
+  if (context_ == nullptr) return fail_zmq("cannot start ZeroMQ");
   zmq_ctx_set(context_, ZMQ_IO_THREADS, static_cast<int>(std::max(1u, io_threads)));
   zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, kSocketsMax);
   return {};

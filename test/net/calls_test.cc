@@ -177,6 +177,20 @@ TEST_CASE("a call ends at its timeout, whatever the peer says meanwhile") {
   REQUIRE(calls.next_deadline() == kNever);
 }
 
+TEST_CASE("a call that has no time left is not sent, and its error has no negative duration") {
+  FakeMessenger messenger;
+  Calls calls(messenger);
+  Answers answers;
+  calls.start(1, request(), -7200us, "lfs1", answers.into(1));
+  calls.start(1, request(), Duration::zero(), "lfs1", answers.into(2));
+  CHECK(messenger.sent.empty());
+  calls.expire();
+  CHECK(answers.codes == std::map<int, Code>{{1, Code::kTimeout}, {2, Code::kTimeout}});
+  CHECK(answers.texts[1] == "the time for it was up before lfs1 could be asked");
+  CHECK(answers.texts[2] == answers.texts[1]);
+  CHECK(calls.under_way() == 0);
+}
+
 TEST_CASE("a peer that says nothing is given up after five seconds, however long the timeout") {
   FakeMessenger messenger;
   Calls calls(messenger);

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -359,4 +360,25 @@ TEST_CASE("an endpoint without the asked route is unavailable, and auto takes wh
   proto::Endpoints remote = tcp.endpoints();
   remote.set_unix_path("/nonexistent/pif.sock");  // of another machine
   must(ask(*messenger, remote, Route::kAuto));
+}
+
+TEST_CASE("a process out of descriptors is told so, and what to do about it") {
+  const TempFolder folder;
+  EchoDaemon daemon(on_ipc(folder));
+  const auto messenger = make_messenger();
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = 256;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  std::vector<UniqueFd> all;
+  do all.emplace_back(dup(STDIN_FILENO));
+  while (all.back());
+  const auto peer = messenger->connect(daemon.endpoints(), Route::kIpc);
+  all.clear();
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  REQUIRE(!peer);
+  CHECK(peer.error().code == Code::kIo);
+  CHECK_THAT(peer.error().text, Catch::Contains("Too many open files") && Catch::Contains("ulimit -n"));
+  must(ask(*messenger, daemon.endpoints(), Route::kIpc));  // with descriptors it works
 }

@@ -29,7 +29,8 @@ class Calls {
   // Sends `request` (version, timeout and id are filled in here; an id that is set already is kept, so that a request
   // sent again is recognised). on_reply is called exactly once, from offer() or expire(), never from start(); it may
   // start and forget calls. The call fails with kTimeout after `timeout`, or earlier when the peer has been silent for
-  // kSilenceMax (any packet of it is a sign of life, a `working` reply too), naming `peer_name`.
+  // kSilenceMax (any packet of it is a sign of life, a `working` reply too), naming `peer_name`. With no time left (`timeout`
+  // is not above zero) nothing is sent.
   CallId start(PeerId peer, Packet request, Duration timeout, std::string peer_name, OnReply on_reply);
 
   // Takes replies: true, also for one that comes too late. Fails the calls of a lost peer with kUnavailable, but returns
