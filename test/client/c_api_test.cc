@@ -19,6 +19,17 @@ TEST_CASE("a program in C reads, writes and names files") {
   }
 }
 
+TEST_CASE("NULL where a program in C must give something is an error, never an exception") {
+  FileSystem fs(2);
+  fs.run(DataPath::kAuto, [](Client& client) {
+    pif_connection connection;
+    connection.client = std::make_unique<Client>(std::move(client));
+    const char* wrong = c_calls_with_null(&connection);
+    INFO((wrong != nullptr ? wrong : "") << ": " << pif_error_text(&connection));
+    CHECK(wrong == nullptr);
+  });
+}
+
 TEST_CASE("a connection that could not be made says why, and every call on it too") {
   pif_connection* connection = pif_connect("/no/such/folder", nullptr);
   REQUIRE(connection != nullptr);

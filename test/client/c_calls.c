@@ -153,6 +153,82 @@ static const char* counters(pif_connection* c) {
   return NULL;
 }
 
+static int ignore_stats(void* user, const pif_operation_stats* stats) { return user == stats; }
+
+static const char* nothing_for_names(pif_connection* c) {
+  pif_stat_info info;
+  EXPECT(pif_mkdir(c, NULL, 0) == -PIF_E_INVALID);
+  EXPECT(pif_error(c) == PIF_E_INVALID && strcmp(pif_error_text(c), "NULL was given for \"path\"") == 0);
+  EXPECT(pif_remove(c, NULL, 0) == -PIF_E_INVALID);
+  EXPECT(pif_rename(c, NULL, "/a", 0) == -PIF_E_INVALID && pif_rename(c, "/a", NULL, 0) == -PIF_E_INVALID);
+  EXPECT(pif_stat(c, NULL, &info) == -PIF_E_INVALID && pif_stat(c, "/d", NULL) == -PIF_E_INVALID);
+  EXPECT(pif_list(c, NULL, count_names, NULL) == -PIF_E_INVALID && pif_list(c, "/", NULL, NULL) == -PIF_E_INVALID);
+  EXPECT(pif_stats(c, NULL, NULL) == -PIF_E_INVALID);
+  EXPECT(pif_create(c, NULL, NULL) == NULL && pif_error(c) == PIF_E_INVALID);
+  EXPECT(pif_open(c, NULL, PIF_READ) == NULL && pif_error(c) == PIF_E_INVALID);
+  return NULL;
+}
+
+static const char* nothing_for_connections(void) {
+  pif_stat_info info;
+  EXPECT(pif_error(NULL) == PIF_E_INVALID && strlen(pif_error_text(NULL)) > 0);
+  EXPECT(pif_mkdir(NULL, "/a", 0) == -PIF_E_INVALID && pif_remove(NULL, "/a", 0) == -PIF_E_INVALID);
+  EXPECT(pif_rename(NULL, "/a", "/b", 0) == -PIF_E_INVALID && pif_stat(NULL, "/a", &info) == -PIF_E_INVALID);
+  EXPECT(pif_list(NULL, "/", count_names, NULL) == -PIF_E_INVALID && pif_stats(NULL, ignore_stats, NULL) == -PIF_E_INVALID);
+  EXPECT(pif_create(NULL, "/a", NULL) == NULL && pif_open(NULL, "/a", PIF_READ) == NULL);
+  pif_disconnect(NULL);
+  return NULL;
+}
+
+static const char* nothing_for_files(void) {
+  char byte = 0;
+  uint32_t length = 0;
+  EXPECT(pif_commit(NULL) == -PIF_E_INVALID && pif_abort(NULL) == -PIF_E_INVALID && pif_close(NULL) == -PIF_E_INVALID);
+  EXPECT(pif_tell(NULL) == 0 && pif_record_length(NULL) == 0 && pif_seek(NULL, 0) == -PIF_E_INVALID);
+  EXPECT(pif_extent(NULL, NULL, NULL) == -PIF_E_INVALID && pif_read_many(NULL, NULL, 0) == -PIF_E_INVALID);
+  EXPECT(pif_read(NULL, &byte, 1, 1) == -PIF_E_INVALID && pif_read_at(NULL, 0, &byte, 1, 1) == -PIF_E_INVALID);
+  EXPECT(pif_write(NULL, &byte, 1) == -PIF_E_INVALID && pif_write_at(NULL, 0, &byte, 1) == -PIF_E_INVALID);
+  EXPECT(pif_append(NULL, &byte, 1) == -PIF_E_INVALID && pif_read_batch(NULL, &byte, 1, &length, 1) == -PIF_E_INVALID);
+  EXPECT(pif_write_batch(NULL, &byte, 1, &length, 1) == -PIF_E_INVALID);
+  EXPECT(pif_append_batch(NULL, &byte, 1, &length, 1) == -PIF_E_INVALID);
+  EXPECT(pif_start_read(NULL, 0, &byte, 1, 1) == -PIF_E_INVALID && pif_start_write(NULL, 0, &byte, 1) == -PIF_E_INVALID);
+  EXPECT(pif_wait(NULL, 1) == -PIF_E_INVALID && pif_is_done(NULL, 1) == -PIF_E_INVALID);
+  EXPECT(pif_pread(NULL, &byte, 1, 0) == -PIF_E_INVALID && pif_pwrite(NULL, &byte, 1, 0) == -PIF_E_INVALID);
+  return NULL;
+}
+
+static const char* nothing_for_memory(pif_connection* c) {
+  char byte = 0;
+  uint32_t length = 0;
+  pif_read_request request = {.first = 0, .count = 1, .out = NULL, .out_bytes = 1};
+  pif_file* file = pif_create(c, "/memory", NULL);
+  EXPECT(file != NULL);
+  EXPECT(pif_read(file, NULL, 1, 1) == -PIF_E_INVALID && pif_read_at(file, 0, NULL, 1, 1) == -PIF_E_INVALID);
+  EXPECT(pif_read_many(file, NULL, 1) == -PIF_E_INVALID && pif_read_many(file, &request, 1) == -PIF_E_INVALID);
+  EXPECT(pif_write(file, NULL, 1) == -PIF_E_INVALID && pif_write_at(file, 0, NULL, 1) == -PIF_E_INVALID);
+  EXPECT(strcmp(pif_error_text(c), "NULL was given for \"in\"") == 0);
+  EXPECT(pif_append(file, NULL, 1) == -PIF_E_INVALID);
+  EXPECT(pif_read_batch(file, NULL, 1, &length, 1) == -PIF_E_INVALID && pif_read_batch(file, &byte, 1, NULL, 1) == -PIF_E_INVALID);
+  EXPECT(pif_write_batch(file, NULL, 1, &length, 1) == -PIF_E_INVALID && pif_write_batch(file, &byte, 1, NULL, 1) == -PIF_E_INVALID);
+  EXPECT(pif_append_batch(file, NULL, 1, &length, 1) == -PIF_E_INVALID);
+  EXPECT(pif_append_batch(file, &byte, 1, NULL, 1) == -PIF_E_INVALID);
+  EXPECT(pif_start_read(file, 0, NULL, 1, 1) == -PIF_E_INVALID && pif_start_write(file, 0, NULL, 1) == -PIF_E_INVALID);
+  EXPECT(pif_pread(file, NULL, 1, 0) == -PIF_E_INVALID && pif_pwrite(file, NULL, 1, 0) == -PIF_E_INVALID);
+  EXPECT(pif_read_many(file, &request, SIZE_MAX / sizeof request) == -PIF_E_INTERNAL);  /* no memory for so many */
+  EXPECT(pif_write(file, NULL, 0) == 0 && pif_read_many(file, NULL, 0) == 0);  /* nothing needs no memory */
+  EXPECT(pif_extent(file, NULL, NULL) == 0);
+  EXPECT(pif_close(file) == 0);
+  return NULL;
+}
+
+const char* c_calls_with_null(pif_connection* c) {
+  const char* wrong = nothing_for_names(c);
+  if (wrong == NULL) wrong = nothing_for_connections();
+  if (wrong == NULL) wrong = nothing_for_files();
+  if (wrong == NULL) wrong = nothing_for_memory(c);
+  return wrong;
+}
+
 const char* c_calls(pif_connection* c) {
   EXPECT(pif_mkdir(c, "/d", 0) == 0);
   EXPECT(pif_mkdir(c, "/d", 0) == -PIF_E_EXISTS);

@@ -10,6 +10,8 @@ extern "C" {
 
 /* NULL if all went well, else what did not hold. */
 const char* c_calls(pif_connection* connection);
+/* The same with NULL wherever a pointer is taken. */
+const char* c_calls_with_null(pif_connection* connection);
 
 #ifdef __cplusplus
 }

@@ -3,9 +3,11 @@
  *
  * Results: functions that return int64_t or int give a count or 0 when they succeed, and a negative error code
  * (-PIF_E_...) when they fail; functions that return a pointer give NULL. pif_error() and pif_error_text() say what went
- * wrong last on that connection.
+ * wrong last on that connection. NULL where something is needed is -PIF_E_INVALID; memory of 0 bytes may be NULL. Of a NULL
+ * connection or file nothing more can be told: pif_tell() and pif_record_length() give 0. No C++ exception gets out.
  *
- * Thread-safety: a connection and all its files belong to one thread at a time. Different connections are independent.
+ * Thread-safety: a connection and all its files belong to one thread at a time. Different connections are independent. A second
+ * thread, and a child of fork() on its parent's connections, get -PIF_E_INVALID.
  * Files keep their connection alive: pif_disconnect while files are open is allowed. */
 #ifndef PIF_CLIENT_PIF_H
 #define PIF_CLIENT_PIF_H
@@ -152,7 +154,7 @@ int pif_close(pif_file* file);
 
 uint64_t pif_tell(const pif_file* file);
 int pif_seek(pif_file* file, uint64_t record);
-int pif_extent(pif_file* file, uint64_t* records, uint64_t* bytes);
+int pif_extent(pif_file* file, uint64_t* records, uint64_t* bytes);  /* either may be NULL */
 uint32_t pif_record_length(const pif_file* file);
 
 /* Fixed records, packed. Records read, 0 at the end of the file. */
