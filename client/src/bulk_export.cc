@@ -11,6 +11,7 @@
 #include "async.h"
 #include "blocks.h"
 #include "local_io.h"
+#include "one_user.h"
 #include "pool.h"
 
 namespace pif {
@@ -201,6 +202,7 @@ Result<BulkCounts> export_stream(File& file, int fd, const BulkOptions& options)
   PIF_TRY(state.keep_rights());
   PIF_TRY_VALUE(const Extent extent, state.length(true));
   const Range records{std::min(options.records.begin, extent.records), std::min(options.records.end, extent.records)};
+  PIF_TRY_VALUE(const client::Use use, client::Use::begin(state.session->user()));
   PIF_TRY_VALUE(const client::LocalFile local, client::LocalFile::of(fd, options, true));
   const bool fixed = state.parts.format.is_fixed();
   const bool whole = records.size() == extent.records;

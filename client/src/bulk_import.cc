@@ -10,6 +10,7 @@
 
 #include "blocks.h"
 #include "local_io.h"
+#include "one_user.h"
 #include "pif/base/limits.h"
 #include "pool.h"
 
@@ -222,6 +223,7 @@ class DelimitedImport {
 
 Result<BulkCounts> import_stream(File& file, int fd, const BulkOptions& options) {
   client::FileState& state = file.state();
+  PIF_TRY_VALUE(const client::Use use, client::Use::begin(state.session->user()));
   PIF_TRY(state.check_usable());
   PIF_TRY(state.keep_rights());
   if (!state.creating() || state.extent.records != 0) {

@@ -188,10 +188,11 @@ Status FileState::seal_all() {
 }
 
 Status FileState::commit_at_server(const Extent& length) {
+// A commit that is asked for again answers Done if the file is committed.
   net::Packet request;
   request.envelope.mutable_commit()->set_file(parts.file.value);
   *request.envelope.mutable_commit()->mutable_extent() = proto_of(length);
-  PIF_TRY(session->ask_server(std::move(request)));
+  PIF_TRY(session->change(std::move(request), {"the file was committed", parts.path, true, kCommitPatience}));
   phase = Phase::kEnded;
   return {};
 }

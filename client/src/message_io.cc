@@ -11,6 +11,13 @@ constexpr unsigned kAttemptsMax = 3;
 constexpr Duration kRetryPause = std::chrono::milliseconds(5);
 }
 
+Requests::Requests(FileState& file) : file_(file) { file_.session->add(*this); }
+
+Requests::~Requests() {
+  drop_all();
+  file_.session->remove(*this);
+}
+
 void Requests::add(BulkRequest request) {
   bytes_ += request.bytes;
   ++queued_count_;
@@ -23,13 +30,16 @@ Status Requests::start(BulkRequest request) {
   net::Packet packet = request.make();
   packet.envelope.set_capability(file_.parts.capability);
   const bool bulk = request.in_order || request.bytes > kSmallBodyBytes;
-  PIF_TRY_VALUE(const net::CallId call, session.start_node(node, std::move(packet), request.timeout, bulk));
-  session.outstanding(node.id()) += request.bytes;
   if (request.attempts++ == 0) {
     const Duration patience = request.timeout > Duration::zero() ? request.timeout : session.timeout();
     request.deadline = session.clock().now() + patience;
   }
-  running_.push_back({call, node.id(), std::move(request)});
+  const Duration left = std::max(request.deadline - session.clock().now(), Duration(1));
+  PIF_TRY_VALUE(const net::CallId call, session.start_node(node, std::move(packet), left, bulk));
+  Outstanding& used = session.outstanding(node.id());
+  used.bytes += request.bytes;
+  ++used.requests;
+  running_.push_back({call, node.id(), session.peer_of(node.id()), std::move(request)});
   return {};
 }
 
@@ -39,8 +49,9 @@ Status Requests::start_allowed() {
     const proto::NodeInfo& node = file_.parts.nodes[lfs];
     while (!queue.empty()) {
       PIF_TRY_VALUE(const Link link, file_.session->link(node));
-      const std::uint64_t used = file_.session->outstanding(node.id());
-      if (used > 0 && used + queue.front().bytes > link.window_bytes) break;
+      const Outstanding used = file_.session->outstanding(node.id());
+      if (used.bytes > 0 && used.bytes + queue.front().bytes > link.window_bytes) break;
+      if (used.requests >= link.window_requests) break;
       BulkRequest request = std::move(queue.front());
       queue.pop_front();
       --queued_count_;
@@ -54,8 +65,9 @@ Status Requests::start_allowed() {
 }
 
 void Requests::release(const Running& running) {
-  std::uint64_t& used = file_.session->outstanding(running.node);
-  used -= std::min(used, running.request.bytes);
+  Outstanding& used = file_.session->outstanding(running.node);
+  used.bytes -= std::min(used.bytes, running.request.bytes);
+  used.requests -= std::min<std::uint64_t>(used.requests, 1);
 }
 
 // `again`: the request may be repeated, and is put back.
@@ -80,13 +92,15 @@ Status Requests::finish(Running& running, bool& again) {
     file_.session->drop_node(node.id());
     return {};
   }
+  const bool silent = error.code == Code::kTimeout && error.node.empty();
+  const Duration left = running.request.deadline - file_.session->clock().now();
+  if (again && silent && file_.session->found_elsewhere(node, running.peer, left)) return {};
   again = false;
   if (error.node.empty()) error.node = node.name();
   return fail(std::move(error));
 }
 
-Status Requests::step() {
-  if (!failed_) return failed_;
+Status Requests::take_done() {
   Status status;
   for (std::size_t i = 0; i < running_.size() && status;) {
     if (!file_.session->caller().is_done(running_[i].call)) {
@@ -105,12 +119,26 @@ Status Requests::step() {
       bytes_ -= running.request.bytes;
     }
   }
-  if (status) status = start_allowed();
-  if (!status) {
-    drop_all();
-    failed_ = status;
-  }
   return status;
+}
+
+Status Requests::keep(Status status) {
+  if (status) return status;
+  drop_all();
+  failed_ = status;
+  return status;
+}
+
+Status Requests::step() {
+  if (!failed_) return failed_;
+  PIF_TRY(keep(take_done()));
+  return keep(start_allowed());
+}
+
+bool Requests::collect() {
+  const std::size_t before = running_.size();
+  static_cast<void>(keep(take_done()).has_value());
+  return running_.size() < before;
 }
 
 // Every call has its own deadline and ends by it, so this one only bounds the wait for news.
@@ -125,7 +153,8 @@ Status Requests::pump() {
   if (idle() || running_.size() + queued_count_ < before) return {};
   const auto& caller = file_.session->caller();
   const bool any = std::any_of(running_.begin(), running_.end(), [&](const Running& r) { return caller.is_done(r.call); });
-  if (!any) PIF_TRY(file_.session->caller().pump(next_news()));
+  const bool waits_for_credit = queued_count_ > 0 && file_.session->collect_others(*this);
+  if (!any && !waits_for_credit) PIF_TRY(file_.session->caller().pump(next_news()));
   return step();
 }
 

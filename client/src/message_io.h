@@ -28,14 +28,16 @@ struct BulkRequest {
 
 class Requests {
  public:
-  explicit Requests(FileState& file) : file_(file) {}
-  ~Requests() { drop_all(); }
+  explicit Requests(FileState& file);
+  ~Requests();
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
   void add(BulkRequest request);
   // Starts what credit allows and takes what has come, without waiting. The first error stays: all else is dropped.
   [[nodiscard]] Status step();
+  // Takes what has come: whether anything had. An error stays for the next step.
+  bool collect();
   // step(), then waits for news if nothing came.
   [[nodiscard]] Status pump();
   // Until all are done.
@@ -49,11 +51,14 @@ class Requests {
   struct Running {
     net::CallId call;
     std::uint32_t node;
+    net::PeerId peer;  // as bulk was sent when the request was
     BulkRequest request;
   };
   Status start(BulkRequest request);
   Status finish(Running& running, bool& again);
+  Status take_done();
   Status start_allowed();
+  Status keep(Status status);
   void release(const Running& running);
   Time next_news() const;
 

@@ -179,7 +179,7 @@ Result<File> Client::open(const std::string& path, Mode mode) {
 
 Status Client::create_empty(const std::string& path, const CreateOptions& options) {
   PIF_TRY(options.format.validate());
-  return done(session_->ask_server(create_packet(path, options, true)));
+  return done(session_->change(create_packet(path, options, true), {"the file was created", path}));
 }
 
 Result<std::vector<Status>> Client::create_empty_many(std::span<const std::string> paths, const CreateOptions& options) {
@@ -201,7 +201,7 @@ Status Client::make_folder(const std::string& path, bool parents, std::uint32_t 
   make.set_path(path);
   make.set_parents(parents);
   make.set_mode(mode);
-  return done(session_->ask_server(std::move(request)));
+  return done(session_->change(std::move(request), {"the folder was made", path}));
 }
 
 Status Client::change_attributes(const std::string& path, const AttributeChange& change) {
@@ -268,7 +268,7 @@ Status Client::remove(const std::string& path, bool recursive) {
   net::Packet request;
   request.envelope.mutable_remove()->add_paths(path);
   request.envelope.mutable_remove()->set_recursive(recursive);
-  auto reply = session_->ask_server(std::move(request));
+  auto reply = session_->change(std::move(request), {"it was removed", path});
   if (!reply) return fail(strip(std::move(reply.error())));
   const proto::RemoveReply& removed = reply->envelope.remove_reply();
   for (const proto::Error& error : removed.errors()) {
@@ -310,7 +310,7 @@ Status Client::rename(const std::string& from, const std::string& to, bool no_re
   rename.set_from(from);
   rename.set_to(to);
   rename.set_no_replace(no_replace);
-  return done(session_->ask_server(std::move(request)));
+  return done(session_->change(std::move(request), {"it was renamed", to}));
 }
 
 Result<SystemStatus> Client::status(std::uint32_t wait_up) {

@@ -26,6 +26,7 @@ namespace {
 using proto::Envelope;
 
 constexpr std::uint64_t kWindowBytes = 8u << 20;   // credit of a peer
+constexpr std::uint32_t kWindowRequests = 256;     // the same, in requests: transports queue 4,096 for a peer that does not read
 constexpr unsigned kDeliveriesPerTurn = 64;        // handled before what they caused is committed
 constexpr Duration kTurnMax = std::chrono::seconds(1);
 constexpr Duration kTimeoutMax = std::chrono::hours(1);
@@ -200,6 +201,7 @@ Result<net::Packet> Lfs::Impl::hello(const Request& request) {
   out->set_node(config.name);
   out->set_uid(request.who.uid.value_or(0));
   out->set_window_bytes(kWindowBytes);
+  out->set_window_requests(kWindowRequests);
   out->set_pid(static_cast<std::uint32_t>(config.pid));
   return reply;
 }

@@ -3,7 +3,9 @@
 // travel straight between this process and the LFSs: through passed descriptors on the same machine, else ZeroMQ.
 //
 // Every function that talks to a daemon has a deadline (ConnectOptions::timeout) and returns errors as values.
-// A Client and its Files belong to one thread at a time. Files keep their Client alive.
+// Thread-safety: a Client and its Files belong to one thread at a time; different Clients are independent. Calls of a second thread
+// while one is inside get kInvalid (a debug build ends with an assertion). A child of fork() can neither use nor close the Clients
+// that its parent made (kInvalid): it connects anew. Files keep their Client alive.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The connections of one Client: to the PIF Server (with the session it started there) and to the LFSs it has met. Not
 // installed for users of pif/client/client.h: for client/ itself and for libtool/.
-// Thread-safety: none; one thread at a time, like the Client.
+// Thread-safety: none; one thread at a time, like the Client. Two at once, and a forked child, get kInvalid (src/one_user.h).
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "pif/base/clock.h"
@@ -25,7 +26,9 @@
 
 namespace pif::client {
 
+class OneUser;
 class Pool;
+class Requests;
 
 // Largest body, in either direction, that is sent over a Unix socket's packets.
 inline constexpr std::size_t kSmallBodyBytes = 96u << 10;
@@ -36,10 +39,29 @@ struct Link {
   std::uint32_t node = 0;            // NodeId
   std::string name;                  // "lfs0"
   std::uint64_t window_bytes = 0;    // bulk bytes we may have outstanding there
+  std::uint64_t window_requests = 0; // the same, counted in requests
   bool passes_descriptors = false;   // same machine, Unix socket (or simulated)
   bool small_packets = false;        // a Unix socket: bulk goes over a second connection (ZeroMQ)
   std::uint64_t generation = 0;      // rises with every new connection to the node: descriptors of an older one are stale
 };
+
+// What is under way to one LFS, over all operations of a session.
+struct Outstanding {
+  std::uint64_t bytes = 0;
+  std::uint64_t requests = 0;
+};
+
+// A change that is asked for at the server.
+struct Change {
+  std::string what;                  // "the file was committed": what is not known without an answer
+  std::string path;                  // where to look then
+  bool settles = false;              // asked again in another session, it still gets its own answer
+  Duration patience{};               // for an answer, if that is more than the timeout
+};
+inline constexpr Duration kCommitPatience = std::chrono::seconds(30);
+
+// What it means that a change got no answer: its outcome is not known. Other errors stay as they are.
+Error outcome_unknown(Error error, const std::string& what, const std::string& path);
 
 // What the server said of one open file, or of one being created. All that a worker needs to use it.
 struct FileParts {
@@ -94,6 +116,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // Asks the server. If the connection breaks (the server restarts) it connects again, resumes the session, and sends the
   // same request again, until the deadline: all requests to the server are safe to repeat. Zero: options().timeout.
   [[nodiscard]] Result<net::Packet> ask_server(net::Packet request, Duration timeout = Duration::zero());
+  // The same for what changes something: an error says so when the outcome is not known, and where to look.
+  [[nodiscard]] Result<net::Packet> change(net::Packet request, const Change& change);
   // Several requests under way at once; answers in the order asked.
   std::vector<Result<net::Packet>> ask_server_all(std::vector<net::Packet> requests, Duration timeout = Duration::zero());
 
@@ -104,7 +128,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Connects to all of them at once, so that wide files open fast. An LFS that cannot be reached is no error here.
   void prepare(const std::vector<proto::NodeInfo>& nodes);
   // One request, one reply. `request` has its capability already; the credential is filled in. Connects again, once, when
-  // the connection turns out to be dead before anything was sent over it.
+  // the connection turns out to be dead before anything was sent over it, or the LFS to be elsewhere by now (found_elsewhere).
   [[nodiscard]] Result<net::Packet> ask_node(const proto::NodeInfo& node, net::Packet request,
                                              Duration timeout = Duration::zero());
   // Starts a request; wait for it with caller().wait(). `bulk`: see link(); the reply may be large, or the order among bulk
@@ -120,19 +144,36 @@ class Session : public std::enable_shared_from_this<Session> {
   }
   // Sends it over the connection that is there, if one is; nobody waits for the answer.
   void tell_node(const proto::NodeInfo& node, net::Packet request);
+  // For a request over `peer` that was not answered: whether the LFS has another address by now, as one has that was started again
+  // and listens on tcp. The server is asked, if there is time left; the next request goes there.
+  bool found_elsewhere(const proto::NodeInfo& node, net::PeerId peer, Duration left);
+  // Of the connection that there is; 0: none.
+  net::PeerId peer_of(std::uint32_t node_id) const;
   // Forgets the connection (it is broken, or the node does not answer); the next request makes a new one.
   void drop_node(std::uint32_t node_id);
-  // Bulk bytes outstanding at a node, over all operations of the session (its credit: Link::window_bytes).
-  std::uint64_t& outstanding(std::uint32_t node_id) { return outstanding_[node_id]; }
+  // What counts against its credit: Link::window_bytes and window_requests.
+  Outstanding& outstanding(std::uint32_t node_id) { return outstanding_[node_id]; }
+  // All bulk under way. Who waits for credit takes in what came for others, so that none of them keeps it.
+  void add(Requests& requests) { requests_.push_back(&requests); }
+  void remove(Requests& requests);
+  bool collect_others(const Requests& waiting);
+  OneUser& user() { return *user_; }
   // Threads for transfers through descriptors; made at first use.
   Pool& pool();
 
  private:
   struct Owned;  // a real world
   struct Hello;  // a connection being made
+  struct Asked;  // how a request to the server went
   Session(ClientWorld world, ConnectOptions options, net::Route route);
   [[nodiscard]] Status hello_server(Time deadline);
   [[nodiscard]] Status hello_server_by(net::Route route, Time deadline);
+  Asked ask(net::Packet request, Time deadline);
+  bool has_server() const { return !server_.unix_path().empty() || !server_.ipc().empty() || !server_.tcp().empty(); }
+  const proto::Endpoints& endpoints_of(const proto::NodeInfo& node) const;
+  bool may_move(const proto::NodeInfo& node) const;
+  bool look_up(const proto::NodeInfo& node, Duration patience);
+  [[nodiscard]] Result<Link> connect_node(const proto::NodeInfo& node);
   [[nodiscard]] Result<Hello> start_hello(const proto::NodeInfo& node, net::Route route);
   [[nodiscard]] Result<Link> finish_hello(Hello hello);
   net::Packet hello_packet() const;
@@ -140,10 +181,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void say_alive();
   void server_is_lost();
   Status wait_a_moment(Time deadline);
-  bool connection_lost(const Error& error) const;
   Duration or_default(Duration timeout) const { return timeout > Duration::zero() ? timeout : options_.timeout; }
 
   std::unique_ptr<Owned> owned_;  // first: outlives the rest
+  std::unique_ptr<OneUser> user_;
   net::Messenger& messenger_;
   component::Storage& storage_;
   Entropy& entropy_;
@@ -156,12 +197,16 @@ class Session : public std::enable_shared_from_this<Session> {
   net::PeerId server_peer_ = 0;
   std::int64_t alive_at_ = std::numeric_limits<std::int64_t>::max();  // until there was a server
   std::string credential_;
+  std::uint64_t number_ = 0;  // of the session at the server
   std::string cluster_;
   std::uint32_t uid_ = 0;
   std::unordered_map<std::uint32_t, Link> links_;       // by NodeId
   std::unordered_map<std::uint32_t, Link> bulk_links_;  // the same, only where links_ has small packets
   std::uint64_t link_generation_ = 0;
-  std::unordered_map<std::uint32_t, std::uint64_t> outstanding_;  // by NodeId
+  std::unordered_map<std::uint32_t, Outstanding> outstanding_;  // by NodeId
+  std::unordered_map<std::uint32_t, proto::Endpoints> moved_;   // by NodeId: where the server said last that it is
+  std::unordered_set<std::uint32_t> doubted_;                   // did not answer: the server is asked before the next request
+  std::vector<Requests*> requests_;
   std::unique_ptr<Pool> pool_;
 };
 
