@@ -18,15 +18,30 @@ constexpr Duration kRetryPause = std::chrono::milliseconds(2);
 // What one attempt sends where.
 class AppendAttempt {
  public:
-  AppendAttempt(FileState& file, std::span<const std::uint32_t> lengths, std::span<const std::byte> data)
-      : file_(file), lengths_(lengths), data_(data) {}
+  AppendAttempt(FileState& file, std::span<const std::uint32_t> lengths, std::span<const std::byte> data, Time deadline)
+      : file_(file), lengths_(lengths), data_(data), deadline_(deadline) {}
 
   Result<Extent> run(bool fill, const std::uint64_t* at_bytes) {
     PIF_TRY(reserve(fill));
     const Extent start{reply_.start().records(), reply_.start().bytes()};
-    if (at_bytes != nullptr && start.bytes != *at_bytes) {
+    if (auto written = write(start, at_bytes); !written) {
       give_up();
+      return fail(std::move(written.error()));
+    }
+    PIF_TRY(done());
+    if (is_delimited() && lengths_.back() > 0 && ends_with_delimiter(data_)) file_.terminated_at = start.bytes + data_.size();
+    return start;
+  }
+
+ private:
+  // All that comes before the records are published.
+  Status write(const Extent& start, const std::uint64_t* at_bytes) {
+    if (at_bytes != nullptr && start.bytes != *at_bytes) {
       return fail(Code::kRetry, fmt::format("{}: the end has moved", file_.parts.path));
+    }
+    bool others_write = false;
+    if (is_delimited()) {
+      PIF_TRY_VALUE(others_write, check_terminated(start));
     }
     Requests requests(file_);
     if (file_.parts.format.is_fixed()) {
@@ -34,15 +49,44 @@ class AppendAttempt {
     } else {
       add_variable(requests, start);
     }
-    if (auto sent = requests.run(); !sent) {
-      give_up();
-      return fail(std::move(sent.error()));
-    }
-    PIF_TRY(done());
-    return start;
+    PIF_TRY(requests.run());
+    if (others_write) PIF_TRY(await_and_check(start));
+    if (file_.session->clock().now() < deadline_) return {};
+    return fail(Code::kTimeout, fmt::format("{}: the time was up before the records could be published; they are not appended",
+                                            file_.parts.path));
   }
 
- private:
+  Duration remaining() const { return std::max(deadline_ - file_.session->clock().now(), Duration(1)); }
+
+  // ---- delimited records: in the byte view one that lacks its delimiter and the next one would be one record ----
+
+  bool is_delimited() const { return file_.parts.format.kind == RecordKind::kDelimited; }
+  bool ends_with_delimiter(std::span<const std::byte> record) const {
+    return !record.empty() && record.back() == std::byte{file_.parts.format.delimiter};
+  }
+
+  // kInvalid if the record before `start` lacks its delimiter. True: others still write it, so that it cannot be read yet.
+  Result<bool> check_terminated(const Extent& start) {
+    if (start.records == 0 || start.bytes == file_.terminated_at) return false;
+    PIF_TRY_VALUE(const Extent now, file_.length(true));
+    if (now.records < start.records) return true;
+    PIF_TRY_VALUE(const RecordBatch last, file_.read_batch(start.records - 1, 1, kRecordLengthMax));
+    if (ends_with_delimiter(last.data)) return false;
+    return fail(Code::kInvalid, fmt::format("{}: the last record lacks its delimiter, so that none can follow it: write the file "
+                                            "again with the delimiter at its end (pif get, then pif put)", file_.parts.path));
+  }
+
+  // Until those before are published, or this range's own time is up (which AppendDone will say).
+  Status await_and_check(const Extent& start) {
+    const Time until = std::min(deadline_, file_.session->clock().now() + std::chrono::milliseconds(reply_.deadline_ms()));
+    while (true) {
+      PIF_TRY_VALUE(const bool others_write, check_terminated(start));
+      const Time now = file_.session->clock().now();
+      if (!others_write || now >= until) return {};
+      PIF_TRY(file_.session->caller().pump(std::min(until, now + kRetryPause)));
+    }
+  }
+
   Status reserve(bool fill) {
     net::Packet packet;
     proto::Reserve& reserve = *packet.envelope.mutable_reserve();
@@ -53,7 +97,7 @@ class AppendAttempt {
     reserve.set_fill(fill);
     *reserve.mutable_shape() = file_.parts.shape(0);
     packet.envelope.set_capability(file_.parts.capability);
-    PIF_TRY_VALUE(net::Packet answer, file_.session->ask_node(file_.parts.nodes[0], std::move(packet)));
+    PIF_TRY_VALUE(net::Packet answer, file_.session->ask_node(file_.parts.nodes[0], std::move(packet), remaining()));
     reply_ = answer.envelope.reserve_reply();
     return {};
   }
@@ -74,8 +118,9 @@ class AppendAttempt {
     done.set_ticket(reply_.ticket());
     done.set_generation(reply_.generation());
     packet.envelope.set_capability(file_.parts.capability);
-    PIF_TRY(file_.session->ask_node(file_.parts.nodes[0], std::move(packet)));
-    return {};
+    auto answer = file_.session->ask_node(file_.parts.nodes[0], std::move(packet), remaining());
+    if (answer) return {};
+    return fail(outcome_unknown(std::move(answer.error()), "the records were appended", file_.parts.path));
   }
 
   void send(Requests& requests, const Share& stretch, std::vector<std::byte> bytes, std::uint32_t within) {
@@ -84,6 +129,7 @@ class AppendAttempt {
     BulkRequest request;
     request.lfs = stretch.lfs;
     request.bytes = body->size();
+    request.timeout = remaining();
     request.make = [this, stretch, within, body] {
       net::Packet packet;
       proto::AppendRows& rows = *packet.envelope.mutable_append_rows();
@@ -171,21 +217,22 @@ class AppendAttempt {
   FileState& file_;
   std::span<const std::uint32_t> lengths_;
   std::span<const std::byte> data_;
+  const Time deadline_;
   proto::ReserveReply reply_;
 };
 
 }  // namespace
 
 Result<Extent> FileState::append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data, bool fill,
-                                 const std::uint64_t* at_bytes) {
+                                 const std::uint64_t* at_bytes, Time until) {
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
   PIF_TRY(check_may_write());
   if (creating()) return fail(Code::kInvalid, fmt::format("{}: append is for committed files; write to this one", parts.path));
   if (data.empty() && lengths.empty()) return length(true);
-  const Time deadline = session->clock().now() + session->timeout();
+  const Time deadline = std::min(until, session->clock().now() + session->timeout());
   for (bool renewed = false;;) {
-    AppendAttempt attempt(*this, lengths, data);
+    AppendAttempt attempt(*this, lengths, data, deadline);
     auto start = attempt.run(fill, at_bytes);
     if (start) {
       extent_known = length(true).has_value();  // the records are there, whoever does not answer now

@@ -135,7 +135,7 @@ class FileState {
   // lengths: variable records only. `fill`: bytes, which first fill up a short last record. `at_bytes`: only if the file
   // then is that long (kRetry otherwise). Returns the file's length before it.
   [[nodiscard]] Result<Extent> append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data, bool fill,
-                                      const std::uint64_t* at_bytes);
+                                      const std::uint64_t* at_bytes, Time until = kNever);
 
   // ---- byte view (byte_view.cc) ----
   [[nodiscard]] Result<std::size_t> pread(std::span<std::byte> out, std::uint64_t offset);
@@ -160,6 +160,7 @@ class FileState {
   friend struct PortAttacher;
   [[nodiscard]] Status renew_soon();
   [[nodiscard]] Status seal_all();
+  std::uint64_t terminated_at = 0;   // committed, delimited: a length at which the last record was seen to have its delimiter
   [[nodiscard]] Status end_writing();
   proto::Envelope seal_request(LfsIndex lfs, const component::Tail* tail) const;
   [[nodiscard]] Status prepare_seal(LfsIndex lfs);

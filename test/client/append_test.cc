@@ -249,3 +249,75 @@ TEST_CASE("an append to a file that was removed before it had any record leaves 
   });
   fs.world.run();
 }
+
+namespace {
+
+constexpr std::string_view kWhatToDo = "write the file again with the delimiter at its end";
+
+void put_lines(Client& client, const std::string& path, std::vector<std::uint32_t> lengths, std::string_view text) {
+  CreateOptions options;
+  options.format = Format::lines();
+  File file = must(client.create(path, options));
+  must(file.write_batch(lengths, bytes_of(text)));
+  must(file.commit());
+}
+
+std::string refusal(const Result<RecordNumber>& result) {
+  REQUIRE(code_of(result) == Code::kInvalid);
+  return result.error().text;
+}
+
+const std::vector<std::uint32_t> kTwo = {2};
+
+}  // namespace
+
+TEST_CASE("no line can be appended behind one that lacks its delimiter") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(3);
+    fs.run(path, [](Client& client) {
+      put_lines(client, "/open", {2, 1}, "a\nb");
+      File open = must(client.open("/open", Client::Mode::kWrite));
+      CHECK_THAT(refusal(open.append_batch(kTwo, bytes_of("c\n"))), Catch::Contains(std::string(kWhatToDo)));
+      CHECK(code_of(open.write_batch_at(2, kTwo, bytes_of("c\n"))) == Code::kInvalid);
+      CHECK(text_of(get(client, "/open")) == "a\nb");
+
+      put_lines(client, "/ended", {2}, "a\n");
+      File ended = must(client.open("/ended", Client::Mode::kWrite));
+      File other = must(client.open("/ended", Client::Mode::kWrite));
+      CHECK(must(ended.append_batch(kTwo, bytes_of("b\n"))) == 1);
+      CHECK(must(other.append_batch(std::vector<std::uint32_t>{2, 1}, bytes_of("c\nd"))) == 2);  // the last one may lack it
+      CHECK_THAT(refusal(ended.append_batch(kTwo, bytes_of("e\n"))), Catch::Contains(std::string(kWhatToDo)));
+      CHECK_THAT(refusal(other.append_batch(kTwo, bytes_of("e\n"))), Catch::Contains(std::string(kWhatToDo)));
+      CHECK(text_of(get(client, "/ended")) == "a\nb\nc\nd");
+    });
+  }
+}
+
+TEST_CASE("lines of several appenders at once stay lines, though one of them ends without its delimiter") {
+  const std::uint64_t seed = GENERATE(range(1, 9));
+  FileSystem fs(3, seed);
+  CAPTURE(seed);
+  bool ready = false;
+  for (int who = 0; who < 3; ++who) {
+    fs.add_client("appender" + std::to_string(who), kBothPaths[seed % 2], [&, who](Client& client, sim::Actor& self) {
+      if (who == 0) {
+        put_lines(client, "/log", {2}, "a\n");
+        ready = true;
+      }
+      while (!ready) self.pause(1ms);
+      File file = must(client.open("/log", Client::Mode::kWrite));
+      for (int i = 0; i < 8; ++i) {
+        const bool ends = who != 0 || i != 5;
+        const auto appended = file.append_batch(std::vector<std::uint32_t>{ends ? 3u : 2u}, bytes_of(ends ? "xy\n" : "xy"));
+        if (!appended) REQUIRE(appended.error().code == Code::kInvalid);
+      }
+    });
+  }
+  fs.world.run();
+  fs.add_client("reader", kBothPaths[seed % 2], [&](Client& client, sim::Actor&) {
+    const std::string text = text_of(get(client, "/log"));
+    CHECK(text.ends_with("xy"));
+    CHECK(text.find("xyxy") == std::string::npos);
+  });
+  fs.world.run();
+}

@@ -84,6 +84,29 @@ TEST_CASE("what could not even be asked for is not done, and its error does not 
   fs.world.run();
 }
 
+TEST_CASE("an append whose end gets no answer says that the outcome is not known") {
+  FileSystem fs(2);
+  add_client(fs, patient_for(4s), [&](Client& client, sim::Actor&) {
+    CreateOptions options = records_of(16);
+    options.nodes = {1, 2};  // lfs0 is the sequencer
+    must(client.create_empty("/log", options));
+    File file = must(client.open("/log", Client::Mode::kWrite));
+    must(file.append(pattern(32)));
+    fs.world.on_step([&, stalled = false](std::uint64_t) mutable {  // it stops once both LFSs have their rows of the second append
+      for (const OperationStats& one : client.stats()) {
+        if (one.name != "append_rows" || one.count < 4 || stalled) continue;
+        fs.world.stall(*fs.world.find("lfs0"), 60s);
+        stalled = true;
+      }
+    });
+    const auto appended = file.append(pattern(16 * 5));
+    fs.world.on_step(nullptr);
+    REQUIRE(!appended);
+    CHECK_THAT(appended.error().to_string(), Catch::Contains("not known: look with pif stat /log"));
+  });
+  fs.world.run();
+}
+
 // ---- LFSs at another address --------------------------------------------------------------------------------------
 
 namespace {

@@ -206,6 +206,7 @@ class File {
   [[nodiscard]] Result<RecordNumber> append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
 
   // ---- the byte view ----
+  // kInvalid behind a short last record, or (delimited records) behind one that lacks its delimiter.
   // Bytes across records, any format. pread: fewer only at the end. pwrite: inside or at the end, past it zeros fill the
   // gap (fixed records); variable records keep their lengths.
   [[nodiscard]] Result<std::size_t> pread(std::span<std::byte> out, std::uint64_t offset);
