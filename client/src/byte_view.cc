@@ -13,7 +13,7 @@ namespace pif::client {
 namespace {
 
 constexpr std::uint64_t kProbes = 16;                  // of the search, each round
-constexpr std::uint64_t kZeroBytesAtOnce = 1u << 20;   // of a gap
+constexpr std::uint64_t kZeroBytesAtOnce = 1u << 20;   // of a gap: between two looks at the clock
 
 // ---- fixed records ----
 
@@ -63,16 +63,17 @@ Status read_within(FileState& file, RecordNumber record, std::uint32_t within, s
 
 Result<std::size_t> pread_fixed(FileState& file, std::span<std::byte> out, std::uint64_t offset) {
   const std::uint64_t length = file.parts.format.record_length;
+  const std::uint64_t end_of_file = file.extent.bytes;  // as known when it began; nobody makes it less
   const std::uint64_t end = offset + out.size();
   std::uint64_t at = offset;
   while (at < end) {
     const RecordNumber record = at / length;
     const auto within = static_cast<std::uint32_t>(at % length);
     const auto rest = out.subspan(at - offset);
-    if (within == 0 && (rest.size() >= length || end == file.extent.bytes)) {
+    if (within == 0 && (rest.size() >= length || end == end_of_file)) {
       const std::uint64_t whole = std::max<std::uint64_t>(1, rest.size() / length);
-      PIF_TRY_VALUE(const std::uint64_t records, file.read(record, rest, whole));
-      at = std::min({end, file.extent.bytes, (record + records) * length});
+      PIF_TRY(file.read_known(record, rest, whole));
+      at = std::min(end, (record + whole) * length);
     } else {
       const auto piece = rest.first(std::min<std::size_t>(rest.size(), length - within));
       PIF_TRY(read_within(file, record, within, piece));
@@ -103,9 +104,7 @@ Status pwrite_inside(FileState& file, std::span<const std::byte> in, std::uint64
     if (file.creating()) {
       PIF_TRY(whole ? file.write_created(record, in.first(piece)) : patch_created(file, record, within, in.first(piece)));
     } else if (whole) {
-      Requests requests(file);
-      PIF_TRY(file.overwrite(record, in.first(piece), requests));
-      PIF_TRY(requests.run());
+      PIF_TRY(file.overwrite_all(record, in.first(piece)));
     } else {
       PIF_TRY(file.overwrite_within(record, within, in.first(piece)));
     }
@@ -116,28 +115,32 @@ Status pwrite_inside(FileState& file, std::span<const std::byte> in, std::uint64
 }
 
 // Zeros from the end up to `offset`.
-Status fill_gap(FileState& file, std::uint64_t offset) {
+Status fill_gap(FileState& file, std::uint64_t offset, Time deadline) {
   const std::vector<std::byte> zeros(std::min(kZeroBytesAtOnce, offset - file.extent.bytes));
   while (file.extent.bytes < offset) {
+    if (file.session->clock().now() >= deadline) {
+      return fail(Code::kTimeout, fmt::format("{}: the time was up when zeros had been written as far as byte {} of a gap that ends "
+                                              "at byte {}", file.parts.path, file.extent.bytes, offset));
+    }
     const auto piece = std::span(zeros).first(std::min<std::uint64_t>(zeros.size(), offset - file.extent.bytes));
     if (file.creating()) {
       PIF_TRY(pwrite_inside(file, piece, file.extent.bytes));
     } else {
       const std::uint64_t at = file.extent.bytes;
-      PIF_TRY(file.append({}, piece, true, &at));
+      PIF_TRY(file.append({}, piece, true, &at, deadline));
     }
   }
   return {};
 }
 
 // kRetry: the end of the file has moved.
-Status pwrite_fixed(FileState& file, std::span<const std::byte> in, std::uint64_t offset) {
-  if (offset > file.extent.bytes) PIF_TRY(fill_gap(file, offset));
+Status pwrite_fixed(FileState& file, std::span<const std::byte> in, std::uint64_t offset, Time deadline) {
+  if (offset > file.extent.bytes) PIF_TRY(fill_gap(file, offset, deadline));
   if (file.creating()) return pwrite_inside(file, in, offset);
   const std::size_t inside = std::min<std::uint64_t>(in.size(), file.extent.bytes - offset);
   if (inside < in.size()) {
     const std::uint64_t at = file.extent.bytes;
-    PIF_TRY(file.append({}, in.subspan(inside), true, &at));
+    PIF_TRY(file.append({}, in.subspan(inside), true, &at, deadline));
   }
   return pwrite_inside(file, in.first(inside), offset);
 }
@@ -230,15 +233,23 @@ Result<std::size_t> FileState::pwrite(std::span<const std::byte> in, std::uint64
   PIF_TRY(keep_rights());
   PIF_TRY(check_may_write());
   if (in.empty()) return 0;
-  if (in.size() > UINT64_MAX - offset) return fail(Code::kInvalid, fmt::format("{}: offset {} is out of range", parts.path, offset));
+  if (in.size() > kFileBytesMax || offset > kFileBytesMax - in.size()) {
+    return fail(Code::kTooLarge, fmt::format("{}: {} bytes at byte {} are asked for; a file has at most {} bytes", parts.path, in.size(),
+                                             offset, kFileBytesMax));
+  }
+  const Time deadline = session->clock().now() + session->timeout();
   PIF_TRY(length(true));
   if (!parts.format.is_fixed()) {
     PIF_TRY(pwrite_variable(*this, in, offset));
     return in.size();
   }
-  const Time deadline = session->clock().now() + session->timeout();
+  if (offset > extent.bytes && offset - extent.bytes > kGapBytesMax) {
+    return fail(Code::kTooLarge, fmt::format("{}: byte {} is asked for, the file ends at byte {}: a gap of {} bytes would be filled with "
+                                             "zeros; at most {} may be", parts.path, offset, extent.bytes, offset - extent.bytes,
+                                             kGapBytesMax));
+  }
   while (true) {
-    auto status = pwrite_fixed(*this, in, offset);
+    auto status = pwrite_fixed(*this, in, offset, deadline);
     if (status) return in.size();
     if (status.error().code != Code::kRetry || session->clock().now() >= deadline) return fail(std::move(status.error()));
   }

@@ -37,11 +37,13 @@ Result<Extent> File::extent() {
   return state_->length(true);
 }
 
+Extent File::extent_seen() const { return state_->extent; }
+
 RecordNumber File::position() const { return state_->position; }
 Status File::seek(RecordNumber record) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY(state_->check_usable());
   PIF_TRY_VALUE(const Extent now, state_->length_for(record));
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   if (record > now.records) {
     return fail(Code::kInvalid, fmt::format("{}: record {} is past the end, which is at {}", state_->parts.path, record, now.records));
   }
@@ -50,19 +52,19 @@ Status File::seek(RecordNumber record) {
 }
 
 Result<std::uint64_t> File::read(std::span<std::byte> out, std::uint64_t count) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY_VALUE(const std::uint64_t records, state_->read(state_->position, out, count));
   state_->position += records;
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   return records;
 }
 Result<std::uint64_t> File::read_at(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   return state_->read(first, out, count);
 }
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
 Status File::write(std::span<const std::byte> in) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY(state_->write(state_->position, in));
   const std::uint64_t length = state_->parts.format.record_length;
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   state_->position += (in.size() + length - 1) / length;
   return {};
 }
@@ -72,25 +74,25 @@ Status File::write_at(RecordNumber first, std::span<const std::byte> in) {
 }
 
 Result<RecordBatch> File::read_batch(std::uint64_t count, std::size_t bytes_max) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY_VALUE(RecordBatch batch, state_->read_batch(state_->position, count, bytes_max));
   state_->position += batch.lengths.size();
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   return batch;
 }
 Result<RecordBatch> File::read_batch_at(RecordNumber first, std::uint64_t count, std::size_t bytes_max) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   return state_->read_batch(first, count, bytes_max);
 }
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
 Status File::write_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY(state_->write_batch(state_->position, lengths, data));
   state_->position += lengths.size();
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   return {};
 }
 Status File::write_batch_at(RecordNumber first, std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   return state_->write_batch(first, lengths, data);
 }
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
 
 Status File::read_many(std::span<ReadRequest> requests) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
@@ -98,13 +100,13 @@ Status File::read_many(std::span<ReadRequest> requests) {
 }
 
 Result<File::Operation> File::start_read(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   return client::start_read(*state_, first, out, count);
 }
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
 Result<File::Operation> File::start_write(RecordNumber first, std::span<const std::byte> in) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   return client::start_write(*state_, first, in);
 }
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
 Result<std::uint64_t> File::wait(Operation operation) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   return client::wait_for(*state_, operation);
@@ -115,17 +117,17 @@ bool File::is_done(Operation operation) {
 }
 
 Result<RecordNumber> File::append(std::span<const std::byte> in) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   if (!state_->parts.format.is_fixed()) {
     return fail(Code::kInvalid, fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   }
   PIF_TRY_VALUE(const Extent start, state_->append({}, in, false, nullptr));
   return start.records;
 }
 Result<RecordNumber> File::append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY(state_->check_usable());
   PIF_TRY(state_->check_batch(lengths, data));
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY_VALUE(const Extent start, state_->append(lengths, data, false, nullptr));
   return start.records;
 }

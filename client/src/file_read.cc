@@ -1,6 +1,7 @@
 // Reading fixed records.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -39,15 +40,15 @@ void scatter(const parity::Layout& layout, const ReadPart& part, const Share& sh
 
 namespace {
 
-// Bytes of rows [row, row + rows) that the file really has: all but what a short last record lacks.
-std::size_t bytes_of(const FileState& file, const Share& share) {
-  const std::size_t length = file.parts.format.record_length;
+// Bytes of rows [row, row + rows) that a file of this length has: all but what a short last record lacks.
+std::size_t bytes_of(const FileState& file, const Extent& extent, const Share& share) {
+  const std::uint32_t length = file.parts.format.record_length;
   std::size_t bytes = share.rows * length;
-  if (file.extent.records == 0) return bytes;
-  const RecordNumber last = file.extent.records - 1;
+  if (extent.records == 0) return bytes;
+  const RecordNumber last = extent.records - 1;
   const Cell cell = file.parts.layout.locate(last);
   if (cell.lfs == share.lfs && cell.row == share.row + share.rows - 1) {
-    bytes -= length - file.record_bytes(last);
+    bytes -= length - fixed_record_bytes(length, extent, last);
   }
   return bytes;
 }
@@ -68,7 +69,7 @@ Status FileState::read_even(const ReadPart& part, std::size_t bytes, const compo
 Status FileState::read_direct(const ReadPart& part) const {
   const std::size_t length = parts.format.record_length;
   const component::Reader& reader = *ports[part.share.lfs].reader;
-  const std::size_t bytes = bytes_of(*this, part.share);
+  const std::size_t bytes = bytes_of(*this, part.extent, part.share);
   if (const std::uint64_t end = part.share.row * length + bytes; reader.tail().bytes < end) {
     return fail(Code::kEndOfFile, fmt::format("{}: the component was attached when it had {} bytes, not {}", parts.path,
                                               reader.tail().bytes, end));
@@ -80,7 +81,7 @@ Status FileState::read_direct(const ReadPart& part) const {
   for (std::uint64_t done = 0; done < part.share.rows; done += rows_at_once) {
     const Share piece = part_of(parts.layout, part.share, done, std::min(rows_at_once, part.share.rows - done));
     PIF_TRY(reader.read_rows(piece.row, piece.rows, {packed.data(), length}));
-    scatter(parts.layout, part, piece, length, std::span(packed).first(bytes_of(*this, piece)));
+    scatter(parts.layout, part, piece, length, std::span(packed).first(bytes_of(*this, part.extent, piece)));
   }
   return {};
 }
@@ -106,7 +107,7 @@ void ask_for_rows(FileState& file, const ReadPart& part, const Share& piece, Req
     const std::uint64_t rows = reply.envelope.read_reply().rows();
     const bool possible = rows > 0 && rows <= piece.rows;
     const Share got = possible ? part_of(file.parts.layout, piece, 0, rows) : piece;
-    const std::size_t bytes = bytes_of(file, got);  // more comes of a last record that somebody fills up meanwhile
+    const std::size_t bytes = bytes_of(file, part.extent, got);  // more comes of a last record that somebody fills up meanwhile
     if (!possible || reply.body.size() < bytes || reply.body.size() > rows * length) {
       return fail(Code::kCorrupt, fmt::format("{}: asked for rows {} to {}, got {} rows in {} bytes", file.parts.path,
                                               piece.row, piece.row + piece.rows, rows, reply.body.size()),
@@ -219,37 +220,61 @@ void FileState::add_parts(Range records, std::byte* out, std::vector<ReadPart>& 
   for (RecordNumber begin = records.begin; begin < records.end;) {
     const RecordNumber end = turns == 1 ? records.end : std::min(records.end, (begin / unit * unit) + step);
     split(parts.layout, {begin, end}, shares_);
-    for (const Share& share : shares_) parts_wanted.push_back({share, out, records.begin, by_lfs ? turn++ : turn});
+    for (const Share& share : shares_) parts_wanted.push_back({share, out, records.begin, extent, by_lfs ? turn++ : turn});
     ++turn;
     begin = end;
   }
 }
+
+namespace {
+
+struct Clipped {
+  std::uint64_t records = 0;
+  std::uint64_t bytes = 0;
+};
+
+// What a file of this length has of `count` records from `first`, which is not past its end.
+Clipped clip_to(const Extent& extent, std::uint32_t length, RecordNumber first, std::uint64_t count) {
+  const std::uint64_t records = std::min(count, extent.records - first);
+  if (records == 0) return {};
+  return {records, (records - 1) * length + fixed_record_bytes(length, extent, first + records - 1)};
+}
+
+}  // namespace
 
 Result<std::uint64_t> FileState::clip(RecordNumber first, std::size_t out_bytes, std::uint64_t count) {
   if (!parts.format.is_fixed()) {
     return fail(Code::kInvalid, fmt::format("{}: records of variable length are read in batches", parts.path));
   }
   const std::uint64_t wanted = count > UINT64_MAX - first ? UINT64_MAX : first + count;
+  const std::optional<Extent> known = extent_known ? std::optional(extent) : std::nullopt;
   PIF_TRY_VALUE(const Extent now, length_for(wanted));
   if (first > now.records) {
     return fail(Code::kEndOfFile, fmt::format("{}: record {} is past the end, which is at {}", parts.path, first, now.records));
   }
-  const std::uint64_t records = std::min(count, now.records - first);
-  if (records == 0) return records;
-  const std::uint64_t length = parts.format.record_length;
-  const std::uint64_t needed = (records - 1) * length + record_bytes(first + records - 1);
-  if (out_bytes < needed) {
-    return fail(Code::kInvalid, fmt::format("{}: {} bytes of memory for {} records of {} bytes", parts.path, out_bytes,
-                                            records, length));
+  const std::uint32_t length = parts.format.record_length;
+  const Clipped clipped = clip_to(now, length, first, count);
+  if (clipped.bytes <= out_bytes) return clipped.records;
+  if (known && first <= known->records) {  // the memory is for the length that the caller knows
+    const Clipped before = clip_to(*known, length, first, count);
+    if (before.bytes <= out_bytes) {
+      extent = *known;
+      return before.records;
+    }
   }
-  return records;
+  return fail(Code::kInvalid, fmt::format("{}: {} bytes of memory for {} records of {} bytes", parts.path, out_bytes,
+                                          clipped.records, length));
 }
 
 Result<std::uint64_t> FileState::read(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
   PIF_TRY_VALUE(const std::uint64_t records, clip(first, out.size(), count));
-  if (records == 0) return 0;
+  if (records > 0) PIF_TRY(read_known(first, out, records));
+  return records;
+}
+
+Status FileState::read_known(RecordNumber first, std::span<std::byte> out, std::uint64_t records) {
   if (records == 1) {  // the fast path of single records: no allocation, no lock
     const Cell cell = parts.layout.locate(first);
     const Port& port = ports[cell.lfs];
@@ -257,13 +282,12 @@ Result<std::uint64_t> FileState::read(RecordNumber first, std::span<std::byte> o
     if (port.reader && !port.unfinished &&
         port.reader->read_bytes(cell.row * parts.format.record_length, out.first(bytes))) {
       counts.bytes_by_descriptor += bytes;
-      return 1;
+      return {};
     }
   }
   read_parts_.clear();
   add_parts({first, first + records}, out.data(), read_parts_);
-  PIF_TRY(read_parts(read_parts_, nullptr));
-  return records;
+  return read_parts(read_parts_, nullptr);
 }
 
 Status FileState::read_many(std::span<File::ReadRequest> requests) {

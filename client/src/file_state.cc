@@ -115,7 +115,8 @@ Result<Extent> FileState::length(bool fresh) {
 }
 
 Result<Extent> FileState::length_for(std::uint64_t records) {
-  if (extent_known && records <= extent.records) return extent;
+  const bool may_have_changed = records == extent.records && ends_short();
+  if (extent_known && records <= extent.records && !may_have_changed) return extent;
   return length(true);
 }
 
@@ -187,8 +188,8 @@ Status FileState::seal_all() {
   return seals.run();
 }
 
-Status FileState::commit_at_server(const Extent& length) {
 // A commit that is asked for again answers Done if the file is committed.
+Status FileState::commit_at_server(const Extent& length) {
   net::Packet request;
   request.envelope.mutable_commit()->set_file(parts.file.value);
   *request.envelope.mutable_commit()->mutable_extent() = proto_of(length);

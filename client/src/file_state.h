@@ -61,8 +61,12 @@ class FileState {
   [[nodiscard]] Status renew();
   // The file's length: as written when creating, else as its sequencer says (asked again each time if `fresh`).
   [[nodiscard]] Result<Extent> length(bool fresh);
-  // The length, asked anew if `records` are more than known.
+  // The length, asked anew if `records` are more than known, or end with a short record, which others may have filled up.
   [[nodiscard]] Result<Extent> length_for(std::uint64_t records);
+  // Whether the last record, as far as is known here, is shorter than the others.
+  bool ends_short() const {
+    return parts.format.is_fixed() && extent.bytes < extent.records * parts.format.record_length;
+  }
   std::uint32_t record_bytes(RecordNumber n) const { return fixed_record_bytes(parts.format.record_length, extent, n); }
   bool creating() const { return phase == Phase::kCreating; }
   std::uint32_t width() const { return parts.layout.width(); }
@@ -88,22 +92,26 @@ class FileState {
     Share share;
     std::byte* out = nullptr;
     RecordNumber origin = 0;
+    Extent extent;           // of the file, as the read goes by: others may make its last record longer meanwhile
     std::uint64_t turn = 0;  // consecutive parts of the same turn are read by one thread
   };
   [[nodiscard]] Result<std::uint64_t> read(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
+  // At least one record, all inside the file as it is known here; `out` has room for them.
+  [[nodiscard]] Status read_known(RecordNumber first, std::span<std::byte> out, std::uint64_t records);
   [[nodiscard]] Status read_many(std::span<File::ReadRequest> requests);
   // No messages, any thread; the port's reader must be open.
   [[nodiscard]] Status read_direct(const ReadPart& part) const;
-  // Of such a part those `bytes` that the file has, as far as is known here; its share is even.
+  // Of such a part those `bytes` that the file has, as far as the read goes by; its share is even.
   [[nodiscard]] Status read_even(const ReadPart& part, std::size_t bytes, const component::Reader& reader) const;
   // All parts at once. Message requests are added to `requests` if given (and not waited for), else run here.
   [[nodiscard]] Status read_parts(std::span<const ReadPart> parts, Requests* requests);
   // Of a file being created by message only what is not sent yet can be read: kUnsupported for all else.
   [[nodiscard]] Status read_staged(const ReadPart& part) const;
   // The parts of a batch. Short rows of all LFSs lie close together in memory: each thread then takes a range of records, not
-  // some of the LFSs, so that no two write to the same cache lines.
+  // some of the LFSs, so that no two write to the same cache lines. They go by the length as clip() found it.
   void add_parts(Range records, std::byte* out, std::vector<ReadPart>& parts_wanted);
-  // Checks the request and cuts it to the file's end: records to read, which may be 0.
+  // Checks the request and cuts it to the file's end: records to read, which may be 0. Where there is memory for the last record
+  // as it was known only, the known length stays.
   [[nodiscard]] Result<std::uint64_t> clip(RecordNumber first, std::size_t out_bytes, std::uint64_t count);
 
   [[nodiscard]] Status write(RecordNumber first, std::span<const std::byte> in);
@@ -113,6 +121,8 @@ class FileState {
   void note_written(const Share& share);
   [[nodiscard]] Status write_committed(RecordNumber first, std::span<const std::byte> in);
   [[nodiscard]] Status overwrite(RecordNumber first, std::span<const std::byte> in, Requests& requests);
+  // The same to its end. kRetry: the last record was filled up meanwhile.
+  [[nodiscard]] Status overwrite_all(RecordNumber first, std::span<const std::byte> in);
   // Bytes inside one record of a committed file.
   [[nodiscard]] Status overwrite_within(RecordNumber record, std::uint32_t within, std::span<const std::byte> in);
   // Sends what is staged of one LFS; waits until little enough is under way.
@@ -133,7 +143,8 @@ class FileState {
 
   // ---- appending (append.cc) ----
   // lengths: variable records only. `fill`: bytes, which first fill up a short last record. `at_bytes`: only if the file
-  // then is that long (kRetry otherwise). Returns the file's length before it.
+  // then is that long (kRetry otherwise). `until`: if that is earlier than the session's timeout allows. Returns the file's
+  // length before it.
   [[nodiscard]] Result<Extent> append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data, bool fill,
                                       const std::uint64_t* at_bytes, Time until = kNever);
 
@@ -149,6 +160,7 @@ class FileState {
   bool extent_known = false;         // `extent` is more than the server's hint
   Extent extent;
   bool unterminated = false;         // being created, delimited: the last record lacks its delimiter
+  std::uint64_t terminated_at = 0;   // committed, delimited: a length at which the last record was seen to have its delimiter
   RecordNumber position = 0;
   std::vector<Port> ports;           // by LFS; never resized
   Requests behind;                   // writes of a file being created, on their way
@@ -160,7 +172,6 @@ class FileState {
   friend struct PortAttacher;
   [[nodiscard]] Status renew_soon();
   [[nodiscard]] Status seal_all();
-  std::uint64_t terminated_at = 0;   // committed, delimited: a length at which the last record was seen to have its delimiter
   [[nodiscard]] Status end_writing();
   proto::Envelope seal_request(LfsIndex lfs, const component::Tail* tail) const;
   [[nodiscard]] Status prepare_seal(LfsIndex lfs);

@@ -216,10 +216,7 @@ Status FileState::write_committed(RecordNumber first, std::span<const std::byte>
   const std::uint64_t inside = std::min(count, now.records - first);
   const std::size_t inside_bytes = std::min<std::size_t>(in.size(), inside * length);
   if (count > inside) PIF_TRY(append({}, in.subspan(inside_bytes), false, &now.bytes));
-  if (inside == 0) return {};
-  Requests requests(*this);
-  PIF_TRY(overwrite(first, in.first(inside_bytes), requests));
-  return requests.run();
+  return inside == 0 ? Status() : overwrite_all(first, in.first(inside_bytes));
 }
 
 }  // namespace pif::client

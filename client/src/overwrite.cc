@@ -59,6 +59,17 @@ Status FileState::overwrite(RecordNumber first, std::span<const std::byte> in, R
   return requests.step();
 }
 
+Status FileState::overwrite_all(RecordNumber first, std::span<const std::byte> in) {
+  const Extent before = extent;
+  Requests requests(*this);
+  auto status = overwrite(first, in, requests);
+  if (status) status = requests.run();
+  // Of a short last record whose length has changed the LFS can only say that the bytes do not fit it.
+  if (status || status.error().code != Code::kInvalid || !ends_short()) return status;
+  PIF_TRY(length(true));
+  return extent == before ? status : fail(Code::kRetry, std::move(status.error().text), std::move(status.error().node));
+}
+
 Status FileState::overwrite_within(RecordNumber record, std::uint32_t within, std::span<const std::byte> in) {
   const Cell cell = parts.layout.locate(record);
   auto bytes = std::make_shared<std::vector<std::byte>>(in.begin(), in.end());

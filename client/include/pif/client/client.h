@@ -160,6 +160,8 @@ class File {
   std::uint64_t id() const;
   // Records and bytes: of a committed file as published when asked; of one being written as written so far.
   [[nodiscard]] Result<Extent> extent();
+  // The length by which the last read or write here went. Asks nobody.
+  Extent extent_seen() const;
 
   // ---- position, in records ----
   RecordNumber position() const;
@@ -168,7 +170,9 @@ class File {
 
   // ---- fixed records ----
   // Up to `count` records from the position into `out` (packed, out.size() >= count * record_length; a short last record
-  // is shorter). Returns records read, 0 at the end of the file; the position moves behind them.
+  // is shorter). Returns records read, 0 at the end of the file; the position moves behind them. A last record that somebody
+  // fills up meanwhile is read as it is now, or, if `out` has room only for what was known of it, as it was: whole in either
+  // case, and extent_seen() says which.
   [[nodiscard]] Result<std::uint64_t> read(std::span<std::byte> out, std::uint64_t count);
   [[nodiscard]] Result<std::uint64_t> read_at(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
   // Writes records at the position: whole ones (in.size() a multiple of record_length; the last one may be short only at
@@ -202,13 +206,14 @@ class File {
 
   // ---- appending to a committed file, several clients at once ----
   // All records of one call are consecutive; returns the number of the first. Durable and visible when it returns.
+  // kInvalid behind a short last record, or (delimited records) behind one that lacks its delimiter.
   [[nodiscard]] Result<RecordNumber> append(std::span<const std::byte> in);
   [[nodiscard]] Result<RecordNumber> append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
 
   // ---- the byte view ----
-  // kInvalid behind a short last record, or (delimited records) behind one that lacks its delimiter.
   // Bytes across records, any format. pread: fewer only at the end. pwrite: inside or at the end, past it zeros fill the
-  // gap (fixed records); variable records keep their lengths.
+  // gap (fixed records); variable records keep their lengths. kTooLarge past kFileBytesMax, and for a gap of over kGapBytesMax
+  // (pif/base/limits.h). Zeros that were written when the time was up (kTimeout) stay: the file ends with them.
   [[nodiscard]] Result<std::size_t> pread(std::span<std::byte> out, std::uint64_t offset);
   [[nodiscard]] Result<std::size_t> pwrite(std::span<const std::byte> in, std::uint64_t offset);
 
