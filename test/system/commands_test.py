@@ -446,6 +446,20 @@ def every_route_moves_the_same_bytes():
                     check(other.ok("cat", *way, "/x") == data, f"{mode} {way} {options}")
 
 
+def an_open_file_finds_an_lfs_that_was_started_again_over_tcp():
+    data = os.urandom(96 << 20)  # more than is under way at once
+    with FileSystem(2, ["--insecure-loopback"]) as other:
+        other.ok("put", "-", "/x", data=data)
+        reader = other.start("cat", "--route", "tcp", "/x")
+        begin = reader.stdout.read(1 << 20)
+        before = other.json("status")
+        other.kill("lfs1")
+        other.ok("up", other.folder)
+        check(other.json("status") != before, "it is another process")
+        rest, errors = reader.communicate(timeout=60)
+        check(reader.returncode == 0 and begin + rest == data, f"cat: exit {reader.returncode}: {errors!r}")
+
+
 def sixty_four_lfss_come_up_and_go_down():
     with FileSystem(64) as many:
         up = json.loads(many.ok("down", many.folder, "--json"))
@@ -473,6 +487,7 @@ def run_all():
              what_a_tool_makes_of_a_secret_is_a_secret,
              a_program_that_is_run_gets_its_own_arguments_and_ends_as_it_does,
              fsck_and_readers_notice_a_changed_byte, every_route_moves_the_same_bytes,
+             an_open_file_finds_an_lfs_that_was_started_again_over_tcp,
              sixty_four_lfss_come_up_and_go_down, fsck_is_clean]
     with FileSystem(4) as FS:
         code = main(tests)
