@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
 #include <fmt/format.h>
 #include <sodium.h>
@@ -54,12 +55,22 @@ bool is_authentic(const ClusterKey& key, std::string_view packed) {
   return sodium_memcmp(tag.data(), packed.data() + packed.size() - kMacBytes, kMacBytes) == 0;
 }
 
+std::string utc(std::int64_t seconds) {
+  const std::time_t time = seconds;
+  std::tm parts{};
+  if (gmtime_r(&time, &parts) == nullptr) return fmt::format("{} s since 1970", seconds);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
 Status check_expiry(std::int64_t expiry, std::int64_t now, std::string_view what) {
+  if (expiry >= now - kClockSkewSeconds) return {};
   // No expiry that was minted makes this wrap, whatever it is.
-  if (expiry < now - kClockSkewSeconds)
-    return fail(Code::kBadCapability, fmt::format("the {} expired {} s ago", what,
-                                                  static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(expiry)));
-  return {};
+  const std::uint64_t ago = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(expiry);
+  return fail(Code::kBadCapability,
+              fmt::format("the {0} expired {1} s ago by the clock of this host, where it is {2}: either it was not renewed, or the "
+                          "clocks of this host and of the PIF Server's, which issued it, differ by about {1} s: see `pif doctor`",
+                          what, ago, utc(now)));
 }
 
 constexpr std::size_t kCapabilityBytes = 1 + 8 + 4 + 4 + 8 + 8 + kMacBytes;
