@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@ namespace {
 constexpr const char* kDataFile = "/data.mdb";
 constexpr const char* kLockFile = "/lock.mdb";
 constexpr const char* kMakingFolder = "/making";
+constexpr std::uint64_t kFullBytes = 64u << 10;  // free on a disk that is called full
 
 Code code_of(int rc) {
   switch (rc) {
@@ -35,6 +37,14 @@ Code code_of(int rc) {
     default:
       return rc > 0 ? code_from_errno(rc) : Code::kInternal;
   }
+}
+
+// Whether the disk has less room than any commit needs.
+bool is_full(const std::string& path) {
+  struct statvfs info {};
+  if (::statvfs(path.c_str(), &info) != 0) return false;
+  const std::uint64_t blocks = ::geteuid() == 0 ? info.f_bfree : info.f_bavail;
+  return blocks * info.f_frsize < kFullBytes;
 }
 
 tl::unexpected<Error> fail_system(int error, std::string_view what, const std::string& path) {
@@ -125,6 +135,11 @@ Status check_length(MDB_env* env, const std::string& path) {
 }  // namespace
 
 tl::unexpected<Error> fail_lmdb(int rc, std::string_view what, const std::string& path) {
+  // LMDB calls it EIO when a disk that fills up takes a part of a page.
+  if (rc == ENOSPC || rc == EDQUOT || (rc == EIO && is_full(path))) {
+    return fail(Code::kNoSpace, fmt::format("{} {}: its disk is full: remove something from that disk, or make it larger; nothing "
+                                            "of this change was stored", what, path));
+  }
   return fail(code_of(rc), fmt::format("{} {}: {}", what, path, mdb_strerror(rc)));
 }
 

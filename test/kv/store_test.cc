@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <rapidcheck.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -325,6 +326,45 @@ TEST_CASE("a disk that fails under a store is a failed call, at once and later, 
   auto again = open_small(folder);
   REQUIRE(again);
   CHECK(**(*(*again)->read())->get(kA, "key") == "value");
+}
+
+// A file system of its own, of so many bytes; only root may have one.
+class SmallDisk {
+ public:
+  explicit SmallDisk(const std::string& path, const std::string& bytes)
+      : path_(path), mounted_(::mount("none", path.c_str(), "tmpfs", 0, ("size=" + bytes).c_str()) == 0) {}
+  ~SmallDisk() {
+    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  explicit operator bool() const { return mounted_; }
+
+ private:
+  std::string path_;
+  bool mounted_;
+};
+
+TEST_CASE("a full disk is called that, however much of the last write it took, and takes more when it has room again") {
+  for (std::size_t part = 0; part < 3; ++part) {
+    TempFolder folder;
+    const SmallDisk disk(folder.path(), "4m");
+    if (!disk) return;
+    auto store = std::move(open_lmdb(folder.path() + "/store", kTables)).value();
+    const auto commit = [&](int key) -> Status {
+      PIF_TRY_VALUE(const auto txn, store->write());
+      for (int i = 0; i < 16; ++i) PIF_TRY(txn->put(kA, fmt::format("{}-{}", key, i), std::string(3000, 'x')));
+      return txn->commit();
+    };
+    const std::string ballast = folder.path() + "/ballast";
+    std::ofstream(ballast) << std::string(1'000'000 + part * 4096, 'x');
+    Status done;
+    for (int key = 0; done; ++key) done = commit(key);
+    CHECK(done.error().code == Code::kNoSpace);
+    CHECK_THAT(done.error().text, Catch::Contains(folder.path() + "/store: its disk is full: remove something"));
+    std::filesystem::remove(ballast);
+    CHECK(commit(0).has_value());
+  }
 }
 
 TEST_CASE("a folder that may not be written gives a permission error") {
