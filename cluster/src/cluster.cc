@@ -113,6 +113,17 @@ Status publish_tcp(const Cluster& cluster, const std::string& daemon, const prot
   return write_file(tcp_file(cluster, daemon), line + "\n", kDescriptionMode, Existing::kReplace);
 }
 
+void remove_short_run_folder(const Cluster& cluster) {
+  const std::string path = cluster.run_folder();
+  if (path.starts_with(cluster.folder + "/") || !check_run_folder(cluster)) return;
+  std::vector<std::string> daemons = {"server"};
+  for (const LfsEntry& lfs : cluster.lfss) daemons.push_back(lfs.name);
+  for (const std::string& daemon : daemons) {
+    for (const char* const end : {".sock", ".ipc", ".tcp"}) ::unlink((path + "/" + daemon + end).c_str());
+  }
+  ::rmdir(path.c_str());
+}
+
 Result<net::ListenOptions> Cluster::listen_options(const std::string& daemon) const {
   PIF_TRY(make_folder(run_folder(), kOpenFolderMode));
   PIF_TRY(check_run_folder(*this));

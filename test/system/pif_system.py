@@ -51,11 +51,11 @@ def _sha256(file):
 class FileSystem:
     """`with FileSystem(n) as fs:` has a running file system of n LFSs."""
 
-    def __init__(self, count, up_options=(), where=None):
+    def __init__(self, count, up_options=(), where=None, folder="fs"):
         self.count = count
         self.up_options = list(up_options)
         self.temp = tempfile.mkdtemp(prefix="pif-system-", dir=where)
-        self.folder = os.path.join(self.temp, "fs")
+        self.folder = os.path.join(self.temp, folder)
         self.env = dict(os.environ, PIF=self.folder, HOME=self.temp, XDG_CONFIG_HOME=os.path.join(self.temp, "config"))
         self.env.pop("PIF_ROUTE", None)
         self.env.pop("PIF_DATA", None)

@@ -136,7 +136,47 @@ def down_waits_until_it_knows_who_is_to_stop():
         end([earlier])
 
 
+def down_waits_for_a_start_under_way():
+    with FileSystem(COUNT) as fs:
+        with open(os.path.join(fs.folder, "keys", "cluster.key"), "rb") as key:
+            fcntl.flock(key, fcntl.LOCK_EX)  # as an `up` has it until all daemons serve
+            down = fs.start("down", fs.folder)
+            try:
+                down.wait(timeout=0.5)
+                raise Failure("it does not wait")
+            except subprocess.TimeoutExpired:
+                check(len(fs.processes()) == COUNT + 1, "nothing was stopped meanwhile")
+                fcntl.flock(key, fcntl.LOCK_UN)
+        check(down.communicate(timeout=10)[1] == b"" and down.returncode == 0, "it goes on when the other is done")
+        check(fs.processes() == [], "and stops all")
+
+
+def ups_and_downs_at_once_leave_all_or_nothing():
+    with FileSystem(COUNT) as fs:
+        ups = [fs.start("up", fs.folder) for _ in range(3)]
+        downs = [fs.start("down", fs.folder) for _ in range(3)]
+        for one in ups + downs:
+            error = one.communicate(timeout=60)[1]
+            check(one.returncode == 0 and error == b"", f"{one.args}: exit {one.returncode}: {error}")
+        check(len(fs.processes()) in (0, COUNT + 1), f"{fs.processes()}")
+
+
+def sockets_outside_the_folder_go_with_it():
+    with FileSystem(COUNT, ["--insecure-loopback"], folder="f" * 100) as fs:
+        short = "/tmp/pif-" + fs.json("status")["cluster"]
+        check(os.path.isdir(short), f"{short} is there while it runs")
+        fs.kill("lfs1")  # leaves its sockets
+        fs.ok("down", fs.folder)
+        check(not os.path.exists(short), f"{short} is gone")
+        fs.ok("up", fs.folder)
+        with open(os.path.join(short, "mine"), "wb"):
+            fs.ok("down", fs.folder)
+        check(os.listdir(short) == ["mine"], "what is somebody else's stays")
+        shutil.rmtree(short)
+
+
 if __name__ == "__main__":
-    sys.exit(main([of_many_who_start_a_file_system_one_starts_it, of_many_who_make_a_file_system_one_makes_it,
+    sys.exit(main([down_waits_for_a_start_under_way, ups_and_downs_at_once_leave_all_or_nothing, sockets_outside_the_folder_go_with_it,
+                   of_many_who_start_a_file_system_one_starts_it, of_many_who_make_a_file_system_one_makes_it,
                    a_start_waits_for_another_one, who_looks_at_a_lock_keeps_no_daemon_from_starting,
                    down_signals_nobody_but_its_daemons, down_waits_until_it_knows_who_is_to_stop]))

@@ -239,7 +239,10 @@ Outcome down(const Program& program, const Options& options) {
   }
   PIF_TRY_VALUE(const cluster::Cluster cluster, load(folder));
   PIF_TRY_VALUE(const uid_t owner, owner_of(cluster));
+  const auto alone = lock_out_starters(cluster, kUpDeadline + kDownDeadline);  // no daemon of an `up` under way is stopped
+  if (!alone && alone.error().code == Code::kBusy) return fail(alone.error());
   PIF_TRY_VALUE(const Stopped stopped, stop(daemons_of(cluster, program_folder()), owner, kDownDeadline));
+  cluster::remove_short_run_folder(cluster);
   if (program.common.json) {
     PIF_TRY(print(Json{{"folder", cluster.folder}, {"stopped", stopped.asked}, {"killed", stopped.killed}}));
     return ExitCode::kDone;

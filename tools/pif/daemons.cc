@@ -184,8 +184,8 @@ Result<UniqueFd> lock_out_starters(const cluster::Cluster& cluster, std::chrono:
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return fail_errno(errno, "cannot lock " + path);
     if (SteadyClock::now() >= end)
-      return fail(Code::kBusy, fmt::format("somebody else has been starting {} for {} s: see who with ps, or fuser {}", cluster.folder,
-                                           std::chrono::duration_cast<std::chrono::seconds>(deadline).count(), path));
+      return fail(Code::kBusy, fmt::format("somebody else has been starting or stopping {} for {} s: see who with ps, or fuser {}",
+                                           cluster.folder, std::chrono::duration_cast<std::chrono::seconds>(deadline).count(), path));
     std::this_thread::sleep_for(kLockPoll);
   }
   return fd;

@@ -57,6 +57,10 @@ struct Cluster {
 // server calls it once it listens; does nothing without tcp.
 [[nodiscard]] Status publish_tcp(const Cluster& cluster, const std::string& daemon, const proto::Endpoints& listening);
 
+// Of a file system that is down: removes the folder of its sockets, with what killed daemons have left there, if it is not in
+// DIR and nothing else is in it.
+void remove_short_run_folder(const Cluster& cluster);
+
 [[nodiscard]] Result<ClusterKey> load_key(const Cluster& cluster);          // daemons only: 0400
 [[nodiscard]] Result<net::CurveKeys> load_curve(const Cluster& cluster, const std::string& name);  // "server", "client"
 
