@@ -13,6 +13,7 @@
 
 #include "convert.h"
 #include "pif/base/clock.h"
+#include "pif/base/timers.h"
 #include "pif/component/component.h"
 #include "pif/kv/store.h"
 
@@ -61,7 +62,7 @@ class Components {
   static constexpr std::size_t kWritersMax = 512;      // components being written by message
   static constexpr std::size_t kTombstonesMax = 4096;
   static constexpr std::size_t kKnownMax = 16384;      // components in memory, beyond those that must be
-  static constexpr Duration kAskAfter = std::chrono::seconds(60);  // without activity, before the server is asked
+  static constexpr Duration kAskAfter = kUnsettledAfter;  // without activity, before the server is asked
 
   struct Totals {
     std::uint64_t components = 0;

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 
+#include "pif/base/timers.h"
+
 namespace pif::lfs {
-namespace {
-
-constexpr Duration kSignEvery = std::chrono::seconds(1);
-
-}  // namespace
 
 void Replies::send(net::PeerId peer, net::Packet packet) {
   const std::uint64_t id = packet.envelope.id();

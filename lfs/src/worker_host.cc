@@ -13,7 +13,6 @@ namespace {
 using proto::Envelope;
 using std::chrono::milliseconds;
 
-constexpr Duration kJobLease = milliseconds(1500);       // silence of a controller that ends its job
 constexpr Duration kSpawnTimeout = std::chrono::seconds(10);
 constexpr std::int64_t kForwardedCredentialSeconds = 60;
 constexpr std::size_t kJobsMax = 1024;
@@ -27,6 +26,10 @@ constexpr std::size_t kReplyBytesMax = 96u << 10;        // of events in one Job
 std::string own_folder(const proto::Endpoints& endpoints, std::uint64_t job, std::uint32_t rank) {
   const auto slash = endpoints.unix_path().rfind('/');
   return slash == std::string::npos ? "" : fmt::format("{}/w{:016x}-{}", endpoints.unix_path().substr(0, slash), job, rank);
+}
+
+bool tells_end(const net::Identity& identity) {
+  return identity.via == net::Identity::Via::kUnix || identity.via == net::Identity::Via::kSimulated;
 }
 
 }  // namespace
@@ -74,7 +77,7 @@ Result<Job*> WorkerHost::Impl::job_for(std::uint64_t id, const net::Delivery& de
   job.id = id;
   job.uid = who.uid;
   job.gids = who.gids;
-  job.lease = now() + kJobLease;
+  job.lease = now() + kJobClaim;
   return &job;
 }
 
@@ -116,7 +119,7 @@ Result<std::shared_ptr<Spawning>> WorkerHost::Impl::begin_spawn(net::Delivery& d
   }
   spawning = std::make_shared<Spawning>();
   spawning->asker = asker_of(delivery, now());
-  job->lease = std::max(job->lease, now() + kJobLease);
+  job->lease = std::max(job->lease, now() + kJobClaim);
   if (auto started = start_worker(*job, spawn); !started) {
     spawning->error = started.error();
     return spawning;
@@ -244,9 +247,10 @@ void WorkerHost::Impl::on_wait(net::Delivery& delivery) {
   }
   if (job.wait) answer_wait(job);  // a newer wait replaces an older one
   job.controller = delivery.peer;
-  job.lease = now() + kJobLease;
+  // A controller that is stopped can go on: where the transport tells of its end, nothing else ends its job.
+  job.lease = tells_end(world.messenger.identity(delivery.peer)) ? kNever : now() + kJobLease;
   while (!job.events.empty() && job.events.front().number() <= request.seen()) job.events.pop_front();
-  job.wait = Wait{asker, now() + std::min<Duration>(milliseconds(request.hold_ms()), kHoldMax), request.seen()};
+  job.wait = Wait{asker, now() + std::min<Duration>(milliseconds(request.hold_ms()), kJobHoldMax), request.seen()};
   if (!job.events.empty()) answer_wait(job);
 }
 
@@ -295,6 +299,9 @@ void WorkerHost::Impl::answer_wait(Job& job) {
     if (bytes > kReplyBytesMax && answer.events_size() > 0) break;
     *answer.add_events() = event;
   }
+  const bool told_all = answer.events_size() == static_cast<int>(job.events.size());
+  // Over ZeroMQ the answer may be lost, and asked for again.
+  if (told_all && job.is_over() && !job.killed) job.lease = now() + (job.lease == kNever ? kJobOver : kJobClaim);
   reply(job.wait->asker, std::move(packet));
   job.wait.reset();
 }

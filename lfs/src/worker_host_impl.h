@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "jobs.h"
+#include "pif/base/timers.h"
 #include "pif/net/calls.h"
 #include "worker_host.h"
 
 namespace pif::lfs {
 
-inline constexpr Duration kHoldMax = std::chrono::milliseconds(1000);    // of a request that waits for word
 inline constexpr Duration kPollEvery = std::chrono::milliseconds(100);   // of processes whose connection is open
 inline constexpr net::CallId kFirstCall = net::CallId{1} << 62;  // so that no other Calls of this daemon has the same ids
 

@@ -72,7 +72,7 @@ void WorkerHost::Impl::on_worker_meet(const Asker& asker, Job& job, Worker& work
                                                             value.size(), kMeetBytesMax), {}});
   }
   worker.meeting = asker;
-  job.meeting_until = std::min(job.meeting_until, now() + kHoldMax);
+  job.meeting_until = std::min(job.meeting_until, now() + kJobHoldMax);
   if (job.met) return answer_meetings(job);
   if (std::exchange(worker.meets, true)) return;
   proto::JobWaitReply::Event event;
@@ -119,7 +119,9 @@ bool WorkerHost::Impl::on_closed(net::PeerId peer) {
   const auto known = job_of_worker.find(peer);
   if (known == job_of_worker.end()) {
     for (auto& [id, job] : jobs) {
-      if (job.controller == peer && !job.killed && !job.is_over()) kill_job(job, "its controller hung up");
+      if (job.controller != peer || job.killed) continue;
+      if (job.is_over()) job.lease = std::min(job.lease, now() + kJobOver);
+      else kill_job(job, "its controller hung up");
     }
     return false;
   }

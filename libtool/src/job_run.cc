@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/timers.h"
+
 namespace pif::tool {
 namespace {
 
@@ -11,8 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kTurn = milliseconds(100);          // how soon a wish to end is noticed
-constexpr Duration kHold = milliseconds(500);          // of a JobWait at its LFS
-constexpr Duration kWaitTimeout = milliseconds(1500);  // an LFS that says nothing for so long is taken for dead
+constexpr Duration kWaitTimeout = 2 * kSilenceMax;     // of a JobWait: an LFS that is silent is given up sooner
 constexpr Duration kSpawnTimeout = seconds(15);
 constexpr Duration kKillTimeout = seconds(1);
 
@@ -90,7 +91,7 @@ Status JobRun::start_tree(const std::string& description) {
 Status JobRun::ask(Node& node) {
   net::Packet request;
   request.envelope.mutable_job_wait()->set_job(id_);
-  request.envelope.mutable_job_wait()->set_hold_ms(static_cast<std::uint32_t>(kHold / milliseconds(1)));
+  request.envelope.mutable_job_wait()->set_hold_ms(static_cast<std::uint32_t>(kJobHold / milliseconds(1)));
   request.envelope.mutable_job_wait()->set_seen(node.seen);
   request.envelope.mutable_job_wait()->set_started(spawning_.empty());
   PIF_TRY_VALUE(node.waiting, session_.start_node(node.info, std::move(request), kWaitTimeout));

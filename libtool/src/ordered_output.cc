@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/timers.h"
 #include "rows.h"
 
 namespace pif::tool {
 namespace {
 
 constexpr std::uint64_t kQueuedBytesMax = 8u << 20;
-constexpr Duration kSilenceMax = std::chrono::minutes(10);  // a disk may take long to take what is written
 
 // A word's head behind the sign: rows (first, last, count of a parcel), or a row below which all is written.
 enum class Kind : char { kRows = 'r', kPlaced = 'p', kSettled = 's' };
@@ -128,7 +128,7 @@ bool OrderedOutput::has_room() const { return queued_bytes() < kQueuedBytesMax; 
 Status OrderedOutput::go_on(bool has_more) {
   PIF_TRY_VALUE(const bool sent, step());
   const bool may_wait = !sent && !(has_more && has_room()) && !is_done();
-  return impl_->team.hear_some(may_wait ? kSilenceMax : Duration::zero(), [this](Word word) -> Status {
+  return impl_->team.hear_some(may_wait ? kWorkerSilenceMax : Duration::zero(), [this](Word word) -> Status {
     if (!is_own(word)) return fail(Code::kInvalid, fmt::format("worker {} said something unknown", word.from));
     return take(std::move(word));
   });

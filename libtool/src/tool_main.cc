@@ -45,6 +45,7 @@ int failed(const std::string& who, const Error& error) {
 
 Result<Mailbox> listen(const MailPlace& place) {
   net::MessengerOptions options;
+  options.heartbeats = false;  // a letter is sent once: who is stopped for long must not lose any. The LFS knows who has died
   options.listen.ipc = place.at.ipc();
   options.listen.unix_path = place.at.unix_path();
   options.listen.tcp = place.at.tcp();

@@ -68,7 +68,7 @@ CallId Calls::start(PeerId peer, Packet request, Duration timeout, std::string p
   request.envelope.set_timeout_ms(wire_ms(timeout));
 
   const Time now = messenger_.clock().now();
-  Call call{peer, std::move(peer_name), now, after(now, timeout), after(now, kSilenceMax), std::move(on_reply)};
+  Call call{peer, std::move(peer_name), now, timeout, after(now, timeout), after(now, kSilenceMax), std::move(on_reply)};
   call.operation = request.envelope.op_case();
   call.bytes_out = request.body.size();
   call.due = std::min(call.deadline, call.patience);
@@ -116,13 +116,15 @@ void Calls::expire() {
   while (!due_.empty() && due_.begin()->first <= now) {
     const CallId id = due_.begin()->second;
     Call& call = calls_.at(id);
-    if (now >= call.deadline) {
-      finish(id, fail(Code::kTimeout, fmt::format("{} did not answer within {:.3g} s", call.peer_name,
-                                                  seconds(call.deadline - call.started))));
-      continue;
-    }
     call.patience = std::max(call.patience, after(peers_.at(call.peer).heard, kSilenceMax));
-    if (now >= call.patience) {
+    const Time due = std::min(call.deadline, call.patience);
+    if (now - due > kCameLate && due <= now) {
+      call.deadline = std::max(call.deadline, now + kCameLate);
+      call.patience = std::max(call.patience, now + kCameLate);
+    } else if (now >= call.deadline) {
+      finish(id, fail(Code::kTimeout, fmt::format("{} did not answer within {:.3g} s", call.peer_name, seconds(call.timeout))));
+      continue;
+    } else if (now >= call.patience) {
       finish(id, fail(Code::kTimeout, fmt::format("{} has said nothing for {:.3g} s: it is stopped, overloaded or cannot be "
                                                   "reached",
                                                   call.peer_name, seconds(kSilenceMax))));

@@ -152,7 +152,7 @@ Status RealMessenger::start() {
 Result<ZmqTransport*> RealMessenger::zmq() {
   if (!zmq_) {
     auto made = std::make_unique<ZmqTransport>(*this);
-    PIF_TRY(made->start(options_.io_threads));
+    PIF_TRY(made->start(options_.io_threads, options_.heartbeats));
     zmq_ = std::move(made);
   }
   return zmq_.get();

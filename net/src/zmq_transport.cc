@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "pif/base/timers.h"
 #include "unix_socket.h"
 #include "zap.h"
 #include "zmq_socket.h"
@@ -32,7 +33,9 @@ constexpr std::size_t kCopiedHeaderMax = 4096;
 constexpr std::string_view kTcp = "tcp://";
 constexpr std::string_view kIpc = "ipc://";
 
-Status set_common(ZmqSocket& socket) {
+int milliseconds(Duration duration) { return static_cast<int>(duration / std::chrono::milliseconds(1)); }
+
+Status set_common(ZmqSocket& socket, bool heartbeats) {
   PIF_TRY(socket.set(ZMQ_LINGER, kLingerMs));
   PIF_TRY(socket.set(ZMQ_SNDHWM, kSendMessagesMax));
   PIF_TRY(socket.set(ZMQ_RCVHWM, kReceiveMessagesMax));
@@ -40,6 +43,11 @@ Status set_common(ZmqSocket& socket) {
   PIF_TRY(socket.set(ZMQ_RECONNECT_IVL, kReconnectMs));
   PIF_TRY(socket.set(ZMQ_RECONNECT_IVL_MAX, kReconnectMaxMs));
   PIF_TRY(socket.set(ZMQ_TCP_KEEPALIVE, 1));
+  if (heartbeats) {
+    PIF_TRY(socket.set(ZMQ_HEARTBEAT_IVL, milliseconds(kHeartbeatEvery)));
+    PIF_TRY(socket.set(ZMQ_HEARTBEAT_TIMEOUT, milliseconds(kSilenceMax)));
+    PIF_TRY(socket.set(ZMQ_HEARTBEAT_TTL, milliseconds(kSilenceMax)));
+  }
   return socket.set_wide(ZMQ_MAXMSGSIZE, kBodyBytesMax);
 }
 
@@ -142,7 +150,7 @@ class ZmqRouter final : public Source {
  public:
   ZmqRouter(Hub& hub, Identity::Via via) : hub_(hub), via_(via) {}
   ~ZmqRouter() override { hub_.unwatch(socket_.fd(), *this); }
-  [[nodiscard]] Status start(void* context);
+  [[nodiscard]] Status start(void* context, bool heartbeats);
   ZmqSocket& socket() { return socket_; }
   Hub& hub() { return hub_; }
 
@@ -191,9 +199,9 @@ class RouterLine final : public Line {
   bool lost_ = false;
 };
 
-Status ZmqRouter::start(void* context) {
+Status ZmqRouter::start(void* context, bool heartbeats) {
   PIF_TRY_VALUE(socket_, ZmqSocket::open(context, ZMQ_ROUTER));
-  PIF_TRY(set_common(socket_));
+  PIF_TRY(set_common(socket_, heartbeats));
   PIF_TRY(socket_.set(ZMQ_ROUTER_MANDATORY, 1));
   return hub_.watch(socket_.fd(), *this);
 }
@@ -254,7 +262,8 @@ ZmqTransport::~ZmqTransport() {
   while (context_ != nullptr && zmq_ctx_term(context_) != 0 && zmq_errno() == EINTR) continue;
 }
 
-Status ZmqTransport::start(unsigned io_threads) {
+Status ZmqTransport::start(unsigned io_threads, bool heartbeats) {
+  heartbeats_ = heartbeats;
   context_ = zmq_ctx_new();
   if (context_ == nullptr) return fail_zmq("cannot start ZeroMQ");
   zmq_ctx_set(context_, ZMQ_IO_THREADS, static_cast<int>(std::max(1u, io_threads)));
@@ -268,7 +277,7 @@ Status ZmqTransport::listen_ipc(const std::string& endpoint, proto::Endpoints& b
   if (answers(endpoint.substr(kIpc.size()), SOCK_STREAM))
     return fail(Code::kBusy, fmt::format("cannot listen on {}: another daemon answers there; stop it first", endpoint));
   auto router = std::make_unique<ZmqRouter>(hub_, Identity::Via::kIpc);
-  PIF_TRY(router->start(context_));
+  PIF_TRY(router->start(context_, heartbeats_));
   PIF_TRY(router->socket().bind(endpoint));
   bound.set_ipc(router->socket().last_endpoint());
   // Anybody may connect; requests are judged by the credential in them. A worker may not change modes (EPERM): only its own
@@ -296,7 +305,7 @@ Status ZmqTransport::listen_tcp(const ListenOptions& options, proto::Endpoints& 
     PIF_TRY(zap_->start(context_));
   }
   auto router = std::make_unique<ZmqRouter>(hub_, curve ? Identity::Via::kCurve : Identity::Via::kTcp);
-  PIF_TRY(router->start(context_));
+  PIF_TRY(router->start(context_, heartbeats_));
   auto& socket = router->socket();
   if (curve) {
     PIF_TRY(socket.set(ZMQ_ZAP_DOMAIN, std::string(kZapDomain)));
@@ -315,7 +324,7 @@ Result<PeerId> ZmqTransport::connect(const std::string& endpoint, Identity::Via 
   if (via == Identity::Via::kCurve && keys.secret_key.empty())
     return fail(Code::kPermission, fmt::format("{} admits only holders of a key, and there is none here", endpoint));
   PIF_TRY_VALUE(auto socket, ZmqSocket::open(context_, ZMQ_DEALER));
-  PIF_TRY(set_common(socket));
+  PIF_TRY(set_common(socket, heartbeats_));
   if (via == Identity::Via::kCurve) {
     PIF_TRY(socket.set(ZMQ_CURVE_SERVERKEY, server_key));
     PIF_TRY(socket.set(ZMQ_CURVE_PUBLICKEY, keys.public_key));

@@ -21,7 +21,8 @@ class ZmqTransport {
   ZmqTransport(const ZmqTransport&) = delete;
   ZmqTransport& operator=(const ZmqTransport&) = delete;
 
-  [[nodiscard]] Status start(unsigned io_threads);
+  // heartbeats: of MessengerOptions.
+  [[nodiscard]] Status start(unsigned io_threads, bool heartbeats);
   // Both add what they listen on to `bound`.
   [[nodiscard]] Status listen_ipc(const std::string& endpoint, proto::Endpoints& bound);
   [[nodiscard]] Status listen_tcp(const ListenOptions& options, proto::Endpoints& bound);
@@ -32,6 +33,7 @@ class ZmqTransport {
  private:
   Hub& hub_;
   void* context_ = nullptr;
+  bool heartbeats_ = true;
   std::unique_ptr<ZapServer> zap_;
   std::vector<std::unique_ptr<ZmqRouter>> routers_;
 };

@@ -9,14 +9,59 @@ using std::chrono::seconds;
 
 Code code_of(const Result<net::Packet>& answer) { return answer ? Code::kOk : answer.error().code; }
 
-TEST_CASE("a job lives as long as its controller asks about it, and is killed soon after it stops") {
+TEST_CASE("a job lives as long as its controller's Unix connection, however long that says nothing") {
   Host host(1000);
   host.run({1000, {1000}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
     REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
-    for (int i = 0; i < 10; ++i) REQUIRE(caller.call(peer, wait(7), seconds(5), "host"));
+    REQUIRE(caller.call(peer, wait(7), seconds(5), "host"));
+    self.pause(std::chrono::hours(1));
     REQUIRE(host.spawner.running.size() == 1);
-    self.pause(milliseconds(1900));
+    REQUIRE(caller.call(peer, wait(7), seconds(5), "host"));
+    self.messenger().disconnect(peer);
+    self.pause(milliseconds(200));
     REQUIRE(host.spawner.running.empty());
+  });
+}
+
+TEST_CASE("over ZeroMQ a job outlives a minute without word of its controller, and no more") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    const auto call = [&](net::Packet packet) {
+      const auto later = self.clock().wall_seconds() + 600;
+      packet.envelope.set_credential(mint(host.config.key, Credential{SessionId(1), 1000, {1000}, later}));
+      return caller.call(peer, std::move(packet), seconds(5), "host");
+    };
+    REQUIRE(call(spawn(7)));
+    for (int i = 0; i < 3; ++i) {
+      REQUIRE(call(wait(7)));
+      self.pause(seconds(58));
+      REQUIRE(host.spawner.running.size() == 1);
+    }
+    self.pause(seconds(3));
+    REQUIRE(host.spawner.running.empty());
+  }, net::Route::kIpc);
+}
+
+TEST_CASE("a job for which no controller waits is killed soon") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
+    self.pause(seconds(9));
+    REQUIRE(host.spawner.running.size() == 1);
+    self.pause(seconds(2));
+    REQUIRE(host.spawner.running.empty());
+  });
+}
+
+TEST_CASE("of the jobs of one controller those that are over, and were told to it, count no more") {
+  Host host(1000);
+  host.run({1000, {1000}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    for (std::uint64_t job = 1; job <= 400; ++job) {
+      REQUIRE(caller.call(peer, spawn(job), seconds(5), "host"));
+      host.spawner.end(static_cast<Spawner::ProcessId>(job), {false, 0, {}});
+      REQUIRE(caller.call(peer, wait(job), seconds(5), "host")->envelope.job_wait_reply().events_size() == 1);
+      self.pause(milliseconds(10));
+    }
   });
 }
 
@@ -28,7 +73,8 @@ TEST_CASE("a job that is not known is early as long as its spawn has no answer, 
     net::Packet later = wait(7);
     later.envelope.mutable_job_wait()->set_started(true);
     REQUIRE(caller.call(peer, net::Packet{later.envelope, {}, {}}, seconds(5), "host"));
-    self.pause(seconds(20));  // the lease ends, and then the memory of it
+    REQUIRE(caller.call(peer, kill(7), seconds(5), "host"));
+    self.pause(seconds(20));  // the memory of it ends
     const auto lost = caller.call(peer, net::Packet{later.envelope, {}, {}}, seconds(5), "host");
     REQUIRE(!lost);
     REQUIRE(lost.error().code == Code::kCancelled);

@@ -376,8 +376,8 @@ TEST_CASE("a spawn is handed on for as long as its sender waits, at most as long
       CHECK(error.code() == static_cast<std::uint32_t>(Code::kTimeout));
       CHECK(error.text().find("lfs2") != std::string::npos);
       const Duration waited = self.clock().now() - begin;
-      CHECK(waited > milliseconds(patience == 0 ? 4900 : 1900));
-      CHECK(waited < milliseconds(patience == 0 ? 5500 : 2500));
+      CHECK(waited > milliseconds(patience == 0 ? 7900 : 1900));
+      CHECK(waited < milliseconds(patience == 0 ? 8500 : 2500));
     });
   }
 }

@@ -251,6 +251,42 @@ TEST_CASE("a controller that is killed leaves neither workers nor output") {
   REQUIRE(left == 0);
 }
 
+// Stops an actor, once, when all workers are there: as SIGSTOP and, later, SIGCONT.
+void stall_when_working(Job& job, const std::string& name, Duration duration) {
+  job.world().on_step([&job, name, duration, done = false](std::uint64_t) mutable {
+    if (done || job.workers_alive() < 4) return;
+    done = true;
+    job.world().stall(*job.world().find(name), duration);
+  });
+}
+
+TEST_CASE("a controller that is stopped for long finds its job as it was") {
+  Job job([](tool::Worker& worker, sim::Actor& self) -> Status {
+    self.pause(seconds(5));
+    return exchange_rows(worker);
+  });
+  stall_when_working(job, "client", seconds(20));
+  const Status outcome = job.run();
+  INFO((outcome ? "" : outcome.error().to_string()));
+  REQUIRE(outcome);
+  REQUIRE(job.took() > seconds(20));
+  REQUIRE(job.target_exists());
+}
+
+TEST_CASE("an LFS that is stopped for seconds ends no job, and one that is stopped for longer does, by its name") {
+  for (const int stopped : {3, 7, 30}) {
+    Job job([](tool::Worker& worker, sim::Actor& self) -> Status {
+      self.pause(seconds(5));
+      return exchange_rows(worker);
+    });
+    stall_when_working(job, "lfs1", seconds(stopped));
+    const Status outcome = job.run();
+    INFO(stopped << " s: " << (outcome ? "" : outcome.error().to_string()));
+    REQUIRE(outcome.has_value() == (stopped < 8));
+    if (!outcome) REQUIRE(says(outcome, "lfs1 has said nothing for 8 s"));
+  }
+}
+
 TEST_CASE("any single worker may die at any moment of an exchange, and nothing is left") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Job job([](tool::Worker& worker, sim::Actor&) { return exchange_rows(worker); }, seed);

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "pif/base/limits.h"
+#include "pif/base/timers.h"
 #include "pif/net/caller.h"
 
 using namespace pif;
@@ -21,7 +22,6 @@ class HandClock final : public Clock {
   Time time{1000s};
 };
 
-// Sends into a list. receive() gives what the test has put in, or lets the time pass until the deadline.
 class FakeMessenger final : public Messenger {
  public:
   Result<PeerId> connect(const proto::Endpoints&, Route) override { return PeerId{1}; }
@@ -191,7 +191,7 @@ TEST_CASE("a call that has no time left is not sent, and its error has no negati
   CHECK(calls.under_way() == 0);
 }
 
-TEST_CASE("a peer that says nothing is given up after five seconds, however long the timeout") {
+TEST_CASE("a peer that says nothing is given up after eight seconds, however long the timeout") {
   FakeMessenger messenger;
   Calls calls(messenger);
   Answers answers;
@@ -202,7 +202,22 @@ TEST_CASE("a peer that says nothing is given up after five seconds, however long
   messenger.hand.time += 1ns;
   calls.expire();
   REQUIRE(answers.codes[1] == Code::kTimeout);
-  REQUIRE_THAT(answers.texts[1], Catch::Contains("lfs1 has said nothing for 5 s"));
+  REQUIRE_THAT(answers.texts[1], Catch::Contains("lfs1 has said nothing for 8 s"));
+}
+
+TEST_CASE("who was stopped itself reads what came meanwhile before anybody is given up") {
+  FakeMessenger messenger;
+  Caller caller(messenger, 1);
+  const auto answered = caller.start(1, request(), 3s, "a");
+  const auto silent = caller.start(2, request(), 1h, "b");
+  messenger.incoming.emplace_back(0s, done(1, answered));
+  messenger.hand.time += 20s;  // stopped
+  REQUIRE(caller.wait(answered));
+  const Time before = messenger.hand.time;
+  const auto lost = caller.wait(silent);
+  REQUIRE(lost.error().code == Code::kTimeout);
+  REQUIRE_THAT(lost.error().text, Catch::Contains("b has said nothing for 8 s"));
+  REQUIRE(messenger.hand.time - before == kCameLate);
 }
 
 TEST_CASE("any sign of life renews the patience with all calls of that peer, and of no other") {
@@ -287,7 +302,7 @@ TEST_CASE("waiting for one call keeps the replies to others") {
   REQUIRE(caller.wait(second).error().code == Code::kInternal);  // once only
 }
 
-TEST_CASE("a silent peer costs a caller five seconds") {
+TEST_CASE("a silent peer costs a caller eight seconds") {
   FakeMessenger messenger;
   Caller caller(messenger, 1);
   const Time before = messenger.hand.time;

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/timers.h"
+
 namespace pif::sort {
 namespace {
 
@@ -13,7 +15,6 @@ constexpr std::size_t kBatchBytesMax = 512u << 10;
 constexpr std::size_t kBatchBytesMin = 16u << 10;
 constexpr std::uint32_t kBatchesAhead = 3;               // of one piece, sent before they are merged
 constexpr std::uint64_t kUnderWayMax = 2u << 20;         // of stretches to one LFS
-constexpr Duration kSilenceMax = std::chrono::minutes(5);
 
 }  // namespace
 
@@ -164,7 +165,7 @@ Status FarSplit::write_stretch(std::uint32_t from, const Head& head, net::Buffer
 // ---- words ----------------------------------------------------------------------------------------------------------
 
 Status FarSplit::hear(bool may_wait) {
-  return team_.hear_some(may_wait ? kSilenceMax : Duration::zero(), [this](tool::Word word) { return take(std::move(word)); });
+  return team_.hear_some(may_wait ? kWorkerSilenceMax : Duration::zero(), [this](tool::Word word) { return take(std::move(word)); });
 }
 
 Status FarSplit::take(tool::Word word) {

@@ -5,11 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/timers.h"
+
 namespace pif::sort {
 namespace {
 
 constexpr std::uint64_t kWindowBlocks = 4;               // of a part in memory: one deadlocks not, two overlap
-constexpr Duration kSilenceMax = std::chrono::minutes(5);
 constexpr std::uint64_t kUnderWayBytes = 4u << 20;       // to one part, by one worker, where it goes by message
 
 void add_node(std::vector<TreeNode>& tree, std::uint32_t at) {
@@ -276,7 +277,7 @@ bool TokenSort::is_done() const {
 // ---- words ----------------------------------------------------------------------------------------------------------
 
 Status TokenSort::hear(bool may_wait) {
-  return team_.hear_some(may_wait ? kSilenceMax : Duration::zero(), [this](tool::Word word) { return take(std::move(word)); });
+  return team_.hear_some(may_wait ? kWorkerSilenceMax : Duration::zero(), [this](tool::Word word) { return take(std::move(word)); });
 }
 
 TokenSort::Live* TokenSort::find(std::uint32_t node) {

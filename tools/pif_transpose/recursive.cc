@@ -9,6 +9,7 @@
 
 #include "passes.h"
 #include "pif/base/placement.h"
+#include "pif/base/timers.h"
 #include "pif/matrix/transpose.h"
 #include "pif/tool/ordered_output.h"
 
@@ -17,7 +18,6 @@ namespace {
 
 constexpr std::uint64_t kMessageBytes = 4u << 20;
 constexpr std::uint64_t kPutBytes = 4u << 20;  // of rows, before others are heard
-constexpr Duration kSilenceMax = std::chrono::minutes(5);
 constexpr char kSign = 'B';                   // first byte of words about rows of bands
 constexpr const char* kTaken = "T";           // the answer to one
 constexpr std::uint32_t kUnderWayMax = 2;     // of them from one worker to another
@@ -89,7 +89,7 @@ Status Bands::go_on_until(const F& holds) {
   while (true) {
     PIF_TRY_VALUE(const bool sent, out_->step());
     if (holds()) return {};
-    PIF_TRY_VALUE(auto word, team_.hear(sent ? Time{} : worker_.clock().now() + kSilenceMax));
+    PIF_TRY_VALUE(auto word, team_.hear(sent ? Time{} : worker_.clock().now() + kWorkerSilenceMax));
     if (!word && !sent) return fail(Code::kTimeout, "the other workers have said nothing for five minutes");
     if (word) PIF_TRY(take(std::move(*word)));
   }

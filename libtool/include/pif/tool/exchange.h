@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "pif/base/result.h"
+#include "pif/base/timers.h"
 #include "pif/parity/layout.h"
 #include "pif/tool/worker.h"
 
@@ -47,7 +48,7 @@ std::vector<Strip> plan_strips(const parity::Layout& from, LfsIndex lfs, Range r
 struct ExchangeOptions {
   std::size_t window_bytes = 8u << 20;          // that a destination holds of its rows; less of each if there are over four
   bool share_memory = true;                     // between workers on one machine; else all rows go by message
-  Duration silence = std::chrono::seconds(60);  // without any message while there is something to wait for
+  Duration silence = kWorkerSilenceMax;  // without any message while there is something to wait for
 };
 
 // Moves all records of `input` to their places in `output`, which has the same format. Called by every worker of the job at

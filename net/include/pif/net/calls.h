@@ -10,15 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "pif/base/timers.h"
 #include "pif/net/messenger.h"
 #include "pif/net/stats.h"
 
 namespace pif::net {
 
 using CallId = std::uint64_t;
-
-// Patience with a peer that has said nothing at all (neither reply nor `working`).
-inline constexpr Duration kSilenceMax = std::chrono::seconds(5);
 
 class Calls {
  public:
@@ -36,7 +34,8 @@ class Calls {
   // Takes replies: true, also for one that comes too late. Fails the calls of a lost peer with kUnavailable, but returns
   // false for kClosed, because others keep state about peers too; and for requests and wakes, which are not ours.
   bool offer(Delivery& delivery);
-  // Fails what is late. Call at or after next_deadline().
+  // Fails what is late. Call at or after next_deadline(). Who comes more than kCameLate after it was stopped, or busy, and
+  // answers may lie unread: nothing is late before the same time has passed again.
   void expire();
   Time next_deadline() const;  // kNever when nothing is under way
   // Forgets a call; its on_reply is not called.
@@ -51,7 +50,8 @@ class Calls {
     PeerId peer;
     std::string peer_name;
     Time started;
-    Time deadline;     // the requester's
+    Duration timeout;  // the requester's
+    Time deadline;
     Time patience;     // last known sign of life + kSilenceMax
     OnReply on_reply;
     Time due{};        // its place in due_: never later than the earlier of the two

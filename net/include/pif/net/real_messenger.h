@@ -29,6 +29,8 @@ struct ListenOptions {
 struct MessengerOptions {
   CurveKeys client_keys;          // for CURVE connections made from here; empty: none can be made
   unsigned io_threads = 1;
+  bool heartbeats = true;         // ends ZeroMQ connections that are silent for kSilenceMax. Without them, whoever is stopped
+                                  // for longer loses nothing: for peers whose end is learnt in another way
   ListenOptions listen;
 };
 

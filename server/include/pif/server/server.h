@@ -11,6 +11,7 @@
 #include "pif/base/capability.h"
 #include "pif/base/clock.h"
 #include "pif/base/result.h"
+#include "pif/base/timers.h"
 #include "pif/kv/store.h"
 #include "pif/net/messenger.h"
 
@@ -24,8 +25,8 @@ struct Config {
   ClusterKey key;
   std::uint32_t owner_uid = 0;        // the cluster's owner: may do what root may
   std::uint32_t default_bevy = 0;
-  Duration suspect_after = std::chrono::seconds(3);   // silence of an LFS
-  Duration down_after = std::chrono::seconds(10);
+  Duration suspect_after = kSuspectAfter;   // silence of an LFS
+  Duration down_after = kDownAfter;
 };
 
 struct World {
