@@ -95,7 +95,7 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 
 Time Lfs::Impl::deadline() const {
   return std::min({core.now() + kTurnMax, core.replies.next_deadline(), appending.next_deadline(), sequencing.next_deadline(),
-                   reporting.next_deadline(), worker_host.next_deadline()});
+                   writing.next_deadline(), reporting.next_deadline(), worker_host.next_deadline()});
 }
 
 Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
@@ -219,6 +219,7 @@ Result<net::Packet> Lfs::Impl::stats(const Request& request) {
 
 // Everything that the turn's requests share: batches start, what is decided is committed. True if more can be done now.
 bool Lfs::Impl::end_turn() {
+  writing.advance();
   overwriting.advance();
   appending.advance();
   sequencing.advance();

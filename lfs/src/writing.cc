@@ -5,9 +5,12 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/timers.h"
+
 namespace pif::lfs {
 namespace {
 
+constexpr Duration kWritersLook = std::chrono::milliseconds(5);  // whether a component has still writers
 constexpr std::uint64_t kSkippedBytesMax = 64ull << 30;
 constexpr std::uint64_t kSkippedPerByteMax = 64;  // requests that overtake each other leave something out for a moment
 constexpr std::size_t kSkippersMax = 2 * Components::kWritersMax;
@@ -18,6 +21,11 @@ bool is_same(const proto::ComponentShape& a, const proto::ComponentShape& b) {
          std::equal(a.layout().nodes().begin(), a.layout().nodes().end(), b.layout().nodes().begin(), b.layout().nodes().end()) &&
          std::equal(a.layout().bevies().begin(), a.layout().bevies().end(), b.layout().bevies().begin(),
                     b.layout().bevies().end());
+}
+
+component::Tail tail_to_seal(const Component& component, const proto::Seal& asked) {
+  if (!asked.by_descriptor()) return tail_of(component.state);
+  return {asked.rows(), asked.bytes(), asked.data_tail_sum(), asked.index_tail_sum()};
 }
 
 Status expect_size(component::File& file, std::uint64_t size, bool exact, FileId id, std::string_view what) {
@@ -120,15 +128,54 @@ Status Writing::finish_writer(Component& component) {
 }
 
 void Writing::seal(const Request& request) {
-  auto component = prepare_seal(request);
-  if (!component) return core_.replies.answer(request, fail(std::move(component.error())));
-  const auto token = core_.replies.defer(request);
-  if (!(*component)->is_open()) {
+  auto prepared = prepare_seal(request);
+  if (!prepared) return core_.replies.answer(request, fail(std::move(prepared.error())));
+  Sealing sealing{std::move(*prepared), request.envelope().seal(), core_.replies.defer(request), core_.now() + kWritersPatience, {}};
+  if (!sealing.component->is_open()) {
     net::Packet reply;
-    *reply.envelope.mutable_seal_reply()->mutable_state() = (*component)->state;
-    return core_.replies.answer(token, std::move(reply));
+    *reply.envelope.mutable_seal_reply()->mutable_state() = sealing.component->state;
+    return core_.replies.answer(sealing.token, std::move(reply));
   }
-  sync_and_seal(std::move(*component), request.envelope().seal(), token);
+  sealing.component->sealing = true;  // from now on nobody gets it for writing
+  core_.components.pin(*sealing.component);
+  if (!try_seal(sealing)) waiting_.push_back(std::move(sealing));
+}
+
+void Writing::advance() {
+  std::erase_if(waiting_, [this](Sealing& sealing) { return core_.now() >= sealing.next_look && try_seal(sealing); });
+}
+
+Time Writing::next_deadline() const {
+  Time next = kNever;
+  for (const Sealing& sealing : waiting_) next = std::min(next, sealing.next_look);
+  return next;
+}
+
+bool Writing::try_seal(Sealing& sealing) {
+  Component& component = *sealing.component;
+  if (component.removed) {
+    end_seal(sealing, fail(Code::kStaleFile, "the file was removed meanwhile"));
+    return true;
+  }
+  const auto written = has_writers(component);
+  if (written && *written && core_.now() < sealing.patience) {
+    sealing.next_look = core_.now() + kWritersLook;
+    return false;
+  }
+  Status ready = written ? Status() : Status(fail(written.error()));
+  if (ready && *written)
+    ready = fail(Code::kBusy, fmt::format("file {} is still open for writing in some process: it must close it first",
+                                          name_of(component.file)));
+  if (ready) ready = take_lengths(component, sealing.asked);
+  if (ready) sync_and_seal(sealing);
+  else end_seal(sealing, std::move(ready));
+  return true;
+}
+
+void Writing::end_seal(const Sealing& sealing, Status failed) {
+  sealing.component->sealing = false;
+  core_.components.unpin(*sealing.component);
+  core_.replies.answer(sealing.token, std::move(failed));
 }
 
 Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
@@ -154,15 +201,10 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
                                            component.state.bytes()));
   }
   if (component.writer) PIF_TRY(finish_writer(component));
-  component::Tail tail = tail_of(component.state);
-  if (asked.by_descriptor()) tail = {asked.rows(), asked.bytes(), asked.data_tail_sum(), asked.index_tail_sum()};
+  const component::Tail tail = tail_to_seal(component, asked);
   if (tail.rows != asked.rows() || tail.bytes != asked.bytes())
     return fail(Code::kInvalid, fmt::format("file {} has {} rows and {} bytes here, {} and {} are to be sealed", name_of(file),
                                             tail.rows, tail.bytes, asked.rows(), asked.bytes()));
-  // Our own descriptors must not count as somebody's who writes.
-  core_.components.close_files(component);
-  PIF_TRY(core_.components.open_files(component, component::Access::kRead));
-  PIF_TRY(check_no_writers(component));
   const Extent extent = extent_of(asked.file());
   const auto rows = component.layout.rows(asked.shape().index(), extent.records);
   const auto& format = component.shape.format;
@@ -175,10 +217,18 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   if (rows != tail.rows || bytes != tail.bytes)
     return fail(Code::kInvalid, fmt::format("of a file of {} records and {} bytes, {} rows and {} bytes belong here, not {} and {}",
                                             extent.records, extent.bytes, rows, bytes, tail.rows, tail.bytes));
+  // Our own descriptors must not count as somebody's who writes.
+  core_.components.close_files(component);
+  PIF_TRY(core_.components.open_files(component, component::Access::kRead));
+  return found;
+}
+
+Status Writing::take_lengths(Component& component, const proto::Seal& asked) {
+  const component::Tail tail = tail_to_seal(component, asked);
   PIF_TRY(check_sizes(component, tail));
   set_tail(component.state, tail);
   component.reader->set_tail(tail);
-  return found;
+  return {};
 }
 
 Status Writing::check_sizes(Component& component, const component::Tail& tail) {
@@ -191,26 +241,23 @@ Status Writing::check_sizes(Component& component, const component::Tail& tail) {
                      "index's sum file");
 }
 
-Status Writing::check_no_writers(Component& component) {
+Result<bool> Writing::has_writers(Component& component) {
   for (auto* file : {&component.files.data, &component.files.sums, &component.files.index, &component.files.index_sums}) {
     if (*file == nullptr) continue;
     PIF_TRY_VALUE(const bool writers, (*file)->has_writers());
-    if (writers)
-      return fail(Code::kBusy, fmt::format("file {} is still open for writing in some process: it must close it first",
-                                           name_of(component.file)));
+    if (writers) return true;
   }
-  return {};
+  return false;
 }
 
-void Writing::sync_and_seal(ComponentPtr component, const proto::Seal& asked, ReplyToken token) {
-  component->sealing = true;
-  core_.components.pin(*component);
+void Writing::sync_and_seal(const Sealing& sealing) {
+  const ComponentPtr& component = sealing.component;
   auto result = std::make_shared<Status>();
   auto* storage = &core_.world.storage;
   auto work = [component, result, storage, folder = core_.components.folder(component->file)] {
     *result = component::sync(component->files).and_then([&] { return storage->sync_folder(folder); });
   };
-  auto done = [this, component, result, file = extent_of(asked.file()), token] {
+  auto done = [this, component, result, file = extent_of(sealing.asked.file()), token = sealing.token] {
     core_.components.unpin(*component);
     if (component->removed) return core_.replies.answer(token, fail(Code::kStaleFile, "the file was removed meanwhile"));
     if (*result) return finish_seal(component, file, token);

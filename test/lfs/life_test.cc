@@ -150,6 +150,42 @@ TEST_CASE("a component written through descriptors is sealed when its writer is 
   });
 }
 
+TEST_CASE("a seal waits for who lets go of the component soon, and nobody gets it for writing meanwhile") {
+  with_node([](Peer& peer, Node&) {
+    const TestFile file;
+    REQUIRE_OK(peer.write(file, 0, 5, pattern(500, 1)));
+    std::optional writers = peer.attach_new(file).value().handles;  // a worker being started has them, too, for a moment
+    auto request = peer.request(file.id, kMayCreate | kMayRead);
+    auto* seal = request.envelope.mutable_seal();
+    *seal->mutable_shape() = file.shape();
+    seal->set_rows(5);
+    seal->set_bytes(500);
+    seal->mutable_file()->set_records(5);
+    seal->mutable_file()->set_bytes(500);
+    const auto sealing = peer.start(std::move(request));
+    peer.self().pause(std::chrono::seconds(2));
+    CHECK(code_of(peer.attach_new(file)) == Code::kBusy);
+    CHECK(code_of(peer.write(file, 0, 5, pattern(500, 2))) == Code::kBusy);
+    writers.reset();
+    REQUIRE_OK(peer.wait(sealing));
+    CHECK(peer.read(file.id, 0, 5).value() == pattern(500, 1));
+  });
+}
+
+TEST_CASE("a file that is removed while its seal waits is gone") {
+  with_node([](Peer& peer, Node& node) {
+    const TestFile file;
+    const auto writers = peer.attach_new(file).value().handles;
+    auto request = peer.request(file.id, kMayCreate | kMayRead);
+    *request.envelope.mutable_seal()->mutable_shape() = file.shape();
+    const auto sealing = peer.start(std::move(request));
+    peer.self().pause(std::chrono::seconds(1));
+    REQUIRE_OK(peer.settle({}, {file.id}));
+    CHECK(code_of(peer.wait(sealing)) == Code::kStaleFile);
+    CHECK(node.check().value().damages.empty());
+  });
+}
+
 TEST_CASE("an open component is gone after a crash, a sealed one stays, and its seal fails or holds accordingly") {
   with_node([](Peer& peer, Node& node) {
     TestFile open;
