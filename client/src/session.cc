@@ -10,6 +10,7 @@
 #include "message_io.h"
 #include "one_user.h"
 #include "pif/base/limits.h"
+#include "pif/base/timers.h"
 #include "pif/cluster/cluster.h"
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
@@ -21,7 +22,7 @@ namespace pif::client {
 namespace {
 
 constexpr Duration kReconnectPause = std::chrono::milliseconds(50);
-constexpr std::int64_t kAliveSeconds = 20;      // the server ends a session that was silent for 60 s over ZeroMQ
+constexpr std::int64_t kAliveSeconds = kAliveEvery / std::chrono::seconds(1);
 constexpr std::int64_t kReconnectSeconds = 1;
 constexpr Duration kAliveHello = std::chrono::milliseconds(300);  // others are waited for meanwhile
 constexpr Duration kLookUpPatience = std::chrono::seconds(5);
@@ -88,10 +89,21 @@ Session::Session(ClientWorld world, ConnectOptions options, net::Route route)
 // A child leaves alone what it shares with its parent (the kernel would take the parent's sockets out of the parent's epoll),
 // and what it has only the memory of (threads): that goes with the process.
 Session::~Session() {
-  if (!user_->is_in_child()) return;
+  if (!user_->is_in_child()) return say_bye();
   static_cast<void>(caller_.release());
   static_cast<void>(pool_.release());
   static_cast<void>(owned_.release());
+}
+
+// A Unix socket's end tells by itself; over ZeroMQ the server would wait for more.
+void Session::say_bye() {
+  if (server_peer_ == 0) return;
+  const auto via = messenger_.identity(server_peer_).via;
+  if (via == net::Identity::Via::kUnix || via == net::Identity::Via::kSimulated) return;
+  net::Packet packet;
+  packet.envelope.mutable_bye();
+  packet.envelope.set_credential(credential_);
+  (void)messenger_.send(server_peer_, std::move(packet));
 }
 
 Result<std::shared_ptr<Session>> Session::connect(ConnectOptions options) {

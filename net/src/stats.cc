@@ -26,6 +26,7 @@ std::string operation_name(int operation) {
   switch (operation) {
     case E::OP_NOT_SET: return "unknown";
     case E::kHello: return "hello";
+    case E::kBye: return "bye";
     case E::kCounters: return "counters";
     case E::kStats: return "stats";
     case E::kStat: return "stat";

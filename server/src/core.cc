@@ -15,7 +15,7 @@ constexpr std::string_view kNextIdKey = "next-id";
 
 Core::Core(Config config_in, World world_in)
     : config(std::move(config_in)), world(world_in), clock(world.messenger.clock()), rows(world.directory), ids(rows),
-      directory(rows), sessions(config, rows, world.entropy), registry(config, rows),
+      directory(rows), sessions(config, rows, world.entropy, opens), registry(config, rows),
       outbox(config, world.messenger, rows, registry) {}
 
 Status Ids::load() {

@@ -98,6 +98,7 @@ struct Call {
 // ---- operations; an error leaves no row written ----
 using Handler = Status (*)(Core&, Call&);
 Status hello(Core& core, Call& call);
+Status bye(Core& core, Call& call);
 Status counters(Core& core, Call& call);
 Status stats(Core& core, Call& call);
 Status stat(Core& core, Call& call);

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "pif/base/limits.h"
+#include "pif/base/timers.h"
 #include "pif/net/calls.h"
 
 namespace pif::server {
@@ -21,8 +22,9 @@ using Op = proto::Envelope;
 
 }  // namespace
 
-const std::array<Loop::Operation, 19> Loop::kOperations = {{
+const std::array<Loop::Operation, 20> Loop::kOperations = {{
     {Op::kHello, hello, false, false},
+    {Op::kBye, bye, true, false},
     {Op::kCounters, counters, false, false},
     {Op::kStats, stats, false, false},
     {Op::kStat, stat, true, false},
@@ -179,6 +181,11 @@ void Loop::prune_answers() {
 }
 
 void Loop::sweep_sessions() {
+  core_.sessions.probe_silent(core_.now, [this](net::PeerId peer) {
+    net::Packet sign;  // for nobody's request: it is dropped, if there is somebody
+    sign.envelope.set_working(true);
+    (void)core_.world.messenger.send(peer, std::move(sign));
+  });
   core_.sessions.sweep(
       core_.now, [this](Session& session) { end_session(core_, session); },
       [this](Session& session) {
@@ -214,7 +221,7 @@ void Loop::run_job() {
     return;
   }
   if (finished && core_.now >= job.next_sign) {
-    job.next_sign = core_.now + kTick;
+    job.next_sign = core_.now + kSignEvery;
     net::Packet sign = net::reply_to(job.request);
     sign.envelope.set_working(true);
     push(job.peer, std::move(sign), nullptr, job.arrived);
@@ -234,7 +241,7 @@ void Loop::answer_waiters() {
     if (done) {
       describe_nodes(core_, *reply.envelope.mutable_nodes_reply());
     } else {
-      waiter.next_sign = core_.now + kTick;
+      waiter.next_sign = core_.now + kSignEvery;
       reply.envelope.set_working(true);
     }
     push(waiter.peer, std::move(reply), done ? by_case_[Op::kNodes] : nullptr, waiter.arrived);

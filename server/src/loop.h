@@ -28,7 +28,7 @@ class Loop {
     Time arrived;
     bool depends;   // on rows written in this turn
   };
-  static const std::array<Operation, 19> kOperations;
+  static const std::array<Operation, 20> kOperations;
 
   [[nodiscard]] Status turn(net::Delivery first);
   void take(net::Delivery& delivery);

@@ -7,6 +7,7 @@
 #include "core.h"
 #include "names.h"
 #include "pif/base/limits.h"
+#include "pif/base/timers.h"
 #include "pif/base/version.h"
 #include "pif/kv/value.h"
 #include "pif/net/calls.h"
@@ -75,6 +76,15 @@ Status hello(Core& core, Call& call) {
   reply.set_node("server");
   reply.set_window_bytes(kBulkBytes);
   reply.set_pid(static_cast<std::uint32_t>(::getpid()));
+  return {};
+}
+
+// Answered by nothing: nobody is there any more.
+Status bye(Core& core, Call& call) {
+  if (Session* ended = core.sessions.closed(call.peer, core.now)) end_session(core, *ended);
+  std::erase_if(core.waiters, [&](const NodesWaiter& waiter) { return waiter.peer == call.peer; });
+  core.world.messenger.disconnect(call.peer);
+  call.deferred = true;
   return {};
 }
 
@@ -187,7 +197,7 @@ Status nodes(Core& core, Call& call) {
   NodesWaiter waiter{.peer = call.peer, .request = call.request.id(), .wait_up = ask.wait_up(), .uid = call.who().uid,
                      .arrived = call.arrived};
   waiter.deadline = core.now + std::min<Duration>(timeout - timeout / 10, kWaitMax);
-  waiter.next_sign = core.now + std::chrono::seconds(1);
+  waiter.next_sign = core.now + kSignEvery;
   core.waiters.push_back(std::move(waiter));
   call.deferred = true;
   return {};

@@ -3,6 +3,7 @@
 
 #include "core.h"
 #include "names.h"
+#include "pif/base/timers.h"
 
 namespace pif::server {
 namespace {
@@ -10,7 +11,6 @@ namespace {
 constexpr int kRemovePathsMax = 4096;
 constexpr std::size_t kJobsMax = 256;
 constexpr std::size_t kChildrenAtOnce = 256;
-constexpr Duration kSignPeriod = std::chrono::seconds(1);
 
 bool is_in(std::string_view key, std::string_view prefix) { return key.substr(0, prefix.size()) == prefix; }
 
@@ -63,7 +63,7 @@ Status remove(Core& core, Call& call) {
     if (core.jobs.size() >= kJobsMax) return fail(Code::kBusy, "too many folders are being removed already: try again later");
     RemoveJob job{.peer = call.peer, .session = call.session->id, .request = call.request, .who = call.who(),
                   .arrived = call.arrived};
-    job.next_sign = core.now + kSignPeriod;
+    job.next_sign = core.now + kSignEvery;
     core.jobs.push_back(std::move(job));
     call.session->running.insert(call.request.id());
     call.deferred = true;

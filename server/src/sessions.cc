@@ -10,6 +10,7 @@ namespace pif::server {
 namespace {
 
 constexpr std::size_t kProgramBytesKept = 200;  // of a name
+constexpr std::size_t kEvictedAtOnce = 64;      // so that it is rare to look for them
 
 bool tells_loss(const net::Identity& identity) {
   return identity.via == net::Identity::Via::kUnix || identity.via == net::Identity::Via::kSimulated;
@@ -42,7 +43,10 @@ Requester Sessions::requester(std::uint32_t uid, std::vector<std::uint32_t> gids
 }
 
 void Sessions::heard(const Peer& peer, Session& session, Time now) const {
-  if (!peer.tells_loss) session.last_heard = now;
+  if (!peer.tells_loss) {
+    session.last_heard = now;
+    session.probe = now + kProbeEvery;
+  }
   session.ends = kNever;
 }
 
@@ -153,14 +157,35 @@ Result<Session*> Sessions::resume(const Credential& credential, Time now) {
 
 Result<Session*> Sessions::add(std::uint64_t id, Requester who, Time now) {
   if (const auto theirs = of_user_.find(who.uid);
-      !who.all_powerful && theirs != of_user_.end() && theirs->second >= kSessionsPerUserMax) {
+      !who.all_powerful && theirs != of_user_.end() && theirs->second >= kSessionsPerUserMax && !evict(who.uid)) {
     return fail(Code::kBusy, fmt::format("uid {} has {} sessions, the limit of one user: end some programs, or try again later",
                                          who.uid, theirs->second));
   }
-  if (sessions_.size() >= kSessionsMax) {
+  if (sessions_.size() >= kSessionsMax && !evict_of_many()) {
     return fail(Code::kBusy, fmt::format("the server has {} sessions, its limit: try again later", sessions_.size()));
   }
   return &insert(id, std::move(who), now);
+}
+
+bool Sessions::evict(std::uint32_t uid) {
+  std::vector<ById::iterator> idle;
+  for (auto at = sessions_.begin(); at != sessions_.end(); ++at) {
+    const Session& session = *at->second;
+    if (session.who.uid == uid && session.connections == 0 && !session.keeps_something() && opens_.count_of(session.id) == 0)
+      idle.push_back(at);
+  }
+  const auto longest = [](const auto& a, const auto& b) { return a->second->last_heard < b->second->last_heard; };
+  const auto end = idle.begin() + static_cast<std::ptrdiff_t>(std::min(idle.size(), kEvictedAtOnce));
+  std::partial_sort(idle.begin(), end, idle.end(), longest);
+  for (auto at = idle.begin(); at != end; ++at) forget(*at);
+  return !idle.empty();
+}
+
+bool Sessions::evict_of_many() {
+  std::vector<std::pair<std::size_t, std::uint32_t>> users;
+  for (const auto& [uid, count] : of_user_) users.emplace_back(count, uid);
+  std::sort(users.rbegin(), users.rend());
+  return std::any_of(users.begin(), users.end(), [this](const auto& user) { return evict(user.second); });
 }
 
 Session& Sessions::insert(std::uint64_t id, Requester who, Time now) {
@@ -202,6 +227,7 @@ Session* Sessions::closed(net::PeerId peer, Time now) {
   session->peers.erase(peer);
   if (counted) --session->connections;
   const bool heard_elsewhere = !session->peers.empty() && session->last_heard + kSilentSession > now;
+  if (heard_elsewhere) session->probe = now;  // all of its program may be gone
   if (session->connections > 0 || heard_elsewhere || session->has_ended()) return nullptr;
   session->ends = session->keeps_something() ? now + kAbortGrace : now;
   return session;
@@ -220,6 +246,14 @@ void Sessions::sweep(Time now, const std::function<void(Session&)>& ended, const
     }
     gone(session);
     at = forget(at);
+  }
+}
+
+void Sessions::probe_silent(Time now, const std::function<void(net::PeerId)>& probe) {
+  for (auto& [id, session] : sessions_) {
+    if (session->has_ended() || session->connections > 0 || session->probe > now) continue;
+    session->probe = now + kProbeEvery;
+    std::for_each(session->peers.begin(), session->peers.end(), probe);
   }
 }
 

@@ -1,6 +1,7 @@
 // Who is connected: sessions, their peers and credentials, and the answers that a repeated request gets again.
 //
-// A session lives as long as its Unix connections, or 60 s past its last request over ZeroMQ. Then it has ended: what it
+// A session lives as long as its Unix connections, or 60 s past its last request over ZeroMQ; there it ends sooner when its last
+// peer says Bye, or is found to be gone by a message sent to it. Then it has ended: what it
 // had open is closed, and after 30 s what it was creating is aborted and the session forgotten; at once, if it was creating
 // nothing and the table has its answers. A request with its credential resumes it, until then with all it was creating,
 // later with its recent answers.
@@ -15,16 +16,16 @@
 #include <vector>
 
 #include "access.h"
+#include "opens.h"
 #include "pif/base/capability.h"
 #include "pif/base/clock.h"
+#include "pif/base/timers.h"
 #include "pif/net/messenger.h"
 #include "pif/server/server.h"
 #include "rows.h"
 
 namespace pif::server {
 
-inline constexpr Duration kSilentSession = std::chrono::seconds(60);
-inline constexpr Duration kAbortGrace = std::chrono::seconds(30);
 inline constexpr std::int64_t kCredentialSeconds = 7 * 24 * 3600;
 inline constexpr std::size_t kSessionsMax = 16384;
 // Root and the owner have no limit of their own: LFSs and what repairs a file system run as they do, and who can end the
@@ -48,6 +49,7 @@ struct Session {
   std::unordered_set<net::PeerId> peers;
   std::uint32_t connections = 0;    // of the peers, those whose loss the transport tells
   Time last_heard{};                // over ZeroMQ
+  Time probe = kNever;              // without a connection whose loss is told: when to see whether its peers are still there
   Time ends = kNever;               // set: it has ended, and is forgotten then
   std::unordered_set<std::uint64_t> creating;  // pending files
   std::unordered_set<std::uint64_t> running;   // requests that are being answered later
@@ -64,7 +66,9 @@ struct Session {
 
 class Sessions {
  public:
-  Sessions(const Config& config, Rows& rows, Entropy& entropy) : config_(config), rows_(rows), entropy_(entropy) {}
+  // opens: who has files open is not idle.
+  Sessions(const Config& config, Rows& rows, Entropy& entropy, const Opens& opens)
+      : config_(config), rows_(rows), entropy_(entropy), opens_(opens) {}
 
   // Whose request this is: by the envelope's credential, or by the Hello said on this connection.
   [[nodiscard]] Result<Session*> of(net::PeerId peer, const std::string& credential, const net::Identity& identity, Time now,
@@ -77,10 +81,12 @@ class Sessions {
   Session& absent_creator(std::uint64_t id, std::uint32_t uid, Time now);
   Session* find(std::uint64_t id);
 
-  // A connection was lost. The session if it has ended by that.
+  // A connection was lost, or has said Bye. The session if it has ended by that.
   Session* closed(net::PeerId peer, Time now);
   // Ends what has been silent for too long; calls `ended` for each, and `gone` for each that is to be forgotten now.
   void sweep(Time now, const std::function<void(Session&)>& ended, const std::function<void(Session&)>& gone);
+  // Calls `probe` for each peer that was silent for a while and whose loss the transport tells only to who sends.
+  void probe_silent(Time now, const std::function<void(net::PeerId)>& probe);
   std::size_t count() const;  // that have not ended
 
   // ---- answers ----
@@ -105,6 +111,11 @@ class Sessions {
   [[nodiscard]] Result<Session*> resume(const Credential& credential, Time now);
   [[nodiscard]] Result<Session*> add(std::uint64_t id, Requester who, Time now);
   using ById = std::unordered_map<std::uint64_t, std::unique_ptr<Session>>;
+  // Forgets some of the user's sessions that are idle and empty: their credentials bring them back as they were. False: there
+  // are none.
+  bool evict(std::uint32_t uid);
+  // The same for whoever has the most sessions.
+  bool evict_of_many();
   Session& insert(std::uint64_t id, Requester who, Time now);
   ById::iterator forget(ById::iterator at);
   Session* greeted(net::PeerId peer, std::uint32_t uid) const;
@@ -117,6 +128,7 @@ class Sessions {
   const Config& config_;
   Rows& rows_;
   Entropy& entropy_;
+  const Opens& opens_;
   ById sessions_;
   std::unordered_map<std::uint32_t, std::size_t> of_user_;  // how many of them
   std::unordered_map<net::PeerId, Peer> peers_;

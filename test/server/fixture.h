@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,10 @@ class FakeMessenger final : public sim::FakeMessenger {
     return sim::FakeMessenger::connect(to, route);
   }
   Status send(net::PeerId peer, net::Packet packet) override {
+    if (unreachable.contains(peer)) {  // as over ZeroMQ: who sends learns it, and then it is told
+      close(peer);
+      return fail(Code::kUnavailable, "the peer has closed the connection");
+    }
     if (send_errors.empty()) return sim::FakeMessenger::send(peer, std::move(packet));
     Error error = std::move(send_errors.front());
     send_errors.pop_front();
@@ -59,6 +64,7 @@ class FakeMessenger final : public sim::FakeMessenger {
   std::vector<std::pair<net::PeerId, Envelope>> sent;
   std::optional<Error> connect_error;
   std::deque<Error> send_errors;  // of the next ones
+  std::set<net::PeerId> unreachable;
   std::optional<unsigned> receives_until_error;
   Error receive_error;
 

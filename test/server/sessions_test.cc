@@ -39,6 +39,12 @@ struct Asker {
   std::uint64_t id = 0;
 };
 
+// As the server counts them.
+std::size_t sessions_of(World& world) {
+  Client root(world, 0);
+  return root.nodes().sessions() - 1;
+}
+
 Code code_of(const Envelope& reply) { return static_cast<Code>(reply.error().code()); }
 net::Identity known(std::uint32_t uid) { return {.via = Via::kUnix, .has_uid = true, .uid = uid, .gids = {uid}}; }
 Code code_of(const Result<Envelope>& reply) { return reply ? Code::kOk : reply.error().code; }
@@ -289,6 +295,88 @@ TEST_CASE("one user has a quarter of the sessions, and what his programs leave b
     world.advance(1);
   }
   for (std::size_t i = 0; i <= kSessionsOfOne; ++i) REQUIRE(greet(500).second.code() == 0);  // the owner
+}
+
+// A program that talks to the server over ipc: the Unix socket says who it is.
+struct IpcProgram {
+  IpcProgram(World& world_in, std::uint32_t uid)
+      : world(world_in), local(world, known(uid)), remote(world, {.via = Via::kIpc}) {
+    const Envelope greeted = local.hello();
+    error = code_of(greeted);
+    if (error != Code::kOk) return;
+    credential = greeted.hello_reply().credential();
+    error = code_of(remote.hello(credential));
+    world.messenger->forget_replies();
+  }
+  void say_bye() {
+    Envelope bye;
+    bye.set_version(kProtocolVersion);
+    bye.set_credential(credential);
+    bye.mutable_bye();
+    world.messenger->deliver(remote.peer, bye);
+    world.messenger->close(local.peer);
+  }
+  void die() {
+    world.messenger->unreachable.insert(remote.peer);
+    world.messenger->close(local.peer);
+  }
+
+  World& world;
+  Asker local;
+  Asker remote;
+  Code error = Code::kOk;
+  std::string credential;
+};
+
+TEST_CASE("programs that come and go over ipc leave nothing behind, whether they say Bye or are killed") {
+  World world;
+  for (const bool orderly : {true, false}) {
+    for (int i = 0; i < 20'000; ++i) {
+      IpcProgram program(world, 500);  // the owner, who has no limit of his own
+      REQUIRE(program.error == Code::kOk);
+      orderly ? program.say_bye() : program.die();
+      if (i % 1000 == 999) world.advance(1);
+    }
+    world.advance(1);
+    CHECK(sessions_of(world) <= 1);
+  }
+}
+
+TEST_CASE("idle sessions of one user give way to his own, then to others', and come back by their credentials") {
+  World world;
+  std::vector<IpcProgram> stay;
+  for (std::size_t i = 0; i < kSessionsOfOne + 100; ++i) {
+    IpcProgram& one = stay.emplace_back(world, 1001);
+    REQUIRE(one.error == Code::kOk);
+    world.messenger->close(one.local.peer);  // as if the connection had broken; the program is there
+    world.run();
+  }
+  CHECK(sessions_of(world) <= kSessionsOfOne);
+  CHECK(stay.front().remote.list(stay.front().credential) == Code::kOk);
+  for (std::size_t i = 0; i < 13'000; ++i) {
+    const IpcProgram one(world, 500);
+    REQUIRE(one.error == Code::kOk);
+    world.messenger->close(one.local.peer);
+    world.run();
+  }
+  CHECK(IpcProgram(world, 1002).error == Code::kOk);
+}
+
+TEST_CASE("a session with a file that is being created does not give way") {
+  World world;
+  IpcProgram busy(world, 500);
+  const Envelope made = busy.remote.ask(Client::create_request("/a"), busy.credential);
+  REQUIRE(code_of(made) == Code::kOk);
+  world.messenger->close(busy.local.peer);
+  world.run();
+  for (std::size_t i = 0; i < 4 * kSessionsOfOne + 100; ++i) {
+    const IpcProgram one(world, 500);
+    REQUIRE(one.error == Code::kOk);
+    world.messenger->close(one.local.peer);
+    world.run();
+  }
+  world.advance(31);  // were it forgotten, its file would be too
+  CHECK(code_of(busy.remote.ask(Client::commit_request(made.create_reply().file()), busy.credential)) == Code::kOk);
 }
 
 TEST_CASE("what was done by a program that left is not done again when it comes back, however much it was") {

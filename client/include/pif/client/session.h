@@ -179,6 +179,7 @@ class Session : public std::enable_shared_from_this<Session> {
   net::Packet hello_packet() const;
   void on_unasked(net::Delivery& delivery);
   void say_alive();
+  void say_bye();
   void server_is_lost();
   Status wait_a_moment(Time deadline);
   Duration or_default(Duration timeout) const { return timeout > Duration::zero() ? timeout : options_.timeout; }
