@@ -96,6 +96,7 @@ class AppendAttempt {
     reserve.set_bytes(data_.size());
     reserve.set_fill(fill);
     *reserve.mutable_shape() = file_.parts.shape(0);
+    *reserve.mutable_known() = proto_of(file_.parts.extent);
     packet.envelope.set_capability(file_.parts.capability);
     PIF_TRY_VALUE(net::Packet answer, file_.session->ask_node(file_.parts.nodes[0], std::move(packet), remaining()));
     reply_ = answer.envelope.reserve_reply();
@@ -107,6 +108,7 @@ class AppendAttempt {
     net::Packet packet;
     packet.envelope.mutable_append_cancel()->set_file(file_.parts.file.value);
     packet.envelope.mutable_append_cancel()->set_ticket(reply_.ticket());
+    packet.envelope.mutable_append_cancel()->set_generation(reply_.generation());
     packet.envelope.set_capability(file_.parts.capability);
     file_.session->tell_node(file_.parts.nodes[0], std::move(packet));
   }

@@ -254,18 +254,18 @@ int pif_mkdir(pif_connection* connection, const char* path, int parents) {
   return with_client(connection, {{"path", path}}, [&](Client& client) { return client.make_folder(path, parents != 0); });
 }
 int pif_mkdir_mode(pif_connection* connection, const char* path, int parents, uint32_t mode) {
-  return with_client(connection, [&](Client& client) { return client.make_folder(path, parents != 0, mode); });
+  return with_client(connection, {{"path", path}}, [&](Client& client) { return client.make_folder(path, parents != 0, mode); });
 }
 int pif_chmod(pif_connection* connection, const char* path, uint32_t mode) {
   pif::AttributeChange change;
   change.mode = mode;
-  return with_client(connection, [&](Client& client) { return client.change_attributes(path, change); });
+  return with_client(connection, {{"path", path}}, [&](Client& client) { return client.change_attributes(path, change); });
 }
 int pif_chown(pif_connection* connection, const char* path, uint32_t owner, uint32_t group) {
   pif::AttributeChange change;
   if (owner != PIF_KEEP) change.owner = owner;
   if (group != PIF_KEEP) change.group = group;
-  return with_client(connection, [&](Client& client) { return client.change_attributes(path, change); });
+  return with_client(connection, {{"path", path}}, [&](Client& client) { return client.change_attributes(path, change); });
 }
 int pif_remove(pif_connection* connection, const char* path, int recursive) {
   return with_client(connection, {{"path", path}}, [&](Client& client) { return client.remove(path, recursive != 0); });

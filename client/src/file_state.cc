@@ -101,9 +101,10 @@ Result<Extent> FileState::length(bool fresh) {
   }
   if (reply) {
     extent = extent_of(reply->envelope.length_reply().extent());
-    if (extent.records == 0 && parts.extent.records > 0) {
-      return fail(Code::kCorrupt, fmt::format("{}: the directory knows of {} records, but the component that keeps the length is "
-                                              "not there: run pif fsck", parts.path, parts.extent.records), parts.nodes[0].name());
+    if (extent.records < parts.extent.records) {
+      return fail(Code::kStaleNode, fmt::format("{}: the directory knows of {} records, and the LFS that keeps the length of {}: it has "
+                                                "lost some; run pif fsck", parts.path, parts.extent.records, extent.records),
+                  parts.nodes[0].name());
     }
   } else if (reply.error().code == Code::kNotFound && parts.extent.records == 0) {
     extent = {};  // an empty file has no component

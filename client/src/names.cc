@@ -35,11 +35,13 @@ Result<Entry> entry_of(const proto::EntryInfo& info) {
   entry.bevies.assign(info.layout().bevies().begin(), info.layout().bevies().end());
   entry.extent = client::extent_of(info.extent());
   for (const auto& [name, value] : info.attributes().named()) entry.attributes.emplace(name, value);
+  for (const proto::FileMark& mark : info.marks())
+    entry.marks.push_back({mark.node(), static_cast<FileMark::Kind>(mark.kind()), mark.since()});
   return entry;
 }
 
 std::string_view state_name(std::uint32_t state) {
-  constexpr std::string_view kNames[] = {"unknown", "up", "suspect", "down", "draining"};
+  constexpr std::string_view kNames[] = {"unknown", "up", "suspect", "down", "draining", "stale"};
   return state < std::size(kNames) ? kNames[state] : kNames[0];
 }
 
@@ -58,6 +60,12 @@ Node node_of(const proto::NodeInfo& info) {
   node.silent_ms = info.silent_ms();
   node.pid = info.pid();
   node.unix_path = info.endpoints().unix_path();
+  node.uuid = info.uuid();
+  node.incarnation = info.incarnation();
+  node.number = info.number();
+  node.taken_back = info.taken_back();
+  node.trouble = info.trouble();
+  node.trouble_since = info.trouble_since();
   node.ipc = info.endpoints().ipc();
   node.tcp = info.endpoints().tcp();
   return node;
@@ -153,6 +161,7 @@ Result<File> Client::open(const std::string& path, Mode mode) {
   open.set_path(path);
   open.set_rights(mode == Mode::kWrite ? kMayRead | kMayWrite : static_cast<std::uint32_t>(kMayRead));
   open.set_hold(mode == Mode::kHold);
+  open.set_stale(session_->options().stale);
   auto reply = session_->ask_server(std::move(request));
   if (!reply) return fail(strip(std::move(reply.error())));
   const proto::OpenReply& opened = reply->envelope.open_reply();
@@ -169,7 +178,7 @@ Result<File> Client::open(const std::string& path, Mode mode) {
   parts.rights = mode == Mode::kWrite ? kMayRead | kMayWrite : static_cast<std::uint32_t>(kMayRead);
   parts.epoch = opened.epoch();
   parts.owner = entry.owner;
-  parts.extent = entry.extent;
+  parts.extent = entry.marks.empty() ? entry.extent : Extent{};  // of a marked one it may be shorter
   parts.attributes = std::move(entry.attributes);
   PIF_TRY(check_parts(parts));
   auto state = std::make_unique<FileState>(session_, std::move(parts));
@@ -327,6 +336,10 @@ Result<SystemStatus> Client::status(std::uint32_t wait_up) {
   status.pending = nodes.pending();
   status.doomed = nodes.doomed();
   status.sessions = nodes.sessions();
+  status.refused = nodes.refused();
+  status.refused_since = nodes.refused_since();
+  status.run = nodes.moment().run();
+  status.index = nodes.moment().index();
   return status;
 }
 

@@ -89,7 +89,10 @@ Session::Session(ClientWorld world, ConnectOptions options, net::Route route)
 // A child leaves alone what it shares with its parent (the kernel would take the parent's sockets out of the parent's epoll),
 // and what it has only the memory of (threads): that goes with the process.
 Session::~Session() {
-  if (!user_->is_in_child()) return say_bye();
+  if (!user_->is_in_child()) {
+    say_bye();
+    return;
+  }
   static_cast<void>(caller_.release());
   static_cast<void>(pool_.release());
   static_cast<void>(owned_.release());

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <span>
 
 #include <fmt/format.h>
 #include <sodium.h>
@@ -47,6 +49,12 @@ Result<std::string> random_id() {
   std::uint64_t number = 0;
   randombytes_buf(&number, sizeof(number));
   return fmt::format("{:016x}", number);
+}
+
+std::string hex_of(std::span<const std::uint8_t> bytes) {
+  std::string text;
+  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
 }
 
 // A folder that has data of a file system but no description has lost it; new keys would make the data unusable.
@@ -154,7 +162,9 @@ Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, s
   cluster.bevy = bevy;
   cluster.tcp = tcp;
   for (std::uint32_t i = 0; i < count; ++i)
-    cluster.lfss.push_back({i + 1, fmt::format("lfs{}", i), fmt::format("{}/lfs{}", cluster.folder, i)});
+    cluster.lfss.push_back({i + 1, fmt::format("lfs{}", i), fmt::format("{}/lfs{}", cluster.folder, i), {}});
+  PIF_TRY(name_roots(cluster));
+  cluster.stage = Stage::kNew;
   PIF_TRY(make_keys(cluster.folder));
   // The description is written last and never over another: of two who create at once, one succeeds.
   if (Status written = write_file(description_path(cluster.folder), format_description(cluster), kDescriptionMode, Existing::kKeep);
@@ -174,6 +184,28 @@ Result<Cluster> load_cluster(const std::string& folder) {
   PIF_TRY_VALUE(Cluster cluster, parse_description(real, *text));
   PIF_TRY(check_run_folder(cluster));
   return cluster;
+}
+
+Result<std::string> random_uuid() {
+  if (::sodium_init() < 0) return fail(Code::kInternal, "libsodium could not start: no random numbers");
+  std::array<std::uint8_t, 16> bytes{};
+  randombytes_buf(bytes.data(), bytes.size());
+  return hex_of(bytes);
+}
+
+Status name_roots(Cluster& cluster) {
+  PIF_TRY_VALUE(cluster.directory, random_uuid());
+  for (LfsEntry& lfs : cluster.lfss) {
+    PIF_TRY_VALUE(lfs.uuid, random_uuid());
+  }
+  cluster.stage = Stage::kAdopting;
+  return {};
+}
+
+Status check_ready(const Cluster& cluster) {
+  if (cluster.stage == Stage::kReady) return {};
+  return fail(Code::kInvalid, fmt::format("the folders that {0}/pif.toml names have not all been {1}: run `pif up {0}`", cluster.folder,
+                                          cluster.stage == Stage::kNew ? "made" : "taken over from an earlier release"));
 }
 
 Status save_cluster(const Cluster& cluster) {

@@ -43,6 +43,13 @@ constexpr std::array<std::pair<TcpMode, std::string_view>, 3> kTcpModes{{
     {TcpMode::kInsecureLoopback, "insecure-loopback"},
 }};
 
+constexpr std::array<std::pair<Stage, std::string_view>, 3> kStages{{
+    {Stage::kNew, "new"},
+    {Stage::kAdopting, "adopting"},
+    {Stage::kReady, "ready"},
+}};
+constexpr std::size_t kUuidDigits = 32;
+
 // Reads the keys of one table of pif.toml, and says which line is wrong.
 class Reader {
  public:
@@ -72,6 +79,12 @@ class Reader {
     return value->get();
   }
 
+  Result<std::string> uuid(std::string_view key) const {
+    PIF_TRY_VALUE(std::string value, text(key));
+    if (value.size() == kUuidDigits && value.find_first_not_of("0123456789abcdef") == std::string::npos) return value;
+    return refuse(key, fmt::format("must be {} hexadecimal digits, 0-9 and a-f", kUuidDigits));
+  }
+
   // A word that was mistyped must not pass for one that was left out.
   Status only(const std::set<std::string_view>& known) const {
     for (const auto& [key, node] : table_)
@@ -89,9 +102,12 @@ bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= kDaemonNameMax && std::all_of(name.begin(), name.end(), is_allowed);
 }
 
-Result<LfsEntry> read_lfs(const std::string& folder, const Reader& in) {
-  PIF_TRY(in.only({"id", "name", "root"}));
+Result<LfsEntry> read_lfs(const std::string& folder, const Reader& in, bool has_uuids) {
+  PIF_TRY(has_uuids ? in.only({"id", "name", "root", "uuid"}) : in.only({"id", "name", "root"}));
   LfsEntry lfs;
+  if (has_uuids) {
+    PIF_TRY_VALUE(lfs.uuid, in.uuid("uuid"));
+  }
   PIF_TRY_VALUE(const std::int64_t id, in.integer("id", 1, 0xffffffff));
   lfs.id = static_cast<std::uint32_t>(id);
   PIF_TRY_VALUE(lfs.name, in.text("name"));
@@ -109,25 +125,38 @@ Status read_lfss(const std::string& folder, const std::string& path, const toml:
     return top.refuse("lfs", "is missing: one [[lfs]] is needed for each LFS");
   if (node->as_array()->size() > kWidthMax) return top.refuse("lfs", fmt::format("is given more than {} times", kWidthMax));
   std::set<std::uint32_t> ids;
-  std::set<std::string> names, roots;
+  std::set<std::string> names, roots, uuids;
   for (const toml::node& element : *node->as_array()) {
     if (!element.is_table()) return top.refuse("lfs", "must be tables: [[lfs]]");
     const Reader in(path, *element.as_table());
-    PIF_TRY_VALUE(LfsEntry lfs, read_lfs(folder, in));
+    PIF_TRY_VALUE(LfsEntry lfs, read_lfs(folder, in, cluster.stage != Stage::kBefore));
     if (!ids.insert(lfs.id).second) return in.refuse("id", fmt::format("{} is given to another LFS too", lfs.id));
     if (!names.insert(lfs.name).second) return in.refuse("name", fmt::format("{} is given to another LFS too", lfs.name));
     if (!roots.insert(lfs.root).second) return in.refuse("root", fmt::format("{} is given to another LFS too", lfs.root));
+    if (!lfs.uuid.empty() && !uuids.insert(lfs.uuid).second) return in.refuse("uuid", "is given to another LFS too");
     cluster.lfss.push_back(std::move(lfs));
   }
   return {};
 }
 
-Status check_format(const std::string& path, const Reader& in) {
+Result<std::int64_t> read_format(const std::string& path, const Reader& in) {
   PIF_TRY_VALUE(const std::int64_t format, in.integer("format", 1, INT64_MAX));
   if (format > kFormatVersion)
     return fail(Code::kVersion, fmt::format("{} has format {}, and this program knows formats up to {}: use a newer one", path,
                                             format, kFormatVersion));
-  return {};
+  return format;
+}
+
+// What format 2 has besides.
+Status read_stage(const Reader& in, Cluster& cluster) {
+  PIF_TRY_VALUE(cluster.directory, in.uuid("directory"));
+  PIF_TRY_VALUE(const std::string name, in.text("stage"));
+  for (const auto& [stage, text] : kStages) {
+    if (name != text) continue;
+    cluster.stage = stage;
+    return {};
+  }
+  return in.refuse("stage", "must be \"new\", \"adopting\" or \"ready\"");
 }
 
 Result<TcpMode> read_tcp(const Reader& in) {
@@ -170,11 +199,15 @@ std::string format_description(const Cluster& cluster) {
       "bevy = {}   # LFSs in a bevy of files made without --bevy; 0: no parity\n"
       "tcp = \"{}\"   # none, curve, or insecure-loopback (plain, on 127.0.0.1 only)\n",
       kFormatVersion, quoted(cluster.id), cluster.bevy, mode->second);
+  const auto stage = std::find_if(kStages.begin(), kStages.end(), [&](const auto& s) { return s.first == cluster.stage; });
+  out += fmt::format("directory = {}   # of the server\n"
+                     "stage = \"{}\"   # new or adopting: folders below are still to be made, or to be taken over; ready: they are there\n",
+                     quoted(cluster.directory), stage == kStages.end() ? "" : stage->second);
   const std::string inside = cluster.folder + "/";
   for (const LfsEntry& lfs : cluster.lfss) {
     const bool is_inside = lfs.root.size() > inside.size() && lfs.root.compare(0, inside.size(), inside) == 0;
-    out += fmt::format("\n[[lfs]]\nid = {}\nname = {}\nroot = {}\n", lfs.id, quoted(lfs.name),
-                       quoted(is_inside ? lfs.root.substr(inside.size()) : lfs.root));
+    out += fmt::format("\n[[lfs]]\nid = {}\nname = {}\nroot = {}\nuuid = {}\n", lfs.id, quoted(lfs.name),
+                       quoted(is_inside ? lfs.root.substr(inside.size()) : lfs.root), quoted(lfs.uuid));
   }
   return out;
 }
@@ -187,10 +220,13 @@ Result<Cluster> parse_description(const std::string& folder, std::string_view te
                                             std::string_view(parsed.error().description())));
   const toml::table& table = parsed.table();
   const Reader in(path, table);
-  PIF_TRY(check_format(path, in));
-  PIF_TRY(in.only({"format", "id", "bevy", "tcp", "lfs"}));
+  PIF_TRY_VALUE(const std::int64_t format, read_format(path, in));
   Cluster cluster;
   cluster.folder = folder;
+  cluster.stage = Stage::kBefore;
+  PIF_TRY(format == kFormatBefore ? in.only({"format", "id", "bevy", "tcp", "lfs"})
+                                  : in.only({"format", "id", "bevy", "tcp", "directory", "stage", "lfs"}));
+  if (format != kFormatBefore) PIF_TRY(read_stage(in, cluster));
   PIF_TRY_VALUE(cluster.id, in.text("id"));
   if (cluster.id.size() != 16 || cluster.id.find_first_not_of("0123456789abcdef") != std::string::npos)
     return in.refuse("id", "must be 16 hexadecimal digits, 0-9 and a-f");

@@ -100,13 +100,43 @@ Status lock_patiently(component::Storage& storage, const std::string& root) {
   }
 }
 
+// LMDB and the lock would make what is missing.
+Status check_root_there(const std::string& root) {
+  for (const char* part : {"/lfs.toml", "/catalogue/data.mdb"})
+    if (access((root + part).c_str(), F_OK) != 0)
+      return fail(Code::kNotFound, fmt::format("{}{} is missing: is the disk mounted?", root, part));
+  return {};
+}
+
+lfs::RootIdentity identity_of(const cluster::Cluster& cluster, const cluster::LfsEntry& entry) {
+  return {cluster.id, entry.id, entry.name, entry.uuid};
+}
+
+// Makes the root of a new LFS, or takes over that of an earlier release.
+Status init(const std::string& folder, const std::string& name, bool replace) {
+  PIF_TRY_VALUE(const auto cluster, cluster::load_cluster(folder));
+  PIF_TRY_VALUE(const auto entry, entry_of(cluster, name));
+  const bool is_new = replace || cluster.stage == cluster::Stage::kNew;
+  if (!is_new && cluster.stage != cluster::Stage::kAdopting)
+    return fail(Code::kInvalid, fmt::format("{}/pif.toml says that its folders are there already", cluster.folder));
+  auto storage = component::make_real_storage();
+  if (is_new) PIF_TRY(storage->make_folder(entry.root));
+  if (!is_new) PIF_TRY(check_root_there(entry.root));
+  PIF_TRY(lock_patiently(*storage, entry.root));
+  if (is_new) PIF_TRY(storage->make_folder(entry.root + "/catalogue"));
+  PIF_TRY_VALUE(auto catalogue, kv::open_lmdb(entry.root + "/catalogue", lfs::kCatalogueTables));
+  const auto identity = identity_of(cluster, entry);
+  return is_new ? lfs::make_root(*storage, *catalogue, entry.root, identity)
+                : lfs::adopt_root(*storage, *catalogue, entry.root, identity);
+}
+
 Status serve(const std::string& folder, const std::string& name) {
   PIF_TRY_VALUE(const auto cluster, cluster::load_cluster(folder));
   PIF_TRY_VALUE(const auto entry, entry_of(cluster, name));
+  PIF_TRY(cluster::check_ready(cluster));
   auto storage = component::make_real_storage();
-  PIF_TRY(storage->make_folder(entry.root));
+  PIF_TRY(check_root_there(entry.root));
   PIF_TRY(lock_patiently(*storage, entry.root));
-  PIF_TRY(storage->make_folder(entry.root + "/catalogue"));
   PIF_TRY_VALUE(auto catalogue, kv::open_lmdb(entry.root + "/catalogue", lfs::kCatalogueTables));
 
   net::MessengerOptions options;
@@ -117,6 +147,7 @@ Status serve(const std::string& folder, const std::string& name) {
   config.name = name;
   config.cluster = cluster.id;
   config.root = entry.root;
+  config.uuid = entry.uuid;
   PIF_TRY_VALUE(config.key, cluster::load_key(cluster));
   config.endpoints = net::listening(*messenger);
   config.server = cluster.server_endpoints();
@@ -211,6 +242,11 @@ int main(int argc, char** argv) {
   run_command->add_option("--cluster", folder, "folder of the file system, with pif.toml")->required();
   run_command->add_option("NAME", name, "name of the LFS in pif.toml, such as lfs0")->required();
   run_command->add_flag("-v,--verbose", verbose, "log more");
+  bool replace = false;
+  auto* init_command = app.add_subcommand("init", "make the root of a new LFS, or take over an earlier release's (`pif up` does)");
+  init_command->add_option("--cluster", folder, "folder of the file system, with pif.toml")->required();
+  init_command->add_option("NAME", name, "name of the LFS in pif.toml, such as lfs0")->required();
+  init_command->add_flag("--replace", replace, "an empty root for an LFS whose disk is lost (`pif node replace` does)");
   auto* check_command = app.add_subcommand("check", "check the root of an LFS that is not running");
   check_command->add_option("ROOT", root, "the LFS's folder")->required();
   check_command->add_flag("--sums", sums, "read everything and verify every checksum");
@@ -221,6 +257,11 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   if (check_command->parsed()) return check(root, sums, json);
+  if (init_command->parsed()) {
+    const Status done = init(folder, name, replace);
+    if (!done) fmt::print(stderr, "pif-lfs: {}\n", done.error().to_string());
+    return done ? kExitOk : kExitCannot;
+  }
   if (!folder.empty() && !name.empty()) return run(folder, name, verbose);
   fmt::print(stderr, "{}", app.help());
   return kExitUsage;

@@ -73,7 +73,10 @@ void Appending::append_rows(const Request& request) {
   if (auto ok = core_.check_not_held(**component); !ok) return core_.replies.answer(request, fail(std::move(ok.error())));
   if (auto ok = check_body(**component, asked, request.packet.body.span()); !ok)
     return core_.replies.answer(request, fail(std::move(ok.error())));
-  if (asked.generation() < (*component)->state.generation())
+  // A sequencer that was started again gives out generations of its own; what the one before gave out may be of a state that is gone.
+  const bool sequences = (*component)->state.shape().index() == 0 && core_.numbers.incarnation() != 0;
+  const bool is_foreign = sequences && asked.generation() >> Sequencer::kIncarnationShift != core_.numbers.incarnation();
+  if (is_foreign || asked.generation() < (*component)->state.generation())
     return core_.replies.answer(request, fail(Code::kRetry, "the reserved range was cancelled: reserve again"));
   const std::uint32_t uid = request.who.uid.value_or(core_.config.uid);
   std::size_t& waiting_bytes = bytes_of_user_[uid];

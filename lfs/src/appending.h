@@ -100,12 +100,15 @@ class Sequencing {
     ComponentPtr component;
     Sequencer sequencer;
     std::unordered_map<std::uint64_t, std::vector<ReplyToken>> waiting;  // by ticket: AppendDone to answer
+    std::uint64_t first_generation = 0;
     std::uint64_t durable_generation = 0;
     bool publishing = false;
     Time used;
   };
   [[nodiscard]] Result<ComponentPtr> component_of(const Request& request);
   [[nodiscard]] File& file_of(const ComponentPtr& component);
+  std::uint64_t first_generation(const proto::ComponentState& state) const;
+  [[nodiscard]] static Status done_before(const proto::ComponentState& state, const proto::AppendDone& asked);
   void grant(std::uint64_t id, const Sequencer::Grant& grant, ReplyToken token);
   void publish(File& file);
   void cancel(File& file, const std::vector<std::uint64_t>& tickets, const Error& why);

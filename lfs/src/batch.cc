@@ -15,11 +15,40 @@ constexpr std::size_t kItemsMax = 1024;  // per transaction: far below kv::kTran
 }  // namespace
 
 void CatalogueBatch::update(ComponentPtr component, Change change, Done done) {
-  items_.push_back({std::move(component), std::move(change), std::move(done)});
+  items_.push_back({std::move(component), std::move(change), {}, std::move(done)});
+}
+
+void CatalogueBatch::leave(ComponentPtr component, Write write, Done done) {
+  items_.push_back({std::move(component), {}, std::move(write), std::move(done)});
 }
 
 void CatalogueBatch::erase(ComponentPtr component, Done done) {
-  items_.push_back({std::move(component), {}, std::move(done)});
+  const FileId file = component->file;
+  leave(std::move(component), [file](kv::Transaction& transaction) { return catalogue::erase(transaction, file); }, std::move(done));
+}
+
+void CatalogueBatch::quarantine(ComponentPtr component, Done done) {
+  auto write = [c = component, since = clock_.wall_seconds()](kv::Transaction& transaction) {
+    return catalogue::quarantine(transaction, c->state, since);
+  };
+  leave(std::move(component), std::move(write), std::move(done));
+}
+
+void CatalogueBatch::restore(const proto::ComponentState& state, Done done) {
+  leave({}, [state](kv::Transaction& transaction) -> Status {
+    proto::ComponentState committed = state;
+    committed.set_state(kCommitted);
+    PIF_TRY(catalogue::put(transaction, committed));
+    return catalogue::end_quarantine(transaction, FileId(state.shape().file()));
+  }, std::move(done));
+}
+
+void CatalogueBatch::end_quarantine(FileId file, Done done) {
+  leave({}, [file](kv::Transaction& transaction) { return catalogue::end_quarantine(transaction, file); }, std::move(done));
+}
+
+void CatalogueBatch::note(Done done) {
+  leave({}, [](kv::Transaction&) { return Status(); }, std::move(done));
 }
 
 void CatalogueBatch::flush() {
@@ -44,12 +73,14 @@ Status CatalogueBatch::commit(std::vector<Item>& items) {
     return c->removed || std::find(erased.begin(), erased.end(), c) != erased.end();
   };
   for (auto& item : items) {
-    if (item.component->removed) {
+    if (!item.component) {
+      PIF_TRY(item.write(*transaction));
+    } else if (item.component->removed) {
       item.stale = item.change != nullptr;
     } else if (item.change) {
       item.change(changed.try_emplace(item.component.get(), item.component->state).first->second);
     } else {
-      PIF_TRY(catalogue::erase(*transaction, item.component->file));
+      PIF_TRY(item.write(*transaction));
       erased.push_back(item.component);
     }
   }
@@ -57,7 +88,9 @@ Status CatalogueBatch::commit(std::vector<Item>& items) {
     const bool gone = std::any_of(erased.begin(), erased.end(), [c = component](const auto& e) { return e.get() == c; });
     if (!gone) PIF_TRY(catalogue::put(*transaction, state));
   }
+  PIF_TRY_VALUE(const auto record, numbers_.put(*transaction));
   PIF_TRY(transaction->commit());
+  numbers_.committed(record);
   for (auto& item : items)
     if (item.change && is_erased(item.component)) item.stale = true;
   for (const auto& [component, state] : changed) components_.set_state(*component, state);

@@ -6,7 +6,7 @@
 
 #include "pif/base/ids.h"
 #include "pif/kv/store.h"
-#include "pif/proto/messages.pb.h"
+#include "pif/proto/stored.pb.h"
 
 namespace pif::lfs::catalogue {
 
@@ -20,7 +20,22 @@ namespace pif::lfs::catalogue {
 [[nodiscard]] Status each(kv::Store& store, FileId from,
                           const std::function<bool(FileId file, Result<proto::ComponentState> state)>& visit);
 
-// Writes the format version into a new catalogue; kVersion if it is a newer one's.
+// Components of files that the server did not know.
+[[nodiscard]] Status quarantine(kv::Transaction& transaction, const proto::ComponentState& state, std::int64_t since);
+[[nodiscard]] Status end_quarantine(kv::Transaction& transaction, FileId file);
+[[nodiscard]] Result<std::optional<proto::StoredQuarantine>> quarantined(kv::Store& store, FileId file);
+[[nodiscard]] Status each_quarantined(kv::Store& store, FileId from,
+                                      const std::function<bool(FileId file, const proto::StoredQuarantine& entry)>& visit);
+
+// What numbers.h keeps. kCorrupt: there is none, or it cannot be read.
+[[nodiscard]] Result<proto::StoredNumbers> numbers(kv::Store& store);
+[[nodiscard]] Status put_numbers(kv::Transaction& transaction, const proto::StoredNumbers& numbers);
+
+// The format version; 0: the catalogue is new.
+[[nodiscard]] Result<std::uint64_t> version(kv::Store& store);
+// kVersion, kCorrupt: unless it is this release's.
 [[nodiscard]] Status check_version(kv::Store& store);
+// Makes it this release's, and says who the root is.
+[[nodiscard]] Status begin(kv::Store& store, const std::string& uuid);
 
 }  // namespace pif::lfs::catalogue

@@ -91,6 +91,11 @@ Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue
     if (page.size() < kPageEntries || page.back().shape().file() == ~std::uint64_t{0}) break;
     from = FileId(page.back().shape().file() + 1);
   }
+  PIF_TRY(catalogue::each_quarantined(catalogue, FileId(0), [&](FileId file, const proto::StoredQuarantine&) {
+    known.insert(file.value);
+    ++report.quarantined;
+    return true;
+  }));
   PIF_TRY(each_data_file(storage, root, [&](const std::string& folder, const std::string& name) -> Status {
     FileId file;
     if (!parse_file_name(name, file))

@@ -7,6 +7,10 @@
 namespace pif::lfs {
 
 Status Components::load(Time now) {
+  PIF_TRY(catalogue::each_quarantined(catalogue_, FileId(0), [&](FileId file, const proto::StoredQuarantine&) {
+    quarantined_.insert(file.value);
+    return true;
+  }));
   return catalogue::each(catalogue_, FileId(0), [&](FileId file, Result<proto::ComponentState> state) {
     ++totals_.components;
     if (!state) return true;  // said when somebody asks for it, and by check_root
@@ -14,6 +18,13 @@ Status Components::load(Time now) {
     // What an append made may be of a file that was removed before: asked once more.
     const bool appended = state->generation() > 0 || state->grants() > 0;
     if (state->state() == kSealed || appended) unsettled_[file.value] = now;
+    return true;
+  });
+}
+
+Status Components::ask_about_all(Time now) {
+  return catalogue::each(catalogue_, FileId(0), [&](FileId file, const Result<proto::ComponentState>& state) {
+    if (state) unsettled_[file.value] = now;
     return true;
   });
 }
@@ -58,8 +69,11 @@ Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::ui
   proto::ComponentState state;
   *state.mutable_shape() = in;
   state.mutable_shape()->set_chunk_bytes(shape.chunk_bytes);
+  if (is_quarantined(shape.file))
+    return fail(Code::kStaleFile, fmt::format("file {} is in quarantine here: the server did not know it", name_of(shape.file)));
   state.set_state(kOpen);
   state.set_epoch(epoch);
+  state.set_run(numbers_.run());
   PIF_TRY_VALUE(auto made, add(std::move(state)));
   if (auto opened = open_files(*made, component::Access::kCreate); !opened) {
     all_.erase(shape.file.value);
@@ -174,6 +188,14 @@ void Components::forget(Component& component, bool for_good) {
   }
   if (component.pins == 0) close_files(component);
   all_.erase(id);
+}
+
+void Components::came_back(const proto::ComponentState& state) {
+  const auto id = state.shape().file();
+  quarantined_.erase(id);
+  if (tombstones_.erase(id) > 0) tombstone_order_.remove(id);
+  ++totals_.components;
+  totals_.bytes += state.bytes();
 }
 
 void Components::set_removing(FileId file, bool is_removing) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "convert.h"
+#include "numbers.h"
 #include "pif/base/clock.h"
 #include "pif/base/timers.h"
 #include "pif/component/component.h"
@@ -69,9 +70,18 @@ class Components {
     std::uint64_t bytes = 0;
   };
 
-  Components(std::string root, component::Storage& storage, kv::Store& catalogue)
-      : root_(std::move(root)), storage_(storage), catalogue_(catalogue) {}
+  Components(std::string root, component::Storage& storage, kv::Store& catalogue, Numbers& numbers)
+      : root_(std::move(root)), storage_(storage), catalogue_(catalogue), numbers_(numbers) {}
 
+  // Those of files that the server did not know: their files stay, and nobody may make one of that id.
+  bool is_quarantined(FileId file) const { return quarantined_.contains(file.value); }
+  std::size_t quarantined_count() const { return quarantined_.size(); }
+  void went_into_quarantine(FileId file) { quarantined_.insert(file.value); }
+  void left_quarantine(FileId file) { quarantined_.erase(file.value); }
+  // It is in the catalogue again.
+  void came_back(const proto::ComponentState& state);
+  // The server is asked about every one (an LFS that was taken back though it had lost changes).
+  [[nodiscard]] Status ask_about_all(Time now);
   // Reads the catalogue: totals, and which components are sealed but not known to be committed.
   [[nodiscard]] Status load(Time now);
   // kNotFound; kStaleFile if it was removed; kIo if it failed.
@@ -122,11 +132,13 @@ class Components {
   std::string root_;
   component::Storage& storage_;
   kv::Store& catalogue_;
+  Numbers& numbers_;
   std::unordered_map<std::uint64_t, ComponentPtr> all_;
   std::list<Component*> with_files_;    // longest unused first
   std::unordered_set<std::uint64_t> tombstones_;
   std::list<std::uint64_t> tombstone_order_;
   std::unordered_set<std::uint64_t> removing_;
+  std::unordered_set<std::uint64_t> quarantined_;
   std::map<std::uint64_t, Time> unsettled_;
   std::size_t writers_ = 0;
   Totals totals_;

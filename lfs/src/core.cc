@@ -52,7 +52,6 @@ Result<ComponentPtr> Core::published(const Request& request, FileId file, std::u
   if (component->sealing) return fail(Code::kRetry, fmt::format("file {} is being sealed", name_of(file)));
   PIF_TRY(component::check_tail(component->shape, tail_of(component->state)));
   components.touch(*component, now());
-  if ((capability.rights & kMayCreate) == 0) note_committed(component);
   return component;
 }
 

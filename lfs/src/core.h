@@ -5,6 +5,7 @@
 #include "components.h"
 #include "gate.h"
 #include "holds.h"
+#include "numbers.h"
 #include "pif/lfs/lfs.h"
 #include "redo_log.h"
 #include "replies.h"
@@ -12,17 +13,25 @@
 
 namespace pif::lfs {
 
+// Whether the LFS serves.
+enum class Standing : std::uint8_t {
+  kWaiting,  // for the server to admit it
+  kServing,
+  kStale,    // it has lost changes: nothing is served until a person decides
+};
+
 struct Core {
   // worker_identity: whom a worker's connection speaks for; nothing for all others.
   Core(const Config& config_in, World world_in, const Gate::Override& worker_identity)
       : config(config_in), world(std::move(world_in)),
-        components(config.root, world.storage, world.catalogue), batch(components),
+        components(config.root, world.storage, world.catalogue, numbers), batch(components, numbers, world.messenger.clock()),
         gate(config.key, world.messenger, worker_identity),
         holds([worker_identity](net::PeerId peer) { return worker_identity(peer).has_value(); }), replies(world.messenger, config.name),
         shared_log(std::make_shared<RedoLog>(world.storage, log_path(config.root), config.log_bytes)), log(*shared_log) {}
 
   const Config& config;
   World world;
+  Numbers numbers;
   Components components;
   CatalogueBatch batch;
   Gate gate;
@@ -30,6 +39,8 @@ struct Core {
   Replies replies;
   std::shared_ptr<RedoLog> shared_log;  // for work away from the loop, which may end after the loop
   RedoLog& log;
+  Standing standing = Standing::kServing;
+  std::string stale;      // why, for people
   bool draining = false;  // the redo log is being emptied, or is about to be: nothing is appended to what is dirty
 
   Time now() const { return world.messenger.clock().now(); }
@@ -41,8 +52,8 @@ struct Core {
   [[nodiscard]] Status check_not_held(const Component& component);
   // kMayManage, for any file.
   [[nodiscard]] Status allow_management(const Request& request);
-  // A component that is complete, for somebody with `rights` to it. That he has them without the right to create proves that
-  // the file is committed: noted.
+  // A component that is complete, for somebody with `rights` to it. That he has them without the right to create proves that the
+  // file is committed. It is not noted: only the server's word says when that was (docs/FORMAT.md "Who is how old").
   [[nodiscard]] Result<ComponentPtr> published(const Request& request, FileId file, std::uint32_t rights);
   // kBadCapability if the component knows a later epoch; a later one is remembered.
   [[nodiscard]] Status check_epoch(Component& component, const Capability& capability);

@@ -9,6 +9,7 @@
 #include "appending.h"
 #include "catalogue.h"
 #include "core.h"
+#include "holding.h"
 #include "managing.h"
 #include "overwriting.h"
 #include "pif/base/limits.h"
@@ -17,6 +18,8 @@
 #include "reading.h"
 #include "recovery.h"
 #include "reporting.h"
+#include "root.h"
+#include "waiting_room.h"
 #include "worker_host.h"
 #include "writing.h"
 
@@ -48,6 +51,9 @@ struct Lfs::Impl {
   Status take_deliveries(const std::atomic<bool>& stop, bool at_once);
   void handle(net::Delivery& delivery);
   void handle_request(net::Delivery& delivery);
+  bool may_serve(net::Delivery& delivery);
+  void refuse(const net::Delivery& delivery, Code code, const std::string& why);
+  void end_waiting();
   void dispatch(const Request& request);
   void attach(const Request& request);
   bool is_changing(const Component& component) const;
@@ -65,6 +71,8 @@ struct Lfs::Impl {
   Sequencing sequencing{core};
   Managing managing{core};
   Reporting reporting{core, managing};
+  Holding holding{core};
+  WaitingRoom waiting_room;
   WorkerHost worker_host;
 };
 
@@ -74,9 +82,9 @@ Status Lfs::open() { return impl_->open(); }
 Status Lfs::serve(const std::atomic<bool>& stop) { return impl_->serve(stop); }
 
 Status Lfs::Impl::open() {
-  PIF_TRY(claim_root(core.world.storage, core.world.catalogue, config.root, {config.cluster, config.node, config.name}));
-  PIF_TRY(catalogue::check_version(core.world.catalogue));
+  PIF_TRY(claim_root(core.world.storage, core.world.catalogue, config.root, {config.cluster, config.node, config.name, config.uuid}));
   PIF_TRY(replay_log(core.world.storage, core.world.catalogue, config.root, core.log));
+  PIF_TRY(core.numbers.load(core.world.catalogue, core.log.last_number()));
   PIF_TRY(remove_leftovers(core.world.storage, core.world.catalogue, config.root));
   PIF_TRY(core.components.load(core.now()));
   spdlog::info("{} serves {}: {} components, {} bytes", config.name, config.root, core.components.totals().components,
@@ -94,8 +102,9 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 }
 
 Time Lfs::Impl::deadline() const {
-  return std::min({core.now() + kTurnMax, core.replies.next_deadline(), appending.next_deadline(), sequencing.next_deadline(),
-                   writing.next_deadline(), reporting.next_deadline(), worker_host.next_deadline()});
+  return std::min({core.now() + kTurnMax, holding.next_deadline(), waiting_room.next_deadline(), core.replies.next_deadline(),
+                   appending.next_deadline(), sequencing.next_deadline(), writing.next_deadline(), reporting.next_deadline(),
+                   worker_host.next_deadline()});
 }
 
 Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
@@ -120,11 +129,50 @@ void Lfs::Impl::handle(net::Delivery& delivery) {
     core.replies.drop_peer(delivery.peer);
     core.gate.forget(delivery.peer);
     sequencing.drop_peer(delivery.peer);
+    holding.drop_peer(delivery.peer);
+    waiting_room.drop(delivery.peer);
     reporting.offer(delivery);
     worker_host.handle(delivery);
     return;
   }
-  if (!reporting.offer(delivery) && !worker_host.handle(delivery)) handle_request(delivery);
+  if (reporting.offer(delivery) || !may_serve(delivery)) return;
+  if (!worker_host.handle(delivery)) handle_request(delivery);
+}
+
+// What may be asked of an LFS that does not serve. Other requests wait for the server to admit it.
+bool Lfs::Impl::may_serve(net::Delivery& delivery) {
+  if (core.standing == Standing::kServing || net::is_reply(delivery.packet.envelope)) return true;
+  switch (delivery.packet.envelope.op_case()) {
+    case Envelope::kHello:
+    case Envelope::kCounters:
+    case Envelope::kStats:
+    case Envelope::kHold:
+    case Envelope::kListComponents:
+    case Envelope::kCheckComponent: return true;
+    default: break;
+  }
+  if (core.standing == Standing::kStale) {
+    refuse(delivery, Code::kStaleNode, core.stale);
+  } else if (!waiting_room.add(delivery, core.now())) {
+    refuse(delivery, Code::kBusy, "too many requests wait for the PIF Server to admit this LFS");
+  }
+  return false;
+}
+
+void Lfs::Impl::refuse(const net::Delivery& delivery, Code code, const std::string& why) {
+  core.replies.send_answer(delivery.peer, net::error_reply(delivery.packet.envelope, {code, why, {}}, config.name),
+                           delivery.packet.envelope.op_case(), core.now());
+}
+
+void Lfs::Impl::end_waiting() {
+  if (waiting_room.empty()) return;
+  if (core.standing == Standing::kWaiting) {
+    for (const auto& delivery : waiting_room.take_late(core.now()))
+      refuse(delivery, Code::kUnavailable,
+             "this LFS has been started and waits for the PIF Server, which alone knows whether it is up to date");
+    return;
+  }
+  for (auto& delivery : waiting_room.take_all()) handle(delivery);
 }
 
 void Lfs::Impl::handle_request(net::Delivery& delivery) {
@@ -156,6 +204,7 @@ void Lfs::Impl::dispatch(const Request& request) {
     case Envelope::kAppendCancel: return sequencing.append_cancel(request);
     case Envelope::kSettle: return managing.settle(request);
     case Envelope::kCheckComponent: return managing.check_component(request);
+    case Envelope::kHold: return holding.hold(request);
     default: return core.replies.answer(request, answer_now(request));
   }
 }
@@ -219,18 +268,25 @@ Result<net::Packet> Lfs::Impl::stats(const Request& request) {
 
 // Everything that the turn's requests share: batches start, what is decided is committed. True if more can be done now.
 bool Lfs::Impl::end_turn() {
+  end_waiting();
+  holding.tick();
+  // While changes are held none begins; those under way end first.
+  const bool is_held = holding.is_asked() && !overwriting.busy();
   writing.advance();
-  overwriting.advance();
+  if (!holding.is_asked()) overwriting.advance();
   appending.advance();
   sequencing.advance();
   reading.advance([this](const Component& component) { return is_changing(component); });
-  const bool committed = !core.batch.empty();
-  core.batch.flush();
+  const bool committed = !is_held && !core.batch.empty();
+  if (!is_held) core.batch.flush();
+  if (is_held) holding.begin();
+  managing.tick();
   core.replies.tick(core.now());
   reporting.tick();
   worker_host.tick();
   core.components.evict();
   // A commit, or an executor that works at once, may let the next batch start.
+  if (holding.is_asked()) return committed;
   return committed || !core.batch.empty() || (overwriting.waiting() && !overwriting.busy());
 }
 

@@ -14,6 +14,12 @@ namespace {
 constexpr std::size_t kListBytesMax = 64u << 10;
 constexpr std::uint32_t kListMax = 4096;
 constexpr unsigned kCheckTriesMax = 5;
+constexpr Duration kLookEvery = std::chrono::minutes(1);
+constexpr std::size_t kEndAtOnce = 256;  // of one look into the quarantine
+constexpr std::int64_t kDaySeconds = 24 * 3600;
+
+// How long a component stays in quarantine: one of a file that was once committed may be the only copy of it.
+std::int64_t kept_seconds(const proto::ComponentState& state) { return state.state() == kCommitted ? 7 * kDaySeconds : kDaySeconds; }
 
 }  // namespace
 
@@ -31,7 +37,67 @@ void Managing::remove_files(FileId file) {
       });
 }
 
+void Managing::end_quarantine(FileId file, std::function<void(const Status&)> done) {
+  core_.batch.end_quarantine(file, [this, file, done = std::move(done)](const Status& status) {
+    if (status) {
+      core_.components.left_quarantine(file);
+      remove_files(file);
+    }
+    done(status);
+  });
+}
+
+void Managing::restore(FileId file, std::function<void(const Status&)> done) {
+  auto entry = catalogue::quarantined(core_.world.catalogue, file);
+  if (!entry) return done(fail(std::move(entry.error())));
+  if (!*entry) return done({});
+  spdlog::warn("file {} is known again: its component comes back from quarantine", name_of(file));
+  core_.batch.restore((*entry)->state(), [this, state = (*entry)->state(), done = std::move(done)](const Status& status) {
+    if (status) core_.components.came_back(state);
+    done(status);
+  });
+}
+
+void Managing::quarantine(FileId file, std::function<void(const Status&)> done) {
+  auto found = core_.components.find(file);
+  if (!found) return done(found.error().code == Code::kNotFound ? Status() : Status(fail(std::move(found.error()))));
+  if (!(*found)->catalogued) return remove(file, false, std::move(done));  // being made: nobody was told that it is durable
+  spdlog::warn("file {} is not known to the server: its component goes into quarantine", name_of(file));
+  core_.batch.quarantine(*found, [this, file, done = std::move(done)](const Status& status) {
+    if (status) core_.components.went_into_quarantine(file);
+    done(status);
+  });
+}
+
+// Only what was made in the server's present run it must have known: a file that was given up, or removed. What it does not know of
+// another run may be of a directory that was lost.
+void Managing::unknown(FileId file, std::function<void(const Status&)> done) {
+  auto found = core_.components.find(file);
+  if (!found) return done({});
+  const bool of_this_run = (*found)->is_open() || (*found)->state.run() == core_.numbers.run();
+  if (!of_this_run) return quarantine(file, std::move(done));
+  spdlog::info("file {} was given up: its component is removed", name_of(file));
+  remove(file, true, std::move(done));
+}
+
+void Managing::tick() {
+  const Time now = core_.now();
+  if (core_.components.quarantined_count() == 0 || core_.standing != Standing::kServing || now < next_look_) return;
+  next_look_ = now + kLookEvery;
+  const std::int64_t wall = core_.world.messenger.clock().wall_seconds();
+  const bool is_short = !core_.check_space(0);
+  std::vector<FileId> over;
+  const auto seen = catalogue::each_quarantined(core_.world.catalogue, FileId(0), [&](FileId file, const proto::StoredQuarantine& entry) {
+    const bool goes_first = is_short && entry.state().state() != kCommitted;
+    if (goes_first || wall - entry.since() > kept_seconds(entry.state())) over.push_back(file);
+    return over.size() < kEndAtOnce;
+  });
+  if (!seen) spdlog::error("{}", seen.error().text);
+  for (const FileId file : over) end_quarantine(file, [](const Status&) {});
+}
+
 void Managing::remove(FileId file, bool for_good, std::function<void(const Status&)> done) {
+  if (core_.components.is_quarantined(file)) return end_quarantine(file, std::move(done));
   auto component = core_.components.find_in_memory(file);
   if (!component) {
     auto found = core_.components.find(file);
@@ -51,8 +117,19 @@ void Managing::remove(FileId file, bool for_good, std::function<void(const Statu
   });
 }
 
+// Words about files come from a server that this LFS goes along with, or from a person, who bears no moment.
+Status Managing::check_word(const proto::Settle& asked) {
+  if (!asked.has_moment()) return {};
+  if (!core_.numbers.is_of_server(asked.moment()))
+    return fail(Code::kStaleServer, fmt::format("{} goes along with another server, or a later moment of this one", core_.config.name));
+  core_.numbers.tell(asked.moment());
+  return {};
+}
+
 void Managing::settle(const Request& request) {
   if (auto ok = core_.allow_management(request); !ok) return core_.replies.answer(request, fail(std::move(ok.error())));
+  const auto& asked = request.envelope().settle();
+  if (auto ok = check_word(asked); !ok) return core_.replies.answer(request, fail(std::move(ok.error())));
   const auto token = core_.replies.defer(request);
   auto left = std::make_shared<std::size_t>(1);
   auto failed = std::make_shared<Status>();
@@ -64,12 +141,24 @@ void Managing::settle(const Request& request) {
     reply.envelope.mutable_settle_reply();
     core_.replies.answer(token, Result<net::Packet>(std::move(reply)));
   };
-  const auto& asked = request.envelope().settle();
   for (const auto id : asked.removed()) {
     ++*left;
     remove(FileId(id), true, one_done);
   }
+  for (const auto id : asked.unknown()) {
+    ++*left;
+    quarantine(FileId(id), one_done);
+  }
+  for (const auto id : asked.aborted()) {
+    ++*left;
+    unknown(FileId(id), one_done);
+  }
   for (const auto id : asked.committed()) {
+    if (core_.components.is_quarantined(FileId(id))) {
+      ++*left;
+      restore(FileId(id), one_done);
+      continue;
+    }
     const auto found = core_.components.find(FileId(id));
     if (!found || (*found)->state.state() != kSealed) continue;
     ++*left;
@@ -78,8 +167,26 @@ void Managing::settle(const Request& request) {
   one_done({});
 }
 
+Result<net::Packet> Managing::list_quarantine(const Request& request) {
+  const auto& asked = request.envelope().list_components();
+  net::Packet reply = Replies::reply(request);
+  auto* out = reply.envelope.mutable_list_components_reply();
+  std::size_t bytes = 0;
+  PIF_TRY(catalogue::each_quarantined(core_.world.catalogue, FileId(asked.after() + 1), [&](FileId, const proto::StoredQuarantine& entry) {
+    out->set_more(out->components_size() >= static_cast<int>(kListMax) || bytes >= kListBytesMax);
+    if (out->more()) return false;
+    bytes += entry.ByteSizeLong();
+    *out->add_components() = entry.state();
+    out->add_since(entry.since());
+    return true;
+  }));
+  return reply;
+}
+
 Result<net::Packet> Managing::list_components(const Request& request) {
   PIF_TRY(core_.allow_management(request));
+  if (request.envelope().list_components().quarantined() && request.envelope().list_components().after() != UINT64_MAX)
+    return list_quarantine(request);
   const auto& asked = request.envelope().list_components();
   const auto limit = std::clamp<std::uint32_t>(asked.limit(), 1, kListMax);
   net::Packet reply = Replies::reply(request);

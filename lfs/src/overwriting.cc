@@ -174,7 +174,8 @@ void Overwriting::start_batch() {
   std::move(held.rbegin(), held.rend(), std::front_inserter(queue_));
   if (images->empty()) return;
   for (auto& image : *images) {
-    image.number = core_.log.add({image.component->file, image.first_chunk, image.component->shape.chunk_bytes, image.bytes});
+    image.number = core_.numbers.take();
+    core_.log.add({image.component->file, image.first_chunk, image.component->shape.chunk_bytes, image.bytes}, image.number);
     ++image.component->overwriting;
   }
   syncing_ = true;
@@ -187,6 +188,7 @@ void Overwriting::finish_batch(std::vector<Image>& images, const Status& written
   core_.log.end_batch(written.has_value());
   syncing_ = false;
   if (!written) spdlog::error("{}", written.error().text);
+  if (written) core_.numbers.became_durable(images.back().number);
   for (auto& image : images) {
     Component& c = *image.component;
     --c.overwriting;

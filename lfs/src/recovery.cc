@@ -101,12 +101,17 @@ Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::
   }));
   if (entries > 0) spdlog::info("{} entries of the redo log brought home", entries);
   PIF_TRY(replayer.finish());
-  return log.confirm(applied_max);  // numbers never go back, even behind what a lost log had given out
+  PIF_TRY_VALUE(const auto numbers, catalogue::numbers(catalogue));
+  return log.confirm(std::max(applied_max, numbers.number()));  // they never go back, even behind what a lost log had given out
 }
 
 Status remove_leftovers(component::Storage& storage, kv::Store& catalogue, const std::string& root) {
   std::unordered_set<std::uint64_t> known;
   PIF_TRY(catalogue::each(catalogue, FileId(0), [&](FileId file, const Result<proto::ComponentState>&) {
+    known.insert(file.value);
+    return true;
+  }));
+  PIF_TRY(catalogue::each_quarantined(catalogue, FileId(0), [&](FileId file, const proto::StoredQuarantine&) {
     known.insert(file.value);
     return true;
   }));

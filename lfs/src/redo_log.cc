@@ -15,6 +15,7 @@ static_assert(std::endian::native == std::endian::little, "what is stored is lit
 
 constexpr std::uint64_t kHeadMagic = 0x31676f4c64655250;   // "PRedLog1"
 constexpr std::uint32_t kEntryMagic = 0x45646552;          // "RedE"
+constexpr std::uint32_t kLogVersion = 1;
 constexpr std::uint64_t kHeadBytes = 4096;
 constexpr std::uint64_t kAlign = 8;
 constexpr std::uint64_t kEntryBytesMax = kBodyBytesMax + 2 * kRecordLengthMax;  // a record, and the chunks it begins and ends in
@@ -84,8 +85,8 @@ Result<RedoLog::Head> RedoLog::read_head(std::uint64_t size) {
     StoredHead stored{};
     PIF_TRY_VALUE(const auto got, file_->read(slot * kHeadBytes, std::as_writable_bytes(std::span(&stored, 1))));
     if (got != sizeof stored || stored.magic != kHeadMagic || stored.hash != hash_fields(stored)) continue;
-    if (stored.version > kFormatVersion)
-      return fail(Code::kVersion, fmt::format("{} has format {}, this program knows {}", path_, stored.version, kFormatVersion));
+    if (stored.version > kLogVersion)
+      return fail(Code::kVersion, fmt::format("{} has format {}, this program knows {}", path_, stored.version, kLogVersion));
     if (stored.round > best.round) best = {stored.round, stored.number, stored.hash};
   }
   if (best.round == 0)
@@ -94,7 +95,7 @@ Result<RedoLog::Head> RedoLog::read_head(std::uint64_t size) {
 }
 
 Status RedoLog::write_head(std::uint64_t round, std::uint64_t number) {
-  StoredHead stored{kHeadMagic, kFormatVersion, 0, round, number, 0};
+  StoredHead stored{kHeadMagic, kLogVersion, 0, round, number, 0};
   stored.hash = hash_fields(stored);
   // Rounds alternate between the two heads, so that one is always whole.
   PIF_TRY(file_->write(round % 2 * kHeadBytes, std::as_bytes(std::span(&stored, 1))));
@@ -140,12 +141,11 @@ Result<bool> RedoLog::replay_one(std::uint64_t size, const Replay& replay) {
   return true;
 }
 
-std::uint64_t RedoLog::add(const LogEntry& entry) {
+void RedoLog::add(const LogEntry& entry, std::uint64_t number) {
   if (batch_.pieces.empty()) {
-    batch_.number = last_number_;
     batch_.chain = chain_;
   }
-  StoredEntry stored{kEntryMagic, entry.chunk_bytes, batch_.number + 1, entry.file.value, entry.first_chunk,
+  StoredEntry stored{kEntryMagic, entry.chunk_bytes, number, entry.file.value, entry.first_chunk,
                      entry.data.size(), batch_.chain, hash_bytes(entry.data), 0};
   stored.hash = hash_fields(stored);
   auto& header = batch_.headers.emplace_back();
@@ -156,7 +156,7 @@ std::uint64_t RedoLog::add(const LogEntry& entry) {
   if (pad > 0) batch_.pieces.push_back({kZeros.data(), pad});
   batch_.bytes += sizeof stored + entry.data.size() + pad;
   batch_.chain = stored.hash;
-  return ++batch_.number;
+  batch_.number = number;
 }
 
 Status RedoLog::write_batch() {

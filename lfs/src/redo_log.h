@@ -38,8 +38,8 @@ class RedoLog {
   // Opens the log, making it if there is none, and hands over its entries from the front. kCorrupt if its head is lost.
   [[nodiscard]] Status open(const Replay& replay);
 
-  // Loop's thread: adds an entry to the next batch and returns its number. `data` must live until the batch is written.
-  std::uint64_t add(const LogEntry& entry);
+  // Loop's thread: adds an entry to the next batch. `data` must live until the batch is written. number: above all before.
+  void add(const LogEntry& entry, std::uint64_t number);
   // Any thread, nothing else meanwhile: writes the batch and syncs it. Sets `failed()` when the sync fails.
   [[nodiscard]] Status write_batch();
   // Loop's thread, after write_batch: the batch is part of the log, or (ok: false) never was.

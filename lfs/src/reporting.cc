@@ -13,7 +13,15 @@ constexpr Duration kConnectEvery = std::chrono::milliseconds(100);  // to a serv
 constexpr Duration kPatience = std::chrono::seconds(5);
 constexpr std::size_t kStatesAtOnce = 4096;
 
+// Of heartbeats and their answers (proto/messages.proto).
+enum Stage : std::uint32_t { kServes = 0, kAsks = 1, kConfirms = 2 };
+enum Verdict : std::uint32_t { kGoOn = 1, kAdmitted = 2, kIsStale = 3 };
+
 }  // namespace
+
+Reporting::Reporting(Core& core, Managing& managing) : core_(core), managing_(managing), calls_(core.world.messenger) {
+  core_.standing = has_server() ? Standing::kWaiting : Standing::kServing;
+}
 
 bool Reporting::has_server() const {
   const auto& server = core_.config.server;
@@ -35,7 +43,7 @@ bool Reporting::connect() {
 void Reporting::lose(const Error& why) {
   if (!silent_logged_) spdlog::warn("the PIF Server does not answer: {}; serving goes on", why.text);
   silent_logged_ = true;
-  heard_ = false;
+  heard_ = agrees_ = false;
   next_beat_ = std::min(next_beat_, core_.now() + kConnectEvery);
   if (server_ == 0) return;
   const auto peer = std::exchange(server_, 0);
@@ -66,7 +74,7 @@ void Reporting::tick() {
   next_beat_ = now + kBeatEvery;
   if (!connect()) return;
   beat();
-  if (heard_) ask_states();
+  if (heard_ && agrees_ && core_.standing == Standing::kServing) ask_states();
 }
 
 net::Packet Reporting::request() {
@@ -92,6 +100,10 @@ proto::NodeInfo Reporting::node_info() {
   info.set_root(config.root);
   info.set_components(core_.components.totals().components);
   info.set_bytes_stored(core_.components.totals().bytes);
+  info.set_uuid(core_.numbers.uuid());
+  info.set_incarnation(core_.numbers.incarnation());
+  info.set_number(core_.numbers.durable());
+  info.set_taken_back(core_.numbers.taken_back());
   if (const auto space = core_.world.storage.space(config.root)) {
     info.set_bytes_total(space->total);
     info.set_bytes_free(space->free);
@@ -105,18 +117,55 @@ void Reporting::beat() {
   if (beating_) return;
   beating_ = true;
   net::Packet packet = request();
-  *packet.envelope.mutable_heartbeat()->mutable_node() = node_info();
+  proto::Heartbeat& beat = *packet.envelope.mutable_heartbeat();
+  *beat.mutable_node() = node_info();
+  *beat.mutable_kept() = core_.numbers.told();
+  beat.set_wall(core_.world.messenger.clock().wall_seconds());
+  if (core_.standing != Standing::kServing) beat.set_stage(has_kept_ ? kConfirms : kAsks);
   calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this](Result<net::Packet> reply) {
     beating_ = false;
     if (!reply) return lose(reply.error());
     if (silent_logged_) spdlog::info("the PIF Server answers");
     silent_logged_ = false;
+    obey(reply->envelope.heartbeat_reply());
     if (!heard_) ask_soon();
     heard_ = true;
-    for (const auto id : reply->envelope.heartbeat_reply().publish()) {
-      if (const auto component = core_.components.find(FileId(id))) core_.note_committed(*component);
-    }
   });
+}
+
+void Reporting::obey(const proto::HeartbeatReply& reply) {
+  agrees_ = reply.verdict() == kGoOn || reply.verdict() == kAdmitted;
+  if (agrees_) core_.numbers.tell(reply.moment());
+  if (reply.verdict() == kIsStale) return stop_serving(reply.text());
+  if (core_.standing == Standing::kServing) return;
+  if (reply.verdict() == kAdmitted) become(reply.incarnation(), reply.ask_all());
+  if (reply.verdict() == kGoOn && has_kept_) serve();
+}
+
+// It is that incarnation when this is durable here, and serves when the server has it too.
+void Reporting::become(std::uint64_t incarnation, bool ask_all) {
+  core_.numbers.offer(incarnation, ask_all);
+  core_.batch.note([this, ask_all](const Status& status) {
+    if (!status) return spdlog::error("{}", status.error().text);  // asks again
+    has_kept_ = true;
+    ask_all_ = ask_all;
+    next_beat_ = core_.now();
+  });
+}
+
+void Reporting::serve() {
+  if (auto asked = ask_all_ ? core_.components.ask_about_all(core_.now()) : Status(); !asked) spdlog::error("{}", asked.error().text);
+  core_.standing = Standing::kServing;
+  core_.stale.clear();
+  next_beat_ = core_.now();
+  spdlog::info("{} serves as incarnation {}, from change {} on", core_.config.name, core_.numbers.incarnation(), core_.numbers.durable());
+}
+
+void Reporting::stop_serving(const std::string& why) {
+  if (core_.standing != Standing::kStale) spdlog::error("{}", why);
+  core_.standing = Standing::kStale;
+  core_.stale = why;
+  has_kept_ = false;
 }
 
 // A new connection: what became of everything unsettled is asked at once. Not of what an append is making, which the server
@@ -145,7 +194,11 @@ void Reporting::ask_states() {
   for (const auto id : files) packet.envelope.mutable_file_states()->add_files(id);
   calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this, files](Result<net::Packet> reply) {
     asking_ = false;
-    if (reply) return learn_states(files, reply->envelope.file_states_reply());
+    if (reply && (!agrees_ || !core_.numbers.is_of_server(reply->envelope.file_states_reply().moment()))) return;  // asks again in a minute
+    if (reply) {
+      core_.numbers.tell(reply->envelope.file_states_reply().moment());
+      return learn_states(files, reply->envelope.file_states_reply());
+    }
     for (const auto id : files)  // again with the next beat
       if (const auto at = core_.components.unsettled().find(id); at != core_.components.unsettled().end()) at->second = Time{};
     lose(reply.error());
@@ -169,8 +222,9 @@ void Reporting::learn_states(const std::vector<std::uint64_t>& files, const prot
     if (state == 2 && (*component)->state.state() == kCommitted) settled(**component);
     // Committed, but only being made here: no part of the file (an append that never came to its end).
     const bool abandoned = state == 2 && (*component)->is_open() && !(*component)->appending;
+    if (state >= 4) managing_.unknown(file, [](const Status&) {});
     if (state != 3 && !abandoned) continue;
-    spdlog::info("file {} is {}: its component is removed", name_of(file), abandoned ? "committed without it" : "not known");
+    spdlog::info("file {} is {}: its component is removed", name_of(file), abandoned ? "committed without it" : "removed");
     managing_.remove(file, state == 3, [](const Status&) {});
   }
 }

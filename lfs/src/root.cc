@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "catalogue.h"
 #include "pif/base/limits.h"
-#include "pif/lfs/lfs.h"
 
 namespace pif::lfs {
 namespace {
@@ -40,6 +40,7 @@ bool parse_line(std::string_view line, RootIdentity& out, std::uint32_t& format)
   if (key == "node") return parse_number(value, out.node);
   if (key == "cluster") return parse_string(value, out.cluster);
   if (key == "name") return parse_string(value, out.name);
+  if (key == "uuid") return parse_string(value, out.uuid);
   return false;
 }
 
@@ -55,8 +56,8 @@ Status write_identity(component::Storage& storage, const std::string& root, cons
   const auto path = identity_path(root);
   const auto text = fmt::format(
       "# A local file system of PIF. Written once; everything else under this folder belongs to it.\n"
-      "format = {}\ncluster = \"{}\"\nnode = {}\nname = \"{}\"\n",
-      kFormatVersion, ours.cluster, ours.node, ours.name);
+      "format = {}\ncluster = \"{}\"\nnode = {}\nname = \"{}\"\nuuid = \"{}\"\n",
+      kFormatVersion, ours.cluster, ours.node, ours.name, ours.uuid);
   {
     PIF_TRY_VALUE(auto file, storage.open(path + ".new", component::Access::kCreate));
     PIF_TRY(file->resize(0));
@@ -67,25 +68,26 @@ Status write_identity(component::Storage& storage, const std::string& root, cons
   return storage.sync_folder(root);
 }
 
-Status make_root(component::Storage& storage, kv::Store& catalogue, const std::string& root, const RootIdentity& ours) {
-  {
-    PIF_TRY_VALUE(auto transaction, catalogue.read());
-    PIF_TRY_VALUE(const auto count, transaction->count(0));
-    if (count > 0)
-      return fail(Code::kCorrupt, fmt::format("{} is missing, but the catalogue has {} components", identity_path(root), count));
+// What the daemon's start may have left in a folder that is none yet.
+Status check_empty(component::Storage& storage, const std::string& root) {
+  PIF_TRY_VALUE(const auto names, storage.list(root));
+  for (const std::string& name : names) {
+    const bool is_ours = name == "lock" || name == "catalogue" || name.ends_with(".log") || name == "lfs.toml.new";
+    if (!is_ours)
+      return fail(Code::kExists, fmt::format("{} is to become the root of an LFS, and has {} in it: give an empty folder", root, name));
   }
-  const auto parent = root.substr(0, root.rfind('/'));
-  PIF_TRY(storage.sync_folder(parent.empty() ? "/" : parent));
-  return write_identity(storage, root, ours);
+  return {};
 }
 
-}  // namespace
+struct Found {
+  RootIdentity identity;
+  std::uint32_t format = 0;
+};
 
-Result<RootIdentity> read_identity(component::Storage& storage, const std::string& root) {
+Result<Found> read_any(component::Storage& storage, const std::string& root) {
   const auto path = identity_path(root);
   PIF_TRY_VALUE(const auto text, read_text(storage, path));
-  RootIdentity out;
-  std::uint32_t format = 0;
+  Found out;
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size(); ++number) {
     const auto end = std::min(text.find('\n', begin), text.size());
@@ -93,30 +95,95 @@ Result<RootIdentity> read_identity(component::Storage& storage, const std::strin
     begin = end + 1;
     if (line.empty() || line.front() == '#') continue;
     // A newer format may have lines that this program does not know: its version counts first.
-    if (!parse_line(line, out, format) && format <= kFormatVersion)
+    if (!parse_line(line, out.identity, out.format) && out.format <= kFormatVersion)
       return fail(Code::kInvalid, fmt::format("{}, line {}: cannot read \"{}\"", path, number + 1, line));
   }
-  if (format > kFormatVersion)
-    return fail(Code::kVersion, fmt::format("{} has format {}, this program knows {}: use a newer one", path, format,
+  if (out.format > kFormatVersion)
+    return fail(Code::kVersion, fmt::format("{} has format {}, this program knows {}: use a newer one", path, out.format,
                                             kFormatVersion));
-  if (format == 0 || out.cluster.empty() || out.node == 0)
+  if (out.format == 0 || out.identity.cluster.empty() || out.identity.node == 0)
     return fail(Code::kInvalid, fmt::format("{} lacks format, cluster or node", path));
   return out;
 }
 
-Status claim_root(component::Storage& storage, kv::Store& catalogue, const std::string& root, const RootIdentity& ours) {
-  PIF_TRY(storage.make_folder(root));
-  auto found = read_identity(storage, root);
-  if (!found && found.error().code != Code::kNotFound) return fail(std::move(found.error()));
-  if (!found) {
-    PIF_TRY(make_root(storage, catalogue, root, ours));
-  } else if (found->cluster != ours.cluster || found->node != ours.node) {
-    return fail(Code::kInvalid, fmt::format("{} belongs to node {} of file system {}, not to node {} of {}: give another root",
-                                            root, found->node, found->cluster, ours.node, ours.cluster));
-  }
+Status check_ours(const std::string& root, const RootIdentity& found, const RootIdentity& ours) {
+  if (found.cluster != ours.cluster || found.node != ours.node)
+    return fail(Code::kInvalid, fmt::format("{} belongs to node {} of file system {}, not to node {} of {}: is the right disk mounted?",
+                                            root, found.node, found.cluster, ours.node, ours.cluster));
+  if (ours.uuid.empty() || found.uuid == ours.uuid) return {};
+  return fail(Code::kInvalid, fmt::format("{} is the root {}, and pif.toml says {}: is the right disk mounted?", root, found.uuid,
+                                          ours.uuid));
+}
+
+Status make_folders(component::Storage& storage, const std::string& root) {
   for (const auto& folder : {data_folder(root), scratch_folder(root), root + "/log"}) PIF_TRY(storage.make_folder(folder));
   PIF_TRY(storage.sync_folder(data_folder(root)));  // a folder in it may have been made just before the power failed
   return storage.sync_folder(root);
+}
+
+// The catalogue of a root that is being made: new, or begun by an earlier try.
+Status begin_catalogue(kv::Store& catalogue, const std::string& root, const RootIdentity& ours) {
+  PIF_TRY_VALUE(const auto version, catalogue::version(catalogue));
+  if (version == 0) {
+    PIF_TRY_VALUE(auto transaction, catalogue.read());
+    PIF_TRY_VALUE(const auto count, transaction->count(0));
+    if (count > 0)
+      return fail(Code::kCorrupt, fmt::format("{} is missing, but the catalogue has {} components", identity_path(root), count));
+    transaction.reset();
+    return catalogue::begin(catalogue, ours.uuid);
+  }
+  PIF_TRY_VALUE(const auto numbers, catalogue::numbers(catalogue));
+  if (numbers.uuid() == ours.uuid && numbers.incarnation() == 0) return {};
+  return fail(Code::kCorrupt, fmt::format("{} is missing, but there is a catalogue in use: restore it", identity_path(root)));
+}
+
+}  // namespace
+
+Result<RootIdentity> read_identity(component::Storage& storage, const std::string& root) {
+  PIF_TRY_VALUE(auto found, read_any(storage, root));
+  if (found.format == kFormatVersion) return std::move(found.identity);
+  return fail(Code::kVersion, fmt::format("{} has format {}, this program knows {}: run `pif up`, which takes it over",
+                                          identity_path(root), found.format, kFormatVersion));
+}
+
+Status make_root(component::Storage& storage, kv::Store& catalogue, const std::string& root, const RootIdentity& ours) {
+  PIF_TRY(storage.make_folder(root));
+  auto found = read_identity(storage, root);
+  if (!found && found.error().code != Code::kNotFound) return fail(std::move(found.error()));
+  if (found) return check_ours(root, *found, ours);
+  PIF_TRY(check_empty(storage, root));
+  PIF_TRY(begin_catalogue(catalogue, root, ours));
+  const auto parent = root.substr(0, root.rfind('/'));
+  PIF_TRY(storage.sync_folder(parent.empty() ? "/" : parent));
+  return write_identity(storage, root, ours);  // the daemon makes the folders in it
+}
+
+Status adopt_root(component::Storage& storage, kv::Store& catalogue, const std::string& root, const RootIdentity& ours) {
+  auto found = read_any(storage, root);
+  if (!found && found.error().code == Code::kNotFound)
+    return fail(Code::kNotFound, fmt::format("{} is missing: is the disk mounted?", identity_path(root)));
+  if (!found) return fail(std::move(found.error()));
+  if (found->format == kFormatVersion) return check_ours(root, found->identity, ours);
+  found->identity.uuid = ours.uuid;
+  PIF_TRY(check_ours(root, found->identity, ours));
+  PIF_TRY_VALUE(const auto version, catalogue::version(catalogue));
+  if (version == 0) return fail(Code::kCorrupt, fmt::format("{} has an empty catalogue, though it is not new: restore it", root));
+  if (version == kFormatBefore) PIF_TRY(catalogue::begin(catalogue, ours.uuid));
+  return write_identity(storage, root, ours);
+}
+
+Status claim_root(component::Storage& storage, kv::Store& catalogue, const std::string& root, const RootIdentity& ours) {
+  auto found = read_identity(storage, root);
+  if (!found && found.error().code == Code::kNotFound)
+    return fail(Code::kNotFound, fmt::format("{} is missing: is the disk mounted?", identity_path(root)));
+  if (!found) return fail(std::move(found.error()));
+  PIF_TRY(check_ours(root, *found, ours));
+  PIF_TRY(catalogue::check_version(catalogue));
+  PIF_TRY_VALUE(const auto numbers, catalogue::numbers(catalogue));
+  if (numbers.uuid() != found->uuid)
+    return fail(Code::kCorrupt, fmt::format("the catalogue of {} belongs to the root {}, not to {}: restore the right one", root,
+                                            numbers.uuid(), found->uuid));
+  return make_folders(storage, root);
 }
 
 Status each_data_file(component::Storage& storage, const std::string& root,

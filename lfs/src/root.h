@@ -7,18 +7,14 @@
 
 #include "pif/component/storage.h"
 #include "pif/kv/store.h"
+#include "pif/lfs/lfs.h"
 
 namespace pif::lfs {
 
-struct RootIdentity {
-  std::string cluster;
-  std::uint32_t node = 0;
-  std::string name;
-};
-
-// What lfs.toml says. kNotFound if there is none, kVersion for a newer format, kInvalid naming the line.
+// What lfs.toml says. kNotFound if there is none, kVersion for another format, kInvalid naming the line.
 [[nodiscard]] Result<RootIdentity> read_identity(component::Storage& storage, const std::string& root);
-// Makes a new root's folders and lfs.toml, or checks that an existing one is ours: kInvalid says whose it is.
+// Whether root and catalogue are ours, and the one belongs to the other: kNotFound, kInvalid, kCorrupt, kVersion say what is wrong. Makes
+// the folders of a root that are missing.
 [[nodiscard]] Status claim_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
                                 const RootIdentity& ours);
 

@@ -10,21 +10,14 @@
 namespace pif::lfs {
 namespace {
 
-constexpr unsigned kTicketBits = 24;                    // a ticket is its generation, then a number within it
 constexpr std::size_t kGrantsMax = 4096;                // under way, per file
-constexpr std::size_t kGenerationsRemembered = 64;
+constexpr std::size_t kRangesRemembered = 64;
 constexpr std::uint64_t kAppendBytesMax = std::uint64_t{1} << 48;
-
-std::uint64_t generation_of(std::uint64_t ticket) { return ticket >> kTicketBits; }
 
 }  // namespace
 
-Sequencer::Sequencer(const Format& format, const Extent& published, std::uint64_t generation,
-                     std::uint64_t published_ticket, Duration patience)
-    : format_(format), patience_(patience), published_(published), base_(published), generation_(generation),
-      next_ticket_((generation << kTicketBits) + 1) {
-  if (published_ticket != 0) published_tickets_.push_back(published_ticket);
-}
+Sequencer::Sequencer(const Format& format, const Extent& published, std::uint64_t generation, Duration patience)
+    : format_(format), patience_(patience), published_(published), base_(published), generation_(generation) {}
 
 Result<Extent> Sequencer::end_of(const Extent& start, std::uint64_t records, std::uint64_t bytes, bool fill) const {
   if (bytes > kAppendBytesMax || records > kAppendBytesMax)
@@ -48,10 +41,8 @@ Result<Extent> Sequencer::end_of(const Extent& start, std::uint64_t records, std
 Result<Sequencer::Grant> Sequencer::reserve(std::uint64_t records, std::uint64_t bytes, bool fill, Time now,
                                             std::uint64_t owner) {
   if (grants_.size() >= kGrantsMax) return fail(Code::kRetry, fmt::format("{} appends to this file are under way", kGrantsMax));
-  if (next_ticket_ == (generation_ + 1) << kTicketBits) {  // the next one would be taken for one of the next generation
-    if (!grants_.empty()) return fail(Code::kRetry, "the tickets of a generation are used up: the next one begins after these appends");
-    raise_generation(published_);
-  }
+  if ((generation_ + 1) % (std::uint64_t{1} << kIncarnationShift) == 0)  // the next one would be another incarnation's
+    return fail(Code::kBusy, "so many appends to this file were cancelled that it takes no more until the LFS is started again");
   const Extent start = grants_.empty() ? published_ : grants_.back().grant.end;
   PIF_TRY_VALUE(const Extent end, end_of(start, records, bytes, fill));
   // Deadlines rise with positions even if the clock should not.
@@ -72,8 +63,8 @@ Result<Sequencer::Outcome> Sequencer::done(std::uint64_t ticket) {
     at->done = true;
     return Outcome::kWait;
   }
-  for (const auto last : published_tickets_)
-    if (generation_of(last) == generation_of(ticket) && ticket <= last) return Outcome::kPublished;
+  for (const Range& range : published_tickets_)
+    if (ticket >= range.first && ticket <= range.last) return Outcome::kPublished;
   return fail(Code::kRetry, "the reserved range was cancelled: its deadline, or that of a range before it, passed");
 }
 
@@ -90,7 +81,7 @@ std::optional<Sequencer::Publication> Sequencer::to_publish() const {
   std::optional<Publication> out;
   for (const auto& pending : grants_) {
     if (!pending.done) break;
-    out = {pending.grant.end, pending.grant.ticket};
+    out = {pending.grant.end, pending.grant.ticket, pending.grant.generation};
   }
   return out;
 }
@@ -98,20 +89,19 @@ std::optional<Sequencer::Publication> Sequencer::to_publish() const {
 std::vector<std::uint64_t> Sequencer::publish(const Publication& publication) {
   std::vector<std::uint64_t> out;
   while (!grants_.empty() && grants_.front().grant.ticket <= publication.ticket) {
-    out.push_back(grants_.front().grant.ticket);
+    const std::uint64_t ticket = grants_.front().grant.ticket;
+    out.push_back(ticket);
     grants_.pop_front();
+    if (published_tickets_.empty() || published_tickets_.back().last + 1 != ticket) published_tickets_.push_back({ticket, ticket});
+    published_tickets_.back().last = ticket;
   }
   published_ = publication.extent;
-  if (!published_tickets_.empty() && generation_of(published_tickets_.back()) == generation_of(publication.ticket))
-    published_tickets_.pop_back();
-  published_tickets_.push_back(publication.ticket);
-  if (published_tickets_.size() > kGenerationsRemembered) published_tickets_.pop_front();
+  while (published_tickets_.size() > kRangesRemembered) published_tickets_.pop_front();
   return out;
 }
 
 void Sequencer::raise_generation(const Extent& base) {
   ++generation_;
-  next_ticket_ = (generation_ << kTicketBits) + 1;
   base_ = base;
 }
 

@@ -4,7 +4,8 @@
 // longest prefix of grants that are done. (3) Deadlines rise with grants, so the first grant that is not done lapses
 // first; with it go all later ones, and the generation rises. What is granted afterwards starts at the end of the done prefix,
 // `base` of the new generation. A grant that was given up lapses as soon as it is the first that is not done.
-// (4) A grant that was published is known as such when its `done` comes again.
+// (4) A grant that was published is known as such when its `done` comes again. (5) Tickets are this sequencer's own: with the
+// generation they name a grant for ever.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +32,15 @@ class Sequencer {
   struct Publication {
     Extent extent;
     std::uint64_t ticket = 0;  // the last one in it
+    std::uint64_t generation = 0;  // of that one
   };
   enum class Outcome : std::uint8_t { kWait, kPublished };
 
-  // generation: higher than that of any grant ever given before; published_ticket: the last one ever published.
-  Sequencer(const Format& format, const Extent& published, std::uint64_t generation, std::uint64_t published_ticket,
-            Duration patience);
+  // A generation is the incarnation of its LFS, then a number within that: what an LFS that lost changes gave out is not given again.
+  static constexpr unsigned kIncarnationShift = 24;
+
+  // generation: higher than that of any grant ever given before.
+  Sequencer(const Format& format, const Extent& published, std::uint64_t generation, Duration patience);
 
   // bytes: of the records; with `fill` the bytes first fill up a short last record and `records` is not looked at.
   // kInvalid, kTooLarge; kRetry when too many are under way.
@@ -70,15 +74,19 @@ class Sequencer {
   // Its place in grants_, or the end.
   [[nodiscard]] std::deque<Pending>::iterator find(std::uint64_t ticket);
   void raise_generation(const Extent& base);
+  struct Range {  // of tickets that were published
+    std::uint64_t first;
+    std::uint64_t last;
+  };
 
   Format format_;
   Duration patience_;
   Extent published_;
   Extent base_;
   std::uint64_t generation_;
-  std::uint64_t next_ticket_;
+  std::uint64_t next_ticket_ = 1;
   std::deque<Pending> grants_;                  // by rising ticket and position
-  std::deque<std::uint64_t> published_tickets_;  // the last published of each generation, newest last
+  std::deque<Range> published_tickets_;          // newest last
 };
 
 }  // namespace pif::lfs

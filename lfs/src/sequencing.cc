@@ -13,6 +13,12 @@ constexpr Duration kPatience = std::chrono::seconds(5);   // for a grant
 constexpr Duration kForget = std::chrono::seconds(60);    // a sequencer that nobody uses
 constexpr std::size_t kWaitingMax = 16;                   // repeated AppendDone of one ticket
 
+void set_published(proto::ComponentState& state, const Sequencer::Publication& publication) {
+  set_extent(state.mutable_published(), publication.extent);
+  state.set_published_ticket(publication.ticket);
+  state.set_published_generation(publication.generation);
+}
+
 }  // namespace
 
 // An empty file has no component at its LFS 0: the first reservation makes it.
@@ -38,14 +44,25 @@ Result<ComponentPtr> Sequencing::component_of(const Request& request) {
   return made;
 }
 
+// Above all that were ever given out of this file, by a root that was taken back at an older state, too.
+std::uint64_t Sequencing::first_generation(const proto::ComponentState& state) const {
+  return std::max(state.grants() + 1, core_.numbers.incarnation() << Sequencer::kIncarnationShift);
+}
+
+// A grant of an earlier sequencer of the file: only whether it was the last that was published is known.
+Status Sequencing::done_before(const proto::ComponentState& state, const proto::AppendDone& asked) {
+  const bool published = asked.generation() == state.published_generation() && asked.ticket() <= state.published_ticket();
+  if (published && asked.ticket() != 0) return {};
+  return fail(Code::kRetry, "the reserved range was cancelled: the sequencer has started over");
+}
+
 Sequencing::File& Sequencing::file_of(const ComponentPtr& component) {
   auto& slot = files_[component->file.value];
   if (!slot) {
     const auto& state = component->state;
     slot.reset(new File{component,
-                        Sequencer(component->shape.format, extent_of(state.published()), state.grants() + 1,
-                                  state.published_ticket(), kPatience),
-                        {}, state.grants(), false, core_.now()});
+                        Sequencer(component->shape.format, extent_of(state.published()), first_generation(state), kPatience),
+                        {}, first_generation(state), state.grants(), false, core_.now()});
   }
   slot->used = core_.now();
   return *slot;
@@ -57,6 +74,10 @@ void Sequencing::reserve(const Request& request) {
   if (!component) return core_.replies.answer(request, fail(std::move(component.error())));
   if ((*component)->state.shape().index() != 0)
     return core_.replies.answer(request, fail(Code::kInvalid, "appends are reserved at LFS 0 of the file"));
+  if (const auto& published = (*component)->state.published(); published.records() < asked.known().records())
+    return core_.replies.answer(request, fail(Code::kStaleNode, fmt::format("file {} has {} records here, and the directory knows of {}: "
+                                                                            "this LFS has lost appends", asked.file(), published.records(),
+                                                                            asked.known().records())));
   File& file = file_of(*component);
   const auto grant = file.sequencer.reserve(asked.records(), asked.bytes(), asked.fill(), core_.now(), request.peer);
   if (!grant) return core_.replies.answer(request, fail(grant.error()));
@@ -67,8 +88,7 @@ void Sequencing::reserve(const Request& request) {
   const auto change = [g = grant->generation, p = file.sequencer.to_publish()](proto::ComponentState& state) {
     state.set_grants(std::max(state.grants(), g));
     if (!p) return;
-    set_extent(state.mutable_published(), p->extent);
-    state.set_published_ticket(p->ticket);
+    set_published(state, *p);
   };
   core_.batch.update(*component, change, [this, id = (*component)->file.value, g = *grant, token](const Status& status) {
     if (!status) {
@@ -102,6 +122,8 @@ void Sequencing::append_done(const Request& request) {
   if ((*component)->state.shape().index() != 0)
     return core_.replies.answer(request, fail(Code::kInvalid, "appends are finished at LFS 0 of the file"));
   File& file = file_of(*component);
+  if (asked.generation() < file.first_generation)
+    return core_.replies.answer(core_.replies.defer(request), done_before((*component)->state, asked));
   const auto outcome = file.sequencer.done(asked.ticket());
   if (!outcome) return core_.replies.answer(request, fail(outcome.error()));
   if (*outcome == Sequencer::Outcome::kPublished) return core_.replies.answer(core_.replies.defer(request), Status());
@@ -115,7 +137,8 @@ void Sequencing::append_cancel(const Request& request) {
   const auto& asked = request.envelope().append_cancel();
   const auto component = core_.published(request, FileId(asked.file()), kMayWrite);
   if (!component) return core_.replies.answer(request, fail(component.error()));
-  if (const auto at = files_.find(asked.file()); at != files_.end()) at->second->sequencer.give_up(asked.ticket());
+  const auto at = files_.find(asked.file());
+  if (at != files_.end() && asked.generation() >= at->second->first_generation) at->second->sequencer.give_up(asked.ticket());
   core_.replies.answer(core_.replies.defer(request), Status());
 }
 
@@ -142,10 +165,7 @@ void Sequencing::publish(File& file) {
   const auto publication = file.sequencer.to_publish();
   if (!publication) return;
   file.publishing = true;
-  const auto change = [p = *publication](proto::ComponentState& state) {
-    set_extent(state.mutable_published(), p.extent);
-    state.set_published_ticket(p.ticket);
-  };
+  const auto change = [p = *publication](proto::ComponentState& state) { set_published(state, p); };
   core_.batch.update(file.component, change, [this, id = file.component->file.value, p = *publication](const Status& status) {
     const auto at = files_.find(id);
     if (at == files_.end()) return;

@@ -29,6 +29,7 @@ constexpr int kWorkerSocket = 3;  // where the worker host puts the connection; 
 struct CommonOptions {
   std::string where;
   std::string route = "auto";
+  bool stale = false;
   std::string report;
   bool json = false;
   bool quiet = false;
@@ -120,6 +121,7 @@ void add_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--route", common.route, "how to reach the daemons, and workers each other: auto, unix, ipc, tcp (for measurements)")
       ->envname("PIF_ROUTE")
       ->check(CLI::IsMember({"auto", "unix", "ipc", "tcp"}));
+  app.add_flag("--stale", common.stale, "take inputs that `pif stat` marks, too");
   app.add_option("--report", common.report, "write phases, bytes and times to FILE as JSON")->type_name("FILE");
   app.add_flag("--json", common.json, "print the report as one JSON document");
   app.add_flag("-q,--quiet", common.quiet, "print nothing but errors");
@@ -191,6 +193,7 @@ Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
   connect.where = common.where;
   connect.program = tool.name;
   connect.route = common.route;
+  connect.stale = common.stale;
   PIF_TRY_VALUE(Client client, Client::connect(connect));
   HeldSignals signals;
   ProgressLine line(!common.quiet && ::isatty(STDERR_FILENO) == 1, clock);

@@ -94,13 +94,40 @@ class StopSignals {
   std::thread thread_;
 };
 
+// Whether the folder has a directory: LMDB would make one.
+Status check_directory_there(const std::string& server_folder) {
+  const std::string path = directory_path(server_folder);
+  if (::access((path + "/data.mdb").c_str(), F_OK) == 0) return {};
+  return fail(Code::kNotFound, fmt::format("{} is missing or empty: is the disk mounted?", path));
+}
+
+server::DirectoryIdentity identity_of(const cluster::Cluster& cluster) { return {cluster.id, cluster.directory}; }
+
+// Makes the directory of a new file system, or takes over that of an earlier release.
+Status init(const std::string& folder) {
+  PIF_TRY_VALUE(const cluster::Cluster cluster, cluster::load_cluster(folder));
+  const bool is_new = cluster.stage == cluster::Stage::kNew;
+  if (!is_new && cluster.stage != cluster::Stage::kAdopting)
+    return fail(Code::kInvalid, fmt::format("{}/pif.toml says that its folders are there already", cluster.folder));
+  if (!is_new) PIF_TRY(check_directory_there(cluster.server_folder()));
+  PIF_TRY_VALUE(const UniqueFd lock, lock_folder(cluster.server_folder()));
+  PIF_TRY_VALUE(const auto store, kv::open_lmdb(directory_path(cluster.server_folder()), server::kDirectoryTables));
+  if (!is_new) return server::adopt_directory(*store, identity_of(cluster));
+  net::SystemClock clock;
+  return server::make_directory(*store, identity_of(cluster), ::geteuid(), clock.wall_seconds());
+}
+
 Status run(const std::string& folder, bool verbose) {
   net::tune_allocator();
   PIF_TRY_VALUE(const cluster::Cluster cluster, cluster::load_cluster(folder));
+  PIF_TRY(cluster::check_ready(cluster));
+  PIF_TRY(check_directory_there(cluster.server_folder()));
   PIF_TRY_VALUE(const UniqueFd lock, lock_folder(cluster.server_folder()));
   cluster::start_logging("server", verbose);
   server::Config config;
   config.cluster = cluster.id;
+  config.uuid = cluster.directory;
+  for (const auto& lfs : cluster.lfss) config.root_uuids[lfs.id] = lfs.uuid;
   PIF_TRY_VALUE(config.key, cluster::load_key(cluster));
   config.owner_uid = ::geteuid();
   config.default_bevy = cluster.bevy;
@@ -160,6 +187,8 @@ int main(int argc, char** argv) {
   CLI::App* runs = app.add_subcommand("run", "serve the file system in DIR until SIGTERM or SIGINT");
   runs->add_option("DIR", folder, "folder of the file system")->required();
   runs->add_flag("--verbose", verbose, "log more");
+  CLI::App* inits = app.add_subcommand("init", "make a new file system's directory, or take over an earlier release's (`pif up` does)");
+  inits->add_option("DIR", folder, "folder of the file system")->required();
   CLI::App* checks = app.add_subcommand("check", "check the directory in DIR (or DIR/server) while no server runs");
   checks->add_option("DIR", folder, "folder of the file system, or of its server")->required();
   try {
@@ -170,6 +199,10 @@ int main(int argc, char** argv) {
   if (folder.empty()) {
     fmt::print(stderr, "{}", app.help());
     return kExitUsage;
+  }
+  if (inits->parsed()) {
+    const Status done = init(folder);
+    return done ? kExitDone : failed(done.error());
   }
   if (checks->parsed()) {
     const auto whole = check(folder);

@@ -33,6 +33,7 @@ class Checker {
     PIF_TRY(table(kMeta, [this](std::string_view key, std::string_view payload) { meta(key, payload); }));
     PIF_TRY(table(kNodes, [](std::string_view, std::string_view) {}));
     PIF_TRY(table(kRecent, [](std::string_view, std::string_view) {}));
+    PIF_TRY(table(kNumbers, [this](std::string_view key, std::string_view) { number(key); }));
     compare();
     return std::move(report_);
   }
@@ -87,7 +88,7 @@ class Checker {
       return;
     }
     const std::uint64_t id = kv::u64_of_key(key);
-    highest_ = std::max(highest_, id);
+    ids_.insert(id);
     if (row.state() == kCommitted) {
       committed_.emplace(id, Seen{row.parent(), row.name()});
     } else if (row.state() == kPending || row.state() == kDoomed) {
@@ -102,17 +103,22 @@ class Checker {
       proto::StoredFile row;
       if (!row.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) damage("table meta has a value that cannot be read");
       const std::uint64_t id = kv::u64_of_key(key.substr(1));
-      highest_ = std::max(highest_, id);
+      ids_.insert(id);
       places_.emplace(id, Seen{row.parent(), row.name()});
-    } else if (key == "next-id" && payload.size() == 8) {
-      next_id_ = kv::u64_of_key(payload);
     }
+  }
+
+  void number(std::string_view key) {
+    if (key.size() == 9 && key.front() == 'g') ranges_.insert(kv::u64_of_key(key.substr(1)));
   }
 
   // Every entry's parent is a folder, and rows by id and entries by name say the same.
   void compare() {
     if (!folders_.contains(kRootFolder)) damage("the root folder is missing");
-    if (highest_ >= next_id_) damage(fmt::format("id {} is used, though ids start at {}", highest_, next_id_));
+    for (const std::uint64_t id : ids_) {
+      const std::uint64_t range = id >> 32;
+      if (range != 0 && !ranges_.contains(range)) damage(fmt::format("id {} is used, and of no range that was begun here", id));
+    }
     for (const auto* all : {&folders_, &files_}) {
       for (const auto& [id, seen] : *all) {
         if (id != kRootFolder && !folders_.contains(seen.parent)) {
@@ -159,7 +165,7 @@ class Checker {
   CheckReport report_;
   std::unordered_map<std::uint64_t, Seen> folders_, files_;      // by entry
   std::unordered_map<std::uint64_t, Seen> places_, committed_;   // by row
-  std::uint64_t highest_ = 0, next_id_ = 0;
+  std::unordered_set<std::uint64_t> ids_, ranges_;
 };
 
 }  // namespace

@@ -6,34 +6,11 @@
 #include "pif/kv/value.h"
 
 namespace pif::server {
-namespace {
-
-constexpr std::uint64_t kIdsBlock = 4096;
-constexpr std::string_view kNextIdKey = "next-id";
-
-}  // namespace
 
 Core::Core(Config config_in, World world_in)
-    : config(std::move(config_in)), world(world_in), clock(world.messenger.clock()), rows(world.directory), ids(rows),
+    : config(std::move(config_in)), world(world_in), clock(world.messenger.clock()), rows(world.directory), numbers(rows),
       directory(rows), sessions(config, rows, world.entropy, opens), registry(config, rows),
       outbox(config, world.messenger, rows, registry) {}
-
-Status Ids::load() {
-  PIF_TRY_VALUE(const auto stored, rows_.get(kMeta, kNextIdKey));
-  if (!stored || stored->size() != 8) return fail(Code::kCorrupt, "the directory does not say which ids are used");
-  next_ = limit_ = kv::u64_of_key(*stored);
-  return {};
-}
-
-Result<std::uint64_t> Ids::next() {
-  if (next_ == limit_) {
-    const std::uint64_t old = limit_;
-    PIF_TRY(rows_.put_bytes(kMeta, kNextIdKey, kv::key_u64(old + kIdsBlock)));
-    limit_ = old + kIdsBlock;
-    rows_.on_abort([this, old] { next_ = limit_ = old; });
-  }
-  return next_++;
-}
 
 Status check_named(const google::protobuf::Map<std::string, std::string>& named) {
   std::size_t bytes = 0;
@@ -43,6 +20,11 @@ Status check_named(const google::protobuf::Map<std::string, std::string>& named)
   }
   if (bytes <= kAttributeBytesMax) return {};
   return fail(Code::kTooLarge, fmt::format("the attributes have {} bytes together, the limit is {}", bytes, kAttributeBytesMax));
+}
+
+Status require_owner(const Call& call) {
+  if (call.who().all_powerful) return {};
+  return fail(Code::kPermission, fmt::format("uid {} is neither root nor the file system's owner", call.who().uid));
 }
 
 Status require_manager(const Core& core, const proto::Envelope& request) {

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "directory.h"
+#include "numbers.h"
 #include "opens.h"
 #include "outbox.h"
+#include "parking.h"
 #include "pif/net/stats.h"
 #include "pif/server/server.h"
 #include "registry.h"
@@ -15,19 +17,6 @@
 #include "sessions.h"
 
 namespace pif::server {
-
-// Numbers for files and folders: durable before they are used, never used twice. Taken from the table in blocks.
-class Ids {
- public:
-  explicit Ids(Rows& rows) : rows_(rows) {}
-  [[nodiscard]] Status load();
-  [[nodiscard]] Result<std::uint64_t> next();
-
- private:
-  Rows& rows_;
-  std::uint64_t next_ = 0;
-  std::uint64_t limit_ = 0;  // durable: nothing from here on was ever used
-};
 
 // A `Nodes` request that waits for LFSs to come up; no more of it than that, for there may be many.
 struct NodesWaiter {
@@ -58,6 +47,19 @@ struct RemoveJob {
   Time next_sign{};
 };
 
+// Whether the server serves. What is asked of one that does not yet waits.
+enum class Standing : std::uint8_t {
+  kGathering,  // has started a moment ago: LFSs may know more than the directory does
+  kServing,
+  kBehind,     // one did: nobody is served, and nothing removed, until a person decides
+};
+
+// A commit-free time that somebody asked for.
+struct HeldCommits {
+  net::PeerId by = 0;  // 0: nobody
+  Time until{};
+};
+
 struct Core {
   Core(Config config_in, World world_in);
 
@@ -65,7 +67,7 @@ struct Core {
   World world;
   Clock& clock;
   Rows rows;
-  Ids ids;
+  Numbers numbers;
   Directory directory;
   Sessions sessions;
   Opens opens;
@@ -73,6 +75,11 @@ struct Core {
   Outbox outbox;
   net::Stats stats;
   std::unordered_map<std::uint64_t, std::uint64_t> pending;  // file being created: its session
+  Standing standing = Standing::kGathering;
+  std::string behind;               // why, for people
+  std::int64_t behind_since = 0;    // wall seconds
+  HeldCommits held;
+  Parking parking;
   std::vector<NodesWaiter> waiters;
   std::deque<RemoveJob> jobs;
   Time started{};
@@ -117,6 +124,11 @@ Status heartbeat(Core& core, Call& call);
 Status file_states(Core& core, Call& call);
 Status list_files(Core& core, Call& call);
 Status renew(Core& core, Call& call);
+Status mark_files(Core& core, Call& call);
+Status accept_stale(Core& core, Call& call);
+Status replace_node(Core& core, Call& call);
+Status adopt_files(Core& core, Call& call);
+Status hold(Core& core, Call& call);
 
 // ---- shared between them ----
 // The file whose entry this is loses its name, in this turn: its row becomes doomed, or goes at once if no LFS has a
@@ -137,5 +149,9 @@ void end_session(Core& core, Session& session);
 // Up to `budget` entries of the job at the front; true when it is done.
 [[nodiscard]] Result<bool> step_remove(Core& core, RemoveJob& job, std::size_t budget);
 void describe_nodes(Core& core, proto::NodesReply& reply);
+// kPermission unless root or the file system's owner asks.
+[[nodiscard]] Status require_owner(const Call& call);
+// Serves from now on: once all LFSs that the directory knows have presented themselves, or the time for that is over.
+void end_gathering(Core& core);
 
 }  // namespace pif::server

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kFoldersRemembered = 4096;
 constexpr std::size_t kStepsRemembered = 32 * kFoldersRemembered;  // of all of them, for paths may be thousands of names deep
 constexpr int kFoldersTried = 8;                                   // from a path's end upwards, in memory
-constexpr std::uint32_t kStoredFieldMax = 6;  // the fields of StoredEntry that EntryInfo has too
+constexpr std::uint32_t kEpochField = 7;  // the field of StoredEntry that EntryInfo has not
 constexpr unsigned char kNameTag = 1 << 3 | 2;
 
 constexpr std::size_t kClimbMax = 4096;  // more folders than a path can have names
@@ -55,7 +55,7 @@ bool append_info(std::string_view stored, std::string_view name, std::string& in
     } else if (wire != 0) {
       return false;
     }
-    if (tag >> 3 > kStoredFieldMax) continue;
+    if (tag >> 3 == kEpochField) continue;
     info.push_back(static_cast<char>(tag + 8));
     info.append(stored, start + 1, at - start - 1);
   }
@@ -71,6 +71,7 @@ proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name)
   if (entry.has_format()) *info.mutable_format() = entry.format();
   if (entry.has_layout()) *info.mutable_layout() = entry.layout();
   if (entry.has_extent()) *info.mutable_extent() = entry.extent();
+  *info.mutable_marks() = entry.marks();
   return info;
 }
 

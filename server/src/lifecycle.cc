@@ -51,6 +51,7 @@ Status put_committed(Core& core, std::uint64_t parent, std::string_view name, co
   row.set_parent(parent);
   row.set_name(std::string(name));
   row.set_bare(bare);
+  row.set_untouched(!bare);
   return core.rows.put_file(entry.id(), row);
 }
 
@@ -77,14 +78,17 @@ void forget_pending(Core& core, std::uint64_t file) {
   core.pending.erase(found);
 }
 
-Status put_doomed(Core& core, std::uint64_t file, proto::StoredFile row) {
+// aborted: it was never committed, as far as this directory knows. LFSs are told that, not that it is removed: should the directory
+// be an old one, they may know better.
+Status put_doomed(Core& core, std::uint64_t file, proto::StoredFile row, bool aborted) {
   const bool held = core.opens.is_open(file);
   row.set_state(kDoomed);
+  row.set_aborted(aborted);
   row.set_expiry(held ? core.wall + kLeaseSeconds : 0);
   *row.mutable_waiting() = row.entry().layout().nodes();
   PIF_TRY(core.rows.put_file(file, row));
-  core.rows.on_commit([&core, file, layout = row.entry().layout()] {
-    core.outbox.doomed(file, layout, core.opens.is_open(file));
+  core.rows.on_commit([&core, file, aborted, layout = row.entry().layout()] {
+    core.outbox.doomed(file, layout, aborted, core.opens.is_open(file));
   });
   return {};
 }
@@ -102,7 +106,7 @@ Status create(Core& core, Call& call) {
   if (call.session->creating.size() >= kCreatingPerSessionMax) {
     return fail(Code::kBusy, fmt::format("{} files are being created by this program already", call.session->creating.size()));
   }
-  PIF_TRY_VALUE(const std::uint64_t id, core.ids.next());
+  PIF_TRY_VALUE(const std::uint64_t id, core.numbers.next_id());
   const proto::StoredEntry entry = new_entry(core, call, id, std::move(layout));
   proto::CreateReply& reply = *call.reply.mutable_create_reply();
   reply.set_file(id);
@@ -169,7 +173,7 @@ Status abort_pending(Core& core, std::uint64_t file) {
   core.rows.on_commit([&core, file] { forget_pending(core, file); });
   if (!row || row->state() != kPending) return {};
   ++core.weight;
-  return put_doomed(core, file, std::move(*row));
+  return put_doomed(core, file, std::move(*row), true);
 }
 
 Status doom(Core& core, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry) {
@@ -179,7 +183,7 @@ Status doom(Core& core, std::uint64_t parent, std::string_view name, const proto
   doomed.set_parent(parent);
   doomed.set_name(std::string(name));
   *doomed.mutable_entry() = entry;
-  return put_doomed(core, entry.id(), std::move(doomed));
+  return put_doomed(core, entry.id(), std::move(doomed), false);
 }
 
 }  // namespace pif::server

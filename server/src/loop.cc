@@ -22,13 +22,13 @@ using Op = proto::Envelope;
 
 }  // namespace
 
-const std::array<Loop::Operation, 20> Loop::kOperations = {{
-    {Op::kHello, hello, false, false},
-    {Op::kBye, bye, true, false},
-    {Op::kCounters, counters, false, false},
-    {Op::kStats, stats, false, false},
-    {Op::kStat, stat, true, false},
-    {Op::kList, list, true, false},
+const std::array<Loop::Operation, 25> Loop::kOperations = {{
+    {Op::kHello, hello, false, false, kAlways},
+    {Op::kBye, bye, true, false, kAlways},
+    {Op::kCounters, counters, false, false, kAlways},
+    {Op::kStats, stats, false, false, kAlways},
+    {Op::kStat, stat, true, false, kHeld},
+    {Op::kList, list, true, false, kHeld},
     {Op::kMakeFolder, make_folder, true, true},
     {Op::kCreate, create, true, true},
     {Op::kCommit, commit, true, true},
@@ -38,11 +38,16 @@ const std::array<Loop::Operation, 20> Loop::kOperations = {{
     {Op::kRemove, remove, true, true},
     {Op::kRename, rename, true, true},
     {Op::kSetAttributes, set_attributes, true, true},
-    {Op::kNodes, nodes, true, false},
-    {Op::kHeartbeat, heartbeat, false, false},
+    {Op::kNodes, nodes, true, false, kAlways},
+    {Op::kHeartbeat, heartbeat, false, false, kAlways},
     {Op::kFileStates, file_states, false, false},
-    {Op::kListFiles, list_files, true, false},
+    {Op::kListFiles, list_files, true, false, kBehind | kHeld},
     {Op::kRenew, renew, true, false},
+    {Op::kMarkFiles, mark_files, true, false, kBehind},
+    {Op::kAcceptStale, accept_stale, true, false},
+    {Op::kReplaceNode, replace_node, true, false},
+    {Op::kAdoptFiles, adopt_files, true, false, kBehind},
+    {Op::kHold, hold, true, false, kHeld},
 }};
 
 Loop::Loop(Core& core) : core_(core) {
@@ -62,8 +67,11 @@ Status Loop::serve(const std::atomic<bool>& stop) {
 }
 
 Time Loop::next_deadline() const {
-  if (!core_.jobs.empty()) return Time::min();
-  Time next = std::min(tick_, core_.outbox.next_deadline());
+  if (!core_.jobs.empty() && may_change()) return Time::min();
+  Time next = std::min(core_.outbox.next_deadline(), core_.parking.next_deadline());
+  if (may_change()) next = std::min(next, tick_);
+  if (core_.standing == Standing::kGathering) next = std::min(next, core_.started + core_.config.gather_max);
+  if (is_held()) next = std::min(next, core_.held.until);
   for (const NodesWaiter& waiter : core_.waiters) next = std::min({next, waiter.deadline, waiter.next_sign});
   return next;
 }
@@ -92,10 +100,12 @@ void Loop::take(net::Delivery& delivery) {
     if (Session* session = core_.sessions.closed(delivery.peer, core_.now)) end_session(core_, *session);
     std::erase_if(core_.waiters, [&](const NodesWaiter& waiter) { return waiter.peer == delivery.peer; });
     core_.outbox.offer(delivery);
+    core_.parking.drop(delivery.peer);
+    if (core_.held.by == delivery.peer) core_.held = {};
     return;
   }
   if (core_.outbox.offer(delivery) || net::is_reply(delivery.packet.envelope)) return;
-  handle(delivery.peer, delivery.packet);
+  handle(delivery);
 }
 
 bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const Operation& operation, Session*& session) {
@@ -120,9 +130,24 @@ bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const 
   return false;
 }
 
-void Loop::handle(net::PeerId peer, net::Packet& packet) {
+bool Loop::holds_up(net::Delivery& delivery, const Operation& operation) {
+  const unsigned now = (core_.standing == Standing::kGathering ? kGathering : 0u) | (core_.standing == Standing::kBehind ? kBehind : 0u) |
+                       (is_held() ? kHeld : 0u);
+  if ((now & ~operation.when) == 0) return false;
+  const net::PeerId peer = delivery.peer;
+  if (core_.standing == Standing::kBehind && (operation.when & kBehind) == 0) {
+    reply_error(peer, delivery.packet.envelope, {Code::kStaleServer, core_.behind, {}}, &operation);
+    return true;
+  }
+  if (core_.parking.size() < Parking::kMax) return core_.parking.add(std::move(delivery), core_.now);
+  reply_error(peer, delivery.packet.envelope, {Code::kBusy, "too many requests wait for the server to go on", {}}, &operation);
+  return true;
+}
+
+void Loop::handle(net::Delivery& delivery) {
+  const net::PeerId peer = delivery.peer;
   arrived_ = core_.clock.now();
-  const proto::Envelope& request = packet.envelope;
+  const proto::Envelope& request = delivery.packet.envelope;
   const auto op = static_cast<std::size_t>(request.op_case());
   if (request.version() != kProtocolVersion) {
     reply_error(peer, request, {Code::kVersion, fmt::format("this server speaks protocol version {}, not {}", kProtocolVersion,
@@ -134,6 +159,7 @@ void Loop::handle(net::PeerId peer, net::Packet& packet) {
     reply_error(peer, request, {Code::kUnsupported, fmt::format("the PIF Server has no operation {}", op), {}}, nullptr);
     return;
   }
+  if (holds_up(delivery, *operation)) return;
   Session* session = nullptr;
   if (operation->needs_session && !find_session(peer, request, *operation, session)) return;
   net::Packet reply = net::reply_to(request);
@@ -159,7 +185,29 @@ void Loop::reply_error(net::PeerId peer, const proto::Envelope& request, const E
   push(peer, net::error_reply(request, error, kNode), operation, arrived_);
 }
 
+// Gathering, or the time without commits, may be over: what has waited is handled.
+void Loop::end_waiting() {
+  if (is_held() && core_.now >= core_.held.until) {
+    spdlog::warn("the time for which commits were held is over");
+    core_.held = {};
+  }
+  if (is_held()) return;
+  end_gathering(core_);
+  if (core_.standing == Standing::kGathering) return;
+  for (net::Delivery& delivery : core_.parking.take()) handle(delivery);
+}
+
 void Loop::run_timers() {
+  end_waiting();
+  core_.parking.sign(core_.now, [this](net::PeerId peer, std::uint64_t request) {
+    proto::Envelope origin;
+    origin.set_id(request);
+    net::Packet sign = net::reply_to(origin);
+    sign.envelope.set_working(true);
+    push(peer, std::move(sign), nullptr, core_.now);
+  });
+  answer_waiters();
+  if (!may_change()) return;
   if (auto applied = core_.outbox.apply_answers(); !applied) core_.rows.break_with(std::move(applied.error()));
   if (core_.now >= tick_) {
     tick_ = core_.now + kTick;
@@ -168,10 +216,12 @@ void Loop::run_timers() {
     core_.outbox.expire_held(core_.wall);
     core_.registry.log_changes(core_.now);
     if (auto refilled = core_.outbox.refill(core_.wall); !refilled) spdlog::warn("{}", refilled.error().to_string());
+    if (core_.registry.has_unstored()) {
+      if (auto stored = core_.registry.store_all(); !stored) core_.rows.break_with(std::move(stored.error()));
+    }
   }
   if (core_.now >= prune_) prune_answers();
   run_job();
-  answer_waiters();
 }
 
 void Loop::prune_answers() {
@@ -251,6 +301,11 @@ void Loop::answer_waiters() {
 
 void Loop::finish_turn() {
   if (auto stored = core_.sessions.store_answers(core_.wall); !stored) core_.rows.break_with(std::move(stored.error()));
+  if (core_.rows.writing() && !core_.rows.is_broken()) {
+    Status stamped = core_.registry.store_all();
+    if (stamped) stamped = core_.numbers.stamp();
+    if (!stamped) core_.rows.break_with(std::move(stamped.error()));
+  }
   const Status committed = core_.rows.commit();
   core_.sessions.end_turn(!committed);
   std::optional<Error> failed;
@@ -261,7 +316,7 @@ void Loop::finish_turn() {
   }
   job_stepped_ = false;
   send_replies(failed);
-  core_.outbox.pump(core_.now, core_.wall);
+  if (may_change()) core_.outbox.pump(core_.now, core_.wall, core_.numbers.moment());
 }
 
 void Loop::fail_jobs(const Error& error) {
@@ -281,6 +336,11 @@ void Loop::send_replies(const std::optional<Error>& failed) {
       origin.set_id(reply.packet.envelope.id());
       reply.packet = net::error_reply(origin, *failed, kNode);
     }
+    // What LFSs keep of the directory is durable.
+    if (reply.packet.envelope.has_heartbeat_reply())
+      *reply.packet.envelope.mutable_heartbeat_reply()->mutable_moment() = core_.numbers.moment();
+    if (reply.packet.envelope.has_file_states_reply())
+      *reply.packet.envelope.mutable_file_states_reply()->mutable_moment() = core_.numbers.moment();
     const std::uint64_t id = reply.packet.envelope.id();
     if (reply.operation != nullptr) {
       const proto::Envelope& envelope = reply.packet.envelope;

@@ -20,7 +20,9 @@ class Loop {
     Handler handler;
     bool needs_session;
     bool recorded;  // changes something: a repeated request gets the first answer
+    unsigned when = 0;  // it need not wait until the server serves: a sum of When
   };
+  enum When : unsigned { kGathering = 1, kBehind = 2, kHeld = 4, kAlways = 7 };
   struct Reply {
     net::PeerId peer;
     net::Packet packet;
@@ -28,11 +30,17 @@ class Loop {
     Time arrived;
     bool depends;   // on rows written in this turn
   };
-  static const std::array<Operation, 20> kOperations;
+  static const std::array<Operation, 25> kOperations;
 
   [[nodiscard]] Status turn(net::Delivery first);
   void take(net::Delivery& delivery);
-  void handle(net::PeerId peer, net::Packet& packet);
+  void handle(net::Delivery& delivery);
+  // Whether the operation must wait, or (with an answer) cannot be done now.
+  bool holds_up(net::Delivery& delivery, const Operation& operation);
+  bool is_held() const { return core_.held.by != 0; }
+  // Whether the server may change anything by itself.
+  bool may_change() const { return core_.standing == Standing::kServing && !is_held(); }
+  void end_waiting();
   // The session that asks; an error, or nothing if no reply is due (the request is being answered, or was just repeated).
   bool find_session(net::PeerId peer, const proto::Envelope& request, const Operation& operation, Session*& session);
   void reply_error(net::PeerId peer, const proto::Envelope& request, const Error& error, const Operation* operation);

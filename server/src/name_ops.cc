@@ -21,7 +21,7 @@ proto::StoredEntry folder_entry(const Core& core, const Requester& who, std::uin
 
 // Its id.
 Result<std::uint64_t> make_one(Core& core, const Call& call, std::uint64_t parent, std::string_view name) {
-  PIF_TRY_VALUE(const std::uint64_t id, core.ids.next());
+  PIF_TRY_VALUE(const std::uint64_t id, core.numbers.next_id());
   PIF_TRY(core.rows.put_entry(parent, name, folder_entry(core, call.who(), id, call.request.make_folder().mode())));
   ++core.weight;
   PIF_TRY(core.rows.put_folder(id, parent, name));

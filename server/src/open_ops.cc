@@ -82,11 +82,21 @@ Status check_conflict(Core& core, const Call& call, std::uint64_t file, std::uin
                                        holder == nullptr ? 0 : holder->who.uid));
 }
 
+// Rows that may be old, or are gone, are for who asks for them.
+Status check_marks(const proto::StoredEntry& entry, const proto::Open& ask, std::string_view what) {
+  if (entry.marks().empty() || ask.stale()) return {};
+  const bool lost = std::any_of(entry.marks().begin(), entry.marks().end(), [](const auto& mark) { return mark.kind() == kMarkLost; });
+  return fail(Code::kStaleData,
+              fmt::format("{}: {} (see `pif stat`); read it all the same with --stale, or put it anew", what,
+                          lost ? "rows of it are gone with a root that was replaced" : "rows of it may be older than others"));
+}
+
 // What opening changes in the tables: a file that gets a writer may get components; a removed one lives on with its lease.
 Status note_open(Core& core, Opened& opened, std::uint32_t rights) {
   const std::uint64_t id = opened.entry.id();
-  if (opened.row.bare() && (rights & kMayWrite) != 0) {
+  if ((opened.row.bare() || opened.row.untouched()) && (rights & kMayWrite) != 0) {
     opened.row.set_bare(false);
+    opened.row.set_untouched(false);
     return core.rows.put_file(id, opened.row);
   }
   if (opened.row.state() != kDoomed) return {};
@@ -120,6 +130,7 @@ Status open(Core& core, Call& call) {
   PIF_TRY_VALUE(Opened opened, again ? by_id(core, call, ask.file(), reached) : by_path(core, ask.path(), call.who()));
   const std::uint64_t id = opened.entry.id();
   PIF_TRY(check_rights(call, opened, ask.rights(), what));
+  if (!again) PIF_TRY(check_marks(opened.entry, ask, what));
   PIF_TRY(check_conflict(core, call, id, ask.rights(), ask.hold(), what));
   PIF_TRY(note_open(core, opened, ask.rights()));
   take_lease(core, call, id, ask.rights(), ask.hold(), again);

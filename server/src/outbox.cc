@@ -24,20 +24,24 @@ void Outbox::committed(std::uint64_t file, const proto::FileLayout& layout) {
   }
 }
 
-void Outbox::doomed(std::uint64_t file, const proto::FileLayout& layout, bool held) {
+void Outbox::doomed(std::uint64_t file, const proto::FileLayout& layout, bool aborted, bool held) {
   ++doomed_count_;
-  add(file, {layout.nodes().begin(), layout.nodes().end()}, held ? INT64_MAX : 0);
+  add(file, {{layout.nodes().begin(), layout.nodes().end()}, held ? INT64_MAX : 0, aborted});
 }
 
-void Outbox::add(std::uint64_t file, std::vector<std::uint32_t> nodes, std::int64_t expiry) {
+void Outbox::add(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall) {
+  add(file, {{row.waiting().begin(), row.waiting().end()}, row.expiry() > wall ? row.expiry() : 0, row.aborted()});
+}
+
+void Outbox::add(std::uint64_t file, Doomed doomed) {
   if (doomed_.size() >= kDoomedInMemory) {
     more_in_table_ = true;
     return;
   }
   const auto [at, is_new] = doomed_.try_emplace(file);
   if (!is_new) return;
-  at->second = {std::move(nodes), expiry};
-  if (expiry != 0) {
+  at->second = std::move(doomed);
+  if (at->second.expiry != 0) {
     held_.insert(file);
   } else {
     queue(file, at->second);
@@ -57,7 +61,7 @@ void Outbox::release(std::uint64_t file) {
 
 void Outbox::loaded(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall) {
   ++doomed_count_;
-  add(file, {row.waiting().begin(), row.waiting().end()}, row.expiry() > wall ? row.expiry() : 0);
+  add(file, row, wall);
 }
 
 void Outbox::extend_held(std::uint64_t file, std::int64_t expiry) {
@@ -80,23 +84,24 @@ Status Outbox::refill(std::int64_t wall) {
   return rows_.scan(kFiles, {}, [&](std::string_view key, std::string_view payload) {
     proto::StoredFile row;
     if (row.ParseFromArray(payload.data(), static_cast<int>(payload.size())) && row.state() == kDoomed) {
-      add(kv::u64_of_key(key), {row.waiting().begin(), row.waiting().end()}, row.expiry() > wall ? row.expiry() : 0);
+      add(kv::u64_of_key(key), row, wall);
     }
     return !more_in_table_;
   });
 }
 
-void Outbox::pump(Time now, std::int64_t wall) {
+void Outbox::pump(Time now, std::int64_t wall, const proto::Moment& moment) {
   calls_.expire();
   for (auto& [node, line] : lines_) {
     if (line.under_way || line.not_before > now || (line.removed.empty() && line.committed.empty())) continue;
     const Node* known = registry_.find(node);
-    if (known == nullptr || !known->ever || registry_.state(*known, now) == kDown) continue;
-    send(node, *known, line, now, wall);
+    if (known == nullptr || !known->ever || !registry_.is_heard(*known, now)) continue;
+    send(node, *known, line, now, wall, moment);
   }
 }
 
-void Outbox::send(std::uint32_t node, const Node& known, Line& line, Time now, std::int64_t wall) {
+void Outbox::send(std::uint32_t node, const Node& known, Line& line, Time now, std::int64_t wall,
+                  const proto::Moment& moment) {
   line.not_before = now + kRetryPause;  // taken back by a good answer
   auto peer = messenger_.connect(known.info.endpoints(), net::Route::kAuto);
   if (!peer) return;
@@ -106,11 +111,15 @@ void Outbox::send(std::uint32_t node, const Node& known, Line& line, Time now, s
   packet.envelope.set_credential(mint(config_.key, Credential{SessionId(), config_.owner_uid, {config_.owner_uid},
                                                               wall + kCapabilitySeconds}));
   proto::Settle& settle = *packet.envelope.mutable_settle();
+  *settle.mutable_moment() = moment;
   std::vector<std::uint64_t> removed;
   for (; !line.removed.empty() && removed.size() < kSettleIdsMax; line.removed.pop_front()) {
     removed.push_back(line.removed.front());
   }
-  settle.mutable_removed()->Add(removed.begin(), removed.end());
+  for (const std::uint64_t file : removed) {
+    const auto doomed = doomed_.find(file);
+    doomed != doomed_.end() && doomed->second.aborted ? settle.add_aborted(file) : settle.add_removed(file);
+  }
   for (; !line.committed.empty() && settle.committed_size() < static_cast<int>(kSettleIdsMax); line.committed.pop_front()) {
     settle.add_committed(line.committed.front());
   }

@@ -28,7 +28,7 @@ class Outbox {
   // All call these after the turn that made it so is durable.
   void committed(std::uint64_t file, const proto::FileLayout& layout);
   // `held`: not before release().
-  void doomed(std::uint64_t file, const proto::FileLayout& layout, bool held);
+  void doomed(std::uint64_t file, const proto::FileLayout& layout, bool aborted, bool held);
   void release(std::uint64_t file);
 
   // At start: one doomed row of the table.
@@ -43,7 +43,7 @@ class Outbox {
   // Forgets in the table what everybody has been told; in a turn.
   [[nodiscard]] Status apply_answers();
   // Sends what may be sent.
-  void pump(Time now, std::int64_t wall);
+  void pump(Time now, std::int64_t wall, const proto::Moment& moment);
   Time next_deadline() const { return calls_.next_deadline(); }
   std::uint64_t doomed_count() const { return doomed_count_; }
 
@@ -51,6 +51,7 @@ class Outbox {
   struct Doomed {
     std::vector<std::uint32_t> waiting;  // nodes
     std::int64_t expiry = 0;             // held until then at most; 0: released
+    bool aborted = false;
   };
   struct Line {  // to one node
     std::deque<std::uint64_t> removed;
@@ -63,9 +64,10 @@ class Outbox {
     std::vector<std::uint64_t> removed;
     bool good;
   };
-  void add(std::uint64_t file, std::vector<std::uint32_t> nodes, std::int64_t expiry);
+  void add(std::uint64_t file, Doomed doomed);
+  void add(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall);
   void queue(std::uint64_t file, const Doomed& doomed);
-  void send(std::uint32_t node, const Node& known, Line& line, Time now, std::int64_t wall);
+  void send(std::uint32_t node, const Node& known, Line& line, Time now, std::int64_t wall, const proto::Moment& moment);
   [[nodiscard]] Status apply(Answer& answer);
   void untold(const std::vector<std::uint64_t>& files, std::uint32_t node);
 

@@ -167,6 +167,9 @@ void describe_nodes(Core& core, proto::NodesReply& reply) {
   reply.set_pending(core.pending.size());
   reply.set_doomed(core.outbox.doomed_count());
   reply.set_sessions(core.sessions.count());
+  reply.set_refused(core.behind);
+  reply.set_refused_since(core.behind_since);
+  *reply.mutable_moment() = core.numbers.moment();
   if (!files || !entries) return;
   const std::uint64_t unnamed = core.pending.size() + core.outbox.doomed_count();
   reply.set_files(*files - std::min(*files, unnamed));
@@ -203,13 +206,6 @@ Status nodes(Core& core, Call& call) {
   return {};
 }
 
-Status heartbeat(Core& core, Call& call) {
-  PIF_TRY(require_manager(core, call.request));
-  PIF_TRY(core.registry.heartbeat(call.request.heartbeat().node(), core.now));
-  call.reply.mutable_heartbeat_reply();
-  return {};
-}
-
 Status file_states(Core& core, Call& call) {
   PIF_TRY(require_manager(core, call.request));
   const proto::FileStates& ask = call.request.file_states();
@@ -219,16 +215,14 @@ Status file_states(Core& core, Call& call) {
   proto::FileStatesReply& reply = *call.reply.mutable_file_states_reply();
   for (const std::uint64_t id : ask.files()) {
     PIF_TRY_VALUE(const auto file, core.rows.file(id));
-    reply.add_states(file && file->state() != kDoomed ? file->state() : std::uint32_t{kDoomed});
+    reply.add_states(file && !file->aborted() ? file->state() : kUnknown);
   }
   core.weight += static_cast<std::size_t>(ask.files_size());
   return {};
 }
 
 Status list_files(Core& core, Call& call) {
-  if (!call.who().all_powerful) {
-    return fail(Code::kPermission, fmt::format("uid {} is neither root nor the file system's owner", call.who().uid));
-  }
+  PIF_TRY(require_owner(call));
   const proto::ListFiles& ask = call.request.list_files();
   const std::uint32_t limit = ask.limit() == 0 ? kListDefault : std::min(ask.limit(), kListMax);
   std::vector<std::pair<std::uint64_t, proto::StoredFile>> page;
@@ -260,6 +254,8 @@ Status list_files(Core& core, Call& call) {
     *one.mutable_layout() = entry.layout();
     *one.mutable_extent() = entry.extent();
     one.set_epoch(entry.epoch());
+    one.set_untouched(file.untouched());
+    *one.mutable_marks() = entry.marks();
   }
   core.weight += page.size();
   return {};

@@ -1,5 +1,7 @@
 #include "registry.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -8,7 +10,7 @@
 namespace pif::server {
 namespace {
 
-constexpr const char* kStateNames[] = {"unknown", "up", "suspect", "down", "draining"};
+constexpr const char* kStateNames[] = {"unknown", "up", "suspect", "down", "draining", "stale"};
 
 bool same_endpoints(const proto::Endpoints& a, const proto::Endpoints& b) {
   return a.unix_path() == b.unix_path() && a.ipc() == b.ipc() && a.tcp() == b.tcp() && a.curve_key() == b.curve_key();
@@ -26,35 +28,112 @@ Status Registry::load(Time now) {
   PIF_TRY(rows_.scan(kNodes, {}, [&](std::string_view, std::string_view payload) {
     proto::StoredNode row;
     good = row.ParseFromArray(payload.data(), static_cast<int>(payload.size()));
-    if (good) nodes_[row.node().id()] = Node{.info = row.node(), .heard = now, .stored = true};
-    return good;
+    if (!good) return false;
+    Node node{.info = row.node(), .heard = now, .stored = true, .has_row = true};
+    node.uuid = row.uuid();
+    node.confirmed = row.confirmed();
+    node.offered = row.offered();
+    node.number = row.number();
+    node.ask_all = row.ask_all();
+    nodes_[row.node().id()] = std::move(node);
+    return true;
   }));
   if (!good) return fail(Code::kCorrupt, "the directory's table nodes has a value that is no message");
   return {};
 }
 
-Status Registry::heartbeat(const proto::NodeInfo& info, Time now) {
+Result<Node*> Registry::meet(const proto::Heartbeat& beat) {
+  const proto::NodeInfo& info = beat.node();
   if (info.id() == 0 || info.name().empty()) return fail(Code::kInvalid, "a heartbeat without the node's id or name");
+  const auto in_toml = config_.root_uuids.find(info.id());
+  if (!config_.root_uuids.empty() && in_toml == config_.root_uuids.end())
+    return fail(Code::kInvalid, fmt::format("node {} ({}) is not in pif.toml as the server read it", info.id(), info.name()));
   if (nodes_.size() >= kNodesMax && !nodes_.contains(info.id())) {
     return fail(Code::kTooLarge, fmt::format("node {} is one more than the {} that are possible", info.id(), kNodesMax));
   }
   Node& node = nodes_[info.id()];
-  if (!same_stored(node.info, info)) node.stored = false;
+  // pif.toml says which root belongs to a node; another one has another past.
+  const std::string& uuid = in_toml != config_.root_uuids.end() ? in_toml->second : info.uuid();
+  if (node.uuid != uuid && (in_toml != config_.root_uuids.end() || node.uuid.empty())) {
+    node.uuid = uuid;
+    node.confirmed = node.offered = node.number = 0;
+    node.ask_all = node.stored = false;
+  }
+  if (node.info.id() == 0) node.info = info;
+  node.presented = beat;
+  node.met = true;
+  return &node;
+}
+
+Status Registry::heard(Node& node, Time now) {
+  const proto::NodeInfo& info = node.presented.node();
+  const bool is_new = !node.has_row || !same_stored(node.info, info);
   node.info = info;
   node.heard = now;
   node.ever = true;
-  if (node.stored) return {};
+  return is_new ? store(node) : Status();
+}
+
+void Registry::refuse(Node& node, std::string why, Time now, std::int64_t wall) {
+  // Another process, with a root of the same identity, serves: this one does not take its place.
+  if (node.ever && now - node.heard < config_.suspect_after) return;
+  const std::int64_t since = node.info.trouble().empty() ? wall : node.info.trouble_since();
+  if (node.info.trouble() != why) spdlog::error("{} (node {}): {}", node.presented.node().name(), node.presented.node().id(), why);
+  node.info = node.presented.node();
+  node.info.set_trouble(std::move(why));
+  node.info.set_trouble_since(since);
+  node.trouble_heard = now;
+}
+
+Status Registry::store(Node& node) {
   proto::StoredNode row;
-  row.mutable_node()->set_id(info.id());
-  row.mutable_node()->set_name(info.name());
-  row.mutable_node()->set_root(info.root());
-  *row.mutable_node()->mutable_endpoints() = info.endpoints();
-  PIF_TRY(rows_.put(kNodes, kv::key_u32(info.id()), row));
-  rows_.on_commit([this, id = info.id()] { nodes_[id].stored = true; });
+  proto::NodeInfo& shown = *row.mutable_node();
+  shown.set_id(node.info.id());
+  shown.set_name(node.info.name());
+  shown.set_root(node.info.root());
+  *shown.mutable_endpoints() = node.info.endpoints();
+  row.set_uuid(node.uuid);
+  row.set_confirmed(node.confirmed);
+  row.set_offered(node.offered);
+  row.set_number(node.number);
+  row.set_ask_all(node.ask_all);
+  PIF_TRY(rows_.put(kNodes, kv::key_u32(node.info.id()), row));
+  rows_.on_abort([this, id = node.info.id(), had_row = node.has_row] {
+    nodes_[id].stored = false;
+    nodes_[id].has_row = had_row;
+  });
+  node.stored = node.has_row = true;
   return {};
 }
 
+Status Registry::store_all() {
+  for (auto& [id, node] : nodes_) {
+    if (!node.stored && node.info.id() != 0) PIF_TRY(store(node));
+  }
+  return {};
+}
+
+bool Registry::has_unstored() const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return !node.second.stored && node.second.info.id() != 0; });
+}
+
+bool Registry::all_met() const {
+  return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node.second.met; });
+}
+
+std::vector<Node*> Registry::all() {
+  std::vector<Node*> all;
+  for (auto& [id, node] : nodes_) all.push_back(&node);
+  return all;
+}
+
+Node* Registry::find(std::uint32_t id) {
+  const auto found = nodes_.find(id);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
 std::uint32_t Registry::state(const Node& node, Time now) const {
+  if (!node.info.trouble().empty() && now - node.trouble_heard < config_.down_after) return kStale;
   const Duration silence = now - node.heard;
   if (silence >= config_.down_after) return kDown;
   if (silence >= config_.suspect_after || !node.ever) return kSuspect;
@@ -111,7 +190,7 @@ void Registry::describe(const proto::FileLayout& layout, Time now,
 void Registry::log_changes(Time now) {
   for (auto& [id, node] : nodes_) {
     const std::uint32_t is = state(node, now);
-    if (is == node.shown || !node.ever) continue;
+    if (is == node.shown || (!node.ever && is != kStale)) continue;
     spdlog::info("{} (node {}) is {}", node.info.name(), id, kStateNames[is]);
     node.shown = is;
   }

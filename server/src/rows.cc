@@ -7,7 +7,7 @@
 namespace pif::server {
 namespace {
 
-constexpr std::string_view kTableNames[] = {"entries", "files", "nodes", "recent", "meta"};
+constexpr std::string_view kTableNames[] = {"entries", "files", "nodes", "recent", "meta", "numbers"};
 
 template <typename Message>
 Result<std::optional<Message>> parse(const Result<std::optional<std::string_view>>& payload, std::string_view what) {

@@ -15,9 +15,21 @@
 namespace pif::server {
 
 // Order of kDirectoryTables.
-enum Tables : kv::Table { kEntries, kFiles, kNodes, kRecent, kMeta };
+enum Tables : kv::Table { kEntries, kFiles, kNodes, kRecent, kMeta, kNumbers };
+
+// Keys of the table "meta", besides those of folders.
+inline constexpr std::string_view kVersionKey = "version";
+inline constexpr std::string_view kClusterKey = "cluster";
+inline constexpr std::string_view kUuidKey = "uuid";
+// Of the table "numbers".
+inline constexpr std::string_view kIndexKey = "index";
 
 enum FileState : std::uint32_t { kPending = 1, kCommitted = 2, kDoomed = 3 };
+// What FileStates says besides.
+inline constexpr std::uint32_t kUnknown = 4;
+
+// Of a FileMark.
+inline constexpr std::uint32_t kMarkMixed = 1, kMarkLost = 2;
 
 inline constexpr std::uint64_t kRootParent = 0;
 inline constexpr std::uint64_t kRootFolder = 1;

@@ -56,6 +56,21 @@ class Folder : public TemporaryFolder {
   }
 };
 
+TEST_CASE("uuids and stage are there in format 2, once each, and in format 1 not at all") {
+  const Folder folder;
+  const auto made = create_cluster(folder / "fs", 2, 0, TcpMode::kNone);
+  REQUIRE(made);
+  CHECK(made->stage == Stage::kNew);
+  CHECK(check_ready(*made).error().code == Code::kInvalid);
+  const std::string text = contents(folder / "fs/pif.toml");
+  CHECK(folder.load(text));
+  CHECK_THAT(folder.refusal(replaced(text, "stage = \"new\"", "stage = \"old\"")), Catch::Contains("stage must be"));
+  CHECK_THAT(folder.refusal(replaced(text, made->directory, "12")), Catch::Contains("directory must be 32 hexadecimal digits"));
+  CHECK_THAT(folder.refusal(replaced(text, made->lfss[1].uuid, made->lfss[0].uuid)), Catch::Contains("given to another LFS"));
+  CHECK_THAT(folder.refusal(replaced(text, "uuid = ", "uid = ")), Catch::Contains("not a key"));
+  CHECK_THAT(folder.refusal(replaced(kVersion1, "bevy", "stage = \"ready\"\nbevy")), Catch::Contains("not a key"));
+}
+
 TEST_CASE("a description of format 1 is read") {
   const Folder folder;
   const auto cluster = folder.load(kVersion1);
@@ -66,6 +81,7 @@ TEST_CASE("a description of format 1 is read") {
   REQUIRE(cluster->lfss.size() == 4);
   CHECK(cluster->lfss[0].id == 7);
   CHECK(cluster->lfss[0].root == folder / "lfs0");
+  CHECK(cluster->stage == Stage::kBefore);
   CHECK(cluster->lfss[1].name == "other-1");
   CHECK(cluster->lfss[1].root == "/mnt/disk 1/ö");
 }
@@ -75,7 +91,8 @@ TEST_CASE("a description that is saved is read back the same, whatever is in its
   Cluster cluster = folder.load(kVersion1).value();
   cluster.tcp = TcpMode::kNone;
   cluster.lfss[1].root = "/mnt/a \"quoted\\ path\"\n\x01\x7f#";
-  cluster.lfss.push_back({9, "lfs9", folder / "deep/er"});
+  cluster.lfss.push_back({9, "lfs9", folder / "deep/er", ""});
+  REQUIRE(name_roots(cluster));
   REQUIRE(save_cluster(cluster));
   const auto back = load_cluster(folder.path());
   REQUIRE(back);
@@ -86,7 +103,10 @@ TEST_CASE("a description that is saved is read back the same, whatever is in its
     CHECK(back->lfss[i].id == cluster.lfss[i].id);
     CHECK(back->lfss[i].name == cluster.lfss[i].name);
     CHECK(back->lfss[i].root == cluster.lfss[i].root);
+    CHECK(back->lfss[i].uuid == cluster.lfss[i].uuid);
   }
+  CHECK(back->stage == Stage::kAdopting);
+  CHECK(back->directory == cluster.directory);
 }
 
 TEST_CASE("a folder that is moved takes its LFSs along") {
@@ -115,6 +135,7 @@ TEST_CASE("saving replaces the description in one step and leaves nothing beside
   const Folder folder;
   Cluster cluster = folder.load(kVersion1).value();
   cluster.bevy = 0;
+  REQUIRE(name_roots(cluster));
   REQUIRE(save_cluster(cluster));
   CHECK(entries(folder.path()) == 1);
   CHECK(load_cluster(folder.path()).value().bevy == 0);
@@ -130,8 +151,8 @@ TEST_CASE("a folder without a description is not a file system") {
 
 TEST_CASE("a newer format is refused as such, whatever else is in it") {
   const Folder folder;
-  CHECK(folder.refusal(replaced(kVersion1, "format = 1", "format = 2\nsomething = \"new\""), Code::kVersion) ==
-        " has format 2, and this program knows formats up to 1: use a newer one");
+  CHECK(folder.refusal(replaced(kVersion1, "format = 1", "format = 3\nsomething = \"new\""), Code::kVersion) ==
+        " has format 3, and this program knows formats up to 2: use a newer one");
 }
 
 TEST_CASE("a mistake is named with its line and key") {

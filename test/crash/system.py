@@ -58,6 +58,7 @@ class System:
         names = ["server"] + [f"lfs{i}" for i in range(self.options.lfs)]
         if self.make_disks:
             self.disks = self.make_disks(self.temp, self.folder, names)
+        self.make_folders(names)
         os.mkdir(os.path.join(self.temp, "logs"))
         for name in names:
             words = ["pif-server", "run", self.folder] if name == "server" else ["pif-lfs", self.folder, name]
@@ -70,6 +71,17 @@ class System:
         self.pif("status", "--json")
         await_condition(lambda: self.nodes_up() == self.options.lfs, "all LFSs are up", 10)
         self.make_clients()
+
+    def make_folders(self, names):
+        """As the first `pif up` does, on the disks that are mounted now."""
+        for name in names:
+            words = ["pif-server", "init", self.folder] if name == "server" else ["pif-lfs", "init", "--cluster", self.folder, name]
+            subprocess.run([os.path.join(self.options.bin, words[0]), *words[1:]], check=True, stdout=subprocess.DEVNULL)
+        path = os.path.join(self.folder, "pif.toml")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace('stage = "new"', 'stage = "ready"'))
 
     def nodes_up(self):
         return sum(node["state"] == "up" for node in json.loads(self.pif("status", "--json"))["nodes"])

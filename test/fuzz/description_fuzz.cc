@@ -19,8 +19,9 @@ bool same(const cluster::Cluster& a, const cluster::Cluster& b) {
 }
 
 void check_cluster(std::string_view text) {
-  const auto read = cluster::parse_description(kFolder, text);
+  auto read = cluster::parse_description(kFolder, text);
   if (!read) return;
+  if (read->stage == cluster::Stage::kBefore) must(cluster::name_roots(*read).has_value(), "roots get uuids");
   const auto again = cluster::parse_description(kFolder, cluster::format_description(*read));
   must(again && same(*read, *again), "a description that was read is the same when written and read again");
 }
@@ -53,7 +54,8 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
   cluster.folder = kFolder;
   cluster.id = "c0ffee0123456789";
   for (std::uint32_t i = 0; i < 4; ++i)
-    cluster.lfss.push_back({i + 1, "lfs" + std::to_string(i), std::string(kFolder) + "/lfs" + std::to_string(i)});
+    cluster.lfss.push_back({i + 1, "lfs" + std::to_string(i), std::string(kFolder) + "/lfs" + std::to_string(i), {}});
+  must(cluster::name_roots(cluster).has_value(), "roots get uuids");
   const std::string plain = cluster::format_description(cluster);
   cluster.bevy = 2;
   cluster.tcp = cluster::TcpMode::kCurve;

@@ -41,6 +41,9 @@ class World {
  public:
   explicit World(Root root) : disk_(std::move(root.disk)), catalogue_state_(std::move(root.catalogue)) {
     disk_->set_capacity(kDiskBytes);
+    const auto storage = component::make_memory_storage(disk_);
+    const auto catalogue = kv::open_memory(catalogue_state_);
+    must(lfs::make_root(*storage, *catalogue, "/lfs0", {"c1", 1, "lfs0", ""}).has_value(), "a root is made");
     watch();
     start();
     touched_ = false;

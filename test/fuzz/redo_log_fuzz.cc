@@ -81,7 +81,7 @@ void write_entries(component::Storage& disk, fuzz::Input& in) {
     const std::uint64_t first_chunk = (file & 0x80) != 0 ? in.wide() : in.byte();
     const std::uint32_t chunk_bytes = in.word();
     const auto data = in.text();
-    log.add({FileId(file & 0x7f), first_chunk, chunk_bytes, std::as_bytes(std::span(data))});
+    log.add({FileId(file & 0x7f), first_chunk, chunk_bytes, std::as_bytes(std::span(data))}, log.last_number() + 1);
     must(log.write_batch().has_value(), "memory can be written");
     log.end_batch(true);
   }

@@ -121,6 +121,7 @@ class World {
 const kv::MemoryState& new_directory() {
   static const auto made = [] {
     auto state = kv::make_memory_state(static_cast<unsigned>(server::kDirectoryTables.size()));
+    must(server::make_directory(*kv::open_memory(state), {"c1", ""}, 500, 0).has_value(), "a directory is made");
     World{state};
     return state;
   }();

@@ -125,6 +125,7 @@ const kv::MemoryState& new_directory() {
     auto state = kv::make_memory_state(static_cast<unsigned>(server::kDirectoryTables.size()));
     const auto store = kv::open_memory(state);
     World world;
+    must(server::make_directory(*store, {"c1", ""}, 500, 0).has_value(), "a directory is made");
     server::Server maker(kServer, {world.messenger, *store, world.entropy});
     must(maker.open().has_value(), "a new directory opens");
     return state;
@@ -178,6 +179,7 @@ const Root& new_root() {
     const auto storage = component::make_memory_storage(root.disk);
     const auto store = kv::open_memory(root.catalogue);
     World world;
+    must(lfs::make_root(*storage, *store, "/lfs0", {"c1", 1, "lfs0", ""}).has_value(), "a root is made");
     lfs::Lfs maker(lfs_config(), {world.messenger, *storage, *store, world.executor, world.spawner, world.entropy});
     must(maker.open().has_value(), "a new root opens");
     root.disk = root.disk->copy();

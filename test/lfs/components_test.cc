@@ -42,7 +42,8 @@ struct Table {
   std::unique_ptr<component::Storage> storage = component::make_memory_storage(disk);
   std::shared_ptr<kv::MemoryState> kept = kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size()));
   std::unique_ptr<kv::Store> store = kv::open_memory(kept);
-  Components components{"/lfs0", *storage, *store};
+  Numbers numbers;
+  Components components{"/lfs0", *storage, *store, numbers};
 };
 
 }  // namespace

@@ -107,8 +107,9 @@ TEST_CASE("a body of fixed rows may be short in its last row only, but not empty
   CHECK(code_of(last_row_bytes(UINT64_MAX, kBodyBytesMax + 1, 100)) == Code::kInvalid);
 }
 
-TEST_CASE("a catalogue whose format is newer, or cannot be read, is refused; a new one gets ours") {
-  CHECK(version_code(std::nullopt) == Code::kOk);
+TEST_CASE("a catalogue whose format is newer, or cannot be read, is refused; so is one that is empty, or of the release before") {
+  CHECK(version_code(std::nullopt) == Code::kCorrupt);
+  CHECK(version_code(kv::seal_value(kv::key_u64(kFormatBefore))) == Code::kVersion);
   CHECK(version_code(kv::seal_value(kv::key_u64(kFormatVersion))) == Code::kOk);
   CHECK(version_code(kv::seal_value(kv::key_u64(kFormatVersion + 1))) == Code::kVersion);
   CHECK(version_code(kv::seal_value(kv::key_u64(0))) == Code::kCorrupt);

@@ -132,6 +132,8 @@ TEST_CASE("a lost file whose overwrites are home long since does not keep an LFS
 TEST_CASE("what an append made takes no names that are still being removed") {
   sim::World world(1);
   Node node(world, "lfs0", 1);
+  const auto first_storage = component::make_memory_storage(node.disk);
+  REQUIRE_OK(lfs::make_root(*first_storage, *kv::open_memory(node.catalogue), "/lfs0", {"c0ffee", 1, "lfs0", ""}));
   HeldExecutor executor;
   const auto body = [&](sim::Actor& self) {
     const auto storage = component::make_memory_storage(node.disk);
@@ -157,7 +159,13 @@ TEST_CASE("what an append made takes no names that are still being removed") {
       if (!delivery || !*delivery || (*delivery)->kind != net::Delivery::Kind::kPacket) continue;
       const auto& request = (*delivery)->packet.envelope;
       auto reply = net::reply_to(request);
-      if (request.has_heartbeat()) reply.envelope.mutable_heartbeat_reply();
+      if (request.has_heartbeat()) {
+        proto::HeartbeatReply& answer = *reply.envelope.mutable_heartbeat_reply();
+        answer.set_verdict(request.heartbeat().stage() == 1 ? 2 : 1);
+        answer.set_incarnation(5);
+        answer.mutable_moment()->set_run(1);
+      }
+      if (request.has_file_states()) reply.envelope.mutable_file_states_reply()->mutable_moment()->set_run(1);
       for (int i = 0; i < request.file_states().files_size(); ++i) {
         executor.hold();
         reply.envelope.mutable_file_states_reply()->add_states(2);

@@ -115,7 +115,7 @@ struct Host {
  private:
   void serve(sim::Actor& self) {
     auto storage = component::make_memory_storage(disk);
-    auto catalogue = kv::open_memory(kv::make_memory_state(2));
+    auto catalogue = kv::open_memory(kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size())));
     InlineExecutor executor;
     WorkerHost host(config, World{self.messenger(), *storage, *catalogue, executor, spawner, self.entropy(), {}},
                     [&](net::PeerId peer, net::Packet packet, int, Time) {

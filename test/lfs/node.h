@@ -36,6 +36,7 @@ class Node {
   ~Node() { kill(); }
 
   void start() {
+    if (!made_) make();
     actor_ = world_.spawn(name_, [this](sim::Actor& self) { run(self); }, {0, {0}});
   }
   void kill() {
@@ -71,6 +72,13 @@ class Node {
   std::optional<Error> open_error;
 
  private:
+  // The root, as `pif up` of a new file system makes it.
+  void make() {
+    const auto storage = component::make_memory_storage(disk);
+    const auto store = kv::open_memory(catalogue);
+    REQUIRE(make_root(*storage, *store, root(), {"c0ffee", id_, name_, ""}));
+    made_ = true;
+  }
   void run(sim::Actor& self) {
     const auto storage = component::make_memory_storage(disk);
     const auto store = sim::make_faulty_store("catalogue", kv::open_memory(catalogue), faults, [] { return false; });
@@ -96,6 +104,7 @@ class Node {
   std::string name_;
   std::uint32_t id_;
   std::optional<sim::ActorId> actor_;
+  bool made_ = false;
 };
 
 inline std::string bytes_of(const net::Buffer& buffer) {

@@ -23,7 +23,8 @@ struct Start {
   Start(const Start&) = delete;
   Start& operator=(const Start&) = delete;
 
-  Status claim() { return claim_root(*storage, *store, node.root(), {"c0ffee", node.id(), node.name()}); }
+  Status claim() { return claim_root(*storage, *store, node.root(), {"c0ffee", node.id(), node.name(), ""}); }
+  Status make() { return make_root(*storage, *store, node.root(), {"c0ffee", node.id(), node.name(), ""}); }
   Status replay() {
     log.emplace(*storage, log_path(node.root()), node.log_bytes);
     return replay_log(*storage, *store, node.root(), *log);
@@ -96,8 +97,8 @@ void with_log(const std::function<void(Peer&, Node&, const std::string& wanted)>
 TEST_CASE("whichever call fails while the log goes home, that is said, and the next start brings all of it home") {
   with_log([](Peer& peer, Node& node, const std::string& wanted) {
     CHECK(with_each_call_failing(node, [](Start& start) { return start.replay(); }) > 30);
-    CHECK(Start(node).state(7).log_applied() == 5);
-    CHECK(Start(node).state(8).log_applied() == 6);
+    CHECK(Start(node).state(7).log_applied() == 9);
+    CHECK(Start(node).state(8).log_applied() == 10);
     node.start();
     CHECK(peer.read(7, 0, 200).value() == wanted);
     CHECK(peer.read(8, 0, 200).value() == wanted);
@@ -130,24 +131,43 @@ TEST_CASE("whichever call fails while a root is made, that is said, and the next
     const auto storage = component::make_memory_storage(node.disk);
     REQUIRE_OK(storage->make_folder("/disks"));
     REQUIRE_OK(storage->sync_folder("/"));
-    CHECK(with_each_call_failing(node, [](Start& start) { return start.claim(); }) > 10);
-    CHECK(with_each_call_failing(node, [](Start& start) { return start.claim(); }) > 5);  // one that is there
+    CHECK(with_each_call_failing(node, [](Start& start) { return start.make(); }) > 10);
+    CHECK(with_each_call_failing(node, [](Start& start) { return start.make(); }) > 1);   // one that is there
+    CHECK(with_each_call_failing(node, [](Start& start) { return start.claim(); }) > 5);  // at every start of its daemon
     CHECK(read_identity(*component::make_memory_storage(node.disk), node.root()).value().cluster == "c0ffee");
   }
 }
 
-TEST_CASE("whichever call fails while a catalogue gets its format, that is said, and the next start finds it") {
+TEST_CASE("a root that is not there, is empty, or is another one is refused, and nothing is made of it") {
   sim::World world(1);
   Node node(world);
-  CHECK(with_each_call_failing(node, [](Start& start) { return catalogue::check_version(*start.store); }) >= 4);
-  CHECK(with_each_call_failing(node, [](Start& start) { return catalogue::check_version(*start.store); }) == 2);
+  CHECK(code_of(Start(node).claim()) == Code::kNotFound);
+  CHECK(node.disk->files("/").empty());
+  const auto storage = component::make_memory_storage(node.disk);
+  const auto store = kv::open_memory(node.catalogue);
+  const RootIdentity ours{"c0ffee", node.id(), node.name(), "11"};
+  REQUIRE_OK(make_root(*storage, *store, node.root(), ours));
+  CHECK(code_of(claim_root(*storage, *store, node.root(), ours)) == Code::kOk);
+  for (const RootIdentity& other : {RootIdentity{"c0ffee", node.id(), node.name(), "22"}, RootIdentity{"c0ffee", 9, "lfs8", "11"},
+                                    RootIdentity{"beef", node.id(), node.name(), "11"}}) {
+    const auto refused = claim_root(*storage, *store, node.root(), other);
+    REQUIRE(code_of(refused) == Code::kInvalid);
+    CHECK_THAT(refused.error().text, Catch::Contains("is the right disk mounted?"));
+    CHECK(code_of(make_root(*storage, *store, node.root(), other)) == Code::kInvalid);
+  }
+  const auto wiped = kv::open_memory(kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size())));
+  CHECK(code_of(claim_root(*storage, *wiped, node.root(), ours)) == Code::kCorrupt);
+  const auto swapped_state = kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size()));
+  const auto swapped = kv::open_memory(swapped_state);
+  REQUIRE_OK(catalogue::begin(*swapped, "22"));
+  CHECK(code_of(claim_root(*storage, *swapped, node.root(), ours)) == Code::kCorrupt);
 }
 
 TEST_CASE("a root is not made where the catalogue cannot be counted") {
   sim::World world(1);
   Node node(world);
   node.catalogue = kv::make_memory_state(0);
-  CHECK(code_of(Start(node).claim()) == Code::kInternal);
+  CHECK(code_of(Start(node).make()) == Code::kInternal);
   CHECK(node.disk->files(node.root()).empty());
 }
 
@@ -234,12 +254,12 @@ TEST_CASE("an lfs.toml with a line that cannot be read, or without one it needs,
     REQUIRE_OK(file->write(0, std::as_bytes(std::span(text))));
     return code_of(read_identity(*storage, "/lfs0"));
   };
-  const std::string good = "format = 1\ncluster = \"c0ffee\"\nnode = 1\n";
+  const std::string good = "format = 2\ncluster = \"c0ffee\"\nnode = 1\n";
   CHECK(read(good) == Code::kOk);
   CHECK(read("# a comment\n\n \n" + good + "name = \"lfs0\"") == Code::kOk);
   CHECK(read("cluster = \"c0ffee\"\nnode = 1\n") == Code::kInvalid);
-  CHECK(read("format = 1\nnode = 1\n") == Code::kInvalid);
-  CHECK(read("format = 1\ncluster = \"c0ffee\"\n") == Code::kInvalid);
+  CHECK(read("format = 2\nnode = 1\n") == Code::kInvalid);
+  CHECK(read("format = 2\ncluster = \"c0ffee\"\n") == Code::kInvalid);
   for (const char* line :
        {"node =", "node = one", "node = 1x", "name = lfs0", "name = \"", "name = \"lfs0", "name", "color = 3"})
     CHECK(read(good + line) == Code::kInvalid);
@@ -299,7 +319,7 @@ TEST_CASE("a log that does not fit the catalogue is not brought home, and kept")
     CHECK(code_of(start.replay()) == Code::kCorrupt);
     start.put_state(before);
     REQUIRE_OK(start.replay());
-    CHECK(start.state(7).log_applied() == 5);
+    CHECK(start.state(7).log_applied() == 9);
   });
 }
 
@@ -324,8 +344,8 @@ TEST_CASE("after its log is lost an LFS gives no number a second time") {
     REQUIRE_OK(start.replay());
     REQUIRE_OK(start.storage->remove(log_path(node.root())));
     REQUIRE_OK(start.replay());
-    CHECK(start.log->last_number() == 6);
+    CHECK(start.log->last_number() == 10);
     REQUIRE_OK(start.replay());  // nothing to do
-    CHECK(start.log->last_number() == 6);
+    CHECK(start.log->last_number() == 10);
   });
 }

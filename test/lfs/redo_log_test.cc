@@ -47,7 +47,8 @@ struct Fixture {
     return seen;
   }
   std::uint64_t add(std::uint64_t file, std::uint64_t chunk, const std::string& data) {
-    const auto number = log->add({FileId(file), chunk, 4096, std::as_bytes(std::span(data))});
+    const auto number = log->last_number() + 1;
+    log->add({FileId(file), chunk, 4096, std::as_bytes(std::span(data))}, number);
     REQUIRE(log->write_batch().has_value());
     log->end_batch(true);
     return number;
@@ -167,8 +168,8 @@ TEST_CASE("an entry of a batch that failed is not taken for one after a batch th
   f.open();
   const std::string data = "12345678";
   const auto bytes = std::as_bytes(std::span(data));
-  f.log->add({FileId(1), 1, 4096, bytes});
-  f.log->add({FileId(2), 2, 4096, bytes});
+  f.log->add({FileId(1), 1, 4096, bytes}, 1);
+  f.log->add({FileId(2), 2, 4096, bytes}, 2);
   REQUIRE(f.log->write_batch().has_value());
   f.log->end_batch(false);  // as if the write had failed after it reached the disk
   CHECK(f.add(3, 3, data) == 3);  // where entry 1 was; entry 2 still stands behind it
@@ -275,7 +276,7 @@ TEST_CASE("a batch whose write fails leaves the log usable; one whose sync fails
   const std::string data = "12345678";
   const auto failing = [&](std::string_view what) {
     f.disk->set_fault([what](std::string_view call, std::string_view) { return call == what ? Code::kIo : Code::kOk; });
-    f.log->add({FileId(1), 1, 4096, std::as_bytes(std::span(data))});
+    f.log->add({FileId(1), 1, 4096, std::as_bytes(std::span(data))}, f.log->last_number() + 1);
     const auto written = f.log->write_batch();
     f.log->end_batch(false);
     f.disk->set_fault({});

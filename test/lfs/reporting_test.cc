@@ -1,93 +1,12 @@
 // What an LFS tells the PIF Server, and what it does when the server answers, or does not.
-#include <map>
-
-#include "node.h"
-#include "pif/net/calls.h"
+#include "fake_server.h"
 
 using namespace pif;
 using namespace pif::lfs::test;
 
 namespace {
 
-// Stands for the PIF Server: knows files' states, and notes what it hears.
-struct FakeServer {
-  std::map<std::uint64_t, std::uint32_t> states;  // others: 3, unknown
-  std::vector<std::uint64_t> asked;
-  std::vector<std::uint64_t> publish;
-  proto::NodeInfo node;
-  unsigned beats = 0;
-  bool all_allowed = true;
-  bool refuses_states = false;
-  unsigned refused = 0;
-
-  void run(sim::Actor& self, const Node& lfs) {
-    for (;;) {
-      auto delivery = self.messenger().receive(kNever);
-      if (!delivery) return;
-      if (!*delivery || (*delivery)->kind != net::Delivery::Kind::kPacket) continue;
-      const auto& request = (*delivery)->packet.envelope;
-      const auto capability = verify_capability(lfs.key, request.capability(), self.clock().wall_seconds());
-      all_allowed = all_allowed && capability && (capability->rights & kMayManage) != 0;
-      (void)self.messenger().send((*delivery)->peer, answer(request));
-    }
-  }
-  net::Packet answer(const proto::Envelope& request) {
-    if (request.has_file_states() && refuses_states) {
-      ++refused;
-      return net::error_reply(request, Error{Code::kIo, "the disk failed", {}}, "server");
-    }
-    auto reply = net::reply_to(request);
-    if (request.has_heartbeat()) {
-      ++beats;
-      node = request.heartbeat().node();
-      for (const auto id : publish) reply.envelope.mutable_heartbeat_reply()->add_publish(id);
-      reply.envelope.mutable_heartbeat_reply();
-    }
-    if (request.has_file_states()) {
-      for (const auto id : request.file_states().files()) {
-        asked.push_back(id);
-        const auto at = states.find(id);
-        reply.envelope.mutable_file_states_reply()->add_states(at == states.end() ? 3 : at->second);
-      }
-    }
-    return reply;
-  }
-};
-
-struct Fixture {
-  Fixture() { node.server.set_unix_path("sim:server"); }
-  void start_server() {
-    actor = world.spawn("server", [this](sim::Actor& self) { server.run(self, node); }, {0, {0}});
-  }
-  void run(const std::function<void(Peer&)>& body) {
-    node.start();
-    world.spawn_main("client", [&](sim::Actor& self) {
-      Peer peer(self, node);
-      body(peer);
-    });
-    world.run();
-  }
-  static void seal_one(Peer& peer, std::uint64_t id) {
-    TestFile file;
-    file.id = id;
-    REQUIRE_OK(peer.write(file, 0, 5, pattern(500, 1)));
-    REQUIRE_OK(peer.seal(file, 5, 500));
-  }
-  static std::uint32_t state_of(Peer& peer, std::uint64_t id) {
-    auto list = peer.request(0, kMayManage);
-    list.envelope.mutable_list_components()->set_limit(100);
-    const auto reply = peer.call(std::move(list));
-    REQUIRE_OK(reply);
-    for (const auto& c : reply->envelope.list_components_reply().components())
-      if (c.shape().file() == id) return c.state();
-    return 0;
-  }
-
-  sim::World world{1};
-  Node node{world};
-  FakeServer server;
-  sim::ActorId actor = 0;
-};
+using Fixture = ReportingFixture;
 
 }  // namespace
 
@@ -121,8 +40,10 @@ TEST_CASE("the server hears each second what the LFS has") {
 TEST_CASE("after a start, what is sealed is kept, committed or removed as the server says") {
   Fixture f;
   f.server.states = {{11, 1}, {12, 2}};
+  f.start_server();
   f.run([&](Peer& peer) {
     for (const auto id : {11, 12, 13}) Fixture::seal_one(peer, static_cast<std::uint64_t>(id));
+    f.world.kill(f.actor);
     f.node.crash();
     f.node.start();
     peer.self().pause(std::chrono::seconds(5));
@@ -193,18 +114,6 @@ TEST_CASE("a server that was started again hears of the LFS within a fraction of
       peer.self().pause(std::chrono::milliseconds(300));
       CHECK(f.server.beats > beats);
     }
-  });
-}
-
-TEST_CASE("files that the heartbeat's answer names are noted as committed") {
-  Fixture f;
-  f.start_server();
-  f.server.states[41] = 1;
-  f.run([&](Peer& peer) {
-    Fixture::seal_one(peer, 41);
-    f.server.publish = {41, 4242};
-    peer.self().pause(std::chrono::seconds(3));
-    CHECK(Fixture::state_of(peer, 41) == 3);
   });
 }
 

@@ -131,7 +131,7 @@ TEST_CASE("a capability that ends at the end of time is good, now and from the c
   });
 }
 
-TEST_CASE("reading with a reader's capability proves that a sealed component is committed; with its creator's not") {
+TEST_CASE("a sealed component is read by who may, and stays sealed until the server says that it is committed") {
   with_node([](Peer& peer, Node&) {
     const TestFile file;
     REQUIRE_OK(peer.write(file, 0, 5, pattern(500, 1)));
@@ -139,6 +139,8 @@ TEST_CASE("reading with a reader's capability proves that a sealed component is 
     REQUIRE_OK(peer.seal(file, 5, 500));
     CHECK(read_with(peer, peer.mint_rights(7, kMayRead | kMayCreate)) == Code::kOk);
     CHECK(peer.attach(7).value().envelope.attach_reply().state().state() == 2);
+    CHECK(peer.attach(7).value().envelope.attach_reply().state().state() == 2);
+    REQUIRE_OK(peer.settle({7}, {}));
     CHECK(peer.attach(7).value().envelope.attach_reply().state().state() == 3);
   });
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr Duration kPatience = std::chrono::seconds(5);
 const Time kStart = Time(std::chrono::seconds(100));
 
-Sequencer fixed(const Extent& published = {}) { return {Format::fixed(10), published, 1, 0, kPatience}; }
+Sequencer fixed(const Extent& published = {}) { return {Format::fixed(10), published, 1, kPatience}; }
 
 template <typename T>
 Code code_of(const Result<T>& result) {
@@ -97,53 +97,22 @@ TEST_CASE("fixed records may end in a short one, which only a fill goes on from"
     CHECK(code_of(fixed().reserve(static_cast<std::uint64_t>(records), static_cast<std::uint64_t>(bytes), false, kStart)) ==
           Code::kInvalid);
   CHECK(code_of(fixed().reserve(UINT64_MAX, UINT64_MAX, false, kStart)) == Code::kTooLarge);
-  Sequencer variable(Format::variable(), {}, 1, 0, kPatience);
+  Sequencer variable(Format::variable(), {}, 1, kPatience);
   CHECK(variable.reserve(3, 0, false, kStart)->end == Extent{3, 0});
   CHECK(code_of(variable.reserve(0, 5, false, kStart)) == Code::kInvalid);
   CHECK(code_of(variable.reserve(1, 5, true, kStart)) == Code::kInvalid);
 }
 
-TEST_CASE("when the tickets of a generation are used up the next one begins, but not under appends") {
-  auto s = fixed();
-  const std::uint64_t generation = s.generation();
-  const auto append = [&] {
-    const auto grant = s.reserve(1, 10, false, kStart).value();
-    REQUIRE(s.done(grant.ticket).has_value());
-    s.publish(*s.to_publish());
-    return grant;
-  };
-  std::uint64_t count = 0;
-  for (; count < (1u << 24) - 2; ++count) {
-    const auto grant = s.reserve(1, 10, false, kStart);
-    if (!s.done(grant->ticket)) break;
-    s.publish(*s.to_publish());
-  }
-  REQUIRE(count == (1u << 24) - 2);
-  const auto last = s.reserve(1, 10, false, kStart).value();
-  CHECK(last.generation == generation);
-  CHECK(code_of(s.reserve(1, 10, false, kStart)) == Code::kRetry);
-  REQUIRE(s.done(last.ticket).has_value());
-  s.publish(*s.to_publish());
-  const auto next = append();
-  CHECK(next.generation == generation + 1);
-  CHECK(next.base == last.end);
-  CHECK(next.start == last.end);
-  Sequencer again(Format::fixed(10), next.end, generation + 2, next.ticket, kPatience);
-  CHECK(again.done(last.ticket).has_value() == false);
-  CHECK(again.done(next.ticket).value() == Sequencer::Outcome::kPublished);
-}
-
-TEST_CASE("a sequencer that starts again knows its last published ticket, and cancels what it does not know") {
-  auto s = fixed();
+TEST_CASE("generations stay within an incarnation: when they are used up, no more is granted") {
+  constexpr std::uint64_t kLast = (std::uint64_t{7} << Sequencer::kIncarnationShift) + (1u << Sequencer::kIncarnationShift) - 2;
+  Sequencer s(Format::fixed(10), {}, kLast - 1, kPatience);
   const auto a = s.reserve(1, 10, false, kStart).value();
-  const auto b = s.reserve(1, 10, false, kStart).value();
-  REQUIRE(s.done(a.ticket).has_value());
-  const auto publication = s.to_publish().value();
-  s.publish(publication);
-  Sequencer again(Format::fixed(10), publication.extent, s.generation() + 1, publication.ticket, kPatience);
-  CHECK(again.done(a.ticket).value() == Sequencer::Outcome::kPublished);
-  CHECK(code_of(again.done(b.ticket)) == Code::kRetry);
-  CHECK(again.reserve(1, 10, false, kStart)->ticket > b.ticket);
+  s.give_up(a.ticket);
+  REQUIRE(s.expire(kStart).size() == 1);
+  CHECK(s.reserve(1, 10, false, kStart)->generation == kLast);
+  s.give_up_owner(0);
+  REQUIRE(s.expire(kStart).size() == 1);
+  CHECK(code_of(s.reserve(1, 10, false, kStart)) == Code::kBusy);
 }
 
 TEST_CASE("under any order of requests and lapses: no gaps, nothing twice, nothing acknowledged is lost") {
@@ -205,8 +174,10 @@ TEST_CASE("under any order of requests and lapses: no gaps, nothing twice, nothi
           if (pick(10) != 0) break;
           for (const auto& [ticket, grant] : live) cancelled.push_back(ticket);
           live.clear();
-          s = Sequencer(Format::fixed(10), published, s.generation() + 1, acknowledged.empty() ? 0 : acknowledged.rbegin()->first,
-                        kPatience);
+          s = Sequencer(Format::fixed(10), published, s.generation() + 1, kPatience);
+          last_ticket = 0;
+          acknowledged.clear();  // tickets are the sequencer's own
+          cancelled.clear();
           break;
         }
       }

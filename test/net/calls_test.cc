@@ -22,6 +22,7 @@ class HandClock final : public Clock {
   Time time{1000s};
 };
 
+// Sends into a list. receive() gives what the test has put in, or lets the time pass until the deadline.
 class FakeMessenger final : public Messenger {
  public:
   Result<PeerId> connect(const proto::Endpoints&, Route) override { return PeerId{1}; }

@@ -6,7 +6,7 @@
 namespace pif::server::testing {
 namespace {
 
-enum Table : kv::Table { kEntriesTable, kFilesTable, kNodesTable, kRecentTable, kMetaTable };
+enum Table : kv::Table { kEntriesTable, kFilesTable, kNodesTable, kRecentTable, kMetaTable, kNumbersTable };
 
 const std::string kNoMessage = kv::seal_value("\xff\xff");
 
@@ -48,9 +48,9 @@ TEST_CASE("the checker says of each harm what it is") {
   CHECK_THAT(said_of(kFilesTable, "short", kv::seal_value("x")), Contains("files has a key or value"));
   CHECK_THAT(said_of(kFilesTable, kv::key_u64(1000), kNoMessage), Contains("files has a key or value"));
   CHECK_THAT(said_of(kMetaTable, "f" + kv::key_u64(1000), kNoMessage), Contains("meta has a value"));
-  CHECK_THAT(said_of(kMetaTable, "next-id", kv::seal_value(kv::key_u64(1))), Contains("though ids start at 1"));
-  CHECK_THAT(said_of(kMetaTable, "next-id", kv::seal_value("1")), Contains("though ids start at 0"));
-  for (const auto table : {kNodesTable, kRecentTable}) CHECK_THAT(said_of(table, "key", "rotten"), Contains("checksum"));
+  constexpr std::uint64_t kForeign = std::uint64_t{77} << 32;
+  CHECK_THAT(said_of(kMetaTable, "f" + kv::key_u64(kForeign), kNoMessage), Contains("of no range that was begun here"));
+  for (const auto table : {kNodesTable, kRecentTable, kNumbersTable}) CHECK_THAT(said_of(table, "key", "rotten"), Contains("checksum"));
 }
 
 TEST_CASE("the checker looks into layouts, states and places") {

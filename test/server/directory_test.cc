@@ -1,4 +1,5 @@
 // What is refused at the door, what the owner may list, and what the checker finds.
+#include "pif/kv/value.h"
 #include "server/fixture.h"
 
 #include <algorithm>
@@ -144,7 +145,7 @@ TEST_CASE("the checker finds entries without rows, rows without entries, and fli
 
 // The entry of the folder `from` (of the root) stands in the folder `parent`, too.
 void put_entry_into(World& world, const std::string& from, std::uint64_t parent, const std::string& name) {
-  const auto key = [](std::uint64_t folder, const std::string& text) { return std::string(7, '\0') + static_cast<char>(folder) + text; };
+  const auto key = [](std::uint64_t folder, const std::string& text) { return kv::key_u64(folder) + text; };
   auto txn = std::move(world.store->write()).value();
   const std::string entry(**txn->get(0, key(1, from)));
   REQUIRE(txn->put(0, key(parent, name), entry));

@@ -135,8 +135,14 @@ class World {
  public:
   explicit World(std::uint32_t lfss = 4, std::uint32_t default_bevy = 0) : lfss_(lfss), default_bevy_(default_bevy) {
     for (std::size_t i = 0; i < key.bytes.size(); ++i) key.bytes[i] = static_cast<std::byte>(i);
+    make();
     start();
     heartbeats();
+  }
+  // As `pif up` of a new file system makes it. Its LFSs need not be waited for: none knows more than the directory.
+  void make() {
+    const auto raw = kv::open_memory(state);
+    REQUIRE(make_directory(*raw, {cluster, ""}, 500, clock.wall_seconds()));
   }
 
   // (Re)starts the server as after a kill: all that was not committed is gone, connections too.
@@ -147,7 +153,7 @@ class World {
     store = std::make_unique<FaultyStore>(
         sim::make_faulty_store("directory", kv::open_memory(state), faults, [] { return false; }));
     server = std::make_unique<Server>(
-        Config{.cluster = cluster, .key = key, .owner_uid = 500, .default_bevy = default_bevy_},
+        Config{.cluster = cluster, .key = key, .owner_uid = 500, .default_bevy = default_bevy_, .gather_max = gather_max},
         pif::server::World{*messenger, *store, entropy});
     REQUIRE(server->open());
   }
@@ -227,6 +233,7 @@ class World {
   sim::FakeClock clock;
   sim::CountingEntropy entropy;
   std::shared_ptr<sim::Faults> faults = std::make_shared<sim::Faults>();  // which calls of the directory fail
+  Duration gather_max = Duration::zero();
   std::shared_ptr<kv::MemoryState> state = kv::make_memory_state(static_cast<unsigned>(kDirectoryTables.size()));
   std::unique_ptr<FakeMessenger> messenger;
   std::unique_ptr<FaultyStore> store;

@@ -2,15 +2,19 @@
 #include "server/fixture.h"
 
 #include <algorithm>
+#include <set>
 
 namespace pif::server::testing {
 namespace {
 
-// Ids that node 1 was told are gone.
+// Ids that node 1 was told were removed, or given up before they were committed.
 std::vector<std::uint64_t> removed_at(const std::map<std::uint32_t, std::vector<proto::Settle>>& told, std::uint32_t node = 1) {
   std::vector<std::uint64_t> ids;
   if (const auto found = told.find(node); found != told.end()) {
-    for (const auto& settle : found->second) ids.insert(ids.end(), settle.removed().begin(), settle.removed().end());
+    for (const auto& settle : found->second) {
+      ids.insert(ids.end(), settle.removed().begin(), settle.removed().end());
+      ids.insert(ids.end(), settle.aborted().begin(), settle.aborted().end());
+    }
   }
   return ids;
 }
@@ -31,7 +35,7 @@ std::vector<std::uint32_t> states(World& world, const std::vector<std::uint64_t>
   const auto& s = reply->file_states_reply().states();
   return {s.begin(), s.end()};
 }
-constexpr std::uint32_t kKeep = 1, kIsCommitted = 2, kGone = 3;
+constexpr std::uint32_t kKeep = 1, kIsCommitted = 2, kRemoved = 3, kNotKnown = 4;
 
 TEST_CASE("nobody sees a file before its commit, everybody after") {
   World world;
@@ -50,7 +54,7 @@ TEST_CASE("nobody sees a file before its commit, everybody after") {
   CHECK(states(world, {made->file()}) == std::vector<std::uint32_t>{kKeep});
   REQUIRE(client.ask(Client::commit_request(made->file(), 7)));
   CHECK(other.stat("/f")->extent().records() == 7);
-  CHECK(states(world, {made->file(), 99999}) == std::vector<std::uint32_t>{kIsCommitted, kGone});
+  CHECK(states(world, {made->file(), 99999}) == std::vector<std::uint32_t>{kIsCommitted, kNotKnown});
   REQUIRE(client.ask(Client::commit_request(made->file(), 7)));
   require_sound(world);
 }
@@ -92,7 +96,7 @@ TEST_CASE("a commit into a folder that was removed meanwhile fails, and after an
   REQUIRE(client.ask(abort));
   CHECK(client.ask(Client::commit_request(made->file())).error().code == Code::kStaleFile);
   CHECK(removed_at(world.settles(kAll)) == std::vector<std::uint64_t>{made->file()});
-  CHECK(states(world, {made->file()}) == std::vector<std::uint32_t>{kGone});
+  CHECK(states(world, {made->file()}) == std::vector<std::uint32_t>{kNotKnown});
   require_sound(world);
 }
 
@@ -140,7 +144,7 @@ TEST_CASE("a removed file is remembered until every LFS has been told, over rest
   world.heartbeats();
   CHECK(removed_at(world.settles(kAll), 4) == std::vector<std::uint64_t>{file});
   CHECK(Client(world).nodes().doomed() == 0);
-  CHECK(states(world, {file}) == std::vector<std::uint32_t>{kGone});
+  CHECK(states(world, {file}) == std::vector<std::uint32_t>{kNotKnown});
   world.start();
   world.heartbeats();
   CHECK(removed_at(world.settles(kAll)).empty());
@@ -154,7 +158,7 @@ TEST_CASE("an LFS that does not answer is told again") {
   world.settles(kAll);
   REQUIRE(client.remove("/f") == Code::kOk);
   CHECK(removed_at(world.settles({2, 3, 4})) == std::vector<std::uint64_t>{file});
-  world.live(7);
+  world.live(10);
   CHECK(removed_at(world.settles(kAll)) == std::vector<std::uint64_t>{file});
   CHECK(client.nodes().doomed() == 0);
 }
@@ -220,7 +224,7 @@ TEST_CASE("what a program was creating is aborted half a minute after it went, u
   world.live(20);
   back.connect();
   world.live(15);
-  CHECK(states(world, {lost->file(), kept->file()}) == std::vector<std::uint32_t>{kGone, kKeep});
+  CHECK(states(world, {lost->file(), kept->file()}) == std::vector<std::uint32_t>{kNotKnown, kKeep});
   REQUIRE(back.ask(Client::commit_request(kept->file())));
   CHECK(back.exists("/kept"));
   CHECK(back.nodes().pending() == 0);
@@ -238,7 +242,7 @@ TEST_CASE("after a restart creators have half a minute to come back") {
   world.live(29);
   CHECK(states(world, {lost->file()}) == std::vector<std::uint32_t>{kKeep});
   world.live(2);
-  CHECK(states(world, {lost->file(), kept->file()}) == std::vector<std::uint32_t>{kGone, kKeep});
+  CHECK(states(world, {lost->file(), kept->file()}) == std::vector<std::uint32_t>{kNotKnown, kKeep});
   CHECK(removed_at(world.settles(kAll)) == std::vector<std::uint64_t>{lost->file()});
   REQUIRE(back.ask(Client::commit_request(kept->file())));
   CHECK(back.exists("/kept"));
@@ -336,14 +340,13 @@ TEST_CASE("a writer's length shows in stat after its close, and never shrinks it
 
 TEST_CASE("ids are never used twice, whatever crashes") {
   World world;
-  std::uint64_t last = 0;
+  std::set<std::uint64_t> given;
   for (int round = 0; round < 5; ++round) {
     Client client(world);
     for (int i = 0; i < 3; ++i) {
       const auto made = client.create("/f", true);
       REQUIRE(made);
-      CHECK(made->file() > last);
-      last = made->file();
+      CHECK(given.insert(made->file()).second);
     }
     world.start();
     world.heartbeats();
@@ -514,7 +517,7 @@ TEST_CASE("a crash between any two steps of a file's life leaves a sound directo
     step(4);
     world.settles({1, 2});
     step(5);
-    world.live(7);  // those that have not answered are told again
+    world.live(10);  // those that have not answered are told again
     world.settles(kAll);
     CHECK(client->nodes().doomed() == 0);
     CHECK(client->nodes().files() == 0);

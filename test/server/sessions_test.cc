@@ -122,7 +122,7 @@ TEST_CASE("a session whose stored answer is damaged is not resumed after a resta
   REQUIRE(harmed.mkdir("/a"));
   REQUIRE(whole.mkdir("/b"));
   world.server.reset();
-  world.server = std::make_unique<Server>(Config{.cluster = "c1", .key = world.key, .owner_uid = 500},
+  world.server = std::make_unique<Server>(Config{.cluster = "c1", .key = world.key, .owner_uid = 500, .gather_max = {}},
                                           pif::server::World{*world.messenger, *world.store, world.entropy});
   REQUIRE(world.server->open());
   auto txn = std::move(world.store->write()).value();
@@ -213,7 +213,7 @@ TEST_CASE("an LFS asks with the right to manage, of not too many files, and tell
   };
   const auto states = ask([&](Envelope& e) { e.mutable_file_states()->add_files(file), e.mutable_file_states()->add_files(999); });
   CHECK(states.file_states_reply().states(0) == 2);
-  CHECK(states.file_states_reply().states(1) == 3);
+  CHECK(states.file_states_reply().states(1) == 4);
   CHECK(code_of(ask([](Envelope& e) {
     for (std::uint64_t i = 0; i <= 100'000; ++i) e.mutable_file_states()->add_files(i);
   })) == Code::kTooLarge);

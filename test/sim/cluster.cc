@@ -9,6 +9,10 @@ namespace {
 constexpr const char* kClusterId = "5100000000000001";
 const Who kDaemon{0, {0}};
 
+void require(const Status& made) {
+  if (!made) throw Failure(made.error().to_string());
+}
+
 // Sizes that a torn write leaves pieces of: below, at and above a sector's.
 constexpr std::size_t kBlockBytes[] = {64, 512, 4096};
 
@@ -21,12 +25,22 @@ Cluster::Cluster(World& world, unsigned lfss, ClusterOptions options) : world_(w
   spdlog::set_level(spdlog::level::off);
   for (std::size_t i = 0; i < key_.bytes.size(); ++i) key_.bytes[i] = static_cast<std::byte>(world.pick(256));
   directory_ = kv::make_memory_state(static_cast<unsigned>(server::kDirectoryTables.size()));
+  require(server::make_directory(*open_directory(), directory_identity(), Who{}.uid, 0));
   start_server();
   for (unsigned i = 0; i < lfss; ++i) {
     nodes_.push_back({fmt::format("lfs{}", i), component::MemoryDisk::make(),
                       kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()))});
   }
-  for (unsigned i = 0; i < lfss; ++i) start_lfs(i);
+  for (unsigned i = 0; i < lfss; ++i) {
+    require(lfs::make_root(*open_disk(i), *open_catalogue(i), root(i), root_identity(i)));
+    start_lfs(i);
+  }
+}
+
+server::DirectoryIdentity Cluster::directory_identity() { return {kClusterId, std::string(32, 'd')}; }
+
+lfs::RootIdentity Cluster::root_identity(unsigned index) const {
+  return {kClusterId, index + 1, nodes_.at(index).name, fmt::format("{:032x}", index + 1)};
 }
 
 Cluster::~Cluster() {
@@ -75,6 +89,8 @@ void Cluster::run_server(Actor& self) {
   const auto directory = store_of("the server's directory", directory_, server_faults_);
   server::Config config;
   config.cluster = kClusterId;
+  config.uuid = directory_identity().uuid;
+  for (unsigned i = 0; i < size(); ++i) config.root_uuids[i + 1] = root_identity(i).uuid;
   config.key = key_;
   config.owner_uid = Who{}.uid;
   server::Server daemon(std::move(config), server::World{self.messenger(), *directory, self.entropy()});
@@ -117,6 +133,7 @@ void Cluster::run_lfs(Actor& self, unsigned index) {
   config.name = self.name();
   config.cluster = kClusterId;
   config.root = root(index);
+  config.uuid = root_identity(index).uuid;
   config.key = key_;
   config.endpoints = endpoints(self.name());
   config.server = endpoints("server");

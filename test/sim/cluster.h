@@ -68,6 +68,8 @@ class Cluster {
 
   component::MemoryDisk& disk(unsigned index) { return *nodes_[index].disk; }
   std::string root(unsigned index) const;
+  static server::DirectoryIdentity directory_identity();
+  lfs::RootIdentity root_identity(unsigned index) const;
   // Stores to look at while the daemon does not run (check_root, check_directory).
   std::unique_ptr<component::Storage> open_disk(unsigned index);
   std::unique_ptr<kv::Store> open_catalogue(unsigned index);

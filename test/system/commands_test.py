@@ -236,7 +236,7 @@ def global_options_may_stand_before_any_command():
 def help_lists_all_commands_and_tools():
     text = FS.ok("help").decode()
     listed = {line.split()[0] for line in text.splitlines() if line.startswith("  ")}
-    programs = {name[4:] for name in os.listdir(BIN) if name.startswith("pif-")} - {"server", "lfs", "exec", "simulate"}
+    programs = {name[4:] for name in os.listdir(BIN) if name.startswith("pif-")} - {"server", "lfs", "exec", "simulate", "numbers-model"}
     check(programs <= listed, f"not in the list: {programs - listed}")
     check(all(len(line) <= 110 for line in text.splitlines()), "a line each")
     check(BIN not in text and os.path.realpath(BIN) not in text, "each of the release's tools is described")

@@ -32,8 +32,13 @@ class Changer {
     if (recursive_ && top.kind == EntryKind::kFolder) {
       std::vector<std::pair<std::string, Entry>> folders;
       PIF_TRY(walk(client_, path, failures_, [&](const std::string& found, const Entry& entry) -> Status {
-        if (entry.kind == EntryKind::kFolder) folders.emplace_back(found, entry);
-        else failures_.add(change_one(found, entry));
+        if (entry.kind == EntryKind::kFolder) {
+          folders.emplace_back(found, entry);
+          return {};
+        }
+        const Status done = change_one(found, entry);
+        if (!done && ends_all(done.error())) return done;
+        failures_.add(done);
         return {};
       }));
       for (; !folders.empty(); folders.pop_back()) failures_.add(change_one(folders.back().first, folders.back().second));
@@ -67,7 +72,7 @@ Outcome change_all(const Program& program, const Options& options, const Change&
   Changer changer(client, options.recursive, change);
   for (const auto& path : paths) {
     const Status done = changer.change(path);
-    if (!done && paths.size() == 1 && changer.failures().is_empty()) return fail(done.error());
+    if (!done && ((paths.size() == 1 && changer.failures().is_empty()) || ends_all(done.error()))) return fail(done.error());
     changer.failures().add(done);
   }
   if (program.common.json) {

@@ -16,6 +16,8 @@
 #include "pif/base/say.h"
 #include "pif/cluster/cluster.h"
 #include "program.h"
+#include "roots.h"
+#include "startup.h"
 #include "text.h"
 
 namespace pif::cli {
@@ -25,7 +27,6 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr auto kUpDeadline = std::chrono::seconds(20);
 constexpr auto kDownDeadline = std::chrono::seconds(10);
-constexpr auto kAskInterval = std::chrono::milliseconds(250);  // children are looked after between two questions
 constexpr auto kConnectPoll = std::chrono::milliseconds(5);
 constexpr std::uint32_t kDefaultCount = 4;
 
@@ -85,70 +86,6 @@ Result<cluster::Cluster> load_or_create(const Options& options) {
   return loaded || loaded.error().code != Code::kNotFound ? loaded : created;
 }
 
-struct Child {
-  Daemon daemon;
-  pid_t pid = 0;
-};
-
-// What `up` has started so far; stops it again unless told that all is well.
-class Startup {
- public:
-  Startup() = default;
-  Startup(const Startup&) = delete;
-  Startup& operator=(const Startup&) = delete;
-  ~Startup() {
-    if (!kept_) undo();
-  }
-
-  Status start_missing(const std::vector<Daemon>& daemons) {
-    for (const auto& daemon : daemons) {
-      PIF_TRY_VALUE(const auto pid, holder(daemon));
-      if (pid) continue;
-      PIF_TRY_VALUE(const pid_t child, start(daemon));
-      children_.push_back({daemon, child});
-    }
-    return {};
-  }
-  // kUnavailable if one has ended already: which, and why.
-  Status check_alive() {
-    for (auto& child : children_) {
-      if (child.pid == 0 || ::waitpid(child.pid, nullptr, WNOHANG) == 0) continue;
-      child.pid = 0;
-      return fail(Code::kUnavailable, fmt::format("{} did not start: {} (log: {})", child.daemon.name,
-                                                  or_nothing(last_log_line(child.daemon)), child.daemon.log()));
-    }
-    return {};
-  }
-  std::size_t started() const { return children_.size(); }
-  // 0: not started here.
-  pid_t pid_of(const std::string& name) const {
-    for (const auto& child : children_) {
-      if (child.daemon.name == name) return child.pid;
-    }
-    return 0;
-  }
-  void keep() { kept_ = true; }
-
- private:
-  static std::string or_nothing(const std::string& line) { return line.empty() ? "it said nothing" : line; }
-  void undo() {
-    for (const auto& child : children_) {
-      if (child.pid != 0) ::kill(child.pid, SIGTERM);
-    }
-    const auto deadline = SteadyClock::now() + kDownDeadline;
-    for (const auto& child : children_) {
-      if (child.pid == 0) continue;
-      while (::waitpid(child.pid, nullptr, WNOHANG) == 0) {
-        if (SteadyClock::now() >= deadline) ::kill(child.pid, SIGKILL);
-        std::this_thread::sleep_for(kConnectPoll);
-      }
-    }
-  }
-
-  std::vector<Child> children_;
-  bool kept_ = false;
-};
-
 // The LFSs that the server does not take for up. One that was started just now must have reported itself: for some
 // seconds after an LFS has died, the server still believes in the one before.
 std::vector<std::string> missing_names(const SystemStatus& status, const cluster::Cluster& cluster, const Startup& startup) {
@@ -163,24 +100,13 @@ std::vector<std::string> missing_names(const SystemStatus& status, const cluster
   return missing;
 }
 
-ConnectOptions asking(const cluster::Cluster& cluster) {
-  ConnectOptions options;
-  options.where = cluster.folder;
-  options.timeout = kAskInterval;
-  return options;
-}
-
-// Connects as soon as the server listens.
-Result<Client> await_server(const cluster::Cluster& cluster, Startup& startup, SteadyClock::time_point deadline) {
-  while (true) {
-    auto client = Client::connect(asking(cluster));
-    if (client) return client;
-    PIF_TRY(startup.check_alive());
-    if (SteadyClock::now() >= deadline)
-      return fail(Code::kTimeout, fmt::format("the server does not answer: {} (log: {}/server.log)",
-                                              client.error().to_string(), cluster.server_folder()));
-    std::this_thread::sleep_for(kConnectPoll);
+// What a person has to decide: waiting does not help.
+Status check_trouble(const SystemStatus& status) {
+  if (!status.refused.empty()) return fail(Code::kStaleServer, status.refused);
+  for (const Node& node : status.nodes) {
+    if (node.state == "stale") return fail(Code::kStaleNode, node.trouble);
   }
+  return {};
 }
 
 Status await_up(const cluster::Cluster& cluster, Startup& startup) {
@@ -191,6 +117,7 @@ Status await_up(const cluster::Cluster& cluster, Startup& startup) {
     const auto status = client.status(static_cast<std::uint32_t>(cluster.lfss.size()));
     if (status) missing = missing_names(*status, cluster, startup);
     if (missing.empty()) return {};
+    if (status) PIF_TRY(check_trouble(*status));
     PIF_TRY(startup.check_alive());
     if (SteadyClock::now() >= deadline)
       return fail(Code::kTimeout, fmt::format("not up after {} s: {}; see their logs under {}", kUpDeadline.count(),
@@ -218,12 +145,16 @@ Status print_up(const Program& program, const cluster::Cluster& cluster, std::si
 
 Outcome up(const Program& program, const Options& options) {
   const auto begin = SteadyClock::now();
-  PIF_TRY_VALUE(const cluster::Cluster cluster, load_or_create(options));
+  PIF_TRY_VALUE(cluster::Cluster cluster, load_or_create(options));
   PIF_TRY_VALUE(const UniqueFd alone, lock_out_starters(cluster, kUpDeadline + kDownDeadline));  // what another may take
+  PIF_TRY(make_ready(cluster));
+  PIF_TRY(check_roots_there(cluster));
   Startup startup;
   PIF_TRY(startup.start_missing(daemons_of(cluster, program_folder())));
-  PIF_TRY(await_up(cluster, startup));
-  startup.keep();
+  const Status is_up = await_up(cluster, startup);
+  // What asks for a person's decision must run for it to be taken.
+  if (is_up || is_up.error().code == Code::kStaleServer || is_up.error().code == Code::kStaleNode) startup.keep();
+  PIF_TRY(is_up);
   // A default is a convenience: a home that cannot be written to is no reason to fail.
   const Status offered = cluster::offer_default(cluster.folder);
   if (!offered && program.common.verbose) say(fmt::format("pif: {}\n", one_line(offered.error().to_string())));
@@ -260,7 +191,7 @@ Outcome init(const Program& program, const Options& options) {
   if (program.common.json) {
     PIF_TRY(print(Json{{"folder", cluster.folder}, {"cluster", cluster.id}, {"lfss", cluster.lfss.size()}}));
   } else if (!program.common.quiet) {
-    PIF_TRY(print(fmt::format("{0} has keys and pif.toml for {1} LFSs; start it with: pif up {0}\n", cluster.folder,
+    PIF_TRY(print(fmt::format("{0} has keys and pif.toml for {1} LFSs; pif up {0} makes their folders and starts them\n", cluster.folder,
                               cluster.lfss.size())));
   }
   return ExitCode::kDone;

@@ -65,6 +65,15 @@ void check_nodes(Doctor& doctor, const SystemStatus& status) {
   doctor.ok("service", fmt::format("the server answers; {} of {} LFSs are up", up.size(), status.nodes.size()));
 }
 
+// What a person has to decide.
+void check_troubles(Doctor& doctor, const SystemStatus& status) {
+  if (!status.refused.empty()) doctor.wrong("service", status.refused, "pif server accept-old --list shows what that would mean");
+  for (const Node& node : status.nodes) {
+    if (!node.trouble.empty())
+      doctor.wrong("service", node.trouble, fmt::format("pif node accept-stale --list {} shows what that would mean", node.name));
+  }
+}
+
 void check_versions(Doctor& doctor, const cluster::Cluster& cluster, const std::vector<DaemonStats>& daemons) {
   const std::size_t before = doctor.findings().size();
   for (const DaemonStats& daemon : daemons) {
@@ -137,6 +146,7 @@ void check_service(Doctor& doctor, const cluster::Cluster& cluster, const Progra
                         fmt::format("if it runs, look at {}/server.log", cluster.server_folder()));
   const auto status = client->status();
   if (!status) return doctor.wrong("service", status.error().to_string(), "look at the server's log");
+  check_troubles(doctor, *status);
   check_nodes(doctor, *status);
   check_tcp(doctor, cluster);
   const auto daemons = client->daemon_stats();

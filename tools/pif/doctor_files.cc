@@ -73,6 +73,9 @@ void check_identity(Doctor& doctor, const cluster::Cluster& cluster, const clust
     return doctor.wrong("roots", fmt::format("{} has format {}; this program knows formats up to {}", lfs.root, *format,
                                              kFormatVersion),
                         "install the release that wrote it, or a newer one");
+  if (!lfs.uuid.empty() && identity["uuid"] != lfs.uuid)
+    return doctor.wrong("roots", fmt::format("{} is the root {}, and pif.toml says {}", lfs.root, identity["uuid"], lfs.uuid),
+                        "mount the right disk there; if it is lost: pif node replace " + lfs.name);
   if (identity["cluster"] != cluster.id || identity["node"] != std::to_string(lfs.id))
     doctor.wrong("roots", fmt::format("{} is node {} of file system {}, not node {} of {}", lfs.root, identity["node"],
                                       identity["cluster"], lfs.id, cluster.id),

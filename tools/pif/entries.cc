@@ -39,6 +39,10 @@ Json json_of(const Entry& entry, const std::string& path) {
   Json attributes = Json::object();
   for (const auto& [name, value] : entry.attributes) attributes[name] = value.size();
   out["attribute_bytes"] = attributes;
+  Json marks = Json::array();
+  for (const FileMark& mark : entry.marks)
+    marks.push_back({{"node", mark.node}, {"kind", mark.kind == FileMark::Kind::kLost ? "lost" : "mixed"}, {"since", mark.since}});
+  out["marks"] = marks;
   return out;
 }
 
@@ -84,7 +88,7 @@ Status walk(Client& client, const std::string& folder, Failures& failures,
       return visited = visit(path, entry);
     }, order);
     PIF_TRY(visited);
-    if (!listed && here == folder) return fail(at(here, listed.error()));
+    if (!listed && (here == folder || ends_all(listed.error()))) return fail(at(here, listed.error()));
     if (!listed) failures.add(at(here, listed.error()));
     waiting.insert(waiting.end(), folders.rbegin(), folders.rend());  // the first is next
   }

@@ -126,6 +126,7 @@ std::string kind_name(Finding::Kind kind) {
     case Kind::kLength: return "length";
     case Kind::kState: return "state";
     case Kind::kSums: return "sums";
+    case Kind::kQuarantined: return "quarantined";
   }
   return "unknown";
 }

@@ -13,6 +13,7 @@ namespace pif::cli {
 using FileRecord = proto::ListFilesReply::One;
 using Held = std::map<std::uint32_t, proto::ComponentState>;  // by NodeId
 
+inline constexpr std::uint32_t kNodeStale = 5;  // NodeInfo.state
 inline constexpr std::uint32_t kFilePending = 1, kFileCommitted = 2, kFileDoomed = 3;
 inline constexpr std::uint32_t kComponentOpen = 1, kComponentSealed = 2, kComponentCommitted = 3;
 
@@ -25,6 +26,7 @@ struct Finding {
     kLength,    // rows or bytes that do not add up
     kState,     // committed file, component still being written
     kSums,      // bytes that fail their check
+    kQuarantined,  // of a file that the server did not know: its LFS keeps it for a while
   };
   Kind kind = Kind::kOrphan;
   std::uint64_t file = 0;
@@ -35,7 +37,9 @@ struct Finding {
 
 std::string kind_name(Finding::Kind kind);
 // Whether it is more than something the system still has to tidy up.
-inline bool is_damage(const Finding& finding) { return finding.kind != Finding::Kind::kLeftover; }
+inline bool is_damage(const Finding& finding) {
+  return finding.kind != Finding::Kind::kLeftover && finding.kind != Finding::Kind::kQuarantined;
+}
 
 // `file`: as the directory has it, or null. `held`: every component of that file id on any LFS.
 std::vector<Finding> examine(std::uint64_t id, const FileRecord* file, const Held& held);

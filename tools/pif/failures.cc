@@ -5,14 +5,20 @@
 #include "pif/base/say.h"
 
 namespace pif::cli {
+namespace {
+
+constexpr std::size_t kErrorsKept = 1000;
+
+}  // namespace
 
 void Failures::add(const Error& error) {
   say(fmt::format("pif: {}\n", one_line(error.to_string())));
-  errors_.push_back(error);
+  if (errors_.size() < kErrorsKept) errors_.push_back(error);
+  ++count_;
 }
 
-void Failures::sum_up(const std::string& of_what) const {
-  if (errors_.size() > 1) say(fmt::format("pif: {} {} failed, as said above\n", errors_.size(), of_what));
+void Failures::sum_up() const {
+  if (count_ > 1) say(fmt::format("pif: {} things failed, as said above; the rest is done\n", count_));
 }
 
 void Failures::add_to(Json& document) const {
@@ -26,6 +32,12 @@ std::string Failures::members() const {
   add_to(document);
   const std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace);
   return errors_.empty() ? "" : "," + text.substr(1, text.size() - 2);
+}
+
+bool ends_all(const Error& error) {
+  const bool no_answer = error.code == Code::kUnavailable || error.code == Code::kTimeout;
+  const bool of_server = error.node.empty() || error.node == "server";
+  return error.code == Code::kCancelled || error.code == Code::kNoSpace || (no_answer && of_server);
 }
 
 Json json_of(const Error& error) { return {{"code", code_name(error.code)}, {"text", error.text}, {"node", error.node}}; }

@@ -1,6 +1,7 @@
 // What went wrong with some of the things that a command was to do: the rest is done, and the command ends with kFailed.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,19 +17,24 @@ class Failures {
   void add(const Status& outcome) {
     if (!outcome) add(outcome.error());
   }
-  bool is_empty() const { return errors_.empty(); }
-  // On stderr, if more than one was said: how many, and of what ("of 17 files").
-  void sum_up(const std::string& of_what) const;
+  bool is_empty() const { return count_ == 0; }
+  // On stderr, if more than one was said: how many there were.
+  void sum_up() const;
 
-  // Ends a JSON document: "error" is the first one, "errors" all.
+  // Ends a JSON document: "error" is the first one, "errors" all, or the first thousand.
   void add_to(Json& document) const;
   // The same as text, for a document that is printed piece by piece: `,"error":{...},"errors":[...]`, or nothing.
   std::string members() const;
-  ExitCode exit_code() const { return errors_.empty() ? ExitCode::kDone : ExitCode::kFailed; }
+  ExitCode exit_code() const { return is_empty() ? ExitCode::kDone : ExitCode::kFailed; }
 
  private:
-  std::vector<Error> errors_;
+  std::vector<Error> errors_;  // the first ones
+  std::uint64_t count_ = 0;
 };
+
+// Whether whatever comes next would fail as well: the user has ended it, a disk is full, or the server is gone. (Without an
+// LFS, files on others are still there.)
+bool ends_all(const Error& error);
 
 // What --json prints of an error.
 Json json_of(const Error& error);

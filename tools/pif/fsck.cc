@@ -32,6 +32,7 @@ class Fsck {
   Outcome run() {
     PIF_TRY(inventory_.open());
     PIF_TRY(compare());
+    PIF_TRY(look_into_quarantine());
     if (!options_.no_sums) PIF_TRY(check_sums());
     if (options_.repair) PIF_TRY(repair());
     PIF_TRY(program_.common.json ? print(document()) : print(text()));
@@ -65,6 +66,16 @@ class Fsck {
     totals_.files += file->second.state() == kFileCommitted ? 1 : 0;
     totals_.pending += file->second.state() == kFilePending ? 1 : 0;
     totals_.doomed += file->second.state() == kFileDoomed ? 1 : 0;
+    return {};
+  }
+
+  Status look_into_quarantine() {
+    PIF_TRY_VALUE(const auto aside, inventory_.quarantine());
+    for (const auto& one : aside) {
+      findings_.push_back({Finding::Kind::kQuarantined, one.state.shape().file(), one.node, "",
+                           fmt::format("{} rows, put aside on {}: the server did not know the file; pif server accept-old brings it back",
+                                       one.state.rows(), iso_second(one.since))});
+    }
     return {};
   }
 
@@ -140,7 +151,7 @@ class Fsck {
     out += fmt::format("{} files in {} components, {} checked; {} being made, {} being removed, {} leftovers", totals_.files,
                        totals_.components, human_bytes(totals_.bytes_checked), totals_.pending, totals_.doomed,
                        findings_.size() - damages());
-    if (totals_.repaired > 0) out += fmt::format("; {} components without owner removed", totals_.repaired);
+    if (totals_.repaired > 0) out += fmt::format("; {} components without owner put aside", totals_.repaired);
     return out + (damages() == 0 ? ": clean\n" : fmt::format(": {} damages\n", damages()));
   }
 
@@ -170,7 +181,7 @@ void add_fsck_command(CLI::App& app, Program& program) {
   CLI::App* command = add_command(
       app, program, "fsck", "Check that directory and components agree, and read every byte; exit 1 if there is damage",
       "  pif fsck\n  pif fsck --repair\n  pif fsck --json --no-sums | jq .findings");
-  command->add_flag("--repair", options->repair, "Remove components that no file owns; nothing else is touched");
+  command->add_flag("--repair", options->repair, "Put components that no file owns aside, for a week; nothing else is touched");
   command->add_flag("--no-sums", options->no_sums, "Compare directory and components only; do not read the data");
   on_run(command, program, options, fsck);
 }

@@ -63,13 +63,15 @@ class Getter {
     if (entry->kind == EntryKind::kFile) return get_plain(path, local, entry->mode);
     if (!options_.recursive) return fail(Code::kIsDirectory, path + " is a folder; use -r to get all that is in it");
     PIF_TRY(make_local(local, entry->mode));
-    PIF_TRY(walk(client_, path, failures_, [&](const std::string& found, const Entry& below) -> Status {
+    const Status walked = walk(client_, path, failures_, [&](const std::string& found, const Entry& below) -> Status {
       const std::string to = local + found.substr(path == "/" ? 0 : path.size());
-      failures_.add(below.kind == EntryKind::kFolder ? make_local(to, below.mode) : get_plain(found, to, below.mode));
+      const Status got = below.kind == EntryKind::kFolder ? make_local(to, below.mode) : get_plain(found, to, below.mode);
+      if (!got && ends_all(got.error())) return got;
+      failures_.add(got);
       return {};
-    }));
+    });
     close_folders();
-    return {};
+    return walked;
   }
   Failures& failures() { return failures_; }
 
@@ -82,7 +84,7 @@ class Getter {
       failures_.add_to(document);
       PIF_TRY(print(document));
     }
-    failures_.sum_up("things");
+    failures_.sum_up();
     return failures_.exit_code();
   }
 
@@ -140,9 +142,6 @@ class Getter {
   std::vector<std::pair<std::string, std::uint32_t>> closing_;  // folders that get this mode in the end
 };
 
-// A full disk or a reader that is gone fails every other file as well.
-bool ends_all(const Error& error) { return error.code == Code::kNoSpace || error.code == Code::kCancelled; }
-
 // For each path what `each` does; of several, those that fail are passed over.
 template <typename Each>
 Outcome for_each_path(const std::vector<std::string>& paths, Each each) {
@@ -194,7 +193,7 @@ Outcome get(const Program& program, const Options& options) {
   Getter getter(program, options, client);
   for (const auto& path : paths) {
     const Status got = getter.get(path, into ? join_path(local, base_name(path)) : local);
-    if (!got && paths.size() == 1) return fail(got.error());
+    if (!got && (paths.size() == 1 || ends_all(got.error()))) return fail(got.error());
     getter.failures().add(got);
   }
   return getter.report();
@@ -335,6 +334,7 @@ void add_get_commands(CLI::App& app, Program& program) {
       ->type_name("FILE... [LOCAL]");
   get_command->add_flag("-r,--recursive", get_options->recursive, "Folders with everything in them");
   get_command->add_flag("--no-clobber", get_options->no_clobber, "Fail instead of replacing a local file");
+  get_command->add_flag("--stale", program.common.stale, "Files that `pif stat` marks, too");
   on_run(get_command, program, get_options, get);
 
   auto cat_options = std::make_shared<Options>();
@@ -344,6 +344,7 @@ void add_get_commands(CLI::App& app, Program& program) {
   cat_command->add_option("FILE", cat_options->paths, "The files, one after another")->required();
   cat_command->add_option("--records", cat_options->records, "Only these, half open, from 0; without the kept header")
       ->type_name("A:B");
+  cat_command->add_flag("--stale", program.common.stale, "Files that `pif stat` marks, too");
   on_run(cat_command, program, cat_options, cat);
 }
 

@@ -25,7 +25,7 @@ struct Group {
 const std::vector<Group>& groups() {
   static const std::vector<Group> kGroups = {
       {"Start and stop", {"up", "down", "init"}},
-      {"Look after it", {"status", "doctor", "fsck", "df", "node"}},
+      {"Look after it", {"status", "doctor", "fsck", "df", "node", "server", "snapshot-hold"}},
       {"Bring and fetch files", {"put", "get", "cat"}},
       {"Files and folders", {"ls", "stat", "du", "mkdir", "mv", "rm", "chmod", "chown"}},
       {"Where records are", {"locate", "placement"}},
@@ -40,9 +40,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kTools = 
      {"sort", "Sort the records of a file"},
      {"transpose", "Transpose a matrix whose rows are records"}}};
 
-constexpr std::array<std::string_view, 4> kNoTools = {"server", "lfs", "exec", "simulate"};  // programs, but not for people
+constexpr std::array<std::string_view, 5> kNoTools = {"server", "lfs", "exec", "simulate", "numbers-model"};  // programs, but not for people
 
-std::string line(const std::string& name, const std::string& what) { return fmt::format("  {:<10} {}\n", name, what); }
+std::string line(const std::string& name, const std::string& what) { return fmt::format("  {:<13} {}\n", name, what); }
 
 std::string about_tool(const std::string& name, const std::vector<std::string>& folders) {
   for (const auto& [known, what] : kTools) {

@@ -11,7 +11,7 @@ constexpr std::uint32_t kPage = 500;
 constexpr auto kRenewAfter = std::chrono::minutes(5);       // half the life of a capability
 constexpr auto kCheckTimeout = std::chrono::minutes(30);    // of one component; silence ends it much earlier
 constexpr std::uint32_t kNodeUp = 1;
-constexpr std::uint32_t kUnknownFile = 3;  // FileStatesReply
+constexpr std::uint32_t kUnknownFile = 4;  // FileStatesReply
 
 proto::Envelope list_components(std::uint64_t after, std::uint32_t limit) {
   proto::Envelope request;
@@ -54,13 +54,14 @@ Status Inventory::renew() {
   return {};
 }
 
-Status Inventory::open() {
+Status Inventory::open(Needs needs) {
   proto::Envelope request;
   request.mutable_nodes();
   PIF_TRY_VALUE(const net::Packet reply, ask_server(std::move(request)));
   nodes_.assign(reply.envelope.nodes_reply().nodes().begin(), reply.envelope.nodes_reply().nodes().end());
   for (const auto& node : nodes_) {
-    if (node.state() != kNodeUp)
+    const bool good = node.state() == kNodeUp || needs == Needs::kServer || (needs == Needs::kAnswers && node.state() == kNodeStale);
+    if (!good)
       return fail(Code::kUnavailable,
                   fmt::format("{0} is not up, so not all can be checked; start it with pif up, or stop all daemons and run: "
                               "pif-lfs check {1}",
@@ -117,6 +118,58 @@ Result<std::map<std::uint64_t, Held>> Inventory::all_components() {
     asked = std::move(more);
   }
   return out;
+}
+
+Result<std::map<std::uint64_t, proto::ComponentState>> Inventory::components_on(const proto::NodeInfo& node) {
+  std::map<std::uint64_t, proto::ComponentState> out;
+  for (std::uint64_t after = 0;;) {
+    PIF_TRY_VALUE(net::Packet packet, ask(node, list_components(after, kPage)));
+    auto& page = *packet.envelope.mutable_list_components_reply();
+    for (auto& component : *page.mutable_components()) {
+      after = component.shape().file();
+      out[after] = std::move(component);
+    }
+    if (!page.more() || page.components_size() == 0) return out;
+  }
+}
+
+Result<std::vector<Inventory::Quarantined>> Inventory::quarantine() {
+  std::vector<Quarantined> out;
+  for (const auto& node : nodes_) {
+    for (std::uint64_t after = 0;;) {
+      proto::Envelope request = list_components(after, kPage);
+      request.mutable_list_components()->set_quarantined(true);
+      PIF_TRY_VALUE(net::Packet packet, ask(node, std::move(request)));
+      auto& page = *packet.envelope.mutable_list_components_reply();
+      if (page.since_size() != page.components_size()) return out;  // an LFS that is older than the quarantine
+      for (int i = 0; i < page.components_size(); ++i) {
+        after = page.components(i).shape().file();
+        out.push_back({node.id(), std::move(*page.mutable_components(i)), page.since(i)});
+      }
+      if (!page.more() || page.components_size() == 0) break;
+    }
+  }
+  return out;
+}
+
+Result<std::map<std::uint64_t, Held>> Inventory::everything() {
+  PIF_TRY_VALUE(auto all, all_components());
+  PIF_TRY_VALUE(auto aside, quarantine());
+  for (Quarantined& one : aside) all[one.state.shape().file()].emplace(one.node, std::move(one.state));
+  return all;
+}
+
+Status Inventory::hold(std::chrono::milliseconds time) {
+  proto::Envelope request;
+  request.mutable_hold()->set_for_ms(static_cast<std::uint32_t>(time.count()));
+  PIF_TRY(renew());
+  PIF_TRY(ask_server(request));  // first, so that nobody is told of what is not in the snapshot
+  std::vector<const proto::NodeInfo*> all;
+  for (const auto& node : nodes_) all.push_back(&node);
+  for (auto& reply : ask_all(all, std::vector<proto::Envelope>(all.size(), request), session_->timeout())) {
+    if (!reply) return fail(std::move(reply.error()));
+  }
+  return {};
 }
 
 Result<std::map<std::uint64_t, FileRecord>> Inventory::all_files() {
@@ -195,7 +248,7 @@ Status Inventory::remove_component(std::uint32_t node, std::uint64_t file) {
   const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& n) { return n.id() == node; });
   if (found == nodes_.end()) return fail(Code::kNotFound, fmt::format("there is no node {}", node));
   proto::Envelope order;
-  order.mutable_settle()->add_removed(file);
+  order.mutable_settle()->add_unknown(file);
   PIF_TRY(ask(*found, std::move(order)));
   return {};
 }

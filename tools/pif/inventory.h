@@ -16,14 +16,28 @@ class Inventory {
  public:
   explicit Inventory(std::shared_ptr<client::Session> session) : session_(std::move(session)) {}
 
-  // kUnavailable, naming it, if an LFS is not up; kPermission for who may not manage the cluster.
-  [[nodiscard]] Status open();
+  // Who must be there: LFSs that are up, LFSs that answer (stale ones too), or the server alone.
+  enum class Needs : std::uint8_t { kUp, kAnswers, kServer };
+  // kUnavailable, naming it, if an LFS is not; kPermission for who may not manage the cluster.
+  [[nodiscard]] Status open(Needs needs = Needs::kUp);
   const std::vector<proto::NodeInfo>& nodes() const { return nodes_; }
   const std::string& name_of(std::uint32_t node) const;
 
   // All of them, every LFS at once.
   [[nodiscard]] Result<std::map<std::uint64_t, Held>> all_components();
   [[nodiscard]] Result<std::map<std::uint64_t, FileRecord>> all_files();
+  [[nodiscard]] Result<std::map<std::uint64_t, proto::ComponentState>> components_on(const proto::NodeInfo& node);
+  // Those of files that the server did not know, kept for a while: when they were put aside, wall seconds.
+  struct Quarantined {
+    std::uint32_t node = 0;
+    proto::ComponentState state;
+    std::int64_t since = 0;
+  };
+  [[nodiscard]] Result<std::vector<Quarantined>> quarantine();
+  // All components, and what is in quarantine.
+  [[nodiscard]] Result<std::map<std::uint64_t, Held>> everything();
+  // Commits nothing for so long, everywhere; 0: goes on.
+  [[nodiscard]] Status hold(std::chrono::milliseconds time);
   // One file id, as things are now.
   [[nodiscard]] Result<Held> components_of(std::uint64_t file);
   [[nodiscard]] Result<std::optional<FileRecord>> file(std::uint64_t id);
@@ -35,7 +49,7 @@ class Inventory {
   };
   [[nodiscard]] Result<SumCheck> check_sums(const std::map<std::uint32_t, std::vector<std::uint64_t>>& files_by_node);
 
-  // Tells the LFS that this file is gone. kBusy if the server knows it after all.
+  // Tells the LFS that no file owns it: it is kept for a week, out of sight. kBusy if the server knows it after all.
   [[nodiscard]] Status remove_component(std::uint32_t node, std::uint64_t file);
 
  private:

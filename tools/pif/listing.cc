@@ -99,9 +99,6 @@ Status list_one(Client& client, const Options& options, const std::string& path,
   }, order);
 }
 
-// stdout is full: nothing more can be said there.
-bool ends_all(const Error& error) { return error.code == Code::kNoSpace; }
-
 Outcome list(const Program& program, const Options& options) {
   std::vector<std::string> paths;
   for (const auto& text : options.paths) {
@@ -134,6 +131,9 @@ std::string text_of(const Entry& entry, const std::string& path) {
                      format_text(entry.format));
   out += fmt::format("  width     {} (nodes {})\n", entry.nodes.size(), join_numbers(entry.nodes));
   if (!entry.bevies.empty()) out += fmt::format("  bevies    {} (a layout only: no parity is computed yet)\n", join_numbers(entry.bevies));
+  for (const FileMark& mark : entry.marks)
+    out += fmt::format("  mark      rows on node {} {} ({}); read with --stale\n", mark.node,
+                       mark.kind == FileMark::Kind::kLost ? "are gone" : "may be older than others", iso_second(mark.since));
   for (const auto& [name, value] : entry.attributes)
     out += fmt::format("  attribute {}: {} bytes\n", shown(name), value.size());
   return out;
@@ -149,7 +149,7 @@ Outcome stat(const Program& program, const Options& options) {
   Failures failures;
   for (const auto& path : paths) {
     const Result<Entry> entry = client.stat(path);
-    if (!entry && paths.size() == 1) return fail(entry.error());
+    if (!entry && (paths.size() == 1 || ends_all(entry.error()))) return fail(entry.error());
     if (!entry) {
       failures.add(entry.error());
       documents.push_back({{"path", path}, {"error", json_of(entry.error())}});
@@ -199,7 +199,7 @@ Outcome usage(const Program& program, const Options& options) {
   std::vector<std::vector<std::string>> rows = {{"size", "records", "files", "folders", "path", "bytes"}};
   for (const auto& path : paths) {
     const Result<Usage> sum = usage_of(client, path, failures);
-    if (!sum && paths.size() == 1) return fail(sum.error());
+    if (!sum && (paths.size() == 1 || ends_all(sum.error()))) return fail(sum.error());
     if (!sum) {
       failures.add(sum.error());
       continue;

@@ -35,7 +35,7 @@ Outcome for_each_path(const Program& program, const char* key, const std::vector
   Json document = {{key, Json::array()}};
   for (const auto& path : paths) {
     const Result<bool> done = each(path);
-    if (!done && paths.size() == 1) return fail(done.error());
+    if (!done && (paths.size() == 1 || ends_all(done.error()))) return fail(done.error());
     if (!done) failures.add(done.error());
     else if (*done) document[key].push_back(path);
   }

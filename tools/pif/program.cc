@@ -94,6 +94,7 @@ void add_all(CLI::App& app, Program& program) {
   add_fsck_command(app, program);
   add_doctor_command(app, program);
   add_run_command(app, program);
+  add_snapshot_command(app, program);
   add_help_command(app, program);
   group_commands(app);
   app.require_subcommand(1);
@@ -173,6 +174,7 @@ Result<Client> Program::connect(Duration timeout) const {
   options.route = common.route;
   options.data_path = data_path_of(common.data);
   options.timeout = timeout;
+  options.stale = common.stale;
   auto client = Client::connect(options);
   if (!client && client.error().code == Code::kUnavailable) client.error().text += "; if it is not running: pif up DIR";
   return client;

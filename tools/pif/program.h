@@ -24,6 +24,7 @@ struct Common {
   bool verbose = false;
   std::string route = "auto";
   std::string data = "auto";
+  bool stale = false;         // of commands that read files
 };
 
 // One run of `pif`.
@@ -59,6 +60,8 @@ void on_run(CLI::App* command, Program& program, std::shared_ptr<Options> option
 
 // Groups of commands, one per file.
 void add_cluster_commands(CLI::App& app, Program& program);    // up down init
+void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program);  // node accept-stale, node replace, server
+void add_snapshot_command(CLI::App& app, Program& program);    // snapshot-hold
 void add_status_commands(CLI::App& app, Program& program);     // status node df
 void add_name_commands(CLI::App& app, Program& program);       // mkdir rm mv
 void add_attribute_commands(CLI::App& app, Program& program);  // chmod chown

@@ -112,7 +112,7 @@ class Putter {
       say(fmt::format("pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed)));
     if (program_.common.json)
       PIF_TRY(print_document(elapsed.count()));
-    failures_.sum_up("things");
+    failures_.sum_up();
     return failures_.exit_code();
   }
   Failures& failures() { return failures_; }
@@ -140,7 +140,7 @@ class Putter {
     for (const auto& entry : entries) {
       PIF_TRY(check_interrupt());
       const Status done = put_found(entry.path().string(), join_path(target, entry.path().filename().string()));
-      if (!done && done.error().code == Code::kCancelled) return done;
+      if (!done && ends_all(done.error())) return done;
       failures_.add(done);
     }
     if (is_new && (mode & S_IRWXU) != S_IRWXU) PIF_TRY(set_mode(target, mode));
@@ -282,7 +282,7 @@ Outcome put(const Program& program, const Options& options) {
       to = join_path(target, name);
     }
     const Status done = putter.put(source, to);
-    if (!done && (sources.size() == 1 || done.error().code == Code::kCancelled)) return fail(done.error());
+    if (!done && (sources.size() == 1 || ends_all(done.error()))) return fail(done.error());
     putter.failures().add(done);
   }
   return putter.report();

@@ -45,16 +45,34 @@ Json json_of(const Node& node) {
           {"root", node.root},
           {"unix", node.unix_path},
           {"ipc", node.ipc},
-          {"tcp", node.tcp}};
+          {"tcp", node.tcp},
+          {"uuid", node.uuid},
+          {"incarnation", node.incarnation},
+          {"number", node.number},
+          {"trouble", node.trouble},
+          {"trouble_since", node.trouble_since}};
 }
 
 Json json_of(const SystemStatus& status, const std::vector<DaemonStats>& stats) {
   Json nodes = Json::array(), daemons = Json::array();
   for (const auto& node : status.nodes) nodes.push_back(json_of(node));
   for (const auto& daemon : stats) daemons.push_back(cli::json_of(daemon));
-  return {{"cluster", status.cluster},   {"server", {{"state", "up"}}}, {"nodes", nodes},
+  Json server = {{"state", status.refused.empty() ? "up" : "behind"}, {"run", status.run}, {"index", status.index},
+                 {"trouble", status.refused}, {"trouble_since", status.refused_since}};
+  return {{"cluster", status.cluster},   {"server", server}, {"nodes", nodes},
           {"files", status.files},       {"folders", status.folders},   {"pending", status.pending},
           {"doomed", status.doomed},     {"sessions", status.sessions}, {"daemons", daemons}};
+}
+
+// What a person has to decide, and since when.
+std::string troubles_of(const SystemStatus& status) {
+  std::string out;
+  if (!status.refused.empty()) out += fmt::format("serves nobody since {}: {}\n", iso_second(status.refused_since), status.refused);
+  for (const auto& node : status.nodes) {
+    if (!node.trouble.empty())
+      out += fmt::format("{} serves nothing since {}: {}\n", node.name, iso_second(node.trouble_since), node.trouble);
+  }
+  return out;
 }
 
 std::string text_of(const SystemStatus& status) {
@@ -69,7 +87,7 @@ std::string text_of(const SystemStatus& status) {
   return fmt::format("cluster {}: server up, {} of {} LFSs up, {} files, {} folders, {} pending, {} doomed, {} sessions\n",
                      status.cluster, up, status.nodes.size(), status.files, status.folders, status.pending, status.doomed,
                      status.sessions) +
-         table(rows, {2, 3, 4, 5, 6, 7});
+         table(rows, {2, 3, 4, 5, 6, 7}) + troubles_of(status);
 }
 
 // Nobody answers: what this machine can tell by itself, from the locks that daemons hold.
@@ -222,11 +240,14 @@ void add_status_commands(CLI::App& app, Program& program) {
                        ->type_name("[SECONDS]");
   on_run(status_command, program, options, status);
 
-  CLI::App* node = add_command(app, program, "node", "Show the storage nodes", "  pif node list\n  pif node list --json");
+  CLI::App* node = add_command(app, program, "node", "Show the storage nodes, and decide about them",
+                               "  pif node list\n  pif node list --json\n  pif node accept-stale --list lfs1\n"
+                               "  pif node replace --root /disk9/lfs1 lfs1");
   CLI::App* list = node->add_subcommand("list", "All LFSs with their addresses");
   list->fallthrough();
   node->require_subcommand(1);
   on_run(list, program, options, list_nodes);
+  add_rescue_commands(app, *node, program);
 
   CLI::App* df = add_command(app, program, "df", "Show the space of every LFS", "  pif df\n  pif df --json");
   df->add_flag_callback("-h,--human-readable", [] {}, "Accepted: sizes are always in KiB, MiB and so on");

@@ -67,6 +67,10 @@ std::string iso_date(std::int64_t wall_ns) {
          fmt::format(".{:09}Z", wall_ns % 1'000'000'000);
 }
 
+std::string iso_second(std::int64_t wall_seconds) {
+  return strftime_of(broken_down(wall_seconds * 1'000'000'000, true), "%Y-%m-%dT%H:%M:%SZ");
+}
+
 std::string mode_text(bool folder, std::uint32_t mode) {
   std::string text = folder ? "d" : "-";
   constexpr std::string_view kLetters = "rwxrwxrwx";

@@ -21,6 +21,7 @@ std::string human_time(std::chrono::duration<double> time);
 std::string human_date(std::int64_t wall_ns);
 // UTC with nanoseconds, "2026-11-20T11:32:05.123456789Z", for JSON.
 std::string iso_date(std::int64_t wall_ns);
+std::string iso_second(std::int64_t wall_seconds);
 // "-rw-r--r--".
 std::string mode_text(bool folder, std::uint32_t mode);
 // "fixed 65536", "variable", "lines", "delimited 0x00".

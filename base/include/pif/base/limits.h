@@ -18,7 +18,8 @@ inline constexpr std::size_t kBodyBytesMax = kRecordLengthMax + (1u << 16);  // 
 inline constexpr std::size_t kHeaderBytesMax = 1u << 20;       // largest protobuf frame anybody accepts
 inline constexpr std::size_t kUnixPacketBytesMax = 128u << 10; // largest packet over a Unix socket
 inline constexpr std::uint32_t kProtocolVersion = 1;
-inline constexpr std::uint32_t kFormatVersion = 1;             // of an LFS root and of the server's directory
+inline constexpr std::uint32_t kFormatVersion = 2;             // of pif.toml, an LFS root and the server's directory
+inline constexpr std::uint32_t kFormatBefore = 1;              // taken over once, by the first `pif up`
 inline constexpr std::size_t kAttributeBytesMax = 64u << 10;   // all attributes of one file together
 
 }  // namespace pif

@@ -37,7 +37,10 @@ namespace pif {
   X(kCancelled, 20, "cancelled")             /* ended because somebody asked, or another part failed */               \
   X(kEndOfFile, 21, "end-of-file")           /* a position past the last record */                                    \
   X(kRetry, 22, "retry")                     /* lost a race; the library asks again */                                \
-  X(kInternal, 23, "internal")               /* a bug of ours, reported instead of acted on */
+  X(kInternal, 23, "internal")               /* a bug of ours, reported instead of acted on */                         \
+  X(kStaleNode, 24, "stale-node")            /* an LFS that has lost changes: it serves nothing until a person decides */ \
+  X(kStaleServer, 25, "stale-server")        /* the directory is older than an LFS, or not its own */                 \
+  X(kStaleData, 26, "stale-data")            /* rows of the file may be old or gone; ask for it all the same with --stale */
 
 enum class Code : std::uint16_t {
   kOk = 0,

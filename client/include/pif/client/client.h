@@ -52,6 +52,7 @@ struct ConnectOptions {
   Duration timeout = std::chrono::seconds(30);
   unsigned threads = 2;                    // of bulk transfers through descriptors
   std::string program;                     // name shown to others, default: the process's
+  bool stale = false;                      // opens files with marks (Entry::marks), too
 };
 
 // What a simulation hands in instead of sockets.
@@ -75,6 +76,14 @@ struct CreateOptions {
 
 enum class EntryKind : std::uint8_t { kFolder, kFile };
 
+// Rows of a file that a person accepted as they are, on one LFS.
+struct FileMark {
+  enum class Kind : std::uint8_t { kMixed = 1 /* may be older than others */, kLost = 2 /* gone with a root that was replaced */ };
+  std::uint32_t node = 0;
+  Kind kind = Kind::kMixed;
+  std::int64_t since = 0;                  // wall seconds
+};
+
 struct Entry {
   std::string name;
   EntryKind kind = EntryKind::kFile;
@@ -86,6 +95,7 @@ struct Entry {
   std::vector<std::uint32_t> bevies;
   Extent extent;
   std::map<std::string, std::string> attributes;
+  std::vector<FileMark> marks;             // none: every row is as it was acknowledged
 };
 
 // What changes of an entry's attributes; what is not set stays.
@@ -96,18 +106,26 @@ struct AttributeChange {
 
 struct Node {
   std::uint32_t id = 0;
-  std::string name, state, root;           // state: up, suspect, down, draining
+  std::string name, state, root;           // state: up, suspect, down, draining, stale
   std::uint64_t bytes_total = 0, bytes_free = 0, components = 0, bytes_stored = 0;
   std::uint64_t inodes_total = 0, inodes_free = 0;  // of its local file system; total 0: as many as it needs
   std::uint32_t silent_ms = 0;
   std::int64_t pid = 0;
   std::string unix_path, ipc, tcp;
+  std::string uuid;                        // of its root
+  std::uint64_t incarnation = 0, number = 0;  // docs/FORMAT.md "Who is how old"
+  std::uint64_t taken_back = 0;            // the last incarnation that began though changes had been lost
+  std::string trouble;                     // why it serves nothing, and what to do; empty: nothing is wrong
+  std::int64_t trouble_since = 0;          // wall seconds
 };
 
 struct SystemStatus {
   std::string cluster;
   std::vector<Node> nodes;
   std::uint64_t files = 0, folders = 0, pending = 0, doomed = 0, sessions = 0;
+  std::string refused;                     // why the server serves nobody, and what to do; empty: it serves
+  std::int64_t refused_since = 0;          // wall seconds
+  std::uint64_t run = 0, index = 0;        // how far the directory has come
 };
 
 // How often one operation was asked for, how it ended, how long it took.

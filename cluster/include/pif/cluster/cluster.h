@@ -23,6 +23,15 @@ struct LfsEntry {
   std::uint32_t id = 0;      // NodeId, from 1
   std::string name;          // "lfs0"
   std::string root;          // absolute
+  std::string uuid;          // of the root; 32 hex digits
+};
+
+// Whether the folders that a description names have been made. Only then is one that is not there an error, and not a new one.
+enum class Stage : std::uint8_t {
+  kBefore,    // written by an earlier release (format 1): roots have no uuids yet
+  kNew,       // a folder that is not there, or is empty, is made
+  kAdopting,  // roots of an earlier release are taken over
+  kReady,
 };
 
 enum class TcpMode : std::uint8_t { kNone, kCurve, kInsecureLoopback };
@@ -32,6 +41,8 @@ struct Cluster {
   std::string id;            // 16 hex digits
   std::uint32_t bevy = 0;    // default bevy size of new files; 0: none
   TcpMode tcp = TcpMode::kNone;
+  Stage stage = Stage::kReady;
+  std::string directory;     // uuid of the server's directory
   std::vector<LfsEntry> lfss;
 
   std::string run_folder() const;
@@ -46,12 +57,17 @@ struct Cluster {
   Result<net::ListenOptions> listen_options(const std::string& daemon) const;
 };
 
-// Makes DIR (and folders above it) with keys and pif.toml for `count` LFSs. kExists if DIR holds a file system already;
+// Makes DIR (and folders above it) with keys and pif.toml for `count` LFSs, which are kNew. kExists if DIR holds a file system already;
 // kInvalid for a count below 1 or a bevy that does not fit it.
 [[nodiscard]] Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy, TcpMode tcp);
 // kNotFound if there is no pif.toml, kVersion for a newer format, kInvalid naming line and key for anything else.
 [[nodiscard]] Result<Cluster> load_cluster(const std::string& folder);
 [[nodiscard]] Status save_cluster(const Cluster& cluster);
+// kAdopting, and every root gets a uuid; for a description of kBefore.
+[[nodiscard]] Status name_roots(Cluster& cluster);
+[[nodiscard]] Result<std::string> random_uuid();
+// kInvalid, with what to do, unless it is kReady.
+[[nodiscard]] Status check_ready(const Cluster& cluster);
 
 // Writes RUN/<daemon>.tcp with what the daemon listens on (net::listening): "tcp://127.0.0.1:PORT [Z85 PUBLIC KEY]". The
 // server calls it once it listens; does nothing without tcp.

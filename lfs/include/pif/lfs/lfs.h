@@ -22,7 +22,7 @@
 namespace pif::lfs {
 
 // Tables of the catalogue, in the order in which the store must be opened.
-inline const std::vector<std::string> kCatalogueTables = {"components", "meta"};
+inline const std::vector<std::string> kCatalogueTables = {"components", "meta", "quarantine"};
 
 struct WorkerExit {
   bool by_signal = false;
@@ -57,6 +57,7 @@ struct Config {
   std::string name;                     // "lfs0"
   std::string cluster;                  // id
   std::string root;                     // absolute folder
+  std::string uuid;                     // of the root, 32 hex digits, as in pif.toml; empty: any (tests)
   ClusterKey key;
   proto::Endpoints endpoints;           // as told to others
   proto::Endpoints server;              // where the PIF Server is; all empty: work without one
@@ -83,7 +84,7 @@ class Lfs {
   ~Lfs();
 
   // Reads the catalogue and recovers: replays the redo log, removes what no catalogue entry owns. Idempotent.
-  // kVersion (newer format), kCorrupt, kInvalid (root of another cluster or node).
+  // kVersion (another format), kCorrupt, kNotFound (no root there), kInvalid (another root).
   [[nodiscard]] Status open();
   // Serves until `stop` is set and the messenger woken. Errors only if it cannot go on.
   [[nodiscard]] Status serve(const std::atomic<bool>& stop);
@@ -93,11 +94,27 @@ class Lfs {
   std::unique_ptr<Impl> impl_;
 };
 
+// Whose root it is.
+struct RootIdentity {
+  std::string cluster;
+  std::uint32_t node = 0;
+  std::string name;
+  std::string uuid;        // empty: any (tests)
+};
+// Makes a root in a folder that is empty but for `lock` and logs, and an empty catalogue. Nothing happens to one that has this identity
+// already. kExists: there is something else; kInvalid: another root.
+[[nodiscard]] Status make_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
+                               const RootIdentity& identity);
+// Takes over, once, a root that an earlier release wrote (format 1).
+[[nodiscard]] Status adopt_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
+                                const RootIdentity& identity);
+
 // `pif-lfs check ROOT`: without any daemon, reads catalogue, files and all sums under a root that no daemon has open.
 struct CheckReport {
   std::uint64_t components = 0;
   std::uint64_t bytes = 0;
   std::vector<std::string> damages;
+  std::uint64_t quarantined = 0;        // components of files that the server did not know, kept for a while
   std::vector<std::string> leftovers;   // what a crash may leave, and the next start removes: no damage
 };
 [[nodiscard]] Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,

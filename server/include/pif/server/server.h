@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,15 +19,32 @@
 namespace pif::server {
 
 // Tables of the directory, in the order in which the store must be opened.
-inline const std::vector<std::string> kDirectoryTables = {"entries", "files", "nodes", "recent", "meta"};
+inline const std::vector<std::string> kDirectoryTables = {"entries", "files", "nodes", "recent", "meta", "numbers"};
+
+// Whose directory it is.
+struct DirectoryIdentity {
+  std::string cluster;
+  std::string uuid;        // 32 hex digits, as in pif.toml; empty: any (tests)
+};
+
+// Makes a new directory in an empty store, with the root folder, which `owner_uid` owns. Nothing happens to one that has this
+// identity already. kCorrupt: rows without an identity; kInvalid, kVersion: somebody else's.
+[[nodiscard]] Status make_directory(kv::Store& store, const DirectoryIdentity& identity, std::uint32_t owner_uid,
+                                    std::int64_t wall_seconds);
+// Takes over, once, a directory that an earlier release wrote (format 1).
+[[nodiscard]] Status adopt_directory(kv::Store& store, const DirectoryIdentity& identity);
 
 struct Config {
   std::string cluster;                // id
+  std::string uuid;                   // of the directory; empty: any (tests)
+  std::map<std::uint32_t, std::string> root_uuids;  // of the LFSs, by node; empty: any, and any nodes (tests)
   ClusterKey key;
   std::uint32_t owner_uid = 0;        // the cluster's owner: may do what root may
   std::uint32_t default_bevy = 0;
   Duration suspect_after = kSuspectAfter;   // silence of an LFS
   Duration down_after = kDownAfter;
+  // After a start LFSs are waited for so long: one of them may know more than the directory does.
+  Duration gather_max = std::chrono::seconds(3);
 };
 
 struct World {
@@ -40,7 +58,7 @@ class Server {
   Server(Config config, World world);
   ~Server();
 
-  // Reads the directory; makes the root folder in a new one. kVersion, kCorrupt, kInvalid (another cluster's).
+  // Reads the directory and begins a run. kVersion, kCorrupt, kNotFound (nothing in it), kInvalid (another one's).
   [[nodiscard]] Status open();
   // Serves until `stop` is set and the messenger woken. Errors only if it cannot go on.
   [[nodiscard]] Status serve(const std::atomic<bool>& stop);

@@ -1,0 +1,57 @@
+// Who this root is, and how far it has come (docs/FORMAT.md "Who is how old"). One counter numbers every durable change: commits of
+// the catalogue and entries of the redo log.
+//
+// Rules: (1) a number is durable before anybody hears of it. (2) It is above all before it, over restarts too. (3) What the server
+// told is kept with the next commit, never for its own sake.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "pif/kv/store.h"
+#include "pif/proto/stored.pb.h"
+
+namespace pif::lfs {
+
+class Numbers {
+ public:
+  // At a start. `floor`: the highest number that components or the log bear. kCorrupt: the catalogue says nothing of it.
+  [[nodiscard]] Status load(kv::Store& catalogue, std::uint64_t floor);
+
+  // For the next change.
+  std::uint64_t take() { return ++last_; }
+  void became_durable(std::uint64_t number) { durable_ = std::max(durable_, number); }
+  // Puts the record of the transaction that is about to be committed; committed(it), if it is.
+  [[nodiscard]] Result<proto::StoredNumbers> put(kv::Transaction& transaction);
+  void committed(const proto::StoredNumbers& record);
+
+  const std::string& uuid() const { return record_.uuid(); }
+  std::uint64_t incarnation() const { return record_.incarnation(); }
+  std::uint64_t durable() const { return durable_; }
+  // The newest that is known of the server, in memory or on disk.
+  const proto::Moment& told() const { return told_; }
+  std::uint64_t taken_back() const { return record_.taken_back(); }
+  std::uint64_t run() const { return told_.run(); }
+
+  // The server has admitted this LFS: with the next commit it is that incarnation.
+  // taken_back: by a person's word.
+  void offer(std::uint64_t incarnation, bool taken_back) {
+    offered_ = incarnation;
+    if (taken_back) taken_back_ = incarnation;
+  }
+  // A server that this LFS goes along with has come so far.
+  void tell(const proto::Moment& moment) { told_ = moment; }
+  // Whether a word of that moment comes from the server that was told of last, and no older one of its run.
+  bool is_of_server(const proto::Moment& moment) const { return moment.run() == told_.run() && moment.index() >= told_.index(); }
+
+ private:
+  proto::StoredNumbers record_;  // durable
+  proto::Moment told_;
+  std::uint64_t offered_ = 0;
+  std::uint64_t last_ = 0;
+  std::uint64_t durable_ = 0;
+  std::uint64_t taken_back_ = 0;
+};
+
+}  // namespace pif::lfs
