@@ -10,7 +10,7 @@ namespace {
 
 constexpr char kRunTag = 'r';       // then the first index: run
 constexpr char kAcceptedTag = 'x';  // then the run: its highest index
-constexpr char kRangeTag = 'g';     // then a range that ids are given out of: the run that began it
+constexpr char kRangeTag = 'g';     // then a range of ids: the run that gives them out here; 0: another history did
 constexpr unsigned kRangeShift = 32;
 
 std::string key_of(char tag, std::uint64_t number) { return tag + kv::key_u64(number); }
@@ -65,6 +65,14 @@ Status Numbers::begin_range() {
 Result<std::uint64_t> Numbers::next_id() {
   if ((last_id_ + 1) >> kRangeShift != last_id_ >> kRangeShift) PIF_TRY(begin_range());
   return ++last_id_;
+}
+
+Status Numbers::take_in(std::uint64_t id) {
+  const std::uint64_t range = id >> kRangeShift;
+  if (range == 0 || ranges_.contains(range)) return {};
+  PIF_TRY(rows_.put_bytes(kNumbers, key_of(kRangeTag, range), kv::key_u64(0)));
+  rows_.on_commit([this, range] { ranges_.insert(range); });
+  return {};
 }
 
 void Numbers::raise_above(std::uint64_t index) { above_ = std::max(above_, index); }

@@ -28,6 +28,8 @@ class Numbers {
   [[nodiscard]] Status load(Entropy& entropy);
   // A number for a file or folder, never given out before.
   [[nodiscard]] Result<std::uint64_t> next_id();
+  // Another history has given out this id, which is used here from now on: none of its range is given out here.
+  [[nodiscard]] Status take_in(std::uint64_t id);
   // The index of this turn's transaction, if it has one.
   std::uint64_t next_index() const { return std::max(index_, above_) + 1; }
   // Before the commit of a turn that has written something.

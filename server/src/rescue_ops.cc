@@ -1,4 +1,6 @@
 // What a person decides when a disk or the directory is not what it was: docs/DISKS.md.
+#include <map>
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -48,6 +50,17 @@ Status take_as_presented(Core& core, Node& node) {
   node.number = node.presented.node().number();
   node.ask_all = true;
   return core.registry.store(node);
+}
+
+// What LFSs were told: the newest moment of each run.
+std::map<std::uint64_t, proto::Moment> newest_kept(Core& core) {
+  std::map<std::uint64_t, proto::Moment> newest;
+  for (const Node* node : core.registry.all()) {
+    if (!node->met) continue;
+    proto::Moment& known = newest[node->presented.kept().run()];
+    if (known.index() <= node->presented.kept().index()) known = node->presented.kept();
+  }
+  return newest;
 }
 
 proto::StoredEntry new_entry(const Core& core, proto::EntryType type, std::uint64_t id, std::uint32_t owner, std::uint32_t mode) {
@@ -101,6 +114,7 @@ Status adopt(Core& core, std::uint64_t folder, const proto::AdoptFiles::One& one
   row.set_name(name);
   PIF_TRY(core.rows.put_entry(folder, name, entry));
   PIF_TRY(core.rows.put_file(one.file(), row));
+  PIF_TRY(core.numbers.take_in(one.file()));
   core.rows.on_commit([&core, id = one.file(), layout = one.layout()] { core.outbox.committed(id, layout); });
   ++core.weight;
   return {};
@@ -162,9 +176,9 @@ Status adopt_files(Core& core, Call& call) {
     for (const auto& one : ask.files()) PIF_TRY(adopt(core, folder, one));
   }
   if (!ask.done() || core.standing != Standing::kBehind) return {};
+  for (const auto& [run, kept] : newest_kept(core)) PIF_TRY(core.numbers.accept(kept));
   for (Node* node : core.registry.all()) {
     if (!node->met) continue;
-    PIF_TRY(core.numbers.accept(node->presented.kept()));
     core.numbers.raise_above(std::max(node->presented.kept().index(), node->presented.node().incarnation()));
     PIF_TRY(take_as_presented(core, *node));
   }
