@@ -88,7 +88,7 @@ Status check_marks(const proto::StoredEntry& entry, const proto::Open& ask, std:
   const bool lost = std::any_of(entry.marks().begin(), entry.marks().end(), [](const auto& mark) { return mark.kind() == kMarkLost; });
   return fail(Code::kStaleData,
               fmt::format("{}: {} (see `pif stat`); read it all the same with --stale, or put it anew", what,
-                          lost ? "rows of it are gone with a root that was replaced" : "rows of it may be older than others"));
+                          lost ? "rows of it are gone" : "rows of it may be older than others"));
 }
 
 // What opening changes in the tables: a file that gets a writer may get components; a removed one lives on with its lease.
