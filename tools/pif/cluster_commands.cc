@@ -101,8 +101,11 @@ std::vector<std::string> missing_names(const SystemStatus& status, const cluster
 }
 
 // What a person has to decide: waiting does not help.
-Status check_trouble(const SystemStatus& status) {
-  if (!status.refused.empty()) return fail(Code::kStaleServer, status.refused);
+Status check_server(const SystemStatus& status) {
+  if (status.refused.empty()) return {};
+  return fail(Code::kStaleServer, status.refused);
+}
+Status check_nodes(const SystemStatus& status) {
   for (const Node& node : status.nodes) {
     if (node.state == "stale") return fail(Code::kStaleNode, node.trouble);
   }
@@ -115,9 +118,10 @@ Status await_up(const cluster::Cluster& cluster, Startup& startup) {
   std::vector<std::string> missing = {"the LFSs"};
   while (true) {
     const auto status = client.status(static_cast<std::uint32_t>(cluster.lfss.size()));
+    if (status) PIF_TRY(check_server(*status));  // LFSs are up all the same
     if (status) missing = missing_names(*status, cluster, startup);
     if (missing.empty()) return {};
-    if (status) PIF_TRY(check_trouble(*status));
+    if (status) PIF_TRY(check_nodes(*status));
     PIF_TRY(startup.check_alive());
     if (SteadyClock::now() >= deadline)
       return fail(Code::kTimeout, fmt::format("not up after {} s: {}; see their logs under {}", kUpDeadline.count(),

@@ -56,7 +56,7 @@ void check_nodes(Doctor& doctor, const SystemStatus& status) {
   for (const Node& node : status.nodes) {
     if (node.state == "up") {
       up.push_back(node.name);
-    } else {
+    } else if (node.trouble.empty()) {  // else check_troubles says it
       doctor.wrong("service",
                    fmt::format("the server has not heard of {} for {} ms: {}", node.name, node.silent_ms, node.state),
                    "look at its log; start it: pif up");

@@ -66,7 +66,9 @@ std::map<std::string, std::string> identity_of(const std::string& path) {
 
 void check_identity(Doctor& doctor, const cluster::Cluster& cluster, const cluster::LfsEntry& lfs) {
   const std::string path = lfs.root + "/lfs.toml";
-  if (::access(path.c_str(), R_OK) != 0) return;  // not started yet, or not ours to read
+  if (::access(path.c_str(), F_OK) != 0 && errno == ENOENT && cluster.stage == cluster::Stage::kReady)
+    return doctor.wrong("roots", path + " is missing", "mount the disk; if it is lost: pif node replace " + lfs.name);
+  if (::access(path.c_str(), R_OK) != 0) return;  // not made yet, or not ours to read
   auto identity = identity_of(path);
   const auto format = parse_number(identity["format"], path);
   if (format && *format > kFormatVersion)
@@ -85,7 +87,7 @@ void check_identity(Doctor& doctor, const cluster::Cluster& cluster, const clust
 void check_folder(Doctor& doctor, const std::string& folder, uid_t owner) {
   struct stat root {};
   if (::stat(folder.c_str(), &root) != 0) {
-    if (errno == ENOENT) return;  // made at the first start
+    if (errno == ENOENT) return;  // made by pif up; or check_identity says it
     return doctor.wrong("roots", fmt::format("{}: {}", folder, std::strerror(errno)),
                         "see that its owner can reach it");
   }

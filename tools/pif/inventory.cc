@@ -61,6 +61,7 @@ Status Inventory::open(Needs needs) {
   nodes_.assign(reply.envelope.nodes_reply().nodes().begin(), reply.envelope.nodes_reply().nodes().end());
   for (const auto& node : nodes_) {
     const bool good = node.state() == kNodeUp || needs == Needs::kServer || (needs == Needs::kAnswers && node.state() == kNodeStale);
+    if (!good && node.state() == kNodeStale) return fail(Code::kStaleNode, node.trouble());
     if (!good)
       return fail(Code::kUnavailable,
                   fmt::format("{0} is not up, so not all can be checked; start it with pif up, or stop all daemons and run: "

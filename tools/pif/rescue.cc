@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <thread>
 
@@ -67,13 +68,26 @@ Json json_of(const std::vector<MarkedFile>& files) {
   return out;
 }
 
-std::string text_of(const std::vector<MarkedFile>& files) {
-  std::string out;
-  for (const MarkedFile& file : files)
-    out += fmt::format("{}  {}\n", file.kind == kMarkLost ? "lost " : "mixed",
-                       file.path.empty() ? fmt::format("file {}, which is given up", file.file) : file.path);
+// Each file once, with the worst of its marks.
+std::map<std::uint64_t, MarkedFile> by_file(const std::vector<MarkedFile>& files) {
+  std::map<std::uint64_t, MarkedFile> out;
+  for (const MarkedFile& file : files) {
+    const auto [at, is_new] = out.try_emplace(file.file, file);
+    if (!is_new) at->second.kind = std::max(at->second.kind, file.kind);
+  }
   return out;
 }
+
+std::string text_of(const std::vector<MarkedFile>& files) {
+  std::string out;
+  for (const auto& [id, file] : by_file(files)) {
+    const std::string name = file.path.empty() ? fmt::format("file {}, which is being created, and is given up", id) : one_line(file.path);
+    out += fmt::format("{}  {}\n", file.kind == kMarkLost ? "lost " : "mixed", name);
+  }
+  return out;
+}
+
+std::string counted(std::size_t count, std::string_view what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 Result<proto::NodeInfo> node_named(const Inventory& inventory, const std::string& name) {
   for (const auto& node : inventory.nodes()) {
@@ -115,25 +129,51 @@ Outcome accept_stale(const Program& program, const Options& options) {
   PIF_TRY(ask(*session, std::move(request)));
   PIF_TRY(await_node(client, node.name()));
   if (!program.common.quiet)
-    say(fmt::format("{} serves again; {} files are marked, and read with --stale only\n", node.name(), marked.size()));
+    say(fmt::format("{} serves again; {} marked, to be read with --stale only\n", node.name(), counted(by_file(marked).size(), "file")));
   return ExitCode::kDone;
 }
 
-// An LFS that is to be replaced does not run, and its folder is empty.
+// Before anything is changed; the LFS itself looks again.
+Status check_empty(const std::string& root) {
+  std::error_code none;  // not there: it is made
+  for (const auto& entry : std::filesystem::directory_iterator(root, none)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_try = name == "lock" || name == "catalogue" || name == "lfs.toml.new" || name.ends_with(".log");  // cut short
+    if (!is_try) return fail(Code::kExists, fmt::format("{} has {} in it: give an empty folder", root, one_line(name)));
+  }
+  return {};
+}
+
+// An LFS that is to be replaced does not run, and its new folder has no root in it.
 Status check_replaceable(const cluster::Cluster& cluster, const std::string& name, const std::string& root) {
   for (const Daemon& daemon : daemons_of(cluster, program_folder())) {
     if (daemon.name != name) continue;
-    PIF_TRY_VALUE(const auto pid, holder(daemon));
-    if (pid) return fail(Code::kBusy, fmt::format("{} runs (process {}): only an LFS whose disk is lost is replaced", name, *pid));
+    const auto pid = holder(daemon);  // of a dead disk nothing may be said
+    if (pid && *pid) return fail(Code::kBusy, fmt::format("{} runs (process {}): only an LFS whose disk is lost is replaced", name, **pid));
   }
-  if (::access((root + "/lfs.toml").c_str(), F_OK) != 0) return {};
-  return fail(Code::kExists, fmt::format("{} has the root of an LFS in it: start it with pif up, move it away, or give another folder with "
-                                         "--root", root));
+  if (::access((root + "/lfs.toml").c_str(), F_OK) == 0)
+    return fail(Code::kExists, fmt::format("{} has the root of an LFS in it: start it with pif up, move it away, or give another folder "
+                                           "with --root", root));
+  return check_empty(root);
 }
 
 cluster::LfsEntry* entry_of(cluster::Cluster& cluster, const std::string& name) {
   const auto found = std::find_if(cluster.lfss.begin(), cluster.lfss.end(), [&](const auto& lfs) { return lfs.name == name; });
   return found == cluster.lfss.end() ? nullptr : &*found;
+}
+
+// For some seconds after an LFS has died the server believes in it, and lets nobody replace it.
+Status await_silence(Client& client, std::uint32_t id) {
+  const auto deadline = SteadyClock::now() + kUpDeadline;
+  while (true) {
+    PIF_TRY_VALUE(const SystemStatus status, client.status());
+    const auto is_up = [id](const Node& node) { return node.id == id && node.state == "up"; };
+    const auto up = std::find_if(status.nodes.begin(), status.nodes.end(), is_up);
+    if (up == status.nodes.end()) return {};
+    if (SteadyClock::now() >= deadline)
+      return fail(Code::kBusy, fmt::format("the server still hears {}: only an LFS whose disk is lost is replaced", up->name));
+    std::this_thread::sleep_for(kPoll);
+  }
 }
 
 // Marks what is lost, then gives the LFS an empty root: in pif.toml, at the server, on the disk. Interrupted, it is done again.
@@ -162,14 +202,16 @@ Outcome replace(const Program& program, const Options& options) {
   PIF_TRY(cluster::check_ready(cluster));
   cluster::LfsEntry* lfs = entry_of(cluster, options.node);
   if (lfs == nullptr) return fail(Code::kNotFound, fmt::format("{}/pif.toml has no LFS named {}", cluster.folder, options.node));
-  if (!options.root.empty()) lfs->root = std::filesystem::absolute(options.root).lexically_normal().string();
-  PIF_TRY(check_replaceable(cluster, lfs->name, lfs->root));
+  const std::string root = options.root.empty() ? lfs->root : std::filesystem::absolute(options.root).lexically_normal().string();
+  PIF_TRY(check_replaceable(cluster, lfs->name, root));
+  lfs->root = root;
   // The server must take part; if it does not run, it runs for as long as that takes.
   Startup startup;
   std::vector<Daemon> daemons = daemons_of(cluster, program_folder());
   PIF_TRY(startup.start_missing({daemons.front()}));
   PIF_TRY_VALUE(Client client, await_server(cluster, startup, SteadyClock::now() + kUpDeadline));
   PIF_TRY_VALUE(Client patient, program.connect());
+  PIF_TRY(await_silence(patient, lfs->id));
   PIF_TRY_VALUE(const auto marked, replace_root(patient, cluster, *lfs));
   if (startup.started() == 0) {
     Startup lfs_startup;
@@ -184,7 +226,8 @@ Outcome replace(const Program& program, const Options& options) {
     PIF_TRY(print(text_of(marked)));
   }
   if (!program.common.quiet)
-    say(fmt::format("{} is empty at {}; {} files have lost rows with it, and are marked{}\n", lfs->name, lfs->root, marked.size(),
+    say(fmt::format("{} has an empty root at {}; {} marked, whose rows are lost{}\n", lfs->name, lfs->root,
+                    counted(by_file(marked).size(), "file"),
                     startup.started() == 0 ? "" : "; start the file system with pif up"));
   return ExitCode::kDone;
 }
@@ -208,7 +251,8 @@ Outcome accept_old(const Program& program, const Options& options) {
   } else {
     std::string text;
     for (const auto& one : plan.adopted)
-      text += fmt::format("found  /lost+found/{:016x}  {} records of user {}\n", one.file(), one.extent().records(), one.owner());
+      text += fmt::format("found  /lost+found/{:016x}  ({}, of user {})\n", one.file(), counted(one.extent().records(), "record"),
+                          one.owner());
     PIF_TRY(print(text + text_of(plan.marked)));
   }
   if (options.list_only) return ExitCode::kDone;
@@ -223,8 +267,8 @@ Outcome accept_old(const Program& program, const Options& options) {
   request.mutable_adopt_files()->set_done(true);
   PIF_TRY(ask(*session, std::move(request)));
   if (!program.common.quiet)
-    say(fmt::format("the server serves{}; {} files are under /lost+found, {} are marked\n", status.refused.empty() ? "" : " again",
-                    plan.adopted.size(), plan.marked.size()));
+    say(fmt::format("{}; {} put under /lost+found, {} marked\n", status.refused.empty() ? "the server serves" : "the server serves again",
+                    counted(plan.adopted.size(), "file"), counted(by_file(plan.marked).size(), "file")));
   return ExitCode::kDone;
 }
 

@@ -57,15 +57,20 @@ Status make_ready(cluster::Cluster& cluster) {
 }
 
 Status check_roots_there(const cluster::Cluster& cluster) {
-  std::vector<std::string> missing;
-  if (const std::string path = cluster.server_folder() + "/directory/data.mdb"; !is_there(path)) missing.push_back(path);
+  std::vector<std::string> missing, ways_out;
+  if (const std::string path = cluster.server_folder() + "/directory/data.mdb"; !is_there(path)) {
+    missing.push_back(path);
+    ways_out.push_back("a backup of " + cluster.server_folder());
+  }
   for (const auto& lfs : cluster.lfss) {
-    if (const std::string path = lfs.root + "/lfs.toml"; !is_there(path)) missing.push_back(path);
+    const std::string path = lfs.root + "/lfs.toml";
+    if (is_there(path)) continue;
+    missing.push_back(path);
+    ways_out.push_back("pif node replace " + lfs.name);
   }
   if (missing.empty()) return {};
-  return fail(Code::kNotFound,
-              fmt::format("{} {} missing: is the disk mounted? If it is lost: pif node replace NODE for an LFS, and for the server a "
-                          "backup of its folder", fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are"));
+  return fail(Code::kNotFound, fmt::format("{} {} missing: is the disk mounted? If it is lost: {}", fmt::join(missing, ", "),
+                                           missing.size() == 1 ? "is" : "are", fmt::join(ways_out, ", ")));
 }
 
 Status make_root_anew(const cluster::Cluster& cluster, const std::string& name) {

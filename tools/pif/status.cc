@@ -67,7 +67,7 @@ Json json_of(const SystemStatus& status, const std::vector<DaemonStats>& stats) 
 // What a person has to decide, and since when.
 std::string troubles_of(const SystemStatus& status) {
   std::string out;
-  if (!status.refused.empty()) out += fmt::format("serves nobody since {}: {}\n", iso_second(status.refused_since), status.refused);
+  if (!status.refused.empty()) out += fmt::format("the server serves nobody since {}: {}\n", iso_second(status.refused_since), status.refused);
   for (const auto& node : status.nodes) {
     if (!node.trouble.empty())
       out += fmt::format("{} serves nothing since {}: {}\n", node.name, iso_second(node.trouble_since), node.trouble);
@@ -84,8 +84,8 @@ std::string text_of(const SystemStatus& status) {
     rows.push_back({node.name, node.state, std::to_string(node.pid), human_bytes(node.bytes_free), human_bytes(node.bytes_total),
                     std::to_string(node.components), human_bytes(node.bytes_stored), std::to_string(node.silent_ms), node.root});
   }
-  return fmt::format("cluster {}: server up, {} of {} LFSs up, {} files, {} folders, {} pending, {} doomed, {} sessions\n",
-                     status.cluster, up, status.nodes.size(), status.files, status.folders, status.pending, status.doomed,
+  return fmt::format("cluster {}: server {}, {} of {} LFSs up, {} files, {} folders, {} pending, {} doomed, {} sessions\n",
+                     status.cluster, status.refused.empty() ? "up" : "behind", up, status.nodes.size(), status.files, status.folders, status.pending, status.doomed,
                      status.sessions) +
          table(rows, {2, 3, 4, 5, 6, 7}) + troubles_of(status);
 }
