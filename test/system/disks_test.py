@@ -1,0 +1,503 @@
+"""Everything that docs/DISKS.md tells a person to do, done: disks that are not there, are lost, or come back as they were before."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+from pif_system import BIN, FileSystem, await_condition, check, main
+
+FORMAT1 = os.path.join(os.path.dirname(os.path.abspath(__file__)), "format1.tar.xz")
+LENGTH = 100
+RECORDS = 30
+
+
+def rows(letter, records=RECORDS):
+    return letter.encode() * LENGTH * records
+
+
+def put(fs, path, data, *options):
+    fs.ok("put", "--record-length", str(LENGTH), *options, "-", path, data=data)
+
+
+def overwrite(fs, path, record, letter):
+    """A client writes one record of a committed file."""
+    local = fs.local("overwritten")
+    with open(local, "wb") as file:
+        file.write(rows(letter, 1))
+    done = subprocess.run([os.environ["PIF_CRASH_CLIENT"], fs.folder], input=f"1 overwrite {path} 7 {record} 1\n".encode(),
+                          stdout=subprocess.PIPE, timeout=30, check=True)
+    check(done.stdout == b"1 ok\n", f"overwrite: {done.stdout}")
+
+
+def part(fs, name):
+    return os.path.join(fs.folder, name)
+
+
+def down(fs):
+    fs.ok("down", fs.folder)
+
+
+def up(fs):
+    fs.ok("up", fs.folder)
+
+
+def save(fs, name):
+    """A copy of a folder as it is now, as a backup would have it."""
+    shutil.copytree(part(fs, name), fs.local("saved-" + name))
+
+
+def put_back(fs, name):
+    """The folder becomes what the copy says; returns where the newer one is."""
+    newer = fs.local("newer-" + name)
+    os.rename(part(fs, name), newer)
+    os.rename(fs.local("saved-" + name), part(fs, name))
+    return newer
+
+
+def await_heartbeats(fs):
+    """Of all LFSs: what was done until now is known to the server, and to them."""
+    begin = time.monotonic()
+    def heard():
+        passed = (time.monotonic() - begin) * 1000
+        status = fs.json("status")
+        return status["doomed"] == 0 and all(node["silent_ms"] < passed for node in status["nodes"])
+    await_condition(heard, "heartbeats")
+
+
+def refused(fs, pattern):
+    """A start that says which folder is wrong, and leaves nothing running."""
+    fs.fails(3, pattern, "up", fs.folder)
+    check(fs.processes() == [], f"a refused start leaves processes: {fs.processes()}")
+
+
+def marks(fs, path):
+    return [(mark["node"], mark["kind"]) for mark in fs.json("stat", path)["marks"]]
+
+
+def findings(fs):
+    done = fs.run("fsck", "--json")
+    return [(finding["kind"], finding["path"], finding["node"]) for finding in json.loads(done.stdout)["findings"]]
+
+
+def check_directory(fs):
+    """What `pif-server check` says while nothing runs."""
+    done = subprocess.run([os.path.join(BIN, "pif-server"), "check", fs.folder], stdout=subprocess.PIPE, check=False)
+    check(done.returncode == 0, f"the directory is damaged: {done.stdout.decode()}")
+
+
+# ---- a disk that is not there, or is another one ----
+
+def a_folder_that_is_missing_or_empty_is_named_and_nothing_is_made_in_its_place():
+    with FileSystem(2) as fs:
+        put(fs, "/a", rows("a"))
+        down(fs)
+        for name in ("server", "lfs1"):
+            os.rename(part(fs, name), fs.local("away"))
+            refused(fs, f"/{name}/.* is missing: is the disk mounted")
+            check(not os.path.exists(part(fs, name)), "nothing is made where a disk should be")
+            os.mkdir(part(fs, name), 0o700)
+            refused(fs, f"/{name}/.* is missing: is the disk mounted")
+            check(os.listdir(part(fs, name)) == [], f"an empty folder stays empty: {os.listdir(part(fs, name))}")
+            doctor = fs.run("doctor")
+            check(doctor.returncode == 1 and name.encode() in doctor.stdout, f"doctor: {doctor.stdout.decode()}")
+            os.rmdir(part(fs, name))
+            os.rename(fs.local("away"), part(fs, name))
+        up(fs)
+        check(fs.content("/a") == rows("a"), "it was never touched")
+
+
+def a_folder_of_another_file_system_is_refused():
+    with FileSystem(2) as fs, FileSystem(2) as other:
+        put(fs, "/a", rows("a"))
+        down(fs)
+        down(other)
+        for name in ("server", "lfs1"):
+            os.rename(part(fs, name), fs.local("away"))
+            shutil.copytree(part(other, name), part(fs, name))
+            refused(fs, "is the disk mounted|belongs to")
+            shutil.rmtree(part(fs, name))
+            os.rename(fs.local("away"), part(fs, name))
+        up(fs)
+        check(fs.content("/a") == rows("a"), "it was never touched")
+
+
+def roots_that_changed_places_are_refused_and_work_again_in_their_own():
+    with FileSystem(2) as fs:
+        put(fs, "/a", rows("a"))
+        down(fs)
+        def swap():
+            os.rename(part(fs, "lfs0"), fs.local("x"))
+            os.rename(part(fs, "lfs1"), part(fs, "lfs0"))
+            os.rename(fs.local("x"), part(fs, "lfs1"))
+        swap()
+        refused(fs, "lfs. did not start: .*is the right disk mounted")
+        doctor = fs.run("doctor").stdout.decode()
+        check(doctor.count("mount the right disk") == 2, f"doctor names both: {doctor}")
+        swap()
+        up(fs)
+        check(fs.content("/a") == rows("a"), "it was never touched")
+
+
+def a_catalogue_that_was_wiped_or_is_anothers_is_refused():
+    with FileSystem(2) as fs:
+        put(fs, "/a", rows("a"))
+        down(fs)
+        catalogue = os.path.join(part(fs, "lfs1"), "catalogue")
+        os.rename(catalogue, fs.local("away"))
+        refused(fs, "lfs1/catalogue/data.mdb is missing")
+        os.mkdir(catalogue)
+        refused(fs, "lfs1/catalogue/data.mdb is missing")
+        os.rmdir(catalogue)
+        shutil.copytree(os.path.join(part(fs, "lfs0"), "catalogue"), catalogue)
+        refused(fs, "catalogue of .*/lfs1 belongs to the root")
+        shutil.rmtree(catalogue)
+        os.rename(fs.local("away"), catalogue)
+        up(fs)
+        check(fs.content("/a") == rows("a"), "its components were not removed as leftovers")
+
+
+# ---- an LFS that is older than it has been ----
+
+def with_stale_lfs(fs):
+    """lfs1 is put back as it was before /changed was overwritten, /late made and /replaced replaced. Returns where the newer root is."""
+    for path in ("/same", "/changed", "/read"):
+        fs.crash_put(path)
+    put(fs, "/replaced", rows("r"))
+    fs.ok("cat", "/read")
+    down(fs)
+    save(fs, "lfs1")
+    up(fs)
+    overwrite(fs, "/changed", 1, "c")
+    put(fs, "/late", rows("l"))
+    put(fs, "/replaced", rows("R"))
+    put(fs, "/elsewhere", rows("e"), "--nodes", "lfs0")
+    await_heartbeats(fs)
+    down(fs)
+    return put_back(fs, "lfs1")
+
+
+class CrashFileSystem(FileSystem):
+    """With files whose records the crash client can overwrite."""
+
+    def crash_put(self, path):
+        done = subprocess.run([os.environ["PIF_CRASH_CLIENT"], self.folder], input=f"1 put {path} 7 64 {RECORDS} {self.count}\n".encode(),
+                              stdout=subprocess.PIPE, timeout=30, check=True)
+        check(done.stdout == b"1 ok\n", f"put: {done.stdout}")
+
+
+def an_old_root_serves_nothing_and_accept_stale_marks_exactly_what_was_changed_or_lost():
+    with CrashFileSystem(2) as fs:
+        with_stale_lfs(fs)
+        fs.fails(3, "lfs1 is older than it has been .*accept-stale lfs1", "up", fs.folder)
+        status = fs.json("status")
+        check([node["state"] for node in status["nodes"]] == ["up", "stale"], f"states: {status['nodes']}")
+        check("accept-stale" in status["nodes"][1]["trouble"], "status says what to do")
+        check(fs.run("doctor").stdout.count(b"wrong") == 1, "doctor says it once")
+        for path in ("/same", "/late"):
+            fs.fails(3, "lfs1 is older than it has been", "cat", path)
+        check(fs.content("/elsewhere") == rows("e"), "files on other LFSs are served")
+        fs.fails(3, "lfs1 is older than it has been", "fsck")
+        fs.fails(2, "lfs0 is not stale", "node", "accept-stale", "lfs0")
+        expected = {"/changed": "mixed", "/late": "lost", "/replaced": "lost"}
+        def listed(*options):
+            document = fs.json("node", "accept-stale", *options, "lfs1")
+            return {file["path"]: file["kind"] for file in document["files"]}
+        check(listed("--list") == expected, f"listed: {listed('--list')}")
+        check(marks(fs, "/changed") == [], "a list changes nothing")
+        check(listed() == expected, "what was listed is marked")
+        for path, kind in expected.items():
+            check(marks(fs, path) == [(2, kind)], f"{path}: {marks(fs, path)}")
+            fs.fails(3, "--stale", "cat", path)
+            fs.fails(3, "--stale", "get", path, fs.local("got"))
+            fs.fails(3, "--stale", "copy", path, "/copied")
+        for path in ("/same", "/read", "/elsewhere"):
+            check(marks(fs, path) == [], f"{path} is as good as ever")
+            fs.content(path)
+        check(len(fs.content("/same")) == 64 * RECORDS, "and whole")
+        check(len(fs.ok("cat", "--stale", "/changed")) == 64 * RECORDS, "what may be old can be read when asked for")
+        fs.ok("copy", "--stale", "/changed", "/kept")
+        check(fs.ok("cat", "--stale", "--records", "0:1", "/late") == rows("l", 1), "so can what was not lost of /late")
+        aside = ("quarantined", "", "lfs1")  # of what /replaced was before
+        check(findings(fs) == [("missing", "/late", "lfs1"), ("missing", "/replaced", "lfs1"), aside], f"fsck: {findings(fs)}")
+        put(fs, "/late", rows("L"))
+        fs.ok("rm", "/replaced")
+        check(marks(fs, "/late") == [] and fs.content("/late") == rows("L"), "a new file of that name has no marks")
+        down(fs)
+        up(fs)
+        check(marks(fs, "/changed") == [(2, "mixed")], "marks stay")
+        await_condition(lambda: findings(fs) == [aside], "nothing else is wrong")
+
+
+def the_newer_root_can_be_brought_back_instead():
+    with CrashFileSystem(2) as fs:
+        newer = with_stale_lfs(fs)
+        fs.fails(3, "lfs1 is older than it has been", "up", fs.folder)
+        down(fs)
+        shutil.rmtree(part(fs, "lfs1"))
+        os.rename(newer, part(fs, "lfs1"))
+        up(fs)
+        check(fs.content("/late") == rows("l") and fs.content("/replaced") == rows("R"), "all is there")
+        check(findings(fs) == [], f"fsck: {findings(fs)}")
+
+
+# ---- a directory that is older than its LFSs ----
+
+def an_old_directory_serves_nobody_and_accept_old_brings_back_what_it_has_forgotten():
+    with FileSystem(3) as fs:
+        put(fs, "/kept", rows("k"))
+        put(fs, "/removed", rows("r"))
+        down(fs)
+        save(fs, "server")
+        up(fs)
+        put(fs, "/forgotten", rows("f"))
+        fs.ok("put", "--lines", "-", "/lines", data=b"one\n\nthree\nfour")
+        fs.ok("rm", "/removed")
+        await_heartbeats(fs)
+        down(fs)
+        newer = put_back(fs, "server")
+        fs.fails(3, "older than lfs. has seen it.*accept-old", "up", fs.folder)
+        fs.fails(3, "accept-old", "up", fs.folder)  # what runs already says so too
+        for words in (("ls",), ("cat", "/kept"), ("mkdir", "/x")):
+            fs.fails(3, "accept-old", *words)
+        check(fs.json("status")["server"]["state"] == "behind", "status says it")
+        check(b"server behind" in fs.ok("status"), "status says it in words")
+        check(fs.run("doctor").returncode == 1, "so does doctor")
+        listed = fs.json("server", "accept-old", "--list")
+        check(len(listed["adopted"]) == 2 and {f["path"] for f in listed["files"]} == {"/removed"}, f"listed: {listed}")
+        # The newer one, if it is there after all.
+        down(fs)
+        os.rename(part(fs, "server"), fs.local("saved-server"))
+        shutil.copytree(newer, part(fs, "server"))
+        up(fs)
+        check(fs.content("/forgotten") == rows("f") and findings(fs) == [], "the newer directory serves as if nothing had been")
+        await_heartbeats(fs)
+        put(fs, "/last", rows("z"), "--nodes", "lfs0")  # so lfs0 was told more than the others
+        await_heartbeats(fs)
+        down(fs)
+        shutil.rmtree(part(fs, "server"))
+        os.rename(fs.local("saved-server"), part(fs, "server"))
+        fs.fails(3, "accept-old", "up", fs.folder)
+        fs.ok("server", "accept-old")
+        found = {fs.content("/lost+found/" + entry["name"]) for entry in fs.json("ls", "/lost+found")["entries"]}
+        check(found == {rows("f"), rows("z"), b"one\n\nthree\nfour"}, f"byte for byte: {found}")
+        check(fs.content("/kept") == rows("k") and marks(fs, "/kept") == [], "what it knows is untouched")
+        check([kind for _, kind in marks(fs, "/removed")] == ["lost"] * 3, f"what was removed since is marked: {marks(fs, '/removed')}")
+        fs.ok("rm", "/removed")
+        fs.ok("mv", "/lost+found/" + fs.json("ls", "/lost+found")["entries"][0]["name"], "/again")
+        put(fs, "/new", rows("n"))
+        down(fs)
+        check_directory(fs)
+        up(fs)
+        check(fs.content("/new") == rows("n"), "it goes on")
+        fs.await_clean()
+
+
+def a_directory_that_is_newer_than_all_roots_makes_them_stale():
+    with FileSystem(2) as fs:
+        put(fs, "/old", rows("o"))
+        down(fs)
+        for name in ("lfs0", "lfs1"):
+            save(fs, name)
+        up(fs)
+        put(fs, "/late", rows("l"))
+        await_heartbeats(fs)
+        down(fs)
+        for name in ("lfs0", "lfs1"):
+            put_back(fs, name)
+        fs.fails(3, "older than it has been", "up", fs.folder)
+        check([node["state"] for node in fs.json("status")["nodes"]] == ["stale", "stale"], "both")
+        for name in ("lfs0", "lfs1"):
+            fs.ok("node", "accept-stale", name)
+        check(fs.content("/old") == rows("o"), "it serves again")
+        check(marks(fs, "/late") == [(1, "lost"), (2, "lost")], f"marks: {marks(fs, '/late')}")
+
+
+def a_root_that_is_newer_than_everything_else_makes_the_directory_old():
+    with FileSystem(2) as fs:
+        put(fs, "/old", rows("o"))
+        down(fs)
+        for name in ("server", "lfs0"):
+            save(fs, name)
+        up(fs)
+        put(fs, "/late", rows("l"), "--nodes", "lfs1")
+        await_heartbeats(fs)
+        down(fs)
+        for name in ("server", "lfs0"):
+            put_back(fs, name)
+        fs.fails(3, "older than lfs1 has seen it", "up", fs.folder)
+        fs.ok("server", "accept-old")
+        entries = fs.json("ls", "/lost+found")["entries"]
+        check(len(entries) == 1 and fs.content("/lost+found/" + entries[0]["name"]) == rows("l"), f"found: {entries}")
+        check(fs.content("/old") == rows("o") and findings(fs) == [], f"fsck: {findings(fs)}")
+
+
+# ---- a disk that is dead ----
+
+def a_dead_disk_is_replaced_while_the_others_serve():
+    with FileSystem(3) as fs:
+        put(fs, "/a", rows("a"))
+        put(fs, "/b", rows("b"), "--nodes", "lfs0,lfs2")
+        fs.fails(3, "lfs1 runs .process [0-9]+.", "node", "replace", "lfs1")
+        fs.fails(3, "lfs1 runs .process [0-9]+.", "node", "replace", "--root", fs.local("disk9"), "lfs1")
+        check(marks(fs, "/a") == [], "nothing was changed")
+        fs.kill("lfs1")
+        os.rename(part(fs, "lfs1"), fs.local("dead"))
+        replaced = fs.json("node", "replace", "lfs1")
+        check([file["path"] for file in replaced["files"]] == ["/a"], f"listed: {replaced}")
+        check(marks(fs, "/a") == [(2, "lost")] and marks(fs, "/b") == [], f"marks: {marks(fs, '/a')}, {marks(fs, '/b')}")
+        fs.fails(3, "rows of it are gone.*--stale", "cat", "/a")
+        check(fs.ok("cat", "--stale", "--records", "0:1", "/a") == rows("a", 1), "what other disks have can be read")
+        check(fs.content("/b") == rows("b"), "what did not use it is whole")
+        put(fs, "/a", rows("A"))
+        check(fs.content("/a") == rows("A") and findings(fs) == [], "put anew, it is whole")
+        # The dead disk comes back to life: nobody takes it for the new one.
+        down(fs)
+        os.rename(part(fs, "lfs1"), fs.local("new"))
+        os.rename(fs.local("dead"), part(fs, "lfs1"))
+        refused(fs, "lfs1 is the root .*pif.toml says")
+
+
+def a_dead_disk_is_replaced_by_another_folder_while_nothing_runs():
+    with FileSystem(2) as fs:
+        put(fs, "/a", rows("a"))
+        down(fs)
+        shutil.rmtree(part(fs, "lfs1"))
+        refused(fs, "pif node replace lfs1")
+        os.mkdir(fs.local("full"))
+        with open(os.path.join(fs.local("full"), "thesis.txt"), "w") as file:
+            file.write("precious")
+        fs.fails(3, "give an empty folder", "node", "replace", "--root", fs.local("full"), "lfs1")
+        fs.ok("node", "replace", "--root", fs.local("disk9"), "lfs1")
+        check(fs.processes() == [], "what did not run does not run now")
+        up(fs)
+        check(fs.json("status")["nodes"][1]["root"] == fs.local("disk9"), "it is there")
+        check(marks(fs, "/a") == [(2, "lost")], f"marks: {marks(fs, '/a')}")
+        put(fs, "/a", rows("A"))
+        down(fs)
+        # Moved to another disk: the folder, then its line in pif.toml.
+        shutil.copytree(fs.local("disk9"), fs.local("disk10"))
+        shutil.rmtree(fs.local("disk9"))
+        toml = os.path.join(fs.folder, "pif.toml")
+        with open(toml) as file:
+            text = file.read()
+        with open(toml, "w") as file:
+            file.write(text.replace("disk9", "disk10"))
+        up(fs)
+        check(fs.content("/a") == rows("A") and findings(fs) == [], "it is the same LFS elsewhere")
+        # And the whole folder, its sockets being made anew.
+        down(fs)
+        os.rename(fs.folder, fs.local("moved"))
+        fs.folder = fs.local("moved")
+        fs.env["PIF"] = fs.folder
+        up(fs)
+        check(fs.content("/a") == rows("A"), "it is the same file system elsewhere")
+
+
+# ---- backups of everything ----
+
+def a_copy_of_all_folders_under_a_hold_is_of_one_moment():
+    with FileSystem(3) as fs:
+        stop = threading.Event()
+        acknowledged = []
+        def puts():
+            while not stop.is_set():
+                path = f"/put{len(acknowledged)}"
+                put(fs, path, rows("p"))
+                acknowledged.append(path)
+        writer = threading.Thread(target=puts)
+        writer.start()
+        try:
+            await_condition(lambda: len(acknowledged) > 3, "some are put")
+            before = list(acknowledged)
+            fs.ok("snapshot-hold", "--", "cp", "-a", fs.folder, fs.local("copy"))
+            count = len(acknowledged)
+            await_condition(lambda: len(acknowledged) > count + 2, "puts go on afterwards")
+        finally:
+            stop.set()
+            writer.join()
+        fs.fails(3, "went on after 1 s.*--seconds", "snapshot-hold", "-q", "--seconds", "1", "--", "sleep", "1.1")
+        fs.fails(3, "false ended with exit code 1", "snapshot-hold", "-q", "--", "false")
+        put(fs, "/after", rows("a"))  # at once: a hold that has failed is over
+        down(fs)
+        os.rename(fs.folder, fs.local("original"))
+        os.rename(fs.local("copy"), fs.folder)
+        shutil.rmtree(os.path.join(fs.folder, "run"))
+        up(fs)
+        check(all(node["state"] == "up" for node in fs.json("status")["nodes"]), "it starts without a word")
+        for path in before:
+            check(fs.content(path) == rows("p"), f"{path} was acknowledged before the copy began")
+        report = fs.json("fsck")
+        check(report["clean"], f"fsck: {report['findings']}")
+        down(fs)
+        check_directory(fs)
+
+
+# ---- rights, and what an earlier release wrote ----
+
+def only_root_and_the_owner_decide():
+    if os.geteuid() != 0:
+        return
+    with FileSystem(2) as fs:
+        os.chmod(fs.temp, 0o755)
+        for words in (("node", "accept-stale", "lfs0"), ("server", "accept-old"), ("snapshot-hold",), ("node", "replace", "lfs0")):
+            done = subprocess.run(fs.command(*words), env=fs.env, user=65534, group=65534, extra_groups=[], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=60)
+            check(done.returncode == 3 and re.search(b"neither root nor|ermission", done.stderr), f"{words}: {done.stderr}")
+        fs.ok("put", "-", "/a", data=b"a")
+
+
+def a_file_system_of_format_1_is_taken_over_once():
+    """format1.tar.xz: made with the programs of the last commit that wrote format 1, whose daemons were killed, so that the redo logs have
+    entries: fs/, and files/ with what was put there."""
+    with FileSystem(1) as fs:
+        down(fs)
+        fs.folder = fs.local("fs")
+        shutil.rmtree(fs.folder)
+        subprocess.run(["tar", "--no-same-owner", "-C", fs.temp, "-xJf", FORMAT1], check=True)
+        fs.env["PIF"] = fs.folder
+        toml = os.path.join(fs.folder, "pif.toml")
+        with open(toml) as file:
+            before = file.read()
+        for name in ("server", "lfs1"):
+            os.rename(part(fs, name), fs.local("away"))
+            refused(fs, f"/{name}/.* is missing")
+            with open(toml) as file:
+                check(file.read() == before, "nothing is taken over while a folder is missing")
+            os.rename(fs.local("away"), part(fs, name))
+        up(fs)
+        with open(toml) as file:
+            adopted = file.read()
+        check("format = 2" in adopted and adopted.count("uuid") == 3 and 'stage = "ready"' in adopted, f"pif.toml: {adopted}")
+        for path in ("/folder/fixed", "/folder/lines", "/changed", "/empty"):
+            with open(os.path.join(fs.local("files"), os.path.basename(path)), "rb") as file:
+                check(fs.content(path) == file.read(), f"{path} is what it was")
+        check(findings(fs) == [], f"fsck: {findings(fs)}")
+        put(fs, "/new", rows("n"))
+        down(fs)
+        check_directory(fs)
+        up(fs)
+        with open(toml) as file:
+            check(file.read() == adopted, "once")
+        check(fs.content("/new") == rows("n"), "it goes on")
+
+
+if __name__ == "__main__":
+    sys.exit(main([a_folder_that_is_missing_or_empty_is_named_and_nothing_is_made_in_its_place,
+                   a_folder_of_another_file_system_is_refused,
+                   roots_that_changed_places_are_refused_and_work_again_in_their_own,
+                   a_catalogue_that_was_wiped_or_is_anothers_is_refused,
+                   an_old_root_serves_nothing_and_accept_stale_marks_exactly_what_was_changed_or_lost,
+                   the_newer_root_can_be_brought_back_instead,
+                   an_old_directory_serves_nobody_and_accept_old_brings_back_what_it_has_forgotten,
+                   a_directory_that_is_newer_than_all_roots_makes_them_stale,
+                   a_root_that_is_newer_than_everything_else_makes_the_directory_old,
+                   a_dead_disk_is_replaced_while_the_others_serve,
+                   a_dead_disk_is_replaced_by_another_folder_while_nothing_runs,
+                   a_copy_of_all_folders_under_a_hold_is_of_one_moment,
+                   only_root_and_the_owner_decide,
+                   a_file_system_of_format_1_is_taken_over_once]))
