@@ -85,8 +85,8 @@ std::string text_of(const SystemStatus& status) {
                     std::to_string(node.components), human_bytes(node.bytes_stored), std::to_string(node.silent_ms), node.root});
   }
   return fmt::format("cluster {}: server {}, {} of {} LFSs up, {} files, {} folders, {} pending, {} doomed, {} sessions\n",
-                     status.cluster, status.refused.empty() ? "up" : "behind", up, status.nodes.size(), status.files, status.folders, status.pending, status.doomed,
-                     status.sessions) +
+                     status.cluster, status.refused.empty() ? "up" : "behind", up, status.nodes.size(), status.files, status.folders,
+                     status.pending, status.doomed, status.sessions) +
          table(rows, {2, 3, 4, 5, 6, 7}) + troubles_of(status);
 }
 
