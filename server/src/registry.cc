@@ -168,6 +168,8 @@ void Registry::describe(Time now, google::protobuf::RepeatedPtrField<proto::Node
     proto::NodeInfo& info = *to.Add();
     info = node.info;
     info.set_state(state(node, now));
+    // Shown as long as this directory does not know of it: then it does not have the marks either that were made.
+    if (info.taken_back() <= node.confirmed) info.clear_taken_back();
     const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(now - node.heard).count();
     info.set_silent_ms(static_cast<std::uint32_t>(std::min<std::int64_t>(silent, UINT32_MAX)));
   }

@@ -297,6 +297,33 @@ def an_old_directory_serves_nobody_and_accept_old_brings_back_what_it_has_forgot
         fs.await_clean()
 
 
+def accept_old_marks_again_what_an_accept_stale_that_was_forgotten_had_marked():
+    with CrashFileSystem(2) as fs:
+        fs.crash_put("/changed")
+        fs.crash_put("/same")
+        down(fs)
+        save(fs, "lfs1")
+        up(fs)
+        overwrite(fs, "/changed", 1, "c")
+        await_heartbeats(fs)
+        down(fs)
+        save(fs, "server")
+        put_back(fs, "lfs1")
+        fs.fails(3, "lfs1 is older than it has been", "up", fs.folder)
+        fs.ok("node", "accept-stale", "lfs1")
+        await_heartbeats(fs)
+        check(marks(fs, "/changed") == [(2, "mixed")], "it is marked")
+        down(fs)
+        put_back(fs, "server")
+        for _ in range(12):  # each start is a transaction of the old directory, too
+            fs.fails(3, "accept-old", "up", fs.folder)
+            down(fs)
+        fs.fails(3, "accept-old", "up", fs.folder)
+        fs.ok("server", "accept-old")
+        check(marks(fs, "/changed") == [(2, "mixed")], f"it is marked again: {marks(fs, '/changed')}")
+        check(marks(fs, "/same") == [], "what was not changed is not")
+
+
 def a_directory_that_is_newer_than_all_roots_makes_them_stale():
     with FileSystem(2) as fs:
         put(fs, "/old", rows("o"))
@@ -494,6 +521,7 @@ if __name__ == "__main__":
                    an_old_root_serves_nothing_and_accept_stale_marks_exactly_what_was_changed_or_lost,
                    the_newer_root_can_be_brought_back_instead,
                    an_old_directory_serves_nobody_and_accept_old_brings_back_what_it_has_forgotten,
+                   accept_old_marks_again_what_an_accept_stale_that_was_forgotten_had_marked,
                    a_directory_that_is_newer_than_all_roots_makes_them_stale,
                    a_root_that_is_newer_than_everything_else_makes_the_directory_old,
                    a_dead_disk_is_replaced_while_the_others_serve,

@@ -240,7 +240,7 @@ Outcome accept_old(const Program& program, const Options& options) {
   PIF_TRY(inventory.open(Inventory::Needs::kAnswers));
   PIF_TRY_VALUE(const auto components, inventory.everything());
   PIF_TRY_VALUE(const auto files, inventory.all_files());
-  const OldDirectoryPlan plan = plan_old(files, components, inventory.nodes(), status.index);
+  const OldDirectoryPlan plan = plan_old(files, components, inventory.nodes());
   if (program.common.json) {
     Json adopted = Json::array();
     for (const auto& one : plan.adopted)

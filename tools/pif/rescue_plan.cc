@@ -90,7 +90,7 @@ std::vector<MarkedFile> plan_lost(std::uint32_t node, const std::map<std::uint64
 }
 
 OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files, const std::map<std::uint64_t, Held>& everything,
-                          const std::vector<proto::NodeInfo>& nodes, std::uint64_t index) {
+                          const std::vector<proto::NodeInfo>& nodes) {
   OldDirectoryPlan out;
   for (const auto& [id, held] : everything) {
     if (files.contains(id) || held.empty() || held.begin()->second.shape().layout().nodes().empty()) continue;
@@ -105,7 +105,7 @@ OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files, cons
       const bool is_there = held != everything.end() && held->second.contains(node.id());
       const bool lost = rows > 0 && (!is_there || held->second.at(node.id()).rows() < rows);
       // The directory may have forgotten that the LFS was taken back after changes had been lost there.
-      const bool mixed = node.taken_back() > index && !file.untouched();
+      const bool mixed = node.taken_back() > 0 && !file.untouched();
       if (lost || mixed) out.marked.push_back({id, node.id(), lost ? kMarkLost : kMarkMixed, file.path()});
     }
   }

@@ -26,12 +26,12 @@ std::vector<MarkedFile> plan_stale(std::uint32_t node, const std::map<std::uint6
 // All rows of the node are gone.
 std::vector<MarkedFile> plan_lost(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files);
 
-// An old directory is kept. `everything`: all components, quarantined ones too; index: how far the directory has come.
+// An old directory is kept. `everything`: all components, quarantined ones too.
 struct OldDirectoryPlan {
   std::vector<proto::AdoptFiles::One> adopted;  // what it does not know
   std::vector<MarkedFile> marked;               // what it knows, and LFSs have lost or may have old
 };
 OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files, const std::map<std::uint64_t, Held>& everything,
-                          const std::vector<proto::NodeInfo>& nodes, std::uint64_t index);
+                          const std::vector<proto::NodeInfo>& nodes);
 
 }  // namespace pif::cli
