@@ -44,7 +44,7 @@ Result<ComponentPtr> Appending::component_of(const Request& request) {
   if (found || found.error().code != Code::kNotFound || !asked.has_shape()) return found;
   PIF_TRY(core_.check_shape(asked.shape(), file));
   found = core_.components.create(asked.shape(), capability.epoch, core_.now());
-  if (found) (*found)->by_append = true;
+  if (found) (*found)->make_by_append();
   return found;
 }
 

@@ -190,6 +190,11 @@ void Components::forget(Component& component, bool for_good) {
   all_.erase(id);
 }
 
+void Components::forget_tombstones() {
+  tombstones_.clear();
+  tombstone_order_.clear();
+}
+
 void Components::came_back(const proto::ComponentState& state) {
   const auto id = state.shape().file();
   quarantined_.erase(id);

@@ -50,6 +50,11 @@ struct Component {
   std::optional<Error> failure;
 
   bool is_open() const { return state.state() == kOpen; }
+  // Its file was committed once, in this run or another: it cannot have been given up while it was created.
+  void make_by_append() {
+    by_append = true;
+    state.clear_run();
+  }
   bool is_idle() const {
     return catalogued && pins == 0 && overwriting == 0 && !appending && !sealing && !dirty && !committing && !failure &&
            applied <= state.log_applied();
@@ -108,6 +113,8 @@ class Components {
   void set_state(Component& component, const proto::ComponentState& state);
   // It is no longer in the catalogue (or never was): forgets it. for_good: requests for it are told that it is gone.
   void forget(Component& component, bool for_good = true);
+  // What was gone for good may come back.
+  void forget_tombstones();
   // The files of a forgotten one are being removed away from the loop: no other may take their names before that has ended.
   void set_removing(FileId file, bool is_removing);
   // Nothing more is served of it until the LFS is started again.

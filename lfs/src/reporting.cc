@@ -10,12 +10,13 @@ namespace {
 
 constexpr Duration kBeatEvery = std::chrono::seconds(1);
 constexpr Duration kConnectEvery = std::chrono::milliseconds(100);  // to a server that is not there: it may start any moment
+constexpr Duration kAskAgainEvery = std::chrono::milliseconds(100);  // a server that waits for other LFSs
 constexpr Duration kPatience = std::chrono::seconds(5);
 constexpr std::size_t kStatesAtOnce = 4096;
 
 // Of heartbeats and their answers (proto/messages.proto).
 enum Stage : std::uint32_t { kServes = 0, kAsks = 1, kConfirms = 2 };
-enum Verdict : std::uint32_t { kGoOn = 1, kAdmitted = 2, kIsStale = 3 };
+enum Verdict : std::uint32_t { kGoOn = 1, kAdmitted = 2, kIsStale = 3, kNotYet = 5 };
 
 }  // namespace
 
@@ -135,6 +136,9 @@ void Reporting::beat() {
 
 void Reporting::obey(const proto::HeartbeatReply& reply) {
   agrees_ = reply.verdict() == kGoOn || reply.verdict() == kAdmitted;
+  if (reply.verdict() == kNotYet) next_beat_ = core_.now() + kAskAgainEvery;
+  // Another run may be of a directory that was put back, and has files again that the last one had removed.
+  if (agrees_ && reply.moment().run() != core_.numbers.run()) core_.components.forget_tombstones();
   if (agrees_) core_.numbers.tell(reply.moment());
   if (reply.verdict() == kIsStale) return stop_serving(reply.text());
   if (core_.standing == Standing::kServing) return;

@@ -40,7 +40,7 @@ Result<ComponentPtr> Sequencing::component_of(const Request& request) {
     return fail(std::move(synced.error()));
   }
   made->state.set_state(kCommitted);
-  made->by_append = true;
+  made->make_by_append();
   return made;
 }
 

@@ -8,7 +8,7 @@ namespace pif::server {
 namespace {
 
 enum Stage : std::uint32_t { kServes = 0, kAsks = 1, kConfirms = 2 };
-enum Verdict : std::uint32_t { kGoOn = 1, kAdmitted = 2, kIsStale = 3, kServerBehind = 4 };
+enum Verdict : std::uint32_t { kGoOn = 1, kAdmitted = 2, kIsStale = 3, kServerBehind = 4, kNotYet = 5 };
 
 void refuse(Core& core, Node& node, std::string why, proto::HeartbeatReply& reply) {
   reply.set_verdict(kIsStale);
@@ -98,6 +98,14 @@ Status heartbeat(Core& core, Call& call) {
     reply.set_verdict(kServerBehind);
     reply.set_text(core.behind);
     note_alive(core, *node);
+    return {};
+  }
+  // Nobody goes along with this directory before all have been asked: who is told a moment of it goes along with no other one, and
+  // the newer one could not be brought back.
+  end_gathering(core);
+  if (core.standing == Standing::kGathering) {
+    if (beat.stage() == kServes) note_alive(core, *node);
+    reply.set_verdict(kNotYet);
     return {};
   }
   if (core.held.by != 0) {  // nothing is written

@@ -99,7 +99,10 @@ bool Numbers::knows(const proto::Moment& kept) const {
 
 Status Numbers::accept(const proto::Moment& kept) {
   if (knows(kept)) return {};
-  PIF_TRY(rows_.put_bytes(kNumbers, key_of(kAcceptedTag, kept.run()), kv::key_u64(kept.index())));
+  const std::string key = key_of(kAcceptedTag, kept.run());
+  PIF_TRY_VALUE(const auto stored, rows_.get(kNumbers, key));  // of this turn, perhaps: what another LFS was told of the same run
+  if (stored && stored->size() == 8 && kv::u64_of_key(*stored) >= kept.index()) return {};
+  PIF_TRY(rows_.put_bytes(kNumbers, key, kv::key_u64(kept.index())));
   rows_.on_commit([this, kept] { accepted_[kept.run()] = kept.index(); });
   return {};
 }

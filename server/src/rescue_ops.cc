@@ -100,7 +100,8 @@ Status check_adopted(const proto::AdoptFiles::One& one) {
 Status adopt(Core& core, std::uint64_t folder, const proto::AdoptFiles::One& one) {
   PIF_TRY(check_adopted(one));
   PIF_TRY_VALUE(const auto known, core.rows.file(one.file()));
-  if (known) return {};
+  if (known && known->state() != kPending) return {};
+  PIF_TRY(core.numbers.take_in(one.file()));
   proto::StoredEntry entry = new_entry(core, proto::FILE_ENTRY, one.file(), one.owner(), kAdoptedMode);
   *entry.mutable_format() = one.format();
   *entry.mutable_layout() = one.layout();
@@ -114,7 +115,6 @@ Status adopt(Core& core, std::uint64_t folder, const proto::AdoptFiles::One& one
   row.set_name(name);
   PIF_TRY(core.rows.put_entry(folder, name, entry));
   PIF_TRY(core.rows.put_file(one.file(), row));
-  PIF_TRY(core.numbers.take_in(one.file()));
   core.rows.on_commit([&core, id = one.file(), layout = one.layout()] { core.outbox.committed(id, layout); });
   ++core.weight;
   return {};

@@ -1,4 +1,5 @@
 // How an LFS that starts comes to serve, and what it does on whose word: docs/FORMAT.md "Who is how old".
+#include "appender.h"
 #include "fake_server.h"
 
 using namespace pif;
@@ -190,6 +191,41 @@ TEST_CASE("what the server does not know is removed if it was made in its presen
     CHECK(quarantined(peer).empty());
     CHECK(peer.read(12, 0, 5).value() == pattern(500, 1));
     CHECK(f.node.check().value().damages.empty());
+  });
+}
+
+TEST_CASE("what an append made in the present run is kept, too: its file was committed, in whatever run") {
+  Fixture f;
+  f.start_server();
+  f.run([&](Peer& peer) {
+    f.server.states = {{13, 2}};
+    Appender appender(peer.self(), {&f.node}, TestFile{.id = 13});
+    const auto grant = appender.reserve(5, 500);
+    REQUIRE_OK(grant);
+    REQUIRE_OK(appender.rows(0, *grant, 0, 5, pattern(500, 1)));
+    REQUIRE_OK(appender.done(*grant));
+    auto packet = peer.request(0, kMayManage);
+    *packet.envelope.mutable_settle()->mutable_moment() = f.server.moment();
+    packet.envelope.mutable_settle()->add_aborted(13);
+    REQUIRE_OK(peer.call(std::move(packet)));
+    CHECK(quarantined(peer) == std::vector<std::uint64_t>{13});
+  });
+}
+
+TEST_CASE("what one run of the server had removed, another one may have again") {
+  Fixture f;
+  f.start_server();
+  f.run([&](Peer& peer) {
+    const TestFile file{.id = 14};
+    REQUIRE_OK(peer.put(file, pattern(500, 1)));
+    peer.self().pause(std::chrono::seconds(1));
+    CHECK(settle_at(peer, f.server.moment(), 14) == Code::kOk);
+    CHECK(code_of(peer.read(14, 0, 5)) == Code::kStaleFile);
+    f.world.kill(f.actor);
+    f.server.session = 2;
+    f.start_server();
+    peer.self().pause(std::chrono::seconds(3));
+    CHECK(code_of(peer.read(14, 0, 5)) == Code::kNotFound);
   });
 }
 

@@ -36,6 +36,12 @@ proto::Extent extent_of(const Held& held) {
   return longest;
 }
 
+// What the directory knows of the file's length, or its LFS 0, which knows of appends first.
+proto::Extent longest(const FileRecord& file, const Held* held) {
+  const proto::Extent there = held != nullptr && !held->empty() ? extent_of(*held) : proto::Extent();
+  return there.records() > file.extent().records() ? there : file.extent();
+}
+
 proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held) {
   proto::AdoptFiles::One one;
   const proto::ComponentState& any = held.begin()->second;
@@ -92,16 +98,24 @@ std::vector<MarkedFile> plan_lost(std::uint32_t node, const std::map<std::uint64
 OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files, const std::map<std::uint64_t, Held>& everything,
                           const std::vector<proto::NodeInfo>& nodes) {
   OldDirectoryPlan out;
+  // What the directory has as being created may have been committed since.
+  const auto is_unknown = [&](std::uint64_t id, const Held& held) {
+    const auto file = files.find(id);
+    if (file == files.end()) return true;
+    return file->second.state() == kFilePending &&
+           std::any_of(held.begin(), held.end(), [](const auto& one) { return one.second.state() != kComponentOpen; });
+  };
   for (const auto& [id, held] : everything) {
-    if (files.contains(id) || held.empty() || held.begin()->second.shape().layout().nodes().empty()) continue;
+    if (held.empty() || !is_unknown(id, held) || held.begin()->second.shape().layout().nodes().empty()) continue;
     out.adopted.push_back(adopted(id, held));
   }
   for (const auto& [id, file] : files) {
     if (file.state() != kFileCommitted) continue;
     const auto held = everything.find(id);
+    const proto::Extent extent = longest(file, held == everything.end() ? nullptr : &held->second);
     for (const auto& node : nodes) {
       if (!uses(node.id(), file)) continue;
-      const std::uint64_t rows = rows_on(node.id(), file.layout(), file.extent());
+      const std::uint64_t rows = rows_on(node.id(), file.layout(), extent);
       const bool is_there = held != everything.end() && held->second.contains(node.id());
       const bool lost = rows > 0 && (!is_there || held->second.at(node.id()).rows() < rows);
       // The directory may have forgotten that the LFS was taken back after changes had been lost there.
