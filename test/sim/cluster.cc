@@ -28,8 +28,8 @@ Cluster::Cluster(World& world, unsigned lfss, ClusterOptions options) : world_(w
   require(server::make_directory(*open_directory(), directory_identity(), Who{}.uid, 0));
   start_server();
   for (unsigned i = 0; i < lfss; ++i) {
-    nodes_.push_back({fmt::format("lfs{}", i), component::MemoryDisk::make(),
-                      kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()))});
+    nodes_.push_back({fmt::format("lfs{}", i), {}});
+    nodes_.back().root = empty_root(i);
   }
   for (unsigned i = 0; i < lfss; ++i) {
     require(lfs::make_root(*open_disk(i), *open_catalogue(i), root(i), root_identity(i)));
@@ -56,12 +56,12 @@ proto::Endpoints Cluster::endpoints(const std::string& name) {
   return out;
 }
 
-std::string Cluster::root(unsigned index) const { return "/" + nodes_.at(index).name; }
+std::string Cluster::root(unsigned index) const { return nodes_.at(index).root.folder; }
 
 std::unique_ptr<component::Storage> Cluster::open_disk(unsigned index) {
-  return component::make_memory_storage(nodes_.at(index).disk);
+  return component::make_memory_storage(nodes_.at(index).root.disk);
 }
-std::unique_ptr<kv::Store> Cluster::open_catalogue(unsigned index) { return kv::open_memory(nodes_.at(index).catalogue); }
+std::unique_ptr<kv::Store> Cluster::open_catalogue(unsigned index) { return kv::open_memory(nodes_.at(index).root.catalogue); }
 std::unique_ptr<kv::Store> Cluster::open_directory() { return kv::open_memory(directory_); }
 
 std::unique_ptr<kv::Store> Cluster::store_of(const std::string& name, const std::shared_ptr<kv::MemoryState>& state,
@@ -120,13 +120,13 @@ void Cluster::start_lfs(unsigned index) {
   auto& node = nodes_.at(index);
   node.faults->revive();
   if (options_.faulty)
-    node.disk->set_fault([faults = node.faults](std::string_view call, std::string_view path) { return faults->ask(call, path); });
+    node.root.disk->set_fault([faults = node.faults](std::string_view call, std::string_view path) { return faults->ask(call, path); });
   node.actor = world_.spawn(node.name, [this, index](Actor& self) { run_lfs(self, index); }, kDaemon);
 }
 
 void Cluster::run_lfs(Actor& self, unsigned index) {
   const auto storage = open_disk(index);
-  const auto catalogue = store_of(self.name() + "'s catalogue", nodes_[index].catalogue, nodes_[index].faults);
+  const auto catalogue = store_of(self.name() + "'s catalogue", nodes_[index].root.catalogue, nodes_[index].faults);
   SimSpawner spawner(world_, self, programs_);
   lfs::Config config;
   config.node = index + 1;
@@ -147,19 +147,33 @@ void Cluster::kill_lfs(unsigned index) {
   auto& node = nodes_.at(index);
   if (!world_.is_alive(node.actor)) return;
   node.faults->kill();
-  node.disk->set_fault([](std::string_view, std::string_view) { return Code::kIo; });
+  node.root.disk->set_fault([](std::string_view, std::string_view) { return Code::kIo; });
   world_.kill(node.actor);
-  node.disk->set_fault({});
+  node.root.disk->set_fault({});
 }
 
 void Cluster::crash_lfs(unsigned index) {
   kill_lfs(index);
-  nodes_.at(index).disk->crash();
+  nodes_.at(index).root.disk->crash();
+}
+
+void Cluster::put_root(unsigned index, const RootImage& image) {
+  crash_lfs(index);
+  nodes_.at(index).root = image.copy();
+}
+
+void Cluster::put_directory(const kv::MemoryState& image) {
+  kill_server();
+  directory_ = kv::copy_memory_state(image);
+}
+
+RootImage Cluster::empty_root(unsigned index) const {
+  return {"/" + nodes_.at(index).name, component::MemoryDisk::make(), kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()))};
 }
 
 void Cluster::lose_power(Node& node) {
   world_.doom(node.actor);
-  node.disk->crash(kBlockBytes[world_.pick(std::size(kBlockBytes))], [this](std::uint64_t limit) { return world_.pick(limit); });
+  node.root.disk->crash(kBlockBytes[world_.pick(std::size(kBlockBytes))], [this](std::uint64_t limit) { return world_.pick(limit); });
 }
 
 void Cluster::crash_lfs_at(unsigned index, std::uint64_t calls, bool only_durable) {

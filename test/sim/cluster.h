@@ -33,6 +33,15 @@ struct ClusterOptions {
   std::uint64_t log_bytes = 64u << 20;  // of a redo log
 };
 
+// What a backup of an LFS's root has of one moment.
+struct RootImage {
+  std::string folder;  // on the disk
+  std::shared_ptr<component::MemoryDisk> disk;
+  std::shared_ptr<kv::MemoryState> catalogue;
+
+  RootImage copy() const { return {folder, disk->copy(), kv::copy_memory_state(*catalogue)}; }
+};
+
 class Cluster {
  public:
   // Starts the server ("server") and LFSs "lfs0", ... as actors. Must be destroyed after the world's actors have ended
@@ -66,7 +75,15 @@ class Cluster {
   void restart_server();
   void restart_lfs(unsigned index);
 
-  component::MemoryDisk& disk(unsigned index) { return *nodes_[index].disk; }
+  // What is durable now: what its disk would have after a power loss.
+  RootImage root_image(unsigned index) const { return nodes_.at(index).root.copy(); }
+  std::shared_ptr<kv::MemoryState> directory_image() const { return kv::copy_memory_state(*directory_); }
+  // Power loss; from now on its disk is a copy of this one, in the same place. It does not run.
+  void put_root(unsigned index, const RootImage& image);
+  void put_directory(const kv::MemoryState& image);
+  RootImage empty_root(unsigned index) const;
+
+  component::MemoryDisk& disk(unsigned index) { return *nodes_[index].root.disk; }
   std::string root(unsigned index) const;
   static server::DirectoryIdentity directory_identity();
   lfs::RootIdentity root_identity(unsigned index) const;
@@ -81,8 +98,7 @@ class Cluster {
  private:
   struct Node {
     std::string name;
-    std::shared_ptr<component::MemoryDisk> disk;
-    std::shared_ptr<kv::MemoryState> catalogue;
+    RootImage root;
     std::shared_ptr<Faults> faults = std::make_shared<Faults>();
     ActorId actor = 0;
   };

@@ -16,9 +16,9 @@ class FilesHistory : public History {
   void work(sim::Actor& self, unsigned index) override;
   // All files can be read, changed and made.
   void last(sim::Actor& self) override;
+  virtual void inspect_file(Workload& client, std::size_t path);
 
  private:
-  void inspect_file(Workload& client, std::size_t path);
   void inspect_status(Workload& client);
 
   sim::Names names_;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/kv/value.h"
 #include "simulate/nemesis.h"
 
 namespace pif::simulate {
@@ -15,6 +16,11 @@ Outcome History::run() {
   try {
     live();
     settle();
+    if (plan_.restores) {
+      world_.spawn_main("person", [this](sim::Actor& self) { rescue(self); });
+      world_.run();
+      settle();
+    }
     world_.spawn_main("last", [this](sim::Actor& self) { last(self); });
     world_.run();
     look_at_disks();
@@ -95,11 +101,13 @@ void History::look_at_disks() {
   if (!report) return accuse("the directory: " + report.error().to_string());
   for (const auto& damage : report->damages) accuse("the directory: " + damage);
   const auto files = keys_of(*directory, kFiles);
-  for (unsigned i = 0; i < cluster_.size(); ++i) look_at_lfs(i, files);
+  std::set<std::uint64_t> kept;
+  for (unsigned i = 0; i < cluster_.size(); ++i) look_at_lfs(i, files, kept);
+  look_at_kept(kept);
 }
 
-void History::look_at_lfs(unsigned index, const std::set<std::string>& files) {
-  constexpr kv::Table kComponents = 0;
+void History::look_at_lfs(unsigned index, const std::set<std::string>& files, std::set<std::uint64_t>& kept) {
+  constexpr kv::Table kComponents = 0, kQuarantine = 2;
   cluster_.kill_lfs(index);
   const auto disk = cluster_.open_disk(index);
   const auto catalogue = cluster_.open_catalogue(index);
@@ -107,8 +115,11 @@ void History::look_at_lfs(unsigned index, const std::set<std::string>& files) {
   if (!report) return accuse(fmt::format("lfs{}: {}", index, report.error().to_string()));
   for (const auto& damage : report->damages)
     if (!plan_.rots) accuse(fmt::format("lfs{}: {}", index, damage));
-  for (const auto& key : keys_of(*catalogue, kComponents))
-    if (!files.contains(key)) accuse(fmt::format("lfs{}: a component of file {}, which does not exist", index, in_hex(key)));
+  for (const auto& key : keys_of(*catalogue, kQuarantine)) kept.insert(kv::u64_of_key(key));
+  for (const auto& key : keys_of(*catalogue, kComponents)) {
+    kept.insert(kv::u64_of_key(key));
+    if (!files.contains(key) && !may_be_left(kv::u64_of_key(key))) accuse(fmt::format("lfs{}: a component of file {}, which does not exist", index, in_hex(key)));
+  }
 }
 
 }  // namespace pif::simulate

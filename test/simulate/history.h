@@ -16,11 +16,17 @@ struct Outcome {
   std::uint64_t records = 0;          // read and judged
   std::uint64_t steps = 0;
   bool names_too_hard = false;        // for the checker: nothing is known of their order
+  std::uint64_t restores = 0;         // of parts, to what they were
+  std::uint64_t noticed = 0;          // of them, by whoever must not go on
+  std::uint64_t accepted = 0;         // by a person's word; the newer ones of the others were brought back
 };
 
 // tell: gets what happens, line by line, for people.
 // Sixteen clients at once make, rename, remove and list names, which must be linearizable.
 Outcome run_names_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
+
+// Parts are put back to what they were: nobody goes on from there unless nobody could know.
+Outcome run_restores_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
 
 Outcome run_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
 

@@ -27,6 +27,11 @@ class History {
   virtual void first(sim::Actor& self) = 0;
   virtual void work(sim::Actor& self, unsigned client) = 0;
   virtual void last(sim::Actor& self) = 0;
+  // A person, who decides what becomes of parts that are not what they were.
+  virtual void rescue(sim::Actor&) {}
+  // Files that LFSs may have though no name does.
+  virtual bool may_be_left(std::uint64_t) const { return false; }
+  virtual void look_at_kept(const std::set<std::uint64_t>&) {}
 
   void say(const std::string& line);
   void accuse(const std::string& text) { oracle_.accuse(text); }
@@ -41,7 +46,7 @@ class History {
   void settle();
   // What is on the disks is whole, and nothing is there that nobody owns.
   void look_at_disks();
-  void look_at_lfs(unsigned index, const std::set<std::string>& files);
+  void look_at_lfs(unsigned index, const std::set<std::string>& files, std::set<std::uint64_t>& kept);
 
  protected:
   const Plan plan_;

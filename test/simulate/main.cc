@@ -12,6 +12,7 @@ namespace {
 using pif::simulate::Outcome;
 using pif::simulate::run_history;
 using pif::simulate::run_names_history;
+using pif::simulate::run_restores_history;
 
 struct Wish {
   std::uint64_t first = 1;
@@ -21,17 +22,19 @@ struct Wish {
   bool replays = false;   // each twice: the hashes must be equal
   bool talks = false;
   bool names = false;     // histories of names, with sixteen clients
+  bool restores = false;  // histories in which parts are put back to what they were
   bool keeps_going = false;
 };
 
 struct Totals {
   std::uint64_t histories = 0, violations = 0, unequal = 0, too_hard = 0;
   std::uint64_t operations = 0, failed = 0, records = 0, steps = 0;
+  std::uint64_t restores = 0, noticed = 0, accepted = 0;
 };
 
 int usage() {
-  std::fputs("usage: pif-simulate [--seed S] [--histories N | --seconds N [--at-most N]] [--names] [--replay] "
-             "[--keep-going] [--talk]\n", stderr);
+  std::fputs("usage: pif-simulate [--seed S] [--histories N | --seconds N [--at-most N]] [--names | --restores] "
+             "[--replay] [--keep-going] [--talk]\n", stderr);
   return 2;
 }
 
@@ -42,6 +45,7 @@ bool parse(int argc, char** argv, Wish& wish) {
     else if (option == "--keep-going") wish.keeps_going = true;
     else if (option == "--talk") wish.talks = true;
     else if (option == "--names") wish.names = true;
+    else if (option == "--restores") wish.restores = true;
     else if (i + 1 == argc) return false;
     else if (option == "--seed") wish.first = std::stoull(argv[++i]);
     else if (option == "--histories") wish.histories = std::stoull(argv[++i]);
@@ -60,12 +64,15 @@ void add(Totals& totals, const Outcome& outcome) {
   totals.failed += outcome.failed;
   totals.records += outcome.records;
   totals.steps += outcome.steps;
+  totals.restores += outcome.restores;
+  totals.noticed += outcome.noticed;
+  totals.accepted += outcome.accepted;
   totals.too_hard += outcome.names_too_hard ? 1 : 0;
   totals.violations += outcome.violations.empty() ? 0 : 1;
 }
 
 void run_one(std::uint64_t seed, const Wish& wish, Totals& totals) {
-  const auto run = wish.names ? run_names_history : run_history;
+  const auto run = wish.names ? run_names_history : wish.restores ? run_restores_history : run_history;
   const auto outcome = wish.talks ? run(seed, say) : run(seed, {});
   add(totals, outcome);
   if (wish.replays && run(seed, {}).hash != outcome.hash) {
@@ -74,7 +81,7 @@ void run_one(std::uint64_t seed, const Wish& wish, Totals& totals) {
   }
   if (!outcome.violations.empty())
     fmt::print("seed {}: {}\n  replay: scripts/simulate{} --seed {} --talk\n", seed, outcome.violations.front(),
-               wish.names ? " --names" : "", seed);
+               wish.names ? " --names" : wish.restores ? " --restores" : "", seed);
   if (wish.histories == 1 && wish.seconds == 0) fmt::print("seed {} hash {:016x} steps {}\n", seed, outcome.hash, outcome.steps);
 }
 
@@ -94,8 +101,9 @@ int main(int argc, char** argv) {
     if (totals.violations + totals.unequal > 0 && !wish.keeps_going) break;
   }
   fmt::print("seeds {}..{} histories {} violations {} unequal {} operations {} failed {} records {} steps {} too-hard {} "
-             "seconds {:.1f}\n", wish.first, wish.first + totals.histories - 1, totals.histories, totals.violations,
+             "restores {} noticed {} accepted {} seconds {:.1f}\n", wish.first, wish.first + totals.histories - 1, totals.histories, totals.violations,
              totals.unequal,
-             totals.operations, totals.failed, totals.records, totals.steps, totals.too_hard, elapsed());
+             totals.operations, totals.failed, totals.records, totals.steps, totals.too_hard, totals.restores, totals.noticed,
+             totals.accepted, elapsed());
   return totals.violations + totals.unequal == 0 ? 0 : 1;
 }

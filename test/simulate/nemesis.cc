@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "simulate/restores.h"
+
 namespace pif::simulate {
 
 using namespace std::chrono_literals;
@@ -39,7 +41,7 @@ void Nemesis::on_step() {
     break;
   }
   restart_dead();
-  if (next_ >= plan_.strikes.size() || world_.steps() < at_) return;
+  if (next_ >= plan_.strikes.size() || world_.steps() < at_ || world_.now() < calm_until_) return;
   strike(plan_.strikes[next_++]);
   if (next_ < plan_.steps.size()) at_ = world_.steps() + plan_.steps[next_];
 }
@@ -57,6 +59,11 @@ void Nemesis::strike(Strike kind) {
     case Strike::kFill:
     case Strike::kWriteBack:
     case Strike::kRot: return strike_disk(kind, lfs);
+    case Strike::kBackUp:
+    case Strike::kRestoreLfs:
+    case Strike::kRestoreServer:
+    case Strike::kWipe:
+    case Strike::kSwap: return put_back(kind, lfs);
     default: return strike_others(kind);
   }
 }
@@ -116,6 +123,19 @@ void Nemesis::strike_others(Strike kind) {
     case Strike::kStall: return world_.stall(all[pick(all.size())], some_time());
     default: return;
   }
+}
+
+void Nemesis::put_back(Strike kind, unsigned lfs) {
+  auto& restores = *shared_.restores;
+  switch (kind) {
+    case Strike::kBackUp: return restores.back_up();
+    case Strike::kRestoreLfs: return restores.restore_lfs(lfs);
+    case Strike::kWipe: return restores.wipe(lfs);
+    case Strike::kSwap: return restores.swap(lfs, static_cast<unsigned>(pick(cluster_.size())));
+    default: break;
+  }
+  // Whoever has heard of the lost part is there when the server comes back, as it waits for them for a while only.
+  if (restores.restore_server()) calm_until_ = world_.now() + 10s;
 }
 
 // A bit flips, or a block of one file lands in another (or elsewhere in the same).

@@ -24,6 +24,7 @@ class Nemesis {
   void strike_lfs(Strike kind, unsigned lfs);
   void strike_disk(Strike kind, unsigned lfs);
   void strike_others(Strike kind);
+  void put_back(Strike kind, unsigned lfs);
   void kill_one_of(const std::string& prefix);
   void rot(unsigned lfs);
   void later(std::function<void()> what);
@@ -37,6 +38,7 @@ class Nemesis {
   sim::World& world_;
   sim::Cluster& cluster_;
   std::size_t next_ = 0;
+  Time calm_until_{};     // nothing strikes before
   std::uint64_t at_ = 0;  // step of the next strike
   std::vector<std::pair<Time, std::function<void()>>> later_;
 };

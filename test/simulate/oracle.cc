@@ -36,10 +36,13 @@ std::uint64_t Oracle::begin_overwrite(FileNumber file, std::uint64_t first, std:
   return write;
 }
 
-void Oracle::acknowledged(std::uint64_t write, Time now) { writes_[write].end = now; }
+void Oracle::acknowledged(std::uint64_t write, Time now) {
+  if (!is_lapsed(writes_[write].begin, now)) writes_[write].end = now;
+}
 
 void Oracle::appended(std::uint64_t number, std::uint64_t first, Time now) {
   Write& write = writes_[number];
+  if (is_lapsed(write.begin, now) || is_loose(write.file)) return;
   if (write.first && *write.first != first)
     accuse(fmt::format("file {:x}: append {} was acknowledged at record {}, and seen at {}", write.file, number, first,
                        *write.first));
@@ -68,9 +71,90 @@ void Oracle::copies_into(std::size_t copy, FileNumber source, FileNumber made) {
     if (known < begin) set_length(log, records, begin);
 }
 
+void Oracle::note(NameOp op) {
+  if (op.kind == NameOp::Kind::kPublish && op.code == Code::kOk && op.end != kNever) files_[op.meaning].committed = op.end;
+  names_.push_back(std::move(op));
+}
+
 void Oracle::copied(std::size_t copy, Code code, Time end) {
   copies_[copy].publishes.end = end;
   copies_[copy].publishes.code = code;
+}
+
+// ---- what was lost ----
+
+// What began before a lapse came to its end, and ended after it: either may be meant, the state before or after.
+bool Oracle::is_lapsed(Time begin, Time end) const {
+  return std::any_of(lapses_.begin(), lapses_.end(), [&](const Span& lapse) { return begin <= lapse.end && end >= lapse.begin; });
+}
+
+bool Oracle::may_be_undone(const Write& write, const Span& when) const {
+  return write.kind != Kind::kPut && write.begin <= when.end && write.end >= when.begin;
+}
+
+void Oracle::lapse(const Span& when) {
+  lapses_.push_back(when);
+  for (std::size_t i = 1; i < writes_.size(); ++i) {
+    Write& write = writes_[i];
+    if (!may_be_undone(write, when)) continue;
+    if (write.kind == Kind::kAppend) write.first.reset();
+    write.end = kNever;
+    files_[write.file].broken = true;
+  }
+  for (auto& copy : copies_) copy.broken = copy.broken || copy.publishes.end >= when.begin;
+  for (auto& [file, log] : files_) {
+    if (log.copy_of == 0 ? log.committed >= when.begin : copies_[log.copy].broken) log.broken = true;
+    std::erase_if(log.lengths, [&](const auto& length) { return length.first >= when.begin; });
+    for (auto& [number, record] : log.records) {
+      std::erase_if(record.effective, [&](const auto& seen) { return seen.second >= when.begin; });
+      if (record.base && may_be_undone(writes_[record.base->write], when)) record.base.reset();
+    }
+  }
+}
+
+namespace {
+
+bool changes(const NameOp& op) {
+  return op.kind == NameOp::Kind::kPublish || op.kind == NameOp::Kind::kRemove || op.kind == NameOp::Kind::kRename;
+}
+
+bool is_of(const NameOp& op, std::size_t path) { return op.path == path || (op.kind == NameOp::Kind::kRename && op.to == path); }
+
+}  // namespace
+
+void Oracle::forget_names(const Span& when, bool accepted) {
+  forgotten_ = when;
+  if (!accepted) return;
+  auto ops = names_;
+  for (const auto& copy : copies_) ops.push_back(copy.publishes);
+  std::set<std::size_t> paths;
+  for (const auto& op : ops) {
+    if (!changes(op) || op.end < when.begin || op.begin > when.end) continue;
+    paths.insert(op.path);
+    if (op.kind == NameOp::Kind::kRename) paths.insert(op.to);
+  }
+  for (const auto& op : ops)
+    if (paths.contains(op.path) && op.meaning > kFolder) undone_.insert(op.meaning);
+}
+
+bool Oracle::may_be_broken(FileNumber file) const {
+  const auto found = files_.find(file);
+  return mixed_.contains(file) || (found != files_.end() && found->second.broken);
+}
+
+std::map<Oracle::FileNumber, std::uint64_t> Oracle::forgotten() const {
+  std::map<FileNumber, std::uint64_t> out;
+  if (!forgotten_) return out;
+  const auto touches = [&](const NameOp& op, const NameOp& made) {
+    return &op != &made && changes(op) && op.end >= made.begin && op.begin <= forgotten_->end && is_of(op, made.path);
+  };
+  for (const auto& made : names_) {
+    if (made.kind != NameOp::Kind::kPublish || made.code != Code::kOk || made.begin <= forgotten_->begin || made.end >= forgotten_->end) continue;
+    if (std::any_of(names_.begin(), names_.end(), [&](const NameOp& op) { return touches(op, made); })) continue;
+    auto& most = out[made.meaning];
+    for (const auto& [known, records] : files_.at(made.meaning).lengths) most = std::max(most, records);
+  }
+  return out;
 }
 
 // ---- what is seen ----
@@ -80,13 +164,14 @@ void Oracle::saw_file(const std::string& path, FileNumber file) {
   const auto copy = std::find_if(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.target == path && c.made == 0; });
   if (copy == copies_.end()) return accuse(fmt::format("{}: a file {:x} that nobody made", path, file));
   copy->made = file;
-  files_[file];
+  files_[file].broken = copy->broken;
 }
 
 void Oracle::set_length(FileLog& log, std::uint64_t records, Time known) { log.lengths.emplace_back(known, records); }
 
 void Oracle::saw_length(FileNumber file, std::uint64_t records, const Span& when) {
   auto& log = files_[file];
+  if (is_lapsed(when.begin, when.end) || is_loose(file)) return;
   for (const auto& [known, least] : log.lengths)
     if (known < when.begin && records < least)
       return accuse(fmt::format("file {:x}: {} records at {:.6f}, but {} were there at {:.6f}", file, records,
@@ -142,6 +227,7 @@ void Oracle::judge(FileNumber file, std::uint64_t number, Stamp stamp, const Spa
   Write& write = writes_[stamp.write];
   const bool foreign = write.file != file;
   if (foreign && log.copy_of == 0) return accuse(fmt::format("{}: of write {} to file {:x}", what, stamp.write, write.file));
+  if (is_loose(file) || is_lapsed(when.begin, when.end)) return;
   if (foreign) judge_copied(file, number, stamp, when);
   if (!foreign && number_of(write, stamp, number) != number)
     return accuse(fmt::format("{}: record {} of write {}, which belongs at {}", what, stamp.index, stamp.write,
@@ -170,7 +256,7 @@ void Oracle::accuse(std::string text) {
 void Oracle::check_whole_appends() {
   for (std::size_t i = 1; i < writes_.size(); ++i) {
     const auto& write = writes_[i];
-    if (write.kind != Kind::kAppend || !write.first) continue;
+    if (write.kind != Kind::kAppend || !write.first || is_loose(write.file)) continue;
     for (const auto& [known, records] : files_[write.file].lengths)
       if (records > *write.first && records < *write.first + write.count)
         accuse(fmt::format("file {:x}: {} records at {:.6f}, inside of append {} at {}", write.file, records, seconds(known), i,
@@ -187,12 +273,52 @@ void Oracle::note_copies() {
   }
 }
 
+void Oracle::check_order(const Paths& paths, std::vector<NameOp> ops) {
+  auto report = check_names(paths, std::move(ops));
+  too_hard_ = too_hard_ || report.verdict == Verdict::kTooHard;
+  if (report.verdict == Verdict::kNot) accuse(std::move(report.text));
+}
+
+namespace {
+
+bool only_looks(const NameOp& op) { return op.kind == NameOp::Kind::kSee || op.kind == NameOp::Kind::kList; }
+
+// The operation as seen from a state that it may, or may not, have led to.
+void add_unknown(std::vector<NameOp>& to, NameOp op) {
+  if (only_looks(op) || (op.end != kNever && op.code != Code::kOk)) return;
+  op.end = kNever;
+  to.push_back(std::move(op));
+}
+
+// The history that ended when the directory was put back.
+std::vector<NameOp> lost_history(const std::vector<NameOp>& ops, const Span& lost) {
+  std::vector<NameOp> out;
+  for (const auto& op : ops) {
+    if (op.begin > lost.end) continue;
+    if (op.end <= lost.end) out.push_back(op);
+    else add_unknown(out, op);
+  }
+  return out;
+}
+
+// The one without what was undone.
+std::vector<NameOp> kept_history(const std::vector<NameOp>& ops, const Span& lost) {
+  std::vector<NameOp> out;
+  for (const auto& op : ops) {
+    if (op.begin > lost.end || op.end < lost.begin) out.push_back(op);
+    else if (op.begin <= lost.begin || op.end > lost.end) add_unknown(out, op);
+  }
+  return out;
+}
+
+}  // namespace
+
 void Oracle::check_at_the_end(const Paths& paths) {
   note_copies();
   check_whole_appends();
-  auto report = check_names(paths, names_);
-  too_hard_ = report.verdict == Verdict::kTooHard;
-  if (report.verdict == Verdict::kNot) accuse(std::move(report.text));
+  if (!forgotten_) return check_order(paths, names_);
+  check_order(paths, lost_history(names_, *forgotten_));
+  check_order(paths, kept_history(names_, *forgotten_));
 }
 
 }  // namespace pif::simulate

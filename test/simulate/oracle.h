@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,20 @@ class Oracle {
   std::size_t begin_copy(const std::string& target, NameOp publishes);
   void copies_into(std::size_t copy, FileNumber source, FileNumber made);
   void copied(std::size_t copy, Code code, Time end);
-  void note(NameOp op) { names_.push_back(std::move(op)); }
+  void note(NameOp op);
+
+  // ---- what was lost ----
+  // At when.end an LFS was put back to what it was at when.begin, and nobody need notice: what was done between may be undone, and
+  // files that were made or changed meanwhile may be broken. All else must be as if nothing had happened.
+  void lapse(const Span& when);
+  bool may_be_broken(FileNumber file) const;
+  // The file may mix old records with new ones: somebody has said so.
+  void is_mixed(FileNumber file) { mixed_.insert(file); }
+  // At when.end the directory was put back: what was done to names between is undone. accepted: and what had been removed on
+  // LFSs stays so. A file that lost its name then may be back without what was appended to it since.
+  void forget_names(const Span& when, bool accepted);
+  // Files that surely had a name when they were forgotten, and the most records that they were known to have.
+  std::map<FileNumber, std::uint64_t> forgotten() const;
 
   // ---- what is seen ----
   // A file under a name: known, or what a copy to that name has made.
@@ -80,17 +94,24 @@ class Oracle {
     std::uint64_t begun = 0;                              // records of all puts and appends
     FileNumber copy_of = 0;
     std::size_t copy = 0;                                 // which one
+    Time committed = kNever;                              // known to be
+    bool broken = false;                                  // it may be
   };
   struct Copy {
     std::string target;
     NameOp publishes;
     FileNumber made = 0;
+    bool broken = false;
   };
   std::uint64_t begin(Write write);
   std::optional<std::uint64_t> number_of(Write& write, Stamp stamp, std::uint64_t seen_at);
   bool is_base(FileLog& log, FileNumber file, std::uint64_t number, Stamp stamp, const Write& write);
   Time effective(const Record& record, std::uint64_t write) const;
   void check_whole_appends();
+  void check_order(const Paths& paths, std::vector<NameOp> ops);
+  bool is_loose(FileNumber file) const { return mixed_.contains(file) || undone_.contains(file); }
+  bool is_lapsed(Time begin, Time end) const;
+  bool may_be_undone(const Write& write, const Span& when) const;
   void note_copies();
   void judge(FileNumber file, std::uint64_t number, Stamp stamp, const Span& when, const std::string& what);
   void judge_copied(FileNumber file, std::uint64_t number, Stamp stamp, const Span& when);
@@ -101,6 +122,10 @@ class Oracle {
   std::vector<Write> writes_{1};  // by number; 0 is none
   std::vector<Copy> copies_;
   std::vector<NameOp> names_;
+  std::vector<Span> lapses_;
+  std::set<FileNumber> mixed_;
+  std::set<FileNumber> undone_;  // have come back, perhaps without all they had
+  std::optional<Span> forgotten_;
   std::vector<std::string> violations_;
   std::uint64_t records_seen_ = 0;
   bool too_hard_ = false;

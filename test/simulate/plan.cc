@@ -9,9 +9,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<const char*, kStrikeKinds> kNames = {"kill server", "cut server", "kill lfs",   "cut lfs",     "kill client",
-                                                          "kill worker", "break link", "partition",  "stall",       "fail once",
-                                                          "fail sticky", "fill",       "write back", "rot"};
+constexpr std::array<const char*, 19> kNames = {"kill server", "cut server", "kill lfs",   "cut lfs",     "kill client",
+                                                "kill worker", "break link", "partition",  "stall",       "fail once",
+                                                "fail sticky", "fill",       "write back", "rot",         "back up",
+                                                "restore lfs", "restore server", "wipe",   "swap"};
 
 sim::Options world_of(Dice& dice) {
   sim::Options out;
@@ -80,11 +81,39 @@ Plan Plan::for_names(std::uint64_t seed) {
   return plan;
 }
 
+Plan Plan::for_restores(std::uint64_t seed) {
+  constexpr Strike kOthers[] = {Strike::kKillServer, Strike::kCutServer, Strike::kKillLfs,   Strike::kCutLfs,
+                                Strike::kKillClient, Strike::kBreakLink, Strike::kWriteBack, Strike::kKillWorker};
+  constexpr Strike kPutBack[] = {Strike::kRestoreLfs, Strike::kRestoreLfs, Strike::kRestoreLfs, Strike::kRestoreServer,
+                                 Strike::kRestoreServer, Strike::kRestoreServer, Strike::kWipe, Strike::kSwap};
+  Dice dice(seed ^ 0x726573746f7265);
+  Plan plan;
+  plan.seed = seed;
+  plan.restores = true;
+  plan.accepts = dice.chance(50);
+  plan.lfss = static_cast<unsigned>(dice.from_to(1, 3));
+  plan.clients = static_cast<unsigned>(dice.from_to(1, 3));
+  plan.operations = static_cast<unsigned>(dice.from_to(4, 12));
+  if (dice.chance(50)) plan.log_bytes = 20u << 10;
+  plan.world = world_of(dice);
+  const auto add = [&](Strike strike, std::uint64_t most) {
+    plan.strikes.push_back(strike);
+    plan.steps.push_back(dice.from_to(1, most));
+  };
+  for (auto count = dice.from_to(1, 3); count > 0; --count) {
+    for (auto backups = dice.from_to(1, 4); backups > 0; --backups) add(Strike::kBackUp, dice.chance(50) ? 30 : 200);
+    for (auto others = dice.below(3); others > 0; --others) add(kOthers[dice.below(std::size(kOthers))], 60);
+    add(kPutBack[dice.below(std::size(kPutBack))], dice.chance(50) ? 30 : 200);
+  }
+  return plan;
+}
+
 std::string Plan::to_string() const {
   std::string out = fmt::format("seed {}: {} LFSs, {} clients, {} operations each, log of {} bytes, work {} us, drop {}, "
                                 "duplicate {}, reorder {}; strikes:", seed, lfss, clients, operations, log_bytes,
                                 std::chrono::duration_cast<std::chrono::microseconds>(world.work_max).count(), world.drop,
                                 world.duplicate, world.reorder);
+  if (restores) out += accepts ? " (accepts)" : " (brings back)";
   for (std::size_t i = 0; i < strikes.size(); ++i) out += fmt::format(" +{} {}{}", steps[i], name_of(strikes[i]),
                                                                       i + 1 < strikes.size() ? "," : "");
   return out;

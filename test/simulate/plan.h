@@ -25,6 +25,12 @@ enum class Strike : std::uint8_t {
   kFill,           // a disk, for a while
   kWriteBack,      // some of what is not synced
   kRot,            // a bit, or a block that lands elsewhere
+  // Of histories with restores only.
+  kBackUp,         // a copy is made of an LFS's root, or of the directory
+  kRestoreLfs,     // what was copied takes its place
+  kRestoreServer,
+  kWipe,           // an LFS has an empty disk, or its catalogue is empty
+  kSwap,           // two LFSs have each other's roots
 };
 inline constexpr std::size_t kStrikeKinds = 14;
 std::string name_of(Strike strike);
@@ -36,6 +42,8 @@ struct Plan {
   unsigned operations = 8;              // of each client
   std::uint64_t log_bytes = 64u << 20;
   bool rots = false;
+  bool restores = false;                // parts are put back to what they were
+  bool accepts = false;                 // and a person takes them as they are; else brings the newer ones back
   std::vector<Strike> strikes;          // in order
   std::vector<std::uint64_t> steps;     // between them
   sim::Options world;
@@ -43,6 +51,8 @@ struct Plan {
   static Plan from(std::uint64_t seed);
   // Of sixteen clients that know nothing but names.
   static Plan for_names(std::uint64_t seed);
+  // Of clients that work with files while parts are put back to what they were.
+  static Plan for_restores(std::uint64_t seed);
   std::string to_string() const;
 };
 

@@ -11,6 +11,8 @@
 
 namespace pif::simulate {
 
+class Restores;
+
 struct Shared {
   const Plan& plan;
   sim::Cluster& cluster;
@@ -21,6 +23,8 @@ struct Shared {
   std::uint64_t failed = 0;
   std::uint64_t files_made = 0;
   std::vector<std::string> errors;  // that clients were told
+  Restores* restores = nullptr;     // of histories that have them
+  bool may_be_stale = false;        // a part was put back: errors may say so
   bool may_seem_corrupt = false;  // data has rotted, or reads were cut short: errors may say so
 };
 

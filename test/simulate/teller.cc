@@ -10,7 +10,8 @@ bool is_unknown(const Error& error) {
   switch (error.code) {
     case Code::kTimeout:
     case Code::kUnavailable:
-    case Code::kCancelled: return true;
+    case Code::kCancelled:
+    case Code::kStaleServer: return true;  // one that has forgotten that it was done, perhaps
     // A request that was executed, and sent again because its answer was lost, may meet a disk that fails now.
     case Code::kIo:
     case Code::kNoSpace: return error.node.empty() || error.node == "server";
@@ -18,12 +19,13 @@ bool is_unknown(const Error& error) {
   }
 }
 
-Teller::Teller(Shared& shared, sim::Actor& self, std::string name, std::uint64_t seed)
+Teller::Teller(Shared& shared, sim::Actor& self, std::string name, std::uint64_t seed, bool stale)
     : shared_(shared), self_(self), name_(std::move(name)), dice_(seed), side_(self) {
   options_.route = dice_.chance(50) ? "auto" : "ipc";
   options_.data_path = options_.route == "auto" ? DataPath::kAuto : DataPath::kMessages;
   options_.timeout = 8s;
   options_.program = name_;
+  options_.stale = stale;
 }
 
 bool Teller::connect() {
@@ -45,8 +47,10 @@ bool Teller::failed(const std::string& what, const Error& error) {
   last_error_ = error;
   shared_.errors.push_back(fmt::format("{}: {} ({})", what, error.to_string(), code_name(error.code)));
   shared_.tell(fmt::format("{}: {} fails: {} ({})", name_, what, error.to_string(), code_name(error.code)));
+  const bool stale = error.code == Code::kStaleNode || error.code == Code::kStaleServer || error.code == Code::kStaleData;
+  if (stale && !shared_.may_be_stale) shared_.oracle.accuse(fmt::format("{}: {}: a false alarm: {}", name_, what, error.to_string()));
   const bool bad = error.code == Code::kInternal || error.code == Code::kCorrupt || error.code == Code::kVersion;
-  if (bad && !shared_.may_seem_corrupt) shared_.oracle.accuse(fmt::format("{}: {}: {}", name_, what, error.to_string()));
+  if (bad && !shared_.may_seem_corrupt && !shared_.oracle.may_be_broken(subject_)) shared_.oracle.accuse(fmt::format("{}: {}: {}", name_, what, error.to_string()));
   return false;
 }
 

@@ -14,12 +14,15 @@ bool is_unknown(const Error& error);
 
 class Teller {
  public:
-  Teller(Shared& shared, sim::Actor& self, std::string name, std::uint64_t seed);
+  // stale: opens files with marks, too.
+  Teller(Shared& shared, sim::Actor& self, std::string name, std::uint64_t seed, bool stale = false);
 
   // Connects, as often as it takes; false: in vain.
   bool connect();
   Client& client() { return *client_; }
   const Error& last_error() const { return last_error_; }
+  bool pause(Duration duration) { return self_.pause(duration); }
+  std::uint64_t subject() const { return subject_; }  // the file opened last
 
  protected:
   using Kind = NameOp::Kind;
@@ -37,6 +40,7 @@ class Teller {
   sim::Actor& self_;
   std::string name_;
   Dice dice_;
+  std::uint64_t subject_ = 0;
 
  private:
   sim::ClientSide side_;

@@ -67,6 +67,7 @@ void Workload::one() {
 std::optional<File> Workload::open(std::size_t path, Client::Mode mode) {
   NameOp op = begin(Kind::kSee, path);
   auto file = client().open(text(path), mode);
+  subject_ = file ? file->id() : 0;
   if (file) {
     op.meaning = file->id();
     shared_.oracle.saw_file(text(path), file->id());
@@ -201,7 +202,11 @@ bool Workload::copy(std::size_t path) {
   const auto copying = shared_.oracle.begin_copy(target, begin(Kind::kPublish, to));
   auto options = sim::sim_controller();
   tool::Controller* running = nullptr;
-  options.on_start = [&] { shared_.oracle.copies_into(copying, running->input(0).id(), running->output(0).id()); };
+  subject_ = 0;
+  options.on_start = [&] {
+    subject_ = running->input(0).id();
+    shared_.oracle.copies_into(copying, running->input(0).id(), running->output(0).id());
+  };
   tool::Controller controller(client(), std::move(options));
   running = &controller;
   const auto done = copy::control(controller, wish);
@@ -256,6 +261,14 @@ Status Workload::read_some(File& file, bool all) {
   const std::uint64_t first = all ? 0 : dice_.below(records);
   const std::uint64_t count = all ? records : dice_.from_to(1, records - first);
   return read_range(file, first, count);
+}
+
+bool Workload::read_found(const std::string& path, std::uint64_t id) {
+  auto file = client().open(path, Client::Mode::kRead);
+  if (!file) return failed("open " + path, file.error());
+  if (file->id() != id) shared_.oracle.accuse(fmt::format("{} is file {:x}", path, file->id()));
+  const auto done = read_some(*file, true);
+  return done.has_value() || failed("read " + path, done.error());
 }
 
 bool Workload::read(std::size_t path, bool all) {

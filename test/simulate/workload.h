@@ -22,6 +22,8 @@ class Workload : public Teller {
   bool append(std::size_t path);
   bool overwrite(std::size_t path);
   bool read(std::size_t path, bool all);
+  // All of a file that has a name which no client gave it.
+  bool read_found(const std::string& path, std::uint64_t id);
   bool rename(std::size_t from, std::size_t to, bool no_replace);
   bool remove(std::size_t path);
   bool copy(std::size_t path);
