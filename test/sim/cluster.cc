@@ -168,7 +168,8 @@ void Cluster::put_directory(const kv::MemoryState& image) {
 }
 
 RootImage Cluster::empty_root(unsigned index) const {
-  return {"/" + nodes_.at(index).name, component::MemoryDisk::make(), kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()))};
+  return {"/" + nodes_.at(index).name, component::MemoryDisk::make(),
+          kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()))};
 }
 
 void Cluster::lose_power(Node& node) {

@@ -36,7 +36,8 @@ void FilesHistory::last(sim::Actor& self) {
 
 void FilesHistory::inspect_file(Workload& client, std::size_t path) {
   const auto works = [&](bool done, const char* what) {
-    if (done || plan_.rots || oracle_.may_be_broken(client.subject()) || (client.last_error().code == Code::kNotFound && client.last_error().node.empty())) return;
+    const bool is_gone = client.last_error().code == Code::kNotFound && client.last_error().node.empty();
+    if (done || plan_.rots || oracle_.may_be_broken(client.subject()) || is_gone) return;
     accuse(fmt::format("after healing: {} {}: {}", what, paths_.text(path), client.last_error().to_string()));
   };
   const bool there = client.read(path, true);

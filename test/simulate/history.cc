@@ -118,7 +118,8 @@ void History::look_at_lfs(unsigned index, const std::set<std::string>& files, st
   for (const auto& key : keys_of(*catalogue, kQuarantine)) kept.insert(kv::u64_of_key(key));
   for (const auto& key : keys_of(*catalogue, kComponents)) {
     kept.insert(kv::u64_of_key(key));
-    if (!files.contains(key) && !may_be_left(kv::u64_of_key(key))) accuse(fmt::format("lfs{}: a component of file {}, which does not exist", index, in_hex(key)));
+    if (!files.contains(key) && !may_be_left(kv::u64_of_key(key)))
+      accuse(fmt::format("lfs{}: a component of file {}, which does not exist", index, in_hex(key)));
   }
 }
 

@@ -101,7 +101,8 @@ int main(int argc, char** argv) {
     if (totals.violations + totals.unequal > 0 && !wish.keeps_going) break;
   }
   fmt::print("seeds {}..{} histories {} violations {} unequal {} operations {} failed {} records {} steps {} too-hard {} "
-             "restores {} noticed {} accepted {} seconds {:.1f}\n", wish.first, wish.first + totals.histories - 1, totals.histories, totals.violations,
+             "restores {} noticed {} accepted {} seconds {:.1f}\n", wish.first, wish.first + totals.histories - 1, totals.histories,
+              totals.violations,
              totals.unequal,
              totals.operations, totals.failed, totals.records, totals.steps, totals.too_hard, totals.restores, totals.noticed,
              totals.accepted, elapsed());

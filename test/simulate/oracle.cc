@@ -149,7 +149,8 @@ std::map<Oracle::FileNumber, std::uint64_t> Oracle::forgotten() const {
     return &op != &made && changes(op) && op.end >= made.begin && op.begin <= forgotten_->end && is_of(op, made.path);
   };
   for (const auto& made : names_) {
-    if (made.kind != NameOp::Kind::kPublish || made.code != Code::kOk || made.begin <= forgotten_->begin || made.end >= forgotten_->end) continue;
+    if (made.kind != NameOp::Kind::kPublish || made.code != Code::kOk) continue;
+    if (made.begin <= forgotten_->begin || made.end >= forgotten_->end) continue;
     if (std::any_of(names_.begin(), names_.end(), [&](const NameOp& op) { return touches(op, made); })) continue;
     auto& most = out[made.meaning];
     for (const auto& [known, records] : files_.at(made.meaning).lengths) most = std::max(most, records);

@@ -50,7 +50,8 @@ bool Teller::failed(const std::string& what, const Error& error) {
   const bool stale = error.code == Code::kStaleNode || error.code == Code::kStaleServer || error.code == Code::kStaleData;
   if (stale && !shared_.may_be_stale) shared_.oracle.accuse(fmt::format("{}: {}: a false alarm: {}", name_, what, error.to_string()));
   const bool bad = error.code == Code::kInternal || error.code == Code::kCorrupt || error.code == Code::kVersion;
-  if (bad && !shared_.may_seem_corrupt && !shared_.oracle.may_be_broken(subject_)) shared_.oracle.accuse(fmt::format("{}: {}: {}", name_, what, error.to_string()));
+  if (bad && !shared_.may_seem_corrupt && !shared_.oracle.may_be_broken(subject_))
+    shared_.oracle.accuse(fmt::format("{}: {}: {}", name_, what, error.to_string()));
   return false;
 }
 

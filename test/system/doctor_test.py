@@ -109,7 +109,7 @@ def keys_and_roots_that_others_could_read_or_that_are_others():
             finds(fs, "roots", "format 99", "release")
         with text(os.path.join(root, "lfs.toml"), 'cluster = ".*"', 'cluster = "0123456789abcdef"'):
             finds(fs, "roots", "0123456789abcdef", "pif.toml")
-        with text(os.path.join(fs.folder, "pif.toml"), "format = 1", "format = 99"):
+        with text(os.path.join(fs.folder, "pif.toml"), "format = 2", "format = 99"):
             finds(fs, "folder", "format 99", "release")
         with text(os.path.join(fs.folder, "pif.toml"), "bevy = 0", "bevy = x"):
             finds(fs, "folder", "line", "repair pif.toml")
@@ -165,6 +165,7 @@ def disks_that_are_full_or_read_only():
         fs.ok("down", fs.folder)
         disk = disks.Disk(fs.local("image"), os.path.join(fs.folder, "lfs0"))
         try:
+            fs.ok("node", "replace", "lfs0")
             fs.ok("up", fs.folder)
             nothing_wrong(fs)
             filler = os.path.join(fs.folder, "lfs0", "filler")
@@ -198,6 +199,7 @@ def disks_without_inodes():
             print(f"skipped: {done.stderr}")
             return
         try:
+            fs.ok("node", "replace", "lfs1")
             fs.ok("up", fs.folder)
             check(fs.run("df").stderr.count(b"inodes left") == 0, "there are enough")
             check(b"inodes" in fs.ok("df"), "df has a column")

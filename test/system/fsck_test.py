@@ -36,7 +36,7 @@ def only_an_owner_may_say_that_a_component_is_nobodys():
         fs.ok("server", "accept-old")
         report = report_of(fs, 0)
         check(report["components"] == 6 and report["damages"] == 0, f"after accept-old: {report}")
-        found = json.loads(fs.ok("ls", "--json", "/lost+found").stdout)["entries"]
+        found = json.loads(fs.ok("ls", "--json", "/lost+found"))["entries"]
         check(len(found) == 1, f"found: {found}")
         check(fs.content("/lost+found/" + found[0]["name"]) == b"l" * 5000, "byte for byte")
         check(fs.content("/old") == b"o" * 5000, "what was known is untouched")

@@ -40,7 +40,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kTools = 
      {"sort", "Sort the records of a file"},
      {"transpose", "Transpose a matrix whose rows are records"}}};
 
-constexpr std::array<std::string_view, 5> kNoTools = {"server", "lfs", "exec", "simulate", "numbers-model"};  // programs, but not for people
+// Programs, but not for people.
+constexpr std::array<std::string_view, 5> kNoTools = {"server", "lfs", "exec", "simulate", "numbers-model"};
 
 std::string line(const std::string& name, const std::string& what) { return fmt::format("  {:<13} {}\n", name, what); }
 

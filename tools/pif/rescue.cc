@@ -290,7 +290,8 @@ void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program) {
   on_run(replaces, program, replace_options, replace);
 
   CLI::App* server = add_command(app, program, "server", "Decide about the server's directory",
-                                 "  pif server accept-old --list\n  pif server accept-old      keep a directory that is older than its LFSs");
+                                 "  pif server accept-old --list\n"
+                                 "  pif server accept-old      keep a directory that is older than its LFSs");
   auto old_options = std::make_shared<Options>();
   CLI::App* old = server->add_subcommand("accept-old", "Keep an old directory; what it does not know goes to /lost+found");
   old->add_flag("--list", old_options->list_only, "List what would be found and marked; change nothing");

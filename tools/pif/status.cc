@@ -67,7 +67,8 @@ Json json_of(const SystemStatus& status, const std::vector<DaemonStats>& stats) 
 // What a person has to decide, and since when.
 std::string troubles_of(const SystemStatus& status) {
   std::string out;
-  if (!status.refused.empty()) out += fmt::format("the server serves nobody since {}: {}\n", iso_second(status.refused_since), status.refused);
+  if (!status.refused.empty())
+    out += fmt::format("the server serves nobody since {}: {}\n", iso_second(status.refused_since), status.refused);
   for (const auto& node : status.nodes) {
     if (!node.trouble.empty())
       out += fmt::format("{} serves nothing since {}: {}\n", node.name, iso_second(node.trouble_since), node.trouble);
