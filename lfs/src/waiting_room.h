@@ -2,7 +2,6 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 
 #include "replies.h"
 

@@ -139,7 +139,7 @@ bool Loop::holds_up(net::Delivery& delivery, const Operation& operation) {
     reply_error(peer, delivery.packet.envelope, {Code::kStaleServer, core_.behind, {}}, &operation);
     return true;
   }
-  if (core_.parking.size() < Parking::kMax) return core_.parking.add(std::move(delivery), core_.now);
+  if (core_.parking.add(delivery, core_.now)) return true;
   reply_error(peer, delivery.packet.envelope, {Code::kBusy, "too many requests wait for the server to go on", {}}, &operation);
   return true;
 }

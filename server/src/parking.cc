@@ -4,7 +4,7 @@
 
 namespace pif::server {
 
-bool Parking::add(net::Delivery delivery, Time now) {
+bool Parking::add(net::Delivery& delivery, Time now) {
   if (waiting_.size() >= kMax) return false;
   waiting_.push_back({std::move(delivery), now + kSignEvery});
   return true;

@@ -15,15 +15,14 @@ class Parking {
   static constexpr std::size_t kMax = 16384;
   static constexpr Duration kSignEvery = std::chrono::seconds(1);
 
-  // False if it is full.
-  bool add(net::Delivery delivery, Time now);
+  // False, and the delivery stays the caller's, if it is full.
+  bool add(net::Delivery& delivery, Time now);
   void drop(net::PeerId peer);
   // All of them, in the order in which they came.
   std::deque<net::Delivery> take();
   // For each whose time has come.
   void sign(Time now, const std::function<void(net::PeerId, std::uint64_t request)>& working);
   Time next_deadline() const;
-  std::size_t size() const { return waiting_.size(); }
 
  private:
   struct Waiting {
