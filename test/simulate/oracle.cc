@@ -99,6 +99,7 @@ void Oracle::lapse(const Span& when) {
     if (!may_be_undone(write, when)) continue;
     if (write.kind == Kind::kAppend) write.first.reset();
     write.end = kNever;
+    write.may_lack_rows = true;
     files_[write.file].broken = true;
   }
   for (auto& copy : copies_) copy.broken = copy.broken || copy.publishes.end >= when.begin;
@@ -257,7 +258,7 @@ void Oracle::accuse(std::string text) {
 void Oracle::check_whole_appends() {
   for (std::size_t i = 1; i < writes_.size(); ++i) {
     const auto& write = writes_[i];
-    if (write.kind != Kind::kAppend || !write.first || is_loose(write.file)) continue;
+    if (write.kind != Kind::kAppend || !write.first || write.may_lack_rows || is_loose(write.file)) continue;
     for (const auto& [known, records] : files_[write.file].lengths)
       if (records > *write.first && records < *write.first + write.count)
         accuse(fmt::format("file {:x}: {} records at {:.6f}, inside of append {} at {}", write.file, records, seconds(known), i,

@@ -82,6 +82,7 @@ class Oracle {
     std::uint32_t count = 0;
     Time begin{};
     Time end = kNever;
+    bool may_lack_rows = false;  // a part that held some of them was put back unseen
   };
   struct Record {
     std::optional<Stamp> base;                    // what put or append left there

@@ -119,6 +119,25 @@ TEST_CASE_METHOD(Told, "oracle: an append is not seen twice, nor half") {
   CHECK(accuses());
 }
 
+TEST_CASE_METHOD(Told, "oracle: of an append that was undone unseen, rows may be left where the next one was lost as well") {
+  const auto undone = begin_append(kFile, 4, at(2));
+  appended(undone, 4, at(3));
+  SECTION("undone") {
+    lapse(during(2, 4));  // where its first row is
+    lapse(during(4, 6));  // where its second is, and where the second of the next one was
+    sees(5, undone, 1, 8, 9);
+    saw_length(kFile, 7, during(8, 9));
+    check_at_the_end(Paths{});
+    CHECK(!accuses());
+  }
+  SECTION("not undone") {
+    lapse(during(5, 6));
+    saw_length(kFile, 7, during(8, 9));
+    check_at_the_end(Paths{});
+    CHECK(accuses());
+  }
+}
+
 TEST_CASE_METHOD(Told, "oracle: a length neither goes back nor passes what was written") {
   begin_append(kFile, 3, at(2));
   saw_length(kFile, 7, during(3, 4));

@@ -49,3 +49,25 @@ TEST_CASE("rows that were appended after an old directory was copied are missed 
   CHECK(marked[0].node == 2);
   CHECK(marked[0].kind == kMarkLost);
 }
+
+TEST_CASE("a file is marked whose LFS 0 has removed its component, and with it what it gave out") {
+  FileRecord known = file(kFileCommitted);
+  known.mutable_layout()->add_nodes(2);
+  auto second = component(kComponentCommitted);
+  *second.mutable_shape()->mutable_layout() = known.layout();
+  second.set_rows(2);
+  std::vector<proto::NodeInfo> nodes(2);
+  nodes[0].set_id(1);
+  nodes[1].set_id(2);
+  const auto marks = [&](const std::map<std::uint64_t, FileRecord>& files) { return plan_old(files, {{1, {{2, second}}}}, nodes); };
+  CHECK(marks({{1, known}}).marked.empty());  // sealed rows need no LFS 0
+  second.set_generation(7);
+  const auto marked = marks({{1, known}}).marked;
+  REQUIRE(marked.size() == 1);
+  CHECK(marked[0].node == 1);
+  CHECK(marked[0].kind == kMarkLost);
+  const auto adopted = marks({}).adopted;
+  REQUIRE(adopted.size() == 1);
+  REQUIRE(adopted[0].marks_size() == 1);
+  CHECK(adopted[0].marks(0).node() == 1);
+}

@@ -42,6 +42,13 @@ proto::Extent longest(const FileRecord& file, const Held* held) {
   return there.records() > file.extent().records() ? there : file.extent();
 }
 
+// An append makes the component at the file's LFS 0 before any rows: where others have such rows, LFS 0 has lost its own, and
+// would give out the same range again.
+bool lacks_sequencer(std::uint32_t node, const proto::FileLayout& layout, const Held& held) {
+  if (layout.nodes().empty() || layout.nodes(0) != node || held.contains(node)) return false;
+  return std::any_of(held.begin(), held.end(), [](const auto& one) { return one.second.generation() > 0; });
+}
+
 proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held) {
   proto::AdoptFiles::One one;
   const proto::ComponentState& any = held.begin()->second;
@@ -54,7 +61,8 @@ proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held) {
   for (const std::uint32_t node : one.layout().nodes()) {
     const auto there = held.find(node);
     const std::uint64_t rows = rows_on(node, one.layout(), one.extent());
-    if (rows == 0 || (there != held.end() && there->second.rows() >= rows)) continue;
+    const bool has_rows = rows == 0 || (there != held.end() && there->second.rows() >= rows);
+    if (has_rows && !lacks_sequencer(node, one.layout(), held)) continue;
     proto::FileMark& mark = *one.add_marks();
     mark.set_node(node);
     mark.set_kind(kMarkLost);
@@ -117,7 +125,8 @@ OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files, cons
       if (!uses(node.id(), file)) continue;
       const std::uint64_t rows = rows_on(node.id(), file.layout(), extent);
       const bool is_there = held != everything.end() && held->second.contains(node.id());
-      const bool lost = rows > 0 && (!is_there || held->second.at(node.id()).rows() < rows);
+      const bool has_rows = rows == 0 || (is_there && held->second.at(node.id()).rows() >= rows);
+      const bool lost = !has_rows || (held != everything.end() && lacks_sequencer(node.id(), file.layout(), held->second));
       // The directory may have forgotten that the LFS was taken back after changes had been lost there.
       const bool mixed = node.taken_back() > 0 && !file.untouched();
       if (lost || mixed) out.marked.push_back({id, node.id(), lost ? kMarkLost : kMarkMixed, file.path()});
