@@ -103,7 +103,8 @@ Result<std::vector<MDB_dbi>> open_tables(MDB_env* env, const std::string& path, 
   std::vector<MDB_dbi> tables;
   for (const std::string& name : names) {
     MDB_dbi table = 0;
-    if (const int rc = mdb_dbi_open(raw, name.c_str(), MDB_CREATE, &table)) {
+    // LMDB's own table of tables has no name.
+    if (const int rc = mdb_dbi_open(raw, name.empty() ? nullptr : name.c_str(), name.empty() ? 0 : MDB_CREATE, &table)) {
       return fail_lmdb(rc, fmt::format("cannot open table {} of the store", name), path);
     }
     tables.push_back(table);

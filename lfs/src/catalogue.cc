@@ -12,6 +12,7 @@ namespace {
 constexpr kv::Table kComponents = 0;
 constexpr kv::Table kMeta = 1;
 constexpr kv::Table kQuarantine = 2;
+constexpr kv::Table kTop = 3;  // the one without a name
 constexpr std::string_view kFormatKey = "format";
 constexpr std::string_view kNumbersKey = "numbers";
 
@@ -108,7 +109,10 @@ Status each_quarantined(kv::Store& store, FileId from, const std::function<bool(
 
 Result<proto::StoredNumbers> numbers(kv::Store& store) {
   PIF_TRY_VALUE(auto transaction, store.read());
-  PIF_TRY_VALUE(const auto value, transaction->get(kMeta, kNumbersKey));
+  PIF_TRY_VALUE(auto value, transaction->get(kTop, kNumbersKey));
+  if (!value) {  // where the first programs of format 2 kept it
+    PIF_TRY_VALUE(value, transaction->get(kMeta, kNumbersKey));
+  }
   if (!value) return fail(Code::kCorrupt, "the catalogue does not say whose it is: it is not the one that belongs to this root");
   PIF_TRY_VALUE(const auto payload, kv::open_value(*value, "the catalogue's numbers"));
   proto::StoredNumbers stored;
@@ -117,7 +121,7 @@ Result<proto::StoredNumbers> numbers(kv::Store& store) {
 }
 
 Status put_numbers(kv::Transaction& transaction, const proto::StoredNumbers& numbers) {
-  return transaction.put(kMeta, kNumbersKey, kv::seal_value(numbers.SerializeAsString()));
+  return transaction.put(kTop, kNumbersKey, kv::seal_value(numbers.SerializeAsString()));
 }
 
 Result<std::uint64_t> version(kv::Store& store) {

@@ -30,11 +30,14 @@ Status scan_tag(Rows& rows, char tag, const std::function<void(std::uint64_t, st
 
 }  // namespace
 
-Status make_numbers(Rows& rows) { return rows.put_bytes(kNumbers, kIndexKey, kv::key_u64(0)); }
+Status make_numbers(Rows& rows) { return rows.put_bytes(kTop, kIndexKey, kv::key_u64(0)); }
 
 Status Numbers::load(Entropy& entropy) {
   entropy_ = &entropy;
-  PIF_TRY_VALUE(const auto stored, rows_.get(kNumbers, kIndexKey));
+  PIF_TRY_VALUE(auto stored, rows_.get(kTop, kIndexKey));
+  if (!stored) {  // where the first programs of format 2 kept it
+    PIF_TRY_VALUE(stored, rows_.get(kNumbers, kIndexKey));
+  }
   if (!stored || stored->size() != 8) return fail(Code::kCorrupt, "the directory does not say how far it has come");
   index_ = kv::u64_of_key(*stored);
   std::uint64_t last = 0;
@@ -79,7 +82,7 @@ void Numbers::raise_above(std::uint64_t index) { above_ = std::max(above_, index
 
 Status Numbers::stamp() {
   rows_.on_commit([this, index = next_index()] { index_ = index; });
-  return rows_.put_bytes(kNumbers, kIndexKey, kv::key_u64(next_index()));
+  return rows_.put_bytes(kTop, kIndexKey, kv::key_u64(next_index()));
 }
 
 proto::Moment Numbers::moment() const {

@@ -15,13 +15,13 @@
 namespace pif::server {
 
 // Order of kDirectoryTables.
-enum Tables : kv::Table { kEntries, kFiles, kNodes, kRecent, kMeta, kNumbers };
+enum Tables : kv::Table { kEntries, kFiles, kNodes, kRecent, kMeta, kNumbers, kTop };
 
 // Keys of the table "meta", besides those of folders.
 inline constexpr std::string_view kVersionKey = "version";
 inline constexpr std::string_view kClusterKey = "cluster";
 inline constexpr std::string_view kUuidKey = "uuid";
-// Of the table "numbers".
+// Of the table without a name: in every transaction.
 inline constexpr std::string_view kIndexKey = "index";
 
 enum FileState : std::uint32_t { kPending = 1, kCommitted = 2, kDoomed = 3 };

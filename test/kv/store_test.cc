@@ -23,7 +23,8 @@ namespace {
 
 constexpr Table kA = 0;
 constexpr Table kB = 1;
-const std::vector<std::string> kTables = {"a", "b"};
+constexpr Table kTop = 2;
+const std::vector<std::string> kTables = {"a", "b", ""};
 
 class TempFolder {
  public:
@@ -71,7 +72,7 @@ class World {
  private:
   bool real_;
   TempFolder folder_;
-  std::shared_ptr<MemoryState> state_ = make_memory_state(2);
+  std::shared_ptr<MemoryState> state_ = make_memory_state(3);
   std::unique_ptr<Store> store_;
 };
 
@@ -92,6 +93,21 @@ TEST_CASE("what was committed is there after reopening, and in its own table onl
   world.reopen();
   CHECK(world.get(kA, "key") == "value");
   CHECK(world.get(kB, "key") == std::nullopt);
+}
+
+TEST_CASE("a row of the table without a name and the other tables leave one another alone") {
+  World world(GENERATE(false, true));
+  for (int i = 0; i < 3; ++i) {
+    auto txn = world.write();
+    REQUIRE(txn->put(kTop, "index", std::to_string(i)));
+    REQUIRE(txn->put(kA, fmt::format("key{}", i), "value"));
+    REQUIRE(txn->commit());
+    world.reopen();
+  }
+  CHECK(world.get(kTop, "index") == "2");
+  auto txn = world.read();
+  CHECK(listing(*txn, kA, "") == "key0=value key1=value key2=value ");
+  CHECK(*txn->count(kB) == 0);
 }
 
 TEST_CASE("a transaction that is not committed leaves nothing") {

@@ -5,7 +5,7 @@
 namespace pif::server::testing {
 namespace {
 
-enum Table : kv::Table { kEntriesTable, kFilesTable, kNodesTable, kRecentTable, kMetaTable, kNumbersTable };
+enum Table : kv::Table { kEntriesTable, kFilesTable, kNodesTable, kRecentTable, kMetaTable, kNumbersTable, kTopTable };
 
 struct Start {
   explicit Start(World& world_in) : world(world_in) { world.server.reset(); }
@@ -101,8 +101,8 @@ TEST_CASE("a directory that is not whole, or of another file system or release, 
   CHECK_THAT(before.text, Catch::Contains("pif up"));
   CHECK(opened_after(kMetaTable, "cluster", kv::seal_value("c2")).code == Code::kInvalid);
   CHECK_THAT(opened_after(kMetaTable, "cluster", std::nullopt).text, Catch::Contains("(unknown)"));
-  CHECK(opened_after(kNumbersTable, "index", std::nullopt).code == Code::kCorrupt);
-  CHECK(opened_after(kNumbersTable, "index", kv::seal_value("7")).code == Code::kCorrupt);
+  CHECK(opened_after(kTopTable, "index", std::nullopt).code == Code::kCorrupt);
+  CHECK(opened_after(kTopTable, "index", kv::seal_value("7")).code == Code::kCorrupt);
   CHECK(opened_after(kNumbersTable, "r", kv::seal_value("7")).code == Code::kCorrupt);
   CHECK(opened_after(kNodesTable, kv::key_u32(1), no_message).code == Code::kCorrupt);
   CHECK(opened_after(kNodesTable, kv::key_u32(1), "rotten").code == Code::kCorrupt);

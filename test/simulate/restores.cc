@@ -12,7 +12,7 @@
 namespace pif::simulate {
 namespace {
 
-constexpr kv::Table kNodes = 2, kNumbers = 5;
+constexpr kv::Table kNodes = 2, kNumbers = 5, kTop = 6;
 
 proto::StoredNumbers numbers_of(const sim::RootImage& image) {
   const auto store = kv::open_memory(image.catalogue);
@@ -70,8 +70,10 @@ bool is_older_than_heard(const std::shared_ptr<kv::MemoryState>& directory, std:
 bool has_moment(const std::shared_ptr<kv::MemoryState>& directory, const proto::Moment& moment) {
   std::uint64_t index = 0, end = UINT64_MAX;
   bool found = moment.run() == 0, is_last = false;
-  scan(directory, kNumbers, [&](std::string_view key, std::string_view payload) {
+  scan(directory, kTop, [&](std::string_view key, std::string_view payload) {
     if (key == "index") index = kv::u64_of_key(payload);
+  });
+  scan(directory, kNumbers, [&](std::string_view key, std::string_view payload) {
     if (key.size() != 9 || key.front() != 'r') return;
     if (is_last) end = kv::u64_of_key(key.substr(1));
     is_last = kv::u64_of_key(payload) == moment.run();

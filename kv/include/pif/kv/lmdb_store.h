@@ -15,7 +15,9 @@ struct LmdbGrowth {
 };
 
 // Opens (making it if missing) the LMDB environment in folder `path` with these tables. Default flags: a commit is
-// durable. Errors name the path: kIo, kReadOnly, kCorrupt (truncated or not LMDB), kNoSpace, kVersion.
+// durable. A table without a name is the one in which LMDB keeps where the others begin: every commit writes that page, so
+// that a row there costs none of its own. It is for a row or two with keys that no table has as its name, and not for scans.
+// Errors name the path: kIo, kReadOnly, kCorrupt (truncated or not LMDB), kNoSpace, kVersion.
 [[nodiscard]] Result<std::unique_ptr<Store>> open_lmdb(const std::string& path, std::vector<std::string> tables,
                                                        LmdbGrowth growth = {});
 

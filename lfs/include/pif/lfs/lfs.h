@@ -22,7 +22,7 @@
 namespace pif::lfs {
 
 // Tables of the catalogue, in the order in which the store must be opened.
-inline const std::vector<std::string> kCatalogueTables = {"components", "meta", "quarantine"};
+inline const std::vector<std::string> kCatalogueTables = {"components", "meta", "quarantine", ""};
 
 struct WorkerExit {
   bool by_signal = false;

@@ -19,7 +19,7 @@
 namespace pif::server {
 
 // Tables of the directory, in the order in which the store must be opened.
-inline const std::vector<std::string> kDirectoryTables = {"entries", "files", "nodes", "recent", "meta", "numbers"};
+inline const std::vector<std::string> kDirectoryTables = {"entries", "files", "nodes", "recent", "meta", "numbers", ""};
 
 // Whose directory it is.
 struct DirectoryIdentity {
