@@ -1,5 +1,6 @@
 """run_examples.py BUILT EXAMPLES: runs every program of the folder EXAMPLES, built in BUILT, on a file system of its own."""
 
+import collections
 import json
 import os
 import subprocess
@@ -10,6 +11,8 @@ from pif_system import FileSystem, check, main  # after its folder is known
 
 BUILT, EXAMPLES = sys.argv[1:]
 FS = None
+NAMES = ["red", "green", "blue", "sunflower", "x"]
+LOG = [f"{NAMES[i * i % 5 if i % 3 else 0]} {(i * 7919) % 1000 / 8} line {i}\n" for i in range(1000)]
 
 
 def tool(name, *words, code=0):
@@ -38,6 +41,37 @@ def count_says_what_it_found():
     tool("count", "/ascii")
 
 
+def top_k_finds_the_largest():
+    rows = sorted(LOG, key=lambda row: (-float(row.split()[1]), LOG.index(row)))
+    check(tool("top_k", "-k", "7", "--field", "2", "/log").decode() == "".join(rows[:7]), "the seven largest of all LFSs")
+    check(json.loads(tool("top_k", "--json", "-k", "1000", "--field", "2", "/log"))["results"] == {"records": len(LOG)}, "all")
+    check(tool("top_k", "--field", "2", "/fixed") == b"c 9 \na 5 \n", "records without a delimiter; one has no number there")
+
+
+def group_by_counts_each_value():
+    counts = collections.Counter(row.split()[0] for row in LOG)
+    most = "".join(f"{count}\t{name}\n" for count, name in sorted(((c, n) for n, c in counts.items()), reverse=True))
+    buckets = collections.Counter(count.bit_length() - 1 for count in counts.values())
+    histogram = "".join(f"{1 << i}+\t{n}\t{'#' * n.bit_length()}\n" for i, n in sorted(buckets.items()))
+    check(tool("group_by", "/log").decode() == f"{most}\ntimes\tvalues\n{histogram}", "counts and histogram")
+
+
+def sample_takes_every_nth_record():
+    for width in ("1", "2"):
+        tool("sample", "--every", "7", "--width", width, "/log", "/some")
+        check(FS.content("/some").decode() == "".join(LOG[::7]), f"width {width}")
+    tool("sample", "--every", "2", "/fixed", "/half")
+    check(FS.content("/half") == b"a 5 c 9 ", "records of one length")
+
+
+def records_in_c_says_how_long_they_are():
+    for name, lengths in (("/log", [len(row) for row in LOG]), ("/fixed", [4, 4, 4])):
+        done = subprocess.run([os.path.join(BUILT, "records"), FS.folder, name], stdout=subprocess.PIPE, check=True)
+        check(done.stdout.decode() == "".join(f"{i}\t{length}\n" for i, length in enumerate(lengths)), name)
+    missing = subprocess.run([os.path.join(BUILT, "records"), FS.folder, "/none"], stderr=subprocess.DEVNULL, check=False)
+    check(missing.returncode == 3, "no file")
+
+
 def programs_in_c_make_and_read_a_file():
     for name in ("in_c", "in_c_by_pkg_config"):
         done = subprocess.run([os.path.join(BUILT, name), FS.folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -46,7 +80,7 @@ def programs_in_c_make_and_read_a_file():
 
 
 def every_example_was_run():
-    run = {"noop", "upper_case", "reverse", "count"}
+    run = {"noop", "upper_case", "reverse", "count", "top_k", "group_by", "sample", "records"}
     check({os.path.splitext(name)[0] for name in os.listdir(EXAMPLES)} == run, f"{os.listdir(EXAMPLES)}")
 
 
@@ -54,5 +88,8 @@ if __name__ == "__main__":
     with FileSystem(2) as FS:
         FS.ok("put", "--lines", "-", "/text", data=b"one\ntwo \xc3\xa4\nthree\n")
         FS.ok("put", "--lines", "-", "/ascii", data=b"one\n")
-        sys.exit(main([noop_starts_workers, upper_case_makes_capitals, reverse_turns_the_order, count_says_what_it_found,
+        FS.ok("put", "--lines", "-", "/log", data="".join(LOG).encode())
+        FS.ok("put", "--record-length", "4", "-", "/fixed", data=b"a 5 xyz c 9 ")
+        sys.exit(main([top_k_finds_the_largest, group_by_counts_each_value, sample_takes_every_nth_record,
+                       records_in_c_says_how_long_they_are, noop_starts_workers, upper_case_makes_capitals, reverse_turns_the_order, count_says_what_it_found,
                        programs_in_c_make_and_read_a_file, every_example_was_run]))

@@ -43,8 +43,8 @@ struct ControllerOptions {
 struct Job {
   // NodeIds, one worker each, in the order of ranks. Empty: all LFSs of the inputs and outputs, or, if there are none of
   // these, all that are up.
-  std::vector<std::uint32_t> nodes;
-  std::string value;                       // for the workers: Worker::value(); at most 64 KiB
+  std::vector<std::uint32_t> nodes = {};
+  std::string value = {};                  // for the workers: Worker::value(); at most 64 KiB
 };
 
 class Controller {
