@@ -64,6 +64,7 @@ Node node_of(const proto::NodeInfo& info) {
   node.incarnation = info.incarnation();
   node.number = info.number();
   node.taken_back = info.taken_back();
+  node.clock_ahead = info.clock_ahead();
   node.trouble = info.trouble();
   node.trouble_since = info.trouble_since();
   node.ipc = info.endpoints().ipc();

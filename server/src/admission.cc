@@ -87,6 +87,7 @@ Status heartbeat(Core& core, Call& call) {
   proto::HeartbeatReply& reply = *call.reply.mutable_heartbeat_reply();
   reply.set_wall(core.wall);
   PIF_TRY_VALUE(Node * node, core.registry.meet(beat));
+  if (beat.wall() != 0) node->presented.mutable_node()->set_clock_ahead(beat.wall() - core.wall);
   const proto::NodeInfo& info = beat.node();
   if (!node->uuid.empty() && info.uuid() != node->uuid) {
     refuse(core, *node, fmt::format("the root of {} at {} is {}, and pif.toml says {}: is the right disk mounted?", info.name(),

@@ -122,6 +122,23 @@ TEST_CASE("an LFS that comes back younger than it was heard is stale, until a pe
   CHECK(newer.beat(one.world).verdict() == kIsStale);
 }
 
+TEST_CASE("how far an LFS's clock is from the server's is told") {
+  World world;
+  Lfs lfs;
+  lfs.start(world);
+  for (const std::int64_t ahead : {0, 40, -3}) {
+    Envelope request = world.heartbeat(lfs.id);
+    request.mutable_heartbeat()->mutable_node()->set_uuid(std::string(32, '1'));
+    request.mutable_heartbeat()->mutable_node()->set_incarnation(lfs.incarnation);
+    request.mutable_heartbeat()->mutable_node()->set_number(lfs.number);
+    request.mutable_heartbeat()->set_wall(world.clock.wall_seconds() + ahead);
+    world.messenger->deliver(world.lfs_peer(lfs.id), request);
+    world.run();
+    Client client(world);
+    CHECK(client.nodes().nodes(0).clock_ahead() == ahead);
+  }
+}
+
 TEST_CASE("an older incarnation is stale, though its number is higher") {
   OneLfs one;
   Lfs old = one.lfs;

@@ -50,5 +50,6 @@ void check_disks(Doctor& doctor, const cluster::Cluster& cluster);  // space, ki
 // Those that run and can be reached are asked.
 void check_daemons(Doctor& doctor, const cluster::Cluster& cluster, const std::string& programs);
 void check_service(Doctor& doctor, const cluster::Cluster& cluster, const Program& program);
+void check_clocks(Doctor& doctor, const SystemStatus& status);     // those of LFSs against the server's
 
 }  // namespace pif::cli

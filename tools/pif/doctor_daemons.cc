@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
@@ -22,6 +23,7 @@ namespace pif::cli {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(3);
+constexpr std::int64_t kClocksApart = 10;  // seconds: far more than a heartbeat takes, far less than a capability lives
 
 bool exists(const std::string& path) {
   struct stat found {};
@@ -139,6 +141,17 @@ void check_daemons(Doctor& doctor, const cluster::Cluster& cluster, const std::s
   if (doctor.findings().size() == before) doctor.ok("daemons", fmt::format("{} run", fmt::join(running, ", ")));
 }
 
+void check_clocks(Doctor& doctor, const SystemStatus& status) {
+  const std::size_t before = doctor.findings().size();
+  for (const Node& node : status.nodes) {
+    if (std::abs(node.clock_ahead) < kClocksApart) continue;
+    doctor.wrong("clock", fmt::format("the clock of {} is {} s {} the server's", node.name, std::abs(node.clock_ahead),
+                                      node.clock_ahead > 0 ? "ahead of" : "behind"),
+                 "set both, and keep them with NTP: capabilities expire by them");
+  }
+  if (doctor.findings().size() == before) doctor.ok("clock", "those of the LFSs agree with the server's");
+}
+
 void check_service(Doctor& doctor, const cluster::Cluster& cluster, const Program& program) {
   auto client = program.connect(kPatience);
   if (!client)
@@ -148,6 +161,7 @@ void check_service(Doctor& doctor, const cluster::Cluster& cluster, const Progra
   if (!status) return doctor.wrong("service", status.error().to_string(), "look at the server's log");
   check_troubles(doctor, *status);
   check_nodes(doctor, *status);
+  check_clocks(doctor, *status);
   check_tcp(doctor, cluster);
   const auto daemons = client->daemon_stats();
   if (daemons) return check_versions(doctor, cluster, *daemons);

@@ -50,7 +50,8 @@ Json json_of(const Node& node) {
           {"incarnation", node.incarnation},
           {"number", node.number},
           {"trouble", node.trouble},
-          {"trouble_since", node.trouble_since}};
+          {"trouble_since", node.trouble_since},
+          {"clock_ahead", node.clock_ahead}};
 }
 
 Json json_of(const SystemStatus& status, const std::vector<DaemonStats>& stats) {

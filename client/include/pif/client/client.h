@@ -117,6 +117,7 @@ struct Node {
   std::uint64_t taken_back = 0;            // the last incarnation that began though changes had been lost
   std::string trouble;                     // why it serves nothing, and what to do; empty: nothing is wrong
   std::int64_t trouble_since = 0;          // wall seconds
+  std::int64_t clock_ahead = 0;            // its clock minus the server's, seconds
 };
 
 struct SystemStatus {
