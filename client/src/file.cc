@@ -124,6 +124,14 @@ Result<RecordNumber> File::append(std::span<const std::byte> in) {
   PIF_TRY_VALUE(const Extent start, state_->append({}, in, false, nullptr));
   return start.records;
 }
+Result<std::uint64_t> File::append_bytes(std::span<const std::byte> in) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  if (!state_->parts.format.is_fixed()) {
+    return fail(Code::kInvalid, fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
+  }
+  PIF_TRY_VALUE(const Extent start, state_->append({}, in, true, nullptr));
+  return start.bytes;
+}
 Result<RecordNumber> File::append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY(state_->check_usable());

@@ -1,4 +1,3 @@
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "files.h"
+#include "user_folders.h"
 #include "pif/base/limits.h"
 #include "pif/cluster/cluster.h"
 
@@ -48,29 +48,10 @@ Result<std::string> named_folder(const std::string& path, const std::string& sou
   return folder;
 }
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
-
-std::string home() {
-  if (std::string set = environment("HOME"); !set.empty()) return set;
-  std::vector<char> buffer(16384);
-  passwd entry{};
-  passwd* found = nullptr;
-  ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
-  return found != nullptr && found->pw_dir != nullptr ? found->pw_dir : "";
-}
-
 // Where the user's default is kept; empty if the user has no home.
 std::string default_path() {
-  std::string configuration = environment("XDG_CONFIG_HOME");
-  if (configuration.empty() || configuration[0] != '/') {
-    configuration = home();
-    if (configuration.empty()) return "";
-    configuration += "/.config";
-  }
-  return configuration + "/pif/default";
+  const std::string configuration = user_folder("XDG_CONFIG_HOME", ".config");
+  return configuration.empty() ? "" : configuration + "/default";
 }
 
 // The folder that the user's default names; empty if there is none.
@@ -93,16 +74,22 @@ std::string folder_above() {
 
 }  // namespace
 
-Result<std::string> find_cluster(const std::string& named) {
-  if (!named.empty()) return named_folder(named, "--pif");
-  if (const std::string set = environment("PIF"); !set.empty()) return named_folder(set, "$PIF");
-  if (std::string above = folder_above(); !above.empty()) return above;
+Result<FoundCluster> look_up_cluster(const std::string& named) {
+  const auto found = [](FoundBy by) { return [by](std::string folder) { return FoundCluster{std::move(folder), by}; }; };
+  if (!named.empty()) return named_folder(named, "--pif").transform(found(FoundBy::kNamed));
+  if (const std::string set = environment("PIF"); !set.empty()) return named_folder(set, "$PIF").transform(found(FoundBy::kEnvironment));
+  if (std::string above = folder_above(); !above.empty()) return FoundCluster{std::move(above), FoundBy::kCurrentFolder};
   const std::string path = default_path();
-  if (const std::string folder = default_folder(path); !folder.empty()) return named_folder(folder, "your default (" + path + ")");
+  if (const std::string folder = default_folder(path); !folder.empty())
+    return named_folder(folder, "your default (" + path + ")").transform(found(FoundBy::kDefault));
   return fail(Code::kNotFound,
               fmt::format("no file system found: --pif is not given, $PIF is not set, there is no pif.toml of yours or root's in the "
                           "current folder or above, and {}: start one with `pif up DIR`, or name its folder with --pif",
                           path.empty() ? "you have no home for a default" : path + " names none"));
+}
+
+Result<std::string> find_cluster(const std::string& named) {
+  return look_up_cluster(named).transform([](FoundCluster found) { return std::move(found.folder); });
 }
 
 Status offer_default(const std::string& folder) {
@@ -117,6 +104,14 @@ Status offer_default(const std::string& folder) {
     return fail(Code::kInvalid, "a folder with a line break in its name cannot be the default");
   PIF_TRY(make_folder(fs::path(path).parent_path().string(), 0700));
   return write_file(path, absolute + "\n", 0644, Existing::kReplace);
+}
+
+std::string default_cluster() { return default_folder(default_path()); }
+
+Status forget_default(const std::string& folder) {
+  const std::string path = default_path();
+  if (path.empty() || default_folder(path) != folder || ::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  return fail_errno(errno, "cannot remove " + path);
 }
 
 }  // namespace pif::cluster

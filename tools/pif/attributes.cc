@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "entries.h"
+#include "files/expand.h"
 #include "failures.h"
 #include "mode_change.h"
 #include "pif/base/typed_path.h"
@@ -24,7 +25,8 @@ using Change = std::function<AttributeChange(const Entry&)>;
 // One run of chmod or chown.
 class Changer {
  public:
-  Changer(Client& client, bool recursive, Change change) : client_(client), recursive_(recursive), change_(std::move(change)) {}
+  Changer(const Program& program, Client& client, bool recursive, Change change)
+      : client_(client), recursive_(recursive), change_(std::move(change)), failures_(program) {}
 
   // A folder comes after what is in it: who takes his own right to search away still reaches all of it.
   Status change(const std::string& path) {
@@ -69,7 +71,8 @@ Outcome change_all(const Program& program, const Options& options, const Change&
     PIF_TRY_VALUE(paths.emplace_back(), parse_path(text));
   }
   PIF_TRY_VALUE(Client client, program.connect());
-  Changer changer(client, options.recursive, change);
+  PIF_TRY(expand(client, paths));
+  Changer changer(program, client, options.recursive, change);
   for (const auto& path : paths) {
     const Status done = changer.change(path);
     if (!done && ((paths.size() == 1 && changer.failures().is_empty()) || ends_all(done.error()))) return fail(done.error());

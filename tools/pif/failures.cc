@@ -12,7 +12,7 @@ constexpr std::size_t kErrorsKept = 1000;
 }  // namespace
 
 void Failures::add(const Error& error) {
-  say(fmt::format("pif: {}\n", one_line(error.to_string())));
+  say(fmt::format("pif: {}\n", program_.told(error)));
   if (errors_.size() < kErrorsKept) errors_.push_back(error);
   ++count_;
 }

@@ -11,6 +11,8 @@ namespace pif::cli {
 
 class Failures {
  public:
+  explicit Failures(const Program& program) : program_(program) {}
+
   // Says it on stderr, and keeps it for the end.
   void add(const Error& error);
   // Says it only if there is one.
@@ -28,6 +30,7 @@ class Failures {
   ExitCode exit_code() const { return is_empty() ? ExitCode::kDone : ExitCode::kFailed; }
 
  private:
+  const Program& program_;
   std::vector<Error> errors_;  // the first ones
   std::uint64_t count_ = 0;
 };

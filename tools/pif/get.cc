@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "entries.h"
+#include "files/expand.h"
 #include "header.h"
 #include "io.h"
 #include "pif/base/say.h"
@@ -138,14 +139,14 @@ class Getter {
   Progress::Clock::time_point started_ = Progress::Clock::now();
   std::uint64_t files_ = 0, bytes_ = 0;
   Json documents_ = Json::array();
-  Failures failures_;
+  Failures failures_{program_};
   std::vector<std::pair<std::string, std::uint32_t>> closing_;  // folders that get this mode in the end
 };
 
 // For each path what `each` does; of several, those that fail are passed over.
 template <typename Each>
-Outcome for_each_path(const std::vector<std::string>& paths, Each each) {
-  Failures failures;
+Outcome for_each_path(const Program& program, const std::vector<std::string>& paths, Each each) {
+  Failures failures(program);
   for (const auto& path : paths) {
     const Status done = each(path);
     if (!done && (paths.size() == 1 || ends_all(done.error()))) return fail(done.error());
@@ -155,7 +156,7 @@ Outcome for_each_path(const std::vector<std::string>& paths, Each each) {
 }
 
 Outcome write_to_stdout(const Program& program, Client& client, const std::vector<std::string>& paths) {
-  return for_each_path(paths, [&](const std::string& path) -> Status {
+  return for_each_path(program, paths, [&](const std::string& path) -> Status {
     PIF_TRY(write_file(client, path, 1, kStdout, program.common.quiet || ::isatty(1) == 1));
     return {};
   });
@@ -178,21 +179,22 @@ Status check_local(const Program& program, const std::string& local) {
   return local == "-" ? check_stdout() : Status{};
 }
 
-// One path alone goes to a local file of its name.
+// One path alone goes to a local file of its name, and so does each that one pattern alone matches.
 Outcome get(const Program& program, const Options& options) {
   const bool alone = options.paths.size() == 1;
-  PIF_TRY_VALUE(const auto paths, parse_paths({options.paths.begin(), options.paths.end() - (alone ? 0 : 1)}));
+  PIF_TRY_VALUE(auto paths, parse_paths({options.paths.begin(), options.paths.end() - (alone ? 0 : 1)}));
   const std::string local = alone ? base_name(paths[0]) : options.paths.back();
   PIF_TRY(check_local(program, local));
   PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
   if (local == "-") return write_to_stdout(program, client, paths);
   std::error_code error;
   const bool into = !alone && std::filesystem::is_directory(local, error);
-  if (!into && (paths.size() > 1 || local.back() == '/'))
+  if (!into && !alone && (paths.size() > 1 || local.back() == '/'))
     return fail(Code::kNotDirectory, local + " is no folder; make it first: mkdir " + local);
   Getter getter(program, options, client);
   for (const auto& path : paths) {
-    const Status got = getter.get(path, into ? join_path(local, base_name(path)) : local);
+    const Status got = getter.get(path, into ? join_path(local, base_name(path)) : alone ? base_name(path) : local);
     if (!got && (paths.size() == 1 || ends_all(got.error()))) return fail(got.error());
     getter.failures().add(got);
   }
@@ -281,7 +283,7 @@ class JsonCat {
 
 Outcome cat_json(const Program& program, Client& client, const std::vector<std::string>& paths, const OpenRange& range) {
   JsonCat cat;
-  Failures failures;
+  Failures failures(program);
   for (const auto& path : paths) {
     const Status added = cat.add(client, path, range);
     if (!added && (paths.size() == 1 || ends_all(added.error())))
@@ -294,8 +296,8 @@ Outcome cat_json(const Program& program, Client& client, const std::vector<std::
 }
 
 // Only records, without a header: it is none.
-Outcome cat_records(Client& client, const std::vector<std::string>& paths, const OpenRange& range) {
-  return for_each_path(paths, [&](const std::string& path) -> Status {
+Outcome cat_records(const Program& program, Client& client, const std::vector<std::string>& paths, const OpenRange& range) {
+  return for_each_path(program, paths, [&](const std::string& path) -> Status {
     auto file = client.open(path);
     if (!file) return fail(at(path, file.error()));
     BulkOptions options;
@@ -307,15 +309,16 @@ Outcome cat_records(Client& client, const std::vector<std::string>& paths, const
 }
 
 Outcome cat(const Program& program, const Options& options) {
-  PIF_TRY_VALUE(const auto paths, parse_paths(options.paths));
+  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   PIF_TRY(check_stdout());
   OpenRange range;
   if (!options.records.empty()) {
     PIF_TRY_VALUE(range, parse_range(options.records));
   }
   PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
   if (program.common.json) return cat_json(program, client, paths, range);
-  return options.records.empty() ? write_to_stdout(program, client, paths) : cat_records(client, paths, range);
+  return options.records.empty() ? write_to_stdout(program, client, paths) : cat_records(program, client, paths, range);
 }
 
 }  // namespace

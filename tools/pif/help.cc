@@ -26,8 +26,8 @@ const std::vector<Group>& groups() {
   static const std::vector<Group> kGroups = {
       {"Start and stop", {"up", "down", "init"}},
       {"Look after it", {"status", "doctor", "fsck", "df", "node", "server", "snapshot-hold"}},
-      {"Bring and fetch files", {"put", "get", "cat"}},
-      {"Files and folders", {"ls", "stat", "du", "mkdir", "mv", "rm", "chmod", "chown"}},
+      {"Bring and fetch files", {"put", "get", "append", "cat", "head", "tail", "wc"}},
+      {"Files and folders", {"ls", "tree", "find", "stat", "du", "mkdir", "cp", "mv", "rm", "chmod", "chown"}},
       {"Where records are", {"locate", "placement"}},
       {"Help, and programs of your own", {"help", "run"}}};
   return kGroups;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "entries.h"
+#include "files/expand.h"
 #include "pif/base/typed_path.h"
 #include "program.h"
 #include "text.h"
@@ -86,7 +87,8 @@ class Lister {
   std::vector<std::vector<std::string>> rows_ = {heading()};
 };
 
-Status list_one(Client& client, const Options& options, const std::string& path, Failures& failures, Lister& lister) {
+Status list_one(Client& client, const Options& options, const std::string& path, bool with_paths, Failures& failures,
+                Lister& lister) {
   PIF_TRY_VALUE(const Entry top, client.stat(path));
   if (top.kind == EntryKind::kFile || options.itself) return lister.entry(top, path, path == "/" ? "" : path);
   const EntryOrder order = order_of(options);
@@ -95,7 +97,7 @@ Status list_one(Client& client, const Options& options, const std::string& path,
                 [&](const std::string& found, const Entry& entry) { return lister.entry(entry, found, found); }, order);
   return for_each_entry(client, path, [&](const Entry& entry) {
     const std::string full = join_path(path, entry.name);
-    return lister.entry(entry, full, options.paths.size() > 1 ? full : entry.name);
+    return lister.entry(entry, full, with_paths ? full : entry.name);
   }, order);
 }
 
@@ -106,13 +108,15 @@ Outcome list(const Program& program, const Options& options) {
   }
   PIF_TRY(check_stdout());
   PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
   Lister lister(program.common.json, options.details, options.human);
-  Failures failures;
+  Failures failures(program);
   for (const auto& path : paths) {
-    const Status listed = list_one(client, options, path, failures, lister);
-    if (!listed && (paths.size() == 1 || ends_all(listed.error())))
-      return lister.has_begun_json() ? program.fail_within(listed.error(), "]") : Outcome(fail(listed.error()));
-    failures.add(listed);
+    const Status listed = list_one(client, options, path, paths.size() > 1, failures, lister);
+    if (listed) continue;
+    const Error error = at(path, listed.error());
+    if (paths.size() == 1 || ends_all(error)) return lister.has_begun_json() ? program.fail_within(error, "]") : Outcome(fail(error));
+    failures.add(error);
   }
   PIF_TRY(lister.end(failures));
   return failures.exit_code();
@@ -145,10 +149,12 @@ Outcome stat(const Program& program, const Options& options) {
     PIF_TRY_VALUE(paths.emplace_back(), parse_path(text));
   }
   PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
   Json documents = Json::array();
-  Failures failures;
+  Failures failures(program);
   for (const auto& path : paths) {
-    const Result<Entry> entry = client.stat(path);
+    Result<Entry> entry = client.stat(path);
+    if (!entry) entry = fail(at(path, entry.error()));
     if (!entry && (paths.size() == 1 || ends_all(entry.error()))) return fail(entry.error());
     if (!entry) {
       failures.add(entry.error());
@@ -194,11 +200,13 @@ Outcome usage(const Program& program, const Options& options) {
     PIF_TRY_VALUE(paths.emplace_back(), parse_path(text));
   }
   PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
   Json document = {{"usage", Json::array()}};
-  Failures failures;
+  Failures failures(program);
   std::vector<std::vector<std::string>> rows = {{"size", "records", "files", "folders", "path", "bytes"}};
   for (const auto& path : paths) {
-    const Result<Usage> sum = usage_of(client, path, failures);
+    Result<Usage> sum = usage_of(client, path, failures);
+    if (!sum) sum = fail(at(path, sum.error()));
     if (!sum && (paths.size() == 1 || ends_all(sum.error()))) return fail(sum.error());
     if (!sum) {
       failures.add(sum.error());

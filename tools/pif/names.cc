@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "entries.h"
+#include "files/expand.h"
 #include "failures.h"
 #include "mode_change.h"
 #include "pif/base/typed_path.h"
@@ -31,7 +32,7 @@ Result<std::vector<std::string>> parse_paths(const std::vector<std::string>& tex
 // For each path what `each` does; of several, those that fail are passed over. The document says of which it was done.
 template <typename Each>
 Outcome for_each_path(const Program& program, const char* key, const std::vector<std::string>& paths, Each each) {
-  Failures failures;
+  Failures failures(program);
   Json document = {{key, Json::array()}};
   for (const auto& path : paths) {
     const Result<bool> done = each(path);
@@ -68,15 +69,16 @@ Outcome make_folders(const Program& program, const Options& options) {
 }
 
 Outcome remove(const Program& program, const Options& options) {
-  PIF_TRY_VALUE(const auto paths, parse_paths(options.paths));
+  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   for (const auto& path : paths) {
     if (path == "/") return fail(Code::kInvalid, "the root folder cannot be removed; name what is in it");
   }
   PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
   return for_each_path(program, "removed", paths, [&](const std::string& path) -> Result<bool> {
     const Status done = client.remove(path, options.flag);
     if (!done && options.force && done.error().code == Code::kNotFound) return false;
-    PIF_TRY(done);
+    if (!done) return fail(at(path, done.error()));
     return true;
   });
 }
@@ -87,6 +89,7 @@ Outcome move(const Program& program, const Options& options) {
   const std::string target = std::move(paths.back());
   paths.pop_back();
   PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
   PIF_TRY_VALUE(const bool into, is_folder(client, target));
   if (!into && paths.size() > 1)
     return fail(Code::kNotDirectory, target + " is no folder, so several files cannot go into it; make it with pif mkdir");

@@ -12,6 +12,7 @@
 
 #include "dispatch.h"
 #include "failures.h"
+#include "files/find_words.h"
 #include "help.h"
 #include "pif/base/say.h"
 #include "pif/base/write_all.h"
@@ -86,6 +87,12 @@ void add_all(CLI::App& app, Program& program) {
   add_cluster_commands(app, program);
   add_status_commands(app, program);
   add_name_commands(app, program);
+  add_copy_commands(app, program);
+  add_append_command(app, program);
+  add_end_commands(app, program);
+  add_count_command(app, program);
+  add_find_command(app, program);
+  add_tree_command(app, program);
   add_attribute_commands(app, program);
   add_listing_commands(app, program);
   add_put_command(app, program);
@@ -108,6 +115,10 @@ void keep_words(const CLI::App& app, std::vector<std::string>& arguments) {
   if (command < end && arguments[command] == "run") {
     end = end_of_options(*app.get_subcommand("run"), arguments, command + 1);
     if (end < arguments.size() && arguments[end] == "--") arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  if (command < end && arguments[command] == "find") {
+    keep_find_words(arguments, command + 1);
+    end = arguments.size();
   }
   for (std::size_t i = 0; i < end; ++i) {
     std::string& word = arguments[i];
@@ -159,7 +170,7 @@ ExitCode Program::fail_within(const Error& error, const std::string& closing) co
 
 // before: what the document has before its member "error".
 ExitCode Program::report(const Error& error, const std::string& before) const {
-  say(fmt::format("pif: {}\n", one_line(error.to_string())));
+  say(fmt::format("pif: {}\n", told(error)));
   if (common.json) {
     const std::string text = json_of(error).dump(-1, ' ', false, Json::error_handler_t::replace);
     // stdout may be what failed; the exit code tells.
@@ -169,15 +180,25 @@ ExitCode Program::report(const Error& error, const std::string& before) const {
 }
 
 Result<Client> Program::connect(Duration timeout) const {
+  PIF_TRY_VALUE(found_, cluster::look_up_cluster(common.where));
   ConnectOptions options;
-  options.where = common.where;
+  options.where = found_->folder;
   options.route = common.route;
   options.data_path = data_path_of(common.data);
   options.timeout = timeout;
   options.stale = common.stale;
   auto client = Client::connect(options);
-  if (!client && client.error().code == Code::kUnavailable) client.error().text += "; if it is not running: pif up DIR";
+  if (!client && client.error().code == Code::kUnavailable) client.error().text += "; if it is not running: pif up " + shell_word(found_->folder);
   return client;
+}
+
+std::string Program::told(const Error& error) const {
+  std::string text = one_line(error.to_string());
+  if (!found_) return text;
+  const std::string folder = one_line(found_->folder);
+  const bool is_default = found_->by == cluster::FoundBy::kDefault;
+  if (text.find(folder) == std::string::npos) return fmt::format("{} (file system {}{})", text, folder, is_default ? ", your default" : "");
+  return is_default ? text + " (your default file system)" : text;
 }
 
 Status print(const std::string& text) {

@@ -3,14 +3,16 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "pif/client/client.h"
 #include "exit_code.h"
+#include "pif/client/client.h"
+#include "pif/cluster/cluster.h"
 
 namespace pif::cli {
 
@@ -41,8 +43,14 @@ class Program {
   ExitCode fail_within(const Error& error, const std::string& closing) const;
 
   [[nodiscard]] Result<Client> connect(Duration timeout = std::chrono::seconds(30)) const;
+  // Of the file system that connect() found.
+  const std::string& folder() const { return found_->folder; }
+  // What a person reads of an error, in one line. Since connect() it says which file system it was.
+  std::string told(const Error& error) const;
 
  private:
+  mutable std::optional<cluster::FoundCluster> found_;  // by connect()
+
   ExitCode report(const Error& error, const std::string& before) const;
 };
 
@@ -64,6 +72,14 @@ void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program);  // n
 void add_snapshot_command(CLI::App& app, Program& program);    // snapshot-hold
 void add_status_commands(CLI::App& app, Program& program);     // status node df
 void add_name_commands(CLI::App& app, Program& program);       // mkdir rm mv
+void add_destroy_command(CLI::App& app, Program& program);     // destroy
+void add_completion_commands(CLI::App& app, Program& program);  // completion, and what its scripts ask
+void add_copy_commands(CLI::App& app, Program& program);       // cp ln
+void add_append_command(CLI::App& app, Program& program);      // append
+void add_end_commands(CLI::App& app, Program& program);        // head tail
+void add_count_command(CLI::App& app, Program& program);       // wc
+void add_find_command(CLI::App& app, Program& program);        // find
+void add_tree_command(CLI::App& app, Program& program);        // tree
 void add_attribute_commands(CLI::App& app, Program& program);  // chmod chown
 void add_listing_commands(CLI::App& app, Program& program);    // ls stat du
 void add_put_command(CLI::App& app, Program& program);         // put

@@ -239,7 +239,7 @@ class Putter {
   Progress::Clock::time_point started_ = Progress::Clock::now();
   std::uint64_t files_ = 0, bytes_ = 0;
   Json documents_ = Json::array();
-  Failures failures_;
+  Failures failures_{program_};
 };
 
 // Name that a local path gets inside a folder.

@@ -111,7 +111,7 @@ Outcome report_down(const Program& program, const Error& why) {
     }
   }
   PIF_TRY(program.common.json ? print(Json{{"cluster", cluster.id}, {"server", server}, {"nodes", nodes}}) : print(text));
-  say(fmt::format("pif: {}\n", one_line(why.to_string())));
+  say(fmt::format("pif: {}\n", program.told(why)));
   return ExitCode::kNegative;
 }
 

@@ -227,6 +227,8 @@ class File {
   // All records of one call are consecutive; returns the number of the first. Durable and visible when it returns.
   // kInvalid behind a short last record, or (delimited records) behind one that lacks its delimiter.
   [[nodiscard]] Result<RecordNumber> append(std::span<const std::byte> in);
+  // Fixed records: bytes that go on where the file ends, a short last record filled up first. Returns where they begin.
+  [[nodiscard]] Result<std::uint64_t> append_bytes(std::span<const std::byte> in);
   [[nodiscard]] Result<RecordNumber> append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
 
   // ---- the byte view ----

@@ -83,8 +83,24 @@ void remove_short_run_folder(const Cluster& cluster);
 // The folder of the file system meant: `named` (--pif) if not empty, else $PIF, else pif.toml here or above (of the user
 // himself or root: others' are passed over), else the user's default. kNotFound says all of that.
 [[nodiscard]] Result<std::string> find_cluster(const std::string& named);
+// The same, and what named it.
+enum class FoundBy : std::uint8_t { kNamed, kEnvironment, kCurrentFolder, kDefault };
+struct FoundCluster {
+  std::string folder;
+  FoundBy by = FoundBy::kNamed;
+};
+[[nodiscard]] Result<FoundCluster> look_up_cluster(const std::string& named);
 // Makes `folder` the user's default if there is none, or if its file system is gone.
 [[nodiscard]] Status offer_default(const std::string& folder);
+
+// The folders of the file systems that the user has started or used on this machine, and his default: a file under $XDG_STATE_HOME or
+// ~/.local/state remembers them. Some may be gone.
+[[nodiscard]] Result<std::vector<std::string>> known_clusters();
+[[nodiscard]] Status remember_cluster(const std::string& folder);
+// Neither known nor the default any more.
+[[nodiscard]] Status forget_cluster(const std::string& folder);
+// The folder that the user's default names; empty if there is none.
+std::string default_cluster();
 
 // Log of a daemon: one line per event, to stderr (which `pif up` points at FOLDER/<daemon>.log). Returns nothing to keep;
 // call once in main.

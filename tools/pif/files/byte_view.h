@@ -1,0 +1,39 @@
+// A file's bytes as `pif get` gives them: the header that was kept aside, then the records.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "pif/client/client.h"
+
+namespace pif::cli {
+
+class ByteView {
+ public:
+  // `client` must outlive it.
+  [[nodiscard]] static Result<ByteView> open(Client& client, const std::string& path);
+
+  File& file() { return file_; }
+  const std::string& header() const { return header_; }
+  const Extent& extent() const { return extent_; }  // when it was opened
+  std::uint64_t size() const { return header_.size() + extent_.bytes; }
+
+  // Fills `out`; kStaleFile if the file has become shorter.
+  [[nodiscard]] Status read(std::uint64_t offset, std::span<std::byte> out);
+  // The bytes of the range in order, in pieces that begin small and grow, until `visit` wants no more.
+  enum class More : bool { kNo, kYes };
+  [[nodiscard]] Status for_each_piece(Range bytes, const std::function<Result<More>(std::span<const std::byte>)>& visit);
+  // The same from the end to the front.
+  [[nodiscard]] Status for_each_piece_back(Range bytes, const std::function<Result<More>(std::span<const std::byte>)>& visit);
+
+ private:
+  ByteView(File file, std::string header, Extent extent) : file_(std::move(file)), header_(std::move(header)), extent_(extent) {}
+
+  File file_;
+  std::string header_;
+  Extent extent_;
+};
+
+}  // namespace pif::cli

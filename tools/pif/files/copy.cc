@@ -1,0 +1,149 @@
+// cp: files and folders of the file system, beside one another. ln: why there are no links.
+#include <sys/stat.h>
+
+#include <chrono>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "../interrupt.h"
+#include "../program.h"
+#include "../text.h"
+#include "copy_file.h"
+#include "operands.h"
+#include "pif/base/say.h"
+
+namespace pif::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  bool recursive = false;
+  CopyOptions copy;
+};
+
+// One run of cp. What cannot be copied while there is more to copy is a failure of its own, and the rest goes on.
+class Copier {
+ public:
+  Copier(const Program& program, const Options& options, Client& client)
+      : program_(program), options_(options), client_(client), failures_(program) {}
+
+  Status copy(const std::string& from, const std::string& to) {
+    PIF_TRY_VALUE(const Entry entry, client_.stat(from));
+    if (from == to) return fail(Code::kInvalid, from + " cannot be copied to itself");
+    if (entry.kind == EntryKind::kFile) return copy_one(entry, from, to);
+    if (!options_.recursive) return fail(Code::kIsDirectory, from + " is a folder; use -r to copy all that is in it");
+    if (to.starts_with(from == "/" ? from : from + "/"))
+      return fail(Code::kInvalid, fmt::format("{} cannot be copied into itself, to {}", from, to));
+    return copy_tree(entry, from, to);
+  }
+  Failures& failures() { return failures_; }
+
+  Outcome report() {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started_;
+    if (program_.common.verbose) say(fmt::format("pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed)));
+    if (program_.common.json) {
+      Json document = {{"copied", documents_}, {"files", files_}, {"bytes", bytes_}, {"seconds", elapsed.count()}};
+      failures_.add_to(document);
+      PIF_TRY(print(document));
+    }
+    failures_.sum_up();
+    return failures_.exit_code();
+  }
+
+ private:
+  // A folder that is there already is used, as put and get do.
+  Status copy_tree(const Entry& top, const std::string& from, const std::string& to) {
+    PIF_TRY(make_folder(top, to));
+    const Status walked = walk(client_, from, failures_, [&](const std::string& found, const Entry& entry) -> Status {
+      PIF_TRY(check_interrupt());
+      const std::string target = join_path(to, std::string_view(found).substr(from == "/" ? 1 : from.size() + 1));
+      const Status done = entry.kind == EntryKind::kFolder ? make_folder(entry, target) : copy_one(entry, found, target);
+      if (!done && ends_all(done.error())) return done;
+      failures_.add(done);
+      return {};
+    });
+    close_folders();
+    return walked;
+  }
+
+  // A new one has the other's mode when all is in it; until then its owner may write to it.
+  Status make_folder(const Entry& entry, const std::string& to) {
+    PIF_TRY_VALUE(const bool is_there, is_folder(client_, to));
+    if (is_there) return {};
+    PIF_TRY(client_.make_folder(to, false, entry.mode | S_IRWXU));
+    if (options_.copy.preserve || (entry.mode & S_IRWXU) != S_IRWXU) closing_.emplace_back(to, entry);
+    return {};
+  }
+  void close_folders() {
+    for (; !closing_.empty(); closing_.pop_back()) {
+      const auto& [path, entry] = closing_.back();
+      AttributeChange change;
+      change.mode = entry.mode;
+      failures_.add(options_.copy.preserve ? copy_owner(client_, entry, path) : client_.change_attributes(path, change));
+    }
+  }
+
+  Status copy_one(const Entry& entry, const std::string& from, const std::string& to) {
+    PIF_TRY(copy_file(program_, client_, entry, from, to, options_.copy));
+    ++files_;
+    bytes_ += entry.extent.bytes;
+    if (program_.common.json) documents_.push_back({{"from", from}, {"to", to}, {"bytes", entry.extent.bytes}});
+    return {};
+  }
+
+  const Program& program_;
+  const Options& options_;
+  Client& client_;
+  Failures failures_;
+  std::vector<std::pair<std::string, Entry>> closing_;  // folders that get their modes in the end
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::uint64_t files_ = 0, bytes_ = 0;
+  Json documents_ = Json::array();
+};
+
+Outcome copy(const Program& program, const Options& options) {
+  if (options.paths.size() < 2) return fail(Code::kInvalid, "cp takes what to copy, and where to: pif cp /a.txt /b.txt");
+  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
+  const std::string target = std::move(paths.back());
+  paths.pop_back();
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
+  PIF_TRY_VALUE(const bool into, is_folder(client, target));
+  if (!into && (paths.size() > 1 || options.paths.back().back() == '/'))
+    return fail(Code::kNotDirectory, fmt::format("{0} is no folder; make it with: pif mkdir -p {0}", target));
+  catch_interrupts();
+  Copier copier(program, options, client);
+  PIF_TRY(for_each_operand(paths, copier.failures(), [&](const std::string& from) {
+    return copier.copy(from, into ? join_path(target, base_name(from)) : target);
+  }));
+  return copier.report();
+}
+
+struct NoOptions {};
+
+Outcome refuse_link(const Program&, const NoOptions&) {
+  return fail(Code::kInvalid, "there are no links in this file system: a file has one name. pif cp copies it, pif mv renames it");
+}
+
+}  // namespace
+
+void add_copy_commands(CLI::App& app, Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* cp = add_command(app, program, "cp", "Copy files and folders within the file system",
+                             "  pif cp /a.txt /b.txt\n  pif cp '/logs/*.txt' /folder\n  pif cp -r /results /results.old\n"
+                             "To copy a file into another layout: pif copy --width 2 /a /b.");
+  cp->add_option("PATH", options->paths, "What to copy, then where to")->required()->type_name("SOURCE... TARGET");
+  cp->add_flag("-r,-R,--recursive", options->recursive, "Folders with everything in them");
+  cp->add_flag("-p,--preserve", options->copy.preserve, "Owner and group too, as far as you may set them (the mode is kept in any case)");
+  cp->add_flag("-n,--no-clobber", options->copy.no_clobber, "Fail instead of replacing a file");
+  cp->add_flag("--stale", program.common.stale, "Files that `pif stat` marks, too");
+  on_run(cp, program, options, copy);
+
+  auto none = std::make_shared<NoOptions>();
+  CLI::App* ln = add_command(app, program, "ln", "Not there: this file system has no links", "  pif cp /a.txt /b.txt     instead");
+  ln->prefix_command()->group("");
+  on_run(ln, program, none, refuse_link);
+}
+
+}  // namespace pif::cli

@@ -1,0 +1,123 @@
+#include "copy_file.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "../entries.h"
+#include "../interrupt.h"
+#include "child.h"
+
+namespace pif::cli {
+namespace {
+
+constexpr std::uint64_t kToolBytes = 64u << 20;  // from here on starting workers pays
+constexpr std::size_t kBlockBytes = 4u << 20;
+
+CreateOptions options_like(const File& source, const Entry& entry, bool no_clobber) {
+  CreateOptions create;
+  create.format = source.format();
+  create.nodes.assign(source.nodes().begin(), source.nodes().end());
+  const auto bevies = source.layout().bevies();
+  create.bevies.assign(bevies.begin(), bevies.end());
+  create.mode = entry.mode;
+  create.attributes = source.attributes();
+  create.exclusive = no_clobber;
+  return create;
+}
+
+Status copy_fixed(File& source, File& copy, std::uint64_t records) {
+  const std::uint64_t length = source.format().record_length;
+  const std::uint64_t block = std::max<std::uint64_t>(1, kBlockBytes / length);
+  std::vector<std::byte> buffer(std::min(block, records) * length);
+  for (std::uint64_t first = 0; first < records;) {
+    PIF_TRY(check_interrupt());
+    PIF_TRY_VALUE(const std::uint64_t got, source.read_at(first, buffer, std::min(block, records - first)));
+    if (got == 0) return fail(Code::kStaleFile, "it became shorter while it was read");
+    const std::uint64_t bytes = std::min(got * length, source.extent_seen().bytes - first * length);  // the last one may be short
+    PIF_TRY(copy.write(std::span(buffer).first(bytes)));
+    first += got;
+  }
+  return {};
+}
+
+Status copy_variable(File& source, File& copy, std::uint64_t records) {
+  for (std::uint64_t first = 0; first < records;) {
+    PIF_TRY(check_interrupt());
+    PIF_TRY_VALUE(const RecordBatch batch, source.read_batch_at(first, records - first, kBlockBytes));
+    if (batch.lengths.empty()) return fail(Code::kStaleFile, "it became shorter while it was read");
+    PIF_TRY(copy.write_batch(batch.lengths, batch.data));
+    first += batch.lengths.size();
+  }
+  return {};
+}
+
+Status copy_here(Client& client, const Entry& entry, const std::string& from, const std::string& to, bool no_clobber) {
+  PIF_TRY_VALUE(File source, client.open(from, Client::Mode::kHold));
+  PIF_TRY_VALUE(const Extent extent, source.extent());
+  const CreateOptions create = options_like(source, entry, no_clobber);
+  if (extent.records == 0) return client.create_empty(to, create);
+  PIF_TRY_VALUE(File copy, client.create(to, create));
+  Status done = source.format().is_fixed() ? copy_fixed(source, copy, extent.records) : copy_variable(source, copy, extent.records);
+  if (done) done = copy.commit();
+  if (!done) static_cast<void>(copy.abort().has_value());  // the first error counts; what cannot be removed now, the server removes
+  return done;
+}
+
+Code code_of(const std::string& name) {
+  for (std::uint32_t number = 1;; ++number) {
+    const Code code = code_from_number(number);
+    if (code_name(code) == name || code_name(static_cast<Code>(number)) == "unknown") return code;
+  }
+}
+
+// What a tool's report says went wrong.
+Error error_in(const std::string& report, int exit_code) {
+  const Json document = Json::parse(report, nullptr, false);
+  const Json error = document.is_object() ? document.value("error", Json::object()) : Json::object();
+  if (!error.is_object() || !error.contains("text"))
+    return {Code::kInternal, fmt::format("pif-copy ended with {} and did not say why", exit_code), {}};
+  return {code_of(error.value("code", "")), error.value("text", ""), error.value("node", "")};
+}
+
+Status copy_by_tool(const Program& program, const std::string& from, const std::string& to, bool no_clobber) {
+  std::vector<std::string> words = {"pif-copy", "--json", "--pif", program.folder(), "--route", program.common.route};
+  if (program.common.stale) words.emplace_back("--stale");
+  if (no_clobber) words.emplace_back("--no-clobber");
+  words.insert(words.end(), {from, to});
+  if (program.common.data != "auto") ::setenv("PIF_DATA", program.common.data.c_str(), 1);
+  PIF_TRY_VALUE(const ChildEnd end, run_child(std::move(words), ChildOutput::kCatch));
+  PIF_TRY(check_interrupt());
+  return end.exit_code == 0 ? Status{} : Status(fail(error_in(end.output, end.exit_code)));
+}
+
+}  // namespace
+
+Status copy_file(const Program& program, Client& client, const Entry& entry, const std::string& from, const std::string& to,
+                 const CopyOptions& options) {
+  const Status copied = entry.extent.bytes >= kToolBytes ? copy_by_tool(program, from, to, options.no_clobber)
+                                                         : copy_here(client, entry, from, to, options.no_clobber);
+  if (!copied) return fail(at(from, copied.error()));
+  return options.preserve ? copy_owner(client, entry, to) : Status{};
+}
+
+Status copy_owner(Client& client, const Entry& entry, const std::string& path) {
+  PIF_TRY_VALUE(const Entry copy, client.stat(path));
+  const auto change = [&](const AttributeChange& asked) -> Status {
+    const Status changed = client.change_attributes(path, asked);
+    return changed || changed.error().code == Code::kPermission ? Status{} : changed;
+  };
+  AttributeChange group, owner;
+  if (entry.group != copy.group) group.group = entry.group;
+  if (entry.mode != copy.mode) group.mode = entry.mode;
+  if (group.group || group.mode) PIF_TRY(change(group));
+  if (entry.owner != copy.owner) {  // last: who has given it away may change nothing more
+    owner.owner = entry.owner;
+    PIF_TRY(change(owner));
+  }
+  return {};
+}
+
+}  // namespace pif::cli
