@@ -288,7 +288,26 @@ def layouts_are_as_asked():
     check([r["node"] for r in records] == ["lfs3", "lfs1", "lfs3"], f"order of nodes: {records}")
     plain = FS.json("placement", "--width", "2", "--records", "0:3")["records"]
     check(plain == [{"record": r["record"], "lfs": r["lfs"], "row": r["row"]} for r in records], "locate and placement agree")
-    check(len(FS.json("locate", "/n")["records"]) == 10, "locate without a range shows all")
+    check(len(FS.json("locate", "--records", ":", "/n")["records"]) == 10, "all of them")
+
+
+def locate_shows_what_each_lfs_has():
+    for options, records in ((["--width", "3"], 10), (["--bevy", "2"], 95), (["--width", "4"], 2), (["--width", "2"], 0)):
+        FS.ok("put", "--record-length", "10", *options, a_file("l", bytes(10 * records)), "/ranges")
+        shown = FS.json("locate", "/ranges")
+        check(shown["record_count"] == records and len(shown["ranges"]) == shown["width"], f"{shown}")
+        single = FS.json("locate", "--records", ":", "/ranges")["records"]
+        for run in shown["ranges"]:
+            here = [r for r in single if r["lfs"] == run["lfs"]]
+            check(run["records"] == len(here), f"{options}: how many: {run}")
+            if not here:
+                continue
+            check((run["first"], run["last"]) == (here[0]["record"], here[-1]["record"]), f"{options}: which: {run}")
+            check(run["rows"]["end"] == here[-1]["row"] + 1 and run["node"] == here[0]["node"], f"{options}: where: {run}")
+    FS.ok("put", "--record-length", "10", "--width", "3", a_file("l", bytes(100)), "/ranges")
+    text = FS.ok("locate", "/ranges").decode().splitlines()
+    check(text[0] == "/ranges: 10 records over 3 LFSs, record n is row n / 3 of LFS n mod 3" and text[2].endswith("0, 3, 6, 9"), f"{text}")
+    FS.ok("rm", "/ranges")
 
 
 def bevies_are_a_layout_without_parity_so_far():
@@ -296,7 +315,7 @@ def bevies_are_a_layout_without_parity_so_far():
     stat = FS.json("stat", "/b")
     check((stat["bevies"], stat["parity_computed"]) == ([2, 2], False), f"{stat}")
     check(b"no parity" in FS.ok("stat", "/b"), "stat says so")
-    located = FS.json("locate", "/b")["records"]
+    located = FS.json("locate", "--records", ":", "/b")["records"]
     placed = FS.json("placement", "--width", "4", "--bevies", "2,2", "--records", "0:10")["records"]
     check([{k: v for k, v in r.items() if k != "node"} for r in located] == placed, "locate shows the parity cells")
     check(FS.content("/b") == bytes(range(95)), "and the bytes come back")
@@ -356,8 +375,8 @@ def status_tells_what_every_daemon_did():
 
 
 def every_command_has_help_version_and_dash_form():
-    for name in ("up down status init node mkdir ls tree find stat rm mv cp chmod chown du df put get append cat head tail wc locate "
-                 "placement fsck doctor help run").split():
+    for name in ("up down status init node mkdir ls tree find stat rm mv cp chmod chown du df put get append cat head tail wc "
+                 "locate placement fsck doctor help run").split():
         text = FS.ok(name, "--help").decode()
         check("Examples:" in text and "--json" in text, f"pif {name} --help has examples")
         check(FS.ok(name, "--version").startswith(b"pif "), f"pif {name} --version")
@@ -480,7 +499,8 @@ def run_all():
              listings_have_the_order_and_sizes_that_are_asked_for, a_bad_operand_does_not_keep_the_others_from_being_done,
              global_options_may_stand_before_any_command, help_lists_all_commands_and_tools,
              a_check_of_order_says_in_json_where_it_ends, a_tool_finds_something_out_and_says_it_for_people_or_programs,
-             targets_are_replaced_unless_told, layouts_are_as_asked, bevies_are_a_layout_without_parity_so_far,
+             targets_are_replaced_unless_told, layouts_are_as_asked, locate_shows_what_each_lfs_has,
+             bevies_are_a_layout_without_parity_so_far,
              placement_is_figure_4_1, status_and_df_know_every_lfs, status_tells_what_every_daemon_did,
              every_command_has_help_version_and_dash_form, unknown_commands_are_other_programs,
              a_tool_of_ones_own_runs_on_the_file_system_that_is_meant, the_example_whose_workers_talk_reverses_a_file,
