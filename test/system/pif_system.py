@@ -56,7 +56,8 @@ class FileSystem:
         self.up_options = list(up_options)
         self.temp = tempfile.mkdtemp(prefix="pif-system-", dir=where)
         self.folder = os.path.join(self.temp, folder)
-        self.env = dict(os.environ, PIF=self.folder, HOME=self.temp, XDG_CONFIG_HOME=os.path.join(self.temp, "config"))
+        self.env = dict(os.environ, PIF=self.folder, HOME=self.temp, XDG_CONFIG_HOME=os.path.join(self.temp, "config"),
+                        XDG_STATE_HOME=os.path.join(self.temp, "state"))
         self.env.pop("PIF_ROUTE", None)
         self.env.pop("PIF_DATA", None)
 

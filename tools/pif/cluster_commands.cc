@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "confirm.h"
 #include "daemons.h"
 #include "dispatch.h"
 #include "pif/base/decimal.h"
@@ -25,8 +27,6 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr auto kUpDeadline = std::chrono::seconds(20);
-constexpr auto kDownDeadline = std::chrono::seconds(10);
 constexpr auto kConnectPoll = std::chrono::milliseconds(5);
 constexpr std::uint32_t kDefaultCount = 4;
 
@@ -36,6 +36,8 @@ struct Options {
   std::uint32_t bevy = 0;
   bool insecure_loopback = false;
   bool curve = false;
+  bool force = false;  // up, init: whatever is in the folder
+  bool yes = false;    // down
 };
 
 cluster::TcpMode tcp_mode(const Options& options) {
@@ -58,7 +60,31 @@ Status check_same(const cluster::Cluster& cluster, const Options& options) {
   return {};
 }
 
+// A folder that has other things in it was perhaps named by mistake. What another `up` is making at the moment is no other thing.
+Status check_alone(const std::string& folder) {
+  const auto is_ours = [](const std::string& name) {
+    for (const char* start : {"keys", "pif.toml", "lfs"}) {
+      if (name.starts_with(start)) return true;
+    }
+    return name == "run" || name == "server" || name == "lost+found";
+  };
+  std::vector<std::string> others;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::string name = at->path().filename().string();
+    if (name == "pif.toml") return {};  // it is one already
+    if (!is_ours(name)) others.push_back(std::move(name));
+  }
+  if (others.empty()) return {};
+  std::sort(others.begin(), others.end());
+  return fail(Code::kExists, fmt::format("{} has {}{} in it, and is no file system yet: name a new folder, such as {}, or take this one "
+                                         "all the same with --force", folder, others[0],
+                                         others.size() == 1 ? "" : fmt::format(" and {} more", others.size() - 1),
+                                         join_path(folder, "pif")));
+}
+
 Result<cluster::Cluster> create(const Options& options) {
+  if (!options.force) PIF_TRY(check_alone(options.folder));
   return cluster::create_cluster(options.folder, options.count == 0 ? kDefaultCount : options.count, options.bevy,
                                  tcp_mode(options));
 }
@@ -113,7 +139,7 @@ Status check_nodes(const SystemStatus& status) {
 }
 
 Status await_up(const cluster::Cluster& cluster, Startup& startup) {
-  const auto deadline = SteadyClock::now() + kUpDeadline;
+  const auto deadline = SteadyClock::now() + kSystemUpDeadline;
   PIF_TRY_VALUE(Client client, await_server(cluster, startup, deadline));
   std::vector<std::string> missing = {"the LFSs"};
   while (true) {
@@ -124,7 +150,7 @@ Status await_up(const cluster::Cluster& cluster, Startup& startup) {
     if (status) PIF_TRY(check_nodes(*status));
     PIF_TRY(startup.check_alive());
     if (SteadyClock::now() >= deadline)
-      return fail(Code::kTimeout, fmt::format("not up after {} s: {}; see their logs under {}", kUpDeadline.count(),
+      return fail(Code::kTimeout, fmt::format("not up after {} s: {}; see their logs under {}", kSystemUpDeadline.count(),
                                               fmt::join(missing, ", "), cluster.folder));
     std::this_thread::sleep_for(kConnectPoll);
   }
@@ -150,7 +176,7 @@ Status print_up(const Program& program, const cluster::Cluster& cluster, std::si
 Outcome up(const Program& program, const Options& options) {
   const auto begin = SteadyClock::now();
   PIF_TRY_VALUE(cluster::Cluster cluster, load_or_create(options));
-  PIF_TRY_VALUE(const UniqueFd alone, lock_out_starters(cluster, kUpDeadline + kDownDeadline));  // what another may take
+  PIF_TRY_VALUE(const UniqueFd alone, lock_out_starters(cluster, kSystemUpDeadline + kSystemDownDeadline));  // what another may take
   PIF_TRY(make_ready(cluster));
   PIF_TRY(check_roots_there(cluster));
   Startup startup;
@@ -159,31 +185,42 @@ Outcome up(const Program& program, const Options& options) {
   // What asks for a person's decision must run for it to be taken.
   if (is_up || is_up.error().code == Code::kStaleServer || is_up.error().code == Code::kStaleNode) startup.keep();
   PIF_TRY(is_up);
-  // A default is a convenience: a home that cannot be written to is no reason to fail.
-  const Status offered = cluster::offer_default(cluster.folder);
-  if (!offered && program.common.verbose) say(fmt::format("pif: {}\n", one_line(offered.error().to_string())));
+  // Both are a convenience: a home that cannot be written to is no reason to fail.
+  for (const Status& noted : {cluster::offer_default(cluster.folder), cluster::remember_cluster(cluster.folder)}) {
+    if (!noted && program.common.verbose) say(fmt::format("pif: {}\n", one_line(noted.error().to_string())));
+  }
   const std::chrono::duration<double> elapsed = SteadyClock::now() - begin;
   PIF_TRY(print_up(program, cluster, startup.started(), elapsed.count()));
   return ExitCode::kDone;
 }
 
+// Nobody has typed which file system: it is said, and asked where somebody can answer.
+Status confirm_down(const Program& program, const Options& options, const cluster::FoundCluster& found) {
+  if (options.yes || found.by == cluster::FoundBy::kNamed) return {};
+  const char* why = found.by == cluster::FoundBy::kDefault       ? "your default"
+                    : found.by == cluster::FoundBy::kEnvironment ? "from $PIF"
+                                                                 : "found from the current folder";
+  const std::string which = fmt::format("the file system {} ({})", one_line(found.folder), why);
+  if (can_ask()) return confirm(fmt::format("pif: stop {}?", which), "nothing was stopped");
+  if (!program.common.quiet) say(fmt::format("pif: stopping {}\n", which));
+  return {};
+}
+
 Outcome down(const Program& program, const Options& options) {
   std::string folder = options.folder;
   if (folder.empty()) {
-    PIF_TRY_VALUE(folder, cluster::find_cluster(program.common.where));
+    PIF_TRY_VALUE(const cluster::FoundCluster found, cluster::look_up_cluster(program.common.where));
+    PIF_TRY(confirm_down(program, options, found));
+    folder = found.folder;
   }
   PIF_TRY_VALUE(const cluster::Cluster cluster, load(folder));
-  PIF_TRY_VALUE(const uid_t owner, owner_of(cluster));
-  const auto alone = lock_out_starters(cluster, kUpDeadline + kDownDeadline);  // no daemon of an `up` under way is stopped
-  if (!alone && alone.error().code == Code::kBusy) return fail(alone.error());
-  PIF_TRY_VALUE(const Stopped stopped, stop(daemons_of(cluster, program_folder()), owner, kDownDeadline));
-  cluster::remove_short_run_folder(cluster);
+  PIF_TRY_VALUE(const Stopped stopped, take_down(cluster));
   if (program.common.json) {
     PIF_TRY(print(Json{{"folder", cluster.folder}, {"stopped", stopped.asked}, {"killed", stopped.killed}}));
     return ExitCode::kDone;
   }
   for (const auto& name : stopped.killed)
-    say(fmt::format("pif: {} did not stop within {} s and was killed\n", name, kDownDeadline.count()));
+    say(fmt::format("pif: {} did not stop within {} s and was killed\n", name, kSystemDownDeadline.count()));
   if (!program.common.quiet)
     PIF_TRY(print(stopped.asked.empty() ? cluster.folder + " was not running\n"
                                         : fmt::format("{} is down: {} stopped\n", cluster.folder, stopped.asked.size())));
@@ -226,18 +263,22 @@ void add_cluster_commands(CLI::App& app, Program& program) {
                   "  pif up -n 4 /data/pif\n  pif up /data/pif                  after a reboot\n"
                   "  eval \"$(pif up -q /data/pif)\"     and make it this shell's file system");
   add_cluster_options(up_command, *up_options);
+  up_command->add_flag("--force", up_options->force, "Make a new file system in a folder that has other things in it");
   on_run(up_command, program, up_options, up);
 
   auto down_options = std::make_shared<Options>();
   CLI::App* down_command =
-      add_command(app, program, "down", "Stop a file system's daemons on this machine", "  pif down /data/pif");
+      add_command(app, program, "down", "Stop a file system's daemons on this machine",
+                  "  pif down /data/pif\n  pif down               which one, it says, and asks on a terminal");
   down_command->add_option("DIR", down_options->folder, "Folder of the file system (default: found like --pif)");
+  down_command->add_flag("-y,--yes", down_options->yes, "Do not ask");
   on_run(down_command, program, down_options, down);
 
   auto init_options = std::make_shared<Options>();
   CLI::App* init_command = add_command(app, program, "init", "Make keys and configuration of a file system; start nothing",
                                        "  pif init -n 8 --curve /data/pif");
   add_cluster_options(init_command, *init_options);
+  init_command->add_flag("--force", init_options->force, "In a folder that has other things in it");
   on_run(init_command, program, init_options, init);
 }
 

@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "dispatch.h"
 #include "io.h"
 #include "text.h"
 
@@ -227,6 +228,15 @@ Result<Stopped> stop(const std::vector<Daemon>& daemons, uid_t owner, std::chron
                             "system, so it was sent no signal: see who has it with fuser {0}", unknown[0].daemon.lock(), unknown[0].pid,
                             program_of(unknown[0].daemon), owner));
   return out;
+}
+
+Result<Stopped> take_down(const cluster::Cluster& cluster) {
+  PIF_TRY_VALUE(const uid_t owner, owner_of(cluster));
+  const auto alone = lock_out_starters(cluster, kSystemUpDeadline + kSystemDownDeadline);  // no daemon of an `up` under way is stopped
+  if (!alone && alone.error().code == Code::kBusy) return fail(alone.error());
+  PIF_TRY_VALUE(Stopped stopped, stop(daemons_of(cluster, program_folder()), owner, kSystemDownDeadline));
+  cluster::remove_short_run_folder(cluster);
+  return stopped;
 }
 
 std::string last_log_line(const Daemon& daemon) {

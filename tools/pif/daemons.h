@@ -48,6 +48,11 @@ struct Stopped {
 };
 [[nodiscard]] Result<Stopped> stop(const std::vector<Daemon>& daemons, uid_t owner, std::chrono::milliseconds deadline);
 
+// How long a file system may take to start and to stop.
+inline constexpr std::chrono::seconds kSystemUpDeadline{20}, kSystemDownDeadline{10};
+// All daemons of a file system, and the folder of its sockets if that is in /tmp. Waits for one that is starting them.
+[[nodiscard]] Result<Stopped> take_down(const cluster::Cluster& cluster);
+
 // The last line of the log that says something, for messages; empty if there is none.
 std::string last_log_line(const Daemon& daemon);
 

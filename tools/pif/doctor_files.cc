@@ -9,13 +9,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "doctor.h"
+#include "lfs_identity.h"
 #include "pif/base/limits.h"
 #include "pif/base/say.h"
 #include "text.h"
@@ -48,21 +48,6 @@ void check_key(Doctor& doctor, const std::string& path, std::size_t& found) {
 }
 
 // ---- roots ----
-
-// "key = value" lines of lfs.toml (docs/FORMAT.md).
-std::map<std::string, std::string> identity_of(const std::string& path) {
-  std::map<std::string, std::string> out;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const auto equals = line.find('=');
-    if (line.empty() || line[0] == '#' || equals == std::string::npos) continue;
-    std::string key = one_line(line.substr(0, equals)), value = one_line(line.substr(equals + 1));
-    std::erase_if(key, [](char c) { return c == ' '; });
-    std::erase_if(value, [](char c) { return c == ' ' || c == '"'; });
-    out[key] = value;
-  }
-  return out;
-}
 
 void check_identity(Doctor& doctor, const cluster::Cluster& cluster, const cluster::LfsEntry& lfs) {
   const std::string path = lfs.root + "/lfs.toml";

@@ -85,6 +85,7 @@ void add_help_command(CLI::App& app, Program& program) {
 void add_all(CLI::App& app, Program& program) {
   add_common_options(app, program.common);
   add_cluster_commands(app, program);
+  add_destroy_command(app, program);
   add_status_commands(app, program);
   add_name_commands(app, program);
   add_copy_commands(app, program);

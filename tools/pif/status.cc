@@ -26,6 +26,7 @@ constexpr std::uint64_t kInodesShare = 20;  // below this part of them df warns
 constexpr double kWatchSecondsMin = 0.05, kWatchSecondsMax = 86400;
 
 struct Options {
+  bool all = false;
   CLI::Option* watch = nullptr;
   double watch_seconds = 0;  // 0: not said
 };
@@ -115,6 +116,45 @@ Outcome report_down(const Program& program, const Error& why) {
   return ExitCode::kNegative;
 }
 
+// What this machine can tell of one file system by the locks that its daemons hold.
+Json summary_of(const std::string& folder) {
+  const auto cluster = cluster::load_cluster(folder);
+  if (!cluster) {
+    const char* state = cluster.error().code == Code::kNotFound ? "gone" : "unreadable";
+    return {{"folder", folder}, {"state", state}, {"daemons", 0}, {"running", 0}};
+  }
+  std::size_t running = 0;
+  bool is_hidden = false;
+  const auto daemons = daemons_of(*cluster, program_folder());
+  for (const Daemon& daemon : daemons) {
+    const auto pid = holder(daemon);
+    running += pid && *pid ? 1 : 0;
+    is_hidden = is_hidden || !pid;
+  }
+  const char* state = is_hidden ? "unknown" : running == 0 ? "down" : running == daemons.size() ? "up" : "partly up";
+  return {{"folder", folder}, {"state", state}, {"daemons", daemons.size()}, {"running", running}, {"cluster", cluster->id}};
+}
+
+// The file systems that the user knows, the one that is meant here among them.
+Outcome list_all(const Program& program) {
+  PIF_TRY_VALUE(std::vector<std::string> folders, cluster::known_clusters());
+  const auto here = cluster::look_up_cluster(program.common.where);
+  if (here && std::find(folders.begin(), folders.end(), here->folder) == folders.end()) folders.push_back(here->folder);
+  const std::string chosen = cluster::default_cluster();
+  Json documents = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"", "state", "running", "folder"}};
+  for (const std::string& folder : folders) {
+    Json one = summary_of(folder);
+    one["default"] = folder == chosen;
+    const std::string running = fmt::format("{} of {}", one["running"].get<std::size_t>(), one["daemons"].get<std::size_t>());
+    rows.push_back({folder == chosen ? "*" : "", one["state"], running, shown(folder)});
+    documents.push_back(std::move(one));
+  }
+  PIF_TRY(program.common.json ? print(Json{{"file_systems", documents}}) : print(table(rows)));
+  if (!program.common.quiet && !program.common.json && !chosen.empty()) say("* is your default\n");
+  return ExitCode::kDone;
+}
+
 // Servers that are older than the operation have nothing to say.
 Result<std::vector<DaemonStats>> stats_of(Client& client) {
   auto stats = client.daemon_stats();
@@ -155,6 +195,7 @@ Outcome watch(const Program& program, const Options& options, Client& client) {
 }
 
 Outcome status(const Program& program, const Options& options) {
+  if (options.all) return list_all(program);
   auto client = program.connect();
   if (!client && client.error().code == Code::kUnavailable) return report_down(program, client.error());
   if (!client) return fail(client.error());
@@ -233,6 +274,7 @@ void add_status_commands(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
   CLI::App* status_command = add_command(app, program, "status", "Show the server and its LFSs: state, space, what they hold",
                                          "  pif status\n  pif status --watch              what happens, each second\n"
+                                         "  pif status --all                 which file systems there are\n"
                                          "  pif status --watch 10 --json    all counters, a line every ten seconds\n"
                                          "  pif status --json | jq '.daemons[] | .node, .operations[]'");
   options->watch = status_command
@@ -240,6 +282,8 @@ void add_status_commands(CLI::App& app, Program& program) {
                                     "Again every second or every SECONDS, with operations, bytes and latencies")
                        ->expected(0, 1)
                        ->type_name("[SECONDS]");
+  status_command->add_flag("--all", options->all, "All file systems that you have started on this machine, and whether they are up")
+      ->excludes(options->watch);
   on_run(status_command, program, options, status);
 
   CLI::App* node = add_command(app, program, "node", "Show the storage nodes, and decide about them",
