@@ -29,6 +29,11 @@ foreach(program pif pif-server pif-lfs pif-exec pif-copy pif-sort pif-transpose 
     message(FATAL_ERROR "bin/${program} is not installed")
   endif()
 endforeach()
+foreach(completion bash-completion/completions/pif zsh/site-functions/_pif fish/vendor_completions.d/pif.fish)
+  if(NOT EXISTS ${PREFIX}/share/${completion})
+    message(FATAL_ERROR "share/${completion} is not installed")
+  endif()
+endforeach()
 run("the installed pif" ${PREFIX}/bin/pif --version)
 
 # As the README and docs/WRITING-TOOLS.md say: find_package(pif), then pif::client or pif::tool. Every example is built so.

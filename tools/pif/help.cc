@@ -29,7 +29,7 @@ const std::vector<Group>& groups() {
       {"Bring and fetch files", {"put", "get", "append", "cat", "head", "tail", "wc"}},
       {"Files and folders", {"ls", "tree", "find", "stat", "du", "mkdir", "cp", "mv", "rm", "chmod", "chown"}},
       {"Where records are", {"locate", "placement"}},
-      {"Help, and programs of your own", {"help", "run"}}};
+      {"Help, and programs of your own", {"help", "completion", "run"}}};
   return kGroups;
 }
 

@@ -82,7 +82,10 @@ void add_help_command(CLI::App& app, Program& program) {
   on_run(command, program, options, help);
 }
 
-void add_all(CLI::App& app, Program& program) {
+}  // namespace
+
+void add_all_commands(CLI::App& app, Program& program) {
+  app.set_help_flag("--help", "Print this help and leave");  // commands inherit it; -h is theirs
   add_common_options(app, program.common);
   add_cluster_commands(app, program);
   add_destroy_command(app, program);
@@ -103,10 +106,13 @@ void add_all(CLI::App& app, Program& program) {
   add_doctor_command(app, program);
   add_run_command(app, program);
   add_snapshot_command(app, program);
+  add_completion_commands(app, program);
   add_help_command(app, program);
   group_commands(app);
   app.require_subcommand(1);
 }
+
+namespace {
 
 // CLI11 takes a word such as [a,b] for a list, where several words may stand; as ./[a,b] it is the name that it is. What is
 // for the program of `pif run` stays as it is, and loses the "--" that may stand before it, which CLI11 takes for the end of `run`.
@@ -116,6 +122,15 @@ void keep_words(const CLI::App& app, std::vector<std::string>& arguments) {
   if (command < end && arguments[command] == "run") {
     end = end_of_options(*app.get_subcommand("run"), arguments, command + 1);
     if (end < arguments.size() && arguments[end] == "--") arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  // What is to be completed stays as it is: no words of ours.
+  if (command < end && arguments[command] == "complete" && arguments.size() > command + 1) {
+    std::string words = "--words=";
+    const std::size_t first = command + (arguments[command + 1] == "--" ? 2 : 1);
+    for (std::size_t i = first; i < arguments.size(); ++i) words += arguments[i] + '\0';
+    arguments.resize(command + 1);
+    arguments.push_back(std::move(words));
+    end = arguments.size();
   }
   if (command < end && arguments[command] == "find") {
     keep_find_words(arguments, command + 1);
@@ -152,8 +167,7 @@ CLI::App* add_command(CLI::App& app, Program& program, const std::string& name, 
 int Program::run(std::vector<std::string> arguments) {
   CLI::App app("pif: a parallel interleaved file system", "pif");
   app.footer("`pif X` runs pif-X for any other X; `pif help` lists all of them. `pif COMMAND --help` has examples.");
-  app.set_help_flag("--help", "Print this help and leave");  // commands inherit it; -h is theirs
-  add_all(app, *this);
+  add_all_commands(app, *this);
   keep_words(app, arguments);
   const std::size_t command = end_of_options(app, arguments, 0);
   if (names_tool(app, arguments, command)) return run_external(std::move(arguments), command, known_commands(app));
@@ -189,7 +203,8 @@ Result<Client> Program::connect(Duration timeout) const {
   options.timeout = timeout;
   options.stale = common.stale;
   auto client = Client::connect(options);
-  if (!client && client.error().code == Code::kUnavailable) client.error().text += "; if it is not running: pif up " + shell_word(found_->folder);
+  if (!client && client.error().code == Code::kUnavailable)
+    client.error().text += "; if it is not running: pif up " + shell_word(found_->folder);
   return client;
 }
 

@@ -66,6 +66,8 @@ void on_run(CLI::App* command, Program& program, std::shared_ptr<Options> option
   });
 }
 
+// All commands and their options.
+void add_all_commands(CLI::App& app, Program& program);
 // Groups of commands, one per file.
 void add_cluster_commands(CLI::App& app, Program& program);    // up down init
 void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program);  // node accept-stale, node replace, server
