@@ -104,6 +104,58 @@ TEST_CASE("a record cannot be appended behind a short one, bytes fill it up") {
   }
 }
 
+TEST_CASE("appended bytes go on where the file ends, also in the middle of a record") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(3);
+    fs.run(path, [](Client& client) {
+      must(client.create_empty("/f", fixed(10)));
+      File file = must(client.open("/f", Client::Mode::kWrite));
+      Bytes model;
+      for (const std::size_t size : {3u, 4u, 3u, 25u, 0u, 1u, 100u}) {
+        const Bytes more = pattern(size, size);
+        CHECK(must(file.append_bytes(more)) == model.size());
+        model.insert(model.end(), more.begin(), more.end());
+      }
+      CHECK(get(file) == model);
+      must(client.create_empty("/lines", {.format = Format::lines()}));
+      CHECK(code_of(must(client.open("/lines", Client::Mode::kWrite)).append_bytes(pattern(3))) == Code::kInvalid);
+    });
+  }
+}
+
+TEST_CASE("bytes of several appenders at once are all there, each call's together") {
+  for (const std::uint64_t seed : {1u, 2u, 3u, 4u}) {
+    FileSystem fs(3, seed);
+    constexpr int kAppenders = 3, kCalls = 6;
+    bool ready = false;
+    std::map<std::uint64_t, Bytes> where;  // where each call's bytes begin
+    for (int who = 0; who < kAppenders; ++who) {
+      fs.add_client("appender" + std::to_string(who), kBothPaths[seed % 2], [&, who](Client& client, sim::Actor& self) {
+        if (who == 0) {
+          must(client.create_empty("/log", fixed(16)));
+          ready = true;
+        }
+        while (!ready) self.pause(1ms);
+        File file = must(client.open("/log", Client::Mode::kWrite));
+        for (int call = 0; call < kCalls; ++call) {
+          const Bytes bytes = pattern(static_cast<std::size_t>(1 + 7 * call + who), static_cast<std::uint64_t>(who * 100 + call));
+          REQUIRE(where.emplace(must(file.append_bytes(bytes)), bytes).second);
+        }
+      });
+    }
+    fs.world.run();
+    fs.add_client("reader", kBothPaths[seed % 2], [&](Client& client, sim::Actor&) {
+      Bytes expected;
+      for (const auto& [begin, bytes] : where) {
+        REQUIRE(begin == expected.size());
+        expected.insert(expected.end(), bytes.begin(), bytes.end());
+      }
+      CHECK(get(client, "/log") == expected);
+    });
+    fs.world.run();
+  }
+}
+
 TEST_CASE("a file opened for reading cannot be changed") {
   FileSystem fs(2);
   fs.run(DataPath::kAuto, [](Client& client) {

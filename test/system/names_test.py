@@ -96,7 +96,7 @@ def a_copy_has_all_that_the_file_has():
 
 
 def a_large_file_is_copied_by_its_lfss():
-    data = os.urandom(1 << 20) * 70
+    data = os.urandom(1 << 20) * 20
     put("/large", data)
     before = FS.json("status")["daemons"]
     done = FS.json("cp", "/large", "/large.copy")

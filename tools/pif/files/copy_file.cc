@@ -13,7 +13,7 @@
 namespace pif::cli {
 namespace {
 
-constexpr std::uint64_t kToolBytes = 64u << 20;  // from here on starting workers pays
+constexpr std::uint64_t kToolBytes = 16u << 20;  // from here on starting workers pays
 constexpr std::size_t kBlockBytes = 4u << 20;
 
 CreateOptions options_like(const File& source, const Entry& entry, bool no_clobber) {
