@@ -78,4 +78,10 @@ Status sync(Files& files) {
   return {};
 }
 
+Status check_written(Files& files) {
+  for (auto* file : slots(files))
+    if (*file != nullptr) PIF_TRY((*file)->check_written());
+  return {};
+}
+
 }  // namespace pif::component

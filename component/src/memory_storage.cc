@@ -188,12 +188,21 @@ class MemoryFile final : public File {
     const Code code = opened_->disk->inject("sync", opened_->path);
     const std::lock_guard guard(opened_->disk->mutex);
     if (stale()) return crashed(opened_->path);
+    if (opened_->inode->lost) return injected(Code::kIo, "sync", opened_->path);
     if (code == Code::kOk) {
       opened_->inode->sync();
       return {};
     }
     opened_->inode->forget_dirty();
     return injected(code, "sync", opened_->path);
+  }
+
+  Status check_written() override {
+    PIF_TRY(begin("check_written"));
+    const std::lock_guard guard(opened_->disk->mutex);
+    if (stale()) return crashed(opened_->path);
+    if (opened_->inode->lost) return injected(Code::kIo, "write", opened_->path);
+    return {};
   }
 
   Status resize(std::uint64_t size) override {
@@ -403,6 +412,26 @@ class MemoryStorage final : public Storage {
     folder->durable_names = folder->names;
     folder->changes.clear();
     return {};
+  }
+
+  // A fault of a file's "sync" loses that file's bytes, and the rest becomes durable.
+  Status sync_all(const std::string& path) override {
+    PIF_TRY(begin("sync_all", path));
+    std::vector<std::string> files;
+    {
+      const std::lock_guard guard(disk_->mutex);
+      PIF_TRY(folder_at(path));
+      disk_->root->list_files("", files);
+    }
+    std::set<std::string> lost;
+    for (const std::string& file : files)
+      if (disk_->inject("sync", file) != Code::kOk) lost.insert(file);
+    const std::lock_guard guard(disk_->mutex);
+    if (stale()) return crashed(path);
+    for (const std::string& file : lost)
+      if (const auto inode = find_inode(disk_->root, file)) (*inode)->lose();
+    disk_->root->sync_below();
+    return lost.empty() ? Status() : Status(injected(Code::kIo, "sync", *lost.begin()));
   }
 
   Result<Space> space(const std::string& path) override {

@@ -40,6 +40,18 @@ void Inode::forget_dirty() {
   dirty_end = 0;
 }
 
+void Inode::lose() {
+  if (dirty_begin < dirty_end) lost = true;
+  forget_dirty();
+}
+
+void Inode::sync_below() {
+  if (!folder) return sync();
+  durable_names = names;
+  changes.clear();
+  for (const auto& [name, inode] : names) inode->sync_below();
+}
+
 void Inode::apply(Names& names, const Change& change) {
   for (const auto& [name, inode] : change) {
     if (inode == nullptr)
@@ -92,6 +104,7 @@ std::shared_ptr<Inode> Inode::copy() const {
 void Inode::crash() {
   bytes = durable_bytes;
   forget_dirty();
+  lost = false;
   changes.clear();
   linked = true;
   names = durable_names;

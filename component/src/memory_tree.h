@@ -38,12 +38,17 @@ struct Inode {
   std::size_t dirty_begin = SIZE_MAX;
   std::size_t dirty_end = 0;
   std::size_t writers = 0;  // open file objects that may write
+  bool lost = false;        // what was dirty could not be written, and nobody has been told
   bool linked = true;       // has a name, so that its bytes count against the capacity
 
   void mark_dirty(std::size_t begin, std::size_t end);
   void sync();
   // A sync has failed: what it was to write is taken for clean, as kernels do, and never written.
   void forget_dirty();
+  // The same, by a sync of all: who syncs the file, or asks, is told.
+  void lose();
+  // Everything here and below is durable, names too.
+  void sync_below();
   // A folder's names, one way of changing them.
   void change(Change change);
   // What a kernel may have written back by now, here and below: changes of names, blocks of files, sizes; each or not.

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -28,6 +30,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// File systems whose syncfs leaves everything durable. Others may only hand data on (to a server, or to another process).
+constexpr std::array<unsigned long, 4> kSyncsAll = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC};
 constexpr std::size_t kVectors = 256;  // of one system call; below IOV_MAX, and 4 KiB of stack
 
 // Calls again as long as a signal interrupts.
@@ -118,6 +122,16 @@ class RealFile final : public File {
     if (::fdatasync(fd_.get()) == 0) return {};
     sync_failed_ = true;
     return fail_errno(errno, fmt::format("cannot sync {}", path_));
+  }
+
+  Status check_written() override {
+    if (sync_failed_) return fail(Code::kIo, fmt::format("{} failed an earlier sync: what it holds is unknown", path_));
+    // Reports a failed write-back of this file, as fdatasync does, but does not empty the disk's cache once more.
+    constexpr unsigned kAll = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    if (::sync_file_range(fd_.get(), 0, 0, kAll) == 0) return {};
+    if (errno == ENOSYS) return sync();
+    sync_failed_ = true;
+    return fail_errno(errno, fmt::format("cannot write {}", path_));
   }
 
   Status resize(std::uint64_t size) override {
@@ -242,6 +256,17 @@ class RealStorage final : public Storage {
     if (!fd) return fail_errno(errno, fmt::format("cannot open the folder {}", path));
     if (::fsync(fd.get()) == 0) return {};
     return fail_errno(errno, fmt::format("cannot sync the folder {}", path));
+  }
+
+  Status sync_all(const std::string& path) override {
+    const UniqueFd fd(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+    if (!fd) return fail_errno(errno, fmt::format("cannot open the folder {}", path));
+    struct statfs info {};
+    if (::fstatfs(fd.get(), &info) != 0) return fail_errno(errno, fmt::format("cannot examine {}", path));
+    if (std::find(kSyncsAll.begin(), kSyncsAll.end(), static_cast<unsigned long>(info.f_type)) == kSyncsAll.end())
+      return fail(Code::kUnsupported, fmt::format("the file system of {} may not sync all of it at once", path));
+    if (::syncfs(fd.get()) == 0) return {};
+    return fail_errno(errno, fmt::format("cannot sync the file system of {}", path));
   }
 
   Result<Space> space(const std::string& path) override {

@@ -42,6 +42,7 @@ struct Component {
   bool by_append = false;     // made by an append to a committed file that had no rows here, and not asked about since
   bool appending = false;     // rows are being made durable
   bool sealing = false;
+  bool given_out = false;     // somebody got its descriptors for writing: only then can others than this process write it
   bool dirty = false;         // has entries in the redo log whose homes may not be durable; the files that they went through stay open
   bool committing = false;    // the note that it is committed is on its way to the catalogue
   bool removed = false;

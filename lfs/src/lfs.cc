@@ -29,7 +29,7 @@ namespace {
 using proto::Envelope;
 
 constexpr std::uint64_t kWindowBytes = 8u << 20;   // credit of a peer
-constexpr std::uint32_t kWindowRequests = 256;     // the same, in requests: transports queue 4,096 for a peer that does not read
+constexpr std::uint32_t kWindowRequests = 1024;    // the same, in requests: transports queue 4,096 for a peer that does not read
 constexpr unsigned kDeliveriesPerTurn = 64;        // handled before what they caused is committed
 constexpr Duration kTurnMax = std::chrono::seconds(1);
 constexpr Duration kTimeoutMax = std::chrono::hours(1);

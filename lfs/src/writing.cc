@@ -63,6 +63,7 @@ Result<net::Packet> Writing::attach(const Request& request) {
   PIF_TRY_VALUE(const auto component, open_component(request, request.envelope().attach().create()));
   if (component->writer) PIF_TRY(finish_writer(*component));  // what it holds back must not come after what others write
   PIF_TRY(core_.components.open_files(*component, component::Access::kWrite));
+  component->given_out = true;
   net::Packet reply = Replies::reply(request);
   *reply.envelope.mutable_attach_reply()->mutable_state() = component->state;
   PIF_TRY_VALUE(reply.handles, component::share(component->files));
@@ -143,6 +144,7 @@ void Writing::seal(const Request& request) {
 
 void Writing::advance() {
   std::erase_if(waiting_, [this](Sealing& sealing) { return core_.now() >= sealing.next_look && try_seal(sealing); });
+  sync_.advance();
 }
 
 Time Writing::next_deadline() const {
@@ -217,6 +219,10 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   if (rows != tail.rows || bytes != tail.bytes)
     return fail(Code::kInvalid, fmt::format("of a file of {} records and {} bytes, {} rows and {} bytes belong here, not {} and {}",
                                             extent.records, extent.bytes, rows, bytes, tail.rows, tail.bytes));
+  if (!component.given_out) {
+    PIF_TRY(core_.components.open_files(component, component::Access::kWrite));
+    return found;
+  }
   // Our own descriptors must not count as somebody's who writes.
   core_.components.close_files(component);
   PIF_TRY(core_.components.open_files(component, component::Access::kRead));
@@ -242,6 +248,7 @@ Status Writing::check_sizes(Component& component, const component::Tail& tail) {
 }
 
 Result<bool> Writing::has_writers(Component& component) {
+  if (!component.given_out) return false;
   for (auto* file : {&component.files.data, &component.files.sums, &component.files.index, &component.files.index_sums}) {
     if (*file == nullptr) continue;
     PIF_TRY_VALUE(const bool writers, (*file)->has_writers());
@@ -252,21 +259,17 @@ Result<bool> Writing::has_writers(Component& component) {
 
 void Writing::sync_and_seal(const Sealing& sealing) {
   const ComponentPtr& component = sealing.component;
-  auto result = std::make_shared<Status>();
-  auto* storage = &core_.world.storage;
-  auto work = [component, result, storage, folder = core_.components.folder(component->file)] {
-    *result = component::sync(component->files).and_then([&] { return storage->sync_folder(folder); });
-  };
-  auto done = [this, component, result, file = extent_of(sealing.asked.file()), token = sealing.token] {
+  sync_.add(component, [this, component, file = extent_of(sealing.asked.file()), token = sealing.token](const Status& synced) {
+    // Nobody gets descriptors to write what is complete.
+    if (component->pins == 1 && component->access == component::Access::kWrite) core_.components.close_files(*component);
     core_.components.unpin(*component);
     if (component->removed) return core_.replies.answer(token, fail(Code::kStaleFile, "the file was removed meanwhile"));
-    if (*result) return finish_seal(component, file, token);
+    if (synced) return finish_seal(component, file, token);
     component->sealing = false;
-    core_.components.set_failed(*component, result->error());
-    spdlog::error("file {}: {}", name_of(component->file), result->error().text);
-    core_.replies.answer(token, fail(std::move(result->error())));
-  };
-  core_.world.executor.submit(std::move(work), std::move(done));
+    core_.components.set_failed(*component, synced.error());
+    spdlog::error("file {}: {}", name_of(component->file), synced.error().text);
+    core_.replies.answer(token, fail(synced.error()));
+  });
 }
 
 void Writing::finish_seal(const ComponentPtr& component, const Extent& file, ReplyToken token) {

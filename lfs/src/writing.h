@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core.h"
+#include "seal_sync.h"
 
 namespace pif::lfs {
 
@@ -58,6 +59,7 @@ class Writing {
   void finish_seal(const ComponentPtr& component, const Extent& file, ReplyToken token);
 
   Core& core_;
+  SealSync sync_{core_};
   std::vector<Sealing> waiting_;
   std::unordered_map<std::uint64_t, Skipper> skippers_;  // by file; gone with what is no longer open
 };

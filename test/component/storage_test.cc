@@ -295,6 +295,34 @@ TEST_CASE("memory storage: a crash forgets bytes, sizes and names that were not 
   CHECK(bytes == pattern(100, 1));
 }
 
+TEST_CASE("storage: a sync of all is one, or says that it cannot be had") {
+  BOTH_STORAGES;
+  const auto file = place.make("a", pattern(100, 1));
+  const auto synced = storage.sync_all(place.folder);
+  CHECK((synced || synced.error().code == Code::kUnsupported));
+  CHECK(file->check_written());
+  CHECK_FALSE(storage.sync_all(place.at("missing")));
+}
+
+TEST_CASE("memory storage: a sync of all makes bytes and names durable, but for a file that could not be written, which says so") {
+  Place place(false);
+  must(place.storage->make_folder(place.at("b")));
+  const auto good = place.make("b/good", pattern(100, 1));
+  const auto bad = place.make("bad", pattern(100, 2));
+  place.disk->set_fault([](std::string_view call, std::string_view path) {
+    return call == "sync" && path.ends_with("/bad") ? Code::kIo : Code::kOk;
+  });
+  CHECK(place.storage->sync_all(place.folder).error().code == Code::kIo);
+  place.disk->set_fault({});
+  CHECK(good->check_written());
+  CHECK(bad->check_written().error().code == Code::kIo);
+  CHECK(bad->sync().error().code == Code::kIo);
+  place.disk->crash();
+  place.storage = place.again();
+  CHECK(place.contents("b/good") == pattern(100, 1));
+  CHECK(place.contents("bad") != pattern(100, 2));
+}
+
 TEST_CASE("memory storage: a crash brings back what was removed, renamed or cut without a sync") {
   const Place place(false);
   for (const char* name : {"removed", "renamed", "cut"}) must(place.make(name, pattern(10, 1))->sync());

@@ -1,4 +1,5 @@
 // What was acknowledged survives a power cut after calls that failed before it.
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -57,6 +58,69 @@ TEST_CASE("an overwrite is not forgotten by the redo log after a failed append t
     node.start();
     CHECK(peer.read(7, 0, 1).value() == pattern(100, 3));
     REQUIRE_OK(peer.flush(8));
+  });
+}
+
+namespace {
+
+// Writes components of files [first, first + count) and seals them, all under way at once; how the seals ended.
+std::vector<Code> seal_at_once(Peer& peer, std::uint64_t first, std::uint64_t count) {
+  TestFile file;
+  for (file.id = first; file.id < first + count; ++file.id)
+    REQUIRE_OK(peer.write(file, 0, 3, pattern(300, static_cast<unsigned>(file.id))));
+  std::vector<net::CallId> seals;
+  for (file.id = first; file.id < first + count; ++file.id) {
+    auto packet = peer.request(file.id, kMayCreate | kMayRead);
+    auto& seal = *packet.envelope.mutable_seal();
+    *seal.mutable_shape() = file.shape();
+    seal.set_rows(3);
+    seal.set_bytes(300);
+    seal.mutable_file()->set_records(3);
+    seal.mutable_file()->set_bytes(300);
+    packet.envelope.set_credential(peer.credential);
+    seals.push_back(peer.start(std::move(packet)));
+  }
+  std::vector<Code> ends;
+  for (const net::CallId seal : seals) {
+    const auto reply = peer.wait(seal);
+    ends.push_back(reply ? Code::kOk : reply.error().code);
+  }
+  return ends;
+}
+
+}  // namespace
+
+TEST_CASE("small components that are sealed at the same time are all durable when that is answered") {
+  for (const bool can_sync_all : {true, false}) {
+    with_node([&](Peer& peer, Node& node) {
+      unsigned all = 0, single = 0;
+      node.disk->set_fault([&](std::string_view call, std::string_view) {
+        all += call == "sync_all";
+        single += call == "sync_folder";
+        return call == "sync_all" && !can_sync_all ? Code::kUnsupported : Code::kOk;
+      });
+      const auto ends = seal_at_once(peer, 100, 60);
+      CHECK(std::count(ends.begin(), ends.end(), Code::kOk) == 60);
+      CHECK(all > 0);
+      CHECK(all <= (can_sync_all ? 60u / 8 : 1u));  // where it cannot be had, nobody asks again
+      node.disk->set_fault({});
+      node.crash();
+      node.start();
+      for (std::uint64_t id = 100; id < 160; ++id) CHECK(peer.read(id, 0, 3).value() == pattern(300, static_cast<unsigned>(id)));
+    });
+  }
+}
+
+TEST_CASE("of components that are synced together only the one fails whose bytes were lost") {
+  with_node([&](Peer& peer, Node& node) {
+    fail_at(node, "sync", "006e.dat");  // 110
+    const auto ends = seal_at_once(peer, 100, 40);
+    node.disk->set_fault({});
+    for (std::size_t i = 0; i < ends.size(); ++i) CHECK(ends[i] == (i == 10 ? Code::kIo : Code::kOk));
+    node.crash();
+    node.start();
+    CHECK(code_of(peer.read(110, 0, 3)) == Code::kNotFound);
+    CHECK(peer.read(111, 0, 3).value() == pattern(300, 111));
   });
 }
 

@@ -285,7 +285,7 @@ TEST_CASE("malformed requests get precise errors, and the LFS goes on") {
     CHECK(said.envelope.hello_reply().cluster() == "c0ffee");
     CHECK(said.envelope.hello_reply().uid() == 1000);
     CHECK(said.envelope.hello_reply().window_bytes() > 0);
-    CHECK(said.envelope.hello_reply().window_requests() == 256);
+    CHECK(said.envelope.hello_reply().window_requests() == 1024);
   });
 }
 

@@ -138,6 +138,7 @@ void Cluster::run_lfs(Actor& self, unsigned index) {
   config.endpoints = endpoints(self.name());
   config.server = endpoints("server");
   config.log_bytes = options_.log_bytes;
+  config.sync_all_from = 3;  // so that histories meet both ways of syncing
   lfs::Lfs daemon(std::move(config), lfs::World{self.messenger(), *storage, *catalogue, self.executor(), spawner,
                                                 self.entropy(), [&self] { self.run_done(); }});
   ended(self, daemon.open().and_then([&] { return daemon.serve(never_); }));

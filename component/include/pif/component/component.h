@@ -67,6 +67,8 @@ Result<std::vector<Handle>> share(Files& files);
 Result<Files> adopt(Storage& storage, const Format& format, std::vector<Handle> handles);
 Status remove_files(Storage& storage, const std::string& stem);
 Status sync(Files& files);
+// After Storage::sync_all: whether all of it is durable.
+Status check_written(Files& files);
 
 // kInvalid or kCorrupt unless a component of that shape can end there: what a catalogue says may have been written wrong.
 [[nodiscard]] Status check_tail(const Shape& shape, const Tail& tail);

@@ -32,6 +32,8 @@ class File {
   // All of it, or an error (after which any part may have been written).
   virtual Status write(std::uint64_t offset, std::span<const ConstPiece> pieces) = 0;
   virtual Status sync() = 0;                    // data and size durable; after an error nothing is known: never retried
+  // After Storage::sync_all: whether all that was written here has got to the disk. What sync() says, without waiting for it.
+  virtual Status check_written() = 0;
   virtual Status resize(std::uint64_t size) = 0;
   virtual Result<std::uint64_t> size() = 0;
   // Asks for early write-back, so that a later sync has less to do. Only a hint.
@@ -76,6 +78,9 @@ class Storage {
   virtual Status remove_tree(const std::string& path) = 0;
   virtual Result<std::vector<std::string>> list(const std::string& path) = 0;  // names, sorted
   virtual Status sync_folder(const std::string& path) = 0;         // names made or removed in it are durable
+  // Bytes, sizes and names of all files of the file system that the folder is on are durable, other people's too; what became of one
+  // file, its check_written() says. kIo: something was not written. kUnsupported: not known to be durable here.
+  virtual Status sync_all(const std::string& path) = 0;
   virtual Result<Space> space(const std::string& path) = 0;
   // Takes the folder for this process until it ends: kBusy, naming the holder, if another has it.
   virtual Status lock(const std::string& path) = 0;

@@ -65,6 +65,7 @@ struct Config {
   std::uint32_t uid = 0;                // whom this process runs as: without root, other users' workers are refused
   std::int64_t pid = 0;                 // as told to others
   std::uint64_t log_bytes = 64u << 20;  // redo log; when it is half full its entries go home and it starts over
+  std::size_t sync_all_from = 8;        // as many components that are sealed at once are made durable by one sync of the whole disk
 };
 
 // What the daemon needs of the world; all outlive it.
