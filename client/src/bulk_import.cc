@@ -114,13 +114,15 @@ Result<bool> open_for(FileState& file, std::uint64_t records) {
 Result<BulkCounts> import_in_order(FileState& file, const LocalFile& local, const Progress& progress) {
   const std::uint64_t length = file.parts.format.record_length;
   const std::uint64_t block_bytes = records_per_block(file, kMessageBlock) * length;
-  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(block_bytes);
+  // No more than it takes to see the end of a short file.
+  const std::uint64_t wanted = local.seekable() ? std::min(block_bytes, (local.size() / length + 1) * length) : block_bytes;
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(wanted);
   while (true) {
     PIF_TRY(progress.check());
-    PIF_TRY_VALUE(const std::size_t got, local.read(file.extent.bytes, {buffer.get(), block_bytes}));
+    PIF_TRY_VALUE(const std::size_t got, local.read(file.extent.bytes, {buffer.get(), wanted}));
     if (got > 0) PIF_TRY(file.write(file.extent.records, {buffer.get(), got}));
     PIF_TRY(progress.report({file.extent.bytes, file.extent.records}));
-    if (got < block_bytes) break;
+    if (got < wanted) break;
   }
   file.position = file.extent.records;
   return BulkCounts{file.extent.bytes, file.extent.records};
@@ -142,7 +144,8 @@ Result<BulkCounts> import_fixed(FileState& file, const LocalFile& local, const P
 class DelimitedImport {
  public:
   DelimitedImport(FileState& file, const LocalFile& local, const Progress& progress)
-      : file_(file), local_(local), progress_(progress), delimiter_(file.parts.format.delimiter), buffer_(kScanBytes) {}
+      : file_(file), local_(local), progress_(progress), delimiter_(file.parts.format.delimiter),
+        buffer_(local.seekable() ? std::min<std::size_t>(kScanBytes, local.size() + 1) : kScanBytes) {}
 
   Result<BulkCounts> run() {
     for (bool more = true; more;) {

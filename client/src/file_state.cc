@@ -170,8 +170,7 @@ Status FileState::prepare_seal(LfsIndex lfs) {
 }
 
 // Every LFS that got rows, all at once; and LFS 0 of a file that has any, since it is the one that knows the length.
-Status FileState::seal_all() {
-  Requests seals(*this);
+Status FileState::add_seals(Requests& seals) {
   const auto sync_s = static_cast<std::int64_t>(extent.bytes / kSealBytesPerSecond);
   for (LfsIndex lfs = 0; lfs < width(); ++lfs) {
     if (ports[lfs].rows == 0 && (lfs != 0 || extent.records == 0)) continue;
@@ -186,23 +185,48 @@ Status FileState::seal_all() {
     request.timeout = session->timeout() + std::chrono::seconds(sync_s);
     seals.add(std::move(request));
   }
+  return {};
+}
+
+Status FileState::seal_all() {
+  Requests seals(*this);
+  PIF_TRY(add_seals(seals));
   return seals.run();
+}
+
+// They go over one connection, on which an LFS takes rows before the seal that was sent after them.
+Status FileState::start_sealing() {
+  PIF_TRY(check_may_commit());
+  PIF_TRY(flush_all_stages());
+  if (!is_small) PIF_TRY(behind.run());
+  PIF_TRY(add_seals(behind));
+  return behind.step();
+}
+
+net::Packet FileState::commit_request(const Extent& length) const {
+  net::Packet request;
+  proto::Commit& commit = *request.envelope.mutable_commit();
+  commit.set_file(parts.file.value);
+  *commit.mutable_extent() = proto_of(length);
+  if (modified_ns) commit.set_modified(*modified_ns);
+  return request;
 }
 
 // A commit that is asked for again answers Done if the file is committed.
 Status FileState::commit_at_server(const Extent& length) {
-  net::Packet request;
-  request.envelope.mutable_commit()->set_file(parts.file.value);
-  *request.envelope.mutable_commit()->mutable_extent() = proto_of(length);
-  PIF_TRY(session->change(std::move(request), {"the file was committed", parts.path, true, kCommitPatience}));
+  PIF_TRY(session->change(commit_request(length), commit_change()));
   phase = Phase::kEnded;
   return {};
 }
 
-Status FileState::commit() {
+Status FileState::check_may_commit() {
   PIF_TRY(check_usable());
   if (!creating() || adopted) return fail(Code::kInvalid, fmt::format("{}: only a file being created is committed", parts.path));
-  PIF_TRY(keep_rights());
+  return keep_rights();
+}
+
+Status FileState::commit() {
+  PIF_TRY(check_may_commit());
   PIF_TRY(end_writing());
   PIF_TRY(seal_all());
   return commit_at_server(extent);

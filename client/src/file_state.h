@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -74,6 +75,10 @@ class FileState {
 
   [[nodiscard]] Status commit();
   [[nodiscard]] Status commit_at_server(const Extent& extent);
+  // Rows and seals are on their way; `behind` says when they have arrived.
+  [[nodiscard]] Status start_sealing();
+  net::Packet commit_request(const Extent& extent) const;
+  Change commit_change() const { return {"the file was committed", parts.path, true, kCommitPatience}; }
   [[nodiscard]] Status abort();
   [[nodiscard]] Status close();
 
@@ -157,6 +162,8 @@ class FileState {
   Phase phase = Phase::kOpen;
   bool adopted = false;              // on somebody else's parts: not ours to commit, abort or close
   bool held = false;                 // nobody can change its length
+  bool is_small = false;             // rows go in messages, where nothing else is asked for: no descriptors for so little
+  std::optional<std::int64_t> modified_ns;  // of a file being created: its time of modification; nothing: that of its commit
   bool extent_known = false;         // `extent` is more than the server's hint
   Extent extent;
   bool unterminated = false;         // being created, delimited: the last record lacks its delimiter
@@ -171,6 +178,8 @@ class FileState {
  private:
   friend struct PortAttacher;
   [[nodiscard]] Status renew_soon();
+  [[nodiscard]] Status check_may_commit();
+  [[nodiscard]] Status add_seals(Requests& seals);
   [[nodiscard]] Status seal_all();
   [[nodiscard]] Status end_writing();
   proto::Envelope seal_request(LfsIndex lfs, const component::Tail* tail) const;

@@ -67,7 +67,7 @@ Status stage_row(FileState& file, LfsIndex lfs, Row row, std::span<const std::by
   if (stage.rows > 0 && !fits) PIF_TRY(file.flush_stage(lfs));
   if (stage.rows == 0) {
     stage.first = row;
-    stage.data.reserve(std::max<std::size_t>(limit, length));
+    if (!file.is_small) stage.data.reserve(std::max<std::size_t>(limit, length));
   }
   const std::size_t at = (row - stage.first) * length;
   if (at + bytes.size() > stage.data.size()) stage.data.resize(at + bytes.size());
@@ -104,7 +104,7 @@ Status FileState::send_stage(LfsIndex lfs) {
   BulkRequest request;
   request.lfs = lfs;
   request.bytes = stage->data.size() + stage->lengths.size() * sizeof(std::uint32_t);
-  request.in_order = true;
+  request.in_order = !is_small || request.bytes > kSmallBodyBytes;  // of a small file there is one
   request.patient = true;
   request.make = [this, lfs, stage] {
     net::Packet packet;

@@ -45,6 +45,7 @@ class Requests {
   void drop_all();
 
   bool idle() const { return queued_count_ == 0 && running_.empty(); }
+  bool waits() const { return queued_count_ > 0; }  // for credit, or to be started
   std::uint64_t bytes() const { return bytes_; }  // of bulk, waiting and under way
 
  private:

@@ -1,44 +1,22 @@
-// The Client of pif/client/client.h: names in the directory, and opening files.
+// The Client of pif/client/client.h: names in the directory.
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "file_state.h"
-#include "pif/base/path.h"
-#include "pif/base/capability.h"
-#include "pif/client/convert.h"
+#include "names.h"
 
 namespace pif {
 
-using client::FileParts;
-using client::FileState;
 using client::Session;
+using client::create_packet;
+using client::entry_of;
+using client::sendable;
+using client::strip;
 
 namespace {
 
 constexpr std::size_t kPathsPerStat = 256;
 constexpr std::size_t kPathsPerRemove = 256;
-
-Result<Entry> entry_of(const proto::EntryInfo& info) {
-  Entry entry;
-  entry.name = info.name();
-  entry.kind = info.type() == proto::FOLDER ? EntryKind::kFolder : EntryKind::kFile;
-  entry.id = info.id();
-  entry.owner = info.attributes().owner();
-  entry.group = info.attributes().group();
-  entry.mode = info.attributes().mode();
-  entry.modified_ns = info.attributes().modified();
-  if (entry.kind == EntryKind::kFile) {
-    PIF_TRY_VALUE(entry.format, client::format_of(info.format()));
-  }
-  entry.nodes.assign(info.layout().nodes().begin(), info.layout().nodes().end());
-  entry.bevies.assign(info.layout().bevies().begin(), info.layout().bevies().end());
-  entry.extent = client::extent_of(info.extent());
-  for (const auto& [name, value] : info.attributes().named()) entry.attributes.emplace(name, value);
-  for (const proto::FileMark& mark : info.marks())
-    entry.marks.push_back({mark.node(), static_cast<FileMark::Kind>(mark.kind()), mark.since()});
-  return entry;
-}
 
 std::string_view state_name(std::uint32_t state) {
   constexpr std::string_view kNames[] = {"unknown", "up", "suspect", "down", "draining", "stale"};
@@ -72,43 +50,9 @@ Node node_of(const proto::NodeInfo& info) {
   return node;
 }
 
-// A message holds well-formed text only: what is not UTF-8 would never reach the server, which refuses it as well.
-Status sendable(const std::string& path) {
-  if (is_utf8(path)) return {};
-  auto checked = check_path(path);  // says which path
-  return fail(checked ? Error{Code::kInvalid, "the path is not UTF-8", {}} : std::move(checked.error()));
-}
-
-net::Packet create_packet(const std::string& path, const CreateOptions& options, bool empty) {
-  net::Packet packet;
-  proto::Create& create = *packet.envelope.mutable_create();
-  create.set_path(path);
-  *create.mutable_format() = client::proto_of(options.format);
-  create.set_width(options.width);
-  create.mutable_nodes()->Assign(options.nodes.begin(), options.nodes.end());
-  create.mutable_bevies()->Assign(options.bevies.begin(), options.bevies.end());
-  create.set_bevy(options.bevy);
-  create.set_mode(options.mode);
-  for (const auto& [name, value] : options.attributes) (*create.mutable_named())[name] = value;
-  create.set_exclusive(options.exclusive);
-  create.set_empty(empty);
-  return packet;
-}
-
-Error strip(Error error) {
-  if (error.node == "server") error.node.clear();  // people know who keeps the names
-  return error;
-}
-
 Status done(Result<net::Packet> reply) {
   if (!reply) return fail(strip(std::move(reply.error())));
   return {};
-}
-
-Status check_parts(const FileParts& parts) {
-  if (parts.nodes.size() == parts.layout.width()) return {};
-  return fail(Code::kInternal, fmt::format("{}: the server names {} LFSs for a width of {}", parts.path, parts.nodes.size(),
-                                           parts.layout.width()));
 }
 
 }  // namespace
@@ -129,62 +73,6 @@ Result<Client> Client::connect_in(ClientWorld world, const std::string& server, 
   options.threads = std::min(options.threads, world.threads_max);
   PIF_TRY_VALUE(auto session, Session::connect_in(world, endpoints, std::move(options)));
   return Client(std::move(session));
-}
-
-Result<File> Client::create(const std::string& path, const CreateOptions& options) {
-  PIF_TRY(sendable(path));
-  PIF_TRY(options.format.validate());
-  auto reply = session_->ask_server(create_packet(path, options, false));
-  if (!reply) return fail(strip(std::move(reply.error())));
-  const proto::CreateReply& created = reply->envelope.create_reply();
-  FileParts parts;
-  parts.file = FileId(created.file());
-  parts.path = path;
-  parts.creating = true;
-  parts.format = options.format;
-  parts.file_layout = created.layout();
-  PIF_TRY_VALUE(parts.layout, client::layout_of(created.layout()));
-  parts.nodes.assign(created.nodes().begin(), created.nodes().end());
-  parts.capability = created.capability();
-  parts.capability_until = session_->clock().wall_seconds() + kCapabilitySeconds;
-  parts.rights = kMayCreate | kMayRead;
-  parts.epoch = created.epoch();
-  parts.owner = session_->uid();
-  parts.attributes = options.attributes;
-  PIF_TRY(check_parts(parts));
-  return File(std::make_unique<FileState>(session_, std::move(parts)));
-}
-
-Result<File> Client::open(const std::string& path, Mode mode) {
-  PIF_TRY(sendable(path));
-  net::Packet request;
-  proto::Open& open = *request.envelope.mutable_open();
-  open.set_path(path);
-  open.set_rights(mode == Mode::kWrite ? kMayRead | kMayWrite : static_cast<std::uint32_t>(kMayRead));
-  open.set_hold(mode == Mode::kHold);
-  open.set_stale(session_->options().stale);
-  auto reply = session_->ask_server(std::move(request));
-  if (!reply) return fail(strip(std::move(reply.error())));
-  const proto::OpenReply& opened = reply->envelope.open_reply();
-  PIF_TRY_VALUE(Entry entry, entry_of(opened.entry()));
-  FileParts parts;
-  parts.file = FileId(entry.id);
-  parts.path = path;
-  parts.format = entry.format;
-  parts.file_layout = opened.entry().layout();
-  PIF_TRY_VALUE(parts.layout, client::layout_of(parts.file_layout));
-  parts.nodes.assign(opened.nodes().begin(), opened.nodes().end());
-  parts.capability = opened.capability();
-  parts.capability_until = session_->clock().wall_seconds() + kCapabilitySeconds;
-  parts.rights = mode == Mode::kWrite ? kMayRead | kMayWrite : static_cast<std::uint32_t>(kMayRead);
-  parts.epoch = opened.epoch();
-  parts.owner = entry.owner;
-  parts.extent = entry.marks.empty() ? entry.extent : Extent{};  // of a marked one it may be shorter
-  parts.attributes = std::move(entry.attributes);
-  PIF_TRY(check_parts(parts));
-  auto state = std::make_unique<FileState>(session_, std::move(parts));
-  state->held = mode == Mode::kHold;
-  return File(std::move(state));
 }
 
 Status Client::create_empty(const std::string& path, const CreateOptions& options) {
@@ -212,6 +100,25 @@ Status Client::make_folder(const std::string& path, bool parents, std::uint32_t 
   make.set_parents(parents);
   make.set_mode(mode);
   return done(session_->change(std::move(request), {"the folder was made", path}));
+}
+
+std::vector<Status> Client::make_folder_many(std::span<const NewFolder> folders) {
+  std::vector<net::Packet> requests;
+  std::vector<client::Change> changes;
+  std::vector<Status> outcome;
+  for (const NewFolder& folder : folders) {
+    outcome.push_back(sendable(folder.path));
+    if (!outcome.back()) continue;
+    proto::MakeFolder& make = *requests.emplace_back().envelope.mutable_make_folder();
+    make.set_path(folder.path);
+    make.set_mode(folder.mode);
+    changes.push_back({"the folder was made", folder.path});
+  }
+  auto replies = session_->change_all(std::move(requests), changes);
+  auto next = replies.begin();
+  for (Status& one : outcome)
+    if (one) one = done(std::move(*next++));
+  return outcome;
 }
 
 Status Client::change_attributes(const std::string& path, const AttributeChange& change) {
@@ -343,20 +250,5 @@ Result<SystemStatus> Client::status(std::uint32_t wait_up) {
   status.index = nodes.moment().index();
   return status;
 }
-
-namespace client {
-
-struct FileAccess {
-  static File make(std::unique_ptr<FileState> state) { return File(std::move(state)); }
-};
-
-Result<File> adopt_file(std::shared_ptr<Session> session, FileParts parts) {
-  PIF_TRY(check_parts(parts));
-  auto state = std::make_unique<FileState>(std::move(session), std::move(parts));
-  state->adopted = true;
-  return FileAccess::make(std::move(state));
-}
-
-}  // namespace client
 
 }  // namespace pif

@@ -11,7 +11,7 @@ component::Tail tail_of(const proto::ComponentState& state) {
 
 Result<Port::Way> FileState::way_to(LfsIndex lfs) {
   const DataPath wanted = session->options().data_path;
-  if (wanted == DataPath::kMessages) return Port::Way::kMessages;
+  if (wanted == DataPath::kMessages || (is_small && wanted == DataPath::kAuto)) return Port::Way::kMessages;
   PIF_TRY_VALUE(const Link link, session->link(parts.nodes[lfs]));
   if (link.passes_descriptors) return Port::Way::kDescriptors;
   if (wanted == DataPath::kAuto) return Port::Way::kMessages;

@@ -219,10 +219,10 @@ Status Session::wait_a_moment(Time deadline) {
   return {};
 }
 
-Session::Asked Session::ask(net::Packet request, Time deadline) {
+Session::Asked Session::ask(net::Packet request, Time deadline, std::uint64_t sent_in) {
   Asked asked;
+  asked.may_be_done = sent_in != 0;
   proto::Envelope envelope = std::move(request.envelope);
-  std::uint64_t sent_in = 0;  // session
   do {
     if (server_peer_ == 0) {
       if (auto hello = hello_server(deadline); !hello) asked.reply = fail(std::move(hello.error()));
@@ -260,8 +260,12 @@ Result<net::Packet> Session::ask_server(net::Packet request, Duration timeout) {
 }
 
 Result<net::Packet> Session::change(net::Packet request, const Change& change) {
+  return change_again(std::move(request), change, 0);
+}
+
+Result<net::Packet> Session::change_again(net::Packet request, const Change& change, std::uint64_t sent_in) {
   PIF_TRY_VALUE(const Use use, Use::begin(*user_));
-  Asked asked = ask(std::move(request), clock().now() + std::max(options_.timeout, change.patience));
+  Asked asked = ask(std::move(request), clock().now() + std::max(options_.timeout, change.patience), sent_in);
   if (asked.reply) return std::move(asked.reply);
   Error error = std::move(asked.reply.error());
   // Another session's answer (there is no such name) can be what the first request, which was not answered, has left.
@@ -270,6 +274,20 @@ Result<net::Packet> Session::change(net::Packet request, const Change& change) {
 }
 
 std::vector<Result<net::Packet>> Session::ask_server_all(std::vector<net::Packet> requests, Duration timeout) {
+  const Time deadline = clock().now() + or_default(timeout);
+  return ask_all(std::move(requests), deadline, [&](std::size_t, net::Packet again, std::uint64_t) {
+    return ask_server(std::move(again), deadline - clock().now());
+  });
+}
+
+std::vector<Result<net::Packet>> Session::change_all(std::vector<net::Packet> requests, const std::vector<Change>& changes) {
+  return ask_all(std::move(requests), clock().now() + options_.timeout,
+                 [&](std::size_t index, net::Packet again, std::uint64_t sent_in) {
+                   return change_again(std::move(again), changes[index], sent_in);
+                 });
+}
+
+std::vector<Result<net::Packet>> Session::ask_all(std::vector<net::Packet> requests, Time deadline, const AskAgain& again) {
   std::vector<Result<net::Packet>> replies;
   replies.reserve(requests.size());
   const auto use = Use::begin(*user_);
@@ -277,9 +295,9 @@ std::vector<Result<net::Packet>> Session::ask_server_all(std::vector<net::Packet
     for (std::size_t i = 0; i < requests.size(); ++i) replies.emplace_back(fail(use.error()));
     return replies;
   }
-  const Time deadline = clock().now() + or_default(timeout);
   for (std::size_t begin = 0; begin < requests.size(); begin += kServerRequestsAtOnce) {
     const std::size_t end = std::min(requests.size(), begin + kServerRequestsAtOnce);
+    const std::uint64_t sent_in = number_;
     std::vector<net::CallId> calls;
     std::vector<proto::Envelope> copies;
     for (std::size_t i = begin; i < end && server_peer_ != 0; ++i) {
@@ -292,9 +310,9 @@ std::vector<Result<net::Packet>> Session::ask_server_all(std::vector<net::Packet
       const bool started = i - begin < calls.size();
       auto reply = started ? caller_->wait(calls[i - begin]) : Result<net::Packet>(fail(Code::kUnavailable, ""));
       if (!reply && is_lost(reply.error().code) && reply.error().node.empty() && clock().now() < deadline) {
-        net::Packet again;
-        again.envelope = started ? std::move(copies[i - begin]) : std::move(requests[i].envelope);
-        reply = ask_server(std::move(again), deadline - clock().now());
+        net::Packet second;
+        second.envelope = started ? std::move(copies[i - begin]) : std::move(requests[i].envelope);
+        reply = again(i, std::move(second), started ? sent_in : 0);
       }
       replies.push_back(std::move(reply));
     }

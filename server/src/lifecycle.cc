@@ -142,7 +142,7 @@ Status commit(Core& core, Call& call) {
   PIF_TRY(check_target(existing, row->name(), row->exclusive()));
   proto::StoredEntry entry = made;
   *entry.mutable_extent() = ask.extent();
-  entry.mutable_attributes()->set_modified(core.wall_ns());
+  entry.mutable_attributes()->set_modified(ask.has_modified() ? ask.modified() : core.wall_ns());
   entry.mutable_attributes()->set_changed(core.wall_ns());
   ++core.weight;
   if (existing) PIF_TRY(doom(core, row->parent(), row->name(), *existing));

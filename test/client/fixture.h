@@ -48,6 +48,12 @@ T must(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().to_string());
   return std::move(*result);
 }
+// The same where it stays what it is.
+template <typename T>
+T& must_ref(Result<T>& result) {
+  if (!result) throw std::runtime_error(result.error().to_string());
+  return *result;
+}
 inline void must(Status status) {
   if (!status) throw std::runtime_error(status.error().to_string());
 }

@@ -72,6 +72,8 @@ struct CreateOptions {
   std::uint32_t mode = 0644;
   std::map<std::string, std::string> attributes;
   bool exclusive = false;                  // fail instead of replacing an existing file at commit
+  std::optional<std::int64_t> modified_ns; // its time of modification; nothing: that of its commit
+  bool is_small = false;                   // of some kilobytes: rows travel in messages where nothing else is asked for (data_path)
 };
 
 enum class EntryKind : std::uint8_t { kFolder, kFile };
@@ -267,12 +269,32 @@ class Client {
   [[nodiscard]] Result<File> create(const std::string& path, const CreateOptions& options = {});
   enum class Mode : std::uint8_t { kRead, kWrite /* and read */, kHold /* read, and nobody may write meanwhile */ };
   [[nodiscard]] Result<File> open(const std::string& path, Mode mode = Mode::kRead);
+  // Many small files at once: requests are sent together, and answers come in the order asked. Some hundreds at a time use the
+  // daemons best: their changes share transactions and syncs.
+  struct NewFile {
+    std::string path;
+    CreateOptions options;
+  };
+  std::vector<Result<File>> create_many(std::span<const NewFile> files);
+  // What File::commit does, for files that this client creates.
+  std::vector<Status> commit_many(std::span<File* const> files);
+  // For reading, as CreateOptions::is_small says.
+  std::vector<Result<File>> open_small_many(std::span<const std::string> paths);
+  // All bytes of each, as File::pread gives them. The caller knows that they are small.
+  std::vector<Result<std::vector<std::byte>>> read_many(std::span<File* const> files);
+  [[nodiscard]] Status close_many(std::span<File* const> files);
   // An empty file, durable: one directory transaction.
   [[nodiscard]] Status create_empty(const std::string& path, const CreateOptions& options = {});
   // Many at once: requests are sent together, and errors come back in the order asked (ok: nothing).
   [[nodiscard]] Result<std::vector<Status>> create_empty_many(std::span<const std::string> paths, const CreateOptions& options = {});
 
   [[nodiscard]] Status make_folder(const std::string& path, bool parents = false, std::uint32_t mode = 0755);
+  struct NewFolder {
+    std::string path;
+    std::uint32_t mode = 0755;
+  };
+  // Many at once, none of them inside another.
+  [[nodiscard]] std::vector<Status> make_folder_many(std::span<const NewFolder> folders);
   // Of a file or folder, all at once, durable. The mode is its owner's to change, and the group, to one that he is in; the
   // owner is root's and the file system's owner's to change.
   [[nodiscard]] Status change_attributes(const std::string& path, const AttributeChange& change);

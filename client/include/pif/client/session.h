@@ -118,6 +118,8 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] Result<net::Packet> ask_server(net::Packet request, Duration timeout = Duration::zero());
   // The same for what changes something: an error says so when the outcome is not known, and where to look.
   [[nodiscard]] Result<net::Packet> change(net::Packet request, const Change& change);
+  // Several of them under way at once; answers in the order asked. As many `changes`.
+  std::vector<Result<net::Packet>> change_all(std::vector<net::Packet> requests, const std::vector<Change>& changes);
   // Several requests under way at once; answers in the order asked.
   std::vector<Result<net::Packet>> ask_server_all(std::vector<net::Packet> requests, Duration timeout = Duration::zero());
 
@@ -168,7 +170,11 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(ClientWorld world, ConnectOptions options, net::Route route);
   [[nodiscard]] Status hello_server(Time deadline);
   [[nodiscard]] Status hello_server_by(net::Route route, Time deadline);
-  Asked ask(net::Packet request, Time deadline);
+  // sent_in: the session in which it was sent before, without an answer; 0: it was not.
+  Asked ask(net::Packet request, Time deadline, std::uint64_t sent_in = 0);
+  [[nodiscard]] Result<net::Packet> change_again(net::Packet request, const Change& change, std::uint64_t sent_in);
+  using AskAgain = std::function<Result<net::Packet>(std::size_t index, net::Packet request, std::uint64_t sent_in)>;
+  std::vector<Result<net::Packet>> ask_all(std::vector<net::Packet> requests, Time deadline, const AskAgain& again);
   bool has_server() const { return !server_.unix_path().empty() || !server_.ipc().empty() || !server_.tcp().empty(); }
   const proto::Endpoints& endpoints_of(const proto::NodeInfo& node) const;
   bool may_move(const proto::NodeInfo& node) const;

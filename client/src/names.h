@@ -1,0 +1,17 @@
+// What requests about names have in common.
+#pragma once
+
+#include <string>
+
+#include "pif/client/session.h"
+
+namespace pif::client {
+
+[[nodiscard]] Result<Entry> entry_of(const proto::EntryInfo& info);
+// A message holds well-formed text only: what is not UTF-8 would never reach the server, which refuses it as well.
+[[nodiscard]] Status sendable(const std::string& path);
+net::Packet create_packet(const std::string& path, const CreateOptions& options, bool empty);
+// Without the server's name: people know who keeps the names.
+Error strip(Error error);
+
+}  // namespace pif::client
