@@ -75,7 +75,8 @@ Status for_each_entry(Client& client, const std::string& folder, const std::func
 }
 
 Status walk(Client& client, const std::string& folder, Failures& failures,
-            const std::function<Status(const std::string& path, const Entry&)>& visit, const EntryOrder& order) {
+            const std::function<Status(const std::string& path, const Entry&)>& visit, const EntryOrder& order,
+            const EntryFilter& is_left_out) {
   std::vector<std::string> waiting = {folder};
   while (!waiting.empty()) {
     const std::string here = std::move(waiting.back());
@@ -84,6 +85,7 @@ Status walk(Client& client, const std::string& folder, Failures& failures,
     Status visited;
     const Status listed = for_each_entry(client, here, [&](const Entry& entry) -> Status {
       const std::string path = join_path(here, entry.name);
+      if (is_left_out && is_left_out(path)) return {};
       if (entry.kind == EntryKind::kFolder) folders.push_back(path);
       return visited = visit(path, entry);
     }, order);

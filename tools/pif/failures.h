@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -9,18 +10,21 @@
 
 namespace pif::cli {
 
+// Any thread.
 class Failures {
  public:
-  explicit Failures(const Program& program) : program_(program) {}
+  // When people hear of them, on stderr: each at once, or the first ones and how many there were in the end.
+  enum class Say : std::uint8_t { kAtOnce, kInTheEnd };
+  explicit Failures(const Program& program, Say say = Say::kAtOnce) : program_(program), say_(say) {}
 
-  // Says it on stderr, and keeps it for the end.
+  // Says it, and keeps it for the end.
   void add(const Error& error);
   // Says it only if there is one.
   void add(const Status& outcome) {
     if (!outcome) add(outcome.error());
   }
-  bool is_empty() const { return count_ == 0; }
-  // On stderr, if more than one was said: how many there were.
+  bool is_empty() const;
+  // Says what has to be said in the end.
   void sum_up() const;
 
   // Ends a JSON document: "error" is the first one, "errors" all, or the first thousand.
@@ -31,6 +35,8 @@ class Failures {
 
  private:
   const Program& program_;
+  const Say say_;
+  mutable std::mutex mutex_;   // guards all below
   std::vector<Error> errors_;  // the first ones
   std::uint64_t count_ = 0;
 };

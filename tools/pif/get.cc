@@ -5,20 +5,19 @@
 
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "entries.h"
 #include "files/expand.h"
-#include "header.h"
-#include "io.h"
-#include "pif/base/say.h"
+#include "get_files.h"
 #include "pif/base/typed_path.h"
-#include "pif/base/write_all.h"
 #include "pif/client/bulk.h"
 #include "program.h"
 #include "progress.h"
 #include "text.h"
+#include "transfers.h"
 
 namespace pif::cli {
 namespace {
@@ -28,68 +27,68 @@ struct Options {
   std::string records;
   bool recursive = false;
   bool no_clobber = false;
+  TreeOptions tree;
 };
 
 constexpr const char* kStdout = "standard output";
 
-std::string header_of(File& file) {
-  const auto found = file.attributes().find(std::string(kHeaderAttribute));
-  return found == file.attributes().end() ? "" : found->second;
-}
-
-// All of a file to a descriptor, its header first. Returns bytes written.
-Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd, const std::string& name, bool quiet) {
-  auto file = client.open(path);
-  if (!file) return fail(at(path, file.error()));
-  const std::string header = header_of(*file);
-  PIF_TRY(write_all(fd, std::as_bytes(std::span(header)), "cannot write to " + name));
-  auto extent = file->extent();
-  if (!extent) return fail(at(path, extent.error()));
-  Progress progress(path, extent->bytes, !quiet);
-  const auto moved = export_stream(*file, fd, options_with(progress));
-  if (!moved) return fail(at(path, moved.error()));
-  PIF_TRY(file->close());
-  return moved->bytes + header.size();
-}
-
-// One run of get. What cannot be got while there is more to get is a failure of its own, and the rest goes on.
+// One run of get: walks what is named, and hands the files it finds to the pool. What cannot be got while there is more to get is a
+// failure of its own, and the rest goes on.
 class Getter {
  public:
-  Getter(const Program& program, const Options& options, Client& client)
-      : program_(program), options_(options), client_(client) {}
+  // is_alone: there is one operand.
+  Getter(const Program& program, const Options& options, Client& client, Tally& tally, bool is_alone)
+      : options_(options), client_(client), tally_(tally), is_alone_(is_alone), files_(options.no_clobber, options.tree, tally),
+        pool_(program, tally.failures()) {}
 
   Status get(const std::string& path, const std::string& local) {
+    if (!targets_.insert(local).second) PIF_TRY(drain());  // what was got there before is replaced, or added to
     auto entry = client_.stat(path);
     if (!entry) return fail(at(path, entry.error()));
-    if (entry->kind == EntryKind::kFile) return get_plain(path, local, entry->mode);
+    if (entry->kind == EntryKind::kFile && !is_alone_) return add({path, local, std::move(*entry)});
+    if (entry->kind == EntryKind::kFile) {
+      tally_.expect(entry->extent.bytes);
+      return files_.get_one(client_, {path, local, std::move(*entry)});
+    }
     if (!options_.recursive) return fail(Code::kIsDirectory, path + " is a folder; use -r to get all that is in it");
     PIF_TRY(make_local(local, entry->mode));
-    const Status walked = walk(client_, path, failures_, [&](const std::string& found, const Entry& below) -> Status {
-      const std::string to = local + found.substr(path == "/" ? 0 : path.size());
-      const Status got = below.kind == EntryKind::kFolder ? make_local(to, below.mode) : get_plain(found, to, below.mode);
+    const std::size_t above = path == "/" ? 0 : path.size();
+    const auto visit = [&](const std::string& found, const Entry& below) -> Status {
+      const std::string to = local + found.substr(above);
+      const Status got = below.kind == EntryKind::kFolder ? make_local(to, below.mode) : add({found, to, below});
       if (!got && ends_all(got.error())) return got;
-      failures_.add(got);
+      tally_.failures().add(got);
       return {};
-    });
-    close_folders();
-    return walked;
+    };
+    return walk(client_, path, tally_.failures(), visit, {},
+                [&](const std::string& found) { return options_.tree.leaves_out(found.substr(above + 1)); });
   }
-  Failures& failures() { return failures_; }
 
-  Outcome report() {
-    const std::chrono::duration<double> elapsed = Progress::Clock::now() - started_;
-    if (program_.common.verbose)
-      say(fmt::format("pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed)));
-    if (program_.common.json) {
-      Json document = {{"files", documents_}, {"bytes", bytes_}, {"seconds", elapsed.count()}};
-      failures_.add_to(document);
-      PIF_TRY(print(document));
-    }
-    failures_.sum_up();
-    return failures_.exit_code();
+  // Everything that was begun has ended.
+  Status finish() {
+    const Status done = drain();
+    close_folders();
+    return done;
   }
 
  private:
+  Status add(GetJob job) {
+    if (!GetFiles::fits_batch(job))
+      return pool_.add([this, job = std::move(job)](Client& client) { return files_.get_one(client, job); });
+    batch_bytes_ += job.entry.extent.bytes;
+    batch_.push_back(std::move(job));
+    return batch_.size() >= kBatch.files || batch_bytes_ >= kBatch.bytes ? send_batch() : Status();
+  }
+  Status send_batch() {
+    if (batch_.empty()) return {};
+    batch_bytes_ = 0;
+    return pool_.add([this, jobs = std::exchange(batch_, {})](Client& client) { return files_.get_batch(client, jobs); });
+  }
+  Status drain() {
+    PIF_TRY(send_batch());
+    return pool_.drain();
+  }
+
   // A new one has the folder's mode, less the umask, when all is in it; until then its owner may write to it.
   Status make_local(const std::string& folder, std::uint32_t mode) {
     std::error_code error;
@@ -109,38 +108,20 @@ class Getter {
       struct stat about {};  // the umask has been at it
       const mode_t kept = mode | ~static_cast<mode_t>(S_IRWXU);
       if (::stat(folder.c_str(), &about) != 0 || ::chmod(folder.c_str(), about.st_mode & kept) != 0)
-        failures_.add(fail_errno(errno, "cannot set the mode of " + folder).value());
+        tally_.failures().add(fail_errno(errno, "cannot set the mode of " + folder).value());
     }
   }
 
-  // Devices and pipes are written to as they are, anything else is replaced when all of it is there.
-  Status get_plain(const std::string& path, const std::string& local, std::uint32_t mode) {
-    std::uint64_t bytes = 0;
-    struct stat about {};
-    const bool special = ::stat(local.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
-    if (special) {
-      UniqueFd fd(::open(local.c_str(), O_WRONLY | O_CLOEXEC));
-      if (!fd) return fail_errno(errno, "cannot write to " + local);
-      PIF_TRY_VALUE(bytes, write_file(client_, path, fd.get(), local, program_.common.quiet));
-    } else {
-      PIF_TRY_VALUE(NewFile file, NewFile::create(local, mode));
-      PIF_TRY_VALUE(bytes, write_file(client_, path, file.fd(), local, program_.common.quiet));
-      PIF_TRY(file.publish(options_.no_clobber));
-    }
-    ++files_;
-    bytes_ += bytes;
-    if (program_.common.json) documents_.push_back({{"path", path}, {"local", local}, {"bytes", bytes}});
-    return {};
-  }
-
-  const Program& program_;
   const Options& options_;
   Client& client_;
-  Progress::Clock::time_point started_ = Progress::Clock::now();
-  std::uint64_t files_ = 0, bytes_ = 0;
-  Json documents_ = Json::array();
-  Failures failures_{program_};
+  Tally& tally_;
+  const bool is_alone_;
+  GetFiles files_;
+  std::set<std::string> targets_;   // of all operands
+  std::vector<GetJob> batch_;
+  std::uint64_t batch_bytes_ = 0;
   std::vector<std::pair<std::string, std::uint32_t>> closing_;  // folders that get this mode in the end
+  TransferPool pool_;               // last: its work uses the rest
 };
 
 // For each path what `each` does; of several, those that fail are passed over.
@@ -157,7 +138,10 @@ Outcome for_each_path(const Program& program, const std::vector<std::string>& pa
 
 Outcome write_to_stdout(const Program& program, Client& client, const std::vector<std::string>& paths) {
   return for_each_path(program, paths, [&](const std::string& path) -> Status {
-    PIF_TRY(write_file(client, path, 1, kStdout, program.common.quiet || ::isatty(1) == 1));
+    const bool is_shown = !program.common.quiet && ::isatty(1) == 0 && ::isatty(2) == 1;
+    const auto entry = is_shown ? client.stat(path) : Result<Entry>(Entry{});
+    Progress progress(path, entry ? entry->extent.bytes : 0, is_shown);
+    PIF_TRY(write_file(client, path, 1, kStdout, options_with(progress)));
     return {};
   });
 }
@@ -179,6 +163,16 @@ Status check_local(const Program& program, const std::string& local) {
   return local == "-" ? check_stdout() : Status{};
 }
 
+// Where a file or folder goes; where nobody says, to its own name here. into: the local path is a folder. A tree that is continued is
+// there under that path's own name, unless it is inside.
+std::string place_of(const Options& options, const std::string& path, const std::string& local, bool into) {
+  if (!into) return options.paths.size() == 1 ? base_name(path) : local;
+  const std::string inside = join_path(local, base_name(path));
+  std::error_code error;
+  const bool may_go_on = options.recursive && options.tree.looks_at_existing() && options.paths.size() == 2 && local.back() != '/';
+  return may_go_on && !std::filesystem::exists(inside, error) ? local : inside;
+}
+
 // One path alone goes to a local file of its name, and so does each that one pattern alone matches.
 Outcome get(const Program& program, const Options& options) {
   const bool alone = options.paths.size() == 1;
@@ -192,13 +186,22 @@ Outcome get(const Program& program, const Options& options) {
   const bool into = !alone && std::filesystem::is_directory(local, error);
   if (!into && !alone && (paths.size() > 1 || local.back() == '/'))
     return fail(Code::kNotDirectory, local + " is no folder; make it first: mkdir " + local);
-  Getter getter(program, options, client);
-  for (const auto& path : paths) {
-    const Status got = getter.get(path, into ? join_path(local, base_name(path)) : alone ? base_name(path) : local);
-    if (!got && (paths.size() == 1 || ends_all(got.error()))) return fail(got.error());
-    getter.failures().add(got);
+  const bool is_single = paths.size() == 1;
+  Tally tally(program, is_single ? paths[0] : fmt::format("{} files", paths.size()));
+  Status ended;
+  {
+    Getter getter(program, options, client, tally, is_single);
+    for (const auto& path : paths) {
+      ended = getter.get(path, place_of(options, path, local, into));
+      if (!ended && (is_single || ends_all(ended.error()))) break;
+      tally.failures().add(std::exchange(ended, {}));
+    }
+    const Status finished = getter.finish();
+    if (ended) ended = finished;
   }
-  return getter.report();
+  if (ended) return tally.report();
+  tally.failures().sum_up();
+  return fail(ended.error());
 }
 
 // ---- cat ----
@@ -337,6 +340,7 @@ void add_get_commands(CLI::App& app, Program& program) {
       ->type_name("FILE... [LOCAL]");
   get_command->add_flag("-r,--recursive", get_options->recursive, "Folders with everything in them");
   get_command->add_flag("--no-clobber", get_options->no_clobber, "Fail instead of replacing a local file");
+  add_tree_options(get_command, get_options->tree);
   get_command->add_flag("--stale", program.common.stale, "Files that `pif stat` marks, too");
   on_run(get_command, program, get_options, get);
 

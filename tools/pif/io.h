@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -25,12 +26,15 @@ class NewFile {
   ~NewFile();  // removes what was not published
 
   int fd() const { return fd_.get(); }
+  // When all is written. ns since 1970.
+  [[nodiscard]] Status set_modified(std::int64_t ns);
   // Gives it its name, in place of what is there. With `keep_existing`: kExists instead.
   [[nodiscard]] Status publish(bool keep_existing);
 
  private:
   NewFile(std::string target, UniqueFd fd, std::string temporary);
   Status link_beside();
+  bool link_as_target() const;
 
   std::string target_;
   UniqueFd fd_;

@@ -195,7 +195,9 @@ ExitCode Program::report(const Error& error, const std::string& before) const {
 }
 
 Result<Client> Program::connect(Duration timeout) const {
-  PIF_TRY_VALUE(found_, cluster::look_up_cluster(common.where));
+  if (!found_) {  // the first time: later ones may come from several threads
+    PIF_TRY_VALUE(found_, cluster::look_up_cluster(common.where));
+  }
   ConnectOptions options;
   options.where = found_->folder;
   options.route = common.route;

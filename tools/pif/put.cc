@@ -6,20 +6,19 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "entries.h"
-#include "header.h"
 #include "interrupt.h"
-#include "io.h"
 #include "pif/base/decimal.h"
-#include "pif/base/say.h"
 #include "pif/base/typed_path.h"
-#include "pif/client/bulk.h"
 #include "program.h"
-#include "progress.h"
+#include "put_files.h"
 #include "text.h"
+#include "transfers.h"
 
 namespace pif::cli {
 namespace {
@@ -35,17 +34,11 @@ struct Options {
   std::uint32_t bevy = 0;
   bool recursive = false;
   bool no_clobber = false;
+  std::string links;  // empty: those to files are followed, those to folders left out
+  TreeOptions tree;
 };
 
 constexpr std::uint32_t kModeBits = 0777;
-
-// What put does with one file that is open already.
-struct Source {
-  int fd = -1;
-  std::string name;          // for messages
-  std::uint32_t mode = 0644;
-  std::uint64_t bytes = 0;   // 0: unknown
-};
 
 Result<Format> format_of(const Options& options) {
   if (options.lines) return Format::lines();
@@ -88,77 +81,117 @@ Result<CreateOptions> create_options(Client& client, const Options& options) {
   return create;
 }
 
-// One run of put: what it has done so far, for the report.
+// One run of put: walks what is named, and hands the files it finds to the pool.
 class Putter {
  public:
-  Putter(const Program& program, const Options& options, Client& client, CreateOptions create)
-      : program_(program), options_(options), client_(client), create_(std::move(create)), interrupted_(catch_interrupts()) {}
+  // is_alone: there is one operand.
+  Putter(const Program& program, const Options& options, Client& client, CreateOptions create, Tally& tally, bool is_alone)
+      : options_(options), client_(client), create_(std::move(create)), tally_(tally), is_alone_(is_alone),
+        files_(create_, options.header, options.record_length != 0, options.tree, catch_interrupts(), tally),
+        pool_(program, tally.failures()) {}
 
   // A file, a folder or "-".
   Status put(const std::string& local, const std::string& target) {
-    if (local == "-") return store({0, "standard input", 0644, 0}, target);
+    if (local == "-") return files_.put_one(client_, {"standard input", target, 0644, 0, {}}, 0);
+    if (!targets_.insert(target).second) PIF_TRY(drain());  // what was put there before is replaced, or added to
     struct stat about {};
     if (::stat(local.c_str(), &about) != 0) return fail_errno(errno, "cannot read " + local);
-    if (S_ISDIR(about.st_mode)) {
-      if (!options_.recursive) return fail(Code::kIsDirectory, local + " is a folder; use -r to put all that is in it");
-      return put_tree(local, target, about.st_mode & kModeBits);
-    }
-    return put_plain(local, target);
+    if (!S_ISDIR(about.st_mode)) return put_plain(local, target, about);
+    if (!options_.recursive) return fail(Code::kIsDirectory, local + " is a folder; use -r to put all that is in it");
+    operand_ = local;
+    PIF_TRY_VALUE(const bool is_new, make_target(target, about.st_mode & kModeBits));
+    return put_tree({local, target, about.st_mode & kModeBits, {about.st_dev, about.st_ino}}, is_new);
   }
 
-  Outcome report() {
-    const std::chrono::duration<double> elapsed = Progress::Clock::now() - started_;
-    if (program_.common.verbose)
-      say(fmt::format("pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed)));
-    if (program_.common.json)
-      PIF_TRY(print_document(elapsed.count()));
-    failures_.sum_up();
-    return failures_.exit_code();
-  }
-  Failures& failures() { return failures_; }
-
- private:
-  Status put_plain(const std::string& local, const std::string& target) {
-    UniqueFd fd(::open(local.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd) return fail_errno(errno, "cannot read " + local);
-    struct stat about {};
-    if (::fstat(fd.get(), &about) != 0) return fail_errno(errno, "cannot read " + local);
-    const std::uint64_t bytes = S_ISREG(about.st_mode) ? static_cast<std::uint64_t>(about.st_size) : 0;
-    return store({fd.get(), local, about.st_mode & kModeBits, bytes}, target);
-  }
-
-  // Depth first, in name order; folders that are there already are used. What cannot be put is a failure of its own, and the
-  // rest goes on; an error is what ends all of it.
-  Status put_tree(const std::string& local, const std::string& target, std::uint32_t mode) {
-    PIF_TRY_VALUE(const bool is_new, make_target(target, mode));
-    std::error_code error;
-    std::vector<std::filesystem::directory_entry> entries;
-    for (std::filesystem::directory_iterator at(local, error), end; !error && at != end; at.increment(error))
-      entries.push_back(*at);
-    if (error) failures_.add(Error{Code::kIo, fmt::format("cannot list {}: {}", local, error.message()), {}});
-    std::sort(entries.begin(), entries.end());
-    for (const auto& entry : entries) {
-      PIF_TRY(check_interrupt());
-      const Status done = put_found(entry.path().string(), join_path(target, entry.path().filename().string()));
-      if (!done && ends_all(done.error())) return done;
-      failures_.add(done);
-    }
-    if (is_new && (mode & S_IRWXU) != S_IRWXU) PIF_TRY(set_mode(target, mode));
+  // Everything that was begun has ended.
+  Status finish() {
+    PIF_TRY(drain());
+    for (const auto& [folder, mode] : std::exchange(closing_, {})) tally_.failures().add(set_mode(folder, mode));
     return {};
   }
 
-  // What a folder has. Links to folders are not followed: they may lead back up.
-  Status put_found(const std::string& local, const std::string& target) {
-    struct stat link {}, about {};
-    if (::lstat(local.c_str(), &link) != 0) return fail_errno(errno, "cannot read " + local);
-    if (::stat(local.c_str(), &about) != 0)
-      return S_ISLNK(link.st_mode) ? Status(fail(Code::kNotFound, local + " is a link that leads nowhere; it is left out"))
-                                   : Status(fail_errno(errno, "cannot read " + local));
-    if (S_ISDIR(about.st_mode) && S_ISLNK(link.st_mode))
-      return fail(Code::kUnsupported, local + " is a link to a folder; it is left out: put what it leads to by itself");
-    if (S_ISDIR(about.st_mode)) return put_tree(local, target, about.st_mode & kModeBits);
-    if (S_ISREG(about.st_mode)) return put_plain(local, target);
-    return fail(Code::kUnsupported, local + " is neither a file nor a folder; it is left out");
+ private:
+  using Place = std::pair<dev_t, ino_t>;
+  struct Folder {
+    std::string local, target;
+    std::uint32_t mode = 0;
+    Place place;
+  };
+
+  Status put_plain(const std::string& local, const std::string& target, const struct stat& about) {
+    PutJob job = PutJob::of(local, target, about);
+    if (is_alone_ && operand_.empty()) {
+      tally_.expect(job.bytes);
+      return files_.put_one(client_, job);
+    }
+    if (!files_.fits_batch(job))
+      return pool_.add([this, job = std::move(job)](Client& client) { return files_.put_one(client, job); });
+    batch_bytes_ += job.bytes;
+    batch_.push_back(std::move(job));
+    return batch_.size() >= kBatch.files || batch_bytes_ >= kBatch.bytes ? send_batch() : Status();
+  }
+  Status send_batch() {
+    if (batch_.empty()) return {};
+    batch_bytes_ = 0;
+    return pool_.add([this, jobs = std::exchange(batch_, {})](Client& client) { return files_.put_batch(client, jobs); });
+  }
+  Status drain() {
+    PIF_TRY(send_batch());
+    return pool_.drain();
+  }
+
+  // Depth first, in name order, a folder's files before its folders; folders that are there already are used. What cannot be put is a
+  // failure of its own, and the rest goes on; an error is what ends all of it.
+  Status put_tree(const Folder& folder, bool is_new) {
+    std::error_code error;
+    std::vector<std::filesystem::directory_entry> entries;
+    for (std::filesystem::directory_iterator at(folder.local, error), end; !error && at != end; at.increment(error))
+      entries.push_back(*at);
+    if (error) tally_.failures().add(Error{Code::kIo, fmt::format("cannot list {}: {}", folder.local, error.message()), {}});
+    std::sort(entries.begin(), entries.end());
+    std::vector<Folder> below;
+    above_.push_back(folder.place);
+    for (const auto& entry : entries) {
+      PIF_TRY(check_interrupt());
+      const std::string local = entry.path().string();
+      if (options_.tree.leaves_out(std::filesystem::path(local).lexically_relative(operand_).string())) continue;
+      PIF_TRY(go_on(put_found(local, join_path(folder.target, entry.path().filename().string()), below)));
+    }
+    const auto made = make_targets(below, is_new);
+    if (!made && ends_all(made.error())) return fail(made.error());
+    if (!made) tally_.failures().add(made.error());
+    for (std::size_t i = 0; made && i < below.size(); ++i)
+      if ((*made)[i]) PIF_TRY(put_tree(below[i], *(*made)[i]));
+    above_.pop_back();
+    if (is_new && (folder.mode & S_IRWXU) != S_IRWXU) closing_.emplace_back(folder.target, folder.mode);
+    return {};
+  }
+  Status go_on(Status done) {
+    if (!done && ends_all(done.error())) return done;
+    tally_.failures().add(done);
+    return {};
+  }
+
+  // What a folder has; folders go to `below`.
+  Status put_found(const std::string& local, const std::string& target, std::vector<Folder>& below) {
+    struct stat about {};
+    if (::lstat(local.c_str(), &about) != 0) return fail_errno(errno, "cannot read " + local);
+    const bool is_link = S_ISLNK(about.st_mode);
+    if (is_link && options_.links == "skip") {
+      tally_.left_out_link();
+      return {};
+    }
+    if (is_link && ::stat(local.c_str(), &about) != 0)
+      return fail(Code::kNotFound, local + " is a link that leads nowhere; it is left out");
+    if (S_ISREG(about.st_mode)) return put_plain(local, target, about);
+    if (!S_ISDIR(about.st_mode)) return fail(Code::kUnsupported, local + " is neither a file nor a folder; it is left out");
+    const Place place{about.st_dev, about.st_ino};
+    if (is_link && options_.links != "follow")
+      return fail(Code::kUnsupported, local + " is a link to a folder; it is left out: --links follow takes what it leads to");
+    if (std::find(above_.begin(), above_.end(), place) != above_.end())
+      return fail(Code::kUnsupported, local + " is a link to a folder that it is in; it is left out");
+    below.push_back({local, target, about.st_mode & kModeBits, place});
+    return {};
   }
 
   // Whether it was made. A new folder has the local one's mode, when all is in it; until then its owner may write to it.
@@ -168,78 +201,49 @@ class Putter {
     PIF_TRY(client_.make_folder(target, false, mode | S_IRWXU));
     return true;
   }
+  // Of each: whether it was made; nothing where it failed, which is said.
+  Result<std::vector<std::optional<bool>>> make_targets(const std::vector<Folder>& folders, bool are_new) {
+    std::vector<std::optional<bool>> made(folders.size());
+    std::vector<std::string> targets;
+    for (const Folder& folder : folders) targets.push_back(folder.target);
+    if (!are_new && !folders.empty()) {
+      PIF_TRY_VALUE(const auto entries, client_.stat_many(targets));
+      for (std::size_t i = 0; i < folders.size(); ++i)
+        if (entries[i] && entries[i]->kind == EntryKind::kFolder) made[i] = false;
+    }
+    std::vector<Client::NewFolder> wanted;
+    std::vector<std::size_t> which;
+    for (std::size_t i = 0; i < folders.size(); ++i) {
+      if (made[i]) continue;
+      wanted.push_back({folders[i].target, folders[i].mode | S_IRWXU});
+      which.push_back(i);
+    }
+    const auto outcome = client_.make_folder_many(wanted);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      PIF_TRY(go_on(outcome[i] ? Status() : fail(at(wanted[i].path, outcome[i].error()))));
+      if (outcome[i]) made[which[i]] = true;
+    }
+    return made;
+  }
   Status set_mode(const std::string& target, std::uint32_t mode) {
     AttributeChange change;
     change.mode = mode;
     return client_.change_attributes(target, change);
   }
 
-  Status store(const Source& source, const std::string& target) {
-    CreateOptions create = create_;
-    create.mode = source.mode;
-    if (!options_.header.empty()) PIF_TRY(take_header(source, create));
-    auto file = client_.create(target, create);
-    if (!file) return at(target, file.error());
-    Progress progress(target, source.bytes, !program_.common.quiet);
-    const auto moved = import_stream(*file, source.fd, options_with(progress, &interrupted_));
-    Status done = check_interrupt();
-    if (done && !moved) done = fail(moved.error());
-    Extent extent;
-    if (done) done = commit(*file, extent);
-    if (!done) {
-      // The first error counts; what cannot be removed now, the server removes when we are gone.
-      static_cast<void>(file->abort().has_value());
-      return at(source.name + " to " + target, done.error());
-    }
-    count(*file, source, target, moved->bytes, extent);
-    return {};
-  }
-
-  // extent: what was committed; asked for before, because a file is closed when it is committed.
-  static Status commit(File& file, Extent& extent) {
-    PIF_TRY_VALUE(extent, file.extent());
-    return file.commit();
-  }
-
-  Status take_header(const Source& source, CreateOptions& create) {
-    PIF_TRY_VALUE(Header header, read_header(source.fd, options_.header, source.name));
-    if (header.record_length && options_.record_length == 0 && create.format.is_fixed())
-      create.format = Format::fixed(*header.record_length);
-    create.attributes[std::string(kHeaderAttribute)] = std::move(header.bytes);
-    return {};
-  }
-
-  static Status at(const std::string& what, Error error) {
-    error.text = what + ": " + error.text;
-    return fail(std::move(error));
-  }
-
-  void count(const File& file, const Source& source, const std::string& target, std::uint64_t bytes, const Extent& extent) {
-    ++files_;
-    bytes_ += bytes;
-    if (!program_.common.json) return;
-    documents_.push_back({{"local", source.name},
-                          {"path", target},
-                          {"id", file.id()},
-                          {"records", extent.records},
-                          {"bytes", extent.bytes},
-                          {"width", file.layout().width()}});
-  }
-  Status print_document(double seconds) const {
-    Json document = {{"files", documents_}, {"bytes", bytes_}, {"seconds", seconds}};
-    failures_.add_to(document);
-    return print(document);
-  }
-
-  const Program& program_;
   const Options& options_;
   Client& client_;
-  CreateOptions create_;
-  const std::atomic<bool>& interrupted_;
-  Progress::Clock::time_point started_ = Progress::Clock::now();
-  std::uint64_t files_ = 0, bytes_ = 0;
-  Json documents_ = Json::array();
-  Failures failures_{program_};
+  const CreateOptions create_;
+  Tally& tally_;
+  const bool is_alone_;
+  PutFiles files_;
+  std::string operand_;             // the folder that is walked
+  std::set<std::string> targets_;   // of all operands
+  std::vector<Place> above_;        // the folders that lead to where the walk is
+  std::vector<PutJob> batch_;
+  std::uint64_t batch_bytes_ = 0;
+  std::vector<std::pair<std::string, std::uint32_t>> closing_;  // folders that get this mode in the end, the deepest first
+  TransferPool pool_;               // last: its work uses the rest
 };
 
 // Name that a local path gets inside a folder.
@@ -263,6 +267,20 @@ Status check_sources(const std::vector<std::string>& sources) {
   return {};
 }
 
+// Where a local file or folder goes. into: the target is a folder. A tree that is continued is there under the target's own name,
+// unless the target has it.
+Result<std::string> place_of(Client& client, const Options& options, const std::string& source, const std::string& target, bool into) {
+  if (!into) return target;
+  PIF_TRY_VALUE(const std::string name, name_of(source));
+  const std::string inside = join_path(target, name);
+  std::error_code error;
+  const bool may_go_on = options.recursive && options.tree.looks_at_existing() && options.paths.size() == 2 &&
+                         options.paths.back().back() != '/' && std::filesystem::is_directory(source, error);
+  if (!may_go_on) return inside;
+  PIF_TRY_VALUE(const bool has_it, is_folder(client, inside));
+  return has_it ? inside : target;
+}
+
 Outcome put(const Program& program, const Options& options) {
   std::vector<std::string> sources(options.paths.begin(), options.paths.end() - 1);
   PIF_TRY(check_sources(sources));
@@ -274,18 +292,24 @@ Outcome put(const Program& program, const Options& options) {
   PIF_TRY_VALUE(const bool into, is_folder(client, target));
   if (!into && (sources.size() > 1 || last.back() == '/'))
     return fail(Code::kNotFound, target + " is no folder; make it with: pif mkdir -p " + target);
-  Putter putter(program, options, client, std::move(create));
-  for (const auto& source : sources) {
-    std::string to = target;
-    if (into) {
-      PIF_TRY_VALUE(const std::string name, name_of(source));
-      to = join_path(target, name);
+  const bool is_alone = sources.size() == 1;
+  Tally tally(program, is_alone ? target : fmt::format("{} files", sources.size()));
+  Status ended;
+  {
+    Putter putter(program, options, client, std::move(create), tally, is_alone);
+    for (const auto& source : sources) {
+      const auto to = place_of(client, options, source, target, into);
+      ended = to ? putter.put(source, *to) : fail(to.error());
+      if (!ended && (is_alone || ends_all(ended.error()))) break;
+      tally.failures().add(std::exchange(ended, {}));
     }
-    const Status done = putter.put(source, to);
-    if (!done && (sources.size() == 1 || ends_all(done.error()))) return fail(done.error());
-    putter.failures().add(done);
+    if (ended) ended = putter.finish();
   }
-  return putter.report();
+  if (ended) return tally.report();
+  tally.failures().sum_up();
+  if (options.recursive && ended.error().code == Code::kCancelled)
+    ended.error().text += "; the same command with --skip-existing goes on from here";
+  return fail(ended.error());
 }
 
 }  // namespace
@@ -298,6 +322,8 @@ void add_put_command(CLI::App& app, Program& program) {
       "  pif put --record-length 100 sort.in /sort.in     records of 100 bytes\n"
       "  pif put --lines --width 2 log.txt /log.txt       text lines over two LFSs\n"
       "  pif put -r results/ /results                     a tree\n"
+      "  pif put -r --skip-existing results/ /results     the rest of it, after an interruption\n"
+      "  pif put -r --exclude '*.o' --exclude .git src /  a tree without some of it\n"
       "  zcat data.gz | pif put - /data                   a stream\n"
       "  pif put --header pbm image.pbm /image            rows of the bitmap; its header is kept aside");
   command->add_option("PATH", options->paths, "Local files (- is standard input), then the file or folder they go to")
@@ -329,6 +355,10 @@ void add_put_command(CLI::App& app, Program& program) {
       ->type_name("B");
   command->add_flag("-r,--recursive", options->recursive, "Folders with everything in them");
   command->add_flag("--no-clobber", options->no_clobber, "Fail instead of replacing a file");
+  command->add_option("--links", options->links, "Links in a tree: follow them all, or skip them all (default: follow those to files)")
+      ->check(CLI::IsMember({"follow", "skip"}))
+      ->type_name("follow|skip");
+  add_tree_options(command, options->tree);
   on_run(command, program, options, put);
 }
 
