@@ -91,5 +91,5 @@ if __name__ == "__main__":
         FS.ok("put", "--lines", "-", "/log", data="".join(LOG).encode())
         FS.ok("put", "--record-length", "4", "-", "/fixed", data=b"a 5 xyz c 9 ")
         sys.exit(main([top_k_finds_the_largest, group_by_counts_each_value, sample_takes_every_nth_record,
-                       records_in_c_says_how_long_they_are, noop_starts_workers, upper_case_makes_capitals, reverse_turns_the_order, count_says_what_it_found,
-                       programs_in_c_make_and_read_a_file, every_example_was_run]))
+                       records_in_c_says_how_long_they_are, noop_starts_workers, upper_case_makes_capitals,
+                       reverse_turns_the_order, count_says_what_it_found, programs_in_c_make_and_read_a_file, every_example_was_run]))
