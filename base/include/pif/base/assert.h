@@ -1,0 +1,54 @@
+// Assertions that stay on in release builds. An assertion states what the code relies on: sizes agree, an index is inside,
+// credit is not negative, a transition is allowed. Input from files, peers and users is never asserted; it is checked.
+// Thread-safety: PIF_ASSERT from any thread; the handler is set before other threads start.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+
+namespace pif {
+
+struct BrokenAssertion {
+  const char* file;       // as the compiler was given it
+  int line;
+  const char* condition;  // source text
+  std::string values;     // "i = 5, count = 3"; empty without values
+
+  // "lfs/src/append/sequencer.cc:12: assertion failed: i < count (i = 5, count = 3)"
+  std::string to_string() const;
+};
+
+// Does not return: it ends the process, or throws.
+using AssertionHandler = void (*)(const BrokenAssertion& broken);
+
+// Returns the handler before it. Without one the text goes to standard error and the process is ended by SIGABRT: right for daemons and
+// workers, which must not go on with wrong state. libpif sets one that throws, and returns `internal`.
+AssertionHandler set_assertion_handler(AssertionHandler handler) noexcept;
+
+namespace detail {
+// `names`: the source text of the values, separated by commas.
+[[noreturn, gnu::cold]] void assertion_failed(const char* file, int line, const char* condition, const char* names,
+                                              std::initializer_list<std::int64_t> values);
+template <typename T>
+constexpr std::int64_t assertion_value(const T& value) {
+  static_assert(std::is_integral_v<T> || std::is_enum_v<T>, "values of assertions are integers or enums");
+  return static_cast<std::int64_t>(value);
+}
+template <typename... T>
+[[noreturn, gnu::cold, gnu::noinline]] void assertion_failed_with(const char* file, int line, const char* condition,
+                                                                  const char* names, const T&... values) {
+  assertion_failed(file, line, condition, names, {assertion_value(values)...});
+}
+}  // namespace detail
+
+}  // namespace pif
+
+// PIF_ASSERT(condition) or PIF_ASSERT(condition, value, ...): up to any number of integers or enums, shown when it is broken.
+// NOLINTNEXTLINE: a macro, because it shows its own text
+#define PIF_ASSERT(condition, ...)                                                                                   \
+  do {                                                                                                               \
+    if (!(condition)) [[unlikely]]                                                                                   \
+      ::pif::detail::assertion_failed_with(__FILE__, __LINE__, #condition, #__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__); \
+  } while (false)
