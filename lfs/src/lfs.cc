@@ -6,22 +6,22 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "appending.h"
-#include "catalogue.h"
-#include "core.h"
-#include "holding.h"
-#include "managing.h"
-#include "overwriting.h"
+#include "append/appending.h"
+#include "store/catalogue.h"
+#include "context/lfs_context.h"
+#include "requests/holding.h"
+#include "requests/managing.h"
+#include "overwrite/overwriting.h"
 #include "pif/base/limits.h"
 #include "pif/base/version.h"
 #include "pif/net/calls.h"
-#include "reading.h"
-#include "recovery.h"
-#include "reporting.h"
-#include "root.h"
-#include "waiting_room.h"
-#include "worker_host.h"
-#include "writing.h"
+#include "requests/reading.h"
+#include "store/recovery.h"
+#include "requests/reporting.h"
+#include "store/root.h"
+#include "context/waiting_room.h"
+#include "workers/worker_host.h"
+#include "requests/writing.h"
 
 namespace pif::lfs {
 namespace {

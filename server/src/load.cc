@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "identity.h"
+#include "directory/identity.h"
 #include "pif/kv/value.h"
 
 namespace pif::server {

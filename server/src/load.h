@@ -1,7 +1,7 @@
 // What the server reads when it starts.
 #pragma once
 
-#include "core.h"
+#include "context/server_context.h"
 
 namespace pif::server {
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <vector>
 
-#include "core.h"
+#include "context/server_context.h"
 
 namespace pif::server {
 

@@ -1,6 +1,6 @@
 #include "pif/server/server.h"
 
-#include "core.h"
+#include "context/server_context.h"
 #include "load.h"
 #include "loop.h"
 

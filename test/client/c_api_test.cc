@@ -1,5 +1,5 @@
 // The C interface, used from C.
-#include "../../client/src/c_handles.h"
+#include "../../client/src/c_api/c_handles.h"
 #include "c_calls.h"
 #include "fixture.h"
 

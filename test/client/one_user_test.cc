@@ -1,5 +1,5 @@
 // A client belongs to one thread of one process.
-#include "../../client/src/one_user.h"
+#include "../../client/src/session/one_user.h"
 
 #include <sys/syscall.h>
 #include <sys/wait.h>

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <rapidcheck.h>
 
-#include "../../client/src/split.h"
+#include "../../client/src/file/split.h"
 
 using namespace pif;
 using namespace pif::client;

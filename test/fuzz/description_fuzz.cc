@@ -1,6 +1,6 @@
 // pif.toml and lfs.toml: any text is read or refused, and what was read comes back from what is written.
 #include "../../cluster/src/description.h"
-#include "../../lfs/src/root.h"
+#include "../../lfs/src/store/root.h"
 #include "fuzz.h"
 #include "pif/component/memory_storage.h"
 

@@ -5,8 +5,8 @@
 #include <limits>
 #include <span>
 
-#include "../../tools/pif_sort/key_spec.h"
-#include "../../tools/pif_sort/token_words.h"
+#include "../../tools/pif_sort/keys/key_spec.h"
+#include "../../tools/pif_sort/token/token_messages.h"
 #include "fuzz.h"
 
 namespace {

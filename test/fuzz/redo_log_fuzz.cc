@@ -4,8 +4,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "../../lfs/src/catalogue.h"
-#include "../../lfs/src/recovery.h"
+#include "../../lfs/src/store/catalogue.h"
+#include "../../lfs/src/store/recovery.h"
 #include "fuzz.h"
 #include "pif/base/checksum.h"
 #include "pif/component/component.h"

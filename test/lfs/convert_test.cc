@@ -1,9 +1,9 @@
 // What comes in messages and catalogue values, checked and turned into the types the rest works with.
 #include "node.h"
 
-#include "../../lfs/src/catalogue.h"
-#include "../../lfs/src/convert.h"
-#include "../../lfs/src/core.h"
+#include "../../lfs/src/store/catalogue.h"
+#include "../../lfs/src/store/convert.h"
+#include "../../lfs/src/context/lfs_context.h"
 #include "pif/base/limits.h"
 #include "pif/kv/value.h"
 #include "pif/proto/stored.pb.h"

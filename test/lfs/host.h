@@ -2,7 +2,7 @@
 // ends and how, and hold the worker's end of its connection. And the client that asks them.
 #pragma once
 
-#include "../../lfs/src/worker_host.h"
+#include "../../lfs/src/workers/worker_host.h"
 
 #include <map>
 #include <set>

@@ -1,10 +1,10 @@
 // What a start does to the root of an LFS that died: every call of it may fail, and it is done again.
 #include "node.h"
 
-#include "../../lfs/src/catalogue.h"
-#include "../../lfs/src/recovery.h"
-#include "../../lfs/src/redo_log.h"
-#include "../../lfs/src/root.h"
+#include "../../lfs/src/store/catalogue.h"
+#include "../../lfs/src/store/recovery.h"
+#include "../../lfs/src/store/redo_log.h"
+#include "../../lfs/src/store/root.h"
 #include "pif/kv/value.h"
 #include "sim/faults.h"
 

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "../../lfs/src/redo_log.h"
+#include "../../lfs/src/store/redo_log.h"
 #include "pif/base/checksum.h"
 #include "pif/base/limits.h"
 #include "pif/component/memory_storage.h"

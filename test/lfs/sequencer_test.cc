@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <rapidcheck.h>
 
-#include "../../lfs/src/sequencer.h"
+#include "../../lfs/src/append/sequencer.h"
 
 using namespace pif;
 using lfs::Sequencer;

@@ -1,4 +1,4 @@
-#include "../../libtool/src/seen.h"
+#include "../../libtool/src/worker/replay_window.h"
 
 #include <catch2/catch.hpp>
 

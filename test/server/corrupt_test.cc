@@ -1,5 +1,5 @@
 // Rows of the directory that cannot be what they are: each request that meets one says so, and no other is harmed.
-#include "../../server/src/rows.h"
+#include "../../server/src/directory/rows.h"
 
 #include "pif/kv/value.h"
 #include "server/fixture.h"

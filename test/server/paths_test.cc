@@ -1,5 +1,5 @@
 // What a path may look like, below the protocol (which refuses text that is not UTF-8 by itself).
-#include "../../server/src/names.h"
+#include "../../server/src/directory/names.h"
 
 #include <rapidcheck.h>
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "../../lfs/src/catalogue.h"
-#include "../../lfs/src/redo_log.h"
+#include "../../lfs/src/store/catalogue.h"
+#include "../../lfs/src/store/redo_log.h"
 #include "pif/kv/value.h"
 #include "pif/proto/stored.pb.h"
 
@@ -66,7 +66,7 @@ bool is_older_than_heard(const std::shared_ptr<kv::MemoryState>& directory, std:
   return older;
 }
 
-// Whether a directory's history has that moment (server/src/numbers.h).
+// Whether a directory's history has that moment (server/src/directory/numbers.h).
 bool has_moment(const std::shared_ptr<kv::MemoryState>& directory, const proto::Moment& moment) {
   std::uint64_t index = 0, end = UINT64_MAX;
   bool found = moment.run() == 0, is_last = false;

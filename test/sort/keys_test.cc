@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <rapidcheck.h>
 
-#include "../../tools/pif_sort/keys.h"
+#include "../../tools/pif_sort/keys/keys.h"
 
 namespace pif::sort {
 namespace {

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <rapidcheck.h>
 
-#include "../../tools/pif_sort/lengths.h"
+#include "../../tools/pif_sort/keys/lengths.h"
 
 namespace pif::sort {
 

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <rapidcheck.h>
 
-#include "../../tools/pif_sort/merge.h"
+#include "../../tools/pif_sort/runs/merge.h"
 
 namespace pif::sort {
 namespace {

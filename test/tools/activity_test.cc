@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "../../tools/pif/activity.h"
+#include "../../tools/pif/cluster/activity.h"
 
 namespace pif::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "../../tools/pif/completion/candidates.h"
-#include "../../tools/pif/program.h"
+#include "../../tools/pif/command/program.h"
 
 using namespace pif;
 using namespace pif::cli;

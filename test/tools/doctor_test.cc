@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "../../tools/pif/doctor.h"
+#include "../../tools/pif/doctor/doctor.h"
 
 using namespace pif;
 using namespace pif::cli;

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "../../tools/pif/examine.h"
+#include "../../tools/pif/cluster/examine.h"
 #include "pif/base/format.h"
 #include "pif/client/convert.h"
 

@@ -10,9 +10,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "../../tools/pif/daemons.h"
-#include "../../tools/pif/header.h"
-#include "../../tools/pif/io.h"
+#include "../../tools/pif/cluster/daemons.h"
+#include "../../tools/pif/transfer/header.h"
+#include "../../tools/pif/command/io.h"
 #include "pif/base/write_all.h"
 
 using namespace pif;

@@ -8,7 +8,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "../../tools/pif/removal.h"
+#include "../../tools/pif/names/removal.h"
 
 using namespace pif;
 using namespace pif::cli;

@@ -5,10 +5,10 @@
 
 #include "pif/base/limits.h"
 #include "pif/base/typed_path.h"
-#include "../../tools/pif/dispatch.h"
-#include "../../tools/pif/mode_change.h"
-#include "../../tools/pif/progress.h"
-#include "../../tools/pif/text.h"
+#include "../../tools/pif/command/dispatch.h"
+#include "../../tools/pif/names/mode_change.h"
+#include "../../tools/pif/command/progress.h"
+#include "../../tools/pif/command/text.h"
 
 using namespace pif;
 using namespace pif::cli;

@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "dispatch.h"
+#include "command/dispatch.h"
 #include "pif/base/say.h"
-#include "program.h"
+#include "command/program.h"
 
 int main(int argc, char** argv) {
   pif::fill_standard_streams();

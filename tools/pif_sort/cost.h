@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "pif/tool/team.h"
-#include "run.h"
+#include "runs/run.h"
 #include "sort.h"
 
 namespace pif::sort {

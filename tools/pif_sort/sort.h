@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "keys.h"
+#include "keys/keys.h"
 #include "pif/tool/target.h"
 #include "pif/tool/tool_main.h"
 

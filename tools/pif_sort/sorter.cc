@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "far_split.h"
-#include "merge.h"
-#include "output.h"
-#include "run.h"
-#include "token_sort.h"
+#include "split/far_split.h"
+#include "runs/merge.h"
+#include "runs/output.h"
+#include "runs/run.h"
+#include "token/token_sort.h"
 #include "told.h"
 
 namespace pif::sort {

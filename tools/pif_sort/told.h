@@ -6,7 +6,7 @@
 
 #include "cost.h"
 #include "sort.h"
-#include "token_merge.h"
+#include "token/token_merge.h"
 
 namespace pif::sort {
 

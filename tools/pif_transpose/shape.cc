@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "../pif/text.h"
+#include "../pif/command/text.h"
 #include "header_kinds.h"
 
 namespace pif::transpose {

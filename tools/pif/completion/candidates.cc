@@ -1,10 +1,10 @@
-#include "candidates.h"
+#include "completion/candidates.h"
 
 #include <algorithm>
 #include <set>
 #include <string_view>
 
-#include "../dispatch.h"
+#include "command/dispatch.h"
 
 namespace pif::cli {
 namespace {

@@ -4,15 +4,15 @@
 
 #include <fmt/format.h>
 
-#include "../dispatch.h"
-#include "../files/child.h"
-#include "../files/expand.h"
-#include "../help.h"
-#include "../program.h"
-#include "../text.h"
-#include "candidates.h"
+#include "command/dispatch.h"
+#include "command/child.h"
+#include "command/expand.h"
+#include "command/help.h"
+#include "command/program.h"
+#include "command/text.h"
+#include "completion/candidates.h"
 #include "pif/base/typed_path.h"
-#include "scripts.h"
+#include "completion/scripts.h"
 
 namespace pif::cli {
 namespace {

@@ -11,11 +11,11 @@
 
 #include <fmt/format.h>
 
-#include "../interrupt.h"
-#include "../program.h"
-#include "../progress.h"
-#include "../text.h"
-#include "operands.h"
+#include "command/interrupt.h"
+#include "command/program.h"
+#include "command/progress.h"
+#include "command/text.h"
+#include "names/operands.h"
 #include "pif/base/handle.h"
 #include "pif/base/limits.h"
 #include "pif/base/say.h"

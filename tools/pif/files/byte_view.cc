@@ -1,10 +1,10 @@
-#include "byte_view.h"
+#include "files/byte_view.h"
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "../header.h"
+#include "transfer/header.h"
 
 namespace pif::cli {
 namespace {

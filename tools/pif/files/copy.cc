@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "../interrupt.h"
-#include "../program.h"
-#include "../text.h"
-#include "copy_file.h"
-#include "operands.h"
+#include "command/interrupt.h"
+#include "command/program.h"
+#include "command/text.h"
+#include "files/copy_file.h"
+#include "names/operands.h"
 #include "pif/base/say.h"
 
 namespace pif::cli {

@@ -1,4 +1,4 @@
-#include "copy_file.h"
+#include "files/copy_file.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "../entries.h"
-#include "../interrupt.h"
-#include "child.h"
+#include "names/entries.h"
+#include "command/interrupt.h"
+#include "command/child.h"
 
 namespace pif::cli {
 namespace {

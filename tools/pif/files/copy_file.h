@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "../program.h"
+#include "command/program.h"
 #include "pif/client/client.h"
 
 namespace pif::cli {

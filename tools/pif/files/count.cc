@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "../header.h"
-#include "../program.h"
-#include "../text.h"
-#include "byte_view.h"
-#include "operands.h"
+#include "transfer/header.h"
+#include "command/program.h"
+#include "command/text.h"
+#include "files/byte_view.h"
+#include "names/operands.h"
 
 namespace pif::cli {
 namespace {

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "../program.h"
-#include "../text.h"
-#include "byte_view.h"
-#include "operands.h"
+#include "command/program.h"
+#include "command/text.h"
+#include "files/byte_view.h"
+#include "names/operands.h"
 #include "pif/base/decimal.h"
 #include "pif/base/write_all.h"
 #include "pif/client/bulk.h"

@@ -1,0 +1,375 @@
+// The C interface: handles around Client and File, and errors as negative codes.
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "c_api/c_handles.h"
+
+using pif::Client;
+using pif::Error;
+using pif::File;
+using pif::Result;
+using pif::Status;
+
+namespace {
+
+int note(pif_errors& errors, const Error& error) {
+  errors.code = static_cast<int>(error.code);
+  errors.text = error.to_string();
+  return -errors.code;
+}
+
+int note_thrown(pif_errors& errors, const std::exception& thrown) noexcept {
+  errors.code = PIF_E_INTERNAL;
+  try {
+    errors.text = thrown.what();
+  } catch (const std::bad_alloc&) {
+    errors.text.clear();
+  }
+  return -PIF_E_INTERNAL;
+}
+
+std::span<std::byte> bytes_of(void* data, size_t size) { return {static_cast<std::byte*>(data), size}; }
+std::span<const std::byte> bytes_of(const void* data, size_t size) { return {static_cast<const std::byte*>(data), size}; }
+
+// An argument of a call, and whether it may be what it is.
+struct Argument {
+  Argument(const char* its_name, const void* pointer) : name(its_name), is_right(pointer != nullptr) {}
+  // Memory of so many bytes or elements: without any, it may be NULL.
+  Argument(const char* its_name, const void* pointer, uint64_t size) : name(its_name), is_right(pointer != nullptr || size == 0) {}
+  Argument(const char* its_name, pif_list_function function) : name(its_name), is_right(function != nullptr) {}
+  Argument(const char* its_name, pif_stats_function function) : name(its_name), is_right(function != nullptr) {}
+  const char* name;
+  bool is_right;
+};
+using Arguments = std::initializer_list<Argument>;
+
+Status check(Arguments arguments) {
+  for (const Argument& argument : arguments) {
+    if (!argument.is_right) return pif::fail(pif::Code::kInvalid, std::string("NULL was given for \"") + argument.name + '"');
+  }
+  return {};
+}
+
+int64_t value_of(const Status&) { return 0; }
+template <typename T>
+int64_t value_of(const Result<T>& result) {
+  return static_cast<int64_t>(*result);
+}
+
+// Checks the arguments, then runs `call`: its value, or the negative code of what went wrong. Programs in C cannot catch what
+// is thrown (by the library's containers, when memory is out or a size is absurd): it becomes an error here.
+template <typename Call>
+int64_t run(pif_errors& errors, Arguments arguments, Call call) noexcept {
+  try {
+    if (const Status checked = check(arguments); !checked) return note(errors, checked.error());
+    const auto result = call();
+    return result ? value_of(result) : note(errors, result.error());
+  } catch (const std::exception& thrown) {
+    return note_thrown(errors, thrown);
+  }
+}
+
+// The same with the client of a connection.
+template <typename Call>
+int with_client(pif_connection* connection, Arguments arguments, Call call) noexcept {
+  if (connection == nullptr) return -PIF_E_INVALID;
+  return static_cast<int>(run(*connection->errors, arguments, [&]() -> Status {
+    if (!connection->client) return pif::fail(pif::Code::kUnavailable, "not connected");
+    return call(*connection->client);
+  }));
+}
+
+// The same with an open file.
+template <typename Call>
+int64_t with_file(pif_file* file, Arguments arguments, Call call) noexcept {
+  if (file == nullptr) return -PIF_E_INVALID;
+  return run(*file->errors, arguments, [&] { return call(file->file); });
+}
+template <typename Call>
+int code_with_file(pif_file* file, Arguments arguments, Call call) noexcept {
+  return static_cast<int>(with_file(file, arguments, call));
+}
+
+pif::ConnectOptions options_of(const char* where, const pif_options* options) {
+  pif::ConnectOptions out;
+  if (where != nullptr) out.where = where;
+  if (options == nullptr) return out;
+  if (options->route != nullptr) out.route = options->route;
+  out.data_path = static_cast<pif::DataPath>(options->data_path);
+  if (options->timeout_ms != 0) out.timeout = std::chrono::milliseconds(options->timeout_ms);
+  if (options->threads != 0) out.threads = options->threads;
+  return out;
+}
+
+pif::CreateOptions options_of(const pif_create_options* options) {
+  pif::CreateOptions out;
+  if (options == nullptr) return out;
+  switch (options->kind) {
+    case PIF_VARIABLE:
+      out.format = pif::Format::variable();
+      break;
+    case PIF_DELIMITED:
+      out.format = pif::Format::delimited(options->delimiter);
+      break;
+    default:
+      if (options->record_length != 0) out.format = pif::Format::fixed(options->record_length);
+  }
+  out.exclusive = options->exclusive != 0;
+  out.width = options->width;
+  if (options->nodes != nullptr) out.nodes.assign(options->nodes, options->nodes + options->node_count);
+  out.bevy = options->bevy;
+  if (options->mode != 0) out.mode = options->mode;
+  return out;
+}
+
+pif_stat_info info_of(const pif::Entry& entry) {
+  pif_stat_info info{};
+  info.id = entry.id;
+  info.records = entry.extent.records;
+  info.bytes = entry.extent.bytes;
+  info.modified_ns = entry.modified_ns;
+  info.owner = entry.owner;
+  info.group = entry.group;
+  info.mode = entry.mode;
+  info.is_folder = entry.kind == pif::EntryKind::kFolder;
+  if (info.is_folder != 0) return info;
+  info.record_length = entry.format.record_length;
+  info.width = static_cast<uint32_t>(entry.nodes.size());
+  info.kind = static_cast<pif_record_kind>(entry.format.kind);
+  info.delimiter = entry.format.delimiter;
+  return info;
+}
+
+uint64_t microseconds(pif::Duration duration) { return static_cast<uint64_t>(duration.count() / 1000); }
+
+// A file that `open` gives, with a handle.
+template <typename Open>
+pif_file* make_file(pif_connection* connection, const char* path, Open open) noexcept {
+  pif_file* made = nullptr;
+  with_client(connection, {{"path", path}}, [&](Client& client) -> Status {
+    PIF_TRY_VALUE(File file, open(client));
+    made = new pif_file{connection->errors, std::move(file)};
+    return {};
+  });
+  return made;
+}
+
+// What fits `out` of the next records; the position moves behind them.
+Result<uint64_t> read_batch(File& file, std::span<std::byte> out, uint32_t* lengths, uint64_t count) {
+  PIF_TRY_VALUE(const pif::RecordBatch batch, file.read_batch_at(file.position(), count, out.size()));
+  if (batch.data.size() > out.size()) {
+    return pif::fail(pif::Code::kTooLarge, "the next record needs " + std::to_string(batch.data.size()) + " bytes");
+  }
+  if (!batch.data.empty()) std::memcpy(out.data(), batch.data.data(), batch.data.size());
+  std::copy(batch.lengths.begin(), batch.lengths.end(), lengths);
+  PIF_TRY(file.seek(file.position() + batch.lengths.size()));
+  return batch.lengths.size();
+}
+
+Status read_many(File& file, std::span<pif_read_request> requests) {
+  std::vector<File::ReadRequest> all(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    pif_read_request& request = requests[i];
+    request.done = 0;
+    PIF_TRY(check({{"out", request.out, request.out_bytes}}));
+    all[i] = {request.first, request.count, bytes_of(request.out, request.out_bytes), 0};
+  }
+  PIF_TRY(file.read_many(all));
+  for (size_t i = 0; i < requests.size(); ++i) requests[i].done = all[i].done;
+  return {};
+}
+
+Status list(Client& client, const char* path, pif_list_function each, void* user) {
+  std::string after;
+  while (true) {
+    PIF_TRY_VALUE(const pif::ListPage page, client.list(path, after));
+    for (const pif::Entry& entry : page.entries) {
+      const pif_stat_info info = info_of(entry);
+      if (each(user, entry.name.c_str(), &info) != 0) return {};
+    }
+    if (!page.more || page.entries.empty()) return {};
+    after = page.entries.back().name;
+  }
+}
+
+Status each_operation(const Client& client, pif_stats_function each, void* user) {
+  for (const pif::OperationStats& from : client.stats()) {
+    pif_operation_stats to{};
+    to.name = from.name.c_str();
+    to.count = from.count;
+    to.errors = from.errors;
+    to.bytes_received = from.bytes_in;
+    to.bytes_sent = from.bytes_out;
+    to.total_us = microseconds(from.total);
+    to.p50_us = microseconds(from.latency.percentile(50));
+    to.p99_us = microseconds(from.latency.percentile(99));
+    to.max_us = microseconds(from.longest);
+    if (each(user, &to) != 0) break;
+  }
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+pif_connection* pif_connect(const char* where, const pif_options* options) {
+  pif_connection* made = nullptr;
+  pif_errors of_memory;
+  run(of_memory, {}, [&]() -> Status {
+    made = new pif_connection;
+    return {};
+  });
+  if (made == nullptr) return nullptr;
+  run(*made->errors, {}, [&]() -> Status {
+    PIF_TRY_VALUE(Client client, Client::connect(options_of(where, options)));
+    made->client = std::make_unique<Client>(std::move(client));
+    return {};
+  });
+  return made;
+}
+
+void pif_disconnect(pif_connection* connection) { delete connection; }
+int pif_error(const pif_connection* connection) { return connection == nullptr ? PIF_E_INVALID : connection->errors->code; }
+const char* pif_error_text(const pif_connection* connection) {
+  return connection == nullptr ? "NULL was given for \"connection\"" : connection->errors->text.c_str();
+}
+const char* pif_code_name(int code) {
+  return pif::code_name(static_cast<pif::Code>(code)).data();  // names are literals, and so end with a zero
+}
+
+int pif_stats(const pif_connection* connection, pif_stats_function each, void* user) {
+  if (connection == nullptr) return -PIF_E_INVALID;
+  return static_cast<int>(run(*connection->errors, {{"each", each}}, [&]() -> Status {
+    return connection->client ? each_operation(*connection->client, each, user) : Status();
+  }));
+}
+
+int pif_mkdir(pif_connection* connection, const char* path, int parents) {
+  return with_client(connection, {{"path", path}}, [&](Client& client) { return client.make_folder(path, parents != 0); });
+}
+int pif_mkdir_mode(pif_connection* connection, const char* path, int parents, uint32_t mode) {
+  return with_client(connection, {{"path", path}}, [&](Client& client) { return client.make_folder(path, parents != 0, mode); });
+}
+int pif_chmod(pif_connection* connection, const char* path, uint32_t mode) {
+  pif::AttributeChange change;
+  change.mode = mode;
+  return with_client(connection, {{"path", path}}, [&](Client& client) { return client.change_attributes(path, change); });
+}
+int pif_chown(pif_connection* connection, const char* path, uint32_t owner, uint32_t group) {
+  pif::AttributeChange change;
+  if (owner != PIF_KEEP) change.owner = owner;
+  if (group != PIF_KEEP) change.group = group;
+  return with_client(connection, {{"path", path}}, [&](Client& client) { return client.change_attributes(path, change); });
+}
+int pif_remove(pif_connection* connection, const char* path, int recursive) {
+  return with_client(connection, {{"path", path}}, [&](Client& client) { return client.remove(path, recursive != 0); });
+}
+int pif_rename(pif_connection* connection, const char* from, const char* to, int no_replace) {
+  return with_client(connection, {{"from", from}, {"to", to}},
+                     [&](Client& client) { return client.rename(from, to, no_replace != 0); });
+}
+int pif_stat(pif_connection* connection, const char* path, pif_stat_info* info) {
+  return with_client(connection, {{"path", path}, {"info", info}}, [&](Client& client) -> Status {
+    PIF_TRY_VALUE(const pif::Entry entry, client.stat(path));
+    *info = info_of(entry);
+    return {};
+  });
+}
+int pif_list(pif_connection* connection, const char* path, pif_list_function each, void* user) {
+  return with_client(connection, {{"path", path}, {"each", each}}, [&](Client& client) { return list(client, path, each, user); });
+}
+
+pif_file* pif_create(pif_connection* connection, const char* path, const pif_create_options* options) {
+  return make_file(connection, path, [&](Client& client) { return client.create(path, options_of(options)); });
+}
+pif_file* pif_open(pif_connection* connection, const char* path, enum pif_mode mode) {
+  const auto wanted = mode == PIF_WRITE  ? Client::Mode::kWrite
+                      : mode == PIF_HOLD ? Client::Mode::kHold
+                                         : Client::Mode::kRead;
+  return make_file(connection, path, [&](Client& client) { return client.open(path, wanted); });
+}
+int pif_commit(pif_file* file) {
+  return code_with_file(file, {}, [](File& f) { return f.commit(); });
+}
+int pif_abort(pif_file* file) {
+  return code_with_file(file, {}, [](File& f) { return f.abort(); });
+}
+int pif_close(pif_file* file) {
+  const int code = code_with_file(file, {}, [](File& f) { return f.close(); });
+  delete file;
+  return code;
+}
+
+uint64_t pif_tell(const pif_file* file) { return file == nullptr ? 0 : file->file.position(); }
+int pif_seek(pif_file* file, uint64_t record) {
+  return code_with_file(file, {}, [&](File& f) { return f.seek(record); });
+}
+int pif_extent(pif_file* file, uint64_t* records, uint64_t* bytes) {
+  return code_with_file(file, {}, [&](File& f) -> Status {
+    PIF_TRY_VALUE(const pif::Extent extent, f.extent());
+    if (records != nullptr) *records = extent.records;
+    if (bytes != nullptr) *bytes = extent.bytes;
+    return {};
+  });
+}
+uint32_t pif_record_length(const pif_file* file) { return file == nullptr ? 0 : file->file.format().record_length; }
+
+int64_t pif_read(pif_file* file, void* out, size_t out_bytes, uint64_t count) {
+  return with_file(file, {{"out", out, out_bytes}}, [&](File& f) { return f.read(bytes_of(out, out_bytes), count); });
+}
+int64_t pif_read_at(pif_file* file, uint64_t first, void* out, size_t out_bytes, uint64_t count) {
+  return with_file(file, {{"out", out, out_bytes}}, [&](File& f) { return f.read_at(first, bytes_of(out, out_bytes), count); });
+}
+int pif_read_many(pif_file* file, pif_read_request* requests, size_t count) {
+  return code_with_file(file, {{"requests", requests, count}}, [&](File& f) { return read_many(f, {requests, count}); });
+}
+int pif_write(pif_file* file, const void* in, size_t bytes) {
+  return code_with_file(file, {{"in", in, bytes}}, [&](File& f) { return f.write(bytes_of(in, bytes)); });
+}
+int pif_write_at(pif_file* file, uint64_t first, const void* in, size_t bytes) {
+  return code_with_file(file, {{"in", in, bytes}}, [&](File& f) { return f.write_at(first, bytes_of(in, bytes)); });
+}
+int64_t pif_append(pif_file* file, const void* in, size_t bytes) {
+  return with_file(file, {{"in", in, bytes}}, [&](File& f) { return f.append(bytes_of(in, bytes)); });
+}
+
+int64_t pif_read_batch(pif_file* file, void* out, size_t out_bytes, uint32_t* lengths, uint64_t count) {
+  return with_file(file, {{"out", out, out_bytes}, {"lengths", lengths, count}},
+                   [&](File& f) { return read_batch(f, bytes_of(out, out_bytes), lengths, count); });
+}
+int pif_write_batch(pif_file* file, const void* in, size_t bytes, const uint32_t* lengths, uint64_t count) {
+  return code_with_file(file, {{"in", in, bytes}, {"lengths", lengths, count}},
+                        [&](File& f) { return f.write_batch({lengths, count}, bytes_of(in, bytes)); });
+}
+int64_t pif_append_batch(pif_file* file, const void* in, size_t bytes, const uint32_t* lengths, uint64_t count) {
+  return with_file(file, {{"in", in, bytes}, {"lengths", lengths, count}},
+                   [&](File& f) { return f.append_batch({lengths, count}, bytes_of(in, bytes)); });
+}
+
+int64_t pif_start_read(pif_file* file, uint64_t first, void* out, size_t out_bytes, uint64_t count) {
+  return with_file(file, {{"out", out, out_bytes}}, [&](File& f) { return f.start_read(first, bytes_of(out, out_bytes), count); });
+}
+int64_t pif_start_write(pif_file* file, uint64_t first, const void* in, size_t bytes) {
+  return with_file(file, {{"in", in, bytes}}, [&](File& f) { return f.start_write(first, bytes_of(in, bytes)); });
+}
+int64_t pif_wait(pif_file* file, int64_t operation) {
+  return with_file(file, {}, [&](File& f) { return f.wait(static_cast<File::Operation>(operation)); });
+}
+int pif_is_done(pif_file* file, int64_t operation) {
+  return code_with_file(file, {}, [&](File& f) -> Result<int> { return f.is_done(static_cast<File::Operation>(operation)) ? 1 : 0; });
+}
+
+int64_t pif_pread(pif_file* file, void* out, size_t bytes, uint64_t offset) {
+  return with_file(file, {{"out", out, bytes}}, [&](File& f) { return f.pread(bytes_of(out, bytes), offset); });
+}
+int64_t pif_pwrite(pif_file* file, const void* in, size_t bytes, uint64_t offset) {
+  return with_file(file, {{"in", in, bytes}}, [&](File& f) { return f.pwrite(bytes_of(in, bytes), offset); });
+}
+
+}  // extern "C"

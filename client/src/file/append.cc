@@ -1,0 +1,259 @@
+// Appending to a committed file, together with others (docs/PROTOCOL.md "Append"): LFS 0 of the file grants a range of
+// records, every LFS makes its rows durable, and LFS 0 publishes the new length.
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "file/file_state.h"
+#include "pif/base/limits.h"
+#include "pif/client/convert.h"
+
+namespace pif::client {
+
+namespace {
+
+constexpr Duration kRetryPause = std::chrono::milliseconds(2);
+
+// What one attempt sends where.
+class AppendAttempt {
+ public:
+  AppendAttempt(FileState& file, std::span<const std::uint32_t> lengths, std::span<const std::byte> data, Time deadline)
+      : file_(file), lengths_(lengths), data_(data), deadline_(deadline) {}
+
+  Result<Extent> run(bool fill, const std::uint64_t* at_bytes) {
+    PIF_TRY(reserve(fill));
+    const Extent start{reply_.start().records(), reply_.start().bytes()};
+    if (auto written = write(start, at_bytes); !written) {
+      give_up();
+      return fail(std::move(written.error()));
+    }
+    PIF_TRY(done());
+    if (is_delimited() && lengths_.back() > 0 && ends_with_delimiter(data_)) file_.terminated_at = start.bytes + data_.size();
+    return start;
+  }
+
+ private:
+  // All that comes before the records are published.
+  Status write(const Extent& start, const std::uint64_t* at_bytes) {
+    if (at_bytes != nullptr && start.bytes != *at_bytes) {
+      return fail(Code::kRetry, fmt::format("{}: the end has moved", file_.parts.path));
+    }
+    bool others_write = false;
+    if (is_delimited()) {
+      PIF_TRY_VALUE(others_write, check_terminated(start));
+    }
+    Requests requests(file_);
+    if (file_.parts.format.is_fixed()) {
+      add_fixed(requests, start);
+    } else {
+      add_variable(requests, start);
+    }
+    PIF_TRY(requests.run());
+    if (others_write) PIF_TRY(await_and_check(start));
+    if (file_.session->clock().now() < deadline_) return {};
+    return fail(Code::kTimeout, fmt::format("{}: the time was up before the records could be published; they are not appended",
+                                            file_.parts.path));
+  }
+
+  Duration remaining() const { return std::max(deadline_ - file_.session->clock().now(), Duration(1)); }
+
+  // ---- delimited records: in the byte view one that lacks its delimiter and the next one would be one record ----
+
+  bool is_delimited() const { return file_.parts.format.kind == RecordKind::kDelimited; }
+  bool ends_with_delimiter(std::span<const std::byte> record) const {
+    return !record.empty() && record.back() == std::byte{file_.parts.format.delimiter};
+  }
+
+  // kInvalid if the record before `start` lacks its delimiter. True: others still write it, so that it cannot be read yet.
+  Result<bool> check_terminated(const Extent& start) {
+    if (start.records == 0 || start.bytes == file_.terminated_at) return false;
+    PIF_TRY_VALUE(const Extent now, file_.length(true));
+    if (now.records < start.records) return true;
+    PIF_TRY_VALUE(const RecordBatch last, file_.read_batch(start.records - 1, 1, kRecordLengthMax));
+    if (ends_with_delimiter(last.data)) return false;
+    return fail(Code::kInvalid, fmt::format("{}: the last record lacks its delimiter, so that none can follow it: write the file "
+                                            "again with the delimiter at its end (pif get, then pif put)", file_.parts.path));
+  }
+
+  // Until those before are published, or this range's own time is up (which AppendDone will say).
+  Status await_and_check(const Extent& start) {
+    const Time until = std::min(deadline_, file_.session->clock().now() + std::chrono::milliseconds(reply_.deadline_ms()));
+    while (true) {
+      PIF_TRY_VALUE(const bool others_write, check_terminated(start));
+      const Time now = file_.session->clock().now();
+      if (!others_write || now >= until) return {};
+      PIF_TRY(file_.session->caller().pump(std::min(until, now + kRetryPause)));
+    }
+  }
+
+  Status reserve(bool fill) {
+    net::Packet packet;
+    proto::Reserve& reserve = *packet.envelope.mutable_reserve();
+    const std::uint64_t length = file_.parts.format.record_length;
+    reserve.set_file(file_.parts.file.value);
+    reserve.set_records(file_.parts.format.is_fixed() ? (data_.size() + length - 1) / length : lengths_.size());
+    reserve.set_bytes(data_.size());
+    reserve.set_fill(fill);
+    *reserve.mutable_shape() = file_.parts.shape(0);
+    *reserve.mutable_known() = proto_of(file_.parts.extent);
+    packet.envelope.set_capability(file_.parts.capability);
+    PIF_TRY_VALUE(net::Packet answer, file_.session->ask_node(file_.parts.nodes[0], std::move(packet), remaining()));
+    reply_ = answer.envelope.reserve_reply();
+    return {};
+  }
+
+  // Nobody else shall wait for these records. Not once they may be published.
+  void give_up() {
+    net::Packet packet;
+    packet.envelope.mutable_append_cancel()->set_file(file_.parts.file.value);
+    packet.envelope.mutable_append_cancel()->set_ticket(reply_.ticket());
+    packet.envelope.mutable_append_cancel()->set_generation(reply_.generation());
+    packet.envelope.set_capability(file_.parts.capability);
+    file_.session->tell_node(file_.parts.nodes[0], std::move(packet));
+  }
+
+  Status done() {
+    net::Packet packet;
+    proto::AppendDone& done = *packet.envelope.mutable_append_done();
+    done.set_file(file_.parts.file.value);
+    done.set_ticket(reply_.ticket());
+    done.set_generation(reply_.generation());
+    packet.envelope.set_capability(file_.parts.capability);
+    auto answer = file_.session->ask_node(file_.parts.nodes[0], std::move(packet), remaining());
+    if (answer) return {};
+    return fail(outcome_unknown(std::move(answer.error()), "the records were appended", file_.parts.path));
+  }
+
+  void send(Requests& requests, const Share& stretch, std::vector<std::byte> bytes, std::uint32_t within) {
+    auto body = std::make_shared<std::vector<std::byte>>(std::move(bytes));
+    file_.counts.bytes_by_message += body->size();
+    BulkRequest request;
+    request.lfs = stretch.lfs;
+    request.bytes = body->size();
+    request.timeout = remaining();
+    request.make = [this, stretch, within, body] {
+      net::Packet packet;
+      proto::AppendRows& rows = *packet.envelope.mutable_append_rows();
+      rows.set_file(file_.parts.file.value);
+      rows.set_first(stretch.row);
+      rows.set_count(stretch.rows);
+      rows.set_generation(reply_.generation());
+      rows.set_within(within);
+      *rows.mutable_shape() = file_.parts.shape(stretch.lfs);
+      *rows.mutable_base() = reply_.base();
+      packet.body = net::Buffer::copy_of(*body);
+      return packet;
+    };
+    requests.add(std::move(request));
+  }
+
+  void add_fixed(Requests& requests, const Extent& start) {
+    const std::size_t length = file_.parts.format.record_length;
+    std::span<const std::byte> rest = data_;
+    if (const std::uint64_t missing = start.records * length - start.bytes; missing > 0) {
+      const auto fill = rest.first(std::min<std::size_t>(missing, rest.size()));
+      const Cell last = file_.parts.layout.locate(start.records - 1);
+      send(requests, {last.lfs, last.row, 1, start.records - 1, true}, {fill.begin(), fill.end()},
+           static_cast<std::uint32_t>(length - missing));
+      rest = rest.subspan(fill.size());
+    }
+    const std::uint64_t count = (rest.size() + length - 1) / length;
+    const std::uint64_t rows_max = std::max<std::uint64_t>(1, kBulkBytes / length);
+    std::vector<Share> shares;
+    split(file_.parts.layout, {start.records, start.records + count}, shares);
+    for (const Share& share : shares) {
+      for (std::uint64_t done = 0; done < share.rows; done += rows_max) {
+        const Share piece = part_of(file_.parts.layout, share, done, std::min(rows_max, share.rows - done));
+        std::vector<std::byte> bytes;
+        bytes.reserve(piece.rows * length);
+        for (std::uint64_t i = 0; i < piece.rows; ++i) {
+          const auto record = record_of(file_.parts.layout, piece, i);
+          if (!record) {
+            bytes.resize(bytes.size() + length);  // a parity cell
+            continue;
+          }
+          const std::size_t from = (*record - start.records) * length;
+          const auto row = rest.subspan(from, std::min(length, rest.size() - from));
+          bytes.insert(bytes.end(), row.begin(), row.end());
+        }
+        send(requests, piece, std::move(bytes), 0);
+      }
+    }
+  }
+
+  void add_variable(Requests& requests, const Extent& start) {
+    std::vector<std::uint64_t> starts(lengths_.size() + 1, 0);
+    for (std::size_t i = 0; i < lengths_.size(); ++i) starts[i + 1] = starts[i] + lengths_[i];
+    std::vector<Share> shares;
+    split(file_.parts.layout, {start.records, start.records + lengths_.size()}, shares);
+    for (const Share& share : shares) {
+      // Parity cells since this LFS's last data row are rows without bytes; they come first.
+      const Row written = file_.parts.layout.rows(share.lfs, start.records);
+      Share piece{share.lfs, written, 0, 0, false};
+      std::vector<std::uint32_t> row_lengths(share.row - written, 0);
+      std::vector<std::byte> rows;
+      const auto flush = [&] {
+        piece.rows = row_lengths.size();
+        std::vector<std::byte> body(row_lengths.size() * sizeof(std::uint32_t));
+        std::memcpy(body.data(), row_lengths.data(), body.size());
+        body.insert(body.end(), rows.begin(), rows.end());
+        send(requests, piece, std::move(body), 0);
+        piece.row += piece.rows;
+        row_lengths.clear();
+        rows.clear();
+      };
+      for (std::uint64_t i = 0; i < share.rows; ++i) {
+        const auto record = record_of(file_.parts.layout, share, i);
+        const std::uint32_t size = record ? lengths_[*record - start.records] : 0;
+        if (!row_lengths.empty() && rows.size() + size > kBulkBytes) flush();
+        row_lengths.push_back(size);
+        if (!record) continue;
+        const auto bytes = data_.subspan(starts[*record - start.records], size);
+        rows.insert(rows.end(), bytes.begin(), bytes.end());
+      }
+      flush();
+    }
+  }
+
+  FileState& file_;
+  std::span<const std::uint32_t> lengths_;
+  std::span<const std::byte> data_;
+  const Time deadline_;
+  proto::ReserveReply reply_;
+};
+
+}  // namespace
+
+Result<Extent> FileState::append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data, bool fill,
+                                 const std::uint64_t* at_bytes, Time until) {
+  PIF_TRY(check_usable());
+  PIF_TRY(keep_rights());
+  PIF_TRY(check_may_write());
+  if (creating()) return fail(Code::kInvalid, fmt::format("{}: append is for committed files; write to this one", parts.path));
+  if (data.empty() && lengths.empty()) return length(true);
+  const Time deadline = std::min(until, session->clock().now() + session->timeout());
+  for (bool renewed = false;;) {
+    AppendAttempt attempt(*this, lengths, data, deadline);
+    auto start = attempt.run(fill, at_bytes);
+    if (start) {
+      extent_known = length(true).has_value();  // the records are there, whoever does not answer now
+      return start;
+    }
+    const bool expired = start.error().code == Code::kBadCapability && !renewed;
+    if (expired) {
+      PIF_TRY(renew());
+      renewed = true;
+    }
+    const bool again = start.error().code == Code::kRetry || expired;
+    if (at_bytes != nullptr && again) {
+      PIF_TRY(length(true));
+      return fail(Code::kRetry, start.error().text, start.error().node);
+    }
+    const Time now = session->clock().now();
+    if (!again || now >= deadline) return start;
+    PIF_TRY(session->caller().pump(std::min(deadline, now + kRetryPause)));
+  }
+}
+
+}  // namespace pif::client

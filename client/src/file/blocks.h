@@ -1,0 +1,31 @@
+// How a bulk transfer is cut into blocks.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "file/file_state.h"
+#include "pif/component/component.h"
+
+namespace pif::client {
+
+// Through descriptors small blocks stay in the processor's caches; by message large ones cost fewer messages.
+struct BlockAim {
+  std::uint64_t bytes_per_lfs;
+  std::uint64_t bytes_min;
+  std::uint64_t bytes_max;
+};
+inline constexpr BlockAim kDirectBlock{256u << 10, 1u << 20, 4u << 20};
+inline constexpr BlockAim kMessageBlock{1u << 20, 1u << 20, 8u << 20};
+
+// Records of one block of fixed records, and (without bevies) whole chunks at every LFS, so that several threads may
+// write blocks of one file.
+inline std::uint64_t records_per_block(const FileState& file, const BlockAim& aim) {
+  const std::uint64_t length = file.parts.format.record_length;
+  const std::uint64_t chunk_rows = component::chunk_bytes_for(file.parts.format) / length;
+  const std::uint64_t records = std::clamp(file.width() * aim.bytes_per_lfs, aim.bytes_min, aim.bytes_max) / length;
+  const std::uint64_t unit = chunk_rows == 1 && records < file.width() ? 1 : file.width() * chunk_rows;
+  return std::max(unit, records / unit * unit);
+}
+
+}  // namespace pif::client

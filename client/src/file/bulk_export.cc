@@ -1,0 +1,225 @@
+// Records to a local descriptor.
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "file/async.h"
+#include "file/blocks.h"
+#include "file/local_io.h"
+#include "session/one_user.h"
+#include "session/pool.h"
+
+namespace pif {
+
+namespace client {
+
+namespace {
+
+constexpr std::size_t kBlocksUnderWay = 4;           // by message
+constexpr std::size_t kBlockBytesUnderWay = 32u << 20;
+constexpr std::size_t kBatchBytes = 4u << 20;        // of variable records
+
+// Of a file of this length.
+std::uint64_t bytes_of(std::uint64_t record_length, const Extent& extent, Range records) {
+  const std::uint64_t end = std::min(records.end * record_length, extent.bytes);
+  return records.empty() ? 0 : end - records.begin * record_length;
+}
+
+// ---- fixed records, several threads ----------------------------------------------------------------------------------
+
+class ParallelExport {
+ public:
+  ParallelExport(FileState& file, Range records, const LocalFile& local, const Progress& progress)
+      : file_(file), records_(records), extent_(file.extent), local_(local), progress_(progress),
+        length_(file.parts.format.record_length),
+        block_records_(records_per_block(file, kDirectBlock)), blocks_((records.size() + block_records_ - 1) / block_records_),
+        caller_(std::this_thread::get_id()) {}
+
+  Result<BulkCounts> run() {
+    file_.session->pool().run(file_.session->pool().threads(), [this](std::size_t) { work(); });
+    if (!failure_) return fail(failure_.error());
+    // What could not be read through descriptors needs the LFS, and so this thread.
+    std::vector<std::byte> buffer(failed_blocks_.empty() ? 0 : block_records_ * length_);
+    for (const std::uint64_t block : failed_blocks_) {
+      const Range records = records_of(block);
+      const auto out = std::span(buffer).first(bytes_of(length_, extent_, records));
+      PIF_TRY(file_.read(records.begin, out, records.size()));
+      PIF_TRY(local_.write(block * block_records_ * length_, out));
+    }
+    const BulkCounts counts{bytes_of(length_, extent_, records_), records_.size()};
+    file_.counts.bytes_by_descriptor += counts.bytes;
+    PIF_TRY(progress_.report(counts));
+    return counts;
+  }
+
+ private:
+  Range records_of(std::uint64_t block) const {
+    const RecordNumber first = records_.begin + block * block_records_;
+    return {first, std::min(records_.end, first + block_records_)};
+  }
+
+  void work() {
+    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(block_records_ * length_);
+    std::vector<Share> shares;
+    while (!stopped_) {
+      const std::uint64_t block = next_++;
+      if (block >= blocks_) return;
+      auto status = progress_.check();
+      if (status) status = export_block(block, buffer.get(), shares);
+      done_records_ += block_records_;
+      if (status && std::this_thread::get_id() == caller_) {
+        const std::uint64_t records = std::min<std::uint64_t>(done_records_, records_.size());
+        status = progress_.report({records * length_, records});
+      }
+      if (!status) stop(std::move(status));
+    }
+  }
+
+  Status export_block(std::uint64_t block, std::byte* buffer, std::vector<Share>& shares) {
+    const Range records = records_of(block);
+    split(file_.parts.layout, records, shares);
+    for (const Share& share : shares) {
+      if (file_.read_direct({share, buffer, records.begin, extent_})) continue;
+      const std::lock_guard lock(mutex_);
+      failed_blocks_.push_back(block);
+      return {};
+    }
+    // One at a time: the kernel lets only one thread write to a file anyway, and others would spin for their turn.
+    const std::lock_guard turn(write_turn_);
+    return local_.write(block * block_records_ * length_, {buffer, bytes_of(length_, extent_, records)});
+  }
+
+  void stop(Status status) {
+    const std::lock_guard lock(mutex_);
+    if (failure_) failure_ = std::move(status);
+    stopped_ = true;
+  }
+
+  FileState& file_;
+  const Range records_;
+  const Extent extent_;  // of the file, as the export goes by
+  const LocalFile& local_;
+  const Progress& progress_;
+  const std::uint64_t length_, block_records_, blocks_;
+  const std::thread::id caller_;
+  std::atomic<std::uint64_t> next_{0};
+  std::atomic<std::uint64_t> done_records_{0};
+  std::atomic<bool> stopped_{false};
+  std::mutex write_turn_;
+  std::mutex mutex_;
+  Status failure_;                            // guarded by mutex_
+  std::vector<std::uint64_t> failed_blocks_;  // guarded by mutex_
+};
+
+// Opens every LFS that has rows of the range; whether all are reached by descriptor.
+Result<bool> open_for(FileState& file, Range records) {
+  std::vector<Share> shares;
+  split(file.parts.layout, records, shares);
+  std::vector<proto::NodeInfo> nodes;
+  for (const Share& share : shares) nodes.push_back(file.parts.nodes[share.lfs]);
+  file.session->prepare(nodes);
+  bool direct = true;
+  for (const Share& share : shares) {
+    PIF_TRY(file.open_reader(share.lfs));
+    direct = direct && file.ports[share.lfs].reader;
+  }
+  return direct;
+}
+
+// Blocks in order; those that follow are under way (by message) while one is written.
+Result<BulkCounts> export_in_order(FileState& file, Range records, const LocalFile& local, const Progress& progress,
+                                   bool ahead) {
+  struct Block {
+    Range records;
+    std::unique_ptr<std::byte[]> bytes;
+    File::Operation operation = 0;
+  };
+  const std::uint64_t length = file.parts.format.record_length;
+  const Extent extent = file.extent;
+  const std::uint64_t block_records = records_per_block(file, kMessageBlock);
+  const std::size_t fitting = std::clamp<std::size_t>(kBlockBytesUnderWay / (block_records * length), 1, kBlocksUnderWay);
+  const std::size_t under_way = ahead ? fitting : 1;
+  std::deque<Block> blocks;
+  std::vector<std::unique_ptr<std::byte[]>> memory;  // of blocks that are done: fresh memory would have to be faulted in
+  BulkCounts counts;
+  RecordNumber next = records.begin;
+  while (next < records.end || !blocks.empty()) {
+    while (next < records.end && blocks.size() < under_way) {
+      Block block;
+      block.records = {next, std::min(records.end, next + block_records)};
+      if (memory.empty()) memory.push_back(std::make_unique_for_overwrite<std::byte[]>(block_records * length));
+      block.bytes = std::move(memory.back());
+      memory.pop_back();
+      const std::span out(block.bytes.get(), bytes_of(length, extent, block.records));
+      PIF_TRY_VALUE(block.operation, start_read(file, next, out, block.records.size()));
+      next = block.records.end;
+      blocks.push_back(std::move(block));
+    }
+    Block& block = blocks.front();
+    PIF_TRY(wait_for(file, block.operation));
+    const std::uint64_t bytes = bytes_of(length, extent, block.records);
+    PIF_TRY(local.write(counts.bytes, {block.bytes.get(), bytes}));
+    counts.bytes += bytes;
+    counts.records += block.records.size();
+    memory.push_back(std::move(block.bytes));
+    blocks.pop_front();
+    PIF_TRY(progress.report(counts));
+  }
+  return counts;
+}
+
+Result<BulkCounts> export_fixed(FileState& file, Range records, const LocalFile& local, const Progress& progress) {
+  PIF_TRY_VALUE(const bool direct, open_for(file, records));
+  if (direct && local.seekable() && !file.creating()) return ParallelExport(file, records, local, progress).run();
+  const File::Operation first = file.next_operation;
+  auto counts = export_in_order(file, records, local, progress, !direct);
+  // After an error some of its own may be under way, into memory that is gone.
+  file.operations.erase(file.operations.lower_bound(first), file.operations.end());
+  return counts;
+}
+
+Result<BulkCounts> export_variable(FileState& file, Range records, const LocalFile& local, const Progress& progress) {
+  BulkCounts counts;
+  while (counts.records < records.size()) {
+    PIF_TRY_VALUE(const RecordBatch batch, file.read_batch(records.begin + counts.records, records.size() - counts.records, kBatchBytes));
+    if (batch.lengths.empty()) break;
+    PIF_TRY(local.write(counts.bytes, batch.data));
+    counts.bytes += batch.data.size();
+    counts.records += batch.lengths.size();
+    PIF_TRY(progress.report(counts));
+  }
+  return counts;
+}
+
+}  // namespace
+
+}  // namespace client
+
+Result<BulkCounts> export_stream(File& file, int fd, const BulkOptions& options) {
+  client::FileState& state = file.state();
+  PIF_TRY_VALUE(const client::Use use, client::Use::begin(state.session->user()));
+  PIF_TRY(state.check_usable());
+  PIF_TRY(state.keep_rights());
+  PIF_TRY_VALUE(const Extent extent, state.length(true));
+  const Range records{std::min(options.records.begin, extent.records), std::min(options.records.end, extent.records)};
+  PIF_TRY_VALUE(const client::LocalFile local, client::LocalFile::of(fd, options, true));
+  const bool fixed = state.parts.format.is_fixed();
+  const bool whole = records.size() == extent.records;
+  const std::uint64_t total = fixed ? client::bytes_of(state.parts.format.record_length, extent, records) : whole ? extent.bytes : 0;
+  const client::Progress progress(options, total);
+  if (records.empty()) {
+    PIF_TRY(progress.report({}));
+    return BulkCounts{};
+  }
+  auto counts = fixed ? client::export_fixed(state, records, local, progress)
+                      : client::export_variable(state, records, local, progress);
+  if (counts) local.set_position(counts->bytes);
+  return counts;
+}
+
+}  // namespace pif

@@ -1,0 +1,248 @@
+// Local bytes into a file being created.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "file/blocks.h"
+#include "file/local_io.h"
+#include "session/one_user.h"
+#include "pif/base/limits.h"
+#include "session/pool.h"
+
+namespace pif {
+
+namespace client {
+
+namespace {
+
+constexpr std::size_t kScanBytes = 4u << 20;  // of a delimited stream, read at once
+
+// ---- fixed records, several threads ----------------------------------------------------------------------------------
+
+// Blocks of a regular file, straight into the components.
+class ParallelImport {
+ public:
+  ParallelImport(FileState& file, const LocalFile& local, const Progress& progress)
+      : file_(file), local_(local), progress_(progress), length_(file.parts.format.record_length),
+        block_records_(records_per_block(file, kDirectBlock)), block_bytes_(block_records_ * length_),
+        blocks_((local.size() + block_bytes_ - 1) / block_bytes_), caller_(std::this_thread::get_id()) {}
+
+  Result<BulkCounts> run() {
+    file_.session->pool().run(file_.session->pool().threads(), [this](std::size_t) { work(); });
+    if (!failure_) return fail(failure_.error());
+    const std::uint64_t bytes = local_.size();
+    const Extent extent = fixed_extent(file_.parts.format.record_length, bytes);
+    std::vector<Share> shares;
+    split(file_.parts.layout, {0, extent.records}, shares);
+    for (const Share& share : shares) file_.note_written(share);
+    file_.extent = extent;
+    file_.position = extent.records;
+    PIF_TRY(progress_.report({bytes, extent.records}));
+    return BulkCounts{bytes, extent.records};
+  }
+
+ private:
+  void work() {
+    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(block_bytes_);
+    std::vector<Share> shares;
+    while (!stopped_) {
+      const std::uint64_t block = next_++;
+      if (block >= blocks_) return;
+      auto status = import_block(block, buffer.get(), shares);
+      done_bytes_ += block_bytes_;
+      if (status && std::this_thread::get_id() == caller_) {
+        file_.session->keep_alive();
+        const std::uint64_t bytes = std::min<std::uint64_t>(done_bytes_, local_.size());
+        status = progress_.report({bytes, bytes / length_});
+      }
+      if (!status) stop(std::move(status));
+    }
+  }
+
+  Status import_block(std::uint64_t block, std::byte* buffer, std::vector<Share>& shares) {
+    PIF_TRY(progress_.check());
+    const std::uint64_t position = block * block_bytes_;
+    const std::size_t wanted = std::min(block_bytes_, local_.size() - position);
+    PIF_TRY_VALUE(const std::size_t got, local_.read(position, {buffer, wanted}));
+    if (got != wanted) return fail(Code::kIo, fmt::format("the local file became shorter: it ends at byte {}", position + got));
+    const RecordNumber first = block * block_records_;
+    const Range records{first, first + (got + length_ - 1) / length_};
+    split(file_.parts.layout, records, shares);
+    // Each thread begins with another LFS, so that they do not wait for the same file.
+    const std::size_t offset = block % shares.size();
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      PIF_TRY(file_.write_share(shares[(i + offset) % shares.size()], records, {buffer, got}));
+    }
+    return {};
+  }
+
+  void stop(Status status) {
+    const std::lock_guard lock(mutex_);
+    if (failure_) failure_ = std::move(status);
+    stopped_ = true;
+  }
+
+  FileState& file_;
+  const LocalFile& local_;
+  const Progress& progress_;
+  const std::uint64_t length_, block_records_, block_bytes_, blocks_;
+  const std::thread::id caller_;
+  std::atomic<std::uint64_t> next_{0};
+  std::atomic<std::uint64_t> done_bytes_{0};
+  std::atomic<bool> stopped_{false};
+  std::mutex mutex_;
+  Status failure_;  // guarded by mutex_
+};
+
+// Opens every LFS that will get rows; whether all are reached by descriptor.
+Result<bool> open_for(FileState& file, std::uint64_t records) {
+  bool direct = true;
+  const std::uint64_t used = std::min<std::uint64_t>(records, file.width());
+  file.session->prepare({file.parts.nodes.begin(), file.parts.nodes.begin() + static_cast<std::ptrdiff_t>(used)});
+  for (std::uint64_t i = 0; i < used; ++i) {
+    PIF_TRY(file.open_writer(static_cast<LfsIndex>(i)));
+    direct = direct && file.ports[i].writer;
+  }
+  return direct;
+}
+
+Result<BulkCounts> import_in_order(FileState& file, const LocalFile& local, const Progress& progress) {
+  const std::uint64_t length = file.parts.format.record_length;
+  const std::uint64_t block_bytes = records_per_block(file, kMessageBlock) * length;
+  // No more than it takes to see the end of a short file.
+  const std::uint64_t wanted = local.seekable() ? std::min(block_bytes, (local.size() / length + 1) * length) : block_bytes;
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(wanted);
+  while (true) {
+    PIF_TRY(progress.check());
+    PIF_TRY_VALUE(const std::size_t got, local.read(file.extent.bytes, {buffer.get(), wanted}));
+    if (got > 0) PIF_TRY(file.write(file.extent.records, {buffer.get(), got}));
+    PIF_TRY(progress.report({file.extent.bytes, file.extent.records}));
+    if (got < wanted) break;
+  }
+  file.position = file.extent.records;
+  return BulkCounts{file.extent.bytes, file.extent.records};
+}
+
+Result<BulkCounts> import_fixed(FileState& file, const LocalFile& local, const Progress& progress) {
+  // With bevies blocks are not whole chunks at every LFS: one thread.
+  if (local.seekable() && local.size() > 0 && !file.parts.layout.has_parity()) {
+    const Extent extent = fixed_extent(file.parts.format.record_length, local.size());
+    PIF_TRY_VALUE(const bool direct, open_for(file, extent.records));
+    if (direct) return ParallelImport(file, local, progress).run();
+  }
+  return import_in_order(file, local, progress);
+}
+
+// ---- delimited records -------------------------------------------------------------------------------------------------
+
+// Cuts a stream at its delimiters and writes the records in batches.
+class DelimitedImport {
+ public:
+  DelimitedImport(FileState& file, const LocalFile& local, const Progress& progress)
+      : file_(file), local_(local), progress_(progress), delimiter_(file.parts.format.delimiter),
+        buffer_(local.seekable() ? std::min<std::size_t>(kScanBytes, local.size() + 1) : kScanBytes) {}
+
+  Result<BulkCounts> run() {
+    for (bool more = true; more;) {
+      PIF_TRY_VALUE(more, fill());
+      PIF_TRY(write_whole(!more));
+      PIF_TRY(progress_.report({file_.extent.bytes, file_.extent.records}));
+    }
+    file_.position = file_.extent.records;
+    return BulkCounts{file_.extent.bytes, file_.extent.records};
+  }
+
+ private:
+  // Reads behind what is left over. False at the end of the input.
+  Result<bool> fill() {
+    if (used_ == buffer_.size()) {  // one record as long as the buffer
+      if (used_ > kRecordLengthMax) {
+        return fail(Code::kTooLarge, fmt::format("the record at byte {} is longer than {} bytes: is the delimiter right?",
+                                                 file_.extent.bytes, kRecordLengthMax));
+      }
+      buffer_.resize(std::min<std::size_t>(buffer_.size() * 2, std::size_t{kRecordLengthMax} + 1));
+    }
+    const auto room = std::span(buffer_).subspan(used_);
+    PIF_TRY_VALUE(const std::size_t got, local_.read(file_.extent.bytes + used_, room));
+    used_ += got;
+    return got == room.size();
+  }
+
+  Status write_whole(bool at_end) {
+    lengths_.clear();
+    const std::byte* at = buffer_.data() + scanned_from_zero();
+    const std::byte* begin = buffer_.data();
+    const std::byte* const end = begin + used_;
+    while (const void* found = std::memchr(at, delimiter_, static_cast<std::size_t>(end - at))) {
+      const auto* next = static_cast<const std::byte*>(found) + 1;
+      PIF_TRY(add(begin, next));
+      begin = at = next;
+    }
+    if (at_end && begin < end) {
+      PIF_TRY(add(begin, end));
+      begin = end;
+    }
+    const auto size = static_cast<std::size_t>(begin - buffer_.data());
+    PIF_TRY(file_.keep_rights());
+    if (!lengths_.empty()) PIF_TRY(file_.write_created_batch(lengths_, std::span(buffer_).first(size)));
+    used_ -= size;
+    std::memmove(buffer_.data(), buffer_.data() + size, used_);
+    scanned_ = used_;
+    return {};
+  }
+
+  // What is left over from before has no delimiter in it.
+  std::size_t scanned_from_zero() const { return std::min(scanned_, used_); }
+
+  Status add(const std::byte* begin, const std::byte* end) {
+    const auto length = static_cast<std::size_t>(end - begin);
+    if (length > kRecordLengthMax) {
+      return fail(Code::kTooLarge, fmt::format("the record at byte {} is longer than {} bytes: is the delimiter right?",
+                                               file_.extent.bytes + static_cast<std::size_t>(begin - buffer_.data()),
+                                               kRecordLengthMax));
+    }
+    lengths_.push_back(static_cast<std::uint32_t>(length));
+    return {};
+  }
+
+  FileState& file_;
+  const LocalFile& local_;
+  const Progress& progress_;
+  const int delimiter_;
+  std::vector<std::byte> buffer_;
+  std::size_t used_ = 0;     // bytes in the buffer
+  std::size_t scanned_ = 0;  // of them without a delimiter
+  std::vector<std::uint32_t> lengths_;
+};
+
+}  // namespace
+
+}  // namespace client
+
+Result<BulkCounts> import_stream(File& file, int fd, const BulkOptions& options) {
+  client::FileState& state = file.state();
+  PIF_TRY_VALUE(const client::Use use, client::Use::begin(state.session->user()));
+  PIF_TRY(state.check_usable());
+  PIF_TRY(state.keep_rights());
+  if (!state.creating() || state.extent.records != 0) {
+    return fail(Code::kInvalid, fmt::format("{}: only a new file takes in a stream", state.parts.path));
+  }
+  if (state.parts.format.kind == RecordKind::kVariable) {
+    return fail(Code::kInvalid, fmt::format("{}: a stream cannot be cut into variable records without a delimiter",
+                                            state.parts.path));
+  }
+  PIF_TRY_VALUE(client::LocalFile local, client::LocalFile::of(fd, options, false));
+  local.set_idle([&state] { state.session->keep_alive(); });
+  const client::Progress progress(options, local.size());
+  auto counts = state.parts.format.is_fixed() ? client::import_fixed(state, local, progress)
+                                              : client::DelimitedImport(state, local, progress).run();
+  if (counts) local.set_position(counts->bytes);
+  return counts;
+}
+
+}  // namespace pif

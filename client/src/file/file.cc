@@ -1,0 +1,175 @@
+// The File of pif/client/client.h: positions, and hand-over to the file's state.
+#include <fmt/format.h>
+
+#include "file/async.h"
+#include "file/file_state.h"
+#include "session/one_user.h"
+
+namespace pif {
+
+using client::FileState;
+
+namespace {
+
+// Of every call of a File.
+Result<client::Use> use_of(const FileState& state) { return client::Use::begin(state.session->user()); }
+
+}  // namespace
+
+File::File() = default;
+File::File(std::unique_ptr<FileState> state) : state_(std::move(state)) {}
+File::File(File&&) noexcept = default;
+File& File::operator=(File&&) noexcept = default;
+File::~File() = default;
+
+const Format& File::format() const { return state_->parts.format; }
+const parity::Layout& File::layout() const { return state_->parts.layout; }
+std::span<const std::uint32_t> File::nodes() const {
+  const auto& nodes = state_->parts.file_layout.nodes();
+  return {nodes.data(), static_cast<std::size_t>(nodes.size())};
+}
+const std::map<std::string, std::string>& File::attributes() const { return state_->parts.attributes; }
+std::uint64_t File::id() const { return state_->parts.file.value; }
+Result<Extent> File::extent() {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  PIF_TRY(state_->check_usable());
+  PIF_TRY(state_->keep_rights());
+  return state_->length(true);
+}
+
+Extent File::extent_seen() const { return state_->extent; }
+
+RecordNumber File::position() const { return state_->position; }
+Status File::seek(RecordNumber record) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  PIF_TRY(state_->check_usable());
+  PIF_TRY_VALUE(const Extent now, state_->length_for(record));
+  if (record > now.records) {
+    return fail(Code::kInvalid, fmt::format("{}: record {} is past the end, which is at {}", state_->parts.path, record, now.records));
+  }
+  state_->position = record;
+  return {};
+}
+
+Result<std::uint64_t> File::read(std::span<std::byte> out, std::uint64_t count) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  PIF_TRY_VALUE(const std::uint64_t records, state_->read(state_->position, out, count));
+  state_->position += records;
+  return records;
+}
+Result<std::uint64_t> File::read_at(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  return state_->read(first, out, count);
+}
+Status File::write(std::span<const std::byte> in) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  PIF_TRY(state_->write(state_->position, in));
+  const std::uint64_t length = state_->parts.format.record_length;
+  state_->position += (in.size() + length - 1) / length;
+  return {};
+}
+Status File::write_at(RecordNumber first, std::span<const std::byte> in) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  return state_->write(first, in);
+}
+
+Result<RecordBatch> File::read_batch(std::uint64_t count, std::size_t bytes_max) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  PIF_TRY_VALUE(RecordBatch batch, state_->read_batch(state_->position, count, bytes_max));
+  state_->position += batch.lengths.size();
+  return batch;
+}
+Result<RecordBatch> File::read_batch_at(RecordNumber first, std::uint64_t count, std::size_t bytes_max) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  return state_->read_batch(first, count, bytes_max);
+}
+Status File::write_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  PIF_TRY(state_->write_batch(state_->position, lengths, data));
+  state_->position += lengths.size();
+  return {};
+}
+Status File::write_batch_at(RecordNumber first, std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  return state_->write_batch(first, lengths, data);
+}
+
+Status File::read_many(std::span<ReadRequest> requests) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  return state_->read_many(requests);
+}
+
+Result<File::Operation> File::start_read(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  return client::start_read(*state_, first, out, count);
+}
+Result<File::Operation> File::start_write(RecordNumber first, std::span<const std::byte> in) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  return client::start_write(*state_, first, in);
+}
+Result<std::uint64_t> File::wait(Operation operation) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  return client::wait_for(*state_, operation);
+}
+bool File::is_done(Operation operation) {
+  const auto use = use_of(*state_);
+  return !use || client::is_done(*state_, operation);  // wait() tells what is wrong
+}
+
+Result<RecordNumber> File::append(std::span<const std::byte> in) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  if (!state_->parts.format.is_fixed()) {
+    return fail(Code::kInvalid, fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
+  }
+  PIF_TRY_VALUE(const Extent start, state_->append({}, in, false, nullptr));
+  return start.records;
+}
+Result<std::uint64_t> File::append_bytes(std::span<const std::byte> in) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  if (!state_->parts.format.is_fixed()) {
+    return fail(Code::kInvalid, fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
+  }
+  PIF_TRY_VALUE(const Extent start, state_->append({}, in, true, nullptr));
+  return start.bytes;
+}
+Result<RecordNumber> File::append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  PIF_TRY(state_->check_usable());
+  PIF_TRY(state_->check_batch(lengths, data));
+  PIF_TRY_VALUE(const Extent start, state_->append(lengths, data, false, nullptr));
+  return start.records;
+}
+
+Result<std::size_t> File::pread(std::span<std::byte> out, std::uint64_t offset) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  return state_->pread(out, offset);
+}
+Result<std::size_t> File::pwrite(std::span<const std::byte> in, std::uint64_t offset) {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  return state_->pwrite(in, offset);
+}
+
+Status File::commit() {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  return state_->commit();
+}
+Status File::abort() {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  return state_->abort();
+}
+Status File::close() {
+  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
+  return state_->close();
+}
+TransferCounts File::transfers() const { return state_->counts; }
+
+namespace client {
+
+const FileParts& parts_of(File& file) { return file.state().parts; }
+Status commit_sealed(File& file, const Extent& extent) { return file.state().commit_at_server(extent); }
+Status renew_if_needed(File& file) { return file.state().keep_rights(); }
+std::shared_ptr<Session> session_of(Client& client) { return client.session().shared_from_this(); }
+
+}  // namespace client
+
+}  // namespace pif

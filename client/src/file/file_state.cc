@@ -1,0 +1,273 @@
+// Life, rights and length of an open file.
+#include "file/file_state.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "file/async.h"
+#include "pif/base/capability.h"
+#include "pif/client/convert.h"
+
+namespace pif::client {
+
+namespace {
+
+constexpr std::int64_t kRenewBefore_s = 60;   // of a capability's life left
+constexpr std::int64_t kRenewAgain_s = 10;    // after a server that did not answer
+constexpr Duration kRenewPatience = std::chrono::seconds(5);
+constexpr std::uint64_t kSealBytesPerSecond = 4u << 20;  // slower than any disk: bounds the wait for a sync
+
+}  // namespace
+
+proto::ComponentShape FileParts::shape(LfsIndex index) const {
+  proto::ComponentShape out;
+  out.set_file(file.value);
+  *out.mutable_format() = proto_of(format);
+  *out.mutable_layout() = file_layout;
+  out.set_index(index);
+  out.set_chunk_bytes(component::chunk_bytes_for(format));
+  out.set_owner(owner);
+  return out;
+}
+
+FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_of_file)
+    : session(std::move(session_of_file)),
+      parts(std::move(parts_of_file)),
+      phase(parts.creating ? Phase::kCreating : Phase::kOpen),
+      extent_known(parts.creating),
+      extent(parts.creating ? Extent{} : parts.extent),
+      ports(parts.layout.width()),
+      behind(*this),
+      renew_at_(parts.capability_until - kRenewBefore_s) {}
+
+FileState::~FileState() {
+  operations.clear();
+  if (phase == Phase::kEnded || adopted) return;
+  // A destructor cannot report; the server also ends what a lost client had open.
+  if (auto done = creating() ? abort() : close(); !done) phase = Phase::kEnded;
+}
+
+Status FileState::check_usable() const {
+  if (phase != Phase::kEnded) return {};
+  return fail(Code::kInvalid, fmt::format("{}: the file is closed", parts.path));
+}
+
+Status FileState::check_may_write() const {
+  if (creating() || (parts.rights & kMayWrite) != 0) return {};
+  return fail(Code::kPermission, fmt::format("{}: it is open for reading; open it for writing", parts.path));
+}
+
+Status FileState::renew() {
+  if (adopted) return fail(Code::kBadCapability, fmt::format("{}: the right to this file has expired", parts.path));
+  net::Packet request;
+  request.envelope.mutable_renew()->add_files(parts.file.value);
+  PIF_TRY_VALUE(net::Packet reply, session->ask_server(std::move(request), std::min(kRenewPatience, session->timeout())));
+  const proto::RenewReply& renewed = reply.envelope.renew_reply();
+  if (renewed.capabilities_size() != 1 || renewed.capabilities(0).empty()) {
+    return fail(Code::kStaleFile, fmt::format("{}: deleted or replaced since it was opened", parts.path));
+  }
+  parts.capability = renewed.capabilities(0);
+  parts.capability_until = session->clock().wall_seconds() + kCapabilitySeconds;
+  renew_at_ = parts.capability_until - kRenewBefore_s;
+  return {};
+}
+
+// While the server is down, what is open goes on until its capability expires.
+Status FileState::renew_soon() {
+  if (adopted) {
+    renew_at_ = parts.capability_until;
+    return {};
+  }
+  auto renewed = renew();
+  const std::int64_t now = session->clock().wall_seconds();
+  if (renewed || renewed.error().code == Code::kStaleFile || now >= parts.capability_until) return renewed;
+  renew_at_ = std::min(now + kRenewAgain_s, parts.capability_until);
+  return {};
+}
+
+Result<Extent> FileState::length(bool fresh) {
+  if (creating() || (extent_known && (held || !fresh))) return extent;
+  net::Packet request;
+  request.envelope.mutable_length()->set_file(parts.file.value);
+  request.envelope.set_capability(parts.capability);
+  auto reply = session->ask_node(parts.nodes[0], std::move(request));
+  if (!reply && reply.error().code == Code::kBadCapability && !adopted) {
+    PIF_TRY(renew());
+    net::Packet again;
+    again.envelope.mutable_length()->set_file(parts.file.value);
+    again.envelope.set_capability(parts.capability);
+    reply = session->ask_node(parts.nodes[0], std::move(again));
+  }
+  if (reply) {
+    extent = extent_of(reply->envelope.length_reply().extent());
+    if (extent.records < parts.extent.records) {
+      return fail(Code::kStaleNode, fmt::format("{}: the directory knows of {} records, and the LFS that keeps the length of {}: it has "
+                                                "lost some; run pif fsck", parts.path, parts.extent.records, extent.records),
+                  parts.nodes[0].name());
+    }
+  } else if (reply.error().code == Code::kNotFound && parts.extent.records == 0) {
+    extent = {};  // an empty file has no component
+  } else {
+    return fail(std::move(reply.error()));
+  }
+  extent_known = true;
+  return extent;
+}
+
+Result<Extent> FileState::length_for(std::uint64_t records) {
+  const bool may_have_changed = records == extent.records && ends_short();
+  if (extent_known && records <= extent.records && !may_have_changed) return extent;
+  return length(true);
+}
+
+// ---- the end of writing ---------------------------------------------------------------------------------------------
+
+Status FileState::end_writing() {
+  PIF_TRY(flush_all_stages());
+  return behind.run();
+}
+
+proto::Envelope FileState::seal_request(LfsIndex lfs, const component::Tail* tail) const {
+  proto::Envelope request;
+  proto::Seal& seal = *request.mutable_seal();
+  *seal.mutable_shape() = parts.shape(lfs);
+  *seal.mutable_file() = proto_of(extent);
+  if (tail != nullptr) {
+    seal.set_rows(tail->rows);
+    seal.set_bytes(tail->bytes);
+    seal.set_by_descriptor(true);
+    seal.set_data_tail_sum(tail->data_sum);
+    seal.set_index_tail_sum(tail->index_sum);
+    return request;
+  }
+  seal.set_rows(ports[lfs].rows);
+  std::uint64_t bytes = ports[lfs].bytes;
+  if (parts.format.is_fixed()) {
+    const std::uint32_t length = parts.format.record_length;
+    bytes = ports[lfs].rows * length;
+    const std::uint64_t missing = extent.records * length - extent.bytes;  // of a short last record
+    if (extent.records > 0 && parts.layout.locate(extent.records - 1).lfs == lfs) bytes -= missing;
+  }
+  seal.set_bytes(bytes);
+  return request;
+}
+
+// Ends writing to one component; after this it can only be sealed (again, if need be).
+Status FileState::prepare_seal(LfsIndex lfs) {
+  Port& port = ports[lfs];
+  if (port.sealing) return {};
+  if (port.writer) {
+    PIF_TRY_VALUE(const component::Tail tail, port.writer->finish());
+    port.sealing = std::make_shared<proto::Envelope>(seal_request(lfs, &tail));
+  } else {
+    port.sealing = std::make_shared<proto::Envelope>(seal_request(lfs, nullptr));
+  }
+  port.reader.reset();
+  port.writer.reset();
+  port.files = {};  // the LFS refuses while anybody could still write
+  return {};
+}
+
+// Every LFS that got rows, all at once; and LFS 0 of a file that has any, since it is the one that knows the length.
+Status FileState::add_seals(Requests& seals) {
+  const auto sync_s = static_cast<std::int64_t>(extent.bytes / kSealBytesPerSecond);
+  for (LfsIndex lfs = 0; lfs < width(); ++lfs) {
+    if (ports[lfs].rows == 0 && (lfs != 0 || extent.records == 0)) continue;
+    PIF_TRY(prepare_seal(lfs));
+    BulkRequest request;
+    request.lfs = lfs;
+    request.make = [envelope = ports[lfs].sealing] {
+      net::Packet packet;
+      packet.envelope = *envelope;
+      return packet;
+    };
+    request.timeout = session->timeout() + std::chrono::seconds(sync_s);
+    seals.add(std::move(request));
+  }
+  return {};
+}
+
+Status FileState::seal_all() {
+  Requests seals(*this);
+  PIF_TRY(add_seals(seals));
+  return seals.run();
+}
+
+// They go over one connection, on which an LFS takes rows before the seal that was sent after them.
+Status FileState::start_sealing() {
+  PIF_TRY(check_may_commit());
+  PIF_TRY(flush_all_stages());
+  if (!is_small) PIF_TRY(behind.run());
+  PIF_TRY(add_seals(behind));
+  return behind.step();
+}
+
+net::Packet FileState::commit_request(const Extent& length) const {
+  net::Packet request;
+  proto::Commit& commit = *request.envelope.mutable_commit();
+  commit.set_file(parts.file.value);
+  *commit.mutable_extent() = proto_of(length);
+  if (modified_ns) commit.set_modified(*modified_ns);
+  return request;
+}
+
+// A commit that is asked for again answers Done if the file is committed.
+Status FileState::commit_at_server(const Extent& length) {
+  PIF_TRY(session->change(commit_request(length), commit_change()));
+  phase = Phase::kEnded;
+  return {};
+}
+
+Status FileState::check_may_commit() {
+  PIF_TRY(check_usable());
+  if (!creating() || adopted) return fail(Code::kInvalid, fmt::format("{}: only a file being created is committed", parts.path));
+  return keep_rights();
+}
+
+Status FileState::commit() {
+  PIF_TRY(check_may_commit());
+  PIF_TRY(end_writing());
+  PIF_TRY(seal_all());
+  return commit_at_server(extent);
+}
+
+Status FileState::abort() {
+  if (phase == Phase::kEnded) return {};
+  if (!creating() || adopted) return fail(Code::kInvalid, fmt::format("{}: only a file being created is aborted", parts.path));
+  phase = Phase::kEnded;
+  operations.clear();
+  behind.drop_all();
+  for (Port& port : ports) {
+    port.reader.reset();
+    port.writer.reset();
+    port.files = {};
+  }
+  net::Packet request;
+  request.envelope.mutable_abort()->set_file(parts.file.value);
+  PIF_TRY(session->ask_server(std::move(request), std::min(kRenewPatience, session->timeout())));
+  return {};
+}
+
+Status FileState::close() {
+  if (phase == Phase::kEnded) return {};
+  if (creating() && !adopted) return abort();
+  phase = Phase::kEnded;
+  operations.clear();
+  for (Port& port : ports) {
+    port.reader.reset();
+    port.files = {};
+  }
+  if (adopted) return {};
+  net::Packet request;
+  proto::Close& close = *request.envelope.mutable_close();
+  close.add_files(parts.file.value);
+  if (extent_known && extent != parts.extent) {
+    close.set_length_file(parts.file.value);
+    *close.mutable_extent() = proto_of(extent);
+  }
+  PIF_TRY(session->ask_server(std::move(request), std::min(kRenewPatience, session->timeout())));
+  return {};
+}
+
+}  // namespace pif::client

@@ -1,0 +1,181 @@
+// Many small files at once: whatever can be under way together is, before any of it is waited for.
+#include <fmt/format.h>
+
+#include "file/async.h"
+#include "file/file_state.h"
+#include "names/names.h"
+#include "session/one_user.h"
+#include "pif/client/convert.h"
+
+namespace pif {
+
+using client::FileState;
+using client::Requests;
+
+namespace {
+
+// Files, each with requests of its own (FileState::behind), so that one that fails takes no other with it.
+class Batch {
+ public:
+  Batch(const client::Session& session, std::span<File* const> files) : outcome_(files.size()) {
+    for (File* file : files) states_.push_back(&file->state());
+    for (std::size_t i = 0; i < size(); ++i)
+      if (states_[i]->session.get() != &session)
+        outcome_[i] = fail(Code::kInvalid, fmt::format("{}: it is another client's", states_[i]->parts.path));
+  }
+  std::size_t size() const { return states_.size(); }
+  FileState& state(std::size_t i) { return *states_[i]; }
+  std::vector<Status>& outcome() { return outcome_; }
+  // For each file that has not failed yet: step(state, index).
+  template <typename Step>
+  void each(Step step) {
+    for (std::size_t i = 0; i < size(); ++i)
+      if (outcome_[i]) outcome_[i] = step(*states_[i], i);
+  }
+  // Until no request is left. What waits for credit is started in the order of files, as soon as there is some.
+  void run() {
+    std::size_t first_waiting = 0;
+    for (std::size_t i = 0; i < size(); ++i) {
+      while (outcome_[i] && !states_[i]->behind.idle()) {
+        outcome_[i] = states_[i]->behind.pump();
+        start_waiting(first_waiting);
+      }
+    }
+  }
+
+ private:
+  void start_waiting(std::size_t& first) {
+    for (; first < size(); ++first) {
+      Requests& requests = states_[first]->behind;
+      if (outcome_[first] && requests.waits()) outcome_[first] = requests.step();
+      if (outcome_[first] && requests.waits()) return;
+    }
+  }
+
+  std::vector<FileState*> states_;
+  std::vector<Status> outcome_;
+};
+
+void commit_sealed(client::Session& session, Batch& batch) {
+  std::vector<net::Packet> commits;
+  std::vector<client::Change> changes;
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (!batch.outcome()[i]) continue;
+    commits.push_back(batch.state(i).commit_request(batch.state(i).extent));
+    changes.push_back(batch.state(i).commit_change());
+    which.push_back(i);
+  }
+  auto replies = session.change_all(std::move(commits), changes);
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    if (replies[i]) batch.state(which[i]).phase = FileState::Phase::kEnded;
+    else batch.outcome()[which[i]] = fail(std::move(replies[i].error()));
+  }
+}
+
+// Asks for the length of a file; the answer is taken when the request ends.
+void add_length(FileState& file) {
+  client::BulkRequest request;
+  request.make = [&file] {
+    net::Packet packet;
+    packet.envelope.mutable_length()->set_file(file.parts.file.value);
+    return packet;
+  };
+  request.take = [&file](net::Packet& reply) -> Status {
+    file.extent = client::extent_of(reply.envelope.length_reply().extent());
+    file.extent_known = true;
+    return {};
+  };
+  file.behind.add(std::move(request));
+}
+
+// One that others have made longer or shorter, or whose records are not of one length, is read by itself.
+Status read_alone(FileState& file, std::vector<std::byte>& out) {
+  file.extent_known = false;
+  PIF_TRY_VALUE(const Extent now, file.length(true));
+  out.resize(now.bytes);
+  PIF_TRY_VALUE(const std::size_t got, file.pread(out, 0));
+  out.resize(got);
+  return {};
+}
+
+bool can_guess(const FileState& file) { return file.parts.format.is_fixed() && file.parts.extent.records > 0; }
+
+// The length is asked for, and the rows that the directory knows of with it.
+Status start_reading(FileState& file, std::vector<std::byte>& out) {
+  PIF_TRY(file.check_usable());
+  PIF_TRY(file.keep_rights());
+  if (can_guess(file)) {
+    file.extent = file.parts.extent;
+    out.resize(file.extent.bytes);
+    std::vector<FileState::ReadPart> parts;
+    file.add_parts({0, file.extent.records}, out.data(), parts);
+    PIF_TRY(file.read_parts(parts, &file.behind));
+  }
+  add_length(file);
+  return file.behind.step();
+}
+
+// read: how that ended.
+Status finish_reading(FileState& file, const Status& read, std::vector<std::byte>& out) {
+  const bool is_whole = read && file.extent.bytes == out.size() && (file.extent.records == 0 || can_guess(file));
+  return is_whole ? Status() : read_alone(file, out);
+}
+
+}  // namespace
+
+std::vector<Status> Client::commit_many(std::span<File* const> files) {
+  const auto use = client::Use::begin(session_->user());
+  if (!use) return std::vector<Status>(files.size(), fail(use.error()));
+  Batch batch(*session_, files);
+  batch.each([](FileState& file, std::size_t) { return file.start_sealing(); });
+  batch.run();
+  commit_sealed(*session_, batch);
+  return std::move(batch.outcome());
+}
+
+std::vector<Result<std::vector<std::byte>>> Client::read_many(std::span<File* const> files) {
+  std::vector<Result<std::vector<std::byte>>> out;
+  const auto use = client::Use::begin(session_->user());
+  if (!use) {
+    for (std::size_t i = 0; i < files.size(); ++i) out.emplace_back(fail(use.error()));
+    return out;
+  }
+  std::vector<std::vector<std::byte>> bytes(files.size());
+  Batch batch(*session_, files);
+  std::vector<bool> is_begun(files.size());
+  batch.each([&](FileState& file, std::size_t i) {
+    const Status begun = start_reading(file, bytes[i]);
+    is_begun[i] = begun.has_value();
+    return begun;
+  });
+  batch.run();
+  for (std::size_t i = 0; i < files.size(); ++i)
+    if (is_begun[i]) batch.outcome()[i] = finish_reading(batch.state(i), batch.outcome()[i], bytes[i]);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (batch.outcome()[i]) out.emplace_back(std::move(bytes[i]));
+    else out.emplace_back(fail(std::move(batch.outcome()[i].error())));
+  }
+  return out;
+}
+
+Status Client::close_many(std::span<File* const> files) {
+  PIF_TRY_VALUE(const client::Use use, client::Use::begin(session_->user()));
+  net::Packet request;
+  for (File* file : files) {
+    FileState& state = file->state();
+    const bool has_news = state.extent_known && state.extent != state.parts.extent;  // for the directory
+    if (state.phase != FileState::Phase::kOpen || state.adopted || has_news || state.session.get() != session_.get()) {
+      PIF_TRY(state.close());
+      continue;
+    }
+    state.phase = FileState::Phase::kEnded;
+    state.operations.clear();
+    request.envelope.mutable_close()->add_files(state.parts.file.value);
+  }
+  if (!request.envelope.has_close()) return {};
+  PIF_TRY(session_->ask_server(std::move(request)));
+  return {};
+}
+
+}  // namespace pif

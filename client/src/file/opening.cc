@@ -1,0 +1,225 @@
+// The Client of pif/client/client.h: creating and opening files, one or many at once.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "file/async.h"
+#include "file/file_state.h"
+#include "names/names.h"
+#include "pif/base/capability.h"
+#include "pif/base/path.h"
+#include "pif/client/convert.h"
+
+namespace pif {
+
+using client::FileParts;
+using client::FileState;
+using client::Session;
+using client::sendable;
+using client::strip;
+
+namespace client {
+
+Result<Entry> entry_of(const proto::EntryInfo& info) {
+  Entry entry;
+  entry.name = info.name();
+  entry.kind = info.type() == proto::FOLDER ? EntryKind::kFolder : EntryKind::kFile;
+  entry.id = info.id();
+  entry.owner = info.attributes().owner();
+  entry.group = info.attributes().group();
+  entry.mode = info.attributes().mode();
+  entry.modified_ns = info.attributes().modified();
+  if (entry.kind == EntryKind::kFile) {
+    PIF_TRY_VALUE(entry.format, format_of(info.format()));
+  }
+  entry.nodes.assign(info.layout().nodes().begin(), info.layout().nodes().end());
+  entry.bevies.assign(info.layout().bevies().begin(), info.layout().bevies().end());
+  entry.extent = extent_of(info.extent());
+  for (const auto& [name, value] : info.attributes().named()) entry.attributes.emplace(name, value);
+  for (const proto::FileMark& mark : info.marks())
+    entry.marks.push_back({mark.node(), static_cast<FileMark::Kind>(mark.kind()), mark.since()});
+  return entry;
+}
+
+Status sendable(const std::string& path) {
+  if (is_utf8(path)) return {};
+  auto checked = check_path(path);  // says which path
+  return fail(checked ? Error{Code::kInvalid, "the path is not UTF-8", {}} : std::move(checked.error()));
+}
+
+net::Packet create_packet(const std::string& path, const CreateOptions& options, bool empty) {
+  net::Packet packet;
+  proto::Create& create = *packet.envelope.mutable_create();
+  create.set_path(path);
+  *create.mutable_format() = proto_of(options.format);
+  create.set_width(options.width);
+  create.mutable_nodes()->Assign(options.nodes.begin(), options.nodes.end());
+  create.mutable_bevies()->Assign(options.bevies.begin(), options.bevies.end());
+  create.set_bevy(options.bevy);
+  create.set_mode(options.mode);
+  for (const auto& [name, value] : options.attributes) (*create.mutable_named())[name] = value;
+  create.set_exclusive(options.exclusive);
+  create.set_empty(empty);
+  return packet;
+}
+
+Error strip(Error error) {
+  if (error.node == "server") error.node.clear();
+  return error;
+}
+
+}  // namespace client
+
+namespace {
+
+Status check_parts(const FileParts& parts) {
+  if (parts.nodes.size() == parts.layout.width()) return {};
+  return fail(Code::kInternal, fmt::format("{}: the server names {} LFSs for a width of {}", parts.path, parts.nodes.size(),
+                                           parts.layout.width()));
+}
+
+Result<std::unique_ptr<FileState>> created_state(const std::shared_ptr<Session>& session, const std::string& path,
+                                                 const CreateOptions& options, const proto::CreateReply& created) {
+  FileParts parts;
+  parts.file = FileId(created.file());
+  parts.path = path;
+  parts.creating = true;
+  parts.format = options.format;
+  parts.file_layout = created.layout();
+  PIF_TRY_VALUE(parts.layout, client::layout_of(created.layout()));
+  parts.nodes.assign(created.nodes().begin(), created.nodes().end());
+  parts.capability = created.capability();
+  parts.capability_until = session->clock().wall_seconds() + kCapabilitySeconds;
+  parts.rights = kMayCreate | kMayRead;
+  parts.epoch = created.epoch();
+  parts.owner = session->uid();
+  parts.attributes = options.attributes;
+  PIF_TRY(check_parts(parts));
+  auto state = std::make_unique<FileState>(session, std::move(parts));
+  state->is_small = options.is_small;
+  state->modified_ns = options.modified_ns;
+  return state;
+}
+
+net::Packet open_packet(const Session& session, const std::string& path, Client::Mode mode) {
+  net::Packet request;
+  proto::Open& open = *request.envelope.mutable_open();
+  open.set_path(path);
+  open.set_rights(mode == Client::Mode::kWrite ? kMayRead | kMayWrite : static_cast<std::uint32_t>(kMayRead));
+  open.set_hold(mode == Client::Mode::kHold);
+  open.set_stale(session.options().stale);
+  return request;
+}
+
+Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& session, const std::string& path, Client::Mode mode,
+                                                const proto::OpenReply& opened) {
+  PIF_TRY_VALUE(Entry entry, client::entry_of(opened.entry()));
+  FileParts parts;
+  parts.file = FileId(entry.id);
+  parts.path = path;
+  parts.format = entry.format;
+  parts.file_layout = opened.entry().layout();
+  PIF_TRY_VALUE(parts.layout, client::layout_of(parts.file_layout));
+  parts.nodes.assign(opened.nodes().begin(), opened.nodes().end());
+  parts.capability = opened.capability();
+  parts.capability_until = session->clock().wall_seconds() + kCapabilitySeconds;
+  parts.rights = mode == Client::Mode::kWrite ? kMayRead | kMayWrite : static_cast<std::uint32_t>(kMayRead);
+  parts.epoch = opened.epoch();
+  parts.owner = entry.owner;
+  parts.extent = entry.marks.empty() ? entry.extent : Extent{};  // of a marked one it may be shorter
+  parts.attributes = std::move(entry.attributes);
+  PIF_TRY(check_parts(parts));
+  auto state = std::make_unique<FileState>(session, std::move(parts));
+  state->held = mode == Client::Mode::kHold;
+  return state;
+}
+
+}  // namespace
+
+Result<File> Client::create(const std::string& path, const CreateOptions& options) {
+  PIF_TRY(sendable(path));
+  PIF_TRY(options.format.validate());
+  auto reply = session_->ask_server(client::create_packet(path, options, false));
+  if (!reply) return fail(strip(std::move(reply.error())));
+  PIF_TRY_VALUE(auto state, created_state(session_, path, options, reply->envelope.create_reply()));
+  return File(std::move(state));
+}
+
+std::vector<Result<File>> Client::create_many(std::span<const NewFile> files) {
+  std::vector<net::Packet> requests;
+  std::vector<Status> sound;
+  for (const NewFile& file : files) {
+    Status valid = sendable(file.path);
+    if (valid) valid = file.options.format.validate();
+    if (valid) requests.push_back(client::create_packet(file.path, file.options, false));
+    sound.push_back(std::move(valid));
+  }
+  auto replies = session_->ask_server_all(std::move(requests));
+  std::vector<Result<File>> out;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!sound[i]) {
+      out.emplace_back(fail(sound[i].error()));
+      continue;
+    }
+    auto& reply = replies[next++];
+    auto state = reply ? created_state(session_, files[i].path, files[i].options, reply->envelope.create_reply())
+                       : Result<std::unique_ptr<FileState>>(fail(strip(std::move(reply.error()))));
+    if (state) out.emplace_back(File(std::move(*state)));
+    else out.emplace_back(fail(std::move(state.error())));
+  }
+  return out;
+}
+
+Result<File> Client::open(const std::string& path, Mode mode) {
+  PIF_TRY(sendable(path));
+  auto reply = session_->ask_server(open_packet(*session_, path, mode));
+  if (!reply) return fail(strip(std::move(reply.error())));
+  PIF_TRY_VALUE(auto state, opened_state(session_, path, mode, reply->envelope.open_reply()));
+  return File(std::move(state));
+}
+
+std::vector<Result<File>> Client::open_small_many(std::span<const std::string> paths) {
+  std::vector<net::Packet> requests;
+  std::vector<Status> sound;
+  for (const std::string& path : paths) {
+    sound.push_back(sendable(path));
+    if (sound.back()) requests.push_back(open_packet(*session_, path, Mode::kRead));
+  }
+  auto replies = session_->ask_server_all(std::move(requests));
+  std::vector<Result<File>> out;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (!sound[i]) {
+      out.emplace_back(fail(sound[i].error()));
+      continue;
+    }
+    auto& reply = replies[next++];
+    auto state = reply ? opened_state(session_, paths[i], Mode::kRead, reply->envelope.open_reply())
+                       : Result<std::unique_ptr<FileState>>(fail(strip(std::move(reply.error()))));
+    if (!state) {
+      out.emplace_back(fail(std::move(state.error())));
+      continue;
+    }
+    (*state)->is_small = true;
+    out.emplace_back(File(std::move(*state)));
+  }
+  return out;
+}
+
+namespace client {
+
+struct FileAccess {
+  static File make(std::unique_ptr<FileState> state) { return File(std::move(state)); }
+};
+
+Result<File> adopt_file(std::shared_ptr<Session> session, FileParts parts) {
+  PIF_TRY(check_parts(parts));
+  auto state = std::make_unique<FileState>(std::move(session), std::move(parts));
+  state->adopted = true;
+  return FileAccess::make(std::move(state));
+}
+
+}  // namespace client
+
+}  // namespace pif

@@ -1,0 +1,58 @@
+#include "file/split.h"
+
+#include <algorithm>
+
+namespace pif::client {
+
+void split(const parity::Layout& layout, Range records, std::vector<Share>& out) {
+  out.clear();
+  if (records.empty()) return;
+  const std::uint32_t width = layout.width();
+  if (!layout.has_parity()) {
+    const std::uint64_t used = std::min<std::uint64_t>(width, records.size());
+    for (std::uint64_t i = 0; i < used; ++i) {
+      const RecordNumber first = records.begin + i;
+      const Cell cell = layout.locate(first);
+      out.push_back({cell.lfs, cell.row, (records.size() - i - 1) / width + 1, first, true});
+    }
+    return;
+  }
+  for (LfsIndex lfs = 0; lfs < width; ++lfs) {
+    const Range rows = layout.rows(lfs, records);
+    if (rows.empty()) continue;
+    const auto record = layout.record_at({lfs, rows.begin});
+    out.push_back({lfs, rows.begin, rows.size(), record.value_or(records.begin), rows.size() == 1});
+  }
+  std::sort(out.begin(), out.end(), [](const Share& a, const Share& b) { return a.record < b.record; });
+}
+
+Share part_of(const parity::Layout& layout, const Share& share, std::uint64_t begin, std::uint64_t rows) {
+  Share part = share;
+  part.row += begin;
+  part.rows = rows;
+  part.record = share.even ? share.record + begin * layout.width()
+                           : layout.record_at({part.lfs, part.row}).value_or(share.record);
+  return part;
+}
+
+void data_stretches(const parity::Layout& layout, const Share& share, std::uint64_t rows_max, std::vector<Share>& out) {
+  out.clear();
+  std::uint64_t begin = 0;
+  while (begin < share.rows) {
+    if (!record_of(layout, share, begin)) {
+      ++begin;
+      continue;
+    }
+    std::uint64_t end = begin + 1;
+    const std::uint64_t limit = std::min(share.rows, begin + rows_max);
+    if (share.even) {
+      end = limit;
+    } else {
+      while (end < limit && record_of(layout, share, end)) ++end;
+    }
+    out.push_back(part_of(layout, share, begin, end - begin));
+    begin = end;
+  }
+}
+
+}  // namespace pif::client

@@ -1,0 +1,254 @@
+// The Client of pif/client/client.h: names in the directory.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "names/names.h"
+
+namespace pif {
+
+using client::Session;
+using client::create_packet;
+using client::entry_of;
+using client::sendable;
+using client::strip;
+
+namespace {
+
+constexpr std::size_t kPathsPerStat = 256;
+constexpr std::size_t kPathsPerRemove = 256;
+
+std::string_view state_name(std::uint32_t state) {
+  constexpr std::string_view kNames[] = {"unknown", "up", "suspect", "down", "draining", "stale"};
+  return state < std::size(kNames) ? kNames[state] : kNames[0];
+}
+
+Node node_of(const proto::NodeInfo& info) {
+  Node node;
+  node.id = info.id();
+  node.name = info.name();
+  node.state = state_name(info.state());
+  node.root = info.root();
+  node.bytes_total = info.bytes_total();
+  node.bytes_free = info.bytes_free();
+  node.inodes_total = info.inodes_total();
+  node.inodes_free = info.inodes_free();
+  node.components = info.components();
+  node.bytes_stored = info.bytes_stored();
+  node.silent_ms = info.silent_ms();
+  node.pid = info.pid();
+  node.unix_path = info.endpoints().unix_path();
+  node.uuid = info.uuid();
+  node.incarnation = info.incarnation();
+  node.number = info.number();
+  node.taken_back = info.taken_back();
+  node.clock_ahead = info.clock_ahead();
+  node.trouble = info.trouble();
+  node.trouble_since = info.trouble_since();
+  node.ipc = info.endpoints().ipc();
+  node.tcp = info.endpoints().tcp();
+  return node;
+}
+
+Status done(Result<net::Packet> reply) {
+  if (!reply) return fail(strip(std::move(reply.error())));
+  return {};
+}
+
+}  // namespace
+
+Client::Client(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+Client::~Client() = default;
+
+Result<Client> Client::connect(ConnectOptions options) {
+  PIF_TRY_VALUE(auto session, Session::connect(std::move(options)));
+  return Client(std::move(session));
+}
+
+Result<Client> Client::connect_in(ClientWorld world, const std::string& server, ConnectOptions options) {
+  proto::Endpoints endpoints;
+  endpoints.set_unix_path(server);
+  options.threads = std::min(options.threads, world.threads_max);
+  PIF_TRY_VALUE(auto session, Session::connect_in(world, endpoints, std::move(options)));
+  return Client(std::move(session));
+}
+
+Status Client::create_empty(const std::string& path, const CreateOptions& options) {
+  PIF_TRY(options.format.validate());
+  return done(session_->change(create_packet(path, options, true), {"the file was created", path}));
+}
+
+Result<std::vector<Status>> Client::create_empty_many(std::span<const std::string> paths, const CreateOptions& options) {
+  for (const std::string& path : paths) PIF_TRY(sendable(path));
+  PIF_TRY(options.format.validate());
+  std::vector<net::Packet> requests;
+  requests.reserve(paths.size());
+  for (const std::string& path : paths) requests.push_back(create_packet(path, options, true));
+  std::vector<Status> outcome;
+  outcome.reserve(paths.size());
+  for (auto& reply : session_->ask_server_all(std::move(requests))) outcome.push_back(done(std::move(reply)));
+  return outcome;
+}
+
+Status Client::make_folder(const std::string& path, bool parents, std::uint32_t mode) {
+  PIF_TRY(sendable(path));
+  net::Packet request;
+  proto::MakeFolder& make = *request.envelope.mutable_make_folder();
+  make.set_path(path);
+  make.set_parents(parents);
+  make.set_mode(mode);
+  return done(session_->change(std::move(request), {"the folder was made", path}));
+}
+
+std::vector<Status> Client::make_folder_many(std::span<const NewFolder> folders) {
+  std::vector<net::Packet> requests;
+  std::vector<client::Change> changes;
+  std::vector<Status> outcome;
+  for (const NewFolder& folder : folders) {
+    outcome.push_back(sendable(folder.path));
+    if (!outcome.back()) continue;
+    proto::MakeFolder& make = *requests.emplace_back().envelope.mutable_make_folder();
+    make.set_path(folder.path);
+    make.set_mode(folder.mode);
+    changes.push_back({"the folder was made", folder.path});
+  }
+  auto replies = session_->change_all(std::move(requests), changes);
+  auto next = replies.begin();
+  for (Status& one : outcome)
+    if (one) one = done(std::move(*next++));
+  return outcome;
+}
+
+Status Client::change_attributes(const std::string& path, const AttributeChange& change) {
+  PIF_TRY(sendable(path));
+  net::Packet request;
+  proto::SetAttributes& set = *request.envelope.mutable_set_attributes();
+  set.set_path(path);
+  if (change.mode) set.set_mode(*change.mode);
+  if (change.owner) set.set_owner(*change.owner);
+  if (change.group) set.set_group(*change.group);
+  return done(session_->ask_server(std::move(request)));
+}
+
+Result<Entry> Client::stat(const std::string& path) {
+  PIF_TRY_VALUE(auto entries, stat_many(std::span(&path, 1)));
+  return std::move(entries.front());
+}
+
+Result<std::vector<Result<Entry>>> Client::stat_many(std::span<const std::string> paths) {
+  for (const std::string& path : paths) PIF_TRY(sendable(path));
+  std::vector<net::Packet> requests;
+  for (std::size_t begin = 0; begin < paths.size(); begin += kPathsPerStat) {
+    net::Packet& request = requests.emplace_back();
+    for (const std::string& path : paths.subspan(begin, std::min(kPathsPerStat, paths.size() - begin))) {
+      request.envelope.mutable_stat()->add_paths(path);
+    }
+  }
+  std::vector<Result<Entry>> entries;
+  entries.reserve(paths.size());
+  for (auto& reply : session_->ask_server_all(std::move(requests))) {
+    if (!reply) return fail(strip(std::move(reply.error())));
+    for (const proto::StatReply::One& one : reply->envelope.stat_reply().results()) {
+      if (one.has_error()) {
+        entries.push_back(fail(strip(net::error_of(one.error()))));
+      } else {
+        entries.push_back(entry_of(one.entry()));
+      }
+    }
+  }
+  if (entries.size() == paths.size()) return entries;
+  return fail(Code::kInternal, fmt::format("the server answered for {} of {} paths", entries.size(), paths.size()));
+}
+
+Result<ListPage> Client::list(const std::string& path, const std::string& after, std::uint32_t limit) {
+  PIF_TRY(sendable(path));
+  net::Packet request;
+  proto::List& list = *request.envelope.mutable_list();
+  list.set_path(path);
+  list.set_after(after);
+  list.set_limit(limit);
+  auto reply = session_->ask_server(std::move(request));
+  if (!reply) return fail(strip(std::move(reply.error())));
+  ListPage page;
+  page.more = reply->envelope.list_reply().more();
+  for (const proto::EntryInfo& info : reply->envelope.list_reply().entries()) {
+    PIF_TRY_VALUE(Entry entry, entry_of(info));
+    page.entries.push_back(std::move(entry));
+  }
+  return page;
+}
+
+Status Client::remove(const std::string& path, bool recursive) {
+  PIF_TRY(sendable(path));
+  net::Packet request;
+  request.envelope.mutable_remove()->add_paths(path);
+  request.envelope.mutable_remove()->set_recursive(recursive);
+  auto reply = session_->change(std::move(request), {"it was removed", path});
+  if (!reply) return fail(strip(std::move(reply.error())));
+  const proto::RemoveReply& removed = reply->envelope.remove_reply();
+  for (const proto::Error& error : removed.errors()) {
+    if (error.code() != 0) return fail(strip(net::error_of(error)));
+  }
+  return {};
+}
+
+Result<std::vector<Status>> Client::remove_many(std::span<const std::string> paths) {
+  for (const std::string& path : paths) PIF_TRY(sendable(path));
+  std::vector<net::Packet> requests;
+  for (std::size_t begin = 0; begin < paths.size(); begin += kPathsPerRemove) {
+    net::Packet& request = requests.emplace_back();
+    for (const std::string& path : paths.subspan(begin, std::min(kPathsPerRemove, paths.size() - begin))) {
+      request.envelope.mutable_remove()->add_paths(path);
+    }
+  }
+  std::vector<Status> outcome;
+  outcome.reserve(paths.size());
+  std::size_t asked = 0;
+  for (auto& reply : session_->ask_server_all(std::move(requests))) {
+    asked = std::min(paths.size(), asked + kPathsPerRemove);
+    if (!reply) return fail(strip(std::move(reply.error())));
+    for (const proto::Error& error : reply->envelope.remove_reply().errors()) {
+      outcome.push_back(error.code() == 0 ? Status() : fail(strip(net::error_of(error))));
+    }
+    if (outcome.size() != asked) {
+      return fail(Code::kInternal, fmt::format("the server answered for {} of {} paths", outcome.size(), asked));
+    }
+  }
+  return outcome;
+}
+
+Status Client::rename(const std::string& from, const std::string& to, bool no_replace) {
+  PIF_TRY(sendable(from));
+  PIF_TRY(sendable(to));
+  net::Packet request;
+  proto::Rename& rename = *request.envelope.mutable_rename();
+  rename.set_from(from);
+  rename.set_to(to);
+  rename.set_no_replace(no_replace);
+  return done(session_->change(std::move(request), {"it was renamed", to}));
+}
+
+Result<SystemStatus> Client::status(std::uint32_t wait_up) {
+  net::Packet request;
+  request.envelope.mutable_nodes()->set_wait_up(wait_up);
+  auto reply = session_->ask_server(std::move(request));
+  if (!reply) return fail(strip(std::move(reply.error())));
+  const proto::NodesReply& nodes = reply->envelope.nodes_reply();
+  SystemStatus status;
+  status.cluster = nodes.cluster();
+  for (const proto::NodeInfo& info : nodes.nodes()) status.nodes.push_back(node_of(info));
+  status.files = nodes.files();
+  status.folders = nodes.folders();
+  status.pending = nodes.pending();
+  status.doomed = nodes.doomed();
+  status.sessions = nodes.sessions();
+  status.refused = nodes.refused();
+  status.refused_since = nodes.refused_since();
+  status.run = nodes.moment().run();
+  status.index = nodes.moment().index();
+  return status;
+}
+
+}  // namespace pif

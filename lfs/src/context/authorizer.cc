@@ -1,0 +1,64 @@
+#include "context/authorizer.h"
+
+#include <fmt/format.h>
+
+namespace pif::lfs {
+
+Gate::Peer& Gate::peer_of(net::PeerId id) {
+  if (const auto at = peers_.find(id); at != peers_.end()) return at->second;
+  if (peers_.size() >= kPeersMax) peers_.clear();  // everything can be verified again
+  Peer& peer = peers_[id];
+  const auto overridden = override_(id);
+  peer.identity = overridden ? *overridden : messenger_.identity(id);
+  return peer;
+}
+
+Result<Requester> Gate::identify(net::PeerId id, const proto::Envelope& request) {
+  Peer& peer = peer_of(id);
+  Requester who{std::nullopt, peer.identity.via, 0};
+  if (peer.identity.has_uid) {
+    who.uid = peer.identity.uid;  // the transport knows better than any credential
+    return who;
+  }
+  const std::int64_t now = messenger_.clock().wall_seconds();
+  // Of each request, whatever came before: over ipc and plain tcp another program can take the routing id of one that left.
+  if (request.credential().empty()) return who;
+  if (!peer.credential || request.credential() != peer.packed) {
+    PIF_TRY_VALUE(peer.credential, verify_credential(key_, request.credential(), now));
+    peer.packed = request.credential();
+  }
+  if (peer.credential->expiry < now - kClockSkewSeconds)
+    return fail(Code::kBadCapability, "the credential has expired: say hello to the PIF Server again");
+  who.uid = peer.credential->uid;
+  who.session = peer.credential->session.value;
+  return who;
+}
+
+Result<Capability> Gate::verified(Peer& peer, const std::string& packed) {
+  const std::int64_t now = messenger_.clock().wall_seconds();
+  if (const auto at = peer.capabilities.find(packed); at != peer.capabilities.end()) {
+    if (at->second.expiry < now - kClockSkewSeconds) {
+      peer.capabilities.erase(at);
+      return fail(Code::kBadCapability, "the capability has expired: renew it at the PIF Server");
+    }
+    return at->second;
+  }
+  PIF_TRY_VALUE(const Capability capability, verify_capability(key_, packed, now));
+  if (peer.capabilities.size() >= kCapabilitiesMax) peer.capabilities.clear();
+  peer.capabilities.emplace(packed, capability);
+  return capability;
+}
+
+Result<Capability> Gate::allow(net::PeerId id, const Requester& who, const proto::Envelope& request, FileId file,
+                               std::uint32_t rights) {
+  if (request.capability().empty())
+    return fail(Code::kPermission, "the request needs a capability: open or create the file at the PIF Server");
+  PIF_TRY_VALUE(const Capability capability, verified(peer_of(id), request.capability()));
+  const bool is_daemon = (capability.rights & kMayManage) != 0 && capability.file.value == 0;
+  if (!who.uid && !is_daemon)
+    return fail(Code::kPermission, "the requester is unknown: this connection needs a credential from the PIF Server");
+  PIF_TRY(require(capability, file, rights, is_daemon ? capability.uid : *who.uid));
+  return capability;
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,120 @@
+#include "context/replies.h"
+
+#include <algorithm>
+
+#include "pif/base/timers.h"
+
+namespace pif::lfs {
+
+void Replies::send(net::PeerId peer, net::Packet packet) {
+  const std::uint64_t id = packet.envelope.id();
+  const auto sent = messenger_.send(peer, std::move(packet));
+  if (sent || sent.error().code != Code::kBusy) return;
+  proto::Envelope request;  // its answer had descriptors, and does not go: the error has none
+  request.set_id(id);
+  (void)messenger_.send(peer, net::error_reply(request, sent.error(), node_));
+}
+
+void Replies::answer(const Request& request, Result<net::Packet> result) {
+  stats_.add(request.envelope().op_case(), request.packet.body.size(), result ? result->body.size() : 0,
+             result ? Code::kOk : result.error().code, now() - request.arrived);
+  send(request.peer, result ? std::move(*result) : net::error_reply(request.envelope(), result.error(), node_));
+}
+
+void Replies::send_answer(net::PeerId peer, net::Packet packet, int operation, Time arrived) {
+  const proto::Envelope& envelope = packet.envelope;
+  const Code code = envelope.has_error() ? code_from_number(envelope.error().code()) : Code::kOk;
+  stats_.add(operation, 0, packet.body.size(), code, now() - arrived);
+  send(peer, std::move(packet));
+}
+
+ReplyToken Replies::defer(const Request& request) {
+  const ReplyToken token = ++last_token_;
+  const Time sign = std::min(now() + kSignEvery, request.deadline);
+  const proto::Envelope& envelope = request.envelope();
+  later_.emplace(token, Later{request.peer, envelope.id(), envelope.op_case(), request.packet.body.size(), request.arrived,
+                              request.deadline, sign});
+  signs_.emplace(sign, token);
+  stats_.set_under_way(later_.size());
+  return token;
+}
+
+void Replies::answer(ReplyToken token, Status status) {
+  if (!status) return answer(token, Result<net::Packet>(fail(std::move(status.error()))));
+  net::Packet done;
+  done.envelope.mutable_done();
+  answer(token, Result<net::Packet>(std::move(done)));
+}
+
+void Replies::answer(ReplyToken token, Result<net::Packet> result) {
+  const auto at = later_.find(token);
+  if (at == later_.end()) return;  // its deadline passed, or its peer is gone
+  const Later later = at->second;
+  end(at);
+  stats_.add(later.op, later.bytes_in, result ? result->body.size() : 0, result ? Code::kOk : result.error().code,
+             now() - later.arrived);
+  proto::Envelope request;
+  request.set_id(later.id);
+  net::Packet packet = result ? std::move(*result) : net::error_reply(request, result.error(), node_);
+  const net::Packet shape = net::reply_to(request);
+  packet.envelope.set_id(shape.envelope.id());
+  packet.envelope.set_version(shape.envelope.version());
+  send(later.peer, std::move(packet));
+}
+
+void Replies::drop_peer(net::PeerId peer) {
+  for (auto at = later_.begin(); at != later_.end();) {
+    const auto next = std::next(at);
+    if (at->second.peer == peer) end(at);
+    at = next;
+  }
+}
+
+void Replies::end(std::unordered_map<ReplyToken, Later>::iterator at) {
+  signs_.erase({at->second.next_sign, at->first});
+  later_.erase(at);
+  stats_.set_under_way(later_.size());
+}
+
+void Replies::tick(Time now) {
+  while (!signs_.empty() && signs_.begin()->first <= now) {
+    const ReplyToken token = signs_.begin()->second;
+    const auto at = later_.find(token);
+    Later& later = at->second;
+    if (later.deadline <= now) {
+      end(at);
+      continue;
+    }
+    signs_.erase(signs_.begin());
+    proto::Envelope request;
+    request.set_id(later.id);
+    net::Packet sign = net::reply_to(request);
+    sign.envelope.set_working(true);
+    send(later.peer, std::move(sign));
+    later.next_sign = std::min(now + kSignEvery, later.deadline);
+    signs_.emplace(later.next_sign, token);
+  }
+}
+
+Time Replies::next_deadline() const { return signs_.empty() ? kNever : signs_.begin()->first; }
+
+std::uint64_t Replies::uptime_ms() const {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now() - started_).count());
+}
+
+proto::CountersReply Replies::counters() const {
+  proto::CountersReply out;
+  stats_.describe(out);
+  out.set_uptime_ms(uptime_ms());
+  return out;
+}
+
+proto::StatsReply Replies::stats() const {
+  proto::StatsReply out;
+  stats_.describe(out);
+  out.set_node(node_);
+  out.set_uptime_ms(uptime_ms());
+  return out;
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,40 @@
+// What the PIF Server and its checker ask for: settling files, listing and checking components.
+#pragma once
+
+#include "context/lfs_context.h"
+
+namespace pif::lfs {
+
+class Managing {
+ public:
+  explicit Managing(Core& core) : core_(core) {}
+
+  void settle(const Request& request);
+  void check_component(const Request& request);
+  [[nodiscard]] Result<net::Packet> list_components(const Request& request);
+
+  // Takes a component away, in the catalogue first, then its files; done(kOk) also if there is none. for_good: see
+  // Components::forget.
+  void remove(FileId file, bool for_good, std::function<void(const Status&)> done);
+  // Takes it out of the catalogue for a while: nobody who could know it has said that its file is gone.
+  void quarantine(FileId file, std::function<void(const Status&)> done);
+  // No file's, as far as the server knows: removed if it must have known it, else into quarantine.
+  void unknown(FileId file, std::function<void(const Status&)> done);
+  // Removes what has been in quarantine for long enough. Once per turn.
+  void tick();
+
+ private:
+  struct Check;
+  void run_check(std::shared_ptr<Check> check);
+  void finish_check(std::shared_ptr<Check> check);
+  void remove_files(FileId file);
+  [[nodiscard]] Status check_word(const proto::Settle& asked);
+  void restore(FileId file, std::function<void(const Status&)> done);
+  void end_quarantine(FileId file, std::function<void(const Status&)> done);
+  [[nodiscard]] Result<net::Packet> list_quarantine(const Request& request);
+
+  Core& core_;
+  Time next_look_{};  // into the quarantine
+};
+
+}  // namespace pif::lfs

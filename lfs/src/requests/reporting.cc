@@ -1,0 +1,236 @@
+#include "requests/reporting.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+namespace pif::lfs {
+namespace {
+
+constexpr Duration kBeatEvery = std::chrono::seconds(1);
+constexpr Duration kConnectEvery = std::chrono::milliseconds(100);  // to a server that is not there: it may start any moment
+constexpr Duration kAskAgainEvery = std::chrono::milliseconds(100);  // a server that waits for other LFSs
+constexpr Duration kPatience = std::chrono::seconds(5);
+constexpr std::size_t kStatesAtOnce = 4096;
+
+// Of heartbeats and their answers (proto/messages.proto).
+enum Stage : std::uint32_t { kServes = 0, kAsks = 1, kConfirms = 2 };
+enum Verdict : std::uint32_t { kGoOn = 1, kAdmitted = 2, kIsStale = 3, kNotYet = 5 };
+
+}  // namespace
+
+Reporting::Reporting(Core& core, Managing& managing) : core_(core), managing_(managing), calls_(core.world.messenger) {
+  core_.standing = has_server() ? Standing::kWaiting : Standing::kServing;
+}
+
+bool Reporting::has_server() const {
+  const auto& server = core_.config.server;
+  return !server.unix_path().empty() || !server.ipc().empty() || !server.tcp().empty();
+}
+
+bool Reporting::connect() {
+  if (server_ != 0) return true;
+  auto peer = core_.world.messenger.connect(core_.config.server, core_.config.server_route);
+  if (!peer) {
+    lose(peer.error());
+    return false;
+  }
+  server_ = *peer;
+  heard_ = false;
+  return true;
+}
+
+void Reporting::lose(const Error& why) {
+  if (!silent_logged_) spdlog::warn("the PIF Server does not answer: {}; serving goes on", why.text);
+  silent_logged_ = true;
+  heard_ = agrees_ = false;
+  next_beat_ = std::min(next_beat_, core_.now() + kConnectEvery);
+  if (server_ == 0) return;
+  const auto peer = std::exchange(server_, 0);
+  core_.world.messenger.disconnect(peer);
+}
+
+bool Reporting::offer(net::Delivery& delivery) {
+  // Others make calls on this messenger too (the worker host): what does not come from the server is theirs.
+  if (delivery.peer != server_) return false;
+  const bool ours = calls_.offer(delivery);
+  if (delivery.kind == net::Delivery::Kind::kClosed && delivery.peer == server_ && server_ != 0) {
+    server_ = 0;
+    lose({Code::kUnavailable, "it closed the connection", {}});
+  }
+  return ours;
+}
+
+Time Reporting::next_deadline() const {
+  if (!has_server()) return kNever;
+  return std::min(next_beat_, calls_.next_deadline());
+}
+
+void Reporting::tick() {
+  if (!has_server()) return;
+  calls_.expire();
+  const Time now = core_.now();
+  if (now < next_beat_) return;
+  next_beat_ = now + kBeatEvery;
+  if (!connect()) return;
+  beat();
+  if (heard_ && agrees_ && core_.standing == Standing::kServing) ask_states();
+}
+
+net::Packet Reporting::request() {
+  const std::int64_t now = core_.world.messenger.clock().wall_seconds();
+  if (now >= capability_until_) {
+    capability_ = mint(core_.config.key, Capability{FileId(0), core_.config.uid, kMayManage, 0, now + kCapabilitySeconds});
+    capability_until_ = now + kCapabilitySeconds / 2;
+  }
+  net::Packet packet;
+  packet.envelope.set_capability(capability_);
+  packet.envelope.set_timeout_ms(5000);
+  return packet;
+}
+
+proto::NodeInfo Reporting::node_info() {
+  proto::NodeInfo info;
+  const auto& config = core_.config;
+  info.set_id(config.node);
+  info.set_name(config.name);
+  *info.mutable_endpoints() = config.endpoints;
+  info.set_state(1);
+  info.set_pid(config.pid);
+  info.set_root(config.root);
+  info.set_components(core_.components.totals().components);
+  info.set_bytes_stored(core_.components.totals().bytes);
+  info.set_uuid(core_.numbers.uuid());
+  info.set_incarnation(core_.numbers.incarnation());
+  info.set_number(core_.numbers.durable());
+  info.set_taken_back(core_.numbers.taken_back());
+  if (const auto space = core_.world.storage.space(config.root)) {
+    info.set_bytes_total(space->total);
+    info.set_bytes_free(space->free);
+    info.set_inodes_total(space->inodes_total);
+    info.set_inodes_free(space->inodes_free);
+  }
+  return info;
+}
+
+void Reporting::beat() {
+  if (beating_) return;
+  beating_ = true;
+  net::Packet packet = request();
+  proto::Heartbeat& beat = *packet.envelope.mutable_heartbeat();
+  *beat.mutable_node() = node_info();
+  *beat.mutable_kept() = core_.numbers.told();
+  beat.set_wall(core_.world.messenger.clock().wall_seconds());
+  if (core_.standing != Standing::kServing) beat.set_stage(has_kept_ ? kConfirms : kAsks);
+  calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this](Result<net::Packet> reply) {
+    beating_ = false;
+    if (!reply) return lose(reply.error());
+    if (silent_logged_) spdlog::info("the PIF Server answers");
+    silent_logged_ = false;
+    obey(reply->envelope.heartbeat_reply());
+    if (!heard_) ask_soon();
+    heard_ = true;
+  });
+}
+
+void Reporting::obey(const proto::HeartbeatReply& reply) {
+  agrees_ = reply.verdict() == kGoOn || reply.verdict() == kAdmitted;
+  if (reply.verdict() == kNotYet) next_beat_ = core_.now() + kAskAgainEvery;
+  // Another run may be of a directory that was put back, and has files again that the last one had removed.
+  if (agrees_ && reply.moment().run() != core_.numbers.run()) core_.components.forget_tombstones();
+  if (agrees_) core_.numbers.tell(reply.moment());
+  if (reply.verdict() == kIsStale) return stop_serving(reply.text());
+  if (core_.standing == Standing::kServing) return;
+  if (reply.verdict() == kAdmitted) become(reply.incarnation(), reply.ask_all());
+  if (reply.verdict() == kGoOn && has_kept_) serve();
+}
+
+// It is that incarnation when this is durable here, and serves when the server has it too.
+void Reporting::become(std::uint64_t incarnation, bool ask_all) {
+  core_.numbers.offer(incarnation, ask_all);
+  core_.batch.note([this, ask_all](const Status& status) {
+    if (!status) return spdlog::error("{}", status.error().text);  // asks again
+    has_kept_ = true;
+    ask_all_ = ask_all;
+    next_beat_ = core_.now();
+  });
+}
+
+void Reporting::serve() {
+  if (auto asked = ask_all_ ? core_.components.ask_about_all(core_.now()) : Status(); !asked) spdlog::error("{}", asked.error().text);
+  core_.standing = Standing::kServing;
+  core_.stale.clear();
+  next_beat_ = core_.now();
+  spdlog::info("{} serves as incarnation {}, from change {} on", core_.config.name, core_.numbers.incarnation(), core_.numbers.durable());
+}
+
+void Reporting::stop_serving(const std::string& why) {
+  if (core_.standing != Standing::kStale) spdlog::error("{}", why);
+  core_.standing = Standing::kStale;
+  core_.stale = why;
+  has_kept_ = false;
+}
+
+// A new connection: what became of everything unsettled is asked at once. Not of what an append is making, which the server
+// takes for committed.
+void Reporting::ask_soon() {
+  next_beat_ = core_.now();
+  for (auto& [id, when] : core_.components.unsettled()) {
+    const auto component = core_.components.find_in_memory(FileId(id));
+    if (!component || !component->by_append) when = core_.now();
+  }
+}
+
+void Reporting::ask_states() {
+  if (asking_) return;
+  const Time now = core_.now();
+  std::vector<std::uint64_t> files;
+  for (auto& [id, when] : core_.components.unsettled()) {
+    if (when > now) continue;
+    when = now + Components::kAskAfter;
+    files.push_back(id);
+    if (files.size() == kStatesAtOnce) break;
+  }
+  if (files.empty()) return;
+  asking_ = true;
+  net::Packet packet = request();
+  for (const auto id : files) packet.envelope.mutable_file_states()->add_files(id);
+  calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this, files](Result<net::Packet> reply) {
+    asking_ = false;
+    if (reply && (!agrees_ || !core_.numbers.is_of_server(reply->envelope.file_states_reply().moment()))) return;  // asks again in a minute
+    if (reply) {
+      core_.numbers.tell(reply->envelope.file_states_reply().moment());
+      return learn_states(files, reply->envelope.file_states_reply());
+    }
+    for (const auto id : files)  // again with the next beat
+      if (const auto at = core_.components.unsettled().find(id); at != core_.components.unsettled().end()) at->second = Time{};
+    lose(reply.error());
+  });
+}
+
+// The server has it for committed: from now on it will say so when the file is removed.
+void Reporting::settled(Component& component) {
+  component.by_append = false;
+  core_.components.unsettled().erase(component.file.value);
+}
+
+void Reporting::learn_states(const std::vector<std::uint64_t>& files, const proto::FileStatesReply& reply) {
+  const auto count = std::min(files.size(), static_cast<std::size_t>(reply.states_size()));
+  for (std::size_t i = 0; i < count; ++i) {
+    const FileId file(files[i]);
+    const auto component = core_.components.find(file);
+    if (!component || (*component)->sealing) continue;
+    const auto state = reply.states(static_cast<int>(i));
+    if (state == 2 && (*component)->state.state() == kSealed) core_.note_committed(*component);
+    if (state == 2 && (*component)->state.state() == kCommitted) settled(**component);
+    // Committed, but only being made here: no part of the file (an append that never came to its end).
+    const bool abandoned = state == 2 && (*component)->is_open() && !(*component)->appending;
+    if (state >= 4) managing_.unknown(file, [](const Status&) {});
+    if (state != 3 && !abandoned) continue;
+    spdlog::info("file {} is {}: its component is removed", name_of(file), abandoned ? "committed without it" : "removed");
+    managing_.remove(file, state == 3, [](const Status&) {});
+  }
+}
+
+}  // namespace pif::lfs

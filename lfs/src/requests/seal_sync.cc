@@ -1,0 +1,89 @@
+#include "requests/seal_sync.h"
+
+#include <algorithm>
+#include <map>
+
+#include <spdlog/spdlog.h>
+
+namespace pif::lfs {
+namespace {
+
+constexpr std::uint64_t kSmallBytes = 1u << 20;      // from here on a component is synced by itself
+constexpr std::size_t kBatchMax = 1024;              // components; bounds how long the first one waits for the last one
+constexpr unsigned kBatchesMax = 2;                  // under way: the executor's other threads are for large ones
+constexpr Duration kLong = std::chrono::seconds(1);  // of a sync of all: others' bytes are written, too
+constexpr Duration kLongPause = std::chrono::seconds(30);
+
+}  // namespace
+
+void SealSync::add(const ComponentPtr& component, Done done) {
+  Item item{component, core_.components.folder(component->file), std::move(done), {}};
+  if (component->state.bytes() < kSmallBytes) {
+    waiting_.push_back(std::move(item));
+    return;
+  }
+  std::vector<Item> alone;
+  alone.push_back(std::move(item));
+  submit(std::move(alone));
+}
+
+// One batch at a time: the longer a sync takes, the more share the next one. But nobody waits for a sync of all that takes long.
+bool SealSync::may_begin() const {
+  return under_way_ == 0 || (under_way_ < kBatchesMax && core_.now() - begun_ > kLong);
+}
+
+void SealSync::advance() {
+  while (!waiting_.empty() && may_begin()) {
+    std::vector<Item> items = std::exchange(waiting_, {});
+    if (items.size() > kBatchMax) {
+      const auto rest = items.begin() + static_cast<std::ptrdiff_t>(kBatchMax);
+      waiting_.assign(std::make_move_iterator(rest), std::make_move_iterator(items.end()));
+      items.resize(kBatchMax);
+    }
+    if (under_way_ > 0) all_again_ = std::max(all_again_, core_.now() + kLongPause);
+    ++under_way_;
+    begun_ = core_.now();
+    submit(std::move(items));
+  }
+}
+
+void SealSync::submit(std::vector<Item> items) {
+  auto batch = std::make_shared<Batch>();
+  batch->items = std::move(items);
+  batch->begun = core_.now();
+  batch->is_all = batch->items.size() >= core_.config.sync_all_from && core_.now() >= all_again_;
+  auto* storage = &core_.world.storage;
+  core_.world.executor.submit([batch, storage, root = core_.config.root] { sync(*storage, root, *batch); },
+                              [this, batch] { finish(*batch); });
+}
+
+void SealSync::sync(component::Storage& storage, const std::string& root, Batch& batch) {
+  if (!batch.is_all) return sync_each(storage, batch.items);
+  const Status all = storage.sync_all(root);
+  batch.is_unsupported = !all && all.error().code == Code::kUnsupported;
+  if (!all) return sync_each(storage, batch.items);  // which says whose bytes were lost
+  for (Item& item : batch.items) item.result = component::check_written(item.component->files);
+}
+
+void SealSync::sync_each(component::Storage& storage, std::vector<Item>& items) {
+  std::map<std::string, Status> folders;
+  for (Item& item : items) item.result = component::sync(item.component->files);
+  for (Item& item : items) {
+    const auto [folder, is_new] = folders.try_emplace(item.folder);
+    if (is_new) folder->second = storage.sync_folder(item.folder);
+    if (item.result) item.result = folder->second;
+  }
+}
+
+void SealSync::finish(Batch& batch) {
+  if (batch.items.front().component->state.bytes() < kSmallBytes) --under_way_;
+  if (batch.is_unsupported) {
+    all_again_ = kNever;
+  } else if (batch.is_all && core_.now() - batch.begun > kLong) {
+    spdlog::info("a sync of the whole disk took long: for a while components are synced one by one");
+    all_again_ = std::max(all_again_, core_.now() + kLongPause);
+  }
+  for (Item& item : batch.items) item.done(item.result);
+}
+
+}  // namespace pif::lfs

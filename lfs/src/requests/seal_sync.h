@@ -1,0 +1,53 @@
+// Makes components durable before their seals are answered. Small ones that wait at the same time are synced together: from a certain
+// number on by one sync of the whole local file system, which costs as much as a few syncs of single files. A large one is synced by
+// itself, so that nobody waits for it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "context/lfs_context.h"
+
+namespace pif::lfs {
+
+class SealSync {
+ public:
+  using Done = std::function<void(const Status&)>;  // on the loop's thread
+
+  explicit SealSync(Core& core) : core_(core) {}
+
+  // The component is pinned, and nobody writes it. Syncing begins at once, or with the next batch.
+  void add(const ComponentPtr& component, Done done);
+  // Once per turn: what has waited begins, unless enough is under way.
+  void advance();
+
+ private:
+  struct Item {
+    ComponentPtr component;
+    std::string folder;
+    Done done;
+    Status result;
+  };
+  struct Batch {
+    std::vector<Item> items;
+    Time begun{};
+    bool is_all = false;          // by one sync of all
+    bool is_unsupported = false;  // which cannot be had here
+  };
+  bool may_begin() const;
+  void submit(std::vector<Item> items);
+  void finish(Batch& batch);
+  // Away from the loop.
+  static void sync(component::Storage& storage, const std::string& root, Batch& batch);
+  static void sync_each(component::Storage& storage, std::vector<Item>& items);
+
+  Core& core_;
+  std::vector<Item> waiting_;
+  unsigned under_way_ = 0;    // batches
+  Time begun_{};              // the last one
+  Time all_again_{};          // before that no sync of all: the last one took too long, for others write a lot
+};
+
+}  // namespace pif::lfs

@@ -1,0 +1,290 @@
+#include "requests/writing.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "pif/base/timers.h"
+
+namespace pif::lfs {
+namespace {
+
+constexpr Duration kWritersLook = std::chrono::milliseconds(5);  // whether a component has still writers
+constexpr std::uint64_t kSkippedBytesMax = 64ull << 30;
+constexpr std::uint64_t kSkippedPerByteMax = 64;  // requests that overtake each other leave something out for a moment
+constexpr std::size_t kSkippersMax = 2 * Components::kWritersMax;
+
+bool is_same(const proto::ComponentShape& a, const proto::ComponentShape& b) {
+  return a.format().kind() == b.format().kind() && a.format().record_length() == b.format().record_length() &&
+         a.format().delimiter() == b.format().delimiter() && a.index() == b.index() &&
+         std::equal(a.layout().nodes().begin(), a.layout().nodes().end(), b.layout().nodes().begin(), b.layout().nodes().end()) &&
+         std::equal(a.layout().bevies().begin(), a.layout().bevies().end(), b.layout().bevies().begin(),
+                    b.layout().bevies().end());
+}
+
+component::Tail tail_to_seal(const Component& component, const proto::Seal& asked) {
+  if (!asked.by_descriptor()) return tail_of(component.state);
+  return {asked.rows(), asked.bytes(), asked.data_tail_sum(), asked.index_tail_sum()};
+}
+
+Status expect_size(component::File& file, std::uint64_t size, bool exact, FileId id, std::string_view what) {
+  PIF_TRY_VALUE(const auto found, file.size());
+  if (exact ? found == size : found >= size) return {};
+  return fail(Code::kInvalid, fmt::format("the {} of file {} has {} bytes here, {} are to be sealed", what, name_of(id), found, size));
+}
+
+}  // namespace
+
+Result<ComponentPtr> Writing::open_component(const Request& request, const proto::ComponentShape& shape) {
+  const FileId file(shape.file());
+  PIF_TRY_VALUE(const auto capability, core_.allow(request, file, kMayCreate));
+  auto found = core_.components.find(file);
+  if (!found && found.error().code == Code::kNotFound) {
+    PIF_TRY(core_.check_shape(shape, file));
+    auto owned = shape;
+    owned.set_owner(capability.uid);
+    return core_.components.create(owned, capability.epoch, core_.now());
+  }
+  if (!found) return found;
+  Component& component = **found;
+  PIF_TRY(core_.check_epoch(component, capability));
+  if (!component.is_open())
+    return fail(Code::kExists, fmt::format("file {} is complete here: it cannot be written any more", name_of(file)));
+  if (component.sealing) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
+  if (!is_same(component.state.shape(), shape))
+    return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of(file)));
+  core_.components.touch(component, core_.now());
+  return found;
+}
+
+Result<net::Packet> Writing::attach(const Request& request) {
+  PIF_TRY(core_.check_space(0));
+  PIF_TRY_VALUE(const auto component, open_component(request, request.envelope().attach().create()));
+  if (component->writer) PIF_TRY(finish_writer(*component));  // what it holds back must not come after what others write
+  PIF_TRY(core_.components.open_files(*component, component::Access::kWrite));
+  component->given_out = true;
+  net::Packet reply = Replies::reply(request);
+  *reply.envelope.mutable_attach_reply()->mutable_state() = component->state;
+  PIF_TRY_VALUE(reply.handles, component::share(component->files));
+  return reply;
+}
+
+Result<net::Packet> Writing::write(const Request& request) {
+  const auto& asked = request.envelope().write();
+  const auto body = request.packet.body.span();
+  if (asked.count() == 0) return fail(Code::kInvalid, "a write of no rows");
+  PIF_TRY(core_.check_space(body.size()));
+  PIF_TRY_VALUE(const auto component, open_component(request, asked.shape()));
+  PIF_TRY(core_.components.open_writer(*component));
+  PIF_TRY(component->shape.format.is_fixed() ? write_fixed(*component, asked, body) : write_variable(*component, asked, body));
+  net::Packet reply = Replies::reply(request);
+  reply.envelope.mutable_done();
+  return reply;
+}
+
+Status Writing::check_skipped(const Component& component, std::uint64_t begin, std::uint64_t bytes) {
+  const std::uint64_t have = component.writer->bytes();
+  const auto known = skippers_.find(component.file.value);
+  if (begin <= have && known == skippers_.end()) return {};
+  Skipper skipper = known == skippers_.end() ? Skipper{have, 0} : known->second;
+  if (begin > have) skipper.skipped += begin - have;
+  if (skipper.skipped > kSkippedBytesMax + kSkippedPerByteMax * skipper.taken)
+    return fail(Code::kTooLarge, fmt::format("file {}: byte {} is too far past the {} bytes that are here: write the file from "
+                                             "its front", name_of(component.file), begin, have));
+  skipper.taken += bytes;
+  if (skippers_.size() >= kSkippersMax)
+    std::erase_if(skippers_, [this](const auto& one) {
+      const auto found = core_.components.find_in_memory(FileId(one.first));
+      return !found || !found->is_open();
+    });
+  skippers_[component.file.value] = skipper;
+  return {};
+}
+
+Status Writing::write_fixed(Component& component, const proto::Write& asked, std::span<const std::byte> body) {
+  const auto length = component.shape.format.record_length;
+  PIF_TRY_VALUE(const auto last, last_row_bytes(body.size(), asked.count(), length));
+  if (asked.first() > (INT64_MAX - body.size()) / length)
+    return fail(Code::kTooLarge, fmt::format("row {} is past what a file can hold", asked.first()));
+  PIF_TRY(check_skipped(component, asked.first() * length, body.size()));
+  return component.writer->write_rows(asked.first(), asked.count(), {body.data(), length}, last == length ? 0 : last);
+}
+
+Status Writing::write_variable(Component& component, const proto::Write& asked, std::span<const std::byte> body) {
+  PIF_TRY_VALUE(const auto rows, parse_variable(body, asked.count()));
+  const std::uint64_t have = component.writer->rows();
+  if (asked.first() > have)
+    return fail(Code::kRetry, fmt::format("row {} comes before row {}: variable rows are written in order", asked.first(), have));
+  if (asked.first() < have && asked.count() <= have - asked.first()) return {};  // a repeated request
+  if (asked.first() < have) PIF_TRY(component.writer->truncate(asked.first()));
+  return component.writer->append_rows(rows.lengths, rows.data);
+}
+
+Status Writing::finish_writer(Component& component) {
+  PIF_TRY_VALUE(const auto tail, component.writer->finish());
+  set_tail(component.state, tail);
+  core_.components.drop_writer(component);
+  return {};
+}
+
+void Writing::seal(const Request& request) {
+  auto prepared = prepare_seal(request);
+  if (!prepared) return core_.replies.answer(request, fail(std::move(prepared.error())));
+  Sealing sealing{std::move(*prepared), request.envelope().seal(), core_.replies.defer(request), core_.now() + kWritersPatience, {}};
+  if (!sealing.component->is_open()) {
+    net::Packet reply;
+    *reply.envelope.mutable_seal_reply()->mutable_state() = sealing.component->state;
+    return core_.replies.answer(sealing.token, std::move(reply));
+  }
+  sealing.component->sealing = true;  // from now on nobody gets it for writing
+  core_.components.pin(*sealing.component);
+  if (!try_seal(sealing)) waiting_.push_back(std::move(sealing));
+}
+
+void Writing::advance() {
+  std::erase_if(waiting_, [this](Sealing& sealing) { return core_.now() >= sealing.next_look && try_seal(sealing); });
+  sync_.advance();
+}
+
+Time Writing::next_deadline() const {
+  Time next = kNever;
+  for (const Sealing& sealing : waiting_) next = std::min(next, sealing.next_look);
+  return next;
+}
+
+bool Writing::try_seal(Sealing& sealing) {
+  Component& component = *sealing.component;
+  if (component.removed) {
+    end_seal(sealing, fail(Code::kStaleFile, "the file was removed meanwhile"));
+    return true;
+  }
+  const auto written = has_writers(component);
+  if (written && *written && core_.now() < sealing.patience) {
+    sealing.next_look = core_.now() + kWritersLook;
+    return false;
+  }
+  Status ready = written ? Status() : Status(fail(written.error()));
+  if (ready && *written)
+    ready = fail(Code::kBusy, fmt::format("file {} is still open for writing in some process: it must close it first",
+                                          name_of(component.file)));
+  if (ready) ready = take_lengths(component, sealing.asked);
+  if (ready) sync_and_seal(sealing);
+  else end_seal(sealing, std::move(ready));
+  return true;
+}
+
+void Writing::end_seal(const Sealing& sealing, Status failed) {
+  sealing.component->sealing = false;
+  core_.components.unpin(*sealing.component);
+  core_.replies.answer(sealing.token, std::move(failed));
+}
+
+Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
+  const auto& asked = request.envelope().seal();
+  const FileId file(asked.shape().file());
+  PIF_TRY_VALUE(const auto capability, core_.allow(request, file, kMayCreate));
+  auto found = core_.components.find(file);
+  if (!found && found.error().code == Code::kNotFound) {
+    if (asked.rows() > 0)
+      return fail(Code::kNotFound, fmt::format("file {} has no rows here: they were never written, or this LFS was started "
+                                               "again since; write the file again", name_of(file)));
+    found = open_component(request, asked.shape());
+  }
+  if (!found) return found;
+  Component& component = **found;
+  PIF_TRY(core_.check_epoch(component, capability));
+  if (component.sealing) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
+  if (!is_same(component.state.shape(), asked.shape()))
+    return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of(file)));
+  if (!component.is_open()) {
+    if (component.state.rows() == asked.rows() && component.state.bytes() == asked.bytes()) return found;
+    return fail(Code::kExists, fmt::format("file {} is sealed with {} rows and {} bytes", name_of(file), component.state.rows(),
+                                           component.state.bytes()));
+  }
+  if (component.writer) PIF_TRY(finish_writer(component));
+  const component::Tail tail = tail_to_seal(component, asked);
+  if (tail.rows != asked.rows() || tail.bytes != asked.bytes())
+    return fail(Code::kInvalid, fmt::format("file {} has {} rows and {} bytes here, {} and {} are to be sealed", name_of(file),
+                                            tail.rows, tail.bytes, asked.rows(), asked.bytes()));
+  const Extent extent = extent_of(asked.file());
+  const auto rows = component.layout.rows(asked.shape().index(), extent.records);
+  const auto& format = component.shape.format;
+  if (format.is_fixed() && !is_fixed_extent(format.record_length, extent))
+    return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes", extent.records,
+                                            format.record_length, extent.bytes));
+  const auto bytes = format.is_fixed() ? fixed_component_bytes(component.layout, asked.shape().index(), format.record_length,
+                                                               rows, extent)
+                                       : tail.bytes;
+  if (rows != tail.rows || bytes != tail.bytes)
+    return fail(Code::kInvalid, fmt::format("of a file of {} records and {} bytes, {} rows and {} bytes belong here, not {} and {}",
+                                            extent.records, extent.bytes, rows, bytes, tail.rows, tail.bytes));
+  if (!component.given_out) {
+    PIF_TRY(core_.components.open_files(component, component::Access::kWrite));
+    return found;
+  }
+  // Our own descriptors must not count as somebody's who writes.
+  core_.components.close_files(component);
+  PIF_TRY(core_.components.open_files(component, component::Access::kRead));
+  return found;
+}
+
+Status Writing::take_lengths(Component& component, const proto::Seal& asked) {
+  const component::Tail tail = tail_to_seal(component, asked);
+  PIF_TRY(check_sizes(component, tail));
+  set_tail(component.state, tail);
+  component.reader->set_tail(tail);
+  return {};
+}
+
+Status Writing::check_sizes(Component& component, const component::Tail& tail) {
+  auto& files = component.files;
+  PIF_TRY(expect_size(*files.data, tail.bytes, true, component.file, "data"));
+  PIF_TRY(expect_size(*files.sums, tail.bytes / component.shape.chunk_bytes * 8, false, component.file, "sum file"));
+  if (component.shape.format.is_fixed()) return {};
+  PIF_TRY(expect_size(*files.index, tail.rows * 8, true, component.file, "index"));
+  return expect_size(*files.index_sums, tail.rows * 8 / component::kIndexChunkBytes * 8, false, component.file,
+                     "index's sum file");
+}
+
+Result<bool> Writing::has_writers(Component& component) {
+  if (!component.given_out) return false;
+  for (auto* file : {&component.files.data, &component.files.sums, &component.files.index, &component.files.index_sums}) {
+    if (*file == nullptr) continue;
+    PIF_TRY_VALUE(const bool writers, (*file)->has_writers());
+    if (writers) return true;
+  }
+  return false;
+}
+
+void Writing::sync_and_seal(const Sealing& sealing) {
+  const ComponentPtr& component = sealing.component;
+  sync_.add(component, [this, component, file = extent_of(sealing.asked.file()), token = sealing.token](const Status& synced) {
+    // Nobody gets descriptors to write what is complete.
+    if (component->pins == 1 && component->access == component::Access::kWrite) core_.components.close_files(*component);
+    core_.components.unpin(*component);
+    if (component->removed) return core_.replies.answer(token, fail(Code::kStaleFile, "the file was removed meanwhile"));
+    if (synced) return finish_seal(component, file, token);
+    component->sealing = false;
+    core_.components.set_failed(*component, synced.error());
+    spdlog::error("file {}: {}", name_of(component->file), synced.error().text);
+    core_.replies.answer(token, fail(synced.error()));
+  });
+}
+
+void Writing::finish_seal(const ComponentPtr& component, const Extent& file, ReplyToken token) {
+  const auto change = [file](proto::ComponentState& state) {
+    state.set_state(kSealed);
+    set_extent(state.mutable_published(), file);
+  };
+  core_.batch.update(component, change, [this, component, token](const Status& committed) {
+    component->sealing = false;
+    if (!committed) return core_.replies.answer(token, committed);
+    core_.components.touch(*component, core_.now());
+    net::Packet reply;
+    *reply.envelope.mutable_seal_reply()->mutable_state() = component->state;
+    core_.replies.answer(token, Result<net::Packet>(std::move(reply)));
+  });
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,67 @@
+// Filling a new component, by message or through descriptors, and sealing it.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "context/lfs_context.h"
+#include "requests/seal_sync.h"
+
+namespace pif::lfs {
+
+class Writing {
+ public:
+  explicit Writing(Core& core) : core_(core) {}
+
+  // For writing: makes the component if it is not there; descriptors that can write.
+  [[nodiscard]] Result<net::Packet> attach(const Request& request);
+  [[nodiscard]] Result<net::Packet> write(const Request& request);
+  // Answers later: the component's bytes become durable first, away from the loop. While somebody could still write it, it is
+  // looked at again for kWritersPatience: a worker that is being started has this process's descriptors, of all components,
+  // until it has become another program, which takes milliseconds on a busy machine.
+  void seal(const Request& request);
+  // Once per turn: seals go on that nobody holds up any more, or end.
+  void advance();
+  Time next_deadline() const;
+
+ private:
+  // Of an open component whose rows did not come in order, in bytes.
+  struct Skipper {
+    std::uint64_t taken = 0;
+    std::uint64_t skipped = 0;
+  };
+  // A Seal that waits until nobody can write the component. It is pinned, and `sealing`.
+  struct Sealing {
+    ComponentPtr component;
+    proto::Seal asked;
+    ReplyToken token = 0;
+    Time patience{};
+    Time next_look{};
+  };
+  // What rows leave out gets its sums when the component is finished, all at once and on the loop. Nobody may make that
+  // more than what sending the rows has cost him: kTooLarge.
+  [[nodiscard]] Status check_skipped(const Component& component, std::uint64_t begin, std::uint64_t bytes);
+  [[nodiscard]] Result<ComponentPtr> open_component(const Request& request, const proto::ComponentShape& shape);
+  [[nodiscard]] Status write_fixed(Component& component, const proto::Write& asked, std::span<const std::byte> body);
+  [[nodiscard]] Status write_variable(Component& component, const proto::Write& asked, std::span<const std::byte> body);
+
+  [[nodiscard]] Status finish_writer(Component& component);
+  // Everything that is checked before anybody is waited for. Of a component that is not open: it is sealed already, with just
+  // these lengths.
+  [[nodiscard]] Result<ComponentPtr> prepare_seal(const Request& request);
+  // False if it has to wait; otherwise it was answered, or is being synced.
+  bool try_seal(Sealing& sealing);
+  void end_seal(const Sealing& sealing, Status failed);
+  [[nodiscard]] static Result<bool> has_writers(Component& component);
+  [[nodiscard]] Status take_lengths(Component& component, const proto::Seal& asked);
+  [[nodiscard]] Status check_sizes(Component& component, const component::Tail& tail);
+  void sync_and_seal(const Sealing& sealing);
+  void finish_seal(const ComponentPtr& component, const Extent& file, ReplyToken token);
+
+  Core& core_;
+  SealSync sync_{core_};
+  std::vector<Sealing> waiting_;
+  std::unordered_map<std::uint64_t, Skipper> skippers_;  // by file; gone with what is no longer open
+};
+
+}  // namespace pif::lfs

@@ -1,0 +1,102 @@
+#include "store/batch.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "store/catalogue.h"
+
+namespace pif::lfs {
+namespace {
+
+constexpr std::size_t kItemsMax = 1024;  // per transaction: far below kv::kTransactionBytesMax whatever the width
+
+}  // namespace
+
+void CatalogueBatch::update(ComponentPtr component, Change change, Done done) {
+  items_.push_back({std::move(component), std::move(change), {}, std::move(done)});
+}
+
+void CatalogueBatch::leave(ComponentPtr component, Write write, Done done) {
+  items_.push_back({std::move(component), {}, std::move(write), std::move(done)});
+}
+
+void CatalogueBatch::erase(ComponentPtr component, Done done) {
+  const FileId file = component->file;
+  leave(std::move(component), [file](kv::Transaction& transaction) { return catalogue::erase(transaction, file); }, std::move(done));
+}
+
+void CatalogueBatch::quarantine(ComponentPtr component, Done done) {
+  auto write = [c = component, since = clock_.wall_seconds()](kv::Transaction& transaction) {
+    return catalogue::quarantine(transaction, c->state, since);
+  };
+  leave(std::move(component), std::move(write), std::move(done));
+}
+
+void CatalogueBatch::restore(const proto::ComponentState& state, Done done) {
+  leave({}, [state](kv::Transaction& transaction) -> Status {
+    proto::ComponentState committed = state;
+    committed.set_state(kCommitted);
+    PIF_TRY(catalogue::put(transaction, committed));
+    return catalogue::end_quarantine(transaction, FileId(state.shape().file()));
+  }, std::move(done));
+}
+
+void CatalogueBatch::end_quarantine(FileId file, Done done) {
+  leave({}, [file](kv::Transaction& transaction) { return catalogue::end_quarantine(transaction, file); }, std::move(done));
+}
+
+void CatalogueBatch::note(Done done) {
+  leave({}, [](kv::Transaction&) { return Status(); }, std::move(done));
+}
+
+void CatalogueBatch::flush() {
+  // A call back may ask for more; that is the next transaction.
+  std::vector<Item> items = std::exchange(items_, {});
+  for (std::size_t begin = 0; begin < items.size(); begin += kItemsMax) {
+    const std::size_t end = std::min(items.size(), begin + kItemsMax);
+    std::vector<Item> part(std::make_move_iterator(items.begin() + static_cast<std::ptrdiff_t>(begin)),
+                           std::make_move_iterator(items.begin() + static_cast<std::ptrdiff_t>(end)));
+    const Status committed = commit(part);
+    const Status stale = fail(Code::kStaleFile, "the file was deleted meanwhile");
+    for (auto& item : part)
+      if (item.done) item.done(item.stale ? stale : committed);
+  }
+}
+
+Status CatalogueBatch::commit(std::vector<Item>& items) {
+  PIF_TRY_VALUE(auto transaction, components_.catalogue().write());
+  std::unordered_map<Component*, proto::ComponentState> changed;
+  std::vector<ComponentPtr> erased;
+  const auto is_erased = [&](const ComponentPtr& c) {
+    return c->removed || std::find(erased.begin(), erased.end(), c) != erased.end();
+  };
+  for (auto& item : items) {
+    if (!item.component) {
+      PIF_TRY(item.write(*transaction));
+    } else if (item.component->removed) {
+      item.stale = item.change != nullptr;
+    } else if (item.change) {
+      item.change(changed.try_emplace(item.component.get(), item.component->state).first->second);
+    } else {
+      PIF_TRY(item.write(*transaction));
+      erased.push_back(item.component);
+    }
+  }
+  for (const auto& [component, state] : changed) {
+    const bool gone = std::any_of(erased.begin(), erased.end(), [c = component](const auto& e) { return e.get() == c; });
+    if (!gone) PIF_TRY(catalogue::put(*transaction, state));
+  }
+  PIF_TRY_VALUE(const auto record, numbers_.put(*transaction));
+  PIF_TRY(transaction->commit());
+  numbers_.committed(record);
+  for (auto& item : items)
+    if (item.change && is_erased(item.component)) item.stale = true;
+  for (const auto& [component, state] : changed) components_.set_state(*component, state);
+  for (const auto& component : erased)
+    if (!component->removed) components_.forget(*component);
+  return {};
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,240 @@
+#include "store/components.h"
+
+#include <fmt/format.h>
+
+#include "store/catalogue.h"
+
+namespace pif::lfs {
+
+Status Components::load(Time now) {
+  PIF_TRY(catalogue::each_quarantined(catalogue_, FileId(0), [&](FileId file, const proto::StoredQuarantine&) {
+    quarantined_.insert(file.value);
+    return true;
+  }));
+  return catalogue::each(catalogue_, FileId(0), [&](FileId file, Result<proto::ComponentState> state) {
+    ++totals_.components;
+    if (!state) return true;  // said when somebody asks for it, and by check_root
+    totals_.bytes += state->bytes();
+    // What an append made may be of a file that was removed before: asked once more.
+    const bool appended = state->generation() > 0 || state->grants() > 0;
+    if (state->state() == kSealed || appended) unsettled_[file.value] = now;
+    return true;
+  });
+}
+
+Status Components::ask_about_all(Time now) {
+  return catalogue::each(catalogue_, FileId(0), [&](FileId file, const Result<proto::ComponentState>& state) {
+    if (state) unsettled_[file.value] = now;
+    return true;
+  });
+}
+
+ComponentPtr Components::find_in_memory(FileId file) const {
+  const auto at = all_.find(file.value);
+  return at == all_.end() ? nullptr : at->second;
+}
+
+Result<ComponentPtr> Components::add(proto::ComponentState state) {
+  PIF_TRY_VALUE(const auto shape, shape_of(state.shape()));
+  PIF_TRY_VALUE(auto layout, layout_of(state.shape().layout()));
+  auto made = std::make_shared<Component>(shape, std::move(layout), std::move(state));
+  all_[shape.file.value] = made;
+  return made;
+}
+
+Result<ComponentPtr> Components::find(FileId file) {
+  if (auto found = find_in_memory(file)) {
+    if (found->failure) return fail(*found->failure);
+    if (found->access) with_files_.splice(with_files_.end(), with_files_, found->place);
+    return found;
+  }
+  if (tombstones_.contains(file.value))
+    return fail(Code::kStaleFile, fmt::format("file {} was deleted or replaced", name_of(file)));
+  PIF_TRY_VALUE(auto state, catalogue::get(catalogue_, file));
+  if (!state) return fail(Code::kNotFound, fmt::format("this LFS has no component of file {}", name_of(file)));
+  PIF_TRY_VALUE(auto found, add(std::move(*state)));
+  found->catalogued = true;
+  return found;
+}
+
+std::string Components::folder(FileId file) const {
+  const auto path = stem(file);
+  return path.substr(0, path.rfind('/'));
+}
+
+Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::uint64_t epoch, Time now) {
+  PIF_TRY_VALUE(const auto shape, shape_of(in));
+  if (removing_.contains(shape.file.value))
+    return fail(Code::kRetry, fmt::format("an earlier component of file {} is still being removed", name_of(shape.file)));
+  proto::ComponentState state;
+  *state.mutable_shape() = in;
+  state.mutable_shape()->set_chunk_bytes(shape.chunk_bytes);
+  if (is_quarantined(shape.file))
+    return fail(Code::kStaleFile, fmt::format("file {} is in quarantine here: the server did not know it", name_of(shape.file)));
+  state.set_state(kOpen);
+  state.set_epoch(epoch);
+  state.set_run(numbers_.run());
+  PIF_TRY_VALUE(auto made, add(std::move(state)));
+  if (auto opened = open_files(*made, component::Access::kCreate); !opened) {
+    all_.erase(shape.file.value);
+    (void)component::remove_files(storage_, stem(shape.file));  // half made; the first error is the one to tell
+    return fail(std::move(opened.error()));
+  }
+  unsettled_[shape.file.value] = now + kAskAfter;
+  return made;
+}
+
+Status Components::open_files(Component& component, component::Access access) {
+  using component::Access;
+  if (component.access && (access == Access::kRead || *component.access != Access::kRead)) return {};
+  close_files(component);
+  PIF_TRY_VALUE(component.files, component::open_files(storage_, stem(component.file), component.shape.format, access));
+  component.access = access;
+  component.reader.emplace(component.shape, tail_of(component.state), component.files);
+  component.place = with_files_.insert(with_files_.end(), &component);
+  return {};
+}
+
+Status Components::open_writer(Component& component) {
+  if (component.writer) return {};
+  if (writers_ >= kWritersMax && !close_spare_writer())
+    return fail(Code::kBusy, fmt::format("{} components are being written here by message: try again", kWritersMax));
+  PIF_TRY(open_files(component, component::Access::kWrite));
+  component.writer.emplace(component.shape, tail_of(component.state), component.files);
+  ++writers_;
+  return {};
+}
+
+bool Components::close_spare_writer() {
+  for (Component* const component : with_files_) {
+    if (!component->writer || !is_spare(*component)) continue;
+    close_files(*component);
+    return true;
+  }
+  return false;
+}
+
+// What a writer of an unsealed component knows is nowhere else.
+bool Components::is_spare(const Component& component) {
+  return component.pins == 0 && !component.appending && component.overwriting == 0 && !component.dirty &&
+         !(component.is_open() && component.writer);
+}
+
+void Components::drop_writer(Component& component) {
+  if (component.writer) --writers_;
+  component.writer.reset();
+}
+
+void Components::close_files(Component& component) {
+  drop_writer(component);
+  component.reader.reset();
+  if (component.access) with_files_.erase(component.place);
+  component.access.reset();
+  component.files = {};
+}
+
+void Components::unpin(Component& component) {
+  --component.pins;
+  if (component.removed && component.pins == 0) close_files(component);
+}
+
+void Components::touch(Component& component, Time now) {
+  const auto at = unsettled_.find(component.file.value);
+  if (at != unsettled_.end()) at->second = now + kAskAfter;
+}
+
+void Components::evict() {
+  auto at = with_files_.begin();
+  while (with_files_.size() > kOpenFilesMax && at != with_files_.end()) {
+    Component& component = **at++;
+    if (is_spare(component)) close_files(component);
+  }
+  if (all_.size() <= kKnownMax) return;
+  // One that a request, a sequencer or the redo log holds stays: found again, it would be another object with a state of its own.
+  for (auto known = all_.begin(); known != all_.end();) {
+    const bool unused = known->second.use_count() == 1 && !known->second->access && known->second->is_idle();
+    known = unused ? all_.erase(known) : std::next(known);
+  }
+}
+
+void Components::set_state(Component& component, const proto::ComponentState& state) {
+  if (!component.catalogued) {
+    ++totals_.components;
+    totals_.bytes += state.bytes();
+  } else {
+    totals_.bytes += state.bytes() - component.state.bytes();
+  }
+  component.catalogued = true;
+  // Only its creator's commit is proof; a file that an append goes to may have been removed meanwhile.
+  if (component.state.state() == kSealed && state.state() == kCommitted) unsettled_.erase(component.file.value);
+  component.state = state;
+  if (component.reader) component.reader->set_tail(tail_of(state));
+}
+
+void Components::forget(Component& component, bool for_good) {
+  component.removed = true;
+  if (component.catalogued) {
+    --totals_.components;
+    totals_.bytes -= component.state.bytes();
+    component.catalogued = false;
+  }
+  const auto id = component.file.value;
+  const auto self = find_in_memory(component.file);  // keeps it while we are here
+  unsettled_.erase(id);
+  if (for_good && tombstones_.insert(id).second) tombstone_order_.push_back(id);
+  if (tombstone_order_.size() > kTombstonesMax) {
+    tombstones_.erase(tombstone_order_.front());
+    tombstone_order_.pop_front();
+  }
+  if (component.pins == 0) close_files(component);
+  all_.erase(id);
+}
+
+void Components::forget_tombstones() {
+  tombstones_.clear();
+  tombstone_order_.clear();
+}
+
+void Components::came_back(const proto::ComponentState& state) {
+  const auto id = state.shape().file();
+  quarantined_.erase(id);
+  if (tombstones_.erase(id) > 0) tombstone_order_.remove(id);
+  ++totals_.components;
+  totals_.bytes += state.bytes();
+}
+
+void Components::set_removing(FileId file, bool is_removing) {
+  if (is_removing) {
+    removing_.insert(file.value);
+  } else {
+    removing_.erase(file.value);
+  }
+}
+
+void Components::set_failed(Component& component, const Error& why) {
+  component.failure = Error{Code::kIo, fmt::format("file {} is out of service here until the LFS is started again: {}",
+                                                   name_of(component.file), why.text), {}};
+}
+
+Result<component::Tail> tail_at(const component::Shape& shape, const component::Reader& reader, std::uint64_t rows,
+                                std::uint64_t bytes) {
+  component::Tail tail{rows, bytes, 0, 0};
+  const std::uint64_t begin = bytes - bytes % shape.chunk_bytes;
+  if (begin < bytes) {
+    std::vector<std::byte> chunk(bytes - begin);
+    PIF_TRY(reader.read_bytes(begin, chunk));
+    tail.data_sum = chunk_sum(shape.file, component::kDataStream, begin / shape.chunk_bytes, chunk);
+  }
+  if (shape.format.is_fixed()) return tail;
+  constexpr std::uint64_t kPerChunk = component::kIndexChunkBytes / sizeof(std::uint64_t);
+  const std::uint64_t first = rows - rows % kPerChunk;
+  if (first < rows) {
+    std::vector<std::uint64_t> ends(rows - first + 1);
+    PIF_TRY(reader.read_ends(first, rows - first, ends));
+    tail.index_sum = chunk_sum(shape.file, component::kIndexStream, first / kPerChunk,
+                               std::as_bytes(std::span(ends).subspan(1)));
+  }
+  return tail;
+}
+
+}  // namespace pif::lfs

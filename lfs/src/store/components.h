@@ -1,0 +1,159 @@
+// The components of this LFS: what is known of each, and a bounded number of open files. The catalogue is the truth of
+// sealed and committed ones; an open one (being written) is known here only.
+// One thread, except that pinned files may be used by the executor.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "store/convert.h"
+#include "store/numbers.h"
+#include "pif/base/clock.h"
+#include "pif/base/timers.h"
+#include "pif/component/component.h"
+#include "pif/kv/store.h"
+
+namespace pif::lfs {
+
+struct Component {
+  Component(const component::Shape& shape_in, parity::Layout layout_in, proto::ComponentState state_in)
+      : file(shape_in.file), state(std::move(state_in)), shape(shape_in), layout(std::move(layout_in)),
+        applied(state.log_applied()) {}
+
+  const FileId file;
+  proto::ComponentState state;           // as in the catalogue, but for sums of a tail that the redo log has newer
+  const component::Shape shape;
+  const parity::Layout layout;
+  bool catalogued = false;
+
+  component::Files files;
+  std::optional<component::Access> access;  // of `files`; nothing: closed
+  std::optional<component::Reader> reader;  // over `files`, up to the state's tail
+  std::optional<component::Writer> writer;  // over `files`
+  std::list<Component*>::iterator place;    // among those with open files
+
+  unsigned pins = 0;          // work that uses the files away from the loop
+  unsigned overwriting = 0;   // entries of the log batch under way
+  bool by_append = false;     // made by an append to a committed file that had no rows here, and not asked about since
+  bool appending = false;     // rows are being made durable
+  bool sealing = false;
+  bool given_out = false;     // somebody got its descriptors for writing: only then can others than this process write it
+  bool dirty = false;         // has entries in the redo log whose homes may not be durable; the files that they went through stay open
+  bool committing = false;    // the note that it is committed is on its way to the catalogue
+  bool removed = false;
+  std::uint64_t applied;      // number of the last log entry that is in its homes, or failed
+  std::uint64_t changes = 0;  // of homes, to see whether a check met one
+  std::optional<Error> failure;
+
+  bool is_open() const { return state.state() == kOpen; }
+  // Its file was committed once, in this run or another: it cannot have been given up while it was created.
+  void make_by_append() {
+    by_append = true;
+    state.clear_run();
+  }
+  bool is_idle() const {
+    return catalogued && pins == 0 && overwriting == 0 && !appending && !sealing && !dirty && !committing && !failure &&
+           applied <= state.log_applied();
+  }
+};
+using ComponentPtr = std::shared_ptr<Component>;
+
+class Components {
+ public:
+  static constexpr std::size_t kOpenFilesMax = 512;    // components with open files that nobody uses at the moment
+  static constexpr std::size_t kWritersMax = 512;      // components being written by message
+  static constexpr std::size_t kTombstonesMax = 4096;
+  static constexpr std::size_t kKnownMax = 16384;      // components in memory, beyond those that must be
+  static constexpr Duration kAskAfter = kUnsettledAfter;  // without activity, before the server is asked
+
+  struct Totals {
+    std::uint64_t components = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  Components(std::string root, component::Storage& storage, kv::Store& catalogue, Numbers& numbers)
+      : root_(std::move(root)), storage_(storage), catalogue_(catalogue), numbers_(numbers) {}
+
+  // Those of files that the server did not know: their files stay, and nobody may make one of that id.
+  bool is_quarantined(FileId file) const { return quarantined_.contains(file.value); }
+  std::size_t quarantined_count() const { return quarantined_.size(); }
+  void went_into_quarantine(FileId file) { quarantined_.insert(file.value); }
+  void left_quarantine(FileId file) { quarantined_.erase(file.value); }
+  // It is in the catalogue again.
+  void came_back(const proto::ComponentState& state);
+  // The server is asked about every one (an LFS that was taken back though it had lost changes).
+  [[nodiscard]] Status ask_about_all(Time now);
+  // Reads the catalogue: totals, and which components are sealed but not known to be committed.
+  [[nodiscard]] Status load(Time now);
+  // kNotFound; kStaleFile if it was removed; kIo if it failed.
+  [[nodiscard]] Result<ComponentPtr> find(FileId file);
+  // Whether it is here, without looking into its failures.
+  ComponentPtr find_in_memory(FileId file) const;
+  // Makes its files, state open. shape: checked by the caller. kRetry while files of that name are being removed.
+  [[nodiscard]] Result<ComponentPtr> create(const proto::ComponentShape& shape, std::uint64_t epoch, Time now);
+
+  // Opens the files if they are not open with at least this access; afterwards `reader` is there.
+  [[nodiscard]] Status open_files(Component& component, component::Access access);
+  [[nodiscard]] Status open_writer(Component& component);
+  void drop_writer(Component& component);
+  void close_files(Component& component);
+  // The files are used away from the loop: they stay open. unpin() comes once for each pin().
+  void pin(Component& component) { ++component.pins; }
+  void unpin(Component& component);
+  // Closes the longest unused files over the limit. Once per turn.
+  void evict();
+  // An unsettled component is in use: it is not asked about for a while.
+  void touch(Component& component, Time now);
+
+  // `state` is in the catalogue now.
+  void set_state(Component& component, const proto::ComponentState& state);
+  // It is no longer in the catalogue (or never was): forgets it. for_good: requests for it are told that it is gone.
+  void forget(Component& component, bool for_good = true);
+  // What was gone for good may come back.
+  void forget_tombstones();
+  // The files of a forgotten one are being removed away from the loop: no other may take their names before that has ended.
+  void set_removing(FileId file, bool is_removing);
+  // Nothing more is served of it until the LFS is started again.
+  void set_failed(Component& component, const Error& why);
+
+  std::string stem(FileId file) const { return component::stem(root_, file); }
+  std::string folder(FileId file) const;
+  component::Storage& storage() { return storage_; }
+  kv::Store& catalogue() { return catalogue_; }
+  const std::string& root() const { return root_; }
+  const Totals& totals() const { return totals_; }
+  // Open and sealed components, and those that appends made, with the time from which on the server is asked what became of them.
+  std::map<std::uint64_t, Time>& unsettled() { return unsettled_; }
+
+ private:
+  [[nodiscard]] Result<ComponentPtr> add(proto::ComponentState state);
+  // Whether its files can be closed: the catalogue knows all that they hold, and nobody uses them at the moment.
+  static bool is_spare(const Component& component);
+  // The one that was not used for longest; false if all are in use.
+  bool close_spare_writer();
+
+  std::string root_;
+  component::Storage& storage_;
+  kv::Store& catalogue_;
+  Numbers& numbers_;
+  std::unordered_map<std::uint64_t, ComponentPtr> all_;
+  std::list<Component*> with_files_;    // longest unused first
+  std::unordered_set<std::uint64_t> tombstones_;
+  std::list<std::uint64_t> tombstone_order_;
+  std::unordered_set<std::uint64_t> removing_;
+  std::unordered_set<std::uint64_t> quarantined_;
+  std::map<std::uint64_t, Time> unsettled_;
+  std::size_t writers_ = 0;
+  Totals totals_;
+};
+
+// The tail that a component would have if it ended after `rows` rows of `bytes` bytes in all. reader: of at least that.
+[[nodiscard]] Result<component::Tail> tail_at(const component::Shape& shape, const component::Reader& reader,
+                                              std::uint64_t rows, std::uint64_t bytes);
+
+}  // namespace pif::lfs

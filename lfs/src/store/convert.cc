@@ -1,0 +1,63 @@
+#include "store/convert.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace pif::lfs {
+
+Result<Format> format_of(const proto::Format& in) {
+  Format out;
+  if (in.kind() < 1 || in.kind() > 3) return fail(Code::kInvalid, fmt::format("record kind {} is unknown", in.kind()));
+  if (in.delimiter() > 255) return fail(Code::kInvalid, fmt::format("delimiter {} is not a byte", in.delimiter()));
+  out.kind = static_cast<RecordKind>(in.kind());
+  out.record_length = in.record_length();
+  out.delimiter = static_cast<std::uint8_t>(in.delimiter());
+  PIF_TRY(out.validate());
+  return out;
+}
+
+Result<parity::Layout> layout_of(const proto::FileLayout& in) {
+  return parity::Layout::make(static_cast<std::uint32_t>(in.nodes_size()), {in.bevies().begin(), in.bevies().end()});
+}
+
+Result<component::Shape> shape_of(const proto::ComponentShape& in) {
+  if (in.file() == 0) return fail(Code::kInvalid, "the component's shape names no file");
+  PIF_TRY_VALUE(const Format format, format_of(in.format()));
+  if (in.index() >= static_cast<std::uint32_t>(in.layout().nodes_size()))
+    return fail(Code::kInvalid, fmt::format("LFS {} of a file of width {}", in.index(), in.layout().nodes_size()));
+  const auto shape = component::Shape::of(FileId(in.file()), format);
+  if (in.chunk_bytes() != 0 && in.chunk_bytes() != shape.chunk_bytes)
+    return fail(Code::kInvalid, fmt::format("chunks of {} bytes; these records have chunks of {}", in.chunk_bytes(),
+                                            shape.chunk_bytes));
+  return shape;
+}
+
+void set_tail(proto::ComponentState& state, const component::Tail& tail) {
+  state.set_rows(tail.rows);
+  state.set_bytes(tail.bytes);
+  state.set_data_tail_sum(tail.data_sum);
+  state.set_index_tail_sum(tail.index_sum);
+}
+
+std::string name_of(FileId file) { return fmt::format("{}", file.value); }
+
+bool parse_file_name(const std::string& name, FileId& file) {
+  const auto dot = name.find('.');
+  if (dot == std::string::npos || dot == 0) return false;
+  const auto extension = std::string_view(name).substr(dot);
+  if (extension != ".dat" && extension != ".sum" && extension != ".idx" && extension != ".isum") return false;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + dot, file.value, 16);
+  return error == std::errc() && end == name.data() + dot;
+}
+
+std::uint64_t fixed_component_bytes(const parity::Layout& layout, LfsIndex index, std::uint32_t record_length,
+                                    std::uint64_t rows, const Extent& extent) {
+  const std::uint64_t whole = rows * record_length;
+  if (rows == 0 || extent.records == 0) return whole;
+  const auto last = layout.locate(extent.records - 1);
+  if (last.lfs != index || last.row + 1 != rows) return whole;
+  return whole - (extent.records * record_length - extent.bytes);
+}
+
+}  // namespace pif::lfs

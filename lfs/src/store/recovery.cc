@@ -1,0 +1,130 @@
+#include "store/recovery.h"
+
+#include <map>
+#include <unordered_set>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "store/catalogue.h"
+#include "store/convert.h"
+#include "store/in_place.h"
+#include "store/root.h"
+
+namespace pif::lfs {
+namespace {
+
+constexpr std::size_t kPutsMax = 1024;  // per transaction
+
+// Brings entries home, one after another, and remembers what they changed.
+class Replayer {
+ public:
+  Replayer(component::Storage& storage, kv::Store& catalogue, std::string root)
+      : storage_(storage), catalogue_(catalogue), root_(std::move(root)) {}
+
+  Status replay(const LogEntry& entry, std::uint64_t number);
+  Status finish();  // homes durable, then the sums of their tails
+
+ private:
+  Result<proto::ComponentState*> state_of(FileId file);
+
+  component::Storage& storage_;
+  kv::Store& catalogue_;
+  std::string root_;
+  std::map<std::uint64_t, std::optional<proto::ComponentState>> states_;  // nothing: not in the catalogue, or damaged
+  std::map<std::uint64_t, component::Shape> changed_;
+};
+
+Result<proto::ComponentState*> Replayer::state_of(FileId file) {
+  auto at = states_.find(file.value);
+  if (at == states_.end()) {
+    auto state = catalogue::get(catalogue_, file);
+    if (!state && state.error().code != Code::kCorrupt) return fail(std::move(state.error()));
+    if (!state) spdlog::error("redo log: {}", state.error().text);  // a damaged component; others go on
+    at = states_.emplace(file.value, state ? std::move(*state) : std::nullopt).first;
+  }
+  return at->second ? &*at->second : nullptr;
+}
+
+Status Replayer::replay(const LogEntry& entry, std::uint64_t number) {
+  PIF_TRY_VALUE(auto* state, state_of(entry.file));
+  if (state == nullptr || number <= state->log_applied()) return {};
+  PIF_TRY_VALUE(const auto shape, shape_of(state->shape()));
+  if (shape.chunk_bytes != entry.chunk_bytes)
+    return fail(Code::kCorrupt, fmt::format("redo log, entry {}: chunks of {} bytes, file {} has {}", number, entry.chunk_bytes,
+                                            name_of(entry.file), shape.chunk_bytes));
+  auto files = component::open_files(storage_, component::stem(root_, entry.file), shape.format, component::Access::kWrite);
+  if (!files && files.error().code == Code::kNotFound) {
+    spdlog::error("redo log, entry {}: {}", number, files.error().text);  // a damaged component; others go on
+    states_[entry.file.value].reset();
+    changed_.erase(entry.file.value);
+    return {};
+  }
+  if (!files) return fail(std::move(files.error()));
+  auto tail = tail_of(*state);
+  PIF_TRY(write_home(shape, *files, entry.first_chunk, entry.data, tail));
+  set_tail(*state, tail);
+  state->set_log_applied(number);
+  changed_.emplace(entry.file.value, shape);
+  return {};
+}
+
+Status Replayer::finish() {
+  std::vector<const proto::ComponentState*> changed;
+  for (const auto& [id, shape] : changed_) {
+    PIF_TRY_VALUE(auto files, component::open_files(storage_, component::stem(root_, FileId(id)), shape.format, component::Access::kWrite));
+    PIF_TRY(sync_home(files));
+    changed.push_back(&*states_.at(id));
+  }
+  for (std::size_t begin = 0; begin < changed.size(); begin += kPutsMax) {
+    PIF_TRY_VALUE(auto transaction, catalogue_.write());
+    for (std::size_t i = begin; i < std::min(changed.size(), begin + kPutsMax); ++i)
+      PIF_TRY(catalogue::put(*transaction, *changed[i]));
+    PIF_TRY(transaction->commit());
+  }
+  return {};
+}
+
+}  // namespace
+
+Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::string& root, RedoLog& log) {
+  std::uint64_t applied_max = 0;
+  PIF_TRY(catalogue::each(catalogue, FileId(0), [&](FileId, Result<proto::ComponentState> state) {
+    if (state) applied_max = std::max(applied_max, state->log_applied());
+    return true;
+  }));
+  Replayer replayer(storage, catalogue, root);
+  std::uint64_t entries = 0;
+  PIF_TRY(log.open([&](const LogEntry& entry, std::uint64_t number) {
+    ++entries;
+    return replayer.replay(entry, number);
+  }));
+  if (entries > 0) spdlog::info("{} entries of the redo log brought home", entries);
+  PIF_TRY(replayer.finish());
+  PIF_TRY_VALUE(const auto numbers, catalogue::numbers(catalogue));
+  return log.confirm(std::max(applied_max, numbers.number()));  // they never go back, even behind what a lost log had given out
+}
+
+Status remove_leftovers(component::Storage& storage, kv::Store& catalogue, const std::string& root) {
+  std::unordered_set<std::uint64_t> known;
+  PIF_TRY(catalogue::each(catalogue, FileId(0), [&](FileId file, const Result<proto::ComponentState>&) {
+    known.insert(file.value);
+    return true;
+  }));
+  PIF_TRY(catalogue::each_quarantined(catalogue, FileId(0), [&](FileId file, const proto::StoredQuarantine&) {
+    known.insert(file.value);
+    return true;
+  }));
+  std::uint64_t removed = 0;
+  PIF_TRY(each_data_file(storage, root, [&](const std::string& folder, const std::string& name) -> Status {
+    FileId file;
+    if (!parse_file_name(name, file) || known.contains(file.value)) return {};
+    ++removed;
+    return storage.remove(folder + "/" + name);
+  }));
+  if (removed > 0) spdlog::info("{} files of components that were never sealed, or were deleted, removed", removed);
+  PIF_TRY(storage.remove_tree(scratch_folder(root)));
+  return storage.make_folder(scratch_folder(root));
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,200 @@
+#include "workers/spawner.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace pif::lfs {
+namespace {
+
+constexpr std::size_t kLastWordsMax = 4096;  // bytes of stderr that are kept: the end
+constexpr int kWorkerSocket = 3;             // where a worker finds its connection (libtool knows it too)
+
+// Keeps the end of what comes out of a non-blocking pipe. A worker that writes faster than it is polled loses words, never
+// time: its end of the pipe does not block either.
+class LastWords {
+ public:
+  explicit LastWords(UniqueFd pipe) : pipe_(std::move(pipe)) {}
+
+  void drain() {
+    std::array<char, 4096> piece;
+    for (int i = 0; i < 32; ++i) {  // at most two pipes full
+      const ssize_t got = ::read(pipe_.get(), piece.data(), piece.size());
+      if (got <= 0) break;
+      text_.append(piece.data(), static_cast<std::size_t>(got));
+      if (text_.size() > kLastWordsMax) text_.erase(0, text_.size() - kLastWordsMax);
+    }
+  }
+  std::string take() {
+    drain();
+    return std::move(text_);
+  }
+
+ private:
+  UniqueFd pipe_;
+  std::string text_;
+};
+
+struct SpawnActions {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+
+  SpawnActions() {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+  }
+  ~SpawnActions() {
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+  }
+  SpawnActions(const SpawnActions&) = delete;
+  SpawnActions& operator=(const SpawnActions&) = delete;
+
+  // stdin from nowhere, stdout and stderr into `words`, the connection at kWorkerSocket. `words` and `socket` are above
+  // kWorkerSocket, so no dup2 below runs over one that is still needed.
+  void set_files(int words, int socket) {
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, words, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, words, STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, socket, kWorkerSocket);
+  }
+  void set_signals_and_group() {
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  }
+};
+
+// A descriptor well above those that a child gets.
+Result<UniqueFd> raise(int fd) {
+  const UniqueFd low(fd);
+  UniqueFd high(::fcntl(low.get(), F_DUPFD_CLOEXEC, 16));
+  if (!high) return fail_errno(errno, "cannot start a worker");
+  return high;
+}
+
+// Of the daemon's environment, what a worker may see: the daemon may run as another user, with secrets in its own.
+std::vector<std::string> worker_environment() {
+  constexpr std::array kNames = {"PATH", "LANG", "LC_ALL", "TZ", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"};
+  std::vector<std::string> variables;
+  for (const char* const name : kNames) {
+    if (const char* const value = std::getenv(name)) variables.push_back(fmt::format("{}={}", name, value));
+  }
+  return variables;
+}
+
+// As execve takes them; points into `words`.
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+  std::vector<char*> result;
+  for (const auto& word : words) result.push_back(const_cast<char*>(word.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
+std::string join(const std::vector<std::uint32_t>& numbers) {
+  return fmt::format("{}", fmt::join(numbers, ","));
+}
+
+class RealSpawner final : public Spawner {
+ public:
+  explicit RealSpawner(std::string helper) : helper_(std::move(helper)) {}
+
+  ~RealSpawner() override {
+    for (auto& [pid, words] : running_) {
+      kill(pid);
+      ::waitpid(static_cast<pid_t>(pid), nullptr, 0);
+    }
+  }
+
+  Result<Started> start(const Order& order) override {
+    std::array<int, 2> sockets{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets.data()) != 0) {
+      return fail_errno(errno, "cannot make a worker's socket");
+    }
+    UniqueFd ours(sockets[0]);
+    PIF_TRY_VALUE(UniqueFd theirs, raise(sockets[1]));
+    std::array<int, 2> pipe{};
+    if (::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return fail_errno(errno, "cannot make a worker's stderr");
+    LastWords words{UniqueFd(pipe[0])};
+    PIF_TRY_VALUE(UniqueFd mouth, raise(pipe[1]));
+
+    SpawnActions spawn;
+    spawn.set_files(mouth.get(), theirs.get());
+    spawn.set_signals_and_group();
+    const std::vector<std::string> line = command(order);
+    const std::vector<std::string> environment = worker_environment();
+    pid_t pid = 0;
+    const int failed = ::posix_spawn(&pid, helper_.c_str(), &spawn.actions, &spawn.attributes, pointers(line).data(),
+                                     pointers(environment).data());
+    if (failed != 0) return fail_errno(failed, fmt::format("cannot run {}", helper_));
+    running_.emplace(pid, std::move(words));
+    Started started;
+    started.process = pid;
+    started.connection.fd = std::move(ours);
+    return started;
+  }
+
+  void kill(ProcessId process) override {
+    if (!running_.contains(process)) return;
+    // The group; and the process itself, which may not have its group yet.
+    ::kill(static_cast<pid_t>(-process), SIGKILL);
+    ::kill(static_cast<pid_t>(process), SIGKILL);
+  }
+
+  std::optional<WorkerExit> exited(ProcessId process) override {
+    const auto found = running_.find(process);
+    if (found == running_.end()) return WorkerExit{};
+    found->second.drain();
+    siginfo_t info{};
+    const auto id = static_cast<id_t>(process);
+    if (::waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return std::nullopt;
+    // While the dead leader is not reaped its group's number cannot be anybody else's.
+    ::kill(static_cast<pid_t>(-process), SIGKILL);
+    ::waitid(P_PID, id, &info, WEXITED);
+    WorkerExit exit;
+    exit.by_signal = info.si_code != CLD_EXITED;
+    exit.value = info.si_status;
+    exit.last_words = found->second.take();
+    running_.erase(found);
+    return exit;
+  }
+
+ private:
+  // What pif-exec takes: parent, user ("-": stay), groups, the worker's own folder, where it starts, program, arguments.
+  std::vector<std::string> command(const Order& order) const {
+    const bool change_user = ::geteuid() == 0 && order.uid != 0;
+    std::vector<std::string> line{helper_, std::to_string(::getpid()), change_user ? std::to_string(order.uid) : "-",
+                                  change_user ? join(order.gids) : "-",
+                                  order.scratch_folder.empty() ? "-" : order.scratch_folder,
+                                  order.working_folder.empty() ? "/" : order.working_folder, order.program};
+    line.insert(line.end(), order.arguments.begin(), order.arguments.end());
+    return line;
+  }
+
+  std::string helper_;
+  std::unordered_map<ProcessId, LastWords> running_;
+};
+
+}  // namespace
+
+std::unique_ptr<Spawner> make_real_spawner(std::string helper_path) {
+  return std::make_unique<RealSpawner>(std::move(helper_path));
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,375 @@
+#include "workers/worker_host.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "workers/worker_host_impl.h"
+
+namespace pif::lfs {
+namespace {
+
+using proto::Envelope;
+using std::chrono::milliseconds;
+
+constexpr Duration kSpawnTimeout = std::chrono::seconds(10);
+constexpr std::int64_t kForwardedCredentialSeconds = 60;
+constexpr std::size_t kJobsMax = 1024;
+constexpr std::ptrdiff_t kJobsOfUserMax = kJobsMax / 4;  // so that there is room for others
+constexpr std::size_t kWorkersPerJobMax = 256;           // on one LFS
+constexpr std::size_t kWorkersMax = 4096;                // of all jobs
+constexpr std::size_t kReplyBytesMax = 96u << 10;        // of events in one JobWaitReply
+
+// The folder, for one worker alone, where others of its job reach it: beside the LFS's Unix socket. libtool has the same
+// rule; docs/PROTOCOL.md "Worker host". Empty: this LFS has no such place.
+std::string own_folder(const proto::Endpoints& endpoints, std::uint64_t job, std::uint32_t rank) {
+  const auto slash = endpoints.unix_path().rfind('/');
+  return slash == std::string::npos ? "" : fmt::format("{}/w{:016x}-{}", endpoints.unix_path().substr(0, slash), job, rank);
+}
+
+bool tells_end(const net::Identity& identity) {
+  return identity.via == net::Identity::Via::kUnix || identity.via == net::Identity::Via::kSimulated;
+}
+
+}  // namespace
+
+// ---- who asks -----------------------------------------------------------------------------------------------------
+
+// A credential speaks for somebody else only when it comes from ZeroMQ (where the kernel says nothing), or from root or
+// another LFS of ours, which hand on what a user asked.
+Result<net::Identity> WorkerHost::Impl::requester(const net::Delivery& delivery) {
+  // The kernel names this LFS where a worker speaks through the socket it was born with.
+  if (job_of_worker.contains(delivery.peer))
+    return fail(Code::kPermission, "workers neither start nor end workers: their controller does");
+  const net::Identity& kernel = world.messenger.identity(delivery.peer);
+  const auto& credential = delivery.packet.envelope.credential();
+  const bool speaks_for_others = !kernel.has_uid || kernel.uid == 0 || kernel.uid == config.uid;
+  if (!speaks_for_others || (credential.empty() && kernel.has_uid)) return kernel;
+  if (credential.empty()) {
+    return fail(Code::kPermission, "a request about workers came without a credential: connect to the PIF Server first");
+  }
+  PIF_TRY_VALUE(const Credential said, verify_credential(config.key, credential, world.messenger.clock().wall_seconds()));
+  net::Identity identity = kernel;
+  identity.has_uid = true;
+  identity.uid = said.uid;
+  identity.gids = said.gids;
+  return identity;
+}
+
+Status WorkerHost::Impl::may_use(const Job& job, const net::Delivery& delivery) {
+  // Over ZeroMQ a peer is a routing id, which another program may have by now.
+  if (delivery.peer == job.controller && world.messenger.identity(delivery.peer).has_uid) return {};
+  PIF_TRY_VALUE(const net::Identity who, requester(delivery));
+  if (who.uid == job.uid || who.uid == 0) return {};
+  return fail(Code::kPermission, fmt::format("job {:016x} belongs to another user (uid {})", job.id, job.uid));
+}
+
+// The job, made if it is not known yet: the controller's first wait may come before the spawn tree does.
+Result<Job*> WorkerHost::Impl::job_for(std::uint64_t id, const net::Delivery& delivery) {
+  if (const auto found = jobs.find(id); found != jobs.end()) {
+    PIF_TRY(may_use(found->second, delivery));
+    return &found->second;
+  }
+  PIF_TRY_VALUE(const net::Identity who, requester(delivery));
+  PIF_TRY(room_for_job(who.uid));
+  Job& job = jobs[id];
+  job.id = id;
+  job.uid = who.uid;
+  job.gids = who.gids;
+  job.lease = now() + kJobClaim;
+  return &job;
+}
+
+// Jobs that were ended, or only waited for, count too, as long as they are remembered.
+Status WorkerHost::Impl::room_for_job(std::uint32_t uid) {
+  if (jobs.size() >= kJobsMax) {
+    return fail(Code::kBusy, fmt::format("{} jobs run here already, which is the limit: try again later", kJobsMax));
+  }
+  const auto of_user = std::count_if(jobs.begin(), jobs.end(), [uid](const auto& job) { return job.second.uid == uid; });
+  if (of_user >= kJobsOfUserMax) {
+    return fail(Code::kBusy, fmt::format("uid {} has {} jobs here already, which is the limit of one user: try again later", uid,
+                                         kJobsOfUserMax));
+  }
+  return {};
+}
+
+// ---- spawn --------------------------------------------------------------------------------------------------------
+
+void WorkerHost::Impl::on_spawn(net::Delivery& delivery) {
+  const Asker asker = asker_of(delivery, now());
+  auto begun = begin_spawn(delivery);
+  if (!begun) return refuse(asker, begun.error());
+  Spawning& spawning = **begun;
+  if (spawning.waiting == 0 || spawning.error) answer_spawn(spawning);
+}
+
+Result<std::shared_ptr<Spawning>> WorkerHost::Impl::begin_spawn(net::Delivery& delivery) {
+  const Envelope& request = delivery.packet.envelope;
+  const proto::Spawn& spawn = request.spawn();
+  PIF_TRY_VALUE(const net::Identity who, requester(delivery));
+  PIF_TRY(check_spawn(spawn, who));
+  PIF_TRY_VALUE(Job* const job, job_for(spawn.job(), delivery));
+  if (job->killed) return fail(Code::kCancelled, fmt::format("job {:016x} was ended", job->id));
+  auto& spawning = job->spawning[spawn.rank()];
+  if (spawning) {  // asked again: the answer goes to whoever asked last
+    spawning->asker = asker_of(delivery, now());
+    spawning->answered = false;
+    return spawning;
+  }
+  spawning = std::make_shared<Spawning>();
+  spawning->asker = asker_of(delivery, now());
+  job->lease = std::max(job->lease, now() + kJobClaim);
+  if (auto started = start_worker(*job, spawn); !started) {
+    spawning->error = started.error();
+    return spawning;
+  }
+  spawning->started = 1;
+  hand_on(*job, request, spawning);
+  return spawning;
+}
+
+Status WorkerHost::Impl::check_spawn(const proto::Spawn& spawn, const net::Identity& who) {
+  if (spawn.program().empty() || spawn.program().front() != '/') {
+    return fail(Code::kInvalid, fmt::format("a worker's program must be an absolute path, not '{}'", spawn.program()));
+  }
+  if (config.uid != 0 && who.uid != config.uid) {
+    return fail(Code::kPermission,
+                fmt::format("{} runs as uid {} without root's rights, so it can start workers of that user only, not of uid "
+                            "{}: ask for the file system to be run as root, or use your own",
+                            config.name, config.uid, who.uid));
+  }
+  return {};
+}
+
+Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn) {
+  if (job.workers.size() >= kWorkersPerJobMax || live >= kWorkersMax) {
+    return fail(Code::kBusy, fmt::format("{} workers run here already: try again later", live), config.name);
+  }
+  Spawner::Order order;
+  order.program = spawn.program();
+  order.arguments.assign(spawn.arguments().begin(), spawn.arguments().end());
+  order.working_folder = spawn.working_folder();
+  order.uid = job.uid;
+  order.gids = job.gids;
+  order.scratch_folder = own_folder(config.endpoints, job.id, spawn.rank());
+  auto started = world.spawner.start(order);
+  if (!started) {
+    Error error = started.error();
+    error.text = fmt::format("cannot start worker {}: {}", spawn.rank(), error.text);
+    if (error.node.empty()) error.node = config.name;
+    return fail(std::move(error));
+  }
+  auto peer = world.messenger.adopt(std::move(started->connection));
+  if (!peer) {
+    world.spawner.kill(started->process);
+    return fail(std::move(peer.error()));
+  }
+  job.description = spawn.description();
+  Worker worker;
+  worker.rank = spawn.rank();
+  worker.process = started->process;
+  worker.own_folder = order.scratch_folder;
+  worker.peer = *peer;
+  job.workers.push_back(worker);
+  job_of_worker[*peer] = job.id;
+  ++live;
+  next_poll = std::min(next_poll, now() + kPollEvery);
+  return {};
+}
+
+void WorkerHost::Impl::hand_on(const Job& job, const Envelope& request, const std::shared_ptr<Spawning>& spawning) {
+  const auto count = static_cast<std::size_t>(request.spawn().subtree_size());
+  for (const Range part : cut(count, request.spawn().fan_out())) hand_part(job, request, part, spawning);
+}
+
+void WorkerHost::Impl::hand_part(const Job& job, const Envelope& request, Range part,
+                                 const std::shared_ptr<Spawning>& spawning) {
+  const proto::Spawn& spawn = request.spawn();
+  const proto::SpawnNode& head = spawn.subtree(static_cast<int>(part.begin));
+  net::Packet packet;
+  proto::Spawn& onward = *packet.envelope.mutable_spawn();
+  onward.set_job(spawn.job());
+  onward.set_program(spawn.program());
+  *onward.mutable_arguments() = spawn.arguments();
+  onward.set_rank(head.rank());
+  onward.set_fan_out(spawn.fan_out());
+  onward.set_description(spawn.description());
+  onward.set_working_folder(spawn.working_folder());
+  for (auto i = part.begin + 1; i < part.end; ++i) *onward.add_subtree() = spawn.subtree(static_cast<int>(i));
+  Credential speaker;
+  speaker.uid = job.uid;
+  speaker.gids = job.gids;
+  speaker.expiry = world.messenger.clock().wall_seconds() + kForwardedCredentialSeconds;
+  packet.envelope.set_credential(mint(config.key, speaker));
+
+  auto peer = world.messenger.connect(head.node().endpoints(), net::Route::kAuto);
+  if (!peer) {
+    Error error = peer.error();
+    if (error.node.empty()) error.node = head.node().name();
+    if (!spawning->error) spawning->error = std::move(error);
+    return;
+  }
+  const Duration timeout = request.timeout_ms() > 0 ? milliseconds(request.timeout_ms()) : kSpawnTimeout;
+  ++spawning->waiting;
+  calls.start(*peer, std::move(packet), timeout, head.node().name(), [this, spawning](Result<net::Packet> answer) {
+    --spawning->waiting;
+    if (answer) spawning->started += answer->envelope.spawn_reply().started();
+    else if (!spawning->error) spawning->error = answer.error();
+    if (spawning->waiting == 0 || spawning->error) answer_spawn(*spawning);
+  });
+}
+
+void WorkerHost::Impl::answer_spawn(Spawning& spawning) {
+  if (std::exchange(spawning.answered, true)) return;
+  if (spawning.error) {
+    // The node that failed speaks, not the one that hands its words on.
+    const std::string_view node = spawning.error->node.empty() ? std::string_view(config.name) : spawning.error->node;
+    return reply(spawning.asker, net::error_reply(spawning.asker.request, *spawning.error, node));
+  }
+  net::Packet packet = net::reply_to(spawning.asker.request);
+  packet.envelope.mutable_spawn_reply()->set_started(spawning.started);
+  reply(spawning.asker, std::move(packet));
+}
+
+// ---- waiting and killing ------------------------------------------------------------------------------------------
+
+void WorkerHost::Impl::on_wait(net::Delivery& delivery) {
+  const Asker asker = asker_of(delivery, now());
+  const proto::JobWait& request = delivery.packet.envelope.job_wait();
+  auto found = job_for(request.job(), delivery);
+  if (!found) return refuse(asker, found.error());
+  Job& job = **found;
+  if (job.killed) return refuse(asker, Error{Code::kCancelled, fmt::format("job {:016x} was ended", job.id), {}});
+  if (request.started() && job.workers.empty()) {
+    return refuse(asker, Error{Code::kCancelled, fmt::format("job {:016x} is not known here any more: its controller was silent "
+                                                             "for too long, or this LFS was started again", job.id), {}});
+  }
+  if (job.wait) answer_wait(job);  // a newer wait replaces an older one
+  job.controller = delivery.peer;
+  // A controller that is stopped can go on: where the transport tells of its end, nothing else ends its job.
+  job.lease = tells_end(world.messenger.identity(delivery.peer)) ? kNever : now() + kJobLease;
+  while (!job.events.empty() && job.events.front().number() <= request.seen()) job.events.pop_front();
+  job.wait = Wait{asker, now() + std::min<Duration>(milliseconds(request.hold_ms()), kJobHoldMax), request.seen()};
+  if (!job.events.empty()) answer_wait(job);
+}
+
+void WorkerHost::Impl::on_kill(net::Delivery& delivery) {
+  const Asker asker = asker_of(delivery, now());
+  // A job that is not known yet is remembered as killed: its spawn may still be on the way.
+  auto found = job_for(delivery.packet.envelope.job_kill().job(), delivery);
+  if (!found) return refuse(asker, found.error());
+  kill_job(**found, "its controller ended it");
+  net::Packet packet = net::reply_to(asker.request);
+  packet.envelope.mutable_done();
+  reply(asker, std::move(packet));
+}
+
+void WorkerHost::Impl::on_meet(net::Delivery& delivery) {
+  const Asker asker = asker_of(delivery, now());
+  proto::JobMeet& request = *delivery.packet.envelope.mutable_job_meet();
+  auto found = job_for(request.job(), delivery);
+  if (!found) return refuse(asker, found.error());
+  Job& job = **found;
+  job.met.emplace().set_met(true);
+  *job.met->mutable_values() = std::move(*request.mutable_values());
+  answer_meetings(job);
+  net::Packet packet = net::reply_to(asker.request);
+  packet.envelope.mutable_done();
+  reply(asker, std::move(packet));
+}
+
+void WorkerHost::Impl::add_event(Job& job, proto::JobWaitReply::Event event) {
+  if (event.what_case() == proto::JobWaitReply::Event::kProgress) {  // only the latest of a worker counts
+    std::erase_if(job.events, [&](const auto& old) {
+      return old.rank() == event.rank() && old.what_case() == proto::JobWaitReply::Event::kProgress;
+    });
+  }
+  event.set_number(++job.last_number);
+  job.events.push_back(std::move(event));
+  if (job.wait) answer_wait(job);
+}
+
+void WorkerHost::Impl::answer_wait(Job& job) {
+  net::Packet packet = net::reply_to(job.wait->asker.request);
+  proto::JobWaitReply& answer = *packet.envelope.mutable_job_wait_reply();
+  std::size_t bytes = 0;
+  for (const auto& event : job.events) {
+    bytes += event.ByteSizeLong();
+    if (bytes > kReplyBytesMax && answer.events_size() > 0) break;
+    *answer.add_events() = event;
+  }
+  const bool told_all = answer.events_size() == static_cast<int>(job.events.size());
+  // Over ZeroMQ the answer may be lost, and asked for again.
+  if (told_all && job.is_over() && !job.killed) job.lease = now() + (job.lease == kNever ? kJobOver : kJobClaim);
+  reply(job.wait->asker, std::move(packet));
+  job.wait.reset();
+}
+
+// ---- the host -----------------------------------------------------------------------------------------------------
+
+WorkerHost::WorkerHost(const Config& config, World world, Send send)
+    : impl_(std::make_unique<Impl>(config, world, std::move(send))) {}
+
+WorkerHost::~WorkerHost() {
+  for (auto& [id, job] : impl_->jobs) {
+    for (auto& worker : job.workers) {
+      if (!worker.gone) impl_->world.spawner.kill(worker.process);
+    }
+  }
+}
+
+bool WorkerHost::handle(net::Delivery& delivery) {
+  if (delivery.kind == net::Delivery::Kind::kClosed) {
+    const bool ours = impl_->on_closed(delivery.peer);
+    (void)impl_->calls.offer(delivery);  // fails what waits for this peer
+    return ours;  // others must hear of a closed peer that is no worker
+  }
+  if (delivery.kind != net::Delivery::Kind::kPacket) return false;
+  const Envelope& envelope = delivery.packet.envelope;
+  if (net::is_reply(envelope)) return envelope.id() >= kFirstCall && impl_->calls.offer(delivery);
+  switch (envelope.op_case()) {
+    case Envelope::kSpawn: impl_->on_spawn(delivery); return true;
+    case Envelope::kJobWait: impl_->on_wait(delivery); return true;
+    case Envelope::kJobKill: impl_->on_kill(delivery); return true;
+    case Envelope::kJobMeet: impl_->on_meet(delivery); return true;
+    default: return impl_->on_worker_packet(delivery);
+  }
+}
+
+void WorkerHost::tick() {
+  Impl& host = *impl_;
+  const Time now = host.now();
+  host.calls.expire();
+  if (now >= host.next_poll) host.poll_workers();
+  for (auto it = host.jobs.begin(); it != host.jobs.end();) {
+    Job& job = it->second;
+    if (job.wait && now >= job.wait->deadline) host.answer_wait(job);
+    if (now >= job.meeting_until) host.answer_meetings(job);
+    if (now >= job.lease && !job.killed && !job.is_over()) host.kill_job(job, "its controller fell silent");
+    it = now >= job.lease && !job.has_live_workers() ? host.jobs.erase(it) : std::next(it);
+  }
+}
+
+Time WorkerHost::next_deadline() const {
+  Time next = std::min(impl_->next_poll, impl_->calls.next_deadline());
+  for (const auto& [id, job] : impl_->jobs) {
+    next = std::min(next, job.lease);
+    if (job.wait) next = std::min(next, job.wait->deadline);
+    next = std::min(next, job.meeting_until);
+  }
+  return next;
+}
+
+std::optional<net::Identity> WorkerHost::identity_of(net::PeerId peer) const {
+  const auto known = impl_->job_of_worker.find(peer);
+  if (known == impl_->job_of_worker.end()) return std::nullopt;
+  const Job& job = impl_->jobs.at(known->second);
+  net::Identity identity = impl_->world.messenger.identity(peer);
+  identity.has_uid = true;
+  identity.uid = job.uid;
+  identity.gids = job.gids;
+  return identity;
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,83 @@
+// The inside of the worker host. worker_host.cc has jobs and who asks about them, workers.cc what workers say and their processes.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "workers/jobs.h"
+#include "pif/base/timers.h"
+#include "pif/net/calls.h"
+#include "workers/worker_host.h"
+
+namespace pif::lfs {
+
+inline constexpr Duration kPollEvery = std::chrono::milliseconds(100);   // of processes whose connection is open
+inline constexpr net::CallId kFirstCall = net::CallId{1} << 62;  // so that no other Calls of this daemon has the same ids
+
+struct WorkerHost::Impl {
+  Impl(const Config& c, World w, Send s) : config(c), world(w), send(std::move(s)), calls(w.messenger, kFirstCall) {}
+
+  const Config& config;
+  World world;
+  Send send;
+  net::Calls calls;
+  std::map<std::uint64_t, Job> jobs;
+  std::unordered_map<net::PeerId, std::uint64_t> job_of_worker;  // by its connection
+  std::size_t live = 0;                                          // worker processes
+  Time next_poll = kNever;
+  std::deque<std::string> left_folders;                          // of workers that have ended; the first is being removed
+
+  Time now() { return world.messenger.clock().now(); }
+
+  // ---- who asks ----
+  Result<net::Identity> requester(const net::Delivery& delivery);
+  Status may_use(const Job& job, const net::Delivery& delivery);
+  Result<Job*> job_for(std::uint64_t id, const net::Delivery& delivery);
+  Status room_for_job(std::uint32_t uid);
+
+  // ---- operations ----
+  void on_spawn(net::Delivery& delivery);
+  Result<std::shared_ptr<Spawning>> begin_spawn(net::Delivery& delivery);
+  Status check_spawn(const proto::Spawn& spawn, const net::Identity& who);
+  Status start_worker(Job& job, const proto::Spawn& spawn);
+  void hand_on(const Job& job, const proto::Envelope& request, const std::shared_ptr<Spawning>& spawning);
+  void hand_part(const Job& job, const proto::Envelope& request, Range part, const std::shared_ptr<Spawning>& spawning);
+  void answer_spawn(Spawning& spawning);
+  void on_wait(net::Delivery& delivery);
+  void on_kill(net::Delivery& delivery);
+  void on_meet(net::Delivery& delivery);
+  bool on_worker_packet(net::Delivery& delivery);
+  void on_worker_start(const Asker& asker, const Job& job, const Worker& worker);
+  void on_worker_scratch(const Asker& asker);
+  void on_worker_said(const Asker& asker, Job& job, Worker& worker, const proto::Envelope& request);
+  void on_worker_meet(const Asker& asker, Job& job, Worker& worker, const std::string& value);
+  void answer_meetings(Job& job);
+  bool on_closed(net::PeerId peer);
+
+  // ---- events ----
+  void add_event(Job& job, proto::JobWaitReply::Event event);
+  void answer_wait(Job& job);
+
+  // ---- processes ----
+  void poll_workers();
+  bool poll_worker(Job& job, Worker& worker);
+  void remove_folder(std::string path);
+  void remove_next_folder();
+  void kill_job(Job& job, std::string_view why);
+
+  void reply(const Asker& asker, net::Packet packet) {
+    send(asker.peer, std::move(packet), asker.operation, asker.arrived);
+  }
+  void refuse(const Asker& asker, const Error& error) {
+    reply(asker, net::error_reply(asker.request, error, config.name));
+  }
+  // One of those in job_of_worker.
+  Worker& worker_at(Job& job, net::PeerId peer) {
+    return *std::find_if(job.workers.begin(), job.workers.end(), [peer](const Worker& worker) { return worker.peer == peer; });
+  }
+};
+
+}  // namespace pif::lfs

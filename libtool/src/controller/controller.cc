@@ -1,0 +1,318 @@
+#include "pif/tool/controller.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "controller/job_run.h"
+#include "pif/client/convert.h"
+#include "pif/net/real_messenger.h"
+
+namespace pif::tool {
+namespace {
+
+using std::chrono::minutes;
+
+constexpr Duration kSealTimeout = minutes(30);  // of syncing a component; an LFS that is silent meanwhile is found sooner
+constexpr std::size_t kValueBytesMax = 64u << 10;
+constexpr int kFarWorkersMax = 1024;            // where all of them listen fits one packet to each
+
+struct Made {
+  File file;
+  std::optional<Extent> extent;
+  std::vector<job::ComponentEnd> ends;  // by LFS of the file
+};
+
+}  // namespace
+
+struct Controller::Impl {
+  Impl(Client& c, ControllerOptions o) : client(c), session(c.session()), options(std::move(o)) {}
+
+  [[nodiscard]] Result<std::vector<proto::NodeInfo>> all_nodes();
+  [[nodiscard]] Result<std::vector<proto::NodeInfo>> workers_of(const Job& job);
+  [[nodiscard]] Result<job::JobDescription> describe(const Job& job, const std::vector<proto::NodeInfo>& workers);
+  [[nodiscard]] static Status let_talk(job::JobDescription& description);
+  void collect(const std::vector<job::WorkerEnd>& ends, const std::vector<proto::NodeInfo>& workers);
+  [[nodiscard]] Result<Extent> extent_of(Made& made);
+  [[nodiscard]] Status check_rows(Made& made, const Extent& extent);
+  [[nodiscard]] Result<std::vector<net::CallId>> start_seals(Made& made, const Extent& extent);
+  [[nodiscard]] Status wait_all(std::vector<net::CallId> calls);
+  [[nodiscard]] Status seal(std::vector<Extent>& extents);
+
+  Client& client;
+  client::Session& session;
+  ControllerOptions options;
+  std::vector<File> inputs;
+  std::vector<Made> outputs;
+  Report report;
+};
+
+Controller::Controller(Client& client, ControllerOptions options)
+    : impl_(std::make_unique<Impl>(client, std::move(options))) {}
+
+Controller::~Controller() { abort(); }
+
+Result<std::size_t> Controller::open(const std::string& path) {
+  const PhaseTimer timer(impl_->report, "create", impl_->session.clock());
+  PIF_TRY_VALUE(File file, impl_->client.open(path, Client::Mode::kHold));
+  impl_->inputs.push_back(std::move(file));
+  return impl_->inputs.size() - 1;
+}
+
+Result<std::size_t> Controller::create(const std::string& path, const CreateOptions& options) {
+  const PhaseTimer timer(impl_->report, "create", impl_->session.clock());
+  PIF_TRY_VALUE(File file, impl_->client.create(path, options));
+  impl_->outputs.push_back(Made{std::move(file), std::nullopt, {}});
+  return impl_->outputs.size() - 1;
+}
+
+void Controller::set_extent(std::size_t output, const Extent& extent) { impl_->outputs[output].extent = extent; }
+File& Controller::input(std::size_t i) { return impl_->inputs[i]; }
+File& Controller::output(std::size_t i) { return impl_->outputs[i].file; }
+Report& Controller::report() { return impl_->report; }
+Client& Controller::client() { return impl_->client; }
+
+// ---- running ------------------------------------------------------------------------------------------------------
+
+Result<std::vector<proto::NodeInfo>> Controller::Impl::all_nodes() {
+  net::Packet request;
+  request.envelope.mutable_nodes();
+  PIF_TRY_VALUE(const net::Packet answer, session.ask_server(std::move(request)));
+  const auto& nodes = answer.envelope.nodes_reply().nodes();
+  return std::vector<proto::NodeInfo>(nodes.begin(), nodes.end());
+}
+
+Result<std::vector<proto::NodeInfo>> Controller::Impl::workers_of(const Job& job) {
+  std::vector<proto::NodeInfo> known;
+  const auto add = [&](File& file) {
+    for (const auto& node : client::parts_of(file).nodes) {
+      const bool is_known = std::any_of(known.begin(), known.end(), [&](const auto& k) { return k.id() == node.id(); });
+      if (!is_known) known.push_back(node);
+    }
+  };
+  for (auto& file : inputs) add(file);
+  for (auto& made : outputs) add(made.file);
+  if (job.nodes.empty() && !known.empty()) return known;
+  PIF_TRY_VALUE(std::vector<proto::NodeInfo> all, all_nodes());
+  if (job.nodes.empty()) {
+    std::erase_if(all, [](const auto& node) { return node.state() != 1; });
+    if (all.empty()) return fail(Code::kUnavailable, "no LFS is up: see pif status");
+    return all;
+  }
+  std::vector<proto::NodeInfo> chosen;
+  for (const std::uint32_t id : job.nodes) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& node) { return node.id() == id; });
+    if (found == all.end()) return fail(Code::kInvalid, fmt::format("there is no node {}: see pif node list", id));
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+Result<job::JobDescription> Controller::Impl::describe(const Job& job, const std::vector<proto::NodeInfo>& workers) {
+  job::JobDescription description;
+  description.set_version(kJobVersion);
+  std::string secret;
+  for (int i = 0; i < 2; ++i) {
+    const std::uint64_t word = session.entropy().next();
+    secret.append(reinterpret_cast<const char*>(&word), sizeof word);
+  }
+  description.set_secret(secret);
+  description.set_credential(session.credential());
+  description.set_value(job.value);
+  std::vector<std::uint32_t> described;
+  for (const auto& node : workers) {
+    *description.add_nodes() = brief(node);
+    described.push_back(node.id());
+  }
+  const auto add = [&](File& file, const Extent& extent, job::JobFile& entry) {
+    const client::FileParts& parts = client::parts_of(file);
+    entry = job_file_of(parts);
+    *entry.mutable_extent() = client::proto_of(extent);
+    for (const auto& node : parts.nodes) {
+      if (std::find(described.begin(), described.end(), node.id()) != described.end()) continue;
+      *description.add_other_nodes() = brief(node);
+      described.push_back(node.id());
+    }
+  };
+  for (auto& file : inputs) {
+    PIF_TRY(client::renew_if_needed(file));
+    PIF_TRY_VALUE(const Extent extent, file.extent());
+    add(file, extent, *description.add_inputs());
+  }
+  for (auto& made : outputs) add(made.file, made.extent.value_or(Extent{}), *description.add_outputs());
+  description.set_apart(options.apart);
+  PIF_TRY(let_talk(description));
+  return description;
+}
+
+// Workers on several machines talk over tcp, with keys of their own where the file system has keys.
+Status Controller::Impl::let_talk(job::JobDescription& description) {
+  if (all_are_near(description)) return {};
+  if (description.nodes_size() > kFarWorkersMax) {
+    return fail(Code::kTooLarge, fmt::format("{} workers, not all on one machine: at most {} may be", description.nodes_size(),
+                                            kFarWorkersMax));
+  }
+  bool encrypts = false;
+  for (const auto& node : description.nodes()) {
+    if (node.endpoints().tcp().empty()) {
+      return fail(Code::kUnavailable, "it does not listen on tcp, and not all workers are on its machine: write tcp = \"curve\" "
+                                     "into its file system's pif.toml, then: pif down, pif up", node.name());
+    }
+    encrypts = encrypts || !node.endpoints().curve_key().empty();
+  }
+  if (!encrypts) return {};
+  PIF_TRY_VALUE(const net::CurveKeys keys, net::make_curve_keys());
+  description.set_mail_public(keys.public_key);
+  description.set_mail_secret(keys.secret_key);
+  return {};
+}
+
+Result<std::vector<std::string>> Controller::run(const Job& job) {
+  if (job.value.size() > kValueBytesMax) {
+    return fail(Code::kTooLarge, fmt::format("a job's description of {} bytes; at most {} are allowed", job.value.size(),
+                                             kValueBytesMax));
+  }
+  Impl& impl = *impl_;
+  PIF_TRY_VALUE(const std::vector<proto::NodeInfo> workers, impl.workers_of(job));
+  PIF_TRY_VALUE(const job::JobDescription description, impl.describe(job, workers));
+  if (impl.options.on_start) impl.options.on_start();
+  JobRun run(impl.session, impl.options, workers);
+  {
+    const PhaseTimer timer(impl.report, "spawn", impl.session.clock());
+    PIF_TRY(run.start(description.SerializeAsString()));
+  }
+  const PhaseTimer timer(impl.report, "work", impl.session.clock());
+  const auto ends = run.wait();
+  if (impl.options.on_finish) impl.options.on_finish();
+  if (!ends) return fail(ends.error());
+  impl.collect(*ends, workers);
+  std::vector<std::string> values;
+  for (const auto& end : *ends) values.push_back(end.value());
+  return values;
+}
+
+void Controller::Impl::collect(const std::vector<job::WorkerEnd>& ends, const std::vector<proto::NodeInfo>& workers) {
+  report.workers = static_cast<std::uint32_t>(workers.size());
+  for (const auto& end : ends) {
+    report.bytes_read_local += end.bytes_read();
+    report.bytes_written_local += end.bytes_written();
+    report.bytes_cloned += end.bytes_cloned();
+    report.bytes_moved += end.bytes_sent();
+  }
+  report.bytes_client_side = report.bytes_read_local + report.bytes_written_local;
+  for (std::size_t number = 0; number < outputs.size(); ++number) {
+    Made& made = outputs[number];
+    const auto& nodes = client::parts_of(made.file).nodes;
+    made.ends.assign(nodes.size(), {});
+    for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+      const auto lfs = std::find_if(nodes.begin(), nodes.end(), [&](const auto& n) { return n.id() == workers[rank].id(); });
+      if (lfs == nodes.end() || number >= static_cast<std::size_t>(ends[rank].outputs_size())) continue;
+      made.ends[static_cast<std::size_t>(lfs - nodes.begin())] = ends[rank].outputs(static_cast<int>(number));
+    }
+  }
+}
+
+// ---- commit -------------------------------------------------------------------------------------------------------
+
+Result<Extent> Controller::Impl::extent_of(Made& made) {
+  Extent extent;
+  for (const auto& end : made.ends) {
+    extent.records += end.rows();
+    extent.bytes += end.bytes();
+  }
+  if (made.extent) return *made.extent;
+  const client::FileParts& parts = client::parts_of(made.file);
+  if (parts.layout.has_parity() && extent.records > 0) {
+    return fail(Code::kInternal, fmt::format("{} has bevies, so the tool must say how long it is", parts.path));
+  }
+  return extent;
+}
+
+// A file that is committed has on every LFS what its length and layout say.
+Status Controller::Impl::check_rows(Made& made, const Extent& extent) {
+  const client::FileParts& parts = client::parts_of(made.file);
+  for (LfsIndex lfs = 0; lfs < made.ends.size(); ++lfs) {
+    const std::uint64_t expected = parts.layout.rows(lfs, extent.records);
+    const std::uint64_t rows = made.ends[lfs].rows();
+    const bool right = parts.layout.has_parity() ? rows >= expected : rows == expected;
+    if (!right) {
+      return fail(Code::kInternal, fmt::format("{}: the workers made {} rows on {}, where {} records give {}", parts.path, rows,
+                                               parts.nodes[lfs].name(), extent.records, expected));
+    }
+  }
+  return {};
+}
+
+Result<std::vector<net::CallId>> Controller::Impl::start_seals(Made& made, const Extent& extent) {
+  const client::FileParts& parts = client::parts_of(made.file);
+  std::vector<net::CallId> calls;
+  for (LfsIndex lfs = 0; lfs < made.ends.size(); ++lfs) {
+    const job::ComponentEnd& end = made.ends[lfs];
+    if (!end.here()) continue;  // no component: no rows
+    net::Packet request;
+    proto::Seal& seal = *request.envelope.mutable_seal();
+    *seal.mutable_shape() = parts.shape(lfs);
+    seal.set_rows(end.rows());
+    seal.set_bytes(end.bytes());
+    *seal.mutable_file() = client::proto_of(extent);
+    seal.set_by_descriptor(true);
+    seal.set_data_tail_sum(end.data_tail_sum());
+    seal.set_index_tail_sum(end.index_tail_sum());
+    request.envelope.set_capability(parts.capability);
+    PIF_TRY_VALUE(const net::CallId call, session.start_node(parts.nodes[lfs], std::move(request), kSealTimeout));
+    calls.push_back(call);
+  }
+  return calls;
+}
+
+Status Controller::Impl::wait_all(std::vector<net::CallId> calls) {
+  Status outcome;
+  while (!calls.empty()) {
+    std::erase_if(calls, [&](const net::CallId call) {
+      if (!session.caller().is_done(call)) return false;
+      auto answer = session.caller().wait(call);
+      if (!answer && outcome) outcome = fail(std::move(answer.error()));
+      return true;
+    });
+    if (!outcome || calls.empty()) break;
+    outcome = pump(session, options);
+  }
+  for (const net::CallId call : calls) session.caller().forget(call);
+  return outcome;
+}
+
+Status Controller::Impl::seal(std::vector<Extent>& extents) {
+  const PhaseTimer timer(report, "seal", session.clock());
+  std::vector<net::CallId> calls;
+  Status outcome;
+  for (auto& made : outputs) {
+    PIF_TRY(client::renew_if_needed(made.file));
+    PIF_TRY_VALUE(const Extent extent, extent_of(made));
+    PIF_TRY(check_rows(made, extent));
+    PIF_TRY_VALUE(const std::vector<net::CallId> started, start_seals(made, extent));
+    calls.insert(calls.end(), started.begin(), started.end());
+    extents.push_back(extent);
+  }
+  return wait_all(std::move(calls));
+}
+
+Status Controller::commit() {
+  Impl& impl = *impl_;
+  std::vector<Extent> extents;
+  PIF_TRY(impl.seal(extents));
+  const PhaseTimer timer(impl.report, "commit", impl.session.clock());
+  for (std::size_t i = 0; i < impl.outputs.size(); ++i) {
+    PIF_TRY(client::commit_sealed(impl.outputs[i].file, extents[i]));
+    impl.report.records += extents[i].records;
+    impl.report.bytes += extents[i].bytes;
+  }
+  impl.outputs.clear();
+  return {};
+}
+
+void Controller::abort() {
+  for (auto& made : impl_->outputs) (void)made.file.abort().has_value();
+  impl_->outputs.clear();
+}
+
+}  // namespace pif::tool

@@ -1,0 +1,253 @@
+#include "controller/job_run.h"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "pif/base/timers.h"
+
+namespace pif::tool {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kTurn = milliseconds(100);          // how soon a wish to end is noticed
+constexpr Duration kWaitTimeout = 2 * kSilenceMax;     // of a JobWait: an LFS that is silent is given up sooner
+constexpr Duration kSpawnTimeout = seconds(15);
+constexpr Duration kKillTimeout = seconds(1);
+
+std::string signal_name(int number) {
+  const char* const text = strsignal(number);
+  return text != nullptr ? fmt::format("signal {} ({})", number, text) : fmt::format("signal {}", number);
+}
+
+// The last line that says something.
+std::string last_line(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  const auto line = text.rfind('\n');
+  return line == std::string::npos ? text : text.substr(line + 1);
+}
+
+}  // namespace
+
+Status pump(client::Session& session, const ControllerOptions& options) {
+  if (options.is_cancelled && options.is_cancelled()) return fail(Code::kCancelled, "interrupted");
+  session.keep_alive();
+  return session.caller().pump(session.clock().now() + kTurn);
+}
+
+JobRun::JobRun(client::Session& session, const ControllerOptions& options, std::vector<proto::NodeInfo> nodes)
+    : session_(session), options_(options), id_(session.entropy().next()) {
+  for (auto& info : nodes) {
+    Node node;
+    node.info = std::move(info);
+    nodes_.push_back(std::move(node));
+  }
+}
+
+// ---- starting -----------------------------------------------------------------------------------------------------
+
+Status JobRun::start(const std::string& description) {
+  std::vector<proto::NodeInfo> infos;
+  for (const auto& node : nodes_) infos.push_back(node.info);
+  session_.prepare(infos);
+  Status started = start_tree(description);
+  // Asked from the start: an LFS keeps a job whose workers have not come yet.
+  for (auto& node : nodes_) {
+    if (started) started = ask(node);
+  }
+  while (started && !spawning_.empty()) started = turn();
+  if (!started) return end_everywhere(std::move(started.error()));
+  return {};
+}
+
+Status JobRun::start_tree(const std::string& description) {
+  const std::size_t count = nodes_.size();
+  const std::size_t parts = std::min<std::size_t>(options_.fan_out, count);
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::size_t first = part * count / parts;
+    net::Packet request;
+    proto::Spawn& spawn = *request.envelope.mutable_spawn();
+    spawn.set_job(id_);
+    spawn.set_program(options_.program);
+    for (const auto& argument : options_.arguments) spawn.add_arguments(argument);
+    spawn.set_rank(static_cast<std::uint32_t>(first));
+    spawn.set_fan_out(options_.fan_out);
+    spawn.set_description(description);
+    spawn.set_working_folder(options_.working_folder);
+    for (std::size_t i = first + 1; i < (part + 1) * count / parts; ++i) {
+      proto::SpawnNode& node = *spawn.add_subtree();
+      node.set_rank(static_cast<std::uint32_t>(i));
+      *node.mutable_node() = brief(nodes_[i].info);
+    }
+    request.envelope.set_timeout_ms(static_cast<std::uint32_t>(kSpawnTimeout / milliseconds(1)));
+    PIF_TRY_VALUE(const net::CallId call, session_.start_node(nodes_[first].info, std::move(request), kSpawnTimeout));
+    spawning_.push_back({call, nodes_[first].info.name()});
+  }
+  return {};
+}
+
+Status JobRun::ask(Node& node) {
+  net::Packet request;
+  request.envelope.mutable_job_wait()->set_job(id_);
+  request.envelope.mutable_job_wait()->set_hold_ms(static_cast<std::uint32_t>(kJobHold / milliseconds(1)));
+  request.envelope.mutable_job_wait()->set_seen(node.seen);
+  request.envelope.mutable_job_wait()->set_started(spawning_.empty());
+  PIF_TRY_VALUE(node.waiting, session_.start_node(node.info, std::move(request), kWaitTimeout));
+  return {};
+}
+
+// ---- waiting ------------------------------------------------------------------------------------------------------
+
+Result<std::vector<job::WorkerEnd>> JobRun::wait() {
+  while (!is_over()) {
+    if (auto done = turn(); !done) return end_everywhere(std::move(done.error()));
+  }
+  std::vector<job::WorkerEnd> ends;
+  for (const auto& part : meeting_) session_.caller().forget(part.call);  // its worker is over, so it came
+  for (auto& node : nodes_) {
+    if (node.waiting) session_.caller().forget(*node.waiting);
+    ends.push_back(std::move(*node.end));
+  }
+  return ends;
+}
+
+bool JobRun::is_over() const {
+  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.end && node.exited; });
+}
+
+Status JobRun::turn() {
+  PIF_TRY(pump(session_, options_));
+  PIF_TRY(take_answers(spawning_));
+  PIF_TRY(take_answers(meeting_));
+  return take_waits();
+}
+
+Status JobRun::take_answers(std::vector<Part>& parts) {
+  for (std::size_t i = 0; i < parts.size();) {
+    if (!session_.caller().is_done(parts[i].call)) {
+      ++i;
+      continue;
+    }
+    auto answer = session_.caller().wait(parts[i].call);
+    const std::string name = std::move(parts[i].name);
+    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!answer) {
+      if (answer.error().node.empty()) answer.error().node = name;
+      return fail(std::move(answer.error()));
+    }
+  }
+  return {};
+}
+
+Status JobRun::take_waits() {
+  for (auto& node : nodes_) {
+    if (!node.waiting || !session_.caller().is_done(*node.waiting)) continue;
+    auto answer = session_.caller().wait(*node.waiting);
+    node.waiting.reset();
+    if (!answer) {
+      return fail(answer.error().code,
+                  fmt::format("lost {}, where a worker of this job ran: {}", node.info.name(), answer.error().text),
+                  node.info.name());
+    }
+    for (const auto& event : answer->envelope.job_wait_reply().events()) {
+      PIF_TRY(take_event(event));
+      node.seen = std::max(node.seen, event.number());
+    }
+    if (!(node.end && node.exited)) PIF_TRY(ask(node));
+  }
+  return {};
+}
+
+Status JobRun::take_event(const proto::JobWaitReply::Event& event) {
+  using Event = proto::JobWaitReply::Event;
+  if (event.rank() >= nodes_.size()) return fail(Code::kInternal, fmt::format("an event of worker {}", event.rank()));
+  switch (event.what_case()) {
+    case Event::kProgress: take_progress(event.rank(), event.progress()); return {};
+    case Event::kResult: return take_result(event.rank(), event.result());
+    case Event::kMeet: return take_meet(event.rank(), event.meet());
+    case Event::kExited:
+    case Event::kKilled: return take_exit(event.rank(), event);
+    case Event::WHAT_NOT_SET: return {};
+  }
+  return {};
+}
+
+Status JobRun::take_result(std::uint32_t rank, const std::string& bytes) {
+  job::WorkerEnd end;
+  if (!end.ParseFromString(bytes)) {
+    return worker_failed(rank, {Code::kVersion, "its report cannot be read", {}});
+  }
+  if (end.has_error()) return worker_failed(rank, net::error_of(end.error()));
+  nodes_[rank].end = std::move(end);
+  return {};
+}
+
+// When all workers have given something, all get it.
+Status JobRun::take_meet(std::uint32_t rank, std::string value) {
+  nodes_[rank].meet = std::move(value);
+  if (!std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.meet.has_value(); })) return {};
+  proto::JobMeet all;
+  all.set_job(id_);
+  for (const Node& node : nodes_) all.add_values(*node.meet);
+  for (const Node& node : nodes_) {
+    net::Packet request;
+    *request.envelope.mutable_job_meet() = all;
+    PIF_TRY_VALUE(const net::CallId call, session_.start_node(node.info, std::move(request), kSpawnTimeout));
+    meeting_.push_back({call, node.info.name()});
+  }
+  return {};
+}
+
+Status JobRun::take_exit(std::uint32_t rank, const proto::JobWaitReply::Event& event) {
+  Node& node = nodes_[rank];
+  node.exited = true;
+  const bool killed = event.what_case() == proto::JobWaitReply::Event::kKilled;
+  if (!killed && event.exited() == 0 && node.end) return {};
+  std::string how = killed ? "died of " + signal_name(event.killed()) : fmt::format("ended with exit code {}", event.exited());
+  if (!killed && event.exited() == 0) how = "ended without a report";
+  if (const std::string words = last_line(event.text()); !words.empty()) how += ": " + words;
+  return worker_failed(rank, {Code::kCancelled, std::move(how), {}});
+}
+
+void JobRun::take_progress(std::uint32_t rank, const std::string& bytes) {
+  if (!nodes_[rank].status.ParseFromString(bytes) || !options_.on_progress) return;
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  for (const auto& node : nodes_) {
+    done += node.status.bytes_done();
+    total += node.status.bytes_total();
+  }
+  options_.on_progress(done, total);
+}
+
+tl::unexpected<Error> JobRun::worker_failed(std::uint32_t rank, Error error) const {
+  const std::string& name = nodes_[rank].info.name();
+  const std::string by = error.node.empty() || error.node == name ? "" : error.node + ": ";
+  // To a worker no command line is wrong, but what it reads: whoever started the tool did that rightly.
+  const Code code = error.code == Code::kInvalid ? Code::kUnsupported : error.code;
+  return fail(code, fmt::format("worker {} on {} failed: {}{}", rank, name, by, error.text));
+}
+
+// ---- ending -------------------------------------------------------------------------------------------------------
+
+tl::unexpected<Error> JobRun::end_everywhere(Error error) {
+  for (auto* const parts : {&spawning_, &meeting_}) {
+    for (const auto& part : *parts) session_.caller().forget(part.call);
+    parts->clear();
+  }
+  std::vector<net::CallId> kills;
+  for (auto& node : nodes_) {
+    if (node.waiting) session_.caller().forget(*node.waiting);
+    node.waiting.reset();
+    net::Packet request;
+    request.envelope.mutable_job_kill()->set_job(id_);
+    auto call = session_.start_node(node.info, std::move(request), kKillTimeout);
+    if (call) kills.push_back(*call);  // an LFS that cannot be reached ends the job itself
+  }
+  for (const net::CallId call : kills) (void)session_.caller().wait(call).has_value();
+  return fail(std::move(error));
+}
+
+}  // namespace pif::tool

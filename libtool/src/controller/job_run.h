@@ -1,0 +1,68 @@
+// One job under way: starts its workers through a tree, asks every LFS about them (which is also the job's lease), and ends
+// it everywhere when anything goes wrong. A job that ended badly is over on every LFS that can still be reached.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker/job.h"
+#include "pif/tool/controller.h"
+
+namespace pif::tool {
+
+class JobRun {
+ public:
+  // All outlive the run. nodes: by rank.
+  JobRun(client::Session& session, const ControllerOptions& options, std::vector<proto::NodeInfo> nodes);
+
+  std::uint64_t id() const { return id_; }
+  // Asks for the workers, and waits until the tree has started them all.
+  [[nodiscard]] Status start(const std::string& description);
+  // Waits until all workers have reported and ended; their reports by rank.
+  [[nodiscard]] Result<std::vector<job::WorkerEnd>> wait();
+
+ private:
+  struct Node {
+    proto::NodeInfo info;
+    std::optional<net::CallId> waiting;    // JobWait under way
+    std::uint64_t seen = 0;
+    std::optional<job::WorkerEnd> end;
+    bool exited = false;
+    std::optional<std::string> meet;       // what its worker gives the others
+    job::WorkerStatus status;
+  };
+
+  struct Part {
+    net::CallId call;
+    std::string name;
+  };
+
+  [[nodiscard]] Status start_tree(const std::string& description);
+  [[nodiscard]] Status ask(Node& node);
+  // One turn: waits a little, then takes every answer that is there.
+  [[nodiscard]] Status turn();
+  [[nodiscard]] Status take_answers(std::vector<Part>& parts);
+  [[nodiscard]] Status take_waits();
+  [[nodiscard]] Status take_event(const proto::JobWaitReply::Event& event);
+  [[nodiscard]] Status take_result(std::uint32_t rank, const std::string& bytes);
+  [[nodiscard]] Status take_meet(std::uint32_t rank, std::string value);
+  [[nodiscard]] Status take_exit(std::uint32_t rank, const proto::JobWaitReply::Event& event);
+  void take_progress(std::uint32_t rank, const std::string& bytes);
+  [[nodiscard]] tl::unexpected<Error> worker_failed(std::uint32_t rank, Error error) const;
+  [[nodiscard]] bool is_over() const;
+  // Kills the workers everywhere, for at most a second, and hands the error back.
+  [[nodiscard]] tl::unexpected<Error> end_everywhere(Error error);
+
+  client::Session& session_;
+  const ControllerOptions& options_;
+  std::uint64_t id_;
+  std::vector<Node> nodes_;
+  std::vector<Part> spawning_;
+  std::vector<Part> meeting_;
+};
+
+// Waits for one turn of the loop, at most; kCancelled when the user wants to end.
+[[nodiscard]] Status pump(client::Session& session, const ControllerOptions& options);
+
+}  // namespace pif::tool

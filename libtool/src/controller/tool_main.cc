@@ -1,0 +1,249 @@
+#include "pif/tool/tool_main.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "pif/base/path.h"
+#include "pif/base/say.h"
+#include "pif/base/typed_path.h"
+#include "pif/component/real_storage.h"
+#include "pif/net/real_messenger.h"
+#include "pif/net/system.h"
+#include "controller/report_file.h"
+#include "controller/terminal.h"
+
+namespace pif::tool {
+namespace {
+
+constexpr int kWorkerSocket = 3;  // where the worker host puts the connection; its spawner knows it too
+
+struct CommonOptions {
+  std::string where;
+  std::string route = "auto";
+  bool stale = false;
+  std::string report;
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+  bool explain = false;
+};
+
+// ---- the worker's role --------------------------------------------------------------------------------------------
+
+int failed(const std::string& who, const Error& error) {
+  say(fmt::format("{}: {}\n", who, one_line(error.to_string())));
+  return static_cast<int>(error.code == Code::kInvalid ? ExitCode::kUsage : ExitCode::kFailed);
+}
+
+Result<Mailbox> listen(const MailPlace& place) {
+  net::MessengerOptions options;
+  options.heartbeats = false;  // a letter is sent once: who is stopped for long must not lose any. The LFS knows who has died
+  options.listen.ipc = place.at.ipc();
+  options.listen.unix_path = place.at.unix_path();
+  options.listen.tcp = place.at.tcp();
+  options.listen.insecure_loopback = place.keys.secret_key.empty();
+  options.listen.curve = options.client_keys = place.keys;
+  options.listen.only_key = place.keys.public_key;
+  Mailbox box;
+  PIF_TRY_VALUE(box.messenger, net::make_real_messenger(std::move(options)));
+  box.at = net::listening(*box.messenger);
+  return box;
+}
+
+int work(const Tool& tool) {
+  UniqueFd connection(kWorkerSocket);
+  if (::fcntl(connection.get(), F_SETFD, FD_CLOEXEC) != 0) {
+    connection.release();
+    return failed(tool.name, {Code::kInvalid, fmt::format("{} is how an LFS starts this program, not you", kWorkerRole), {}});
+  }
+  auto messenger = net::make_real_messenger({});
+  if (!messenger) return failed(tool.name, messenger.error());
+  const auto storage = component::make_real_storage();
+  net::SystemEntropy entropy;
+  WorkerWorld world{**messenger, *storage, entropy, {}, listen};
+  world.connection.fd = std::move(connection);
+  const Status outcome = Worker::run(std::move(world), tool.work);
+  // The LFS keeps the end of stderr, in case the report did not get through.
+  return outcome ? static_cast<int>(ExitCode::kDone) : failed(tool.name, outcome.error());
+}
+
+// ---- the controller's role ----------------------------------------------------------------------------------------
+
+// While it lives, SIGINT and SIGTERM wait to be asked for instead of ending the process.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGINT);
+    sigaddset(&set_, SIGTERM);
+  }
+  ~HeldSignals() { release(); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  void hold() {
+    if (!held_) pthread_sigmask(SIG_BLOCK, &set_, &before_);
+    held_ = true;
+  }
+  // The job is over. What came too late to end it shall not end the program as if it had: the output is there.
+  void release() {
+    if (!held_) return;
+    const timespec at_once{};
+    while (sigtimedwait(&set_, nullptr, &at_once) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    held_ = false;
+  }
+  bool came() {
+    const timespec at_once{};
+    came_ = came_ || (held_ && sigtimedwait(&set_, nullptr, &at_once) > 0);
+    return came_;
+  }
+
+ private:
+  sigset_t set_{};
+  sigset_t before_{};
+  bool held_ = false;
+  bool came_ = false;
+};
+
+void add_common(CLI::App& app, CommonOptions& common) {
+  app.add_option("--pif", common.where, "folder of the file system (default: $PIF, else found from here)");
+  app.add_option("--route", common.route, "how to reach the daemons, and workers each other: auto, unix, ipc, tcp (for measurements)")
+      ->envname("PIF_ROUTE")
+      ->check(CLI::IsMember({"auto", "unix", "ipc", "tcp"}));
+  app.add_flag("--stale", common.stale, "take inputs that `pif stat` marks, too");
+  app.add_option("--report", common.report, "write phases, bytes and times to FILE as JSON")->type_name("FILE");
+  app.add_flag("--json", common.json, "print the report as one JSON document");
+  app.add_flag("-q,--quiet", common.quiet, "print nothing but errors");
+  app.add_flag("--verbose", common.verbose, "print the report");
+  app.add_flag("--explain", common.explain, "print the plan and do nothing");
+}
+
+std::string program_path() {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::string() : path.string();
+}
+
+ControllerOptions controller_options(const CommonOptions& common, HeldSignals& signals, ProgressLine& line) {
+  ControllerOptions options;
+  options.program = program_path();
+  options.arguments = {kWorkerRole};
+  std::error_code error;
+  options.working_folder = std::filesystem::current_path(error).string();
+  if (!is_utf8(options.working_folder)) options.working_folder.clear();  // messages bear nothing else; workers start in the root then
+  options.apart = common.route == "tcp";
+  options.on_start = [&signals] { signals.hold(); };
+  options.is_cancelled = [&signals] { return signals.came(); };
+  options.on_progress = [&line](std::uint64_t done, std::uint64_t total) { line.show(done, total); };
+  options.on_finish = [&line] { line.clear(); };
+  return options;
+}
+
+Result<ExitCode> explain(const Tool& tool, Controller& controller, const CommonOptions& common) {
+  if (!tool.explain) return fail(Code::kUnsupported, fmt::format("{} has no plan to explain", tool.name));
+  PIF_TRY_VALUE(const Plan plan, tool.explain(controller));
+  if (common.json) {
+    auto json = nlohmann::ordered_json::object();
+    for (const auto& [name, value] : plan) json[name] = value;
+    PIF_TRY(print(json.dump(2) + '\n'));
+  } else {
+    std::string text;
+    for (const auto& [name, value] : plan) text += fmt::format("{}: {}\n", name, value);
+    PIF_TRY(print(text));
+  }
+  return ExitCode::kDone;
+}
+
+// As `pif` does it.
+Status print_error(const Error& error) {
+  using Json = nlohmann::ordered_json;
+  const Json document = {{"error", {{"code", code_name(error.code)}, {"text", error.text}, {"node", error.node}}}};
+  return print(document.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+}
+
+// Of a job whose outputs are there: whoever hears that this failed must not take the job for one that failed. The file comes
+// first: if that fails, the error is all that --json prints.
+Status show_report(const Report& report, const CommonOptions& common, ReportFile& file) {
+  const std::string json = report.to_json() + '\n';
+  Status shown = file.write(json);
+  if (shown && common.json) shown = print(json);
+  else if (shown && common.verbose) shown = print(report.to_text());
+  if (!shown) shown.error().text = "the job is done, but not its report: " + shown.error().text;
+  return shown;
+}
+
+Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
+  if (common.report == "-" && (common.json || common.verbose))
+    return fail(Code::kInvalid, "--report - prints the report already: leave --json and --verbose away");
+  net::SystemClock clock;
+  const Time start = clock.now();
+  PIF_TRY_VALUE(ReportFile file, ReportFile::open(common.explain ? "" : common.report));
+  ConnectOptions connect;
+  connect.where = common.where;
+  connect.program = tool.name;
+  connect.route = common.route;
+  connect.stale = common.stale;
+  PIF_TRY_VALUE(Client client, Client::connect(connect));
+  HeldSignals signals;
+  ProgressLine line(!common.quiet && ::isatty(STDERR_FILENO) == 1, clock);
+  Controller controller(client, controller_options(common, signals, line));
+  controller.report().tool = tool.name;
+  controller.report().is_json = common.json;
+  controller.report().is_wanted = common.json || common.verbose || !common.report.empty();
+  controller.report().add("connect", clock.now() - start);
+  if (common.explain) return explain(tool, controller, common);
+  const auto code = tool.control(controller);
+  signals.release();
+  if (!code) return fail(code.error());
+  line.clear();
+  PIF_TRY(show_report(controller.report(), common, file));
+  return *code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv, const Tool& tool) {
+  fill_standard_streams();
+  net::tune_allocator();
+  if (argc > 1 && std::string_view(argv[1]) == kWorkerRole) return work(tool);
+  CommonOptions common;
+  CLI::App app(tool.summary, tool.name);
+  app.set_version_flag("--version", std::string(PIF_VERSION));
+  if (!tool.examples.empty()) app.footer("Examples:\n" + tool.examples);
+  if (tool.options) tool.options(app);
+  add_common(app, common);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::Success))
+      return failed(tool.name, {Code::kInvalid, fmt::format("{} ({} --help shows how)", error.what(), tool.name), {}});
+    app.exit(error);
+    if (std::cout.flush()) return static_cast<int>(ExitCode::kDone);
+    return failed(tool.name, {Code::kIo, "cannot write to standard output", {}});
+  }
+  const auto code = control(tool, common);
+  if (code) return static_cast<int>(*code);
+  const int exit_code = failed(tool.name, code.error());
+  return common.json && !print_error(code.error()) ? static_cast<int>(ExitCode::kFailed) : exit_code;
+}
+
+Result<ExitCode> run_and_commit(Controller& controller, const Job& job) {
+  PIF_TRY(controller.run(job));
+  PIF_TRY(controller.commit());
+  return ExitCode::kDone;
+}
+
+Result<std::string> pif_path(const std::string& path) { return parse_path(path); }
+
+}  // namespace pif::tool

@@ -1,0 +1,183 @@
+#include <cstring>
+#include <numeric>
+
+#include "move/rows.h"
+
+namespace pif::tool {
+namespace {
+
+constexpr std::size_t kBlockBytesMax = 8u << 20;
+constexpr std::size_t kPieceBytes = 512u << 10;  // aimed at, of a block for one destination
+constexpr std::uint64_t kVariableWindowRows = 64u << 10;
+constexpr std::uint64_t kSlabs = 4;
+constexpr std::uint64_t kShareMin = 256u << 10;
+
+// Large enough that each destination's piece is worth a message.
+std::size_t block_bytes_for(const parity::Layout& from, const parity::Layout& to) {
+  const std::uint64_t pieces = std::lcm<std::uint64_t>(from.width(), to.width()) / from.width();
+  return static_cast<std::size_t>(std::clamp<std::uint64_t>(pieces * kPieceBytes, kBatchBytes, kBlockBytesMax));
+}
+
+}  // namespace
+
+WindowSize WindowSize::of(const Format& format, std::size_t window_bytes, std::uint32_t sources) {
+  WindowSize window;
+  window.share = std::max<std::uint64_t>(window_bytes / std::max(sources, 1u), kShareMin);
+  if (!format.is_fixed()) {
+    window.slab = 1;
+    window.rows = kVariableWindowRows;
+    return window;
+  }
+  const std::uint64_t slab_rows = window_bytes / kSlabs / format.record_length;
+  const std::uint64_t chunk_rows = component::chunk_bytes_for(format) / format.record_length;
+  // Whole checksum chunks, so that none is summed twice.
+  window.slab = std::max<std::uint64_t>(slab_rows / chunk_rows * chunk_rows, chunk_rows);
+  const std::uint64_t slabs = std::clamp<std::uint64_t>(window_bytes / (window.slab * format.record_length), 2, kSlabs);
+  window.rows = window.slab * slabs;
+  return window;
+}
+
+RowSender::RowSender(Input& input, const parity::Layout& to, const WindowSize& window)
+    : input_(input), to_(to), window_(window), block_bytes_(block_bytes_for(input.layout(), to)), destinations_(to.width()) {}
+
+Status RowSender::load_block() {
+  PIF_TRY(input_.read(next_, input_.rows() - next_, block_bytes_, block_));
+  for (auto& strip : plan_strips(input_.layout(), input_.index(), {next_, next_ + block_.count}, to_)) {
+    strips_.push_back({std::move(strip), 0});
+  }
+  next_ += block_.count;
+  if (input_.format().is_fixed()) return {};
+  offsets_.resize(block_.count + 1);
+  offsets_[0] = 0;
+  std::inclusive_scan(block_.lengths.begin(), block_.lengths.end(), offsets_.begin() + 1, std::plus<>(), std::uint64_t{0});
+  return {};
+}
+
+std::uint32_t RowSender::length_of(std::uint64_t block_row) const {
+  if (!input_.format().is_fixed()) return block_.lengths[block_row];
+  const std::uint64_t rest = block_.data.size() - block_row * block_.record_length;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(rest, block_.record_length));
+}
+
+std::uint64_t RowSender::offset_of(std::uint64_t block_row) const {
+  return input_.format().is_fixed() ? block_row * block_.record_length : offsets_[block_row];
+}
+
+std::uint64_t RowSender::allowed(const Pending& pending) const {
+  const Strip& strip = pending.strip;
+  const Destination& destination = destinations_[strip.to];
+  if (!destination.is_open) return 0;
+  const std::uint64_t below = strip.count_below(destination.settled + window_.rows);
+  const std::uint64_t rows = below > pending.sent ? below - pending.sent : 0;
+  if (input_.format().is_fixed()) {
+    return std::min(rows, std::max<std::uint64_t>(kBatchBytes / input_.format().record_length, 1));
+  }
+  const std::uint64_t free = window_.share - std::min(window_.share, destination.bytes_under_way);
+  const std::uint64_t most = std::min<std::uint64_t>(free, kBatchBytes);
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  for (; count < rows; ++count) {
+    bytes += length_of(strip.source(pending.sent + count));
+    const bool is_first = count == 0 && destination.under_way.empty();  // always allowed: nobody else can go before it
+    if (bytes > most && !is_first) break;
+  }
+  return count;
+}
+
+std::uint64_t RowSender::bytes_of(const Pending& pending, std::uint64_t count) const {
+  const Strip& strip = pending.strip;
+  const std::uint64_t end = pending.sent + count;
+  if (input_.format().is_fixed()) {  // only the block's last row may be shorter
+    return (count - 1) * block_.record_length + length_of(strip.source(end - 1));
+  }
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = pending.sent; i < end; ++i) bytes += length_of(strip.source(i));
+  return bytes;
+}
+
+// Straight to their places at the destination.
+void RowSender::place(const Pending& pending, const Parcel& parcel) const {
+  const Strip& strip = pending.strip;
+  const std::span<std::byte> window = destinations_[strip.to].window;
+  for (std::uint64_t i = pending.sent; i < pending.sent + parcel.count; ++i) {
+    const std::uint64_t row = strip.source(i);
+    std::memcpy(window.data() + strip.row(i) % window_.rows * block_.record_length, block_.data.data() + offset_of(row),
+                length_of(row));
+  }
+}
+
+void RowSender::pack(const Pending& pending, Parcel& parcel) const {
+  const Strip& strip = pending.strip;
+  const bool fixed = input_.format().is_fixed();
+  const std::size_t words = (parcel.stride == 0 ? parcel.count : 0) + (fixed ? 0 : parcel.count);
+  parcel.body = net::Buffer(words * sizeof(std::uint32_t) + (parcel.placed ? 0 : parcel.record_bytes));
+  std::byte* at = parcel.body.data();
+  const auto put = [&](std::uint64_t value) {
+    const auto word = static_cast<std::uint32_t>(value);
+    std::memcpy(at, &word, sizeof word);
+    at += sizeof word;
+  };
+  const std::uint64_t end = pending.sent + parcel.count;
+  for (std::uint64_t i = pending.sent; parcel.stride == 0 && i < end; ++i) put(strip.row(i) - parcel.first);
+  for (std::uint64_t i = pending.sent; !fixed && i < end; ++i) put(length_of(strip.source(i)));
+  if (parcel.placed) return place(pending, parcel);
+  for (std::uint64_t i = pending.sent; i < end; ++i) {
+    const std::uint64_t row = strip.source(i);
+    const std::uint32_t length = length_of(row);
+    if (length > 0) std::memcpy(at, block_.data.data() + offset_of(row), length);
+    at += length;
+  }
+}
+
+Parcel RowSender::parcel(Pending& pending, std::uint64_t count) {
+  const Strip& strip = pending.strip;
+  Destination& destination = destinations_[strip.to];
+  Parcel parcel;
+  parcel.to = strip.to;
+  parcel.first = strip.row(pending.sent);
+  parcel.count = count;
+  parcel.stride = strip.list.empty() ? strip.stride : 0;
+  parcel.placed = !destination.window.empty();
+  parcel.record_bytes = bytes_of(pending, count);
+  pack(pending, parcel);
+  pending.sent += count;
+  destination.under_way.emplace_back(strip.row(pending.sent - 1), parcel.record_bytes);
+  destination.bytes_under_way += parcel.record_bytes;
+  return parcel;
+}
+
+Result<bool> RowSender::step(const Emit& emit) {
+  if (strips_.empty() && next_ < input_.rows()) PIF_TRY(load_block());
+  bool sent = false;
+  for (auto& pending : strips_) {
+    while (const std::uint64_t count = allowed(pending)) {
+      PIF_TRY(emit(parcel(pending, count)));
+      sent = true;
+    }
+  }
+  std::erase_if(strips_, [](const Pending& pending) { return pending.sent == pending.strip.count; });
+  return sent;
+}
+
+void RowSender::open(LfsIndex to, std::span<std::byte> window) {
+  if (to >= destinations_.size()) return;
+  destinations_[to].is_open = true;
+  destinations_[to].window = window;
+}
+
+void RowSender::settle(LfsIndex to, Row settled) {
+  if (to >= destinations_.size()) return;
+  Destination& destination = destinations_[to];
+  destination.settled = std::max(destination.settled, settled);
+  while (!destination.under_way.empty() && destination.under_way.front().first < destination.settled) {
+    destination.bytes_under_way -= destination.under_way.front().second;
+    destination.under_way.pop_front();
+  }
+}
+
+bool RowSender::is_settled() const {
+  return has_sent_all() && std::all_of(destinations_.begin(), destinations_.end(),
+                                       [](const Destination& d) { return d.under_way.empty(); });
+}
+
+}  // namespace pif::tool

@@ -1,0 +1,103 @@
+#include "worker/job.h"
+
+#include <fmt/format.h>
+
+#include "pif/client/convert.h"
+
+namespace pif::tool {
+namespace {
+
+const proto::NodeInfo* find_node(const job::JobDescription& description, std::uint32_t id) {
+  for (const auto* const list : {&description.nodes(), &description.other_nodes()}) {
+    for (const auto& node : *list) {
+      if (node.id() == id) return &node;
+    }
+  }
+  return nullptr;
+}
+
+// Of "tcp://host:port"; empty for anything else.
+std::string_view host_of(const proto::NodeInfo& node) {
+  constexpr std::string_view kTcp = "tcp://";
+  std::string_view text = node.endpoints().tcp();
+  if (!text.starts_with(kTcp)) return {};
+  text.remove_prefix(kTcp.size());
+  return text.substr(0, text.rfind(':'));
+}
+
+}  // namespace
+
+job::JobFile job_file_of(const client::FileParts& parts) {
+  job::JobFile file;
+  file.set_file(parts.file.value);
+  file.set_path(parts.path);
+  file.set_creating(parts.creating);
+  *file.mutable_format() = client::proto_of(parts.format);
+  *file.mutable_layout() = parts.file_layout;
+  *file.mutable_extent() = client::proto_of(parts.extent);
+  file.set_capability(parts.capability);
+  file.set_capability_until(parts.capability_until);
+  file.set_rights(parts.rights);
+  file.set_epoch(parts.epoch);
+  file.set_owner(parts.owner);
+  return file;
+}
+
+Result<client::FileParts> parts_of(const job::JobFile& file, const job::JobDescription& description) {
+  client::FileParts parts;
+  parts.file = FileId(file.file());
+  parts.path = file.path();
+  parts.creating = file.creating();
+  PIF_TRY_VALUE(parts.format, client::format_of(file.format()));
+  parts.file_layout = file.layout();
+  PIF_TRY_VALUE(parts.layout, client::layout_of(file.layout()));
+  parts.extent = client::extent_of(file.extent());
+  parts.capability = file.capability();
+  parts.capability_until = file.capability_until();
+  parts.rights = file.rights();
+  parts.epoch = file.epoch();
+  parts.owner = file.owner();
+  for (const std::uint32_t id : file.layout().nodes()) {
+    const proto::NodeInfo* const node = find_node(description, id);
+    if (node == nullptr) {
+      return fail(Code::kInvalid, fmt::format("the job's description lacks node {} of {}", id, parts.path));
+    }
+    parts.nodes.push_back(*node);
+  }
+  return parts;
+}
+
+proto::NodeInfo brief(const proto::NodeInfo& node) {
+  proto::NodeInfo result;
+  result.set_id(node.id());
+  result.set_name(node.name());
+  *result.mutable_endpoints() = node.endpoints();
+  return result;
+}
+
+bool are_near(const job::JobDescription& description, std::uint32_t a, std::uint32_t b) {
+  const auto host = [&](std::uint32_t rank) { return host_of(description.nodes(static_cast<int>(rank))); };
+  return a == b || (!description.apart() && host(a) == host(b));
+}
+
+bool all_are_near(const job::JobDescription& description) {
+  for (int rank = 1; rank < description.nodes_size(); ++rank) {
+    if (!are_near(description, 0, static_cast<std::uint32_t>(rank))) return false;
+  }
+  return true;
+}
+
+std::string mail_tcp(const proto::NodeInfo& node) { return fmt::format("tcp://{}:0", host_of(node)); }
+
+proto::Endpoints mail_endpoints(const proto::NodeInfo& node, std::uint64_t job, std::uint32_t rank) {
+  const std::string& beside = node.endpoints().unix_path();
+  const auto slash = beside.rfind('/');
+  const std::string folder = slash == std::string::npos ? std::string() : beside.substr(0, slash);
+  const std::string own = fmt::format("{}/w{:016x}-{}", folder, job, rank);
+  proto::Endpoints endpoints;
+  endpoints.set_ipc(fmt::format("ipc://{}/mail", own));
+  endpoints.set_unix_path(own + "/pass");
+  return endpoints;
+}
+
+}  // namespace pif::tool

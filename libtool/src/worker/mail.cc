@@ -1,0 +1,125 @@
+#include "worker/mail.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "worker/worker_impl.h"
+
+namespace pif::tool {
+namespace {
+
+constexpr Duration kMeetPatience = std::chrono::hours(1);  // a worker that dies ends the job sooner
+
+}  // namespace
+
+Result<Mail*> Mail::of(Worker& worker) {
+  auto& impl = *worker.impl_;
+  if (impl.mail) return impl.mail.get();
+  const auto& here = impl.description.nodes(static_cast<int>(worker.rank()));
+  MailPlace place;
+  place.at = mail_endpoints(here, worker.job(), worker.rank());
+  place.keys = {impl.description.mail_public(), impl.description.mail_secret()};
+  if (!worker.shares_machine()) place.at.set_tcp(mail_tcp(here));
+  PIF_TRY_VALUE(Mailbox box, impl.world.listen(place));
+  std::unique_ptr<Mail> mail(new Mail(worker, std::move(box.messenger)));
+  if (!worker.shares_machine()) PIF_TRY(mail->meet(box.at));
+  impl.mail = std::move(mail);
+  return impl.mail.get();
+}
+
+// Nobody knows the others' ports before they listen: all tell the controller, which tells all.
+Status Mail::meet(const proto::Endpoints& own) {
+  proto::Endpoints outside;
+  outside.set_tcp(own.tcp());
+  outside.set_curve_key(own.curve_key());
+  PIF_TRY_VALUE(const auto all, worker_.impl_->meet(outside.SerializeAsString(), kMeetPatience));
+  for (const std::string& each : all) {
+    if (!far_.emplace_back().ParseFromString(each)) return fail(Code::kInternal, "a worker said nonsense of where it listens");
+  }
+  return {};
+}
+
+net::Packet Mail::packet_of(job::Mail mail) const {
+  mail.set_step(step_);
+  net::Packet packet;
+  proto::WorkerMail& envelope = *packet.envelope.mutable_worker_mail();
+  envelope.set_job(worker_.job());
+  envelope.set_secret(worker_.impl_->description.secret());
+  envelope.set_from(worker_.rank());
+  envelope.set_value(mail.SerializeAsString());
+  return packet;
+}
+
+Result<net::PeerId> Mail::peer(std::uint32_t rank) {
+  if (const auto known = peers_.find(rank); known != peers_.end()) return known->second;
+  const auto& node = worker_.impl_->description.nodes(static_cast<int>(rank));
+  const bool near = are_near(worker_.impl_->description, worker_.rank(), rank);
+  PIF_TRY_VALUE(const net::PeerId id, near ? messenger_->connect(mail_endpoints(node, worker_.job(), rank), net::Route::kIpc)
+                                           : messenger_->connect(far_.at(rank), net::Route::kTcp));
+  peers_.emplace(rank, id);
+  return id;
+}
+
+Status Mail::send(std::uint32_t rank, job::Mail mail, net::Buffer body) {
+  PIF_TRY_VALUE(const net::PeerId id, peer(rank));
+  mail.set_number(++sent_[rank]);
+  net::Packet packet = packet_of(std::move(mail));
+  packet.body = std::move(body);
+  if (auto sent = messenger_->send(id, std::move(packet)); !sent) {
+    return fail(sent.error().code, fmt::format("cannot send to worker {}: {}", rank, sent.error().text));
+  }
+  return {};
+}
+
+Status Mail::pass(std::uint32_t rank, job::Mail mail, std::vector<Handle> handles) {
+  const auto& node = worker_.impl_->description.nodes(static_cast<int>(rank));
+  if (!are_near(worker_.impl_->description, worker_.rank(), rank)) {
+    return fail(Code::kUnavailable, fmt::format("worker {} is on another machine, where nothing can be shared", rank));
+  }
+  PIF_TRY_VALUE(const net::PeerId id, messenger_->connect(mail_endpoints(node, worker_.job(), rank), net::Route::kUnix));
+  net::Packet packet = packet_of(std::move(mail));
+  packet.handles = std::move(handles);
+  return messenger_->send(id, std::move(packet));
+}
+
+// Nothing if it is no letter of this job.
+std::optional<Letter> Mail::open_letter(net::Packet packet) {
+  const proto::WorkerMail& envelope = packet.envelope.worker_mail();
+  const bool ours = envelope.job() == worker_.job() && envelope.secret() == worker_.impl_->description.secret() &&
+                    envelope.from() < worker_.width();
+  Letter letter;
+  if (!ours || !letter.mail.ParseFromString(envelope.value())) return std::nullopt;
+  if (letter.mail.number() != 0 && !seen_[envelope.from()].is_new(letter.mail.number())) return std::nullopt;
+  letter.from = envelope.from();
+  letter.body = std::move(packet.body);
+  letter.handles = std::move(packet.handles);
+  return letter;
+}
+
+std::optional<Letter> Mail::kept() {
+  std::erase_if(early_, [this](const Letter& letter) { return letter.mail.step() < step_; });
+  const auto found = std::find_if(early_.begin(), early_.end(),
+                                  [this](const Letter& letter) { return letter.mail.step() == step_; });
+  if (found == early_.end()) return std::nullopt;
+  Letter letter = std::move(*found);
+  early_.erase(found);
+  return letter;
+}
+
+Result<std::optional<Letter>> Mail::receive(Time deadline) {
+  if (!early_.empty()) {
+    if (auto letter = kept()) return letter;
+  }
+  while (true) {
+    PIF_TRY_VALUE(auto delivery, messenger_->receive(deadline));
+    if (!delivery) return std::nullopt;
+    if (delivery->kind != net::Delivery::Kind::kPacket) continue;
+    auto letter = open_letter(std::move(delivery->packet));
+    if (!letter || letter->mail.step() < step_) continue;
+    if (letter->mail.step() == step_) return letter;
+    early_.push_back(std::move(*letter));
+  }
+}
+
+}  // namespace pif::tool

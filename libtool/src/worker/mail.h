@@ -1,0 +1,60 @@
+// Messages between the workers of one job: by rank, in order from each to each by one route, at most once,
+// strangers' dropped.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "job.pb.h"
+#include "pif/base/clock.h"
+#include "pif/base/handle.h"
+#include "pif/net/messenger.h"
+#include "pif/tool/worker.h"
+#include "worker/replay_window.h"
+
+namespace pif::tool {
+
+struct Letter {
+  std::uint32_t from = 0;  // rank
+  job::Mail mail;
+  net::Buffer body;
+  std::vector<Handle> handles;
+};
+
+class Mail {
+ public:
+  // The worker's own, opened when first asked for.
+  static Result<Mail*> of(Worker& worker);
+
+  // What workers do together, they do in steps, all in the same order. What is sent belongs to the present step; what comes
+  // for a later one is kept for it, and what is left of an earlier one is dropped.
+  void next_step() { ++step_; }
+
+  // A worker that is not there yet gets it later.
+  [[nodiscard]] Status send(std::uint32_t rank, job::Mail mail, net::Buffer body = {});
+  // To a worker on this machine that has sent something already; kUnavailable if it is on another.
+  [[nodiscard]] Status pass(std::uint32_t rank, job::Mail mail, std::vector<Handle> handles);
+  // The next letter of this step; nothing at the deadline.
+  Result<std::optional<Letter>> receive(Time deadline);
+
+ private:
+  Mail(Worker& worker, std::unique_ptr<net::Messenger> messenger) : worker_(worker), messenger_(std::move(messenger)) {}
+  [[nodiscard]] Status meet(const proto::Endpoints& own);
+  net::Packet packet_of(job::Mail mail) const;
+  Result<net::PeerId> peer(std::uint32_t rank);
+  std::optional<Letter> open_letter(net::Packet packet);
+  std::optional<Letter> kept();
+
+  Worker& worker_;
+  std::unique_ptr<net::Messenger> messenger_;
+  std::vector<proto::Endpoints> far_;     // where workers of other machines reach each other, by rank; empty: there are none
+  std::unordered_map<std::uint32_t, net::PeerId> peers_;
+  std::unordered_map<std::uint32_t, std::uint64_t> sent_;  // letters, by rank
+  std::unordered_map<std::uint32_t, Seen> seen_;
+  std::uint32_t step_ = 0;
+  std::deque<Letter> early_;
+};
+
+}  // namespace pif::tool

@@ -1,0 +1,241 @@
+#include "pif/tool/team.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "worker/mail.h"
+#include "worker/worker_impl.h"
+
+namespace pif::tool {
+namespace {
+
+constexpr int kWordsPerTurn = 64;  // that hear_some() takes
+constexpr std::size_t kPartBytes = std::size_t{4} << 20;  // of a value, in one letter
+
+tl::unexpected<Error> unexpected_letter(const Letter& letter) {
+  return fail(Code::kInternal, fmt::format("worker {} is at another step than this one", letter.from));
+}
+
+}  // namespace
+
+Result<Team> Team::join(Worker& worker, Duration patience) {
+  PIF_TRY_VALUE(Mail* const mail, Mail::of(worker));
+  return Team(worker, *mail, patience);
+}
+
+Result<Letter> Team::next() {
+  PIF_TRY_VALUE(auto letter, mail_->receive(worker_->clock().now() + patience_));
+  if (!letter) return fail(Code::kTimeout, "the other workers have not sent what this one waits for");
+  return std::move(*letter);
+}
+
+// A header holds 1 MiB at most, and what many workers say of many runs is more.
+Status Team::send_value(std::uint32_t rank, const std::string& value) {
+  const auto bytes = std::as_bytes(std::span(value));
+  std::size_t at = 0;
+  do {
+    job::Mail here;
+    here.mutable_here()->set_size(value.size());
+    const auto part = bytes.subspan(at, std::min(kPartBytes, bytes.size() - at));
+    PIF_TRY(mail_->send(rank, here, net::Buffer::copy_of(part)));
+    at += part.size();
+  } while (at < bytes.size());
+  return {};
+}
+
+Result<bool> Team::take_part(const Letter& letter, std::string& value) const {
+  if (!letter.mail.has_here()) return unexpected_letter(letter);
+  const std::uint64_t size = letter.mail.here().size();
+  if (letter.body.size() > size - std::min<std::uint64_t>(size, value.size())) return unexpected_letter(letter);
+  value.append(reinterpret_cast<const char*>(letter.body.data()), letter.body.size());
+  return value.size() == size;
+}
+
+// The worker of rank 0 collects what all say, and tells all.
+Result<std::vector<std::string>> Team::collect(std::string value) {
+  std::vector<std::string> values(worker_->width());
+  values[0] = std::move(value);
+  for (std::uint32_t missing = worker_->width() - 1; missing > 0;) {
+    PIF_TRY_VALUE(const Letter letter, next());
+    PIF_TRY_VALUE(const bool is_whole, take_part(letter, values[letter.from]));
+    if (is_whole) --missing;
+  }
+  job::All message;
+  for (const std::string& each : values) message.add_values(each);
+  const std::string all = message.SerializeAsString();
+  for (std::uint32_t rank = 1; rank < worker_->width(); ++rank) PIF_TRY(send_value(rank, all));
+  return values;
+}
+
+Result<std::vector<std::string>> Team::all_gather(std::string value) {
+  mail_->next_step();
+  if (worker_->rank() == 0) return collect(std::move(value));
+  PIF_TRY(send_value(0, value));
+  std::string all;
+  for (bool is_whole = false; !is_whole;) {
+    PIF_TRY_VALUE(const Letter letter, next());
+    PIF_TRY_VALUE(is_whole, take_part(letter, all));
+  }
+  job::All message;
+  if (!message.ParseFromString(all) || static_cast<std::uint32_t>(message.values_size()) != worker_->width())
+    return fail(Code::kInternal, "a worker said nonsense of what all have said");
+  auto& values = *message.mutable_values();
+  return std::vector<std::string>(std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
+}
+
+Status Team::barrier() {
+  PIF_TRY(all_gather({}));
+  return {};
+}
+
+Result<std::string> Team::broadcast(std::string value, std::uint32_t from) {
+  PIF_TRY_VALUE(auto all, all_gather(worker_->rank() == from ? std::move(value) : std::string()));
+  if (from >= all.size()) return fail(Code::kInvalid, fmt::format("there is no worker {}", from));
+  return std::move(all[from]);
+}
+
+Result<std::vector<std::uint64_t>> Team::sum(const std::vector<std::uint64_t>& values) {
+  const std::size_t bytes = values.size() * sizeof(std::uint64_t);
+  PIF_TRY_VALUE(const auto all, all_gather(std::string(reinterpret_cast<const char*>(values.data()), bytes)));
+  std::vector<std::uint64_t> sums(values.size());
+  for (const std::string& each : all) {
+    if (each.size() != bytes) return fail(Code::kInvalid, "the workers do not sum up the same number of values");
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      std::uint64_t value = 0;
+      std::memcpy(&value, each.data() + i * sizeof value, sizeof value);
+      sums[i] += value;
+    }
+  }
+  return sums;
+}
+
+Result<std::vector<Team::Handles>> Team::pass_to_all(const std::function<Result<Handles>()>& make) {
+  PIF_TRY(barrier());  // now everybody listens
+  mail_->next_step();
+  job::Mail pass;
+  pass.mutable_pass();
+  std::vector<Handles> got(worker_->width());
+  for (std::uint32_t rank = 0; rank < worker_->width(); ++rank) {
+    if (rank == worker_->rank()) continue;
+    PIF_TRY_VALUE(Handles handles, make());
+    PIF_TRY(mail_->pass(rank, pass, std::move(handles)));
+  }
+  for (std::uint32_t missing = worker_->width() - 1; missing > 0; --missing) {
+    PIF_TRY_VALUE(Letter letter, next());
+    if (!letter.mail.has_pass()) return unexpected_letter(letter);
+    got[letter.from] = std::move(letter.handles);
+  }
+  return got;
+}
+
+template <typename T, typename Adopt>
+Result<std::vector<T>> Team::share_any(const T& own, std::uint64_t bytes, const Adopt& adopt) {
+  PIF_TRY_VALUE(const auto sizes, all_gather(std::to_string(bytes)));
+  PIF_TRY_VALUE(auto handles, pass_to_all([&]() -> Result<Handles> {
+    Handles one;
+    if (own.empty()) return one;
+    PIF_TRY_VALUE(one.emplace_back(), own.share());
+    return one;
+  }));
+  if (!own.empty()) {
+    PIF_TRY_VALUE(handles[worker_->rank()].emplace_back(), own.share());
+  }
+  std::vector<T> all(worker_->width());
+  for (std::uint32_t rank = 0; rank < worker_->width(); ++rank) {
+    if (handles[rank].empty()) continue;
+    PIF_TRY_VALUE(all[rank], adopt(std::move(handles[rank][0]), std::stoull(sizes[rank])));
+  }
+  return all;
+}
+
+Result<std::vector<SharedMemory>> Team::share(const SharedMemory& own) {
+  return share_any(own, own.bytes().size(), SharedMemory::adopt);
+}
+
+Result<std::vector<Scratch>> Team::share(const Scratch& own) {
+  return share_any(own, own.size(), [](Handle handle, std::uint64_t size) { return Scratch::adopt(std::move(handle), size); });
+}
+
+Result<std::vector<Scratch>> Team::share_writable(const Scratch& own) {
+  return share_any(own, own.size(), [](Handle handle, std::uint64_t size) { return Scratch::adopt(std::move(handle), size, true); });
+}
+
+Result<std::vector<component::Files>> Team::share_output(Output& output) {
+  const auto make = [&]() -> Result<Handles> {
+    if (!output.is_made()) return Handles();
+    return component::share(output.files());
+  };
+  PIF_TRY_VALUE(auto handles, pass_to_all(make));
+  PIF_TRY_VALUE(handles[worker_->rank()], make());
+  std::vector<component::Files> files(output.layout().width());
+  for (std::size_t lfs = 0; lfs < files.size(); ++lfs) {
+    const auto rank = worker_->rank_on(output.file().nodes[lfs].id());
+    if (!rank || handles[*rank].empty()) continue;
+    PIF_TRY_VALUE(files[lfs], component::adopt(worker_->impl_->world.storage, output.format(), std::move(handles[*rank])));
+  }
+  return files;
+}
+
+void Team::begin_talk() {
+  mail_->next_step();
+  own_.clear();
+}
+
+Status Team::tell(std::uint32_t rank, std::string head, net::Buffer body) {
+  if (rank == worker_->rank()) {
+    own_.push_back({rank, std::move(head), std::move(body)});
+    return {};
+  }
+  job::Mail mail;
+  mail.mutable_word()->set_head(std::move(head));
+  return mail_->send(rank, mail, std::move(body));
+}
+
+Result<std::optional<Word>> Team::hear(Time deadline) {
+  if (!own_.empty()) {
+    Word word = std::move(own_.front());
+    own_.pop_front();
+    return word;
+  }
+  PIF_TRY_VALUE(auto letter, mail_->receive(deadline));
+  if (!letter) return std::nullopt;
+  if (!letter->mail.has_word()) return unexpected_letter(*letter);
+  return Word{letter->from, std::move(*letter->mail.mutable_word()->mutable_head()), std::move(letter->body)};
+}
+
+Status Team::hear_some(Duration patience, const std::function<Status(Word)>& take) {
+  const bool may_wait = patience > Duration::zero();
+  Time until = may_wait ? clock().now() + patience : Time{};
+  for (int i = 0; i < kWordsPerTurn; ++i) {
+    PIF_TRY_VALUE(auto word, hear(until));
+    if (!word && may_wait && i == 0) {
+      return fail(Code::kTimeout, fmt::format("no other worker has said anything for {} s",
+                                              std::chrono::duration_cast<std::chrono::seconds>(patience).count()));
+    }
+    if (!word) return {};
+    PIF_TRY(take(std::move(*word)));
+    until = Time{};
+  }
+  return {};
+}
+
+Status Team::in_turn(const std::function<Status(std::string& state)>& f) {
+  mail_->next_step();
+  std::string state;
+  if (worker_->rank() > 0) {
+    PIF_TRY_VALUE(Letter letter, next());
+    if (!letter.mail.has_here()) return unexpected_letter(letter);
+    state = std::move(*letter.mail.mutable_here()->mutable_value());
+  }
+  PIF_TRY(f(state));
+  if (worker_->rank() + 1 == worker_->width()) return {};
+  job::Mail here;
+  here.mutable_here()->set_value(std::move(state));
+  return mail_->send(worker_->rank() + 1, here);
+}
+
+}  // namespace pif::tool

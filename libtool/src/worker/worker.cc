@@ -1,0 +1,225 @@
+#include "pif/tool/worker.h"
+
+#include <fmt/format.h>
+
+#include "pif/client/convert.h"
+#include "worker/worker_impl.h"
+
+namespace pif::tool {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr Duration kLocalTimeout = seconds(30);  // of the worker's requests to its LFS
+
+component::Tail tail_of(const proto::ComponentState& state) {
+  return {state.rows(), state.bytes(), state.data_tail_sum(), state.index_tail_sum()};
+}
+
+}  // namespace
+
+// ---- the job ------------------------------------------------------------------------------------------------------
+
+Status Worker::Impl::start() {
+  PIF_TRY_VALUE(lfs, world.messenger.adopt(std::move(world.connection)));
+  net::Packet request;
+  request.envelope.mutable_worker_start();
+  PIF_TRY_VALUE(const net::Packet answer, caller.call(lfs, std::move(request), kLocalTimeout, "the LFS"));
+  const proto::WorkerStartReply& start = answer.envelope.worker_start_reply();
+  job_id = start.job();
+  rank = start.rank();
+  node_name = start.node().name();
+  if (!description.ParseFromString(start.description()) || description.version() != kJobVersion ||
+      rank >= static_cast<std::uint32_t>(description.nodes_size())) {
+    return fail(Code::kVersion, "the controller's description of the job cannot be read: is another version of the tool "
+                                "installed on this node?", node_name);
+  }
+  inputs.resize(static_cast<std::size_t>(description.inputs_size()));
+  outputs.resize(static_cast<std::size_t>(description.outputs_size()));
+  return {};
+}
+
+Result<std::vector<std::string>> Worker::Impl::meet(const std::string& value, Duration patience) {
+  const Time deadline = caller.messenger().clock().now() + patience;
+  while (caller.messenger().clock().now() < deadline) {
+    net::Packet request;
+    request.envelope.mutable_worker_meet()->set_value(value);
+    PIF_TRY_VALUE(const net::Packet answer, caller.call(lfs, std::move(request), kLocalTimeout, node_name));
+    const auto& values = answer.envelope.worker_meet_reply().values();
+    if (!answer.envelope.worker_meet_reply().met()) continue;
+    if (values.size() != description.nodes_size()) return fail(Code::kInternal, "word of the other workers is not complete", node_name);
+    return std::vector<std::string>(values.begin(), values.end());
+  }
+  return fail(Code::kTimeout, "the other workers did not say where they listen", node_name);
+}
+
+std::optional<LfsIndex> Worker::Impl::index_of(const client::FileParts& parts) const {
+  const std::uint32_t here = description.nodes(static_cast<int>(rank)).id();
+  for (std::size_t i = 0; i < parts.nodes.size(); ++i) {
+    if (parts.nodes[i].id() == here) return static_cast<LfsIndex>(i);
+  }
+  return std::nullopt;
+}
+
+// ---- components ---------------------------------------------------------------------------------------------------
+
+Result<proto::ComponentState> Worker::Impl::attach_files(net::Packet request, const client::FileParts& parts,
+                                                         component::Files& files) {
+  request.envelope.set_capability(parts.capability);
+  request.envelope.set_credential(description.credential());
+  PIF_TRY_VALUE(net::Packet answer, caller.call(lfs, std::move(request), kLocalTimeout, node_name));
+  PIF_TRY_VALUE(files, component::adopt(world.storage, parts.format, std::move(answer.handles)));
+  return answer.envelope.attach_reply().state();
+}
+
+Status Worker::Impl::attach(Input& input) {
+  // An LFS whose share is no rows has no component.
+  if (!input.is_here() || input.layout().rows(input.index(), input.extent().records) == 0) return {};
+  net::Packet request;
+  request.envelope.mutable_attach()->set_file(input.file().file.value);
+  PIF_TRY_VALUE(const proto::ComponentState state, attach_files(std::move(request), input.file(), input.files()));
+  return input.open(tail_of(state));
+}
+
+Status Worker::Impl::attach(Output& output) {
+  const std::uint64_t records = output.file().extent.records;  // if the controller said so, else 0
+  // LFS 0 keeps the file's length, even when all of its first rows are parity.
+  const bool gets_rows = output.is_here() && (records == 0 || output.index() == 0 ||
+                                              output.layout().rows(output.index(), records) > 0);
+  if (!gets_rows) return {};
+  net::Packet request;
+  *request.envelope.mutable_attach()->mutable_create() = output.file().shape(output.index());
+  PIF_TRY(attach_files(std::move(request), output.file(), output.files()));
+  output.writer_ = std::make_unique<component::Writer>(output.shape(), component::Tail{}, output.files());
+  return {};
+}
+
+// ---- the end ------------------------------------------------------------------------------------------------------
+
+Status Worker::Impl::end_outputs(job::WorkerEnd& end) {
+  for (const auto& output : outputs) {
+    job::ComponentEnd& component = *end.add_outputs();
+    if (!output || !output->is_made()) continue;
+    PIF_TRY_VALUE(const component::Tail tail, output->finish());
+    component.set_here(true);
+    component.set_rows(tail.rows);
+    component.set_bytes(tail.bytes);
+    component.set_data_tail_sum(tail.data_sum);
+    component.set_index_tail_sum(tail.index_sum);
+    end.set_bytes_written(end.bytes_written() + tail.bytes);
+    if (output->cloned_) end.set_bytes_cloned(end.bytes_cloned() + tail.bytes);
+  }
+  return {};
+}
+
+Status Worker::Impl::report(const Status& outcome) {
+  job::WorkerEnd end;
+  Status ended = outcome;
+  if (ended) ended = end_outputs(end);
+  if (!ended) *end.mutable_error() = net::proto_of(ended.error(), node_name);
+  for (const auto& input : inputs) {
+    if (input) end.set_bytes_read(end.bytes_read() + input->bytes_read());
+  }
+  end.set_bytes_sent(bytes_sent);
+  end.set_value(result);
+  inputs.clear();
+  outputs.clear();
+  net::Packet request;
+  request.envelope.mutable_worker_result()->set_result(end.SerializeAsString());
+  PIF_TRY(caller.call(lfs, std::move(request), kLocalTimeout, node_name));
+  return ended;
+}
+
+Status Worker::run(WorkerWorld world, const WorkerFunction& work) {
+  Worker worker(std::make_unique<Impl>(std::move(world)));
+  PIF_TRY(worker.impl_->start());
+  return worker.impl_->report(work(worker));
+}
+
+// ---- what a tool asks ---------------------------------------------------------------------------------------------
+
+Worker::Worker(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Worker::~Worker() = default;
+
+std::uint32_t Worker::rank() const { return impl_->rank; }
+std::uint32_t Worker::width() const { return static_cast<std::uint32_t>(impl_->description.nodes_size()); }
+std::uint64_t Worker::job() const { return impl_->job_id; }
+const std::string& Worker::node() const { return impl_->node_name; }
+std::uint32_t Worker::node_id(std::uint32_t rank) const { return impl_->description.nodes(static_cast<int>(rank)).id(); }
+bool Worker::shares_machine() const { return all_are_near(impl_->description); }
+std::string_view Worker::value() const { return impl_->description.value(); }
+std::size_t Worker::input_count() const { return impl_->inputs.size(); }
+std::size_t Worker::output_count() const { return impl_->outputs.size(); }
+Clock& Worker::clock() { return impl_->world.messenger.clock(); }
+Entropy& Worker::entropy() { return impl_->world.entropy; }
+void Worker::count_sent(std::uint64_t record_bytes) { impl_->bytes_sent += record_bytes; }
+
+std::optional<std::uint32_t> Worker::rank_on(std::uint32_t node_id) const {
+  for (int i = 0; i < impl_->description.nodes_size(); ++i) {
+    if (impl_->description.nodes(i).id() == node_id) return static_cast<std::uint32_t>(i);
+  }
+  return std::nullopt;
+}
+
+Result<std::vector<std::uint32_t>> Worker::ranks_on(const Component& file) const {
+  std::vector<std::uint32_t> ranks;
+  for (const proto::NodeInfo& node : file.file().nodes) {
+    const auto rank = rank_on(node.id());
+    if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", node.name()));
+    ranks.push_back(*rank);
+  }
+  return ranks;
+}
+
+Result<Input*> Worker::input(std::size_t i) {
+  if (i >= impl_->inputs.size()) return fail(Code::kInvalid, fmt::format("the job has no input {}", i));
+  auto& slot = impl_->inputs[i];
+  if (!slot) {
+    const job::JobFile& file = impl_->description.inputs(static_cast<int>(i));
+    PIF_TRY_VALUE(client::FileParts parts, parts_of(file, impl_->description));
+    const auto index = impl_->index_of(parts);
+    std::unique_ptr<Input> made(new Input(std::move(parts), index));
+    PIF_TRY(impl_->attach(*made));
+    slot = std::move(made);
+  }
+  return slot.get();
+}
+
+Result<Output*> Worker::output(std::size_t i) {
+  if (i >= impl_->outputs.size()) return fail(Code::kInvalid, fmt::format("the job has no output {}", i));
+  auto& slot = impl_->outputs[i];
+  if (!slot) {
+    const job::JobFile& file = impl_->description.outputs(static_cast<int>(i));
+    PIF_TRY_VALUE(client::FileParts parts, parts_of(file, impl_->description));
+    const auto index = impl_->index_of(parts);
+    std::unique_ptr<Output> made(new Output(std::move(parts), index));
+    PIF_TRY(impl_->attach(*made));
+    slot = std::move(made);
+  }
+  return slot.get();
+}
+
+Result<Scratch> Worker::scratch() {
+  net::Packet request;
+  request.envelope.mutable_worker_scratch();
+  PIF_TRY_VALUE(net::Packet answer, impl_->caller.call(impl_->lfs, std::move(request), kLocalTimeout, impl_->node_name));
+  if (answer.handles.size() != 1) return fail(Code::kInternal, "the LFS passed no scratch file", impl_->node_name);
+  return Scratch(std::move(answer.handles[0]), impl_->node_name);
+}
+
+void Worker::progress(std::uint64_t bytes_done, std::uint64_t bytes_total) {
+  const Time now = clock().now();
+  if (now < impl_->next_progress) return;
+  impl_->next_progress = now + kProgressEvery;
+  job::WorkerStatus status;
+  status.set_bytes_done(bytes_done);
+  status.set_bytes_total(bytes_total);
+  net::Packet packet;
+  packet.envelope.set_version(kProtocolVersion);
+  packet.envelope.mutable_worker_progress()->set_progress(status.SerializeAsString());
+  (void)impl_->world.messenger.send(impl_->lfs, std::move(packet));  // only for people's eyes
+}
+
+void Worker::set_result(std::string value) { impl_->result = std::move(value); }
+
+}  // namespace pif::tool

@@ -1,0 +1,43 @@
+// What a Worker is made of; shared with the exchange.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "worker/job.h"
+#include "worker/mail.h"
+#include "pif/net/caller.h"
+#include "pif/tool/worker.h"
+
+namespace pif::tool {
+
+struct Worker::Impl {
+  explicit Impl(WorkerWorld w) : world(std::move(w)), caller(world.messenger, 1) {}
+
+  [[nodiscard]] Status start();
+  // What every worker gave, by rank, through the controller. Once in a job's life, by all workers.
+  [[nodiscard]] Result<std::vector<std::string>> meet(const std::string& value, Duration patience);
+  [[nodiscard]] Status attach(Input& input);
+  [[nodiscard]] Status attach(Output& output);
+  [[nodiscard]] Result<proto::ComponentState> attach_files(net::Packet request, const client::FileParts& parts,
+                                                           component::Files& files);
+  [[nodiscard]] Status report(const Status& outcome);
+  [[nodiscard]] Status end_outputs(job::WorkerEnd& end);
+  [[nodiscard]] std::optional<LfsIndex> index_of(const client::FileParts& parts) const;
+
+  WorkerWorld world;
+  net::Caller caller;
+  net::PeerId lfs = 0;
+  std::uint64_t job_id = 0;
+  std::uint32_t rank = 0;
+  std::string node_name;
+  job::JobDescription description;
+  std::vector<std::unique_ptr<Input>> inputs;    // by number; empty until asked for
+  std::vector<std::unique_ptr<Output>> outputs;
+  std::string result;
+  std::uint64_t bytes_sent = 0;
+  Time next_progress{};
+  std::unique_ptr<Mail> mail;                    // made when first asked for
+};
+
+}  // namespace pif::tool

@@ -1,0 +1,83 @@
+// The LFSs: what they said last, whether they are still heard, and how old they are.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pif/base/clock.h"
+#include "pif/base/result.h"
+#include "pif/server/server.h"
+#include "directory/rows.h"
+
+namespace pif::server {
+
+enum NodeState : std::uint32_t { kUp = 1, kSuspect = 2, kDown = 3, kDraining = 4, kStale = 5 };
+inline constexpr std::size_t kNodesMax = 16384;
+
+struct Node {
+  proto::NodeInfo info;
+  Time heard{};          // last heartbeat; before the first one: the server's start
+  bool ever = false;     // heard since the server started
+  bool stored = false;   // the row says what this says, as far as it is stored
+  bool has_row = false;
+  std::uint32_t shown = 0;  // state last logged
+
+  // What is known of its root, durable or not (docs/FORMAT.md "Who is how old").
+  std::string uuid;
+  std::uint64_t confirmed = 0;   // incarnation that it was last heard with
+  std::uint64_t offered = 0;     // incarnation that it was last admitted as
+  std::uint64_t number = 0;      // the highest that it was heard with
+  bool ask_all = false;          // once it is admitted
+  // What it said of itself last, whatever came of it.
+  proto::Heartbeat presented;
+  bool met = false;              // it has, since the server started
+  Time trouble_heard{};          // when it was last found stale
+};
+
+class Registry {
+ public:
+  Registry(const Config& config, Rows& rows) : config_(config), rows_(rows) {}
+
+  [[nodiscard]] Status load(Time now);
+  // Whom a heartbeat is of. kInvalid without an id or a name, and for a node that pif.toml does not have; kTooLarge over kNodesMax.
+  [[nodiscard]] Result<Node*> meet(const proto::Heartbeat& beat);
+  // It serves and is heard; a change of what is stored of it is written in this turn.
+  [[nodiscard]] Status heard(Node& node, Time now);
+  // It must not serve: why, and what to do.
+  void refuse(Node& node, std::string why, Time now, std::int64_t wall);
+  // Writes the node's row in this turn.
+  [[nodiscard]] Status store(Node& node);
+  // The same for all of which more is known than is stored.
+  [[nodiscard]] Status store_all();
+  bool has_unstored() const;
+  // Whether all nodes that the directory knows have presented themselves since the start.
+  bool all_met() const;
+  std::vector<Node*> all();
+  Node* find(std::uint32_t id);
+
+  std::uint32_t state(const Node& node, Time now) const;
+  // It serves, as far as is known.
+  bool is_heard(const Node& node, Time now) const { return state(node, now) != kDown && state(node, now) != kStale; }
+  const Node* find(std::uint32_t id) const;
+  // Nodes for new files, in node order. For a moment after a start those not heard yet count too, so that a restart
+  // does not make new files narrower.
+  std::vector<std::uint32_t> usable(Time now) const;
+  bool is_usable(const Node& node, Time now) const;
+  std::size_t up_count(Time now) const;
+  std::size_t size() const { return nodes_.size(); }  // whatever their state
+  // All, as shown to people and tools.
+  void describe(Time now, google::protobuf::RepeatedPtrField<proto::NodeInfo>& to) const;
+  // Those of a layout, in its order, without what only people want to know.
+  void describe(const proto::FileLayout& layout, Time now, google::protobuf::RepeatedPtrField<proto::NodeInfo>& to) const;
+  // Logs nodes that changed state.
+  void log_changes(Time now);
+
+ private:
+  const Config& config_;
+  Rows& rows_;
+  std::map<std::uint32_t, Node> nodes_;
+};
+
+}  // namespace pif::server

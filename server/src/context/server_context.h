@@ -1,0 +1,157 @@
+// All the state of a server, and one request on its way through it.
+#pragma once
+
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "directory/directory.h"
+#include "directory/numbers.h"
+#include "directory/opens.h"
+#include "context/outbox.h"
+#include "context/parking.h"
+#include "pif/net/stats.h"
+#include "pif/server/server.h"
+#include "context/registry.h"
+#include "directory/rows.h"
+#include "context/sessions.h"
+
+namespace pif::server {
+
+// A `Nodes` request that waits for LFSs to come up; no more of it than that, for there may be many.
+struct NodesWaiter {
+  net::PeerId peer = 0;
+  std::uint64_t request = 0;  // id
+  std::uint32_t wait_up = 0;
+  std::uint32_t uid = 0;
+  Time arrived{};
+  Time deadline{};
+  Time next_sign{};  // of life
+};
+
+// A recursive Remove, a bounded part of which is done in each turn.
+struct RemoveJob {
+  net::PeerId peer = 0;
+  std::uint64_t session = 0;
+  proto::Envelope request;
+  Requester who;
+  Time arrived{};
+  int path = 0;                   // of the request, the one being removed
+  struct Level {
+    std::uint64_t folder;
+    std::uint64_t parent;
+    std::string name;
+  };
+  std::vector<Level> levels;      // folders being emptied, outermost first
+  proto::RemoveReply reply;
+  Time next_sign{};
+};
+
+// Whether the server serves. What is asked of one that does not yet waits.
+enum class Standing : std::uint8_t {
+  kGathering,  // has started a moment ago: LFSs may know more than the directory does
+  kServing,
+  kBehind,     // one did: nobody is served, and nothing removed, until a person decides
+};
+
+// A commit-free time that somebody asked for.
+struct HeldCommits {
+  net::PeerId by = 0;  // 0: nobody
+  Time until{};
+};
+
+struct Core {
+  Core(Config config_in, World world_in);
+
+  Config config;
+  World world;
+  Clock& clock;
+  Rows rows;
+  Numbers numbers;
+  Directory directory;
+  Sessions sessions;
+  Opens opens;
+  Registry registry;
+  Outbox outbox;
+  net::Stats stats;
+  std::unordered_map<std::uint64_t, std::uint64_t> pending;  // file being created: its session
+  Standing standing = Standing::kGathering;
+  std::string behind;               // why, for people
+  std::int64_t behind_since = 0;    // wall seconds
+  HeldCommits held;
+  Parking parking;
+  std::vector<NodesWaiter> waiters;
+  std::deque<RemoveJob> jobs;
+  Time started{};
+  // Of this turn.
+  Time now{};
+  std::int64_t wall = 0;   // seconds
+  std::size_t weight = 0;  // entries changed or shown; ends a turn that has become long
+
+  std::int64_t wall_ns() const { return wall * 1'000'000'000; }
+};
+
+struct Call {
+  net::PeerId peer;
+  const proto::Envelope& request;
+  Session* session;         // null for LFSs, and before Hello
+  proto::Envelope& reply;
+  Time arrived{};
+  bool deferred = false;    // somebody will answer later
+
+  const Requester& who() const { return session->who; }
+};
+
+// ---- operations; an error leaves no row written ----
+using Handler = Status (*)(Core&, Call&);
+Status hello(Core& core, Call& call);
+Status bye(Core& core, Call& call);
+Status counters(Core& core, Call& call);
+Status stats(Core& core, Call& call);
+Status stat(Core& core, Call& call);
+Status list(Core& core, Call& call);
+Status make_folder(Core& core, Call& call);
+Status create(Core& core, Call& call);
+Status commit(Core& core, Call& call);
+Status abort_create(Core& core, Call& call);
+Status open(Core& core, Call& call);
+Status close(Core& core, Call& call);
+Status remove(Core& core, Call& call);
+Status rename(Core& core, Call& call);
+Status set_attributes(Core& core, Call& call);
+Status nodes(Core& core, Call& call);
+Status heartbeat(Core& core, Call& call);
+Status file_states(Core& core, Call& call);
+Status list_files(Core& core, Call& call);
+Status renew(Core& core, Call& call);
+Status mark_files(Core& core, Call& call);
+Status accept_stale(Core& core, Call& call);
+Status replace_node(Core& core, Call& call);
+Status adopt_files(Core& core, Call& call);
+Status hold(Core& core, Call& call);
+
+// ---- shared between them ----
+// The file whose entry this is loses its name, in this turn: its row becomes doomed, or goes at once if no LFS has a
+// component of it.
+[[nodiscard]] Status doom(Core& core, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry);
+// A file being created is given up, in this turn.
+[[nodiscard]] Status abort_pending(Core& core, std::uint64_t file);
+// kTooLarge over kAttributeBytesMax.
+[[nodiscard]] Status check_named(const google::protobuf::Map<std::string, std::string>& named);
+// kBadCapability unless the envelope's capability is kMayManage.
+[[nodiscard]] Status require_manager(const Core& core, const proto::Envelope& request);
+// A capability for one file.
+std::string capability_for(const Core& core, std::uint64_t file, std::uint32_t uid, std::uint32_t rights, std::uint64_t epoch);
+// Files that nobody has open any more: if they are doomed, the LFSs may be told.
+void released(Core& core, const std::vector<std::uint64_t>& files);
+// The session has ended: what it had open is closed.
+void end_session(Core& core, Session& session);
+// Up to `budget` entries of the job at the front; true when it is done.
+[[nodiscard]] Result<bool> step_remove(Core& core, RemoveJob& job, std::size_t budget);
+void describe_nodes(Core& core, proto::NodesReply& reply);
+// kPermission unless root or the file system's owner asks.
+[[nodiscard]] Status require_owner(const Call& call);
+// Serves from now on: once all LFSs that the directory knows have presented themselves, or the time for that is over.
+void end_gathering(Core& core);
+
+}  // namespace pif::server

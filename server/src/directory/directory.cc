@@ -1,0 +1,250 @@
+#include "directory/directory.h"
+
+#include <fmt/format.h>
+
+#include "directory/names.h"
+
+namespace pif::server {
+namespace {
+
+constexpr std::size_t kFoldersRemembered = 4096;
+constexpr std::size_t kStepsRemembered = 32 * kFoldersRemembered;  // of all of them, for paths may be thousands of names deep
+constexpr int kFoldersTried = 8;                                   // from a path's end upwards, in memory
+constexpr std::uint32_t kEpochField = 7;  // the field of StoredEntry that EntryInfo has not
+constexpr unsigned char kNameTag = 1 << 3 | 2;
+
+constexpr std::size_t kClimbMax = 4096;  // more folders than a path can have names
+
+Error nowhere(std::uint64_t folder) {
+  return {Code::kCorrupt, fmt::format("folder {} is nowhere in the directory", folder), {}};
+}
+
+void append_varint(std::string& out, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
+  out.push_back(static_cast<char>(value));
+}
+
+// Reads a varint at `at`; false at the end.
+bool read_varint(std::string_view bytes, std::size_t& at, std::uint64_t& value) {
+  value = 0;
+  for (unsigned shift = 0; shift < 64; shift += 7) {
+    if (at >= bytes.size()) return false;
+    const auto byte = static_cast<unsigned char>(bytes[at++]);
+    value |= std::uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool append_info(std::string_view stored, std::string_view name, std::string& info) {
+  info.push_back(static_cast<char>(kNameTag));
+  append_varint(info, name.size());
+  info.append(name);
+  for (std::size_t at = 0; at < stored.size();) {
+    const std::size_t start = at;
+    const auto tag = static_cast<unsigned char>(stored[at++]);
+    if (tag >= 0x80) return false;
+    std::uint64_t value = 0;
+    if (!read_varint(stored, at, value)) return false;
+    const unsigned wire = tag & 7;
+    if (wire == 2) {
+      if (value > stored.size() - at) return false;
+      at += value;
+    } else if (wire != 0) {
+      return false;
+    }
+    if (tag >> 3 == kEpochField) continue;
+    info.push_back(static_cast<char>(tag + 8));
+    info.append(stored, start + 1, at - start - 1);
+  }
+  return true;
+}
+
+proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name) {
+  proto::EntryInfo info;
+  info.set_name(std::string(name));
+  info.set_type(entry.type());
+  info.set_id(entry.id());
+  if (entry.has_attributes()) *info.mutable_attributes() = entry.attributes();
+  if (entry.has_format()) *info.mutable_format() = entry.format();
+  if (entry.has_layout()) *info.mutable_layout() = entry.layout();
+  if (entry.has_extent()) *info.mutable_extent() = entry.extent();
+  *info.mutable_marks() = entry.marks();
+  return info;
+}
+
+// The nearest folder above the path's end that is remembered, if one is not far.
+Directory::Walk Directory::nearest(std::string_view path) const {
+  for (int tries = 0; tries < kFoldersTried; ++tries) {
+    if (const auto known = folders_.find(path); known != folders_.end()) return {known->second, path.size()};
+    if (path.empty()) break;
+    path = split(path).folder;
+  }
+  return {nullptr, 0};
+}
+
+void Directory::remember(std::string_view path, const FolderRef& folder) {
+  if (folders_.contains(path)) return;
+  if (folders_.size() >= kFoldersRemembered || steps_ >= kStepsRemembered) forget_folders();
+  folders_.emplace(std::string(path), folder);
+  steps_ += folder->chain.size();
+}
+
+// One step down, to what is at `path`; false if nothing is there.
+Result<bool> Directory::enter(Folder& folder, std::uint64_t parent, std::string_view name, std::string_view path) {
+  PIF_TRY_VALUE(const auto entry, rows_.entry(parent, name));
+  if (!entry) return false;
+  if (entry->type() != proto::FOLDER) {
+    return fail(Code::kNotDirectory, fmt::format("{} is a file, not a folder", shown(path)));
+  }
+  folder.chain.push_back({entry->id(), guard_of(entry->attributes())});
+  return true;
+}
+
+// From `folder`, where path[0, end) leads, down to the last folder that is there. Reads each row once, whatever the path.
+Status Directory::descend(std::string_view path, Folder& folder, std::size_t& end) {
+  if (folder.chain.empty()) {
+    PIF_TRY_VALUE(const bool there, enter(folder, kRootParent, kRootName, {}));
+    if (!there) return fail(Code::kNotFound, "there is no folder /");
+  }
+  while (end < path.size()) {
+    const std::size_t next = name_end(path, end);
+    PIF_TRY_VALUE(const bool there, enter(folder, folder.id(), path.substr(end + 1, next - end - 1), path.substr(0, next)));
+    if (!there) break;
+    end = next;
+  }
+  return {};
+}
+
+// Rights are checked before anything is said of what comes next: who may not search a folder must not learn what is in it.
+Result<Directory::Walk> Directory::walk(std::string_view path, const Requester& who) {
+  Walk walked = nearest(path);
+  Status descended;
+  if (walked.folder == nullptr || walked.end < path.size()) {
+    auto folder = walked.folder == nullptr ? std::make_shared<Folder>() : std::make_shared<Folder>(*walked.folder);
+    descended = descend(path, *folder, walked.end);
+    walked.folder = folder;
+    if (!folder->chain.empty()) remember(path.substr(0, walked.end), walked.folder);
+  }
+  std::size_t end = 0;
+  for (const Folder::Step& step : walked.folder->chain) {
+    if (!may(who, step.guard, kWantSearch)) {
+      return fail(Code::kPermission, fmt::format("uid {} may not search the folder {}", who.uid, shown(path.substr(0, end))));
+    }
+    end = name_end(path, end);
+  }
+  if (!descended) return fail(std::move(descended.error()));
+  return walked;
+}
+
+Result<FolderRef> Directory::folder(std::string_view path, const Requester& who) {
+  PIF_TRY_VALUE(Walk walked, walk(path, who));
+  if (walked.end == path.size()) return std::move(walked.folder);
+  return fail(Code::kNotFound, fmt::format("there is no folder {}", path.substr(0, name_end(path, walked.end))));
+}
+
+Result<Place> Directory::place(std::string_view path, const Requester& who) {
+  PIF_TRY_VALUE(const std::string_view checked, check_path(path));
+  if (checked.empty()) return fail(Code::kInvalid, "that cannot be done to the root folder /");
+  const Split parts = split(checked);
+  PIF_TRY_VALUE(FolderRef in, folder(parts.folder, who));
+  return Place{std::move(in), parts.name, checked};
+}
+
+Result<Place> Directory::place_to_change(std::string_view path, const Requester& who) {
+  PIF_TRY_VALUE(Place at, place(path, who));
+  if (!may(who, at.folder->guard(), kWantWrite | kWantSearch)) {
+    return fail(Code::kPermission, fmt::format("uid {} may not write in the folder {}", who.uid, shown(split(at.path).folder)));
+  }
+  return at;
+}
+
+Result<Directory::Found> Directory::find(std::string_view path, const Requester& who) {
+  PIF_TRY_VALUE(const std::string_view checked, check_path(path));
+  Found found;
+  std::uint64_t parent = kRootParent;
+  found.place = {nullptr, kRootName, checked};
+  if (!checked.empty()) {
+    PIF_TRY_VALUE(found.place, place(path, who));
+    parent = found.place.folder->id();
+  }
+  PIF_TRY_VALUE(auto entry, rows_.entry(parent, found.place.name));
+  if (!entry) return fail(Code::kNotFound, fmt::format("there is no {}", shown(checked)));
+  found.entry = std::move(*entry);
+  return found;
+}
+
+Status Directory::stat(std::string_view path, const Requester& who, proto::EntryInfo& info) {
+  PIF_TRY_VALUE(const std::string_view checked, check_path(path));
+  std::uint64_t parent = kRootParent;
+  std::string_view name = kRootName;
+  if (!checked.empty()) {
+    const Split parts = split(checked);
+    PIF_TRY_VALUE(const FolderRef in, folder(parts.folder, who));
+    parent = in->id();
+    name = parts.name;
+  }
+  PIF_TRY_VALUE(const auto stored, rows_.get(kEntries, entry_key(parent, name)));
+  if (!stored) return fail(Code::kNotFound, fmt::format("there is no {}", shown(checked)));
+  std::string bytes;
+  if (!append_info(*stored, name, bytes) || !info.ParseFromString(bytes)) {
+    return fail(Code::kCorrupt, fmt::format("the directory's entry of {} is no message", shown(checked)));
+  }
+  return {};
+}
+
+Result<Directory::Above> Directory::above(std::uint64_t folder) {
+  Above found{.parent = kRootParent};
+  std::string name(kRootName);
+  if (folder != kRootFolder) {
+    PIF_TRY_VALUE(auto where, rows_.folder(folder));
+    if (!where) return fail(nowhere(folder));
+    found.parent = where->parent();
+    name = std::move(*where->mutable_name());
+  }
+  PIF_TRY_VALUE(const auto entry, rows_.entry(found.parent, name));
+  if (!entry || entry->id() != folder) return fail(nowhere(folder));
+  found.guard = guard_of(entry->attributes());
+  return found;
+}
+
+Result<bool> Directory::may_reach(std::uint64_t folder, const Requester& who, std::unordered_map<std::uint64_t, bool>& known) {
+  if (who.all_powerful) return true;
+  std::vector<std::uint64_t> climbed;
+  bool reaches = true;
+  std::uint64_t at = folder;
+  while (reaches && at != kRootParent && !known.contains(at)) {
+    if (climbed.size() > kClimbMax) return fail(nowhere(folder));
+    PIF_TRY_VALUE(const Above step, above(at));
+    climbed.push_back(at);
+    reaches = may(who, step.guard, kWantSearch);
+    at = step.parent;
+  }
+  if (reaches && at != kRootParent) reaches = known.at(at);
+  for (const std::uint64_t id : climbed) known[id] = reaches;
+  return reaches;
+}
+
+Result<std::string> Directory::path_of(std::uint64_t folder, std::unordered_map<std::uint64_t, std::string>& known) {
+  std::vector<std::pair<std::uint64_t, std::string>> climbed;  // id and name, lowest first
+  std::string path;
+  for (std::uint64_t at = folder; at != kRootFolder;) {
+    if (const auto memory = known.find(at); memory != known.end()) {
+      path = memory->second;
+      break;
+    }
+    PIF_TRY_VALUE(auto where, rows_.folder(at));
+    if (!where || climbed.size() > kClimbMax) return fail(nowhere(at));
+    climbed.emplace_back(at, std::move(*where->mutable_name()));
+    at = where->parent();
+  }
+  for (auto step = climbed.rbegin(); step != climbed.rend(); ++step) {
+    path += "/" + step->second;
+    known[step->first] = path;
+  }
+  return path;
+}
+
+}  // namespace pif::server

@@ -1,0 +1,97 @@
+// Folders: walking paths with the requester's rights, and what stat and list show.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "directory/permissions.h"
+#include "directory/rows.h"
+
+namespace pif::server {
+
+// A folder and those above it, root first.
+struct Folder {
+  struct Step {
+    std::uint64_t id;
+    Guard guard;
+  };
+  std::vector<Step> chain;
+  std::uint64_t id() const { return chain.back().id; }
+  const Guard& guard() const { return chain.back().guard; }
+};
+using FolderRef = std::shared_ptr<const Folder>;
+
+// Where a name is or will be.
+struct Place {
+  FolderRef folder;
+  std::string_view name;  // into the path
+  std::string_view path;  // checked
+};
+
+class Directory {
+ public:
+  explicit Directory(Rows& rows) : rows_(rows) {}
+
+  // How far the folders of this checked path are there. `who` may search all of `folder`, or it is kPermission;
+  // kNotDirectory: what comes next is a file.
+  struct Walk {
+    FolderRef folder;  // the deepest that is there
+    std::size_t end;   // of its path; the path's size: all of it is there
+  };
+  [[nodiscard]] Result<Walk> walk(std::string_view path, const Requester& who);
+  // The folder of this checked path ("" is the root), every step of which `who` may search. kNotFound, kNotDirectory,
+  // kPermission name the step.
+  [[nodiscard]] Result<FolderRef> folder(std::string_view path, const Requester& who);
+  // The folder that `path`'s last name is in. kInvalid for the root.
+  [[nodiscard]] Result<Place> place(std::string_view path, const Requester& who);
+  // The same for who wants to make, remove or move the name there.
+  [[nodiscard]] Result<Place> place_to_change(std::string_view path, const Requester& who);
+  // The entry at `path`; the root too.
+  struct Found {
+    Place place;  // folder is null for the root
+    proto::StoredEntry entry;
+  };
+  [[nodiscard]] Result<Found> find(std::string_view path, const Requester& who);
+  // The entry at `path` as stat shows it.
+  [[nodiscard]] Status stat(std::string_view path, const Requester& who, proto::EntryInfo& info);
+  // Of a folder, by climbing. Steps already climbed are remembered in `known`.
+  [[nodiscard]] Result<std::string> path_of(std::uint64_t folder, std::unordered_map<std::uint64_t, std::string>& known);
+  // Whether `who` may search this folder and all above it, by climbing. Of folders climbed already the answer is in `known`.
+  [[nodiscard]] Result<bool> may_reach(std::uint64_t folder, const Requester& who, std::unordered_map<std::uint64_t, bool>& known);
+
+  // Folders are remembered by path; whoever renames, removes or changes one calls this.
+  void forget_folders() {
+    folders_.clear();
+    steps_ = 0;
+  }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+  struct Above {
+    std::uint64_t parent;
+    Guard guard;  // of the folder itself
+  };
+  [[nodiscard]] Result<Above> above(std::uint64_t folder);
+  Walk nearest(std::string_view path) const;
+  void remember(std::string_view path, const FolderRef& folder);
+  [[nodiscard]] Result<bool> enter(Folder& folder, std::uint64_t parent, std::string_view name, std::string_view path);
+  [[nodiscard]] Status descend(std::string_view path, Folder& folder, std::size_t& end);
+
+  Rows& rows_;
+  std::unordered_map<std::string, FolderRef, Hash, std::equal_to<>> folders_;  // by checked path
+  std::size_t steps_ = 0;                                                          // of all of them
+};
+
+// A stored entry as the wire shows it, appended to `info`: EntryInfo's fields are StoredEntry's with numbers one higher,
+// so bytes are copied, not messages. False if the payload is no such message.
+bool append_info(std::string_view stored, std::string_view name, std::string& info);
+proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name);
+
+}  // namespace pif::server

@@ -1,0 +1,93 @@
+#include "directory/opens.h"
+
+#include <algorithm>
+
+namespace pif::server {
+
+const Holder* Opens::conflict(std::uint64_t file, std::uint64_t session, std::uint32_t rights, bool hold) const {
+  const auto found = files_.find(file);
+  if (found == files_.end()) return nullptr;
+  for (const Holder& holder : found->second) {
+    if (holder.session == session) continue;
+    if (holder.hold && (rights & kMayWrite) != 0) return &holder;
+    if (hold && (holder.rights & kMayWrite) != 0) return &holder;
+  }
+  return nullptr;
+}
+
+const Holder* Opens::find(std::uint64_t file, std::uint64_t session) const {
+  const auto found = files_.find(file);
+  if (found == files_.end()) return nullptr;
+  const auto holder = std::find_if(found->second.begin(), found->second.end(),
+                                   [session](const Holder& h) { return h.session == session; });
+  return holder == found->second.end() ? nullptr : &*holder;
+}
+
+void Opens::add(std::uint64_t file, std::uint64_t session, std::uint32_t rights, bool hold, bool again, std::int64_t wall) {
+  auto* holder = const_cast<Holder*>(find(file, session));
+  if (holder == nullptr) {
+    holder = &files_[file].emplace_back(Holder{.session = session});
+    by_session_[session].insert(file);
+    again = false;
+  }
+  if (!again) ++holder->count;
+  holder->rights |= rights;
+  holder->hold |= hold;
+  holder->expiry = wall + kLeaseSeconds;
+}
+
+std::size_t Opens::count_of(std::uint64_t session) const {
+  const auto found = by_session_.find(session);
+  return found == by_session_.end() ? 0 : found->second.size();
+}
+
+bool Opens::remove(std::uint64_t file, std::uint64_t session) {
+  const auto found = files_.find(file);
+  std::erase_if(found->second, [session](const Holder& h) { return h.session == session; });
+  const bool last = found->second.empty();
+  if (last) files_.erase(found);
+  return last;
+}
+
+void Opens::forget(std::uint64_t file, std::uint64_t session) {
+  const auto files = by_session_.find(session);
+  files->second.erase(file);
+  if (files->second.empty()) by_session_.erase(files);
+}
+
+bool Opens::close(std::uint64_t file, std::uint64_t session) {
+  auto* holder = const_cast<Holder*>(find(file, session));
+  if (holder == nullptr || --holder->count > 0) return false;
+  forget(file, session);
+  return remove(file, session);
+}
+
+std::vector<std::uint64_t> Opens::close_all(std::uint64_t session) {
+  std::vector<std::uint64_t> closed;
+  const auto files = by_session_.extract(session);
+  if (files.empty()) return closed;
+  for (const std::uint64_t file : files.mapped()) {
+    if (remove(file, session)) closed.push_back(file);
+  }
+  return closed;
+}
+
+std::vector<std::uint64_t> Opens::expire(std::int64_t wall) {
+  std::vector<std::uint64_t> closed;
+  for (auto file = files_.begin(); file != files_.end();) {
+    std::erase_if(file->second, [&](const Holder& holder) {
+      if (holder.expiry >= wall) return false;
+      forget(file->first, holder.session);
+      return true;
+    });
+    if (file->second.empty()) {
+      closed.push_back(file->first);
+      file = files_.erase(file);
+    } else {
+      ++file;
+    }
+  }
+  return closed;
+}
+
+}  // namespace pif::server

@@ -1,0 +1,189 @@
+// Create, commit, abort, and the end of files: docs/ARCHITECTURE.md "The life of a file".
+#include <fmt/format.h>
+
+#include "context/server_context.h"
+#include "requests/layouts.h"
+#include "directory/names.h"
+#include "pif/base/format.h"
+
+namespace pif::server {
+namespace {
+
+constexpr std::size_t kCreatingPerSessionMax = 65536;
+constexpr std::uint64_t kFirstEpoch = 1;
+
+Status check_format(const proto::Format& format) {
+  if (format.kind() > 255 || format.delimiter() > 255) return fail(Code::kInvalid, "a record format that does not exist");
+  const Format f{static_cast<RecordKind>(format.kind()), format.record_length(), static_cast<std::uint8_t>(format.delimiter())};
+  return f.validate();
+}
+
+// Whether a file may get the name that `existing` has.
+Status check_target(const std::optional<proto::StoredEntry>& existing, std::string_view path, bool exclusive) {
+  if (!existing) return {};
+  if (exclusive) return fail(Code::kExists, fmt::format("{} exists already", path));
+  if (existing->type() == proto::FOLDER) return fail(Code::kIsDirectory, fmt::format("{} is a folder", path));
+  return {};
+}
+
+proto::StoredEntry new_entry(const Core& core, const Call& call, std::uint64_t id, proto::FileLayout layout) {
+  const proto::Create& ask = call.request.create();
+  proto::StoredEntry entry;
+  entry.set_type(proto::FILE_ENTRY);
+  entry.set_id(id);
+  proto::Attributes& attributes = *entry.mutable_attributes();
+  attributes.set_owner(call.who().uid);
+  attributes.set_group(call.who().gids.front());
+  attributes.set_mode(ask.mode() & kModeMask);
+  attributes.set_modified(core.wall_ns());
+  attributes.set_changed(core.wall_ns());
+  *attributes.mutable_named() = ask.named();
+  *entry.mutable_format() = ask.format();
+  *entry.mutable_layout() = std::move(layout);
+  entry.set_epoch(kFirstEpoch);
+  return entry;
+}
+
+Status put_committed(Core& core, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry, bool bare) {
+  PIF_TRY(core.rows.put_entry(parent, name, entry));
+  proto::StoredFile row;
+  row.set_state(kCommitted);
+  row.set_parent(parent);
+  row.set_name(std::string(name));
+  row.set_bare(bare);
+  row.set_untouched(!bare);
+  return core.rows.put_file(entry.id(), row);
+}
+
+Status put_pending(Core& core, const Call& call, const Place& at, const proto::StoredEntry& entry) {
+  proto::StoredFile row;
+  row.set_state(kPending);
+  row.set_parent(at.folder->id());
+  row.set_name(std::string(at.name));
+  *row.mutable_entry() = entry;
+  row.set_exclusive(call.request.create().exclusive());
+  row.set_session(call.session->id);
+  PIF_TRY(core.rows.put_file(entry.id(), row));
+  core.rows.on_commit([&core, id = entry.id(), session = call.session->id] {
+    core.pending[id] = session;
+    if (Session* creator = core.sessions.find(session)) creator->creating.insert(id);
+  });
+  return {};
+}
+
+void forget_pending(Core& core, std::uint64_t file) {
+  const auto found = core.pending.find(file);
+  if (found == core.pending.end()) return;
+  if (Session* creator = core.sessions.find(found->second)) creator->creating.erase(file);
+  core.pending.erase(found);
+}
+
+// aborted: it was never committed, as far as this directory knows. LFSs are told that, not that it is removed: should the directory
+// be an old one, they may know better.
+Status put_doomed(Core& core, std::uint64_t file, proto::StoredFile row, bool aborted) {
+  const bool held = core.opens.is_open(file);
+  row.set_state(kDoomed);
+  row.set_aborted(aborted);
+  row.set_expiry(held ? core.wall + kLeaseSeconds : 0);
+  *row.mutable_waiting() = row.entry().layout().nodes();
+  PIF_TRY(core.rows.put_file(file, row));
+  core.rows.on_commit([&core, file, aborted, layout = row.entry().layout()] {
+    core.outbox.doomed(file, layout, aborted, core.opens.is_open(file));
+  });
+  return {};
+}
+
+}  // namespace
+
+Status create(Core& core, Call& call) {
+  const proto::Create& ask = call.request.create();
+  PIF_TRY(check_format(ask.format()));
+  PIF_TRY(check_named(ask.named()));
+  PIF_TRY_VALUE(const Place at, core.directory.place_to_change(ask.path(), call.who()));
+  PIF_TRY_VALUE(const auto existing, core.rows.entry(at.folder->id(), at.name));
+  PIF_TRY(check_target(existing, at.path, ask.exclusive()));
+  PIF_TRY_VALUE(proto::FileLayout layout, choose_layout(ask, core.registry, core.config.default_bevy, core.now));
+  if (call.session->creating.size() >= kCreatingPerSessionMax) {
+    return fail(Code::kBusy, fmt::format("{} files are being created by this program already", call.session->creating.size()));
+  }
+  PIF_TRY_VALUE(const std::uint64_t id, core.numbers.next_id());
+  const proto::StoredEntry entry = new_entry(core, call, id, std::move(layout));
+  proto::CreateReply& reply = *call.reply.mutable_create_reply();
+  reply.set_file(id);
+  reply.set_epoch(kFirstEpoch);
+  *reply.mutable_layout() = entry.layout();
+  ++core.weight;
+  if (ask.empty()) {
+    if (existing) PIF_TRY(doom(core, at.folder->id(), at.name, *existing));
+    return put_committed(core, at.folder->id(), at.name, entry, true);
+  }
+  core.registry.describe(entry.layout(), core.now, *reply.mutable_nodes());
+  reply.set_capability(capability_for(core, id, call.who().uid, kMayCreate | kMayRead, kFirstEpoch));
+  return put_pending(core, call, at, entry);
+}
+
+Status commit(Core& core, Call& call) {
+  const proto::Commit& ask = call.request.commit();
+  call.reply.mutable_done();
+  PIF_TRY_VALUE(auto row, core.rows.file(ask.file()));
+  if (!row || row->state() == kDoomed) {
+    return fail(Code::kStaleFile, fmt::format("file {} is not being created any more: it was aborted, or removed", ask.file()));
+  }
+  const proto::StoredEntry& made = row->entry();
+  if (row->state() == kCommitted) return {};
+  if (!call.who().all_powerful && call.who().uid != made.attributes().owner()) {
+    return fail(Code::kPermission, fmt::format("{} is being created by uid {}", row->name(), made.attributes().owner()));
+  }
+  PIF_TRY_VALUE(const auto folder, core.rows.folder(row->parent()));
+  if (!folder && row->parent() != kRootFolder) {
+    return fail(Code::kNotFound, fmt::format("the folder that {} was to be in has been removed", row->name()));
+  }
+  PIF_TRY_VALUE(const auto existing, core.rows.entry(row->parent(), row->name()));
+  PIF_TRY(check_target(existing, row->name(), row->exclusive()));
+  proto::StoredEntry entry = made;
+  *entry.mutable_extent() = ask.extent();
+  entry.mutable_attributes()->set_modified(ask.has_modified() ? ask.modified() : core.wall_ns());
+  entry.mutable_attributes()->set_changed(core.wall_ns());
+  ++core.weight;
+  if (existing) PIF_TRY(doom(core, row->parent(), row->name(), *existing));
+  PIF_TRY(put_committed(core, row->parent(), row->name(), entry, false));
+  core.rows.on_commit([&core, id = ask.file(), layout = entry.layout()] {
+    forget_pending(core, id);
+    core.outbox.committed(id, layout);
+  });
+  return {};
+}
+
+Status abort_create(Core& core, Call& call) {
+  const std::uint64_t file = call.request.abort().file();
+  call.reply.mutable_done();
+  PIF_TRY_VALUE(const auto row, core.rows.file(file));
+  if (!row || row->state() == kDoomed) return {};
+  if (row->state() == kCommitted) {
+    return fail(Code::kInvalid, fmt::format("{} is committed: it can be removed, not aborted", row->name()));
+  }
+  if (!call.who().all_powerful && call.who().uid != row->entry().attributes().owner()) {
+    return fail(Code::kPermission, fmt::format("{} is being created by uid {}", row->name(), row->entry().attributes().owner()));
+  }
+  return abort_pending(core, file);
+}
+
+Status abort_pending(Core& core, std::uint64_t file) {
+  PIF_TRY_VALUE(auto row, core.rows.file(file));
+  core.rows.on_commit([&core, file] { forget_pending(core, file); });
+  if (!row || row->state() != kPending) return {};
+  ++core.weight;
+  return put_doomed(core, file, std::move(*row), true);
+}
+
+Status doom(Core& core, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry) {
+  PIF_TRY_VALUE(const auto row, core.rows.file(entry.id()));
+  if (row && row->bare()) return core.rows.erase_file(entry.id());
+  proto::StoredFile doomed;
+  doomed.set_parent(parent);
+  doomed.set_name(std::string(name));
+  *doomed.mutable_entry() = entry;
+  return put_doomed(core, entry.id(), std::move(doomed), false);
+}
+
+}  // namespace pif::server

@@ -1,0 +1,219 @@
+// Open, close and renew: leases on files, and the capabilities that go with them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "context/server_context.h"
+#include "directory/names.h"
+#include "pif/base/format.h"
+
+namespace pif::server {
+namespace {
+
+constexpr std::uint32_t kOpenRights = kMayRead | kMayWrite;
+constexpr int kRenewFilesMax = 4096;
+
+// A committed file, or one that was removed while this session has it open.
+struct Opened {
+  proto::StoredFile row;
+  proto::StoredEntry entry;
+};
+
+tl::unexpected<Error> stale(std::uint64_t file) {
+  return fail(Code::kStaleFile, fmt::format("file {} was removed or replaced since it was opened", file));
+}
+
+using Reached = std::unordered_map<std::uint64_t, bool>;  // folders, for the length of a request
+
+// Ids are easily guessed: to who does not have the file open, one below a folder that he may not search is not there.
+Result<Opened> by_id(Core& core, const Call& call, std::uint64_t file, Reached& reached) {
+  PIF_TRY_VALUE(auto row, core.rows.file(file));
+  if (!row || row->state() == kPending) return stale(file);
+  const bool is_open = core.opens.find(file, call.session->id) != nullptr;
+  if (row->state() == kDoomed) {
+    if (!is_open) return stale(file);
+    proto::StoredEntry entry = row->entry();
+    return Opened{std::move(*row), std::move(entry)};
+  }
+  if (!is_open) {
+    PIF_TRY_VALUE(const bool reaches, core.directory.may_reach(row->parent(), call.who(), reached));
+    if (!reaches) return stale(file);
+  }
+  PIF_TRY_VALUE(auto entry, core.rows.entry(row->parent(), row->name()));
+  if (!entry || entry->id() != file) {
+    return fail(Code::kCorrupt, fmt::format("the directory has no entry for file {}, {}: run `pif fsck`", file, row->name()));
+  }
+  return Opened{std::move(*row), std::move(*entry)};
+}
+
+Result<Opened> by_path(Core& core, const std::string& path, const Requester& who) {
+  PIF_TRY_VALUE(Directory::Found found, core.directory.find(path, who));
+  if (found.entry.type() != proto::FILE_ENTRY) return fail(Code::kIsDirectory, fmt::format("{} is a folder", path));
+  PIF_TRY_VALUE(auto row, core.rows.file(found.entry.id()));
+  if (!row) return fail(Code::kCorrupt, fmt::format("the directory has no row for {}: run `pif fsck`", path));
+  return Opened{std::move(*row), std::move(found.entry)};
+}
+
+// Whether the session may open so many more.
+Status check_count(const Core& core, const Call& call, std::size_t more) {
+  const std::size_t open = core.opens.count_of(call.session->id);
+  if (open + more <= kOpensPerSessionMax) return {};
+  return fail(Code::kBusy, fmt::format("this program has {} files open, and may have {}", open, kOpensPerSessionMax));
+}
+
+Status check_rights(const Call& call, const Opened& opened, std::uint32_t rights, std::string_view what) {
+  const Guard guard = guard_of(opened.entry.attributes());
+  if ((rights & kMayRead) != 0 && !may(call.who(), guard, kWantRead)) {
+    return fail(Code::kPermission, fmt::format("uid {} may not read {}", call.who().uid, what));
+  }
+  if ((rights & kMayWrite) != 0 && !may(call.who(), guard, kWantWrite)) {
+    return fail(Code::kPermission, fmt::format("uid {} may not write {}", call.who().uid, what));
+  }
+  return {};
+}
+
+Status check_conflict(Core& core, const Call& call, std::uint64_t file, std::uint32_t rights, bool hold,
+                      std::string_view what) {
+  const Holder* other = core.opens.conflict(file, call.session->id, rights, hold);
+  if (other == nullptr) return {};
+  const Session* holder = core.sessions.find(other->session);
+  return fail(Code::kBusy, fmt::format("{} is {} by {} (uid {})", what, other->hold ? "held against writing" : "open for writing",
+                                       holder == nullptr ? "somebody" : holder->program,
+                                       holder == nullptr ? 0 : holder->who.uid));
+}
+
+// Rows that may be old, or are gone, are for who asks for them.
+Status check_marks(const proto::StoredEntry& entry, const proto::Open& ask, std::string_view what) {
+  if (entry.marks().empty() || ask.stale()) return {};
+  const bool lost = std::any_of(entry.marks().begin(), entry.marks().end(), [](const auto& mark) { return mark.kind() == kMarkLost; });
+  return fail(Code::kStaleData,
+              fmt::format("{}: {} (see `pif stat`); read it all the same with --stale, or put it anew", what,
+                          lost ? "rows of it are gone" : "rows of it may be older than others"));
+}
+
+// What opening changes in the tables: a file that gets a writer may get components; a removed one lives on with its lease.
+Status note_open(Core& core, Opened& opened, std::uint32_t rights) {
+  const std::uint64_t id = opened.entry.id();
+  if ((opened.row.bare() || opened.row.untouched()) && (rights & kMayWrite) != 0) {
+    opened.row.set_bare(false);
+    opened.row.set_untouched(false);
+    return core.rows.put_file(id, opened.row);
+  }
+  if (opened.row.state() != kDoomed) return {};
+  opened.row.set_expiry(core.wall + kLeaseSeconds);
+  PIF_TRY(core.rows.put_file(id, opened.row));
+  core.outbox.extend_held(id, opened.row.expiry());
+  return {};
+}
+
+void take_lease(Core& core, const Call& call, std::uint64_t file, std::uint32_t rights, bool hold, bool again) {
+  core.opens.add(file, call.session->id, rights, hold, again, core.wall);
+  // A lease that goes with a failed turn: nobody learns of it, and it would keep others out.
+  if (core.rows.writing() && !again) {
+    core.rows.on_abort([&core, file, session = call.session->id] {
+      if (core.opens.close(file, session)) core.outbox.release(file);
+    });
+  }
+}
+
+}  // namespace
+
+Status open(Core& core, Call& call) {
+  const proto::Open& ask = call.request.open();
+  if (ask.rights() == 0 || (ask.rights() & ~kOpenRights) != 0) {
+    return fail(Code::kInvalid, "a file is opened for reading, writing, or both");
+  }
+  PIF_TRY(check_count(core, call, 1));
+  const bool again = ask.file() != 0;
+  const std::string what = again ? fmt::format("file {}", ask.file()) : ask.path();
+  Reached reached;
+  PIF_TRY_VALUE(Opened opened, again ? by_id(core, call, ask.file(), reached) : by_path(core, ask.path(), call.who()));
+  const std::uint64_t id = opened.entry.id();
+  PIF_TRY(check_rights(call, opened, ask.rights(), what));
+  if (!again) PIF_TRY(check_marks(opened.entry, ask, what));
+  PIF_TRY(check_conflict(core, call, id, ask.rights(), ask.hold(), what));
+  PIF_TRY(note_open(core, opened, ask.rights()));
+  take_lease(core, call, id, ask.rights(), ask.hold(), again);
+  proto::OpenReply& reply = *call.reply.mutable_open_reply();
+  const std::string& path = ask.path();
+  const std::size_t slash = path.find_last_not_of('/');
+  const std::string_view trimmed = std::string_view(path).substr(0, slash + 1);
+  *reply.mutable_entry() = info_of(opened.entry, again ? std::string_view(opened.row.name()) : split(trimmed).name);
+  core.registry.describe(opened.entry.layout(), core.now, *reply.mutable_nodes());
+  reply.set_capability(capability_for(core, id, call.who().uid, ask.rights(), opened.entry.epoch()));
+  reply.set_epoch(opened.entry.epoch());
+  return {};
+}
+
+namespace {
+
+// The length that a writer last heard from the file's sequencer, so that stat shows it. Only ever rises.
+Status note_length(Core& core, const Call& call, std::uint64_t file, const proto::Extent& extent) {
+  const Holder* holder = core.opens.find(file, call.session->id);
+  if (holder == nullptr || (holder->rights & kMayWrite) == 0) return {};
+  PIF_TRY_VALUE(const auto row, core.rows.file(file));
+  if (!row || row->state() != kCommitted) return {};
+  PIF_TRY_VALUE(auto entry, core.rows.entry(row->parent(), row->name()));
+  if (!entry || entry->id() != file) return {};
+  if (extent.bytes() < entry->extent().bytes() || extent.records() < entry->extent().records()) return {};
+  *entry->mutable_extent() = extent;
+  entry->mutable_attributes()->set_modified(core.wall_ns());
+  return core.rows.put_entry(row->parent(), row->name(), *entry);
+}
+
+// A fresh capability for one file of the session; empty: it is gone, or may not be used any more.
+Result<std::string> renewed(Core& core, const Call& call, std::uint64_t file, Reached& reached) {
+  PIF_TRY_VALUE(const auto row, core.rows.file(file));
+  if (row && row->state() == kPending) {
+    if (row->session() != call.session->id && call.who().uid != row->entry().attributes().owner()) return std::string();
+    return capability_for(core, file, call.who().uid, kMayCreate | kMayRead, row->entry().epoch());
+  }
+  auto opened = by_id(core, call, file, reached);
+  if (!opened && opened.error().code == Code::kStaleFile) return std::string();
+  if (!opened) return fail(std::move(opened.error()));
+  const Holder* holder = core.opens.find(file, call.session->id);
+  std::uint32_t rights = 0;
+  for (const std::uint32_t right : {std::uint32_t{kMayRead}, std::uint32_t{kMayWrite}}) {
+    const bool wanted = holder == nullptr || (holder->rights & right) != 0;  // unknown: the server was restarted
+    if (wanted && check_rights(call, *opened, right, "") && core.opens.conflict(file, call.session->id, right, false) == nullptr) {
+      rights |= right;
+    }
+  }
+  if (rights == 0) return std::string();
+  PIF_TRY(note_open(core, *opened, rights));
+  take_lease(core, call, file, rights, false, true);
+  return capability_for(core, file, call.who().uid, rights, opened->entry.epoch());
+}
+
+}  // namespace
+
+Status close(Core& core, Call& call) {
+  const proto::Close& ask = call.request.close();
+  call.reply.mutable_done();
+  if (ask.length_file() != 0 && ask.has_extent()) PIF_TRY(note_length(core, call, ask.length_file(), ask.extent()));
+  for (const std::uint64_t file : ask.files()) {
+    if (core.opens.close(file, call.session->id)) core.outbox.release(file);
+  }
+  return {};
+}
+
+Status renew(Core& core, Call& call) {
+  const auto& files = call.request.renew().files();
+  if (files.size() > kRenewFilesMax) {
+    return fail(Code::kTooLarge, fmt::format("{} files in one request, the limit is {}", files.size(), kRenewFilesMax));
+  }
+  // Before anything is written. Those that are gone, or named twice, count too.
+  const auto fresh = std::count_if(files.begin(), files.end(), [&](std::uint64_t file) {
+    return core.opens.find(file, call.session->id) == nullptr && !core.pending.contains(file);
+  });
+  PIF_TRY(check_count(core, call, static_cast<std::size_t>(fresh)));
+  proto::RenewReply& reply = *call.reply.mutable_renew_reply();
+  Reached reached;
+  for (const std::uint64_t file : files) {
+    PIF_TRY_VALUE(*reply.add_capabilities(), renewed(core, call, file, reached));
+  }
+  core.weight += static_cast<std::size_t>(files.size());
+  return {};
+}
+
+}  // namespace pif::server

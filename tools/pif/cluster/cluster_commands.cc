@@ -1,0 +1,285 @@
+// up, down, init: the file system as a set of processes on this machine.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "command/confirm.h"
+#include "cluster/daemons.h"
+#include "command/dispatch.h"
+#include "pif/base/decimal.h"
+#include "pif/base/say.h"
+#include "pif/cluster/cluster.h"
+#include "command/program.h"
+#include "cluster/roots.h"
+#include "cluster/startup.h"
+#include "command/text.h"
+
+namespace pif::cli {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr auto kConnectPoll = std::chrono::milliseconds(5);
+constexpr std::uint32_t kDefaultCount = 4;
+
+struct Options {
+  std::string folder;
+  std::uint32_t count = 0;  // 0: not said
+  std::uint32_t bevy = 0;
+  bool insecure_loopback = false;
+  bool curve = false;
+  bool force = false;  // up, init: whatever is in the folder
+  bool yes = false;    // down
+};
+
+cluster::TcpMode tcp_mode(const Options& options) {
+  if (options.insecure_loopback) return cluster::TcpMode::kInsecureLoopback;
+  return options.curve ? cluster::TcpMode::kCurve : cluster::TcpMode::kNone;
+}
+
+// The folder of the file system says something else than the command line.
+Status check_same(const cluster::Cluster& cluster, const Options& options) {
+  if (options.count != 0 && options.count != cluster.lfss.size())
+    return fail(Code::kInvalid, fmt::format("{} has {} LFSs, not {}; leave out -n, or take another folder", cluster.folder,
+                                            cluster.lfss.size(), options.count));
+  if (options.bevy != 0 && options.bevy != cluster.bevy)
+    return fail(Code::kInvalid, fmt::format("{} was made with --bevy {}, not {}; leave it out, or take another folder",
+                                            cluster.folder, cluster.bevy, options.bevy));
+  if ((options.insecure_loopback || options.curve) && tcp_mode(options) != cluster.tcp)
+    return fail(Code::kInvalid, fmt::format("{} was made for another kind of tcp; leave out --curve and "
+                                            "--insecure-loopback, or take another folder",
+                                            cluster.folder));
+  return {};
+}
+
+// A folder that has other things in it was perhaps named by mistake. What another `up` is making at the moment is no other thing.
+Status check_alone(const std::string& folder) {
+  const auto is_ours = [](const std::string& name) {
+    for (const char* start : {"keys", "pif.toml", "lfs"}) {
+      if (name.starts_with(start)) return true;
+    }
+    return name == "run" || name == "server" || name == "lost+found";
+  };
+  std::vector<std::string> others;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::string name = at->path().filename().string();
+    if (name == "pif.toml") return {};  // it is one already
+    if (!is_ours(name)) others.push_back(std::move(name));
+  }
+  if (others.empty()) return {};
+  std::sort(others.begin(), others.end());
+  return fail(Code::kExists, fmt::format("{} has {}{} in it, and is no file system yet: name a new folder, such as {}, or take this one "
+                                         "all the same with --force", folder, others[0],
+                                         others.size() == 1 ? "" : fmt::format(" and {} more", others.size() - 1),
+                                         join_path(folder, "pif")));
+}
+
+Result<cluster::Cluster> create(const Options& options) {
+  if (!options.force) PIF_TRY(check_alone(options.folder));
+  return cluster::create_cluster(options.folder, options.count == 0 ? kDefaultCount : options.count, options.bevy,
+                                 tcp_mode(options));
+}
+
+// The text of a malformed pif.toml is not the command line's fault.
+Result<cluster::Cluster> load(const std::string& folder) {
+  auto cluster = cluster::load_cluster(folder);
+  if (!cluster && cluster.error().code == Code::kInvalid) cluster.error().code = Code::kCorrupt;
+  return cluster;
+}
+
+Result<cluster::Cluster> load_same(const Options& options) {
+  auto loaded = load(options.folder);
+  if (loaded) PIF_TRY(check_same(*loaded, options));
+  return loaded;
+}
+
+Result<cluster::Cluster> load_or_create(const Options& options) {
+  auto loaded = load_same(options);
+  if (loaded || loaded.error().code != Code::kNotFound) return loaded;
+  auto created = create(options);
+  if (created || created.error().code != Code::kExists) return created;
+  // Somebody else may have made it just now.
+  loaded = load_same(options);
+  return loaded || loaded.error().code != Code::kNotFound ? loaded : created;
+}
+
+// The LFSs that the server does not take for up. One that was started just now must have reported itself: for some
+// seconds after an LFS has died, the server still believes in the one before.
+std::vector<std::string> missing_names(const SystemStatus& status, const cluster::Cluster& cluster, const Startup& startup) {
+  std::vector<std::string> missing;
+  for (const auto& lfs : cluster.lfss) {
+    const pid_t started = startup.pid_of(lfs.name);
+    const bool up = std::any_of(status.nodes.begin(), status.nodes.end(), [&](const Node& node) {
+      return node.id == lfs.id && node.state == "up" && (started == 0 || node.pid == started);
+    });
+    if (!up) missing.push_back(lfs.name);
+  }
+  return missing;
+}
+
+// What a person has to decide: waiting does not help.
+Status check_server(const SystemStatus& status) {
+  if (status.refused.empty()) return {};
+  return fail(Code::kStaleServer, status.refused);
+}
+Status check_nodes(const SystemStatus& status) {
+  for (const Node& node : status.nodes) {
+    if (node.state == "stale") return fail(Code::kStaleNode, node.trouble);
+  }
+  return {};
+}
+
+Status await_up(const cluster::Cluster& cluster, Startup& startup) {
+  const auto deadline = SteadyClock::now() + kSystemUpDeadline;
+  PIF_TRY_VALUE(Client client, await_server(cluster, startup, deadline));
+  std::vector<std::string> missing = {"the LFSs"};
+  while (true) {
+    const auto status = client.status(static_cast<std::uint32_t>(cluster.lfss.size()));
+    if (status) PIF_TRY(check_server(*status));  // LFSs are up all the same
+    if (status) missing = missing_names(*status, cluster, startup);
+    if (missing.empty()) return {};
+    if (status) PIF_TRY(check_nodes(*status));
+    PIF_TRY(startup.check_alive());
+    if (SteadyClock::now() >= deadline)
+      return fail(Code::kTimeout, fmt::format("not up after {} s: {}; see their logs under {}", kSystemUpDeadline.count(),
+                                              fmt::join(missing, ", "), cluster.folder));
+    std::this_thread::sleep_for(kConnectPoll);
+  }
+}
+
+Status print_up(const Program& program, const cluster::Cluster& cluster, std::size_t started, double seconds) {
+  const std::size_t all = cluster.lfss.size() + 1;
+  if (program.common.json)
+    return print(Json{{"folder", cluster.folder},
+                      {"cluster", cluster.id},
+                      {"lfss", cluster.lfss.size()},
+                      {"started", started},
+                      {"already_running", all - started},
+                      {"seconds", seconds}});
+  std::string text;
+  if (!program.common.quiet && started == 0)
+    text = fmt::format("{} is already running: a server and {} LFSs\n", cluster.folder, cluster.lfss.size());
+  if (!program.common.quiet && started != 0)
+    text = fmt::format("{} is up: a server and {} LFSs ({} started in {:.2f} s)\n", cluster.folder, cluster.lfss.size(), started, seconds);
+  return print(text + fmt::format("export PIF={}\n", shell_word(cluster.folder)));
+}
+
+Outcome up(const Program& program, const Options& options) {
+  const auto begin = SteadyClock::now();
+  PIF_TRY_VALUE(cluster::Cluster cluster, load_or_create(options));
+  PIF_TRY_VALUE(const UniqueFd alone, lock_out_starters(cluster, kSystemUpDeadline + kSystemDownDeadline));  // what another may take
+  PIF_TRY(make_ready(cluster));
+  PIF_TRY(check_roots_there(cluster));
+  Startup startup;
+  PIF_TRY(startup.start_missing(daemons_of(cluster, program_folder())));
+  const Status is_up = await_up(cluster, startup);
+  // What asks for a person's decision must run for it to be taken.
+  if (is_up || is_up.error().code == Code::kStaleServer || is_up.error().code == Code::kStaleNode) startup.keep();
+  PIF_TRY(is_up);
+  // Both are a convenience: a home that cannot be written to is no reason to fail.
+  for (const Status& noted : {cluster::offer_default(cluster.folder), cluster::remember_cluster(cluster.folder)}) {
+    if (!noted && program.common.verbose) say(fmt::format("pif: {}\n", one_line(noted.error().to_string())));
+  }
+  const std::chrono::duration<double> elapsed = SteadyClock::now() - begin;
+  PIF_TRY(print_up(program, cluster, startup.started(), elapsed.count()));
+  return ExitCode::kDone;
+}
+
+// Nobody has typed which file system: it is said, and asked where somebody can answer.
+Status confirm_down(const Program& program, const Options& options, const cluster::FoundCluster& found) {
+  if (options.yes || found.by == cluster::FoundBy::kNamed) return {};
+  const char* why = found.by == cluster::FoundBy::kDefault       ? "your default"
+                    : found.by == cluster::FoundBy::kEnvironment ? "from $PIF"
+                                                                 : "found from the current folder";
+  const std::string which = fmt::format("the file system {} ({})", one_line(found.folder), why);
+  if (can_ask()) return confirm(fmt::format("pif: stop {}?", which), "nothing was stopped");
+  if (!program.common.quiet) say(fmt::format("pif: stopping {}\n", which));
+  return {};
+}
+
+Outcome down(const Program& program, const Options& options) {
+  std::string folder = options.folder;
+  if (folder.empty()) {
+    PIF_TRY_VALUE(const cluster::FoundCluster found, cluster::look_up_cluster(program.common.where));
+    PIF_TRY(confirm_down(program, options, found));
+    folder = found.folder;
+  }
+  PIF_TRY_VALUE(const cluster::Cluster cluster, load(folder));
+  PIF_TRY_VALUE(const Stopped stopped, take_down(cluster));
+  if (program.common.json) {
+    PIF_TRY(print(Json{{"folder", cluster.folder}, {"stopped", stopped.asked}, {"killed", stopped.killed}}));
+    return ExitCode::kDone;
+  }
+  for (const auto& name : stopped.killed)
+    say(fmt::format("pif: {} did not stop within {} s and was killed\n", name, kSystemDownDeadline.count()));
+  if (!program.common.quiet)
+    PIF_TRY(print(stopped.asked.empty() ? cluster.folder + " was not running\n"
+                                        : fmt::format("{} is down: {} stopped\n", cluster.folder, stopped.asked.size())));
+  return ExitCode::kDone;
+}
+
+Outcome init(const Program& program, const Options& options) {
+  PIF_TRY_VALUE(const cluster::Cluster cluster, create(options));
+  if (program.common.json) {
+    PIF_TRY(print(Json{{"folder", cluster.folder}, {"cluster", cluster.id}, {"lfss", cluster.lfss.size()}}));
+  } else if (!program.common.quiet) {
+    PIF_TRY(print(fmt::format("{0} has keys and pif.toml for {1} LFSs; pif up {0} makes their folders and starts them\n", cluster.folder,
+                              cluster.lfss.size())));
+  }
+  return ExitCode::kDone;
+}
+
+void add_cluster_options(CLI::App* command, Options& options) {
+  command->add_option("DIR", options.folder, "Folder of the file system")->required();
+  command->add_option("-n", options.count, "Number of LFSs of a new file system (default: 4)")
+      ->check(CLI::Range(1u, kWidthMax))
+      ->transform(decimal)
+      ->type_name("N");
+  command->add_option("--bevy", options.bevy, "Bevy size of new files that do not name one (default: no parity)")
+      ->check(CLI::Range(2u, kWidthMax / 2))
+      ->transform(decimal)
+      ->type_name("B");
+  auto* plain = command->add_flag("--insecure-loopback", options.insecure_loopback,
+                                  "Listen on 127.0.0.1 too, neither encrypted nor authenticated (for measurements)");
+  command->add_flag("--curve", options.curve, "Listen on tcp too, encrypted and authenticated by the keys in DIR/keys")
+      ->excludes(plain);
+}
+
+}  // namespace
+
+void add_cluster_commands(CLI::App& app, Program& program) {
+  auto up_options = std::make_shared<Options>();
+  CLI::App* up_command =
+      add_command(app, program, "up", "Start a file system on this machine, made first if it is new",
+                  "  pif up -n 4 /data/pif\n  pif up /data/pif                  after a reboot\n"
+                  "  eval \"$(pif up -q /data/pif)\"     and make it this shell's file system");
+  add_cluster_options(up_command, *up_options);
+  up_command->add_flag("--force", up_options->force, "Make a new file system in a folder that has other things in it");
+  on_run(up_command, program, up_options, up);
+
+  auto down_options = std::make_shared<Options>();
+  CLI::App* down_command =
+      add_command(app, program, "down", "Stop a file system's daemons on this machine",
+                  "  pif down /data/pif\n  pif down               which one, it says, and asks on a terminal");
+  down_command->add_option("DIR", down_options->folder, "Folder of the file system (default: found like --pif)");
+  down_command->add_flag("-y,--yes", down_options->yes, "Do not ask");
+  on_run(down_command, program, down_options, down);
+
+  auto init_options = std::make_shared<Options>();
+  CLI::App* init_command = add_command(app, program, "init", "Make keys and configuration of a file system; start nothing",
+                                       "  pif init -n 8 --curve /data/pif");
+  add_cluster_options(init_command, *init_options);
+  init_command->add_flag("--force", init_options->force, "In a folder that has other things in it");
+  on_run(init_command, program, init_options, init);
+}
+
+}  // namespace pif::cli

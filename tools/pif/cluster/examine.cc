@@ -1,0 +1,148 @@
+#include "cluster/examine.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "pif/client/convert.h"
+
+namespace pif::cli {
+namespace {
+
+using Kind = Finding::Kind;
+
+// The examination of one committed file.
+class FileExam {
+ public:
+  FileExam(const FileRecord& file, const Held& held) : file_(file), held_(held) {}
+
+  std::vector<Finding> run() {
+    const auto layout = client::layout_of(file_.layout());
+    const auto format = client::format_of(file_.format());
+    if (!layout || !format) {
+      add(Kind::kShape, 0, "the directory's own layout or format is not valid");
+      return std::move(findings_);
+    }
+    const Extent extent = published();
+    for (int i = 0; i < file_.layout().nodes_size(); ++i) check_one(*layout, *format, extent, static_cast<LfsIndex>(i));
+    check_strangers();
+    if (findings_.empty() && !format->is_fixed()) check_sum_of_bytes(extent);
+    return std::move(findings_);
+  }
+
+ private:
+  void add(Kind kind, std::uint32_t node, std::string text) {
+    findings_.push_back({kind, file_.file(), node, file_.path(), std::move(text)});
+  }
+
+  // As the sequencer knows it; the directory's is a hint that is never ahead of it.
+  Extent published() {
+    const Extent hint = client::extent_of(file_.extent());
+    if (file_.layout().nodes_size() == 0) return hint;
+    const auto first = held_.find(file_.layout().nodes(0));
+    if (first == held_.end() || first->second.state() != kComponentCommitted) return hint;
+    const Extent now = client::extent_of(first->second.published());
+    if (now.records < hint.records)
+      add(Kind::kLength, first->first,
+          fmt::format("published are {} records, the directory says {}", now.records, hint.records));
+    return now.records < hint.records ? hint : now;
+  }
+
+  void check_one(const parity::Layout& layout, const Format& format, const Extent& extent, LfsIndex index) {
+    const std::uint32_t node = file_.layout().nodes(static_cast<int>(index));
+    const std::uint64_t rows = layout.rows(index, extent.records);
+    const auto found = held_.find(node);
+    if (found == held_.end()) {
+      if (rows > 0) add(Kind::kMissing, node, fmt::format("its {} rows are not there", rows));
+      return;
+    }
+    const proto::ComponentState& state = found->second;
+    if (state.state() == kComponentOpen) add(Kind::kState, node, "the file is committed, its component still being written");
+    if (!same_shape(state.shape(), index)) {
+      add(Kind::kShape, node, "the component was made for another format or layout");
+      return;
+    }
+    check_length(layout, format, extent, index, state, rows);
+  }
+
+  bool same_shape(const proto::ComponentShape& shape, LfsIndex index) const {
+    const auto& layout = file_.layout();
+    return shape.index() == index && shape.format().kind() == file_.format().kind() &&
+           shape.format().record_length() == file_.format().record_length() &&
+           shape.format().delimiter() == file_.format().delimiter() &&
+           std::equal(shape.layout().nodes().begin(), shape.layout().nodes().end(), layout.nodes().begin(), layout.nodes().end()) &&
+           std::equal(shape.layout().bevies().begin(), shape.layout().bevies().end(), layout.bevies().begin(),
+                      layout.bevies().end());
+  }
+
+  // Rows beyond the published length are what an append left that never finished; the next one writes over them.
+  void check_length(const parity::Layout& layout, const Format& format, const Extent& extent, LfsIndex index,
+                    const proto::ComponentState& state, std::uint64_t rows) {
+    const std::uint32_t node = file_.layout().nodes(static_cast<int>(index));
+    const bool appended = state.generation() > 0;
+    if (state.rows() < rows || (state.rows() > rows && !appended && !layout.has_parity())) {
+      add(Kind::kLength, node, fmt::format("it has {} rows instead of {}", state.rows(), rows));
+      return;
+    }
+    if (!format.is_fixed() || layout.has_parity() || state.rows() != rows || rows == 0) return;
+    const RecordNumber last = *layout.record_at({index, rows - 1});
+    const std::uint64_t bytes = (rows - 1) * format.record_length + fixed_record_bytes(format.record_length, extent, last);
+    if (state.bytes() != bytes && !(appended && state.bytes() > bytes))
+      add(Kind::kLength, node, fmt::format("it has {} bytes instead of {}", state.bytes(), bytes));
+  }
+
+  void check_strangers() {
+    for (const auto& [node, state] : held_) {
+      const auto& nodes = file_.layout().nodes();
+      if (std::find(nodes.begin(), nodes.end(), node) == nodes.end())
+        add(Kind::kOrphan, node, "a component on an LFS that the file does not use");
+    }
+  }
+
+  void check_sum_of_bytes(const Extent& extent) {
+    std::uint64_t bytes = 0;
+    bool appended = false;
+    for (const auto& [node, state] : held_) {
+      bytes += state.bytes();
+      appended = appended || state.generation() > 0;
+    }
+    if (bytes != extent.bytes && !appended)
+      add(Kind::kLength, 0, fmt::format("its components have {} bytes together instead of {}", bytes, extent.bytes));
+  }
+
+  const FileRecord& file_;
+  const Held& held_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::string kind_name(Finding::Kind kind) {
+  switch (kind) {
+    case Kind::kLeftover: return "leftover";
+    case Kind::kOrphan: return "orphan";
+    case Kind::kMissing: return "missing";
+    case Kind::kShape: return "shape";
+    case Kind::kLength: return "length";
+    case Kind::kState: return "state";
+    case Kind::kSums: return "sums";
+    case Kind::kQuarantined: return "quarantined";
+  }
+  return "unknown";
+}
+
+std::vector<Finding> examine(std::uint64_t id, const FileRecord* file, const Held& held) {
+  std::vector<Finding> findings;
+  if (file != nullptr) {
+    if (file->state() == kFileCommitted) return FileExam(*file, held).run();
+    return findings;  // being made, or being removed: both sides know
+  }
+  for (const auto& [node, state] : held) {
+    const bool committed = state.state() == kComponentCommitted;
+    findings.push_back({committed ? Kind::kOrphan : Kind::kLeftover, id, node, "",
+                        committed ? "a component that no file owns" : "a component of a file that was never finished"});
+  }
+  return findings;
+}
+
+}  // namespace pif::cli

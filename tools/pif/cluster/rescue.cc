@@ -1,0 +1,303 @@
+// node accept-stale, node replace, server accept-old, snapshot-hold: what a person decides when a disk is not what it was.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "command/dispatch.h"
+#include "cluster/inventory.h"
+#include "pif/base/say.h"
+#include "pif/client/convert.h"
+#include "pif/cluster/cluster.h"
+#include "command/program.h"
+#include "cluster/rescue_plan.h"
+#include "cluster/roots.h"
+#include "cluster/startup.h"
+#include "command/text.h"
+
+namespace pif::cli {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr auto kUpDeadline = std::chrono::seconds(20);
+constexpr auto kPoll = std::chrono::milliseconds(50);
+constexpr std::size_t kMarkedAtOnce = 4096;
+constexpr std::size_t kAdoptedAtOnce = 500;
+
+struct Options {
+  std::string node;
+  std::string root;
+  bool list_only = false;
+};
+
+Status ask(client::Session& session, proto::Envelope request) {
+  net::Packet packet;
+  packet.envelope = std::move(request);
+  PIF_TRY(session.ask_server(std::move(packet)));
+  return {};
+}
+
+Status mark(client::Session& session, const std::vector<MarkedFile>& files) {
+  for (std::size_t begin = 0; begin < files.size();) {
+    proto::Envelope request;
+    proto::MarkFiles& ask_for = *request.mutable_mark_files();
+    const MarkedFile& first = files[begin];
+    ask_for.mutable_mark()->set_node(first.node);
+    ask_for.mutable_mark()->set_kind(first.kind);
+    for (; begin < files.size() && ask_for.files_size() < static_cast<int>(kMarkedAtOnce) && files[begin].kind == first.kind &&
+           files[begin].node == first.node;
+         ++begin) {
+      ask_for.add_files(files[begin].file);
+    }
+    PIF_TRY(ask(session, std::move(request)));
+  }
+  return {};
+}
+
+Json json_of(const std::vector<MarkedFile>& files) {
+  Json out = Json::array();
+  for (const MarkedFile& file : files)
+    out.push_back({{"path", file.path}, {"file", file.file}, {"kind", file.kind == kMarkLost ? "lost" : "mixed"}});
+  return out;
+}
+
+// Each file once, with the worst of its marks.
+std::map<std::uint64_t, MarkedFile> by_file(const std::vector<MarkedFile>& files) {
+  std::map<std::uint64_t, MarkedFile> out;
+  for (const MarkedFile& file : files) {
+    const auto [at, is_new] = out.try_emplace(file.file, file);
+    if (!is_new) at->second.kind = std::max(at->second.kind, file.kind);
+  }
+  return out;
+}
+
+std::string text_of(const std::vector<MarkedFile>& files) {
+  std::string out;
+  for (const auto& [id, file] : by_file(files)) {
+    const std::string name = file.path.empty() ? fmt::format("file {}, which is being created, and is given up", id) : one_line(file.path);
+    out += fmt::format("{}  {}\n", file.kind == kMarkLost ? "lost " : "mixed", name);
+  }
+  return out;
+}
+
+std::string counted(std::size_t count, std::string_view what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
+Result<proto::NodeInfo> node_named(const Inventory& inventory, const std::string& name) {
+  for (const auto& node : inventory.nodes()) {
+    if (node.name() == name) return node;
+  }
+  return fail(Code::kNotFound, fmt::format("there is no LFS named {}: see pif node list", name));
+}
+
+// Waits until the server takes the LFS for up.
+Status await_node(Client& client, const std::string& name) {
+  const auto deadline = SteadyClock::now() + kUpDeadline;
+  while (true) {
+    PIF_TRY_VALUE(const SystemStatus status, client.status());
+    for (const Node& node : status.nodes) {
+      if (node.name == name && node.state == "up") return {};
+    }
+    if (SteadyClock::now() >= deadline)
+      return fail(Code::kTimeout, fmt::format("{} is not up after {} s: see its log", name, kUpDeadline.count()));
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+Outcome accept_stale(const Program& program, const Options& options) {
+  PIF_TRY_VALUE(Client client, program.connect());
+  const auto session = client::session_of(client);
+  Inventory inventory(session);
+  PIF_TRY(inventory.open(Inventory::Needs::kAnswers));
+  PIF_TRY_VALUE(const proto::NodeInfo node, node_named(inventory, options.node));
+  if (node.state() != kNodeStale) return fail(Code::kInvalid, fmt::format("{} is not stale: pif status says how it is", node.name()));
+  PIF_TRY_VALUE(const auto files, inventory.all_files());
+  PIF_TRY_VALUE(const auto components, inventory.components_on(node));
+  const auto marked = plan_stale(node.id(), files, components);
+  if (program.common.json) PIF_TRY(print(Json{{"node", node.name()}, {"files", json_of(marked)}, {"accepted", !options.list_only}}));
+  if (!program.common.json) PIF_TRY(print(text_of(marked)));
+  if (options.list_only) return ExitCode::kDone;
+  PIF_TRY(mark(*session, marked));
+  proto::Envelope request;
+  request.mutable_accept_stale()->set_node(node.id());
+  PIF_TRY(ask(*session, std::move(request)));
+  PIF_TRY(await_node(client, node.name()));
+  if (!program.common.quiet)
+    say(fmt::format("{} serves again; {} marked, to be read with --stale only\n", node.name(), counted(by_file(marked).size(), "file")));
+  return ExitCode::kDone;
+}
+
+// Before anything is changed; the LFS itself looks again.
+Status check_empty(const std::string& root) {
+  std::error_code none;  // not there: it is made
+  for (const auto& entry : std::filesystem::directory_iterator(root, none)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_try = name == "lock" || name == "catalogue" || name == "lfs.toml.new" || name.ends_with(".log");  // cut short
+    if (!is_try) return fail(Code::kExists, fmt::format("{} has {} in it: give an empty folder", root, one_line(name)));
+  }
+  return {};
+}
+
+// An LFS that is to be replaced does not run, and its new folder has no root in it.
+Status check_replaceable(const cluster::Cluster& cluster, const std::string& name, const std::string& root) {
+  for (const Daemon& daemon : daemons_of(cluster, program_folder())) {
+    if (daemon.name != name) continue;
+    const auto pid = holder(daemon);  // of a dead disk nothing may be said
+    if (pid && *pid) return fail(Code::kBusy, fmt::format("{} runs (process {}): only an LFS whose disk is lost is replaced", name, **pid));
+  }
+  if (::access((root + "/lfs.toml").c_str(), F_OK) == 0)
+    return fail(Code::kExists, fmt::format("{} has the root of an LFS in it: start it with pif up, move it away, or give another folder "
+                                           "with --root", root));
+  return check_empty(root);
+}
+
+cluster::LfsEntry* entry_of(cluster::Cluster& cluster, const std::string& name) {
+  const auto found = std::find_if(cluster.lfss.begin(), cluster.lfss.end(), [&](const auto& lfs) { return lfs.name == name; });
+  return found == cluster.lfss.end() ? nullptr : &*found;
+}
+
+// For some seconds after an LFS has died the server believes in it, and lets nobody replace it.
+Status await_silence(Client& client, std::uint32_t id) {
+  const auto deadline = SteadyClock::now() + kUpDeadline;
+  while (true) {
+    PIF_TRY_VALUE(const SystemStatus status, client.status());
+    const auto is_up = [id](const Node& node) { return node.id == id && node.state == "up"; };
+    const auto up = std::find_if(status.nodes.begin(), status.nodes.end(), is_up);
+    if (up == status.nodes.end()) return {};
+    if (SteadyClock::now() >= deadline)
+      return fail(Code::kBusy, fmt::format("the server still hears {}: only an LFS whose disk is lost is replaced", up->name));
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+// Marks what is lost, then gives the LFS an empty root: in pif.toml, at the server, on the disk. Interrupted, it is done again.
+Result<std::vector<MarkedFile>> replace_root(Client& client, cluster::Cluster& cluster, cluster::LfsEntry& lfs) {
+  const auto session = client::session_of(client);
+  Inventory inventory(session);
+  PIF_TRY(inventory.open(Inventory::Needs::kServer));
+  PIF_TRY_VALUE(const auto files, inventory.all_files());
+  auto marked = plan_lost(lfs.id, files);
+  PIF_TRY(mark(*session, marked));
+  PIF_TRY_VALUE(lfs.uuid, cluster::random_uuid());
+  PIF_TRY(cluster::save_cluster(cluster));
+  proto::Envelope request;
+  request.mutable_replace_node()->set_node(lfs.id);
+  request.mutable_replace_node()->set_uuid(lfs.uuid);
+  PIF_TRY(ask(*session, std::move(request)));
+  PIF_TRY(make_root_anew(cluster, lfs.name));
+  return marked;
+}
+
+Outcome replace(const Program& program, const Options& options) {
+  PIF_TRY_VALUE(const std::string folder, cluster::find_cluster(program.common.where));
+  PIF_TRY_VALUE(cluster::Cluster cluster, cluster::load_cluster(folder));
+  PIF_TRY_VALUE(const UniqueFd alone, lock_out_starters(cluster, kUpDeadline));
+  PIF_TRY_VALUE(cluster, cluster::load_cluster(folder));
+  PIF_TRY(cluster::check_ready(cluster));
+  cluster::LfsEntry* lfs = entry_of(cluster, options.node);
+  if (lfs == nullptr) return fail(Code::kNotFound, fmt::format("{}/pif.toml has no LFS named {}", cluster.folder, options.node));
+  const std::string root = options.root.empty() ? lfs->root : std::filesystem::absolute(options.root).lexically_normal().string();
+  PIF_TRY(check_replaceable(cluster, lfs->name, root));
+  lfs->root = root;
+  // The server must take part; if it does not run, it runs for as long as that takes.
+  Startup startup;
+  std::vector<Daemon> daemons = daemons_of(cluster, program_folder());
+  PIF_TRY(startup.start_missing({daemons.front()}));
+  PIF_TRY_VALUE(Client client, await_server(cluster, startup, SteadyClock::now() + kUpDeadline));
+  PIF_TRY_VALUE(Client patient, program.connect());
+  PIF_TRY(await_silence(patient, lfs->id));
+  PIF_TRY_VALUE(const auto marked, replace_root(patient, cluster, *lfs));
+  if (startup.started() == 0) {
+    Startup lfs_startup;
+    std::erase_if(daemons, [&](const Daemon& daemon) { return daemon.name != lfs->name; });
+    PIF_TRY(lfs_startup.start_missing(daemons));
+    PIF_TRY(await_node(patient, lfs->name));
+    lfs_startup.keep();
+  }
+  if (program.common.json) {
+    PIF_TRY(print(Json{{"node", lfs->name}, {"root", lfs->root}, {"files", json_of(marked)}}));
+  } else {
+    PIF_TRY(print(text_of(marked)));
+  }
+  if (!program.common.quiet)
+    say(fmt::format("{} has an empty root at {}; {} marked, whose rows are lost{}\n", lfs->name, lfs->root,
+                    counted(by_file(marked).size(), "file"),
+                    startup.started() == 0 ? "" : "; start the file system with pif up"));
+  return ExitCode::kDone;
+}
+
+Outcome accept_old(const Program& program, const Options& options) {
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY_VALUE(const SystemStatus status, client.status());
+  const auto session = client::session_of(client);
+  Inventory inventory(session);
+  PIF_TRY(inventory.open(Inventory::Needs::kAnswers));
+  PIF_TRY_VALUE(const auto components, inventory.everything());
+  PIF_TRY_VALUE(const auto files, inventory.all_files());
+  const OldDirectoryPlan plan = plan_old(files, components, inventory.nodes());
+  if (program.common.json) {
+    Json adopted = Json::array();
+    for (const auto& one : plan.adopted)
+      adopted.push_back({{"path", fmt::format("/lost+found/{:016x}", one.file())},
+                         {"records", one.extent().records()},
+                         {"owner", one.owner()}});
+    PIF_TRY(print(Json{{"adopted", adopted}, {"files", json_of(plan.marked)}, {"accepted", !options.list_only}}));
+  } else {
+    std::string text;
+    for (const auto& one : plan.adopted)
+      text += fmt::format("found  /lost+found/{:016x}  ({}, of user {})\n", one.file(), counted(one.extent().records(), "record"),
+                          one.owner());
+    PIF_TRY(print(text + text_of(plan.marked)));
+  }
+  if (options.list_only) return ExitCode::kDone;
+  for (std::size_t begin = 0; begin < plan.adopted.size(); begin += kAdoptedAtOnce) {
+    proto::Envelope request;
+    for (std::size_t i = begin; i < std::min(plan.adopted.size(), begin + kAdoptedAtOnce); ++i)
+      *request.mutable_adopt_files()->add_files() = plan.adopted[i];
+    PIF_TRY(ask(*session, std::move(request)));
+  }
+  PIF_TRY(mark(*session, plan.marked));
+  proto::Envelope request;
+  request.mutable_adopt_files()->set_done(true);
+  PIF_TRY(ask(*session, std::move(request)));
+  if (!program.common.quiet)
+    say(fmt::format("{}; {} put under /lost+found, {} marked\n", status.refused.empty() ? "the server serves" : "the server serves again",
+                    counted(plan.adopted.size(), "file"), counted(by_file(plan.marked).size(), "file")));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program) {
+  auto stale_options = std::make_shared<Options>();
+  CLI::App* stale = node.add_subcommand("accept-stale", "Take a stale LFS as it is; mark files that may mix old and new rows");
+  stale->add_option("NODE", stale_options->node, "Name of the LFS, such as lfs1")->required();
+  stale->add_flag("--list", stale_options->list_only, "List the files only; change nothing");
+  stale->fallthrough();
+  on_run(stale, program, stale_options, accept_stale);
+
+  auto replace_options = std::make_shared<Options>();
+  CLI::App* replaces = node.add_subcommand("replace", "Give an LFS whose disk is lost an empty root; mark files that lost rows");
+  replaces->add_option("NODE", replace_options->node, "Name of the LFS, such as lfs1")->required();
+  replaces->add_option("--root", replace_options->root, "Another folder for it (default: the same)")->type_name("DIR");
+  replaces->fallthrough();
+  on_run(replaces, program, replace_options, replace);
+
+  CLI::App* server = add_command(app, program, "server", "Decide about the server's directory",
+                                 "  pif server accept-old --list\n"
+                                 "  pif server accept-old      keep a directory that is older than its LFSs");
+  auto old_options = std::make_shared<Options>();
+  CLI::App* old = server->add_subcommand("accept-old", "Keep an old directory; what it does not know goes to /lost+found");
+  old->add_flag("--list", old_options->list_only, "List what would be found and marked; change nothing");
+  old->fallthrough();
+  server->require_subcommand(1);
+  on_run(old, program, old_options, accept_old);
+}
+
+}  // namespace pif::cli

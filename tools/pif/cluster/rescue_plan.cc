@@ -1,0 +1,139 @@
+#include "cluster/rescue_plan.h"
+
+#include <algorithm>
+
+#include "pif/client/convert.h"
+
+namespace pif::cli {
+namespace {
+
+// How many rows of the file the directory expects on the node; 0 too if its layout cannot be read.
+std::uint64_t rows_on(std::uint32_t node, const proto::FileLayout& file_layout, const proto::Extent& extent) {
+  const auto layout = client::layout_of(file_layout);
+  const auto at = std::find(file_layout.nodes().begin(), file_layout.nodes().end(), node);
+  if (!layout || at == file_layout.nodes().end()) return 0;
+  return layout->rows(static_cast<LfsIndex>(at - file_layout.nodes().begin()), extent.records());
+}
+
+bool uses(std::uint32_t node, const FileRecord& file) {
+  return std::find(file.layout().nodes().begin(), file.layout().nodes().end(), node) != file.layout().nodes().end();
+}
+
+// By kind and node, so that they are marked with few requests.
+void sort(std::vector<MarkedFile>& files) {
+  std::stable_sort(files.begin(), files.end(), [](const MarkedFile& a, const MarkedFile& b) {
+    return std::pair(a.node, a.kind) < std::pair(b.node, b.kind);
+  });
+}
+
+// The length that the file had: as its LFS 0 published it, else as it was when it was sealed.
+proto::Extent extent_of(const Held& held) {
+  proto::Extent longest;
+  for (const auto& [node, state] : held) {
+    if (state.shape().index() == 0) return state.published();
+    if (state.published().records() > longest.records()) longest = state.published();
+  }
+  return longest;
+}
+
+// What the directory knows of the file's length, or its LFS 0, which knows of appends first.
+proto::Extent longest(const FileRecord& file, const Held* held) {
+  const proto::Extent there = held != nullptr && !held->empty() ? extent_of(*held) : proto::Extent();
+  return there.records() > file.extent().records() ? there : file.extent();
+}
+
+// An append makes the component at the file's LFS 0 before any rows: where others have such rows, LFS 0 has lost its own, and
+// would give out the same range again.
+bool lacks_sequencer(std::uint32_t node, const proto::FileLayout& layout, const Held& held) {
+  if (layout.nodes().empty() || layout.nodes(0) != node || held.contains(node)) return false;
+  return std::any_of(held.begin(), held.end(), [](const auto& one) { return one.second.generation() > 0; });
+}
+
+proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held) {
+  proto::AdoptFiles::One one;
+  const proto::ComponentState& any = held.begin()->second;
+  one.set_file(file);
+  *one.mutable_format() = any.shape().format();
+  *one.mutable_layout() = any.shape().layout();
+  *one.mutable_extent() = extent_of(held);
+  one.set_owner(any.shape().owner());
+  for (const auto& [node, state] : held) one.set_epoch(std::max(one.epoch(), state.epoch()));
+  for (const std::uint32_t node : one.layout().nodes()) {
+    const auto there = held.find(node);
+    const std::uint64_t rows = rows_on(node, one.layout(), one.extent());
+    const bool has_rows = rows == 0 || (there != held.end() && there->second.rows() >= rows);
+    if (has_rows && !lacks_sequencer(node, one.layout(), held)) continue;
+    proto::FileMark& mark = *one.add_marks();
+    mark.set_node(node);
+    mark.set_kind(kMarkLost);
+  }
+  return one;
+}
+
+}  // namespace
+
+std::vector<MarkedFile> plan_stale(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
+                                   const std::map<std::uint64_t, proto::ComponentState>& there) {
+  std::vector<MarkedFile> out;
+  for (const auto& [id, file] : files) {
+    if (!uses(node, file) || file.state() == kFileDoomed) continue;
+    const std::uint64_t rows = rows_on(node, file.layout(), file.extent());
+    const auto component = there.find(id);
+    const bool lost = component == there.end() ? rows > 0 : component->second.rows() < rows;
+    if (file.state() == kFilePending) {
+      out.push_back({id, node, kMarkMixed, ""});
+    } else if (lost || !file.untouched()) {
+      out.push_back({id, node, lost ? kMarkLost : kMarkMixed, file.path()});
+    }
+  }
+  sort(out);
+  return out;
+}
+
+std::vector<MarkedFile> plan_lost(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files) {
+  std::vector<MarkedFile> out;
+  for (const auto& [id, file] : files) {
+    if (!uses(node, file) || file.state() == kFileDoomed) continue;
+    // A file that was appended to may have more rows there than the directory knows of.
+    const bool has_rows = rows_on(node, file.layout(), file.extent()) > 0 || !file.untouched();
+    if (file.state() == kFilePending || has_rows)
+      out.push_back({id, node, kMarkLost, file.state() == kFilePending ? "" : file.path()});
+  }
+  sort(out);
+  return out;
+}
+
+OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files, const std::map<std::uint64_t, Held>& everything,
+                          const std::vector<proto::NodeInfo>& nodes) {
+  OldDirectoryPlan out;
+  // What the directory has as being created may have been committed since.
+  const auto is_unknown = [&](std::uint64_t id, const Held& held) {
+    const auto file = files.find(id);
+    if (file == files.end()) return true;
+    return file->second.state() == kFilePending &&
+           std::any_of(held.begin(), held.end(), [](const auto& one) { return one.second.state() != kComponentOpen; });
+  };
+  for (const auto& [id, held] : everything) {
+    if (held.empty() || !is_unknown(id, held) || held.begin()->second.shape().layout().nodes().empty()) continue;
+    out.adopted.push_back(adopted(id, held));
+  }
+  for (const auto& [id, file] : files) {
+    if (file.state() != kFileCommitted) continue;
+    const auto held = everything.find(id);
+    const proto::Extent extent = longest(file, held == everything.end() ? nullptr : &held->second);
+    for (const auto& node : nodes) {
+      if (!uses(node.id(), file)) continue;
+      const std::uint64_t rows = rows_on(node.id(), file.layout(), extent);
+      const bool is_there = held != everything.end() && held->second.contains(node.id());
+      const bool has_rows = rows == 0 || (is_there && held->second.at(node.id()).rows() >= rows);
+      const bool lost = !has_rows || (held != everything.end() && lacks_sequencer(node.id(), file.layout(), held->second));
+      // The directory may have forgotten that the LFS was taken back after changes had been lost there.
+      const bool mixed = node.taken_back() > 0 && !file.untouched();
+      if (lost || mixed) out.marked.push_back({id, node.id(), lost ? kMarkLost : kMarkMixed, file.path()});
+    }
+  }
+  sort(out.marked);
+  return out;
+}
+
+}  // namespace pif::cli

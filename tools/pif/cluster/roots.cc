@@ -1,0 +1,83 @@
+#include "cluster/roots.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "command/dispatch.h"
+#include "cluster/startup.h"
+
+namespace pif::cli {
+namespace {
+
+constexpr auto kInitDeadline = std::chrono::seconds(60);
+
+// Runs a daemon's program once, to make what it needs.
+Status run_inits(const cluster::Cluster& cluster, const std::vector<Daemon>& inits) {
+  Startup startup;
+  for (const Daemon& init : inits) {
+    PIF_TRY_VALUE(const auto pid, holder(init));
+    if (pid) return fail(Code::kBusy, fmt::format("{} runs (process {}): stop it first with pif down {}", init.name, *pid, cluster.folder));
+  }
+  PIF_TRY(startup.start_missing(inits));
+  return startup.await_end(std::chrono::steady_clock::now() + kInitDeadline);
+}
+
+Daemon init_of(const cluster::Cluster& cluster, Daemon daemon, bool replace) {
+  const std::string program = daemon.arguments[0];
+  if (daemon.name == "server") {
+    daemon.arguments = {program, "init", cluster.folder};
+  } else {
+    daemon.arguments = {program, "init", "--cluster", cluster.folder, daemon.name};
+    if (replace) daemon.arguments.emplace_back("--replace");
+  }
+  return daemon;
+}
+
+bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+}  // namespace
+
+Status make_ready(cluster::Cluster& cluster) {
+  PIF_TRY_VALUE(cluster, cluster::load_cluster(cluster.folder));  // as whoever held the lock before has left it
+  if (cluster.stage == cluster::Stage::kReady) return {};
+  if (cluster.stage == cluster::Stage::kBefore) {
+    PIF_TRY(check_roots_there(cluster));
+    PIF_TRY(cluster::name_roots(cluster));
+    PIF_TRY(cluster::save_cluster(cluster));
+  }
+  std::vector<Daemon> inits;
+  for (Daemon& daemon : daemons_of(cluster, program_folder())) inits.push_back(init_of(cluster, std::move(daemon), false));
+  PIF_TRY(run_inits(cluster, inits));
+  cluster.stage = cluster::Stage::kReady;
+  return cluster::save_cluster(cluster);
+}
+
+Status check_roots_there(const cluster::Cluster& cluster) {
+  std::vector<std::string> missing, ways_out;
+  if (const std::string path = cluster.server_folder() + "/directory/data.mdb"; !is_there(path)) {
+    missing.push_back(path);
+    ways_out.push_back("a backup of " + cluster.server_folder());
+  }
+  for (const auto& lfs : cluster.lfss) {
+    const std::string path = lfs.root + "/lfs.toml";
+    if (is_there(path)) continue;
+    missing.push_back(path);
+    ways_out.push_back("pif node replace " + lfs.name);
+  }
+  if (missing.empty()) return {};
+  return fail(Code::kNotFound, fmt::format("{} {} missing: is the disk mounted? If it is lost: {}", fmt::join(missing, ", "),
+                                           missing.size() == 1 ? "is" : "are", fmt::join(ways_out, ", ")));
+}
+
+Status make_root_anew(const cluster::Cluster& cluster, const std::string& name) {
+  for (Daemon& daemon : daemons_of(cluster, program_folder())) {
+    if (daemon.name == name) return run_inits(cluster, {init_of(cluster, std::move(daemon), true)});
+  }
+  return fail(Code::kNotFound, fmt::format("{}/pif.toml has no LFS named {}", cluster.folder, name));
+}
+
+}  // namespace pif::cli

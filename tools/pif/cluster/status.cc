@@ -1,0 +1,303 @@
+// status, node list, df: the LFSs as the server knows them.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "cluster/activity.h"
+#include "cluster/daemons.h"
+#include "command/dispatch.h"
+#include "pif/base/say.h"
+#include "pif/base/write_all.h"
+#include "pif/cluster/cluster.h"
+#include "command/program.h"
+#include "command/text.h"
+
+namespace pif::cli {
+namespace {
+
+constexpr double kWatchSecondsDefault = 1;
+constexpr std::string_view kClear = "\x1b[H\x1b[2J";  // the screen
+constexpr std::uint64_t kInodesShare = 20;  // below this part of them df warns
+constexpr double kWatchSecondsMin = 0.05, kWatchSecondsMax = 86400;
+
+struct Options {
+  bool all = false;
+  CLI::Option* watch = nullptr;
+  double watch_seconds = 0;  // 0: not said
+};
+
+Json json_of(const Node& node) {
+  return {{"id", node.id},
+          {"name", node.name},
+          {"state", node.state},
+          {"pid", node.pid},
+          {"bytes_total", node.bytes_total},
+          {"bytes_free", node.bytes_free},
+          {"inodes_total", node.inodes_total},
+          {"inodes_free", node.inodes_free},
+          {"components", node.components},
+          {"bytes_stored", node.bytes_stored},
+          {"silent_ms", node.silent_ms},
+          {"root", node.root},
+          {"unix", node.unix_path},
+          {"ipc", node.ipc},
+          {"tcp", node.tcp},
+          {"uuid", node.uuid},
+          {"incarnation", node.incarnation},
+          {"number", node.number},
+          {"trouble", node.trouble},
+          {"trouble_since", node.trouble_since},
+          {"clock_ahead", node.clock_ahead}};
+}
+
+Json json_of(const SystemStatus& status, const std::vector<DaemonStats>& stats) {
+  Json nodes = Json::array(), daemons = Json::array();
+  for (const auto& node : status.nodes) nodes.push_back(json_of(node));
+  for (const auto& daemon : stats) daemons.push_back(cli::json_of(daemon));
+  Json server = {{"state", status.refused.empty() ? "up" : "behind"}, {"run", status.run}, {"index", status.index},
+                 {"trouble", status.refused}, {"trouble_since", status.refused_since}};
+  return {{"cluster", status.cluster},   {"server", server}, {"nodes", nodes},
+          {"files", status.files},       {"folders", status.folders},   {"pending", status.pending},
+          {"doomed", status.doomed},     {"sessions", status.sessions}, {"daemons", daemons}};
+}
+
+// What a person has to decide, and since when.
+std::string troubles_of(const SystemStatus& status) {
+  std::string out;
+  if (!status.refused.empty())
+    out += fmt::format("the server serves nobody since {}: {}\n", iso_second(status.refused_since), status.refused);
+  for (const auto& node : status.nodes) {
+    if (!node.trouble.empty())
+      out += fmt::format("{} serves nothing since {}: {}\n", node.name, iso_second(node.trouble_since), node.trouble);
+  }
+  return out;
+}
+
+std::string text_of(const SystemStatus& status) {
+  std::vector<std::vector<std::string>> rows = {
+      {"node", "state", "pid", "free", "of", "components", "stored", "silent ms", "root"}};
+  std::size_t up = 0;
+  for (const auto& node : status.nodes) {
+    up += node.state == "up" ? 1 : 0;
+    rows.push_back({node.name, node.state, std::to_string(node.pid), human_bytes(node.bytes_free), human_bytes(node.bytes_total),
+                    std::to_string(node.components), human_bytes(node.bytes_stored), std::to_string(node.silent_ms), node.root});
+  }
+  return fmt::format("cluster {}: server {}, {} of {} LFSs up, {} files, {} folders, {} pending, {} doomed, {} sessions\n",
+                     status.cluster, status.refused.empty() ? "up" : "behind", up, status.nodes.size(), status.files, status.folders,
+                     status.pending, status.doomed, status.sessions) +
+         table(rows, {2, 3, 4, 5, 6, 7}) + troubles_of(status);
+}
+
+// Nobody answers: what this machine can tell by itself, from the locks that daemons hold.
+Outcome report_down(const Program& program, const Error& why) {
+  PIF_TRY_VALUE(const std::string folder, cluster::find_cluster(program.common.where));
+  PIF_TRY_VALUE(const cluster::Cluster cluster, cluster::load_cluster(folder));
+  Json nodes = Json::array();
+  Json server;
+  std::string text = fmt::format("cluster {}: the server does not answer\n", cluster.id);
+  for (const auto& daemon : daemons_of(cluster, program_folder())) {
+    PIF_TRY_VALUE(const auto pid, holder(daemon));
+    const std::string state = pid ? "running" : "down";
+    text += fmt::format("{}  {}{}\n", daemon.name, state, pid ? fmt::format(" (process {})", *pid) : "");
+    const Json one = {{"name", daemon.name}, {"state", state}, {"pid", pid.value_or(0)}, {"root", daemon.folder}};
+    if (daemon.name == "server") {
+      server = one;
+    } else {
+      nodes.push_back(one);
+    }
+  }
+  PIF_TRY(program.common.json ? print(Json{{"cluster", cluster.id}, {"server", server}, {"nodes", nodes}}) : print(text));
+  say(fmt::format("pif: {}\n", program.told(why)));
+  return ExitCode::kNegative;
+}
+
+// What this machine can tell of one file system by the locks that its daemons hold.
+Json summary_of(const std::string& folder) {
+  const auto cluster = cluster::load_cluster(folder);
+  if (!cluster) {
+    const char* state = cluster.error().code == Code::kNotFound ? "gone" : "unreadable";
+    return {{"folder", folder}, {"state", state}, {"daemons", 0}, {"running", 0}};
+  }
+  std::size_t running = 0;
+  bool is_hidden = false;
+  const auto daemons = daemons_of(*cluster, program_folder());
+  for (const Daemon& daemon : daemons) {
+    const auto pid = holder(daemon);
+    running += pid && *pid ? 1 : 0;
+    is_hidden = is_hidden || !pid;
+  }
+  const char* state = is_hidden ? "unknown" : running == 0 ? "down" : running == daemons.size() ? "up" : "partly up";
+  return {{"folder", folder}, {"state", state}, {"daemons", daemons.size()}, {"running", running}, {"cluster", cluster->id}};
+}
+
+// The file systems that the user knows, the one that is meant here among them.
+Outcome list_all(const Program& program) {
+  PIF_TRY_VALUE(std::vector<std::string> folders, cluster::known_clusters());
+  const auto here = cluster::look_up_cluster(program.common.where);
+  if (here && std::find(folders.begin(), folders.end(), here->folder) == folders.end()) folders.push_back(here->folder);
+  const std::string chosen = cluster::default_cluster();
+  Json documents = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"", "state", "running", "folder"}};
+  for (const std::string& folder : folders) {
+    Json one = summary_of(folder);
+    one["default"] = folder == chosen;
+    const std::string running = fmt::format("{} of {}", one["running"].get<std::size_t>(), one["daemons"].get<std::size_t>());
+    rows.push_back({folder == chosen ? "*" : "", one["state"], running, shown(folder)});
+    documents.push_back(std::move(one));
+  }
+  PIF_TRY(program.common.json ? print(Json{{"file_systems", documents}}) : print(table(rows)));
+  if (!program.common.quiet && !program.common.json && !chosen.empty()) say("* is your default\n");
+  return ExitCode::kDone;
+}
+
+// Servers that are older than the operation have nothing to say.
+Result<std::vector<DaemonStats>> stats_of(Client& client) {
+  auto stats = client.daemon_stats();
+  if (!stats && stats.error().code == Code::kUnsupported) return std::vector<DaemonStats>();
+  return stats;
+}
+
+Result<double> watch_seconds(const Options& options) {
+  const double seconds = options.watch_seconds == 0 ? kWatchSecondsDefault : options.watch_seconds;
+  if (seconds >= kWatchSecondsMin && seconds <= kWatchSecondsMax) return seconds;
+  return fail(Code::kInvalid, fmt::format("--watch: {} is not from {} to {} seconds", seconds, kWatchSecondsMin,
+                                          kWatchSecondsMax));
+}
+
+// What happens between one look and the next, until somebody ends it.
+Outcome watch(const Program& program, const Options& options, Client& client) {
+  PIF_TRY_VALUE(const double seconds, watch_seconds(options));
+  const bool screen = !program.common.json && ::isatty(1) == 1;
+  std::vector<DaemonStats> before;
+  auto looked = std::chrono::steady_clock::now();
+  while (true) {
+    PIF_TRY_VALUE(const SystemStatus now, client.status());
+    PIF_TRY_VALUE(const std::vector<DaemonStats> stats, stats_of(client));
+    const auto moment = std::chrono::steady_clock::now();
+    const std::chrono::duration<double> passed = moment - looked;
+    if (program.common.json) {
+      PIF_TRY(print(json_of(now, stats)));
+    } else {
+      const auto& base = before.empty() ? stats : before;
+      if (screen) PIF_TRY(write_all(1, std::as_bytes(std::span(kClear)), "cannot write to standard output"));
+      PIF_TRY(print(text_of(now) + "\n" +
+                    activity_table(activity_between(base, stats, std::max(passed.count(), kWatchSecondsMin)))));
+    }
+    before = stats;
+    looked = moment;
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  }
+}
+
+Outcome status(const Program& program, const Options& options) {
+  if (options.all) return list_all(program);
+  auto client = program.connect();
+  if (!client && client.error().code == Code::kUnavailable) return report_down(program, client.error());
+  if (!client) return fail(client.error());
+  if (options.watch->count() > 0) return watch(program, options, *client);
+  PIF_TRY_VALUE(const SystemStatus now, client->status());
+  if (!program.common.json) {
+    PIF_TRY(print(text_of(now)));
+    return ExitCode::kDone;
+  }
+  PIF_TRY_VALUE(const std::vector<DaemonStats> stats, stats_of(*client));
+  PIF_TRY(print(json_of(now, stats)));
+  return ExitCode::kDone;
+}
+
+Outcome list_nodes(const Program& program, const Options&) {
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY_VALUE(const SystemStatus now, client.status());
+  Json nodes = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"id", "name", "state", "pid", "root", "unix", "ipc", "tcp"}};
+  for (const auto& node : now.nodes) {
+    nodes.push_back(json_of(node));
+    rows.push_back({std::to_string(node.id), node.name, node.state, std::to_string(node.pid), node.root, node.unix_path, node.ipc,
+                    node.tcp.empty() ? "-" : node.tcp});
+  }
+  PIF_TRY(program.common.json ? print(Json{{"nodes", nodes}}) : print(table(rows, {0, 3})));
+  return ExitCode::kDone;
+}
+
+// Free share of the inodes of the LFS's disk; "-" where there are as many as it needs.
+std::string inodes_text(const Node& node) {
+  if (node.inodes_total == 0) return "-";
+  return fmt::format("{}% free", node.inodes_free * 100 / node.inodes_total);
+}
+bool is_short_of_inodes(const Node& node) {
+  return node.inodes_total > 0 && node.inodes_free * kInodesShare < node.inodes_total;
+}
+
+Outcome space(const Program& program, const Options&) {
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY_VALUE(const SystemStatus now, client.status());
+  Json nodes = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"node", "total", "free", "free share", "inodes", "stored", "components"}};
+  Node sum;
+  for (const auto& node : now.nodes) {
+    nodes.push_back({{"name", node.name},
+                     {"bytes_total", node.bytes_total},
+                     {"bytes_free", node.bytes_free},
+                     {"inodes_total", node.inodes_total},
+                     {"inodes_free", node.inodes_free},
+                     {"bytes_stored", node.bytes_stored},
+                     {"components", node.components}});
+    const std::uint64_t share = node.bytes_total == 0 ? 0 : node.bytes_free * 100 / node.bytes_total;
+    rows.push_back({node.name, human_bytes(node.bytes_total), human_bytes(node.bytes_free), fmt::format("{}%", share),
+                    inodes_text(node), human_bytes(node.bytes_stored), std::to_string(node.components)});
+    sum.bytes_stored += node.bytes_stored;
+    sum.components += node.components;
+  }
+  rows.push_back({"all", "", "", "", "", human_bytes(sum.bytes_stored), std::to_string(sum.components)});
+  if (program.common.json) {
+    PIF_TRY(print(Json{{"nodes", nodes}, {"bytes_stored", sum.bytes_stored}, {"components", sum.components}}));
+    return ExitCode::kDone;
+  }
+  PIF_TRY(print(table(rows, {1, 2, 3, 4, 5, 6})));
+  for (const auto& node : now.nodes) {
+    if (!program.common.quiet && is_short_of_inodes(node))
+      say(fmt::format("pif: {}: its disk has {} of {} inodes left, so few new files fit, whatever is free: remove small "
+                      "files on the disk of {}\n", one_line(node.name), node.inodes_free, node.inodes_total, one_line(node.root)));
+  }
+  if (!program.common.quiet) say("LFSs whose roots share a local file system share its space\n");
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_status_commands(CLI::App& app, Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* status_command = add_command(app, program, "status", "Show the server and its LFSs: state, space, what they hold",
+                                         "  pif status\n  pif status --watch              what happens, each second\n"
+                                         "  pif status --all                 which file systems there are\n"
+                                         "  pif status --watch 10 --json    all counters, a line every ten seconds\n"
+                                         "  pif status --json | jq '.daemons[] | .node, .operations[]'");
+  options->watch = status_command
+                       ->add_option("--watch", options->watch_seconds,
+                                    "Again every second or every SECONDS, with operations, bytes and latencies")
+                       ->expected(0, 1)
+                       ->type_name("[SECONDS]");
+  status_command->add_flag("--all", options->all, "All file systems that you have started on this machine, and whether they are up")
+      ->excludes(options->watch);
+  on_run(status_command, program, options, status);
+
+  CLI::App* node = add_command(app, program, "node", "Show the storage nodes, and decide about them",
+                               "  pif node list\n  pif node list --json\n  pif node accept-stale --list lfs1\n"
+                               "  pif node replace --root /disk9/lfs1 lfs1");
+  CLI::App* list = node->add_subcommand("list", "All LFSs with their addresses");
+  list->fallthrough();
+  node->require_subcommand(1);
+  on_run(list, program, options, list_nodes);
+  add_rescue_commands(app, *node, program);
+
+  CLI::App* df = add_command(app, program, "df", "Show the space of every LFS", "  pif df\n  pif df --json");
+  df->add_flag_callback("-h,--human-readable", [] {}, "Accepted: sizes are always in KiB, MiB and so on");
+  on_run(df, program, options, space);
+}
+
+}  // namespace pif::cli

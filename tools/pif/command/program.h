@@ -1,0 +1,103 @@
+// What all commands of `pif` share: the common options, how a command is registered, and how it ends.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "command/exit_code.h"
+#include "pif/client/client.h"
+#include "pif/cluster/cluster.h"
+
+namespace pif::cli {
+
+using Json = nlohmann::ordered_json;
+
+// Options that every command has.
+struct Common {
+  std::string where;          // --pif
+  bool json = false;          // one JSON document on stdout and nothing else
+  bool quiet = false;
+  bool verbose = false;
+  std::string route = "auto";
+  std::string data = "auto";
+  bool stale = false;         // of commands that read files
+};
+
+// One run of `pif`.
+class Program {
+ public:
+  // kUsage-like errors (kInvalid) for what CLI11 refuses are already handled: returns the process's exit code.
+  int run(std::vector<std::string> arguments);
+
+  Common common;
+  std::function<Outcome()> chosen;  // set by the command that was named
+
+  // For a JSON document that is printed piece by piece: ends it with the error as its last member, and says it on stderr.
+  // closing: what ends the member that was being printed, "]" or the like.
+  ExitCode fail_within(const Error& error, const std::string& closing) const;
+
+  [[nodiscard]] Result<Client> connect(Duration timeout = std::chrono::seconds(30)) const;
+  // Of the file system that connect() found.
+  const std::string& folder() const { return found_->folder; }
+  // What a person reads of an error, in one line. Since connect() it says which file system it was.
+  std::string told(const Error& error) const;
+
+ private:
+  mutable std::optional<cluster::FoundCluster> found_;  // by connect()
+
+  ExitCode report(const Error& error, const std::string& before) const;
+};
+
+// Adds a command: its common options, its examples under --help, and what it does.
+CLI::App* add_command(CLI::App& app, Program& program, const std::string& name, const std::string& description,
+                      const std::string& examples);
+
+// What the command does when it was the one named. Outcome run(const Program&, const Options&).
+template <typename Options, typename Run>
+void on_run(CLI::App* command, Program& program, std::shared_ptr<Options> options, Run run) {
+  command->callback([&program, options, run] {
+    program.chosen = [&program, options, run]() -> Outcome { return run(program, *options); };
+  });
+}
+
+// All commands and their options.
+void add_all_commands(CLI::App& app, Program& program);
+// Groups of commands, one per file.
+void add_cluster_commands(CLI::App& app, Program& program);    // up down init
+void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program);  // node accept-stale, node replace, server
+void add_snapshot_command(CLI::App& app, Program& program);    // snapshot-hold
+void add_status_commands(CLI::App& app, Program& program);     // status node df
+void add_name_commands(CLI::App& app, Program& program);       // mkdir rm mv
+void add_destroy_command(CLI::App& app, Program& program);     // destroy
+void add_completion_commands(CLI::App& app, Program& program);  // completion, and what its scripts ask
+void add_copy_commands(CLI::App& app, Program& program);       // cp ln
+void add_append_command(CLI::App& app, Program& program);      // append
+void add_end_commands(CLI::App& app, Program& program);        // head tail
+void add_count_command(CLI::App& app, Program& program);       // wc
+void add_find_command(CLI::App& app, Program& program);        // find
+void add_tree_command(CLI::App& app, Program& program);        // tree
+void add_attribute_commands(CLI::App& app, Program& program);  // chmod chown
+void add_listing_commands(CLI::App& app, Program& program);    // ls stat du
+void add_put_command(CLI::App& app, Program& program);         // put
+void add_get_commands(CLI::App& app, Program& program);        // get cat
+void add_placement_commands(CLI::App& app, Program& program);  // locate placement
+void add_fsck_command(CLI::App& app, Program& program);        // fsck
+void add_doctor_command(CLI::App& app, Program& program);      // doctor
+void add_run_command(CLI::App& app, Program& program);         // run
+
+// Prints the document and a line end on stdout.
+[[nodiscard]] Status print(const Json& document);
+// Writes all of it on stdout; kIo if stdout is gone or full. On a terminal, what it would act on becomes visible().
+[[nodiscard]] Status print(const std::string& text);
+// Before something is read that nobody can get: kIo if stdout is closed.
+[[nodiscard]] Status check_stdout();
+// A name to print: on a terminal quoted_name(), else as it is, for programs.
+std::string shown(const std::string& name);
+
+}  // namespace pif::cli

@@ -1,0 +1,261 @@
+// ls, stat, du: what is in the directory.
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "names/entries.h"
+#include "command/expand.h"
+#include "pif/base/typed_path.h"
+#include "command/program.h"
+#include "command/text.h"
+
+namespace pif::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths = {"/"};
+  bool details = false;
+  bool recursive = false;
+  bool human = false;
+  bool itself = false;
+  bool by_time = false, by_size = false, reverse = false;
+};
+
+constexpr std::size_t kRowsAtOnce = 1000;  // of a long listing: its columns are aligned within such a stretch
+
+// Names that are equal in what is asked for come in their own order.
+EntryOrder order_of(const Options& options) {
+  if (!options.by_time && !options.by_size && !options.reverse) return {};
+  const auto before = [time = options.by_time, size = options.by_size](const Entry& a, const Entry& b) {
+    if (time && a.modified_ns != b.modified_ns) return a.modified_ns > b.modified_ns;
+    if (size && a.extent.bytes != b.extent.bytes) return a.extent.bytes > b.extent.bytes;
+    return a.name < b.name;
+  };
+  if (!options.reverse) return before;
+  return [before](const Entry& a, const Entry& b) { return before(b, a); };
+}
+
+std::vector<std::string> details_of(const Entry& entry, const std::string& name, bool human) {
+  const bool folder = entry.kind == EntryKind::kFolder;
+  return {mode_text(folder, entry.mode),
+          user_name(entry.owner),
+          group_name(entry.group),
+          folder ? "-" : human ? human_bytes(entry.extent.bytes) : std::to_string(entry.extent.bytes),
+          folder ? "-" : std::to_string(entry.extent.records),
+          folder ? "-" : format_text(entry.format),
+          folder ? "-" : std::to_string(entry.nodes.size()),
+          human_date(entry.modified_ns),
+          name + (folder ? "/" : "")};
+}
+
+// Prints entries as they come, so that a folder of any size needs little memory; a JSON document begins with the first of them.
+class Lister {
+ public:
+  Lister(bool json, bool details, bool human) : json_(json), details_(details), human_(human) {}
+
+  bool has_begun_json() const { return json_ && !first_; }
+  Status entry(const Entry& entry, const std::string& path, const std::string& name) {
+    if (json_) {
+      const std::string before = std::exchange(first_, false) ? kBeginning : ",";
+      return print(before + json_of(entry, path).dump(-1, ' ', false, Json::error_handler_t::replace));
+    }
+    if (!details_) return print(shown(name) + (entry.kind == EntryKind::kFolder ? "/\n" : "\n"));
+    rows_.push_back(details_of(entry, shown(name), human_));
+    return rows_.size() > kRowsAtOnce ? flush() : Status{};
+  }
+  Status end(const Failures& failures) {
+    PIF_TRY(flush());
+    return json_ ? print(std::string(first_ ? kBeginning : "") + "]" + failures.members() + "}\n") : Status{};
+  }
+
+ private:
+  static constexpr const char* kBeginning = "{\"entries\":[";
+
+  static std::vector<std::string> heading() {
+    return {"mode", "owner", "group", "bytes", "records", "format", "width", "modified", "name"};
+  }
+  Status flush() {
+    if (rows_.size() <= 1) return {};
+    const std::string text = table(rows_, {3, 4, 6});
+    rows_ = {heading()};
+    return print(text);
+  }
+
+  bool json_, details_, human_;
+  bool first_ = true;
+  std::vector<std::vector<std::string>> rows_ = {heading()};
+};
+
+Status list_one(Client& client, const Options& options, const std::string& path, bool with_paths, Failures& failures,
+                Lister& lister) {
+  PIF_TRY_VALUE(const Entry top, client.stat(path));
+  if (top.kind == EntryKind::kFile || options.itself) return lister.entry(top, path, path == "/" ? "" : path);
+  const EntryOrder order = order_of(options);
+  if (options.recursive)
+    return walk(client, path, failures,
+                [&](const std::string& found, const Entry& entry) { return lister.entry(entry, found, found); }, order);
+  return for_each_entry(client, path, [&](const Entry& entry) {
+    const std::string full = join_path(path, entry.name);
+    return lister.entry(entry, full, with_paths ? full : entry.name);
+  }, order);
+}
+
+Outcome list(const Program& program, const Options& options) {
+  std::vector<std::string> paths;
+  for (const auto& text : options.paths) {
+    PIF_TRY_VALUE(paths.emplace_back(), parse_path(text));
+  }
+  PIF_TRY(check_stdout());
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
+  Lister lister(program.common.json, options.details, options.human);
+  Failures failures(program);
+  for (const auto& path : paths) {
+    const Status listed = list_one(client, options, path, paths.size() > 1, failures, lister);
+    if (listed) continue;
+    const Error error = at(path, listed.error());
+    if (paths.size() == 1 || ends_all(error)) return lister.has_begun_json() ? program.fail_within(error, "]") : Outcome(fail(error));
+    failures.add(error);
+  }
+  PIF_TRY(lister.end(failures));
+  return failures.exit_code();
+}
+
+std::string join_numbers(const std::vector<std::uint32_t>& numbers) { return fmt::format("{}", fmt::join(numbers, ",")); }
+
+std::string text_of(const Entry& entry, const std::string& path) {
+  const bool folder = entry.kind == EntryKind::kFolder;
+  std::string out = fmt::format("{}\n  kind      {}\n  id        {}\n", shown(path), folder ? "folder" : "file", entry.id);
+  out += fmt::format("  mode      {} ({:04o})\n  owner     {}\n  group     {}\n  modified  {}\n",
+                     mode_text(folder, entry.mode), entry.mode, user_name(entry.owner), group_name(entry.group),
+                     iso_date(entry.modified_ns));
+  if (folder) return out;
+  out += fmt::format("  bytes     {}\n  records   {}\n  format    {}\n", entry.extent.bytes, entry.extent.records,
+                     format_text(entry.format));
+  out += fmt::format("  width     {} (nodes {})\n", entry.nodes.size(), join_numbers(entry.nodes));
+  if (!entry.bevies.empty()) out += fmt::format("  bevies    {} (a layout only: no parity is computed yet)\n", join_numbers(entry.bevies));
+  for (const FileMark& mark : entry.marks)
+    out += fmt::format("  mark      rows on node {} {} ({}); read with --stale\n", mark.node,
+                       mark.kind == FileMark::Kind::kLost ? "are gone" : "may be older than others", iso_second(mark.since));
+  for (const auto& [name, value] : entry.attributes)
+    out += fmt::format("  attribute {}: {} bytes\n", shown(name), value.size());
+  return out;
+}
+
+Outcome stat(const Program& program, const Options& options) {
+  std::vector<std::string> paths;
+  for (const auto& text : options.paths) {
+    PIF_TRY_VALUE(paths.emplace_back(), parse_path(text));
+  }
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
+  Json documents = Json::array();
+  Failures failures(program);
+  for (const auto& path : paths) {
+    Result<Entry> entry = client.stat(path);
+    if (!entry) entry = fail(at(path, entry.error()));
+    if (!entry && (paths.size() == 1 || ends_all(entry.error()))) return fail(entry.error());
+    if (!entry) {
+      failures.add(entry.error());
+      documents.push_back({{"path", path}, {"error", json_of(entry.error())}});
+    } else if (program.common.json) {
+      documents.push_back(json_of(*entry, path));
+    } else {
+      PIF_TRY(print(text_of(*entry, path)));
+    }
+  }
+  if (program.common.json) PIF_TRY(print(documents.size() == 1 ? documents[0] : documents));
+  return failures.exit_code();
+}
+
+struct Usage {
+  std::uint64_t bytes = 0, records = 0, files = 0, folders = 0;
+  void add(const Entry& entry) {
+    if (entry.kind == EntryKind::kFolder) {
+      ++folders;
+      return;
+    }
+    ++files;
+    bytes += entry.extent.bytes;
+    records += entry.extent.records;
+  }
+};
+
+Result<Usage> usage_of(Client& client, const std::string& path, Failures& failures) {
+  Usage usage;
+  PIF_TRY_VALUE(const Entry top, client.stat(path));
+  usage.add(top);
+  if (top.kind == EntryKind::kFile) return usage;
+  PIF_TRY(walk(client, path, failures, [&](const std::string&, const Entry& entry) -> Status {
+    usage.add(entry);
+    return {};
+  }));
+  return usage;
+}
+
+Outcome usage(const Program& program, const Options& options) {
+  std::vector<std::string> paths;
+  for (const auto& text : options.paths) {
+    PIF_TRY_VALUE(paths.emplace_back(), parse_path(text));
+  }
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
+  Json document = {{"usage", Json::array()}};
+  Failures failures(program);
+  std::vector<std::vector<std::string>> rows = {{"size", "records", "files", "folders", "path", "bytes"}};
+  for (const auto& path : paths) {
+    Result<Usage> sum = usage_of(client, path, failures);
+    if (!sum) sum = fail(at(path, sum.error()));
+    if (!sum && (paths.size() == 1 || ends_all(sum.error()))) return fail(sum.error());
+    if (!sum) {
+      failures.add(sum.error());
+      continue;
+    }
+    document["usage"].push_back(
+        {{"path", path}, {"bytes", sum->bytes}, {"records", sum->records}, {"files", sum->files}, {"folders", sum->folders}});
+    rows.push_back({human_bytes(sum->bytes), std::to_string(sum->records), std::to_string(sum->files),
+                    std::to_string(sum->folders), shown(path), std::to_string(sum->bytes)});
+  }
+  // Exact bytes are the first column, unless sizes are asked for alone.
+  for (auto& row : rows) {
+    if (!options.human) row.insert(row.begin(), row.back());
+    row.pop_back();
+  }
+  failures.add_to(document);
+  PIF_TRY(program.common.json ? print(document) : print(table(rows, {0, 1, 2, 3, options.human ? 0 : 4u})));
+  return failures.exit_code();
+}
+
+}  // namespace
+
+void add_listing_commands(CLI::App& app, Program& program) {
+  auto list_options = std::make_shared<Options>();
+  CLI::App* ls = add_command(app, program, "ls", "List folders",
+                             "  pif ls\n  pif ls -l /data\n  pif ls -lhS /data           the largest first, in KiB, MiB, ...\n"
+                             "  pif ls -ltr /data           the newest last\n  pif ls -R --json / | jq '.entries[].path'");
+  ls->add_option("PATH", list_options->paths, "Folders or files (default: /)");
+  ls->add_flag("-l", list_options->details, "Mode, owner, group, bytes, records, format, width, time");
+  ls->add_flag("-R,--recursive", list_options->recursive, "Everything below, with full paths");
+  ls->add_flag("-d,--directory", list_options->itself, "Folders themselves, not what is in them");
+  ls->add_flag("-h,--human-readable", list_options->human, "With -l: sizes in KiB, MiB and so on");
+  auto* by_time = ls->add_flag("-t", list_options->by_time, "The newest first");
+  ls->add_flag("-S", list_options->by_size, "The largest first")->excludes(by_time);
+  ls->add_flag("-r,--reverse", list_options->reverse, "The other way round");
+  ls->add_flag_callback("-1", [] {}, "Accepted: there is always one name in a line");
+  on_run(ls, program, list_options, list);
+
+  auto stat_options = std::make_shared<Options>();
+  CLI::App* stat_command = add_command(app, program, "stat", "Show all that is known of files and folders",
+                                       "  pif stat /data/a.txt\n  pif stat --json /data/a.txt | jq .records");
+  stat_command->add_option("PATH", stat_options->paths, "Files or folders")->required();
+  on_run(stat_command, program, stat_options, stat);
+
+  auto usage_options = std::make_shared<Options>();
+  CLI::App* du = add_command(app, program, "du", "Sum up bytes, records and files below a path", "  pif du\n  pif du /data /results");
+  du->add_option("PATH", usage_options->paths, "Files or folders (default: /)");
+  du->add_flag("-h,--human-readable", usage_options->human, "Sizes in KiB, MiB and so on only, without exact bytes");
+  on_run(du, program, usage_options, usage);
+}
+
+}  // namespace pif::cli

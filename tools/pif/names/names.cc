@@ -1,0 +1,134 @@
+// mkdir, rm, mv: the directory only.
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "names/entries.h"
+#include "command/expand.h"
+#include "command/failures.h"
+#include "names/mode_change.h"
+#include "pif/base/typed_path.h"
+#include "command/program.h"
+#include "command/text.h"
+
+namespace pif::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string mode;    // of a new folder
+  bool flag = false;   // -p, -r, --no-clobber
+  bool force = false;  // -f
+};
+
+Result<std::vector<std::string>> parse_paths(const std::vector<std::string>& texts) {
+  std::vector<std::string> out;
+  for (const auto& text : texts) {
+    PIF_TRY_VALUE(out.emplace_back(), parse_path(text));
+  }
+  return out;
+}
+
+// For each path what `each` does; of several, those that fail are passed over. The document says of which it was done.
+template <typename Each>
+Outcome for_each_path(const Program& program, const char* key, const std::vector<std::string>& paths, Each each) {
+  Failures failures(program);
+  Json document = {{key, Json::array()}};
+  for (const auto& path : paths) {
+    const Result<bool> done = each(path);
+    if (!done && (paths.size() == 1 || ends_all(done.error()))) return fail(done.error());
+    if (!done) failures.add(done.error());
+    else if (*done) document[key].push_back(path);
+  }
+  failures.add_to(document);
+  if (program.common.json) PIF_TRY(print(document));
+  return failures.exit_code();
+}
+
+constexpr std::uint32_t kFolderMode = 0755;
+
+// As mkdir(1) does it: the mode is for the folder that is named, not for missing parents, and not for one that is there.
+Status make_folder(Client& client, const Options& options, const std::string& path, std::uint32_t mode) {
+  const std::string parent = path.substr(0, path.rfind('/'));
+  if (options.flag && mode != kFolderMode && !parent.empty()) PIF_TRY(client.make_folder(parent, true));
+  return client.make_folder(path, options.flag, mode);
+}
+
+Outcome make_folders(const Program& program, const Options& options) {
+  PIF_TRY_VALUE(const auto paths, parse_paths(options.paths));
+  std::uint32_t mode = kFolderMode;
+  if (!options.mode.empty()) {
+    PIF_TRY_VALUE(const ModeChange change, ModeChange::parse(options.mode));
+    mode = change.apply(kFolderMode, true);
+  }
+  PIF_TRY_VALUE(Client client, program.connect());
+  return for_each_path(program, "created", paths, [&](const std::string& path) -> Result<bool> {
+    PIF_TRY(make_folder(client, options, path, mode));
+    return true;
+  });
+}
+
+Outcome remove(const Program& program, const Options& options) {
+  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
+  for (const auto& path : paths) {
+    if (path == "/") return fail(Code::kInvalid, "the root folder cannot be removed; name what is in it");
+  }
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
+  return for_each_path(program, "removed", paths, [&](const std::string& path) -> Result<bool> {
+    const Status done = client.remove(path, options.flag);
+    if (!done && options.force && done.error().code == Code::kNotFound) return false;
+    if (!done) return fail(at(path, done.error()));
+    return true;
+  });
+}
+
+Outcome move(const Program& program, const Options& options) {
+  if (options.paths.size() < 2) return fail(Code::kInvalid, "mv takes what to move, and where to");
+  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
+  const std::string target = std::move(paths.back());
+  paths.pop_back();
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
+  PIF_TRY_VALUE(const bool into, is_folder(client, target));
+  if (!into && paths.size() > 1)
+    return fail(Code::kNotDirectory, target + " is no folder, so several files cannot go into it; make it with pif mkdir");
+  Json moved = Json::array();
+  for (const auto& path : paths) {
+    const std::string to = into ? join_path(target, base_name(path)) : target;
+    PIF_TRY(client.rename(path, to, options.flag));
+    moved.push_back({{"from", path}, {"to", to}});
+  }
+  if (program.common.json) PIF_TRY(print(Json{{"moved", moved}}));
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_name_commands(CLI::App& app, Program& program) {
+  auto make_options = std::make_shared<Options>();
+  CLI::App* make = add_command(app, program, "mkdir", "Make folders",
+                               "  pif mkdir /results\n  pif mkdir -p /a/b/c\n  pif mkdir -m 0700 /private");
+  make->add_option("FOLDER", make_options->paths, "Folders to make")->required();
+  make->add_option("-m,--mode", make_options->mode, "Who may do what with them, as chmod takes it (default: 0755)")
+      ->type_name("MODE");
+  make->add_flag("-p,--parents", make_options->flag, "Make missing parents too; an existing folder is no error");
+  on_run(make, program, make_options, make_folders);
+
+  auto remove_options = std::make_shared<Options>();
+  CLI::App* rm = add_command(app, program, "rm", "Remove files, and folders",
+                             "  pif rm /a.txt /b.txt\n  pif rm -r /results");
+  rm->add_option("PATH", remove_options->paths, "Files, or empty folders, to remove")->required();
+  rm->add_flag("-r,--recursive", remove_options->flag, "Folders with everything in them");
+  rm->add_flag("-f,--force", remove_options->force, "What is not there is no error");
+  on_run(rm, program, remove_options, remove);
+
+  auto move_options = std::make_shared<Options>();
+  CLI::App* mv = add_command(app, program, "mv", "Rename, or move into a folder; an existing file is replaced atomically",
+                             "  pif mv /a.txt /b.txt\n  pif mv /a.txt /b.txt /folder");
+  mv->add_option("PATH", move_options->paths, "What to move, then where to")->required()->type_name("SOURCE... TARGET");
+  mv->add_flag("-n,--no-clobber", move_options->flag, "Fail instead of replacing a file");
+  on_run(mv, program, move_options, move);
+}
+
+}  // namespace pif::cli

@@ -1,0 +1,36 @@
+// What commands that take several files share: their operands, and what becomes of those that fail.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "names/entries.h"
+#include "command/expand.h"
+#include "pif/base/typed_path.h"
+
+namespace pif::cli {
+
+// Paths as typed, as the directory uses them.
+inline Result<std::vector<std::string>> parse_paths(const std::vector<std::string>& texts) {
+  std::vector<std::string> out;
+  for (const auto& text : texts) {
+    PIF_TRY_VALUE(out.emplace_back(), parse_path(text));
+  }
+  return out;
+}
+
+// For each path what `each` does, a Status; of several, those that fail are passed over. Its error names the path.
+template <typename Each>
+Status for_each_operand(const std::vector<std::string>& paths, Failures& failures, Each each) {
+  for (const auto& path : paths) {
+    const Status done = each(path);
+    if (done) continue;
+    const Error error = at(path, done.error());
+    if (paths.size() == 1 || ends_all(error)) return fail(error);
+    failures.add(error);
+  }
+  return {};
+}
+
+}  // namespace pif::cli

@@ -1,0 +1,358 @@
+// get, cat: interleaved files as local files and on stdout, byte for byte what put took.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "names/entries.h"
+#include "command/expand.h"
+#include "transfer/get_files.h"
+#include "pif/base/typed_path.h"
+#include "pif/client/bulk.h"
+#include "command/program.h"
+#include "command/progress.h"
+#include "command/text.h"
+#include "transfer/transfers.h"
+
+namespace pif::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string records;
+  bool recursive = false;
+  bool no_clobber = false;
+  TreeOptions tree;
+};
+
+constexpr const char* kStdout = "standard output";
+
+// One run of get: walks what is named, and hands the files it finds to the pool. What cannot be got while there is more to get is a
+// failure of its own, and the rest goes on.
+class Getter {
+ public:
+  // is_alone: there is one operand.
+  Getter(const Program& program, const Options& options, Client& client, Tally& tally, bool is_alone)
+      : options_(options), client_(client), tally_(tally), is_alone_(is_alone), files_(options.no_clobber, options.tree, tally),
+        pool_(program, tally.failures()) {}
+
+  Status get(const std::string& path, const std::string& local) {
+    if (!targets_.insert(local).second) PIF_TRY(drain());  // what was got there before is replaced, or added to
+    auto entry = client_.stat(path);
+    if (!entry) return fail(at(path, entry.error()));
+    if (entry->kind == EntryKind::kFile && !is_alone_) return add({path, local, std::move(*entry)});
+    if (entry->kind == EntryKind::kFile) {
+      tally_.expect(entry->extent.bytes);
+      return files_.get_one(client_, {path, local, std::move(*entry)});
+    }
+    if (!options_.recursive) return fail(Code::kIsDirectory, path + " is a folder; use -r to get all that is in it");
+    PIF_TRY(make_local(local, entry->mode));
+    const std::size_t above = path == "/" ? 0 : path.size();
+    const auto visit = [&](const std::string& found, const Entry& below) -> Status {
+      const std::string to = local + found.substr(above);
+      const Status got = below.kind == EntryKind::kFolder ? make_local(to, below.mode) : add({found, to, below});
+      if (!got && ends_all(got.error())) return got;
+      tally_.failures().add(got);
+      return {};
+    };
+    return walk(client_, path, tally_.failures(), visit, {},
+                [&](const std::string& found) { return options_.tree.leaves_out(found.substr(above + 1)); });
+  }
+
+  // Everything that was begun has ended.
+  Status finish() {
+    const Status done = drain();
+    close_folders();
+    return done;
+  }
+
+ private:
+  Status add(GetJob job) {
+    if (!GetFiles::fits_batch(job))
+      return pool_.add([this, job = std::move(job)](Client& client) { return files_.get_one(client, job); });
+    batch_bytes_ += job.entry.extent.bytes;
+    batch_.push_back(std::move(job));
+    return batch_.size() >= kBatch.files || batch_bytes_ >= kBatch.bytes ? send_batch() : Status();
+  }
+  Status send_batch() {
+    if (batch_.empty()) return {};
+    batch_bytes_ = 0;
+    return pool_.add([this, jobs = std::exchange(batch_, {})](Client& client) { return files_.get_batch(client, jobs); });
+  }
+  Status drain() {
+    PIF_TRY(send_batch());
+    return pool_.drain();
+  }
+
+  // A new one has the folder's mode, less the umask, when all is in it; until then its owner may write to it.
+  Status make_local(const std::string& folder, std::uint32_t mode) {
+    std::error_code error;
+    std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), error);
+    if (::mkdir(folder.c_str(), mode | S_IRWXU) == 0) {
+      if ((mode & S_IRWXU) != S_IRWXU) closing_.emplace_back(folder, mode);
+      return {};
+    }
+    const int why = errno;
+    if (why == EEXIST && std::filesystem::is_directory(folder, error)) return {};
+    return fail_errno(why, "cannot make the folder " + folder);
+  }
+  // The deepest first: who may not search a folder cannot close what is in it.
+  void close_folders() {
+    for (; !closing_.empty(); closing_.pop_back()) {
+      const auto& [folder, mode] = closing_.back();
+      struct stat about {};  // the umask has been at it
+      const mode_t kept = mode | ~static_cast<mode_t>(S_IRWXU);
+      if (::stat(folder.c_str(), &about) != 0 || ::chmod(folder.c_str(), about.st_mode & kept) != 0)
+        tally_.failures().add(fail_errno(errno, "cannot set the mode of " + folder).value());
+    }
+  }
+
+  const Options& options_;
+  Client& client_;
+  Tally& tally_;
+  const bool is_alone_;
+  GetFiles files_;
+  std::set<std::string> targets_;   // of all operands
+  std::vector<GetJob> batch_;
+  std::uint64_t batch_bytes_ = 0;
+  std::vector<std::pair<std::string, std::uint32_t>> closing_;  // folders that get this mode in the end
+  TransferPool pool_;               // last: its work uses the rest
+};
+
+// For each path what `each` does; of several, those that fail are passed over.
+template <typename Each>
+Outcome for_each_path(const Program& program, const std::vector<std::string>& paths, Each each) {
+  Failures failures(program);
+  for (const auto& path : paths) {
+    const Status done = each(path);
+    if (!done && (paths.size() == 1 || ends_all(done.error()))) return fail(done.error());
+    failures.add(done);
+  }
+  return failures.exit_code();
+}
+
+Outcome write_to_stdout(const Program& program, Client& client, const std::vector<std::string>& paths) {
+  return for_each_path(program, paths, [&](const std::string& path) -> Status {
+    const bool is_shown = !program.common.quiet && ::isatty(1) == 0 && ::isatty(2) == 1;
+    const auto entry = is_shown ? client.stat(path) : Result<Entry>(Entry{});
+    Progress progress(path, entry ? entry->extent.bytes : 0, is_shown);
+    PIF_TRY(write_file(client, path, 1, kStdout, options_with(progress)));
+    return {};
+  });
+}
+
+Result<std::vector<std::string>> parse_paths(const std::vector<std::string>& texts) {
+  std::vector<std::string> out;
+  for (const auto& text : texts) {
+    PIF_TRY_VALUE(out.emplace_back(), parse_path(text));
+  }
+  return out;
+}
+
+Status check_local(const Program& program, const std::string& local) {
+  if (local.empty()) return fail(Code::kInvalid, "the local file has no name; say where to get it to (-: standard output)");
+  if (local.rfind("pif:", 0) == 0)
+    return fail(Code::kInvalid, local + " is not a local file; pif copy copies within the file system");
+  if (local == "-" && program.common.json)
+    return fail(Code::kInvalid, "stdout cannot bear the file and a JSON document; leave one out");
+  return local == "-" ? check_stdout() : Status{};
+}
+
+// Where a file or folder goes; where nobody says, to its own name here. into: the local path is a folder. A tree that is continued is
+// there under that path's own name, unless it is inside.
+std::string place_of(const Options& options, const std::string& path, const std::string& local, bool into) {
+  if (!into) return options.paths.size() == 1 ? base_name(path) : local;
+  const std::string inside = join_path(local, base_name(path));
+  std::error_code error;
+  const bool may_go_on = options.recursive && options.tree.looks_at_existing() && options.paths.size() == 2 && local.back() != '/';
+  return may_go_on && !std::filesystem::exists(inside, error) ? local : inside;
+}
+
+// One path alone goes to a local file of its name, and so does each that one pattern alone matches.
+Outcome get(const Program& program, const Options& options) {
+  const bool alone = options.paths.size() == 1;
+  PIF_TRY_VALUE(auto paths, parse_paths({options.paths.begin(), options.paths.end() - (alone ? 0 : 1)}));
+  const std::string local = alone ? base_name(paths[0]) : options.paths.back();
+  PIF_TRY(check_local(program, local));
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
+  if (local == "-") return write_to_stdout(program, client, paths);
+  std::error_code error;
+  const bool into = !alone && std::filesystem::is_directory(local, error);
+  if (!into && !alone && (paths.size() > 1 || local.back() == '/'))
+    return fail(Code::kNotDirectory, local + " is no folder; make it first: mkdir " + local);
+  const bool is_single = paths.size() == 1;
+  Tally tally(program, is_single ? paths[0] : fmt::format("{} files", paths.size()));
+  Status ended;
+  {
+    Getter getter(program, options, client, tally, is_single);
+    for (const auto& path : paths) {
+      ended = getter.get(path, place_of(options, path, local, into));
+      if (!ended && (is_single || ends_all(ended.error()))) break;
+      tally.failures().add(std::exchange(ended, {}));
+    }
+    const Status finished = getter.finish();
+    if (ended) ended = finished;
+  }
+  if (ended) return tally.report();
+  tally.failures().sum_up();
+  return fail(ended.error());
+}
+
+// ---- cat ----
+
+std::string base64(std::span<const std::byte> bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t bits = 0;
+    for (std::size_t j = 0; j < 3; ++j) bits = bits << 8 | (j < n ? std::to_integer<std::uint32_t>(bytes[i + j]) : 0u);
+    for (std::size_t j = 0; j < 4; ++j) out += j <= n ? kDigits[bits >> (18 - 6 * j) & 63u] : '=';
+  }
+  return out;
+}
+
+// The next records, packed, at most a few megabytes.
+Result<RecordBatch> next_records(File& file, RecordNumber first, std::uint64_t count, const Extent& extent) {
+  if (!file.format().is_fixed()) return file.read_batch_at(first, count);
+  const std::uint32_t length = file.format().record_length;
+  RecordBatch batch;
+  const std::uint64_t wanted = std::min<std::uint64_t>(count, std::max<std::uint64_t>(1, (1u << 20) / length));
+  batch.data.resize(wanted * length);
+  PIF_TRY_VALUE(const std::uint64_t got, file.read_at(first, batch.data, wanted));
+  for (std::uint64_t i = 0; i < got; ++i) batch.lengths.push_back(fixed_record_bytes(length, extent, first + i));
+  return batch;
+}
+
+// Records of files in base64, as one JSON document: {"files":[{"path":...,"records":[{"record":n,"base64":"..."}]}]}. It is printed
+// record after record, and begins with what can be read of the first file.
+class JsonCat {
+ public:
+  Status add(Client& client, const std::string& path, const OpenRange& range) {
+    auto file = client.open(path);
+    if (!file) return fail(at(path, file.error()));
+    PIF_TRY_VALUE(const Extent extent, file->extent());
+    PIF_TRY(begin(path, header_of(*file)));
+    PIF_TRY(add_records(*file, path, range.clip(extent.records), extent));
+    closing_ = "]";
+    return print(std::string("]}"));
+  }
+  // After a file that could not be read to its end: the next one can follow.
+  Status give_up() {
+    if (closing_.size() <= 1) return {};
+    closing_ = "]";
+    return print(std::string("]}"));
+  }
+  Status end(const Failures& failures) {
+    return print(std::string(closing_.empty() ? kBeginning : "") + "]" + failures.members() + "}\n");
+  }
+  // What ends the part that is printed; empty: nothing is.
+  const std::string& closing() const { return closing_; }
+
+ private:
+  static constexpr const char* kBeginning = "{\"files\":[";
+
+  Status begin(const std::string& path, const std::string& header) {
+    const std::string before = closing_.empty() ? kBeginning : ",";
+    closing_ = "]}]";
+    return print(before + "{\"path\":" + Json(path).dump(-1, ' ', false, Json::error_handler_t::replace) +
+                 ",\"header_base64\":\"" + base64(std::as_bytes(std::span(header))) + "\",\"records\":[");
+  }
+  static Status add_records(File& file, const std::string& path, Range range, const Extent& extent) {
+    for (RecordNumber next = range.begin; next < range.end;) {
+      PIF_TRY_VALUE(const RecordBatch batch, next_records(file, next, range.end - next, extent));
+      if (batch.lengths.empty()) return fail(Code::kStaleFile, path + " became shorter while it was read");
+      std::string text;
+      std::size_t begin = 0;
+      for (const std::uint32_t length : batch.lengths) {
+        text += fmt::format("{}{{\"record\":{},\"base64\":\"{}\"}}", next == range.begin ? "" : ",", next,
+                            base64(std::span(batch.data).subspan(begin, length)));
+        begin += length;
+        ++next;
+      }
+      PIF_TRY(print(text));
+    }
+    return {};
+  }
+
+  std::string closing_;
+};
+
+Outcome cat_json(const Program& program, Client& client, const std::vector<std::string>& paths, const OpenRange& range) {
+  JsonCat cat;
+  Failures failures(program);
+  for (const auto& path : paths) {
+    const Status added = cat.add(client, path, range);
+    if (!added && (paths.size() == 1 || ends_all(added.error())))
+      return cat.closing().empty() ? Outcome(fail(added.error())) : program.fail_within(added.error(), cat.closing());
+    failures.add(added);
+    if (!added) PIF_TRY(cat.give_up());
+  }
+  PIF_TRY(cat.end(failures));
+  return failures.exit_code();
+}
+
+// Only records, without a header: it is none.
+Outcome cat_records(const Program& program, Client& client, const std::vector<std::string>& paths, const OpenRange& range) {
+  return for_each_path(program, paths, [&](const std::string& path) -> Status {
+    auto file = client.open(path);
+    if (!file) return fail(at(path, file.error()));
+    BulkOptions options;
+    options.records = {range.begin, range.end.value_or(UINT64_MAX)};
+    const auto moved = export_stream(*file, 1, options);
+    if (!moved) return fail(at(path, moved.error()));
+    return {};
+  });
+}
+
+Outcome cat(const Program& program, const Options& options) {
+  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
+  PIF_TRY(check_stdout());
+  OpenRange range;
+  if (!options.records.empty()) {
+    PIF_TRY_VALUE(range, parse_range(options.records));
+  }
+  PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY(expand(client, paths));
+  if (program.common.json) return cat_json(program, client, paths, range);
+  return options.records.empty() ? write_to_stdout(program, client, paths) : cat_records(program, client, paths, range);
+}
+
+}  // namespace
+
+void add_get_commands(CLI::App& app, Program& program) {
+  auto get_options = std::make_shared<Options>();
+  CLI::App* get_command =
+      add_command(app, program, "get", "Write files as local files, byte for byte what put took",
+                  "  pif get /big.dat copy.dat\n  pif get /log.txt                 as ./log.txt\n"
+                  "  pif get /a.txt /b.txt folder/\n  pif get -r /results results\n"
+                  "  pif get /big.dat - | sha256sum");
+  get_command->add_option("PATH", get_options->paths,
+                          "Files, then the local file or folder they go to (-: standard output; of one file alone: here)")
+      ->required()
+      ->expected(1, 1 << 20)
+      ->type_name("FILE... [LOCAL]");
+  get_command->add_flag("-r,--recursive", get_options->recursive, "Folders with everything in them");
+  get_command->add_flag("--no-clobber", get_options->no_clobber, "Fail instead of replacing a local file");
+  add_tree_options(get_command, get_options->tree);
+  get_command->add_flag("--stale", program.common.stale, "Files that `pif stat` marks, too");
+  on_run(get_command, program, get_options, get);
+
+  auto cat_options = std::make_shared<Options>();
+  CLI::App* cat_command = add_command(app, program, "cat", "Write files on standard output",
+                                      "  pif cat /log.txt | grep error\n  pif cat --records 10:20 /log.txt\n"
+                                      "  pif cat --records 7:8 --json /sort.in      records apart, in base64");
+  cat_command->add_option("FILE", cat_options->paths, "The files, one after another")->required();
+  cat_command->add_option("--records", cat_options->records, "Only these, half open, from 0; without the kept header")
+      ->type_name("A:B");
+  cat_command->add_flag("--stale", program.common.stale, "Files that `pif stat` marks, too");
+  on_run(cat_command, program, cat_options, cat);
+}
+
+}  // namespace pif::cli

@@ -1,0 +1,110 @@
+#include "transfer/get_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "names/entries.h"
+#include "transfer/header.h"
+#include "command/interrupt.h"
+#include "command/io.h"
+#include "pif/base/write_all.h"
+#include "pif/client/bulk.h"
+#include "transfer/transfers.h"
+
+namespace pif::cli {
+
+std::string header_of(const File& file) {
+  const auto found = file.attributes().find(std::string(kHeaderAttribute));
+  return found == file.attributes().end() ? "" : found->second;
+}
+
+Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd, const std::string& name, const BulkOptions& options) {
+  auto file = client.open(path);
+  if (!file) return fail(at(path, file.error()));
+  const std::string header = header_of(*file);
+  PIF_TRY(write_all(fd, std::as_bytes(std::span(header)), "cannot write to " + name));
+  const auto moved = export_stream(*file, fd, options);
+  if (!moved) return fail(at(path, moved.error()));
+  PIF_TRY(file->close());
+  return moved->bytes + header.size();
+}
+
+bool GetFiles::fits_batch(const GetJob& job) {
+  struct stat about {};
+  const bool is_special = ::lstat(job.local.c_str(), &about) == 0 && !S_ISREG(about.st_mode);
+  return !is_special && job.entry.extent.bytes <= kSmallFileBytes;
+}
+
+bool GetFiles::is_there(Client& client, const GetJob& job) const {
+  if (!is_same_file(client, tree_, job.path, job.entry, job.local)) return false;
+  tally_.skipped();
+  return true;
+}
+
+// Devices and pipes are written to as they are, anything else is replaced when all of it is there.
+Status GetFiles::get_one(Client& client, const GetJob& job) const {
+  if (is_there(client, job)) return {};
+  std::uint64_t bytes = 0;
+  struct stat about {};
+  const bool special = ::stat(job.local.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+  if (special) {
+    UniqueFd fd(::open(job.local.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!fd) return fail_errno(errno, "cannot write to " + job.local);
+    PIF_TRY_VALUE(bytes, write_file(client, job.path, fd.get(), job.local, tally_.options()));
+  } else {
+    PIF_TRY_VALUE(NewFile file, NewFile::create(job.local, job.entry.mode));
+    PIF_TRY_VALUE(bytes, write_file(client, job.path, file.fd(), job.local, tally_.options()));
+    PIF_TRY(file.set_modified(job.entry.modified_ns));
+    PIF_TRY(file.publish(no_clobber_));
+  }
+  count(job, bytes);
+  return {};
+}
+
+Status GetFiles::get_batch(Client& client, const std::vector<GetJob>& all) const {
+  std::vector<const GetJob*> jobs;
+  std::vector<std::string> paths;
+  for (const GetJob& job : all) {
+    if (is_there(client, job)) continue;
+    jobs.push_back(&job);
+    paths.push_back(job.path);
+  }
+  auto opened = client.open_small_many(paths);
+  std::vector<File*> files;
+  std::vector<const GetJob*> which;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (opened[i]) {
+      files.push_back(&*opened[i]);
+      which.push_back(jobs[i]);
+    } else if (ends_all(opened[i].error())) {
+      return fail(at(paths[i], opened[i].error()));
+    } else {
+      tally_.failures().add(at(paths[i], opened[i].error()));
+    }
+  }
+  const auto contents = client.read_many(files);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const Status done = contents[i] ? write_local(*which[i], header_of(*files[i]), *contents[i])
+                                    : Status(fail(at(which[i]->path, contents[i].error())));
+    if (!done && ends_all(done.error())) return done;
+    tally_.failures().add(done);
+  }
+  return client.close_many(files);
+}
+
+Status GetFiles::write_local(const GetJob& job, const std::string& header, std::span<const std::byte> bytes) const {
+  PIF_TRY_VALUE(NewFile file, NewFile::create(job.local, job.entry.mode));
+  const std::string what = "cannot write to " + job.local;
+  if (!header.empty()) PIF_TRY(write_all(file.fd(), std::as_bytes(std::span(header)), what));
+  PIF_TRY(write_all(file.fd(), bytes, what));
+  PIF_TRY(file.set_modified(job.entry.modified_ns));
+  PIF_TRY(file.publish(no_clobber_));
+  count(job, header.size() + bytes.size());
+  return {};
+}
+
+void GetFiles::count(const GetJob& job, std::uint64_t bytes) const {
+  tally_.done(job.local, bytes, [&]() -> Json { return {{"path", job.path}, {"local", job.local}, {"bytes", bytes}}; });
+}
+
+}  // namespace pif::cli

@@ -1,0 +1,50 @@
+// Files out of a file system: what `get` does with each, one at a time or many small ones together.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pif/client/client.h"
+#include "command/tally.h"
+#include "transfer/tree_options.h"
+
+namespace pif::cli {
+
+// A file and where it goes.
+struct GetJob {
+  std::string path;
+  std::string local;
+  Entry entry;
+};
+
+// The header that `put --header` has kept; empty: none.
+std::string header_of(const File& file);
+// All of a file to a descriptor, its header first. Returns bytes written.
+[[nodiscard]] Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd, const std::string& name,
+                                               const BulkOptions& options);
+
+// Any thread; each with a Client of its own.
+class GetFiles {
+ public:
+  // All outlive this.
+  GetFiles(bool no_clobber, const TreeOptions& tree, Tally& tally) : no_clobber_(no_clobber), tree_(tree), tally_(tally) {}
+
+  // Whether the file may be one of a batch.
+  static bool fits_batch(const GetJob& job);
+  [[nodiscard]] Status get_one(Client& client, const GetJob& job) const;
+  // Together. What fails is added to the tally's failures, but for what ends all.
+  [[nodiscard]] Status get_batch(Client& client, const std::vector<GetJob>& jobs) const;
+
+ private:
+  [[nodiscard]] bool is_there(Client& client, const GetJob& job) const;
+  // header and bytes as a local file
+  [[nodiscard]] Status write_local(const GetJob& job, const std::string& header, std::span<const std::byte> bytes) const;
+  void count(const GetJob& job, std::uint64_t bytes) const;
+
+  const bool no_clobber_;
+  const TreeOptions& tree_;
+  Tally& tally_;
+};
+
+}  // namespace pif::cli

@@ -1,0 +1,158 @@
+#include "transfer/put_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "names/entries.h"
+#include "transfer/header.h"
+#include "command/interrupt.h"
+#include "pif/base/handle.h"
+#include "pif/client/bulk.h"
+#include "transfer/transfers.h"
+
+namespace pif::cli {
+namespace {
+
+constexpr std::uint32_t kModeBits = 0777;
+constexpr std::int64_t kNanoseconds = 1'000'000'000;
+
+Status within(const PutJob& job, Error error) {
+  error.text = job.local + " to " + job.target + ": " + error.text;
+  return fail(std::move(error));
+}
+
+Result<UniqueFd> open_local(const std::string& local) {
+  UniqueFd fd(::open(local.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return fail_errno(errno, "cannot read " + local);
+  return fd;
+}
+
+}  // namespace
+
+PutJob PutJob::of(const std::string& local, const std::string& target, const struct stat& about) {
+  PutJob job{local, target, about.st_mode & kModeBits, 0, {}};
+  if (!S_ISREG(about.st_mode)) return job;
+  job.bytes = static_cast<std::uint64_t>(about.st_size);
+  job.modified_ns = about.st_mtim.tv_sec * kNanoseconds + about.st_mtim.tv_nsec;
+  return job;
+}
+
+bool PutFiles::fits_batch(const PutJob& job) const { return job.modified_ns && job.bytes <= kBatch.alone && header_.empty(); }
+
+CreateOptions PutFiles::options_for(const PutJob& job) const {
+  CreateOptions create = create_;
+  create.mode = job.mode;
+  create.modified_ns = job.modified_ns;
+  create.is_small = job.modified_ns && job.bytes <= kSmallFileBytes;
+  return create;
+}
+
+Status PutFiles::put_one(Client& client, const PutJob& job, int fd) const {
+  if (tree_.looks_at_existing() && job.modified_ns) {
+    PIF_TRY_VALUE(const auto jobs, new_ones(client, {job}));
+    if (jobs.empty()) return {};
+  }
+  if (fd >= 0) return store(client, job, fd);
+  PIF_TRY_VALUE(const UniqueFd opened, open_local(job.local));
+  return store(client, job, opened.get());
+}
+
+// Those that are not there yet as they are here.
+Result<std::vector<PutJob>> PutFiles::new_ones(Client& client, const std::vector<PutJob>& jobs) const {
+  if (!tree_.looks_at_existing()) return jobs;
+  std::vector<std::string> targets;
+  for (const PutJob& job : jobs) targets.push_back(job.target);
+  PIF_TRY_VALUE(const auto entries, client.stat_many(targets));
+  std::vector<PutJob> out;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (entries[i] && is_same_file(client, tree_, jobs[i].target, *entries[i], jobs[i].local)) tally_.skipped();
+    else out.push_back(jobs[i]);
+  }
+  return out;
+}
+
+Status PutFiles::take_header(int fd, const PutJob& job, CreateOptions& create) const {
+  PIF_TRY_VALUE(Header header, read_header(fd, header_, job.local));
+  if (header.record_length && !has_record_length_ && create.format.is_fixed()) create.format = Format::fixed(*header.record_length);
+  create.attributes[std::string(kHeaderAttribute)] = std::move(header.bytes);
+  return {};
+}
+
+Status PutFiles::store(Client& client, const PutJob& job, int fd) const {
+  CreateOptions create = options_for(job);
+  if (!header_.empty()) PIF_TRY(take_header(fd, job, create));
+  auto file = client.create(job.target, create);
+  if (!file) return fail(at(job.target, file.error()));
+  const auto moved = import_stream(*file, fd, tally_.options(&interrupted_));
+  Status done = check_interrupt();
+  if (done && !moved) done = fail(moved.error());
+  Extent extent;  // asked for before, because a file is closed when it is committed
+  if (done) {
+    auto known = file->extent();
+    done = known ? file->commit() : fail(known.error());
+    if (known) extent = *known;
+  }
+  if (!done) {
+    // The first error counts; what cannot be removed now, the server removes when we are gone.
+    static_cast<void>(file->abort().has_value());
+    return within(job, done.error());
+  }
+  count(*file, job, extent, moved->bytes);
+  return {};
+}
+
+Status PutFiles::put_batch(Client& client, const std::vector<PutJob>& all) const {
+  PIF_TRY_VALUE(const std::vector<PutJob> jobs, new_ones(client, all));
+  if (jobs.empty()) return {};
+  std::vector<Client::NewFile> wanted;
+  for (const PutJob& job : jobs) wanted.push_back({job.target, options_for(job)});
+  auto created = client.create_many(wanted);
+  std::vector<File> files;
+  std::vector<const PutJob*> which;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    Status filled = check_interrupt();
+    if (filled && !created[i]) filled = fail(at(jobs[i].target, created[i].error()));
+    if (filled) filled = fill(*created[i], jobs[i]);
+    if (!filled && ends_all(filled.error())) return filled;
+    if (filled) {
+      files.push_back(std::move(*created[i]));
+      which.push_back(&jobs[i]);
+    } else {
+      tally_.failures().add(filled.error());
+    }
+  }
+  return commit(client, files, which);
+}
+
+Status PutFiles::fill(File& file, const PutJob& job) const {
+  PIF_TRY_VALUE(const UniqueFd fd, open_local(job.local));
+  const auto moved = import_stream(file, fd.get(), tally_.options(&interrupted_));
+  return moved ? Status() : within(job, moved.error());
+}
+
+Status PutFiles::commit(Client& client, std::vector<File>& files, const std::vector<const PutJob*>& jobs) const {
+  std::vector<File*> pointers;
+  for (File& file : files) pointers.push_back(&file);
+  Status end;
+  auto outcome = client.commit_many(pointers);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const Extent extent = files[i].extent_seen();
+    if (outcome[i]) {
+      count(files[i], *jobs[i], extent, extent.bytes);
+      continue;
+    }
+    Status failed = within(*jobs[i], outcome[i].error());
+    if (end && ends_all(failed.error())) end = failed;
+    else if (!ends_all(failed.error())) tally_.failures().add(failed.error());
+  }
+  return end;
+}
+
+void PutFiles::count(const File& file, const PutJob& job, const Extent& extent, std::uint64_t bytes) const {
+  tally_.done(job.local, bytes, [&]() -> Json {
+    return {{"local", job.local},          {"path", job.target},     {"id", file.id()}, {"records", extent.records},
+            {"bytes", extent.bytes},       {"width", file.layout().width()}};
+  });
+}
+
+}  // namespace pif::cli

@@ -1,0 +1,62 @@
+// Stores local files: what `put` does with each, one at a time or many small ones together.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include "pif/client/client.h"
+#include "command/tally.h"
+#include "transfer/tree_options.h"
+
+namespace pif::cli {
+
+// A local file and where it goes.
+struct PutJob {
+  std::string local;
+  std::string target;
+  std::uint32_t mode = 0644;
+  std::uint64_t bytes = 0;                  // as it was found
+  std::optional<std::int64_t> modified_ns;  // nothing: of a stream
+
+  static PutJob of(const std::string& local, const std::string& target, const struct stat& about);
+};
+
+// Any thread; each with a Client of its own.
+class PutFiles {
+ public:
+  // create: of every file; header: as `--header` has it. All outlive this.
+  PutFiles(const CreateOptions& create, const std::string& header, bool has_record_length, const TreeOptions& tree,
+           const std::atomic<bool>& interrupted, Tally& tally)
+      : create_(create), header_(header), has_record_length_(has_record_length), tree_(tree), interrupted_(interrupted), tally_(tally) {}
+
+  // Whether the file may be one of a batch.
+  bool fits_batch(const PutJob& job) const;
+  // One file, by itself. fd: where its bytes come from; -1: it is opened here.
+  [[nodiscard]] Status put_one(Client& client, const PutJob& job, int fd = -1) const;
+  // Together. What fails is added to the tally's failures, but for what ends all.
+  [[nodiscard]] Status put_batch(Client& client, const std::vector<PutJob>& jobs) const;
+
+ private:
+  struct Created;
+  [[nodiscard]] Result<std::vector<PutJob>> new_ones(Client& client, const std::vector<PutJob>& jobs) const;
+  [[nodiscard]] Status store(Client& client, const PutJob& job, int fd) const;
+  [[nodiscard]] Status take_header(int fd, const PutJob& job, CreateOptions& create) const;
+  [[nodiscard]] Status fill(File& file, const PutJob& job) const;
+  [[nodiscard]] Status commit(Client& client, std::vector<File>& files, const std::vector<const PutJob*>& jobs) const;
+  CreateOptions options_for(const PutJob& job) const;
+  void count(const File& file, const PutJob& job, const Extent& extent, std::uint64_t bytes) const;
+
+  const CreateOptions& create_;
+  const std::string& header_;
+  const bool has_record_length_;
+  const TreeOptions& tree_;
+  const std::atomic<bool>& interrupted_;
+  Tally& tally_;
+};
+
+}  // namespace pif::cli

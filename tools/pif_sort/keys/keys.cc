@@ -1,0 +1,222 @@
+#include "keys/keys.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "keys/key_spec.h"
+
+namespace pif::sort {
+namespace {
+
+constexpr std::size_t kCountedMin = 1024;  // of shorter keys nobody counts the zeros
+constexpr char kEnd = '\0';  // in text, 00 ff stands for the byte 00, and 00 00 for the end
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
+
+void complement(std::string& bytes, std::size_t from) {
+  for (std::size_t i = from; i < bytes.size(); ++i) bytes[i] = static_cast<char>(~bytes[i]);
+}
+
+void add_escaped(std::string_view text, std::string& out) {
+  for (const char c : text) {
+    out += c;
+    if (c == '\0') out += '\xff';
+  }
+  out += kEnd;
+  out += kEnd;
+}
+
+bool is_number(KeyType type) { return type == KeyType::kUnsigned || type == KeyType::kSigned || type == KeyType::kFloat; }
+
+// Big-endian bytes of an integer or float, changed so that they compare as it does.
+void order_bytes(KeyType type, std::span<char> big_endian) {
+  const bool negative = (big_endian[0] & '\x80') != 0;
+  if (type == KeyType::kFloat && negative) {
+    for (char& c : big_endian) c = static_cast<char>(~c);
+  } else if (type != KeyType::kUnsigned) {
+    big_endian[0] = static_cast<char>(big_endian[0] ^ '\x80');
+  }
+}
+
+}  // namespace
+
+Bytes without_terminator(Bytes record, const Format& format) {
+  const bool ends = format.kind == RecordKind::kDelimited && !record.empty() &&
+                    record.back() == static_cast<std::byte>(format.delimiter);
+  return ends ? record.first(record.size() - 1) : record;
+}
+
+void add_number(std::string_view text, std::string& out) {
+  std::size_t at = 0;
+  while (at < text.size() && is_blank(text[at])) ++at;
+  const bool negative = at < text.size() && text[at] == '-';
+  at += negative ? 1 : 0;
+  const auto is_digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  while (at < text.size() && text[at] == '0') ++at;
+  std::size_t end = at;
+  while (is_digit(end)) ++end;
+  const std::string_view whole = text.substr(std::min(at, text.size()), end - at);
+  std::string_view fraction;
+  if (end < text.size() && text[end] == '.') {
+    std::size_t last = end + 1;
+    while (is_digit(last)) ++last;
+    fraction = text.substr(end + 1, last - end - 1);
+    while (!fraction.empty() && fraction.back() == '0') fraction.remove_suffix(1);
+  }
+  if (whole.empty() && fraction.empty()) {
+    out += '\x01';  // zero, with any sign
+    return;
+  }
+  out += '\x02';
+  const std::size_t from = out.size();
+  const auto digits = static_cast<std::uint32_t>(whole.size());
+  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(digits >> shift & 0xff);
+  for (const char c : whole) out += static_cast<char>(c - '0' + 1);
+  for (const char c : fraction) out += static_cast<char>(c - '0' + 1);
+  out += kEnd;
+  if (!negative) return;
+  out[from - 1] = '\0';
+  complement(out, from);
+}
+
+Status KeyMaker::add_position(const Key& key, Bytes record, std::string& out) const {
+  const std::size_t begin = std::min<std::size_t>(key.offset, record.size());
+  const std::size_t size = std::min<std::size_t>(key.length, record.size() - begin);
+  const auto* const bytes = reinterpret_cast<const char*>(record.data()) + begin;
+  const std::size_t from = out.size();
+  if (!is_number(key.type)) {
+    if (format_.is_fixed()) {
+      out.append(bytes, size);
+    } else {
+      add_escaped({bytes, size}, out);
+    }
+  } else {
+    if (size < key.length)
+      return fail(Code::kInvalid, fmt::format("a record of {} bytes has no number at bytes {} to {}", record.size(), key.offset,
+                                              std::uint64_t{key.offset} + key.length));
+    out.append(bytes, size);
+    if (!key.big_endian) std::reverse(out.begin() + static_cast<std::ptrdiff_t>(from), out.end());
+    order_bytes(key.type, {out.data() + from, size});
+  }
+  if (key.reverse) complement(out, from);
+  return {};
+}
+
+Status KeyMaker::make_full_key(Bytes record, std::uint64_t number, std::string& out) const {
+  if (plain_offset_) {
+    out.assign(reinterpret_cast<const char*>(record.data()) + *plain_offset_, *fixed_length_);
+  } else {
+    PIF_TRY(make_key(record, out));
+  }
+  if (!fixed_length_) {  // else what follows a key would count where another one is longer
+    std::string escaped;
+    add_escaped(out, escaped);
+    out = std::move(escaped);
+  }
+  const std::uint64_t big_endian = __builtin_bswap64(number);
+  out.append(reinterpret_cast<const char*>(&big_endian), sizeof big_endian);
+  return {};
+}
+
+std::uint64_t KeyMaker::full_key_bytes(std::string_view key) const {
+  if (fixed_length_) return *fixed_length_ + kNumberBytes;
+  const bool is_short = key.size() < kCountedMin;
+  const auto escaped = is_short ? key.size() : static_cast<std::uint64_t>(std::count(key.begin(), key.end(), '\0'));
+  return key.size() + escaped + 2 + kNumberBytes;
+}
+
+void KeyMaker::add_text(const Key& key, std::string_view text, bool is_last, std::string& out) const {
+  const std::size_t from = out.size();
+  if (key.type == KeyType::kNumeric) {
+    add_number(text, out);
+  } else if (is_last && !key.reverse) {
+    out += text;
+  } else {
+    add_escaped(text, out);
+  }
+  if (key.reverse) complement(out, from);
+}
+
+// ---- fields, as sort(1) finds them --------------------------------------------------------------------------------
+
+std::size_t KeyMaker::field_begin(const Key& key, std::string_view record) const {
+  std::size_t at = 0;
+  for (std::uint32_t field = 1; field < key.first_field && at < record.size(); ++field) {
+    if (separator_) {
+      while (at < record.size() && record[at] != *separator_) ++at;
+      if (at < record.size()) ++at;
+    } else {
+      while (at < record.size() && is_blank(record[at])) ++at;
+      while (at < record.size() && !is_blank(record[at])) ++at;
+    }
+  }
+  while (key.skip_first_blanks && at < record.size() && is_blank(record[at])) ++at;
+  return std::min(record.size(), at + key.first_char - 1);
+}
+
+std::size_t KeyMaker::field_end(const Key& key, std::string_view record) const {
+  if (key.last_field == 0) return record.size();
+  // To the start of the last field if a character of it is given, else to its end.
+  const std::uint32_t whole_fields = key.last_char == 0 ? key.last_field : key.last_field - 1;
+  std::size_t at = 0;
+  for (std::uint32_t field = 0; field < whole_fields && at < record.size(); ++field) {
+    if (separator_) {
+      while (at < record.size() && record[at] != *separator_) ++at;
+      const bool more = field + 1 < whole_fields || key.last_char != 0;
+      if (at < record.size() && more) ++at;
+    } else {
+      while (at < record.size() && is_blank(record[at])) ++at;
+      while (at < record.size() && !is_blank(record[at])) ++at;
+    }
+  }
+  if (key.last_char == 0) return at;
+  while (key.skip_last_blanks && at < record.size() && is_blank(record[at])) ++at;
+  return std::min(record.size(), at + key.last_char);
+}
+
+std::string_view KeyMaker::field_text(const Key& key, std::string_view record) const {
+  const std::size_t begin = field_begin(key, record);
+  const std::size_t end = field_end(key, record);
+  return end > begin ? record.substr(begin, end - begin) : std::string_view();
+}
+
+// -------------------------------------------------------------------------------------------------------------------
+
+Status KeyMaker::make_key(Bytes record, std::string& out) const {
+  out.clear();
+  const Bytes seen = without_terminator(record, format_);
+  const std::string_view text(reinterpret_cast<const char*>(seen.data()), seen.size());
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    const Key& key = keys_[i];
+    if (key.type == KeyType::kText || key.type == KeyType::kNumeric) {
+      add_text(key, field_text(key, text), i + 1 == keys_.size(), out);
+    } else {
+      PIF_TRY(add_position(key, seen, out));
+    }
+  }
+  return {};
+}
+
+Result<KeyMaker> KeyMaker::make(const KeyOptions& options, const Format& format) {
+  KeyMaker maker;
+  maker.format_ = format;
+  maker.separator_ = options.separator;
+  PIF_TRY_VALUE(maker.keys_, parse_keys(options, format));
+  const auto by_position = [](const Key& key) { return key.type != KeyType::kText && key.type != KeyType::kNumeric; };
+  if (!format.is_fixed() || !std::all_of(maker.keys_.begin(), maker.keys_.end(), by_position)) return maker;
+  std::uint64_t length = 0;
+  for (const Key& key : maker.keys_) length += key.length;
+  if (length > UINT32_MAX)
+    return fail(Code::kInvalid, fmt::format("the keys of a record have {} bytes together; {} is the most", length, UINT32_MAX));
+  maker.fixed_length_ = static_cast<std::uint32_t>(length);
+  const Key& first = maker.keys_.front();
+  const bool is_plain = maker.keys_.size() == 1 && first.type == KeyType::kBytes && !first.reverse;
+  if (is_plain) maker.plain_offset_ = first.offset;
+  return maker;
+}
+
+}  // namespace pif::sort

@@ -1,0 +1,46 @@
+#include "keys/lengths.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace pif::sort {
+
+void Lengths::add(std::uint64_t bytes, std::uint64_t count) {
+  Class& same = classes_[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes)), classes_.size() - 1)];
+  same.count += count;
+  same.bytes += bytes * count;
+  same.longest = std::max(same.longest, bytes);
+}
+
+void Lengths::add(const Lengths& others) {
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    classes_[i].count += others.classes_[i].count;
+    classes_[i].bytes += others.classes_[i].bytes;
+    classes_[i].longest = std::max(classes_[i].longest, others.classes_[i].longest);
+  }
+}
+
+// The longest first: whole classes as long as they fit, and of the next one as many as fit if all are as long as its longest.
+std::uint64_t Lengths::fit(std::uint64_t bytes, std::uint64_t overhead) const {
+  std::uint64_t count = 0;
+  for (auto next = classes_.rbegin(); next != classes_.rend(); ++next) {
+    if (next->count == 0) continue;
+    const std::uint64_t all = next->bytes + next->count * overhead;
+    if (all > bytes) return count + std::min(next->count, bytes / std::max<std::uint64_t>(next->longest + overhead, 1));
+    bytes -= all;
+    count += next->count;
+  }
+  return UINT64_MAX;
+}
+
+std::string Lengths::pack() const { return {reinterpret_cast<const char*>(classes_.data()), sizeof classes_}; }
+
+std::optional<Lengths> Lengths::unpack(std::string_view text) {
+  Lengths lengths;
+  if (text.size() != sizeof lengths.classes_) return std::nullopt;
+  std::memcpy(lengths.classes_.data(), text.data(), text.size());
+  return lengths;
+}
+
+}  // namespace pif::sort

@@ -1,0 +1,89 @@
+#include "runs/merge.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace pif::sort {
+namespace {
+
+struct Window {
+  std::size_t low = 0, high = 0;
+};
+
+// How many records of the run come before record `i` of run `of`, which is known to be inside the window.
+std::size_t count_before(const RunView& run, Window window, const RunView& of, std::size_t i, Order& order) {
+  while (window.low < window.high) {
+    const std::size_t middle = (window.low + window.high) / 2;
+    if (order.less(run, middle, of, i)) {
+      window.low = middle + 1;
+    } else {
+      window.high = middle;
+    }
+  }
+  return window.low;
+}
+
+}  // namespace
+
+// Each round halves the largest window: its middle element comes before the cut or after it, and so do, in every run, those
+// before it or after it.
+std::vector<std::size_t> cut_at(std::span<const RunView> runs, std::uint64_t rank, Order& order) {
+  std::vector<Window> windows;
+  for (const RunView& run : runs) windows.push_back({0, run.elements.size()});
+  std::vector<std::size_t> before(runs.size());
+  while (true) {
+    const auto widest = std::max_element(windows.begin(), windows.end(),
+                                         [](const Window& a, const Window& b) { return a.high - a.low < b.high - b.low; });
+    if (widest == windows.end() || widest->low == widest->high) break;
+    const auto pivot = static_cast<std::size_t>(widest - windows.begin());
+    const std::size_t middle = (widest->low + widest->high) / 2;
+    std::uint64_t total = 0;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      before[i] = i == pivot ? middle : count_before(runs[i], windows[i], runs[pivot], middle, order);
+      total += before[i];
+    }
+    const bool is_before = total < rank;
+    for (std::size_t i = 0; i < runs.size(); ++i) (is_before ? windows[i].low : windows[i].high) = before[i];
+    if (is_before) ++widest->low;
+  }
+  std::vector<std::size_t> cut;
+  for (const Window& window : windows) cut.push_back(window.low);
+  return cut;
+}
+
+Merger::Merger(std::span<const RunView> runs, std::vector<std::size_t> begin, std::vector<std::size_t> end, Order& order)
+    : runs_(runs), at_(std::move(begin)), end_(std::move(end)), current_(runs.size()), order_(order) {
+  leaves_ = std::bit_ceil(static_cast<std::uint32_t>(std::max<std::size_t>(runs.size(), 1)));
+  losers_.resize(leaves_);
+  for (std::uint32_t run = 0; run < runs.size(); ++run) load(run);
+  winner_ = play(1);
+}
+
+void Merger::load(std::uint32_t run) {
+  if (at_[run] < end_[run]) current_[run] = runs_[run].elements[at_[run]];
+}
+
+bool Merger::before(std::uint32_t a, std::uint32_t b) {
+  if (is_empty(a) || is_empty(b)) return is_empty(b) && !is_empty(a);
+  const int by_prefix = compare_prefix(current_[a], current_[b]);
+  return by_prefix != 0 ? by_prefix < 0 : order_.less(runs_[a], at_[a], runs_[b], at_[b]);
+}
+
+// Who wins below `node`; the losers stay there.
+std::uint32_t Merger::play(std::uint32_t node) {
+  if (node >= leaves_) return node - leaves_;
+  const std::uint32_t left = play(2 * node), right = play(2 * node + 1);
+  const bool right_wins = before(right, left);
+  losers_[node] = right_wins ? left : right;
+  return right_wins ? right : left;
+}
+
+void Merger::advance() {
+  ++at_[winner_];
+  load(winner_);
+  for (std::uint32_t node = (winner_ + leaves_) / 2; node > 0; node /= 2) {
+    if (before(losers_[node], winner_)) std::swap(losers_[node], winner_);
+  }
+}
+
+}  // namespace pif::sort

@@ -1,0 +1,47 @@
+// Merging sorted runs: exact cuts, so that every worker merges its own part of the result.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runs/run.h"
+
+namespace pif::sort {
+
+// How many elements of each run come before rank `rank` of all of them together; rank <= their number.
+std::vector<std::size_t> cut_at(std::span<const RunView> runs, std::uint64_t rank, Order& order);
+
+// Record `index` of run `run`.
+struct Pick {
+  std::uint32_t run = 0;
+  std::uint32_t index = 0;
+};
+
+// The elements of [begin, end) of every run, in order. A loser tree: one comparison per level and element.
+class Merger {
+ public:
+  // runs and order outlive it.
+  Merger(std::span<const RunView> runs, std::vector<std::size_t> begin, std::vector<std::size_t> end, Order& order);
+
+  bool is_done() const { return is_empty(winner_); }
+  // The next one; not if is_done().
+  Pick peek() const { return {winner_, static_cast<std::uint32_t>(at_[winner_])}; }
+  void advance();
+
+ private:
+  bool is_empty(std::uint32_t run) const { return run >= at_.size() || at_[run] == end_[run]; }
+  bool before(std::uint32_t a, std::uint32_t b);
+  std::uint32_t play(std::uint32_t node);
+  void load(std::uint32_t run);
+
+  std::span<const RunView> runs_;
+  std::vector<std::size_t> at_, end_;
+  std::vector<Element> current_;
+  Order& order_;
+  std::uint32_t leaves_ = 1;            // a power of two
+  std::vector<std::uint32_t> losers_;   // by inner node, from 1
+  std::uint32_t winner_ = 0;
+};
+
+}  // namespace pif::sort

@@ -1,0 +1,162 @@
+#include "runs/output.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace pif::sort {
+namespace {
+
+constexpr std::size_t kAppendBytes = 1u << 20;  // gathered before they are written
+constexpr std::size_t kAppendRows = 1u << 16;   // the same
+
+
+Bytes record_of(std::span<const RunView> runs, Pick pick) { return runs[pick.run].record(pick.index); }
+
+}  // namespace
+
+void OutputRecord::copy(Bytes record, std::byte* to) const {
+  if (!record.empty()) std::memcpy(to, record.data(), record.size());
+  if (lacks_end(record)) to[record.size()] = static_cast<std::byte>(format_.delimiter);
+}
+
+// ---- all at once --------------------------------------------------------------------------------------------------
+
+std::uint64_t ParallelOutput::alignment(const Format& format, const parity::Layout& layout) {
+  return layout.width() * (component::chunk_bytes_for(format) / format.record_length);
+}
+
+ParallelOutput::ParallelOutput(const tool::Output& output, std::span<component::Files> files, std::uint64_t records)
+    : output_(output), writers_(files.size()) {
+  for (std::size_t lfs = 0; lfs < files.size(); ++lfs) {
+    if (output.layout().rows(static_cast<LfsIndex>(lfs), records) > 0)
+      writers_[lfs].emplace(output.shape(), component::Tail{}, files[lfs]);
+  }
+}
+
+Status ParallelOutput::write(std::uint64_t first, std::span<const Pick> picks, std::span<const RunView> runs) {
+  const parity::Layout& layout = output_.layout();
+  const std::size_t length = output_.format().record_length;
+  const Range ranks{first, first + picks.size()};
+  for (std::size_t i = 0; i < writers_.size(); ++i) {
+    // Not all workers at the same one: a local file system lets one write to a file at a time.
+    const auto lfs = static_cast<LfsIndex>(((output_.is_here() ? output_.index() : 0) + i) % writers_.size());
+    const Range rows = layout.rows(lfs, ranks);
+    if (rows.empty()) continue;
+    const std::uint64_t at = *layout.record_at({lfs, rows.begin}) - first;  // and then every width-th: there is no parity
+    bytes_.resize(rows.size() * length);
+    gather(picks.subspan(at), layout.width(), runs);
+    if (!output_.is_here() || lfs != output_.index()) moved_bytes_ += bytes_.size();
+    PIF_TRY(writers_[lfs]->write_rows(rows.begin, rows.size(), {bytes_.data(), length}));
+  }
+  return {};
+}
+
+// Every `step`-th pick, packed, until bytes_ is full.
+void ParallelOutput::gather(std::span<const Pick> picks, std::size_t step, std::span<const RunView> runs) {
+  const std::size_t length = output_.format().record_length;
+  for (std::size_t at = 0, i = 0; at < bytes_.size(); at += length, i += step) {
+    if (const std::size_t later = i + kAhead * step; later < picks.size()) runs[picks[later].run].fetch(picks[later].index);
+    std::memcpy(bytes_.data() + at, record_of(runs, picks[i]).data(), length);
+  }
+}
+
+Status ParallelOutput::finish(std::string& state) {
+  std::vector<component::Tail> tails(writers_.size());
+  if (!state.empty()) {
+    PIF_TRY_VALUE(tails, unpack_tails(state, writers_.size()));
+  }
+  for (std::size_t lfs = 0; lfs < writers_.size(); ++lfs) {
+    if (!writers_[lfs] || writers_[lfs]->rows() == 0) continue;
+    PIF_TRY_VALUE(const component::Tail tail, writers_[lfs]->finish());
+    if (tail.rows > tails[lfs].rows) tails[lfs] = tail;
+  }
+  state = pack_tails(tails);
+  return {};
+}
+
+// ---- one after another --------------------------------------------------------------------------------------------
+
+Appender::Appender(const tool::Output& output, LfsIndex lfs, const component::Tail& tail, component::Files& files)
+    : layout_(output.layout()), lfs_(lfs), format_(output.format()), record_(output.format()),
+      writer_(output.shape(), tail, files), row_(tail.rows) {
+  find_next();
+}
+
+// The next row that holds a record.
+void Appender::find_next() {
+  data_row_ = layout_.next_data_row(lfs_, row_);
+  next_ = *layout_.record_at({lfs_, data_row_});
+}
+
+Status Appender::offer(std::uint64_t rank, Bytes record) {
+  if (rank != next_) return {};  // it goes elsewhere
+  while (row_ < data_row_) add_parity();
+  const std::size_t size = record_.size(record);
+  const std::size_t at = bytes_.size();
+  bytes_.resize(at + size);
+  record_.copy(record, bytes_.data() + at);
+  lengths_.push_back(static_cast<std::uint32_t>(size));
+  offered_bytes_ += size;
+  ++row_;
+  find_next();
+  return bytes_.size() >= kAppendBytes || lengths_.size() >= kAppendRows ? flush() : Status();
+}
+
+// A row that holds parity, which this release does not compute.
+void Appender::add_parity() {
+  const std::size_t size = format_.is_fixed() ? format_.record_length : 0;
+  bytes_.resize(bytes_.size() + size);
+  lengths_.push_back(static_cast<std::uint32_t>(size));
+  ++row_;
+}
+
+Result<component::Tail> Appender::finish(std::uint64_t end) {
+  while (row_ < layout_.rows(lfs_, end)) add_parity();
+  PIF_TRY(flush());
+  return writer_.finish();
+}
+
+Status Appender::flush() {
+  if (lengths_.empty()) return {};
+  if (format_.is_fixed()) {
+    PIF_TRY(writer_.write_rows(writer_.rows(), lengths_.size(), {bytes_.data(), format_.record_length}));
+  } else {
+    PIF_TRY(writer_.append_rows(lengths_, bytes_));
+  }
+  lengths_.clear();
+  bytes_.clear();
+  return {};
+}
+
+// ---- tails --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+using Words = std::array<std::uint64_t, 4>;
+
+}  // namespace
+
+std::string pack_tails(std::span<const component::Tail> tails) {
+  std::string text;
+  for (const component::Tail& tail : tails) {
+    const Words words = {tail.rows, tail.bytes, tail.data_sum, tail.index_sum};
+    text.append(reinterpret_cast<const char*>(words.data()), sizeof words);
+  }
+  return text;
+}
+
+Result<std::vector<component::Tail>> unpack_tails(const std::string& text, std::size_t count) {
+  if (text.size() != count * sizeof(Words)) return fail(Code::kInternal, "the workers do not agree on the output's components");
+  std::vector<component::Tail> tails(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    Words words;
+    std::memcpy(words.data(), text.data() + i * sizeof words, sizeof words);
+    tails[i] = {words[0], words[1], words[2], words[3]};
+  }
+  return tails;
+}
+
+}  // namespace pif::sort

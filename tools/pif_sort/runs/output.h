@@ -1,0 +1,92 @@
+// Sorted records to their places in the output, which every worker writes to on all LFSs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runs/merge.h"
+#include "pif/tool/team.h"
+
+namespace pif::sort {
+
+// What the workers put out, each its ranks [begin, end).
+struct Share {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+// Bytes that a record has in the output: lines get the terminator that the last one may lack.
+class OutputRecord {
+ public:
+  explicit OutputRecord(const Format& format) : format_(format) {}
+  std::size_t size(Bytes record) const { return record.size() + (lacks_end(record) ? 1 : 0); }
+  void copy(Bytes record, std::byte* to) const;
+
+ private:
+  bool lacks_end(Bytes record) const {
+    return format_.kind == RecordKind::kDelimited &&
+           (record.empty() || record.back() != static_cast<std::byte>(format_.delimiter));
+  }
+  Format format_;
+};
+
+// All workers at once: each share begins at a multiple of alignment(), so that no two write to one checksum chunk. For records
+// of fixed length, without parity, of which none is dropped.
+class ParallelOutput {
+ public:
+  // files: of the output's components, by LfsIndex; they and output outlive it.
+  ParallelOutput(const tool::Output& output, std::span<component::Files> files, std::uint64_t records);
+  static std::uint64_t alignment(const Format& format, const parity::Layout& layout);
+
+  // The next picks, from rank `first` on.
+  [[nodiscard]] Status write(std::uint64_t first, std::span<const Pick> picks, std::span<const RunView> runs);
+  // In turn (tool::Team): a component's gap can be judged only when those before it are filled. `state`: the tails.
+  [[nodiscard]] Status finish(std::string& state);
+  std::uint64_t moved_bytes() const { return moved_bytes_; }  // to components on other LFSs
+
+ private:
+  void gather(std::span<const Pick> picks, std::size_t step, std::span<const RunView> runs);
+
+  const tool::Output& output_;
+  std::vector<std::optional<component::Writer>> writers_;
+  std::vector<std::byte> bytes_;  // rows of one batch for one LFS
+  std::uint64_t moved_bytes_ = 0;
+};
+
+// One worker after another, LFS by LFS: for everything else. Appends to one component what is offered and belongs there.
+class Appender {
+ public:
+  // tail: where the component ends. output and files outlive it.
+  Appender(const tool::Output& output, LfsIndex lfs, const component::Tail& tail, component::Files& files);
+  // The next rank that belongs here.
+  std::uint64_t wanted() const { return next_; }
+  std::uint64_t bytes() const { return offered_bytes_; }  // of records
+  // The record of that rank; ranks rise. One that belongs elsewhere is passed over.
+  [[nodiscard]] Status offer(std::uint64_t rank, Bytes record);
+  // All ranks below `end` were offered, by whomever.
+  [[nodiscard]] Result<component::Tail> finish(std::uint64_t end);
+
+ private:
+  void find_next();
+  void add_parity();
+  [[nodiscard]] Status flush();
+
+  const parity::Layout& layout_;
+  LfsIndex lfs_;
+  Format format_;
+  OutputRecord record_;
+  component::Writer writer_;
+  Row row_;
+  Row data_row_ = 0;                   // the first from row_ on that holds a record
+  std::uint64_t next_ = 0;             // that record's rank
+  std::uint64_t offered_bytes_ = 0;
+  std::vector<std::uint32_t> lengths_;
+  std::vector<std::byte> bytes_;
+};
+
+// Tails of the components, by LfsIndex, as text that travels.
+std::string pack_tails(std::span<const component::Tail> tails);
+Result<std::vector<component::Tail>> unpack_tails(const std::string& text, std::size_t count);
+
+}  // namespace pif::sort

@@ -1,0 +1,440 @@
+#include "runs/run.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <hwy/contrib/sort/vqsort.h>
+#include <sys/mman.h>
+
+#include "runs/merge.h"
+
+namespace pif::sort {
+namespace {
+
+constexpr std::uint64_t kReadBytes = 1u << 20;     // at once: what is read is still in the cache when its keys are made
+constexpr std::uint64_t kRowsMax = UINT32_MAX;     // an element has 32 bits for its row
+constexpr std::uint64_t kEndsAtOnce = 4096;
+constexpr std::uint64_t kOwnBytes = 12u << 20;     // of a worker, whatever it sorts
+constexpr std::uint64_t kSampleBytes = 24u << 20;  // more than a core keeps in its cache, as what is sorted is
+constexpr std::uint64_t kBudgetAim = 1u << 20;     // for runs even where there is not so much: many short ones cost more than they save
+constexpr std::uint64_t kBudgetMin = 4u << 10;
+
+template <typename T>
+std::span<T> as_array(std::span<std::byte> bytes) {
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+template <typename T>
+std::span<const T> as_array(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+// Memory of this process alone, in huge pages where there are any: records are picked from it in no order, and small pages
+// would cost more than the records themselves.
+class PrivateMemory {
+ public:
+  explicit PrivateMemory(std::size_t bytes) : bytes_(bytes) {
+    void* const at = ::mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw std::bad_alloc();
+    data_ = static_cast<std::byte*>(at);
+    (void)::madvise(at, bytes, MADV_HUGEPAGE);
+  }
+  ~PrivateMemory() { ::munmap(data_, std::max<std::size_t>(bytes_, 1)); }
+  PrivateMemory(const PrivateMemory&) = delete;
+  PrivateMemory& operator=(const PrivateMemory&) = delete;
+  std::span<std::byte> bytes() const { return {data_, bytes_}; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_;
+};
+
+// Consecutive rows of a component, in memory.
+class Loaded {
+ public:
+  // elements: one for each row with data.
+  // in_place: the component, mapped, where all of its rows stay.
+  Loaded(tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements, const tool::Scratch* in_place = nullptr)
+      : input_(input), maker_(maker), order_(maker, input.layout()), rows_(rows), elements_(elements), in_place_(in_place) {
+    if (in_place != nullptr) base_ = in_place->bytes().data();
+    if (maker.fixed_length())
+      lengths_.add(std::max(input.format().record_length + kNumberBytes, maker.full_key_bytes({})), elements.size());
+  }
+
+  [[nodiscard]] Status read(tool::Worker& worker);
+  void sort();
+  // The records in the order of the elements, where room(bytes) says. ends: as a run has them; null for fixed records.
+  template <typename Room>
+  [[nodiscard]] Status put_in_order(const Room& room, std::uint64_t* ends) const;
+
+  std::uint64_t bytes() const { return records_->bytes().size(); }
+  const Lengths& lengths() const { return lengths_; }  // as Runs has them
+  std::span<const Element> elements() const { return elements_; }
+  std::span<const std::uint64_t> ends() const { return ends_; }
+
+ private:
+  Bytes record(std::uint32_t row) const {
+    const std::uint64_t at = row - rows_.begin, length = input_.format().record_length;
+    if (ends_.empty()) return {base_ + at * length, length};
+    return {base_ + (ends_[at] - ends_[0]), ends_[at + 1] - ends_[at]};
+  }
+  void make_room(std::uint64_t bytes);
+  [[nodiscard]] Status read_fixed(tool::Worker& worker);
+  [[nodiscard]] Status read_variable(tool::Worker& worker);
+  [[nodiscard]] Status add(Row row);
+  void sort_by_keys(std::span<Element> group);
+  void sort_behind_prefix();
+
+  tool::Input& input_;
+  const KeyMaker& maker_;
+  Order order_;
+  Range rows_;
+  std::span<Element> elements_;
+  const std::byte* base_ = nullptr;  // the first row
+  const tool::Scratch* in_place_;
+  std::optional<PrivateMemory> records_;
+  std::vector<std::uint64_t> ends_;  // variable: of the component's rows, from the first of these on
+  std::size_t made_ = 0;             // of them
+  Lengths lengths_;
+  std::string key_;
+};
+
+Status Loaded::add(Row row) {
+  if (input_.layout().has_parity() && input_.layout().is_parity({input_.index(), row})) return {};
+  const auto number = static_cast<std::uint32_t>(row);
+  if (maker_.plain_offset()) {
+    const auto* const at = reinterpret_cast<const char*>(record(number).data()) + *maker_.plain_offset();
+    elements_[made_++] = element_of({at, std::min<std::size_t>(*maker_.fixed_length(), kPrefixBytes)}, number);
+    return {};
+  }
+  PIF_TRY(maker_.make_key(record(number), key_));
+  if (!maker_.fixed_length()) lengths_.add(std::max<std::uint64_t>(record(number).size() + kNumberBytes, maker_.full_key_bytes(key_)));
+  elements_[made_++] = element_of(key_, number);
+  return {};
+}
+
+// For all rows, or for what is read at once.
+void Loaded::make_room(std::uint64_t bytes) {
+  if (in_place_ != nullptr) return;
+  records_.emplace(bytes);
+  base_ = records_->bytes().data();
+}
+
+Status Loaded::read_fixed(tool::Worker& worker) {
+  const std::uint64_t length = input_.format().record_length;
+  const std::uint64_t chunk = component::chunk_bytes_for(input_.format());
+  const std::uint64_t step = std::max<std::uint64_t>(1, kReadBytes / chunk) * (chunk / length);
+  make_room(rows_.size() * length);
+  for (Row first = rows_.begin; first < rows_.end; first += step) {
+    const std::uint64_t count = std::min(step, rows_.end - first);
+    if (in_place_ != nullptr) {
+      PIF_TRY(input_.check(first * length, count * length, *in_place_));
+    } else {
+      PIF_TRY(input_.reader().read_rows(first, count, {records_->bytes().data() + (first - rows_.begin) * length, length}));
+    }
+    for (Row row = first; row < first + count; ++row) PIF_TRY(add(row));
+    input_.count_read(count * length);
+    worker.progress(input_.bytes_read(), 2 * input_.bytes());
+  }
+  return {};
+}
+
+Status Loaded::read_variable(tool::Worker& worker) {
+  ends_.resize(rows_.size() + 1);
+  PIF_TRY(input_.reader().read_ends(rows_.begin, rows_.size(), ends_));
+  make_room(ends_.back() - ends_[0]);
+  for (std::uint64_t first = 0; first < rows_.size();) {
+    std::uint64_t end = first + 1;
+    while (end < rows_.size() && ends_[end + 1] - ends_[first] <= kReadBytes) ++end;
+    const std::uint64_t bytes = ends_[end] - ends_[first];
+    if (in_place_ != nullptr) {
+      PIF_TRY(input_.check(ends_[first], bytes, *in_place_));
+    } else if (bytes > 0) {
+      PIF_TRY(input_.reader().read_bytes(ends_[first], records_->bytes().subspan(ends_[first] - ends_[0], bytes)));
+    }
+    for (std::uint64_t i = first; i < end; ++i) PIF_TRY(add(rows_.begin + i));
+    input_.count_read(bytes);
+    worker.progress(input_.bytes_read(), 2 * input_.bytes());
+    first = end;
+  }
+  return {};
+}
+
+Status Loaded::read(tool::Worker& worker) {
+  PIF_TRY(input_.format().is_fixed() ? read_fixed(worker) : read_variable(worker));
+  elements_ = elements_.first(made_);
+  return {};
+}
+
+// Elements of equal prefix, by row. Each key is made once; not even that where all records are the same.
+void Loaded::sort_by_keys(std::span<Element> group) {
+  const auto same = [](Bytes a, Bytes b) { return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0; };
+  const Bytes first = record(row_of(group[0]));
+  if (std::all_of(group.begin() + 1, group.end(), [&](const Element& e) { return same(first, record(row_of(e))); })) return;
+  std::vector<std::pair<std::string, Element>> keyed(group.size());
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    (void)maker_.make_key(record(row_of(group[i])), keyed[i].first);  // it was made before, so it can be made
+    keyed[i].second = group[i];
+  }
+  std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) {
+    const int by_key = a.first.compare(b.first);
+    return by_key != 0 ? by_key < 0 : row_of(a.second) < row_of(b.second);
+  });
+  for (std::size_t i = 0; i < group.size(); ++i) group[i] = keyed[i].second;
+}
+
+// Equal prefixes are together now, by row; where keys go on behind them, the rest decides.
+void Loaded::sort_behind_prefix() {
+  for (std::size_t begin = 0; begin < elements_.size();) {
+    std::size_t end = begin + 1;
+    while (end < elements_.size() && compare_prefix(elements_[begin], elements_[end]) == 0) ++end;
+    if (end - begin > 1) sort_by_keys(elements_.subspan(begin, end - begin));
+    begin = end;
+  }
+}
+
+void Loaded::sort() {
+  hwy::Sorter()(elements_.data(), elements_.size(), hwy::SortAscending());
+  if (!order_.prefix_is_all()) sort_behind_prefix();
+}
+
+template <typename Room>
+Status Loaded::put_in_order(const Room& room, std::uint64_t* ends) const {
+  const std::size_t count = elements_.size();
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) fetch(record(row_of(elements_[i + kAhead])));
+    const Bytes next = record(row_of(elements_[i]));
+    PIF_TRY_VALUE(std::byte* const to, room(next.size()));
+    if (!next.empty()) std::memcpy(to, next.data(), next.size());
+    end += next.size();
+    if (ends != nullptr) ends[i + 1] = end;
+  }
+  return {};
+}
+
+std::uint64_t data_rows(const tool::Input& input) {
+  std::uint64_t count = input.rows();
+  if (!input.layout().has_parity()) return count;
+  for (Row row = 0; row < input.rows(); ++row) count -= input.layout().is_parity({input.index(), row}) ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+RecordNumber Order::number(const RunView& run, std::size_t i) const {
+  return layout_->record_at({run.lfs, row_of(run.elements[i])}).value_or(0);
+}
+
+int Order::compare_keys(Bytes a, Bytes b) {
+  if (a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0)) return 0;
+  (void)maker_->make_key(a, first_);  // it was made before, so it can be made
+  (void)maker_->make_key(b, second_);
+  return first_.compare(second_);
+}
+
+int Order::compare_keys(const RunView& a, std::size_t i, const RunView& b, std::size_t j) {
+  const int by_prefix = compare_prefix(a.elements[i], b.elements[j]);
+  return by_prefix != 0 || prefix_is_all_ ? by_prefix : compare_keys(a.record(i), b.record(j));
+}
+
+bool Order::less(const RunView& a, std::size_t i, const RunView& b, std::size_t j) {
+  const int by_key = compare_keys(a, i, b, j);
+  return by_key != 0 ? by_key < 0 : number(a, i) < number(b, j);
+}
+
+// ---- all of a component -------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Only what orders the records takes memory.
+Status load_in_place(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Runs& runs) {
+  runs.by_row = true;
+  PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(data_rows(input) * sizeof(Element)));
+  const auto elements = as_array<Element>(runs.elements.memory.bytes());
+  Loaded loaded(input, maker, {0, input.rows()}, elements, &runs.records.file);
+  PIF_TRY(loaded.read(worker));
+  loaded.sort();
+  runs.lengths = loaded.lengths();
+  runs.counts.push_back(elements.size());
+  if (input.format().is_fixed()) return {};
+  PIF_TRY_VALUE(runs.ends.memory, tool::SharedMemory::make(loaded.ends().size_bytes()));
+  std::memcpy(runs.ends.memory.bytes().data(), loaded.ends().data(), loaded.ends().size_bytes());
+  return {};
+}
+
+Status load_in_memory(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Runs& runs) {
+  const std::uint64_t count = data_rows(input);
+  PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(count * sizeof(Element)));
+  Loaded loaded(input, maker, {0, input.rows()}, as_array<Element>(runs.elements.memory.bytes()));
+  PIF_TRY(loaded.read(worker));
+  loaded.sort();
+  runs.lengths = loaded.lengths();
+  const bool fixed = input.format().is_fixed();
+  PIF_TRY_VALUE(runs.records.memory, tool::SharedMemory::make(fixed ? count * input.format().record_length : loaded.bytes()));
+  if (!fixed) {
+    PIF_TRY_VALUE(runs.ends.memory, tool::SharedMemory::make((count + 1) * sizeof(std::uint64_t)));
+  }
+  runs.counts.push_back(count);
+  std::byte* at = runs.records.memory.bytes().data();
+  const auto room = [&](std::size_t bytes) -> Result<std::byte*> { return std::exchange(at, at + bytes); };
+  return loaded.put_in_order(room, fixed ? nullptr : as_array<std::uint64_t>(runs.ends.memory.bytes()).data());
+}
+
+// What a record takes while its run is made, beside itself.
+std::uint64_t row_overhead(const Format& format, const KeyMaker& maker) {
+  const bool prefix_is_all = maker.fixed_length() && *maker.fixed_length() <= kPrefixBytes;
+  return sizeof(Element) + (format.is_fixed() ? 0 : 2 * sizeof(std::uint64_t)) +
+         (prefix_is_all ? 0 : sizeof(std::pair<std::string, Element>) + kPrefixBytes);
+}
+
+// The rows from `first` on that can be sorted in `budget` bytes, one at least, end there.
+Result<Row> end_of_run(tool::Input& input, const KeyMaker& maker, Row first, std::uint64_t budget) {
+  const Format& format = input.format();
+  // A key that is not in the record's own bytes may be as long as the record, and is made where prefixes are equal.
+  const std::uint64_t times = maker.fixed_length() ? 1 : 2;
+  const std::uint64_t overhead = row_overhead(format, maker);
+  if (format.is_fixed()) {
+    const std::uint64_t rows = budget / (times * format.record_length + overhead);
+    return first + std::clamp<std::uint64_t>(rows, 1, input.rows() - first);
+  }
+  std::uint64_t used = 0;
+  std::vector<std::uint64_t> ends(kEndsAtOnce + 1);
+  for (Row end = first; end < input.rows();) {
+    const std::uint64_t count = std::min(kEndsAtOnce, input.rows() - end);
+    PIF_TRY(input.reader().read_ends(end, count, std::span(ends).first(count + 1)));
+    for (std::uint64_t i = 0; i < count; ++i, ++end) {
+      used += times * (ends[i + 1] - ends[i]) + overhead;
+      if (used > budget && end > first) return end;
+    }
+  }
+  return input.rows();
+}
+
+// Makes runs of what fits into a budget, in scratch files.
+class RunMaker {
+ public:
+  RunMaker(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, std::uint64_t budget, Runs& runs)
+      : worker_(worker), input_(input), maker_(maker), budget_(budget), runs_(runs) {}
+
+  [[nodiscard]] Status make() {
+    PIF_TRY_VALUE(runs_.elements.file, worker_.scratch());
+    PIF_TRY_VALUE(runs_.records.file, worker_.scratch());
+    if (!input_.format().is_fixed()) {
+      PIF_TRY_VALUE(runs_.ends.file, worker_.scratch());
+    }
+    for (Row first = 0; first < input_.rows();) {
+      PIF_TRY_VALUE(const Row end, end_of_run(input_, maker_, first, budget_));
+      PIF_TRY(make_run({first, end}));
+      first = end;
+    }
+    PIF_TRY(runs_.elements.file.map());
+    PIF_TRY(runs_.records.file.map());
+    return runs_.ends.file.map();
+  }
+
+ private:
+  [[nodiscard]] Status make_run(Range rows);
+
+  tool::Worker& worker_;
+  tool::Input& input_;
+  const KeyMaker& maker_;
+  std::uint64_t budget_;
+  Runs& runs_;
+};
+
+Status RunMaker::make_run(Range rows) {
+  PrivateMemory elements(rows.size() * sizeof(Element));
+  Loaded loaded(input_, maker_, rows, as_array<Element>(elements.bytes()));
+  PIF_TRY(loaded.read(worker_));
+  loaded.sort();
+  runs_.lengths.add(loaded.lengths());
+  const auto room = [this](std::size_t bytes) { return runs_.records.file.room(bytes); };
+  const auto made = loaded.elements();
+  if (input_.format().is_fixed()) {
+    PIF_TRY(loaded.put_in_order(room, nullptr));
+  } else {
+    std::vector<std::uint64_t> ends(made.size() + 1);
+    PIF_TRY(loaded.put_in_order(room, ends.data()));
+    PIF_TRY(runs_.ends.file.append(std::as_bytes(std::span(ends))));
+  }
+  runs_.counts.push_back(made.size());
+  return runs_.elements.file.append(std::as_bytes(made));
+}
+
+}  // namespace
+
+std::vector<RunView> views_of(const Runs& runs, const Format& format, LfsIndex lfs) {
+  std::vector<RunView> views;
+  const auto elements = as_array<Element>(runs.elements.bytes());
+  const auto ends = as_array<std::uint64_t>(runs.ends.bytes());
+  const std::byte* records = runs.records.bytes().data();
+  std::uint64_t first = 0, first_end = 0;
+  for (const std::uint64_t count : runs.counts) {
+    RunView view{lfs, elements.subspan(first, count), records, nullptr, format.record_length, runs.by_row};
+    if (!format.is_fixed()) view.ends = ends.data() + first_end;
+    if (!runs.by_row) records += format.is_fixed() ? count * format.record_length : view.ends[count];
+    first += count;
+    first_end += count + 1;
+    if (count > 0) views.push_back(view);
+  }
+  return views;
+}
+
+Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, std::uint64_t memory) {
+  Runs runs;
+  if (!input.is_here() || input.rows() == 0) return runs;
+  if (input.rows() > kRowsMax)
+    return fail(Code::kTooLarge, fmt::format("{}: {} rows on one LFS; {} can be sorted", input.file().path, input.rows(), kRowsMax));
+  if (memory == 0) {
+    auto mapped = input.map();
+    if (!mapped && mapped.error().code != Code::kUnsupported) return fail(std::move(mapped.error()));
+    if (mapped) runs.records.file = std::move(*mapped);
+    PIF_TRY(mapped ? load_in_place(worker, input, maker, runs) : load_in_memory(worker, input, maker, runs));
+  } else {
+    const std::uint64_t budget = memory >= kOwnBytes + kBudgetAim ? memory - kOwnBytes : std::clamp(memory / 8, kBudgetMin, kBudgetAim);
+    PIF_TRY(RunMaker(worker, input, maker, budget, runs).make());
+  }
+  return runs;
+}
+
+Result<std::vector<Area>> share(tool::Team& team, const Area& own, bool writable) {
+  PIF_TRY_VALUE(auto memories, team.share(own.memory));
+  for (const tool::SharedMemory& memory : memories) memory.populate(0, memory.bytes().size());
+  PIF_TRY_VALUE(auto files, writable ? team.share_writable(own.file) : team.share(own.file));
+  std::vector<Area> all(memories.size());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) all[rank] = {std::move(memories[rank]), std::move(files[rank])};
+  return all;
+}
+
+Result<SampleTimes> time_sample(tool::Worker& worker, tool::Input& input, const KeyMaker& maker) {
+  SampleTimes times;
+  if (!input.is_here() || input.rows() == 0) return times;
+  PIF_TRY_VALUE(const Row end, end_of_run(input, maker, 0, kSampleBytes));
+  const Range rows{0, end};
+  PrivateMemory elements(rows.size() * sizeof(Element));
+  PIF_TRY_VALUE(tool::Scratch target, worker.scratch());
+  const std::uint64_t read_before = input.bytes_read();
+  Loaded loaded(input, maker, rows, as_array<Element>(elements.bytes()));
+  const Time begin = worker.clock().now();
+  PIF_TRY(loaded.read(worker));
+  const Time read = worker.clock().now();
+  loaded.sort();
+  const Time sorted = worker.clock().now();
+  std::vector<std::uint64_t> ends(rows.size() + 1);
+  PIF_TRY(loaded.put_in_order([&](std::size_t bytes) { return target.room(bytes); }, ends.data()));
+  PIF_TRY(target.map());
+  input.count_read(read_before - input.bytes_read());  // it is read again
+  times.records = loaded.elements().size();
+  times.load = read - begin;
+  times.sort = sorted - read;
+  times.move = worker.clock().now() - sorted;
+  return times;
+}
+
+std::uint64_t run_bytes(const Format& format, const KeyMaker& maker, const Extent& extent) {
+  return 2 * extent.bytes + extent.records * (row_overhead(format, maker) + sizeof(Pick));
+}
+
+}  // namespace pif::sort

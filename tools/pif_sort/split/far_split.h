@@ -1,0 +1,70 @@
+// The split merge between workers that share no memory (Dibble 1990 has none like it; for workers on one machine see sorter.cc):
+// every worker sends each other the piece of its runs that is of the other's share, merges the pieces of its own, and sends
+// the rows of the result to the workers on the output's LFSs. Every record travels twice at most.
+//
+// Records of fixed length are written as they come, by all shares at once. For others the number of a share's first record, or
+// its place, is not known before all lower shares are merged: shares are kept in scratch files, and put out in their order.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "split/pieces.h"
+#include "pif/tool/ordered_output.h"
+#include "split/splitters.h"
+#include "runs/row_blocks.h"
+#include "token/token_messages.h"
+
+namespace pif::sort {
+
+class FarSplit {
+ public:
+  // All outlive it. memory: for this worker's messages, 0: enough.
+  FarSplit(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const KeyMaker& maker, Order& order,
+           bool unique, std::uint64_t memory);
+  // own: this worker's runs. Called by all workers.
+  [[nodiscard]] Status run(std::span<const RunView> own);
+  const Extent& put_out() const { return put_out_; }  // by this worker
+
+ private:
+  struct Outgoing {  // a piece for another's share
+    std::uint32_t rank = 0;
+    PieceSender sender;
+    std::uint32_t room = 0;  // batches that may be sent
+  };
+  [[nodiscard]] Status open(std::span<const RunView> own);
+  [[nodiscard]] Status exchange();
+  [[nodiscard]] Result<bool> send_pieces();
+  [[nodiscard]] Result<bool> merge_pieces();
+  [[nodiscard]] Status put(Bytes record);
+  [[nodiscard]] Status keep(Bytes record);
+  [[nodiscard]] Result<bool> send_stretches();
+  [[nodiscard]] Status write_stretch(std::uint32_t from, const Head& head, net::Buffer body);
+  [[nodiscard]] Status hear(bool may_wait);
+  [[nodiscard]] Status take(tool::Word word);
+  [[nodiscard]] Status put_out_kept();
+  bool is_done() const;
+
+  tool::Worker& worker_;
+  tool::Team& team_;
+  tool::Input& input_;
+  tool::Output& output_;
+  const KeyMaker& maker_;
+  Order& order_;
+  bool unique_;
+  bool is_direct_;                          // rows are written as they come
+  std::size_t batch_bytes_;
+  std::vector<std::uint32_t> sources_;      // ranks of the workers on the input's LFSs
+  std::vector<std::uint32_t> targets_;      // of those on the output's
+  std::vector<Outgoing> outgoing_;
+  std::optional<PieceMerger> merger_;       // of this worker's share
+  std::optional<StretchMaker> stretches_;
+  std::vector<std::uint64_t> under_way_;    // bytes of stretches, by LFS of the output
+  std::uint64_t rows_missing_ = 0;          // of this worker's component
+  std::vector<std::byte> last_;             // unique: the record before
+  bool has_last_ = false;
+  tool::Scratch kept_;                      // the share: of each record its length (32 bits) and its bytes
+  Extent put_out_;
+};
+
+}  // namespace pif::sort
