@@ -64,7 +64,7 @@ class Sender {
  private:
   pif::Status flush(std::uint32_t rank, const std::string& head) {
     const std::string body = std::exchange(bodies_[rank], {});
-    return team_.tell(rank, head, pif::net::Buffer::copy_of(std::as_bytes(std::span(body))));
+    return team_.send(rank, head, pif::net::Buffer::copy_of(std::as_bytes(std::span(body))));
   }
 
   pif::tool::Team& team_;
@@ -72,7 +72,7 @@ class Sender {
 };
 
 // What another process says is checked.
-pif::Status add(const pif::tool::Word& word, Counts& to) {
+pif::Status add(const pif::tool::Message& word, Counts& to) {
   const auto bytes = word.body.span();
   std::istringstream lines(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   std::uint64_t count = 0;
@@ -105,14 +105,14 @@ pif::Status work(pif::tool::Worker& worker) {
   team.begin_talk();
   Counts mine;
   std::uint32_t ended = 0;
-  const auto take = [&](const pif::tool::Word& word) {
+  const auto take = [&](const pif::tool::Message& word) {
     if (word.head == "last") ++ended;
     return add(word, mine);
   };
   Sender sender(team, worker.width());
   for (const auto& [value, count] : here) PIF_TRY(sender.send(value, count));
   PIF_TRY(sender.end());
-  while (ended < worker.width()) PIF_TRY(team.hear_some(kPatience, take));
+  while (ended < worker.width()) PIF_TRY(team.receive_some(kPatience, take));
   worker.set_result(result_of(mine));
   return team.barrier();
 }

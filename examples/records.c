@@ -10,7 +10,7 @@ enum { RECORDS = 1024, BYTES = 16 << 20 };
 /* Fixed records are all of one length, but for the last one. */
 static int show_fixed(pif_file* file) {
   uint64_t records = 0, bytes = 0;
-  if (pif_extent(file, &records, &bytes) != 0) return -1;
+  if (pif_file_length(file, &records, &bytes) != 0) return -1;
   const uint64_t length = pif_record_length(file);
   for (uint64_t i = 0; i < records; ++i)
     printf("%" PRIu64 "\t%" PRIu64 "\n", i, i + 1 < records ? length : bytes - i * length);

@@ -5,14 +5,14 @@
 #include <CLI/CLI.hpp>
 
 #include "pif/tool/ordered_output.h"
-#include "pif/tool/target.h"
+#include "pif/tool/output_options.h"
 #include "pif/tool/tool_main.h"
 
 namespace {
 
 constexpr std::uint64_t kRowsAtOnce = 4096;
 
-struct Names : pif::tool::TargetWish {
+struct Names : pif::tool::OutputOptions {
   std::string source, target;
 };
 
@@ -26,7 +26,7 @@ pif::Status put_reversed(pif::tool::Input& in, pif::Row first, std::uint64_t cou
   for (auto& batch : batches) batch.for_each([&](auto record) { records.push_back(record); });
   for (std::uint64_t i = count; i-- > 0;) {
     const auto number = in.layout().record_at({in.index(), first + i});
-    if (number) out.put(in.extent().records - 1 - *number, records[i]);  // else the row holds parity
+    if (number) out.put(in.file_length().records - 1 - *number, records[i]);  // else the row holds parity
   }
   out.flush();
   return {};
@@ -36,7 +36,7 @@ pif::Status work(pif::tool::Worker& worker) {
   PIF_TRY_VALUE(pif::tool::Input* const in, worker.input(0));
   PIF_TRY_VALUE(pif::tool::Output* const output, worker.output(0));
   PIF_TRY_VALUE(pif::tool::Team team, pif::tool::Team::join(worker));
-  PIF_TRY_VALUE(auto out, pif::tool::OrderedOutput::open(worker, team, *output, in->extent(), {}));
+  PIF_TRY_VALUE(auto out, pif::tool::OrderedOutput::open(worker, team, *output, in->file_length(), {}));
   team.begin_talk();
   pif::Row left = in->is_here() ? in->rows() : 0;
   while (left > 0 || !out.is_done()) {
@@ -56,13 +56,13 @@ pif::Result<pif::tool::ExitCode> control(pif::tool::Controller& controller, cons
   PIF_TRY_VALUE(const std::string target, pif::tool::pif_path(names.target));
   PIF_TRY_VALUE(const std::size_t input, controller.open(source));
   pif::File& file = controller.input(input);
-  PIF_TRY_VALUE(const pif::Extent extent, file.extent());
-  PIF_TRY_VALUE(const pif::CreateOptions options, pif::tool::target_options(controller, input, source, names));
-  if (file.format().is_fixed() && extent.bytes != extent.records * file.format().record_length) {
+  PIF_TRY_VALUE(const pif::FileLength file_length, file.file_length());
+  PIF_TRY_VALUE(const pif::CreateOptions options, pif::tool::options_of_output(controller, input, source, names));
+  if (file.format().is_fixed() && file_length.bytes != file_length.records * file.format().record_length) {
     return pif::fail(pif::Code::kInvalid, source + ": its last record is shorter than the others");
   }
   PIF_TRY_VALUE(const std::size_t output, controller.create(target, options));
-  controller.set_extent(output, extent);
+  controller.set_file_length(output, file_length);
   return pif::tool::run_and_commit(controller);
 }
 
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   tool.options = [names](CLI::App& app) {
     app.add_option("SRC", names->source, "the file to read")->required();
     app.add_option("DST", names->target, "the file to make")->required();
-    pif::tool::add_target_options(app, *names);
+    pif::tool::add_output_options(app, *names);
   };
   tool.control = [names](pif::tool::Controller& controller) { return control(controller, *names); };
   tool.work = work;

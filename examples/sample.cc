@@ -5,12 +5,12 @@
 #include <CLI/CLI.hpp>
 
 #include "pif/tool/ordered_output.h"
-#include "pif/tool/target.h"
+#include "pif/tool/output_options.h"
 #include "pif/tool/tool_main.h"
 
 namespace {
 
-struct Options : pif::tool::TargetWish {
+struct Options : pif::tool::OutputOptions {
   std::string source, target;
   std::uint64_t every = 100;
 };
@@ -44,8 +44,8 @@ pif::Status work(pif::tool::Worker& worker) {
   if (every == 0) return pif::fail(pif::Code::kInternal, "the job's value cannot be read");
   PIF_TRY_VALUE(const std::uint64_t here, bytes_here(*in, every));
   PIF_TRY_VALUE(const auto bytes, team.sum({here}));
-  const pif::Extent extent{(in->extent().records + every - 1) / every, bytes[0]};
-  PIF_TRY_VALUE(auto out, pif::tool::OrderedOutput::open(worker, team, *output, extent, {}));
+  const pif::FileLength file_length{(in->file_length().records + every - 1) / every, bytes[0]};
+  PIF_TRY_VALUE(auto out, pif::tool::OrderedOutput::open(worker, team, *output, file_length, {}));
   team.begin_talk();
   pif::tool::RowBatch batch;
   for (bool more = in->is_here(); more || !out.is_done();) {
@@ -64,7 +64,7 @@ pif::Result<pif::tool::ExitCode> control(pif::tool::Controller& controller, cons
   PIF_TRY_VALUE(const std::string source, pif::tool::pif_path(options.source));
   PIF_TRY_VALUE(const std::string target, pif::tool::pif_path(options.target));
   PIF_TRY_VALUE(const std::size_t input, controller.open(source));
-  PIF_TRY_VALUE(const pif::CreateOptions create, pif::tool::target_options(controller, input, source, options));
+  PIF_TRY_VALUE(const pif::CreateOptions create, pif::tool::options_of_output(controller, input, source, options));
   PIF_TRY(controller.create(target, create));
   return pif::tool::run_and_commit(controller, {.value = std::to_string(options.every)});
 }
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
     app.add_option("--every", options->every, "take one of so many records")->check(CLI::PositiveNumber);
     app.add_option("SRC", options->source, "the file to read")->required();
     app.add_option("DST", options->target, "the file to make")->required();
-    pif::tool::add_target_options(app, *options);
+    pif::tool::add_output_options(app, *options);
   };
   tool.control = [options](pif::tool::Controller& controller) { return control(controller, *options); };
   tool.work = work;

@@ -89,13 +89,13 @@ pif::Status take(const std::string& result, std::uint64_t records, std::vector<F
   return words.eof() ? pif::Status() : pif::fail(pif::Code::kInternal, "a worker's result cannot be read");
 }
 
-pif::Result<std::string> read_record(pif::File& file, pif::RecordNumber number, const pif::Extent& extent) {
+pif::Result<std::string> read_record(pif::File& file, pif::RecordNumber number, const pif::FileLength& file_length) {
   if (!file.format().is_fixed()) {
     PIF_TRY_VALUE(const pif::RecordBatch batch, file.read_batch_at(number, 1));
     return std::string(text_of(batch.data));
   }
   const std::uint64_t length = file.format().record_length;
-  std::string record(std::min(length, extent.bytes - number * length), '\0');
+  std::string record(std::min(length, file_length.bytes - number * length), '\0');
   PIF_TRY(file.read_at(number, std::as_writable_bytes(std::span(record)), 1));
   return record;
 }
@@ -103,15 +103,15 @@ pif::Result<std::string> read_record(pif::File& file, pif::RecordNumber number, 
 pif::Result<pif::tool::ExitCode> control(pif::tool::Controller& controller, const Options& options) {
   PIF_TRY_VALUE(const std::string source, pif::tool::pif_path(options.source));
   PIF_TRY_VALUE(const std::size_t input, controller.open(source));
-  PIF_TRY_VALUE(const pif::Extent extent, controller.input(input).extent());
+  PIF_TRY_VALUE(const pif::FileLength file_length, controller.input(input).file_length());
   PIF_TRY_VALUE(const auto results, controller.run({.value = std::to_string(options.count) + " " + std::to_string(options.field)}));
   std::vector<Found> found;
-  for (const std::string& result : results) PIF_TRY(take(result, extent.records, found));
+  for (const std::string& result : results) PIF_TRY(take(result, file_length.records, found));
   keep_first(found, options.count);
   controller.report().add_result("records", found.size());
   if (controller.report().is_json) return pif::tool::ExitCode::kDone;
   for (const Found& one : found) {
-    PIF_TRY_VALUE(const std::string record, read_record(controller.input(input), one.record, extent));
+    PIF_TRY_VALUE(const std::string record, read_record(controller.input(input), one.record, file_length));
     std::cout << record << (record.ends_with('\n') ? "" : "\n");
   }
   std::cout.flush();

@@ -24,18 +24,18 @@ Status Format::validate() const {
   return fail(Code::kInvalid, fmt::format("unknown record kind {}", static_cast<int>(kind)));
 }
 
-Extent fixed_extent(std::uint32_t record_length, std::uint64_t bytes) {
+FileLength fixed_file_length(std::uint32_t record_length, std::uint64_t bytes) {
   return {bytes / record_length + (bytes % record_length != 0 ? 1 : 0), bytes};
 }
 
-bool is_fixed_extent(std::uint32_t record_length, const Extent& extent) {
-  return fixed_extent(record_length, extent.bytes) == extent;
+bool is_fixed_file_length(std::uint32_t record_length, const FileLength& file_length) {
+  return fixed_file_length(record_length, file_length.bytes) == file_length;
 }
 
-std::uint32_t fixed_record_bytes(std::uint32_t record_length, const Extent& extent, RecordNumber n) {
-  if (n >= extent.records) return 0;
-  if (n + 1 < extent.records) return record_length;
-  return static_cast<std::uint32_t>(extent.bytes - n * record_length);
+std::uint32_t fixed_record_bytes(std::uint32_t record_length, const FileLength& file_length, RecordNumber n) {
+  if (n >= file_length.records) return 0;
+  if (n + 1 < file_length.records) return record_length;
+  return static_cast<std::uint32_t>(file_length.bytes - n * record_length);
 }
 
 void UniqueFd::reset() {

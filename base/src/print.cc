@@ -1,4 +1,4 @@
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ bool is_shown(std::string_view character) {
 
 }  // namespace
 
-void say(std::string_view text) {
+void print_error(std::string_view text) {
   static_cast<void>(write_all(STDERR_FILENO, std::as_bytes(std::span(text)), "").has_value());
 }
 

@@ -18,7 +18,7 @@ Status past_end(const Shape& shape, std::string_view what, std::uint64_t first, 
 
 // Whether fixed rows and bytes belong together.
 bool lengths_agree(const Shape& shape, const Tail& tail) {
-  return is_fixed_extent(shape.format.record_length, {tail.rows, tail.bytes});
+  return is_fixed_file_length(shape.format.record_length, {tail.rows, tail.bytes});
 }
 
 std::string lengths_text(const Shape& shape, const Tail& tail) {

@@ -134,7 +134,7 @@ Result<Tail> Writer::finish() {
 
 std::uint64_t Writer::rows() const {
   if (impl_->index) return impl_->rows;
-  return fixed_extent(impl_->shape.format.record_length, impl_->data.length()).records;
+  return fixed_file_length(impl_->shape.format.record_length, impl_->data.length()).records;
 }
 
 std::uint64_t Writer::bytes() const { return impl_->index ? impl_->bytes : impl_->data.length(); }

@@ -21,7 +21,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "pif/base/version.h"
 #include "pif/cluster/cluster.h"
 #include "pif/component/real_storage.h"

@@ -40,9 +40,9 @@ constexpr Duration kTimeoutDefault = std::chrono::seconds(30);
 struct Lfs::Impl {
   Impl(Config config_in, World world)
       : config(std::move(config_in)),
-        core(config, world, [this](net::PeerId peer) { return worker_host.identity_of(peer); }),
+        context(config, world, [this](net::PeerId peer) { return worker_host.identity_of(peer); }),
         worker_host(config, world, [this](net::PeerId peer, net::Packet packet, int operation, Time arrived) {
-          core.replies.send_answer(peer, std::move(packet), operation, arrived);
+          context.replies.send_answer(peer, std::move(packet), operation, arrived);
         }) {}
 
   Status open();
@@ -63,15 +63,15 @@ struct Lfs::Impl {
   bool end_turn();
 
   const Config config;
-  Core core;
-  Reading reading{core};
-  Writing writing{core};
-  Overwriting overwriting{core};
-  Appending appending{core};
-  Sequencing sequencing{core};
-  Managing managing{core};
-  Reporting reporting{core, managing};
-  Holding holding{core};
+  LfsContext context;
+  Reading reading{context};
+  Writing writing{context};
+  Overwriting overwriting{context};
+  Appending appending{context};
+  AppendCoordinator append_coordinator{context};
+  Managing managing{context};
+  Reporting reporting{context, managing};
+  Holding holding{context};
   WaitingRoom waiting_room;
   WorkerHost worker_host;
 };
@@ -82,13 +82,13 @@ Status Lfs::open() { return impl_->open(); }
 Status Lfs::serve(const std::atomic<bool>& stop) { return impl_->serve(stop); }
 
 Status Lfs::Impl::open() {
-  PIF_TRY(claim_root(core.world.storage, core.world.catalogue, config.root, {config.cluster, config.node, config.name, config.uuid}));
-  PIF_TRY(replay_log(core.world.storage, core.world.catalogue, config.root, core.log));
-  PIF_TRY(core.numbers.load(core.world.catalogue, core.log.last_number()));
-  PIF_TRY(remove_leftovers(core.world.storage, core.world.catalogue, config.root));
-  PIF_TRY(core.components.load(core.now()));
-  spdlog::info("{} serves {}: {} components, {} bytes", config.name, config.root, core.components.totals().components,
-               core.components.totals().bytes);
+  PIF_TRY(claim_root(context.world.storage, context.world.catalogue, config.root, {config.cluster, config.node, config.name, config.uuid}));
+  PIF_TRY(replay_log(context.world.storage, context.world.catalogue, config.root, context.log));
+  PIF_TRY(context.numbers.load(context.world.catalogue, context.log.last_number()));
+  PIF_TRY(remove_leftovers(context.world.storage, context.world.catalogue, config.root));
+  PIF_TRY(context.components.load(context.now()));
+  spdlog::info("{} serves {}: {} components, {} bytes", config.name, config.root, context.components.totals().components,
+               context.components.totals().bytes);
   return {};
 }
 
@@ -102,15 +102,15 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 }
 
 Time Lfs::Impl::deadline() const {
-  return std::min({core.now() + kTurnMax, holding.next_deadline(), waiting_room.next_deadline(), core.replies.next_deadline(),
-                   appending.next_deadline(), sequencing.next_deadline(), writing.next_deadline(), reporting.next_deadline(),
+  return std::min({context.now() + kTurnMax, holding.next_deadline(), waiting_room.next_deadline(), context.replies.next_deadline(),
+                   appending.next_deadline(), append_coordinator.next_deadline(), writing.next_deadline(), reporting.next_deadline(),
                    worker_host.next_deadline()});
 }
 
 Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
   Time until = at_once ? Time::min() : deadline();
   for (unsigned i = 0; i < kDeliveriesPerTurn && !stop.load(std::memory_order_acquire); ++i) {
-    auto received = core.world.messenger.receive(until);
+    auto received = context.world.messenger.receive(until);
     if (!received) return fail(std::move(received.error()));
     if (!*received) return {};
     handle(**received);
@@ -122,13 +122,13 @@ Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
 void Lfs::Impl::handle(net::Delivery& delivery) {
   using Kind = net::Delivery::Kind;
   if (delivery.kind == Kind::kWake) {
-    if (core.world.on_wake) core.world.on_wake();
+    if (context.world.on_wake) context.world.on_wake();
     return;
   }
   if (delivery.kind == Kind::kClosed) {  // concerns everybody
-    core.replies.drop_peer(delivery.peer);
-    core.gate.forget(delivery.peer);
-    sequencing.drop_peer(delivery.peer);
+    context.replies.drop_peer(delivery.peer);
+    context.authorizer.forget(delivery.peer);
+    append_coordinator.drop_peer(delivery.peer);
     holding.drop_peer(delivery.peer);
     waiting_room.drop(delivery.peer);
     reporting.offer(delivery);
@@ -141,7 +141,7 @@ void Lfs::Impl::handle(net::Delivery& delivery) {
 
 // What may be asked of an LFS that does not serve. Other requests wait for the server to admit it.
 bool Lfs::Impl::may_serve(net::Delivery& delivery) {
-  if (core.standing == Standing::kServing || net::is_reply(delivery.packet.envelope)) return true;
+  if (context.standing == Standing::kServing || net::is_reply(delivery.packet.envelope)) return true;
   switch (delivery.packet.envelope.op_case()) {
     case Envelope::kHello:
     case Envelope::kCounters:
@@ -151,23 +151,23 @@ bool Lfs::Impl::may_serve(net::Delivery& delivery) {
     case Envelope::kCheckComponent: return true;
     default: break;
   }
-  if (core.standing == Standing::kStale) {
-    refuse(delivery, Code::kStaleNode, core.stale);
-  } else if (!waiting_room.add(delivery, core.now())) {
+  if (context.standing == Standing::kStale) {
+    refuse(delivery, Code::kStaleNode, context.stale);
+  } else if (!waiting_room.add(delivery, context.now())) {
     refuse(delivery, Code::kBusy, "too many requests wait for the PIF Server to admit this LFS");
   }
   return false;
 }
 
 void Lfs::Impl::refuse(const net::Delivery& delivery, Code code, const std::string& why) {
-  core.replies.send_answer(delivery.peer, net::error_reply(delivery.packet.envelope, {code, why, {}}, config.name),
-                           delivery.packet.envelope.op_case(), core.now());
+  context.replies.send_answer(delivery.peer, net::error_reply(delivery.packet.envelope, {code, why, {}}, config.name),
+                           delivery.packet.envelope.op_case(), context.now());
 }
 
 void Lfs::Impl::end_waiting() {
   if (waiting_room.empty()) return;
-  if (core.standing == Standing::kWaiting) {
-    for (const auto& delivery : waiting_room.take_late(core.now()))
+  if (context.standing == Standing::kWaiting) {
+    for (const auto& delivery : waiting_room.take_late(context.now()))
       refuse(delivery, Code::kUnavailable,
              "this LFS has been started and waits for the PIF Server, which alone knows whether it is up to date");
     return;
@@ -178,16 +178,16 @@ void Lfs::Impl::end_waiting() {
 void Lfs::Impl::handle_request(net::Delivery& delivery) {
   const Envelope& envelope = delivery.packet.envelope;
   if (net::is_reply(envelope)) return;  // one that came too late: never to be answered
-  const Time now = core.now();
+  const Time now = context.now();
   const Duration patience = envelope.timeout_ms() == 0
                                 ? kTimeoutDefault
                                 : std::min<Duration>(std::chrono::milliseconds(envelope.timeout_ms()), kTimeoutMax);
   Request request{delivery.peer, std::move(delivery.packet), {}, now, now + patience};
   if (request.envelope().version() != kProtocolVersion)
-    return core.replies.answer(request, fail(Code::kVersion, fmt::format("protocol version {} is asked for, this LFS speaks {}",
+    return context.replies.answer(request, fail(Code::kVersion, fmt::format("protocol version {} is asked for, this LFS speaks {}",
                                                                          request.envelope().version(), kProtocolVersion)));
-  auto who = core.gate.identify(request.peer, request.envelope());
-  if (!who) return core.replies.answer(request, fail(std::move(who.error())));
+  auto who = context.authorizer.identify(request.peer, request.envelope());
+  if (!who) return context.replies.answer(request, fail(std::move(who.error())));
   request.who = *who;
   dispatch(request);
 }
@@ -199,22 +199,22 @@ void Lfs::Impl::dispatch(const Request& request) {
     case Envelope::kOverwrite: return overwriting.overwrite(request);
     case Envelope::kFlush: return overwriting.flush(request);
     case Envelope::kAppendRows: return appending.append_rows(request);
-    case Envelope::kReserve: return sequencing.reserve(request);
-    case Envelope::kAppendDone: return sequencing.append_done(request);
-    case Envelope::kAppendCancel: return sequencing.append_cancel(request);
+    case Envelope::kReserve: return append_coordinator.reserve(request);
+    case Envelope::kAppendDone: return append_coordinator.append_done(request);
+    case Envelope::kAppendCancel: return append_coordinator.append_cancel(request);
     case Envelope::kSettle: return managing.settle(request);
     case Envelope::kCheckComponent: return managing.check_component(request);
     case Envelope::kHold: return holding.hold(request);
-    default: return core.replies.answer(request, answer_now(request));
+    default: return context.replies.answer(request, answer_now(request));
   }
 }
 
 void Lfs::Impl::attach(const Request& request) {
-  const auto via = core.world.messenger.identity(request.peer).via;
+  const auto via = context.world.messenger.identity(request.peer).via;
   if (via != net::Identity::Via::kUnix && via != net::Identity::Via::kSimulated)
-    return core.replies.answer(request, fail(Code::kUnsupported, "descriptors travel over Unix sockets only: use Read and Write here"));
+    return context.replies.answer(request, fail(Code::kUnsupported, "descriptors travel over Unix sockets only: use Read and Write here"));
   if (!request.envelope().attach().has_create()) return reading.attach(request);
-  core.replies.answer(request, writing.attach(request));
+  context.replies.answer(request, writing.attach(request));
 }
 
 bool Lfs::Impl::is_changing(const Component& component) const {
@@ -226,7 +226,7 @@ Result<net::Packet> Lfs::Impl::answer_now(const Request& request) {
     case Envelope::kHello: return hello(request);
     case Envelope::kCounters: {
       net::Packet reply = Replies::reply(request);
-      *reply.envelope.mutable_counters_reply() = core.replies.counters();
+      *reply.envelope.mutable_counters_reply() = context.replies.counters();
       return reply;
     }
     case Envelope::kStats: return stats(request);
@@ -258,10 +258,10 @@ Result<net::Packet> Lfs::Impl::hello(const Request& request) {
 Result<net::Packet> Lfs::Impl::stats(const Request& request) {
   net::Packet reply = Replies::reply(request);
   proto::StatsReply& out = *reply.envelope.mutable_stats_reply();
-  out = core.replies.stats();
+  out = context.replies.stats();
   out.set_version(std::string(version()));
   out.set_pid(config.pid);
-  out.set_log_bytes(core.log.bytes());
+  out.set_log_bytes(context.log.bytes());
   out.set_log_bytes_max(config.log_bytes);
   return reply;
 }
@@ -275,19 +275,19 @@ bool Lfs::Impl::end_turn() {
   writing.advance();
   if (!holding.is_asked()) overwriting.advance();
   appending.advance();
-  sequencing.advance();
+  append_coordinator.advance();
   reading.advance([this](const Component& component) { return is_changing(component); });
-  const bool committed = !is_held && !core.batch.empty();
-  if (!is_held) core.batch.flush();
+  const bool committed = !is_held && !context.batch.empty();
+  if (!is_held) context.batch.flush();
   if (is_held) holding.begin();
   managing.tick();
-  core.replies.tick(core.now());
+  context.replies.tick(context.now());
   reporting.tick();
   worker_host.tick();
-  core.components.evict();
+  context.components.evict();
   // A commit, or an executor that works at once, may let the next batch start.
   if (holding.is_asked()) return committed;
-  return committed || !core.batch.empty() || (overwriting.waiting() && !overwriting.busy());
+  return committed || !context.batch.empty() || (overwriting.waiting() && !overwriting.busy());
 }
 
 }  // namespace pif::lfs

@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "pif/base/handle.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "pif/base/version.h"
 #include "pif/cluster/cluster.h"
 #include "pif/kv/lmdb_store.h"

@@ -6,6 +6,6 @@
 namespace pif::server {
 
 // kVersion: written by a newer release; kInvalid: another file system's; kCorrupt.
-[[nodiscard]] Status load(Core& core);
+[[nodiscard]] Status load(ServerContext& context);
 
 }  // namespace pif::server

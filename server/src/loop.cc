@@ -50,13 +50,13 @@ const std::array<Loop::Operation, 25> Loop::kOperations = {{
     {Op::kHold, hold, true, false, kHeld},
 }};
 
-Loop::Loop(Core& core) : core_(core) {
+Loop::Loop(ServerContext& context) : context_(context) {
   for (const Operation& operation : kOperations) by_case_[operation.op] = &operation;
 }
 
 Status Loop::serve(const std::atomic<bool>& stop) {
   while (!stop.load(std::memory_order_relaxed)) {
-    auto delivery = core_.world.messenger.receive(next_deadline());
+    auto delivery = context_.world.messenger.receive(next_deadline());
     if (!delivery && delivery.error().code == Code::kCancelled) return {};
     if (!delivery) return fail(std::move(delivery.error()));
     net::Delivery none;
@@ -67,23 +67,23 @@ Status Loop::serve(const std::atomic<bool>& stop) {
 }
 
 Time Loop::next_deadline() const {
-  if (!core_.jobs.empty() && may_change()) return Time::min();
-  Time next = std::min(core_.outbox.next_deadline(), core_.parking.next_deadline());
+  if (!context_.jobs.empty() && may_change()) return Time::min();
+  Time next = std::min(context_.outbox.next_deadline(), context_.parking.next_deadline());
   if (may_change()) next = std::min(next, tick_);
-  if (core_.standing == Standing::kGathering) next = std::min(next, core_.started + core_.config.gather_max);
-  if (is_held()) next = std::min(next, core_.held.until);
-  for (const NodesWaiter& waiter : core_.waiters) next = std::min({next, waiter.deadline, waiter.next_sign});
+  if (context_.standing == Standing::kGathering) next = std::min(next, context_.started + context_.config.gather_max);
+  if (is_held()) next = std::min(next, context_.held.until);
+  for (const NodesWaiter& waiter : context_.waiters) next = std::min({next, waiter.deadline, waiter.next_sign});
   return next;
 }
 
 // Everything that is there already belongs to the turn, within bounds; what comes first is done first.
 Status Loop::turn(net::Delivery first) {
-  core_.now = core_.clock.now();
-  core_.wall = core_.clock.wall_seconds();
-  core_.weight = 0;
+  context_.now = context_.clock.now();
+  context_.wall = context_.clock.wall_seconds();
+  context_.weight = 0;
   take(first);
-  for (std::size_t count = 1; count < kDeliveriesPerTurn && core_.weight < kWeightPerTurn; ++count) {
-    auto more = core_.world.messenger.receive(Time::min());
+  for (std::size_t count = 1; count < kDeliveriesPerTurn && context_.weight < kWeightPerTurn; ++count) {
+    auto more = context_.world.messenger.receive(Time::min());
     if (!more && more.error().code == Code::kCancelled) break;
     if (!more) return fail(std::move(more.error()));
     if (!*more) break;
@@ -97,20 +97,20 @@ Status Loop::turn(net::Delivery first) {
 void Loop::take(net::Delivery& delivery) {
   if (delivery.kind == net::Delivery::Kind::kWake) return;
   if (delivery.kind == net::Delivery::Kind::kClosed) {
-    if (Session* session = core_.sessions.closed(delivery.peer, core_.now)) end_session(core_, *session);
-    std::erase_if(core_.waiters, [&](const NodesWaiter& waiter) { return waiter.peer == delivery.peer; });
-    core_.outbox.offer(delivery);
-    core_.parking.drop(delivery.peer);
-    if (core_.held.by == delivery.peer) core_.held = {};
+    if (Session* session = context_.sessions.closed(delivery.peer, context_.now)) end_session(context_, *session);
+    std::erase_if(context_.waiters, [&](const NodesWaiter& waiter) { return waiter.peer == delivery.peer; });
+    context_.outbox.offer(delivery);
+    context_.parking.drop(delivery.peer);
+    if (context_.held.by == delivery.peer) context_.held = {};
     return;
   }
-  if (core_.outbox.offer(delivery) || net::is_reply(delivery.packet.envelope)) return;
+  if (context_.outbox.offer(delivery) || net::is_reply(delivery.packet.envelope)) return;
   handle(delivery);
 }
 
 bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const Operation& operation, Session*& session) {
-  const net::Identity& identity = core_.world.messenger.identity(peer);
-  auto found = core_.sessions.of(peer, request.credential(), identity, core_.now, core_.wall);
+  const net::Identity& identity = context_.world.messenger.identity(peer);
+  auto found = context_.sessions.of(peer, request.credential(), identity, context_.now, context_.wall);
   if (!found) {
     reply_error(peer, request, found.error(), &operation);
     return false;
@@ -118,7 +118,7 @@ bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const 
   session = *found;
   if (!operation.recorded) return true;
   if (session->running.contains(request.id())) {  // asked again, over a new connection: answered there
-    for (RemoveJob& job : core_.jobs) {
+    for (RemoveJob& job : context_.jobs) {
       if (job.session == session->id && job.request.id() == request.id()) job.peer = peer;
     }
     return false;
@@ -131,22 +131,22 @@ bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const 
 }
 
 bool Loop::holds_up(net::Delivery& delivery, const Operation& operation) {
-  const unsigned now = (core_.standing == Standing::kGathering ? kGathering : 0u) | (core_.standing == Standing::kBehind ? kBehind : 0u) |
+  const unsigned now = (context_.standing == Standing::kGathering ? kGathering : 0u) | (context_.standing == Standing::kBehind ? kBehind : 0u) |
                        (is_held() ? kHeld : 0u);
   if ((now & ~operation.when) == 0) return false;
   const net::PeerId peer = delivery.peer;
-  if (core_.standing == Standing::kBehind && (operation.when & kBehind) == 0) {
-    reply_error(peer, delivery.packet.envelope, {Code::kStaleServer, core_.behind, {}}, &operation);
+  if (context_.standing == Standing::kBehind && (operation.when & kBehind) == 0) {
+    reply_error(peer, delivery.packet.envelope, {Code::kStaleServer, context_.behind, {}}, &operation);
     return true;
   }
-  if (core_.parking.add(delivery, core_.now)) return true;
+  if (context_.parking.add(delivery, context_.now)) return true;
   reply_error(peer, delivery.packet.envelope, {Code::kBusy, "too many requests wait for the server to go on", {}}, &operation);
   return true;
 }
 
 void Loop::handle(net::Delivery& delivery) {
   const net::PeerId peer = delivery.peer;
-  arrived_ = core_.clock.now();
+  arrived_ = context_.clock.now();
   const proto::Envelope& request = delivery.packet.envelope;
   const auto op = static_cast<std::size_t>(request.op_case());
   if (request.version() != kProtocolVersion) {
@@ -164,21 +164,21 @@ void Loop::handle(net::Delivery& delivery) {
   if (operation->needs_session && !find_session(peer, request, *operation, session)) return;
   net::Packet reply = net::reply_to(request);
   Call call{peer, request, session, reply.envelope, arrived_};
-  const std::uint64_t before = core_.rows.writes();
-  Status done = operation->handler(core_, call);
-  const bool wrote = core_.rows.writes() != before;
+  const std::uint64_t before = context_.rows.writes();
+  Status done = operation->handler(context_, call);
+  const bool wrote = context_.rows.writes() != before;
   if (!done) {
     // A handler checks first and writes last; one that failed in between has left half of something.
-    if (wrote) core_.rows.break_with(done.error());
+    if (wrote) context_.rows.break_with(done.error());
     reply = net::error_reply(request, done.error(), kNode);
   }
   if (done && call.deferred) return;
-  if (operation->recorded) core_.sessions.remember(*session, request.id(), reply.envelope, wrote);
+  if (operation->recorded) context_.sessions.remember(*session, request.id(), reply.envelope, wrote);
   push(peer, std::move(reply), operation, arrived_);
 }
 
 void Loop::push(net::PeerId peer, net::Packet packet, const Operation* operation, Time arrived) {
-  replies_.push_back({peer, std::move(packet), operation, arrived, core_.rows.writing() || core_.rows.is_broken()});
+  replies_.push_back({peer, std::move(packet), operation, arrived, context_.rows.writing() || context_.rows.is_broken()});
 }
 
 void Loop::reply_error(net::PeerId peer, const proto::Envelope& request, const Error& error, const Operation* operation) {
@@ -187,67 +187,67 @@ void Loop::reply_error(net::PeerId peer, const proto::Envelope& request, const E
 
 // Gathering, or the time without commits, may be over: what has waited is handled.
 void Loop::end_waiting() {
-  if (is_held() && core_.now >= core_.held.until) {
+  if (is_held() && context_.now >= context_.held.until) {
     spdlog::warn("the time for which commits were held is over");
-    core_.held = {};
+    context_.held = {};
   }
   if (is_held()) return;
-  end_gathering(core_);
-  if (core_.standing == Standing::kGathering) return;
-  for (net::Delivery& delivery : core_.parking.take()) handle(delivery);
+  end_gathering(context_);
+  if (context_.standing == Standing::kGathering) return;
+  for (net::Delivery& delivery : context_.parking.take()) handle(delivery);
 }
 
 void Loop::run_timers() {
   end_waiting();
-  core_.parking.sign(core_.now, [this](net::PeerId peer, std::uint64_t request) {
+  context_.parking.sign(context_.now, [this](net::PeerId peer, std::uint64_t request) {
     proto::Envelope origin;
     origin.set_id(request);
     net::Packet sign = net::reply_to(origin);
     sign.envelope.set_working(true);
-    push(peer, std::move(sign), nullptr, core_.now);
+    push(peer, std::move(sign), nullptr, context_.now);
   });
   answer_waiters();
   if (!may_change()) return;
-  if (auto applied = core_.outbox.apply_answers(); !applied) core_.rows.break_with(std::move(applied.error()));
-  if (core_.now >= tick_) {
-    tick_ = core_.now + kTick;
+  if (auto applied = context_.outbox.apply_answers(); !applied) context_.rows.break_with(std::move(applied.error()));
+  if (context_.now >= tick_) {
+    tick_ = context_.now + kTick;
     sweep_sessions();
-    released(core_, core_.opens.expire(core_.wall));
-    core_.outbox.expire_held(core_.wall);
-    core_.registry.log_changes(core_.now);
-    if (auto refilled = core_.outbox.refill(core_.wall); !refilled) spdlog::warn("{}", refilled.error().to_string());
-    if (core_.registry.has_unstored()) {
-      if (auto stored = core_.registry.store_all(); !stored) core_.rows.break_with(std::move(stored.error()));
+    released(context_, context_.opens.expire(context_.wall));
+    context_.outbox.expire_held(context_.wall);
+    context_.registry.log_changes(context_.now);
+    if (auto refilled = context_.outbox.refill(context_.wall); !refilled) spdlog::warn("{}", refilled.error().to_string());
+    if (context_.registry.has_unstored()) {
+      if (auto stored = context_.registry.store_all(); !stored) context_.rows.break_with(std::move(stored.error()));
     }
   }
-  if (core_.now >= prune_) prune_answers();
+  if (context_.now >= prune_) prune_answers();
   run_job();
 }
 
 void Loop::prune_answers() {
-  const auto done = core_.sessions.prune(core_.wall, kPruneStep);
+  const auto done = context_.sessions.prune(context_.wall, kPruneStep);
   if (!done) spdlog::warn("{}", done.error().to_string());
-  prune_ = core_.now + (done && !*done ? kTick : kPrunePeriod);
+  prune_ = context_.now + (done && !*done ? kTick : kPrunePeriod);
 }
 
 void Loop::sweep_sessions() {
-  core_.sessions.probe_silent(core_.now, [this](net::PeerId peer) {
+  context_.sessions.probe_silent(context_.now, [this](net::PeerId peer) {
     net::Packet sign;  // for nobody's request: it is dropped, if there is somebody
     sign.envelope.set_working(true);
-    (void)core_.world.messenger.send(peer, std::move(sign));
+    (void)context_.world.messenger.send(peer, std::move(sign));
   });
-  core_.sessions.sweep(
-      core_.now, [this](Session& session) { end_session(core_, session); },
+  context_.sessions.sweep(
+      context_.now, [this](Session& session) { end_session(context_, session); },
       [this](Session& session) {
-        end_session(core_, session);
+        end_session(context_, session);
         std::vector<std::uint64_t> files(session.creating.begin(), session.creating.end());
         std::sort(files.begin(), files.end());
         for (const std::uint64_t file : files) {
-          if (auto aborted = abort_pending(core_, file); !aborted) core_.rows.break_with(std::move(aborted.error()));
+          if (auto aborted = abort_pending(context_, file); !aborted) context_.rows.break_with(std::move(aborted.error()));
         }
-        core_.rows.on_abort([this, id = session.id, uid = session.who.uid, files] {
+        context_.rows.on_abort([this, id = session.id, uid = session.who.uid, files] {
           if (files.empty()) return;
-          Session& again = core_.sessions.absent_creator(id, uid, core_.now);
+          Session& again = context_.sessions.absent_creator(id, uid, context_.now);
           again.creating.insert(files.begin(), files.end());
         });
       });
@@ -255,43 +255,43 @@ void Loop::sweep_sessions() {
 
 // A part of one recursive removal; the next turn does a part of the next.
 void Loop::run_job() {
-  if (core_.jobs.empty()) return;
-  RemoveJob job = std::move(core_.jobs.front());
-  core_.jobs.pop_front();
-  auto finished = step_remove(core_, job, kJobStep);
+  if (context_.jobs.empty()) return;
+  RemoveJob job = std::move(context_.jobs.front());
+  context_.jobs.pop_front();
+  auto finished = step_remove(context_, job, kJobStep);
   job_stepped_ = true;
   if (finished && *finished) {
     net::Packet reply = net::reply_to(job.request);
     *reply.envelope.mutable_remove_reply() = std::move(job.reply);
-    if (Session* session = core_.sessions.find(job.session)) {
+    if (Session* session = context_.sessions.find(job.session)) {
       session->running.erase(job.request.id());
-      core_.sessions.remember(*session, job.request.id(), reply.envelope, true);
+      context_.sessions.remember(*session, job.request.id(), reply.envelope, true);
     }
     push(job.peer, std::move(reply), by_case_[Op::kRemove], job.arrived);
     return;
   }
-  if (finished && core_.now >= job.next_sign) {
-    job.next_sign = core_.now + kSignEvery;
+  if (finished && context_.now >= job.next_sign) {
+    job.next_sign = context_.now + kSignEvery;
     net::Packet sign = net::reply_to(job.request);
     sign.envelope.set_working(true);
     push(job.peer, std::move(sign), nullptr, job.arrived);
   }
-  core_.jobs.push_back(std::move(job));  // a failed one is answered by fail_jobs()
+  context_.jobs.push_back(std::move(job));  // a failed one is answered by fail_jobs()
 }
 
 void Loop::answer_waiters() {
-  if (core_.waiters.empty()) return;
-  const std::size_t up = core_.registry.up_count(core_.now);
-  std::erase_if(core_.waiters, [&](NodesWaiter& waiter) {
-    const bool done = up >= waiter.wait_up || core_.now >= waiter.deadline;
-    if (!done && core_.now < waiter.next_sign) return false;
+  if (context_.waiters.empty()) return;
+  const std::size_t up = context_.registry.up_count(context_.now);
+  std::erase_if(context_.waiters, [&](NodesWaiter& waiter) {
+    const bool done = up >= waiter.wait_up || context_.now >= waiter.deadline;
+    if (!done && context_.now < waiter.next_sign) return false;
     proto::Envelope origin;
     origin.set_id(waiter.request);
     net::Packet reply = net::reply_to(origin);
     if (done) {
-      describe_nodes(core_, *reply.envelope.mutable_nodes_reply());
+      describe_nodes(context_, *reply.envelope.mutable_nodes_reply());
     } else {
-      waiter.next_sign = core_.now + kSignEvery;
+      waiter.next_sign = context_.now + kSignEvery;
       reply.envelope.set_working(true);
     }
     push(waiter.peer, std::move(reply), done ? by_case_[Op::kNodes] : nullptr, waiter.arrived);
@@ -300,14 +300,14 @@ void Loop::answer_waiters() {
 }
 
 void Loop::finish_turn() {
-  if (auto stored = core_.sessions.store_answers(core_.wall); !stored) core_.rows.break_with(std::move(stored.error()));
-  if (core_.rows.writing() && !core_.rows.is_broken()) {
-    Status stamped = core_.registry.store_all();
-    if (stamped) stamped = core_.numbers.stamp();
-    if (!stamped) core_.rows.break_with(std::move(stamped.error()));
+  if (auto stored = context_.sessions.store_answers(context_.wall); !stored) context_.rows.break_with(std::move(stored.error()));
+  if (context_.rows.writing() && !context_.rows.is_broken()) {
+    Status stamped = context_.registry.store_all();
+    if (stamped) stamped = context_.numbers.stamp();
+    if (!stamped) context_.rows.break_with(std::move(stamped.error()));
   }
-  const Status committed = core_.rows.commit();
-  core_.sessions.end_turn(!committed);
+  const Status committed = context_.rows.commit();
+  context_.sessions.end_turn(!committed);
   std::optional<Error> failed;
   if (!committed) {
     spdlog::error("a transaction failed, and nothing of it was done: {}", committed.error().to_string());
@@ -316,20 +316,20 @@ void Loop::finish_turn() {
   }
   job_stepped_ = false;
   send_replies(failed);
-  if (may_change()) core_.outbox.pump(core_.now, core_.wall, core_.numbers.moment());
+  if (may_change()) context_.outbox.pump(context_.now, context_.wall, context_.numbers.moment());
 }
 
 void Loop::fail_jobs(const Error& error) {
-  for (const RemoveJob& job : core_.jobs) {
-    if (Session* session = core_.sessions.find(job.session)) session->running.erase(job.request.id());
+  for (const RemoveJob& job : context_.jobs) {
+    if (Session* session = context_.sessions.find(job.session)) session->running.erase(job.request.id());
     push(job.peer, net::error_reply(job.request, error, kNode), by_case_[Op::kRemove], job.arrived);
   }
-  core_.jobs.clear();
+  context_.jobs.clear();
 }
 
 void Loop::send_replies(const std::optional<Error>& failed) {
-  const Time now = core_.clock.now();
-  core_.stats.set_under_way(replies_.size() + core_.jobs.size() + core_.waiters.size());
+  const Time now = context_.clock.now();
+  context_.stats.set_under_way(replies_.size() + context_.jobs.size() + context_.waiters.size());
   for (Reply& reply : replies_) {
     if (failed && reply.depends) {  // errors too: they may rest on rows that are not there now
       proto::Envelope origin;
@@ -338,25 +338,25 @@ void Loop::send_replies(const std::optional<Error>& failed) {
     }
     // What LFSs keep of the directory is durable.
     if (reply.packet.envelope.has_heartbeat_reply())
-      *reply.packet.envelope.mutable_heartbeat_reply()->mutable_moment() = core_.numbers.moment();
+      *reply.packet.envelope.mutable_heartbeat_reply()->mutable_moment() = context_.numbers.moment();
     if (reply.packet.envelope.has_file_states_reply())
-      *reply.packet.envelope.mutable_file_states_reply()->mutable_moment() = core_.numbers.moment();
+      *reply.packet.envelope.mutable_file_states_reply()->mutable_moment() = context_.numbers.moment();
     const std::uint64_t id = reply.packet.envelope.id();
     if (reply.operation != nullptr) {
       const proto::Envelope& envelope = reply.packet.envelope;
       const Code code = envelope.has_error() ? static_cast<Code>(envelope.error().code()) : Code::kOk;
-      core_.stats.add(reply.operation->op, 0, reply.packet.body.size(), code, now - reply.arrived);
+      context_.stats.add(reply.operation->op, 0, reply.packet.body.size(), code, now - reply.arrived);
     }
-    Status sent = core_.world.messenger.send(reply.peer, std::move(reply.packet));
+    Status sent = context_.world.messenger.send(reply.peer, std::move(reply.packet));
     if (!sent && sent.error().code == Code::kTooLarge) {
       proto::Envelope origin;
       origin.set_id(id);
-      sent = core_.world.messenger.send(reply.peer, net::error_reply(origin, sent.error(), kNode));
+      sent = context_.world.messenger.send(reply.peer, net::error_reply(origin, sent.error(), kNode));
     }
     if (!sent) spdlog::debug("a reply was not sent: {}", sent.error().to_string());
   }
   replies_.clear();
-  core_.stats.set_under_way(core_.jobs.size() + core_.waiters.size());
+  context_.stats.set_under_way(context_.jobs.size() + context_.waiters.size());
 }
 
 }  // namespace pif::server

@@ -11,7 +11,7 @@ namespace pif::server {
 
 class Loop {
  public:
-  explicit Loop(Core& core);
+  explicit Loop(ServerContext& context);
   [[nodiscard]] Status serve(const std::atomic<bool>& stop);
 
  private:
@@ -37,9 +37,9 @@ class Loop {
   void handle(net::Delivery& delivery);
   // Whether the operation must wait, or (with an answer) cannot be done now.
   bool holds_up(net::Delivery& delivery, const Operation& operation);
-  bool is_held() const { return core_.held.by != 0; }
+  bool is_held() const { return context_.held.by != 0; }
   // Whether the server may change anything by itself.
-  bool may_change() const { return core_.standing == Standing::kServing && !is_held(); }
+  bool may_change() const { return context_.standing == Standing::kServing && !is_held(); }
   void end_waiting();
   // The session that asks; an error, or nothing if no reply is due (the request is being answered, or was just repeated).
   bool find_session(net::PeerId peer, const proto::Envelope& request, const Operation& operation, Session*& session);
@@ -56,7 +56,7 @@ class Loop {
   void fail_jobs(const Error& error);
   Time next_deadline() const;
 
-  Core& core_;
+  ServerContext& context_;
   std::array<const Operation*, net::Stats::kOperationsMax> by_case_{};
   std::vector<Reply> replies_;
   Time arrived_{};     // the request being handled

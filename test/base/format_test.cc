@@ -32,36 +32,36 @@ TEST_CASE("an unknown record kind is refused") {
 }
 
 TEST_CASE("an empty file has no records") {
-  CHECK(fixed_extent(100, 0) == Extent{0, 0});
+  CHECK(fixed_file_length(100, 0) == FileLength{0, 0});
   CHECK(fixed_record_bytes(100, {0, 0}, 0) == 0);
 }
 
 TEST_CASE("the last fixed record may be short, and all add up to the file") {
-  CHECK(fixed_extent(100, 250) == Extent{3, 250});
+  CHECK(fixed_file_length(100, 250) == FileLength{3, 250});
   CHECK(fixed_record_bytes(100, {3, 250}, 1) == 100);
   CHECK(fixed_record_bytes(100, {3, 250}, 2) == 50);
   CHECK(fixed_record_bytes(100, {3, 250}, 3) == 0);
   REQUIRE(rc::check([] {
     const auto length = *rc::gen::inRange<std::uint32_t>(1, 3000);
     const auto bytes = *rc::gen::inRange<std::uint64_t>(0, 100000);
-    const Extent extent = fixed_extent(length, bytes);
+    const FileLength file_length = fixed_file_length(length, bytes);
     std::uint64_t sum = 0;
-    for (RecordNumber n = 0; n < extent.records; ++n) {
-      const std::uint32_t one = fixed_record_bytes(length, extent, n);
+    for (RecordNumber n = 0; n < file_length.records; ++n) {
+      const std::uint32_t one = fixed_record_bytes(length, file_length, n);
       RC_ASSERT(one >= 1u);
       RC_ASSERT(one <= length);
       sum += one;
     }
     RC_ASSERT(sum == bytes);
-    RC_ASSERT(fixed_record_bytes(length, extent, extent.records) == 0u);
+    RC_ASSERT(fixed_record_bytes(length, file_length, file_length.records) == 0u);
   }));
 }
 
 TEST_CASE("extents do not overflow at the largest lengths") {
   const std::uint64_t bytes = ~std::uint64_t{0};
-  CHECK(fixed_extent(1, bytes).records == bytes);
-  CHECK(fixed_extent(2, bytes).records == bytes / 2 + 1);
-  CHECK(fixed_record_bytes(2, fixed_extent(2, bytes), bytes / 2) == 1);
+  CHECK(fixed_file_length(1, bytes).records == bytes);
+  CHECK(fixed_file_length(2, bytes).records == bytes / 2 + 1);
+  CHECK(fixed_record_bytes(2, fixed_file_length(2, bytes), bytes / 2) == 1);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "pif/base/decimal.h"
 #include "pif/base/handle.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 
 using namespace pif;
 
@@ -64,9 +64,9 @@ TEST_CASE("standard streams that are closed are filled, and refuse what they ref
     reads = ::read(0, &byte, 1) >= 0;
     writes = ::write(1, &byte, 1) >= 0;
     says = ::write(2, &byte, 1) == 1;
-    say("to nobody");
+    print_error("to nobody");
     ::close(2);
-    say("to nobody at all");
+    print_error("to nobody at all");
   }
   for (const bool one : filled) CHECK(one);
   CHECK_FALSE(reads);

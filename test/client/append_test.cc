@@ -79,7 +79,7 @@ TEST_CASE("variable records are appended in batches, from an empty file on") {
           records += lengths.size();
           model.insert(model.end(), data.begin(), data.end());
         }
-        RC_ASSERT((must(file.extent()) == Extent{records, model.size()}));
+        RC_ASSERT((must(file.file_length()) == FileLength{records, model.size()}));
         RC_ASSERT(get(file) == model);
         must(client.remove("/v"));
       }));
@@ -191,7 +191,7 @@ TEST_CASE("records of several appenders at once are all there, each call's toget
           }
           const RecordNumber first = must(file.append(records));
           REQUIRE(where.emplace(first, std::make_pair(who, call)).second);
-          CHECK(must(file.extent()).records >= first + static_cast<unsigned>(call) + 1);
+          CHECK(must(file.file_length()).records >= first + static_cast<unsigned>(call) + 1);
         }
       });
     }

@@ -133,7 +133,7 @@ TEST_CASE("a local file goes in and comes out byte for byte, whatever its format
         CHECK(in.bytes == one.bytes.size());
         must(file.commit());
         file = must(client.open("/f"));
-        CHECK(must(file.extent()) == Extent{in.records, in.bytes});
+        CHECK(must(file.file_length()) == FileLength{in.records, in.bytes});
         const Local target;
         const BulkCounts out = must(export_stream(file, target.fd()));
         CHECK(out.bytes == in.bytes);

@@ -28,7 +28,7 @@ void play(File& file, Bytes& model, std::uint32_t length) {
       RC_ASSERT(got == expected.size());
       RC_ASSERT(std::equal(expected.begin(), expected.end(), out.begin()));
     }
-    RC_ASSERT(must(file.extent()) == fixed_extent(length, model.size()));
+    RC_ASSERT(must(file.file_length()) == fixed_file_length(length, model.size()));
   }
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("a last record that somebody fills up is read as far as the reader kno
       const Bytes model = pattern((records - 1) * 1000 + 10);
       put(client, "/f", options, model);
       File reader = must(client.open("/f"));
-      REQUIRE(must(reader.extent()).bytes == model.size());
+      REQUIRE(must(reader.file_length()).bytes == model.size());
       Bytes out(model.size() + 1000, std::byte{0x5a});
       if (attached) REQUIRE(must(reader.pread(std::span(out).first(1), 0)) == 1);
       File writer = must(client.open("/f", Client::Mode::kWrite));
@@ -188,7 +188,7 @@ struct Grown {
     reader = must(client.open("/f", Client::Mode::kWrite));
     Bytes out(25);
     REQUIRE(must(reader.read_at(0, out, 3)) == 3);  // so all components are attached, as they were
-    REQUIRE(must(reader.extent()).bytes == 25);
+    REQUIRE(must(reader.file_length()).bytes == 25);
     File writer = must(client.open("/f", Client::Mode::kWrite));
     must(writer.pwrite(part(now, 25, 5), 25));
     must(writer.append(part(now, 30, 30)));
@@ -215,7 +215,7 @@ TEST_CASE("a last record that others filled up is read whole, or as it was known
         const std::uint64_t count = 3 - first;
         REQUIRE(must(file.reader.read_at(first, out, count)) == count);
         CHECK(is_part(out, file.now, first * 10));
-        CHECK(file.reader.extent_seen() == Extent{6, 60});
+        CHECK(file.reader.file_length_seen() == FileLength{6, 60});
       }
       {
         Grown file(client, width);
@@ -248,7 +248,7 @@ TEST_CASE("a started read keeps to the length it began with") {
     const auto operation = must(reader.start_read(2, std::span(out).first(5), 1));
     File writer = must(client.open("/f", Client::Mode::kWrite));
     must(writer.pwrite(pattern(35, 2), 25));
-    REQUIRE(must(reader.extent()).bytes == 60);
+    REQUIRE(must(reader.file_length()).bytes == 60);
     REQUIRE(must(reader.wait(operation)) == 1);
     CHECK(is_part(std::span(out).first(5), pattern(25), 20));
     CHECK(std::all_of(out.begin() + 5, out.end(), [](std::byte b) { return b == kUntouched; }));
@@ -291,8 +291,8 @@ TEST_CASE("a write far past the end is refused before anything is written, and t
       REQUIRE(code_of(far) == Code::kTooLarge);
       CHECK_THAT(far.error().text, Catch::Contains("a gap of") && Catch::Contains(std::to_string(kGapBytesMax)));
     }
-    CHECK(must(file.extent()).bytes == 25);
-    CHECK(must(created.extent()).bytes == 0);
+    CHECK(must(file.file_length()).bytes == 25);
+    CHECK(must(created.file_length()).bytes == 0);
   });
 }
 
@@ -312,7 +312,7 @@ TEST_CASE("the deadline is kept while a gap is filled, and the error says how fa
     const auto written = file.pwrite(bytes_of("x"), 1u << 30);
     CHECK(self.clock().now() - begin <= std::chrono::milliseconds(210));
     REQUIRE(code_of(written) == Code::kTimeout);
-    CHECK(must(file.extent()).bytes < 1u << 30);
+    CHECK(must(file.file_length()).bytes < 1u << 30);
   }, sim::Who{0, {0}});
   fs.world.run();
 }

@@ -55,7 +55,7 @@ static const char* fixed_records(pif_connection* c) {
   EXPECT(pif_pread(file, out, 100, 1198) == 5);
   EXPECT(memcmp(out, "bytes", 5) == 0);
   uint64_t records = 0, bytes = 0;
-  EXPECT(pif_extent(file, &records, &bytes) == 0);
+  EXPECT(pif_file_length(file, &records, &bytes) == 0);
   EXPECT(records == 13 && bytes == 1203);
   EXPECT(pif_close(file) == 0);
   return NULL;
@@ -185,7 +185,7 @@ static const char* nothing_for_files(void) {
   uint32_t length = 0;
   EXPECT(pif_commit(NULL) == -PIF_E_INVALID && pif_abort(NULL) == -PIF_E_INVALID && pif_close(NULL) == -PIF_E_INVALID);
   EXPECT(pif_tell(NULL) == 0 && pif_record_length(NULL) == 0 && pif_seek(NULL, 0) == -PIF_E_INVALID);
-  EXPECT(pif_extent(NULL, NULL, NULL) == -PIF_E_INVALID && pif_read_many(NULL, NULL, 0) == -PIF_E_INVALID);
+  EXPECT(pif_file_length(NULL, NULL, NULL) == -PIF_E_INVALID && pif_read_many(NULL, NULL, 0) == -PIF_E_INVALID);
   EXPECT(pif_read(NULL, &byte, 1, 1) == -PIF_E_INVALID && pif_read_at(NULL, 0, &byte, 1, 1) == -PIF_E_INVALID);
   EXPECT(pif_write(NULL, &byte, 1) == -PIF_E_INVALID && pif_write_at(NULL, 0, &byte, 1) == -PIF_E_INVALID);
   EXPECT(pif_append(NULL, &byte, 1) == -PIF_E_INVALID && pif_read_batch(NULL, &byte, 1, &length, 1) == -PIF_E_INVALID);
@@ -216,7 +216,7 @@ static const char* nothing_for_memory(pif_connection* c) {
   EXPECT(pif_pread(file, NULL, 1, 0) == -PIF_E_INVALID && pif_pwrite(file, NULL, 1, 0) == -PIF_E_INVALID);
   EXPECT(pif_read_many(file, &request, SIZE_MAX / sizeof request) == -PIF_E_INTERNAL);  /* no memory for so many */
   EXPECT(pif_write(file, NULL, 0) == 0 && pif_read_many(file, NULL, 0) == 0);  /* nothing needs no memory */
-  EXPECT(pif_extent(file, NULL, NULL) == 0);
+  EXPECT(pif_file_length(file, NULL, NULL) == 0);
   EXPECT(pif_close(file) == 0);
   return NULL;
 }

@@ -27,7 +27,7 @@ TEST_CASE("a file is seen when it is committed, not before") {
       must(file.commit());
       CHECK(code_of(file.write(pattern(100))) == Code::kInvalid);  // it is closed by that
       const Entry entry = must(client.stat("/f"));
-      CHECK(entry.extent == Extent{10, 1000});
+      CHECK(entry.file_length == FileLength{10, 1000});
       CHECK(entry.nodes.size() == 3);
       CHECK(get(client, "/f") == pattern(1000));
     });
@@ -99,7 +99,7 @@ TEST_CASE("empty files are made by the hundred, and removed so") {
     File file = must(client.open("/d/17"));
     Bytes out(8);
     CHECK(must(file.read(out, 1)) == 0);
-    CHECK(must(file.extent()) == Extent{});
+    CHECK(must(file.file_length()) == FileLength{});
     must(file.close());
     const auto removed = must(client.remove_many(paths));
     CHECK(std::count_if(removed.begin(), removed.end(), [](const Status& s) { return s.has_value(); }) == 600);
@@ -189,7 +189,7 @@ TEST_CASE("a server that is started again while files are open and written chang
       CHECK(get(old) == pattern(5000));
       must(fresh.write(pattern(3000)));
       must(fresh.commit());
-      CHECK(must(client.stat("/new")).extent.bytes == 6000);
+      CHECK(must(client.stat("/new")).file_length.bytes == 6000);
       must(client.rename("/new", "/newer"));
       must(old.close());
     });
@@ -207,7 +207,7 @@ TEST_CASE("what is being created outlives the server, however long nobody asks i
         self.pause(10s);
       }
       must(fresh.commit());
-      CHECK(must(client.stat("/f")).extent.records == 50);
+      CHECK(must(client.stat("/f")).file_length.records == 50);
     });
     fs.world.run();
   }

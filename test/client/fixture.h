@@ -114,8 +114,8 @@ inline void put(Client& client, const std::string& path, const CreateOptions& op
   must(file.commit());
 }
 inline Bytes get(File& file) {
-  const Extent extent = must(file.extent());
-  Bytes out(extent.bytes);
+  const FileLength file_length = must(file.file_length());
+  Bytes out(file_length.bytes);
   REQUIRE(must(file.pread(out, 0)) == out.size());
   return out;
 }

@@ -47,7 +47,7 @@ TEST_CASE("a forked child is refused its parent's client and files, and the pare
         return code_of(client.stat("/f"));
       }) == invalid);
       CHECK(must(file.read_at(1, out, 1)) == 1);
-      CHECK(must(client.stat("/f")).extent.records == 5);
+      CHECK(must(client.stat("/f")).file_length.records == 5);
     });
   }
 }

@@ -59,11 +59,11 @@ void round_trip(Client& client) {
   {
     File file = must(client.create("/f", options));
     write_in_pieces(file, bytes, length);
-    RC_ASSERT(must(file.extent()).bytes == bytes.size());
+    RC_ASSERT(must(file.file_length()).bytes == bytes.size());
     must(file.commit());
   }
   File file = must(client.open("/f"));
-  RC_ASSERT(must(file.extent()) == fixed_extent(length, size));
+  RC_ASSERT(must(file.file_length()) == fixed_file_length(length, size));
   check_reads(file, bytes, length);
 }
 

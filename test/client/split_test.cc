@@ -26,18 +26,18 @@ Range any_records() {
 
 }  // namespace
 
-TEST_CASE("the shares of a batch hold each of its records exactly once, where the layout says") {
+TEST_CASE("the ranges of a batch hold each of its records exactly once, where the layout says") {
   REQUIRE(rc::check([] {
     const auto layout = any_layout();
     const Range records = any_records();
-    std::vector<Share> shares;
-    split(layout, records, shares);
+    std::vector<RowRange> ranges;
+    split(layout, records, ranges);
     std::set<RecordNumber> seen;
-    for (const Share& share : shares) {
-      RC_ASSERT(share.rows > 0);
-      for (std::uint64_t i = 0; i < share.rows; ++i) {
-        const auto record = record_of(layout, share, i);
-        RC_ASSERT(record == layout.record_at({share.lfs, share.row + i}));
+    for (const RowRange& range : ranges) {
+      RC_ASSERT(range.rows > 0);
+      for (std::uint64_t i = 0; i < range.rows; ++i) {
+        const auto record = record_of(layout, range, i);
+        RC_ASSERT(record == layout.record_at({range.lfs, range.row + i}));
         if (record) RC_ASSERT(seen.insert(*record).second);
       }
     }
@@ -46,43 +46,43 @@ TEST_CASE("the shares of a batch hold each of its records exactly once, where th
   }));
 }
 
-TEST_CASE("a part of a share holds the records of those rows") {
+TEST_CASE("a part of a range holds the records of those rows") {
   REQUIRE(rc::check([] {
     const auto layout = any_layout();
     Range records = any_records();
     records.end = std::max(records.end, records.begin + 1);
-    std::vector<Share> shares;
-    split(layout, records, shares);
-    const Share& share = shares[*rc::gen::inRange<std::size_t>(0, shares.size())];
-    const auto begin = *rc::gen::inRange<std::uint64_t>(0, share.rows);
-    const auto rows = *rc::gen::inRange<std::uint64_t>(1, share.rows - begin + 1);
-    const Share piece = part_of(layout, share, begin, rows);
-    RC_ASSERT(piece.row == share.row + begin && piece.rows == rows);
-    for (std::uint64_t i = 0; i < rows; ++i) RC_ASSERT(record_of(layout, piece, i) == record_of(layout, share, begin + i));
+    std::vector<RowRange> ranges;
+    split(layout, records, ranges);
+    const RowRange& range = ranges[*rc::gen::inRange<std::size_t>(0, ranges.size())];
+    const auto begin = *rc::gen::inRange<std::uint64_t>(0, range.rows);
+    const auto rows = *rc::gen::inRange<std::uint64_t>(1, range.rows - begin + 1);
+    const RowRange piece = part_of(layout, range, begin, rows);
+    RC_ASSERT(piece.row == range.row + begin && piece.rows == rows);
+    for (std::uint64_t i = 0; i < rows; ++i) RC_ASSERT(record_of(layout, piece, i) == record_of(layout, range, begin + i));
   }));
 }
 
-TEST_CASE("data stretches hold all records of a share, no parity cell, and are no longer than asked") {
+TEST_CASE("data pieces hold all records of a range, no parity cell, and are no longer than asked") {
   REQUIRE(rc::check([] {
     const auto layout = any_layout();
     Range records = any_records();
     records.end = std::max(records.end, records.begin + 1);
     const auto rows_max = *rc::gen::inRange<std::uint64_t>(1, 9);
-    std::vector<Share> shares, stretches;
-    split(layout, records, shares);
-    for (const Share& share : shares) {
-      data_stretches(layout, share, rows_max, stretches);
+    std::vector<RowRange> ranges, pieces;
+    split(layout, records, ranges);
+    for (const RowRange& range : ranges) {
+      data_pieces(layout, range, rows_max, pieces);
       std::uint64_t found = 0;
-      for (const Share& stretch : stretches) {
-        RC_ASSERT(stretch.rows >= 1 && stretch.rows <= rows_max);
-        for (std::uint64_t i = 0; i < stretch.rows; ++i) {
-          const auto record = record_of(layout, stretch, i);
+      for (const RowRange& piece : pieces) {
+        RC_ASSERT(piece.rows >= 1 && piece.rows <= rows_max);
+        for (std::uint64_t i = 0; i < piece.rows; ++i) {
+          const auto record = record_of(layout, piece, i);
           RC_ASSERT(record && *record >= records.begin && *record < records.end);
           ++found;
         }
       }
       std::uint64_t expected = 0;
-      for (std::uint64_t i = 0; i < share.rows; ++i) expected += record_of(layout, share, i).has_value();
+      for (std::uint64_t i = 0; i < range.rows; ++i) expected += record_of(layout, range, i).has_value();
       RC_ASSERT(found == expected);
     }
   }));

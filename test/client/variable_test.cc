@@ -79,7 +79,7 @@ TEST_CASE("variable records come back as they were written, whatever the widths,
         must(created.commit());
         File file = must(client.open("/v"));
         const Packed all = pack(records);
-        RC_ASSERT((must(file.extent()) == Extent{records.size(), all.data.size()}));
+        RC_ASSERT((must(file.file_length()) == FileLength{records.size(), all.data.size()}));
         RC_ASSERT(read_all(file, *rc::gen::element<std::size_t>(1, 100, 5000, 1u << 20)) == records);
         RC_ASSERT(get(file) == all.data);
       }));

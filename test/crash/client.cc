@@ -143,27 +143,27 @@ class CrashClient {
 
   Status dump_file(const std::string& path) {
     PIF_TRY_VALUE(File file, client_->open(path));
-    PIF_TRY_VALUE(const Extent extent, file.extent());
+    PIF_TRY_VALUE(const FileLength file_length, file.file_length());
     std::cout << "file " << path << ' ' << record_length(file.format());
-    PIF_TRY(file.format().is_fixed() ? dump_fixed(file, extent) : dump_variable(file, extent));
+    PIF_TRY(file.format().is_fixed() ? dump_fixed(file, file_length) : dump_variable(file, file_length));
     end_run();
     std::cout << '\n';
     return {};
   }
 
-  Status dump_fixed(File& file, const Extent& extent) {
+  Status dump_fixed(File& file, const FileLength& file_length) {
     const std::uint32_t length = file.format().record_length;
-    std::vector<std::byte> bytes(extent.records * length);
-    PIF_TRY_VALUE(const std::uint64_t count, file.read(bytes, extent.records));
-    if (count != extent.records) return fail(Code::kInternal, "fewer records than the extent says");
+    std::vector<std::byte> bytes(file_length.records * length);
+    PIF_TRY_VALUE(const std::uint64_t count, file.read(bytes, file_length.records));
+    if (count != file_length.records) return fail(Code::kInternal, "fewer records than the file_length says");
     for (std::uint64_t i = 0; i < count; ++i) PIF_TRY(add_to_run(std::span(bytes).subspan(i * length, length)));
     return {};
   }
 
-  Status dump_variable(File& file, const Extent& extent) {
-    for (std::uint64_t done = 0; done < extent.records;) {
-      PIF_TRY_VALUE(const RecordBatch batch, file.read_batch(extent.records - done));
-      if (batch.lengths.empty()) return fail(Code::kInternal, "fewer records than the extent says");
+  Status dump_variable(File& file, const FileLength& file_length) {
+    for (std::uint64_t done = 0; done < file_length.records;) {
+      PIF_TRY_VALUE(const RecordBatch batch, file.read_batch(file_length.records - done));
+      if (batch.lengths.empty()) return fail(Code::kInternal, "fewer records than the file_length says");
       std::size_t at = 0;
       for (const std::uint32_t length : batch.lengths) {
         PIF_TRY(add_to_run(std::span(batch.data).subspan(at, length)));

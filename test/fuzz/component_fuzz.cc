@@ -105,7 +105,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view index = in.text();
   Tail tail{rows.size(), rows.size(), 0, 0};
   if (!shape.format.is_fixed()) tail.rows = index.size() / 8;
-  else if (shape.format.record_length > 0) tail.rows = fixed_extent(shape.format.record_length, rows.size()).records;
+  else if (shape.format.record_length > 0) tail.rows = fixed_file_length(shape.format.record_length, rows.size()).records;
   put(".dat", rows);
   put(".idx", index);
   if ((flags & 2) == 0 && shape.chunk_bytes > 0) {  // sums are right

@@ -188,9 +188,9 @@ proto::ComponentShape shape_of(const Format& format, unsigned width = 1) {
   return out;
 }
 
-void set_extent(proto::Extent& extent, std::uint64_t records, std::uint64_t bytes) {
-  extent.set_records(records);
-  extent.set_bytes(bytes);
+void set_file_length(proto::FileLength& file_length, std::uint64_t records, std::uint64_t bytes) {
+  file_length.set_records(records);
+  file_length.set_bytes(bytes);
 }
 
 std::string write_rows(const Format& format, std::uint64_t first, std::uint64_t count, std::string_view body) {
@@ -205,7 +205,7 @@ std::string seal(const Format& format, std::uint64_t rows, std::uint64_t bytes) 
     *e.mutable_seal()->mutable_shape() = shape_of(format);
     e.mutable_seal()->set_rows(rows);
     e.mutable_seal()->set_bytes(bytes);
-    set_extent(*e.mutable_seal()->mutable_file(), rows, bytes);
+    set_file_length(*e.mutable_seal()->mutable_file(), rows, bytes);
   });
 }
 std::string settle(bool commit) {
@@ -247,7 +247,7 @@ std::string append(std::uint64_t first, std::uint64_t count, std::string_view bo
     e.mutable_append_rows()->set_count(count);
     e.mutable_append_rows()->set_generation(generation);
     e.mutable_append_rows()->set_within(within);
-    set_extent(*e.mutable_append_rows()->mutable_base(), base, base * 10);
+    set_file_length(*e.mutable_append_rows()->mutable_base(), base, base * 10);
   }, body);
 }
 std::string append_done(std::uint64_t ticket, std::uint64_t generation) {

@@ -162,8 +162,8 @@ std::string create(const char* path, bool empty = false) {
 std::string commit(std::uint64_t file) {
   return ask(0, [=](Envelope& e) {
     e.mutable_commit()->set_file(file);
-    e.mutable_commit()->mutable_extent()->set_records(10);
-    e.mutable_commit()->mutable_extent()->set_bytes(1000);
+    e.mutable_commit()->mutable_file_length()->set_records(10);
+    e.mutable_commit()->mutable_file_length()->set_bytes(1000);
   });
 }
 std::string folder(const char* path, bool parents = true) {
@@ -211,7 +211,7 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
   const auto wait = [](Envelope& e) { e.mutable_nodes()->set_wait_up(9), e.set_timeout_ms(3000); };
   const auto states = [](Envelope& e) { e.mutable_file_states()->add_files(2), e.mutable_file_states()->add_files(3); };
   const auto renew = [](Envelope& e) { e.mutable_renew()->add_files(2), e.mutable_renew()->add_files(9); };
-  const auto shut = [](Envelope& e) { e.mutable_close()->add_files(2), e.mutable_close()->mutable_extent()->set_records(11); };
+  const auto shut = [](Envelope& e) { e.mutable_close()->add_files(2), e.mutable_close()->mutable_file_length()->set_records(11); };
   return {
       {"look", put + folder("/d/e") + look("/") + look("/d")},
       {"commit-again", put + commit(2) + create("/a") + commit(3) + restart + commit(3)},

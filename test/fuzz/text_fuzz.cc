@@ -3,7 +3,7 @@
 #include "../../tools/pif/command/text.h"
 #include "fuzz.h"
 #include "pif/base/path.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "pif/base/typed_path.h"
 #include "pif/parity/layout.h"
 

@@ -59,18 +59,18 @@ void append_batches(sim::Actor& self, std::vector<Node*> nodes, const TestFile& 
 }
 
 std::vector<std::string> read_records(Appender& appender) {
-  const auto extent = appender.length();
-  std::vector<std::string> out(extent.records);
+  const auto file_length = appender.length();
+  std::vector<std::string> out(file_length.records);
   std::uint64_t bytes = 0;
   for (std::uint32_t lfs = 0; lfs < appender.width(); ++lfs) {
-    for (std::uint64_t n = lfs; n < extent.records; n += appender.width()) {
+    for (std::uint64_t n = lfs; n < file_length.records; n += appender.width()) {
       const auto row = appender.peer(lfs).read(appender.file().id, n / appender.width(), 1);
       REQUIRE_OK(row);
       out[n] = appender.file().format.is_fixed() ? *row : row->substr(4);
       bytes += out[n].size();
     }
   }
-  CHECK(bytes == extent.bytes);
+  CHECK(bytes == file_length.bytes);
   return out;
 }
 
@@ -180,7 +180,7 @@ TEST_CASE("rows that come before their time wait; rows of a cancelled range are 
     REQUIRE_OK(a.rows(0, again, 0, 1, "again....."));  // a repeated request
     REQUIRE_OK(a.done(again));
     REQUIRE_OK(a.done(again));
-    CHECK(a.length() == Extent{1, 10});
+    CHECK(a.length() == FileLength{1, 10});
     CHECK(peer.read(7, 0, 1).value() == "again.....");
   });
 }
@@ -241,11 +241,11 @@ TEST_CASE("a byte append fills up a short last record") {
     const auto two = a.reserve(0, 15, true).value();
     REQUIRE_OK(a.rows(0, two, 1, 3, "hijklmnopqrstuv", 7));
     REQUIRE_OK(a.done(two));
-    CHECK(a.length() == Extent{4, 32});
+    CHECK(a.length() == FileLength{4, 32});
     node.crash();
     node.start();
     CHECK(peer.read(7, 0, 9).value() == "0123456789abcdefghijklmnopqrstuv");
-    CHECK(a.length() == Extent{4, 32});
+    CHECK(a.length() == FileLength{4, 32});
     CHECK(node.check().value().damages.empty());
   });
 }

@@ -82,12 +82,12 @@ TEST_CASE("the names of a component's files tell its id, other names none") {
 
 TEST_CASE("the short last record of a file makes its LFS's component shorter, and no other") {
   const auto layout = parity::Layout::make(3, {}).value();
-  const Extent extent{7, 650};  // records 0, 3 and 6 on LFS 0; 6 has 50 bytes
-  CHECK(fixed_component_bytes(layout, LfsIndex(0), 100, 3, extent) == 250);
-  CHECK(fixed_component_bytes(layout, LfsIndex(0), 100, 2, extent) == 200);
-  CHECK(fixed_component_bytes(layout, LfsIndex(1), 100, 2, extent) == 200);
-  CHECK(fixed_component_bytes(layout, LfsIndex(0), 100, 0, extent) == 0);
-  CHECK(fixed_component_bytes(layout, LfsIndex(0), 100, 2, Extent{}) == 200);
+  const FileLength file_length{7, 650};  // records 0, 3 and 6 on LFS 0; 6 has 50 bytes
+  CHECK(fixed_component_bytes(layout, LfsIndex(0), 100, 3, file_length) == 250);
+  CHECK(fixed_component_bytes(layout, LfsIndex(0), 100, 2, file_length) == 200);
+  CHECK(fixed_component_bytes(layout, LfsIndex(1), 100, 2, file_length) == 200);
+  CHECK(fixed_component_bytes(layout, LfsIndex(0), 100, 0, file_length) == 0);
+  CHECK(fixed_component_bytes(layout, LfsIndex(0), 100, 2, FileLength{}) == 200);
 }
 
 TEST_CASE("a body of variable rows must be as long as its lengths say") {

@@ -249,9 +249,9 @@ TEST_CASE("a seal that does not fit the file's length, and a component for anoth
     TestFile wide;
     wide.nodes = {kNode, 2};
     REQUIRE_OK(peer.write(wide, 0, 5, pattern(500, 1)));
-    CHECK(code_of(peer.seal(wide, 5, 500, {}, Extent{11, 1100})) == Code::kInvalid);  // 6 of 11 rows belong here
-    CHECK(code_of(peer.seal(wide, 5, 500, {}, Extent{9, 850})) == Code::kInvalid);    // record 8 is short, and here
-    REQUIRE_OK(peer.seal(wide, 5, 500, {}, Extent{10, 930}));                         // record 9 is short, elsewhere
+    CHECK(code_of(peer.seal(wide, 5, 500, {}, FileLength{11, 1100})) == Code::kInvalid);  // 6 of 11 rows belong here
+    CHECK(code_of(peer.seal(wide, 5, 500, {}, FileLength{9, 850})) == Code::kInvalid);    // record 8 is short, and here
+    REQUIRE_OK(peer.seal(wide, 5, 500, {}, FileLength{10, 930}));                         // record 9 is short, elsewhere
     TestFile elsewhere;
     elsewhere.id = 9;
     elsewhere.nodes = {2, kNode};

@@ -210,7 +210,7 @@ class Peer {
     return {};
   }
   Result<proto::ComponentState> seal(const TestFile& file, std::uint64_t rows, std::uint64_t bytes,
-                                     std::optional<component::Tail> by_descriptor = {}, std::optional<Extent> whole = {}) {
+                                     std::optional<component::Tail> by_descriptor = {}, std::optional<FileLength> whole = {}) {
     auto packet = request(file.id, kMayCreate | kMayRead);
     auto* seal = packet.envelope.mutable_seal();
     *seal->mutable_shape() = file.shape();
@@ -278,9 +278,9 @@ class Peer {
   }
   // A committed file of fixed records.
   Status put(const TestFile& file, const std::string& bytes) {
-    const auto extent = fixed_extent(file.format.record_length, bytes.size());
-    PIF_TRY(write(file, 0, extent.records, bytes));
-    PIF_TRY(seal(file, extent.records, extent.bytes));
+    const auto file_length = fixed_file_length(file.format.record_length, bytes.size());
+    PIF_TRY(write(file, 0, file_length.records, bytes));
+    PIF_TRY(seal(file, file_length.records, file_length.bytes));
     return settle({file.id}, {});
   }
   Status put_variable(const TestFile& file, const std::vector<std::string>& rows) {

@@ -5,27 +5,27 @@
 namespace pif::lfs {
 
 TEST_CASE("a request that was carried out is known, of its session only") {
-  Repeats repeats;
-  REQUIRE(!repeats.knows({7, 1}));
-  repeats.add({7, 1});
-  repeats.add({7, 1});
-  REQUIRE(repeats.knows({7, 1}));
-  REQUIRE(!repeats.knows({8, 1}));
-  REQUIRE(!repeats.knows({7, 2}));
+  RequestDedup dedup;
+  REQUIRE(!dedup.knows({7, 1}));
+  dedup.add({7, 1});
+  dedup.add({7, 1});
+  REQUIRE(dedup.knows({7, 1}));
+  REQUIRE(!dedup.knows({8, 1}));
+  REQUIRE(!dedup.knows({7, 2}));
 }
 
 TEST_CASE("of a request without a session nothing is remembered") {
-  Repeats repeats;
-  repeats.add({0, 1});
-  REQUIRE(!repeats.knows({0, 1}));
+  RequestDedup dedup;
+  dedup.add({0, 1});
+  REQUIRE(!dedup.knows({0, 1}));
 }
 
 TEST_CASE("however many requests there are, memory is bounded: the oldest are forgotten") {
-  Repeats repeats;
-  for (std::uint64_t request = 1; request <= 65'537; ++request) repeats.add({7, request});
-  REQUIRE(!repeats.knows({7, 1}));
-  REQUIRE(repeats.knows({7, 2}));
-  REQUIRE(repeats.knows({7, 65'537}));
+  RequestDedup dedup;
+  for (std::uint64_t request = 1; request <= 65'537; ++request) dedup.add({7, request});
+  REQUIRE(!dedup.knows({7, 1}));
+  REQUIRE(dedup.knows({7, 2}));
+  REQUIRE(dedup.knows({7, 65'537}));
 }
 
 }  // namespace pif::lfs

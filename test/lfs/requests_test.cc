@@ -79,7 +79,7 @@ TEST_CASE("only LFS 0 of a file knows its length, reserves and finishes appends;
   with_node([](Peer& peer, Node&) {
     const auto file = second_of_two(7);
     REQUIRE_OK(peer.write(file, 0, 1, pattern(100, 1)));
-    REQUIRE_OK(peer.seal(file, 1, 100, {}, Extent{2, 200}));
+    REQUIRE_OK(peer.seal(file, 1, 100, {}, FileLength{2, 200}));
     REQUIRE_OK(peer.settle({7}, {}));
     const auto length = [](std::uint64_t id) { return [id](proto::Envelope& e) { e.mutable_length()->set_file(id); }; };
     CHECK(asked(peer, 7, kMayRead, length(7)) == Code::kInvalid);
@@ -152,7 +152,7 @@ TEST_CASE("an append that overlaps what is there in part is refused; one that is
       CHECK(code_of(appender.rows(0, grant, 1, 2, body({"two..", "three"}))) == Code::kInvalid);
       REQUIRE_OK(appender.rows(0, grant, 2, 2, body({"three", "four."})));
       REQUIRE_OK(appender.done(grant));
-      CHECK(appender.length() == Extent{4, 20});
+      CHECK(appender.length() == FileLength{4, 20});
     });
   }
 }
@@ -191,7 +191,7 @@ TEST_CASE("an LFS that got no row seals an empty component, but not one of rows 
   with_node([](Peer& peer, Node& node) {
     TestFile file;
     file.nodes = {kNode, 2};
-    CHECK(code_of(peer.seal(file, 1, 100, {}, Extent{2, 200})) == Code::kNotFound);
+    CHECK(code_of(peer.seal(file, 1, 100, {}, FileLength{2, 200})) == Code::kNotFound);
     auto shape = file;
     shape.index = 9;
     CHECK(code_of(peer.seal(shape, 0, 0)) == Code::kInvalid);
@@ -203,7 +203,7 @@ TEST_CASE("an LFS that got no row seals an empty component, but not one of rows 
 TEST_CASE("a length of the whole file whose records and bytes do not fit each other seals nothing") {
   with_node([](Peer& peer, Node&) {
     REQUIRE_OK(peer.attach_new(TestFile{}));
-    CHECK(code_of(peer.seal(TestFile{}, 5, 0, component::Tail{5, 0, 0, 0}, Extent{5, 0})) == Code::kInvalid);
+    CHECK(code_of(peer.seal(TestFile{}, 5, 0, component::Tail{5, 0, 0, 0}, FileLength{5, 0})) == Code::kInvalid);
     REQUIRE_OK(peer.seal(TestFile{}, 0, 0));
   });
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr Duration kPatience = std::chrono::seconds(5);
 const Time kStart = Time(std::chrono::seconds(100));
 
-Sequencer fixed(const Extent& published = {}) { return {Format::fixed(10), published, 1, kPatience}; }
+Sequencer fixed(const FileLength& published = {}) { return {Format::fixed(10), published, 1, kPatience}; }
 
 template <typename T>
 Code code_of(const Result<T>& result) {
@@ -27,14 +27,14 @@ TEST_CASE("grants follow one another, and only the done prefix is published") {
   auto s = fixed({5, 50});
   const auto a = s.reserve(3, 30, false, kStart).value();
   const auto b = s.reserve(2, 20, false, kStart).value();
-  CHECK(a.start == Extent{5, 50});
-  CHECK(b.start == Extent{8, 80});
-  CHECK(b.base == Extent{5, 50});
+  CHECK(a.start == FileLength{5, 50});
+  CHECK(b.start == FileLength{8, 80});
+  CHECK(b.base == FileLength{5, 50});
   REQUIRE(s.done(b.ticket).value() == Sequencer::Outcome::kWait);
   CHECK_FALSE(s.to_publish().has_value());
   REQUIRE(s.done(a.ticket).value() == Sequencer::Outcome::kWait);
   const auto publication = s.to_publish().value();
-  CHECK(publication.extent == Extent{10, 100});
+  CHECK(publication.file_length == FileLength{10, 100});
   CHECK(s.publish(publication) == std::vector{a.ticket, b.ticket});
   CHECK(s.done(a.ticket).value() == Sequencer::Outcome::kPublished);
   CHECK(s.idle());
@@ -55,9 +55,9 @@ TEST_CASE("a lapsed grant takes all later ones with it and raises the generation
   CHECK(code_of(s.done(c.ticket)) == Code::kRetry);
   const auto d = s.reserve(1, 10, false, kStart).value();
   CHECK(d.generation == 2);
-  CHECK(d.start == Extent{1, 10});
-  CHECK(d.base == Extent{1, 10});
-  CHECK(s.to_publish()->extent == Extent{1, 10});
+  CHECK(d.start == FileLength{1, 10});
+  CHECK(d.base == FileLength{1, 10});
+  CHECK(s.to_publish()->file_length == FileLength{1, 10});
 }
 
 TEST_CASE("a grant that is given up lapses at once, but not before what is under way below it") {
@@ -70,16 +70,16 @@ TEST_CASE("a grant that is given up lapses at once, but not before what is under
   CHECK(s.expire(kStart).empty());
   REQUIRE(s.done(a.ticket).has_value());
   CHECK(s.expire(kStart) == std::vector{b.ticket, c.ticket, d.ticket});
-  CHECK(s.reserve(1, 10, false, kStart, 1)->start == Extent{1, 10});
+  CHECK(s.reserve(1, 10, false, kStart, 1)->start == FileLength{1, 10});
   s.give_up(a.ticket);  // done, and not yet published
   s.give_up(c.ticket);  // not known any more
   CHECK(s.expire(kStart).empty());
-  CHECK(s.to_publish()->extent == Extent{1, 10});
+  CHECK(s.to_publish()->file_length == FileLength{1, 10});
   s.give_up_owner(2);
   CHECK(s.expire(kStart).empty());
   s.give_up_owner(1);
   CHECK(s.expire(kStart).size() == 1);
-  CHECK(s.published() == Extent{});
+  CHECK(s.published() == FileLength{});
   CHECK(s.publish(*s.to_publish()) == std::vector{a.ticket});
   CHECK(s.idle());
 }
@@ -87,18 +87,18 @@ TEST_CASE("a grant that is given up lapses at once, but not before what is under
 TEST_CASE("fixed records may end in a short one, which only a fill goes on from") {
   auto s = fixed();
   const auto a = s.reserve(2, 13, false, kStart).value();
-  CHECK(a.end == Extent{2, 13});
+  CHECK(a.end == FileLength{2, 13});
   CHECK(code_of(s.reserve(1, 10, false, kStart)) == Code::kInvalid);
   const auto b = s.reserve(0, 9, true, kStart).value();
-  CHECK(b.start == Extent{2, 13});
-  CHECK(b.end == Extent{3, 22});
+  CHECK(b.start == FileLength{2, 13});
+  CHECK(b.end == FileLength{3, 22});
   CHECK(code_of(s.reserve(2, 31, true, kStart)) == Code::kOk);
   for (const auto& [records, bytes] : {std::pair{2, 10}, std::pair{1, 11}, std::pair{0, 0}, std::pair{0, 5}})
     CHECK(code_of(fixed().reserve(static_cast<std::uint64_t>(records), static_cast<std::uint64_t>(bytes), false, kStart)) ==
           Code::kInvalid);
   CHECK(code_of(fixed().reserve(UINT64_MAX, UINT64_MAX, false, kStart)) == Code::kTooLarge);
   Sequencer variable(Format::variable(), {}, 1, kPatience);
-  CHECK(variable.reserve(3, 0, false, kStart)->end == Extent{3, 0});
+  CHECK(variable.reserve(3, 0, false, kStart)->end == FileLength{3, 0});
   CHECK(code_of(variable.reserve(0, 5, false, kStart)) == Code::kInvalid);
   CHECK(code_of(variable.reserve(1, 5, true, kStart)) == Code::kInvalid);
 }
@@ -121,7 +121,7 @@ TEST_CASE("under any order of requests and lapses: no gaps, nothing twice, nothi
     const auto pick = [&](std::uint64_t limit) { return random() % limit; };
     auto s = fixed();
     Time now = kStart;
-    Extent published;
+    FileLength published;
     std::uint64_t last_ticket = 0;
     std::map<std::uint64_t, Sequencer::Grant> live;
     std::map<std::uint64_t, Sequencer::Grant> acknowledged;
@@ -157,7 +157,7 @@ TEST_CASE("under any order of requests and lapses: no gaps, nothing twice, nothi
             acknowledged[ticket] = live.at(ticket);
             live.erase(ticket);
           }
-          RC_ASSERT(published == publication->extent);
+          RC_ASSERT(published == publication->file_length);
           break;
         }
         case 5:

@@ -75,28 +75,28 @@ RecordBatch variable_records(std::size_t count) {
 
 std::vector<std::byte> get(Client& client, const std::string& path) {
   auto file = MUST(client.open(path));
-  const Extent extent = *MUST(file->extent());
-  std::vector<std::byte> bytes(extent.bytes);
+  const FileLength file_length = *MUST(file->file_length());
+  std::vector<std::byte> bytes(file_length.bytes);
   std::size_t got = *MUST(file->pread(bytes, 0));
   bytes.resize(got);
   return bytes;
 }
 
-Result<tool::ExitCode> copy_file(Client& client, const copy::Wish& wish, tool::Report* report = nullptr, bool apart = false) {
+Result<tool::ExitCode> copy_file(Client& client, const copy::CopyOptions& wanted, tool::Report* report = nullptr, bool apart = false) {
   tool::ControllerOptions options = sim::sim_controller();
   options.apart = apart;
   tool::Controller controller(client, options);
-  auto code = copy::control(controller, wish);
+  auto code = copy::control(controller, wanted);
   if (report != nullptr) *report = controller.report();
   return code;
 }
 
-copy::Wish to_nodes(std::vector<std::string> nodes) {
-  copy::Wish wish;
-  wish.source = "/a";
-  wish.target = "/b";
-  wish.nodes = std::move(nodes);
-  return wish;
+copy::CopyOptions to_nodes(std::vector<std::string> nodes) {
+  copy::CopyOptions wanted;
+  wanted.source = "/a";
+  wanted.target = "/b";
+  wanted.nodes = std::move(nodes);
+  return wanted;
 }
 
 std::vector<std::uint32_t> first_nodes(unsigned width) {
@@ -146,7 +146,7 @@ TEST_CASE("a copy of so few records that the first LFS holds only parity has its
     put_fixed(client, "/a", laid_out(Format::fixed(13), {1, 2, 3, 4}, {2, 2}), bytes);
     MUST(copy_file(client, to_nodes({})));
     REQUIRE(get(client, "/b") == bytes);
-    copy::Wish other_order = to_nodes({"4", "3", "2", "1"});
+    copy::CopyOptions other_order = to_nodes({"4", "3", "2", "1"});
     MUST(copy_file(client, other_order));
     REQUIRE(get(client, "/b") == bytes);
   });
@@ -165,7 +165,7 @@ TEST_CASE("a copy keeps format, mode, attributes, LFSs and bevies") {
     REQUIRE(b.format == a.format);
     REQUIRE(b.mode == a.mode);
     REQUIRE(b.attributes == a.attributes);
-    REQUIRE(b.extent == a.extent);
+    REQUIRE(b.file_length == a.file_length);
     REQUIRE(get(client, "/b") == bytes);
   });
 }
@@ -175,15 +175,15 @@ TEST_CASE("records come to layouts with bevies, and back") {
   fixture.run([&](Client& client) {
     const auto bytes = bytes_of(64 * 500 + 1, 5);
     put_fixed(client, "/a", laid_out(Format::fixed(64), {1, 2, 3}), bytes);
-    auto wish = to_nodes({"1", "2", "3", "4"});
-    wish.bevy = 2;
-    MUST(copy_file(client, wish));
+    auto wanted = to_nodes({"1", "2", "3", "4"});
+    wanted.bevy = 2;
+    MUST(copy_file(client, wanted));
     REQUIRE(get(client, "/b") == bytes);
-    wish.source = "/b";
-    wish.target = "/c";
-    wish.nodes = {"2", "1"};
-    wish.bevy = 0;
-    MUST(copy_file(client, wish));
+    wanted.source = "/b";
+    wanted.target = "/c";
+    wanted.nodes = {"2", "1"};
+    wanted.bevy = 0;
+    MUST(copy_file(client, wanted));
     REQUIRE(get(client, "/c") == bytes);
   });
 }
@@ -259,14 +259,14 @@ TEST_CASE("an existing target is kept with --no-clobber and replaced without") {
     const auto b = bytes_of(10, 2);
     put_fixed(client, "/a", laid_out(Format::fixed(100), {1, 2}), a);
     put_fixed(client, "/b", laid_out(Format::fixed(100), {1, 2}), b);
-    auto wish = to_nodes({});
-    wish.no_clobber = true;
-    const auto refused = copy_file(client, wish);
+    auto wanted = to_nodes({});
+    wanted.no_clobber = true;
+    const auto refused = copy_file(client, wanted);
     REQUIRE(!refused);
     REQUIRE(refused.error().code == Code::kExists);
     REQUIRE(get(client, "/b") == b);
-    wish.no_clobber = false;
-    MUST(copy_file(client, wish));
+    wanted.no_clobber = false;
+    MUST(copy_file(client, wanted));
     REQUIRE(get(client, "/b") == a);
   });
 }
@@ -278,14 +278,14 @@ TEST_CASE("wrong wishes are refused with a reason") {
     for (const std::vector<std::string>& nodes : {std::vector<std::string>{"1", "1"}, {"lfs9"}}) {
       REQUIRE(copy_file(client, to_nodes(nodes)).error().code == Code::kInvalid);
     }
-    auto wish = to_nodes({});
+    auto wanted = to_nodes({});
     for (const std::uint32_t bevy : {2u, 1u << 31, UINT32_MAX}) {
-      wish.bevy = bevy;
-      REQUIRE(copy_file(client, wish).error().code == Code::kInvalid);
+      wanted.bevy = bevy;
+      REQUIRE(copy_file(client, wanted).error().code == Code::kInvalid);
     }
-    wish = to_nodes({});
-    wish.source = "a";
-    REQUIRE(copy_file(client, wish).error().code == Code::kInvalid);
+    wanted = to_nodes({});
+    wanted.source = "a";
+    REQUIRE(copy_file(client, wanted).error().code == Code::kInvalid);
     REQUIRE(client.stat("/b").error().code == Code::kNotFound);
   });
 }

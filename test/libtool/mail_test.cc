@@ -17,7 +17,7 @@ TEST_CASE("mail: letters that are overtaken or repeated count once each") {
   for (std::size_t begin = 0; begin + 40 < letters.size(); begin += 40) {
     std::shuffle(letters.begin() + static_cast<std::ptrdiff_t>(begin), letters.begin() + static_cast<std::ptrdiff_t>(begin + 40), random);
   }
-  Seen seen;
+  ReplayWindow seen;
   std::set<std::uint64_t> came;
   for (const std::uint64_t number : letters) {
     const bool is_new = seen.is_new(number);
@@ -26,7 +26,7 @@ TEST_CASE("mail: letters that are overtaken or repeated count once each") {
 }
 
 TEST_CASE("mail: what is overtaken by more than can be remembered counts as lost") {
-  Seen seen;
+  ReplayWindow seen;
   CHECK(seen.is_new(1));
   CHECK(seen.is_new(66));
   CHECK(!seen.is_new(1));

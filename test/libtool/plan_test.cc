@@ -19,16 +19,16 @@ void check_plan(const parity::Layout& from, const parity::Layout& to, std::uint6
     const std::uint64_t rows = from.rows(lfs, records);
     std::map<LfsIndex, Row> last;
     for (Row begin = 0; begin < rows; begin += block) {
-      std::map<LfsIndex, int> strips;
-      for (const Strip& strip : plan_strips(from, lfs, {begin, std::min(begin + block, rows)}, to)) {
-        REQUIRE(++strips[strip.to] == 1);
-        for (std::uint64_t i = 0; i < strip.count; ++i) {
-          const auto record = from.record_at({lfs, begin + strip.source(i)});
+      std::map<LfsIndex, int> maps;
+      for (const RowMap& map : plan_row_maps(from, lfs, {begin, std::min(begin + block, rows)}, to)) {
+        REQUIRE(++maps[map.to] == 1);
+        for (std::uint64_t i = 0; i < map.count; ++i) {
+          const auto record = from.record_at({lfs, begin + map.source(i)});
           REQUIRE(record);
-          REQUIRE(to.locate(*record) == Cell{strip.to, strip.row(i)});
-          REQUIRE(placed.emplace(std::pair{strip.to, strip.row(i)}, *record).second);
-          REQUIRE((!last.contains(strip.to) || last[strip.to] < strip.row(i)));
-          last[strip.to] = strip.row(i);
+          REQUIRE(to.locate(*record) == Cell{map.to, map.row(i)});
+          REQUIRE(placed.emplace(std::pair{map.to, map.row(i)}, *record).second);
+          REQUIRE((!last.contains(map.to) || last[map.to] < map.row(i)));
+          last[map.to] = map.row(i);
         }
       }
     }
@@ -51,16 +51,16 @@ TEST_CASE("records come to their places from and to layouts with bevies") {
   }
 }
 
-TEST_CASE("a strip's rows below a limit are those that are below it one by one") {
+TEST_CASE("a map's rows below a limit are those that are below it one by one") {
   REQUIRE(rc::check([] {
     const auto from = layout(*rc::gen::inRange<std::uint32_t>(1, 10));
     const auto to = *rc::gen::element(layout(5), layout(8, {4, 4}), layout(1));
     const auto rows = *rc::gen::inRange<std::uint64_t>(1, 200);
     const auto limit = *rc::gen::inRange<std::uint64_t>(0, 300);
-    for (const Strip& strip : plan_strips(from, 0, {0, rows}, to)) {
+    for (const RowMap& map : plan_row_maps(from, 0, {0, rows}, to)) {
       std::uint64_t below = 0;
-      while (below < strip.count && strip.row(below) < limit) ++below;
-      RC_ASSERT(strip.count_below(limit) == below);
+      while (below < map.count && map.row(below) < limit) ++below;
+      RC_ASSERT(map.count_below(limit) == below);
     }
   }));
 }

@@ -1,5 +1,5 @@
 // Records with numbers on their way to where these belong.
-#include "pif/tool/ranked.h"
+#include "pif/tool/numbered.h"
 
 #include <deque>
 #include <map>
@@ -19,9 +19,9 @@ std::span<const std::byte> bytes_of(const std::string& text) { return std::as_by
 using Arrived = std::map<std::pair<std::uint32_t, Row>, std::string>;
 
 struct Sender {
-  explicit Sender(RankedLimits limits) : length(limits.fixed_length ? 3 : 0), ranked(2, limits, [](std::uint64_t number) {
+  explicit Sender(NumberedLimits limits) : length(limits.fixed_length ? 3 : 0), ranked(2, limits, [](std::uint64_t number) {
     const Cell cell = Placement(2).locate(number);
-    return RankedPlace{cell.lfs, cell.row};
+    return NumberedPlace{cell.lfs, cell.row};
   }) {}
 
   void put(std::uint64_t number, const std::string& text) {
@@ -29,10 +29,10 @@ struct Sender {
     ranked.put(number, {}, bytes_of(texts.back()));
   }
   bool step() {
-    const auto sent = ranked.step([this](RankedParcel parcel) {
-      return for_each_record(parcel.first, parcel.count, length, std::as_const(parcel.body).span(),
+    const auto sent = ranked.step([this](NumberedMessage message) {
+      return for_each_record(message.first, message.count, length, std::as_const(message.body).span(),
                              [&](Row row, std::span<const std::byte> record) -> Status {
-                               arrived[{parcel.to, row}] = std::string(reinterpret_cast<const char*>(record.data()), record.size());
+                               arrived[{message.to, row}] = std::string(reinterpret_cast<const char*>(record.data()), record.size());
                                return {};
                              });
     });
@@ -41,7 +41,7 @@ struct Sender {
   }
 
   std::uint32_t length;
-  RankedSender ranked;
+  NumberedSender ranked;
   std::deque<std::string> texts;
   Arrived arrived;
 };
@@ -50,7 +50,7 @@ struct Sender {
 
 TEST_CASE("every record arrives where its number belongs, whatever its length") {
   for (const bool fixed : {true, false}) {
-    RankedLimits limits;
+    NumberedLimits limits;
     limits.fixed_length = fixed;
     Sender sender(limits);
     for (const std::uint64_t number : {1, 2, 5, 6}) sender.put(number, fixed ? "abc" : std::string(number, 'x'));
@@ -68,10 +68,10 @@ TEST_CASE("every record arrives where its number belongs, whatever its length") 
 }
 
 TEST_CASE("rows beyond the window wait for room, and the lowest go first") {
-  RankedLimits limits;
+  NumberedLimits limits;
   limits.fixed_length = true;
   limits.window_rows = 4;
-  limits.stretch_rows = 2;
+  limits.piece_rows = 2;
   Sender sender(limits);
   for (const std::uint64_t number : {8, 10}) sender.put(number, "new");  // rows 4 and 5
   sender.ranked.flush();
@@ -87,9 +87,9 @@ TEST_CASE("rows beyond the window wait for room, and the lowest go first") {
   sender.ranked.settle(7, 2);  // no such destination: nothing happens
 }
 
-TEST_CASE("no more than its share is under way to a destination, but always one parcel") {
-  RankedLimits limits;
-  limits.stretch_rows = 1;
+TEST_CASE("no more than its share is under way to a destination, but always one message") {
+  NumberedLimits limits;
+  limits.piece_rows = 1;
   limits.share_bytes = 10;
   Sender sender(limits);
   for (const std::uint64_t number : {0, 2, 4}) sender.put(number, std::string(20, 'x'));
@@ -103,7 +103,7 @@ TEST_CASE("no more than its share is under way to a destination, but always one 
   CHECK(sender.ranked.queued_bytes() > 0);
 }
 
-TEST_CASE("a parcel that is not what it says is refused") {
+TEST_CASE("a message that is not what it says is refused") {
   const auto ignore = [](Row, std::span<const std::byte>) { return Status(); };
   const std::vector<std::byte> body(4 + 3);
   CHECK(for_each_record(0, 1, 3, body, ignore));
@@ -114,31 +114,31 @@ TEST_CASE("a parcel that is not what it says is refused") {
 }
 
 TEST_CASE("what there is room for in a destination's memory is put there at once, round it too, and the rest waits") {
-  RankedLimits limits;
+  NumberedLimits limits;
   limits.fixed_length = true;
   limits.window_rows = 4;
-  limits.stretch_rows = 2;
+  limits.piece_rows = 2;
   Sender sender(limits);
   std::string window(4 * 3, '.');  // of destination 0; the other one has none
   sender.ranked.give_memory(0, std::as_writable_bytes(std::span(window)));
-  std::vector<RankedParcel> parcels;
+  std::vector<NumberedMessage> messages;
   const auto step = [&] {
     sender.ranked.flush();
-    REQUIRE(sender.ranked.step([&](RankedParcel parcel) { parcels.push_back(std::move(parcel)); return Status(); }));
+    REQUIRE(sender.ranked.step([&](NumberedMessage message) { messages.push_back(std::move(message)); return Status(); }));
   };
   sender.ranked.settle(0, 3);
   for (const std::uint64_t number : {1, 6, 8, 10, 14}) sender.put(number, fmt::format("{:03}", number));  // rows 3, 4, 5, and 7: no room
   CHECK(window == "008010...006");
   step();
-  REQUIRE(parcels.size() == 3);
-  CHECK(parcels[0].placed);
-  CHECK(parcels[0].body.size() == 4);
-  CHECK((parcels[1].placed && parcels[1].first == 4 && parcels[1].count == 2));
-  CHECK((!parcels[2].placed && parcels[2].to == 1));
+  REQUIRE(messages.size() == 3);
+  CHECK(messages[0].placed);
+  CHECK(messages[0].body.size() == 4);
+  CHECK((messages[1].placed && messages[1].first == 4 && messages[1].count == 2));
+  CHECK((!messages[2].placed && messages[2].to == 1));
   sender.ranked.settle(0, 4);
   step();
-  REQUIRE(parcels.size() == 4);
-  CHECK(!parcels[3].placed);
-  REQUIRE(place_records(parcels[3], 3, std::as_writable_bytes(std::span(window))));
+  REQUIRE(messages.size() == 4);
+  CHECK(!messages[3].placed);
+  REQUIRE(place_records(messages[3], 3, std::as_writable_bytes(std::span(window))));
   CHECK(window == "008010...014");
 }

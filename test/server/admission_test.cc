@@ -223,8 +223,8 @@ TEST_CASE("an old directory that is kept serves again, names what LFSs have unde
   file.mutable_format()->set_kind(1);
   file.mutable_format()->set_record_length(100);
   file.mutable_layout()->add_nodes(1);
-  file.mutable_extent()->set_records(10);
-  file.mutable_extent()->set_bytes(1000);
+  file.mutable_file_length()->set_records(10);
+  file.mutable_file_length()->set_bytes(1000);
   file.set_owner(1000);
   CHECK(Client(one.world, 1000).ask(adopt).error().code == Code::kPermission);
   REQUIRE(owner.ask(adopt));
@@ -237,7 +237,7 @@ TEST_CASE("an old directory that is kept serves again, names what LFSs have unde
   REQUIRE(found->entries_size() == 1);
   CHECK(found->entries(0).id() == lost);
   CHECK(found->entries(0).attributes().owner() == 1000);
-  CHECK(found->entries(0).extent().records() == 10);
+  CHECK(found->entries(0).file_length().records() == 10);
   CHECK(Client(one.world, 1000).list("/lost+found").error().code == Code::kPermission);
   CHECK(one.lfs.beat(one.world).verdict() == kGoOn);
   const std::uint64_t before = one.lfs.incarnation;

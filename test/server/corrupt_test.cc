@@ -81,11 +81,11 @@ TEST_CASE("a file without its row cannot be opened or renamed, one whose row lea
     CHECK(code_of(client.ask(renew)) == Code::kCorrupt);
     Envelope close;  // a length for what is not there: forgotten
     close.mutable_close()->set_length_file(file);
-    close.mutable_close()->mutable_extent()->set_records(50);
-    close.mutable_close()->mutable_extent()->set_bytes(5000);
+    close.mutable_close()->mutable_file_length()->set_records(50);
+    close.mutable_close()->mutable_file_length()->set_bytes(5000);
     CHECK(code_of(client.ask(close)) == Code::kOk);
   }
-  CHECK(client.stat("/whole")->extent().records() == 10);
+  CHECK(client.stat("/whole")->file_length().records() == 10);
   CHECK(client.reopen(whole));
 }
 

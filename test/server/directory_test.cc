@@ -80,7 +80,7 @@ TEST_CASE("files by id are listed for the owner only, with paths and states") {
   CHECK(first->list_files_reply().more());
   CHECK(first->list_files_reply().files(0).path() == "/a/b/f");
   CHECK(first->list_files_reply().files(0).state() == kIsCommitted);
-  CHECK(first->list_files_reply().files(0).extent().records() == 4);
+  CHECK(first->list_files_reply().files(0).file_length().records() == 4);
   request.mutable_list_files()->set_after(file);
   const auto second = owner.ask(request);
   REQUIRE(second);

@@ -79,8 +79,8 @@ Code open_and_close(Client& client, const std::string& path, std::uint32_t right
   proto::Close& close = *request.mutable_close();
   close.add_files(opened->entry().id());
   close.set_length_file(opened->entry().id());
-  close.mutable_extent()->set_records(20);
-  close.mutable_extent()->set_bytes(2000);
+  close.mutable_file_length()->set_records(20);
+  close.mutable_file_length()->set_bytes(2000);
   return code_of(client.ask(request));
 }
 
@@ -119,11 +119,11 @@ const std::vector<Operation> kOperations = {
     {"create an empty file", [](Client& c) { return code_of(c.ask(Client::create_request("/new", true))); },
      [](Client& c) { return c.exists("/new"); }},
     {"create an empty file over another", [](Client& c) { return code_of(c.ask(Client::create_request("/f", true))); },
-     [](Client& c) { return c.stat("/f")->extent().records() == 0; }},
+     [](Client& c) { return c.stat("/f")->file_length().records() == 0; }},
     {"create and commit over another", [](Client& c) { return create_and_commit(c, "/f"); },
-     [](Client& c) { return c.stat("/f")->extent().records() == 7; }},
+     [](Client& c) { return c.stat("/f")->file_length().records() == 7; }},
     {"create and commit over an empty one", [](Client& c) { return create_and_commit(c, "/bare"); },
-     [](Client& c) { return c.stat("/bare")->extent().records() == 7; }},
+     [](Client& c) { return c.stat("/bare")->file_length().records() == 7; }},
     {"create and abort", [](Client& c) { return create_and_abort(c, "/new"); }, {}},
     {"rename a file", [](Client& c) { return code_of(c.rename("/f", "/d/new")); },
      [](Client& c) { return c.exists("/d/new") && !c.exists("/f"); }},
@@ -138,7 +138,7 @@ const std::vector<Operation> kOperations = {
     {"set the mode of a folder", [](Client& c) { return set_mode(c, "/d"); }, [](Client& c) { return has_mode(c, "/d"); }},
     {"set the mode of the root", [](Client& c) { return set_mode(c, "/"); }, [](Client& c) { return has_mode(c, "/"); }},
     {"open for writing, and close with a length", [](Client& c) { return open_and_close(c, "/f", kMayRead | kMayWrite); },
-     [](Client& c) { return c.stat("/f")->extent().records() == 20; }},
+     [](Client& c) { return c.stat("/f")->file_length().records() == 20; }},
     {"open an empty file for writing", [](Client& c) { return renew(c, "/bare"); }, {}},
     {"renew", [](Client& c) { return renew(c, "/f"); }, {}},
     {"stat", [](Client& c) { const auto one = c.stat("/d/in/f"); return one ? Code::kOk : one.error().code; }, {}},

@@ -307,8 +307,8 @@ class Client {
   static Envelope commit_request(std::uint64_t file, std::uint64_t records = 10) {
     Envelope request;
     request.mutable_commit()->set_file(file);
-    request.mutable_commit()->mutable_extent()->set_records(records);
-    request.mutable_commit()->mutable_extent()->set_bytes(records * 100);
+    request.mutable_commit()->mutable_file_length()->set_records(records);
+    request.mutable_commit()->mutable_file_length()->set_bytes(records * 100);
     return request;
   }
   static Envelope remove_request(const std::vector<std::string>& paths, bool recursive = false) {

@@ -53,7 +53,7 @@ TEST_CASE("nobody sees a file before its commit, everybody after") {
   CHECK(client.list("/")->entries_size() == 0);
   CHECK(states(world, {made->file()}) == std::vector<std::uint32_t>{kKeep});
   REQUIRE(client.ask(Client::commit_request(made->file(), 7)));
-  CHECK(other.stat("/f")->extent().records() == 7);
+  CHECK(other.stat("/f")->file_length().records() == 7);
   CHECK(states(world, {made->file(), 99999}) == std::vector<std::uint32_t>{kIsCommitted, kNotKnown});
   REQUIRE(client.ask(Client::commit_request(made->file(), 7)));
   require_sound(world);
@@ -323,19 +323,19 @@ TEST_CASE("a writer's length shows in stat after its close, and never shrinks it
     Envelope request;
     request.mutable_close()->add_files(file);
     request.mutable_close()->set_length_file(file);
-    request.mutable_close()->mutable_extent()->set_records(records);
-    request.mutable_close()->mutable_extent()->set_bytes(records * 100);
+    request.mutable_close()->mutable_file_length()->set_records(records);
+    request.mutable_close()->mutable_file_length()->set_bytes(records * 100);
     REQUIRE(client.ask(request));
   };
   REQUIRE(reader.open("/f"));
   close(reader, 99);
-  CHECK(writer.stat("/f")->extent().records() == 10);
+  CHECK(writer.stat("/f")->file_length().records() == 10);
   REQUIRE(writer.open("/f", kMayWrite));
   close(writer, 12);
-  CHECK(writer.stat("/f")->extent().records() == 12);
+  CHECK(writer.stat("/f")->file_length().records() == 12);
   REQUIRE(writer.open("/f", kMayWrite));
   close(writer, 5);
-  CHECK(writer.stat("/f")->extent().records() == 12);
+  CHECK(writer.stat("/f")->file_length().records() == 12);
 }
 
 TEST_CASE("ids are never used twice, whatever crashes") {
@@ -485,7 +485,7 @@ TEST_CASE("a store that fails anywhere within a turn leaves all or nothing of ea
     CHECK(client.exists("/old") == !renamed.has_value());
     const auto entry = client.stat(renamed ? "/b" : "/old");
     REQUIRE(entry);
-    CHECK(entry->extent().records() == (pending && committed ? 4 : 3));
+    CHECK(entry->file_length().records() == (pending && committed ? 4 : 3));
     require_sound(world);
     world.start();
     require_sound(world);
@@ -510,7 +510,7 @@ TEST_CASE("a crash between any two steps of a file's life leaves a sound directo
     step(1);
     REQUIRE(client->ask(Client::commit_request(made->file(), 2)));
     step(2);
-    CHECK(client->stat("/f")->extent().records() == 2);
+    CHECK(client->stat("/f")->file_length().records() == 2);
     REQUIRE(client->rename("/f", "/g"));
     step(3);
     REQUIRE(client->remove("/g") == Code::kOk);

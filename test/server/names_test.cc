@@ -52,7 +52,7 @@ TEST_CASE("stat says of a new file what was asked for") {
   CHECK(info->attributes().named().at("header") == std::string("\x01\x00\x02", 3));
   CHECK(info->format().record_length() == 100);
   CHECK(info->layout().nodes_size() == 3);
-  CHECK(info->extent().records() == 0);
+  CHECK(info->file_length().records() == 0);
   CHECK(client.stat("/")->type() == proto::FOLDER);
   CHECK(client.stat("/")->name() == "/");
 }
@@ -212,7 +212,7 @@ TEST_CASE("rename moves a file, and replaces another in the same step") {
   REQUIRE(client.rename("/a", "/d/b"));
   CHECK_FALSE(client.exists("/a"));
   CHECK(client.stat("/d/b")->id() == a);
-  CHECK(client.stat("/d/b")->extent().records() == 1);
+  CHECK(client.stat("/d/b")->file_length().records() == 1);
   const auto told = world.settles({1, 2, 3, 4});
   REQUIRE(told.size() == 4);
   bool removed = false;

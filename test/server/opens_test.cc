@@ -26,8 +26,8 @@ Code set_mode(Client& client, const std::string& path, std::uint32_t mode) {
 Code tell_length(Client& client, std::uint64_t file, std::uint64_t records, std::uint64_t bytes) {
   Envelope request;
   request.mutable_close()->set_length_file(file);
-  request.mutable_close()->mutable_extent()->set_records(records);
-  request.mutable_close()->mutable_extent()->set_bytes(bytes);
+  request.mutable_close()->mutable_file_length()->set_records(records);
+  request.mutable_close()->mutable_file_length()->set_bytes(bytes);
   return code_of(client.ask(request));
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("a length counts from who may write, of a file that is there, and only
   World world;
   Client writer(world), other(world), reader(world, 1001);
   const auto file = writer.put("/f", 10);
-  const auto records = [&] { return other.stat("/f")->extent().records(); };
+  const auto records = [&] { return other.stat("/f")->file_length().records(); };
   CHECK(tell_length(writer, file, 50, 5000) == Code::kOk);  // has not opened it
   CHECK(records() == 10);
   REQUIRE(reader.open("/f"));

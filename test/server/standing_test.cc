@@ -88,12 +88,12 @@ TEST_CASE("a file that was being created when the directory was copied, and was 
     one.set_file(file);
     *one.mutable_format() = Client::create_request("/a").create().format();
     one.mutable_layout()->add_nodes(1);
-    one.mutable_extent()->set_records(5);
-    one.mutable_extent()->set_bytes(500);
+    one.mutable_file_length()->set_records(5);
+    one.mutable_file_length()->set_bytes(500);
   }
   request.mutable_adopt_files()->set_done(true);
   REQUIRE(person.ask(request));
-  CHECK(person.stat(fmt::format("/lost+found/{:016x}", made->file())).value().extent().records() == 5);
+  CHECK(person.stat(fmt::format("/lost+found/{:016x}", made->file())).value().file_length().records() == 5);
   world.live(700);  // whoever created it does not come back
   CHECK(person.stat(fmt::format("/lost+found/{:016x}", made->file())).value().id() == made->file());
   world.server.reset();

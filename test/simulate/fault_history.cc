@@ -8,7 +8,7 @@ namespace pif::simulate {
 namespace {
 
 using namespace std::chrono_literals;
-using Where = FaultWish::Where;
+using Where = FaultSpec::Where;
 
 constexpr std::size_t kA = 0, kB = 1, kC = 2, kD = 3;  // paths
 constexpr Duration kPatienceMax = 90s;                 // for one operation: some deadlines, one after another
@@ -25,8 +25,8 @@ Plan quiet_plan() {
 
 class FaultHistory final : public FilesHistory {
  public:
-  FaultHistory(const FaultWish& wish, const std::function<void(const std::string&)>& tell)
-      : FilesHistory(quiet_plan(), tell), wish_(wish) {}
+  FaultHistory(const FaultSpec& wanted, const std::function<void(const std::string&)>& tell)
+      : FilesHistory(quiet_plan(), tell), spec_(wanted) {}
 
   FaultOutcome judge() {
     FaultOutcome out;
@@ -40,7 +40,7 @@ class FaultHistory final : public FilesHistory {
 
  private:
   sim::Faults& faults() {
-    const bool server = wish_.where == Where::kServer || wish_.where == Where::kServerStart;
+    const bool server = spec_.where == Where::kServer || spec_.where == Where::kServerStart;
     return server ? cluster_.server_faults() : cluster_.faults(0);
   }
   void first(sim::Actor& self) override;
@@ -51,7 +51,7 @@ class FaultHistory final : public FilesHistory {
   void restart(sim::Actor& self);
   void read_again(Workload& client);
 
-  const FaultWish wish_;
+  const FaultSpec spec_;
   bool happened_ = false;
   std::string failed_call_;
 };
@@ -73,23 +73,23 @@ void FaultHistory::timed(sim::Actor& self, const char* what, const Operation& op
 
 // The daemon dies with entries in its log, and recovers while its calls fail.
 void FaultHistory::restart(sim::Actor& self) {
-  if (wish_.where == Where::kServerStart) cluster_.kill_server();
-  if (wish_.where == Where::kLfsStart) cluster_.kill_lfs(0);
-  faults().fail_at(wish_.call, wish_.fault, wish_.sticky);
-  if (wish_.where == Where::kServerStart) cluster_.restart_server();
-  if (wish_.where == Where::kLfsStart) cluster_.restart_lfs(0);
+  if (spec_.where == Where::kServerStart) cluster_.kill_server();
+  if (spec_.where == Where::kLfsStart) cluster_.kill_lfs(0);
+  faults().fail_at(spec_.call, spec_.fault, spec_.sticky);
+  if (spec_.where == Where::kServerStart) cluster_.restart_server();
+  if (spec_.where == Where::kLfsStart) cluster_.restart_lfs(0);
   self.pause(3s);
 }
 
 void FaultHistory::work(sim::Actor& self, unsigned) {
   Workload client(shared_, self, "client", 2);
   if (!client.connect()) return;
-  const bool starts = wish_.where == Where::kLfsStart || wish_.where == Where::kServerStart;
+  const bool starts = spec_.where == Where::kLfsStart || spec_.where == Where::kServerStart;
   if (starts) client.overwrite(kA);
   if (starts) client.put_as(kD, Format::fixed(16), 3);
   if (starts) restart(self);
-  if (!starts) faults().fail_at(wish_.call, wish_.fault, wish_.sticky);
-  shared_.may_seem_corrupt = wish_.fault == sim::Fault::kShort;
+  if (!starts) faults().fail_at(spec_.call, spec_.fault, spec_.sticky);
+  shared_.may_seem_corrupt = spec_.fault == sim::Fault::kShort;
   timed(self, "overwrite", [&] { client.overwrite(kA); });
   timed(self, "overwrite of variable records", [&] { client.overwrite(kB); });
   timed(self, "append", [&] { client.append(kC); });
@@ -119,15 +119,15 @@ void FaultHistory::read_again(Workload& client) {
 
 }  // namespace
 
-std::string FaultWish::to_string() const {
+std::string FaultSpec::to_string() const {
   constexpr const char* kPlaces[] = {"LFS", "server", "LFS's start", "server's start"};
   constexpr const char* kFaults[] = {"EIO", "ENOSPC", "short"};
   return fmt::format("{}: {} at call {}{}", kPlaces[static_cast<std::size_t>(where)], kFaults[static_cast<std::size_t>(fault)],
                      call, sticky ? " and all after it" : "");
 }
 
-FaultOutcome run_fault_history(const FaultWish& wish, const std::function<void(const std::string&)>& tell) {
-  FaultHistory history(wish, tell);
+FaultOutcome run_fault_history(const FaultSpec& wanted, const std::function<void(const std::string&)>& tell) {
+  FaultHistory history(wanted, tell);
   return history.judge();
 }
 

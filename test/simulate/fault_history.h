@@ -10,7 +10,7 @@
 
 namespace pif::simulate {
 
-struct FaultWish {
+struct FaultSpec {
   enum class Where : std::uint8_t {
     kLfs,        // of LFS 0, while clients work
     kServer,     // of the server, while clients work
@@ -32,6 +32,6 @@ struct FaultOutcome {
   Outcome outcome;
 };
 
-FaultOutcome run_fault_history(const FaultWish& wish, const std::function<void(const std::string&)>& tell = {});
+FaultOutcome run_fault_history(const FaultSpec& wanted, const std::function<void(const std::string&)>& tell = {});
 
 }  // namespace pif::simulate

@@ -9,7 +9,7 @@
 namespace pif::simulate {
 namespace {
 
-using Where = FaultWish::Where;
+using Where = FaultSpec::Where;
 
 constexpr std::uint64_t kCallsMax = 5000;
 
@@ -25,12 +25,12 @@ bool is_of_the_disk(const std::string& error) {
 }
 
 // Returns how many calls there were to fail.
-std::uint64_t fail_each_call(FaultWish wish) {
-  for (wish.call = 0; wish.call < kCallsMax; ++wish.call) {
-    const auto found = run_fault_history(wish);
-    INFO(wish.to_string() << ": " << found.failed_call);
+std::uint64_t fail_each_call(FaultSpec wanted) {
+  for (wanted.call = 0; wanted.call < kCallsMax; ++wanted.call) {
+    const auto found = run_fault_history(wanted);
+    INFO(wanted.to_string() << ": " << found.failed_call);
     for (const auto& violation : found.outcome.violations) FAIL(violation);
-    if (!found.happened) return wish.call;
+    if (!found.happened) return wanted.call;
     for (const auto& error : found.errors) {
       INFO(error);
       CHECK((!is_of_the_disk(error) || names_its_place(error)));

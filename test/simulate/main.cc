@@ -14,7 +14,7 @@ using pif::simulate::run_history;
 using pif::simulate::run_names_history;
 using pif::simulate::run_restores_history;
 
-struct Wish {
+struct Options {
   std::uint64_t first = 1;
   std::uint64_t histories = 1;
   double seconds = 0;     // instead of a number of histories, or the first of both
@@ -38,19 +38,19 @@ int usage() {
   return 2;
 }
 
-bool parse(int argc, char** argv, Wish& wish) {
+bool parse(int argc, char** argv, Options& wanted) {
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
-    if (option == "--replay") wish.replays = true;
-    else if (option == "--keep-going") wish.keeps_going = true;
-    else if (option == "--talk") wish.talks = true;
-    else if (option == "--names") wish.names = true;
-    else if (option == "--restores") wish.restores = true;
+    if (option == "--replay") wanted.replays = true;
+    else if (option == "--keep-going") wanted.keeps_going = true;
+    else if (option == "--talk") wanted.talks = true;
+    else if (option == "--names") wanted.names = true;
+    else if (option == "--restores") wanted.restores = true;
     else if (i + 1 == argc) return false;
-    else if (option == "--seed") wish.first = std::stoull(argv[++i]);
-    else if (option == "--histories") wish.histories = std::stoull(argv[++i]);
-    else if (option == "--seconds") wish.seconds = std::stod(argv[++i]);
-    else if (option == "--at-most") wish.at_most = std::stoull(argv[++i]);
+    else if (option == "--seed") wanted.first = std::stoull(argv[++i]);
+    else if (option == "--histories") wanted.histories = std::stoull(argv[++i]);
+    else if (option == "--seconds") wanted.seconds = std::stod(argv[++i]);
+    else if (option == "--at-most") wanted.at_most = std::stoull(argv[++i]);
     else return false;
   }
   return true;
@@ -71,37 +71,37 @@ void add(Totals& totals, const Outcome& outcome) {
   totals.violations += outcome.violations.empty() ? 0 : 1;
 }
 
-void run_one(std::uint64_t seed, const Wish& wish, Totals& totals) {
-  const auto run = wish.names ? run_names_history : wish.restores ? run_restores_history : run_history;
-  const auto outcome = wish.talks ? run(seed, say) : run(seed, {});
+void run_one(std::uint64_t seed, const Options& wanted, Totals& totals) {
+  const auto run = wanted.names ? run_names_history : wanted.restores ? run_restores_history : run_history;
+  const auto outcome = wanted.talks ? run(seed, say) : run(seed, {});
   add(totals, outcome);
-  if (wish.replays && run(seed, {}).hash != outcome.hash) {
+  if (wanted.replays && run(seed, {}).hash != outcome.hash) {
     ++totals.unequal;
     fmt::print("seed {}: the same seed gave another history\n", seed);
   }
   if (!outcome.violations.empty())
     fmt::print("seed {}: {}\n  replay: scripts/simulate{} --seed {} --talk\n", seed, outcome.violations.front(),
-               wish.names ? " --names" : wish.restores ? " --restores" : "", seed);
-  if (wish.histories == 1 && wish.seconds == 0) fmt::print("seed {} hash {:016x} steps {}\n", seed, outcome.hash, outcome.steps);
+               wanted.names ? " --names" : wanted.restores ? " --restores" : "", seed);
+  if (wanted.histories == 1 && wanted.seconds == 0) fmt::print("seed {} hash {:016x} steps {}\n", seed, outcome.hash, outcome.steps);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Wish wish;
-  if (!parse(argc, argv, wish)) return usage();
+  Options wanted;
+  if (!parse(argc, argv, wanted)) return usage();
   Totals totals;
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  for (std::uint64_t seed = wish.first;; ++seed) {
-    const std::uint64_t done = seed - wish.first;
-    if (wish.seconds > 0 ? elapsed() >= wish.seconds || done >= wish.at_most : done >= wish.histories) break;
-    run_one(seed, wish, totals);
-    if (totals.violations + totals.unequal > 0 && !wish.keeps_going) break;
+  for (std::uint64_t seed = wanted.first;; ++seed) {
+    const std::uint64_t done = seed - wanted.first;
+    if (wanted.seconds > 0 ? elapsed() >= wanted.seconds || done >= wanted.at_most : done >= wanted.histories) break;
+    run_one(seed, wanted, totals);
+    if (totals.violations + totals.unequal > 0 && !wanted.keeps_going) break;
   }
   fmt::print("seeds {}..{} histories {} violations {} unequal {} operations {} failed {} records {} steps {} too-hard {} "
-             "restores {} noticed {} accepted {} seconds {:.1f}\n", wish.first, wish.first + totals.histories - 1, totals.histories,
+             "restores {} noticed {} accepted {} seconds {:.1f}\n", wanted.first, wanted.first + totals.histories - 1, totals.histories,
               totals.violations,
              totals.unequal,
              totals.operations, totals.failed, totals.records, totals.steps, totals.too_hard, totals.restores, totals.noticed,

@@ -195,10 +195,10 @@ bool Workload::overwrite(std::size_t path) {
 bool Workload::copy(std::size_t path) {
   const std::string target = fmt::format("/{}-copy{}", name_, copies_++);
   const std::size_t to = shared_.paths.add(target);
-  copy::Wish wish;
-  wish.source = text(path);
-  wish.target = target;
-  if (dice_.chance(50)) wish.width = static_cast<std::uint32_t>(dice_.from_to(1, shared_.plan.lfss));
+  copy::CopyOptions wanted;
+  wanted.source = text(path);
+  wanted.target = target;
+  if (dice_.chance(50)) wanted.width = static_cast<std::uint32_t>(dice_.from_to(1, shared_.plan.lfss));
   const auto copying = shared_.oracle.begin_copy(target, begin(Kind::kPublish, to));
   auto options = sim::sim_controller();
   tool::Controller* running = nullptr;
@@ -209,11 +209,11 @@ bool Workload::copy(std::size_t path) {
   };
   tool::Controller controller(client(), std::move(options));
   running = &controller;
-  const auto done = copy::control(controller, wish);
+  const auto done = copy::control(controller, wanted);
   const bool well = done && *done == tool::ExitCode::kDone;
   if (well) shared_.oracle.copied(copying, Code::kOk, now());
   if (!well) return done ? false : failed("copy", done.error());
-  shared_.tell(fmt::format("{}: copied {} to {}", name_, wish.source, target));
+  shared_.tell(fmt::format("{}: copied {} to {}", name_, wanted.source, target));
   return read(to, true) && dice_.chance(60) && rename(to, some_path(), false);
 }
 
@@ -221,9 +221,9 @@ bool Workload::copy(std::size_t path) {
 
 Result<std::uint64_t> Workload::length(File& file) {
   const Time begin = now();
-  PIF_TRY_VALUE(const auto extent, file.extent());
-  shared_.oracle.saw_length(file.id(), extent.records, {begin, now()});
-  return extent.records;
+  PIF_TRY_VALUE(const auto file_length, file.file_length());
+  shared_.oracle.saw_length(file.id(), file_length.records, {begin, now()});
+  return file_length.records;
 }
 
 Status Workload::read_fixed(File& file, std::uint64_t first, std::uint64_t count) {

@@ -34,13 +34,13 @@ class Killed final : public sim::KilledTool {
     return options;
   }
   bool control_tool(tool::Controller& controller) override {
-    Wish wish;
-    wish.source = "/in";
-    wish.target = "/out";
-    wish.merge = merge_;
-    wish.token_batch = 16;
-    wish.memory = 1;  // runs and sub-files in scratch files
-    return control(controller, wish).has_value();
+    SortOptions wanted;
+    wanted.source = "/in";
+    wanted.target = "/out";
+    wanted.merge = merge_;
+    wanted.token_batch = 16;
+    wanted.memory = 1;  // runs and sub-files in scratch files
+    return control(controller, wanted).has_value();
   }
   std::vector<std::string> get(Client& client, const std::string& path) {
     auto file = client.open(path);

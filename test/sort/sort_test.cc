@@ -38,7 +38,7 @@ void put(Client& client, const CreateOptions& options, const Records& records) {
 
 std::string get(Client& client) {
   File file = must(client.open("/out"));
-  std::string all(must(file.extent()).bytes, '\0');
+  std::string all(must(file.file_length()).bytes, '\0');
   const std::size_t got = must(file.pread(std::as_writable_bytes(std::span(all)), 0));
   all.resize(got);
   return all;
@@ -52,7 +52,7 @@ const std::vector<Keys> kKeysOfBytes = {{}, {"0:3"}, {"2:8:u"}, {"1:2:ir", "4:9"
 struct Case {
   CreateOptions options;
   Records records;
-  Wish wish;
+  SortOptions wanted;
   bool apart = false;        // workers share nothing, as if each were on a machine of its own
   char first_letter = 'a';   // of those that records are made of
 
@@ -69,19 +69,19 @@ struct Case {
     made.first_letter = *rc::gen::element('a', '\0');
     made.apart = *rc::gen::element(true, false);
     for (std::size_t i = 0; i < count; ++i) made.records.push_back(made.any_record(letters));
-    made.wish.source = "/in";
-    made.wish.target = "/out";
-    made.wish.memory = *rc::gen::element<std::uint64_t>(1u << 30, 1);  // in memory, and in scratch files
-    made.wish.keys.keys = made.any_keys();
-    made.wish.keys.reverse = *rc::gen::inRange(0, 4) == 0;
-    made.wish.unique = *rc::gen::inRange(0, 4) == 0;
-    made.wish.merge = *rc::gen::element(MergeKind::kSplit, MergeKind::kToken, MergeKind::kPipelined);
-    made.wish.token_batch = *rc::gen::element<std::uint64_t>(0, 1, 7, 64, 4096);
-    if (made.wish.merge != MergeKind::kSplit) made.wish.unique = false;
+    made.wanted.source = "/in";
+    made.wanted.target = "/out";
+    made.wanted.memory = *rc::gen::element<std::uint64_t>(1u << 30, 1);  // in memory, and in scratch files
+    made.wanted.keys.keys = made.any_keys();
+    made.wanted.keys.reverse = *rc::gen::inRange(0, 4) == 0;
+    made.wanted.unique = *rc::gen::inRange(0, 4) == 0;
+    made.wanted.merge = *rc::gen::element(MergeKind::kSplit, MergeKind::kToken, MergeKind::kPipelined);
+    made.wanted.token_batch = *rc::gen::element<std::uint64_t>(0, 1, 7, 64, 4096);
+    if (made.wanted.merge != MergeKind::kSplit) made.wanted.unique = false;
     const auto layout = *rc::gen::inRange(0, 6);
-    if (layout == 0) made.wish.nodes = {"5", "2", "8"};
-    if (layout == 0 || layout == 1) made.wish.bevy = 0;
-    if (layout > 2 && made.options.bevy == 0) made.wish.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
+    if (layout == 0) made.wanted.nodes = {"5", "2", "8"};
+    if (layout == 0 || layout == 1) made.wanted.bevy = 0;
+    if (layout > 2 && made.options.bevy == 0) made.wanted.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
     return made;
   }
 
@@ -99,7 +99,7 @@ struct Case {
   }
 
   std::string expected() const {
-    const KeyMaker maker = must(KeyMaker::make(wish.keys, options.format));
+    const KeyMaker maker = must(KeyMaker::make(wanted.keys, options.format));
     std::vector<std::pair<std::string, std::string>> keyed;
     for (const std::string& record : records) {
       std::string key;
@@ -108,7 +108,7 @@ struct Case {
     }
     std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
-    if (wish.unique) keyed.erase(std::unique(keyed.begin(), keyed.end(), same), keyed.end());
+    if (wanted.unique) keyed.erase(std::unique(keyed.begin(), keyed.end(), same), keyed.end());
     std::string all;
     for (const auto& [key, record] : keyed) all += record;
     return all;
@@ -126,7 +126,7 @@ TEST_CASE("any file, sorted on any width by any keys, is what a stable sort make
       tool::ControllerOptions options = sim::sim_controller();
       options.apart = one.apart;
       tool::Controller controller(client, std::move(options));
-      must(control(controller, one.wish));
+      must(control(controller, one.wanted));
       RC_ASSERT(get(client) == one.expected());
     }));
   });
@@ -159,15 +159,15 @@ TEST_CASE("every merge gives the same bytes, for every width and block size") {
         one.options.width = width;
         for (std::size_t i = 0; i < count; ++i) one.records.push_back(fmt::format("{:04}", i * 7919 % 50));
         put(client, one.options, one.records);
-        one.wish.source = "/in";
-        one.wish.target = "/out";
+        one.wanted.source = "/in";
+        one.wanted.target = "/out";
         for (const MergeKind merge : {MergeKind::kToken, MergeKind::kPipelined}) {
           for (const std::uint64_t batch : {0, 1, 3, 4096}) {
-            one.wish.merge = merge;
-            one.wish.token_batch = batch;
+            one.wanted.merge = merge;
+            one.wanted.token_batch = batch;
             INFO("width " << width << ", " << count << " records, merge " << static_cast<int>(merge) << ", batch " << batch);
             tool::Controller controller(client, sim::sim_controller());
-            must(control(controller, one.wish));
+            must(control(controller, one.wanted));
             REQUIRE(get(client) == one.expected());
           }
         }
@@ -188,16 +188,16 @@ TEST_CASE("every merge takes records that are much longer than most") {
       if (i % 100 == 0) one.records.push_back(std::string(1u << 20, '!') + one.records.back());
     }
     put(client, one.options, one.records);
-    one.wish.source = "/in";
-    one.wish.target = "/out";
+    one.wanted.source = "/in";
+    one.wanted.target = "/out";
     for (const MergeKind merge : {MergeKind::kSplit, MergeKind::kToken, MergeKind::kPipelined}) {
       for (const bool apart : {false, true}) {
-        one.wish.merge = merge;
-        one.wish.memory = apart ? 1 : 1u << 30;  // in scratch files, and in memory
+        one.wanted.merge = merge;
+        one.wanted.memory = apart ? 1 : 1u << 30;  // in scratch files, and in memory
         tool::ControllerOptions options = sim::sim_controller();
         options.apart = apart;
         tool::Controller controller(client, std::move(options));
-        must(control(controller, one.wish));
+        must(control(controller, one.wanted));
         REQUIRE((get(client) == one.expected()));
       }
     }
@@ -212,11 +212,11 @@ TEST_CASE("a sort key that no token can carry is refused, and what can be done i
     options.width = 2;
     put(client, options, {std::string(kRecordLengthMax, '\0'), "b"});
     tool::Controller controller(client, sim::sim_controller());
-    Wish wish;
-    wish.source = "/in";
-    wish.target = "/out";
-    wish.merge = MergeKind::kToken;
-    const auto done = control(controller, wish);
+    SortOptions wanted;
+    wanted.source = "/in";
+    wanted.target = "/out";
+    wanted.merge = MergeKind::kToken;
+    const auto done = control(controller, wanted);
     REQUIRE(!done);
     CHECK(done.error().to_string().find("use --merge split") != std::string::npos);
     CHECK(!client.stat("/out"));
@@ -229,15 +229,15 @@ TEST_CASE("what cannot be sorted is refused, and nothing is made") {
     CreateOptions options;
     options.format = Format::fixed(10);
     put(client, options, {"0123456789", "short"});
-    const auto error_of = [&](const Wish& wish) {
+    const auto error_of = [&](const SortOptions& wanted) {
       tool::Controller controller(client, sim::sim_controller());
-      const auto done = control(controller, wish);
+      const auto done = control(controller, wanted);
       return done ? std::string() : done.error().to_string();
     };
-    Wish wish;
-    wish.source = "/in";
-    wish.target = "/out";
-    REQUIRE(error_of(wish).find("the last record is shorter") != std::string::npos);
+    SortOptions wanted;
+    wanted.source = "/in";
+    wanted.target = "/out";
+    REQUIRE(error_of(wanted).find("the last record is shorter") != std::string::npos);
     REQUIRE(!client.stat("/out"));
   });
 }

@@ -18,20 +18,20 @@ struct World {
   Held held;
 
   explicit World(std::uint64_t bytes, std::vector<std::uint32_t> bevies = {}, std::uint32_t width = 3) {
-    const Extent extent = fixed_extent(kLength, bytes);
+    const FileLength file_length = fixed_file_length(kLength, bytes);
     file.set_file(kId);
     file.set_path("/a");
     file.set_state(kFileCommitted);
     *file.mutable_format() = client::proto_of(Format::fixed(kLength));
-    *file.mutable_extent() = client::proto_of(extent);
+    *file.mutable_file_length() = client::proto_of(file_length);
     for (std::uint32_t node = 1; node <= width; ++node) file.mutable_layout()->add_nodes(node);
     for (const std::uint32_t size : bevies) file.mutable_layout()->add_bevies(size);
     const auto layout = parity::Layout::make(width, bevies);
-    for (LfsIndex i = 0; i < width; ++i) add_component(*layout, extent, i);
+    for (LfsIndex i = 0; i < width; ++i) add_component(*layout, file_length, i);
   }
 
-  void add_component(const parity::Layout& layout, const Extent& extent, LfsIndex index) {
-    const std::uint64_t rows = layout.rows(index, extent.records);
+  void add_component(const parity::Layout& layout, const FileLength& file_length, LfsIndex index) {
+    const std::uint64_t rows = layout.rows(index, file_length.records);
     if (rows == 0) return;
     auto& state = held[index + 1];
     state.mutable_shape()->set_file(kId);
@@ -41,8 +41,8 @@ struct World {
     state.set_state(kComponentCommitted);
     state.set_rows(rows);
     const RecordNumber last = *layout.record_at({index, rows - 1});
-    state.set_bytes((rows - 1) * kLength + fixed_record_bytes(kLength, extent, last));
-    *state.mutable_published() = client::proto_of(extent);
+    state.set_bytes((rows - 1) * kLength + fixed_record_bytes(kLength, file_length, last));
+    *state.mutable_published() = client::proto_of(file_length);
   }
 
   std::vector<Finding> look() const { return examine(kId, &file, held); }
@@ -94,10 +94,10 @@ TEST_CASE("rows of an append that never finished are no damage, lost ones are") 
 
 TEST_CASE("the sequencer's length is the file's, and never behind the directory's") {
   World world(900);
-  *world.file.mutable_extent() = client::proto_of(fixed_extent(kLength, 600));
+  *world.file.mutable_file_length() = client::proto_of(fixed_file_length(kLength, 600));
   CHECK(world.verdict() == "none");
-  *world.held[1].mutable_published() = client::proto_of(fixed_extent(kLength, 300));
-  *world.file.mutable_extent() = client::proto_of(fixed_extent(kLength, 900));
+  *world.held[1].mutable_published() = client::proto_of(fixed_file_length(kLength, 300));
+  *world.file.mutable_file_length() = client::proto_of(fixed_file_length(kLength, 900));
   CHECK(world.verdict() == "length");
 }
 

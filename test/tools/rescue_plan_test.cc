@@ -37,7 +37,7 @@ TEST_CASE("an old directory finds again what it does not know, and what was bein
 TEST_CASE("rows that were appended after an old directory was copied are missed where they are gone") {
   FileRecord known = file(kFileCommitted);
   known.mutable_layout()->add_nodes(2);
-  known.mutable_extent()->set_records(1);
+  known.mutable_file_length()->set_records(1);
   auto first = component(kComponentCommitted);
   first.set_rows(3);
   first.mutable_published()->set_records(5);

@@ -30,13 +30,13 @@ class Killed final : public sim::KilledTool {
     REQUIRE(file->commit());
   }
   bool control_tool(tool::Controller& controller) override {
-    Wish wish;
-    wish.source = "/in";
-    wish.target = "/out";
-    wish.columns = kColumns;
-    wish.algorithm = algorithm_;
-    wish.memory = 100'000;  // several stripes, several passes
-    return control(controller, wish).has_value();
+    TransposeOptions wanted;
+    wanted.source = "/in";
+    wanted.target = "/out";
+    wanted.columns = kColumns;
+    wanted.algorithm = algorithm_;
+    wanted.memory = 100'000;  // several stripes, several passes
+    return control(controller, wanted).has_value();
   }
   void look(Client& client) override {
     const auto there = client.stat("/out");

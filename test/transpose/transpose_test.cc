@@ -33,30 +33,30 @@ void put(Client& client, const std::string& path, const CreateOptions& options, 
 
 Bytes get(Client& client, const std::string& path) {
   File file = must(client.open(path));
-  Bytes all(must(file.extent()).bytes);
+  Bytes all(must(file.file_length()).bytes);
   all.resize(must(file.pread(all, 0)));
   return all;
 }
 
 // apart: workers share nothing, as if each were on a machine of its own.
-void transpose(Client& client, const Wish& wish, bool apart = false) {
+void transpose(Client& client, const TransposeOptions& wanted, bool apart = false) {
   tool::ControllerOptions options = sim::sim_controller();
   options.apart = apart;
   tool::Controller controller(client, options);
-  must(control(controller, wish));
+  must(control(controller, wanted));
 }
 
-std::string error_of(Client& client, const Wish& wish) {
+std::string error_of(Client& client, const TransposeOptions& wanted) {
   tool::Controller controller(client, sim::sim_controller());
-  const auto done = control(controller, wish);
+  const auto done = control(controller, wanted);
   return done ? std::string() : done.error().to_string();
 }
 
-Wish wish_of(const std::string& source, const std::string& target) {
-  Wish wish;
-  wish.source = source;
-  wish.target = target;
-  return wish;
+TransposeOptions options_of(const std::string& source, const std::string& target) {
+  TransposeOptions wanted;
+  wanted.source = source;
+  wanted.target = target;
+  return wanted;
 }
 
 std::uint64_t any_side() {
@@ -77,7 +77,7 @@ struct Case {
   Element element;
   Bytes bytes;               // padding bits too are random
   CreateOptions options;
-  Wish wish = wish_of("/in", "/out");
+  TransposeOptions wanted = options_of("/in", "/out");
   Range row_window, column_window;
   bool apart = false;
 
@@ -105,25 +105,25 @@ struct Case {
       options.bevy = 3;
     }
     const auto target = *rc::gen::inRange(0, 6);
-    if (target == 0) wish.nodes = {"5", "2", "8"};
-    if (target <= 1) wish.bevy = 0;
-    if (target == 2 && options.bevy == 0) wish.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
+    if (target == 0) wanted.nodes = {"5", "2", "8"};
+    if (target <= 1) wanted.bevy = 0;
+    if (target == 2 && options.bevy == 0) wanted.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
     if (target == 3) {
-      wish.width = 8;
-      wish.bevy = *rc::gen::element<std::uint32_t>(2, 4);
+      wanted.width = 8;
+      wanted.bevy = *rc::gen::element<std::uint32_t>(2, 4);
     }
   }
 
   void choose_way() {
-    wish.element_bits = element.bits;
-    wish.order = element.order;
-    wish.columns = columns;
+    wanted.element_bits = element.bits;
+    wanted.order = element.order;
+    wanted.columns = columns;
     row_window = {0, rows};
     column_window = {0, columns};
-    if (*rc::gen::inRange(0, 3) == 0) row_window = any_window(rows, wish.rows);
-    if (*rc::gen::inRange(0, 3) == 0) column_window = any_window(columns, wish.columns_range);
-    wish.algorithm = *rc::gen::element(Algorithm::kDirect, Algorithm::kRecursive);
-    wish.memory = *rc::gen::element<std::uint64_t>(1, 64u << 10, 1u << 20, 1u << 30);
+    if (*rc::gen::inRange(0, 3) == 0) row_window = any_window(rows, wanted.rows);
+    if (*rc::gen::inRange(0, 3) == 0) column_window = any_window(columns, wanted.columns_range);
+    wanted.algorithm = *rc::gen::element(Algorithm::kDirect, Algorithm::kRecursive);
+    wanted.memory = *rc::gen::element<std::uint64_t>(1, 64u << 10, 1u << 20, 1u << 30);
     apart = *rc::gen::element(true, false);
   }
 
@@ -141,8 +141,8 @@ struct Case {
   }
   std::string text() const {
     return fmt::format("{} x {} of {} bits, width {}, bevy {}, rows {}, columns {}, algorithm {}, memory {}, apart {}", rows, columns,
-                       element.bits, options.width, options.bevy, wish.rows, wish.columns_range, static_cast<int>(wish.algorithm),
-                       wish.memory, apart);
+                       element.bits, options.width, options.bevy, wanted.rows, wanted.columns_range, static_cast<int>(wanted.algorithm),
+                       wanted.memory, apart);
   }
 };
 
@@ -163,10 +163,10 @@ TEST_CASE("any matrix, transposed in any way, is what a loop over its bits makes
       const Case one = Case::any();
       RC_LOG() << one.text() << "\n";
       put(client, "/in", one.options, one.bytes);
-      transpose(client, one.wish, one.apart);
+      transpose(client, one.wanted, one.apart);
       RC_ASSERT(difference(get(client, "/out"), one.expected()) == "");
       if (one.expected().empty()) return;
-      transpose(client, wish_of("/out", "/back"));  // it knows its shape
+      transpose(client, options_of("/out", "/back"));  // it knows its shape
       RC_ASSERT(difference(get(client, "/back"), one.window()) == "");
     }));
   });
@@ -185,10 +185,10 @@ TEST_CASE("of long rows only the pieces that a stripe needs are read, after the 
       options.width = 4;
       options.bevy = bevy;
       put(client, "/in", options, bytes);
-      Wish wish = wish_of("/in", "/out");
-      wish.columns = kColumns;
-      wish.memory = 512u << 10;
-      transpose(client, wish);
+      TransposeOptions wanted = options_of("/in", "/out");
+      wanted.columns = kColumns;
+      wanted.memory = 512u << 10;
+      transpose(client, wanted);
       CHECK(difference(get(client, "/out"), matrix::transposed(bytes, kRows, kColumns, element)) == "");
     }
   });
@@ -200,16 +200,16 @@ TEST_CASE("an empty matrix or an empty window becomes an empty file that knows i
     CreateOptions options;
     options.format = Format::fixed(2);
     put(client, "/in", options, Bytes(20));
-    Wish wish = wish_of("/in", "/out");
-    wish.columns = 16;
-    wish.rows = "3:3";
-    transpose(client, wish);
+    TransposeOptions wanted = options_of("/in", "/out");
+    wanted.columns = 16;
+    wanted.rows = "3:3";
+    transpose(client, wanted);
     CHECK(get(client, "/out").empty());
-    wish.rows = ":";
-    wish.columns_range = "20:";
-    transpose(client, wish);
+    wanted.rows = ":";
+    wanted.columns_range = "20:";
+    transpose(client, wanted);
     CHECK(get(client, "/out").empty());
-    transpose(client, wish_of("/out", "/back"));
+    transpose(client, options_of("/out", "/back"));
     CHECK(get(client, "/back").empty());
   });
 }
@@ -221,17 +221,17 @@ TEST_CASE("the kept header of an image or of genotypes says the new shape") {
     options.format = Format::fixed(3);
     options.attributes["header"] = "P4 # a page\n20 2\n";
     put(client, "/page", options, Bytes(6, std::byte{0xF0}));
-    transpose(client, wish_of("/page", "/turned"));
+    transpose(client, options_of("/page", "/turned"));
     CHECK(must(client.open("/turned")).attributes().at("header") == "P4\n2 20\n");
     CHECK(get(client, "/turned").size() == 20);
     options.attributes["header"] = std::string("\x6c\x1b\x01");
     put(client, "/variants", options, Bytes(6, std::byte{0x1B}));
-    Wish wish = wish_of("/variants", "/samples");
-    wish.columns = 10;
-    transpose(client, wish);
+    TransposeOptions wanted = options_of("/variants", "/samples");
+    wanted.columns = 10;
+    transpose(client, wanted);
     CHECK(must(client.open("/samples")).attributes().at("header") == std::string("\x6c\x1b\0", 3));
     CHECK(get(client, "/samples") == matrix::transposed(Bytes(6, std::byte{0x1B}), 2, 10, {2, BitOrder::kLsb}));
-    transpose(client, wish_of("/samples", "/variants-again"));
+    transpose(client, options_of("/samples", "/variants-again"));
     CHECK(must(client.open("/variants-again")).attributes().at("header") == options.attributes.at("header"));
   });
 }
@@ -248,18 +248,18 @@ TEST_CASE("what is no matrix is refused, and nothing is made") {
     const std::vector<std::uint32_t> lengths = {2};
     must(lines.write_batch(lengths, Bytes(2, std::byte{10})));
     must(lines.commit());
-    const auto refused = [&](const std::string& source, const std::string& why, const std::function<void(Wish&)>& change) {
-      Wish wish = wish_of(source, "/out");
-      change(wish);
-      INFO(error_of(client, wish));
-      CHECK(error_of(client, wish).find(why) != std::string::npos);
+    const auto refused = [&](const std::string& source, const std::string& why, const std::function<void(TransposeOptions&)>& change) {
+      TransposeOptions wanted = options_of(source, "/out");
+      change(wanted);
+      INFO(error_of(client, wanted));
+      CHECK(error_of(client, wanted).find(why) != std::string::npos);
     };
-    refused("/in", "Say it with --columns", [](Wish&) {});
-    refused("/in", "records have 10 bytes, which is not what 81 elements", [](Wish& wish) { wish.columns = 81; });
-    refused("/in", "records have 10 bytes, which is not what", [](Wish& wish) { wish.columns = UINT64_MAX; });
-    refused("/in", "has no colon", [](Wish& wish) { wish.columns = 80; wish.rows = "3"; });
-    refused("/short", "the last record is shorter", [](Wish& wish) { wish.columns = 80; });
-    refused("/lines", "records of variable length", [](Wish& wish) { wish.columns = 80; });
+    refused("/in", "Say it with --columns", [](TransposeOptions&) {});
+    refused("/in", "records have 10 bytes, which is not what 81 elements", [](TransposeOptions& wanted) { wanted.columns = 81; });
+    refused("/in", "records have 10 bytes, which is not what", [](TransposeOptions& wanted) { wanted.columns = UINT64_MAX; });
+    refused("/in", "has no colon", [](TransposeOptions& wanted) { wanted.columns = 80; wanted.rows = "3"; });
+    refused("/short", "the last record is shorter", [](TransposeOptions& wanted) { wanted.columns = 80; });
+    refused("/lines", "records of variable length", [](TransposeOptions& wanted) { wanted.columns = 80; });
     CHECK(!client.stat("/out"));
   });
 }

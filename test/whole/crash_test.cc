@@ -41,10 +41,10 @@ Status put(Client& client, const std::string& path, std::span<const std::byte> b
 
 Result<std::vector<std::byte>> get(Client& client, const std::string& path) {
   PIF_TRY_VALUE(auto file, client.open(path));
-  PIF_TRY_VALUE(const auto extent, file.extent());
-  std::vector<std::byte> out(extent.bytes);
-  PIF_TRY_VALUE(const auto count, file.read(out, extent.records));
-  if (count != extent.records) return fail(Code::kInternal, "short read");
+  PIF_TRY_VALUE(const auto file_length, file.file_length());
+  std::vector<std::byte> out(file_length.bytes);
+  PIF_TRY_VALUE(const auto count, file.read(out, file_length.records));
+  if (count != file_length.records) return fail(Code::kInternal, "short read");
   return out;
 }
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "command/dispatch.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "command/program.h"
 
 int main(int argc, char** argv) {

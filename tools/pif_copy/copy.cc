@@ -7,7 +7,7 @@
 
 #include "pif/tool/copy_class.h"
 #include "pif/tool/exchange.h"
-#include "pif/tool/target.h"
+#include "pif/tool/output_options.h"
 
 namespace pif::copy {
 namespace {
@@ -17,33 +17,33 @@ struct Task {
   std::string source;
   std::string target;
   std::size_t input = 0;      // at the controller
-  Extent extent;
+  FileLength file_length;
   CreateOptions options;
   bool same_layout = false;
 };
 
-Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
+Result<Task> prepare(tool::Controller& controller, const CopyOptions& wanted) {
   Task task;
-  PIF_TRY_VALUE(task.source, tool::pif_path(wish.source));
-  PIF_TRY_VALUE(task.target, tool::pif_path(wish.target));
+  PIF_TRY_VALUE(task.source, tool::pif_path(wanted.source));
+  PIF_TRY_VALUE(task.target, tool::pif_path(wanted.target));
   PIF_TRY_VALUE(task.input, controller.open(task.source));
   File& source = controller.input(task.input);
-  PIF_TRY_VALUE(task.extent, source.extent());
-  PIF_TRY_VALUE(task.options, tool::target_options(controller, task.input, task.source, wish));
+  PIF_TRY_VALUE(task.file_length, source.file_length());
+  PIF_TRY_VALUE(task.options, tool::options_of_output(controller, task.input, task.source, wanted));
   task.same_layout = tool::keeps_layout(source, task.options);
   return task;
 }
 
 }  // namespace
 
-Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish) {
-  PIF_TRY_VALUE(const Task task, prepare(controller, wish));
-  if (task.extent.records == 0) {  // no records, no components, no workers
+Result<tool::ExitCode> control(tool::Controller& controller, const CopyOptions& wanted) {
+  PIF_TRY_VALUE(const Task task, prepare(controller, wanted));
+  if (task.file_length.records == 0) {  // no records, no components, no workers
     PIF_TRY(controller.client().create_empty(task.target, task.options));
     return tool::ExitCode::kDone;
   }
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
-  controller.set_extent(output, task.extent);
+  controller.set_file_length(output, task.file_length);
   return tool::run_and_commit(controller);
 }
 
@@ -54,14 +54,14 @@ Status work(tool::Worker& worker) {
   return tool::exchange(worker, *input, *output);
 }
 
-Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish) {
-  PIF_TRY_VALUE(const Task task, prepare(controller, wish));
+Result<tool::Plan> explain(tool::Controller& controller, const CopyOptions& wanted) {
+  PIF_TRY_VALUE(const Task task, prepare(controller, wanted));
   const auto& options = task.options;
   tool::Plan plan;
   plan.emplace_back("source", task.source);
   plan.emplace_back("target", task.target);
-  plan.emplace_back("records", std::to_string(task.extent.records));
-  plan.emplace_back("bytes", std::to_string(task.extent.bytes));
+  plan.emplace_back("records", std::to_string(task.file_length.records));
+  plan.emplace_back("bytes", std::to_string(task.file_length.bytes));
   plan.emplace_back("source_width", std::to_string(controller.input(task.input).layout().width()));
   plan.emplace_back("target_width", std::to_string(options.nodes.empty() ? options.width : options.nodes.size()));
   if (!options.nodes.empty()) plan.emplace_back("target_nodes", fmt::format("{}", fmt::join(options.nodes, ",")));

@@ -3,19 +3,19 @@
 
 #include <string>
 
-#include "pif/tool/target.h"
+#include "pif/tool/output_options.h"
 #include "pif/tool/tool_main.h"
 
 namespace pif::copy {
 
 // What the user asked for.
-struct Wish : tool::TargetWish {
+struct CopyOptions : tool::OutputOptions {
   std::string source;
   std::string target;
 };
 
-[[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish);
+[[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const CopyOptions& wanted);
 [[nodiscard]] Status work(tool::Worker& worker);
-[[nodiscard]] Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish);
+[[nodiscard]] Result<tool::Plan> explain(tool::Controller& controller, const CopyOptions& wanted);
 
 }  // namespace pif::copy

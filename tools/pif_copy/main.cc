@@ -8,7 +8,7 @@
 #include "pif/tool/tool_main.h"
 
 int main(int argc, char** argv) {
-  const auto wish = std::make_shared<pif::copy::Wish>();
+  const auto wanted = std::make_shared<pif::copy::CopyOptions>();
   pif::tool::Tool tool;
   tool.name = "pif-copy";
   tool.summary = "Copies a file, on all its LFSs at once; the copy keeps format, attributes, mode, LFSs and bevies unless told.";
@@ -17,13 +17,13 @@ int main(int argc, char** argv) {
       "  pif-copy /a /b --width 8        on 8 LFSs that the server chooses\n"
       "  pif-copy /a /b --nodes lfs2,lfs0\n"
       "  pif-copy /a /b --bevy 0         without parity\n";
-  tool.options = [wish](CLI::App& app) {
-    app.add_option("SRC", wish->source, "the file to copy")->required();
-    app.add_option("DST", wish->target, "its copy; a file of that name is replaced when the copy is complete")->required();
-    pif::tool::add_target_options(app, *wish);
+  tool.options = [wanted](CLI::App& app) {
+    app.add_option("SRC", wanted->source, "the file to copy")->required();
+    app.add_option("DST", wanted->target, "its copy; a file of that name is replaced when the copy is complete")->required();
+    pif::tool::add_output_options(app, *wanted);
   };
-  tool.control = [wish](pif::tool::Controller& controller) { return pif::copy::control(controller, *wish); };
+  tool.control = [wanted](pif::tool::Controller& controller) { return pif::copy::control(controller, *wanted); };
   tool.work = pif::copy::work;
-  tool.explain = [wish](pif::tool::Controller& controller) { return pif::copy::explain(controller, *wish); };
+  tool.explain = [wanted](pif::tool::Controller& controller) { return pif::copy::explain(controller, *wanted); };
   return pif::tool::main(argc, argv, tool);
 }

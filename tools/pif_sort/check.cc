@@ -12,17 +12,17 @@ constexpr std::size_t kShownBytes = 200;  // of a record, in a message
 
 // f(record) for every record of the file, in order, until it says no.
 Status for_each_record(File& file, const std::function<Result<bool>(Bytes)>& f) {
-  PIF_TRY_VALUE(const Extent extent, file.extent());
+  PIF_TRY_VALUE(const FileLength file_length, file.file_length());
   const Format& format = file.format();
   const std::uint64_t at_once = format.is_fixed() ? std::max<std::uint64_t>(1, kBatchBytes / format.record_length) : 0;
   std::vector<std::byte> batch(at_once * format.record_length);
-  for (RecordNumber first = 0; first < extent.records;) {
+  for (RecordNumber first = 0; first < file_length.records;) {
     RecordBatch records;
     if (format.is_fixed()) {
-      PIF_TRY_VALUE(const std::uint64_t got, file.read_at(first, batch, std::min(at_once, extent.records - first)));
+      PIF_TRY_VALUE(const std::uint64_t got, file.read_at(first, batch, std::min(at_once, file_length.records - first)));
       records.lengths.assign(got, format.record_length);
     } else {
-      PIF_TRY_VALUE(records, file.read_batch_at(first, extent.records - first, kBatchBytes));
+      PIF_TRY_VALUE(records, file.read_batch_at(first, file_length.records - first, kBatchBytes));
     }
     Bytes rest = format.is_fixed() ? Bytes(batch) : Bytes(records.data);
     for (const std::uint32_t length : records.lengths) {

@@ -20,11 +20,11 @@ Result<double> time_hop(tool::Worker& worker, tool::Team& team) {
   team.begin_talk();
   const Time begin = worker.clock().now();
   const std::uint32_t next = worker.rank() + 1 < worker.width() ? worker.rank() + 1 : 0;
-  if (worker.rank() == 0) PIF_TRY(team.tell(next, "hop"));
+  if (worker.rank() == 0) PIF_TRY(team.send(next, "hop"));
   for (unsigned round = 0; round < kRounds; ++round) {
-    PIF_TRY_VALUE(const auto word, team.hear(worker.clock().now() + std::chrono::minutes(1)));
+    PIF_TRY_VALUE(const auto word, team.receive(worker.clock().now() + std::chrono::minutes(1)));
     if (!word) return fail(Code::kTimeout, "the other workers do not answer");
-    if (worker.rank() != 0 || round + 1 < kRounds) PIF_TRY(team.tell(next, "hop"));
+    if (worker.rank() != 0 || round + 1 < kRounds) PIF_TRY(team.send(next, "hop"));
   }
   const double all = seconds_of(worker.clock().now() - begin);
   PIF_TRY(team.barrier());

@@ -12,42 +12,42 @@
 namespace {
 
 // One character, or \t or \0.
-std::string set_separator(const std::string& text, pif::sort::Wish& wish) {
+std::string set_separator(const std::string& text, pif::sort::SortOptions& wanted) {
   if (text == "\\t") {
-    wish.keys.separator = '\t';
+    wanted.keys.separator = '\t';
   } else if (text == "\\0") {
-    wish.keys.separator = '\0';
+    wanted.keys.separator = '\0';
   } else if (text.size() == 1) {
-    wish.keys.separator = text[0];
+    wanted.keys.separator = text[0];
   } else {
     return "a separator is one character, or \\t or \\0";
   }
   return {};
 }
 
-void add_options(CLI::App& app, const std::shared_ptr<pif::sort::Wish>& wish) {
-  app.add_option("SRC", wish->source, "the file to sort")->required();
-  auto* const target = app.add_option("DST", wish->target, "the sorted file; replaced when it is complete (may be SRC)");
-  app.add_option("-k,--key", wish->keys.keys, "sort by this; may be given again")->type_name("KEY")->allow_extra_args(false);
-  app.add_option_function<std::string>("-t", [wish](const std::string& text) {
-       if (const std::string wrong = set_separator(text, *wish); !wrong.empty()) throw CLI::ValidationError("-t", wrong);
+void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& wanted) {
+  app.add_option("SRC", wanted->source, "the file to sort")->required();
+  auto* const target = app.add_option("DST", wanted->target, "the sorted file; replaced when it is complete (may be SRC)");
+  app.add_option("-k,--key", wanted->keys.keys, "sort by this; may be given again")->type_name("KEY")->allow_extra_args(false);
+  app.add_option_function<std::string>("-t", [wanted](const std::string& text) {
+       if (const std::string wrong = set_separator(text, *wanted); !wrong.empty()) throw CLI::ValidationError("-t", wrong);
      }, "character between fields")->type_name("C");
-  app.add_flag("-n", wish->keys.numeric, "by numeric value (not for OFF:LEN, which has types)");
-  app.add_flag("-r", wish->keys.reverse, "largest first; equal ones stay as they are");
-  app.add_flag("-b", wish->keys.skip_blanks, "fields begin behind their blanks");
-  app.add_flag("-u", wish->unique, "of records with equal keys only the first");
+  app.add_flag("-n", wanted->keys.numeric, "by numeric value (not for OFF:LEN, which has types)");
+  app.add_flag("-r", wanted->keys.reverse, "largest first; equal ones stay as they are");
+  app.add_flag("-b", wanted->keys.skip_blanks, "fields begin behind their blanks");
+  app.add_flag("-u", wanted->unique, "of records with equal keys only the first");
   app.add_flag_callback("-s", [] {}, "accepted: pif-sort is always stable");
-  auto* const check = app.add_flag("-c", wish->check, "only say whether SRC is sorted: exit code 1 and the first that is not");
-  pif::tool::add_memory_option(app, wish->memory, "what needs more is sorted in runs, on the disks of its LFSs");
+  auto* const check = app.add_flag("-c", wanted->check, "only say whether SRC is sorted: exit code 1 and the first that is not");
+  pif::tool::add_memory_option(app, wanted->memory, "what needs more is sorted in runs, on the disks of its LFSs");
   std::map<std::string, pif::sort::MergeKind> kinds;
   for (const auto& [kind, name] : pif::sort::kMerges) kinds.emplace(name, kind);
-  app.add_option("--merge", wish->merge, "how the sorted components become one file: split (default), token (pass by pass), or "
+  app.add_option("--merge", wanted->merge, "how the sorted components become one file: split (default), token (pass by pass), or "
                                          "pipelined (all passes at once)")
       ->transform(CLI::CheckedTransformer(kinds).description(""))->type_name("split|token|pipelined");
-  app.add_option("--token-batch", wish->token_batch, "records that a token decides on at once (default 4096; fewer if some are long); 0: "
+  app.add_option("--token-batch", wanted->token_batch, "records that a token decides on at once (default 4096; fewer if some are long); 0: "
                                                      "one record per hop, as in figure 5.4 of the thesis")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 20))->transform(pif::decimal)->type_name("N");
-  pif::tool::add_target_options(app, *wish);
+  pif::tool::add_output_options(app, *wanted);
   for (const char* const of_output : {"--merge", "--token-batch", "--width", "--nodes", "--bevy", "--no-clobber"})
     check->excludes(app.get_option(of_output));
   app.final_callback([target, check] {
@@ -58,7 +58,7 @@ void add_options(CLI::App& app, const std::shared_ptr<pif::sort::Wish>& wish) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto wish = std::make_shared<pif::sort::Wish>();
+  const auto wanted = std::make_shared<pif::sort::SortOptions>();
   pif::tool::Tool tool;
   tool.name = "pif-sort";
   tool.summary = "Sorts the records of a file, on all its LFSs at once; always stable.";
@@ -70,9 +70,9 @@ int main(int argc, char** argv) {
       "  pif-sort -c -k 0:10 /sorted             is it sorted?\n"
       "Keys: OFF:LEN[:b|u|i|f[le|be]][r] (bytes, unsigned, signed, float), or F[.C][bnr][,F[.C][bnr]] as in sort(1).\n"
       "-n, -b and -r are for keys without letters of their own; of OFF:LEN only -r, where it has no type.\n";
-  tool.options = [wish](CLI::App& app) { add_options(app, wish); };
-  tool.control = [wish](pif::tool::Controller& controller) { return pif::sort::control(controller, *wish); };
+  tool.options = [wanted](CLI::App& app) { add_options(app, wanted); };
+  tool.control = [wanted](pif::tool::Controller& controller) { return pif::sort::control(controller, *wanted); };
   tool.work = pif::sort::work;
-  tool.explain = [wish](pif::tool::Controller& controller) { return pif::sort::explain(controller, *wish); };
+  tool.explain = [wanted](pif::tool::Controller& controller) { return pif::sort::explain(controller, *wanted); };
   return pif::tool::main(argc, argv, tool);
 }

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "pif/tool/memory.h"
 #include "told.h"
 
@@ -14,68 +14,68 @@ namespace {
 struct Task {
   std::string source, target;
   std::size_t input = 0;
-  Extent extent;
+  FileLength file_length;
   std::uint64_t memory = 0;  // 0: all of it is sorted in memory
   CreateOptions options;
 };
 
-Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
+Result<Task> prepare(tool::Controller& controller, const SortOptions& wanted) {
   Task task;
-  PIF_TRY_VALUE(task.source, tool::pif_path(wish.source));
+  PIF_TRY_VALUE(task.source, tool::pif_path(wanted.source));
   PIF_TRY_VALUE(task.input, controller.open(task.source));
   File& source = controller.input(task.input);
-  PIF_TRY_VALUE(task.extent, source.extent());
+  PIF_TRY_VALUE(task.file_length, source.file_length());
   const Format& format = source.format();
-  PIF_TRY(KeyMaker::make(wish.keys, format));
-  const bool short_last = format.is_fixed() && task.extent.bytes != task.extent.records * format.record_length;
+  PIF_TRY(KeyMaker::make(wanted.keys, format));
+  const bool short_last = format.is_fixed() && task.file_length.bytes != task.file_length.records * format.record_length;
   if (short_last) {
     return fail(Code::kInvalid, fmt::format("{}: the last record is shorter than {} bytes: records of one length can be sorted "
                                             "only if all have it (pif put --record-length, or --lines)",
                                             task.source, format.record_length));
   }
-  if (wish.check) return task;
-  if (wish.unique && wish.merge != MergeKind::kSplit) {
+  if (wanted.check) return task;
+  if (wanted.unique && wanted.merge != MergeKind::kSplit) {
     return fail(Code::kUnsupported, "-u is done by the split merge only: leave --merge away");
   }
-  PIF_TRY_VALUE(task.target, tool::pif_path(wish.target));
-  const std::uint64_t memory = wish.memory != 0 ? wish.memory : tool::spare_memory();
-  const std::uint64_t times = wish.merge == MergeKind::kSplit ? 1 : 2;  // sub-files beside the runs
-  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wish.keys, format));
-  task.memory = times * run_bytes(format, maker, task.extent) > memory ? memory : 0;
-  PIF_TRY_VALUE(task.options, tool::target_options(controller, task.input, task.source, wish));
+  PIF_TRY_VALUE(task.target, tool::pif_path(wanted.target));
+  const std::uint64_t memory = wanted.memory != 0 ? wanted.memory : tool::spare_memory();
+  const std::uint64_t times = wanted.merge == MergeKind::kSplit ? 1 : 2;  // sub-files beside the runs
+  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, format));
+  task.memory = times * run_bytes(format, maker, task.file_length) > memory ? memory : 0;
+  PIF_TRY_VALUE(task.options, tool::options_of_output(controller, task.input, task.source, wanted));
   return task;
 }
 
-Result<tool::ExitCode> check(tool::Controller& controller, const Wish& wish, const Task& task) {
-  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wish.keys, controller.input(task.input).format()));
+Result<tool::ExitCode> check(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
+  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, controller.input(task.input).format()));
   tool::Report& report = controller.report();
   OrderCheck order;
   {
     const tool::PhaseTimer timer(report, "check", controller.client().session().clock());
-    PIF_TRY_VALUE(order, check_order(controller.input(task.input), task.source, maker, wish.unique));
+    PIF_TRY_VALUE(order, check_order(controller.input(task.input), task.source, maker, wanted.unique));
   }
   report.bytes_client_side = order.bytes;
   report.add_result("sorted", order.sorted);
   report.add_result("records_checked", order.records);
   if (order.sorted) return tool::ExitCode::kDone;
   report.add_result("first_out_of_order", order.records - 1);
-  say(fmt::format("pif-sort: {}\n", one_line(order.disorder)));
+  print_error(fmt::format("pif-sort: {}\n", one_line(order.disorder)));
   return tool::ExitCode::kNegative;
 }
 
-CostShape cost_shape(tool::Controller& controller, const Wish& wish, const Task& task) {
-  return {task.extent.records, controller.input(task.input).layout().width(), task.memory != 0, wish.token_batch};
+CostShape cost_shape(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
+  return {task.file_length.records, controller.input(task.input).layout().width(), task.memory != 0, wanted.token_batch};
 }
 
-std::string told_to_workers(const Wish& wish, const Task& task) {
-  Wish told = wish;
-  told.memory = task.memory;
-  return pack(told);
+std::string told_to_workers(const SortOptions& wanted, const Task& task) {
+  SortOptions told = wanted;
+  spec.memory = task.memory;
+  return pack(spec);
 }
 
-Result<std::vector<Outcome>> run_job(tool::Controller& controller, const Wish& wish, const Task& task) {
+Result<std::vector<Outcome>> run_job(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
   tool::Job job;
-  job.value = told_to_workers(wish, task);
+  job.value = told_to_workers(wanted, task);
   PIF_TRY_VALUE(const auto results, controller.run(job));
   std::vector<Outcome> outcomes;
   for (const std::string& result : results) outcomes.push_back(unpack_outcome(result));
@@ -111,56 +111,56 @@ void report(tool::Report& report, const Cost& predicted, const std::vector<Outco
 
 }  // namespace
 
-Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish) {
-  PIF_TRY_VALUE(const Task task, prepare(controller, wish));
-  if (wish.check) return check(controller, wish, task);
-  if (task.extent.records == 0) {
+Result<tool::ExitCode> control(tool::Controller& controller, const SortOptions& wanted) {
+  PIF_TRY_VALUE(const Task task, prepare(controller, wanted));
+  if (wanted.check) return check(controller, wanted, task);
+  if (task.file_length.records == 0) {
     PIF_TRY(controller.client().create_empty(task.target, task.options));
     return tool::ExitCode::kDone;
   }
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
-  if (task.options.format.is_fixed() && !wish.unique) controller.set_extent(output, task.extent);
-  Wish told = wish;
-  told.measure = controller.report().is_wanted;
-  PIF_TRY_VALUE(const auto outcomes, run_job(controller, told, task));
-  Extent extent;
+  if (task.options.format.is_fixed() && !wanted.unique) controller.set_file_length(output, task.file_length);
+  SortOptions told = wanted;
+  spec.measure = controller.report().is_wanted;
+  PIF_TRY_VALUE(const auto outcomes, run_job(controller, spec, task));
+  FileLength file_length;
   for (const Outcome& outcome : outcomes) {
-    extent.records += outcome.put_out.records;
-    extent.bytes += outcome.put_out.bytes;
+    file_length.records += outcome.put_out.records;
+    file_length.bytes += outcome.put_out.bytes;
   }
-  if (told.measure) {
-    const Cost predicted = predict(constants_of(outcomes), cost_shape(controller, wish, task), wish.merge);
-    report(controller.report(), predicted, outcomes, wish.merge != MergeKind::kSplit, constants_of(outcomes).hop);
+  if (spec.measure) {
+    const Cost predicted = predict(constants_of(outcomes), cost_shape(controller, wanted, task), wanted.merge);
+    report(controller.report(), predicted, outcomes, wanted.merge != MergeKind::kSplit, constants_of(outcomes).hop);
   }
-  controller.set_extent(output, extent);
+  controller.set_file_length(output, file_length);
   PIF_TRY(controller.commit());
   return tool::ExitCode::kDone;
 }
 
 // A job that measures, and makes nothing.
-Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish) {
-  PIF_TRY_VALUE(const Task task, prepare(controller, wish));
+Result<tool::Plan> explain(tool::Controller& controller, const SortOptions& wanted) {
+  PIF_TRY_VALUE(const Task task, prepare(controller, wanted));
   tool::Plan plan;
   plan.emplace_back("source", task.source);
   plan.emplace_back("target", task.target);
-  plan.emplace_back("records", std::to_string(task.extent.records));
-  plan.emplace_back("bytes", std::to_string(task.extent.bytes));
+  plan.emplace_back("records", std::to_string(task.file_length.records));
+  plan.emplace_back("bytes", std::to_string(task.file_length.bytes));
   plan.emplace_back("runs", task.memory == 0 ? "in memory, one on each LFS"
                                              : fmt::format("in scratch files, made in {} MiB", task.memory >> 20));
-  if (task.extent.records == 0 || wish.check) return plan;
+  if (task.file_length.records == 0 || wanted.check) return plan;
   PIF_TRY(controller.create(task.target, task.options));  // it is never committed
-  Wish measuring = wish;
+  SortOptions measuring = wanted;
   measuring.measure = measuring.measure_only = true;
   PIF_TRY_VALUE(const auto outcomes, run_job(controller, measuring, task));
   const Constants c = constants_of(outcomes);
   plan.emplace_back("measured", fmt::format("a record: {:.0f} ns to load, {:.1f} ns for each doubling to sort, {:.0f} ns to move; a "
                                             "hop: {:.0f} us", c.load * 1e9, c.compare * 1e9, c.move * 1e9, c.hop * 1e6));
-  const CostShape shape = cost_shape(controller, wish, task);
+  const CostShape shape = cost_shape(controller, wanted, task);
   for (const auto& [kind, name] : kMerges) {
     const Cost cost = predict(c, shape, kind);
     plan.emplace_back(fmt::format("predicted_{}", name),
                       fmt::format("{:.2f} s: {:.2f} s to sort, {:.2f} s to merge{}", cost.total(), cost.sort, cost.merge,
-                                  kind == wish.merge ? " (this is what will be done)" : ""));
+                                  kind == wanted.merge ? " (this is what will be done)" : ""));
   }
   plan.emplace_back("merge", "split is the default: every record moves once, and nothing is serial");
   return plan;

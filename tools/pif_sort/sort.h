@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "keys/keys.h"
-#include "pif/tool/target.h"
+#include "pif/tool/output_options.h"
 #include "pif/tool/tool_main.h"
 
 namespace pif::sort {
@@ -28,7 +28,7 @@ inline constexpr std::array<std::pair<MergeKind, const char*>, 3> kMerges = {
 inline constexpr std::uint64_t kTokenBatch = 4096;  // records per block of a sub-file
 
 // What the user asked for.
-struct Wish : tool::TargetWish {
+struct SortOptions : tool::OutputOptions {
   std::string source, target;
   KeyOptions keys;
   bool unique = false;
@@ -40,9 +40,9 @@ struct Wish : tool::TargetWish {
   std::uint64_t token_batch = kTokenBatch;  // 0: figure 5.4, one record per hop, in blocks of one record
 };
 
-[[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish);
+[[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const SortOptions& wanted);
 [[nodiscard]] Status work(tool::Worker& worker);
-[[nodiscard]] Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish);
+[[nodiscard]] Result<tool::Plan> explain(tool::Controller& controller, const SortOptions& wanted);
 
 struct OrderCheck {
   bool sorted = true;

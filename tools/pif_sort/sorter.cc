@@ -29,7 +29,7 @@ Result<RunsOfAll> gather(tool::Team& team, const Runs& own) {
   const std::string text(reinterpret_cast<const char*>(&records), sizeof records);
   PIF_TRY_VALUE(const auto told, team.all_gather(text + own.lengths.pack()));
   RunsOfAll all;
-  for (const std::string_view one : told) {
+  for (const std::string_view one : spec) {
     const auto lengths = Lengths::unpack(one.substr(std::min(sizeof records, one.size())));
     if (!lengths) return fail(Code::kInternal, "the workers do not agree on their runs");
     all.lengths.add(*lengths);
@@ -40,8 +40,8 @@ Result<RunsOfAll> gather(tool::Team& team, const Runs& own) {
 
 class Sorter {
  public:
-  Sorter(tool::Worker& worker, const Wish& wish, const KeyMaker& maker, tool::Input& input, tool::Output& output, tool::Team team)
-      : worker_(worker), wish_(wish), maker_(maker), input_(input), output_(output), team_(std::move(team)),
+  Sorter(tool::Worker& worker, const SortOptions& wanted, const KeyMaker& maker, tool::Input& input, tool::Output& output, tool::Team team)
+      : worker_(worker), wish_(wanted), maker_(maker), input_(input), output_(output), team_(std::move(team)),
         order_(maker, input.layout()) {}
 
   [[nodiscard]] Status run();
@@ -61,9 +61,9 @@ class Sorter {
   [[nodiscard]] Status put_out_parallel();
   [[nodiscard]] Status put_out_in_turn();
   [[nodiscard]] Status take_tails(const std::string& own);
-  [[nodiscard]] Result<Share> count_share(std::uint64_t count);
-  [[nodiscard]] Status append_kept(Share share, Appender& appender);
-  [[nodiscard]] Status append_share(LfsIndex lfs, Share share, std::string& state);
+  [[nodiscard]] Result<RankRange> count_share(std::uint64_t count);
+  [[nodiscard]] Status append_kept(RankRange share, Appender& appender);
+  [[nodiscard]] Status append_share(LfsIndex lfs, RankRange share, std::string& state);
   template <typename F>
   [[nodiscard]] Status for_each_pick(const F& f);
   std::uint64_t cut_rank(std::uint32_t rank, std::uint64_t alignment) const;
@@ -71,7 +71,7 @@ class Sorter {
   std::optional<Pick> last_before(const std::vector<std::size_t>& cut);
 
   tool::Worker& worker_;
-  const Wish& wish_;
+  const SortOptions& wish_;
   const KeyMaker& maker_;
   tool::Input& input_;
   tool::Output& output_;
@@ -82,7 +82,7 @@ class Sorter {
   std::vector<component::Files> files_;
   std::uint64_t records_ = 0;
   std::vector<Pick> kept_;        // this worker's share, where there is memory for it
-  Extent put_out_;                // by this worker
+  FileLength put_out_;                // by this worker
   Outcome outcome_;
   Time begun_;                    // the present phase
 };
@@ -146,7 +146,7 @@ Status Sorter::take_tails(const std::string& own) {
 
 Status Sorter::put_out_parallel() {
   const std::uint64_t alignment = ParallelOutput::alignment(output_.format(), output_.layout());
-  const Share share{cut_rank(worker_.rank(), alignment), cut_rank(worker_.rank() + 1, alignment)};
+  const RankRange share{cut_rank(worker_.rank(), alignment), cut_rank(worker_.rank() + 1, alignment)};
   put_out_ = {share.end - share.begin, (share.end - share.begin) * output_.format().record_length};
   ParallelOutput out(output_, files_, records_);
   Merger merge = merger(share.begin, share.end);
@@ -199,9 +199,9 @@ Status Sorter::for_each_pick(const F& f) {
 }
 
 // Where this worker's share begins when each has `count` records of its own.
-Result<Share> Sorter::count_share(std::uint64_t count) {
+Result<RankRange> Sorter::count_share(std::uint64_t count) {
   PIF_TRY_VALUE(const auto counts, team_.all_gather(std::to_string(count)));
-  Share share;
+  RankRange share;
   for (std::uint32_t rank = 0; rank < worker_.rank(); ++rank) share.begin += std::stoull(counts[rank]);
   share.end = share.begin + count;
   return share;
@@ -215,7 +215,7 @@ Status Sorter::put_out_in_turn() {
     ++put_out_.records;
     return {};
   }));
-  PIF_TRY_VALUE(const Share share, count_share(put_out_.records));
+  PIF_TRY_VALUE(const RankRange share, count_share(put_out_.records));
   std::string own_tails;
   for (LfsIndex lfs = 0; lfs < files_.size(); ++lfs) {
     std::string tail = pack_tails(std::vector<component::Tail>(1));
@@ -230,7 +230,7 @@ Status Sorter::put_out_in_turn() {
   return take_tails(own_tails);
 }
 
-Status Sorter::append_kept(Share share, Appender& appender) {
+Status Sorter::append_kept(RankRange share, Appender& appender) {
   const std::uint64_t ahead = kAhead * output_.layout().width();
   while (appender.wanted() < share.end) {
     const std::uint64_t at = appender.wanted() - share.begin;
@@ -241,7 +241,7 @@ Status Sorter::append_kept(Share share, Appender& appender) {
   return {};
 }
 
-Status Sorter::append_share(LfsIndex lfs, Share share, std::string& state) {
+Status Sorter::append_share(LfsIndex lfs, RankRange share, std::string& state) {
   component::Tail tail;
   if (!state.empty()) {
     PIF_TRY_VALUE(const auto before, unpack_tails(state, 1));
@@ -269,7 +269,7 @@ TokenOptions Sorter::token_options(const Lengths& lengths) const {
   options.figure = wish_.token_batch == 0;
   options.in_memory = wish_.memory == 0;
   options.share_memory = worker_.shares_machine();
-  const std::uint64_t record = std::max<std::uint64_t>(input_.extent().bytes / std::max<std::uint64_t>(input_.extent().records, 1), 1);
+  const std::uint64_t record = std::max<std::uint64_t>(input_.file_length().bytes / std::max<std::uint64_t>(input_.file_length().records, 1), 1);
   const std::uint64_t most = std::min<std::uint64_t>(kBatchBytes / record, KeyList::fit(lengths, kBodyBytesMax));
   options.block_records = std::clamp<std::uint64_t>(wish_.token_batch, 1, std::max<std::uint64_t>(most, 1));
   return options;
@@ -343,12 +343,12 @@ Status Sorter::run() {
 }  // namespace
 
 Status work(tool::Worker& worker) {
-  const Wish wish = unpack(worker.value());
+  const SortOptions wanted = unpack(worker.value());
   PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
   PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
-  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wish.keys, input->format()));
+  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, input->format()));
   PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
-  return Sorter(worker, wish, maker, *input, *output, std::move(team)).run();
+  return Sorter(worker, wanted, maker, *input, *output, std::move(team)).run();
 }
 
 }  // namespace pif::sort

@@ -9,39 +9,39 @@ using Json = nlohmann::json;
 
 }  // namespace
 
-std::string pack(const Wish& wish) {
+std::string pack(const SortOptions& wanted) {
   Json keys = Json::array();
-  for (const std::string& key : wish.keys.keys) keys.push_back(key);
-  const std::string separator = wish.keys.separator ? std::string(1, *wish.keys.separator) : std::string();
+  for (const std::string& key : wanted.keys.keys) keys.push_back(key);
+  const std::string separator = wanted.keys.separator ? std::string(1, *wanted.keys.separator) : std::string();
   return Json{{"keys", keys},
               {"separator", Json::binary({separator.begin(), separator.end()})},
-              {"numeric", wish.keys.numeric},
-              {"reverse", wish.keys.reverse},
-              {"blanks", wish.keys.skip_blanks},
-              {"unique", wish.unique},
-              {"memory", wish.memory},
-              {"merge", static_cast<int>(wish.merge)},
-              {"batch", wish.token_batch},
-              {"measure", wish.measure}, {"measure_only", wish.measure_only}}
+              {"numeric", wanted.keys.numeric},
+              {"reverse", wanted.keys.reverse},
+              {"blanks", wanted.keys.skip_blanks},
+              {"unique", wanted.unique},
+              {"memory", wanted.memory},
+              {"merge", static_cast<int>(wanted.merge)},
+              {"batch", wanted.token_batch},
+              {"measure", wanted.measure}, {"measure_only", wanted.measure_only}}
       .dump(-1, ' ', true);
 }
 
-Wish unpack(std::string_view text) {
+SortOptions unpack(std::string_view text) {
   const Json json = Json::parse(text);
-  Wish wish;
-  for (const auto& key : json.at("keys")) wish.keys.keys.push_back(key.get<std::string>());
+  SortOptions wanted;
+  for (const auto& key : json.at("keys")) wanted.keys.keys.push_back(key.get<std::string>());
   const auto& separator = json.at("separator").at("bytes");
-  if (!separator.empty()) wish.keys.separator = static_cast<char>(separator.at(0).get<int>());
-  wish.keys.numeric = json.at("numeric").get<bool>();
-  wish.keys.reverse = json.at("reverse").get<bool>();
-  wish.keys.skip_blanks = json.at("blanks").get<bool>();
-  wish.unique = json.at("unique").get<bool>();
-  wish.memory = json.at("memory").get<std::uint64_t>();
-  wish.merge = static_cast<MergeKind>(json.at("merge").get<int>());
-  wish.token_batch = json.at("batch").get<std::uint64_t>();
-  wish.measure = json.at("measure").get<bool>();
-  wish.measure_only = json.at("measure_only").get<bool>();
-  return wish;
+  if (!separator.empty()) wanted.keys.separator = static_cast<char>(separator.at(0).get<int>());
+  wanted.keys.numeric = json.at("numeric").get<bool>();
+  wanted.keys.reverse = json.at("reverse").get<bool>();
+  wanted.keys.skip_blanks = json.at("blanks").get<bool>();
+  wanted.unique = json.at("unique").get<bool>();
+  wanted.memory = json.at("memory").get<std::uint64_t>();
+  wanted.merge = static_cast<MergeKind>(json.at("merge").get<int>());
+  wanted.token_batch = json.at("batch").get<std::uint64_t>();
+  wanted.measure = json.at("measure").get<bool>();
+  wanted.measure_only = json.at("measure_only").get<bool>();
+  return wanted;
 }
 
 std::string pack(const Outcome& outcome) {

@@ -10,11 +10,11 @@
 
 namespace pif::sort {
 
-std::string pack(const Wish& wish);
-Wish unpack(std::string_view text);
+std::string pack(const SortOptions& wanted);
+SortOptions unpack(std::string_view text);
 
 struct Outcome {
-  Extent put_out;        // by this worker
+  FileLength put_out;        // by this worker
   MergeCounts counts;
   double sort_seconds = 0, merge_seconds = 0;
   Constants constants;

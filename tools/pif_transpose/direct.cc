@@ -57,8 +57,8 @@ class Direct {
   void find_places(const Stripe& stripe, std::uint64_t bytes);
   [[nodiscard]] Status end_batch(const Stripe& stripe, const Head& head);
   [[nodiscard]] Status tell_done();
-  [[nodiscard]] Status hear(const Stripe& stripe);
-  [[nodiscard]] Status accept(const Stripe& stripe, const Head& head, const tool::Word& word);
+  [[nodiscard]] Status receive(const Stripe& stripe);
+  [[nodiscard]] Status accept(const Stripe& stripe, const Head& head, const tool::Message& word);
   bool is_shared(const Outlet& outlet) const { return outlet.rank == worker_.rank() || share_memory_; }
   double take_seconds();
   void show_progress(std::uint64_t bytes) { worker_.progress(bytes_done_ += bytes, bytes_total_); }
@@ -99,7 +99,7 @@ Status Direct::open() {
           windows_[outlet.rank].populate(plan_.place_of(input_.index(), 0), plan_.slots * plan_.pitch);
     }
   }
-  bytes_total_ = input_.bytes() + plan_.shape.output_extent().bytes / output_.layout().width();  // near enough for people's eyes
+  bytes_total_ = input_.bytes() + plan_.shape.output_file_length().bytes / output_.layout().width();  // near enough for people's eyes
   return {};
 }
 
@@ -147,7 +147,7 @@ Status Direct::begin_batch(const Stripe& stripe, std::uint64_t offset, std::uint
       outlet.pitch = plan_.pitch;
       continue;
     }
-    while (outlet.under_way == kUnderWayMax) PIF_TRY(hear(stripe));
+    while (outlet.under_way == kUnderWayMax) PIF_TRY(receive(stripe));
     outlet.body = net::Buffer(slots * bytes);
     outlet.next = outlet.body.data();
     outlet.pitch = bytes;
@@ -173,30 +173,30 @@ Status Direct::end_batch(const Stripe& stripe, const Head& head) {
     if (outlet.rank != worker_.rank()) worker_.count_sent(slots * head.bytes);
     if (slots == 0 || is_shared(outlet)) continue;
     ++outlet.under_way;
-    PIF_TRY(team_.tell(outlet.rank, head.pack(), std::move(outlet.body)));
+    PIF_TRY(team_.send(outlet.rank, head.pack(), std::move(outlet.body)));
   }
   return {};
 }
 
 Status Direct::tell_done() {
   if (!input_.is_here()) return {};
-  for (const Outlet& outlet : outlets_) PIF_TRY(team_.tell(outlet.rank, Head{Kind::kDone, 0, 0}.pack()));
+  for (const Outlet& outlet : outlets_) PIF_TRY(team_.send(outlet.rank, Head{Kind::kDone, 0, 0}.pack()));
   return {};
 }
 
 // ---- a destination ------------------------------------------------------------------------------------------------------
 
-Status Direct::accept(const Stripe& stripe, const Head& head, const tool::Word& word) {
+Status Direct::accept(const Stripe& stripe, const Head& head, const tool::Message& word) {
   const auto source = std::find(sources_.begin(), sources_.end(), word.from);
   if (!rows_ || source == sources_.end()) return fail(Code::kInvalid, "pieces came from or to where there are none");
   PIF_TRY(rows_->accept(stripe, static_cast<LfsIndex>(source - sources_.begin()), head.offset, head.bytes,
                         std::as_const(word.body).span()));
-  return team_.tell(word.from, Head{Kind::kTaken, 0, 0}.pack());
+  return team_.send(word.from, Head{Kind::kTaken, 0, 0}.pack());
 }
 
 // The next word, whatever it is about.
-Status Direct::hear(const Stripe& stripe) {
-  PIF_TRY_VALUE(const auto word, team_.hear(worker_.clock().now() + kSilenceMax));
+Status Direct::receive(const Stripe& stripe) {
+  PIF_TRY_VALUE(const auto word, team_.receive(worker_.clock().now() + kSilenceMax));
   if (!word) return fail(Code::kTimeout, "the other workers have said nothing for five minutes");
   PIF_TRY_VALUE(const Head head, Head::unpack(word->head));
   if (head.kind == Kind::kPieces) return accept(stripe, head, *word);
@@ -218,7 +218,7 @@ Status Direct::do_stripe(const Stripe& stripe) {
   times_.wait += take_seconds();
   PIF_TRY(send_rows(stripe));
   times_.transpose += take_seconds();
-  while (output_.is_here() && done_ < sources_.size()) PIF_TRY(hear(stripe));
+  while (output_.is_here() && done_ < sources_.size()) PIF_TRY(receive(stripe));
   times_.wait += take_seconds();
   if (rows_) PIF_TRY(rows_->write(stripe));
   times_.put_together += take_seconds();

@@ -57,8 +57,8 @@ class Bands {
   [[nodiscard]] Status send_rows(std::uint64_t band);
   [[nodiscard]] Status do_band(std::uint64_t number);
   [[nodiscard]] Status put_rows(std::uint64_t band);
-  [[nodiscard]] Status take(tool::Word word);
-  [[nodiscard]] Status take_rows(const tool::Word& word);
+  [[nodiscard]] Status take(tool::Message word);
+  [[nodiscard]] Status take_rows(const tool::Message& word);
   template <typename F>
   [[nodiscard]] Status go_on_until(const F& holds);
 
@@ -89,7 +89,7 @@ Status Bands::go_on_until(const F& holds) {
   while (true) {
     PIF_TRY_VALUE(const bool sent, out_->step());
     if (holds()) return {};
-    PIF_TRY_VALUE(auto word, team_.hear(sent ? Time{} : worker_.clock().now() + kWorkerSilenceMax));
+    PIF_TRY_VALUE(auto word, team_.receive(sent ? Time{} : worker_.clock().now() + kWorkerSilenceMax));
     if (!word && !sent) return fail(Code::kTimeout, "the other workers have said nothing for five minutes");
     if (word) PIF_TRY(take(std::move(*word)));
   }
@@ -106,7 +106,7 @@ Status Bands::send_rows(std::uint64_t band) {
     std::memcpy(body.data(), rows.data(), rows.size());
     if (rank != worker_.rank()) worker_.count_sent(rows.size());
     ++under_way_[rank];
-    PIF_TRY(team_.tell(rank, RowsHead{band, first}.pack(), std::move(body)));
+    PIF_TRY(team_.send(rank, RowsHead{band, first}.pack(), std::move(body)));
   }
   return {};
 }
@@ -120,7 +120,7 @@ Status Bands::send_round(std::uint64_t first_band) {
   return {};
 }
 
-Status Bands::take_rows(const tool::Word& word) {
+Status Bands::take_rows(const tool::Message& word) {
   PIF_TRY_VALUE(const RowsHead head, RowsHead::unpack(word.head));
   const auto found = std::find(ranks_.begin(), ranks_.end(), word.from);
   const std::size_t row_bytes = plan_.row_bytes();
@@ -134,10 +134,10 @@ Status Bands::take_rows(const tool::Word& word) {
   for (std::uint64_t i = 0; i < count; ++i)
     std::memcpy(band.rows.data() + places[head.first + i] * row_bytes, std::as_const(word.body).data() + i * row_bytes, row_bytes);
   band.come += count;
-  return team_.tell(word.from, kTaken);
+  return team_.send(word.from, kTaken);
 }
 
-Status Bands::take(tool::Word word) {
+Status Bands::take(tool::Message word) {
   if (tool::OrderedOutput::is_own(word)) return out_->take(std::move(word));
   if (word.head != kTaken) return take_rows(word);
   --under_way_[word.from];
@@ -178,7 +178,7 @@ Status Bands::run() {
   PIF_TRY_VALUE(ranks_, worker_.ranks_on(input_));
   under_way_.assign(worker_.width(), 0);
   find_places();
-  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, plan_.shape.output_extent(), {}));
+  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, plan_.shape.output_file_length(), {}));
   out_.emplace(std::move(out));
   team_.begin_talk();
   for (std::uint64_t first = 0; input_.is_here() && first < plan_.band_count(); first += dealt_.width()) {

@@ -30,17 +30,17 @@ std::optional<std::uint64_t> number_of(const Attributes& attributes, const char*
 
 bool is_genotypes(const Attributes& attributes) { return is_bed(value_of(attributes, kHeaderAttribute)); }
 
-matrix::Element element_of(const Attributes& attributes, const ShapeWish& wish) {
+matrix::Element element_of(const Attributes& attributes, const ShapeOptions& wanted) {
   const std::uint64_t stored = number_of(attributes, kElementBits).value_or(is_genotypes(attributes) ? 2 : 1);
   matrix::Element element;
-  element.bits = wish.element_bits.value_or(matrix::Element::is_width(stored) ? static_cast<std::uint32_t>(stored) : 1);
+  element.bits = wanted.element_bits.value_or(matrix::Element::is_width(stored) ? static_cast<std::uint32_t>(stored) : 1);
   const bool lsb = value_of(attributes, kBitOrder) == "lsb" || is_genotypes(attributes);
-  element.order = wish.order.value_or(lsb ? matrix::BitOrder::kLsb : matrix::BitOrder::kMsb);
+  element.order = wanted.order.value_or(lsb ? matrix::BitOrder::kLsb : matrix::BitOrder::kMsb);
   return element;
 }
 
-Result<std::uint64_t> columns_of(const std::string& path, const Attributes& attributes, const ShapeWish& wish) {
-  if (wish.columns) return *wish.columns;
+Result<std::uint64_t> columns_of(const std::string& path, const Attributes& attributes, const ShapeOptions& wanted) {
+  if (wanted.columns) return *wanted.columns;
   if (const auto stored = number_of(attributes, kColumns)) return *stored;
   if (const auto width = pbm_width(value_of(attributes, kHeaderAttribute))) return *width;
   return fail(Code::kInvalid, fmt::format("{}: how many elements has a row? Say it with --columns: {}", path,
@@ -59,16 +59,16 @@ Status check_header(const std::string& path, const Attributes& attributes, matri
   return {};
 }
 
-Status check_records(const std::string& path, const Format& format, const Extent& extent, matrix::Element element,
+Status check_records(const std::string& path, const Format& format, const FileLength& file_length, matrix::Element element,
                      std::uint64_t columns) {
   if (!format.is_fixed())
     return fail(Code::kInvalid, fmt::format("{} has records of variable length: rows of a matrix have one length "
                                             "(pif put --record-length)", path));
-  if (extent.bytes != extent.records * format.record_length)
+  if (file_length.bytes != file_length.records * format.record_length)
     return fail(Code::kInvalid, fmt::format("{}: the last record is shorter than {} bytes: all rows of a matrix have one length "
                                             "(pif put --record-length)", path, format.record_length));
   const bool fits = columns <= format.record_length * std::uint64_t{8} && element.bytes_of(columns) == format.record_length;
-  if (extent.records > 0 && !fits)
+  if (file_length.records > 0 && !fits)
     return fail(Code::kInvalid, fmt::format("{}: records have {} bytes, which is not what {} elements of {} bits take: give "
                                             "--columns and --element-bits as they are", path, format.record_length, columns, element.bits));
   return {};
@@ -88,15 +88,15 @@ Status check_output(const std::string& path, const Shape& shape) {
 
 }  // namespace
 
-Result<Shape> shape_of(const std::string& path, const Format& format, const Extent& extent, const Attributes& attributes,
-                       const ShapeWish& wish) {
+Result<Shape> shape_of(const std::string& path, const Format& format, const FileLength& file_length, const Attributes& attributes,
+                       const ShapeOptions& wanted) {
   Shape shape;
-  shape.element = element_of(attributes, wish);
+  shape.element = element_of(attributes, wanted);
   PIF_TRY(check_header(path, attributes, shape.element));
-  PIF_TRY_VALUE(const std::uint64_t columns, columns_of(path, attributes, wish));
-  PIF_TRY(check_records(path, format, extent, shape.element, columns));
-  PIF_TRY_VALUE(shape.rows, window(wish.rows, extent.records));
-  PIF_TRY_VALUE(shape.columns, window(wish.columns_range, columns));
+  PIF_TRY_VALUE(const std::uint64_t columns, columns_of(path, attributes, wanted));
+  PIF_TRY(check_records(path, format, file_length, shape.element, columns));
+  PIF_TRY_VALUE(shape.rows, window(wanted.rows, file_length.records));
+  PIF_TRY_VALUE(shape.columns, window(wanted.columns_range, columns));
   PIF_TRY(check_output(path, shape));
   return shape;
 }

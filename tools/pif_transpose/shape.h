@@ -16,7 +16,7 @@ namespace pif::transpose {
 using Attributes = std::map<std::string, std::string>;
 
 // What the user said of it.
-struct ShapeWish {
+struct ShapeOptions {
   std::optional<std::uint64_t> columns;       // elements of a row
   std::optional<std::uint32_t> element_bits;
   std::optional<matrix::BitOrder> order;
@@ -33,12 +33,12 @@ struct Shape {
   bool empty() const { return row_count() == 0 || column_count() == 0; }
   // Of the result, whose rows are this one's columns: its records have record_length() bytes.
   std::uint64_t output_row_bytes() const { return element.bytes_of(row_count()); }
-  Extent output_extent() const { return {column_count(), column_count() * output_row_bytes()}; }
+  FileLength output_file_length() const { return {column_count(), column_count() * output_row_bytes()}; }
 };
 
 // The matrix that a file with this format, length and these attributes holds. kInvalid says what does not fit; path: for that.
-[[nodiscard]] Result<Shape> shape_of(const std::string& path, const Format& format, const Extent& extent,
-                                     const Attributes& attributes, const ShapeWish& wish);
+[[nodiscard]] Result<Shape> shape_of(const std::string& path, const Format& format, const FileLength& file_length,
+                                     const Attributes& attributes, const ShapeOptions& wanted);
 
 // What the transposed file bears: its element and number of columns; a kept header of an image (PBM) or of genotypes (PLINK 1)
 // says the new shape. Others are kept as they are.

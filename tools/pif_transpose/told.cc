@@ -6,32 +6,32 @@ namespace pif::transpose {
 
 using Json = nlohmann::json;
 
-std::string pack(const Told& told) {
-  return Json{{"bits", told.shape.element.bits},
-              {"order", static_cast<int>(told.shape.element.order)},
-              {"rows", {told.shape.rows.begin, told.shape.rows.end}},
-              {"columns", {told.shape.columns.begin, told.shape.columns.end}},
-              {"algorithm", static_cast<int>(told.algorithm)},
-              {"memory", told.memory},
-              {"measure", told.measure},
-              {"measure_only", told.measure_only}}
+std::string pack(const JobSpec& spec) {
+  return Json{{"bits", spec.shape.element.bits},
+              {"order", static_cast<int>(spec.shape.element.order)},
+              {"rows", {spec.shape.rows.begin, spec.shape.rows.end}},
+              {"columns", {spec.shape.columns.begin, spec.shape.columns.end}},
+              {"algorithm", static_cast<int>(spec.algorithm)},
+              {"memory", spec.memory},
+              {"measure", spec.measure},
+              {"measure_only", spec.measure_only}}
       .dump();
 }
 
-Told unpack(std::string_view text) {
+JobSpec unpack(std::string_view text) {
   const Json json = Json::parse(text);
   const auto range = [&](const char* name) {
     return Range{json.at(name).at(0).get<std::uint64_t>(), json.at(name).at(1).get<std::uint64_t>()};
   };
-  Told told;
-  told.shape.element = {json.at("bits").get<std::uint32_t>(), static_cast<matrix::BitOrder>(json.at("order").get<int>())};
-  told.shape.rows = range("rows");
-  told.shape.columns = range("columns");
-  told.algorithm = static_cast<Algorithm>(json.at("algorithm").get<int>());
-  told.memory = json.at("memory").get<std::uint64_t>();
-  told.measure = json.at("measure").get<bool>();
-  told.measure_only = json.at("measure_only").get<bool>();
-  return told;
+  JobSpec spec;
+  spec.shape.element = {json.at("bits").get<std::uint32_t>(), static_cast<matrix::BitOrder>(json.at("order").get<int>())};
+  spec.shape.rows = range("rows");
+  spec.shape.columns = range("columns");
+  spec.algorithm = static_cast<Algorithm>(json.at("algorithm").get<int>());
+  spec.memory = json.at("memory").get<std::uint64_t>();
+  spec.measure = json.at("measure").get<bool>();
+  spec.measure_only = json.at("measure_only").get<bool>();
+  return spec;
 }
 
 std::string pack(const Outcome& outcome) {

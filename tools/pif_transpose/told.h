@@ -9,15 +9,15 @@
 
 namespace pif::transpose {
 
-struct Told {
+struct JobSpec {
   Shape shape;
   Algorithm algorithm = Algorithm::kDirect;
   std::uint64_t memory = 0;     // of all workers together
   bool measure = false;         // workers measure what predictions need,
   bool measure_only = false;    // and do nothing else
 };
-std::string pack(const Told& told);
-Told unpack(std::string_view text);
+std::string pack(const JobSpec& spec);
+JobSpec unpack(std::string_view text);
 
 struct Outcome {
   Phases phases;

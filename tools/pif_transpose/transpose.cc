@@ -15,43 +15,43 @@ namespace {
 struct Task {
   std::string source, target;
   std::size_t input = 0;
-  Told told;
+  JobSpec spec;
   CreateOptions options;
 };
 
-Result<Task> prepare(tool::Controller& controller, const Wish& wish) {
+Result<Task> prepare(tool::Controller& controller, const TransposeOptions& wanted) {
   Task task;
-  PIF_TRY_VALUE(task.source, tool::pif_path(wish.source));
-  PIF_TRY_VALUE(task.target, tool::pif_path(wish.target));
+  PIF_TRY_VALUE(task.source, tool::pif_path(wanted.source));
+  PIF_TRY_VALUE(task.target, tool::pif_path(wanted.target));
   PIF_TRY_VALUE(task.input, controller.open(task.source));
   File& source = controller.input(task.input);
-  PIF_TRY_VALUE(const Extent extent, source.extent());
-  PIF_TRY_VALUE(task.told.shape, shape_of(task.source, source.format(), extent, source.attributes(), wish));
-  task.told.algorithm = wish.algorithm;
-  task.told.memory = wish.memory != 0 ? wish.memory : tool::spare_memory();
-  PIF_TRY_VALUE(task.options, tool::target_options(controller, task.input, task.source, wish));
-  const std::uint64_t length = task.told.shape.output_row_bytes();
+  PIF_TRY_VALUE(const FileLength file_length, source.file_length());
+  PIF_TRY_VALUE(task.spec.shape, shape_of(task.source, source.format(), file_length, source.attributes(), wanted));
+  task.spec.algorithm = wanted.algorithm;
+  task.spec.memory = wanted.memory != 0 ? wanted.memory : tool::spare_memory();
+  PIF_TRY_VALUE(task.options, tool::options_of_output(controller, task.input, task.source, wanted));
+  const std::uint64_t length = task.spec.shape.output_row_bytes();
   task.options.format = Format::fixed(static_cast<std::uint32_t>(std::max<std::uint64_t>(length, 1)));
-  task.options.attributes = output_attributes(std::move(task.options.attributes), task.told.shape);
+  task.options.attributes = output_attributes(std::move(task.options.attributes), task.spec.shape);
   return task;
 }
 
 // Before anything is read: a matrix of so many rows may not fit, however few of its columns are taken at a time.
 Status check_memory(tool::Controller& controller, const Task& task, std::size_t output) {
   const parity::Layout& from = controller.input(task.input).layout();
-  const Shape& shape = task.told.shape;
-  const bool recursive = task.told.algorithm == Algorithm::kRecursive;
+  const Shape& shape = task.spec.shape;
+  const bool recursive = task.spec.algorithm == Algorithm::kRecursive;
   const std::uint64_t wanted =
-      recursive ? memory_of(plan_recursive(shape, from, task.told.memory), from)
-                : window_bytes(plan_direct(shape, from, controller.output(output).layout(), from.width(), task.told.memory), from);
-  if (wanted <= 2 * std::max(task.told.memory, tool::kMemoryMin)) return {};  // plans are not exact
+      recursive ? memory_of(plan_recursive(shape, from, task.spec.memory), from)
+                : window_bytes(plan_direct(shape, from, controller.output(output).layout(), from.width(), task.spec.memory), from);
+  if (wanted <= 2 * std::max(task.spec.memory, tool::kMemoryMin)) return {};  // plans are not exact
   return fail(Code::kTooLarge, fmt::format("{}: {} rows take {} MiB at least with --algorithm {}; --memory is {} MiB", task.source,
-                                           shape.row_count(), wanted >> 20, recursive ? "recursive" : "direct", task.told.memory >> 20));
+                                           shape.row_count(), wanted >> 20, recursive ? "recursive" : "direct", task.spec.memory >> 20));
 }
 
 Result<std::vector<Outcome>> run_job(tool::Controller& controller, const Task& task) {
   tool::Job job;
-  job.value = pack(task.told);
+  job.value = pack(task.spec);
   PIF_TRY_VALUE(const auto results, controller.run(job));
   std::vector<Outcome> outcomes;
   for (const std::string& result : results) outcomes.push_back(unpack_outcome(result));
@@ -64,16 +64,16 @@ Phases prediction(tool::Controller& controller, const Task& task, std::size_t ou
   std::vector<Constants> all;
   for (const Outcome& outcome : outcomes) all.push_back(outcome.constants);
   const Constants constants = mean_of(all);
-  const Shape& shape = task.told.shape;
+  const Shape& shape = task.spec.shape;
   const parity::Layout& from = controller.input(task.input).layout();
   const parity::Layout& to = controller.output(output).layout();
-  const std::uint64_t bytes = shape.output_extent().bytes;
+  const std::uint64_t bytes = shape.output_file_length().bytes;
   if (algorithm == Algorithm::kRecursive) {
-    const RecursivePlan plan = plan_recursive(shape, from, task.told.memory);
+    const RecursivePlan plan = plan_recursive(shape, from, task.spec.memory);
     return predict(constants, RecursiveShape{plan.rows * plan.row_bytes(), bytes, from.width(), plan.passes});
   }
   const auto workers = static_cast<std::uint32_t>(outcomes.size());
-  const DirectPlan plan = plan_direct(shape, from, to, workers, task.told.memory);
+  const DirectPlan plan = plan_direct(shape, from, to, workers, task.spec.memory);
   return predict(constants, DirectShape{bytes, from.width(), to.width(), plan.stripe_count()});
 }
 
@@ -92,26 +92,26 @@ void report(tool::Report& report, const Phases& predicted, const std::vector<Out
 
 }  // namespace
 
-Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish) {
-  PIF_TRY_VALUE(Task task, prepare(controller, wish));
-  if (task.told.shape.empty()) {  // no records, no components, no workers
+Result<tool::ExitCode> control(tool::Controller& controller, const TransposeOptions& wanted) {
+  PIF_TRY_VALUE(Task task, prepare(controller, wanted));
+  if (task.spec.shape.empty()) {  // no records, no components, no workers
     PIF_TRY(controller.client().create_empty(task.target, task.options));
     return tool::ExitCode::kDone;
   }
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
-  controller.set_extent(output, task.told.shape.output_extent());
+  controller.set_file_length(output, task.spec.shape.output_file_length());
   PIF_TRY(check_memory(controller, task, output));
-  task.told.measure = controller.report().is_wanted;
+  task.spec.measure = controller.report().is_wanted;
   PIF_TRY_VALUE(const auto outcomes, run_job(controller, task));
-  if (task.told.measure) report(controller.report(), prediction(controller, task, output, outcomes, wish.algorithm), outcomes);
+  if (task.spec.measure) report(controller.report(), prediction(controller, task, output, outcomes, wanted.algorithm), outcomes);
   PIF_TRY(controller.commit());
   return tool::ExitCode::kDone;
 }
 
 // A job that measures, and makes nothing.
-Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish) {
-  PIF_TRY_VALUE(Task task, prepare(controller, wish));
-  const Shape& shape = task.told.shape;
+Result<tool::Plan> explain(tool::Controller& controller, const TransposeOptions& wanted) {
+  PIF_TRY_VALUE(Task task, prepare(controller, wanted));
+  const Shape& shape = task.spec.shape;
   tool::Plan plan;
   plan.emplace_back("source", task.source);
   plan.emplace_back("target", task.target);
@@ -123,14 +123,14 @@ Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish) {
   plan.emplace_back("record_length", std::to_string(shape.output_row_bytes()));
   if (shape.empty()) return plan;
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));  // it is never committed
-  task.told.measure = task.told.measure_only = true;
+  task.spec.measure = task.spec.measure_only = true;
   PIF_TRY_VALUE(const auto outcomes, run_job(controller, task));
   for (const auto& [algorithm, name] : kAlgorithms) {
     const Phases phases = prediction(controller, task, output, outcomes, algorithm);
     std::string parts;
     for (const auto& [part, seconds] : phases) parts += fmt::format("{}{:.2f} s to {}", parts.empty() ? "" : ", ", seconds, part);
     plan.emplace_back(fmt::format("predicted_{}", name), fmt::format("{:.2f} s: {}{}", total_of(phases), parts,
-                                                                      algorithm == wish.algorithm ? " (this is what will be done)" : ""));
+                                                                      algorithm == wanted.algorithm ? " (this is what will be done)" : ""));
   }
   return plan;
 }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "pif/tool/target.h"
+#include "pif/tool/output_options.h"
 #include "pif/tool/tool_main.h"
 #include "shape.h"
 
@@ -20,14 +20,14 @@ inline constexpr std::array<std::pair<Algorithm, const char*>, 2> kAlgorithms = 
     {{Algorithm::kDirect, "direct"}, {Algorithm::kRecursive, "recursive"}}};
 
 // What the user asked for.
-struct Wish : tool::TargetWish, ShapeWish {
+struct TransposeOptions : tool::OutputOptions, ShapeOptions {
   std::string source, target;
   Algorithm algorithm = Algorithm::kDirect;
   std::uint64_t memory = 0;      // bytes; 0: what the machine has to spare
 };
 
-[[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const Wish& wish);
+[[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const TransposeOptions& wanted);
 [[nodiscard]] Status work(tool::Worker& worker);
-[[nodiscard]] Result<tool::Plan> explain(tool::Controller& controller, const Wish& wish);
+[[nodiscard]] Result<tool::Plan> explain(tool::Controller& controller, const TransposeOptions& wanted);
 
 }  // namespace pif::transpose

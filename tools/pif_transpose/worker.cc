@@ -7,13 +7,13 @@
 namespace pif::transpose {
 namespace {
 
-Result<Phases> transpose(tool::Worker& worker, const Told& told, tool::Input& input, tool::Output& output) {
+Result<Phases> transpose(tool::Worker& worker, const JobSpec& spec, tool::Input& input, tool::Output& output) {
   PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
-  if (told.algorithm == Algorithm::kRecursive) {
-    const RecursivePlan plan = plan_recursive(told.shape, input.layout(), told.memory);
+  if (spec.algorithm == Algorithm::kRecursive) {
+    const RecursivePlan plan = plan_recursive(spec.shape, input.layout(), spec.memory);
     return transpose_recursively(worker, team, input, output, plan);
   }
-  const DirectPlan plan = plan_direct(told.shape, input.layout(), output.layout(), worker.width(), told.memory);
+  const DirectPlan plan = plan_direct(spec.shape, input.layout(), output.layout(), worker.width(), spec.memory);
   PIF_TRY_VALUE(const DirectTimes times, transpose_directly(worker, team, input, output, plan));
   return Phases{{kTransposePhase, times.transpose}, {kWritePhase, times.put_together}, {"wait for others", times.wait}};
 }
@@ -21,15 +21,15 @@ Result<Phases> transpose(tool::Worker& worker, const Told& told, tool::Input& in
 }  // namespace
 
 Status work(tool::Worker& worker) {
-  const Told told = unpack(worker.value());
+  const JobSpec spec = unpack(worker.value());
   PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
   PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
   Outcome outcome;
-  if (told.measure) {
-    PIF_TRY_VALUE(outcome.constants, measure(worker, *input, told.shape));
+  if (spec.measure) {
+    PIF_TRY_VALUE(outcome.constants, measure(worker, *input, spec.shape));
   }
-  if (!told.measure_only) {
-    PIF_TRY_VALUE(outcome.phases, transpose(worker, told, *input, *output));
+  if (!spec.measure_only) {
+    PIF_TRY_VALUE(outcome.phases, transpose(worker, spec, *input, *output));
   }
   worker.set_result(pack(outcome));
   return {};

@@ -130,8 +130,8 @@ pif::CreateOptions options_of(const pif_create_options* options) {
 pif_stat_info info_of(const pif::Entry& entry) {
   pif_stat_info info{};
   info.id = entry.id;
-  info.records = entry.extent.records;
-  info.bytes = entry.extent.bytes;
+  info.records = entry.file_length.records;
+  info.bytes = entry.file_length.bytes;
   info.modified_ns = entry.modified_ns;
   info.owner = entry.owner;
   info.group = entry.group;
@@ -310,11 +310,11 @@ uint64_t pif_tell(const pif_file* file) { return file == nullptr ? 0 : file->fil
 int pif_seek(pif_file* file, uint64_t record) {
   return code_with_file(file, {}, [&](File& f) { return f.seek(record); });
 }
-int pif_extent(pif_file* file, uint64_t* records, uint64_t* bytes) {
+int pif_file_length(pif_file* file, uint64_t* records, uint64_t* bytes) {
   return code_with_file(file, {}, [&](File& f) -> Status {
-    PIF_TRY_VALUE(const pif::Extent extent, f.extent());
-    if (records != nullptr) *records = extent.records;
-    if (bytes != nullptr) *bytes = extent.bytes;
+    PIF_TRY_VALUE(const pif::FileLength file_length, f.file_length());
+    if (records != nullptr) *records = file_length.records;
+    if (bytes != nullptr) *bytes = file_length.bytes;
     return {};
   });
 }

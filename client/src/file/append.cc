@@ -21,9 +21,9 @@ class AppendAttempt {
   AppendAttempt(FileState& file, std::span<const std::uint32_t> lengths, std::span<const std::byte> data, Time deadline)
       : file_(file), lengths_(lengths), data_(data), deadline_(deadline) {}
 
-  Result<Extent> run(bool fill, const std::uint64_t* at_bytes) {
+  Result<FileLength> run(bool fill, const std::uint64_t* at_bytes) {
     PIF_TRY(reserve(fill));
-    const Extent start{reply_.start().records(), reply_.start().bytes()};
+    const FileLength start{reply_.start().records(), reply_.start().bytes()};
     if (auto written = write(start, at_bytes); !written) {
       give_up();
       return fail(std::move(written.error()));
@@ -35,7 +35,7 @@ class AppendAttempt {
 
  private:
   // All that comes before the records are published.
-  Status write(const Extent& start, const std::uint64_t* at_bytes) {
+  Status write(const FileLength& start, const std::uint64_t* at_bytes) {
     if (at_bytes != nullptr && start.bytes != *at_bytes) {
       return fail(Code::kRetry, fmt::format("{}: the end has moved", file_.parts.path));
     }
@@ -66,9 +66,9 @@ class AppendAttempt {
   }
 
   // kInvalid if the record before `start` lacks its delimiter. True: others still write it, so that it cannot be read yet.
-  Result<bool> check_terminated(const Extent& start) {
+  Result<bool> check_terminated(const FileLength& start) {
     if (start.records == 0 || start.bytes == file_.terminated_at) return false;
-    PIF_TRY_VALUE(const Extent now, file_.length(true));
+    PIF_TRY_VALUE(const FileLength now, file_.length(true));
     if (now.records < start.records) return true;
     PIF_TRY_VALUE(const RecordBatch last, file_.read_batch(start.records - 1, 1, kRecordLengthMax));
     if (ends_with_delimiter(last.data)) return false;
@@ -77,7 +77,7 @@ class AppendAttempt {
   }
 
   // Until those before are published, or this range's own time is up (which AppendDone will say).
-  Status await_and_check(const Extent& start) {
+  Status await_and_check(const FileLength& start) {
     const Time until = std::min(deadline_, file_.session->clock().now() + std::chrono::milliseconds(reply_.deadline_ms()));
     while (true) {
       PIF_TRY_VALUE(const bool others_write, check_terminated(start));
@@ -96,7 +96,7 @@ class AppendAttempt {
     reserve.set_bytes(data_.size());
     reserve.set_fill(fill);
     *reserve.mutable_shape() = file_.parts.shape(0);
-    *reserve.mutable_known() = proto_of(file_.parts.extent);
+    *reserve.mutable_known() = proto_of(file_.parts.file_length);
     packet.envelope.set_capability(file_.parts.capability);
     PIF_TRY_VALUE(net::Packet answer, file_.session->ask_node(file_.parts.nodes[0], std::move(packet), remaining()));
     reply_ = answer.envelope.reserve_reply();
@@ -125,22 +125,22 @@ class AppendAttempt {
     return fail(outcome_unknown(std::move(answer.error()), "the records were appended", file_.parts.path));
   }
 
-  void send(Requests& requests, const Share& stretch, std::vector<std::byte> bytes, std::uint32_t within) {
+  void send(Requests& requests, const RowRange& piece, std::vector<std::byte> bytes, std::uint32_t within) {
     auto body = std::make_shared<std::vector<std::byte>>(std::move(bytes));
     file_.counts.bytes_by_message += body->size();
     BulkRequest request;
-    request.lfs = stretch.lfs;
+    request.lfs = piece.lfs;
     request.bytes = body->size();
     request.timeout = remaining();
-    request.make = [this, stretch, within, body] {
+    request.make = [this, piece, within, body] {
       net::Packet packet;
       proto::AppendRows& rows = *packet.envelope.mutable_append_rows();
       rows.set_file(file_.parts.file.value);
-      rows.set_first(stretch.row);
-      rows.set_count(stretch.rows);
+      rows.set_first(piece.row);
+      rows.set_count(piece.rows);
       rows.set_generation(reply_.generation());
       rows.set_within(within);
-      *rows.mutable_shape() = file_.parts.shape(stretch.lfs);
+      *rows.mutable_shape() = file_.parts.shape(piece.lfs);
       *rows.mutable_base() = reply_.base();
       packet.body = net::Buffer::copy_of(*body);
       return packet;
@@ -148,7 +148,7 @@ class AppendAttempt {
     requests.add(std::move(request));
   }
 
-  void add_fixed(Requests& requests, const Extent& start) {
+  void add_fixed(Requests& requests, const FileLength& start) {
     const std::size_t length = file_.parts.format.record_length;
     std::span<const std::byte> rest = data_;
     if (const std::uint64_t missing = start.records * length - start.bytes; missing > 0) {
@@ -160,11 +160,11 @@ class AppendAttempt {
     }
     const std::uint64_t count = (rest.size() + length - 1) / length;
     const std::uint64_t rows_max = std::max<std::uint64_t>(1, kBulkBytes / length);
-    std::vector<Share> shares;
-    split(file_.parts.layout, {start.records, start.records + count}, shares);
-    for (const Share& share : shares) {
-      for (std::uint64_t done = 0; done < share.rows; done += rows_max) {
-        const Share piece = part_of(file_.parts.layout, share, done, std::min(rows_max, share.rows - done));
+    std::vector<RowRange> ranges;
+    split(file_.parts.layout, {start.records, start.records + count}, ranges);
+    for (const RowRange& range : ranges) {
+      for (std::uint64_t done = 0; done < range.rows; done += rows_max) {
+        const RowRange piece = part_of(file_.parts.layout, range, done, std::min(rows_max, range.rows - done));
         std::vector<std::byte> bytes;
         bytes.reserve(piece.rows * length);
         for (std::uint64_t i = 0; i < piece.rows; ++i) {
@@ -182,16 +182,16 @@ class AppendAttempt {
     }
   }
 
-  void add_variable(Requests& requests, const Extent& start) {
+  void add_variable(Requests& requests, const FileLength& start) {
     std::vector<std::uint64_t> starts(lengths_.size() + 1, 0);
     for (std::size_t i = 0; i < lengths_.size(); ++i) starts[i + 1] = starts[i] + lengths_[i];
-    std::vector<Share> shares;
-    split(file_.parts.layout, {start.records, start.records + lengths_.size()}, shares);
-    for (const Share& share : shares) {
+    std::vector<RowRange> ranges;
+    split(file_.parts.layout, {start.records, start.records + lengths_.size()}, ranges);
+    for (const RowRange& range : ranges) {
       // Parity cells since this LFS's last data row are rows without bytes; they come first.
-      const Row written = file_.parts.layout.rows(share.lfs, start.records);
-      Share piece{share.lfs, written, 0, 0, false};
-      std::vector<std::uint32_t> row_lengths(share.row - written, 0);
+      const Row written = file_.parts.layout.rows(range.lfs, start.records);
+      RowRange piece{range.lfs, written, 0, 0, false};
+      std::vector<std::uint32_t> row_lengths(range.row - written, 0);
       std::vector<std::byte> rows;
       const auto flush = [&] {
         piece.rows = row_lengths.size();
@@ -203,8 +203,8 @@ class AppendAttempt {
         row_lengths.clear();
         rows.clear();
       };
-      for (std::uint64_t i = 0; i < share.rows; ++i) {
-        const auto record = record_of(file_.parts.layout, share, i);
+      for (std::uint64_t i = 0; i < range.rows; ++i) {
+        const auto record = record_of(file_.parts.layout, range, i);
         const std::uint32_t size = record ? lengths_[*record - start.records] : 0;
         if (!row_lengths.empty() && rows.size() + size > kBulkBytes) flush();
         row_lengths.push_back(size);
@@ -225,7 +225,7 @@ class AppendAttempt {
 
 }  // namespace
 
-Result<Extent> FileState::append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data, bool fill,
+Result<FileLength> FileState::append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data, bool fill,
                                  const std::uint64_t* at_bytes, Time until) {
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
@@ -237,7 +237,7 @@ Result<Extent> FileState::append(std::span<const std::uint32_t> lengths, std::sp
     AppendAttempt attempt(*this, lengths, data, deadline);
     auto start = attempt.run(fill, at_bytes);
     if (start) {
-      extent_known = length(true).has_value();  // the records are there, whoever does not answer now
+      file_length_known = length(true).has_value();  // the records are there, whoever does not answer now
       return start;
     }
     const bool expired = start.error().code == Code::kBadCapability && !renewed;

@@ -43,7 +43,7 @@ Result<File::Operation> start_write(FileState& file, RecordNumber first, std::sp
   operation->records = length == 0 ? 0 : (in.size() + length - 1) / length;
   bool inside = false;
   if (file.parts.format.is_fixed() && !file.creating() && !in.empty()) {
-    PIF_TRY_VALUE(const Extent now, file.length_for(first + operation->records));
+    PIF_TRY_VALUE(const FileLength now, file.length_for(first + operation->records));
     inside = first + operation->records <= now.records;
   }
   if (inside) {

@@ -25,8 +25,8 @@ constexpr std::size_t kBlockBytesUnderWay = 32u << 20;
 constexpr std::size_t kBatchBytes = 4u << 20;        // of variable records
 
 // Of a file of this length.
-std::uint64_t bytes_of(std::uint64_t record_length, const Extent& extent, Range records) {
-  const std::uint64_t end = std::min(records.end * record_length, extent.bytes);
+std::uint64_t bytes_of(std::uint64_t record_length, const FileLength& file_length, Range records) {
+  const std::uint64_t end = std::min(records.end * record_length, file_length.bytes);
   return records.empty() ? 0 : end - records.begin * record_length;
 }
 
@@ -35,7 +35,7 @@ std::uint64_t bytes_of(std::uint64_t record_length, const Extent& extent, Range 
 class ParallelExport {
  public:
   ParallelExport(FileState& file, Range records, const LocalFile& local, const Progress& progress)
-      : file_(file), records_(records), extent_(file.extent), local_(local), progress_(progress),
+      : file_(file), records_(records), file_length_(file.file_length), local_(local), progress_(progress),
         length_(file.parts.format.record_length),
         block_records_(records_per_block(file, kDirectBlock)), blocks_((records.size() + block_records_ - 1) / block_records_),
         caller_(std::this_thread::get_id()) {}
@@ -47,11 +47,11 @@ class ParallelExport {
     std::vector<std::byte> buffer(failed_blocks_.empty() ? 0 : block_records_ * length_);
     for (const std::uint64_t block : failed_blocks_) {
       const Range records = records_of(block);
-      const auto out = std::span(buffer).first(bytes_of(length_, extent_, records));
+      const auto out = std::span(buffer).first(bytes_of(length_, file_length_, records));
       PIF_TRY(file_.read(records.begin, out, records.size()));
       PIF_TRY(local_.write(block * block_records_ * length_, out));
     }
-    const BulkCounts counts{bytes_of(length_, extent_, records_), records_.size()};
+    const BulkCounts counts{bytes_of(length_, file_length_, records_), records_.size()};
     file_.counts.bytes_by_descriptor += counts.bytes;
     PIF_TRY(progress_.report(counts));
     return counts;
@@ -65,12 +65,12 @@ class ParallelExport {
 
   void work() {
     const auto buffer = std::make_unique_for_overwrite<std::byte[]>(block_records_ * length_);
-    std::vector<Share> shares;
+    std::vector<RowRange> ranges;
     while (!stopped_) {
       const std::uint64_t block = next_++;
       if (block >= blocks_) return;
       auto status = progress_.check();
-      if (status) status = export_block(block, buffer.get(), shares);
+      if (status) status = export_block(block, buffer.get(), ranges);
       done_records_ += block_records_;
       if (status && std::this_thread::get_id() == caller_) {
         const std::uint64_t records = std::min<std::uint64_t>(done_records_, records_.size());
@@ -80,18 +80,18 @@ class ParallelExport {
     }
   }
 
-  Status export_block(std::uint64_t block, std::byte* buffer, std::vector<Share>& shares) {
+  Status export_block(std::uint64_t block, std::byte* buffer, std::vector<RowRange>& ranges) {
     const Range records = records_of(block);
-    split(file_.parts.layout, records, shares);
-    for (const Share& share : shares) {
-      if (file_.read_direct({share, buffer, records.begin, extent_})) continue;
+    split(file_.parts.layout, records, ranges);
+    for (const RowRange& range : ranges) {
+      if (file_.read_direct({range, buffer, records.begin, file_length_})) continue;
       const std::lock_guard lock(mutex_);
       failed_blocks_.push_back(block);
       return {};
     }
     // One at a time: the kernel lets only one thread write to a file anyway, and others would spin for their turn.
     const std::lock_guard turn(write_turn_);
-    return local_.write(block * block_records_ * length_, {buffer, bytes_of(length_, extent_, records)});
+    return local_.write(block * block_records_ * length_, {buffer, bytes_of(length_, file_length_, records)});
   }
 
   void stop(Status status) {
@@ -102,7 +102,7 @@ class ParallelExport {
 
   FileState& file_;
   const Range records_;
-  const Extent extent_;  // of the file, as the export goes by
+  const FileLength file_length_;  // of the file, as the export goes by
   const LocalFile& local_;
   const Progress& progress_;
   const std::uint64_t length_, block_records_, blocks_;
@@ -118,15 +118,15 @@ class ParallelExport {
 
 // Opens every LFS that has rows of the range; whether all are reached by descriptor.
 Result<bool> open_for(FileState& file, Range records) {
-  std::vector<Share> shares;
-  split(file.parts.layout, records, shares);
+  std::vector<RowRange> ranges;
+  split(file.parts.layout, records, ranges);
   std::vector<proto::NodeInfo> nodes;
-  for (const Share& share : shares) nodes.push_back(file.parts.nodes[share.lfs]);
+  for (const RowRange& range : ranges) nodes.push_back(file.parts.nodes[range.lfs]);
   file.session->prepare(nodes);
   bool direct = true;
-  for (const Share& share : shares) {
-    PIF_TRY(file.open_reader(share.lfs));
-    direct = direct && file.ports[share.lfs].reader;
+  for (const RowRange& range : ranges) {
+    PIF_TRY(file.open_reader(range.lfs));
+    direct = direct && file.ports[range.lfs].reader;
   }
   return direct;
 }
@@ -140,7 +140,7 @@ Result<BulkCounts> export_in_order(FileState& file, Range records, const LocalFi
     File::Operation operation = 0;
   };
   const std::uint64_t length = file.parts.format.record_length;
-  const Extent extent = file.extent;
+  const FileLength file_length = file.file_length;
   const std::uint64_t block_records = records_per_block(file, kMessageBlock);
   const std::size_t fitting = std::clamp<std::size_t>(kBlockBytesUnderWay / (block_records * length), 1, kBlocksUnderWay);
   const std::size_t under_way = ahead ? fitting : 1;
@@ -155,14 +155,14 @@ Result<BulkCounts> export_in_order(FileState& file, Range records, const LocalFi
       if (memory.empty()) memory.push_back(std::make_unique_for_overwrite<std::byte[]>(block_records * length));
       block.bytes = std::move(memory.back());
       memory.pop_back();
-      const std::span out(block.bytes.get(), bytes_of(length, extent, block.records));
+      const std::span out(block.bytes.get(), bytes_of(length, file_length, block.records));
       PIF_TRY_VALUE(block.operation, start_read(file, next, out, block.records.size()));
       next = block.records.end;
       blocks.push_back(std::move(block));
     }
     Block& block = blocks.front();
     PIF_TRY(wait_for(file, block.operation));
-    const std::uint64_t bytes = bytes_of(length, extent, block.records);
+    const std::uint64_t bytes = bytes_of(length, file_length, block.records);
     PIF_TRY(local.write(counts.bytes, {block.bytes.get(), bytes}));
     counts.bytes += bytes;
     counts.records += block.records.size();
@@ -205,12 +205,12 @@ Result<BulkCounts> export_stream(File& file, int fd, const BulkOptions& options)
   PIF_TRY_VALUE(const client::Use use, client::Use::begin(state.session->user()));
   PIF_TRY(state.check_usable());
   PIF_TRY(state.keep_rights());
-  PIF_TRY_VALUE(const Extent extent, state.length(true));
-  const Range records{std::min(options.records.begin, extent.records), std::min(options.records.end, extent.records)};
+  PIF_TRY_VALUE(const FileLength file_length, state.length(true));
+  const Range records{std::min(options.records.begin, file_length.records), std::min(options.records.end, file_length.records)};
   PIF_TRY_VALUE(const client::LocalFile local, client::LocalFile::of(fd, options, true));
   const bool fixed = state.parts.format.is_fixed();
-  const bool whole = records.size() == extent.records;
-  const std::uint64_t total = fixed ? client::bytes_of(state.parts.format.record_length, extent, records) : whole ? extent.bytes : 0;
+  const bool whole = records.size() == file_length.records;
+  const std::uint64_t total = fixed ? client::bytes_of(state.parts.format.record_length, file_length, records) : whole ? file_length.bytes : 0;
   const client::Progress progress(options, total);
   if (records.empty()) {
     PIF_TRY(progress.report({}));

@@ -36,24 +36,24 @@ class ParallelImport {
     file_.session->pool().run(file_.session->pool().threads(), [this](std::size_t) { work(); });
     if (!failure_) return fail(failure_.error());
     const std::uint64_t bytes = local_.size();
-    const Extent extent = fixed_extent(file_.parts.format.record_length, bytes);
-    std::vector<Share> shares;
-    split(file_.parts.layout, {0, extent.records}, shares);
-    for (const Share& share : shares) file_.note_written(share);
-    file_.extent = extent;
-    file_.position = extent.records;
-    PIF_TRY(progress_.report({bytes, extent.records}));
-    return BulkCounts{bytes, extent.records};
+    const FileLength file_length = fixed_file_length(file_.parts.format.record_length, bytes);
+    std::vector<RowRange> ranges;
+    split(file_.parts.layout, {0, file_length.records}, ranges);
+    for (const RowRange& range : ranges) file_.note_written(range);
+    file_.file_length = file_length;
+    file_.position = file_length.records;
+    PIF_TRY(progress_.report({bytes, file_length.records}));
+    return BulkCounts{bytes, file_length.records};
   }
 
  private:
   void work() {
     const auto buffer = std::make_unique_for_overwrite<std::byte[]>(block_bytes_);
-    std::vector<Share> shares;
+    std::vector<RowRange> ranges;
     while (!stopped_) {
       const std::uint64_t block = next_++;
       if (block >= blocks_) return;
-      auto status = import_block(block, buffer.get(), shares);
+      auto status = import_block(block, buffer.get(), ranges);
       done_bytes_ += block_bytes_;
       if (status && std::this_thread::get_id() == caller_) {
         file_.session->keep_alive();
@@ -64,7 +64,7 @@ class ParallelImport {
     }
   }
 
-  Status import_block(std::uint64_t block, std::byte* buffer, std::vector<Share>& shares) {
+  Status import_block(std::uint64_t block, std::byte* buffer, std::vector<RowRange>& ranges) {
     PIF_TRY(progress_.check());
     const std::uint64_t position = block * block_bytes_;
     const std::size_t wanted = std::min(block_bytes_, local_.size() - position);
@@ -72,11 +72,11 @@ class ParallelImport {
     if (got != wanted) return fail(Code::kIo, fmt::format("the local file became shorter: it ends at byte {}", position + got));
     const RecordNumber first = block * block_records_;
     const Range records{first, first + (got + length_ - 1) / length_};
-    split(file_.parts.layout, records, shares);
+    split(file_.parts.layout, records, ranges);
     // Each thread begins with another LFS, so that they do not wait for the same file.
-    const std::size_t offset = block % shares.size();
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      PIF_TRY(file_.write_share(shares[(i + offset) % shares.size()], records, {buffer, got}));
+    const std::size_t offset = block % ranges.size();
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      PIF_TRY(file_.write_range(ranges[(i + offset) % ranges.size()], records, {buffer, got}));
     }
     return {};
   }
@@ -119,20 +119,20 @@ Result<BulkCounts> import_in_order(FileState& file, const LocalFile& local, cons
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(wanted);
   while (true) {
     PIF_TRY(progress.check());
-    PIF_TRY_VALUE(const std::size_t got, local.read(file.extent.bytes, {buffer.get(), wanted}));
-    if (got > 0) PIF_TRY(file.write(file.extent.records, {buffer.get(), got}));
-    PIF_TRY(progress.report({file.extent.bytes, file.extent.records}));
+    PIF_TRY_VALUE(const std::size_t got, local.read(file.file_length.bytes, {buffer.get(), wanted}));
+    if (got > 0) PIF_TRY(file.write(file.file_length.records, {buffer.get(), got}));
+    PIF_TRY(progress.report({file.file_length.bytes, file.file_length.records}));
     if (got < wanted) break;
   }
-  file.position = file.extent.records;
-  return BulkCounts{file.extent.bytes, file.extent.records};
+  file.position = file.file_length.records;
+  return BulkCounts{file.file_length.bytes, file.file_length.records};
 }
 
 Result<BulkCounts> import_fixed(FileState& file, const LocalFile& local, const Progress& progress) {
   // With bevies blocks are not whole chunks at every LFS: one thread.
   if (local.seekable() && local.size() > 0 && !file.parts.layout.has_parity()) {
-    const Extent extent = fixed_extent(file.parts.format.record_length, local.size());
-    PIF_TRY_VALUE(const bool direct, open_for(file, extent.records));
+    const FileLength file_length = fixed_file_length(file.parts.format.record_length, local.size());
+    PIF_TRY_VALUE(const bool direct, open_for(file, file_length.records));
     if (direct) return ParallelImport(file, local, progress).run();
   }
   return import_in_order(file, local, progress);
@@ -151,10 +151,10 @@ class DelimitedImport {
     for (bool more = true; more;) {
       PIF_TRY_VALUE(more, fill());
       PIF_TRY(write_whole(!more));
-      PIF_TRY(progress_.report({file_.extent.bytes, file_.extent.records}));
+      PIF_TRY(progress_.report({file_.file_length.bytes, file_.file_length.records}));
     }
-    file_.position = file_.extent.records;
-    return BulkCounts{file_.extent.bytes, file_.extent.records};
+    file_.position = file_.file_length.records;
+    return BulkCounts{file_.file_length.bytes, file_.file_length.records};
   }
 
  private:
@@ -163,12 +163,12 @@ class DelimitedImport {
     if (used_ == buffer_.size()) {  // one record as long as the buffer
       if (used_ > kRecordLengthMax) {
         return fail(Code::kTooLarge, fmt::format("the record at byte {} is longer than {} bytes: is the delimiter right?",
-                                                 file_.extent.bytes, kRecordLengthMax));
+                                                 file_.file_length.bytes, kRecordLengthMax));
       }
       buffer_.resize(std::min<std::size_t>(buffer_.size() * 2, std::size_t{kRecordLengthMax} + 1));
     }
     const auto room = std::span(buffer_).subspan(used_);
-    PIF_TRY_VALUE(const std::size_t got, local_.read(file_.extent.bytes + used_, room));
+    PIF_TRY_VALUE(const std::size_t got, local_.read(file_.file_length.bytes + used_, room));
     used_ += got;
     return got == room.size();
   }
@@ -203,7 +203,7 @@ class DelimitedImport {
     const auto length = static_cast<std::size_t>(end - begin);
     if (length > kRecordLengthMax) {
       return fail(Code::kTooLarge, fmt::format("the record at byte {} is longer than {} bytes: is the delimiter right?",
-                                               file_.extent.bytes + static_cast<std::size_t>(begin - buffer_.data()),
+                                               file_.file_length.bytes + static_cast<std::size_t>(begin - buffer_.data()),
                                                kRecordLengthMax));
     }
     lengths_.push_back(static_cast<std::uint32_t>(length));
@@ -229,7 +229,7 @@ Result<BulkCounts> import_stream(File& file, int fd, const BulkOptions& options)
   PIF_TRY_VALUE(const client::Use use, client::Use::begin(state.session->user()));
   PIF_TRY(state.check_usable());
   PIF_TRY(state.keep_rights());
-  if (!state.creating() || state.extent.records != 0) {
+  if (!state.creating() || state.file_length.records != 0) {
     return fail(Code::kInvalid, fmt::format("{}: only a new file takes in a stream", state.parts.path));
   }
   if (state.parts.format.kind == RecordKind::kVariable) {

@@ -63,7 +63,7 @@ Status read_within(FileState& file, RecordNumber record, std::uint32_t within, s
 
 Result<std::size_t> pread_fixed(FileState& file, std::span<std::byte> out, std::uint64_t offset) {
   const std::uint64_t length = file.parts.format.record_length;
-  const std::uint64_t end_of_file = file.extent.bytes;  // as known when it began; nobody makes it less
+  const std::uint64_t end_of_file = file.file_length.bytes;  // as known when it began; nobody makes it less
   const std::uint64_t end = offset + out.size();
   std::uint64_t at = offset;
   while (at < end) {
@@ -116,17 +116,17 @@ Status pwrite_inside(FileState& file, std::span<const std::byte> in, std::uint64
 
 // Zeros from the end up to `offset`.
 Status fill_gap(FileState& file, std::uint64_t offset, Time deadline) {
-  const std::vector<std::byte> zeros(std::min(kZeroBytesAtOnce, offset - file.extent.bytes));
-  while (file.extent.bytes < offset) {
+  const std::vector<std::byte> zeros(std::min(kZeroBytesAtOnce, offset - file.file_length.bytes));
+  while (file.file_length.bytes < offset) {
     if (file.session->clock().now() >= deadline) {
       return fail(Code::kTimeout, fmt::format("{}: the time was up when zeros had been written as far as byte {} of a gap that ends "
-                                              "at byte {}", file.parts.path, file.extent.bytes, offset));
+                                              "at byte {}", file.parts.path, file.file_length.bytes, offset));
     }
-    const auto piece = std::span(zeros).first(std::min<std::uint64_t>(zeros.size(), offset - file.extent.bytes));
+    const auto piece = std::span(zeros).first(std::min<std::uint64_t>(zeros.size(), offset - file.file_length.bytes));
     if (file.creating()) {
-      PIF_TRY(pwrite_inside(file, piece, file.extent.bytes));
+      PIF_TRY(pwrite_inside(file, piece, file.file_length.bytes));
     } else {
-      const std::uint64_t at = file.extent.bytes;
+      const std::uint64_t at = file.file_length.bytes;
       PIF_TRY(file.append({}, piece, true, &at, deadline));
     }
   }
@@ -135,11 +135,11 @@ Status fill_gap(FileState& file, std::uint64_t offset, Time deadline) {
 
 // kRetry: the end of the file has moved.
 Status pwrite_fixed(FileState& file, std::span<const std::byte> in, std::uint64_t offset, Time deadline) {
-  if (offset > file.extent.bytes) PIF_TRY(fill_gap(file, offset, deadline));
+  if (offset > file.file_length.bytes) PIF_TRY(fill_gap(file, offset, deadline));
   if (file.creating()) return pwrite_inside(file, in, offset);
-  const std::size_t inside = std::min<std::uint64_t>(in.size(), file.extent.bytes - offset);
+  const std::size_t inside = std::min<std::uint64_t>(in.size(), file.file_length.bytes - offset);
   if (inside < in.size()) {
-    const std::uint64_t at = file.extent.bytes;
+    const std::uint64_t at = file.file_length.bytes;
     PIF_TRY(file.append({}, in.subspan(inside), true, &at, deadline));
   }
   return pwrite_inside(file, in.first(inside), offset);
@@ -156,7 +156,7 @@ struct Found {
 // records to a sixteenth.
 Result<Found> find_record(FileState& file, std::uint64_t offset) {
   Found low;
-  RecordNumber high = file.extent.records;  // starts past `offset`
+  RecordNumber high = file.file_length.records;  // starts past `offset`
   while (high - low.record > 1) {
     std::vector<RecordNumber> probes;
     const std::uint64_t step = std::max<std::uint64_t>(1, (high - low.record) / kProbes);
@@ -196,7 +196,7 @@ Status pwrite_variable(FileState& file, std::span<const std::byte> in, std::uint
     return fail(Code::kUnsupported, fmt::format("{}: records of variable length are written in order while the file is created",
                                                 file.parts.path));
   }
-  if (offset + in.size() > file.extent.bytes) {
+  if (offset + in.size() > file.file_length.bytes) {
     return fail(Code::kInvalid, fmt::format("{}: bytes {} to {} are past the end, and records keep their lengths",
                                             file.parts.path, offset, offset + in.size()));
   }
@@ -222,9 +222,9 @@ Status pwrite_variable(FileState& file, std::span<const std::byte> in, std::uint
 Result<std::size_t> FileState::pread(std::span<std::byte> out, std::uint64_t offset) {
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
-  if (!extent_known || out.size() > extent.bytes || offset > extent.bytes - out.size()) PIF_TRY(length(true));
-  if (out.empty() || offset >= extent.bytes) return 0;
-  const auto part = out.first(std::min<std::uint64_t>(out.size(), extent.bytes - offset));
+  if (!file_length_known || out.size() > file_length.bytes || offset > file_length.bytes - out.size()) PIF_TRY(length(true));
+  if (out.empty() || offset >= file_length.bytes) return 0;
+  const auto part = out.first(std::min<std::uint64_t>(out.size(), file_length.bytes - offset));
   return parts.format.is_fixed() ? pread_fixed(*this, part, offset) : pread_variable(*this, part, offset);
 }
 
@@ -243,9 +243,9 @@ Result<std::size_t> FileState::pwrite(std::span<const std::byte> in, std::uint64
     PIF_TRY(pwrite_variable(*this, in, offset));
     return in.size();
   }
-  if (offset > extent.bytes && offset - extent.bytes > kGapBytesMax) {
+  if (offset > file_length.bytes && offset - file_length.bytes > kGapBytesMax) {
     return fail(Code::kTooLarge, fmt::format("{}: byte {} is asked for, the file ends at byte {}: a gap of {} bytes would be filled with "
-                                             "zeros; at most {} may be", parts.path, offset, extent.bytes, offset - extent.bytes,
+                                             "zeros; at most {} may be", parts.path, offset, file_length.bytes, offset - file_length.bytes,
                                              kGapBytesMax));
   }
   while (true) {

@@ -30,20 +30,20 @@ std::span<const std::uint32_t> File::nodes() const {
 }
 const std::map<std::string, std::string>& File::attributes() const { return state_->parts.attributes; }
 std::uint64_t File::id() const { return state_->parts.file.value; }
-Result<Extent> File::extent() {
+Result<FileLength> File::file_length() {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY(state_->check_usable());
   PIF_TRY(state_->keep_rights());
   return state_->length(true);
 }
 
-Extent File::extent_seen() const { return state_->extent; }
+FileLength File::file_length_seen() const { return state_->file_length; }
 
 RecordNumber File::position() const { return state_->position; }
 Status File::seek(RecordNumber record) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY(state_->check_usable());
-  PIF_TRY_VALUE(const Extent now, state_->length_for(record));
+  PIF_TRY_VALUE(const FileLength now, state_->length_for(record));
   if (record > now.records) {
     return fail(Code::kInvalid, fmt::format("{}: record {} is past the end, which is at {}", state_->parts.path, record, now.records));
   }
@@ -121,7 +121,7 @@ Result<RecordNumber> File::append(std::span<const std::byte> in) {
   if (!state_->parts.format.is_fixed()) {
     return fail(Code::kInvalid, fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
   }
-  PIF_TRY_VALUE(const Extent start, state_->append({}, in, false, nullptr));
+  PIF_TRY_VALUE(const FileLength start, state_->append({}, in, false, nullptr));
   return start.records;
 }
 Result<std::uint64_t> File::append_bytes(std::span<const std::byte> in) {
@@ -129,14 +129,14 @@ Result<std::uint64_t> File::append_bytes(std::span<const std::byte> in) {
   if (!state_->parts.format.is_fixed()) {
     return fail(Code::kInvalid, fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
   }
-  PIF_TRY_VALUE(const Extent start, state_->append({}, in, true, nullptr));
+  PIF_TRY_VALUE(const FileLength start, state_->append({}, in, true, nullptr));
   return start.bytes;
 }
 Result<RecordNumber> File::append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY(state_->check_usable());
   PIF_TRY(state_->check_batch(lengths, data));
-  PIF_TRY_VALUE(const Extent start, state_->append(lengths, data, false, nullptr));
+  PIF_TRY_VALUE(const FileLength start, state_->append(lengths, data, false, nullptr));
   return start.records;
 }
 
@@ -166,7 +166,7 @@ TransferCounts File::transfers() const { return state_->counts; }
 namespace client {
 
 const FileParts& parts_of(File& file) { return file.state().parts; }
-Status commit_sealed(File& file, const Extent& extent) { return file.state().commit_at_server(extent); }
+Status commit_sealed(File& file, const FileLength& file_length) { return file.state().commit_at_server(file_length); }
 Status renew_if_needed(File& file) { return file.state().keep_rights(); }
 std::shared_ptr<Session> session_of(Client& client) { return client.session().shared_from_this(); }
 

@@ -23,11 +23,11 @@ std::byte* place_of(const ReadPart& part, RecordNumber record, std::size_t lengt
   return part.out + (record - part.origin) * length;
 }
 
-// Packed rows of `share` (a piece of part's) to their places in the user's memory. A short last row is just shorter.
-void scatter(const parity::Layout& layout, const ReadPart& part, const Share& share, std::size_t length,
+// Packed rows of `range` (a piece of part's) to their places in the user's memory. A short last row is just shorter.
+void scatter(const parity::Layout& layout, const ReadPart& part, const RowRange& range, std::size_t length,
              std::span<const std::byte> packed) {
-  for (std::uint64_t i = 0; i < share.rows && i * length < packed.size(); ++i) {
-    const auto record = record_of(layout, share, i);
+  for (std::uint64_t i = 0; i < range.rows && i * length < packed.size(); ++i) {
+    const auto record = record_of(layout, range, i);
     if (!record) continue;
     std::memcpy(place_of(part, *record, length), packed.data() + i * length,
                 std::min(length, packed.size() - i * length));
@@ -41,14 +41,14 @@ void scatter(const parity::Layout& layout, const ReadPart& part, const Share& sh
 namespace {
 
 // Bytes of rows [row, row + rows) that a file of this length has: all but what a short last record lacks.
-std::size_t bytes_of(const FileState& file, const Extent& extent, const Share& share) {
+std::size_t bytes_of(const FileState& file, const FileLength& file_length, const RowRange& range) {
   const std::uint32_t length = file.parts.format.record_length;
-  std::size_t bytes = share.rows * length;
-  if (extent.records == 0) return bytes;
-  const RecordNumber last = extent.records - 1;
+  std::size_t bytes = range.rows * length;
+  if (file_length.records == 0) return bytes;
+  const RecordNumber last = file_length.records - 1;
   const Cell cell = file.parts.layout.locate(last);
-  if (cell.lfs == share.lfs && cell.row == share.row + share.rows - 1) {
-    bytes -= length - fixed_record_bytes(length, extent, last);
+  if (cell.lfs == range.lfs && cell.row == range.row + range.rows - 1) {
+    bytes -= length - fixed_record_bytes(length, file_length, last);
   }
   return bytes;
 }
@@ -57,31 +57,31 @@ std::size_t bytes_of(const FileState& file, const Extent& extent, const Share& s
 
 // A last record that is short here may be longer at its LFS by now: of it no more is read than there is room for.
 Status FileState::read_even(const ReadPart& part, std::size_t bytes, const component::Reader& reader) const {
-  const Share& share = part.share;
+  const RowRange& range = part.range;
   const std::size_t length = parts.format.record_length;
   const std::uint64_t whole = bytes / length;
-  if (whole > 0) PIF_TRY(reader.read_rows(share.row, whole, {place_of(part, share.record, length), length * width()}));
-  if (whole == share.rows) return {};
-  std::byte* const last = place_of(part, *record_of(parts.layout, share, whole), length);
-  return reader.read_bytes((share.row + whole) * length, {last, bytes - whole * length});
+  if (whole > 0) PIF_TRY(reader.read_rows(range.row, whole, {place_of(part, range.record, length), length * width()}));
+  if (whole == range.rows) return {};
+  std::byte* const last = place_of(part, *record_of(parts.layout, range, whole), length);
+  return reader.read_bytes((range.row + whole) * length, {last, bytes - whole * length});
 }
 
 Status FileState::read_direct(const ReadPart& part) const {
   const std::size_t length = parts.format.record_length;
-  const component::Reader& reader = *ports[part.share.lfs].reader;
-  const std::size_t bytes = bytes_of(*this, part.extent, part.share);
-  if (const std::uint64_t end = part.share.row * length + bytes; reader.tail().bytes < end) {
+  const component::Reader& reader = *ports[part.range.lfs].reader;
+  const std::size_t bytes = bytes_of(*this, part.file_length, part.range);
+  if (const std::uint64_t end = part.range.row * length + bytes; reader.tail().bytes < end) {
     return fail(Code::kEndOfFile, fmt::format("{}: the component was attached when it had {} bytes, not {}", parts.path,
                                               reader.tail().bytes, end));
   }
-  if (part.share.even) return read_even(part, bytes, reader);
+  if (part.range.even) return read_even(part, bytes, reader);
   // Parity cells are among the rows: read packed, then take the records.
   const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kBulkBytes / length);
-  std::vector<std::byte> packed(std::min(rows_at_once, part.share.rows) * length);
-  for (std::uint64_t done = 0; done < part.share.rows; done += rows_at_once) {
-    const Share piece = part_of(parts.layout, part.share, done, std::min(rows_at_once, part.share.rows - done));
+  std::vector<std::byte> packed(std::min(rows_at_once, part.range.rows) * length);
+  for (std::uint64_t done = 0; done < part.range.rows; done += rows_at_once) {
+    const RowRange piece = part_of(parts.layout, part.range, done, std::min(rows_at_once, part.range.rows - done));
     PIF_TRY(reader.read_rows(piece.row, piece.rows, {packed.data(), length}));
-    scatter(parts.layout, part, piece, length, std::span(packed).first(bytes_of(*this, part.extent, piece)));
+    scatter(parts.layout, part, piece, length, std::span(packed).first(bytes_of(*this, part.file_length, piece)));
   }
   return {};
 }
@@ -89,7 +89,7 @@ Status FileState::read_direct(const ReadPart& part) const {
 namespace {
 
 // One request for rows of `piece`; asks again for what did not fit the reply.
-void ask_for_rows(FileState& file, const ReadPart& part, const Share& piece, Requests& requests) {
+void ask_for_rows(FileState& file, const ReadPart& part, const RowRange& piece, Requests& requests) {
   const std::uint64_t length = file.parts.format.record_length;
   BulkRequest request;
   request.lfs = piece.lfs;
@@ -106,8 +106,8 @@ void ask_for_rows(FileState& file, const ReadPart& part, const Share& piece, Req
   request.take = [&file, &requests, part, piece, length](net::Packet& reply) -> Status {
     const std::uint64_t rows = reply.envelope.read_reply().rows();
     const bool possible = rows > 0 && rows <= piece.rows;
-    const Share got = possible ? part_of(file.parts.layout, piece, 0, rows) : piece;
-    const std::size_t bytes = bytes_of(file, part.extent, got);  // more comes of a last record that somebody fills up meanwhile
+    const RowRange got = possible ? part_of(file.parts.layout, piece, 0, rows) : piece;
+    const std::size_t bytes = bytes_of(file, part.file_length, got);  // more comes of a last record that somebody fills up meanwhile
     if (!possible || reply.body.size() < bytes || reply.body.size() > rows * length) {
       return fail(Code::kCorrupt, fmt::format("{}: asked for rows {} to {}, got {} rows in {} bytes", file.parts.path,
                                               piece.row, piece.row + piece.rows, rows, reply.body.size()),
@@ -123,9 +123,9 @@ void ask_for_rows(FileState& file, const ReadPart& part, const Share& piece, Req
 
 void read_by_message(FileState& file, const ReadPart& part, Requests& requests) {
   const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kBulkBytes / file.parts.format.record_length);
-  for (std::uint64_t done = 0; done < part.share.rows; done += rows_at_once) {
-    const std::uint64_t rows = std::min(rows_at_once, part.share.rows - done);
-    ask_for_rows(file, part, part_of(file.parts.layout, part.share, done, rows), requests);
+  for (std::uint64_t done = 0; done < part.range.rows; done += rows_at_once) {
+    const std::uint64_t rows = std::min(rows_at_once, part.range.rows - done);
+    ask_for_rows(file, part, part_of(file.parts.layout, part.range, done, rows), requests);
   }
 }
 
@@ -137,8 +137,8 @@ Status recover(FileState& file, const ReadPart& part, Error error) {
     if (file.read_direct(part)) return {};
   }
   if (!file.creating()) {
-    PIF_TRY(file.attach_again(part.share.lfs));
-    if (file.ports[part.share.lfs].reader && file.read_direct(part)) return {};
+    PIF_TRY(file.attach_again(part.range.lfs));
+    if (file.ports[part.range.lfs].reader && file.read_direct(part)) return {};
   }
   Requests requests(file);
   read_by_message(file, part, requests);
@@ -174,13 +174,13 @@ Status read_all_direct(FileState& file, std::span<const ReadPart> parts, std::ui
 
 Status FileState::read_staged(const ReadPart& part) const {
   const std::size_t length = parts.format.record_length;
-  const Stage& stage = ports[part.share.lfs].stage;
-  const Row end = part.share.row + part.share.rows;
-  if (part.share.row < stage.first || end > stage.first + stage.rows) {
+  const Stage& stage = ports[part.range.lfs].stage;
+  const Row end = part.range.row + part.range.rows;
+  if (part.range.row < stage.first || end > stage.first + stage.rows) {
     return fail(Code::kUnsupported, fmt::format("{}: what was sent by message cannot be read back before the file is committed",
-                                                parts.path), parts.nodes[part.share.lfs].name());
+                                                parts.path), parts.nodes[part.range.lfs].name());
   }
-  scatter(parts.layout, part, part.share, length, std::span(stage.data).subspan((part.share.row - stage.first) * length));
+  scatter(parts.layout, part, part.range, length, std::span(stage.data).subspan((part.range.row - stage.first) * length));
   return {};
 }
 
@@ -191,8 +191,8 @@ Status FileState::read_parts(std::span<const ReadPart> parts_wanted, Requests* r
   std::vector<ReadPart> direct;
   std::uint64_t bytes = 0;
   for (const ReadPart& part : parts_wanted) {
-    PIF_TRY(creating() ? make_readable(part.share.lfs) : open_reader(part.share.lfs));
-    if (ports[part.share.lfs].way == Port::Way::kMessages) {
+    PIF_TRY(creating() ? make_readable(part.range.lfs) : open_reader(part.range.lfs));
+    if (ports[part.range.lfs].way == Port::Way::kMessages) {
       if (creating()) {
         PIF_TRY(read_staged(part));
       } else {
@@ -200,7 +200,7 @@ Status FileState::read_parts(std::span<const ReadPart> parts_wanted, Requests* r
       }
     } else {
       direct.push_back(part);
-      bytes += part.share.rows * length;
+      bytes += part.range.rows * length;
     }
   }
   PIF_TRY(messages.step());  // under way while we copy
@@ -219,8 +219,8 @@ void FileState::add_parts(Range records, std::byte* out, std::vector<ReadPart>& 
   const std::uint64_t step = std::max(unit, (records.size() / turns + unit - 1) / unit * unit);
   for (RecordNumber begin = records.begin; begin < records.end;) {
     const RecordNumber end = turns == 1 ? records.end : std::min(records.end, (begin / unit * unit) + step);
-    split(parts.layout, {begin, end}, shares_);
-    for (const Share& share : shares_) parts_wanted.push_back({share, out, records.begin, extent, by_lfs ? turn++ : turn});
+    split(parts.layout, {begin, end}, ranges_);
+    for (const RowRange& range : ranges_) parts_wanted.push_back({range, out, records.begin, file_length, by_lfs ? turn++ : turn});
     ++turn;
     begin = end;
   }
@@ -234,10 +234,10 @@ struct Clipped {
 };
 
 // What a file of this length has of `count` records from `first`, which is not past its end.
-Clipped clip_to(const Extent& extent, std::uint32_t length, RecordNumber first, std::uint64_t count) {
-  const std::uint64_t records = std::min(count, extent.records - first);
+Clipped clip_to(const FileLength& file_length, std::uint32_t length, RecordNumber first, std::uint64_t count) {
+  const std::uint64_t records = std::min(count, file_length.records - first);
   if (records == 0) return {};
-  return {records, (records - 1) * length + fixed_record_bytes(length, extent, first + records - 1)};
+  return {records, (records - 1) * length + fixed_record_bytes(length, file_length, first + records - 1)};
 }
 
 }  // namespace
@@ -247,8 +247,8 @@ Result<std::uint64_t> FileState::clip(RecordNumber first, std::size_t out_bytes,
     return fail(Code::kInvalid, fmt::format("{}: records of variable length are read in batches", parts.path));
   }
   const std::uint64_t wanted = count > UINT64_MAX - first ? UINT64_MAX : first + count;
-  const std::optional<Extent> known = extent_known ? std::optional(extent) : std::nullopt;
-  PIF_TRY_VALUE(const Extent now, length_for(wanted));
+  const std::optional<FileLength> known = file_length_known ? std::optional(file_length) : std::nullopt;
+  PIF_TRY_VALUE(const FileLength now, length_for(wanted));
   if (first > now.records) {
     return fail(Code::kEndOfFile, fmt::format("{}: record {} is past the end, which is at {}", parts.path, first, now.records));
   }
@@ -258,7 +258,7 @@ Result<std::uint64_t> FileState::clip(RecordNumber first, std::size_t out_bytes,
   if (known && first <= known->records) {  // the memory is for the length that the caller knows
     const Clipped before = clip_to(*known, length, first, count);
     if (before.bytes <= out_bytes) {
-      extent = *known;
+      file_length = *known;
       return before.records;
     }
   }

@@ -35,8 +35,8 @@ FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_o
     : session(std::move(session_of_file)),
       parts(std::move(parts_of_file)),
       phase(parts.creating ? Phase::kCreating : Phase::kOpen),
-      extent_known(parts.creating),
-      extent(parts.creating ? Extent{} : parts.extent),
+      file_length_known(parts.creating),
+      file_length(parts.creating ? FileLength{} : parts.file_length),
       ports(parts.layout.width()),
       behind(*this),
       renew_at_(parts.capability_until - kRenewBefore_s) {}
@@ -86,8 +86,8 @@ Status FileState::renew_soon() {
   return {};
 }
 
-Result<Extent> FileState::length(bool fresh) {
-  if (creating() || (extent_known && (held || !fresh))) return extent;
+Result<FileLength> FileState::length(bool fresh) {
+  if (creating() || (file_length_known && (held || !fresh))) return file_length;
   net::Packet request;
   request.envelope.mutable_length()->set_file(parts.file.value);
   request.envelope.set_capability(parts.capability);
@@ -100,24 +100,24 @@ Result<Extent> FileState::length(bool fresh) {
     reply = session->ask_node(parts.nodes[0], std::move(again));
   }
   if (reply) {
-    extent = extent_of(reply->envelope.length_reply().extent());
-    if (extent.records < parts.extent.records) {
+    file_length = file_length_of(reply->envelope.length_reply().file_length());
+    if (file_length.records < parts.file_length.records) {
       return fail(Code::kStaleNode, fmt::format("{}: the directory knows of {} records, and the LFS that keeps the length of {}: it has "
-                                                "lost some; run pif fsck", parts.path, parts.extent.records, extent.records),
+                                                "lost some; run pif fsck", parts.path, parts.file_length.records, file_length.records),
                   parts.nodes[0].name());
     }
-  } else if (reply.error().code == Code::kNotFound && parts.extent.records == 0) {
-    extent = {};  // an empty file has no component
+  } else if (reply.error().code == Code::kNotFound && parts.file_length.records == 0) {
+    file_length = {};  // an empty file has no component
   } else {
     return fail(std::move(reply.error()));
   }
-  extent_known = true;
-  return extent;
+  file_length_known = true;
+  return file_length;
 }
 
-Result<Extent> FileState::length_for(std::uint64_t records) {
-  const bool may_have_changed = records == extent.records && ends_short();
-  if (extent_known && records <= extent.records && !may_have_changed) return extent;
+Result<FileLength> FileState::length_for(std::uint64_t records) {
+  const bool may_have_changed = records == file_length.records && ends_short();
+  if (file_length_known && records <= file_length.records && !may_have_changed) return file_length;
   return length(true);
 }
 
@@ -132,7 +132,7 @@ proto::Envelope FileState::seal_request(LfsIndex lfs, const component::Tail* tai
   proto::Envelope request;
   proto::Seal& seal = *request.mutable_seal();
   *seal.mutable_shape() = parts.shape(lfs);
-  *seal.mutable_file() = proto_of(extent);
+  *seal.mutable_file() = proto_of(file_length);
   if (tail != nullptr) {
     seal.set_rows(tail->rows);
     seal.set_bytes(tail->bytes);
@@ -146,8 +146,8 @@ proto::Envelope FileState::seal_request(LfsIndex lfs, const component::Tail* tai
   if (parts.format.is_fixed()) {
     const std::uint32_t length = parts.format.record_length;
     bytes = ports[lfs].rows * length;
-    const std::uint64_t missing = extent.records * length - extent.bytes;  // of a short last record
-    if (extent.records > 0 && parts.layout.locate(extent.records - 1).lfs == lfs) bytes -= missing;
+    const std::uint64_t missing = file_length.records * length - file_length.bytes;  // of a short last record
+    if (file_length.records > 0 && parts.layout.locate(file_length.records - 1).lfs == lfs) bytes -= missing;
   }
   seal.set_bytes(bytes);
   return request;
@@ -171,9 +171,9 @@ Status FileState::prepare_seal(LfsIndex lfs) {
 
 // Every LFS that got rows, all at once; and LFS 0 of a file that has any, since it is the one that knows the length.
 Status FileState::add_seals(Requests& seals) {
-  const auto sync_s = static_cast<std::int64_t>(extent.bytes / kSealBytesPerSecond);
+  const auto sync_s = static_cast<std::int64_t>(file_length.bytes / kSealBytesPerSecond);
   for (LfsIndex lfs = 0; lfs < width(); ++lfs) {
-    if (ports[lfs].rows == 0 && (lfs != 0 || extent.records == 0)) continue;
+    if (ports[lfs].rows == 0 && (lfs != 0 || file_length.records == 0)) continue;
     PIF_TRY(prepare_seal(lfs));
     BulkRequest request;
     request.lfs = lfs;
@@ -203,17 +203,17 @@ Status FileState::start_sealing() {
   return behind.step();
 }
 
-net::Packet FileState::commit_request(const Extent& length) const {
+net::Packet FileState::commit_request(const FileLength& length) const {
   net::Packet request;
   proto::Commit& commit = *request.envelope.mutable_commit();
   commit.set_file(parts.file.value);
-  *commit.mutable_extent() = proto_of(length);
+  *commit.mutable_file_length() = proto_of(length);
   if (modified_ns) commit.set_modified(*modified_ns);
   return request;
 }
 
 // A commit that is asked for again answers Done if the file is committed.
-Status FileState::commit_at_server(const Extent& length) {
+Status FileState::commit_at_server(const FileLength& length) {
   PIF_TRY(session->change(commit_request(length), commit_change()));
   phase = Phase::kEnded;
   return {};
@@ -229,7 +229,7 @@ Status FileState::commit() {
   PIF_TRY(check_may_commit());
   PIF_TRY(end_writing());
   PIF_TRY(seal_all());
-  return commit_at_server(extent);
+  return commit_at_server(file_length);
 }
 
 Status FileState::abort() {
@@ -262,9 +262,9 @@ Status FileState::close() {
   net::Packet request;
   proto::Close& close = *request.envelope.mutable_close();
   close.add_files(parts.file.value);
-  if (extent_known && extent != parts.extent) {
+  if (file_length_known && file_length != parts.file_length) {
     close.set_length_file(parts.file.value);
-    *close.mutable_extent() = proto_of(extent);
+    *close.mutable_file_length() = proto_of(file_length);
   }
   PIF_TRY(session->ask_server(std::move(request), std::min(kRenewPatience, session->timeout())));
   return {};

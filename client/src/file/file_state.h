@@ -61,23 +61,23 @@ class FileState {
   }
   [[nodiscard]] Status renew();
   // The file's length: as written when creating, else as its sequencer says (asked again each time if `fresh`).
-  [[nodiscard]] Result<Extent> length(bool fresh);
+  [[nodiscard]] Result<FileLength> length(bool fresh);
   // The length, asked anew if `records` are more than known, or end with a short record, which others may have filled up.
-  [[nodiscard]] Result<Extent> length_for(std::uint64_t records);
+  [[nodiscard]] Result<FileLength> length_for(std::uint64_t records);
   // Whether the last record, as far as is known here, is shorter than the others.
   bool ends_short() const {
-    return parts.format.is_fixed() && extent.bytes < extent.records * parts.format.record_length;
+    return parts.format.is_fixed() && file_length.bytes < file_length.records * parts.format.record_length;
   }
-  std::uint32_t record_bytes(RecordNumber n) const { return fixed_record_bytes(parts.format.record_length, extent, n); }
+  std::uint32_t record_bytes(RecordNumber n) const { return fixed_record_bytes(parts.format.record_length, file_length, n); }
   bool creating() const { return phase == Phase::kCreating; }
   std::uint32_t width() const { return parts.layout.width(); }
   component::Shape component_shape() const { return component::Shape::of(parts.file, parts.format); }
 
   [[nodiscard]] Status commit();
-  [[nodiscard]] Status commit_at_server(const Extent& extent);
+  [[nodiscard]] Status commit_at_server(const FileLength& file_length);
   // Rows and seals are on their way; `behind` says when they have arrived.
   [[nodiscard]] Status start_sealing();
-  net::Packet commit_request(const Extent& extent) const;
+  net::Packet commit_request(const FileLength& file_length) const;
   Change commit_change() const { return {"the file was committed", parts.path, true, kCommitPatience}; }
   [[nodiscard]] Status abort();
   [[nodiscard]] Status close();
@@ -94,10 +94,10 @@ class FileState {
   // ---- fixed records (file_read.cc, file_write.cc) ----
   // Rows of records: the place of record n is out + (n - origin) * record length.
   struct ReadPart {
-    Share share;
+    RowRange range;
     std::byte* out = nullptr;
     RecordNumber origin = 0;
-    Extent extent;           // of the file, as the read goes by: others may make its last record longer meanwhile
+    FileLength file_length;           // of the file, as the read goes by: others may make its last record longer meanwhile
     std::uint64_t turn = 0;  // consecutive parts of the same turn are read by one thread
   };
   [[nodiscard]] Result<std::uint64_t> read(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
@@ -106,7 +106,7 @@ class FileState {
   [[nodiscard]] Status read_many(std::span<File::ReadRequest> requests);
   // No messages, any thread; the port's reader must be open.
   [[nodiscard]] Status read_direct(const ReadPart& part) const;
-  // Of such a part those `bytes` that the file has, as far as the read goes by; its share is even.
+  // Of such a part those `bytes` that the file has, as far as the read goes by; its range is even.
   [[nodiscard]] Status read_even(const ReadPart& part, std::size_t bytes, const component::Reader& reader) const;
   // All parts at once. Message requests are added to `requests` if given (and not waited for), else run here.
   [[nodiscard]] Status read_parts(std::span<const ReadPart> parts, Requests* requests);
@@ -121,9 +121,9 @@ class FileState {
 
   [[nodiscard]] Status write(RecordNumber first, std::span<const std::byte> in);
   [[nodiscard]] Status write_created(RecordNumber first, std::span<const std::byte> in);
-  // One LFS's share of `in`, which holds `records`. By descriptor it may run on several threads, on whole chunks.
-  [[nodiscard]] Status write_share(const Share& share, Range records, std::span<const std::byte> in);
-  void note_written(const Share& share);
+  // One LFS's range of `in`, which holds `records`. By descriptor it may run on several threads, on whole chunks.
+  [[nodiscard]] Status write_range(const RowRange& range, Range records, std::span<const std::byte> in);
+  void note_written(const RowRange& range);
   [[nodiscard]] Status write_committed(RecordNumber first, std::span<const std::byte> in);
   [[nodiscard]] Status overwrite(RecordNumber first, std::span<const std::byte> in, Requests& requests);
   // The same to its end. kRetry: the last record was filled up meanwhile.
@@ -150,7 +150,7 @@ class FileState {
   // lengths: variable records only. `fill`: bytes, which first fill up a short last record. `at_bytes`: only if the file
   // then is that long (kRetry otherwise). `until`: if that is earlier than the session's timeout allows. Returns the file's
   // length before it.
-  [[nodiscard]] Result<Extent> append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data, bool fill,
+  [[nodiscard]] Result<FileLength> append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data, bool fill,
                                       const std::uint64_t* at_bytes, Time until = kNever);
 
   // ---- byte view (byte_view.cc) ----
@@ -164,8 +164,8 @@ class FileState {
   bool held = false;                 // nobody can change its length
   bool is_small = false;             // rows go in messages, where nothing else is asked for: no descriptors for so little
   std::optional<std::int64_t> modified_ns;  // of a file being created: its time of modification; nothing: that of its commit
-  bool extent_known = false;         // `extent` is more than the server's hint
-  Extent extent;
+  bool file_length_known = false;         // `extent` is more than the server's hint
+  FileLength file_length;
   bool unterminated = false;         // being created, delimited: the last record lacks its delimiter
   std::uint64_t terminated_at = 0;   // committed, delimited: a length at which the last record was seen to have its delimiter
   RecordNumber position = 0;
@@ -188,7 +188,7 @@ class FileState {
   [[nodiscard]] Result<net::Packet> attach(LfsIndex lfs, net::Packet request);
 
   std::int64_t renew_at_ = 0;        // wall seconds
-  std::vector<Share> shares_;        // scratch of a batch
+  std::vector<RowRange> ranges_;        // scratch of a batch
   std::vector<ReadPart> read_parts_;
 };
 

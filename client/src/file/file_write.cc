@@ -18,21 +18,21 @@ constexpr std::uint64_t kStagesBytes = 16u << 20;    // of all LFSs of a file to
 constexpr std::uint64_t kBehindBytes = 16u << 20;    // sent, or waiting to be, and not yet acknowledged
 constexpr std::uint64_t kStageBytesMin = 16u << 10;
 
-// Rows of one share as memory: straight from the user's, or (parity cells among them) packed with zeros in between.
+// Rows of one range as memory: straight from the user's, or (parity cells among them) packed with zeros in between.
 struct PackedRows {
   component::ConstRows rows;
   std::vector<std::byte> copy;
 };
 
-PackedRows rows_of(const FileState& file, const Share& share, RecordNumber origin, std::span<const std::byte> in) {
+PackedRows rows_of(const FileState& file, const RowRange& range, RecordNumber origin, std::span<const std::byte> in) {
   const std::size_t length = file.parts.format.record_length;
-  if (share.even) {
-    return {{in.data() + (share.record - origin) * length, length * file.width()}, {}};
+  if (range.even) {
+    return {{in.data() + (range.record - origin) * length, length * file.width()}, {}};
   }
   PackedRows packed;
-  packed.copy.resize(share.rows * length);
-  for (std::uint64_t i = 0; i < share.rows; ++i) {
-    const auto record = record_of(file.parts.layout, share, i);
+  packed.copy.resize(range.rows * length);
+  for (std::uint64_t i = 0; i < range.rows; ++i) {
+    const auto record = record_of(file.parts.layout, range, i);
     if (!record) continue;
     const std::size_t from = (*record - origin) * length;
     std::memcpy(packed.copy.data() + i * length, in.data() + from, std::min(length, in.size() - from));
@@ -41,11 +41,11 @@ PackedRows rows_of(const FileState& file, const Share& share, RecordNumber origi
   return packed;
 }
 
-// Bytes of the share's last row if it is the batch's short last record, else 0.
-std::uint32_t short_last_of(const FileState& file, const Share& share, Range records, std::uint32_t last_bytes) {
+// Bytes of the range's last row if it is the batch's short last record, else 0.
+std::uint32_t short_last_of(const FileState& file, const RowRange& range, Range records, std::uint32_t last_bytes) {
   if (last_bytes == 0) return 0;
   const Cell last = file.parts.layout.locate(records.end - 1);
-  return last.lfs == share.lfs && last.row == share.row + share.rows - 1 ? last_bytes : 0;
+  return last.lfs == range.lfs && last.row == range.row + range.rows - 1 ? last_bytes : 0;
 }
 
 }  // namespace
@@ -130,11 +130,11 @@ Status FileState::flush_all_stages() {
 // Checks what may be written where, and moves the end. last_bytes: of a short last record in `in`, else 0.
 static Status check_created(const FileState& file, RecordNumber first, std::uint64_t count, std::uint32_t last_bytes) {
   const std::uint64_t length = file.parts.format.record_length;
-  const std::uint64_t records = file.extent.records;
+  const std::uint64_t records = file.file_length.records;
   if (first > records) {
     return fail(Code::kEndOfFile, fmt::format("{}: record {} is past the end, which is at {}", file.parts.path, first, records));
   }
-  const bool ends_short = records > 0 && file.extent.bytes < records * length;
+  const bool ends_short = records > 0 && file.file_length.bytes < records * length;
   if (ends_short && first == records) {
     return fail(Code::kInvalid, fmt::format("{}: the last record is short, so that no record can follow it; bytes can",
                                             file.parts.path));
@@ -146,23 +146,23 @@ static Status check_created(const FileState& file, RecordNumber first, std::uint
                                           file.parts.path, (count - 1) * length + last_bytes, length));
 }
 
-Status FileState::write_share(const Share& share, Range records, std::span<const std::byte> in) {
+Status FileState::write_range(const RowRange& range, Range records, std::span<const std::byte> in) {
   const auto last_bytes = static_cast<std::uint32_t>(in.size() % parts.format.record_length);
-  const PackedRows packed = rows_of(*this, share, records.begin, in);
-  const std::uint32_t short_last = short_last_of(*this, share, records, last_bytes);
-  auto status = ports[share.lfs].writer
-                    ? ports[share.lfs].writer->write_rows(share.row, share.rows, packed.rows, short_last)
-                    : stage_rows(*this, share.lfs, share.row, share.rows, packed.rows, short_last);
-  if (!status && status.error().node.empty()) status.error().node = parts.nodes[share.lfs].name();
+  const PackedRows packed = rows_of(*this, range, records.begin, in);
+  const std::uint32_t short_last = short_last_of(*this, range, records, last_bytes);
+  auto status = ports[range.lfs].writer
+                    ? ports[range.lfs].writer->write_rows(range.row, range.rows, packed.rows, short_last)
+                    : stage_rows(*this, range.lfs, range.row, range.rows, packed.rows, short_last);
+  if (!status && status.error().node.empty()) status.error().node = parts.nodes[range.lfs].name();
   return status;
 }
 
-void FileState::note_written(const Share& share) {
-  Port& port = ports[share.lfs];
-  port.rows = std::max(port.rows, share.row + share.rows);
+void FileState::note_written(const RowRange& range) {
+  Port& port = ports[range.lfs];
+  port.rows = std::max(port.rows, range.row + range.rows);
   if (!port.writer) return;  // counted when it is sent
   port.unfinished = true;
-  counts.bytes_by_descriptor += share.rows * parts.format.record_length;
+  counts.bytes_by_descriptor += range.rows * parts.format.record_length;
 }
 
 Status FileState::write_created(RecordNumber first, std::span<const std::byte> in) {
@@ -171,22 +171,22 @@ Status FileState::write_created(RecordNumber first, std::span<const std::byte> i
   if (count == 0) return {};
   PIF_TRY(check_created(*this, first, count, static_cast<std::uint32_t>(in.size() % length)));
   const Range records{first, first + count};
-  split(parts.layout, records, shares_);
+  split(parts.layout, records, ranges_);
   bool by_descriptor = true;
-  for (const Share& share : shares_) {
-    PIF_TRY(open_writer(share.lfs));
-    by_descriptor = by_descriptor && ports[share.lfs].writer;
+  for (const RowRange& range : ranges_) {
+    PIF_TRY(open_writer(range.lfs));
+    by_descriptor = by_descriptor && ports[range.lfs].writer;
   }
-  if (by_descriptor && in.size() >= kParallelBytes && shares_.size() > 1) {
-    std::vector<Status> outcome(shares_.size());
-    session->pool().run(shares_.size(), [&](std::size_t i) { outcome[i] = write_share(shares_[i], records, in); });
+  if (by_descriptor && in.size() >= kParallelBytes && ranges_.size() > 1) {
+    std::vector<Status> outcome(ranges_.size());
+    session->pool().run(ranges_.size(), [&](std::size_t i) { outcome[i] = write_range(ranges_[i], records, in); });
     for (const Status& status : outcome) PIF_TRY(status);
   } else {
-    for (const Share& share : shares_) PIF_TRY(write_share(share, records, in));
+    for (const RowRange& range : ranges_) PIF_TRY(write_range(range, records, in));
   }
-  for (const Share& share : shares_) note_written(share);
-  extent.records = std::max(extent.records, records.end);
-  extent.bytes = std::max(extent.bytes, first * length + in.size());
+  for (const RowRange& range : ranges_) note_written(range);
+  file_length.records = std::max(file_length.records, records.end);
+  file_length.bytes = std::max(file_length.bytes, first * length + in.size());
   return {};
 }
 
@@ -209,7 +209,7 @@ Status FileState::write(RecordNumber first, std::span<const std::byte> in) {
 Status FileState::write_committed(RecordNumber first, std::span<const std::byte> in) {
   const std::uint64_t length = parts.format.record_length;
   const std::uint64_t count = (in.size() + length - 1) / length;
-  PIF_TRY_VALUE(const Extent now, length_for(first + count));
+  PIF_TRY_VALUE(const FileLength now, length_for(first + count));
   if (first > now.records) {
     return fail(Code::kEndOfFile, fmt::format("{}: record {} is past the end, which is at {}", parts.path, first, now.records));
   }

@@ -62,7 +62,7 @@ void commit_sealed(client::Session& session, Batch& batch) {
   std::vector<std::size_t> which;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (!batch.outcome()[i]) continue;
-    commits.push_back(batch.state(i).commit_request(batch.state(i).extent));
+    commits.push_back(batch.state(i).commit_request(batch.state(i).file_length));
     changes.push_back(batch.state(i).commit_change());
     which.push_back(i);
   }
@@ -82,8 +82,8 @@ void add_length(FileState& file) {
     return packet;
   };
   request.take = [&file](net::Packet& reply) -> Status {
-    file.extent = client::extent_of(reply.envelope.length_reply().extent());
-    file.extent_known = true;
+    file.file_length = client::file_length_of(reply.envelope.length_reply().file_length());
+    file.file_length_known = true;
     return {};
   };
   file.behind.add(std::move(request));
@@ -91,25 +91,25 @@ void add_length(FileState& file) {
 
 // One that others have made longer or shorter, or whose records are not of one length, is read by itself.
 Status read_alone(FileState& file, std::vector<std::byte>& out) {
-  file.extent_known = false;
-  PIF_TRY_VALUE(const Extent now, file.length(true));
+  file.file_length_known = false;
+  PIF_TRY_VALUE(const FileLength now, file.length(true));
   out.resize(now.bytes);
   PIF_TRY_VALUE(const std::size_t got, file.pread(out, 0));
   out.resize(got);
   return {};
 }
 
-bool can_guess(const FileState& file) { return file.parts.format.is_fixed() && file.parts.extent.records > 0; }
+bool can_guess(const FileState& file) { return file.parts.format.is_fixed() && file.parts.file_length.records > 0; }
 
 // The length is asked for, and the rows that the directory knows of with it.
 Status start_reading(FileState& file, std::vector<std::byte>& out) {
   PIF_TRY(file.check_usable());
   PIF_TRY(file.keep_rights());
   if (can_guess(file)) {
-    file.extent = file.parts.extent;
-    out.resize(file.extent.bytes);
+    file.file_length = file.parts.file_length;
+    out.resize(file.file_length.bytes);
     std::vector<FileState::ReadPart> parts;
-    file.add_parts({0, file.extent.records}, out.data(), parts);
+    file.add_parts({0, file.file_length.records}, out.data(), parts);
     PIF_TRY(file.read_parts(parts, &file.behind));
   }
   add_length(file);
@@ -118,7 +118,7 @@ Status start_reading(FileState& file, std::vector<std::byte>& out) {
 
 // read: how that ended.
 Status finish_reading(FileState& file, const Status& read, std::vector<std::byte>& out) {
-  const bool is_whole = read && file.extent.bytes == out.size() && (file.extent.records == 0 || can_guess(file));
+  const bool is_whole = read && file.file_length.bytes == out.size() && (file.file_length.records == 0 || can_guess(file));
   return is_whole ? Status() : read_alone(file, out);
 }
 
@@ -164,7 +164,7 @@ Status Client::close_many(std::span<File* const> files) {
   net::Packet request;
   for (File* file : files) {
     FileState& state = file->state();
-    const bool has_news = state.extent_known && state.extent != state.parts.extent;  // for the directory
+    const bool has_news = state.file_length_known && state.file_length != state.parts.file_length;  // for the directory
     if (state.phase != FileState::Phase::kOpen || state.adopted || has_news || state.session.get() != session_.get()) {
       PIF_TRY(state.close());
       continue;

@@ -34,7 +34,7 @@ Result<Entry> entry_of(const proto::EntryInfo& info) {
   }
   entry.nodes.assign(info.layout().nodes().begin(), info.layout().nodes().end());
   entry.bevies.assign(info.layout().bevies().begin(), info.layout().bevies().end());
-  entry.extent = extent_of(info.extent());
+  entry.file_length = file_length_of(info.file_length());
   for (const auto& [name, value] : info.attributes().named()) entry.attributes.emplace(name, value);
   for (const proto::FileMark& mark : info.marks())
     entry.marks.push_back({mark.node(), static_cast<FileMark::Kind>(mark.kind()), mark.since()});
@@ -126,7 +126,7 @@ Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& 
   parts.rights = mode == Client::Mode::kWrite ? kMayRead | kMayWrite : static_cast<std::uint32_t>(kMayRead);
   parts.epoch = opened.epoch();
   parts.owner = entry.owner;
-  parts.extent = entry.marks.empty() ? entry.extent : Extent{};  // of a marked one it may be shorter
+  parts.file_length = entry.marks.empty() ? entry.file_length : FileLength{};  // of a marked one it may be shorter
   parts.attributes = std::move(entry.attributes);
   PIF_TRY(check_parts(parts));
   auto state = std::make_unique<FileState>(session, std::move(parts));

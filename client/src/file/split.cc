@@ -4,7 +4,7 @@
 
 namespace pif::client {
 
-void split(const parity::Layout& layout, Range records, std::vector<Share>& out) {
+void split(const parity::Layout& layout, Range records, std::vector<RowRange>& out) {
   out.clear();
   if (records.empty()) return;
   const std::uint32_t width = layout.width();
@@ -23,34 +23,34 @@ void split(const parity::Layout& layout, Range records, std::vector<Share>& out)
     const auto record = layout.record_at({lfs, rows.begin});
     out.push_back({lfs, rows.begin, rows.size(), record.value_or(records.begin), rows.size() == 1});
   }
-  std::sort(out.begin(), out.end(), [](const Share& a, const Share& b) { return a.record < b.record; });
+  std::sort(out.begin(), out.end(), [](const RowRange& a, const RowRange& b) { return a.record < b.record; });
 }
 
-Share part_of(const parity::Layout& layout, const Share& share, std::uint64_t begin, std::uint64_t rows) {
-  Share part = share;
+RowRange part_of(const parity::Layout& layout, const RowRange& range, std::uint64_t begin, std::uint64_t rows) {
+  RowRange part = range;
   part.row += begin;
   part.rows = rows;
-  part.record = share.even ? share.record + begin * layout.width()
-                           : layout.record_at({part.lfs, part.row}).value_or(share.record);
+  part.record = range.even ? range.record + begin * layout.width()
+                           : layout.record_at({part.lfs, part.row}).value_or(range.record);
   return part;
 }
 
-void data_stretches(const parity::Layout& layout, const Share& share, std::uint64_t rows_max, std::vector<Share>& out) {
+void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max, std::vector<RowRange>& out) {
   out.clear();
   std::uint64_t begin = 0;
-  while (begin < share.rows) {
-    if (!record_of(layout, share, begin)) {
+  while (begin < range.rows) {
+    if (!record_of(layout, range, begin)) {
       ++begin;
       continue;
     }
     std::uint64_t end = begin + 1;
-    const std::uint64_t limit = std::min(share.rows, begin + rows_max);
-    if (share.even) {
+    const std::uint64_t limit = std::min(range.rows, begin + rows_max);
+    if (range.even) {
       end = limit;
     } else {
-      while (end < limit && record_of(layout, share, end)) ++end;
+      while (end < limit && record_of(layout, range, end)) ++end;
     }
-    out.push_back(part_of(layout, share, begin, end - begin));
+    out.push_back(part_of(layout, range, begin, end - begin));
     begin = end;
   }
 }

@@ -12,30 +12,30 @@ namespace pif::client {
 // One LFS's part of a batch: `rows` rows from `row`.
 // Without bevies ("even") row i holds record `record + i * width`: in the user's memory its rows lie width records apart.
 // With bevies parity cells are among the rows, so that the distance varies: record_of() asks the layout.
-struct Share {
+struct RowRange {
   LfsIndex lfs = 0;
   Row row = 0;
   std::uint64_t rows = 0;
   RecordNumber record = 0;  // in `row`
   bool even = true;
 
-  bool operator==(const Share&) const = default;
+  bool operator==(const RowRange&) const = default;
 };
 
-// The shares of `records`, one for each LFS that has any, in the order of their first records. `out` is replaced.
-void split(const parity::Layout& layout, Range records, std::vector<Share>& out);
+// The ranges of `records`, one for each LFS that has any, in the order of their first records. `out` is replaced.
+void split(const parity::Layout& layout, Range records, std::vector<RowRange>& out);
 
-// The record in row `share.row + i`, or nothing for a parity cell.
-inline std::optional<RecordNumber> record_of(const parity::Layout& layout, const Share& share, std::uint64_t i) {
-  if (share.even) return share.record + i * layout.width();
-  return layout.record_at({share.lfs, share.row + i});
+// The record in row `range.row + i`, or nothing for a parity cell.
+inline std::optional<RecordNumber> record_of(const parity::Layout& layout, const RowRange& range, std::uint64_t i) {
+  if (range.even) return range.record + i * layout.width();
+  return layout.record_at({range.lfs, range.row + i});
 }
 
-// The part of `share` from its row `begin` (counted from its first), `rows` long. With bevies it may begin with a parity
+// The part of `range` from its row `begin` (counted from its first), `rows` long. With bevies it may begin with a parity
 // cell; then `record` means nothing.
-Share part_of(const parity::Layout& layout, const Share& share, std::uint64_t begin, std::uint64_t rows);
+RowRange part_of(const parity::Layout& layout, const RowRange& range, std::uint64_t begin, std::uint64_t rows);
 
-// The stretches of `share` without parity cells, each at most `rows_max` long, in order.
-void data_stretches(const parity::Layout& layout, const Share& share, std::uint64_t rows_max, std::vector<Share>& out);
+// The pieces of `range` without parity cells, each at most `rows_max` long, in order.
+void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max, std::vector<RowRange>& out);
 
 }  // namespace pif::client

@@ -1,4 +1,4 @@
-// What file_write.cc and variable.cc share of staging.
+// What file_write.cc and variable.cc range of staging.
 #pragma once
 
 #include <cstdint>

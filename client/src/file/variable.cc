@@ -30,36 +30,36 @@ Status read_ends(FileState& file, LfsIndex lfs, Row first, std::uint64_t count, 
   return file.ports[lfs].reader->read_ends(first, count, ends);
 }
 
-// By descriptor: as many of the share's rows as `bytes_max` holds, at least one.
-Status fetch_by_descriptor(FileState& file, const Share& share, std::size_t bytes_max, Fetched& out) {
-  std::vector<std::uint64_t> ends(share.rows + 1);
-  PIF_TRY(read_ends(file, share.lfs, share.row, share.rows, ends));
+// By descriptor: as many of the range's rows as `bytes_max` holds, at least one.
+Status fetch_by_descriptor(FileState& file, const RowRange& range, std::size_t bytes_max, Fetched& out) {
+  std::vector<std::uint64_t> ends(range.rows + 1);
+  PIF_TRY(read_ends(file, range.lfs, range.row, range.rows, ends));
   std::uint64_t rows = 1;
-  while (rows < share.rows && ends[rows + 1] - ends[0] <= bytes_max) ++rows;
+  while (rows < range.rows && ends[rows + 1] - ends[0] <= bytes_max) ++rows;
   out.lengths.resize(rows);
   for (std::uint64_t i = 0; i < rows; ++i) {
     if (ends[i + 1] - ends[i] > kRecordLengthMax) return fail(Code::kCorrupt, fmt::format("{}: a row is too long", file.parts.path));
     out.lengths[i] = static_cast<std::uint32_t>(ends[i + 1] - ends[i]);
   }
   out.data.resize(ends[rows] - ends[0]);
-  auto status = file.ports[share.lfs].reader->read_bytes(ends[0], out.data);
+  auto status = file.ports[range.lfs].reader->read_bytes(ends[0], out.data);
   if (!status && !file.creating()) {
-    PIF_TRY(file.attach_again(share.lfs));
-    status = file.ports[share.lfs].reader->read_bytes(ends[0], out.data);
+    PIF_TRY(file.attach_again(range.lfs));
+    status = file.ports[range.lfs].reader->read_bytes(ends[0], out.data);
   }
   file.counts.bytes_by_descriptor += out.data.size();
   return status;
 }
 
-Status take_rows(FileState& file, const Share& share, net::Packet& reply, Fetched& out) {
+Status take_rows(FileState& file, const RowRange& range, net::Packet& reply, Fetched& out) {
   const std::uint64_t rows = reply.envelope.read_reply().rows();
   const auto body = reply.body.span();
   const std::size_t lengths_bytes = rows * sizeof(std::uint32_t);
   const auto broken = [&] {
-    return fail(Code::kCorrupt, fmt::format("{}: the reply for rows from {} does not add up", file.parts.path, share.row),
-                file.parts.nodes[share.lfs].name());
+    return fail(Code::kCorrupt, fmt::format("{}: the reply for rows from {} does not add up", file.parts.path, range.row),
+                file.parts.nodes[range.lfs].name());
   };
-  if (rows == 0 || rows > share.rows || body.size() < lengths_bytes) return broken();
+  if (rows == 0 || rows > range.rows || body.size() < lengths_bytes) return broken();
   out.lengths.resize(rows);
   std::memcpy(out.lengths.data(), body.data(), lengths_bytes);
   std::uint64_t total = 0;
@@ -70,29 +70,29 @@ Status take_rows(FileState& file, const Share& share, net::Packet& reply, Fetche
   return {};
 }
 
-void fetch_by_message(FileState& file, const Share& share, Requests& requests, Fetched& out) {
+void fetch_by_message(FileState& file, const RowRange& range, Requests& requests, Fetched& out) {
   BulkRequest request;
-  request.lfs = share.lfs;
+  request.lfs = range.lfs;
   request.bytes = kBulkBytes;
-  request.make = [&file, share] {
+  request.make = [&file, range] {
     net::Packet packet;
     proto::Read& read = *packet.envelope.mutable_read();
     read.set_file(file.parts.file.value);
-    read.set_first(share.row);
-    read.set_count(share.rows);
+    read.set_first(range.row);
+    read.set_count(range.rows);
     return packet;
   };
-  request.take = [&file, share, &out](net::Packet& reply) { return take_rows(file, share, reply, out); };
+  request.take = [&file, range, &out](net::Packet& reply) { return take_rows(file, range, reply, out); };
   requests.add(std::move(request));
 }
 
 // A read by descriptor has failed. What the LFS has just said of the tail may be old already when it is used, if somebody goes on
 // overwriting or appending: in the end the LFS, which orders its own changes, is asked.
-Status recover_rows(FileState& file, const Share& share, const Error& error, Requests& requests, Fetched& out) {
+Status recover_rows(FileState& file, const RowRange& range, const Error& error, Requests& requests, Fetched& out) {
   if (file.creating() || (error.code != Code::kCorrupt && error.code != Code::kEndOfFile)) return fail(error);
   out = {};
-  out.first = share.row;
-  fetch_by_message(file, share, requests, out);
+  out.first = range.row;
+  fetch_by_message(file, range, requests, out);
   return {};
 }
 
@@ -114,8 +114,8 @@ void merge(const parity::Layout& layout, Range records, std::size_t bytes_max, s
 }
 
 // How many records to ask for, so that about `bytes_max` come.
-std::uint64_t records_worth(const Extent& extent, std::uint64_t count, std::size_t bytes_max, std::uint32_t width) {
-  const std::uint64_t average = extent.records == 0 ? 1 : extent.bytes / extent.records + 1;
+std::uint64_t records_worth(const FileLength& file_length, std::uint64_t count, std::size_t bytes_max, std::uint32_t width) {
+  const std::uint64_t average = file_length.records == 0 ? 1 : file_length.bytes / file_length.records + 1;
   const std::uint64_t wanted = bytes_max / average + bytes_max / average / 8 + width;
   return std::min({count, wanted, kRowsAtOnce * width});
 }
@@ -126,29 +126,29 @@ Status cannot_read_back(const FileState& file, LfsIndex lfs) {
 }
 
 Status fetch(FileState& file, Range records, std::size_t bytes_max, std::vector<Fetched>& fetched) {
-  std::vector<Share> shares;
-  split(file.parts.layout, records, shares);
+  std::vector<RowRange> ranges;
+  split(file.parts.layout, records, ranges);
   Requests requests(file);
-  for (const Share& share : shares) {
-    fetched[share.lfs].first = share.row;
-    PIF_TRY(file.creating() ? file.make_readable(share.lfs) : file.open_reader(share.lfs));
-    if (file.ports[share.lfs].way != Port::Way::kMessages) continue;
-    if (file.creating()) return cannot_read_back(file, share.lfs);
-    fetch_by_message(file, share, requests, fetched[share.lfs]);
+  for (const RowRange& range : ranges) {
+    fetched[range.lfs].first = range.row;
+    PIF_TRY(file.creating() ? file.make_readable(range.lfs) : file.open_reader(range.lfs));
+    if (file.ports[range.lfs].way != Port::Way::kMessages) continue;
+    if (file.creating()) return cannot_read_back(file, range.lfs);
+    fetch_by_message(file, range, requests, fetched[range.lfs]);
   }
   PIF_TRY(requests.step());
-  const std::size_t each = bytes_max / shares.size() + bytes_max / shares.size() / 4 + 1;
-  for (const Share& share : shares) {
-    if (file.ports[share.lfs].way == Port::Way::kMessages) continue;
-    const auto fetched_here = fetch_by_descriptor(file, share, each, fetched[share.lfs]);
-    if (!fetched_here) PIF_TRY(recover_rows(file, share, fetched_here.error(), requests, fetched[share.lfs]));
+  const std::size_t each = bytes_max / ranges.size() + bytes_max / ranges.size() / 4 + 1;
+  for (const RowRange& range : ranges) {
+    if (file.ports[range.lfs].way == Port::Way::kMessages) continue;
+    const auto fetched_here = fetch_by_descriptor(file, range, each, fetched[range.lfs]);
+    if (!fetched_here) PIF_TRY(recover_rows(file, range, fetched_here.error(), requests, fetched[range.lfs]));
   }
   return requests.run();
 }
 
 Status past_end(const FileState& file, RecordNumber record) {
   return fail(Code::kEndOfFile,
-              fmt::format("{}: record {} is past the end, which is at {}", file.parts.path, record, file.extent.records));
+              fmt::format("{}: record {} is past the end, which is at {}", file.parts.path, record, file.file_length.records));
 }
 
 }  // namespace
@@ -157,7 +157,7 @@ Result<RecordBatch> FileState::read_batch(RecordNumber first, std::uint64_t coun
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
   if (parts.format.is_fixed()) return fail(Code::kInvalid, fmt::format("{}: its records have a fixed length: use read", parts.path));
-  PIF_TRY_VALUE(const Extent now, length_for(count > UINT64_MAX - first ? UINT64_MAX : first + count));
+  PIF_TRY_VALUE(const FileLength now, length_for(count > UINT64_MAX - first ? UINT64_MAX : first + count));
   if (first > now.records) return fail(past_end(*this, first).error());
   const std::uint64_t wanted = std::min(count, now.records - first);
   RecordBatch batch;
@@ -243,7 +243,7 @@ Status FileState::write_created_batch(std::span<const std::uint32_t> lengths, st
   if (delimited && unterminated) {
     return fail(Code::kInvalid, fmt::format("{}: the last record lacks its delimiter, so that none can follow it", parts.path));
   }
-  RecordNumber n = extent.records;
+  RecordNumber n = file_length.records;
   std::size_t offset = 0;
   for (const std::uint32_t length : lengths) {
     const Cell cell = parts.layout.locate(n);
@@ -253,8 +253,8 @@ Status FileState::write_created_batch(std::span<const std::uint32_t> lengths, st
     PIF_TRY(stage_row(*this, cell.lfs, data.subspan(offset, length)));
     offset += length;
     ++n;
-    extent.records = n;
-    extent.bytes += length;
+    file_length.records = n;
+    file_length.bytes += length;
   }
   unterminated = delimited && !lengths.empty() && (lengths.back() == 0 || data.back() != std::byte{parts.format.delimiter});
   return {};
@@ -265,13 +265,13 @@ Status FileState::write_batch(RecordNumber first, std::span<const std::uint32_t>
   PIF_TRY(keep_rights());
   PIF_TRY(check_batch(lengths, data));
   if (creating()) {
-    if (first == extent.records) return write_created_batch(lengths, data);
-    if (first > extent.records) return past_end(*this, first);
+    if (first == file_length.records) return write_created_batch(lengths, data);
+    if (first > file_length.records) return past_end(*this, first);
     return fail(Code::kUnsupported, fmt::format("{}: records of variable length are written in order while the file is created",
                                                 parts.path));
   }
   PIF_TRY(check_may_write());
-  PIF_TRY_VALUE(const Extent now, length_for(first + lengths.size()));
+  PIF_TRY_VALUE(const FileLength now, length_for(first + lengths.size()));
   if (first > now.records) return past_end(*this, first);
   if (first + lengths.size() <= now.records) return lengths.empty() ? Status() : overwrite_batch(first, lengths, data);
   if (first == now.records) {

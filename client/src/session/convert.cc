@@ -10,10 +10,10 @@ proto::Format proto_of(const Format& format) {
   return out;
 }
 
-proto::Extent proto_of(const Extent& extent) {
-  proto::Extent out;
-  out.set_records(extent.records);
-  out.set_bytes(extent.bytes);
+proto::FileLength proto_of(const FileLength& file_length) {
+  proto::FileLength out;
+  out.set_records(file_length.records);
+  out.set_bytes(file_length.bytes);
   return out;
 }
 

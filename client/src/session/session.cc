@@ -86,7 +86,7 @@ Session::Session(ClientWorld world, ConnectOptions options, net::Route route)
   caller_->measure(&stats_);
 }
 
-// A child leaves alone what it shares with its parent (the kernel would take the parent's sockets out of the parent's epoll),
+// A child leaves alone what it ranges with its parent (the kernel would take the parent's sockets out of the parent's epoll),
 // and what it has only the memory of (threads): that goes with the process.
 Session::~Session() {
   if (!user_->is_in_child()) {

@@ -26,7 +26,7 @@ Status Appending::check(const Request& request) {
   if (asked.generation() == 0) return fail(Code::kInvalid, "AppendRows lacks `generation`, as Reserve gave it");
   if (asked.first() > INT64_MAX / kRecordLengthMax)
     return fail(Code::kTooLarge, fmt::format("row {} is past what a file can hold", asked.first()));
-  return core_.check_space(request.packet.body.size());
+  return context_.check_space(request.packet.body.size());
 }
 
 // A file may have had no rows here until now: then the append makes the component, which nobody else sees before it is
@@ -34,16 +34,16 @@ Status Appending::check(const Request& request) {
 Result<ComponentPtr> Appending::component_of(const Request& request) {
   const auto& asked = request.envelope().append_rows();
   const FileId file(asked.file());
-  PIF_TRY_VALUE(const auto capability, core_.allow(request, file, kMayWrite));
-  const auto known = core_.components.find_in_memory(file);
+  PIF_TRY_VALUE(const auto capability, context_.allow(request, file, kMayWrite));
+  const auto known = context_.components.find_in_memory(file);
   if (known && known->by_append && known->is_open() && !known->failure) {
-    core_.components.touch(*known, core_.now());
+    context_.components.touch(*known, context_.now());
     return known;
   }
-  auto found = core_.published(request, file, kMayWrite);
+  auto found = context_.published(request, file, kMayWrite);
   if (found || found.error().code != Code::kNotFound || !asked.has_shape()) return found;
-  PIF_TRY(core_.check_shape(asked.shape(), file));
-  found = core_.components.create(asked.shape(), capability.epoch, core_.now());
+  PIF_TRY(context_.check_shape(asked.shape(), file));
+  found = context_.components.create(asked.shape(), capability.epoch, context_.now());
   if (found) (*found)->make_by_append();
   return found;
 }
@@ -55,8 +55,8 @@ Status Appending::check_body(const Component& component, const proto::AppendRows
     return {};
   }
   const auto length = component.shape.format.record_length;
-  const Extent base = extent_of(asked.base());  // this component's length is computed from it
-  if (!is_fixed_extent(length, base))
+  const FileLength base = file_length_of(asked.base());  // this component's length is computed from it
+  if (!is_fixed_file_length(length, base))
     return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes, as `base` says", base.records,
                                             length, base.bytes));
   if (asked.within() >= length || body.empty())
@@ -67,31 +67,31 @@ Status Appending::check_body(const Component& component, const proto::AppendRows
 
 void Appending::append_rows(const Request& request) {
   const auto& asked = request.envelope().append_rows();
-  if (auto ok = check(request); !ok) return core_.replies.answer(request, fail(std::move(ok.error())));
+  if (auto ok = check(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
   auto component = component_of(request);
-  if (!component) return core_.replies.answer(request, fail(std::move(component.error())));
-  if (auto ok = core_.check_not_held(**component); !ok) return core_.replies.answer(request, fail(std::move(ok.error())));
+  if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
+  if (auto ok = context_.check_not_held(**component); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
   if (auto ok = check_body(**component, asked, request.packet.body.span()); !ok)
-    return core_.replies.answer(request, fail(std::move(ok.error())));
+    return context_.replies.answer(request, fail(std::move(ok.error())));
   // A sequencer that was started again gives out generations of its own; what the one before gave out may be of a state that is gone.
-  const bool sequences = (*component)->state.shape().index() == 0 && core_.numbers.incarnation() != 0;
-  const bool is_foreign = sequences && asked.generation() >> Sequencer::kIncarnationShift != core_.numbers.incarnation();
+  const bool sequences = (*component)->state.shape().index() == 0 && context_.numbers.incarnation() != 0;
+  const bool is_foreign = sequences && asked.generation() >> Sequencer::kIncarnationShift != context_.numbers.incarnation();
   if (is_foreign || asked.generation() < (*component)->state.generation())
-    return core_.replies.answer(request, fail(Code::kRetry, "the reserved range was cancelled: reserve again"));
-  const std::uint32_t uid = request.who.uid.value_or(core_.config.uid);
+    return context_.replies.answer(request, fail(Code::kRetry, "the reserved range was cancelled: reserve again"));
+  const std::uint32_t uid = request.who.uid.value_or(context_.config.uid);
   std::size_t& waiting_bytes = bytes_of_user_[uid];
   const std::size_t body_bytes = request.packet.body.size();
   const bool must_wait = asked.first() > (*component)->state.rows() || (*component)->appending;
   if (must_wait && waiting_bytes + body_bytes > kWaitingBytesMax)
-    return core_.replies.answer(request, fail(Code::kRetry, fmt::format("uid {} has {} MiB of rows waiting here", uid,
+    return context_.replies.answer(request, fail(Code::kRetry, fmt::format("uid {} has {} MiB of rows waiting here", uid,
                                                                         kWaitingBytesMax >> 20)));
   Line& line = lines_[asked.file()];
   line.component = std::move(*component);
   if (line.waiting.size() >= kWaitingMax)
-    return core_.replies.answer(request, fail(Code::kRetry, fmt::format("{} appends are waiting here", kWaitingMax)));
-  line.waiting.push_back({core_.replies.defer(request), asked.first(), asked.count(), asked.generation(), asked.within(),
-                          extent_of(asked.base()), net::Buffer::copy_of(request.packet.body.span()),
-                          std::min(request.deadline, core_.now() + kWaitMax), Charge(waiting_bytes, body_bytes)});
+    return context_.replies.answer(request, fail(Code::kRetry, fmt::format("{} appends are waiting here", kWaitingMax)));
+  line.waiting.push_back({context_.replies.defer(request), asked.first(), asked.count(), asked.generation(), asked.within(),
+                          file_length_of(asked.base()), net::Buffer::copy_of(request.packet.body.span()),
+                          std::min(request.deadline, context_.now() + kWaitMax), Charge(waiting_bytes, body_bytes)});
 }
 
 void Appending::advance() {
@@ -115,27 +115,27 @@ void Appending::advance(Line& line) {
   if (line.busy) return;
   if (c.removed || c.failure) {
     const Error why = c.removed ? gone() : *c.failure;
-    for (auto& waiting : std::exchange(line.waiting, {})) core_.replies.answer(waiting.token, Status(fail(why)));
+    for (auto& waiting : std::exchange(line.waiting, {})) context_.replies.answer(waiting.token, Status(fail(why)));
     return;
   }
-  if (c.overwriting > 0 || (c.dirty && core_.draining)) return;
+  if (c.overwriting > 0 || (c.dirty && context_.checkpointing)) return;
   refuse_old(line);
   if (line.waiting.empty() || !begin_generation(line)) return;
   write_ready(line);
 }
 
 void Appending::refuse_old(Line& line) {
-  const Time now = core_.now();
+  const Time now = context_.now();
   std::erase_if(line.waiting, [&](Waiting& waiting) {
     const bool old = waiting.generation < line.component->state.generation();
     if (!old && waiting.deadline > now) return false;
-    core_.replies.answer(waiting.token, Status(fail(Code::kRetry, old ? "the reserved range was cancelled: reserve again"
+    context_.replies.answer(waiting.token, Status(fail(Code::kRetry, old ? "the reserved range was cancelled: reserve again"
                                                                       : "the rows before these did not come in time")));
     return true;
   });
 }
 
-Result<component::Tail> Appending::base_tail(Component& c, const Extent& base) {
+Result<component::Tail> Appending::base_tail(Component& c, const FileLength& base) {
   const auto index = c.state.shape().index();
   const auto rows = c.layout.rows(index, base.records);
   const auto tail = tail_of(c.state);
@@ -152,11 +152,11 @@ Result<component::Tail> Appending::base_tail(Component& c, const Extent& base) {
   } else if (rows == tail.rows) {
     bytes = tail.bytes;
   } else if (rows > 0) {
-    PIF_TRY(core_.components.open_files(c, component::Access::kRead));
+    PIF_TRY(context_.components.open_files(c, component::Access::kRead));
     PIF_TRY(c.reader->read_ends(rows, 0, std::span(&bytes, 1)));
   }
   if (rows == tail.rows && bytes == tail.bytes) return tail;
-  PIF_TRY(core_.components.open_files(c, component::Access::kRead));
+  PIF_TRY(context_.components.open_files(c, component::Access::kRead));
   return tail_at(c.shape, *c.reader, rows, bytes);
 }
 
@@ -171,7 +171,7 @@ bool Appending::begin_generation(Line& line) {
   const auto tail = base_tail(c, base);
   if (!tail) {
     std::erase_if(line.waiting, [&](Waiting& waiting) {
-      if (waiting.generation == generation) core_.replies.answer(waiting.token, Status(fail(tail.error())));
+      if (waiting.generation == generation) context_.replies.answer(waiting.token, Status(fail(tail.error())));
       return waiting.generation == generation;
     });
     return false;
@@ -179,7 +179,7 @@ bool Appending::begin_generation(Line& line) {
   const auto change = [generation, base, t = *tail](proto::ComponentState& state) {
     set_tail(state, t);
     state.set_generation(generation);
-    if (state.shape().index() != 0) set_extent(state.mutable_published(), base);
+    if (state.shape().index() != 0) set_file_length(state.mutable_published(), base);
   };
   if (*tail == tail_of(c.state)) {
     change(c.state);  // nothing to drop: durable with the rows
@@ -188,12 +188,12 @@ bool Appending::begin_generation(Line& line) {
   }
   // The catalogue must know the shorter length before the files lose what is past it.
   line.busy = true;
-  core_.components.drop_writer(c);
-  core_.batch.update(line.component, change, [this, &line](const Status& status) {
+  context_.components.drop_writer(c);
+  context_.batch.update(line.component, change, [this, &line](const Status& status) {
     line.busy = false;
-    core_.components.drop_writer(*line.component);
+    context_.components.drop_writer(*line.component);
     if (status) return;
-    for (auto& waiting : std::exchange(line.waiting, {})) core_.replies.answer(waiting.token, status);
+    for (auto& waiting : std::exchange(line.waiting, {})) context_.replies.answer(waiting.token, status);
   });
   return false;
 }
@@ -219,8 +219,8 @@ Appending::Place Appending::place_of(const Component& c, const Waiting& w) const
 
 void Appending::write_ready(Line& line) {
   Component& c = *line.component;
-  if (auto opened = core_.components.open_writer(c); !opened) {
-    for (auto& waiting : std::exchange(line.waiting, {})) core_.replies.answer(waiting.token, opened);
+  if (auto opened = context_.components.open_writer(c); !opened) {
+    for (auto& waiting : std::exchange(line.waiting, {})) context_.replies.answer(waiting.token, opened);
     return;
   }
   std::vector<ReplyToken> tokens;
@@ -240,17 +240,17 @@ void Appending::write_ready(Line& line) {
         again = true;
         tokens.push_back(at->token);
       } else if (place == Place::kThere && tokens.empty()) {
-        core_.replies.answer(at->token, Status());  // a repeated request: durable already
+        context_.replies.answer(at->token, Status());  // a repeated request: durable already
       } else if (place == Place::kThere) {
         tokens.push_back(at->token);                // durable with this round
       } else {
-        core_.replies.answer(at->token, Status(fail(Code::kInvalid, "these rows overlap others that are there")));
+        context_.replies.answer(at->token, Status(fail(Code::kInvalid, "these rows overlap others that are there")));
       }
       at = line.waiting.erase(at);
     }
   }
   if (!failed) {
-    core_.components.drop_writer(c);  // the next one goes on after what is durable
+    context_.components.drop_writer(c);  // the next one goes on after what is durable
     return answer_all(tokens, failed);
   }
   if (!tokens.empty()) make_durable(line, std::move(tokens));
@@ -294,31 +294,31 @@ void Appending::make_durable(Line& line, std::vector<ReplyToken> tokens) {
   Component& c = *line.component;
   auto tail = c.writer->finish();
   if (!tail) {
-    core_.components.drop_writer(c);
+    context_.components.drop_writer(c);
     return answer_all(tokens, fail(std::move(tail.error())));
   }
   line.busy = true;
   c.appending = true;
-  core_.components.pin(c);
+  context_.components.pin(c);
   auto result = std::make_shared<Status>();
   // A component that is not in the catalogue is new: its names must become durable too.
-  const auto folder = c.catalogued ? std::string() : core_.components.folder(c.file);
-  auto work = [component = line.component, result, folder, storage = &core_.world.storage] {
+  const auto folder = c.catalogued ? std::string() : context_.components.folder(c.file);
+  auto work = [component = line.component, result, folder, storage = &context_.world.storage] {
     *result = component::sync(component->files);
     if (*result && !folder.empty()) *result = storage->sync_folder(folder);
   };
   auto done = [this, &line, result, t = *tail, applied = c.applied, tokens = std::move(tokens)] {
     Component& component = *line.component;
-    core_.components.unpin(component);
+    context_.components.unpin(component);
     if (*result && !component.removed) return publish_rows(line, t, applied, tokens);
     component.appending = false;
     line.busy = false;
     if (component.removed) return answer_all(tokens, fail(gone()));
-    core_.components.set_failed(component, result->error());
+    context_.components.set_failed(component, result->error());
     spdlog::error("{}", component.failure->text);
     answer_all(tokens, fail(*component.failure));
   };
-  core_.world.executor.submit(std::move(work), std::move(done));
+  context_.world.executor.submit(std::move(work), std::move(done));
 }
 
 void Appending::publish_rows(Line& line, const component::Tail& tail, std::uint64_t applied, std::vector<ReplyToken> tokens) {
@@ -329,16 +329,16 @@ void Appending::publish_rows(Line& line, const component::Tail& tail, std::uint6
     state.set_log_applied(std::max(state.log_applied(), applied));
     state.set_state(kCommitted);
   };
-  core_.batch.update(line.component, change, [this, &line, tokens = std::move(tokens)](const Status& status) {
+  context_.batch.update(line.component, change, [this, &line, tokens = std::move(tokens)](const Status& status) {
     line.component->appending = false;
     line.busy = false;
-    if (!status) core_.components.drop_writer(*line.component);
+    if (!status) context_.components.drop_writer(*line.component);
     answer_all(tokens, status);
   });
 }
 
 void Appending::answer_all(const std::vector<ReplyToken>& tokens, const Status& status) {
-  for (const auto token : tokens) core_.replies.answer(token, status);
+  for (const auto token : tokens) context_.replies.answer(token, status);
 }
 
 }  // namespace pif::lfs

@@ -16,7 +16,7 @@ namespace pif::lfs {
 
 class Appending {
  public:
-  explicit Appending(Core& core) : core_(core) {}
+  explicit Appending(LfsContext& context) : context_(context) {}
 
   void append_rows(const Request& request);
   // Writes what has become possible. Once per turn.
@@ -48,7 +48,7 @@ class Appending {
     std::uint64_t count = 0;
     std::uint64_t generation = 0;
     std::uint32_t within = 0;
-    Extent base;
+    FileLength base;
     net::Buffer body;
     Time deadline;
     Charge charge;
@@ -66,7 +66,7 @@ class Appending {
   void advance(Line& line);
   void refuse_old(Line& line);
   [[nodiscard]] bool begin_generation(Line& line);
-  [[nodiscard]] Result<component::Tail> base_tail(Component& component, const Extent& base);
+  [[nodiscard]] Result<component::Tail> base_tail(Component& component, const FileLength& base);
   [[nodiscard]] Place place_of(const Component& component, const Waiting& waiting) const;
   void write_ready(Line& line);
   [[nodiscard]] Status write_one(Component& component, const Waiting& waiting);
@@ -77,14 +77,14 @@ class Appending {
   void publish_rows(Line& line, const component::Tail& tail, std::uint64_t applied, std::vector<ReplyToken> tokens);
   void answer_all(const std::vector<ReplyToken>& tokens, const Status& status);
 
-  Core& core_;
+  LfsContext& context_;
   std::unordered_map<std::uint32_t, std::size_t> bytes_of_user_;  // that wait
   std::unordered_map<std::uint64_t, Line> lines_;  // by file; only those with something waiting or under way
 };
 
-class Sequencing {
+class AppendCoordinator {
  public:
-  explicit Sequencing(Core& core) : core_(core) {}
+  explicit AppendCoordinator(LfsContext& context) : context_(context) {}
 
   void reserve(const Request& request);
   void append_done(const Request& request);
@@ -114,7 +114,7 @@ class Sequencing {
   void cancel(File& file, const std::vector<std::uint64_t>& tickets, const Error& why);
   void drop(std::uint64_t id, const Error& why);
 
-  Core& core_;
+  LfsContext& context_;
   std::unordered_map<std::uint64_t, std::unique_ptr<File>> files_;
 };
 

@@ -16,26 +16,26 @@ constexpr std::uint64_t kAppendBytesMax = std::uint64_t{1} << 48;
 
 }  // namespace
 
-Sequencer::Sequencer(const Format& format, const Extent& published, std::uint64_t generation, Duration patience)
+Sequencer::Sequencer(const Format& format, const FileLength& published, std::uint64_t generation, Duration patience)
     : format_(format), patience_(patience), published_(published), base_(published), generation_(generation) {}
 
-Result<Extent> Sequencer::end_of(const Extent& start, std::uint64_t records, std::uint64_t bytes, bool fill) const {
+Result<FileLength> Sequencer::end_of(const FileLength& start, std::uint64_t records, std::uint64_t bytes, bool fill) const {
   if (bytes > kAppendBytesMax || records > kAppendBytesMax)
     return fail(Code::kTooLarge, fmt::format("an append of {} records, {} bytes", records, bytes));
   if (!format_.is_fixed()) {
     if (fill) return fail(Code::kInvalid, "bytes can be appended to files of fixed-length records only");
     if (records == 0) return fail(Code::kInvalid, "an append of no records");
-    return Extent{start.records + records, start.bytes + bytes};
+    return FileLength{start.records + records, start.bytes + bytes};
   }
   const std::uint64_t length = format_.record_length;
   if (bytes == 0) return fail(Code::kInvalid, "an append of no bytes");
-  if (fill) return fixed_extent(format_.record_length, start.bytes + bytes);
+  if (fill) return fixed_file_length(format_.record_length, start.bytes + bytes);
   if (start.bytes != start.records * length)
     return fail(Code::kInvalid, fmt::format("the last record has {} of {} bytes: append bytes, not records",
                                             start.bytes - (start.records - 1) * length, length));
   if (bytes > records * length || records == 0 || bytes <= (records - 1) * length)
     return fail(Code::kInvalid, fmt::format("{} bytes are not {} records of {} bytes", bytes, records, length));
-  return Extent{start.records + records, start.bytes + bytes};
+  return FileLength{start.records + records, start.bytes + bytes};
 }
 
 Result<Sequencer::Grant> Sequencer::reserve(std::uint64_t records, std::uint64_t bytes, bool fill, Time now,
@@ -43,8 +43,8 @@ Result<Sequencer::Grant> Sequencer::reserve(std::uint64_t records, std::uint64_t
   if (grants_.size() >= kGrantsMax) return fail(Code::kRetry, fmt::format("{} appends to this file are under way", kGrantsMax));
   if ((generation_ + 1) % (std::uint64_t{1} << kIncarnationShift) == 0)  // the next one would be another incarnation's
     return fail(Code::kBusy, "so many appends to this file were cancelled that it takes no more until the LFS is started again");
-  const Extent start = grants_.empty() ? published_ : grants_.back().grant.end;
-  PIF_TRY_VALUE(const Extent end, end_of(start, records, bytes, fill));
+  const FileLength start = grants_.empty() ? published_ : grants_.back().grant.end;
+  PIF_TRY_VALUE(const FileLength end, end_of(start, records, bytes, fill));
   // Deadlines rise with positions even if the clock should not.
   const Time deadline = grants_.empty() ? now + patience_ : std::max(now + patience_, grants_.back().grant.deadline);
   const Grant grant{next_ticket_++, generation_, start, end, base_, deadline, owner};
@@ -95,12 +95,12 @@ std::vector<std::uint64_t> Sequencer::publish(const Publication& publication) {
     if (published_tickets_.empty() || published_tickets_.back().last + 1 != ticket) published_tickets_.push_back({ticket, ticket});
     published_tickets_.back().last = ticket;
   }
-  published_ = publication.extent;
+  published_ = publication.file_length;
   while (published_tickets_.size() > kRangesRemembered) published_tickets_.pop_front();
   return out;
 }
 
-void Sequencer::raise_generation(const Extent& base) {
+void Sequencer::raise_generation(const FileLength& base) {
   ++generation_;
   base_ = base;
 }
@@ -109,7 +109,7 @@ std::vector<std::uint64_t> Sequencer::expire(Time now) {
   auto first = std::find_if(grants_.begin(), grants_.end(), [](const Pending& p) { return !p.done; });
   if (first == grants_.end() || (!first->given_up && first->grant.deadline > now)) return {};
   std::vector<std::uint64_t> cancelled;
-  const Extent base = first->grant.start;
+  const FileLength base = first->grant.start;
   for (auto at = first; at != grants_.end(); ++at) cancelled.push_back(at->grant.ticket);
   grants_.erase(first, grants_.end());
   raise_generation(base);

@@ -23,14 +23,14 @@ class Sequencer {
   struct Grant {
     std::uint64_t ticket = 0;
     std::uint64_t generation = 0;
-    Extent start;
-    Extent end;
-    Extent base;
+    FileLength start;
+    FileLength end;
+    FileLength base;
     Time deadline;
     std::uint64_t owner = 0;
   };
   struct Publication {
-    Extent extent;
+    FileLength file_length;
     std::uint64_t ticket = 0;  // the last one in it
     std::uint64_t generation = 0;  // of that one
   };
@@ -40,7 +40,7 @@ class Sequencer {
   static constexpr unsigned kIncarnationShift = 24;
 
   // generation: higher than that of any grant ever given before.
-  Sequencer(const Format& format, const Extent& published, std::uint64_t generation, Duration patience);
+  Sequencer(const Format& format, const FileLength& published, std::uint64_t generation, Duration patience);
 
   // bytes: of the records; with `fill` the bytes first fill up a short last record and `records` is not looked at.
   // kInvalid, kTooLarge; kRetry when too many are under way.
@@ -61,7 +61,7 @@ class Sequencer {
   Time next_deadline() const;
 
   std::uint64_t generation() const { return generation_; }
-  const Extent& published() const { return published_; }
+  const FileLength& published() const { return published_; }
   bool idle() const { return grants_.empty(); }
 
  private:
@@ -70,10 +70,10 @@ class Sequencer {
     bool done = false;
     bool given_up = false;
   };
-  [[nodiscard]] Result<Extent> end_of(const Extent& start, std::uint64_t records, std::uint64_t bytes, bool fill) const;
+  [[nodiscard]] Result<FileLength> end_of(const FileLength& start, std::uint64_t records, std::uint64_t bytes, bool fill) const;
   // Its place in grants_, or the end.
   [[nodiscard]] std::deque<Pending>::iterator find(std::uint64_t ticket);
-  void raise_generation(const Extent& base);
+  void raise_generation(const FileLength& base);
   struct Range {  // of tickets that were published
     std::uint64_t first;
     std::uint64_t last;
@@ -81,8 +81,8 @@ class Sequencer {
 
   Format format_;
   Duration patience_;
-  Extent published_;
-  Extent base_;
+  FileLength published_;
+  FileLength base_;
   std::uint64_t generation_;
   std::uint64_t next_ticket_ = 1;
   std::deque<Pending> grants_;                  // by rising ticket and position

@@ -4,7 +4,7 @@
 
 namespace pif::lfs {
 
-Gate::Peer& Gate::peer_of(net::PeerId id) {
+Authorizer::Peer& Authorizer::peer_of(net::PeerId id) {
   if (const auto at = peers_.find(id); at != peers_.end()) return at->second;
   if (peers_.size() >= kPeersMax) peers_.clear();  // everything can be verified again
   Peer& peer = peers_[id];
@@ -13,7 +13,7 @@ Gate::Peer& Gate::peer_of(net::PeerId id) {
   return peer;
 }
 
-Result<Requester> Gate::identify(net::PeerId id, const proto::Envelope& request) {
+Result<Requester> Authorizer::identify(net::PeerId id, const proto::Envelope& request) {
   Peer& peer = peer_of(id);
   Requester who{std::nullopt, peer.identity.via, 0};
   if (peer.identity.has_uid) {
@@ -34,7 +34,7 @@ Result<Requester> Gate::identify(net::PeerId id, const proto::Envelope& request)
   return who;
 }
 
-Result<Capability> Gate::verified(Peer& peer, const std::string& packed) {
+Result<Capability> Authorizer::verified(Peer& peer, const std::string& packed) {
   const std::int64_t now = messenger_.clock().wall_seconds();
   if (const auto at = peer.capabilities.find(packed); at != peer.capabilities.end()) {
     if (at->second.expiry < now - kClockSkewSeconds) {
@@ -49,7 +49,7 @@ Result<Capability> Gate::verified(Peer& peer, const std::string& packed) {
   return capability;
 }
 
-Result<Capability> Gate::allow(net::PeerId id, const Requester& who, const proto::Envelope& request, FileId file,
+Result<Capability> Authorizer::allow(net::PeerId id, const Requester& who, const proto::Envelope& request, FileId file,
                                std::uint32_t rights) {
   if (request.capability().empty())
     return fail(Code::kPermission, "the request needs a capability: open or create the file at the PIF Server");

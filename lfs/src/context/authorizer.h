@@ -18,12 +18,12 @@ struct Requester {
   std::uint64_t session = 0;         // as the credential says; 0: without one
 };
 
-class Gate {
+class Authorizer {
  public:
   // Whom a connection speaks for, where that is not whom the transport names (a worker's).
   using Override = std::function<std::optional<net::Identity>(net::PeerId)>;
 
-  Gate(const ClusterKey& key, net::Messenger& messenger, Override override_identity)
+  Authorizer(const ClusterKey& key, net::Messenger& messenger, Override override_identity)
       : key_(key), messenger_(messenger), override_(std::move(override_identity)) {}
 
   // kBadCapability for a credential that does not hold.

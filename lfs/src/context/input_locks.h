@@ -13,11 +13,11 @@
 
 namespace pif::lfs {
 
-class Holds {
+class InputLocks {
  public:
   using IsWorker = std::function<bool(net::PeerId)>;  // whether it is the connection of a worker that lives
 
-  explicit Holds(IsWorker is_worker) : is_worker_(std::move(is_worker)) {}
+  explicit InputLocks(IsWorker is_worker) : is_worker_(std::move(is_worker)) {}
 
   bool is_worker(net::PeerId peer) const { return is_worker_(peer); }
   // Until the worker ends.

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "pif/base/limits.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 
 namespace pif::lfs {
 namespace {
@@ -17,12 +17,12 @@ constexpr std::size_t kUnixHeaderBytes = 4096;  // of a packet, for envelope and
 
 }  // namespace
 
-Status Core::allow_management(const Request& request) {
+Status LfsContext::allow_management(const Request& request) {
   PIF_TRY(allow(request, FileId(0), kMayManage));
   return {};
 }
 
-Status Core::check_epoch(Component& component, const Capability& capability) {
+Status LfsContext::check_epoch(Component& component, const Capability& capability) {
   const auto known = component.state.epoch();
   if (capability.epoch < known)
     return fail(Code::kBadCapability, fmt::format("the capability has epoch {}, file {} has {}: open the file again",
@@ -31,19 +31,19 @@ Status Core::check_epoch(Component& component, const Capability& capability) {
   return {};
 }
 
-void Core::note_committed(const ComponentPtr& component) {
+void LfsContext::note_committed(const ComponentPtr& component) {
   if (component->state.state() != kSealed || component->committing) return;
   component->committing = true;
   batch.update(component, [](proto::ComponentState& state) { state.set_state(kCommitted); },
                [component](const Status&) { component->committing = false; });
 }
 
-Status Core::check_not_held(const Component& component) {
+Status LfsContext::check_not_held(const Component& component) {
   if (!holds.is_held(component.file)) return {};
   return fail(Code::kBusy, fmt::format("file {} is held against writing by a tool that reads it", name_of(component.file)));
 }
 
-Result<ComponentPtr> Core::published(const Request& request, FileId file, std::uint32_t rights) {
+Result<ComponentPtr> LfsContext::published(const Request& request, FileId file, std::uint32_t rights) {
   PIF_TRY_VALUE(const auto capability, allow(request, file, rights));
   PIF_TRY_VALUE(auto component, components.find(file));
   PIF_TRY(check_epoch(*component, capability));
@@ -55,7 +55,7 @@ Result<ComponentPtr> Core::published(const Request& request, FileId file, std::u
   return component;
 }
 
-Status Core::check_shape(const proto::ComponentShape& shape, FileId file) const {
+Status LfsContext::check_shape(const proto::ComponentShape& shape, FileId file) const {
   if (shape.file() != file.value)
     return fail(Code::kInvalid, fmt::format("the shape is of file {}, the request of {}", shape.file(), file.value));
   PIF_TRY(shape_of(shape));
@@ -67,7 +67,7 @@ Status Core::check_shape(const proto::ComponentShape& shape, FileId file) const 
   return {};
 }
 
-Status Core::check_space(std::uint64_t bytes) {
+Status LfsContext::check_space(std::uint64_t bytes) {
   PIF_TRY_VALUE(const auto space, world.storage.space(config.root));
   const auto reserve = std::max(kReserveBytesMin, std::min(space.total / 50, kReserveBytesMax));
   if (space.free >= reserve + bytes) return {};
@@ -76,7 +76,7 @@ Status Core::check_space(std::uint64_t bytes) {
                                           human_bytes(space.free), human_bytes(reserve)));
 }
 
-std::size_t Core::body_bytes_max(const Request& request) {
+std::size_t LfsContext::body_bytes_max(const Request& request) {
   using Via = net::Identity::Via;
   const bool small_packets = request.who.via == Via::kUnix || request.who.via == Via::kSimulated;
   return small_packets ? kUnixPacketBytesMax - kUnixHeaderBytes : kBulkBytes;

@@ -20,13 +20,13 @@ enum class Standing : std::uint8_t {
   kStale,    // it has lost changes: nothing is served until a person decides
 };
 
-struct Core {
+struct LfsContext {
   // worker_identity: whom a worker's connection speaks for; nothing for all others.
-  Core(const Config& config_in, World world_in, const Gate::Override& worker_identity)
+  LfsContext(const Config& config_in, World world_in, const Authorizer::Override& worker_identity)
       : config(config_in), world(std::move(world_in)),
         components(config.root, world.storage, world.catalogue, numbers), batch(components, numbers, world.messenger.clock()),
-        gate(config.key, world.messenger, worker_identity),
-        holds([worker_identity](net::PeerId peer) { return worker_identity(peer).has_value(); }), replies(world.messenger, config.name),
+        authorizer(config.key, world.messenger, worker_identity),
+        input_locks([worker_identity](net::PeerId peer) { return worker_identity(peer).has_value(); }), replies(world.messenger, config.name),
         shared_log(std::make_shared<RedoLog>(world.storage, log_path(config.root), config.log_bytes)), log(*shared_log) {}
 
   const Config& config;
@@ -34,19 +34,19 @@ struct Core {
   Numbers numbers;
   Components components;
   CatalogueBatch batch;
-  Gate gate;
-  Holds holds;
+  Authorizer authorizer;
+  InputLocks input_locks;
   Replies replies;
   std::shared_ptr<RedoLog> shared_log;  // for work away from the loop, which may end after the loop
   RedoLog& log;
   Standing standing = Standing::kServing;
   std::string stale;      // why, for people
-  bool draining = false;  // the redo log is being emptied, or is about to be: nothing is appended to what is dirty
+  bool checkpointing = false;  // the redo log is being emptied, or is about to be: nothing is appended to what is dirty
 
   Time now() const { return world.messenger.clock().now(); }
 
   [[nodiscard]] Result<Capability> allow(const Request& request, FileId file, std::uint32_t rights) {
-    return gate.allow(request.peer, request.who, request.envelope(), file, rights);
+    return authorizer.allow(request.peer, request.who, request.envelope(), file, rights);
   }
   // A component that is about to change; kBusy while a tool reads it.
   [[nodiscard]] Status check_not_held(const Component& component);

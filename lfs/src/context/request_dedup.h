@@ -10,7 +10,7 @@
 namespace pif::lfs {
 
 // The last 65,536 of all clients. Forgotten when the LFS ends: what was under way to it then is gone, too.
-class Repeats {
+class RequestDedup {
  public:
   // A session's request number; session 0: nobody knows whose it is, so nothing is remembered.
   struct Key {

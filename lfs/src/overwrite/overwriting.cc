@@ -31,20 +31,20 @@ Status Overwriting::check(const Request& request) {
 
 void Overwriting::overwrite(const Request& request) {
   const auto& asked = request.envelope().overwrite();
-  if (auto ok = check(request); !ok) return core_.replies.answer(request, fail(std::move(ok.error())));
-  auto component = core_.published(request, FileId(asked.file()), kMayWrite);
-  if (!component) return core_.replies.answer(request, fail(std::move(component.error())));
-  const Repeats::Key key{request.who.session, request.envelope().id()};
-  if (repeats_.knows(key)) return core_.replies.answer(core_.replies.defer(request), Status());
-  if (auto free = core_.check_not_held(**component); !free) return core_.replies.answer(request, fail(std::move(free.error())));
+  if (auto ok = check(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
+  auto component = context_.published(request, FileId(asked.file()), kMayWrite);
+  if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
+  const RequestDedup::Key key{request.who.session, request.envelope().id()};
+  if (dedup_.knows(key)) return context_.replies.answer(context_.replies.defer(request), Status());
+  if (auto free = context_.check_not_held(**component); !free) return context_.replies.answer(request, fail(std::move(free.error())));
   Waiting waiting{0, key, std::move(*component), asked.first(), asked.count(), asked.within(), asked.bytes(),
                   net::Buffer::copy_of(request.packet.body.span())};
-  auto opened = core_.components.open_files(*waiting.component, component::Access::kWrite);
-  if (!opened) return core_.replies.answer(request, fail(std::move(opened.error())));
+  auto opened = context_.components.open_files(*waiting.component, component::Access::kWrite);
+  if (!opened) return context_.replies.answer(request, fail(std::move(opened.error())));
   const auto target = target_of(waiting);
-  if (!target) return core_.replies.answer(request, fail(target.error()));
-  waiting.token = core_.replies.defer(request);
-  if (target->bytes.empty()) return core_.replies.answer(waiting.token, Status());  // rows of length 0
+  if (!target) return context_.replies.answer(request, fail(target.error()));
+  waiting.token = context_.replies.defer(request);
+  if (target->bytes.empty()) return context_.replies.answer(waiting.token, Status());  // rows of length 0
   queued_bytes_ += waiting.body.size();
   queue_.push_back(std::move(waiting));
 }
@@ -93,7 +93,7 @@ Status Overwriting::fill_edge(Image& image, std::uint64_t chunk, const Overlay& 
 
 Result<Overwriting::Image> Overwriting::image_of(const Waiting& waiting, Overlay& overlay) {
   Component& c = *waiting.component;
-  PIF_TRY(core_.components.open_files(c, component::Access::kWrite));  // they may have been closed meanwhile
+  PIF_TRY(context_.components.open_files(c, component::Access::kWrite));  // they may have been closed meanwhile
   PIF_TRY_VALUE(const auto target, target_of(waiting));
   const std::uint64_t chunk_bytes = c.shape.chunk_bytes;
   const std::uint64_t end = target.offset + target.bytes.size();
@@ -115,20 +115,20 @@ Result<Overwriting::Image> Overwriting::image_of(const Waiting& waiting, Overlay
 
 void Overwriting::advance() {
   if (busy()) return;
-  if (core_.log.failed() && !stuck_)
+  if (context_.log.failed() && !stuck_)
     stuck_ = Error{Code::kIo, "the redo log failed to sync: overwrites stop until the LFS is started again", {}};
   if (stuck_) return refuse_all();
-  core_.draining = drain_asked_ || core_.log.is_half_full() || dirty_.size() >= kDirtyMax;
-  if (core_.draining && !appends_to_dirty()) return drain();
-  if (!core_.draining && !queue_.empty()) start_batch();
+  context_.checkpointing = checkpoint_asked_ || context_.log.is_half_full() || dirty_.size() >= kDirtyMax;
+  if (context_.checkpointing && !appends_to_dirty()) return checkpoint();
+  if (!context_.checkpointing && !queue_.empty()) start_batch();
 }
 
 void Overwriting::refuse_all() {
-  core_.draining = false;
-  for (const auto& waiting : std::exchange(queue_, {})) core_.replies.answer(waiting.token, Status(fail(*stuck_)));
+  context_.checkpointing = false;
+  for (const auto& waiting : std::exchange(queue_, {})) context_.replies.answer(waiting.token, Status(fail(*stuck_)));
   queued_bytes_ = 0;
-  if (drain_asked_) end_drain(fail(*stuck_));
-  drain_asked_ = false;
+  if (checkpoint_asked_) end_checkpoint(fail(*stuck_));
+  checkpoint_asked_ = false;
 }
 
 bool Overwriting::concerns(const Component& component) const {
@@ -137,7 +137,7 @@ bool Overwriting::concerns(const Component& component) const {
 }
 
 bool Overwriting::waiting() const {
-  if (drain_asked_ || core_.draining) return !appends_to_dirty();
+  if (checkpoint_asked_ || context_.checkpointing) return !appends_to_dirty();
   return std::any_of(queue_.begin(), queue_.end(), [](const Waiting& w) { return !w.component->appending; });
 }
 
@@ -158,14 +158,14 @@ void Overwriting::start_batch() {
       continue;
     }
     queued_bytes_ -= waiting.body.size();
-    if (!core_.replies.is_waiting(waiting.token)) continue;
+    if (!context_.replies.is_waiting(waiting.token)) continue;
     if (waiting.component->removed) {
-      core_.replies.answer(waiting.token, fail(Code::kStaleFile, "the file was deleted meanwhile"));
+      context_.replies.answer(waiting.token, fail(Code::kStaleFile, "the file was deleted meanwhile"));
       continue;
     }
     auto image = image_of(waiting, overlay);
     if (!image) {
-      core_.replies.answer(waiting.token, fail(std::move(image.error())));
+      context_.replies.answer(waiting.token, fail(std::move(image.error())));
       continue;
     }
     bytes += image->bytes.size();
@@ -174,21 +174,21 @@ void Overwriting::start_batch() {
   std::move(held.rbegin(), held.rend(), std::front_inserter(queue_));
   if (images->empty()) return;
   for (auto& image : *images) {
-    image.number = core_.numbers.take();
-    core_.log.add({image.component->file, image.first_chunk, image.component->shape.chunk_bytes, image.bytes}, image.number);
+    image.number = context_.numbers.take();
+    context_.log.add({image.component->file, image.first_chunk, image.component->shape.chunk_bytes, image.bytes}, image.number);
     ++image.component->overwriting;
   }
   syncing_ = true;
   auto written = std::make_shared<Status>();
-  core_.world.executor.submit([log = core_.shared_log, images, written] { *written = log->write_batch(); },
+  context_.world.executor.submit([log = context_.shared_log, images, written] { *written = log->write_batch(); },
                               [this, images, written] { finish_batch(*images, *written); });
 }
 
 void Overwriting::finish_batch(std::vector<Image>& images, const Status& written) {
-  core_.log.end_batch(written.has_value());
+  context_.log.end_batch(written.has_value());
   syncing_ = false;
   if (!written) spdlog::error("{}", written.error().text);
-  if (written) core_.numbers.became_durable(images.back().number);
+  if (written) context_.numbers.became_durable(images.back().number);
   for (auto& image : images) {
     Component& c = *image.component;
     --c.overwriting;
@@ -196,85 +196,85 @@ void Overwriting::finish_batch(std::vector<Image>& images, const Status& written
     // need of it: its image would put back a chunk that rows were added to since.
     if (!written) c.applied = std::max(c.applied, image.number);
     if (!written || c.removed) {
-      core_.replies.answer(image.token, written ? Status(fail(Code::kStaleFile, "the file was deleted meanwhile")) : written);
+      context_.replies.answer(image.token, written ? Status(fail(Code::kStaleFile, "the file was deleted meanwhile")) : written);
       continue;
     }
     if (auto applied = apply(image); !applied) {
       // The log has it: it will be there when the LFS has been started again. Until then nobody may see half of it.
-      core_.components.set_failed(c, applied.error());
+      context_.components.set_failed(c, applied.error());
       stuck_ = *c.failure;
-      core_.replies.answer(image.token, Status(fail(*c.failure)));
+      context_.replies.answer(image.token, Status(fail(*c.failure)));
       continue;
     }
-    repeats_.add(image.key);
-    core_.replies.answer(image.token, Status());
+    dedup_.add(image.key);
+    context_.replies.answer(image.token, Status());
   }
 }
 
 Status Overwriting::apply(const Image& image) {
   Component& c = *image.component;
-  PIF_TRY(core_.components.open_files(c, component::Access::kWrite));
+  PIF_TRY(context_.components.open_files(c, component::Access::kWrite));
   dirty_.emplace(c.file.value, image.component);
   c.dirty = true;
   auto tail = tail_of(c.state);
   PIF_TRY(write_home(c.shape, c.files, image.first_chunk, image.bytes, tail));
   set_tail(c.state, tail);
   c.reader->set_tail(tail);
-  core_.components.drop_writer(c);  // it may remember the old bytes of the last chunk
+  context_.components.drop_writer(c);  // it may remember the old bytes of the last chunk
   c.applied = image.number;
   ++c.changes;
   return {};
 }
 
 void Overwriting::flush(const Request& request) {
-  auto allowed = core_.allow(request, FileId(request.envelope().flush().file()), kMayWrite);
+  auto allowed = context_.allow(request, FileId(request.envelope().flush().file()), kMayWrite);
   if (!allowed) {
-    if (auto manage = core_.allow_management(request); !manage) return core_.replies.answer(request, fail(allowed.error()));
+    if (auto manage = context_.allow_management(request); !manage) return context_.replies.answer(request, fail(allowed.error()));
   }
-  if (stuck_) return core_.replies.answer(request, fail(*stuck_));
-  flushers_.push_back(core_.replies.defer(request));
-  drain_asked_ = true;
+  if (stuck_) return context_.replies.answer(request, fail(*stuck_));
+  flushers_.push_back(context_.replies.defer(request));
+  checkpoint_asked_ = true;
 }
 
-void Overwriting::drain() {
-  draining_ = true;
-  drain_asked_ = false;
+void Overwriting::checkpoint() {
+  checkpointing_ = true;
+  checkpoint_asked_ = false;
   std::erase_if(dirty_, [](const auto& entry) { return entry.second->removed; });
   for (const auto& [id, component] : dirty_) {
     // What a failed sync was to write may be lost, and is never told of again: the log still has it.
     if (!component->failure) continue;
     stuck_ = cannot_empty(*component->failure);
     spdlog::error("{}", stuck_->text);
-    return end_drain(fail(*stuck_));
+    return end_checkpoint(fail(*stuck_));
   }
-  sync_homes();
+  sync_in_place();
 }
 
-void Overwriting::sync_homes() {
+void Overwriting::sync_in_place() {
   auto components = std::make_shared<std::vector<ComponentPtr>>();
   for (const auto& [id, component] : dirty_) {
     components->push_back(component);
-    core_.components.pin(*component);
+    context_.components.pin(*component);
   }
   auto results = std::make_shared<std::vector<Status>>(components->size());
   auto work = [components, results] {
     for (std::size_t i = 0; i < components->size(); ++i) (*results)[i] = sync_home((*components)[i]->files);
   };
-  core_.world.executor.submit(std::move(work), [this, components, results] {
-    for (const auto& component : *components) core_.components.unpin(*component);
-    homes_synced(*components, *results);
+  context_.world.executor.submit(std::move(work), [this, components, results] {
+    for (const auto& component : *components) context_.components.unpin(*component);
+    in_place_synced(*components, *results);
   });
 }
 
-void Overwriting::homes_synced(const std::vector<ComponentPtr>& components, const std::vector<Status>& results) {
+void Overwriting::in_place_synced(const std::vector<ComponentPtr>& components, const std::vector<Status>& results) {
   for (std::size_t i = 0; i < components.size(); ++i) {
     Component& c = *components[i];
     if (results[i] || c.removed) continue;
-    core_.components.set_failed(c, results[i].error());
+    context_.components.set_failed(c, results[i].error());
     spdlog::error("{}", c.failure->text);
     stuck_ = cannot_empty(results[i].error());
   }
-  if (stuck_) return end_drain(fail(*stuck_));
+  if (stuck_) return end_checkpoint(fail(*stuck_));
   // Sums of tails are durable in the catalogue before the log forgets them.
   auto left = std::make_shared<std::size_t>(1);
   auto failed = std::make_shared<Status>();
@@ -282,24 +282,24 @@ void Overwriting::homes_synced(const std::vector<ComponentPtr>& components, cons
     if (!status && status.error().code != Code::kStaleFile) *failed = status;
     if (--*left > 0) return;
     if (*failed) return restart_log();
-    end_drain(*failed);
+    end_checkpoint(*failed);
   };
   for (const auto& c : components) {
     if (c->removed) continue;
     ++*left;
-    core_.batch.update(c, [number = c->applied](proto::ComponentState& state) { state.set_log_applied(number); }, one_done);
+    context_.batch.update(c, [number = c->applied](proto::ComponentState& state) { state.set_log_applied(number); }, one_done);
   }
   one_done({});
 }
 
 void Overwriting::restart_log() {
   auto result = std::make_shared<Status>();
-  core_.world.executor.submit([log = core_.shared_log, result] { *result = log->restart(0); },
-                              [this, result] { end_drain(*result); });
+  context_.world.executor.submit([log = context_.shared_log, result] { *result = log->restart(0); },
+                              [this, result] { end_checkpoint(*result); });
 }
 
-void Overwriting::end_drain(const Status& status) {
-  draining_ = core_.draining = false;
+void Overwriting::end_checkpoint(const Status& status) {
+  checkpointing_ = context_.checkpointing = false;
   if (status) {
     for (auto& [id, component] : dirty_) component->dirty = false;
     dirty_.clear();
@@ -307,7 +307,7 @@ void Overwriting::end_drain(const Status& status) {
     stuck_ = status.error();
     spdlog::error("{}", status.error().text);
   }
-  for (const auto token : std::exchange(flushers_, {})) core_.replies.answer(token, status);
+  for (const auto token : std::exchange(flushers_, {})) context_.replies.answer(token, status);
 }
 
 }  // namespace pif::lfs

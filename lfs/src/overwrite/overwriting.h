@@ -1,10 +1,10 @@
 // Overwriting committed rows through the redo log. Requests of one turn, and those that come while the log is being
 // synced, share a batch: images of whole new chunks are appended to the log, the log is synced away from the loop, then the
-// images go to their homes (page cache) and the requests are answered.
+// images go to their in-place data (page cache) and the requests are answered.
 //
-// Rules: (1) an image is computed from what is acknowledged before it: homes, and earlier images of its own batch.
+// Rules: (1) an image is computed from what is acknowledged before it: in-place data, and earlier images of its own batch.
 // (2) While a component has images under way no rows are appended to it, and the other way round. (3) The log starts over
-// only when all homes are durable and the catalogue has the sums of their tails.
+// only when all in-place data are durable and the catalogue has the sums of their tails.
 #pragma once
 
 #include <deque>
@@ -17,14 +17,14 @@ namespace pif::lfs {
 
 class Overwriting {
  public:
-  explicit Overwriting(Core& core) : core_(core) {}
+  explicit Overwriting(LfsContext& context) : context_(context) {}
 
   void overwrite(const Request& request);
   // Starts the next batch, or sends the log's entries home when it is half full. Once per turn.
   void advance();
   // Answers when every entry of the log is home.
   void flush(const Request& request);
-  bool busy() const { return syncing_ || draining_; }
+  bool busy() const { return syncing_ || checkpointing_; }
   // Whether overwrites of it wait or are under way.
   bool concerns(const Component& component) const;
   // Whether something can start at the next turn, unless busy.
@@ -33,7 +33,7 @@ class Overwriting {
  private:
   struct Waiting {
     ReplyToken token = 0;
-    Repeats::Key key;
+    RequestDedup::Key key;
     ComponentPtr component;
     std::uint64_t first = 0;
     std::uint64_t count = 0;
@@ -43,7 +43,7 @@ class Overwriting {
   };
   struct Image {
     ReplyToken token = 0;
-    Repeats::Key key;
+    RequestDedup::Key key;
     ComponentPtr component;
     std::uint64_t first_chunk = 0;
     std::uint64_t number = 0;   // in the log
@@ -65,24 +65,24 @@ class Overwriting {
   [[nodiscard]] Status apply(const Image& image);
 
   void refuse_all();
-  // A drain waits for them to end; others do not begin meanwhile. Their syncs and its own would hear of each other's failures.
+  // A checkpoint waits for them to end; others do not begin meanwhile. Their syncs and its own would hear of each other's failures.
   bool appends_to_dirty() const;
-  void drain();
-  void sync_homes();
-  void homes_synced(const std::vector<ComponentPtr>& components, const std::vector<Status>& results);
+  void checkpoint();
+  void sync_in_place();
+  void in_place_synced(const std::vector<ComponentPtr>& components, const std::vector<Status>& results);
   void restart_log();
-  void end_drain(const Status& status);
+  void end_checkpoint(const Status& status);
 
-  Core& core_;
-  Repeats repeats_;             // acknowledged overwrites
+  LfsContext& context_;
+  RequestDedup dedup_;             // acknowledged overwrites
   std::deque<Waiting> queue_;
   std::uint64_t queued_bytes_ = 0;
   std::map<std::uint64_t, ComponentPtr> dirty_;
   std::vector<ReplyToken> flushers_;
   std::optional<Error> stuck_;  // the log cannot be emptied any more
   bool syncing_ = false;
-  bool draining_ = false;
-  bool drain_asked_ = false;
+  bool checkpointing_ = false;
+  bool checkpoint_asked_ = false;
 };
 
 }  // namespace pif::lfs

@@ -12,21 +12,21 @@ constexpr std::uint32_t kForMaxMs = 300'000;
 
 void Holding::hold(const Request& request) {
   const std::uint32_t for_ms = request.envelope().hold().for_ms();
-  if (auto ok = core_.allow_management(request); !ok) return core_.replies.answer(request, fail(std::move(ok.error())));
+  if (auto ok = context_.allow_management(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
   if (for_ms > kForMaxMs)
-    return core_.replies.answer(request, fail(Code::kTooLarge, fmt::format("commits can be held for {} s at most", kForMaxMs / 1000)));
-  if (by_ != 0 && by_ != request.peer) return core_.replies.answer(request, fail(Code::kBusy, "somebody else holds the commits"));
+    return context_.replies.answer(request, fail(Code::kTooLarge, fmt::format("commits can be held for {} s at most", kForMaxMs / 1000)));
+  if (by_ != 0 && by_ != request.peer) return context_.replies.answer(request, fail(Code::kBusy, "somebody else holds the commits"));
   if (for_ms == 0) {
     end();
-    return core_.replies.answer(core_.replies.defer(request), Status());
+    return context_.replies.answer(context_.replies.defer(request), Status());
   }
   by_ = request.peer;
-  until_ = core_.now() + std::chrono::milliseconds(for_ms);
-  waiting_.push_back(core_.replies.defer(request));
+  until_ = context_.now() + std::chrono::milliseconds(for_ms);
+  waiting_.push_back(context_.replies.defer(request));
 }
 
 void Holding::begin() {
-  for (const ReplyToken token : std::exchange(waiting_, {})) core_.replies.answer(token, Status());
+  for (const ReplyToken token : std::exchange(waiting_, {})) context_.replies.answer(token, Status());
 }
 
 void Holding::drop_peer(net::PeerId peer) {
@@ -34,14 +34,14 @@ void Holding::drop_peer(net::PeerId peer) {
 }
 
 void Holding::tick() {
-  if (by_ == 0 || core_.now() < until_) return;
+  if (by_ == 0 || context_.now() < until_) return;
   spdlog::warn("the time for which commits were held is over");
   end();
 }
 
 void Holding::end() {
   by_ = 0;
-  for (const ReplyToken token : std::exchange(waiting_, {})) core_.replies.answer(token, fail(Code::kCancelled, "commits go on"));
+  for (const ReplyToken token : std::exchange(waiting_, {})) context_.replies.answer(token, fail(Code::kCancelled, "commits go on"));
 }
 
 }  // namespace pif::lfs

@@ -10,7 +10,7 @@ namespace pif::lfs {
 
 class Holding {
  public:
-  explicit Holding(Core& core) : core_(core) {}
+  explicit Holding(LfsContext& context) : context_(context) {}
 
   void hold(const Request& request);
   void drop_peer(net::PeerId peer);
@@ -25,7 +25,7 @@ class Holding {
  private:
   void end();
 
-  Core& core_;
+  LfsContext& context_;
   net::PeerId by_ = 0;
   Time until_{};
   std::vector<ReplyToken> waiting_;  // for begin()

@@ -25,22 +25,22 @@ std::int64_t kept_seconds(const proto::ComponentState& state) { return state.sta
 
 void Managing::remove_files(FileId file) {
   auto result = std::make_shared<Status>();
-  core_.components.set_removing(file, true);
-  core_.world.executor.submit(
-      [result, storage = &core_.world.storage, stem = core_.components.stem(file)] {
+  context_.components.set_removing(file, true);
+  context_.world.executor.submit(
+      [result, storage = &context_.world.storage, stem = context_.components.stem(file)] {
         *result = component::remove_files(*storage, stem);
       },
       [this, result, file] {
-        core_.components.set_removing(file, false);
+        context_.components.set_removing(file, false);
         // What stays behind is an orphan, which the next start removes.
         if (!*result) spdlog::warn("file {}: {}", name_of(file), result->error().text);
       });
 }
 
 void Managing::end_quarantine(FileId file, std::function<void(const Status&)> done) {
-  core_.batch.end_quarantine(file, [this, file, done = std::move(done)](const Status& status) {
+  context_.batch.end_quarantine(file, [this, file, done = std::move(done)](const Status& status) {
     if (status) {
-      core_.components.left_quarantine(file);
+      context_.components.left_quarantine(file);
       remove_files(file);
     }
     done(status);
@@ -48,23 +48,23 @@ void Managing::end_quarantine(FileId file, std::function<void(const Status&)> do
 }
 
 void Managing::restore(FileId file, std::function<void(const Status&)> done) {
-  auto entry = catalogue::quarantined(core_.world.catalogue, file);
+  auto entry = catalogue::quarantined(context_.world.catalogue, file);
   if (!entry) return done(fail(std::move(entry.error())));
   if (!*entry) return done({});
   spdlog::warn("file {} is known again: its component comes back from quarantine", name_of(file));
-  core_.batch.restore((*entry)->state(), [this, state = (*entry)->state(), done = std::move(done)](const Status& status) {
-    if (status) core_.components.came_back(state);
+  context_.batch.restore((*entry)->state(), [this, state = (*entry)->state(), done = std::move(done)](const Status& status) {
+    if (status) context_.components.came_back(state);
     done(status);
   });
 }
 
 void Managing::quarantine(FileId file, std::function<void(const Status&)> done) {
-  auto found = core_.components.find(file);
+  auto found = context_.components.find(file);
   if (!found) return done(found.error().code == Code::kNotFound ? Status() : Status(fail(std::move(found.error()))));
   if (!(*found)->catalogued) return remove(file, false, std::move(done));  // being made: nobody was told that it is durable
   spdlog::warn("file {} is not known to the server: its component goes into quarantine", name_of(file));
-  core_.batch.quarantine(*found, [this, file, done = std::move(done)](const Status& status) {
-    if (status) core_.components.went_into_quarantine(file);
+  context_.batch.quarantine(*found, [this, file, done = std::move(done)](const Status& status) {
+    if (status) context_.components.went_into_quarantine(file);
     done(status);
   });
 }
@@ -72,22 +72,22 @@ void Managing::quarantine(FileId file, std::function<void(const Status&)> done) 
 // Only what was made in the server's present run it must have known: a file that was given up, or removed. What it does not know of
 // another run may be of a directory that was lost.
 void Managing::unknown(FileId file, std::function<void(const Status&)> done) {
-  auto found = core_.components.find(file);
+  auto found = context_.components.find(file);
   if (!found) return done({});
-  const bool of_this_run = (*found)->is_open() || (*found)->state.run() == core_.numbers.run();
+  const bool of_this_run = (*found)->is_open() || (*found)->state.run() == context_.numbers.run();
   if (!of_this_run) return quarantine(file, std::move(done));
   spdlog::info("file {} was given up: its component is removed", name_of(file));
   remove(file, true, std::move(done));
 }
 
 void Managing::tick() {
-  const Time now = core_.now();
-  if (core_.components.quarantined_count() == 0 || core_.standing != Standing::kServing || now < next_look_) return;
+  const Time now = context_.now();
+  if (context_.components.quarantined_count() == 0 || context_.standing != Standing::kServing || now < next_look_) return;
   next_look_ = now + kLookEvery;
-  const std::int64_t wall = core_.world.messenger.clock().wall_seconds();
-  const bool is_short = !core_.check_space(0);
+  const std::int64_t wall = context_.world.messenger.clock().wall_seconds();
+  const bool is_short = !context_.check_space(0);
   std::vector<FileId> over;
-  const auto seen = catalogue::each_quarantined(core_.world.catalogue, FileId(0), [&](FileId file, const proto::StoredQuarantine& entry) {
+  const auto seen = catalogue::each_quarantined(context_.world.catalogue, FileId(0), [&](FileId file, const proto::StoredQuarantine& entry) {
     const bool goes_first = is_short && entry.state().state() != kCommitted;
     if (goes_first || wall - entry.since() > kept_seconds(entry.state())) over.push_back(file);
     return over.size() < kEndAtOnce;
@@ -97,21 +97,21 @@ void Managing::tick() {
 }
 
 void Managing::remove(FileId file, bool for_good, std::function<void(const Status&)> done) {
-  if (core_.components.is_quarantined(file)) return end_quarantine(file, std::move(done));
-  auto component = core_.components.find_in_memory(file);
+  if (context_.components.is_quarantined(file)) return end_quarantine(file, std::move(done));
+  auto component = context_.components.find_in_memory(file);
   if (!component) {
-    auto found = core_.components.find(file);
+    auto found = context_.components.find(file);
     const auto code = found ? Code::kOk : found.error().code;
     if (code == Code::kNotFound || code == Code::kStaleFile) return done({});
     if (!found) return done(fail(std::move(found.error())));
     component = std::move(*found);
   }
   if (!component->catalogued) {
-    core_.components.forget(*component, for_good);
+    context_.components.forget(*component, for_good);
     remove_files(file);
     return done({});
   }
-  core_.batch.erase(component, [this, file, done = std::move(done)](const Status& status) {
+  context_.batch.erase(component, [this, file, done = std::move(done)](const Status& status) {
     if (status) remove_files(file);
     done(status);
   });
@@ -120,26 +120,26 @@ void Managing::remove(FileId file, bool for_good, std::function<void(const Statu
 // Words about files come from a server that this LFS goes along with, or from a person, who bears no moment.
 Status Managing::check_word(const proto::Settle& asked) {
   if (!asked.has_moment()) return {};
-  if (!core_.numbers.is_of_server(asked.moment()))
-    return fail(Code::kStaleServer, fmt::format("{} goes along with another server, or a later moment of this one", core_.config.name));
-  core_.numbers.tell(asked.moment());
+  if (!context_.numbers.is_of_server(asked.moment()))
+    return fail(Code::kStaleServer, fmt::format("{} goes along with another server, or a later moment of this one", context_.config.name));
+  context_.numbers.note_moment(asked.moment());
   return {};
 }
 
 void Managing::settle(const Request& request) {
-  if (auto ok = core_.allow_management(request); !ok) return core_.replies.answer(request, fail(std::move(ok.error())));
+  if (auto ok = context_.allow_management(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
   const auto& asked = request.envelope().settle();
-  if (auto ok = check_word(asked); !ok) return core_.replies.answer(request, fail(std::move(ok.error())));
-  const auto token = core_.replies.defer(request);
+  if (auto ok = check_word(asked); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
+  const auto token = context_.replies.defer(request);
   auto left = std::make_shared<std::size_t>(1);
   auto failed = std::make_shared<Status>();
   const auto one_done = [this, token, left, failed](const Status& status) {
     if (!status && status.error().code != Code::kStaleFile) *failed = status;
     if (--*left > 0) return;
-    if (!*failed) return core_.replies.answer(token, *failed);
+    if (!*failed) return context_.replies.answer(token, *failed);
     net::Packet reply;
     reply.envelope.mutable_settle_reply();
-    core_.replies.answer(token, Result<net::Packet>(std::move(reply)));
+    context_.replies.answer(token, Result<net::Packet>(std::move(reply)));
   };
   for (const auto id : asked.removed()) {
     ++*left;
@@ -154,15 +154,15 @@ void Managing::settle(const Request& request) {
     unknown(FileId(id), one_done);
   }
   for (const auto id : asked.committed()) {
-    if (core_.components.is_quarantined(FileId(id))) {
+    if (context_.components.is_quarantined(FileId(id))) {
       ++*left;
       restore(FileId(id), one_done);
       continue;
     }
-    const auto found = core_.components.find(FileId(id));
+    const auto found = context_.components.find(FileId(id));
     if (!found || (*found)->state.state() != kSealed) continue;
     ++*left;
-    core_.batch.update(*found, [](proto::ComponentState& state) { state.set_state(kCommitted); }, one_done);
+    context_.batch.update(*found, [](proto::ComponentState& state) { state.set_state(kCommitted); }, one_done);
   }
   one_done({});
 }
@@ -172,7 +172,7 @@ Result<net::Packet> Managing::list_quarantine(const Request& request) {
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_list_components_reply();
   std::size_t bytes = 0;
-  PIF_TRY(catalogue::each_quarantined(core_.world.catalogue, FileId(asked.after() + 1), [&](FileId, const proto::StoredQuarantine& entry) {
+  PIF_TRY(catalogue::each_quarantined(context_.world.catalogue, FileId(asked.after() + 1), [&](FileId, const proto::StoredQuarantine& entry) {
     out->set_more(out->components_size() >= static_cast<int>(kListMax) || bytes >= kListBytesMax);
     if (out->more()) return false;
     bytes += entry.ByteSizeLong();
@@ -184,7 +184,7 @@ Result<net::Packet> Managing::list_quarantine(const Request& request) {
 }
 
 Result<net::Packet> Managing::list_components(const Request& request) {
-  PIF_TRY(core_.allow_management(request));
+  PIF_TRY(context_.allow_management(request));
   if (request.envelope().list_components().quarantined() && request.envelope().list_components().after() != UINT64_MAX)
     return list_quarantine(request);
   const auto& asked = request.envelope().list_components();
@@ -193,7 +193,7 @@ Result<net::Packet> Managing::list_components(const Request& request) {
   auto* out = reply.envelope.mutable_list_components_reply();
   if (asked.after() == UINT64_MAX) return reply;  // no id is greater
   std::size_t bytes = 0;
-  PIF_TRY(catalogue::each(core_.world.catalogue, FileId(asked.after() + 1), [&](FileId file, Result<proto::ComponentState> state) {
+  PIF_TRY(catalogue::each(context_.world.catalogue, FileId(asked.after() + 1), [&](FileId file, Result<proto::ComponentState> state) {
     if (out->components_size() >= static_cast<int>(limit) || bytes >= kListBytesMax) {
       out->set_more(true);
       return false;
@@ -223,13 +223,13 @@ struct Managing::Check {
 };
 
 void Managing::check_component(const Request& request) {
-  if (auto ok = core_.allow_management(request); !ok) return core_.replies.answer(request, fail(std::move(ok.error())));
-  auto found = core_.components.find(FileId(request.envelope().check_component().file()));
-  if (!found) return core_.replies.answer(request, fail(std::move(found.error())));
-  if ((*found)->is_open()) return core_.replies.answer(request, fail(Code::kInvalid, "the file is still being written"));
+  if (auto ok = context_.allow_management(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
+  auto found = context_.components.find(FileId(request.envelope().check_component().file()));
+  if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
+  if ((*found)->is_open()) return context_.replies.answer(request, fail(Code::kInvalid, "the file is still being written"));
   auto check = std::make_shared<Check>();
   check->component = std::move(*found);
-  check->token = core_.replies.defer(request);
+  check->token = context_.replies.defer(request);
   check->sums = request.envelope().check_component().sums();
   run_check(std::move(check));
 }
@@ -239,15 +239,15 @@ void Managing::run_check(std::shared_ptr<Check> check) {
   check->changes = check->component->changes;
   check->tail = tail_of(check->component->state);
   ++check->tries;
-  auto work = [check, storage = &core_.world.storage, stem = core_.components.stem(check->component->file)] {
+  auto work = [check, storage = &context_.world.storage, stem = context_.components.stem(check->component->file)] {
     check_files(*storage, stem, check->component->shape, check->tail, check->sums, check->damages);
   };
-  core_.world.executor.submit(std::move(work), [this, check] { finish_check(check); });
+  context_.world.executor.submit(std::move(work), [this, check] { finish_check(check); });
 }
 
 void Managing::finish_check(std::shared_ptr<Check> check) {
   const Component& c = *check->component;
-  if (c.removed) return core_.replies.answer(check->token, Status(fail(Code::kStaleFile, "the file was deleted meanwhile")));
+  if (c.removed) return context_.replies.answer(check->token, Status(fail(Code::kStaleFile, "the file was deleted meanwhile")));
   const bool changed = c.changes != check->changes || !(tail_of(c.state) == check->tail);
   if (!check->damages.empty() && changed && check->tries < kCheckTriesMax) return run_check(std::move(check));
   net::Packet reply;
@@ -257,7 +257,7 @@ void Managing::finish_check(std::shared_ptr<Check> check) {
     out->add_damages(damage);
   }
   out->set_bytes(check->sums ? check->tail.bytes : 0);
-  core_.replies.answer(check->token, Result<net::Packet>(std::move(reply)));
+  context_.replies.answer(check->token, Result<net::Packet>(std::move(reply)));
 }
 
 }  // namespace pif::lfs

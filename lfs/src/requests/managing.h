@@ -7,7 +7,7 @@ namespace pif::lfs {
 
 class Managing {
  public:
-  explicit Managing(Core& core) : core_(core) {}
+  explicit Managing(LfsContext& context) : context_(context) {}
 
   void settle(const Request& request);
   void check_component(const Request& request);
@@ -33,7 +33,7 @@ class Managing {
   void end_quarantine(FileId file, std::function<void(const Status&)> done);
   [[nodiscard]] Result<net::Packet> list_quarantine(const Request& request);
 
-  Core& core_;
+  LfsContext& context_;
   Time next_look_{};  // into the quarantine
 };
 

@@ -64,8 +64,8 @@ Status gather(const component::Reader& reader, std::uint64_t first, std::uint64_
 }  // namespace
 
 Result<ComponentPtr> Reading::readable(const Request& request, FileId file) {
-  PIF_TRY_VALUE(auto component, core_.published(request, file, kMayRead));
-  PIF_TRY(core_.components.open_files(*component, component::Access::kRead));
+  PIF_TRY_VALUE(auto component, context_.published(request, file, kMayRead));
+  PIF_TRY(context_.components.open_files(*component, component::Access::kRead));
   return component;
 }
 
@@ -77,7 +77,7 @@ Result<net::Packet> Reading::read(const Request& request) {
   if (span.count == 0) return fail(Code::kInvalid, "a read of no rows");
   if (span.first >= rows) return fail(past_end(*component, "row", span.first, rows).error());
   span.count = std::min(span.count, (rows - 1 - span.first) / span.stride + 1);
-  const auto bytes_max = Core::body_bytes_max(request);
+  const auto bytes_max = LfsContext::body_bytes_max(request);
   auto body = component->shape.format.is_fixed() ? read_fixed(*component, span, bytes_max)
               : span.stride == 1                 ? read_variable(*component, span, bytes_max)
                                                  : read_variable_strided(*component, span, bytes_max);
@@ -172,7 +172,7 @@ Result<net::Packet> Reading::read_bytes(const Request& request) {
   const std::uint64_t end = component->reader->tail().bytes;
   if (asked.bytes() == 0) return fail(Code::kInvalid, "a read of no bytes");
   if (asked.offset() >= end) return fail(past_end(*component, "byte", asked.offset(), end).error());
-  const auto bytes = std::min({asked.bytes(), end - asked.offset(), std::uint64_t{Core::body_bytes_max(request)}});
+  const auto bytes = std::min({asked.bytes(), end - asked.offset(), std::uint64_t{LfsContext::body_bytes_max(request)}});
   net::Packet reply = Replies::reply(request);
   reply.body = net::Buffer(bytes);
   PIF_TRY(component->reader->read_bytes(asked.offset(), reply.body.span()));
@@ -186,7 +186,7 @@ Result<net::Packet> Reading::offsets(const Request& request) {
   if (component->shape.format.is_fixed())
     return fail(Code::kInvalid, "fixed-length records have no offsets to ask for");
   const auto count = static_cast<std::size_t>(asked.rows_size());
-  if (count * sizeof(std::uint64_t) > Core::body_bytes_max(request))
+  if (count * sizeof(std::uint64_t) > LfsContext::body_bytes_max(request))
     return fail(Code::kTooLarge, fmt::format("offsets of {} rows at once", count));
   const auto tail = component->reader->tail();
   std::vector<std::uint64_t> offsets;
@@ -204,42 +204,42 @@ Result<net::Packet> Reading::offsets(const Request& request) {
 
 Result<net::Packet> Reading::length(const Request& request) {
   const FileId file(request.envelope().length().file());
-  auto component = core_.published(request, file, kMayRead);
+  auto component = context_.published(request, file, kMayRead);
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_length_reply();
   // A file that never had a record has no component: it is empty.
   if (!component && component.error().code == Code::kNotFound) {
-    set_extent(out->mutable_extent(), {});
+    set_file_length(out->mutable_file_length(), {});
     return reply;
   }
   if (!component) return fail(std::move(component.error()));
   const auto& state = (*component)->state;
   if (state.shape().index() != 0)
     return fail(Code::kInvalid, fmt::format("the length is known at LFS 0 of the file, this is LFS {}", state.shape().index()));
-  *out->mutable_extent() = state.published();
+  *out->mutable_file_length() = state.published();
   out->set_generation(state.grants());
   return reply;
 }
 
 void Reading::attach(const Request& request) {
-  auto component = core_.published(request, FileId(request.envelope().attach().file()), kMayRead);
-  if (!component) return core_.replies.answer(request, fail(std::move(component.error())));
-  if (!core_.holds.is_worker(request.peer)) {
-    return core_.replies.answer(core_.replies.defer(request), descriptors(**component));
+  auto component = context_.published(request, FileId(request.envelope().attach().file()), kMayRead);
+  if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
+  if (!context_.input_locks.is_worker(request.peer)) {
+    return context_.replies.answer(context_.replies.defer(request), descriptors(**component));
   }
-  core_.holds.add((*component)->file, request.peer);
-  attaching_.push_back({core_.replies.defer(request), std::move(*component)});
+  context_.input_locks.add((*component)->file, request.peer);
+  attaching_.push_back({context_.replies.defer(request), std::move(*component)});
 }
 
 void Reading::advance(const IsChanging& is_changing) {
   std::erase_if(attaching_, [&](const Attaching& one) {
-    if (!core_.replies.is_waiting(one.token)) return true;
+    if (!context_.replies.is_waiting(one.token)) return true;
     if (one.component->removed) {
-      core_.replies.answer(one.token, fail(Code::kStaleFile, "the file was deleted meanwhile"));
+      context_.replies.answer(one.token, fail(Code::kStaleFile, "the file was deleted meanwhile"));
       return true;
     }
     if (is_changing(*one.component)) return false;
-    core_.replies.answer(one.token, descriptors(*one.component));
+    context_.replies.answer(one.token, descriptors(*one.component));
     return true;
   });
 }
@@ -248,12 +248,12 @@ Result<net::Packet> Reading::descriptors(Component& component) {
   net::Packet reply;
   *reply.envelope.mutable_attach_reply()->mutable_state() = component.state;
   if (component.access == component::Access::kRead || !component.access) {
-    PIF_TRY(core_.components.open_files(component, component::Access::kRead));
+    PIF_TRY(context_.components.open_files(component, component::Access::kRead));
     PIF_TRY_VALUE(reply.handles, component::share(component.files));
     return reply;
   }
   // Ours can write: others get descriptors that cannot.
-  PIF_TRY_VALUE(auto files, component::open_files(core_.world.storage, core_.components.stem(component.file),
+  PIF_TRY_VALUE(auto files, component::open_files(context_.world.storage, context_.components.stem(component.file),
                                                   component.shape.format, component::Access::kRead));
   PIF_TRY_VALUE(reply.handles, component::share(files));
   return reply;

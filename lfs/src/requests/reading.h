@@ -7,7 +7,7 @@ namespace pif::lfs {
 
 class Reading {
  public:
-  explicit Reading(Core& core) : core_(core) {}
+  explicit Reading(LfsContext& context) : context_(context) {}
 
   [[nodiscard]] Result<net::Packet> read(const Request& request);
   [[nodiscard]] Result<net::Packet> read_bytes(const Request& request);
@@ -37,7 +37,7 @@ class Reading {
     ReplyToken token = 0;
     ComponentPtr component;
   };
-  Core& core_;
+  LfsContext& context_;
   std::vector<Attaching> attaching_;  // workers
 };
 

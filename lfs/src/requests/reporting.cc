@@ -20,18 +20,18 @@ enum Verdict : std::uint32_t { kGoOn = 1, kAdmitted = 2, kIsStale = 3, kNotYet =
 
 }  // namespace
 
-Reporting::Reporting(Core& core, Managing& managing) : core_(core), managing_(managing), calls_(core.world.messenger) {
-  core_.standing = has_server() ? Standing::kWaiting : Standing::kServing;
+Reporting::Reporting(LfsContext& context, Managing& managing) : context_(context), managing_(managing), calls_(context.world.messenger) {
+  context_.standing = has_server() ? Standing::kWaiting : Standing::kServing;
 }
 
 bool Reporting::has_server() const {
-  const auto& server = core_.config.server;
+  const auto& server = context_.config.server;
   return !server.unix_path().empty() || !server.ipc().empty() || !server.tcp().empty();
 }
 
 bool Reporting::connect() {
   if (server_ != 0) return true;
-  auto peer = core_.world.messenger.connect(core_.config.server, core_.config.server_route);
+  auto peer = context_.world.messenger.connect(context_.config.server, context_.config.server_route);
   if (!peer) {
     lose(peer.error());
     return false;
@@ -45,10 +45,10 @@ void Reporting::lose(const Error& why) {
   if (!silent_logged_) spdlog::warn("the PIF Server does not answer: {}; serving goes on", why.text);
   silent_logged_ = true;
   heard_ = agrees_ = false;
-  next_beat_ = std::min(next_beat_, core_.now() + kConnectEvery);
+  next_beat_ = std::min(next_beat_, context_.now() + kConnectEvery);
   if (server_ == 0) return;
   const auto peer = std::exchange(server_, 0);
-  core_.world.messenger.disconnect(peer);
+  context_.world.messenger.disconnect(peer);
 }
 
 bool Reporting::offer(net::Delivery& delivery) {
@@ -70,18 +70,18 @@ Time Reporting::next_deadline() const {
 void Reporting::tick() {
   if (!has_server()) return;
   calls_.expire();
-  const Time now = core_.now();
+  const Time now = context_.now();
   if (now < next_beat_) return;
   next_beat_ = now + kBeatEvery;
   if (!connect()) return;
   beat();
-  if (heard_ && agrees_ && core_.standing == Standing::kServing) ask_states();
+  if (heard_ && agrees_ && context_.standing == Standing::kServing) ask_states();
 }
 
 net::Packet Reporting::request() {
-  const std::int64_t now = core_.world.messenger.clock().wall_seconds();
+  const std::int64_t now = context_.world.messenger.clock().wall_seconds();
   if (now >= capability_until_) {
-    capability_ = mint(core_.config.key, Capability{FileId(0), core_.config.uid, kMayManage, 0, now + kCapabilitySeconds});
+    capability_ = mint(context_.config.key, Capability{FileId(0), context_.config.uid, kMayManage, 0, now + kCapabilitySeconds});
     capability_until_ = now + kCapabilitySeconds / 2;
   }
   net::Packet packet;
@@ -92,20 +92,20 @@ net::Packet Reporting::request() {
 
 proto::NodeInfo Reporting::node_info() {
   proto::NodeInfo info;
-  const auto& config = core_.config;
+  const auto& config = context_.config;
   info.set_id(config.node);
   info.set_name(config.name);
   *info.mutable_endpoints() = config.endpoints;
   info.set_state(1);
   info.set_pid(config.pid);
   info.set_root(config.root);
-  info.set_components(core_.components.totals().components);
-  info.set_bytes_stored(core_.components.totals().bytes);
-  info.set_uuid(core_.numbers.uuid());
-  info.set_incarnation(core_.numbers.incarnation());
-  info.set_number(core_.numbers.durable());
-  info.set_taken_back(core_.numbers.taken_back());
-  if (const auto space = core_.world.storage.space(config.root)) {
+  info.set_components(context_.components.totals().components);
+  info.set_bytes_stored(context_.components.totals().bytes);
+  info.set_uuid(context_.numbers.uuid());
+  info.set_incarnation(context_.numbers.incarnation());
+  info.set_number(context_.numbers.durable());
+  info.set_taken_back(context_.numbers.taken_back());
+  if (const auto space = context_.world.storage.space(config.root)) {
     info.set_bytes_total(space->total);
     info.set_bytes_free(space->free);
     info.set_inodes_total(space->inodes_total);
@@ -120,9 +120,9 @@ void Reporting::beat() {
   net::Packet packet = request();
   proto::Heartbeat& beat = *packet.envelope.mutable_heartbeat();
   *beat.mutable_node() = node_info();
-  *beat.mutable_kept() = core_.numbers.told();
-  beat.set_wall(core_.world.messenger.clock().wall_seconds());
-  if (core_.standing != Standing::kServing) beat.set_stage(has_kept_ ? kConfirms : kAsks);
+  *beat.mutable_kept() = context_.numbers.told();
+  beat.set_wall(context_.world.messenger.clock().wall_seconds());
+  if (context_.standing != Standing::kServing) beat.set_stage(has_kept_ ? kConfirms : kAsks);
   calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this](Result<net::Packet> reply) {
     beating_ = false;
     if (!reply) return lose(reply.error());
@@ -136,57 +136,57 @@ void Reporting::beat() {
 
 void Reporting::obey(const proto::HeartbeatReply& reply) {
   agrees_ = reply.verdict() == kGoOn || reply.verdict() == kAdmitted;
-  if (reply.verdict() == kNotYet) next_beat_ = core_.now() + kAskAgainEvery;
+  if (reply.verdict() == kNotYet) next_beat_ = context_.now() + kAskAgainEvery;
   // Another run may be of a directory that was put back, and has files again that the last one had removed.
-  if (agrees_ && reply.moment().run() != core_.numbers.run()) core_.components.forget_tombstones();
-  if (agrees_) core_.numbers.tell(reply.moment());
+  if (agrees_ && reply.moment().run() != context_.numbers.run()) context_.components.forget_tombstones();
+  if (agrees_) context_.numbers.note_moment(reply.moment());
   if (reply.verdict() == kIsStale) return stop_serving(reply.text());
-  if (core_.standing == Standing::kServing) return;
+  if (context_.standing == Standing::kServing) return;
   if (reply.verdict() == kAdmitted) become(reply.incarnation(), reply.ask_all());
   if (reply.verdict() == kGoOn && has_kept_) serve();
 }
 
 // It is that incarnation when this is durable here, and serves when the server has it too.
 void Reporting::become(std::uint64_t incarnation, bool ask_all) {
-  core_.numbers.offer(incarnation, ask_all);
-  core_.batch.note([this, ask_all](const Status& status) {
+  context_.numbers.offer(incarnation, ask_all);
+  context_.batch.note([this, ask_all](const Status& status) {
     if (!status) return spdlog::error("{}", status.error().text);  // asks again
     has_kept_ = true;
     ask_all_ = ask_all;
-    next_beat_ = core_.now();
+    next_beat_ = context_.now();
   });
 }
 
 void Reporting::serve() {
-  if (auto asked = ask_all_ ? core_.components.ask_about_all(core_.now()) : Status(); !asked) spdlog::error("{}", asked.error().text);
-  core_.standing = Standing::kServing;
-  core_.stale.clear();
-  next_beat_ = core_.now();
-  spdlog::info("{} serves as incarnation {}, from change {} on", core_.config.name, core_.numbers.incarnation(), core_.numbers.durable());
+  if (auto asked = ask_all_ ? context_.components.ask_about_all(context_.now()) : Status(); !asked) spdlog::error("{}", asked.error().text);
+  context_.standing = Standing::kServing;
+  context_.stale.clear();
+  next_beat_ = context_.now();
+  spdlog::info("{} serves as incarnation {}, from change {} on", context_.config.name, context_.numbers.incarnation(), context_.numbers.durable());
 }
 
 void Reporting::stop_serving(const std::string& why) {
-  if (core_.standing != Standing::kStale) spdlog::error("{}", why);
-  core_.standing = Standing::kStale;
-  core_.stale = why;
+  if (context_.standing != Standing::kStale) spdlog::error("{}", why);
+  context_.standing = Standing::kStale;
+  context_.stale = why;
   has_kept_ = false;
 }
 
 // A new connection: what became of everything unsettled is asked at once. Not of what an append is making, which the server
 // takes for committed.
 void Reporting::ask_soon() {
-  next_beat_ = core_.now();
-  for (auto& [id, when] : core_.components.unsettled()) {
-    const auto component = core_.components.find_in_memory(FileId(id));
-    if (!component || !component->by_append) when = core_.now();
+  next_beat_ = context_.now();
+  for (auto& [id, when] : context_.components.unsettled()) {
+    const auto component = context_.components.find_in_memory(FileId(id));
+    if (!component || !component->by_append) when = context_.now();
   }
 }
 
 void Reporting::ask_states() {
   if (asking_) return;
-  const Time now = core_.now();
+  const Time now = context_.now();
   std::vector<std::uint64_t> files;
-  for (auto& [id, when] : core_.components.unsettled()) {
+  for (auto& [id, when] : context_.components.unsettled()) {
     if (when > now) continue;
     when = now + Components::kAskAfter;
     files.push_back(id);
@@ -198,13 +198,13 @@ void Reporting::ask_states() {
   for (const auto id : files) packet.envelope.mutable_file_states()->add_files(id);
   calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this, files](Result<net::Packet> reply) {
     asking_ = false;
-    if (reply && (!agrees_ || !core_.numbers.is_of_server(reply->envelope.file_states_reply().moment()))) return;  // asks again in a minute
+    if (reply && (!agrees_ || !context_.numbers.is_of_server(reply->envelope.file_states_reply().moment()))) return;  // asks again in a minute
     if (reply) {
-      core_.numbers.tell(reply->envelope.file_states_reply().moment());
+      context_.numbers.note_moment(reply->envelope.file_states_reply().moment());
       return learn_states(files, reply->envelope.file_states_reply());
     }
     for (const auto id : files)  // again with the next beat
-      if (const auto at = core_.components.unsettled().find(id); at != core_.components.unsettled().end()) at->second = Time{};
+      if (const auto at = context_.components.unsettled().find(id); at != context_.components.unsettled().end()) at->second = Time{};
     lose(reply.error());
   });
 }
@@ -212,17 +212,17 @@ void Reporting::ask_states() {
 // The server has it for committed: from now on it will say so when the file is removed.
 void Reporting::settled(Component& component) {
   component.by_append = false;
-  core_.components.unsettled().erase(component.file.value);
+  context_.components.unsettled().erase(component.file.value);
 }
 
 void Reporting::learn_states(const std::vector<std::uint64_t>& files, const proto::FileStatesReply& reply) {
   const auto count = std::min(files.size(), static_cast<std::size_t>(reply.states_size()));
   for (std::size_t i = 0; i < count; ++i) {
     const FileId file(files[i]);
-    const auto component = core_.components.find(file);
+    const auto component = context_.components.find(file);
     if (!component || (*component)->sealing) continue;
     const auto state = reply.states(static_cast<int>(i));
-    if (state == 2 && (*component)->state.state() == kSealed) core_.note_committed(*component);
+    if (state == 2 && (*component)->state.state() == kSealed) context_.note_committed(*component);
     if (state == 2 && (*component)->state.state() == kCommitted) settled(**component);
     // Committed, but only being made here: no part of the file (an append that never came to its end).
     const bool abandoned = state == 2 && (*component)->is_open() && !(*component)->appending;

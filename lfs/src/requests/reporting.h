@@ -11,7 +11,7 @@ namespace pif::lfs {
 
 class Reporting {
  public:
-  Reporting(Core& core, Managing& managing);
+  Reporting(LfsContext& context, Managing& managing);
 
   // Takes replies to our requests, and loss of the server. False for what is not ours.
   bool offer(net::Delivery& delivery);
@@ -35,7 +35,7 @@ class Reporting {
   proto::NodeInfo node_info();
   net::Packet request();
 
-  Core& core_;
+  LfsContext& context_;
   Managing& managing_;
   net::Calls calls_;
   net::PeerId server_ = 0;

@@ -17,7 +17,7 @@ constexpr Duration kLongPause = std::chrono::seconds(30);
 }  // namespace
 
 void SealSync::add(const ComponentPtr& component, Done done) {
-  Item item{component, core_.components.folder(component->file), std::move(done), {}};
+  Item item{component, context_.components.folder(component->file), std::move(done), {}};
   if (component->state.bytes() < kSmallBytes) {
     waiting_.push_back(std::move(item));
     return;
@@ -29,7 +29,7 @@ void SealSync::add(const ComponentPtr& component, Done done) {
 
 // One batch at a time: the longer a sync takes, the more share the next one. But nobody waits for a sync of all that takes long.
 bool SealSync::may_begin() const {
-  return under_way_ == 0 || (under_way_ < kBatchesMax && core_.now() - begun_ > kLong);
+  return under_way_ == 0 || (under_way_ < kBatchesMax && context_.now() - begun_ > kLong);
 }
 
 void SealSync::advance() {
@@ -40,9 +40,9 @@ void SealSync::advance() {
       waiting_.assign(std::make_move_iterator(rest), std::make_move_iterator(items.end()));
       items.resize(kBatchMax);
     }
-    if (under_way_ > 0) all_again_ = std::max(all_again_, core_.now() + kLongPause);
+    if (under_way_ > 0) all_again_ = std::max(all_again_, context_.now() + kLongPause);
     ++under_way_;
-    begun_ = core_.now();
+    begun_ = context_.now();
     submit(std::move(items));
   }
 }
@@ -50,10 +50,10 @@ void SealSync::advance() {
 void SealSync::submit(std::vector<Item> items) {
   auto batch = std::make_shared<Batch>();
   batch->items = std::move(items);
-  batch->begun = core_.now();
-  batch->is_all = batch->items.size() >= core_.config.sync_all_from && core_.now() >= all_again_;
-  auto* storage = &core_.world.storage;
-  core_.world.executor.submit([batch, storage, root = core_.config.root] { sync(*storage, root, *batch); },
+  batch->begun = context_.now();
+  batch->is_all = batch->items.size() >= context_.config.sync_all_from && context_.now() >= all_again_;
+  auto* storage = &context_.world.storage;
+  context_.world.executor.submit([batch, storage, root = context_.config.root] { sync(*storage, root, *batch); },
                               [this, batch] { finish(*batch); });
 }
 
@@ -79,9 +79,9 @@ void SealSync::finish(Batch& batch) {
   if (batch.items.front().component->state.bytes() < kSmallBytes) --under_way_;
   if (batch.is_unsupported) {
     all_again_ = kNever;
-  } else if (batch.is_all && core_.now() - batch.begun > kLong) {
+  } else if (batch.is_all && context_.now() - batch.begun > kLong) {
     spdlog::info("a sync of the whole disk took long: for a while components are synced one by one");
-    all_again_ = std::max(all_again_, core_.now() + kLongPause);
+    all_again_ = std::max(all_again_, context_.now() + kLongPause);
   }
   for (Item& item : batch.items) item.done(item.result);
 }

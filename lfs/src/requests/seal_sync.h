@@ -16,7 +16,7 @@ class SealSync {
  public:
   using Done = std::function<void(const Status&)>;  // on the loop's thread
 
-  explicit SealSync(Core& core) : core_(core) {}
+  explicit SealSync(LfsContext& context) : context_(context) {}
 
   // The component is pinned, and nobody writes it. Syncing begins at once, or with the next batch.
   void add(const ComponentPtr& component, Done done);
@@ -43,7 +43,7 @@ class SealSync {
   static void sync(component::Storage& storage, const std::string& root, Batch& batch);
   static void sync_each(component::Storage& storage, std::vector<Item>& items);
 
-  Core& core_;
+  LfsContext& context_;
   std::vector<Item> waiting_;
   unsigned under_way_ = 0;    // batches
   Time begun_{};              // the last one

@@ -38,31 +38,31 @@ Status expect_size(component::File& file, std::uint64_t size, bool exact, FileId
 
 Result<ComponentPtr> Writing::open_component(const Request& request, const proto::ComponentShape& shape) {
   const FileId file(shape.file());
-  PIF_TRY_VALUE(const auto capability, core_.allow(request, file, kMayCreate));
-  auto found = core_.components.find(file);
+  PIF_TRY_VALUE(const auto capability, context_.allow(request, file, kMayCreate));
+  auto found = context_.components.find(file);
   if (!found && found.error().code == Code::kNotFound) {
-    PIF_TRY(core_.check_shape(shape, file));
+    PIF_TRY(context_.check_shape(shape, file));
     auto owned = shape;
     owned.set_owner(capability.uid);
-    return core_.components.create(owned, capability.epoch, core_.now());
+    return context_.components.create(owned, capability.epoch, context_.now());
   }
   if (!found) return found;
   Component& component = **found;
-  PIF_TRY(core_.check_epoch(component, capability));
+  PIF_TRY(context_.check_epoch(component, capability));
   if (!component.is_open())
     return fail(Code::kExists, fmt::format("file {} is complete here: it cannot be written any more", name_of(file)));
   if (component.sealing) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
   if (!is_same(component.state.shape(), shape))
     return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of(file)));
-  core_.components.touch(component, core_.now());
+  context_.components.touch(component, context_.now());
   return found;
 }
 
 Result<net::Packet> Writing::attach(const Request& request) {
-  PIF_TRY(core_.check_space(0));
+  PIF_TRY(context_.check_space(0));
   PIF_TRY_VALUE(const auto component, open_component(request, request.envelope().attach().create()));
   if (component->writer) PIF_TRY(finish_writer(*component));  // what it holds back must not come after what others write
-  PIF_TRY(core_.components.open_files(*component, component::Access::kWrite));
+  PIF_TRY(context_.components.open_files(*component, component::Access::kWrite));
   component->given_out = true;
   net::Packet reply = Replies::reply(request);
   *reply.envelope.mutable_attach_reply()->mutable_state() = component->state;
@@ -74,9 +74,9 @@ Result<net::Packet> Writing::write(const Request& request) {
   const auto& asked = request.envelope().write();
   const auto body = request.packet.body.span();
   if (asked.count() == 0) return fail(Code::kInvalid, "a write of no rows");
-  PIF_TRY(core_.check_space(body.size()));
+  PIF_TRY(context_.check_space(body.size()));
   PIF_TRY_VALUE(const auto component, open_component(request, asked.shape()));
-  PIF_TRY(core_.components.open_writer(*component));
+  PIF_TRY(context_.components.open_writer(*component));
   PIF_TRY(component->shape.format.is_fixed() ? write_fixed(*component, asked, body) : write_variable(*component, asked, body));
   net::Packet reply = Replies::reply(request);
   reply.envelope.mutable_done();
@@ -95,7 +95,7 @@ Status Writing::check_skipped(const Component& component, std::uint64_t begin, s
   skipper.taken += bytes;
   if (skippers_.size() >= kSkippersMax)
     std::erase_if(skippers_, [this](const auto& one) {
-      const auto found = core_.components.find_in_memory(FileId(one.first));
+      const auto found = context_.components.find_in_memory(FileId(one.first));
       return !found || !found->is_open();
     });
   skippers_[component.file.value] = skipper;
@@ -124,26 +124,26 @@ Status Writing::write_variable(Component& component, const proto::Write& asked, 
 Status Writing::finish_writer(Component& component) {
   PIF_TRY_VALUE(const auto tail, component.writer->finish());
   set_tail(component.state, tail);
-  core_.components.drop_writer(component);
+  context_.components.drop_writer(component);
   return {};
 }
 
 void Writing::seal(const Request& request) {
   auto prepared = prepare_seal(request);
-  if (!prepared) return core_.replies.answer(request, fail(std::move(prepared.error())));
-  Sealing sealing{std::move(*prepared), request.envelope().seal(), core_.replies.defer(request), core_.now() + kWritersPatience, {}};
+  if (!prepared) return context_.replies.answer(request, fail(std::move(prepared.error())));
+  Sealing sealing{std::move(*prepared), request.envelope().seal(), context_.replies.defer(request), context_.now() + kWritersPatience, {}};
   if (!sealing.component->is_open()) {
     net::Packet reply;
     *reply.envelope.mutable_seal_reply()->mutable_state() = sealing.component->state;
-    return core_.replies.answer(sealing.token, std::move(reply));
+    return context_.replies.answer(sealing.token, std::move(reply));
   }
   sealing.component->sealing = true;  // from now on nobody gets it for writing
-  core_.components.pin(*sealing.component);
+  context_.components.pin(*sealing.component);
   if (!try_seal(sealing)) waiting_.push_back(std::move(sealing));
 }
 
 void Writing::advance() {
-  std::erase_if(waiting_, [this](Sealing& sealing) { return core_.now() >= sealing.next_look && try_seal(sealing); });
+  std::erase_if(waiting_, [this](Sealing& sealing) { return context_.now() >= sealing.next_look && try_seal(sealing); });
   sync_.advance();
 }
 
@@ -160,8 +160,8 @@ bool Writing::try_seal(Sealing& sealing) {
     return true;
   }
   const auto written = has_writers(component);
-  if (written && *written && core_.now() < sealing.patience) {
-    sealing.next_look = core_.now() + kWritersLook;
+  if (written && *written && context_.now() < sealing.patience) {
+    sealing.next_look = context_.now() + kWritersLook;
     return false;
   }
   Status ready = written ? Status() : Status(fail(written.error()));
@@ -176,15 +176,15 @@ bool Writing::try_seal(Sealing& sealing) {
 
 void Writing::end_seal(const Sealing& sealing, Status failed) {
   sealing.component->sealing = false;
-  core_.components.unpin(*sealing.component);
-  core_.replies.answer(sealing.token, std::move(failed));
+  context_.components.unpin(*sealing.component);
+  context_.replies.answer(sealing.token, std::move(failed));
 }
 
 Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   const auto& asked = request.envelope().seal();
   const FileId file(asked.shape().file());
-  PIF_TRY_VALUE(const auto capability, core_.allow(request, file, kMayCreate));
-  auto found = core_.components.find(file);
+  PIF_TRY_VALUE(const auto capability, context_.allow(request, file, kMayCreate));
+  auto found = context_.components.find(file);
   if (!found && found.error().code == Code::kNotFound) {
     if (asked.rows() > 0)
       return fail(Code::kNotFound, fmt::format("file {} has no rows here: they were never written, or this LFS was started "
@@ -193,7 +193,7 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   }
   if (!found) return found;
   Component& component = **found;
-  PIF_TRY(core_.check_epoch(component, capability));
+  PIF_TRY(context_.check_epoch(component, capability));
   if (component.sealing) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
   if (!is_same(component.state.shape(), asked.shape()))
     return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of(file)));
@@ -207,25 +207,25 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   if (tail.rows != asked.rows() || tail.bytes != asked.bytes())
     return fail(Code::kInvalid, fmt::format("file {} has {} rows and {} bytes here, {} and {} are to be sealed", name_of(file),
                                             tail.rows, tail.bytes, asked.rows(), asked.bytes()));
-  const Extent extent = extent_of(asked.file());
-  const auto rows = component.layout.rows(asked.shape().index(), extent.records);
+  const FileLength file_length = file_length_of(asked.file());
+  const auto rows = component.layout.rows(asked.shape().index(), file_length.records);
   const auto& format = component.shape.format;
-  if (format.is_fixed() && !is_fixed_extent(format.record_length, extent))
-    return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes", extent.records,
-                                            format.record_length, extent.bytes));
+  if (format.is_fixed() && !is_fixed_file_length(format.record_length, file_length))
+    return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes", file_length.records,
+                                            format.record_length, file_length.bytes));
   const auto bytes = format.is_fixed() ? fixed_component_bytes(component.layout, asked.shape().index(), format.record_length,
-                                                               rows, extent)
+                                                               rows, file_length)
                                        : tail.bytes;
   if (rows != tail.rows || bytes != tail.bytes)
     return fail(Code::kInvalid, fmt::format("of a file of {} records and {} bytes, {} rows and {} bytes belong here, not {} and {}",
-                                            extent.records, extent.bytes, rows, bytes, tail.rows, tail.bytes));
+                                            file_length.records, file_length.bytes, rows, bytes, tail.rows, tail.bytes));
   if (!component.given_out) {
-    PIF_TRY(core_.components.open_files(component, component::Access::kWrite));
+    PIF_TRY(context_.components.open_files(component, component::Access::kWrite));
     return found;
   }
   // Our own descriptors must not count as somebody's who writes.
-  core_.components.close_files(component);
-  PIF_TRY(core_.components.open_files(component, component::Access::kRead));
+  context_.components.close_files(component);
+  PIF_TRY(context_.components.open_files(component, component::Access::kRead));
   return found;
 }
 
@@ -259,31 +259,31 @@ Result<bool> Writing::has_writers(Component& component) {
 
 void Writing::sync_and_seal(const Sealing& sealing) {
   const ComponentPtr& component = sealing.component;
-  sync_.add(component, [this, component, file = extent_of(sealing.asked.file()), token = sealing.token](const Status& synced) {
+  sync_.add(component, [this, component, file = file_length_of(sealing.asked.file()), token = sealing.token](const Status& synced) {
     // Nobody gets descriptors to write what is complete.
-    if (component->pins == 1 && component->access == component::Access::kWrite) core_.components.close_files(*component);
-    core_.components.unpin(*component);
-    if (component->removed) return core_.replies.answer(token, fail(Code::kStaleFile, "the file was removed meanwhile"));
+    if (component->pins == 1 && component->access == component::Access::kWrite) context_.components.close_files(*component);
+    context_.components.unpin(*component);
+    if (component->removed) return context_.replies.answer(token, fail(Code::kStaleFile, "the file was removed meanwhile"));
     if (synced) return finish_seal(component, file, token);
     component->sealing = false;
-    core_.components.set_failed(*component, synced.error());
+    context_.components.set_failed(*component, synced.error());
     spdlog::error("file {}: {}", name_of(component->file), synced.error().text);
-    core_.replies.answer(token, fail(synced.error()));
+    context_.replies.answer(token, fail(synced.error()));
   });
 }
 
-void Writing::finish_seal(const ComponentPtr& component, const Extent& file, ReplyToken token) {
+void Writing::finish_seal(const ComponentPtr& component, const FileLength& file, ReplyToken token) {
   const auto change = [file](proto::ComponentState& state) {
     state.set_state(kSealed);
-    set_extent(state.mutable_published(), file);
+    set_file_length(state.mutable_published(), file);
   };
-  core_.batch.update(component, change, [this, component, token](const Status& committed) {
+  context_.batch.update(component, change, [this, component, token](const Status& committed) {
     component->sealing = false;
-    if (!committed) return core_.replies.answer(token, committed);
-    core_.components.touch(*component, core_.now());
+    if (!committed) return context_.replies.answer(token, committed);
+    context_.components.touch(*component, context_.now());
     net::Packet reply;
     *reply.envelope.mutable_seal_reply()->mutable_state() = component->state;
-    core_.replies.answer(token, Result<net::Packet>(std::move(reply)));
+    context_.replies.answer(token, Result<net::Packet>(std::move(reply)));
   });
 }
 

@@ -11,7 +11,7 @@ namespace pif::lfs {
 
 class Writing {
  public:
-  explicit Writing(Core& core) : core_(core) {}
+  explicit Writing(LfsContext& context) : context_(context) {}
 
   // For writing: makes the component if it is not there; descriptors that can write.
   [[nodiscard]] Result<net::Packet> attach(const Request& request);
@@ -56,10 +56,10 @@ class Writing {
   [[nodiscard]] Status take_lengths(Component& component, const proto::Seal& asked);
   [[nodiscard]] Status check_sizes(Component& component, const component::Tail& tail);
   void sync_and_seal(const Sealing& sealing);
-  void finish_seal(const ComponentPtr& component, const Extent& file, ReplyToken token);
+  void finish_seal(const ComponentPtr& component, const FileLength& file, ReplyToken token);
 
-  Core& core_;
-  SealSync sync_{core_};
+  LfsContext& context_;
+  SealSync sync_{context_};
   std::vector<Sealing> waiting_;
   std::unordered_map<std::uint64_t, Skipper> skippers_;  // by file; gone with what is no longer open
 };

@@ -43,11 +43,11 @@ struct Component {
   bool appending = false;     // rows are being made durable
   bool sealing = false;
   bool given_out = false;     // somebody got its descriptors for writing: only then can others than this process write it
-  bool dirty = false;         // has entries in the redo log whose homes may not be durable; the files that they went through stay open
+  bool dirty = false;         // has entries in the redo log whose in-place data may not be durable; the files that they went through stay open
   bool committing = false;    // the note that it is committed is on its way to the catalogue
   bool removed = false;
-  std::uint64_t applied;      // number of the last log entry that is in its homes, or failed
-  std::uint64_t changes = 0;  // of homes, to see whether a check met one
+  std::uint64_t applied;      // number of the last log entry that is in its in-place data, or failed
+  std::uint64_t changes = 0;  // of in-place data, to see whether a check met one
   std::optional<Error> failure;
 
   bool is_open() const { return state.state() == kOpen; }

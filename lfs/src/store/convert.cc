@@ -52,12 +52,12 @@ bool parse_file_name(const std::string& name, FileId& file) {
 }
 
 std::uint64_t fixed_component_bytes(const parity::Layout& layout, LfsIndex index, std::uint32_t record_length,
-                                    std::uint64_t rows, const Extent& extent) {
+                                    std::uint64_t rows, const FileLength& file_length) {
   const std::uint64_t whole = rows * record_length;
-  if (rows == 0 || extent.records == 0) return whole;
-  const auto last = layout.locate(extent.records - 1);
+  if (rows == 0 || file_length.records == 0) return whole;
+  const auto last = layout.locate(file_length.records - 1);
   if (last.lfs != index || last.row + 1 != rows) return whole;
-  return whole - (extent.records * record_length - extent.bytes);
+  return whole - (file_length.records * record_length - file_length.bytes);
 }
 
 }  // namespace pif::lfs

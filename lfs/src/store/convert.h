@@ -18,10 +18,10 @@ enum State : std::uint32_t { kOpen = 1, kSealed = 2, kCommitted = 3 };
 // kInvalid if anything in it is not possible.
 [[nodiscard]] Result<component::Shape> shape_of(const proto::ComponentShape& shape);
 
-inline Extent extent_of(const proto::Extent& extent) { return {extent.records(), extent.bytes()}; }
-inline void set_extent(proto::Extent* out, const Extent& extent) {
-  out->set_records(extent.records);
-  out->set_bytes(extent.bytes);
+inline FileLength file_length_of(const proto::FileLength& file_length) { return {file_length.records(), file_length.bytes()}; }
+inline void set_file_length(proto::FileLength* out, const FileLength& file_length) {
+  out->set_records(file_length.records);
+  out->set_bytes(file_length.bytes);
 }
 inline component::Tail tail_of(const proto::ComponentState& state) {
   return {state.rows(), state.bytes(), state.data_tail_sum(), state.index_tail_sum()};
@@ -35,6 +35,6 @@ bool parse_file_name(const std::string& name, FileId& file);
 
 // How many bytes of .dat the first `rows` rows of fixed records are at LFS `index`, when the whole file is `extent` long.
 std::uint64_t fixed_component_bytes(const parity::Layout& layout, LfsIndex index, std::uint32_t record_length,
-                                    std::uint64_t rows, const Extent& extent);
+                                    std::uint64_t rows, const FileLength& file_length);
 
 }  // namespace pif::lfs

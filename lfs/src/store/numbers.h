@@ -41,7 +41,7 @@ class Numbers {
     if (taken_back) taken_back_ = incarnation;
   }
   // A server that this LFS goes along with has come so far.
-  void tell(const proto::Moment& moment) { told_ = moment; }
+  void note_moment(const proto::Moment& moment) { told_ = moment; }
   // Whether a word of that moment comes from the server that was told of last, and no older one of its run.
   bool is_of_server(const proto::Moment& moment) const { return moment.run() == told_.run() && moment.index() >= told_.index(); }
 

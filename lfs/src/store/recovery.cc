@@ -23,7 +23,7 @@ class Replayer {
       : storage_(storage), catalogue_(catalogue), root_(std::move(root)) {}
 
   Status replay(const LogEntry& entry, std::uint64_t number);
-  Status finish();  // homes durable, then the sums of their tails
+  Status finish();  // in-place data durable, then the sums of their tails
 
  private:
   Result<proto::ComponentState*> state_of(FileId file);

@@ -8,7 +8,7 @@
 
 namespace pif::lfs {
 
-// Opens `log`, brings its entries home, makes homes and tail sums durable, and starts the log over.
+// Opens `log`, brings its entries home, makes in-place data and tail sums durable, and starts the log over.
 [[nodiscard]] Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::string& root, RedoLog& log);
 
 // Removes files under data/ that no entry of the catalogue owns, and everything under scratch/.

@@ -3,7 +3,7 @@
 //
 // Rules: (1) an entry counts only if its hash, its number and the chain of hashes from the log's head to it hold, so
 // that neither a torn tail nor bytes of an earlier round are taken for entries. (2) Numbers rise forever, also over
-// restarts and rounds; those of a batch that failed are not given again. (3) A round ends (restart()) only when the homes of all
+// restarts and rounds; those of a batch that failed are not given again. (3) A round ends (restart()) only when the in-place data of all
 // its entries are durable.
 #pragma once
 

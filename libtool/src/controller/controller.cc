@@ -19,7 +19,7 @@ constexpr int kFarWorkersMax = 1024;            // where all of them listen fits
 
 struct Made {
   File file;
-  std::optional<Extent> extent;
+  std::optional<FileLength> file_length;
   std::vector<job::ComponentEnd> ends;  // by LFS of the file
 };
 
@@ -33,11 +33,11 @@ struct Controller::Impl {
   [[nodiscard]] Result<job::JobDescription> describe(const Job& job, const std::vector<proto::NodeInfo>& workers);
   [[nodiscard]] static Status let_talk(job::JobDescription& description);
   void collect(const std::vector<job::WorkerEnd>& ends, const std::vector<proto::NodeInfo>& workers);
-  [[nodiscard]] Result<Extent> extent_of(Made& made);
-  [[nodiscard]] Status check_rows(Made& made, const Extent& extent);
-  [[nodiscard]] Result<std::vector<net::CallId>> start_seals(Made& made, const Extent& extent);
+  [[nodiscard]] Result<FileLength> file_length_of(Made& made);
+  [[nodiscard]] Status check_rows(Made& made, const FileLength& file_length);
+  [[nodiscard]] Result<std::vector<net::CallId>> start_seals(Made& made, const FileLength& file_length);
   [[nodiscard]] Status wait_all(std::vector<net::CallId> calls);
-  [[nodiscard]] Status seal(std::vector<Extent>& extents);
+  [[nodiscard]] Status seal(std::vector<FileLength>& extents);
 
   Client& client;
   client::Session& session;
@@ -66,7 +66,7 @@ Result<std::size_t> Controller::create(const std::string& path, const CreateOpti
   return impl_->outputs.size() - 1;
 }
 
-void Controller::set_extent(std::size_t output, const Extent& extent) { impl_->outputs[output].extent = extent; }
+void Controller::set_file_length(std::size_t output, const FileLength& file_length) { impl_->outputs[output].file_length = file_length; }
 File& Controller::input(std::size_t i) { return impl_->inputs[i]; }
 File& Controller::output(std::size_t i) { return impl_->outputs[i].file; }
 Report& Controller::report() { return impl_->report; }
@@ -124,10 +124,10 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const std
     *description.add_nodes() = brief(node);
     described.push_back(node.id());
   }
-  const auto add = [&](File& file, const Extent& extent, job::JobFile& entry) {
+  const auto add = [&](File& file, const FileLength& file_length, job::JobFile& entry) {
     const client::FileParts& parts = client::parts_of(file);
     entry = job_file_of(parts);
-    *entry.mutable_extent() = client::proto_of(extent);
+    *entry.mutable_file_length() = client::proto_of(file_length);
     for (const auto& node : parts.nodes) {
       if (std::find(described.begin(), described.end(), node.id()) != described.end()) continue;
       *description.add_other_nodes() = brief(node);
@@ -136,10 +136,10 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const std
   };
   for (auto& file : inputs) {
     PIF_TRY(client::renew_if_needed(file));
-    PIF_TRY_VALUE(const Extent extent, file.extent());
-    add(file, extent, *description.add_inputs());
+    PIF_TRY_VALUE(const FileLength file_length, file.file_length());
+    add(file, file_length, *description.add_inputs());
   }
-  for (auto& made : outputs) add(made.file, made.extent.value_or(Extent{}), *description.add_outputs());
+  for (auto& made : outputs) add(made.file, made.file_length.value_or(FileLength{}), *description.add_outputs());
   description.set_apart(options.apart);
   PIF_TRY(let_talk(description));
   return description;
@@ -214,36 +214,36 @@ void Controller::Impl::collect(const std::vector<job::WorkerEnd>& ends, const st
 
 // ---- commit -------------------------------------------------------------------------------------------------------
 
-Result<Extent> Controller::Impl::extent_of(Made& made) {
-  Extent extent;
+Result<FileLength> Controller::Impl::file_length_of(Made& made) {
+  FileLength file_length;
   for (const auto& end : made.ends) {
-    extent.records += end.rows();
-    extent.bytes += end.bytes();
+    file_length.records += end.rows();
+    file_length.bytes += end.bytes();
   }
-  if (made.extent) return *made.extent;
+  if (made.file_length) return *made.file_length;
   const client::FileParts& parts = client::parts_of(made.file);
-  if (parts.layout.has_parity() && extent.records > 0) {
+  if (parts.layout.has_parity() && file_length.records > 0) {
     return fail(Code::kInternal, fmt::format("{} has bevies, so the tool must say how long it is", parts.path));
   }
-  return extent;
+  return file_length;
 }
 
 // A file that is committed has on every LFS what its length and layout say.
-Status Controller::Impl::check_rows(Made& made, const Extent& extent) {
+Status Controller::Impl::check_rows(Made& made, const FileLength& file_length) {
   const client::FileParts& parts = client::parts_of(made.file);
   for (LfsIndex lfs = 0; lfs < made.ends.size(); ++lfs) {
-    const std::uint64_t expected = parts.layout.rows(lfs, extent.records);
+    const std::uint64_t expected = parts.layout.rows(lfs, file_length.records);
     const std::uint64_t rows = made.ends[lfs].rows();
     const bool right = parts.layout.has_parity() ? rows >= expected : rows == expected;
     if (!right) {
       return fail(Code::kInternal, fmt::format("{}: the workers made {} rows on {}, where {} records give {}", parts.path, rows,
-                                               parts.nodes[lfs].name(), extent.records, expected));
+                                               parts.nodes[lfs].name(), file_length.records, expected));
     }
   }
   return {};
 }
 
-Result<std::vector<net::CallId>> Controller::Impl::start_seals(Made& made, const Extent& extent) {
+Result<std::vector<net::CallId>> Controller::Impl::start_seals(Made& made, const FileLength& file_length) {
   const client::FileParts& parts = client::parts_of(made.file);
   std::vector<net::CallId> calls;
   for (LfsIndex lfs = 0; lfs < made.ends.size(); ++lfs) {
@@ -254,7 +254,7 @@ Result<std::vector<net::CallId>> Controller::Impl::start_seals(Made& made, const
     *seal.mutable_shape() = parts.shape(lfs);
     seal.set_rows(end.rows());
     seal.set_bytes(end.bytes());
-    *seal.mutable_file() = client::proto_of(extent);
+    *seal.mutable_file() = client::proto_of(file_length);
     seal.set_by_descriptor(true);
     seal.set_data_tail_sum(end.data_tail_sum());
     seal.set_index_tail_sum(end.index_tail_sum());
@@ -281,24 +281,24 @@ Status Controller::Impl::wait_all(std::vector<net::CallId> calls) {
   return outcome;
 }
 
-Status Controller::Impl::seal(std::vector<Extent>& extents) {
+Status Controller::Impl::seal(std::vector<FileLength>& extents) {
   const PhaseTimer timer(report, "seal", session.clock());
   std::vector<net::CallId> calls;
   Status outcome;
   for (auto& made : outputs) {
     PIF_TRY(client::renew_if_needed(made.file));
-    PIF_TRY_VALUE(const Extent extent, extent_of(made));
-    PIF_TRY(check_rows(made, extent));
-    PIF_TRY_VALUE(const std::vector<net::CallId> started, start_seals(made, extent));
+    PIF_TRY_VALUE(const FileLength file_length, file_length_of(made));
+    PIF_TRY(check_rows(made, file_length));
+    PIF_TRY_VALUE(const std::vector<net::CallId> started, start_seals(made, file_length));
     calls.insert(calls.end(), started.begin(), started.end());
-    extents.push_back(extent);
+    extents.push_back(file_length);
   }
   return wait_all(std::move(calls));
 }
 
 Status Controller::commit() {
   Impl& impl = *impl_;
-  std::vector<Extent> extents;
+  std::vector<FileLength> extents;
   PIF_TRY(impl.seal(extents));
   const PhaseTimer timer(impl.report, "commit", impl.session.clock());
   for (std::size_t i = 0; i < impl.outputs.size(); ++i) {

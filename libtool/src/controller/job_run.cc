@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kTurn = milliseconds(100);          // how soon a wish to end is noticed
+constexpr Duration kTurn = milliseconds(100);          // how soon a wanted to end is noticed
 constexpr Duration kWaitTimeout = 2 * kSilenceMax;     // of a JobWait: an LFS that is silent is given up sooner
 constexpr Duration kSpawnTimeout = seconds(15);
 constexpr Duration kKillTimeout = seconds(1);

@@ -1,4 +1,4 @@
-#include "pif/tool/target.h"
+#include "pif/tool/output_options.h"
 
 #include <algorithm>
 
@@ -34,10 +34,10 @@ bool is_uniform(std::span<const std::uint32_t> sizes) {
 }
 
 // Bevies as told, else the source's: all of them on as many LFSs, their size on another number of them.
-Status choose_bevies(const std::string& path, const TargetWish& wish, File& source, std::uint32_t width, CreateOptions& options) {
+Status choose_bevies(const std::string& path, const OutputOptions& wanted, File& source, std::uint32_t width, CreateOptions& options) {
   const auto sizes = source.layout().bevies();
-  if (wish.bevy) {
-    options.bevy = *wish.bevy;
+  if (wanted.bevy) {
+    options.bevy = *wanted.bevy;
   } else if (width == source.layout().width()) {
     options.bevies.assign(sizes.begin(), sizes.end());
   } else if (!sizes.empty() && is_uniform(sizes)) {
@@ -54,40 +54,40 @@ Status choose_bevies(const std::string& path, const TargetWish& wish, File& sour
   return {};
 }
 
-Status choose_layout(Controller& controller, const std::string& path, const TargetWish& wish, File& source, CreateOptions& options) {
+Status choose_layout(Controller& controller, const std::string& path, const OutputOptions& wanted, File& source, CreateOptions& options) {
   std::vector<std::uint32_t> present(source.nodes().begin(), source.nodes().end());
-  if (!wish.nodes.empty()) {
-    PIF_TRY_VALUE(options.nodes, node_ids(controller.client(), wish.nodes));
-  } else if (!wish.width || *wish.width == present.size()) {
+  if (!wanted.nodes.empty()) {
+    PIF_TRY_VALUE(options.nodes, node_ids(controller.client(), wanted.nodes));
+  } else if (!wanted.width || *wanted.width == present.size()) {
     options.nodes = std::move(present);
   } else {
-    options.width = *wish.width;
+    options.width = *wanted.width;
   }
   const std::size_t width = options.nodes.empty() ? options.width : options.nodes.size();
-  return choose_bevies(path, wish, source, static_cast<std::uint32_t>(width), options);
+  return choose_bevies(path, wanted, source, static_cast<std::uint32_t>(width), options);
 }
 
 }  // namespace
 
-void add_target_options(CLI::App& app, TargetWish& wish) {
-  auto* const width = app.add_option("--width", wish.width, "number of LFSs of DST")->type_name("P");
+void add_output_options(CLI::App& app, OutputOptions& wanted) {
+  auto* const width = app.add_option("--width", wanted.width, "number of LFSs of DST")->type_name("P");
   width->check(CLI::Range(1u, kWidthMax))->transform(decimal);
-  app.add_option("--nodes", wish.nodes, "LFSs of DST in order, by name or number")->type_name("LIST")->delimiter(',')->excludes(width)
+  app.add_option("--nodes", wanted.nodes, "LFSs of DST in order, by name or number")->type_name("LIST")->delimiter(',')->excludes(width)
       ->allow_extra_args(false);  // or it would take SRC and DST too
-  app.add_option("--bevy", wish.bevy, "bevy size of DST; 0: no parity")->check(CLI::Range(0u, kWidthMax / 2))->transform(decimal)
+  app.add_option("--bevy", wanted.bevy, "bevy size of DST; 0: no parity")->check(CLI::Range(0u, kWidthMax / 2))->transform(decimal)
       ->type_name("B");
-  app.add_flag("--no-clobber", wish.no_clobber, "fail if DST is there");
+  app.add_flag("--no-clobber", wanted.no_clobber, "fail if DST is there");
 }
 
-Result<CreateOptions> target_options(Controller& controller, std::size_t input, const std::string& source, const TargetWish& wish) {
+Result<CreateOptions> options_of_output(Controller& controller, std::size_t input, const std::string& source, const OutputOptions& wanted) {
   File& file = controller.input(input);
   PIF_TRY_VALUE(const Entry entry, controller.client().stat(source));
   CreateOptions options;
   options.format = file.format();
   options.mode = entry.mode;
   options.attributes = file.attributes();
-  options.exclusive = wish.no_clobber;
-  PIF_TRY(choose_layout(controller, source, wish, file, options));
+  options.exclusive = wanted.no_clobber;
+  PIF_TRY(choose_layout(controller, source, wanted, file, options));
   return options;
 }
 

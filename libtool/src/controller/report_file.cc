@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <span>
 
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "pif/base/write_all.h"
 
 namespace pif::tool {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 
 namespace pif::tool {
 namespace {
@@ -22,13 +22,13 @@ void ProgressLine::show(std::uint64_t bytes_done, std::uint64_t bytes_total) {
   const double seconds = std::max(1e-3, std::chrono::duration<double>(now - start_).count());
   const double rate = static_cast<double>(bytes_done) / seconds;
   const double left = rate > 0 ? static_cast<double>(bytes_total) * (1 - share) / rate : 0;
-  say(fmt::format("\r{:3.0f} %  {:.0f} MiB/s  {:.0f} s left \x1b[K", share * 100, rate / (1 << 20), left));
+  print_error(fmt::format("\r{:3.0f} %  {:.0f} MiB/s  {:.0f} s left \x1b[K", share * 100, rate / (1 << 20), left));
   drawn_ = true;
 }
 
 void ProgressLine::clear() {
   if (!drawn_) return;
-  say("\r\x1b[K");
+  print_error("\r\x1b[K");
   drawn_ = false;
 }
 

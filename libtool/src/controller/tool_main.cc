@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pif/base/path.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "pif/base/typed_path.h"
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
@@ -40,7 +40,7 @@ struct CommonOptions {
 // ---- the worker's role --------------------------------------------------------------------------------------------
 
 int failed(const std::string& who, const Error& error) {
-  say(fmt::format("{}: {}\n", who, one_line(error.to_string())));
+  print_error(fmt::format("{}: {}\n", who, one_line(error.to_string())));
   return static_cast<int>(error.code == Code::kInvalid ? ExitCode::kUsage : ExitCode::kFailed);
 }
 

@@ -33,8 +33,8 @@ Result<ExitCode> control(Controller& controller, const Names& names) {
   PIF_TRY_VALUE(const CreateOptions options, like(controller, in, source));
   PIF_TRY_VALUE(const std::size_t out, controller.create(target, options));
   if (controller.input(in).layout().has_parity()) {
-    PIF_TRY_VALUE(const Extent extent, controller.input(in).extent());
-    controller.set_extent(out, extent);
+    PIF_TRY_VALUE(const FileLength file_length, controller.input(in).file_length());
+    controller.set_file_length(out, file_length);
   }
   return run_and_commit(controller);
 }

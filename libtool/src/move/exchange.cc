@@ -18,7 +18,7 @@ constexpr std::uint32_t kFullWindows = 4;  // as many destinations get the windo
 
 }  // namespace
 
-// Carries parcels and credit between the workers of a job.
+// Carries messages and credit between the workers of a job.
 class Exchange {
  public:
   Exchange(Worker& worker, Input& input, Output& output, const ExchangeOptions& options);
@@ -33,7 +33,7 @@ class Exchange {
   [[nodiscard]] Status answer_ready(std::uint32_t rank);
   [[nodiscard]] Status take_window(std::uint32_t rank, const job::Window& window, std::vector<Handle> handles);
   void take_grant(std::uint32_t rank, const job::Grant& grant);
-  [[nodiscard]] Status send_parcel(Parcel parcel);
+  [[nodiscard]] Status send_message(RowMessage message);
   [[nodiscard]] Status take(Letter letter);
   [[nodiscard]] Status take_batch(Letter letter);
   [[nodiscard]] Status take_messages(bool may_wait);
@@ -72,7 +72,7 @@ Status Exchange::find_sources() {
   const parity::Layout& from = input_.layout();
   PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
   for (LfsIndex lfs = 0; lfs < from.width(); ++lfs) {
-    if (from.rows(lfs, input_.extent().records) > 0) sources_.push_back(ranks[lfs]);
+    if (from.rows(lfs, input_.file_length().records) > 0) sources_.push_back(ranks[lfs]);
   }
   PIF_TRY_VALUE(destinations_, worker_.ranks_on(output_));
   return {};
@@ -80,7 +80,7 @@ Status Exchange::find_sources() {
 
 Status Exchange::open_receiver() {
   if (!output_.is_here()) return {};
-  receiver_.emplace(output_, input_.extent(), window_);
+  receiver_.emplace(output_, input_.file_length(), window_);
   PIF_TRY(receiver_->open());
   return receiver_->advance();
 }
@@ -150,7 +150,7 @@ Status Exchange::run() {
   while (!is_done()) {
     bool sent = false;
     if (sender_) {
-      PIF_TRY_VALUE(sent, sender_->step([this](Parcel parcel) { return send_parcel(std::move(parcel)); }));
+      PIF_TRY_VALUE(sent, sender_->step([this](RowMessage message) { return send_message(std::move(message)); }));
       // A block that is sent is followed by the next one at once.
       sent = sent || !sender_->is_waiting();
     }
@@ -169,34 +169,34 @@ Status Exchange::run() {
 
 // ---- rows ---------------------------------------------------------------------------------------------------------
 
-Status Exchange::send_parcel(Parcel parcel) {
-  const std::uint32_t rank = destinations_[parcel.to];
+Status Exchange::send_message(RowMessage message) {
+  const std::uint32_t rank = destinations_[message.to];
   if (rank == worker_.rank()) {
-    PIF_TRY(receiver_->accept(std::move(parcel)));
+    PIF_TRY(receiver_->accept(std::move(message)));
     sender_->settle(output_.index(), receiver_->settled());
     return {};
   }
-  worker_.count_sent(parcel.record_bytes);
+  worker_.count_sent(message.record_bytes);
   job::Mail mail;
   job::Batch& batch = *mail.mutable_batch();
-  batch.set_first(parcel.first);
-  batch.set_count(parcel.count);
-  batch.set_stride(parcel.stride);
-  batch.set_placed(parcel.placed);
-  return mail_->send(rank, mail, std::move(parcel.body));
+  batch.set_first(message.first);
+  batch.set_count(message.count);
+  batch.set_stride(message.stride);
+  batch.set_placed(message.placed);
+  return mail_->send(rank, mail, std::move(message.body));
 }
 
 Status Exchange::take_batch(Letter letter) {
   if (!receiver_) return fail(Code::kInvalid, "rows came for an LFS that is not one of the output's");
   const job::Batch& batch = letter.mail.batch();
-  Parcel parcel;
-  parcel.first = batch.first();
-  parcel.count = batch.count();
-  parcel.stride = batch.stride();
-  parcel.placed = batch.placed();
-  bytes_taken_ += parcel.placed ? batch.count() * output_.format().record_length : letter.body.size();
-  parcel.body = std::move(letter.body);
-  PIF_TRY(receiver_->accept(std::move(parcel)));
+  RowMessage message;
+  message.first = batch.first();
+  message.count = batch.count();
+  message.stride = batch.stride();
+  message.placed = batch.placed();
+  bytes_taken_ += message.placed ? batch.count() * output_.format().record_length : letter.body.size();
+  message.body = std::move(letter.body);
+  PIF_TRY(receiver_->accept(std::move(message)));
   if (sender_) sender_->settle(output_.index(), receiver_->settled());
   return {};
 }
@@ -260,7 +260,7 @@ Status Exchange::tell_settled(bool now) {
 
 void Exchange::show_progress() {
   const std::uint64_t expected =
-      receiver_ ? input_.extent().bytes / output_.layout().width() : 0;  // near enough for people's eyes
+      receiver_ ? input_.file_length().bytes / output_.layout().width() : 0;  // near enough for people's eyes
   const std::uint64_t own = sender_ ? input_.bytes() : 0;
   worker_.progress(input_.bytes_read() + bytes_taken_, own + expected);
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kQueuedBytesMax = 8u << 20;
 
-// A word's head behind the sign: rows (first, last, count of a parcel), or a row below which all is written.
+// A word's head behind the sign: rows (first, last, count of a message), or a row below which all is written.
 enum class Kind : char { kRows = 'r', kPlaced = 'p', kSettled = 's' };
 using Numbers = std::array<std::uint64_t, 3>;
 
@@ -25,25 +25,25 @@ std::string head_of(Kind kind, const Numbers& numbers) {
 }  // namespace
 
 struct OrderedOutput::Impl {
-  Impl(Worker& w, Team& t, Output& o, const Extent& extent, WindowSize size, std::vector<std::uint32_t> ranks)
+  Impl(Worker& w, Team& t, Output& o, const FileLength& file_length, WindowSize size, std::vector<std::uint32_t> ranks)
       : worker(w), team(t), output(o), window(size), destinations(std::move(ranks)),
         sender(o.layout().width(), limits(),
                [&layout = o.layout()](std::uint64_t number) {
                  const auto place = layout.locate(number);
-                 return RankedPlace{place.lfs, place.row};
+                 return NumberedPlace{place.lfs, place.row};
                }) {
-    if (output.is_here()) receiver.emplace(output, extent, window);
+    if (output.is_here()) receiver.emplace(output, file_length, window);
   }
 
-  RankedLimits limits() const {
-    RankedLimits out;
+  NumberedLimits limits() const {
+    NumberedLimits out;
     out.fixed_length = output.format().is_fixed();
     out.window_rows = window.rows;
-    out.stretch_rows = std::max<std::uint64_t>(window.rows / 4, 1);
+    out.piece_rows = std::max<std::uint64_t>(window.rows / 4, 1);
     if (!out.fixed_length) out.share_bytes = window.share;
     return out;
   }
-  [[nodiscard]] Status send(RankedParcel parcel);
+  [[nodiscard]] Status send(NumberedMessage message);
   [[nodiscard]] Status accept(const Numbers& numbers, net::Buffer body, bool placed);
   [[nodiscard]] Status tell_settled(bool now);
 
@@ -52,32 +52,32 @@ struct OrderedOutput::Impl {
   Output& output;
   WindowSize window;
   std::vector<std::uint32_t> destinations;  // ranks of the workers on the output's LFSs, in their order
-  RankedSender sender;
+  NumberedSender sender;
   std::optional<RowReceiver> receiver;      // if this LFS is one of the output's
   std::vector<SharedMemory> rings;          // of the other workers' rows, by rank; empty: rows go as messages
   Row told = 0;
 };
 
-Status OrderedOutput::Impl::send(RankedParcel parcel) {
-  const std::uint32_t rank = destinations[parcel.to];
-  const Numbers numbers = {parcel.first, parcel.last, parcel.count};
-  if (rank == worker.rank()) return accept(numbers, std::move(parcel.body), parcel.placed);
-  worker.count_sent(parcel.record_bytes);
-  if (rings.empty() || rings[rank].empty()) return team.tell(rank, head_of(Kind::kRows, numbers), std::move(parcel.body));
-  PIF_TRY(place_records(parcel, output.format().record_length, rings[rank].bytes()));
-  parcel.body.shrink(parcel.count * sizeof(std::uint32_t));  // what stays is where they are
-  return team.tell(rank, head_of(Kind::kPlaced, numbers), std::move(parcel.body));
+Status OrderedOutput::Impl::send(NumberedMessage message) {
+  const std::uint32_t rank = destinations[message.to];
+  const Numbers numbers = {message.first, message.last, message.count};
+  if (rank == worker.rank()) return accept(numbers, std::move(message.body), message.placed);
+  worker.count_sent(message.record_bytes);
+  if (rings.empty() || rings[rank].empty()) return team.send(rank, head_of(Kind::kRows, numbers), std::move(message.body));
+  PIF_TRY(place_records(message, output.format().record_length, rings[rank].bytes()));
+  message.body.shrink(message.count * sizeof(std::uint32_t));  // what stays is where they are
+  return team.send(rank, head_of(Kind::kPlaced, numbers), std::move(message.body));
 }
 
 Status OrderedOutput::Impl::accept(const Numbers& numbers, net::Buffer body, bool placed) {
   if (!receiver) return fail(Code::kInvalid, "rows came for an LFS that is not one of the output's");
-  Parcel parcel;
-  parcel.first = numbers[0];
-  parcel.count = numbers[2];
-  parcel.stride = 0;
-  parcel.placed = placed;
-  parcel.body = std::move(body);
-  PIF_TRY(receiver->accept(std::move(parcel)));
+  RowMessage message;
+  message.first = numbers[0];
+  message.count = numbers[2];
+  message.stride = 0;
+  message.placed = placed;
+  message.body = std::move(body);
+  PIF_TRY(receiver->accept(std::move(message)));
   sender.settle(output.index(), receiver->settled());
   return {};
 }
@@ -88,7 +88,7 @@ Status OrderedOutput::Impl::tell_settled(bool now) {
   if (!now && !receiver->is_done() && receiver->settled() - told < window.rows / 8) return {};
   told = receiver->settled();
   for (std::uint32_t rank = 0; rank < worker.width(); ++rank) {
-    if (rank != worker.rank()) PIF_TRY(team.tell(rank, head_of(Kind::kSettled, {told, output.index(), 0})));
+    if (rank != worker.rank()) PIF_TRY(team.send(rank, head_of(Kind::kSettled, {told, output.index(), 0})));
   }
   return {};
 }
@@ -97,11 +97,11 @@ OrderedOutput::OrderedOutput(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
 OrderedOutput::OrderedOutput(OrderedOutput&&) noexcept = default;
 OrderedOutput::~OrderedOutput() = default;
 
-Result<OrderedOutput> OrderedOutput::open(Worker& worker, Team& team, Output& output, const Extent& extent,
+Result<OrderedOutput> OrderedOutput::open(Worker& worker, Team& team, Output& output, const FileLength& file_length,
                                           const Options& options) {
   PIF_TRY_VALUE(auto ranks, worker.ranks_on(output));
   const WindowSize window = WindowSize::of(output.format(), options.window_bytes, worker.width());
-  auto impl = std::make_unique<Impl>(worker, team, output, extent, window, std::move(ranks));
+  auto impl = std::make_unique<Impl>(worker, team, output, file_length, window, std::move(ranks));
   if (impl->receiver) {
     PIF_TRY(impl->receiver->open());
     PIF_TRY(impl->receiver->advance());
@@ -128,19 +128,19 @@ bool OrderedOutput::has_room() const { return queued_bytes() < kQueuedBytesMax; 
 Status OrderedOutput::go_on(bool has_more) {
   PIF_TRY_VALUE(const bool sent, step());
   const bool may_wait = !sent && !(has_more && has_room()) && !is_done();
-  return impl_->team.hear_some(may_wait ? kWorkerSilenceMax : Duration::zero(), [this](Word word) -> Status {
+  return impl_->team.receive_some(may_wait ? kWorkerSilenceMax : Duration::zero(), [this](Message word) -> Status {
     if (!is_own(word)) return fail(Code::kInvalid, fmt::format("worker {} said something unknown", word.from));
     return take(std::move(word));
   });
 }
 
 Result<bool> OrderedOutput::step() {
-  PIF_TRY_VALUE(const bool sent, impl_->sender.step([this](RankedParcel parcel) { return impl_->send(std::move(parcel)); }));
+  PIF_TRY_VALUE(const bool sent, impl_->sender.step([this](NumberedMessage message) { return impl_->send(std::move(message)); }));
   PIF_TRY(impl_->tell_settled(!sent));
   return sent;
 }
 
-Status OrderedOutput::take(Word word) {
+Status OrderedOutput::take(Message word) {
   Numbers numbers;
   if (word.head.size() != 2 + sizeof numbers) return fail(Code::kInvalid, fmt::format("worker {} sent something unknown", word.from));
   std::memcpy(numbers.data(), word.head.data() + 2, sizeof numbers);

@@ -15,10 +15,10 @@ std::uint32_t word_at(const std::uint32_t* words, std::uint64_t i) {
 
 }  // namespace
 
-RowReceiver::RowReceiver(Output& output, const Extent& extent, const WindowSize& window) : output_(output), window_(window) {
+RowReceiver::RowReceiver(Output& output, const FileLength& file_length, const WindowSize& window) : output_(output), window_(window) {
   const parity::Layout& layout = output.layout();
   const Format& format = output.format();
-  rows_ = layout.rows(output.index(), extent.records);
+  rows_ = layout.rows(output.index(), file_length.records);
   if (!format.is_fixed()) {
     slots_.resize(std::min(window_.rows, rows_));
     gathered_.record_length = 0;
@@ -26,8 +26,8 @@ RowReceiver::RowReceiver(Output& output, const Extent& extent, const WindowSize&
   }
   if (rows_ == 0) return;
   const auto last = layout.record_at({output.index(), rows_ - 1});
-  last_bytes_ = last ? fixed_record_bytes(format.record_length, extent, *last) : format.record_length;
-  for (Row first = 0; first < window_.rows; first += window_.slab) missing_.push_back(data_rows_in(first));
+  last_bytes_ = last ? fixed_record_bytes(format.record_length, file_length, *last) : format.record_length;
+  for (Row first = 0; first < window_.rows; first += window_.piece) missing_.push_back(data_rows_in(first));
 }
 
 Status RowReceiver::open() {
@@ -41,7 +41,7 @@ bool RowReceiver::holds_parity(Row row) const {
 }
 
 std::uint64_t RowReceiver::data_rows_in(Row first) const {
-  const Row end = std::min(first + window_.slab, rows_);
+  const Row end = std::min(first + window_.piece, rows_);
   if (first >= end) return 0;
   if (!output_.layout().has_parity()) return end - first;
   std::uint64_t count = 0;
@@ -49,45 +49,45 @@ std::uint64_t RowReceiver::data_rows_in(Row first) const {
   return count;
 }
 
-Status RowReceiver::not_asked_for(const Parcel& parcel) const {
+Status RowReceiver::not_asked_for(const RowMessage& message) const {
   return fail(Code::kInvalid, fmt::format("{}: rows from {} (count {}, stride {}) do not fit the window that starts at row {}",
-                                          output_.file().path, parcel.first, parcel.count, parcel.stride, settled_));
+                                          output_.file().path, message.first, message.count, message.stride, settled_));
 }
 
-Status RowReceiver::accept(Parcel parcel) {
+Status RowReceiver::accept(RowMessage message) {
   const bool fixed = output_.format().is_fixed();
-  const auto body = std::make_shared<net::Buffer>(std::move(parcel.body));
-  const std::uint64_t word_count = (parcel.stride == 0 ? parcel.count : 0) + (fixed ? 0 : parcel.count);
-  const bool counts_fit = parcel.count > 0 && parcel.count <= window_.rows && parcel.stride <= window_.rows &&
-                          parcel.first >= settled_ && body->size() >= word_count * sizeof(std::uint32_t) &&
-                          (fixed || !parcel.placed);
-  if (!counts_fit) return not_asked_for(parcel);
-  const auto* const distances = parcel.stride == 0 ? reinterpret_cast<const std::uint32_t*>(body->data()) : nullptr;
-  const std::uint64_t skip = parcel.stride == 0 ? parcel.count * sizeof(std::uint32_t) : 0;
+  const auto body = std::make_shared<net::Buffer>(std::move(message.body));
+  const std::uint64_t word_count = (message.stride == 0 ? message.count : 0) + (fixed ? 0 : message.count);
+  const bool counts_fit = message.count > 0 && message.count <= window_.rows && message.stride <= window_.rows &&
+                          message.first >= settled_ && body->size() >= word_count * sizeof(std::uint32_t) &&
+                          (fixed || !message.placed);
+  if (!counts_fit) return not_asked_for(message);
+  const auto* const distances = message.stride == 0 ? reinterpret_cast<const std::uint32_t*>(body->data()) : nullptr;
+  const std::uint64_t skip = message.stride == 0 ? message.count * sizeof(std::uint32_t) : 0;
   const std::span<const std::byte> rest = std::as_const(*body).span().subspan(skip);
   if (fixed) {
-    PIF_TRY(tick_off(parcel, distances));
-    PIF_TRY(accept_fixed(parcel, distances, rest));
+    PIF_TRY(tick_off(message, distances));
+    PIF_TRY(accept_fixed(message, distances, rest));
   } else {
-    PIF_TRY(accept_variable(parcel, distances, rest, body));
+    PIF_TRY(accept_variable(message, distances, rest, body));
   }
   return advance();
 }
 
 // ---- fixed records ------------------------------------------------------------------------------------------------
 
-// Counts the parcel's rows as come, slab by slab.
-Status RowReceiver::tick_off(const Parcel& parcel, const std::uint32_t* distances) {
+// Counts the message's rows as come, piece by piece.
+Status RowReceiver::tick_off(const RowMessage& message, const std::uint32_t* distances) {
   const Row end = std::min(settled_ + window_.rows, rows_);
-  if (parcel.first + (parcel.count - 1) * parcel.stride >= end) return not_asked_for(parcel);
-  for (std::uint64_t i = 0; i < parcel.count;) {
-    const Row row = parcel.first + (distances != nullptr ? word_at(distances, i) : i * parcel.stride);
-    if (row < settled_ || row >= end) return not_asked_for(parcel);
-    const Row slab_end = (row / window_.slab + 1) * window_.slab;
-    const std::uint64_t here = distances != nullptr ? 1 : (slab_end - row + parcel.stride - 1) / parcel.stride;
-    const std::uint64_t count = std::min(here, parcel.count - i);
-    std::uint64_t& missing = missing_[row % window_.rows / window_.slab];
-    if (missing < count) return not_asked_for(parcel);
+  if (message.first + (message.count - 1) * message.stride >= end) return not_asked_for(message);
+  for (std::uint64_t i = 0; i < message.count;) {
+    const Row row = message.first + (distances != nullptr ? word_at(distances, i) : i * message.stride);
+    if (row < settled_ || row >= end) return not_asked_for(message);
+    const Row piece_end = (row / window_.piece + 1) * window_.piece;
+    const std::uint64_t here = distances != nullptr ? 1 : (piece_end - row + message.stride - 1) / message.stride;
+    const std::uint64_t count = std::min(here, message.count - i);
+    std::uint64_t& missing = missing_[row % window_.rows / window_.piece];
+    if (missing < count) return not_asked_for(message);
     missing -= count;
     i += count;
   }
@@ -95,26 +95,26 @@ Status RowReceiver::tick_off(const Parcel& parcel, const std::uint32_t* distance
 }
 
 // The rows are ticked off, so they are in the window.
-Status RowReceiver::accept_fixed(const Parcel& parcel, const std::uint32_t* distances, std::span<const std::byte> data) {
-  if (parcel.placed) return data.empty() ? Status{} : not_asked_for(parcel);
+Status RowReceiver::accept_fixed(const RowMessage& message, const std::uint32_t* distances, std::span<const std::byte> data) {
+  if (message.placed) return data.empty() ? Status{} : not_asked_for(message);
   const std::uint32_t length = output_.format().record_length;
-  for (std::uint64_t i = 0; i < parcel.count; ++i) {
-    const Row row = parcel.first + (distances != nullptr ? word_at(distances, i) : i * parcel.stride);
+  for (std::uint64_t i = 0; i < message.count; ++i) {
+    const Row row = message.first + (distances != nullptr ? word_at(distances, i) : i * message.stride);
     const std::uint32_t bytes = row + 1 == rows_ ? last_bytes_ : length;
-    if (data.size() < bytes) return not_asked_for(parcel);
+    if (data.size() < bytes) return not_asked_for(message);
     std::memcpy(ring_.bytes().data() + row % window_.rows * length, data.data(), bytes);
     data = data.subspan(bytes);
   }
-  return data.empty() ? Status{} : not_asked_for(parcel);
+  return data.empty() ? Status{} : not_asked_for(message);
 }
 
 Status RowReceiver::advance_fixed() {
   const std::uint32_t length = output_.format().record_length;
   while (settled_ < rows_) {
     const std::uint64_t place = settled_ % window_.rows;
-    std::uint64_t& missing = missing_[place / window_.slab];
+    std::uint64_t& missing = missing_[place / window_.piece];
     if (missing > 0) return {};
-    const std::uint64_t count = std::min(window_.slab, rows_ - settled_);
+    const std::uint64_t count = std::min(window_.piece, rows_ - settled_);
     std::byte* const base = ring_.bytes().data() + place * length;
     const bool is_last = settled_ + count == rows_;
     PIF_TRY(output_.writer().write_rows(settled_, count, {base, length}, is_last ? last_bytes_ : 0));
@@ -127,21 +127,21 @@ Status RowReceiver::advance_fixed() {
 
 // ---- variable records ---------------------------------------------------------------------------------------------
 
-Status RowReceiver::accept_variable(const Parcel& parcel, const std::uint32_t* distances, std::span<const std::byte> data,
+Status RowReceiver::accept_variable(const RowMessage& message, const std::uint32_t* distances, std::span<const std::byte> data,
                                     std::shared_ptr<net::Buffer> body) {
   const auto* const lengths = reinterpret_cast<const std::uint32_t*>(data.data());
-  data = data.subspan(parcel.count * sizeof(std::uint32_t));
+  data = data.subspan(message.count * sizeof(std::uint32_t));
   const Row end = std::min(settled_ + window_.rows, rows_);
-  for (std::uint64_t i = 0; i < parcel.count; ++i) {
-    const Row row = parcel.first + (distances != nullptr ? word_at(distances, i) : i * parcel.stride);
+  for (std::uint64_t i = 0; i < message.count; ++i) {
+    const Row row = message.first + (distances != nullptr ? word_at(distances, i) : i * message.stride);
     const std::uint32_t bytes = word_at(lengths, i);
-    if (row < settled_ || row >= end || data.size() < bytes) return not_asked_for(parcel);
+    if (row < settled_ || row >= end || data.size() < bytes) return not_asked_for(message);
     Slot& slot = slots_[row % slots_.size()];
-    if (slot.body) return not_asked_for(parcel);
+    if (slot.body) return not_asked_for(message);
     slot = {body, data.data(), bytes};
     data = data.subspan(bytes);
   }
-  return data.empty() ? Status{} : not_asked_for(parcel);
+  return data.empty() ? Status{} : not_asked_for(message);
 }
 
 Status RowReceiver::write_gathered() {

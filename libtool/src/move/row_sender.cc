@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kBlockBytesMax = 8u << 20;
 constexpr std::size_t kPieceBytes = 512u << 10;  // aimed at, of a block for one destination
 constexpr std::uint64_t kVariableWindowRows = 64u << 10;
-constexpr std::uint64_t kSlabs = 4;
+constexpr std::uint64_t kPieces = 4;
 constexpr std::uint64_t kShareMin = 256u << 10;
 
 // Large enough that each destination's piece is worth a message.
@@ -24,16 +24,16 @@ WindowSize WindowSize::of(const Format& format, std::size_t window_bytes, std::u
   WindowSize window;
   window.share = std::max<std::uint64_t>(window_bytes / std::max(sources, 1u), kShareMin);
   if (!format.is_fixed()) {
-    window.slab = 1;
+    window.piece = 1;
     window.rows = kVariableWindowRows;
     return window;
   }
-  const std::uint64_t slab_rows = window_bytes / kSlabs / format.record_length;
+  const std::uint64_t piece_rows = window_bytes / kPieces / format.record_length;
   const std::uint64_t chunk_rows = component::chunk_bytes_for(format) / format.record_length;
   // Whole checksum chunks, so that none is summed twice.
-  window.slab = std::max<std::uint64_t>(slab_rows / chunk_rows * chunk_rows, chunk_rows);
-  const std::uint64_t slabs = std::clamp<std::uint64_t>(window_bytes / (window.slab * format.record_length), 2, kSlabs);
-  window.rows = window.slab * slabs;
+  window.piece = std::max<std::uint64_t>(piece_rows / chunk_rows * chunk_rows, chunk_rows);
+  const std::uint64_t slabs = std::clamp<std::uint64_t>(window_bytes / (window.piece * format.record_length), 2, kPieces);
+  window.rows = window.piece * slabs;
   return window;
 }
 
@@ -42,8 +42,8 @@ RowSender::RowSender(Input& input, const parity::Layout& to, const WindowSize& w
 
 Status RowSender::load_block() {
   PIF_TRY(input_.read(next_, input_.rows() - next_, block_bytes_, block_));
-  for (auto& strip : plan_strips(input_.layout(), input_.index(), {next_, next_ + block_.count}, to_)) {
-    strips_.push_back({std::move(strip), 0});
+  for (auto& map : plan_row_maps(input_.layout(), input_.index(), {next_, next_ + block_.count}, to_)) {
+    strips_.push_back({std::move(map), 0});
   }
   next_ += block_.count;
   if (input_.format().is_fixed()) return {};
@@ -64,10 +64,10 @@ std::uint64_t RowSender::offset_of(std::uint64_t block_row) const {
 }
 
 std::uint64_t RowSender::allowed(const Pending& pending) const {
-  const Strip& strip = pending.strip;
-  const Destination& destination = destinations_[strip.to];
+  const RowMap& map = pending.map;
+  const Destination& destination = destinations_[map.to];
   if (!destination.is_open) return 0;
-  const std::uint64_t below = strip.count_below(destination.settled + window_.rows);
+  const std::uint64_t below = map.count_below(destination.settled + window_.rows);
   const std::uint64_t rows = below > pending.sent ? below - pending.sent : 0;
   if (input_.format().is_fixed()) {
     return std::min(rows, std::max<std::uint64_t>(kBatchBytes / input_.format().record_length, 1));
@@ -77,7 +77,7 @@ std::uint64_t RowSender::allowed(const Pending& pending) const {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   for (; count < rows; ++count) {
-    bytes += length_of(strip.source(pending.sent + count));
+    bytes += length_of(map.source(pending.sent + count));
     const bool is_first = count == 0 && destination.under_way.empty();  // always allowed: nobody else can go before it
     if (bytes > most && !is_first) break;
   }
@@ -85,65 +85,65 @@ std::uint64_t RowSender::allowed(const Pending& pending) const {
 }
 
 std::uint64_t RowSender::bytes_of(const Pending& pending, std::uint64_t count) const {
-  const Strip& strip = pending.strip;
+  const RowMap& map = pending.map;
   const std::uint64_t end = pending.sent + count;
   if (input_.format().is_fixed()) {  // only the block's last row may be shorter
-    return (count - 1) * block_.record_length + length_of(strip.source(end - 1));
+    return (count - 1) * block_.record_length + length_of(map.source(end - 1));
   }
   std::uint64_t bytes = 0;
-  for (std::uint64_t i = pending.sent; i < end; ++i) bytes += length_of(strip.source(i));
+  for (std::uint64_t i = pending.sent; i < end; ++i) bytes += length_of(map.source(i));
   return bytes;
 }
 
 // Straight to their places at the destination.
-void RowSender::place(const Pending& pending, const Parcel& parcel) const {
-  const Strip& strip = pending.strip;
-  const std::span<std::byte> window = destinations_[strip.to].window;
-  for (std::uint64_t i = pending.sent; i < pending.sent + parcel.count; ++i) {
-    const std::uint64_t row = strip.source(i);
-    std::memcpy(window.data() + strip.row(i) % window_.rows * block_.record_length, block_.data.data() + offset_of(row),
+void RowSender::place(const Pending& pending, const RowMessage& message) const {
+  const RowMap& map = pending.map;
+  const std::span<std::byte> window = destinations_[map.to].window;
+  for (std::uint64_t i = pending.sent; i < pending.sent + message.count; ++i) {
+    const std::uint64_t row = map.source(i);
+    std::memcpy(window.data() + map.row(i) % window_.rows * block_.record_length, block_.data.data() + offset_of(row),
                 length_of(row));
   }
 }
 
-void RowSender::pack(const Pending& pending, Parcel& parcel) const {
-  const Strip& strip = pending.strip;
+void RowSender::pack(const Pending& pending, RowMessage& message) const {
+  const RowMap& map = pending.map;
   const bool fixed = input_.format().is_fixed();
-  const std::size_t words = (parcel.stride == 0 ? parcel.count : 0) + (fixed ? 0 : parcel.count);
-  parcel.body = net::Buffer(words * sizeof(std::uint32_t) + (parcel.placed ? 0 : parcel.record_bytes));
-  std::byte* at = parcel.body.data();
+  const std::size_t words = (message.stride == 0 ? message.count : 0) + (fixed ? 0 : message.count);
+  message.body = net::Buffer(words * sizeof(std::uint32_t) + (message.placed ? 0 : message.record_bytes));
+  std::byte* at = message.body.data();
   const auto put = [&](std::uint64_t value) {
     const auto word = static_cast<std::uint32_t>(value);
     std::memcpy(at, &word, sizeof word);
     at += sizeof word;
   };
-  const std::uint64_t end = pending.sent + parcel.count;
-  for (std::uint64_t i = pending.sent; parcel.stride == 0 && i < end; ++i) put(strip.row(i) - parcel.first);
-  for (std::uint64_t i = pending.sent; !fixed && i < end; ++i) put(length_of(strip.source(i)));
-  if (parcel.placed) return place(pending, parcel);
+  const std::uint64_t end = pending.sent + message.count;
+  for (std::uint64_t i = pending.sent; message.stride == 0 && i < end; ++i) put(map.row(i) - message.first);
+  for (std::uint64_t i = pending.sent; !fixed && i < end; ++i) put(length_of(map.source(i)));
+  if (message.placed) return place(pending, message);
   for (std::uint64_t i = pending.sent; i < end; ++i) {
-    const std::uint64_t row = strip.source(i);
+    const std::uint64_t row = map.source(i);
     const std::uint32_t length = length_of(row);
     if (length > 0) std::memcpy(at, block_.data.data() + offset_of(row), length);
     at += length;
   }
 }
 
-Parcel RowSender::parcel(Pending& pending, std::uint64_t count) {
-  const Strip& strip = pending.strip;
-  Destination& destination = destinations_[strip.to];
-  Parcel parcel;
-  parcel.to = strip.to;
-  parcel.first = strip.row(pending.sent);
-  parcel.count = count;
-  parcel.stride = strip.list.empty() ? strip.stride : 0;
-  parcel.placed = !destination.window.empty();
-  parcel.record_bytes = bytes_of(pending, count);
-  pack(pending, parcel);
+RowMessage RowSender::message(Pending& pending, std::uint64_t count) {
+  const RowMap& map = pending.map;
+  Destination& destination = destinations_[map.to];
+  RowMessage message;
+  message.to = map.to;
+  message.first = map.row(pending.sent);
+  message.count = count;
+  message.stride = map.list.empty() ? map.stride : 0;
+  message.placed = !destination.window.empty();
+  message.record_bytes = bytes_of(pending, count);
+  pack(pending, message);
   pending.sent += count;
-  destination.under_way.emplace_back(strip.row(pending.sent - 1), parcel.record_bytes);
-  destination.bytes_under_way += parcel.record_bytes;
-  return parcel;
+  destination.under_way.emplace_back(map.row(pending.sent - 1), message.record_bytes);
+  destination.bytes_under_way += message.record_bytes;
+  return message;
 }
 
 Result<bool> RowSender::step(const Emit& emit) {
@@ -151,11 +151,11 @@ Result<bool> RowSender::step(const Emit& emit) {
   bool sent = false;
   for (auto& pending : strips_) {
     while (const std::uint64_t count = allowed(pending)) {
-      PIF_TRY(emit(parcel(pending, count)));
+      PIF_TRY(emit(message(pending, count)));
       sent = true;
     }
   }
-  std::erase_if(strips_, [](const Pending& pending) { return pending.sent == pending.strip.count; });
+  std::erase_if(strips_, [](const Pending& pending) { return pending.sent == pending.map.count; });
   return sent;
 }
 

@@ -15,8 +15,8 @@ namespace pif::tool {
 
 // What both ends must agree on.
 struct WindowSize {
-  std::uint64_t slab = 0;     // rows that are written at once (fixed records)
-  std::uint64_t rows = 0;     // of the window: a multiple of slab
+  std::uint64_t piece = 0;     // rows that are written at once (fixed records)
+  std::uint64_t rows = 0;     // of the window: a multiple of piece
   std::uint64_t share = 0;    // bytes a source may have under way to one destination (variable records)
 
   static WindowSize of(const Format& format, std::size_t window_bytes, std::uint32_t sources);
@@ -24,7 +24,7 @@ struct WindowSize {
 
 // Rows on their way. placed: they lie in the receiver's window. stride 0: `body` starts with count little-endian 32-bit
 // distances of the rows from `first`. Then, with variable records, count 32-bit lengths; then the rows, packed.
-struct Parcel {
+struct RowMessage {
   LfsIndex to = 0;
   Row first = 0;
   std::uint64_t count = 0;
@@ -36,7 +36,7 @@ struct Parcel {
 
 class RowSender {
  public:
-  using Emit = std::function<Status(Parcel)>;
+  using Emit = std::function<Status(RowMessage)>;
 
   // input outlives the sender.
   RowSender(Input& input, const parity::Layout& to, const WindowSize& window);
@@ -59,19 +59,19 @@ class RowSender {
     bool is_open = false;
     std::span<std::byte> window;
     Row settled = 0;
-    std::deque<std::pair<Row, std::uint64_t>> under_way;  // last row and bytes of each parcel
+    std::deque<std::pair<Row, std::uint64_t>> under_way;  // last row and bytes of each message
     std::uint64_t bytes_under_way = 0;
   };
   struct Pending {
-    Strip strip;
+    RowMap map;
     std::uint64_t sent = 0;
   };
   [[nodiscard]] Status load_block();
-  // How many rows of the strip may go now, in one parcel.
+  // How many rows of the map may go now, in one message.
   std::uint64_t allowed(const Pending& pending) const;
-  Parcel parcel(Pending& pending, std::uint64_t count);
-  void pack(const Pending& pending, Parcel& parcel) const;
-  void place(const Pending& pending, const Parcel& parcel) const;
+  RowMessage message(Pending& pending, std::uint64_t count);
+  void pack(const Pending& pending, RowMessage& message) const;
+  void place(const Pending& pending, const RowMessage& message) const;
   std::uint32_t length_of(std::uint64_t block_row) const;
   std::uint64_t offset_of(std::uint64_t block_row) const;
   std::uint64_t bytes_of(const Pending& pending, std::uint64_t count) const;
@@ -89,16 +89,16 @@ class RowSender {
 
 class RowReceiver {
  public:
-  // output outlives the receiver. extent: of the whole file.
-  RowReceiver(Output& output, const Extent& extent, const WindowSize& window);
+  // output outlives the receiver. length: of the whole file.
+  RowReceiver(Output& output, const FileLength& file_length, const WindowSize& window);
   [[nodiscard]] Status open();
 
   // Where rows of fixed length may be put by others: row r at r mod window().rows. Empty for variable ones.
   const SharedMemory& memory() const { return ring_; }
 
   // kInvalid for rows that were not asked for (outside the window, twice, of the wrong size).
-  [[nodiscard]] Status accept(Parcel parcel);
-  // Writes what it can; also needed once before the first parcel.
+  [[nodiscard]] Status accept(RowMessage message);
+  // Writes what it can; also needed once before the first message.
   [[nodiscard]] Status advance();
   Row settled() const { return settled_; }
   bool is_done() const { return settled_ == rows_; }
@@ -109,15 +109,15 @@ class RowReceiver {
     const std::byte* data = nullptr;
     std::uint32_t length = 0;
   };
-  [[nodiscard]] Status tick_off(const Parcel& parcel, const std::uint32_t* distances);
-  [[nodiscard]] Status accept_fixed(const Parcel& parcel, const std::uint32_t* distances, std::span<const std::byte> data);
-  [[nodiscard]] Status accept_variable(const Parcel& parcel, const std::uint32_t* distances, std::span<const std::byte> data,
+  [[nodiscard]] Status tick_off(const RowMessage& message, const std::uint32_t* distances);
+  [[nodiscard]] Status accept_fixed(const RowMessage& message, const std::uint32_t* distances, std::span<const std::byte> data);
+  [[nodiscard]] Status accept_variable(const RowMessage& message, const std::uint32_t* distances, std::span<const std::byte> data,
                                        std::shared_ptr<net::Buffer> body);
   [[nodiscard]] Status advance_fixed();
   [[nodiscard]] Status advance_variable();
   [[nodiscard]] Status write_gathered();
-  [[nodiscard]] Status not_asked_for(const Parcel& parcel) const;
-  std::uint64_t data_rows_in(Row first) const;  // of the slab that starts there
+  [[nodiscard]] Status not_asked_for(const RowMessage& message) const;
+  std::uint64_t data_rows_in(Row first) const;  // of the piece that starts there
   bool holds_parity(Row row) const;
 
   Output& output_;
@@ -126,7 +126,7 @@ class RowReceiver {
   std::uint32_t last_bytes_ = 0;        // of row rows_ - 1, fixed records
   Row settled_ = 0;
   SharedMemory ring_;                   // fixed: the window's rows
-  std::vector<std::uint64_t> missing_;  // fixed: rows that each slab of the ring still lacks
+  std::vector<std::uint64_t> missing_;  // fixed: rows that each piece of the ring still lacks
   std::vector<Slot> slots_;             // variable: the window's rows
   RowBatch gathered_;                   // variable: in order, not yet written
 };

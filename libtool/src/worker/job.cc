@@ -34,7 +34,7 @@ job::JobFile job_file_of(const client::FileParts& parts) {
   file.set_creating(parts.creating);
   *file.mutable_format() = client::proto_of(parts.format);
   *file.mutable_layout() = parts.file_layout;
-  *file.mutable_extent() = client::proto_of(parts.extent);
+  *file.mutable_file_length() = client::proto_of(parts.file_length);
   file.set_capability(parts.capability);
   file.set_capability_until(parts.capability_until);
   file.set_rights(parts.rights);
@@ -51,7 +51,7 @@ Result<client::FileParts> parts_of(const job::JobFile& file, const job::JobDescr
   PIF_TRY_VALUE(parts.format, client::format_of(file.format()));
   parts.file_layout = file.layout();
   PIF_TRY_VALUE(parts.layout, client::layout_of(file.layout()));
-  parts.extent = client::extent_of(file.extent());
+  parts.file_length = client::file_length_of(file.file_length());
   parts.capability = file.capability();
   parts.capability_until = file.capability_until();
   parts.rights = file.rights();

@@ -52,7 +52,7 @@ class Mail {
   std::vector<proto::Endpoints> far_;     // where workers of other machines reach each other, by rank; empty: there are none
   std::unordered_map<std::uint32_t, net::PeerId> peers_;
   std::unordered_map<std::uint32_t, std::uint64_t> sent_;  // letters, by rank
-  std::unordered_map<std::uint32_t, Seen> seen_;
+  std::unordered_map<std::uint32_t, ReplayWindow> windows_;
   std::uint32_t step_ = 0;
   std::deque<Letter> early_;
 };

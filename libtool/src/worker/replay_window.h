@@ -6,7 +6,7 @@
 namespace pif::tool {
 
 // Which letters of one sender have come. A letter that is overtaken by as many as it remembers counts as lost.
-class Seen {
+class ReplayWindow {
  public:
   // Whether it came for the first time.
   bool is_new(std::uint64_t number) {

@@ -13,7 +13,7 @@
 namespace pif::tool {
 namespace {
 
-constexpr int kWordsPerTurn = 64;  // that hear_some() takes
+constexpr int kWordsPerTurn = 64;  // that receive_some() takes
 constexpr std::size_t kPartBytes = std::size_t{4} << 20;  // of a value, in one letter
 
 tl::unexpected<Error> unexpected_letter(const Letter& letter) {
@@ -185,7 +185,7 @@ void Team::begin_talk() {
   own_.clear();
 }
 
-Status Team::tell(std::uint32_t rank, std::string head, net::Buffer body) {
+Status Team::send(std::uint32_t rank, std::string head, net::Buffer body) {
   if (rank == worker_->rank()) {
     own_.push_back({rank, std::move(head), std::move(body)});
     return {};
@@ -195,23 +195,23 @@ Status Team::tell(std::uint32_t rank, std::string head, net::Buffer body) {
   return mail_->send(rank, mail, std::move(body));
 }
 
-Result<std::optional<Word>> Team::hear(Time deadline) {
+Result<std::optional<Message>> Team::receive(Time deadline) {
   if (!own_.empty()) {
-    Word word = std::move(own_.front());
+    Message word = std::move(own_.front());
     own_.pop_front();
     return word;
   }
   PIF_TRY_VALUE(auto letter, mail_->receive(deadline));
   if (!letter) return std::nullopt;
   if (!letter->mail.has_word()) return unexpected_letter(*letter);
-  return Word{letter->from, std::move(*letter->mail.mutable_word()->mutable_head()), std::move(letter->body)};
+  return Message{letter->from, std::move(*letter->mail.mutable_word()->mutable_head()), std::move(letter->body)};
 }
 
-Status Team::hear_some(Duration patience, const std::function<Status(Word)>& take) {
+Status Team::receive_some(Duration patience, const std::function<Status(Message)>& take) {
   const bool may_wait = patience > Duration::zero();
   Time until = may_wait ? clock().now() + patience : Time{};
   for (int i = 0; i < kWordsPerTurn; ++i) {
-    PIF_TRY_VALUE(auto word, hear(until));
+    PIF_TRY_VALUE(auto word, receive(until));
     if (!word && may_wait && i == 0) {
       return fail(Code::kTimeout, fmt::format("no other worker has said anything for {} s",
                                               std::chrono::duration_cast<std::chrono::seconds>(patience).count()));

@@ -74,7 +74,7 @@ Result<proto::ComponentState> Worker::Impl::attach_files(net::Packet request, co
 
 Status Worker::Impl::attach(Input& input) {
   // An LFS whose share is no rows has no component.
-  if (!input.is_here() || input.layout().rows(input.index(), input.extent().records) == 0) return {};
+  if (!input.is_here() || input.layout().rows(input.index(), input.file_length().records) == 0) return {};
   net::Packet request;
   request.envelope.mutable_attach()->set_file(input.file().file.value);
   PIF_TRY_VALUE(const proto::ComponentState state, attach_files(std::move(request), input.file(), input.files()));
@@ -82,7 +82,7 @@ Status Worker::Impl::attach(Input& input) {
 }
 
 Status Worker::Impl::attach(Output& output) {
-  const std::uint64_t records = output.file().extent.records;  // if the controller said so, else 0
+  const std::uint64_t records = output.file().file_length.records;  // if the controller said so, else 0
   // LFS 0 keeps the file's length, even when all of its first rows are parity.
   const bool gets_rows = output.is_here() && (records == 0 || output.index() == 0 ||
                                               output.layout().rows(output.index(), records) > 0);

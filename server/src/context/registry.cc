@@ -65,7 +65,7 @@ Result<Node*> Registry::meet(const proto::Heartbeat& beat) {
   return &node;
 }
 
-Status Registry::heard(Node& node, Time now) {
+Status Registry::note_heartbeat(Node& node, Time now) {
   const proto::NodeInfo& info = node.presented.node();
   const bool is_new = !node.has_row || !same_stored(node.info, info);
   node.info = info;

@@ -44,7 +44,7 @@ class Registry {
   // Whom a heartbeat is of. kInvalid without an id or a name, and for a node that pif.toml does not have; kTooLarge over kNodesMax.
   [[nodiscard]] Result<Node*> meet(const proto::Heartbeat& beat);
   // It serves and is heard; a change of what is stored of it is written in this turn.
-  [[nodiscard]] Status heard(Node& node, Time now);
+  [[nodiscard]] Status note_heartbeat(Node& node, Time now);
   // It must not serve: why, and what to do.
   void refuse(Node& node, std::string why, Time now, std::int64_t wall);
   // Writes the node's row in this turn.

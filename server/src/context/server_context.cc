@@ -7,7 +7,7 @@
 
 namespace pif::server {
 
-Core::Core(Config config_in, World world_in)
+ServerContext::ServerContext(Config config_in, World world_in)
     : config(std::move(config_in)), world(world_in), clock(world.messenger.clock()), rows(world.directory), numbers(rows),
       directory(rows), sessions(config, rows, world.entropy, opens), registry(config, rows),
       outbox(config, world.messenger, rows, registry) {}
@@ -27,24 +27,24 @@ Status require_owner(const Call& call) {
   return fail(Code::kPermission, fmt::format("uid {} is neither root nor the file system's owner", call.who().uid));
 }
 
-Status require_manager(const Core& core, const proto::Envelope& request) {
+Status require_manager(const ServerContext& context, const proto::Envelope& request) {
   if (request.capability().empty()) {
     return fail(Code::kBadCapability, "only LFSs of this file system may ask that: the request has no capability");
   }
-  PIF_TRY_VALUE(const Capability capability, verify_capability(core.config.key, request.capability(), core.wall));
+  PIF_TRY_VALUE(const Capability capability, verify_capability(context.config.key, request.capability(), context.wall));
   if ((capability.rights & kMayManage) != 0) return {};
   return fail(Code::kBadCapability, "the capability sent does not allow to manage");
 }
 
-std::string capability_for(const Core& core, std::uint64_t file, std::uint32_t uid, std::uint32_t rights,
+std::string capability_for(const ServerContext& context, std::uint64_t file, std::uint32_t uid, std::uint32_t rights,
                            std::uint64_t epoch) {
-  return mint(core.config.key, Capability{FileId(file), uid, rights, epoch, core.wall + kCapabilitySeconds});
+  return mint(context.config.key, Capability{FileId(file), uid, rights, epoch, context.wall + kCapabilitySeconds});
 }
 
-void released(Core& core, const std::vector<std::uint64_t>& files) {
-  for (const std::uint64_t file : files) core.outbox.release(file);
+void released(ServerContext& context, const std::vector<std::uint64_t>& files) {
+  for (const std::uint64_t file : files) context.outbox.release(file);
 }
 
-void end_session(Core& core, Session& session) { released(core, core.opens.close_all(session.id)); }
+void end_session(ServerContext& context, Session& session) { released(context, context.opens.close_all(session.id)); }
 
 }  // namespace pif::server

@@ -60,8 +60,8 @@ struct HeldCommits {
   Time until{};
 };
 
-struct Core {
-  Core(Config config_in, World world_in);
+struct ServerContext {
+  ServerContext(Config config_in, World world_in);
 
   Config config;
   World world;
@@ -103,55 +103,55 @@ struct Call {
 };
 
 // ---- operations; an error leaves no row written ----
-using Handler = Status (*)(Core&, Call&);
-Status hello(Core& core, Call& call);
-Status bye(Core& core, Call& call);
-Status counters(Core& core, Call& call);
-Status stats(Core& core, Call& call);
-Status stat(Core& core, Call& call);
-Status list(Core& core, Call& call);
-Status make_folder(Core& core, Call& call);
-Status create(Core& core, Call& call);
-Status commit(Core& core, Call& call);
-Status abort_create(Core& core, Call& call);
-Status open(Core& core, Call& call);
-Status close(Core& core, Call& call);
-Status remove(Core& core, Call& call);
-Status rename(Core& core, Call& call);
-Status set_attributes(Core& core, Call& call);
-Status nodes(Core& core, Call& call);
-Status heartbeat(Core& core, Call& call);
-Status file_states(Core& core, Call& call);
-Status list_files(Core& core, Call& call);
-Status renew(Core& core, Call& call);
-Status mark_files(Core& core, Call& call);
-Status accept_stale(Core& core, Call& call);
-Status replace_node(Core& core, Call& call);
-Status adopt_files(Core& core, Call& call);
-Status hold(Core& core, Call& call);
+using Handler = Status (*)(ServerContext&, Call&);
+Status hello(ServerContext& context, Call& call);
+Status bye(ServerContext& context, Call& call);
+Status counters(ServerContext& context, Call& call);
+Status stats(ServerContext& context, Call& call);
+Status stat(ServerContext& context, Call& call);
+Status list(ServerContext& context, Call& call);
+Status make_folder(ServerContext& context, Call& call);
+Status create(ServerContext& context, Call& call);
+Status commit(ServerContext& context, Call& call);
+Status abort_create(ServerContext& context, Call& call);
+Status open(ServerContext& context, Call& call);
+Status close(ServerContext& context, Call& call);
+Status remove(ServerContext& context, Call& call);
+Status rename(ServerContext& context, Call& call);
+Status set_attributes(ServerContext& context, Call& call);
+Status nodes(ServerContext& context, Call& call);
+Status heartbeat(ServerContext& context, Call& call);
+Status file_states(ServerContext& context, Call& call);
+Status list_files(ServerContext& context, Call& call);
+Status renew(ServerContext& context, Call& call);
+Status mark_files(ServerContext& context, Call& call);
+Status accept_stale(ServerContext& context, Call& call);
+Status replace_node(ServerContext& context, Call& call);
+Status adopt_files(ServerContext& context, Call& call);
+Status hold(ServerContext& context, Call& call);
 
 // ---- shared between them ----
 // The file whose entry this is loses its name, in this turn: its row becomes doomed, or goes at once if no LFS has a
 // component of it.
-[[nodiscard]] Status doom(Core& core, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry);
+[[nodiscard]] Status doom(ServerContext& context, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry);
 // A file being created is given up, in this turn.
-[[nodiscard]] Status abort_pending(Core& core, std::uint64_t file);
+[[nodiscard]] Status abort_pending(ServerContext& context, std::uint64_t file);
 // kTooLarge over kAttributeBytesMax.
 [[nodiscard]] Status check_named(const google::protobuf::Map<std::string, std::string>& named);
 // kBadCapability unless the envelope's capability is kMayManage.
-[[nodiscard]] Status require_manager(const Core& core, const proto::Envelope& request);
+[[nodiscard]] Status require_manager(const ServerContext& context, const proto::Envelope& request);
 // A capability for one file.
-std::string capability_for(const Core& core, std::uint64_t file, std::uint32_t uid, std::uint32_t rights, std::uint64_t epoch);
+std::string capability_for(const ServerContext& context, std::uint64_t file, std::uint32_t uid, std::uint32_t rights, std::uint64_t epoch);
 // Files that nobody has open any more: if they are doomed, the LFSs may be told.
-void released(Core& core, const std::vector<std::uint64_t>& files);
+void released(ServerContext& context, const std::vector<std::uint64_t>& files);
 // The session has ended: what it had open is closed.
-void end_session(Core& core, Session& session);
+void end_session(ServerContext& context, Session& session);
 // Up to `budget` entries of the job at the front; true when it is done.
-[[nodiscard]] Result<bool> step_remove(Core& core, RemoveJob& job, std::size_t budget);
-void describe_nodes(Core& core, proto::NodesReply& reply);
+[[nodiscard]] Result<bool> step_remove(ServerContext& context, RemoveJob& job, std::size_t budget);
+void describe_nodes(ServerContext& context, proto::NodesReply& reply);
 // kPermission unless root or the file system's owner asks.
 [[nodiscard]] Status require_owner(const Call& call);
 // Serves from now on: once all LFSs that the directory knows have presented themselves, or the time for that is over.
-void end_gathering(Core& core);
+void end_gathering(ServerContext& context);
 
 }  // namespace pif::server

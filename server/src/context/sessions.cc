@@ -42,7 +42,7 @@ Requester Sessions::requester(std::uint32_t uid, std::vector<std::uint32_t> gids
   return {uid, std::move(gids), uid == 0 || uid == config_.owner_uid};
 }
 
-void Sessions::heard(const Peer& peer, Session& session, Time now) const {
+void Sessions::note_contact(const Peer& peer, Session& session, Time now) const {
   if (!peer.tells_loss) {
     session.last_heard = now;
     session.probe = now + kProbeEvery;
@@ -55,11 +55,11 @@ Result<Session*> Sessions::of(net::PeerId peer, const std::string& credential, c
   const auto known = peers_.find(peer);
   const bool same = known != peers_.end() && known->second.session != nullptr;
   if (same && credential.empty() && identity.has_uid) {
-    heard(known->second, *known->second.session, now);
+    note_contact(known->second, *known->second.session, now);
     return known->second.session;
   }
   if (same && !credential.empty() && known->second.credential == credential && wall <= known->second.expiry) {
-    heard(known->second, *known->second.session, now);
+    note_contact(known->second, *known->second.session, now);
     return known->second.session;
   }
   if (credential.empty()) {
@@ -131,7 +131,7 @@ void Sessions::attach(net::PeerId peer, const net::Identity& identity, Session& 
   }
   known.credential = credential;
   known.expiry = expiry;
-  heard(known, session, now);
+  note_contact(known, session, now);
 }
 
 Result<Session*> Sessions::resume(const Credential& credential, Time now) {

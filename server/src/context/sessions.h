@@ -122,7 +122,7 @@ class Sessions {
   [[nodiscard]] Status load_answers(Session& session);
   void attach(net::PeerId peer, const net::Identity& identity, Session& session, const std::string& credential,
               std::int64_t expiry, Time now);
-  void heard(const Peer& peer, Session& session, Time now) const;
+  void note_contact(const Peer& peer, Session& session, Time now) const;
   void drop_answers(Session& session) const;
 
   const Config& config_;

@@ -70,7 +70,7 @@ proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name)
   if (entry.has_attributes()) *info.mutable_attributes() = entry.attributes();
   if (entry.has_format()) *info.mutable_format() = entry.format();
   if (entry.has_layout()) *info.mutable_layout() = entry.layout();
-  if (entry.has_extent()) *info.mutable_extent() = entry.extent();
+  if (entry.has_file_length()) *info.mutable_file_length() = entry.file_length();
   *info.mutable_marks() = entry.marks();
   return info;
 }

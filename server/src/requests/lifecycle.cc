@@ -26,7 +26,7 @@ Status check_target(const std::optional<proto::StoredEntry>& existing, std::stri
   return {};
 }
 
-proto::StoredEntry new_entry(const Core& core, const Call& call, std::uint64_t id, proto::FileLayout layout) {
+proto::StoredEntry new_entry(const ServerContext& context, const Call& call, std::uint64_t id, proto::FileLayout layout) {
   const proto::Create& ask = call.request.create();
   proto::StoredEntry entry;
   entry.set_type(proto::FILE_ENTRY);
@@ -35,8 +35,8 @@ proto::StoredEntry new_entry(const Core& core, const Call& call, std::uint64_t i
   attributes.set_owner(call.who().uid);
   attributes.set_group(call.who().gids.front());
   attributes.set_mode(ask.mode() & kModeMask);
-  attributes.set_modified(core.wall_ns());
-  attributes.set_changed(core.wall_ns());
+  attributes.set_modified(context.wall_ns());
+  attributes.set_changed(context.wall_ns());
   *attributes.mutable_named() = ask.named();
   *entry.mutable_format() = ask.format();
   *entry.mutable_layout() = std::move(layout);
@@ -44,18 +44,18 @@ proto::StoredEntry new_entry(const Core& core, const Call& call, std::uint64_t i
   return entry;
 }
 
-Status put_committed(Core& core, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry, bool bare) {
-  PIF_TRY(core.rows.put_entry(parent, name, entry));
+Status put_committed(ServerContext& context, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry, bool bare) {
+  PIF_TRY(context.rows.put_entry(parent, name, entry));
   proto::StoredFile row;
   row.set_state(kCommitted);
   row.set_parent(parent);
   row.set_name(std::string(name));
   row.set_bare(bare);
   row.set_untouched(!bare);
-  return core.rows.put_file(entry.id(), row);
+  return context.rows.put_file(entry.id(), row);
 }
 
-Status put_pending(Core& core, const Call& call, const Place& at, const proto::StoredEntry& entry) {
+Status put_pending(ServerContext& context, const Call& call, const Place& at, const proto::StoredEntry& entry) {
   proto::StoredFile row;
   row.set_state(kPending);
   row.set_parent(at.folder->id());
@@ -63,69 +63,69 @@ Status put_pending(Core& core, const Call& call, const Place& at, const proto::S
   *row.mutable_entry() = entry;
   row.set_exclusive(call.request.create().exclusive());
   row.set_session(call.session->id);
-  PIF_TRY(core.rows.put_file(entry.id(), row));
-  core.rows.on_commit([&core, id = entry.id(), session = call.session->id] {
-    core.pending[id] = session;
-    if (Session* creator = core.sessions.find(session)) creator->creating.insert(id);
+  PIF_TRY(context.rows.put_file(entry.id(), row));
+  context.rows.on_commit([&context, id = entry.id(), session = call.session->id] {
+    context.pending[id] = session;
+    if (Session* creator = context.sessions.find(session)) creator->creating.insert(id);
   });
   return {};
 }
 
-void forget_pending(Core& core, std::uint64_t file) {
-  const auto found = core.pending.find(file);
-  if (found == core.pending.end()) return;
-  if (Session* creator = core.sessions.find(found->second)) creator->creating.erase(file);
-  core.pending.erase(found);
+void forget_pending(ServerContext& context, std::uint64_t file) {
+  const auto found = context.pending.find(file);
+  if (found == context.pending.end()) return;
+  if (Session* creator = context.sessions.find(found->second)) creator->creating.erase(file);
+  context.pending.erase(found);
 }
 
 // aborted: it was never committed, as far as this directory knows. LFSs are told that, not that it is removed: should the directory
 // be an old one, they may know better.
-Status put_doomed(Core& core, std::uint64_t file, proto::StoredFile row, bool aborted) {
-  const bool held = core.opens.is_open(file);
+Status put_doomed(ServerContext& context, std::uint64_t file, proto::StoredFile row, bool aborted) {
+  const bool held = context.opens.is_open(file);
   row.set_state(kDoomed);
   row.set_aborted(aborted);
-  row.set_expiry(held ? core.wall + kLeaseSeconds : 0);
+  row.set_expiry(held ? context.wall + kLeaseSeconds : 0);
   *row.mutable_waiting() = row.entry().layout().nodes();
-  PIF_TRY(core.rows.put_file(file, row));
-  core.rows.on_commit([&core, file, aborted, layout = row.entry().layout()] {
-    core.outbox.doomed(file, layout, aborted, core.opens.is_open(file));
+  PIF_TRY(context.rows.put_file(file, row));
+  context.rows.on_commit([&context, file, aborted, layout = row.entry().layout()] {
+    context.outbox.doomed(file, layout, aborted, context.opens.is_open(file));
   });
   return {};
 }
 
 }  // namespace
 
-Status create(Core& core, Call& call) {
+Status create(ServerContext& context, Call& call) {
   const proto::Create& ask = call.request.create();
   PIF_TRY(check_format(ask.format()));
   PIF_TRY(check_named(ask.named()));
-  PIF_TRY_VALUE(const Place at, core.directory.place_to_change(ask.path(), call.who()));
-  PIF_TRY_VALUE(const auto existing, core.rows.entry(at.folder->id(), at.name));
+  PIF_TRY_VALUE(const Place at, context.directory.place_to_change(ask.path(), call.who()));
+  PIF_TRY_VALUE(const auto existing, context.rows.entry(at.folder->id(), at.name));
   PIF_TRY(check_target(existing, at.path, ask.exclusive()));
-  PIF_TRY_VALUE(proto::FileLayout layout, choose_layout(ask, core.registry, core.config.default_bevy, core.now));
+  PIF_TRY_VALUE(proto::FileLayout layout, choose_layout(ask, context.registry, context.config.default_bevy, context.now));
   if (call.session->creating.size() >= kCreatingPerSessionMax) {
     return fail(Code::kBusy, fmt::format("{} files are being created by this program already", call.session->creating.size()));
   }
-  PIF_TRY_VALUE(const std::uint64_t id, core.numbers.next_id());
-  const proto::StoredEntry entry = new_entry(core, call, id, std::move(layout));
+  PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
+  const proto::StoredEntry entry = new_entry(context, call, id, std::move(layout));
   proto::CreateReply& reply = *call.reply.mutable_create_reply();
   reply.set_file(id);
   reply.set_epoch(kFirstEpoch);
   *reply.mutable_layout() = entry.layout();
-  ++core.weight;
+  ++context.weight;
   if (ask.empty()) {
-    if (existing) PIF_TRY(doom(core, at.folder->id(), at.name, *existing));
-    return put_committed(core, at.folder->id(), at.name, entry, true);
+    if (existing) PIF_TRY(doom(context, at.folder->id(), at.name, *existing));
+    return put_committed(context, at.folder->id(), at.name, entry, true);
   }
-  core.registry.describe(entry.layout(), core.now, *reply.mutable_nodes());
-  reply.set_capability(capability_for(core, id, call.who().uid, kMayCreate | kMayRead, kFirstEpoch));
-  return put_pending(core, call, at, entry);
+  context.registry.describe(entry.layout(), context.now, *reply.mutable_nodes());
+  reply.set_capability(capability_for(context, id, call.who().uid, kMayCreate | kMayRead, kFirstEpoch));
+  return put_pending(context, call, at, entry);
 }
 
-Status commit(Core& core, Call& call) {
+Status commit(ServerContext& context, Call& call) {
   const proto::Commit& ask = call.request.commit();
   call.reply.mutable_done();
-  PIF_TRY_VALUE(auto row, core.rows.file(ask.file()));
+  PIF_TRY_VALUE(auto row, context.rows.file(ask.file()));
   if (!row || row->state() == kDoomed) {
     return fail(Code::kStaleFile, fmt::format("file {} is not being created any more: it was aborted, or removed", ask.file()));
   }
@@ -134,30 +134,30 @@ Status commit(Core& core, Call& call) {
   if (!call.who().all_powerful && call.who().uid != made.attributes().owner()) {
     return fail(Code::kPermission, fmt::format("{} is being created by uid {}", row->name(), made.attributes().owner()));
   }
-  PIF_TRY_VALUE(const auto folder, core.rows.folder(row->parent()));
+  PIF_TRY_VALUE(const auto folder, context.rows.folder(row->parent()));
   if (!folder && row->parent() != kRootFolder) {
     return fail(Code::kNotFound, fmt::format("the folder that {} was to be in has been removed", row->name()));
   }
-  PIF_TRY_VALUE(const auto existing, core.rows.entry(row->parent(), row->name()));
+  PIF_TRY_VALUE(const auto existing, context.rows.entry(row->parent(), row->name()));
   PIF_TRY(check_target(existing, row->name(), row->exclusive()));
   proto::StoredEntry entry = made;
-  *entry.mutable_extent() = ask.extent();
-  entry.mutable_attributes()->set_modified(ask.has_modified() ? ask.modified() : core.wall_ns());
-  entry.mutable_attributes()->set_changed(core.wall_ns());
-  ++core.weight;
-  if (existing) PIF_TRY(doom(core, row->parent(), row->name(), *existing));
-  PIF_TRY(put_committed(core, row->parent(), row->name(), entry, false));
-  core.rows.on_commit([&core, id = ask.file(), layout = entry.layout()] {
-    forget_pending(core, id);
-    core.outbox.committed(id, layout);
+  *entry.mutable_file_length() = ask.file_length();
+  entry.mutable_attributes()->set_modified(ask.has_modified() ? ask.modified() : context.wall_ns());
+  entry.mutable_attributes()->set_changed(context.wall_ns());
+  ++context.weight;
+  if (existing) PIF_TRY(doom(context, row->parent(), row->name(), *existing));
+  PIF_TRY(put_committed(context, row->parent(), row->name(), entry, false));
+  context.rows.on_commit([&context, id = ask.file(), layout = entry.layout()] {
+    forget_pending(context, id);
+    context.outbox.committed(id, layout);
   });
   return {};
 }
 
-Status abort_create(Core& core, Call& call) {
+Status abort_create(ServerContext& context, Call& call) {
   const std::uint64_t file = call.request.abort().file();
   call.reply.mutable_done();
-  PIF_TRY_VALUE(const auto row, core.rows.file(file));
+  PIF_TRY_VALUE(const auto row, context.rows.file(file));
   if (!row || row->state() == kDoomed) return {};
   if (row->state() == kCommitted) {
     return fail(Code::kInvalid, fmt::format("{} is committed: it can be removed, not aborted", row->name()));
@@ -165,25 +165,25 @@ Status abort_create(Core& core, Call& call) {
   if (!call.who().all_powerful && call.who().uid != row->entry().attributes().owner()) {
     return fail(Code::kPermission, fmt::format("{} is being created by uid {}", row->name(), row->entry().attributes().owner()));
   }
-  return abort_pending(core, file);
+  return abort_pending(context, file);
 }
 
-Status abort_pending(Core& core, std::uint64_t file) {
-  PIF_TRY_VALUE(auto row, core.rows.file(file));
-  core.rows.on_commit([&core, file] { forget_pending(core, file); });
+Status abort_pending(ServerContext& context, std::uint64_t file) {
+  PIF_TRY_VALUE(auto row, context.rows.file(file));
+  context.rows.on_commit([&context, file] { forget_pending(context, file); });
   if (!row || row->state() != kPending) return {};
-  ++core.weight;
-  return put_doomed(core, file, std::move(*row), true);
+  ++context.weight;
+  return put_doomed(context, file, std::move(*row), true);
 }
 
-Status doom(Core& core, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry) {
-  PIF_TRY_VALUE(const auto row, core.rows.file(entry.id()));
-  if (row && row->bare()) return core.rows.erase_file(entry.id());
+Status doom(ServerContext& context, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry) {
+  PIF_TRY_VALUE(const auto row, context.rows.file(entry.id()));
+  if (row && row->bare()) return context.rows.erase_file(entry.id());
   proto::StoredFile doomed;
   doomed.set_parent(parent);
   doomed.set_name(std::string(name));
   *doomed.mutable_entry() = entry;
-  return put_doomed(core, entry.id(), std::move(doomed), false);
+  return put_doomed(context, entry.id(), std::move(doomed), false);
 }
 
 }  // namespace pif::server

@@ -7,36 +7,36 @@
 namespace pif::server {
 namespace {
 
-proto::StoredEntry folder_entry(const Core& core, const Requester& who, std::uint64_t id, std::uint32_t mode) {
+proto::StoredEntry folder_entry(const ServerContext& context, const Requester& who, std::uint64_t id, std::uint32_t mode) {
   proto::StoredEntry entry;
   entry.set_type(proto::FOLDER);
   entry.set_id(id);
   entry.mutable_attributes()->set_owner(who.uid);
   entry.mutable_attributes()->set_group(who.gids.front());
   entry.mutable_attributes()->set_mode(mode & kModeMask);
-  entry.mutable_attributes()->set_modified(core.wall_ns());
-  entry.mutable_attributes()->set_changed(core.wall_ns());
+  entry.mutable_attributes()->set_modified(context.wall_ns());
+  entry.mutable_attributes()->set_changed(context.wall_ns());
   return entry;
 }
 
 // Its id.
-Result<std::uint64_t> make_one(Core& core, const Call& call, std::uint64_t parent, std::string_view name) {
-  PIF_TRY_VALUE(const std::uint64_t id, core.numbers.next_id());
-  PIF_TRY(core.rows.put_entry(parent, name, folder_entry(core, call.who(), id, call.request.make_folder().mode())));
-  ++core.weight;
-  PIF_TRY(core.rows.put_folder(id, parent, name));
+Result<std::uint64_t> make_one(ServerContext& context, const Call& call, std::uint64_t parent, std::string_view name) {
+  PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
+  PIF_TRY(context.rows.put_entry(parent, name, folder_entry(context, call.who(), id, call.request.make_folder().mode())));
+  ++context.weight;
+  PIF_TRY(context.rows.put_folder(id, parent, name));
   return id;
 }
 
 // Everything is checked at the topmost missing folder; below it the requester owns what it makes.
-Status make_missing(Core& core, const Call& call, std::string_view path) {
-  PIF_TRY_VALUE(const Directory::Walk walked, core.directory.walk(path, call.who()));
+Status make_missing(ServerContext& context, const Call& call, std::string_view path) {
+  PIF_TRY_VALUE(const Directory::Walk walked, context.directory.walk(path, call.who()));
   if (walked.end == path.size()) return {};
-  PIF_TRY(core.directory.place_to_change(path.substr(0, name_end(path, walked.end)), call.who()));
+  PIF_TRY(context.directory.place_to_change(path.substr(0, name_end(path, walked.end)), call.who()));
   std::uint64_t parent = walked.folder->id();
   for (std::size_t end = walked.end; end < path.size();) {
     const std::size_t next = name_end(path, end);
-    PIF_TRY_VALUE(parent, make_one(core, call, parent, path.substr(end + 1, next - end - 1)));
+    PIF_TRY_VALUE(parent, make_one(context, call, parent, path.substr(end + 1, next - end - 1)));
     end = next;
   }
   return {};
@@ -44,17 +44,17 @@ Status make_missing(Core& core, const Call& call, std::string_view path) {
 
 }  // namespace
 
-Status make_folder(Core& core, Call& call) {
+Status make_folder(ServerContext& context, Call& call) {
   const proto::MakeFolder& ask = call.request.make_folder();
   call.reply.mutable_done();
   PIF_TRY_VALUE(const std::string_view path, check_path(ask.path()));
   // Folders made in this turn must not be remembered if it fails.
-  core.rows.on_abort([&core] { core.directory.forget_folders(); });
-  if (ask.parents()) return make_missing(core, call, path);
-  PIF_TRY_VALUE(const Place at, core.directory.place_to_change(path, call.who()));
-  PIF_TRY_VALUE(const auto existing, core.rows.entry(at.folder->id(), at.name));
+  context.rows.on_abort([&context] { context.directory.forget_folders(); });
+  if (ask.parents()) return make_missing(context, call, path);
+  PIF_TRY_VALUE(const Place at, context.directory.place_to_change(path, call.who()));
+  PIF_TRY_VALUE(const auto existing, context.rows.entry(at.folder->id(), at.name));
   if (existing) return fail(Code::kExists, fmt::format("{} exists already", path));
-  PIF_TRY(make_one(core, call, at.folder->id(), at.name));
+  PIF_TRY(make_one(context, call, at.folder->id(), at.name));
   return {};
 }
 
@@ -67,10 +67,10 @@ bool contains(const Folder& folder, std::uint64_t id) {
   return false;
 }
 
-Result<bool> is_empty(Core& core, std::uint64_t folder) {
+Result<bool> is_empty(ServerContext& context, std::uint64_t folder) {
   bool empty = true;
   const std::string prefix = entry_key(folder, {});
-  PIF_TRY(core.rows.scan(kEntries, prefix, [&](std::string_view key, std::string_view) {
+  PIF_TRY(context.rows.scan(kEntries, prefix, [&](std::string_view key, std::string_view) {
     empty = key.substr(0, prefix.size()) != prefix;
     return false;
   }));
@@ -78,50 +78,50 @@ Result<bool> is_empty(Core& core, std::uint64_t folder) {
 }
 
 // Whether `moved` may take the place of `target`.
-Status check_replace(Core& core, const proto::StoredEntry& moved, const proto::StoredEntry& target, std::string_view path) {
+Status check_replace(ServerContext& context, const proto::StoredEntry& moved, const proto::StoredEntry& target, std::string_view path) {
   const bool folder = moved.type() == proto::FOLDER;
   if (!folder && target.type() == proto::FOLDER) return fail(Code::kIsDirectory, fmt::format("{} is a folder", path));
   if (!folder) return {};
   if (target.type() != proto::FOLDER) return fail(Code::kNotDirectory, fmt::format("{} is a file, not a folder", path));
-  PIF_TRY_VALUE(const bool empty, is_empty(core, target.id()));
+  PIF_TRY_VALUE(const bool empty, is_empty(context, target.id()));
   if (!empty) return fail(Code::kNotEmpty, fmt::format("the folder {} is not empty", path));
   return {};
 }
 
-Status put_moved(Core& core, const Place& to, const proto::StoredEntry& entry) {
-  PIF_TRY(core.rows.put_entry(to.folder->id(), to.name, entry));
-  if (entry.type() == proto::FOLDER) return core.rows.put_folder(entry.id(), to.folder->id(), to.name);
-  PIF_TRY_VALUE(auto row, core.rows.file(entry.id()));
+Status put_moved(ServerContext& context, const Place& to, const proto::StoredEntry& entry) {
+  PIF_TRY(context.rows.put_entry(to.folder->id(), to.name, entry));
+  if (entry.type() == proto::FOLDER) return context.rows.put_folder(entry.id(), to.folder->id(), to.name);
+  PIF_TRY_VALUE(auto row, context.rows.file(entry.id()));
   if (!row) return fail(Code::kCorrupt, fmt::format("the directory has no row for {}: run `pif fsck`", to.path));
   row->set_parent(to.folder->id());
   row->set_name(std::string(to.name));
-  return core.rows.put_file(entry.id(), *row);
+  return context.rows.put_file(entry.id(), *row);
 }
 
 }  // namespace
 
-Status rename(Core& core, Call& call) {
+Status rename(ServerContext& context, Call& call) {
   const proto::Rename& ask = call.request.rename();
   call.reply.mutable_done();
-  PIF_TRY_VALUE(const Place from, core.directory.place_to_change(ask.from(), call.who()));
-  PIF_TRY_VALUE(const Place to, core.directory.place_to_change(ask.to(), call.who()));
-  PIF_TRY_VALUE(auto moved, core.rows.entry(from.folder->id(), from.name));
+  PIF_TRY_VALUE(const Place from, context.directory.place_to_change(ask.from(), call.who()));
+  PIF_TRY_VALUE(const Place to, context.directory.place_to_change(ask.to(), call.who()));
+  PIF_TRY_VALUE(auto moved, context.rows.entry(from.folder->id(), from.name));
   if (!moved) return fail(Code::kNotFound, fmt::format("there is no {}", from.path));
-  PIF_TRY_VALUE(const auto target, core.rows.entry(to.folder->id(), to.name));
+  PIF_TRY_VALUE(const auto target, context.rows.entry(to.folder->id(), to.name));
   if (target && ask.no_replace()) return fail(Code::kExists, fmt::format("{} exists already", to.path));
   if (target && target->id() == moved->id()) return {};
   if (moved->type() == proto::FOLDER && contains(*to.folder, moved->id())) {
     return fail(Code::kInvalid, fmt::format("the folder {} cannot be moved into itself", from.path));
   }
-  if (target) PIF_TRY(check_replace(core, *moved, *target, to.path));
-  if (moved->type() == proto::FOLDER) core.directory.forget_folders();
-  if (target && target->type() == proto::FOLDER) PIF_TRY(core.rows.erase_folder(target->id()));
-  if (target && target->type() == proto::FILE_ENTRY) PIF_TRY(doom(core, to.folder->id(), to.name, *target));
-  moved->mutable_attributes()->set_changed(core.wall_ns());
-  PIF_TRY(core.rows.erase_entry(from.folder->id(), from.name));
-  core.weight += 2;
-  core.rows.on_abort([&core] { core.directory.forget_folders(); });
-  return put_moved(core, to, *moved);
+  if (target) PIF_TRY(check_replace(context, *moved, *target, to.path));
+  if (moved->type() == proto::FOLDER) context.directory.forget_folders();
+  if (target && target->type() == proto::FOLDER) PIF_TRY(context.rows.erase_folder(target->id()));
+  if (target && target->type() == proto::FILE_ENTRY) PIF_TRY(doom(context, to.folder->id(), to.name, *target));
+  moved->mutable_attributes()->set_changed(context.wall_ns());
+  PIF_TRY(context.rows.erase_entry(from.folder->id(), from.name));
+  context.weight += 2;
+  context.rows.on_abort([&context] { context.directory.forget_folders(); });
+  return put_moved(context, to, *moved);
 }
 
 namespace {
@@ -144,10 +144,10 @@ Status change_owner(const Call& call, const proto::SetAttributes& ask, proto::At
 
 }  // namespace
 
-Status set_attributes(Core& core, Call& call) {
+Status set_attributes(ServerContext& context, Call& call) {
   const proto::SetAttributes& ask = call.request.set_attributes();
   call.reply.mutable_done();
-  PIF_TRY_VALUE(Directory::Found found, core.directory.find(ask.path(), call.who()));
+  PIF_TRY_VALUE(Directory::Found found, context.directory.find(ask.path(), call.who()));
   proto::Attributes& attributes = *found.entry.mutable_attributes();
   const bool owns = call.who().all_powerful || call.who().uid == attributes.owner();
   if (ask.has_mode()) {
@@ -166,14 +166,14 @@ Status set_attributes(Core& core, Call& call) {
     }
   }
   PIF_TRY(check_named(attributes.named()));
-  attributes.set_changed(core.wall_ns());
+  attributes.set_changed(context.wall_ns());
   if (found.entry.type() == proto::FOLDER) {
-    core.directory.forget_folders();
-    core.rows.on_abort([&core] { core.directory.forget_folders(); });
+    context.directory.forget_folders();
+    context.rows.on_abort([&context] { context.directory.forget_folders(); });
   }
-  ++core.weight;
+  ++context.weight;
   const std::uint64_t parent = found.place.folder ? found.place.folder->id() : kRootParent;
-  return core.rows.put_entry(parent, found.place.name, found.entry);
+  return context.rows.put_entry(parent, found.place.name, found.entry);
 }
 
 }  // namespace pif::server

@@ -26,37 +26,37 @@ tl::unexpected<Error> stale(std::uint64_t file) {
 using Reached = std::unordered_map<std::uint64_t, bool>;  // folders, for the length of a request
 
 // Ids are easily guessed: to who does not have the file open, one below a folder that he may not search is not there.
-Result<Opened> by_id(Core& core, const Call& call, std::uint64_t file, Reached& reached) {
-  PIF_TRY_VALUE(auto row, core.rows.file(file));
+Result<Opened> by_id(ServerContext& context, const Call& call, std::uint64_t file, Reached& reached) {
+  PIF_TRY_VALUE(auto row, context.rows.file(file));
   if (!row || row->state() == kPending) return stale(file);
-  const bool is_open = core.opens.find(file, call.session->id) != nullptr;
+  const bool is_open = context.opens.find(file, call.session->id) != nullptr;
   if (row->state() == kDoomed) {
     if (!is_open) return stale(file);
     proto::StoredEntry entry = row->entry();
     return Opened{std::move(*row), std::move(entry)};
   }
   if (!is_open) {
-    PIF_TRY_VALUE(const bool reaches, core.directory.may_reach(row->parent(), call.who(), reached));
+    PIF_TRY_VALUE(const bool reaches, context.directory.may_reach(row->parent(), call.who(), reached));
     if (!reaches) return stale(file);
   }
-  PIF_TRY_VALUE(auto entry, core.rows.entry(row->parent(), row->name()));
+  PIF_TRY_VALUE(auto entry, context.rows.entry(row->parent(), row->name()));
   if (!entry || entry->id() != file) {
     return fail(Code::kCorrupt, fmt::format("the directory has no entry for file {}, {}: run `pif fsck`", file, row->name()));
   }
   return Opened{std::move(*row), std::move(*entry)};
 }
 
-Result<Opened> by_path(Core& core, const std::string& path, const Requester& who) {
-  PIF_TRY_VALUE(Directory::Found found, core.directory.find(path, who));
+Result<Opened> by_path(ServerContext& context, const std::string& path, const Requester& who) {
+  PIF_TRY_VALUE(Directory::Found found, context.directory.find(path, who));
   if (found.entry.type() != proto::FILE_ENTRY) return fail(Code::kIsDirectory, fmt::format("{} is a folder", path));
-  PIF_TRY_VALUE(auto row, core.rows.file(found.entry.id()));
+  PIF_TRY_VALUE(auto row, context.rows.file(found.entry.id()));
   if (!row) return fail(Code::kCorrupt, fmt::format("the directory has no row for {}: run `pif fsck`", path));
   return Opened{std::move(*row), std::move(found.entry)};
 }
 
 // Whether the session may open so many more.
-Status check_count(const Core& core, const Call& call, std::size_t more) {
-  const std::size_t open = core.opens.count_of(call.session->id);
+Status check_count(const ServerContext& context, const Call& call, std::size_t more) {
+  const std::size_t open = context.opens.count_of(call.session->id);
   if (open + more <= kOpensPerSessionMax) return {};
   return fail(Code::kBusy, fmt::format("this program has {} files open, and may have {}", open, kOpensPerSessionMax));
 }
@@ -72,11 +72,11 @@ Status check_rights(const Call& call, const Opened& opened, std::uint32_t rights
   return {};
 }
 
-Status check_conflict(Core& core, const Call& call, std::uint64_t file, std::uint32_t rights, bool hold,
+Status check_conflict(ServerContext& context, const Call& call, std::uint64_t file, std::uint32_t rights, bool hold,
                       std::string_view what) {
-  const Holder* other = core.opens.conflict(file, call.session->id, rights, hold);
+  const Holder* other = context.opens.conflict(file, call.session->id, rights, hold);
   if (other == nullptr) return {};
-  const Session* holder = core.sessions.find(other->session);
+  const Session* holder = context.sessions.find(other->session);
   return fail(Code::kBusy, fmt::format("{} is {} by {} (uid {})", what, other->hold ? "held against writing" : "open for writing",
                                        holder == nullptr ? "somebody" : holder->program,
                                        holder == nullptr ? 0 : holder->who.uid));
@@ -92,55 +92,55 @@ Status check_marks(const proto::StoredEntry& entry, const proto::Open& ask, std:
 }
 
 // What opening changes in the tables: a file that gets a writer may get components; a removed one lives on with its lease.
-Status note_open(Core& core, Opened& opened, std::uint32_t rights) {
+Status note_open(ServerContext& context, Opened& opened, std::uint32_t rights) {
   const std::uint64_t id = opened.entry.id();
   if ((opened.row.bare() || opened.row.untouched()) && (rights & kMayWrite) != 0) {
     opened.row.set_bare(false);
     opened.row.set_untouched(false);
-    return core.rows.put_file(id, opened.row);
+    return context.rows.put_file(id, opened.row);
   }
   if (opened.row.state() != kDoomed) return {};
-  opened.row.set_expiry(core.wall + kLeaseSeconds);
-  PIF_TRY(core.rows.put_file(id, opened.row));
-  core.outbox.extend_held(id, opened.row.expiry());
+  opened.row.set_expiry(context.wall + kLeaseSeconds);
+  PIF_TRY(context.rows.put_file(id, opened.row));
+  context.outbox.extend_held(id, opened.row.expiry());
   return {};
 }
 
-void take_lease(Core& core, const Call& call, std::uint64_t file, std::uint32_t rights, bool hold, bool again) {
-  core.opens.add(file, call.session->id, rights, hold, again, core.wall);
+void take_lease(ServerContext& context, const Call& call, std::uint64_t file, std::uint32_t rights, bool hold, bool again) {
+  context.opens.add(file, call.session->id, rights, hold, again, context.wall);
   // A lease that goes with a failed turn: nobody learns of it, and it would keep others out.
-  if (core.rows.writing() && !again) {
-    core.rows.on_abort([&core, file, session = call.session->id] {
-      if (core.opens.close(file, session)) core.outbox.release(file);
+  if (context.rows.writing() && !again) {
+    context.rows.on_abort([&context, file, session = call.session->id] {
+      if (context.opens.close(file, session)) context.outbox.release(file);
     });
   }
 }
 
 }  // namespace
 
-Status open(Core& core, Call& call) {
+Status open(ServerContext& context, Call& call) {
   const proto::Open& ask = call.request.open();
   if (ask.rights() == 0 || (ask.rights() & ~kOpenRights) != 0) {
     return fail(Code::kInvalid, "a file is opened for reading, writing, or both");
   }
-  PIF_TRY(check_count(core, call, 1));
+  PIF_TRY(check_count(context, call, 1));
   const bool again = ask.file() != 0;
   const std::string what = again ? fmt::format("file {}", ask.file()) : ask.path();
   Reached reached;
-  PIF_TRY_VALUE(Opened opened, again ? by_id(core, call, ask.file(), reached) : by_path(core, ask.path(), call.who()));
+  PIF_TRY_VALUE(Opened opened, again ? by_id(context, call, ask.file(), reached) : by_path(context, ask.path(), call.who()));
   const std::uint64_t id = opened.entry.id();
   PIF_TRY(check_rights(call, opened, ask.rights(), what));
   if (!again) PIF_TRY(check_marks(opened.entry, ask, what));
-  PIF_TRY(check_conflict(core, call, id, ask.rights(), ask.hold(), what));
-  PIF_TRY(note_open(core, opened, ask.rights()));
-  take_lease(core, call, id, ask.rights(), ask.hold(), again);
+  PIF_TRY(check_conflict(context, call, id, ask.rights(), ask.hold(), what));
+  PIF_TRY(note_open(context, opened, ask.rights()));
+  take_lease(context, call, id, ask.rights(), ask.hold(), again);
   proto::OpenReply& reply = *call.reply.mutable_open_reply();
   const std::string& path = ask.path();
   const std::size_t slash = path.find_last_not_of('/');
   const std::string_view trimmed = std::string_view(path).substr(0, slash + 1);
   *reply.mutable_entry() = info_of(opened.entry, again ? std::string_view(opened.row.name()) : split(trimmed).name);
-  core.registry.describe(opened.entry.layout(), core.now, *reply.mutable_nodes());
-  reply.set_capability(capability_for(core, id, call.who().uid, ask.rights(), opened.entry.epoch()));
+  context.registry.describe(opened.entry.layout(), context.now, *reply.mutable_nodes());
+  reply.set_capability(capability_for(context, id, call.who().uid, ask.rights(), opened.entry.epoch()));
   reply.set_epoch(opened.entry.epoch());
   return {};
 }
@@ -148,71 +148,71 @@ Status open(Core& core, Call& call) {
 namespace {
 
 // The length that a writer last heard from the file's sequencer, so that stat shows it. Only ever rises.
-Status note_length(Core& core, const Call& call, std::uint64_t file, const proto::Extent& extent) {
-  const Holder* holder = core.opens.find(file, call.session->id);
+Status note_length(ServerContext& context, const Call& call, std::uint64_t file, const proto::FileLength& file_length) {
+  const Holder* holder = context.opens.find(file, call.session->id);
   if (holder == nullptr || (holder->rights & kMayWrite) == 0) return {};
-  PIF_TRY_VALUE(const auto row, core.rows.file(file));
+  PIF_TRY_VALUE(const auto row, context.rows.file(file));
   if (!row || row->state() != kCommitted) return {};
-  PIF_TRY_VALUE(auto entry, core.rows.entry(row->parent(), row->name()));
+  PIF_TRY_VALUE(auto entry, context.rows.entry(row->parent(), row->name()));
   if (!entry || entry->id() != file) return {};
-  if (extent.bytes() < entry->extent().bytes() || extent.records() < entry->extent().records()) return {};
-  *entry->mutable_extent() = extent;
-  entry->mutable_attributes()->set_modified(core.wall_ns());
-  return core.rows.put_entry(row->parent(), row->name(), *entry);
+  if (file_length.bytes() < entry->file_length().bytes() || file_length.records() < entry->file_length().records()) return {};
+  *entry->mutable_file_length() = file_length;
+  entry->mutable_attributes()->set_modified(context.wall_ns());
+  return context.rows.put_entry(row->parent(), row->name(), *entry);
 }
 
 // A fresh capability for one file of the session; empty: it is gone, or may not be used any more.
-Result<std::string> renewed(Core& core, const Call& call, std::uint64_t file, Reached& reached) {
-  PIF_TRY_VALUE(const auto row, core.rows.file(file));
+Result<std::string> renewed(ServerContext& context, const Call& call, std::uint64_t file, Reached& reached) {
+  PIF_TRY_VALUE(const auto row, context.rows.file(file));
   if (row && row->state() == kPending) {
     if (row->session() != call.session->id && call.who().uid != row->entry().attributes().owner()) return std::string();
-    return capability_for(core, file, call.who().uid, kMayCreate | kMayRead, row->entry().epoch());
+    return capability_for(context, file, call.who().uid, kMayCreate | kMayRead, row->entry().epoch());
   }
-  auto opened = by_id(core, call, file, reached);
+  auto opened = by_id(context, call, file, reached);
   if (!opened && opened.error().code == Code::kStaleFile) return std::string();
   if (!opened) return fail(std::move(opened.error()));
-  const Holder* holder = core.opens.find(file, call.session->id);
+  const Holder* holder = context.opens.find(file, call.session->id);
   std::uint32_t rights = 0;
   for (const std::uint32_t right : {std::uint32_t{kMayRead}, std::uint32_t{kMayWrite}}) {
     const bool wanted = holder == nullptr || (holder->rights & right) != 0;  // unknown: the server was restarted
-    if (wanted && check_rights(call, *opened, right, "") && core.opens.conflict(file, call.session->id, right, false) == nullptr) {
+    if (wanted && check_rights(call, *opened, right, "") && context.opens.conflict(file, call.session->id, right, false) == nullptr) {
       rights |= right;
     }
   }
   if (rights == 0) return std::string();
-  PIF_TRY(note_open(core, *opened, rights));
-  take_lease(core, call, file, rights, false, true);
-  return capability_for(core, file, call.who().uid, rights, opened->entry.epoch());
+  PIF_TRY(note_open(context, *opened, rights));
+  take_lease(context, call, file, rights, false, true);
+  return capability_for(context, file, call.who().uid, rights, opened->entry.epoch());
 }
 
 }  // namespace
 
-Status close(Core& core, Call& call) {
+Status close(ServerContext& context, Call& call) {
   const proto::Close& ask = call.request.close();
   call.reply.mutable_done();
-  if (ask.length_file() != 0 && ask.has_extent()) PIF_TRY(note_length(core, call, ask.length_file(), ask.extent()));
+  if (ask.length_file() != 0 && ask.has_file_length()) PIF_TRY(note_length(context, call, ask.length_file(), ask.file_length()));
   for (const std::uint64_t file : ask.files()) {
-    if (core.opens.close(file, call.session->id)) core.outbox.release(file);
+    if (context.opens.close(file, call.session->id)) context.outbox.release(file);
   }
   return {};
 }
 
-Status renew(Core& core, Call& call) {
+Status renew(ServerContext& context, Call& call) {
   const auto& files = call.request.renew().files();
   if (files.size() > kRenewFilesMax) {
     return fail(Code::kTooLarge, fmt::format("{} files in one request, the limit is {}", files.size(), kRenewFilesMax));
   }
   // Before anything is written. Those that are gone, or named twice, count too.
   const auto fresh = std::count_if(files.begin(), files.end(), [&](std::uint64_t file) {
-    return core.opens.find(file, call.session->id) == nullptr && !core.pending.contains(file);
+    return context.opens.find(file, call.session->id) == nullptr && !context.pending.contains(file);
   });
-  PIF_TRY(check_count(core, call, static_cast<std::size_t>(fresh)));
+  PIF_TRY(check_count(context, call, static_cast<std::size_t>(fresh)));
   proto::RenewReply& reply = *call.reply.mutable_renew_reply();
   Reached reached;
   for (const std::uint64_t file : files) {
-    PIF_TRY_VALUE(*reply.add_capabilities(), renewed(core, call, file, reached));
+    PIF_TRY_VALUE(*reply.add_capabilities(), renewed(context, call, file, reached));
   }
-  core.weight += static_cast<std::size_t>(files.size());
+  context.weight += static_cast<std::size_t>(files.size());
   return {};
 }
 

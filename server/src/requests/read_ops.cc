@@ -68,11 +68,11 @@ class Page {
 
 }  // namespace
 
-Status hello(Core& core, Call& call) {
+Status hello(ServerContext& context, Call& call) {
   proto::HelloReply& reply = *call.reply.mutable_hello_reply();
-  const net::Identity& identity = core.world.messenger.identity(call.peer);
-  PIF_TRY(core.sessions.hello(call.peer, call.request, identity, core.now, core.wall, reply));
-  reply.set_cluster(core.config.cluster);
+  const net::Identity& identity = context.world.messenger.identity(call.peer);
+  PIF_TRY(context.sessions.hello(call.peer, call.request, identity, context.now, context.wall, reply));
+  reply.set_cluster(context.config.cluster);
   reply.set_node("server");
   reply.set_window_bytes(kBulkBytes);
   reply.set_pid(static_cast<std::uint32_t>(::getpid()));
@@ -80,34 +80,34 @@ Status hello(Core& core, Call& call) {
 }
 
 // Answered by nothing: nobody is there any more.
-Status bye(Core& core, Call& call) {
-  if (Session* ended = core.sessions.closed(call.peer, core.now)) end_session(core, *ended);
-  std::erase_if(core.waiters, [&](const NodesWaiter& waiter) { return waiter.peer == call.peer; });
-  core.world.messenger.disconnect(call.peer);
+Status bye(ServerContext& context, Call& call) {
+  if (Session* ended = context.sessions.closed(call.peer, context.now)) end_session(context, *ended);
+  std::erase_if(context.waiters, [&](const NodesWaiter& waiter) { return waiter.peer == call.peer; });
+  context.world.messenger.disconnect(call.peer);
   call.deferred = true;
   return {};
 }
 
-Status counters(Core& core, Call& call) {
+Status counters(ServerContext& context, Call& call) {
   proto::CountersReply& reply = *call.reply.mutable_counters_reply();
-  core.stats.describe(reply);
-  const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(core.now - core.started);
+  context.stats.describe(reply);
+  const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(context.now - context.started);
   reply.set_uptime_ms(static_cast<std::uint64_t>(uptime.count()));
   return {};
 }
 
-Status stats(Core& core, Call& call) {
+Status stats(ServerContext& context, Call& call) {
   proto::StatsReply& reply = *call.reply.mutable_stats_reply();
-  core.stats.describe(reply);
+  context.stats.describe(reply);
   reply.set_node("server");
   reply.set_version(std::string(version()));
   reply.set_pid(::getpid());
-  const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(core.now - core.started);
+  const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(context.now - context.started);
   reply.set_uptime_ms(static_cast<std::uint64_t>(uptime.count()));
   return {};
 }
 
-Status stat(Core& core, Call& call) {
+Status stat(ServerContext& context, Call& call) {
   const proto::Stat& ask = call.request.stat();
   if (ask.paths_size() > kStatPathsMax) {
     return fail(Code::kTooLarge, fmt::format("{} paths in one request, the limit is {}", ask.paths_size(), kStatPathsMax));
@@ -116,12 +116,12 @@ Status stat(Core& core, Call& call) {
   reply.mutable_results()->Reserve(ask.paths_size());
   for (const std::string& path : ask.paths()) {
     proto::StatReply::One& one = *reply.add_results();
-    if (auto found = core.directory.stat(path, call.who(), *one.mutable_entry()); !found) {
+    if (auto found = context.directory.stat(path, call.who(), *one.mutable_entry()); !found) {
       one.clear_entry();
       set_error(found.error(), *one.mutable_error());
     }
   }
-  core.weight += static_cast<std::size_t>(ask.paths_size());
+  context.weight += static_cast<std::size_t>(ask.paths_size());
   if (ask.paths_size() > 1 && reply.ByteSizeLong() > kReplyBytes) {
     return fail(Code::kTooLarge, fmt::format("what is to be said of {} paths does not fit into one reply: ask for fewer at once",
                                              ask.paths_size()));
@@ -129,10 +129,10 @@ Status stat(Core& core, Call& call) {
   return {};
 }
 
-Status list(Core& core, Call& call) {
+Status list(ServerContext& context, Call& call) {
   const proto::List& ask = call.request.list();
   PIF_TRY_VALUE(const std::string_view path, check_path(ask.path()));
-  PIF_TRY_VALUE(const FolderRef folder, core.directory.folder(path, call.who()));
+  PIF_TRY_VALUE(const FolderRef folder, context.directory.folder(path, call.who()));
   if (!may(call.who(), folder->guard(), kWantRead)) {
     return fail(Code::kPermission, fmt::format("uid {} may not read the folder {}", call.who().uid, shown(path)));
   }
@@ -144,7 +144,7 @@ Status list(Core& core, Call& call) {
   Page page(ask.names_only());
   bool more = false;
   bool good = true;
-  PIF_TRY(core.rows.scan(kEntries, from, [&](std::string_view key, std::string_view stored) {
+  PIF_TRY(context.rows.scan(kEntries, from, [&](std::string_view key, std::string_view stored) {
     if (key.substr(0, prefix.size()) != prefix) return false;
     more = page.count() >= limit || page.bytes() > kPageBytes;
     if (more) return false;
@@ -155,23 +155,23 @@ Status list(Core& core, Call& call) {
     return fail(Code::kCorrupt, fmt::format("the folder {} has an entry that is no message", shown(path)));
   }
   reply.set_more(more);
-  core.weight += page.count();
+  context.weight += page.count();
   return {};
 }
 
-void describe_nodes(Core& core, proto::NodesReply& reply) {
-  core.registry.describe(core.now, *reply.mutable_nodes());
-  reply.set_cluster(core.config.cluster);
-  const auto files = core.rows.count(kFiles);
-  const auto entries = core.rows.count(kEntries);
-  reply.set_pending(core.pending.size());
-  reply.set_doomed(core.outbox.doomed_count());
-  reply.set_sessions(core.sessions.count());
-  reply.set_refused(core.behind);
-  reply.set_refused_since(core.behind_since);
-  *reply.mutable_moment() = core.numbers.moment();
+void describe_nodes(ServerContext& context, proto::NodesReply& reply) {
+  context.registry.describe(context.now, *reply.mutable_nodes());
+  reply.set_cluster(context.config.cluster);
+  const auto files = context.rows.count(kFiles);
+  const auto entries = context.rows.count(kEntries);
+  reply.set_pending(context.pending.size());
+  reply.set_doomed(context.outbox.doomed_count());
+  reply.set_sessions(context.sessions.count());
+  reply.set_refused(context.behind);
+  reply.set_refused_since(context.behind_since);
+  *reply.mutable_moment() = context.numbers.moment();
   if (!files || !entries) return;
-  const std::uint64_t unnamed = core.pending.size() + core.outbox.doomed_count();
+  const std::uint64_t unnamed = context.pending.size() + context.outbox.doomed_count();
   reply.set_files(*files - std::min(*files, unnamed));
   reply.set_folders(*entries - std::min(*entries, reply.files()));
 }
@@ -179,58 +179,58 @@ void describe_nodes(Core& core, proto::NodesReply& reply) {
 namespace {
 
 // Waiters have the limits of sessions.
-Status check_waiters(const Core& core, const Requester& who) {
-  if (core.waiters.size() >= kSessionsMax) return fail(Code::kBusy, "too many requests wait for LFSs already");
-  const auto theirs = std::count_if(core.waiters.begin(), core.waiters.end(), [&](const auto& one) { return one.uid == who.uid; });
+Status check_waiters(const ServerContext& context, const Requester& who) {
+  if (context.waiters.size() >= kSessionsMax) return fail(Code::kBusy, "too many requests wait for LFSs already");
+  const auto theirs = std::count_if(context.waiters.begin(), context.waiters.end(), [&](const auto& one) { return one.uid == who.uid; });
   if (who.all_powerful || static_cast<std::size_t>(theirs) < kSessionsPerUserMax) return {};
   return fail(Code::kBusy, fmt::format("{} requests of uid {} wait for LFSs already, the limit of one user", theirs, who.uid));
 }
 
 }  // namespace
 
-Status nodes(Core& core, Call& call) {
+Status nodes(ServerContext& context, Call& call) {
   const proto::Nodes& ask = call.request.nodes();
-  if (core.registry.up_count(core.now) >= ask.wait_up()) {
-    describe_nodes(core, *call.reply.mutable_nodes_reply());
+  if (context.registry.up_count(context.now) >= ask.wait_up()) {
+    describe_nodes(context, *call.reply.mutable_nodes_reply());
     return {};
   }
-  PIF_TRY(check_waiters(core, call.who()));
+  PIF_TRY(check_waiters(context, call.who()));
   // A tenth of the time is left for the answer's way back.
   const Duration timeout = call.request.timeout_ms() == 0 ? kWaitDefault : std::chrono::milliseconds(call.request.timeout_ms());
   NodesWaiter waiter{.peer = call.peer, .request = call.request.id(), .wait_up = ask.wait_up(), .uid = call.who().uid,
                      .arrived = call.arrived};
-  waiter.deadline = core.now + std::min<Duration>(timeout - timeout / 10, kWaitMax);
-  waiter.next_sign = core.now + kSignEvery;
-  core.waiters.push_back(std::move(waiter));
+  waiter.deadline = context.now + std::min<Duration>(timeout - timeout / 10, kWaitMax);
+  waiter.next_sign = context.now + kSignEvery;
+  context.waiters.push_back(std::move(waiter));
   call.deferred = true;
   return {};
 }
 
-Status file_states(Core& core, Call& call) {
-  PIF_TRY(require_manager(core, call.request));
+Status file_states(ServerContext& context, Call& call) {
+  PIF_TRY(require_manager(context, call.request));
   const proto::FileStates& ask = call.request.file_states();
   if (ask.files_size() > kStatesMax) {
     return fail(Code::kTooLarge, fmt::format("{} files in one request, the limit is {}", ask.files_size(), kStatesMax));
   }
   proto::FileStatesReply& reply = *call.reply.mutable_file_states_reply();
   for (const std::uint64_t id : ask.files()) {
-    PIF_TRY_VALUE(const auto file, core.rows.file(id));
+    PIF_TRY_VALUE(const auto file, context.rows.file(id));
     reply.add_states(file && !file->aborted() ? file->state() : kUnknown);
   }
-  core.weight += static_cast<std::size_t>(ask.files_size());
+  context.weight += static_cast<std::size_t>(ask.files_size());
   return {};
 }
 
-Status list_files(Core& core, Call& call) {
+Status list_files(ServerContext& context, Call& call) {
   PIF_TRY(require_owner(call));
   const proto::ListFiles& ask = call.request.list_files();
   const std::uint32_t limit = ask.limit() == 0 ? kListDefault : std::min(ask.limit(), kListMax);
   std::vector<std::pair<std::uint64_t, proto::StoredFile>> page;
   proto::ListFilesReply& reply = *call.reply.mutable_list_files_reply();
-  reply.set_capability(capability_for(core, 0, call.who().uid, kMayManage, 0));
+  reply.set_capability(capability_for(context, 0, call.who().uid, kMayManage, 0));
   if (ask.after() == UINT64_MAX) return {};  // no id is greater
   std::size_t bytes = 0;
-  PIF_TRY(core.rows.scan(kFiles, kv::key_u64(ask.after() + 1), [&](std::string_view key, std::string_view stored) {
+  PIF_TRY(context.rows.scan(kFiles, kv::key_u64(ask.after() + 1), [&](std::string_view key, std::string_view stored) {
     reply.set_more(page.size() >= limit || bytes > kPageBytes);
     if (reply.more()) return false;
     page.emplace_back(kv::u64_of_key(key), proto::StoredFile());
@@ -245,19 +245,19 @@ Status list_files(Core& core, Call& call) {
     one.set_state(file.state());
     proto::StoredEntry entry = file.entry();
     if (file.state() == kCommitted) {
-      PIF_TRY_VALUE(auto found, core.rows.entry(file.parent(), file.name()));
+      PIF_TRY_VALUE(auto found, context.rows.entry(file.parent(), file.name()));
       if (found) entry = std::move(*found);
     }
-    auto folder = core.directory.path_of(file.parent(), known);
+    auto folder = context.directory.path_of(file.parent(), known);
     one.set_path(fmt::format("{}/{}", folder ? *folder : std::string("(removed folder)"), file.name()));
     *one.mutable_format() = entry.format();
     *one.mutable_layout() = entry.layout();
-    *one.mutable_extent() = entry.extent();
+    *one.mutable_file_length() = entry.file_length();
     one.set_epoch(entry.epoch());
     one.set_untouched(file.untouched());
     *one.mutable_marks() = entry.marks();
   }
-  core.weight += page.size();
+  context.weight += page.size();
   return {};
 }
 

@@ -14,34 +14,34 @@ constexpr std::size_t kChildrenAtOnce = 256;
 
 bool is_in(std::string_view key, std::string_view prefix) { return key.substr(0, prefix.size()) == prefix; }
 
-Status remove_file(Core& core, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry) {
-  ++core.weight;
-  PIF_TRY(doom(core, parent, name, entry));
-  return core.rows.erase_entry(parent, name);
+Status remove_file(ServerContext& context, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry) {
+  ++context.weight;
+  PIF_TRY(doom(context, parent, name, entry));
+  return context.rows.erase_entry(parent, name);
 }
 
 // An empty folder.
-Status remove_folder(Core& core, std::uint64_t parent, std::string_view name, std::uint64_t id) {
-  ++core.weight;
-  core.directory.forget_folders();
-  core.rows.on_abort([&core] { core.directory.forget_folders(); });
-  PIF_TRY(core.rows.erase_entry(parent, name));
-  return core.rows.erase_folder(id);
+Status remove_folder(ServerContext& context, std::uint64_t parent, std::string_view name, std::uint64_t id) {
+  ++context.weight;
+  context.directory.forget_folders();
+  context.rows.on_abort([&context] { context.directory.forget_folders(); });
+  PIF_TRY(context.rows.erase_entry(parent, name));
+  return context.rows.erase_folder(id);
 }
 
-Status remove_one(Core& core, const std::string& path, const Requester& who) {
-  PIF_TRY_VALUE(const Place at, core.directory.place_to_change(path, who));
-  PIF_TRY_VALUE(const auto entry, core.rows.entry(at.folder->id(), at.name));
+Status remove_one(ServerContext& context, const std::string& path, const Requester& who) {
+  PIF_TRY_VALUE(const Place at, context.directory.place_to_change(path, who));
+  PIF_TRY_VALUE(const auto entry, context.rows.entry(at.folder->id(), at.name));
   if (!entry) return fail(Code::kNotFound, fmt::format("there is no {}", at.path));
-  if (entry->type() != proto::FOLDER) return remove_file(core, at.folder->id(), at.name, *entry);
+  if (entry->type() != proto::FOLDER) return remove_file(context, at.folder->id(), at.name, *entry);
   const std::string prefix = entry_key(entry->id(), {});
   bool empty = true;
-  PIF_TRY(core.rows.scan(kEntries, prefix, [&](std::string_view key, std::string_view) {
+  PIF_TRY(context.rows.scan(kEntries, prefix, [&](std::string_view key, std::string_view) {
     empty = !is_in(key, prefix);
     return false;
   }));
   if (!empty) return fail(Code::kNotEmpty, fmt::format("the folder {} is not empty", at.path));
-  return remove_folder(core, at.folder->id(), at.name, entry->id());
+  return remove_folder(context, at.folder->id(), at.name, entry->id());
 }
 
 void add_result(proto::RemoveReply& reply, const Status& status) {
@@ -54,17 +54,17 @@ void add_result(proto::RemoveReply& reply, const Status& status) {
 
 }  // namespace
 
-Status remove(Core& core, Call& call) {
+Status remove(ServerContext& context, Call& call) {
   const proto::Remove& ask = call.request.remove();
   if (ask.paths_size() > kRemovePathsMax) {
     return fail(Code::kTooLarge, fmt::format("{} paths in one request, the limit is {}", ask.paths_size(), kRemovePathsMax));
   }
   if (ask.recursive()) {
-    if (core.jobs.size() >= kJobsMax) return fail(Code::kBusy, "too many folders are being removed already: try again later");
+    if (context.jobs.size() >= kJobsMax) return fail(Code::kBusy, "too many folders are being removed already: try again later");
     RemoveJob job{.peer = call.peer, .session = call.session->id, .request = call.request, .who = call.who(),
                   .arrived = call.arrived};
-    job.next_sign = core.now + kSignEvery;
-    core.jobs.push_back(std::move(job));
+    job.next_sign = context.now + kSignEvery;
+    context.jobs.push_back(std::move(job));
     call.session->running.insert(call.request.id());
     call.deferred = true;
     return {};
@@ -72,8 +72,8 @@ Status remove(Core& core, Call& call) {
   proto::RemoveReply& reply = *call.reply.mutable_remove_reply();
   std::uint64_t removed = 0;
   for (const std::string& path : ask.paths()) {
-    const Status done = remove_one(core, path, call.who());
-    if (core.rows.is_broken()) return done;
+    const Status done = remove_one(context, path, call.who());
+    if (context.rows.is_broken()) return done;
     removed += done ? 1 : 0;
     add_result(reply, done);
   }
@@ -90,16 +90,16 @@ void finish_path(RemoveJob& job, const Status& status) {
 }
 
 // The next path of the request: a file goes at once, a folder becomes the outermost level.
-Status start_path(Core& core, RemoveJob& job) {
+Status start_path(ServerContext& context, RemoveJob& job) {
   const std::string& path = job.request.remove().paths(job.path);
-  PIF_TRY_VALUE(const Place at, core.directory.place_to_change(path, job.who));
-  PIF_TRY_VALUE(const auto entry, core.rows.entry(at.folder->id(), at.name));
+  PIF_TRY_VALUE(const Place at, context.directory.place_to_change(path, job.who));
+  PIF_TRY_VALUE(const auto entry, context.rows.entry(at.folder->id(), at.name));
   if (!entry) return fail(Code::kNotFound, fmt::format("there is no {}", at.path));
   if (entry->type() == proto::FOLDER) {
     job.levels.push_back({entry->id(), at.folder->id(), std::string(at.name)});
     return {};
   }
-  PIF_TRY(remove_file(core, at.folder->id(), at.name, *entry));
+  PIF_TRY(remove_file(context, at.folder->id(), at.name, *entry));
   job.reply.set_removed(job.reply.removed() + 1);
   finish_path(job, {});
   return {};
@@ -110,10 +110,10 @@ struct Child {
   proto::StoredEntry entry;
 };
 
-Result<std::vector<Child>> children(Core& core, std::uint64_t folder, std::size_t limit) {
+Result<std::vector<Child>> children(ServerContext& context, std::uint64_t folder, std::size_t limit) {
   std::vector<Child> found;
   const std::string prefix = entry_key(folder, {});
-  PIF_TRY(core.rows.scan(kEntries, prefix, [&](std::string_view key, std::string_view stored) {
+  PIF_TRY(context.rows.scan(kEntries, prefix, [&](std::string_view key, std::string_view stored) {
     if (!is_in(key, prefix)) return false;
     Child& child = found.emplace_back();
     child.name = key.substr(prefix.size());
@@ -136,11 +136,11 @@ Status enter(RemoveJob& job, const Child& child) {
 
 // Part of the innermost folder: its files up to the first folder in it, which becomes the innermost; or, if it is empty,
 // itself.
-Status step_level(Core& core, RemoveJob& job, std::size_t& budget) {
+Status step_level(ServerContext& context, RemoveJob& job, std::size_t& budget) {
   const RemoveJob::Level level = job.levels.back();
-  PIF_TRY_VALUE(const auto found, children(core, level.folder, std::min(budget, kChildrenAtOnce)));
+  PIF_TRY_VALUE(const auto found, children(context, level.folder, std::min(budget, kChildrenAtOnce)));
   if (found.empty()) {
-    PIF_TRY(remove_folder(core, level.parent, level.name, level.folder));
+    PIF_TRY(remove_folder(context, level.parent, level.name, level.folder));
     job.reply.set_removed(job.reply.removed() + 1);
     job.levels.pop_back();
     --budget;
@@ -150,7 +150,7 @@ Status step_level(Core& core, RemoveJob& job, std::size_t& budget) {
   for (const Child& child : found) {
     if (child.entry.type() == proto::FOLDER) {
       if (!may(job.who, guard_of(child.entry.attributes()), kWantRead | kWantWrite | kWantSearch)) {
-        PIF_TRY_VALUE(const auto inside, children(core, child.entry.id(), 1));
+        PIF_TRY_VALUE(const auto inside, children(context, child.entry.id(), 1));
         if (!inside.empty()) {
           return fail(Code::kPermission, fmt::format("uid {} may not empty the folder {} below {}", job.who.uid, child.name,
                                                      job.request.remove().paths(job.path)));
@@ -159,7 +159,7 @@ Status step_level(Core& core, RemoveJob& job, std::size_t& budget) {
       --budget;
       return enter(job, child);
     }
-    PIF_TRY(remove_file(core, level.folder, child.name, child.entry));
+    PIF_TRY(remove_file(context, level.folder, child.name, child.entry));
     job.reply.set_removed(job.reply.removed() + 1);
     --budget;
   }
@@ -168,9 +168,9 @@ Status step_level(Core& core, RemoveJob& job, std::size_t& budget) {
 
 // Other requests are served between two steps. Levels from the first one on that is not any more where it was found are left
 // alone: what was moved out of a tree is not removed with it, and a name may be another folder's by now.
-Status leave_moved(Core& core, RemoveJob& job) {
+Status leave_moved(ServerContext& context, RemoveJob& job) {
   for (auto level = job.levels.begin(); level != job.levels.end(); ++level) {
-    PIF_TRY_VALUE(const auto entry, core.rows.entry(level->parent, level->name));
+    PIF_TRY_VALUE(const auto entry, context.rows.entry(level->parent, level->name));
     if (entry && entry->type() == proto::FOLDER && entry->id() == level->folder) continue;
     if (level == job.levels.begin()) {
       return fail(Code::kNotFound, fmt::format("the folder {} was moved or removed meanwhile", job.request.remove().paths(job.path)));
@@ -182,11 +182,11 @@ Status leave_moved(Core& core, RemoveJob& job) {
 }
 
 // The outermost folder of a path needs the same rights as those within it.
-Status check_outermost(Core& core, const RemoveJob& job) {
+Status check_outermost(ServerContext& context, const RemoveJob& job) {
   const RemoveJob::Level& level = job.levels.front();
-  PIF_TRY_VALUE(const auto entry, core.rows.entry(level.parent, level.name));
+  PIF_TRY_VALUE(const auto entry, context.rows.entry(level.parent, level.name));
   if (entry && may(job.who, guard_of(entry->attributes()), kWantRead | kWantWrite | kWantSearch)) return {};
-  PIF_TRY_VALUE(const auto inside, children(core, level.folder, 1));
+  PIF_TRY_VALUE(const auto inside, children(context, level.folder, 1));
   if (inside.empty()) return {};
   return fail(Code::kPermission,
               fmt::format("uid {} may not empty the folder {}", job.who.uid, job.request.remove().paths(job.path)));
@@ -194,18 +194,18 @@ Status check_outermost(Core& core, const RemoveJob& job) {
 
 }  // namespace
 
-Result<bool> step_remove(Core& core, RemoveJob& job, std::size_t budget) {
-  if (auto there = leave_moved(core, job); !there) finish_path(job, there);
+Result<bool> step_remove(ServerContext& context, RemoveJob& job, std::size_t budget) {
+  if (auto there = leave_moved(context, job); !there) finish_path(job, there);
   while (budget > 0 && job.path < job.request.remove().paths_size()) {
     Status done;
     if (job.levels.empty()) {
-      done = start_path(core, job);
-      if (done && !job.levels.empty()) done = check_outermost(core, job);
+      done = start_path(context, job);
+      if (done && !job.levels.empty()) done = check_outermost(context, job);
       --budget;
     } else {
-      done = step_level(core, job, budget);
+      done = step_level(context, job, budget);
     }
-    if (core.rows.broken()) return fail(*core.rows.broken());  // perhaps by another request of this turn
+    if (context.rows.broken()) return fail(*context.rows.broken());  // perhaps by another request of this turn
     if (!done) finish_path(job, done);
   }
   return job.path >= job.request.remove().paths_size();

@@ -27,35 +27,35 @@ void add_mark(proto::StoredEntry& entry, const proto::FileMark& mark) {
   *entry.add_marks() = mark;
 }
 
-Status mark_file(Core& core, std::uint64_t id, const proto::FileMark& mark) {
-  PIF_TRY_VALUE(const auto row, core.rows.file(id));
+Status mark_file(ServerContext& context, std::uint64_t id, const proto::FileMark& mark) {
+  PIF_TRY_VALUE(const auto row, context.rows.file(id));
   if (!row || row->state() == kDoomed) return {};
-  if (row->state() == kPending) return abort_pending(core, id);  // what it has there may be gone: it must not be committed
-  PIF_TRY_VALUE(auto entry, core.rows.entry(row->parent(), row->name()));
+  if (row->state() == kPending) return abort_pending(context, id);  // what it has there may be gone: it must not be committed
+  PIF_TRY_VALUE(auto entry, context.rows.entry(row->parent(), row->name()));
   if (!entry || entry->id() != id) return {};
   add_mark(*entry, mark);
-  ++core.weight;
-  return core.rows.put_entry(row->parent(), row->name(), *entry);
+  ++context.weight;
+  return context.rows.put_entry(row->parent(), row->name(), *entry);
 }
 
-Result<Node*> known_node(Core& core, std::uint32_t id) {
-  Node* node = core.registry.find(id);
+Result<Node*> known_node(ServerContext& context, std::uint32_t id) {
+  Node* node = context.registry.find(id);
   if (node == nullptr) return fail(Code::kNotFound, fmt::format("there is no node {}", id));
   return node;
 }
 
 // What it has said of itself is right, whatever was known.
-Status take_as_presented(Core& core, Node& node) {
+Status take_as_presented(ServerContext& context, Node& node) {
   node.confirmed = node.offered = node.presented.node().incarnation();
   node.number = node.presented.node().number();
   node.ask_all = true;
-  return core.registry.store(node);
+  return context.registry.store(node);
 }
 
 // What LFSs were told: the newest moment of each run.
-std::map<std::uint64_t, proto::Moment> newest_kept(Core& core) {
+std::map<std::uint64_t, proto::Moment> newest_kept(ServerContext& context) {
   std::map<std::uint64_t, proto::Moment> newest;
-  for (const Node* node : core.registry.all()) {
+  for (const Node* node : context.registry.all()) {
     if (!node->met) continue;
     proto::Moment& known = newest[node->presented.kept().run()];
     if (known.index() <= node->presented.kept().index()) known = node->presented.kept();
@@ -63,26 +63,26 @@ std::map<std::uint64_t, proto::Moment> newest_kept(Core& core) {
   return newest;
 }
 
-proto::StoredEntry new_entry(const Core& core, proto::EntryType type, std::uint64_t id, std::uint32_t owner, std::uint32_t mode) {
+proto::StoredEntry new_entry(const ServerContext& context, proto::EntryType type, std::uint64_t id, std::uint32_t owner, std::uint32_t mode) {
   proto::StoredEntry entry;
   entry.set_type(type);
   entry.set_id(id);
   entry.mutable_attributes()->set_owner(owner);
   entry.mutable_attributes()->set_group(owner);
   entry.mutable_attributes()->set_mode(mode);
-  entry.mutable_attributes()->set_modified(core.wall_ns());
-  entry.mutable_attributes()->set_changed(core.wall_ns());
+  entry.mutable_attributes()->set_modified(context.wall_ns());
+  entry.mutable_attributes()->set_changed(context.wall_ns());
   return entry;
 }
 
-Result<std::uint64_t> lost_found(Core& core) {
-  PIF_TRY_VALUE(const auto existing, core.rows.entry(kRootFolder, kLostFound));
+Result<std::uint64_t> lost_found(ServerContext& context) {
+  PIF_TRY_VALUE(const auto existing, context.rows.entry(kRootFolder, kLostFound));
   if (existing && existing->type() == proto::FOLDER) return existing->id();
   if (existing) return fail(Code::kNotDirectory, "/lost+found is a file: rename it, a folder of that name is needed");
-  PIF_TRY_VALUE(const std::uint64_t id, core.numbers.next_id());
-  PIF_TRY(core.rows.put_entry(kRootFolder, kLostFound, new_entry(core, proto::FOLDER, id, core.config.owner_uid, kLostFoundMode)));
-  PIF_TRY(core.rows.put_folder(id, kRootFolder, kLostFound));
-  core.rows.on_abort([&core] { core.directory.forget_folders(); });
+  PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
+  PIF_TRY(context.rows.put_entry(kRootFolder, kLostFound, new_entry(context, proto::FOLDER, id, context.config.owner_uid, kLostFoundMode)));
+  PIF_TRY(context.rows.put_folder(id, kRootFolder, kLostFound));
+  context.rows.on_abort([&context] { context.directory.forget_folders(); });
   return id;
 }
 
@@ -97,15 +97,15 @@ Status check_adopted(const proto::AdoptFiles::One& one) {
   return {};
 }
 
-Status adopt(Core& core, std::uint64_t folder, const proto::AdoptFiles::One& one) {
+Status adopt(ServerContext& context, std::uint64_t folder, const proto::AdoptFiles::One& one) {
   PIF_TRY(check_adopted(one));
-  PIF_TRY_VALUE(const auto known, core.rows.file(one.file()));
+  PIF_TRY_VALUE(const auto known, context.rows.file(one.file()));
   if (known && known->state() != kPending) return {};
-  PIF_TRY(core.numbers.take_in(one.file()));
-  proto::StoredEntry entry = new_entry(core, proto::FILE_ENTRY, one.file(), one.owner(), kAdoptedMode);
+  PIF_TRY(context.numbers.take_in(one.file()));
+  proto::StoredEntry entry = new_entry(context, proto::FILE_ENTRY, one.file(), one.owner(), kAdoptedMode);
   *entry.mutable_format() = one.format();
   *entry.mutable_layout() = one.layout();
-  *entry.mutable_extent() = one.extent();
+  *entry.mutable_file_length() = one.file_length();
   entry.set_epoch(std::max<std::uint64_t>(one.epoch(), 1));
   *entry.mutable_marks() = one.marks();
   const std::string name = fmt::format("{:016x}", one.file());
@@ -113,16 +113,16 @@ Status adopt(Core& core, std::uint64_t folder, const proto::AdoptFiles::One& one
   row.set_state(kCommitted);
   row.set_parent(folder);
   row.set_name(name);
-  PIF_TRY(core.rows.put_entry(folder, name, entry));
-  PIF_TRY(core.rows.put_file(one.file(), row));
-  core.rows.on_commit([&core, id = one.file(), layout = one.layout()] { core.outbox.committed(id, layout); });
-  ++core.weight;
+  PIF_TRY(context.rows.put_entry(folder, name, entry));
+  PIF_TRY(context.rows.put_file(one.file(), row));
+  context.rows.on_commit([&context, id = one.file(), layout = one.layout()] { context.outbox.committed(id, layout); });
+  ++context.weight;
   return {};
 }
 
 }  // namespace
 
-Status mark_files(Core& core, Call& call) {
+Status mark_files(ServerContext& context, Call& call) {
   const proto::MarkFiles& ask = call.request.mark_files();
   call.reply.mutable_done();
   PIF_TRY(require_owner(call));
@@ -130,75 +130,75 @@ Status mark_files(Core& core, Call& call) {
     return fail(Code::kTooLarge, fmt::format("{} files in one request, the limit is {}", ask.files_size(), kMarkFilesMax));
   if (ask.mark().kind() != kMarkMixed && ask.mark().kind() != kMarkLost) return fail(Code::kInvalid, "a mark of an unknown kind");
   proto::FileMark mark = ask.mark();
-  mark.set_since(core.wall);
-  for (const std::uint64_t id : ask.files()) PIF_TRY(mark_file(core, id, mark));
+  mark.set_since(context.wall);
+  for (const std::uint64_t id : ask.files()) PIF_TRY(mark_file(context, id, mark));
   return {};
 }
 
-Status accept_stale(Core& core, Call& call) {
+Status accept_stale(ServerContext& context, Call& call) {
   call.reply.mutable_done();
   PIF_TRY(require_owner(call));
-  PIF_TRY_VALUE(Node * node, known_node(core, call.request.accept_stale().node()));
-  if (core.registry.state(*node, core.now) != kStale)
+  PIF_TRY_VALUE(Node * node, known_node(context, call.request.accept_stale().node()));
+  if (context.registry.state(*node, context.now) != kStale)
     return fail(Code::kInvalid, fmt::format("{} is not stale", node->info.name()));
   if (!node->uuid.empty() && node->presented.node().uuid() != node->uuid)
     return fail(Code::kInvalid, fmt::format("{}: {}", node->info.name(), node->info.trouble()));
   spdlog::warn("{} is taken as it is, at change {} of {}, by uid {}'s word", node->info.name(), node->presented.node().number(),
                node->number, call.who().uid);
-  return take_as_presented(core, *node);
+  return take_as_presented(context, *node);
 }
 
-Status replace_node(Core& core, Call& call) {
+Status replace_node(ServerContext& context, Call& call) {
   const proto::ReplaceNode& ask = call.request.replace_node();
   call.reply.mutable_done();
   PIF_TRY(require_owner(call));
-  PIF_TRY_VALUE(Node * node, known_node(core, ask.node()));
+  PIF_TRY_VALUE(Node * node, known_node(context, ask.node()));
   if (node->uuid == ask.uuid()) return {};  // asked again
-  if (node->ever && core.registry.state(*node, core.now) == kUp)
+  if (node->ever && context.registry.state(*node, context.now) == kUp)
     return fail(Code::kBusy, fmt::format("{} is up: only the root of an LFS that does not run can be replaced", node->info.name()));
   spdlog::warn("{} is an empty root from now on, by uid {}'s word", node->info.name(), call.who().uid);
   node->uuid = ask.uuid();
   node->confirmed = node->offered = node->number = 0;
   node->ask_all = node->ever = false;
   node->info.clear_trouble();
-  core.config.root_uuids[ask.node()] = ask.uuid();
-  return core.registry.store(*node);
+  context.config.root_uuids[ask.node()] = ask.uuid();
+  return context.registry.store(*node);
 }
 
-Status adopt_files(Core& core, Call& call) {
+Status adopt_files(ServerContext& context, Call& call) {
   const proto::AdoptFiles& ask = call.request.adopt_files();
   call.reply.mutable_done();
   PIF_TRY(require_owner(call));
   if (ask.files_size() > kAdoptFilesMax)
     return fail(Code::kTooLarge, fmt::format("{} files in one request, the limit is {}", ask.files_size(), kAdoptFilesMax));
   if (ask.files_size() > 0) {
-    PIF_TRY_VALUE(const std::uint64_t folder, lost_found(core));
-    for (const auto& one : ask.files()) PIF_TRY(adopt(core, folder, one));
+    PIF_TRY_VALUE(const std::uint64_t folder, lost_found(context));
+    for (const auto& one : ask.files()) PIF_TRY(adopt(context, folder, one));
   }
-  if (!ask.done() || core.standing != Standing::kBehind) return {};
-  for (const auto& [run, kept] : newest_kept(core)) PIF_TRY(core.numbers.accept(kept));
-  for (Node* node : core.registry.all()) {
+  if (!ask.done() || context.standing != Standing::kBehind) return {};
+  for (const auto& [run, kept] : newest_kept(context)) PIF_TRY(context.numbers.accept(kept));
+  for (Node* node : context.registry.all()) {
     if (!node->met) continue;
-    core.numbers.raise_above(std::max(node->presented.kept().index(), node->presented.node().incarnation()));
-    PIF_TRY(take_as_presented(core, *node));
+    context.numbers.raise_above(std::max(node->presented.kept().index(), node->presented.node().incarnation()));
+    PIF_TRY(take_as_presented(context, *node));
   }
   spdlog::warn("this directory is kept though LFSs have seen a newer one, by uid {}'s word", call.who().uid);
-  core.rows.on_commit([&core] {
-    core.standing = Standing::kServing;
-    core.behind.clear();
-    core.behind_since = 0;
+  context.rows.on_commit([&context] {
+    context.standing = Standing::kServing;
+    context.behind.clear();
+    context.behind_since = 0;
   });
   return {};
 }
 
-Status hold(Core& core, Call& call) {
+Status hold(ServerContext& context, Call& call) {
   const std::uint32_t for_ms = call.request.hold().for_ms();
   call.reply.mutable_done();
   PIF_TRY(require_owner(call));
   if (for_ms > kHoldMaxMs)
     return fail(Code::kTooLarge, fmt::format("commits can be held for {} s at most", kHoldMaxMs / 1000));
-  if (core.held.by != 0 && core.held.by != call.peer) return fail(Code::kBusy, "somebody else holds the commits");
-  core.held = for_ms == 0 ? HeldCommits() : HeldCommits{call.peer, core.now + std::chrono::milliseconds(for_ms)};
+  if (context.held.by != 0 && context.held.by != call.peer) return fail(Code::kBusy, "somebody else holds the commits");
+  context.held = for_ms == 0 ? HeldCommits() : HeldCommits{call.peer, context.now + std::chrono::milliseconds(for_ms)};
   return {};
 }
 

@@ -15,7 +15,7 @@
 #include "cluster/daemons.h"
 #include "command/dispatch.h"
 #include "pif/base/decimal.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "pif/cluster/cluster.h"
 #include "command/program.h"
 #include "cluster/roots.h"
@@ -187,7 +187,7 @@ Outcome up(const Program& program, const Options& options) {
   PIF_TRY(is_up);
   // Both are a convenience: a home that cannot be written to is no reason to fail.
   for (const Status& noted : {cluster::offer_default(cluster.folder), cluster::remember_cluster(cluster.folder)}) {
-    if (!noted && program.common.verbose) say(fmt::format("pif: {}\n", one_line(noted.error().to_string())));
+    if (!noted && program.common.verbose) print_error(fmt::format("pif: {}\n", one_line(noted.error().to_string())));
   }
   const std::chrono::duration<double> elapsed = SteadyClock::now() - begin;
   PIF_TRY(print_up(program, cluster, startup.started(), elapsed.count()));
@@ -202,7 +202,7 @@ Status confirm_down(const Program& program, const Options& options, const cluste
                                                                  : "found from the current folder";
   const std::string which = fmt::format("the file system {} ({})", one_line(found.folder), why);
   if (can_ask()) return confirm(fmt::format("pif: stop {}?", which), "nothing was stopped");
-  if (!program.common.quiet) say(fmt::format("pif: stopping {}\n", which));
+  if (!program.common.quiet) print_error(fmt::format("pif: stopping {}\n", which));
   return {};
 }
 
@@ -220,7 +220,7 @@ Outcome down(const Program& program, const Options& options) {
     return ExitCode::kDone;
   }
   for (const auto& name : stopped.killed)
-    say(fmt::format("pif: {} did not stop within {} s and was killed\n", name, kSystemDownDeadline.count()));
+    print_error(fmt::format("pif: {} did not stop within {} s and was killed\n", name, kSystemDownDeadline.count()));
   if (!program.common.quiet)
     PIF_TRY(print(stopped.asked.empty() ? cluster.folder + " was not running\n"
                                         : fmt::format("{} is down: {} stopped\n", cluster.folder, stopped.asked.size())));

@@ -12,7 +12,7 @@
 #include "command/confirm.h"
 #include "cluster/daemons.h"
 #include "cluster/lfs_identity.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "command/program.h"
 #include "names/removal.h"
 #include "command/text.h"
@@ -112,11 +112,11 @@ Status ask(const cluster::Cluster& cluster, const Plan& plan) {
     return fail(Code::kInvalid, fmt::format("destroy removes {} with all that is in it, and there is nobody to ask: say --yes",
                                            cluster.folder));
   PIF_TRY_VALUE(const std::size_t running, count_running(cluster));
-  say(fmt::format("pif: the file system {}: a server and {} LFSs, {}\n", one_line(cluster.folder), cluster.lfss.size(),
+  print_error(fmt::format("pif: the file system {}: a server and {} LFSs, {}\n", one_line(cluster.folder), cluster.lfss.size(),
                   running == 0 ? "down" : fmt::format("{} daemons running, which are stopped first", running)));
   const std::string elsewhere = fmt::format("{}", fmt::join(plan.elsewhere, ", "));
-  if (!elsewhere.empty()) say(fmt::format("pif: roots elsewhere that are removed, too: {}\n", one_line(elsewhere)));
-  for (const std::string& left : plan.untouched) say(fmt::format("pif: left as it is: {}\n", one_line(left)));
+  if (!elsewhere.empty()) print_error(fmt::format("pif: roots elsewhere that are removed, too: {}\n", one_line(elsewhere)));
+  for (const std::string& left : plan.untouched) print_error(fmt::format("pif: left as it is: {}\n", one_line(left)));
   return confirm("pif: remove it, with all files in it, for good?", "nothing was removed");
 }
 
@@ -148,15 +148,15 @@ Outcome destroy(const Program& program, const Options& options) {
   PIF_TRY_VALUE(const Stopped stopped, take_down(cluster));
   PIF_TRY_VALUE(const Removal removal, remove_all(cluster, plan));
   if (const Status forgotten = cluster::forget_cluster(cluster.folder); !forgotten && program.common.verbose)
-    say(fmt::format("pif: {}\n", one_line(forgotten.error().to_string())));
+    print_error(fmt::format("pif: {}\n", one_line(forgotten.error().to_string())));
   if (program.common.json) {
     PIF_TRY(print(Json{{"folder", cluster.folder}, {"stopped", stopped.asked}, {"removed_files", removal.files}, {"left", removal.left},
                        {"untouched_roots", plan.untouched}}));
     return ExitCode::kDone;
   }
   if (program.common.quiet) return ExitCode::kDone;
-  for (const std::string& left : plan.untouched) say(fmt::format("pif: left as it is: {}\n", one_line(left)));
-  for (const std::string& left : removal.left) say(fmt::format("pif: left, because it is not the file system's: {}\n", one_line(left)));
+  for (const std::string& left : plan.untouched) print_error(fmt::format("pif: left as it is: {}\n", one_line(left)));
+  for (const std::string& left : removal.left) print_error(fmt::format("pif: left, because it is not the file system's: {}\n", one_line(left)));
   PIF_TRY(print(fmt::format("{} is removed: {} files\n", shown(cluster.folder), removal.files)));
   return ExitCode::kDone;
 }

@@ -23,10 +23,10 @@ class FileExam {
       add(Kind::kShape, 0, "the directory's own layout or format is not valid");
       return std::move(findings_);
     }
-    const Extent extent = published();
-    for (int i = 0; i < file_.layout().nodes_size(); ++i) check_one(*layout, *format, extent, static_cast<LfsIndex>(i));
+    const FileLength file_length = published();
+    for (int i = 0; i < file_.layout().nodes_size(); ++i) check_one(*layout, *format, file_length, static_cast<LfsIndex>(i));
     check_strangers();
-    if (findings_.empty() && !format->is_fixed()) check_sum_of_bytes(extent);
+    if (findings_.empty() && !format->is_fixed()) check_sum_of_bytes(file_length);
     return std::move(findings_);
   }
 
@@ -36,21 +36,21 @@ class FileExam {
   }
 
   // As the sequencer knows it; the directory's is a hint that is never ahead of it.
-  Extent published() {
-    const Extent hint = client::extent_of(file_.extent());
+  FileLength published() {
+    const FileLength hint = client::file_length_of(file_.file_length());
     if (file_.layout().nodes_size() == 0) return hint;
     const auto first = held_.find(file_.layout().nodes(0));
     if (first == held_.end() || first->second.state() != kComponentCommitted) return hint;
-    const Extent now = client::extent_of(first->second.published());
+    const FileLength now = client::file_length_of(first->second.published());
     if (now.records < hint.records)
       add(Kind::kLength, first->first,
           fmt::format("published are {} records, the directory says {}", now.records, hint.records));
     return now.records < hint.records ? hint : now;
   }
 
-  void check_one(const parity::Layout& layout, const Format& format, const Extent& extent, LfsIndex index) {
+  void check_one(const parity::Layout& layout, const Format& format, const FileLength& file_length, LfsIndex index) {
     const std::uint32_t node = file_.layout().nodes(static_cast<int>(index));
-    const std::uint64_t rows = layout.rows(index, extent.records);
+    const std::uint64_t rows = layout.rows(index, file_length.records);
     const auto found = held_.find(node);
     if (found == held_.end()) {
       if (rows > 0) add(Kind::kMissing, node, fmt::format("its {} rows are not there", rows));
@@ -62,7 +62,7 @@ class FileExam {
       add(Kind::kShape, node, "the component was made for another format or layout");
       return;
     }
-    check_length(layout, format, extent, index, state, rows);
+    check_length(layout, format, file_length, index, state, rows);
   }
 
   bool same_shape(const proto::ComponentShape& shape, LfsIndex index) const {
@@ -76,7 +76,7 @@ class FileExam {
   }
 
   // Rows beyond the published length are what an append left that never finished; the next one writes over them.
-  void check_length(const parity::Layout& layout, const Format& format, const Extent& extent, LfsIndex index,
+  void check_length(const parity::Layout& layout, const Format& format, const FileLength& file_length, LfsIndex index,
                     const proto::ComponentState& state, std::uint64_t rows) {
     const std::uint32_t node = file_.layout().nodes(static_cast<int>(index));
     const bool appended = state.generation() > 0;
@@ -86,7 +86,7 @@ class FileExam {
     }
     if (!format.is_fixed() || layout.has_parity() || state.rows() != rows || rows == 0) return;
     const RecordNumber last = *layout.record_at({index, rows - 1});
-    const std::uint64_t bytes = (rows - 1) * format.record_length + fixed_record_bytes(format.record_length, extent, last);
+    const std::uint64_t bytes = (rows - 1) * format.record_length + fixed_record_bytes(format.record_length, file_length, last);
     if (state.bytes() != bytes && !(appended && state.bytes() > bytes))
       add(Kind::kLength, node, fmt::format("it has {} bytes instead of {}", state.bytes(), bytes));
   }
@@ -99,15 +99,15 @@ class FileExam {
     }
   }
 
-  void check_sum_of_bytes(const Extent& extent) {
+  void check_sum_of_bytes(const FileLength& file_length) {
     std::uint64_t bytes = 0;
     bool appended = false;
     for (const auto& [node, state] : held_) {
       bytes += state.bytes();
       appended = appended || state.generation() > 0;
     }
-    if (bytes != extent.bytes && !appended)
-      add(Kind::kLength, 0, fmt::format("its components have {} bytes together instead of {}", bytes, extent.bytes));
+    if (bytes != file_length.bytes && !appended)
+      add(Kind::kLength, 0, fmt::format("its components have {} bytes together instead of {}", bytes, file_length.bytes));
   }
 
   const FileRecord& file_;

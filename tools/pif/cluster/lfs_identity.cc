@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 
 namespace pif::cli {
 

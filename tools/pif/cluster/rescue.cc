@@ -12,7 +12,7 @@
 
 #include "command/dispatch.h"
 #include "cluster/inventory.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "pif/client/convert.h"
 #include "pif/cluster/cluster.h"
 #include "command/program.h"
@@ -129,7 +129,7 @@ Outcome accept_stale(const Program& program, const Options& options) {
   PIF_TRY(ask(*session, std::move(request)));
   PIF_TRY(await_node(client, node.name()));
   if (!program.common.quiet)
-    say(fmt::format("{} serves again; {} marked, to be read with --stale only\n", node.name(), counted(by_file(marked).size(), "file")));
+    print_error(fmt::format("{} serves again; {} marked, to be read with --stale only\n", node.name(), counted(by_file(marked).size(), "file")));
   return ExitCode::kDone;
 }
 
@@ -226,7 +226,7 @@ Outcome replace(const Program& program, const Options& options) {
     PIF_TRY(print(text_of(marked)));
   }
   if (!program.common.quiet)
-    say(fmt::format("{} has an empty root at {}; {} marked, whose rows are lost{}\n", lfs->name, lfs->root,
+    print_error(fmt::format("{} has an empty root at {}; {} marked, whose rows are lost{}\n", lfs->name, lfs->root,
                     counted(by_file(marked).size(), "file"),
                     startup.started() == 0 ? "" : "; start the file system with pif up"));
   return ExitCode::kDone;
@@ -245,13 +245,13 @@ Outcome accept_old(const Program& program, const Options& options) {
     Json adopted = Json::array();
     for (const auto& one : plan.adopted)
       adopted.push_back({{"path", fmt::format("/lost+found/{:016x}", one.file())},
-                         {"records", one.extent().records()},
+                         {"records", one.file_length().records()},
                          {"owner", one.owner()}});
     PIF_TRY(print(Json{{"adopted", adopted}, {"files", json_of(plan.marked)}, {"accepted", !options.list_only}}));
   } else {
     std::string text;
     for (const auto& one : plan.adopted)
-      text += fmt::format("found  /lost+found/{:016x}  ({}, of user {})\n", one.file(), counted(one.extent().records(), "record"),
+      text += fmt::format("found  /lost+found/{:016x}  ({}, of user {})\n", one.file(), counted(one.file_length().records(), "record"),
                           one.owner());
     PIF_TRY(print(text + text_of(plan.marked)));
   }
@@ -267,7 +267,7 @@ Outcome accept_old(const Program& program, const Options& options) {
   request.mutable_adopt_files()->set_done(true);
   PIF_TRY(ask(*session, std::move(request)));
   if (!program.common.quiet)
-    say(fmt::format("{}; {} put under /lost+found, {} marked\n", status.refused.empty() ? "the server serves" : "the server serves again",
+    print_error(fmt::format("{}; {} put under /lost+found, {} marked\n", status.refused.empty() ? "the server serves" : "the server serves again",
                     counted(plan.adopted.size(), "file"), counted(by_file(plan.marked).size(), "file")));
   return ExitCode::kDone;
 }

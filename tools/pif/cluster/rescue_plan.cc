@@ -8,11 +8,11 @@ namespace pif::cli {
 namespace {
 
 // How many rows of the file the directory expects on the node; 0 too if its layout cannot be read.
-std::uint64_t rows_on(std::uint32_t node, const proto::FileLayout& file_layout, const proto::Extent& extent) {
+std::uint64_t rows_on(std::uint32_t node, const proto::FileLayout& file_layout, const proto::FileLength& file_length) {
   const auto layout = client::layout_of(file_layout);
   const auto at = std::find(file_layout.nodes().begin(), file_layout.nodes().end(), node);
   if (!layout || at == file_layout.nodes().end()) return 0;
-  return layout->rows(static_cast<LfsIndex>(at - file_layout.nodes().begin()), extent.records());
+  return layout->rows(static_cast<LfsIndex>(at - file_layout.nodes().begin()), file_length.records());
 }
 
 bool uses(std::uint32_t node, const FileRecord& file) {
@@ -27,8 +27,8 @@ void sort(std::vector<MarkedFile>& files) {
 }
 
 // The length that the file had: as its LFS 0 published it, else as it was when it was sealed.
-proto::Extent extent_of(const Held& held) {
-  proto::Extent longest;
+proto::FileLength file_length_of(const Held& held) {
+  proto::FileLength longest;
   for (const auto& [node, state] : held) {
     if (state.shape().index() == 0) return state.published();
     if (state.published().records() > longest.records()) longest = state.published();
@@ -37,9 +37,9 @@ proto::Extent extent_of(const Held& held) {
 }
 
 // What the directory knows of the file's length, or its LFS 0, which knows of appends first.
-proto::Extent longest(const FileRecord& file, const Held* held) {
-  const proto::Extent there = held != nullptr && !held->empty() ? extent_of(*held) : proto::Extent();
-  return there.records() > file.extent().records() ? there : file.extent();
+proto::FileLength longest(const FileRecord& file, const Held* held) {
+  const proto::FileLength there = held != nullptr && !held->empty() ? file_length_of(*held) : proto::FileLength();
+  return there.records() > file.file_length().records() ? there : file.file_length();
 }
 
 // An append makes the component at the file's LFS 0 before any rows: where others have such rows, LFS 0 has lost its own, and
@@ -55,12 +55,12 @@ proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held) {
   one.set_file(file);
   *one.mutable_format() = any.shape().format();
   *one.mutable_layout() = any.shape().layout();
-  *one.mutable_extent() = extent_of(held);
+  *one.mutable_file_length() = file_length_of(held);
   one.set_owner(any.shape().owner());
   for (const auto& [node, state] : held) one.set_epoch(std::max(one.epoch(), state.epoch()));
   for (const std::uint32_t node : one.layout().nodes()) {
     const auto there = held.find(node);
-    const std::uint64_t rows = rows_on(node, one.layout(), one.extent());
+    const std::uint64_t rows = rows_on(node, one.layout(), one.file_length());
     const bool has_rows = rows == 0 || (there != held.end() && there->second.rows() >= rows);
     if (has_rows && !lacks_sequencer(node, one.layout(), held)) continue;
     proto::FileMark& mark = *one.add_marks();
@@ -77,7 +77,7 @@ std::vector<MarkedFile> plan_stale(std::uint32_t node, const std::map<std::uint6
   std::vector<MarkedFile> out;
   for (const auto& [id, file] : files) {
     if (!uses(node, file) || file.state() == kFileDoomed) continue;
-    const std::uint64_t rows = rows_on(node, file.layout(), file.extent());
+    const std::uint64_t rows = rows_on(node, file.layout(), file.file_length());
     const auto component = there.find(id);
     const bool lost = component == there.end() ? rows > 0 : component->second.rows() < rows;
     if (file.state() == kFilePending) {
@@ -95,7 +95,7 @@ std::vector<MarkedFile> plan_lost(std::uint32_t node, const std::map<std::uint64
   for (const auto& [id, file] : files) {
     if (!uses(node, file) || file.state() == kFileDoomed) continue;
     // A file that was appended to may have more rows there than the directory knows of.
-    const bool has_rows = rows_on(node, file.layout(), file.extent()) > 0 || !file.untouched();
+    const bool has_rows = rows_on(node, file.layout(), file.file_length()) > 0 || !file.untouched();
     if (file.state() == kFilePending || has_rows)
       out.push_back({id, node, kMarkLost, file.state() == kFilePending ? "" : file.path()});
   }
@@ -120,10 +120,10 @@ OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files, cons
   for (const auto& [id, file] : files) {
     if (file.state() != kFileCommitted) continue;
     const auto held = everything.find(id);
-    const proto::Extent extent = longest(file, held == everything.end() ? nullptr : &held->second);
+    const proto::FileLength file_length = longest(file, held == everything.end() ? nullptr : &held->second);
     for (const auto& node : nodes) {
       if (!uses(node.id(), file)) continue;
-      const std::uint64_t rows = rows_on(node.id(), file.layout(), extent);
+      const std::uint64_t rows = rows_on(node.id(), file.layout(), file_length);
       const bool is_there = held != everything.end() && held->second.contains(node.id());
       const bool has_rows = rows == 0 || (is_there && held->second.at(node.id()).rows() >= rows);
       const bool lost = !has_rows || (held != everything.end() && lacks_sequencer(node.id(), file.layout(), held->second));

@@ -10,7 +10,7 @@
 
 #include "cluster/inventory.h"
 #include "pif/base/decimal.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "command/program.h"
 #include "command/text.h"
 
@@ -60,7 +60,7 @@ Outcome snapshot_hold(const Program& program, const Options& options) {
     return fail(std::move(held.error()));
   }
   if (!program.common.quiet)
-    say(fmt::format("nothing is committed for {} s at most{}\n", options.seconds,
+    print_error(fmt::format("nothing is committed for {} s at most{}\n", options.seconds,
                     options.command.empty() ? ": take the snapshots of all disks, then press Enter" : ""));
   Result<int> code = 0;
   if (options.command.empty()) await_line();

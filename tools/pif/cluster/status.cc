@@ -11,7 +11,7 @@
 #include "cluster/activity.h"
 #include "cluster/daemons.h"
 #include "command/dispatch.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "pif/base/write_all.h"
 #include "pif/cluster/cluster.h"
 #include "command/program.h"
@@ -112,7 +112,7 @@ Outcome report_down(const Program& program, const Error& why) {
     }
   }
   PIF_TRY(program.common.json ? print(Json{{"cluster", cluster.id}, {"server", server}, {"nodes", nodes}}) : print(text));
-  say(fmt::format("pif: {}\n", program.told(why)));
+  print_error(fmt::format("pif: {}\n", program.told(why)));
   return ExitCode::kNegative;
 }
 
@@ -151,7 +151,7 @@ Outcome list_all(const Program& program) {
     documents.push_back(std::move(one));
   }
   PIF_TRY(program.common.json ? print(Json{{"file_systems", documents}}) : print(table(rows)));
-  if (!program.common.quiet && !program.common.json && !chosen.empty()) say("* is your default\n");
+  if (!program.common.quiet && !program.common.json && !chosen.empty()) print_error("* is your default\n");
   return ExitCode::kDone;
 }
 
@@ -261,10 +261,10 @@ Outcome space(const Program& program, const Options&) {
   PIF_TRY(print(table(rows, {1, 2, 3, 4, 5, 6})));
   for (const auto& node : now.nodes) {
     if (!program.common.quiet && is_short_of_inodes(node))
-      say(fmt::format("pif: {}: its disk has {} of {} inodes left, so few new files fit, whatever is free: remove small "
+      print_error(fmt::format("pif: {}: its disk has {} of {} inodes left, so few new files fit, whatever is free: remove small "
                       "files on the disk of {}\n", one_line(node.name), node.inodes_free, node.inodes_total, one_line(node.root)));
   }
-  if (!program.common.quiet) say("LFSs whose roots share a local file system share its space\n");
+  if (!program.common.quiet) print_error("LFSs whose roots share a local file system share its space\n");
   return ExitCode::kDone;
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 
 namespace pif::cli {
 
@@ -13,7 +13,7 @@ bool can_ask() { return ::isatty(0) == 1 && ::isatty(2) == 1; }
 
 Status confirm(const std::string& question, const std::string& otherwise) {
   while (true) {
-    say(question + " [yes/no] ");
+    print_error(question + " [yes/no] ");
     std::string answer;
     if (!std::getline(std::cin, answer)) break;
     std::erase_if(answer, [](char c) { return c == ' ' || c == '\r'; });

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "command/exit_code.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "command/text.h"
 
 namespace pif::cli {
@@ -78,11 +78,11 @@ int run_external(std::vector<std::string> arguments, std::size_t command, const 
   // A name with a slash would run any program beside the folder.
   const int error = word.find('/') == std::string::npos ? replace_process(words_for_tool(arguments, command)) : ENOENT;
   if (error != ENOENT) {
-    say(fmt::format("pif: cannot run {}: {}\n", one_line(name), std::strerror(error)));
+    print_error(fmt::format("pif: cannot run {}: {}\n", one_line(name), std::strerror(error)));
     return static_cast<int>(ExitCode::kFailed);
   }
   const std::string meant = nearest(word, known);
-  say(fmt::format("pif: there is no command '{}' ({}pif help lists them), and no program {} here or in PATH\n", one_line(word),
+  print_error(fmt::format("pif: there is no command '{}' ({}pif help lists them), and no program {} here or in PATH\n", one_line(word),
                   meant.empty() ? "" : fmt::format("did you mean '{}'? ", one_line(meant)), one_line(name)));
   return static_cast<int>(ExitCode::kUsage);
 }

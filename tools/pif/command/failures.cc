@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 
 namespace pif::cli {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::size_t kSaidInTheEnd = 50;
 
 void Failures::add(const Error& error) {
   const std::lock_guard lock(mutex_);
-  if (say_ == Say::kAtOnce) say(fmt::format("pif: {}\n", program_.told(error)));
+  if (say_ == Say::kAtOnce) print_error(fmt::format("pif: {}\n", program_.told(error)));
   if (errors_.size() < kErrorsKept) errors_.push_back(error);
   ++count_;
 }
@@ -29,10 +29,10 @@ bool Failures::is_empty() const {
 void Failures::sum_up() const {
   const std::lock_guard lock(mutex_);
   const std::size_t said = say_ == Say::kAtOnce ? 0 : std::min(errors_.size(), kSaidInTheEnd);
-  for (std::size_t i = 0; i < said; ++i) say(fmt::format("pif: {}\n", program_.told(errors_[i])));
+  for (std::size_t i = 0; i < said; ++i) print_error(fmt::format("pif: {}\n", program_.told(errors_[i])));
   if (count_ <= 1) return;
   const bool is_all = say_ == Say::kAtOnce || said == count_;
-  say(fmt::format("pif: {} things failed, {} said above; the rest is done\n", count_,
+  print_error(fmt::format("pif: {} things failed, {} said above; the rest is done\n", count_,
                   is_all ? "as" : fmt::format("the first {} as", said)));
 }
 

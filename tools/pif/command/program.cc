@@ -14,7 +14,7 @@
 #include "command/failures.h"
 #include "command/find_words.h"
 #include "command/help.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "pif/base/write_all.h"
 #include "command/text.h"
 
@@ -147,10 +147,10 @@ int report_parse(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
     app.exit(error);
     if (std::cout.flush()) return static_cast<int>(ExitCode::kDone);
-    say("pif: cannot write to standard output\n");
+    print_error("pif: cannot write to standard output\n");
     return static_cast<int>(ExitCode::kFailed);
   }
-  say(fmt::format("pif: {} (pif COMMAND --help shows how)\n", one_line(error.what())));
+  print_error(fmt::format("pif: {} (pif COMMAND --help shows how)\n", one_line(error.what())));
   return static_cast<int>(ExitCode::kUsage);
 }
 
@@ -185,7 +185,7 @@ ExitCode Program::fail_within(const Error& error, const std::string& closing) co
 
 // before: what the document has before its member "error".
 ExitCode Program::report(const Error& error, const std::string& before) const {
-  say(fmt::format("pif: {}\n", told(error)));
+  print_error(fmt::format("pif: {}\n", told(error)));
   if (common.json) {
     const std::string text = json_of(error).dump(-1, ' ', false, Json::error_handler_t::replace);
     // stdout may be what failed; the exit code tells.

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "command/text.h"
 
 namespace pif::cli {
@@ -21,7 +21,7 @@ Progress::Progress(std::string what, std::uint64_t total_bytes, bool wanted)
     : what_(quoted_name(what)), total_(total_bytes), shown_(wanted && ::isatty(2) == 1) {}
 
 Progress::~Progress() {
-  if (dirty_) say(kWipe);
+  if (dirty_) print_error(kWipe);
 }
 
 std::string Progress::line(const std::string& what, std::uint64_t done, std::uint64_t total,
@@ -42,7 +42,7 @@ void Progress::set(std::uint64_t done_bytes) {
   if (now - last_ < kInterval) return;
   last_ = now;
   dirty_ = true;
-  say(kWipe + line(what_, done_bytes, total_, now - started_));
+  print_error(kWipe + line(what_, done_bytes, total_, now - started_));
 }
 
 BulkOptions options_with(Progress& progress, const std::atomic<bool>* cancel) {

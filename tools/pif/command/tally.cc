@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "command/text.h"
 
 namespace pif::cli {
@@ -55,9 +55,9 @@ Outcome Tally::report() {
   const std::chrono::duration<double> elapsed = Progress::Clock::now() - started_;
   progress_.reset();  // wipes its line
   if (program_.common.verbose)
-    say(fmt::format("pif: {} files, {} in {}{}\n", files_, human_bytes(bytes_), human_time(elapsed),
+    print_error(fmt::format("pif: {} files, {} in {}{}\n", files_, human_bytes(bytes_), human_time(elapsed),
                     skipped_ == 0 ? "" : fmt::format("; {} were there already", skipped_)));
-  if (links_ > 0 && !program_.common.quiet) say(fmt::format("pif: {} links were left out\n", links_));
+  if (links_ > 0 && !program_.common.quiet) print_error(fmt::format("pif: {} links were left out\n", links_));
   if (program_.common.json) {
     const auto in_order = [](const auto& a, const auto& b) { return std::filesystem::path(a.first) < std::filesystem::path(b.first); };
     std::stable_sort(documents_.begin(), documents_.end(), in_order);

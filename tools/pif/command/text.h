@@ -11,7 +11,7 @@
 #include "pif/base/format.h"
 #include "pif/base/ids.h"
 #include "pif/base/result.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 
 namespace pif::cli {
 

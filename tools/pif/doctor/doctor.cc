@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "command/dispatch.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "command/text.h"
 
 namespace pif::cli {

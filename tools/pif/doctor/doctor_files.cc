@@ -17,7 +17,7 @@
 #include "doctor/doctor.h"
 #include "cluster/lfs_identity.h"
 #include "pif/base/limits.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 #include "command/text.h"
 
 namespace pif::cli {

@@ -18,7 +18,7 @@
 #include "names/operands.h"
 #include "pif/base/handle.h"
 #include "pif/base/limits.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 
 namespace pif::cli {
 namespace {
@@ -152,7 +152,7 @@ Status append_all(const Program& program, const Options& options, int fd, const 
   Progress progress(path, S_ISREG(about.st_mode) ? static_cast<std::uint64_t>(about.st_size) : 0, !program.common.quiet);
   Appender appender(file, source, options.terminate, progress);
   const Status appended = appender.run();
-  const Result<Extent> extent = file.extent();
+  const Result<FileLength> file_length = file.file_length();
   const Status closed = file.close();
   if (!appended) {
     Error error = at(path, appended.error());
@@ -160,8 +160,8 @@ Status append_all(const Program& program, const Options& options, int fd, const 
     return fail(error);
   }
   PIF_TRY(closed);
-  if (!extent) return fail(extent.error());
-  document = {{"path", path}, {"appended_bytes", appender.bytes()}, {"records", extent->records}, {"bytes", extent->bytes}};
+  if (!file_length) return fail(file_length.error());
+  document = {{"path", path}, {"appended_bytes", appender.bytes()}, {"records", file_length->records}, {"bytes", file_length->bytes}};
   return {};
 }
 
@@ -175,7 +175,7 @@ Outcome append(const Program& program, const Options& options) {
   PIF_TRY(append_all(program, options, options.local == "-" ? 0 : opened.get(), path, document));
   const std::chrono::duration<double> elapsed = Progress::Clock::now() - begin;
   const std::uint64_t bytes = document["appended_bytes"];
-  if (program.common.verbose) say(fmt::format("pif: {} appended in {}\n", human_bytes(bytes), human_time(elapsed)));
+  if (program.common.verbose) print_error(fmt::format("pif: {} appended in {}\n", human_bytes(bytes), human_time(elapsed)));
   document["seconds"] = elapsed.count();
   if (program.common.json) PIF_TRY(print(document));
   return ExitCode::kDone;

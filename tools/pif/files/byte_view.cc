@@ -17,10 +17,10 @@ std::size_t next_piece(std::size_t piece) { return std::min(piece * 2, kLargestP
 
 Result<ByteView> ByteView::open(Client& client, const std::string& path) {
   PIF_TRY_VALUE(File file, client.open(path));
-  PIF_TRY_VALUE(const Extent extent, file.extent());
+  PIF_TRY_VALUE(const FileLength file_length, file.file_length());
   const auto header = file.attributes().find(std::string(kHeaderAttribute));
   std::string bytes = header == file.attributes().end() ? "" : header->second;
-  return ByteView(std::move(file), std::move(bytes), extent);
+  return ByteView(std::move(file), std::move(bytes), file_length);
 }
 
 Status ByteView::read(std::uint64_t offset, std::span<std::byte> out) {

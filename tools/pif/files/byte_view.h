@@ -17,8 +17,8 @@ class ByteView {
 
   File& file() { return file_; }
   const std::string& header() const { return header_; }
-  const Extent& extent() const { return extent_; }  // when it was opened
-  std::uint64_t size() const { return header_.size() + extent_.bytes; }
+  const FileLength& file_length() const { return file_length_; }  // when it was opened
+  std::uint64_t size() const { return header_.size() + file_length_.bytes; }
 
   // Fills `out`; kStaleFile if the file has become shorter.
   [[nodiscard]] Status read(std::uint64_t offset, std::span<std::byte> out);
@@ -29,11 +29,11 @@ class ByteView {
   [[nodiscard]] Status for_each_piece_back(Range bytes, const std::function<Result<More>(std::span<const std::byte>)>& visit);
 
  private:
-  ByteView(File file, std::string header, Extent extent) : file_(std::move(file)), header_(std::move(header)), extent_(extent) {}
+  ByteView(File file, std::string header, FileLength file_length) : file_(std::move(file)), header_(std::move(header)), file_length_(file_length) {}
 
   File file_;
   std::string header_;
-  Extent extent_;
+  FileLength file_length_;
 };
 
 }  // namespace pif::cli

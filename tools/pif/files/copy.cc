@@ -11,7 +11,7 @@
 #include "command/text.h"
 #include "files/copy_file.h"
 #include "names/operands.h"
-#include "pif/base/say.h"
+#include "pif/base/print.h"
 
 namespace pif::cli {
 namespace {
@@ -41,7 +41,7 @@ class Copier {
 
   Outcome report() {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started_;
-    if (program_.common.verbose) say(fmt::format("pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed)));
+    if (program_.common.verbose) print_error(fmt::format("pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed)));
     if (program_.common.json) {
       Json document = {{"copied", documents_}, {"files", files_}, {"bytes", bytes_}, {"seconds", elapsed.count()}};
       failures_.add_to(document);
@@ -87,8 +87,8 @@ class Copier {
   Status copy_one(const Entry& entry, const std::string& from, const std::string& to) {
     PIF_TRY(copy_file(program_, client_, entry, from, to, options_.copy));
     ++files_;
-    bytes_ += entry.extent.bytes;
-    if (program_.common.json) documents_.push_back({{"from", from}, {"to", to}, {"bytes", entry.extent.bytes}});
+    bytes_ += entry.file_length.bytes;
+    if (program_.common.json) documents_.push_back({{"from", from}, {"to", to}, {"bytes", entry.file_length.bytes}});
     return {};
   }
 

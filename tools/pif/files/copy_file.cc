@@ -36,7 +36,7 @@ Status copy_fixed(File& source, File& copy, std::uint64_t records) {
     PIF_TRY(check_interrupt());
     PIF_TRY_VALUE(const std::uint64_t got, source.read_at(first, buffer, std::min(block, records - first)));
     if (got == 0) return fail(Code::kStaleFile, "it became shorter while it was read");
-    const std::uint64_t bytes = std::min(got * length, source.extent_seen().bytes - first * length);  // the last one may be short
+    const std::uint64_t bytes = std::min(got * length, source.file_length_seen().bytes - first * length);  // the last one may be short
     PIF_TRY(copy.write(std::span(buffer).first(bytes)));
     first += got;
   }
@@ -56,11 +56,11 @@ Status copy_variable(File& source, File& copy, std::uint64_t records) {
 
 Status copy_here(Client& client, const Entry& entry, const std::string& from, const std::string& to, bool no_clobber) {
   PIF_TRY_VALUE(File source, client.open(from, Client::Mode::kHold));
-  PIF_TRY_VALUE(const Extent extent, source.extent());
+  PIF_TRY_VALUE(const FileLength file_length, source.file_length());
   const CreateOptions create = options_like(source, entry, no_clobber);
-  if (extent.records == 0) return client.create_empty(to, create);
+  if (file_length.records == 0) return client.create_empty(to, create);
   PIF_TRY_VALUE(File copy, client.create(to, create));
-  Status done = source.format().is_fixed() ? copy_fixed(source, copy, extent.records) : copy_variable(source, copy, extent.records);
+  Status done = source.format().is_fixed() ? copy_fixed(source, copy, file_length.records) : copy_variable(source, copy, file_length.records);
   if (done) done = copy.commit();
   if (!done) static_cast<void>(copy.abort().has_value());  // the first error counts; what cannot be removed now, the server removes
   return done;
@@ -97,7 +97,7 @@ Status copy_by_tool(const Program& program, const std::string& from, const std::
 
 Status copy_file(const Program& program, Client& client, const Entry& entry, const std::string& from, const std::string& to,
                  const CopyOptions& options) {
-  const Status copied = entry.extent.bytes >= kToolBytes ? copy_by_tool(program, from, to, options.no_clobber)
+  const Status copied = entry.file_length.bytes >= kToolBytes ? copy_by_tool(program, from, to, options.no_clobber)
                                                          : copy_here(client, entry, from, to, options.no_clobber);
   if (!copied) return fail(at(from, copied.error()));
   return options.preserve ? copy_owner(client, entry, to) : Status{};

@@ -47,7 +47,7 @@ Status count_bytes(ByteView& view, Counts& counts) {
 
 // Each record of a text file is a line; the last one counts if it has its end.
 Status count_text_lines(ByteView& view, Counts& counts) {
-  counts.lines = view.extent().records;
+  counts.lines = view.file_length().records;
   if (counts.lines == 0) return {};
   std::byte last{};
   PIF_TRY(view.read(view.size() - 1, {&last, 1}));
@@ -60,11 +60,11 @@ Result<Counts> counts_of(Client& client, const Options& options, const std::stri
   if (entry.kind == EntryKind::kFolder) return fail(Code::kIsDirectory, path + " is a folder; name files (pif du sums up folders)");
   const auto header = entry.attributes.find(std::string(kHeaderAttribute));
   Counts counts;
-  counts.records = entry.extent.records;
-  counts.bytes = entry.extent.bytes + (header == entry.attributes.end() ? 0 : header->second.size());
+  counts.records = entry.file_length.records;
+  counts.bytes = entry.file_length.bytes + (header == entry.attributes.end() ? 0 : header->second.size());
   if (!options.lines && !options.words) return counts;
   PIF_TRY_VALUE(ByteView view, ByteView::open(client, path));
-  counts.records = view.extent().records;
+  counts.records = view.file_length().records;
   counts.bytes = view.size();
   const bool is_text = !options.words && entry.format == Format::lines() && view.header().empty();
   PIF_TRY(is_text ? count_text_lines(view, counts) : count_bytes(view, counts));

@@ -82,7 +82,7 @@ Status print_records(ByteView& view, Range records) {
 
 Status print_end(Client& client, const Options& options, const std::string& path) {
   PIF_TRY_VALUE(ByteView view, ByteView::open(client, path));
-  const std::uint64_t size = view.size(), all = view.extent().records;
+  const std::uint64_t size = view.size(), all = view.file_length().records;
   if (options.records) {
     const std::uint64_t count = std::min(*options.records, all);
     return print_records(view, options.from_end ? Range{all - count, all} : Range{0, count});

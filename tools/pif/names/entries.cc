@@ -29,8 +29,8 @@ Json json_of(const Entry& entry, const std::string& path) {
               {"mode", fmt::format("{:04o}", entry.mode)},
               {"modified", iso_date(entry.modified_ns)}};
   if (folder) return out;
-  out["records"] = entry.extent.records;
-  out["bytes"] = entry.extent.bytes;
+  out["records"] = entry.file_length.records;
+  out["bytes"] = entry.file_length.bytes;
   out["format"] = json_of(entry.format);
   out["width"] = entry.nodes.size();
   out["nodes"] = entry.nodes;

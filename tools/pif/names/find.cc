@@ -33,7 +33,7 @@ struct Tests {
 
   bool hold(const Entry& entry, const std::string& path) const {
     if (kind && entry.kind != *kind) return false;
-    if (size && (entry.kind == EntryKind::kFolder || !size->holds(entry.extent.bytes))) return false;
+    if (size && (entry.kind == EntryKind::kFolder || !size->holds(entry.file_length.bytes))) return false;
     if (newer_than_ns && entry.modified_ns <= *newer_than_ns) return false;
     return name.empty() || matches(name, path == "/" ? path : base_name(path), Dots::kShow);
   }

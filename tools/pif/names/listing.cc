@@ -29,7 +29,7 @@ EntryOrder order_of(const Options& options) {
   if (!options.by_time && !options.by_size && !options.reverse) return {};
   const auto before = [time = options.by_time, size = options.by_size](const Entry& a, const Entry& b) {
     if (time && a.modified_ns != b.modified_ns) return a.modified_ns > b.modified_ns;
-    if (size && a.extent.bytes != b.extent.bytes) return a.extent.bytes > b.extent.bytes;
+    if (size && a.file_length.bytes != b.file_length.bytes) return a.file_length.bytes > b.file_length.bytes;
     return a.name < b.name;
   };
   if (!options.reverse) return before;
@@ -41,8 +41,8 @@ std::vector<std::string> details_of(const Entry& entry, const std::string& name,
   return {mode_text(folder, entry.mode),
           user_name(entry.owner),
           group_name(entry.group),
-          folder ? "-" : human ? human_bytes(entry.extent.bytes) : std::to_string(entry.extent.bytes),
-          folder ? "-" : std::to_string(entry.extent.records),
+          folder ? "-" : human ? human_bytes(entry.file_length.bytes) : std::to_string(entry.file_length.bytes),
+          folder ? "-" : std::to_string(entry.file_length.records),
           folder ? "-" : format_text(entry.format),
           folder ? "-" : std::to_string(entry.nodes.size()),
           human_date(entry.modified_ns),
@@ -131,7 +131,7 @@ std::string text_of(const Entry& entry, const std::string& path) {
                      mode_text(folder, entry.mode), entry.mode, user_name(entry.owner), group_name(entry.group),
                      iso_date(entry.modified_ns));
   if (folder) return out;
-  out += fmt::format("  bytes     {}\n  records   {}\n  format    {}\n", entry.extent.bytes, entry.extent.records,
+  out += fmt::format("  bytes     {}\n  records   {}\n  format    {}\n", entry.file_length.bytes, entry.file_length.records,
                      format_text(entry.format));
   out += fmt::format("  width     {} (nodes {})\n", entry.nodes.size(), join_numbers(entry.nodes));
   if (!entry.bevies.empty()) out += fmt::format("  bevies    {} (a layout only: no parity is computed yet)\n", join_numbers(entry.bevies));
@@ -177,8 +177,8 @@ struct Usage {
       return;
     }
     ++files;
-    bytes += entry.extent.bytes;
-    records += entry.extent.records;
+    bytes += entry.file_length.bytes;
+    records += entry.file_length.records;
   }
 };
 

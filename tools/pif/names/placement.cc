@@ -146,10 +146,10 @@ Outcome placement(const Program& program, const Options& options) {
 // As published now where an LFS can be asked, else as the directory knows it.
 std::uint64_t records_of(Client& client, const Entry& entry, const std::string& path) {
   Result<File> file = client.open(path);
-  if (!file) return entry.extent.records;
-  const Result<Extent> extent = file->extent();
+  if (!file) return entry.file_length.records;
+  const Result<FileLength> file_length = file->file_length();
   const Status closed = file->close();
-  return extent && closed ? extent->records : entry.extent.records;
+  return file_length && closed ? file_length->records : entry.file_length.records;
 }
 
 Result<std::vector<std::string>> names_of(Client& client, const std::vector<std::uint32_t>& nodes) {

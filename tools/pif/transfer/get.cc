@@ -47,7 +47,7 @@ class Getter {
     if (!entry) return fail(at(path, entry.error()));
     if (entry->kind == EntryKind::kFile && !is_alone_) return add({path, local, std::move(*entry)});
     if (entry->kind == EntryKind::kFile) {
-      tally_.expect(entry->extent.bytes);
+      tally_.expect(entry->file_length.bytes);
       return files_.get_one(client_, {path, local, std::move(*entry)});
     }
     if (!options_.recursive) return fail(Code::kIsDirectory, path + " is a folder; use -r to get all that is in it");
@@ -75,7 +75,7 @@ class Getter {
   Status add(GetJob job) {
     if (!GetFiles::fits_batch(job))
       return pool_.add([this, job = std::move(job)](Client& client) { return files_.get_one(client, job); });
-    batch_bytes_ += job.entry.extent.bytes;
+    batch_bytes_ += job.entry.file_length.bytes;
     batch_.push_back(std::move(job));
     return batch_.size() >= kBatch.files || batch_bytes_ >= kBatch.bytes ? send_batch() : Status();
   }
@@ -140,7 +140,7 @@ Outcome write_to_stdout(const Program& program, Client& client, const std::vecto
   return for_each_path(program, paths, [&](const std::string& path) -> Status {
     const bool is_shown = !program.common.quiet && ::isatty(1) == 0 && ::isatty(2) == 1;
     const auto entry = is_shown ? client.stat(path) : Result<Entry>(Entry{});
-    Progress progress(path, entry ? entry->extent.bytes : 0, is_shown);
+    Progress progress(path, entry ? entry->file_length.bytes : 0, is_shown);
     PIF_TRY(write_file(client, path, 1, kStdout, options_with(progress)));
     return {};
   });
@@ -219,14 +219,14 @@ std::string base64(std::span<const std::byte> bytes) {
 }
 
 // The next records, packed, at most a few megabytes.
-Result<RecordBatch> next_records(File& file, RecordNumber first, std::uint64_t count, const Extent& extent) {
+Result<RecordBatch> next_records(File& file, RecordNumber first, std::uint64_t count, const FileLength& file_length) {
   if (!file.format().is_fixed()) return file.read_batch_at(first, count);
   const std::uint32_t length = file.format().record_length;
   RecordBatch batch;
   const std::uint64_t wanted = std::min<std::uint64_t>(count, std::max<std::uint64_t>(1, (1u << 20) / length));
   batch.data.resize(wanted * length);
   PIF_TRY_VALUE(const std::uint64_t got, file.read_at(first, batch.data, wanted));
-  for (std::uint64_t i = 0; i < got; ++i) batch.lengths.push_back(fixed_record_bytes(length, extent, first + i));
+  for (std::uint64_t i = 0; i < got; ++i) batch.lengths.push_back(fixed_record_bytes(length, file_length, first + i));
   return batch;
 }
 
@@ -237,9 +237,9 @@ class JsonCat {
   Status add(Client& client, const std::string& path, const OpenRange& range) {
     auto file = client.open(path);
     if (!file) return fail(at(path, file.error()));
-    PIF_TRY_VALUE(const Extent extent, file->extent());
+    PIF_TRY_VALUE(const FileLength file_length, file->file_length());
     PIF_TRY(begin(path, header_of(*file)));
-    PIF_TRY(add_records(*file, path, range.clip(extent.records), extent));
+    PIF_TRY(add_records(*file, path, range.clip(file_length.records), file_length));
     closing_ = "]";
     return print(std::string("]}"));
   }
@@ -264,9 +264,9 @@ class JsonCat {
     return print(before + "{\"path\":" + Json(path).dump(-1, ' ', false, Json::error_handler_t::replace) +
                  ",\"header_base64\":\"" + base64(std::as_bytes(std::span(header))) + "\",\"records\":[");
   }
-  static Status add_records(File& file, const std::string& path, Range range, const Extent& extent) {
+  static Status add_records(File& file, const std::string& path, Range range, const FileLength& file_length) {
     for (RecordNumber next = range.begin; next < range.end;) {
-      PIF_TRY_VALUE(const RecordBatch batch, next_records(file, next, range.end - next, extent));
+      PIF_TRY_VALUE(const RecordBatch batch, next_records(file, next, range.end - next, file_length));
       if (batch.lengths.empty()) return fail(Code::kStaleFile, path + " became shorter while it was read");
       std::string text;
       std::size_t begin = 0;

@@ -32,7 +32,7 @@ Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd
 bool GetFiles::fits_batch(const GetJob& job) {
   struct stat about {};
   const bool is_special = ::lstat(job.local.c_str(), &about) == 0 && !S_ISREG(about.st_mode);
-  return !is_special && job.entry.extent.bytes <= kSmallFileBytes;
+  return !is_special && job.entry.file_length.bytes <= kSmallFileBytes;
 }
 
 bool GetFiles::is_there(Client& client, const GetJob& job) const {

@@ -86,18 +86,18 @@ Status PutFiles::store(Client& client, const PutJob& job, int fd) const {
   const auto moved = import_stream(*file, fd, tally_.options(&interrupted_));
   Status done = check_interrupt();
   if (done && !moved) done = fail(moved.error());
-  Extent extent;  // asked for before, because a file is closed when it is committed
+  FileLength file_length;  // asked for before, because a file is closed when it is committed
   if (done) {
-    auto known = file->extent();
+    auto known = file->file_length();
     done = known ? file->commit() : fail(known.error());
-    if (known) extent = *known;
+    if (known) file_length = *known;
   }
   if (!done) {
     // The first error counts; what cannot be removed now, the server removes when we are gone.
     static_cast<void>(file->abort().has_value());
     return within(job, done.error());
   }
-  count(*file, job, extent, moved->bytes);
+  count(*file, job, file_length, moved->bytes);
   return {};
 }
 
@@ -136,9 +136,9 @@ Status PutFiles::commit(Client& client, std::vector<File>& files, const std::vec
   Status end;
   auto outcome = client.commit_many(pointers);
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const Extent extent = files[i].extent_seen();
+    const FileLength file_length = files[i].file_length_seen();
     if (outcome[i]) {
-      count(files[i], *jobs[i], extent, extent.bytes);
+      count(files[i], *jobs[i], file_length, file_length.bytes);
       continue;
     }
     Status failed = within(*jobs[i], outcome[i].error());
@@ -148,10 +148,10 @@ Status PutFiles::commit(Client& client, std::vector<File>& files, const std::vec
   return end;
 }
 
-void PutFiles::count(const File& file, const PutJob& job, const Extent& extent, std::uint64_t bytes) const {
+void PutFiles::count(const File& file, const PutJob& job, const FileLength& file_length, std::uint64_t bytes) const {
   tally_.done(job.local, bytes, [&]() -> Json {
-    return {{"local", job.local},          {"path", job.target},     {"id", file.id()}, {"records", extent.records},
-            {"bytes", extent.bytes},       {"width", file.layout().width()}};
+    return {{"local", job.local},          {"path", job.target},     {"id", file.id()}, {"records", file_length.records},
+            {"bytes", file_length.bytes},       {"width", file.layout().width()}};
   });
 }
 

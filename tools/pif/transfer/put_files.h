@@ -49,7 +49,7 @@ class PutFiles {
   [[nodiscard]] Status fill(File& file, const PutJob& job) const;
   [[nodiscard]] Status commit(Client& client, std::vector<File>& files, const std::vector<const PutJob*>& jobs) const;
   CreateOptions options_for(const PutJob& job) const;
-  void count(const File& file, const PutJob& job, const Extent& extent, std::uint64_t bytes) const;
+  void count(const File& file, const PutJob& job, const FileLength& file_length, std::uint64_t bytes) const;
 
   const CreateOptions& create_;
   const std::string& header_;

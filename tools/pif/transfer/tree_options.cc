@@ -39,7 +39,7 @@ void add_tree_options(CLI::App* command, TreeOptions& options) {
   command->add_flag("--checksum", options.checksum, "Leave out files that are there with the same bytes: reads both");
 }
 
-std::uint64_t whole_bytes(const Entry& entry) { return header_of(entry.attributes).size() + entry.extent.bytes; }
+std::uint64_t whole_bytes(const Entry& entry) { return header_of(entry.attributes).size() + entry.file_length.bytes; }
 
 Result<bool> has_same_bytes(Client& client, const std::string& path, const std::string& local) {
   const UniqueFd fd(::open(local.c_str(), O_RDONLY | O_CLOEXEC));

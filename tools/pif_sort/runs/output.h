@@ -11,7 +11,7 @@
 namespace pif::sort {
 
 // What the workers put out, each its ranks [begin, end).
-struct Share {
+struct RankRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };

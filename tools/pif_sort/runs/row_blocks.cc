@@ -6,14 +6,14 @@
 namespace pif::sort {
 namespace {
 
-constexpr std::size_t kStretchBytes = 256u << 10;  // at least, but at the end of a share
+constexpr std::size_t kRowBlockBytes = 256u << 10;  // at least, but at the end of a share
 
 }  // namespace
 
-StretchMaker::StretchMaker(const tool::Output& output, Range numbers)
+RowBlockMaker::RowBlockMaker(const tool::Output& output, Range numbers)
     : record_length_(output.format().record_length),
       chunk_rows_(component::chunk_bytes_for(output.format()) / record_length_),
-      least_rows_(std::max<std::uint64_t>(kStretchBytes / record_length_, 1)), open_(output.layout().width()) {
+      least_rows_(std::max<std::uint64_t>(kRowBlockBytes / record_length_, 1)), open_(output.layout().width()) {
   for (LfsIndex lfs = 0; lfs < open_.size(); ++lfs) {
     const Range rows = output.layout().rows(lfs, numbers);
     open_[lfs].next = rows.begin;
@@ -23,7 +23,7 @@ StretchMaker::StretchMaker(const tool::Output& output, Range numbers)
 }
 
 // Up to the first end of a chunk after enough rows.
-void StretchMaker::begin(Open& open) const {
+void RowBlockMaker::begin(Open& open) const {
   const Row enough = open.next + least_rows_;
   const Row chunk_end = (enough + chunk_rows_ - 1) / chunk_rows_ * chunk_rows_;
   open.first = open.next;
@@ -32,7 +32,7 @@ void StretchMaker::begin(Open& open) const {
   open.used = 0;
 }
 
-void StretchMaker::put(Bytes record) {
+void RowBlockMaker::put(Bytes record) {
   Open& open = open_[to_];
   if (open.body.empty()) begin(open);
   std::memcpy(open.body.data() + open.used, record.data(), record_length_);

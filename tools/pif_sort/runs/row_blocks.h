@@ -1,5 +1,5 @@
 // Rows of fixed length for the output's components, from a worker that has a share of the result: the records with numbers
-// [begin, end), which are one stretch of rows on every LFS. They go in whole checksum chunks, so that no chunk is written twice
+// [begin, end), which are one block of rows on every LFS. They go in whole checksum chunks, so that no chunk is written twice
 // but where two shares meet.
 #pragma once
 
@@ -13,21 +13,21 @@
 
 namespace pif::sort {
 
-struct Stretch {
+struct RowBlock {
   LfsIndex to = 0;
   Row first = 0;
   std::uint64_t count = 0;
   net::Buffer body;
 };
 
-class StretchMaker {
+class RowBlockMaker {
  public:
   // numbers: of the share's records. The output has no parity.
-  StretchMaker(const tool::Output& output, Range numbers);
+  RowBlockMaker(const tool::Output& output, Range numbers);
   // The share's next record.
   void put(Bytes record);
   // Those that are full: to be taken away.
-  std::deque<Stretch>& made() { return made_; }
+  std::deque<RowBlock>& made() { return made_; }
 
  private:
   struct Open {
@@ -42,7 +42,7 @@ class StretchMaker {
   std::uint64_t chunk_rows_, least_rows_;
   std::vector<Open> open_;  // by LFS
   LfsIndex to_ = 0;         // of the next record
-  std::deque<Stretch> made_;
+  std::deque<RowBlock> made_;
 };
 
 }  // namespace pif::sort

@@ -433,8 +433,8 @@ Result<SampleTimes> time_sample(tool::Worker& worker, tool::Input& input, const 
   return times;
 }
 
-std::uint64_t run_bytes(const Format& format, const KeyMaker& maker, const Extent& extent) {
-  return 2 * extent.bytes + extent.records * (row_overhead(format, maker) + sizeof(Pick));
+std::uint64_t run_bytes(const Format& format, const KeyMaker& maker, const FileLength& file_length) {
+  return 2 * file_length.bytes + file_length.records * (row_overhead(format, maker) + sizeof(Pick));
 }
 
 }  // namespace pif::sort

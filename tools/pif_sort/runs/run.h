@@ -137,6 +137,6 @@ struct SampleTimes {
 Result<SampleTimes> time_sample(tool::Worker& worker, tool::Input& input, const KeyMaker& maker);
 
 // What runs need in memory at most while they are made and merged: their records twice, and what orders them.
-std::uint64_t run_bytes(const Format& format, const KeyMaker& maker, const Extent& extent);
+std::uint64_t run_bytes(const Format& format, const KeyMaker& maker, const FileLength& file_length);
 
 }  // namespace pif::sort

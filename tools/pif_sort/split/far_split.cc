@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kBatchBytesMax = 512u << 10;
 constexpr std::size_t kBatchBytesMin = 16u << 10;
 constexpr std::uint32_t kBatchesAhead = 3;               // of one piece, sent before they are merged
-constexpr std::uint64_t kUnderWayMax = 2u << 20;         // of stretches to one LFS
+constexpr std::uint64_t kUnderWayMax = 2u << 20;         // of row blocks to one LFS
 
 }  // namespace
 
@@ -54,7 +54,7 @@ Status FarSplit::open(std::span<const RunView> own) {
   Range numbers;
   numbers.begin = std::accumulate(totals.begin(), totals.begin() + worker_.rank(), std::uint64_t{0});
   numbers.end = numbers.begin + totals[worker_.rank()];
-  stretches_.emplace(output_, numbers);
+  blocks_.emplace(output_, numbers);
   under_way_.resize(targets_.size());
   const std::uint64_t all = std::accumulate(totals.begin(), totals.end(), std::uint64_t{0});
   if (output_.is_here()) rows_missing_ = output_.layout().rows(output_.index(), all);
@@ -81,7 +81,7 @@ Status FarSplit::exchange() {
     PIF_TRY_VALUE(const bool merged, merge_pieces());
     PIF_TRY_VALUE(const bool put, send_stretches());
     if (is_done()) break;
-    PIF_TRY(hear(!sent && !merged && !put));
+    PIF_TRY(receive(!sent && !merged && !put));
     worker_.progress(input_.bytes() + put_out_.bytes, 2 * input_.bytes());
   }
   return {};
@@ -96,8 +96,8 @@ Result<bool> FarSplit::send_pieces() {
     if (piece.room == 0 || piece.sender.is_done()) continue;
     PieceBatch batch = piece.sender.next(batch_bytes_);
     if (piece.rank != worker_.rank()) worker_.count_sent(batch.body.size());
-    const Head head{Say::kPiece, input_.index(), {batch.count, batch.is_last ? 1U : 0U}};
-    PIF_TRY(team_.tell(piece.rank, head.pack(), std::move(batch.body)));
+    const Head head{MessageKind::kPiece, input_.index(), {batch.count, batch.is_last ? 1U : 0U}};
+    PIF_TRY(team_.send(piece.rank, head.pack(), std::move(batch.body)));
     --piece.room;
     sent = true;
   }
@@ -110,14 +110,14 @@ Result<bool> FarSplit::merge_pieces() {
   PIF_TRY(merger_->merge([this](Bytes record) { return put(record); }));
   for (std::uint32_t lfs = 0; lfs < sources_.size(); ++lfs) {
     for (std::uint32_t batches = merger_->take_merged(lfs); batches > 0; --batches)
-      PIF_TRY(team_.tell(sources_[lfs], Head{Say::kMore, lfs, {}}.pack()));
+      PIF_TRY(team_.send(sources_[lfs], Head{MessageKind::kMore, lfs, {}}.pack()));
   }
   return true;
 }
 
 Status FarSplit::put(Bytes record) {
   if (!is_direct_) return keep(record);
-  stretches_->put(record);
+  blocks_->put(record);
   ++put_out_.records;
   put_out_.bytes += record.size();
   return {};
@@ -139,15 +139,15 @@ Status FarSplit::keep(Bytes record) {
 // ---- rows -----------------------------------------------------------------------------------------------------------
 
 Result<bool> FarSplit::send_stretches() {
-  if (!stretches_) return false;
-  auto& made = stretches_->made();
+  if (!blocks_) return false;
+  auto& made = blocks_->made();
   const bool any = !made.empty();
   for (; !made.empty(); made.pop_front()) {
-    Stretch& stretch = made.front();
-    const std::uint32_t to = targets_[stretch.to];
-    if (to != worker_.rank()) worker_.count_sent(stretch.body.size());
-    under_way_[stretch.to] += stretch.body.size();
-    PIF_TRY(team_.tell(to, Head{Say::kStretch, stretch.to, {stretch.first, stretch.count}}.pack(), std::move(stretch.body)));
+    RowBlock& block = made.front();
+    const std::uint32_t to = targets_[block.to];
+    if (to != worker_.rank()) worker_.count_sent(block.body.size());
+    under_way_[block.to] += block.body.size();
+    PIF_TRY(team_.send(to, Head{MessageKind::kRowBlock, block.to, {block.first, block.count}}.pack(), std::move(block.body)));
   }
   return any;
 }
@@ -159,29 +159,29 @@ Status FarSplit::write_stretch(std::uint32_t from, const Head& head, net::Buffer
   if (!fits) return fail(Code::kInvalid, fmt::format("worker {} sent rows that do not belong here", from));
   PIF_TRY(output_.writer().write_rows(first, count, {std::as_const(body).data(), length}));
   rows_missing_ -= count;
-  return team_.tell(from, Head{Say::kWritten, head.node, {body.size()}}.pack());
+  return team_.send(from, Head{MessageKind::kWritten, head.node, {body.size()}}.pack());
 }
 
 // ---- words ----------------------------------------------------------------------------------------------------------
 
-Status FarSplit::hear(bool may_wait) {
-  return team_.hear_some(may_wait ? kWorkerSilenceMax : Duration::zero(), [this](tool::Word word) { return take(std::move(word)); });
+Status FarSplit::receive(bool may_wait) {
+  return team_.receive_some(may_wait ? kWorkerSilenceMax : Duration::zero(), [this](tool::Message word) { return take(std::move(word)); });
 }
 
-Status FarSplit::take(tool::Word word) {
+Status FarSplit::take(tool::Message word) {
   const auto head = Head::unpack(word.head);
   const auto nonsense = [&] { return fail(Code::kInvalid, fmt::format("worker {} said something that does not fit", word.from)); };
   if (!head) return nonsense();
   switch (head->say) {
-    case Say::kPiece:
+    case MessageKind::kPiece:
       if (head->node >= sources_.size() || sources_[head->node] != word.from) return nonsense();
       return merger_->take(head->node, {static_cast<std::uint32_t>(head->values[0]), head->values[1] != 0, std::move(word.body)});
-    case Say::kMore:
+    case MessageKind::kMore:
       if (word.from >= outgoing_.size()) return nonsense();
       ++outgoing_[word.from].room;
       return {};
-    case Say::kStretch: return write_stretch(word.from, *head, std::move(word.body));
-    case Say::kWritten:
+    case MessageKind::kRowBlock: return write_stretch(word.from, *head, std::move(word.body));
+    case MessageKind::kWritten:
       if (head->node >= under_way_.size() || under_way_[head->node] < head->values[0]) return nonsense();
       under_way_[head->node] -= head->values[0];
       return {};
@@ -193,17 +193,17 @@ Status FarSplit::take(tool::Word word) {
 
 Status FarSplit::put_out_kept() {
   PIF_TRY_VALUE(const auto all, team_.all_gather(fmt::format("{} {}", put_out_.records, put_out_.bytes)));
-  Extent extent;
+  FileLength file_length;
   std::uint64_t number = 0;  // of this share's first record
   for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
     const auto blank = all[rank].find(' ');
     if (rank < worker_.rank()) number += std::stoull(all[rank]);
-    extent.records += std::stoull(all[rank]);
-    extent.bytes += std::stoull(all[rank].substr(blank + 1));
+    file_length.records += std::stoull(all[rank]);
+    file_length.bytes += std::stoull(all[rank].substr(blank + 1));
   }
   PIF_TRY(kept_.map());
   Bytes rest = kept_.bytes();
-  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, extent, {.share_memory = false}));
+  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, file_length, {.share_memory = false}));
   team_.begin_talk();
   while (!rest.empty() || !out.is_done()) {
     while (!rest.empty() && out.has_room()) {

@@ -24,7 +24,7 @@ class FarSplit {
            bool unique, std::uint64_t memory);
   // own: this worker's runs. Called by all workers.
   [[nodiscard]] Status run(std::span<const RunView> own);
-  const Extent& put_out() const { return put_out_; }  // by this worker
+  const FileLength& put_out() const { return put_out_; }  // by this worker
 
  private:
   struct Outgoing {  // a piece for another's share
@@ -40,8 +40,8 @@ class FarSplit {
   [[nodiscard]] Status keep(Bytes record);
   [[nodiscard]] Result<bool> send_stretches();
   [[nodiscard]] Status write_stretch(std::uint32_t from, const Head& head, net::Buffer body);
-  [[nodiscard]] Status hear(bool may_wait);
-  [[nodiscard]] Status take(tool::Word word);
+  [[nodiscard]] Status receive(bool may_wait);
+  [[nodiscard]] Status take(tool::Message word);
   [[nodiscard]] Status put_out_kept();
   bool is_done() const;
 
@@ -58,13 +58,13 @@ class FarSplit {
   std::vector<std::uint32_t> targets_;      // of those on the output's
   std::vector<Outgoing> outgoing_;
   std::optional<PieceMerger> merger_;       // of this worker's share
-  std::optional<StretchMaker> stretches_;
-  std::vector<std::uint64_t> under_way_;    // bytes of stretches, by LFS of the output
+  std::optional<RowBlockMaker> blocks_;
+  std::vector<std::uint64_t> under_way_;    // bytes of row blocks, by LFS of the output
   std::uint64_t rows_missing_ = 0;          // of this worker's component
   std::vector<std::byte> last_;             // unique: the record before
   bool has_last_ = false;
   tool::Scratch kept_;                      // the share: of each record its length (32 bits) and its bytes
-  Extent put_out_;
+  FileLength put_out_;
 };
 
 }  // namespace pif::sort

@@ -39,7 +39,7 @@ Status unpack(std::string_view text, std::vector<Sample>& out) {
   return {};
 }
 
-// Samples of the runs, from the middles of stretches of equal length.
+// Samples of the runs, from the middles of row blocks of equal length.
 Result<std::string> take_samples(std::span<const RunView> runs, std::uint64_t wanted, const KeyMaker& maker, const Order& order,
                                  bool keep_together) {
   std::uint64_t records = 0;

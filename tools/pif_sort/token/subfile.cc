@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "pif/tool/ranked.h"
+#include "pif/tool/numbered.h"
 
 namespace pif::sort {
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kQueuedBytesMax = 16u << 20;  // of an outlet, beyond which nothing new is merged
 constexpr std::size_t kLoadedMax = 3;                 // blocks, beyond which none is loaded ahead
-constexpr std::size_t kNumberedMax = 8;               // stretches of records that wait to be shipped while tokens are taken
+constexpr std::size_t kNumberedMax = 8;               // row blocks of records that wait to be shipped while tokens are taken
 
 tl::unexpected<Error> nonsense(const Head& head) {
   return fail(Code::kInvalid, fmt::format("another worker said '{}' of merge {}, which does not fit", static_cast<char>(head.say),
@@ -30,11 +30,11 @@ Merge::Merge(tool::Team& team, MergeShape shape, unsigned side, std::uint32_t in
 
 bool Merge::has_room() const { return outlet_.queued_bytes() < kQueuedBytesMax; }
 
-Status Merge::say(std::uint32_t rank, Say what, const Values& values, net::Buffer body) {
+Status Merge::print_error(std::uint32_t rank, MessageKind what, const Values& values, net::Buffer body) {
   if (body.size() > kBodyBytesMax)  // a single key: blocks have so few records that the keys of more fit
     return fail(Code::kTooLarge, fmt::format("a record's sort key takes {} bytes on its way, and a token carries {}: use --merge split",
                                              body.size(), kBodyBytesMax));
-  return team_.tell(rank, Head{what, shape_.node, values}.pack(), std::move(body));
+  return team_.send(rank, Head{what, shape_.node, values}.pack(), std::move(body));
 }
 
 Result<Block*> Merge::load(std::uint64_t block) {
@@ -88,18 +88,18 @@ Status BatchedMerge::start() {
   if (own().records == 0) return say_rest(other(), 0, 0);
   if (other().records == 0) return say_rest(own(), 0, 0);
   PIF_TRY_VALUE(const Block* const block, load(0));
-  return say(reader(other(), 0), Say::kToken, {0, own().ranks[0], 0, 0, 0}, block->keys.pack(0));
+  return print_error(reader(other(), 0), MessageKind::kToken, {0, own().ranks[0], 0, 0, 0}, block->keys.pack(0));
 }
 
 Status BatchedMerge::say_rest(const SideShape& side, std::uint64_t from, std::uint64_t number) {
-  for (const std::uint32_t rank : side.ranks) PIF_TRY(say(rank, Say::kRest, {from, number}));
+  for (const std::uint32_t rank : side.ranks) PIF_TRY(print_error(rank, MessageKind::kRest, {from, number}));
   return {};
 }
 
 Status BatchedMerge::take(const Head& head, std::span<const std::byte> body) {
   const Values& v = head.values;
   switch (head.say) {
-    case Say::kToken: {
+    case MessageKind::kToken: {
       auto keys = KeyList::unpack(body);
       const bool fits = keys && is_own(v[0]) && !token_;
       if (!fits) return nonsense(head);
@@ -107,8 +107,8 @@ Status BatchedMerge::take(const Head& head, std::span<const std::byte> body) {
       token_ = Token{v[0], static_cast<std::uint32_t>(v[1]), v[2], v[3], v[4], std::move(*keys)};
       return {};
     }
-    case Say::kPlace: return take_place(head, body);
-    case Say::kRest: {
+    case MessageKind::kPlace: return take_place(head, body);
+    case MessageKind::kRest: {
       const Placement placement(static_cast<std::uint32_t>(own().ranks.size()));
       const Row before = placement.rows(index_, v[0] / shape_.block_records);  // own blocks
       rest_ = Rest{v[0], v[1], placement.record_at({index_, before})};
@@ -169,7 +169,7 @@ Status BatchedMerge::merge(Token token) {
   if (z > 0) {
     net::Buffer numbers = net::Buffer::copy_of(std::as_bytes(std::span(other_at)));
     const std::uint64_t first = token.other_block * shape_.block_records + token.other_from;
-    PIF_TRY(say(token.holder, Say::kPlace, {first, z, token.number}, std::move(numbers)));
+    PIF_TRY(print_error(token.holder, MessageKind::kPlace, {first, z, token.number}, std::move(numbers)));
   }
   if (x > 0) numbered_.push_back({token.block, 0, token.number, std::move(own_at)});
   return {};
@@ -179,12 +179,12 @@ Status BatchedMerge::pass_on(const Token& token, const Block& block, std::size_t
   const std::uint64_t number = token.number + x + z, m = shape_.block_records;
   if (x == block.size()) {
     if (token.block + 1 == blocks(own())) return say_rest(other(), token.other_block * m + token.other_from + z, number);
-    return say(reader(own(), token.block + 1), Say::kToken,
+    return print_error(reader(own(), token.block + 1), MessageKind::kToken,
                {token.block + 1, token.holder, token.other_block, token.other_from + z, number}, token.keys.pack(z));
   }
   if (token.other_block + 1 == blocks(other())) return say_rest(own(), token.block * m + x, number);
   ++counts_.crossings;
-  return say(reader(other(), token.other_block + 1), Say::kToken,
+  return print_error(reader(other(), token.other_block + 1), MessageKind::kToken,
              {token.other_block + 1, own().ranks[index_], token.block, x, number}, block.keys.pack(x));
 }
 
@@ -230,15 +230,15 @@ Status FigureMerge::start() {
 
 Status FigureMerge::say_step(std::uint32_t rank, const Step& step) {
   net::Buffer key = net::Buffer::copy_of(std::as_bytes(std::span(step.key)));
-  return say(rank, Say::kStep, {step.write_all ? 1U : 0U, step.holder, step.number}, std::move(key));
+  return print_error(rank, MessageKind::kStep, {step.write_all ? 1U : 0U, step.holder, step.number}, std::move(key));
 }
 
 Status FigureMerge::take(const Head& head, std::span<const std::byte> body) {
-  if (head.say == Say::kEnd) {
+  if (head.say == MessageKind::kEnd) {
     over_ = true;
     return {};
   }
-  if (head.say != Say::kStep || step_) return nonsense(head);
+  if (head.say != MessageKind::kStep || step_) return nonsense(head);
   ++counts_.hops;
   step_ = Step{head.values[0] != 0, static_cast<std::uint32_t>(head.values[1]), head.values[2],
                std::string(reinterpret_cast<const char*>(body.data()), body.size())};
@@ -269,7 +269,7 @@ Status FigureMerge::handle(const Step& step) {
 
 Status FigureMerge::say_end() {
   for (const SideShape& side : shape_.sides) {
-    for (const std::uint32_t rank : side.ranks) PIF_TRY(say(rank, Say::kEnd, {}));
+    for (const std::uint32_t rank : side.ranks) PIF_TRY(print_error(rank, MessageKind::kEnd, {}));
   }
   return {};
 }

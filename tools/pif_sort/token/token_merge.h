@@ -84,7 +84,7 @@ class Merge {
   std::uint64_t blocks(const SideShape& side) const { return (side.records + shape_.block_records - 1) / shape_.block_records; }
   bool is_full(std::uint64_t block) const { return part_.is_full(place(own(), block).row); }
   [[nodiscard]] Result<Block*> load(std::uint64_t block);
-  [[nodiscard]] Status say(std::uint32_t rank, Say what, const Values& values, net::Buffer body = {});
+  [[nodiscard]] Status print_error(std::uint32_t rank, MessageKind what, const Values& values, net::Buffer body = {});
   // The next block that a token may come for, while there is time. False: nothing was to be done.
   [[nodiscard]] Result<bool> load_ahead();
   // Record i of the block.

@@ -13,7 +13,7 @@ std::string Head::pack() const {
 std::optional<Head> Head::unpack(std::string_view text) {
   Head head;
   if (text.size() != 1 + sizeof head.node + sizeof head.values) return std::nullopt;
-  head.say = static_cast<Say>(text[0]);
+  head.say = static_cast<MessageKind>(text[0]);
   std::memcpy(&head.node, text.data() + 1, sizeof head.node);
   std::memcpy(head.values.data(), text.data() + 1 + sizeof head.node, sizeof head.values);
   return head;

@@ -15,17 +15,17 @@
 
 namespace pif::sort {
 
-enum class Say : char {
+enum class MessageKind : char {
   kToken = 't',    // {block of the receiver, rank of the holder, its block, from which record of it on, next number} + keys
   kPlace = 'p',    // {first record of the receiver's sub-file, how many, first number} + 32-bit distances of the numbers
   kRest = 'r',     // {first record of the receiver's sub-file, its number}: that and all after it follow one another
   kStep = 's',     // figure 5.4's token: {0 or 1: write all, rank of the holder, next number} + its key
   kEnd = 'e',      // figure 5.4: the merge is over; to all its readers
-  kRows = 'R',     // {first, last, count} of a parcel for the receiver's part of a sub-file
+  kRows = 'R',     // {first, last, count} of a message for the receiver's part of a sub-file
   kPlaced = 'P',   // the same, and they are in the part's memory already
   kPiece = 'm',    // split: {count, 1: the last} + records of the receiver's share, in order
   kMore = 'g',     // split: room for one more of these
-  kStretch = 'w',  // split: {first row, count} + rows of the output's component at the receiver
+  kRowBlock = 'w',  // split: {first row, count} + rows of the output's component at the receiver
   kWritten = 'a',  // split: {bytes} of these
   kSettled = 'S',  // {row, index of the sender in its sub-file}: rows from there on have room there, as far as a window goes
 };
@@ -33,7 +33,7 @@ enum class Say : char {
 using Values = std::array<std::uint64_t, 5>;
 
 struct Head {
-  Say say = Say::kToken;
+  MessageKind say = MessageKind::kToken;
   std::uint32_t node = 0;  // of the merge tree
   Values values = {};
 

@@ -38,12 +38,12 @@ std::vector<TreeNode> make_tree(std::uint32_t width) {
 class TokenSort::ToPart final : public Outlet {
  public:
   ToPart(tool::Worker& worker, tool::Team& team, std::uint32_t node, std::vector<std::uint32_t> ranks, const PartShape& shape,
-         tool::RankedLimits limits)
+         tool::NumberedLimits limits)
       : worker_(worker), team_(team), node_(node), ranks_(std::move(ranks)), shape_(shape),
         sender_(static_cast<std::uint32_t>(ranks_.size()), limits,
                 [placement = Placement(static_cast<std::uint32_t>(ranks_.size()), shape.block_records)](std::uint64_t number) {
                   const Cell cell = placement.locate(number);
-                  return tool::RankedPlace{cell.lfs, cell.row};
+                  return tool::NumberedPlace{cell.lfs, cell.row};
                 }) {}
   // Memories of the parts, by rank.
   void share(std::vector<Area> memories) {
@@ -59,17 +59,17 @@ class TokenSort::ToPart final : public Outlet {
 
   void settle(std::uint32_t index, Row row) { sender_.settle(index, row); }
   Result<bool> step() {
-    return sender_.step([this](tool::RankedParcel parcel) { return send(std::move(parcel)); });
+    return sender_.step([this](tool::NumberedMessage message) { return send(std::move(message)); });
   }
 
  private:
-  Status send(tool::RankedParcel parcel) {
-    const std::uint32_t rank = ranks_[parcel.to];
-    const Values values = {parcel.first, parcel.last, parcel.count};
-    if (rank != worker_.rank()) worker_.count_sent(parcel.record_bytes);
-    if (memories_.empty()) return team_.tell(rank, Head{Say::kRows, node_, values}.pack(), std::move(parcel.body));
-    PIF_TRY(tool::place_records(parcel, shape_.record_length, memories_[rank].space()));
-    return team_.tell(rank, Head{Say::kPlaced, node_, values}.pack());
+  Status send(tool::NumberedMessage message) {
+    const std::uint32_t rank = ranks_[message.to];
+    const Values values = {message.first, message.last, message.count};
+    if (rank != worker_.rank()) worker_.count_sent(message.record_bytes);
+    if (memories_.empty()) return team_.send(rank, Head{MessageKind::kRows, node_, values}.pack(), std::move(message.body));
+    PIF_TRY(tool::place_records(message, shape_.record_length, memories_[rank].space()));
+    return team_.send(rank, Head{MessageKind::kPlaced, node_, values}.pack());
   }
 
   tool::Worker& worker_;
@@ -77,13 +77,13 @@ class TokenSort::ToPart final : public Outlet {
   std::uint32_t node_;
   std::vector<std::uint32_t> ranks_;
   PartShape shape_;
-  tool::RankedSender sender_;
+  tool::NumberedSender sender_;
   std::vector<Area> memories_;
 };
 
 class TokenSort::ToFile final : public Outlet {
  public:
-  ToFile(tool::OrderedOutput& out, Extent& shipped) : out_(out), shipped_(shipped) {}
+  ToFile(tool::OrderedOutput& out, FileLength& shipped) : out_(out), shipped_(shipped) {}
   void put(std::uint64_t number, const std::uint64_t&, Bytes record) override {
     out_.put(number, record);
     ++shipped_.records;
@@ -94,7 +94,7 @@ class TokenSort::ToFile final : public Outlet {
 
  private:
   tool::OrderedOutput& out_;
-  Extent& shipped_;
+  FileLength& shipped_;
 };
 
 // ---- the tree -------------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ Status TokenSort::make_merge(std::uint32_t node) {
   } else {
     const PartShape part = part_shape(at);
     PIF_TRY_VALUE(parts_[node], make_part(worker_, part, BlockMaker(maker_, output_.format())));
-    tool::RankedLimits limits;
+    tool::NumberedLimits limits;
     limits.fixed_length = output_.format().is_fixed();
     if (options_.pipelined) limits.window_rows = kWindowBlocks * options_.block_records;
     limits.stretch_rows = options_.block_records;
@@ -179,10 +179,10 @@ Status TokenSort::make_merge(std::uint32_t node) {
 }
 
 Status TokenSort::open_output() {
-  Extent extent;
-  for (const std::uint64_t records : records_) extent.records += records;
-  extent.bytes = extent.records * output_.format().record_length;  // what counts of it, with fixed records
-  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, extent, {.share_memory = options_.share_memory}));
+  FileLength file_length;
+  for (const std::uint64_t records : records_) file_length.records += records;
+  file_length.bytes = file_length.records * output_.format().record_length;  // what counts of it, with fixed records
+  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, file_length, {.share_memory = options_.share_memory}));
   out_.emplace(std::move(out));
   return {};
 }
@@ -226,7 +226,7 @@ Status TokenSort::finish() {
   while (true) {
     PIF_TRY_VALUE(const bool moved, advance());
     if (is_done()) break;
-    PIF_TRY(hear(!moved));
+    PIF_TRY(receive(!moved));
     worker_.progress(shipped_.records, records_of(tree_[0]));
   }
   for (const Live& live : live_) {
@@ -259,10 +259,10 @@ Status TokenSort::tell_settled(Live& live) {
   if (node == 0 || tree_[node].is_leaf() || (!options_.pipelined && options_.share_memory)) return {};
   const Part& part = *parts_.at(node);
   const Row settled = options_.pipelined ? part.settled() : part.arrived();
-  if (settled == live.told) return {};
-  live.told = settled;
-  const Head head{Say::kSettled, node, {settled, *index_ - tree_[node].begin}};
-  for (const std::uint32_t rank : ranks_of(tree_[node])) PIF_TRY(team_.tell(rank, head.pack()));
+  if (settled == live.spec) return {};
+  live.spec = settled;
+  const Head head{MessageKind::kSettled, node, {settled, *index_ - tree_[node].begin}};
+  for (const std::uint32_t rank : ranks_of(tree_[node])) PIF_TRY(team_.send(rank, head.pack()));
   return {};
 }
 
@@ -276,8 +276,8 @@ bool TokenSort::is_done() const {
 
 // ---- words ----------------------------------------------------------------------------------------------------------
 
-Status TokenSort::hear(bool may_wait) {
-  return team_.hear_some(may_wait ? kWorkerSilenceMax : Duration::zero(), [this](tool::Word word) { return take(std::move(word)); });
+Status TokenSort::receive(bool may_wait) {
+  return team_.receive_some(may_wait ? kWorkerSilenceMax : Duration::zero(), [this](tool::Message word) { return take(std::move(word)); });
 }
 
 TokenSort::Live* TokenSort::find(std::uint32_t node) {
@@ -285,19 +285,19 @@ TokenSort::Live* TokenSort::find(std::uint32_t node) {
   return found == live_.end() ? nullptr : &*found;
 }
 
-Status TokenSort::take(tool::Word word) {
+Status TokenSort::take(tool::Message word) {
   if (out_ && tool::OrderedOutput::is_own(word)) return out_->take(std::move(word));
   const auto head = Head::unpack(word.head);
   const auto nonsense = [&] { return fail(Code::kInvalid, fmt::format("worker {} said something that does not fit", word.from)); };
   if (!head) return nonsense();
-  if (head->say == Say::kRows || head->say == Say::kPlaced) {
+  if (head->say == MessageKind::kRows || head->say == MessageKind::kPlaced) {
     const auto part = parts_.find(head->node);
     if (part == parts_.end()) return nonsense();
-    return part->second->accept(head->values[0], head->values[2], std::move(word.body), head->say == Say::kPlaced);
+    return part->second->accept(head->values[0], head->values[2], std::move(word.body), head->say == MessageKind::kPlaced);
   }
   Live* const live = find(head->node);
   if (live == nullptr) return nonsense();
-  if (head->say != Say::kSettled) return live->merge->take(*head, std::as_const(word.body).span());
+  if (head->say != MessageKind::kSettled) return live->merge->take(*head, std::as_const(word.body).span());
   if (live->to_part == nullptr) return nonsense();
   live->to_part->settle(static_cast<std::uint32_t>(head->values[1]), head->values[0]);
   return {};

@@ -39,7 +39,7 @@ class TokenSort {
   // Merges this worker's runs (none if it has no component) with everybody else's into the output.
   [[nodiscard]] Status run(std::vector<RunView> runs, Order& order);
   MergeCounts counts() const { return counts_; }
-  const Extent& shipped() const { return shipped_; }  // into the output, by this worker
+  const FileLength& shipped() const { return shipped_; }  // into the output, by this worker
 
  private:
   class ToPart;
@@ -62,8 +62,8 @@ class TokenSort {
   [[nodiscard]] Status finish();
   [[nodiscard]] Result<bool> advance();
   [[nodiscard]] Status tell_settled(Live& live);
-  [[nodiscard]] Status hear(bool may_wait);
-  [[nodiscard]] Status take(tool::Word word);
+  [[nodiscard]] Status receive(bool may_wait);
+  [[nodiscard]] Status take(tool::Message word);
   Live* find(std::uint32_t node);
   bool is_done() const;
 
@@ -80,7 +80,7 @@ class TokenSort {
   std::vector<Live> live_;
   std::optional<tool::OrderedOutput> out_;
   MergeCounts counts_;
-  Extent shipped_;
+  FileLength shipped_;
 };
 
 }  // namespace pif::sort

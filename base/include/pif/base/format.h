@@ -33,16 +33,16 @@ struct Format {
 };
 
 // Length of a file: records and bytes. With fixed records the last one has bytes - (records - 1) * record_length bytes.
-struct Extent {
+struct FileLength {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
-  constexpr bool operator==(const Extent&) const = default;
+  constexpr bool operator==(const FileLength&) const = default;
 };
 
-// Fixed records: the extent of a file of `bytes` bytes, and the length of record n (0 past the end).
-Extent fixed_extent(std::uint32_t record_length, std::uint64_t bytes);
+// Fixed records: the length of a file of `bytes` bytes, and the length of record n (0 past the end).
+FileLength fixed_file_length(std::uint32_t record_length, std::uint64_t bytes);
 // Whether so many fixed records of a file or component can have so many bytes.
-bool is_fixed_extent(std::uint32_t record_length, const Extent& extent);
-std::uint32_t fixed_record_bytes(std::uint32_t record_length, const Extent& extent, RecordNumber n);
+bool is_fixed_file_length(std::uint32_t record_length, const FileLength& file_length);
+std::uint32_t fixed_record_bytes(std::uint32_t record_length, const FileLength& file_length, RecordNumber n);
 
 }  // namespace pif

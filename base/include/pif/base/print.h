@@ -8,7 +8,7 @@
 namespace pif {
 
 // Writes the text on stderr as it is. If stderr is closed or full, nobody can be told, and the exit code must do.
-void say(std::string_view text);
+void print_error(std::string_view text);
 
 // The text with \xHH for each byte that a terminal would act on: control characters but tab and line end, what turns the
 // direction of writing, and what is no UTF-8.

@@ -95,7 +95,7 @@ struct Entry {
   Format format;
   std::vector<std::uint32_t> nodes;
   std::vector<std::uint32_t> bevies;
-  Extent extent;
+  FileLength file_length;
   std::map<std::string, std::string> attributes;
   std::vector<FileMark> marks;             // none: every row is as it was acknowledged
 };
@@ -180,9 +180,9 @@ class File {
   const std::map<std::string, std::string>& attributes() const;
   std::uint64_t id() const;
   // Records and bytes: of a committed file as published when asked; of one being written as written so far.
-  [[nodiscard]] Result<Extent> extent();
+  [[nodiscard]] Result<FileLength> file_length();
   // The length by which the last read or write here went. Asks nobody.
-  Extent extent_seen() const;
+  FileLength file_length_seen() const;
 
   // ---- position, in records ----
   RecordNumber position() const;
@@ -270,7 +270,7 @@ class Client {
   enum class Mode : std::uint8_t { kRead, kWrite /* and read */, kHold /* read, and nobody may write meanwhile */ };
   [[nodiscard]] Result<File> open(const std::string& path, Mode mode = Mode::kRead);
   // Many small files at once: requests are sent together, and answers come in the order asked. Some hundreds at a time use the
-  // daemons best: their changes share transactions and syncs.
+  // daemons best: their changes range transactions and syncs.
   struct NewFile {
     std::string path;
     CreateOptions options;

@@ -77,7 +77,7 @@ typedef struct pif_create_options {
 
 typedef struct pif_stat_info {
   uint64_t id;
-  uint64_t records;             /* a hint while somebody appends; pif_extent asks */
+  uint64_t records;             /* a hint while somebody appends; pif_file_length asks */
   uint64_t bytes;
   int64_t modified_ns;          /* since 1970 */
   uint32_t owner, group, mode;
@@ -154,7 +154,7 @@ int pif_close(pif_file* file);
 
 uint64_t pif_tell(const pif_file* file);
 int pif_seek(pif_file* file, uint64_t record);
-int pif_extent(pif_file* file, uint64_t* records, uint64_t* bytes);  /* either may be NULL */
+int pif_file_length(pif_file* file, uint64_t* records, uint64_t* bytes);  /* either may be NULL */
 uint32_t pif_record_length(const pif_file* file);
 
 /* Fixed records, packed. Records read, 0 at the end of the file. */

@@ -77,7 +77,7 @@ struct FileParts {
   std::uint32_t rights = 0;                // Rights asked for
   std::uint64_t epoch = 0;
   std::uint32_t owner = 0;                 // uid
-  Extent extent;                           // hint: as of the last commit, flush or close
+  FileLength file_length;                           // hint: as of the last commit, flush or close
   std::map<std::string, std::string> attributes;
 
   // For the component of LFS `index` of the file.
@@ -222,7 +222,7 @@ class Session : public std::enable_shared_from_this<Session> {
 // What an open File is made of.
 const FileParts& parts_of(File& file);
 // The file's components are all sealed already (by workers): makes it visible and durable with this length.
-[[nodiscard]] Status commit_sealed(File& file, const Extent& extent);
+[[nodiscard]] Status commit_sealed(File& file, const FileLength& file_length);
 // A fresh capability in parts_of(file) if the present one has less than a minute left.
 [[nodiscard]] Status renew_if_needed(File& file);
 // A File on somebody else's parts (a worker on its controller's): no server needed, except to renew; never commits or

@@ -70,7 +70,7 @@ class Component {
 // A component of an input. Nobody may write to the file while the tool holds it.
 class Input : public Component {
  public:
-  const Extent& extent() const { return parts_.extent; }            // of the whole file
+  const FileLength& file_length() const { return parts_.file_length; }            // of the whole file
   std::uint64_t rows() const { return rows_; }                      // of this component, as the file's length gives
   std::uint64_t bytes() const { return bytes_; }
   // What the component holds. More than rows() and bytes() if somebody died appending; is_exact() otherwise.

@@ -59,7 +59,7 @@ class Controller {
   // Creates an output that nobody sees before commit(). Returns its number.
   Result<std::size_t> create(const std::string& path, const CreateOptions& options);
   // The length that an output will have. Without it: the sum of what the workers wrote (right for files without bevies).
-  void set_extent(std::size_t output, const Extent& extent);
+  void set_file_length(std::size_t output, const FileLength& file_length);
 
   File& input(std::size_t i);
   File& output(std::size_t i);

@@ -25,7 +25,7 @@ namespace pif::tool {
 
 // Rows of one source block that belong to one LFS of the destination, by rising row on both sides.
 // Either in arithmetic progression, or (layouts with bevies) as lists of distances from the first.
-struct Strip {
+struct RowMap {
   LfsIndex to = 0;
   std::uint64_t count = 0;
   std::uint64_t source_first = 0;   // in rows from the block's first
@@ -41,9 +41,9 @@ struct Strip {
   std::uint64_t count_below(Row limit) const;
 };
 
-// Where rows [rows.begin, rows.end) of LFS `lfs` of a file laid out as `from` go in one laid out as `to`: at most one strip
+// Where rows [rows.begin, rows.end) of LFS `lfs` of a file laid out as `from` go in one laid out as `to`: at most one map
 // per destination. rows.size() < 2^32.
-std::vector<Strip> plan_strips(const parity::Layout& from, LfsIndex lfs, Range rows, const parity::Layout& to);
+std::vector<RowMap> plan_row_maps(const parity::Layout& from, LfsIndex lfs, Range rows, const parity::Layout& to);
 
 struct ExchangeOptions {
   std::size_t window_bytes = 8u << 20;          // that a destination holds of its rows; less of each if there are over four

@@ -1,4 +1,4 @@
-// Records with numbers, on their way to where their numbers belong: gathered into parcels, one destination and rising rows
+// Records with numbers, on their way to where their numbers belong: gathered into messages, one destination and rising rows
 // each, which go as far as the destination has room. Pure: what is sent, the caller sends.
 //
 // It cannot deadlock where destinations make room in the order of their rows: of what waits, the lowest rows go first.
@@ -18,14 +18,14 @@
 namespace pif::tool {
 
 // Where a record goes: a destination, and the row there.
-struct RankedPlace {
+struct NumberedPlace {
   std::uint32_t to = 0;
   Row row = 0;
 };
 
 // The body holds count 32-bit distances of the rows from `first`, then, unless all records have one length, count 32-bit
 // lengths, then the records, packed; all little-endian.
-struct RankedParcel {
+struct NumberedMessage {
   std::uint32_t to = 0;
   Row first = 0;
   Row last = 0;
@@ -35,21 +35,21 @@ struct RankedParcel {
   net::Buffer body;
 };
 
-struct RankedLimits {
+struct NumberedLimits {
   bool fixed_length = false;
   std::uint64_t window_rows = UINT64_MAX;  // beyond the settled ones that may be under way
-  std::uint64_t stretch_rows = UINT64_MAX; // a parcel does not cross a multiple of it; at most half a window
-  std::uint64_t share_bytes = UINT64_MAX;  // under way to one destination; one parcel always may be, and all of one stretch
+  std::uint64_t piece_rows = UINT64_MAX; // a message does not cross a multiple of it; at most half a window
+  std::uint64_t share_bytes = UINT64_MAX;  // under way to one destination; one message always may be, and all of one stretch
 };
 
-class RankedSender {
+class NumberedSender {
  public:
-  using Place = std::function<RankedPlace(std::uint64_t number)>;
-  using Emit = std::function<Status(RankedParcel)>;
+  using Place = std::function<NumberedPlace(std::uint64_t number)>;
+  using Emit = std::function<Status(NumberedMessage)>;
 
-  RankedSender(std::uint32_t destinations, RankedLimits limits, Place place);
+  NumberedSender(std::uint32_t destinations, NumberedLimits limits, Place place);
   // The destination's window in memory, for records of one length: row r at r mod its rows. What there is room for when it is
-  // put goes there at once, and its parcel has only word of it (RankedParcel::placed). The memory outlives the sender.
+  // put goes there at once, and its message has only word of it (NumberedMessage::placed). The memory outlives the sender.
   void give_memory(std::uint32_t to, std::span<std::byte> memory) { destinations_[to].memory = memory; }
 
   // Numbers rise between two flushes. `head` and `record` together are the record; both stay where they are until the flush.
@@ -65,7 +65,7 @@ class RankedSender {
   bool is_empty() const { return queued_bytes_ == 0; }
 
  private:
-  struct Open {  // the parcel that is being filled
+  struct Open {  // the message that is being filled
     Row first = 0, last = 0;
     std::vector<std::uint32_t> distances, lengths;
     std::vector<std::span<const std::byte>> pieces;  // two of each record
@@ -75,7 +75,7 @@ class RankedSender {
   struct Destination {
     Open open;
     std::span<std::byte> memory;
-    std::map<Row, RankedParcel> waiting;           // by first row
+    std::map<Row, NumberedMessage> waiting;           // by first row
     std::map<Row, std::uint64_t> under_way;        // record bytes, by last row
     std::uint64_t bytes_under_way = 0;
     Row settled = 0;
@@ -84,15 +84,15 @@ class RankedSender {
   bool has_room(const Destination& destination, Row row) const;
   static void place(Destination& destination, Row row, std::span<const std::byte> head, std::span<const std::byte> record);
   net::Buffer pack(const Open& open) const;
-  bool may_go(const Destination& destination, const RankedParcel& parcel) const;
+  bool may_go(const Destination& destination, const NumberedMessage& message) const;
 
-  RankedLimits limits_;
+  NumberedLimits limits_;
   Place place_;
   std::vector<Destination> destinations_;
   std::uint64_t queued_bytes_ = 0;
 };
 
-// f(row, bytes) for every record of a parcel; kInvalid if the body is not what `count` says. record_length 0: lengths differ.
+// f(row, bytes) for every record of a message; kInvalid if the body is not what `count` says. record_length 0: lengths differ.
 template <typename F>
 [[nodiscard]] Status for_each_record(Row first, std::uint64_t count, std::uint32_t record_length, std::span<const std::byte> body,
                                      const F& f) {
@@ -106,15 +106,15 @@ template <typename F>
   std::span<const std::byte> rest = has_words ? body.subspan(count * words * sizeof(std::uint32_t)) : body.first(0);
   for (std::uint64_t i = 0; has_words && i < count; ++i) {
     const std::uint32_t length = record_length > 0 ? record_length : word(count + i);
-    if (rest.size() < length) return fail(Code::kInvalid, "a parcel of records is shorter than it says");
+    if (rest.size() < length) return fail(Code::kInvalid, "a message of records is shorter than it says");
     PIF_TRY(f(first + word(i), rest.first(length)));
     rest = rest.subspan(length);
   }
   if (has_words && rest.empty()) return {};
-  return fail(Code::kInvalid, "a parcel of records has another length than it says");
+  return fail(Code::kInvalid, "a message of records has another length than it says");
 }
 
-// A parcel of records of one length to their places, if it is not placed yet: row r is at r mod the rows that the memory has.
-[[nodiscard]] Status place_records(const RankedParcel& parcel, std::uint32_t record_length, std::span<std::byte> memory);
+// A message of records of one length to their places, if it is not placed yet: row r is at r mod the rows that the memory has.
+[[nodiscard]] Status place_records(const NumberedMessage& message, std::uint32_t record_length, std::span<std::byte> memory);
 
 }  // namespace pif::tool

@@ -2,7 +2,7 @@
 // numbers of, and they go to the workers on the output's LFSs, which put rows together in windows and write these one after
 // another. Fixed and variable records, bevies too (parity rows stay empty).
 //
-//   PIF_TRY_VALUE(auto out, OrderedOutput::open(worker, team, output, extent, {}));
+//   PIF_TRY_VALUE(auto out, OrderedOutput::open(worker, team, output, length, {}));
 //   team.begin_talk();
 //   while (has_more || !out.is_done()) {
 //     if (has_more && out.has_room()) { ... out.put(number, record) ...; out.flush(); }
@@ -18,7 +18,7 @@
 #include <memory>
 #include <span>
 
-#include "pif/tool/ranked.h"
+#include "pif/tool/numbered.h"
 #include "pif/tool/team.h"
 
 namespace pif::tool {
@@ -31,8 +31,8 @@ class OrderedOutput {
     std::size_t window_bytes = 8u << 20;  // that this worker holds of its component's rows
     bool share_memory = true;             // rows of fixed length go straight into windows, if all workers are on one machine
   };
-  // Called by all workers. extent: of the whole output. The three outlive it.
-  static Result<OrderedOutput> open(Worker& worker, Team& team, Output& output, const Extent& extent, const Options& options);
+  // Called by all workers. length: of the whole output. The three outlive it.
+  static Result<OrderedOutput> open(Worker& worker, Team& team, Output& output, const FileLength& file_length, const Options& options);
   OrderedOutput(OrderedOutput&&) noexcept;
   ~OrderedOutput();
 
@@ -49,8 +49,8 @@ class OrderedOutput {
 
   // Sends what there is room for, and tells others of room here; whether anything was sent.
   [[nodiscard]] Result<bool> step();
-  static bool is_own(const Word& word) { return !word.head.empty() && word.head[0] == kSign; }
-  [[nodiscard]] Status take(Word word);
+  static bool is_own(const Message& word) { return !word.head.empty() && word.head[0] == kSign; }
+  [[nodiscard]] Status take(Message word);
   // This worker's component is written, and nothing that it has put still waits.
   bool is_done() const;
 

@@ -22,7 +22,7 @@ class Mail;
 struct Letter;
 
 // What one worker told another, in the tool's own words.
-struct Word {
+struct Message {
   std::uint32_t from = 0;  // rank
   std::string head;        // at most 64 KiB; for what is longer there is the body
   net::Buffer body;
@@ -59,11 +59,11 @@ class Team {
   // Talk, a step of any length: every worker begins it, and it ends with the next call of anything else. What is told between
   // two workers is heard in that order. Never waits; a worker may tell itself.
   void begin_talk();
-  [[nodiscard]] Status tell(std::uint32_t rank, std::string head, net::Buffer body = {});
+  [[nodiscard]] Status send(std::uint32_t rank, std::string head, net::Buffer body = {});
   // The next word for this worker; nothing at the deadline.
-  Result<std::optional<Word>> hear(Time deadline);
+  Result<std::optional<Message>> receive(Time deadline);
   // take(word) for words that are there, some of them. With patience it waits so long for the first: kTimeout if none comes.
-  [[nodiscard]] Status hear_some(Duration patience, const std::function<Status(Word)>& take);
+  [[nodiscard]] Status receive_some(Duration patience, const std::function<Status(Message)>& take);
 
  private:
   Team(Worker& worker, Mail& mail, Duration patience) : worker_(&worker), mail_(&mail), patience_(patience) {}
@@ -82,7 +82,7 @@ class Team {
   Worker* worker_;
   Mail* mail_;
   Duration patience_;
-  std::deque<Word> own_;  // told by this worker to itself
+  std::deque<Message> own_;  // told by this worker to itself
 };
 
 }  // namespace pif::tool
