@@ -1,4 +1,5 @@
-// count SRC: how many records have a byte in them that is no ASCII. A tool without an output: it says what it has found.
+// count SRC: how many records have a byte in them that is no ASCII. A tool without an output: it says what it has
+// found.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -33,7 +34,7 @@ pif::Result<pif::tool::ExitCode> control(pif::tool::Controller& controller, cons
   PIF_TRY_VALUE(const auto results, controller.run({}));
   std::uint64_t found = 0;
   for (const std::string& result : results) found += std::stoull(result);
-  controller.report().add_result("records_not_ascii", found);                   // for --json, --verbose and --report
+  controller.report().add_result("records_not_ascii", found);                  // for --json, --verbose and --report
   if (!controller.report().is_json) std::cout << found << "\n" << std::flush;  // stdout is one JSON document otherwise
   return found == 0 ? pif::tool::ExitCode::kDone : pif::tool::ExitCode::kNegative;
 }

@@ -1,5 +1,5 @@
-// group-by SRC: how often each value of a field occurs, and a histogram of that. Every worker counts its own component, then sends
-// each value's count to the worker that the value belongs to: workers that talk, in words of their own.
+// group-by SRC: how often each value of a field occurs, and a histogram of that. Every worker counts its own component,
+// then sends each value's count to the worker that the value belongs to: workers that talk, in words of their own.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -130,7 +130,8 @@ pif::Status take_result(const std::string& result, Found& found) {
     total += number;
   }
   std::uint64_t count = 0;
-  for (std::string value; in >> count && in.get() == ' ' && std::getline(in, value);) found.most.emplace_back(count, value);
+  for (std::string value; in >> count && in.get() == ' ' && std::getline(in, value);)
+    found.most.emplace_back(count, value);
   return {};
 }
 
@@ -139,7 +140,9 @@ void print(const Found& found) {
   std::cout << "\ntimes\tvalues\n";
   for (std::size_t i = 0; i < found.histogram.size(); ++i) {
     const auto number = found.histogram[i];
-    if (number > 0) std::cout << (std::uint64_t{1} << i) << "+\t" << number << '\t' << std::string(std::bit_width(number), '#') << '\n';
+    if (number > 0)
+      std::cout << (std::uint64_t{1} << i) << "+\t" << number << '\t' << std::string(std::bit_width(number), '#')
+                << '\n';
   }
   std::cout.flush();
 }
@@ -172,10 +175,13 @@ int main(int argc, char** argv) {
   tool.summary = "Says how often each value of a field occurs: the twenty most frequent ones, and a histogram of all.";
   tool.examples = "  group-by /log              by the first field\n  group-by --field 9 /log    by the ninth\n";
   tool.options = [options](CLI::App& app) {
-    app.add_option("-f,--field", options->field, "which field, counted from 1; blanks stand between fields")->check(CLI::Range(1, 1000));
+    app.add_option("-f,--field", options->field, "which field, counted from 1; blanks stand between fields")
+        ->check(CLI::Range(1, 1000));
     app.add_option("SRC", options->source, "the file to read")->required();
   };
-  tool.control = [options](pif::tool::Controller& controller) { return control(controller, options->source, options->field); };
+  tool.control = [options](pif::tool::Controller& controller) {
+    return control(controller, options->source, options->field);
+  };
   tool.work = work;
   return pif::tool::main(argc, argv, tool);
 }

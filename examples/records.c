@@ -1,4 +1,5 @@
-/* records DIR PATH: the size of every record of a file, in C. Built with `cc records.c $(pkg-config --cflags --libs pif)`. */
+/* records DIR PATH: the size of every record of a file, in C. Built with `cc records.c $(pkg-config --cflags --libs
+ * pif)`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

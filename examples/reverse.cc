@@ -1,5 +1,5 @@
-// reverse SRC DST: the records in the opposite order. A tool whose workers talk: record n of N belongs at N - 1 - n, which is
-// mostly on another LFS, so all of them go through an OrderedOutput.
+// reverse SRC DST: the records in the opposite order. A tool whose workers talk: record n of N belongs at N - 1 - n,
+// which is mostly on another LFS, so all of them go through an OrderedOutput.
 #include <memory>
 
 #include <CLI/CLI.hpp>

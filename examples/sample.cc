@@ -1,5 +1,5 @@
-// sample SRC DST: every n-th record, in its order, over as many LFSs as the user wants. The layouts differ, so records go to the
-// workers they belong to, through an OrderedOutput.
+// sample SRC DST: every n-th record, in its order, over as many LFSs as the user wants. The layouts differ, so records
+// go to the workers they belong to, through an OrderedOutput.
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -25,7 +25,8 @@ void choose(const pif::tool::Input& in, pif::tool::RowBatch& batch, std::uint64_
   });
 }
 
-// How long the output will be must be known before it is written: of records of any length that takes a pass of its own.
+// How long the output will be must be known before it is written: of records of any length that takes a pass of its
+// own.
 pif::Result<std::uint64_t> bytes_here(pif::tool::Input& in, std::uint64_t every) {
   std::uint64_t bytes = 0;
   pif::tool::RowBatch batch;

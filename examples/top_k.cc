@@ -1,5 +1,5 @@
-// top-k SRC: the records with the largest numbers in one of their fields. Every worker finds the largest of its component; the
-// controller merges what they say, and reads the records themselves.
+// top-k SRC: the records with the largest numbers in one of their fields. Every worker finds the largest of its
+// component; the controller merges what they say, and reads the records themselves.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -22,10 +22,14 @@ struct Options {
 struct Found {
   double value = 0;
   pif::RecordNumber record = 0;
-  bool operator<(const Found& other) const { return value != other.value ? value > other.value : record < other.record; }
+  bool operator<(const Found& other) const {
+    return value != other.value ? value > other.value : record < other.record;
+  }
 };
 
-std::string_view text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 // Field 1 is the first; blanks stand between fields. Empty: there are not so many.
 std::string_view field_of(std::string_view record, unsigned field) {
@@ -104,7 +108,8 @@ pif::Result<pif::tool::ExitCode> control(pif::tool::Controller& controller, cons
   PIF_TRY_VALUE(const std::string source, pif::tool::pif_path(options.source));
   PIF_TRY_VALUE(const std::size_t input, controller.open(source));
   PIF_TRY_VALUE(const pif::FileLength file_length, controller.input(input).file_length());
-  PIF_TRY_VALUE(const auto results, controller.run({.value = std::to_string(options.count) + " " + std::to_string(options.field)}));
+  PIF_TRY_VALUE(const auto results,
+                controller.run({.value = std::to_string(options.count) + " " + std::to_string(options.field)}));
   std::vector<Found> found;
   for (const std::string& result : results) PIF_TRY(take(result, file_length.records, found));
   keep_first(found, options.count);
@@ -124,7 +129,8 @@ int main(int argc, char** argv) {
   const auto options = std::make_shared<Options>();
   pif::tool::Tool tool;
   tool.name = "top-k";
-  tool.summary = "Prints the records with the largest numbers in one field; those without a number there are passed over.";
+  tool.summary =
+      "Prints the records with the largest numbers in one field; those without a number there are passed over.";
   tool.examples = "  top-k /log                  the ten largest by the first field\n  top-k -k 3 --field 2 /log\n";
   tool.options = [options](CLI::App& app) {
     app.add_option("-k,--count", options->count, "how many")->check(CLI::Range(1, 1000));

@@ -13,6 +13,8 @@ pif::Status upper_case(pif::tool::RowBatch& batch) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return pif::tool::main(argc, argv, pif::tool::copy_class_tool(
-      "example-upper-case", "Copies a file with its ASCII letters turned into capitals.", upper_case));
+  return pif::tool::main(
+      argc, argv,
+      pif::tool::copy_class_tool("example-upper-case", "Copies a file with its ASCII letters turned into capitals.",
+                                 upper_case));
 }

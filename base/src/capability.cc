@@ -67,10 +67,12 @@ Status check_expiry(std::int64_t expiry, std::int64_t now, std::string_view what
   if (expiry >= now - kClockSkewSeconds) return {};
   // No expiry that was minted makes this wrap, whatever it is.
   const std::uint64_t ago = static_cast<std::uint64_t>(now) - static_cast<std::uint64_t>(expiry);
-  return fail(Code::kBadCapability,
-              fmt::format("the {0} expired {1} s ago by the clock of this host, where it is {2}: either it was not renewed, or the "
-                          "clocks of this host and of the PIF Server's, which issued it, differ by about {1} s: see `pif doctor`",
-                          what, ago, utc(now)));
+  return fail(
+      Code::kBadCapability,
+      fmt::format(
+          "the {0} expired {1} s ago by the clock of this host, where it is {2}: either it was not renewed, or the "
+          "clocks of this host and of the PIF Server's, which issued it, differ by about {1} s: see `pif doctor`",
+          what, ago, utc(now)));
 }
 
 constexpr std::size_t kCapabilityBytes = 1 + 8 + 4 + 4 + 8 + 8 + kMacBytes;
@@ -133,7 +135,8 @@ Result<Capability> verify_capability(const ClusterKey& key, std::string_view pac
 Status require(const Capability& capability, FileId file, std::uint32_t rights, std::uint32_t uid) {
   const bool any_file = (capability.rights & kMayManage) != 0 && capability.file.value == 0;
   if (capability.file != file && !any_file)
-    return fail(Code::kBadCapability, fmt::format("the capability is for file {:x}, not {:x}", capability.file.value, file.value));
+    return fail(Code::kBadCapability,
+                fmt::format("the capability is for file {:x}, not {:x}", capability.file.value, file.value));
   if ((capability.rights & rights) != rights)
     return fail(Code::kBadCapability, fmt::format("the capability lacks rights {:#x}", rights & ~capability.rights));
   if (capability.uid != uid)

@@ -54,14 +54,17 @@ std::size_t character_bytes(std::string_view text) {
   const std::size_t left = text.size();
   const unsigned lead = at[0];
   if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xc2 && lead <= 0xdf ? 2 : (lead & 0xf0) == 0xe0 ? 3 : lead >= 0xf0 && lead <= 0xf4 ? 4 : 0;
+  const std::size_t length = lead >= 0xc2 && lead <= 0xdf   ? 2
+                             : (lead & 0xf0) == 0xe0        ? 3
+                             : lead >= 0xf0 && lead <= 0xf4 ? 4
+                                                            : 0;
   if (length == 0 || left < length) return 0;
   for (std::size_t i = 1; i < length; ++i) {
     if ((at[i] & 0xc0) != 0x80) return 0;
   }
   const unsigned second = at[1];
-  const bool bad = (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) || (lead == 0xf0 && second < 0x90) ||
-                   (lead == 0xf4 && second > 0x8f);
+  const bool bad = (lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
+                   (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f);
   return bad ? 0 : length;
 }
 

@@ -7,11 +7,9 @@ namespace pif {
 
 std::string_view code_name(Code code) {
   switch (code) {
-    case Code::kOk:
-      return "ok";
+    case Code::kOk: return "ok";
 #define PIF_X(name, number, text) \
-  case Code::name:                \
-    return text;
+  case Code::name: return text;
       PIF_ERROR_CODES(PIF_X)
 #undef PIF_X
   }
@@ -24,53 +22,37 @@ Code code_from_number(std::uint32_t number) {
     PIF_ERROR_CODES(PIF_X)
 #undef PIF_X
     return static_cast<Code>(number);
-    default:
-      return Code::kInternal;
+    default: return Code::kInternal;
   }
 }
 
 Code code_from_errno(int error) {
   switch (error) {
-    case ENOENT:
-      return Code::kNotFound;
-    case EEXIST:
-      return Code::kExists;
-    case ENOTDIR:
-      return Code::kNotDirectory;
-    case EISDIR:
-      return Code::kIsDirectory;
-    case ENOTEMPTY:
-      return Code::kNotEmpty;
+    case ENOENT: return Code::kNotFound;
+    case EEXIST: return Code::kExists;
+    case ENOTDIR: return Code::kNotDirectory;
+    case EISDIR: return Code::kIsDirectory;
+    case ENOTEMPTY: return Code::kNotEmpty;
     case EACCES:
-    case EPERM:
-      return Code::kPermission;
+    case EPERM: return Code::kPermission;
     case ENOSPC:
-    case EDQUOT:
-      return Code::kNoSpace;
-    case EROFS:
-      return Code::kReadOnly;
+    case EDQUOT: return Code::kNoSpace;
+    case EROFS: return Code::kReadOnly;
     case EINVAL:
-    case ENAMETOOLONG:
-      return Code::kInvalid;
-    case ETIMEDOUT:
-      return Code::kTimeout;
+    case ENAMETOOLONG: return Code::kInvalid;
+    case ETIMEDOUT: return Code::kTimeout;
     case ECONNREFUSED:
     case ECONNRESET:
-    case EPIPE:
-      return Code::kUnavailable;
+    case EPIPE: return Code::kUnavailable;
     case EOPNOTSUPP:
     case EXDEV:
     case ENOTTY:
-    case ENOSYS:
-      return Code::kUnsupported;
+    case ENOSYS: return Code::kUnsupported;
     case EFBIG:
-    case EMSGSIZE:
-      return Code::kTooLarge;
+    case EMSGSIZE: return Code::kTooLarge;
     case EBUSY:
-    case EADDRINUSE:
-      return Code::kBusy;
-    default:
-      return Code::kIo;
+    case EADDRINUSE: return Code::kBusy;
+    default: return Code::kIo;
   }
 }
 

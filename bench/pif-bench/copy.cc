@@ -22,15 +22,17 @@ void bench_one(Context& c, const System& system, const std::string& name, std::v
   touch_memory(c);
   const Pair p = pair(
       c.options.repeats, prepare, [&] { return must_run(system.command(copy), &c.watch); },
-      [&] { return synced ? must_run({"sh", "-c", cp}) : must_run({"cp", c.source, theirs}); });
+      [&] {
+        return synced ? must_run({"sh", "-c", cp}) : must_run({"cp", c.source, theirs});
+      });
   must_run(system.command(copy), &c.watch);
   const std::string back = c.options.folder + "/back";
   must_run(system.command({"pif", "get", "/copy", back}), &c.watch);
   if (!same_bytes(c.source, back)) die(name + ": the bytes differ");
   unlink(back.c_str());
   prepare();
-  c.report.add({name + (synced ? " : cp && sync -d" : " : cp"), seconds_text(p.ours), seconds_text(p.other), p.ratio, goal,
-                true, fmt::format("{:.2f}-{:.2f}", p.ratio_min, p.ratio_max)});
+  c.report.add({name + (synced ? " : cp && sync -d" : " : cp"), seconds_text(p.ours), seconds_text(p.other), p.ratio,
+                goal, true, fmt::format("{:.2f}-{:.2f}", p.ratio_min, p.ratio_max)});
 }
 
 // An XFS image on a loop device; unmounted and removed with the object. Needs root.
@@ -38,8 +40,8 @@ class LoopXfs {
  public:
   LoopXfs(const std::string& folder, std::uint64_t bytes) : image_(folder + "/xfs.img"), mount_(folder + "/xfs") {
     const std::string script = fmt::format(
-        "set -e; truncate -s {} '{}'; mkfs.xfs -q -m reflink=1 '{}'; mkdir -p '{}'; mount -o loop '{}' '{}'", bytes, image_,
-        image_, mount_, image_, mount_);
+        "set -e; truncate -s {} '{}'; mkfs.xfs -q -m reflink=1 '{}'; mkdir -p '{}'; mount -o loop '{}' '{}'", bytes,
+        image_, image_, mount_, image_, mount_);
     mounted_ = geteuid() == 0 && run({"sh", "-c", script}).status == 0;
   }
   ~LoopXfs() {

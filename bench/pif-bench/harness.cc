@@ -45,14 +45,18 @@ bool Report::all_reached() const {
 std::string Report::json() const {
   nlohmann::json out = {{"results", nlohmann::json::array()}, {"notes", notes_}};
   for (const Result& r : results_)
-    out["results"].push_back({{"name", r.name}, {"ours", r.ours}, {"other", r.other}, {"value", r.value},
-                              {"goal", r.goal}, {"at_least", r.at_least}, {"reached", r.reached()}, {"spread", r.spread}});
+    out["results"].push_back({{"name", r.name},
+                              {"ours", r.ours},
+                              {"other", r.other},
+                              {"value", r.value},
+                              {"goal", r.goal},
+                              {"at_least", r.at_least},
+                              {"reached", r.reached()},
+                              {"spread", r.spread}});
   return out.dump(2);
 }
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 void die(const std::string& text) { throw Died(text); }
 

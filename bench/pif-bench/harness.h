@@ -16,35 +16,35 @@
 namespace pif::bench {
 
 struct Options {
-  std::string folder;        // where everything is made (and removed); on the file system to be measured
-  std::string bin;           // folder of the project's programs
+  std::string folder;  // where everything is made (and removed); on the file system to be measured
+  std::string bin;     // folder of the project's programs
   std::uint64_t bytes = 1u << 30;
   unsigned repeats = 5;
-  std::uint64_t records = 10'000'000;   // of 100 bytes
-  std::uint64_t names = 20'000;         // files made per metadata run
+  std::uint64_t records = 10'000'000;  // of 100 bytes
+  std::uint64_t names = 20'000;        // files made per metadata run
   std::uint64_t sparse_bytes = 20ull << 30;
-  std::uint64_t large_sort_bytes = 10'000'000'000;   // sorted with less memory than that:
+  std::uint64_t large_sort_bytes = 10'000'000'000;  // sorted with less memory than that:
   std::uint64_t sort_memory = 1ull << 30;
   bool smoke = false;
-  bool cold_memory = false;             // sort: what is measured finds the machine's memory as it is
-  std::set<std::string> only;           // groups; empty: all
+  bool cold_memory = false;    // sort: what is measured finds the machine's memory as it is
+  std::set<std::string> only;  // groups; empty: all
 };
 
 // One line of the table.
 struct Result {
   std::string name;
-  std::string ours;          // with its unit
-  std::string other;         // the comparison, with its unit
-  double value = 0;          // what is held against the goal: a ratio, a rate or a time
+  std::string ours;   // with its unit
+  std::string other;  // the comparison, with its unit
+  double value = 0;   // what is held against the goal: a ratio, a rate or a time
   double goal = 0;
-  bool at_least = true;      // value >= goal is good; else value <= goal
-  std::string spread;        // smallest to largest
+  bool at_least = true;  // value >= goal is good; else value <= goal
+  std::string spread;    // smallest to largest
   bool reached() const { return at_least ? value >= goal : value <= goal; }
 };
 
 class Report {
  public:
-  void add(Result result);           // prints the line at once
+  void add(Result result);  // prints the line at once
   void note(const std::string& text);
   bool all_reached() const;
   std::string json() const;
@@ -57,14 +57,14 @@ class Report {
 // A command as a process: posix_spawn, stdout and stderr to `log`, wall seconds from start to exit.
 struct Ran {
   double seconds = 0;
-  int status = 0;            // exit code, 128 + signal
+  int status = 0;  // exit code, 128 + signal
 };
 // `watch`, if given, follows its memory.
 class MemoryWatch;
 Ran run(const std::vector<std::string>& command, MemoryWatch* watch = nullptr, const std::string& log = "/dev/null");
 // run(), and the whole program ends with a message if the command fails.
 double must_run(const std::vector<std::string>& command, MemoryWatch* watch = nullptr);
-double now();                // seconds, steady
+double now();  // seconds, steady
 // Ends the program, after what is up is down again.
 struct Died : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -78,8 +78,8 @@ void touch_memory(const Context& context);
 double median(std::vector<double> values);
 // Runs ours and other in turn, `repeats` times after one warm-up of each; `prepare` before every run, not timed.
 struct Pair {
-  double ours = 0, other = 0;   // medians, seconds
-  double ratio = 0;             // median of other/ours per round: speed of ours as a share of the other's
+  double ours = 0, other = 0;  // medians, seconds
+  double ratio = 0;            // median of other/ours per round: speed of ours as a share of the other's
   double ratio_min = 0, ratio_max = 0;
 };
 Pair pair(unsigned repeats, const std::function<void()>& prepare, const std::function<double()>& ours,
@@ -91,11 +91,11 @@ class MemoryWatch {
   MemoryWatch();
   ~MemoryWatch();
   void watch(int pid, const std::string& name);
-  std::map<std::string, std::uint64_t> peaks() const;   // bytes
+  std::map<std::string, std::uint64_t> peaks() const;  // bytes
 
  private:
   void sample();
-  mutable std::mutex mutex_;                     // guards pids_, peaks_
+  mutable std::mutex mutex_;  // guards pids_, peaks_
   std::map<int, std::string> pids_;
   std::map<std::string, std::uint64_t> peaks_;
   std::atomic<bool> stop_{false};
@@ -108,7 +108,7 @@ class SumWatch {
  public:
   explicit SumWatch(std::vector<int> roots);
   ~SumWatch();
-  std::uint64_t peak() const { return peak_; }   // bytes
+  std::uint64_t peak() const { return peak_; }  // bytes
 
  private:
   void sample();
@@ -121,14 +121,14 @@ class SumWatch {
 // A file system under FOLDER/name, up as long as the object lives.
 class System {
  public:
-  System(const Options& options, std::string name, unsigned lfss, std::vector<std::string> up_options, MemoryWatch& watch,
-         const std::string& under = {});
+  System(const Options& options, std::string name, unsigned lfss, std::vector<std::string> up_options,
+         MemoryWatch& watch, const std::string& under = {});
   ~System();
   System(const System&) = delete;
   System& operator=(const System&) = delete;
   const std::string& folder() const { return folder_; }
   double seconds_to_start() const { return seconds_to_start_; }
-  const std::vector<int>& daemons() const { return daemons_; }   // process ids
+  const std::vector<int>& daemons() const { return daemons_; }  // process ids
   // The command `pif ARGS...` (or `pif-x ARGS...`) of this file system.
   std::vector<std::string> command(std::vector<std::string> args, const std::vector<std::string>& options = {}) const;
   // Waits until every deletion is finished on every LFS.
@@ -144,7 +144,7 @@ class System {
 // A file of incompressible bytes, so that no layer can cheat.
 void make_source(const std::string& path, std::uint64_t bytes);
 bool same_bytes(const std::string& a, const std::string& b);
-std::string last_line(const std::string& path);   // what a program said last; empty if nothing
+std::string last_line(const std::string& path);  // what a program said last; empty if nothing
 std::string seconds_text(double seconds);
 std::string rate_text(double bytes_per_second);
 
@@ -153,22 +153,22 @@ struct Context {
   const Options& options;
   Report& report;
   MemoryWatch& watch;
-  std::string self;      // this program
-  std::string source;    // options.bytes bytes, in the page cache
+  std::string self;    // this program
+  std::string source;  // options.bytes bytes, in the page cache
 };
-void bench_transfer(Context& context);   // put, get by descriptor, tcp, CURVE
-void bench_copy(Context& context);       // pif-copy: same layout, other width, reflink
-void bench_records(Context& context);    // 100-byte records through the C API
-void bench_names(Context& context);      // create, stat, list, delete
-void bench_tools(Context& context);      // a tool that does nothing; 64 LFSs
-void bench_rights(Context& context);     // verification of capabilities
-void bench_sort(Context& context);       // pif-sort against sort(1) and DuckDB
-void bench_sort_memory(Context& context);   // a sort of much more than the memory it may take
+void bench_transfer(Context& context);          // put, get by descriptor, tcp, CURVE
+void bench_copy(Context& context);              // pif-copy: same layout, other width, reflink
+void bench_records(Context& context);           // 100-byte records through the C API
+void bench_names(Context& context);             // create, stat, list, delete
+void bench_tools(Context& context);             // a tool that does nothing; 64 LFSs
+void bench_rights(Context& context);            // verification of capabilities
+void bench_sort(Context& context);              // pif-sort against sort(1) and DuckDB
+void bench_sort_memory(Context& context);       // a sort of much more than the memory it may take
 void bench_transpose_memory(Context& context);  // 8 GiB with 512 MiB
-void bench_transpose(Context& context);  // pif-transpose and its kernels
-void bench_memory(Context& context);     // the put of a sparse file, and everybody's peak
+void bench_transpose(Context& context);         // pif-transpose and its kernels
+void bench_memory(Context& context);            // the put of a sparse file, and everybody's peak
 // Requests per second of `clients` threads against an empty ZeroMQ handler in another process, over ipc.
 double empty_handler(Context& context, unsigned clients, std::uint64_t each);
-int echo_main(const std::string& endpoint);   // the empty ZeroMQ handler, in a process of its own
+int echo_main(const std::string& endpoint);  // the empty ZeroMQ handler, in a process of its own
 
 }  // namespace pif::bench

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <fstream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "harness.h"
 #include "sort_records.h"
@@ -32,10 +32,17 @@ std::string self_path() {
 
 // In order. Those with an x take long, and run only when they are named.
 const std::map<std::string, void (*)(Context&)> kGroups = {
-    {"1-transfer", bench_transfer}, {"2-copy", bench_copy},   {"3-records", bench_records},
-    {"4-names", bench_names},       {"5-tools", bench_tools}, {"6-rights", bench_rights},
-    {"7-sort", bench_sort},         {"8-memory", bench_memory}, {"9-transpose", bench_transpose},
-    {"x-sort-memory", bench_sort_memory}, {"x-transpose-memory", bench_transpose_memory},
+    {"1-transfer", bench_transfer},
+    {"2-copy", bench_copy},
+    {"3-records", bench_records},
+    {"4-names", bench_names},
+    {"5-tools", bench_tools},
+    {"6-rights", bench_rights},
+    {"7-sort", bench_sort},
+    {"8-memory", bench_memory},
+    {"9-transpose", bench_transpose},
+    {"x-sort-memory", bench_sort_memory},
+    {"x-transpose-memory", bench_transpose_memory},
 };
 
 struct Arguments {
@@ -53,7 +60,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--records", options.records, "100-byte records");
   app.add_option("--names", options.names, "files made per round");
   app.add_option("--only", arguments.only,
-                 "transfer, copy, records, names, tools, rights, sort, memory, transpose, or (only if named) sort-memory, transpose-memory;"
+                 "transfer, copy, records, names, tools, rights, sort, memory, transpose, or (only if named) "
+                 "sort-memory, transpose-memory;"
                  " may be given again");
   app.add_option("--large-sort", options.large_sort_bytes, "sort-memory: size of the file")
       ->transform(CLI::AsSizeValue(false));
@@ -81,11 +89,12 @@ bool is_wanted(const std::string& group, const Options& options) {
 
 int bench_main(int argc, char** argv) {
   Arguments arguments;
-  CLI::App app{"Measures this installation: every figure beside its comparison, in one run.\n\n"
-               "Example:\n  pif-bench --dir /data/tmp            everything, 1 GiB, about ten minutes\n"
-               "  pif-bench --only names --only tools  two groups\n"
-               "  pif-bench --smoke                    tiny sizes: does it run?",
-               "pif-bench"};
+  CLI::App app{
+      "Measures this installation: every figure beside its comparison, in one run.\n\n"
+      "Example:\n  pif-bench --dir /data/tmp            everything, 1 GiB, about ten minutes\n"
+      "  pif-bench --only names --only tools  two groups\n"
+      "  pif-bench --smoke                    tiny sizes: does it run?",
+      "pif-bench"};
   add_options(app, arguments);
   CLI11_PARSE(app, argc, argv);
   Options& options = arguments.options;

@@ -15,7 +15,8 @@ void bench_memory(Context& c) {
   {
     const System system(c.options, "memory", 4, {}, c.watch);
     const double seconds = must_run(system.command({"pif", "put", sparse, "/sparse"}), &c.watch);
-    c.report.note(fmt::format("put of a sparse file of {:.1f} GB: {:.1f} s", static_cast<double>(c.options.sparse_bytes) / 1e9, seconds));
+    c.report.note(fmt::format("put of a sparse file of {:.1f} GB: {:.1f} s",
+                              static_cast<double>(c.options.sparse_bytes) / 1e9, seconds));
   }
   unlink(sparse.c_str());
   for (const auto& [name, bytes] : c.watch.peaks())

@@ -1,4 +1,5 @@
-// Names: durable creation of empty files, stat, lists and deletion by 16 clients at once, beside an empty ZeroMQ handler.
+// Names: durable creation of empty files, stat, lists and deletion by 16 clients at once, beside an empty ZeroMQ
+// handler.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,19 +51,23 @@ void bench_create_and_remove(Context& c, const System& system) {
   std::vector<double> creates, removes;
   for (unsigned round = 0; round < c.options.repeats; ++round) {
     must(one.make_folder("/names"));
-    creates.push_back(static_cast<double>(each * kClients) / all_clients(system, "auto", [&](Client& client, unsigned n) {
+    creates.push_back(static_cast<double>(each * kClients) /
+                      all_clients(system, "auto", [&](Client& client, unsigned n) {
                         for (std::uint64_t i = 0; i < each; ++i) must(client.create_empty(name_of(n, i)));
                       }));
     auto page = one.list("/names", {}, 1);
     if (!page || page->entries.size() != 1) die("created names are not listed");
-    removes.push_back(static_cast<double>(each * kClients) / all_clients(system, "auto", [&](Client& client, unsigned n) {
+    removes.push_back(static_cast<double>(each * kClients) /
+                      all_clients(system, "auto", [&](Client& client, unsigned n) {
                         for (std::uint64_t i = 0; i < each; ++i) must(client.remove(name_of(n, i)));
                       }));
     must(one.remove("/names"));
   }
   const double create = median(creates), remove = median(removes);
-  c.report.add({"create an empty file, durable, 16 clients", fmt::format("{:.0f}/s", create), "", create, 10'000, true, ""});
-  c.report.add({"delete : create", fmt::format("{:.0f}/s", remove), fmt::format("{:.0f}/s", create), remove / create, 1, true, ""});
+  c.report.add(
+      {"create an empty file, durable, 16 clients", fmt::format("{:.0f}/s", create), "", create, 10'000, true, ""});
+  c.report.add({"delete : create", fmt::format("{:.0f}/s", remove), fmt::format("{:.0f}/s", create), remove / create, 1,
+                true, ""});
 }
 
 void bench_stat(Context& c, const System& system) {
@@ -105,8 +110,10 @@ void bench_stat(Context& c, const System& system) {
     if (seen != all.size()) die("list: not all there");
     listed.push_back(static_cast<double>(seen) / (now() - start));
   }
-  c.report.add({"stat of many in one request, entries", fmt::format("{:.0f}/s", median(batched)), "", median(batched), 500'000, true, ""});
-  c.report.add({"list with attributes, entries", fmt::format("{:.0f}/s", median(listed)), "", median(listed), 500'000, true, ""});
+  c.report.add({"stat of many in one request, entries", fmt::format("{:.0f}/s", median(batched)), "", median(batched),
+                500'000, true, ""});
+  c.report.add({"list with attributes, entries", fmt::format("{:.0f}/s", median(listed)), "", median(listed), 500'000,
+                true, ""});
 }
 
 }  // namespace
@@ -114,7 +121,8 @@ void bench_stat(Context& c, const System& system) {
 double empty_handler(Context& c, unsigned clients, std::uint64_t each) {
   const std::string endpoint = fmt::format("ipc://{}/echo", c.options.folder);
   const std::string role = "--echo";
-  char* argv[] = {const_cast<char*>(c.self.c_str()), const_cast<char*>(role.c_str()), const_cast<char*>(endpoint.c_str()), nullptr};
+  char* argv[] = {const_cast<char*>(c.self.c_str()), const_cast<char*>(role.c_str()),
+                  const_cast<char*>(endpoint.c_str()), nullptr};
   pid_t pid = 0;
   if (posix_spawn(&pid, c.self.c_str(), nullptr, nullptr, argv, environ) != 0) die("cannot start the empty handler");
   void* context = zmq_ctx_new();

@@ -84,7 +84,8 @@ Sequential sequential(const System& system, std::uint32_t length, std::uint64_t 
     const std::int64_t got = pif_read(file, batch.data(), batch.size(), per_batch);
     seconds += now() - start;
     connection.check(got > 0);
-    for (std::int64_t i = 0; i < got; ++i) verify(connection, batch.data() + i * length, n + static_cast<std::uint64_t>(i), length);
+    for (std::int64_t i = 0; i < got; ++i)
+      verify(connection, batch.data() + i * length, n + static_cast<std::uint64_t>(i), length);
     n += static_cast<std::uint64_t>(got);
   }
   out.read = bytes / seconds;
@@ -104,11 +105,14 @@ void bench_sequential(Context& c, const System& system) {
     long_writes.push_back(large.write), long_reads.push_back(large.read);
   }
   const double write = median(writes), read = median(reads), lw = median(long_writes), lr = median(long_reads);
-  c.report.add({"100-byte records, write : 64 KiB records", rate_text(write), rate_text(lw), write / lw, 0.5, true, "4,096 a call"});
-  c.report.add({"100-byte records, read : 64 KiB records", rate_text(read), rate_text(lr), read / lr, 0.5, true, "4,096 a call"});
+  c.report.add({"100-byte records, write : 64 KiB records", rate_text(write), rate_text(lw), write / lw, 0.5, true,
+                "4,096 a call"});
+  c.report.add({"100-byte records, read : 64 KiB records", rate_text(read), rate_text(lr), read / lr, 0.5, true,
+                "4,096 a call"});
 }
 
-double random_reads(const System& system, const char* route, pif_data_path data_path, std::uint64_t count, std::uint64_t records) {
+double random_reads(const System& system, const char* route, pif_data_path data_path, std::uint64_t count,
+                    std::uint64_t records) {
   Connection connection(system, route, data_path);
   pif_file* file = pif_open(connection.get(), "/random", PIF_READ);
   connection.check(file != nullptr);

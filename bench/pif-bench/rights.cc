@@ -1,5 +1,5 @@
-// Rights: what it costs an LFS to verify a capability that it sees for the first time. (Of one that a connection has shown
-// before, it looks at expiry, file, rights and user only.)
+// Rights: what it costs an LFS to verify a capability that it sees for the first time. (Of one that a connection has
+// shown before, it looks at expiry, file, rights and user only.)
 #include <vector>
 
 #include <fmt/format.h>
@@ -32,7 +32,8 @@ void bench_rights(Context& c) {
   ClusterKey key;
   for (std::size_t i = 0; i < key.bytes.size(); ++i) key.bytes[i] = static_cast<std::byte>(i);
   std::vector<std::string> packed;
-  for (unsigned i = 0; i < kChecks; ++i) packed.push_back(mint(key, Capability{FileId(i), 1000, kMayRead, 1, kNow + 600}));
+  for (unsigned i = 0; i < kChecks; ++i)
+    packed.push_back(mint(key, Capability{FileId(i), 1000, kMayRead, 1, kNow + 600}));
   packed[kChecks / 2][7] ^= 1;
   check_all(key, packed);  // warm
   std::vector<double> rounds;

@@ -36,8 +36,9 @@ struct Task {
 };
 
 void add_line(const Task& task, const std::string& ours, const std::string& other, const Pair& p, double goal) {
-  const std::string name = fmt::format("{}{}, {} records of 100 bytes : {}", ours, task.c.options.cold_memory ? " (cold memory)" : "",
-                                       task.c.options.records, other);
+  const std::string name =
+      fmt::format("{}{}, {} records of 100 bytes : {}", ours, task.c.options.cold_memory ? " (cold memory)" : "",
+                  task.c.options.records, other);
   task.c.report.add({name, seconds_text(p.ours), seconds_text(p.other), p.ratio, goal, true,
                      fmt::format("{:.2f}-{:.2f}", p.ratio_min, p.ratio_max)});
 }
@@ -53,8 +54,9 @@ void check_ours(const Task& task, const std::string& who) {
 void compare(const Task& task, const std::string& other, double goal, const std::vector<std::string>& command,
              const std::vector<std::string>& options = {}) {
   const std::string name = fmt::format("pif-sort{}{}", options.empty() ? "" : " ", fmt::join(options, " "));
-  const Pair p = pair(task.c.options.repeats, [&] { task.prepare(); }, [&] { return task.ours(options); },
-                      [&] { return must_run(command); });
+  const Pair p = pair(
+      task.c.options.repeats, [&] { task.prepare(); }, [&] { return task.ours(options); },
+      [&] { return must_run(command); });
   must_be_sorted(other, task.theirs, task.wanted);
   add_line(task, name, other, p, goal);
 }
@@ -62,8 +64,12 @@ void compare(const Task& task, const std::string& other, double goal, const std:
 // A merge by token beside the split merge.
 void compare_merges(const Task& task, const std::string& merge) {
   const std::vector<std::string> options = {"--merge", merge};
-  const Pair p = pair(task.c.options.repeats, [&] { task.prepare(); }, [&] { return task.ours(options); },
-                      [&] { task.prepare(); return task.ours(); });
+  const Pair p = pair(
+      task.c.options.repeats, [&] { task.prepare(); }, [&] { return task.ours(options); },
+      [&] {
+        task.prepare();
+        return task.ours();
+      });
   add_line(task, "pif-sort --merge " + merge, "--merge split", p, 0.5);
   task.prepare();
   task.ours(options);

@@ -61,8 +61,8 @@ void bench_sort_memory(Context& c) {
                                       o.sort_memory, o.folder, theirs, source, theirs);
   const double other = must_run({"sh", "-c", gnu});
   must_be_sorted("sort", theirs, wanted);
-  c.report.add({name + " : sort -S && sync -d", seconds_text(ours->seconds), seconds_text(other),
-                other / ours->seconds, 3, true, ""});
+  c.report.add({name + " : sort -S && sync -d", seconds_text(ours->seconds), seconds_text(other), other / ours->seconds,
+                3, true, ""});
   for (const std::string& path : {source, theirs}) unlink(path.c_str());
 }
 

@@ -14,7 +14,7 @@ inline constexpr std::size_t kKeyBytes = 10;
 // What a file of records is, whatever their order; and whether they are in order.
 struct Census {
   std::uint64_t records = 0;
-  std::uint64_t sum = 0;      // of the records' hashes
+  std::uint64_t sum = 0;  // of the records' hashes
   bool sorted = true;
   bool same_records(const Census& other) const { return records == other.records && sum == other.sum; }
 };

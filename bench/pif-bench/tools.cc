@@ -22,7 +22,8 @@ void bench_noop(Context& c, unsigned lfss, double goal_ms) {
                 fmt::format("{:.1f} ms", p.other * 1e3), p.ours * 1e3, goal_ms, false,
                 fmt::format("other: {} x /bin/true, one by one", lfss)});
   if (lfss < 64) return;
-  c.report.add({"64 LFSs up, seconds", seconds_text(system.seconds_to_start()), "", system.seconds_to_start(), 5, false, ""});
+  c.report.add(
+      {"64 LFSs up, seconds", seconds_text(system.seconds_to_start()), "", system.seconds_to_start(), 5, false, ""});
   const std::string back = c.options.folder + "/back";
   must_run(system.command({"pif", "put", c.source, "/wide"}));
   must_run(system.command({"pif", "get", "/wide", back}));

@@ -18,8 +18,13 @@ void bench_get(Context& c, const System& system, const std::string& name, const 
   };
   touch_memory(c);
   const Pair p = pair(
-      c.options.repeats, prepare, [&] { return must_run(system.command({"pif", "get", "/source", mine}, options), &c.watch); },
-      [&] { return must_run({"cp", c.source, theirs}); });
+      c.options.repeats, prepare,
+      [&] {
+        return must_run(system.command({"pif", "get", "/source", mine}, options), &c.watch);
+      },
+      [&] {
+        return must_run({"cp", c.source, theirs});
+      });
   must_run(system.command({"pif", "get", "/source", mine}, options), &c.watch);
   if (!same_bytes(c.source, mine)) die(name + ": the bytes differ");
   prepare();
@@ -37,8 +42,13 @@ void bench_put(Context& c, const System& system, const std::string& name, const 
   };
   touch_memory(c);
   const Pair p = pair(
-      c.options.repeats, prepare, [&] { return must_run(system.command({"pif", "put", c.source, "/put"}, options), &c.watch); },
-      [&] { return must_run({"sh", "-c", fmt::format("cp '{}' '{}' && sync -d '{}'", c.source, theirs, theirs)}); });
+      c.options.repeats, prepare,
+      [&] {
+        return must_run(system.command({"pif", "put", c.source, "/put"}, options), &c.watch);
+      },
+      [&] {
+        return must_run({"sh", "-c", fmt::format("cp '{}' '{}' && sync -d '{}'", c.source, theirs, theirs)});
+      });
   prepare();
   must_run(system.command({"pif", "put", c.source, "/put"}, options), &c.watch);
   const std::string back = c.options.folder + "/back";

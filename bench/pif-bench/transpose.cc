@@ -17,12 +17,13 @@ namespace pif::bench {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
-constexpr std::uint64_t kSpare = 256 * kMiB;       // for daemons, programs and whatever is no matrix
-constexpr std::uint64_t kMemoryMin = 32 * kMiB;    // that pif-transpose may be told to take
+constexpr std::uint64_t kSpare = 256 * kMiB;     // for daemons, programs and whatever is no matrix
+constexpr std::uint64_t kMemoryMin = 32 * kMiB;  // that pif-transpose may be told to take
 constexpr matrix::Element kBit{1, matrix::BitOrder::kMsb};
-constexpr unsigned kChecks = 1'000'000;            // elements of a result that are looked at
+constexpr unsigned kChecks = 1'000'000;  // elements of a result that are looked at
 
-// Memory of its own, or a file; in huge pages where there are any, because small ones are what a benchmark would measure first.
+// Memory of its own, or a file; in huge pages where there are any, because small ones are what a benchmark would
+// measure first.
 class Mapping {
  public:
   explicit Mapping(std::size_t size) : size_(size) {
@@ -80,16 +81,19 @@ void bench_kernels(Context& c) {
   std::mt19937_64 random(1);
   for (std::uint64_t i = 0; i < side * pitch; i += 13) from.bytes()[i] = static_cast<std::byte>(random());
   const auto bytes = static_cast<double>(side * pitch);
-  const double copy = bytes / seconds_of(c.options.repeats, [&] { std::copy_n(from.bytes(), side * pitch, to.bytes()); });
+  const double copy =
+      bytes / seconds_of(c.options.repeats, [&] { std::copy_n(from.bytes(), side * pitch, to.bytes()); });
   for (const matrix::Instructions instructions : matrix::available_instructions()) {
-    const double speed = bytes / seconds_of(c.options.repeats, [&] {
-      matrix::transpose({from.bytes(), pitch}, side, side, {to.bytes(), pitch}, kBit, instructions);
-    });
+    const double speed =
+        bytes / seconds_of(c.options.repeats, [&] {
+          matrix::transpose({from.bytes(), pitch}, side, side, {to.bytes(), pitch}, kBit, instructions);
+        });
     must_be_transposed(matrix::name_of(instructions), from.bytes(), to.bytes(), side);
     const bool of_memcpy = instructions == matrix::Instructions::kAvx512;
     const std::string name = fmt::format("{} x {} bits in memory, {}", side, side, matrix::name_of(instructions));
-    c.report.add({name + (of_memcpy ? " : memcpy" : ", GB/s"), rate_text(speed), rate_text(copy), of_memcpy ? speed / copy : speed / 1e9,
-                  of_memcpy                                             ? 0.3
+    c.report.add({name + (of_memcpy ? " : memcpy" : ", GB/s"), rate_text(speed), rate_text(copy),
+                  of_memcpy ? speed / copy : speed / 1e9,
+                  of_memcpy                                     ? 0.3
                   : instructions == matrix::Instructions::kAvx2 ? 3.0
                                                                 : 0.7,
                   true, ""});
@@ -129,11 +133,15 @@ struct Task {
 void against_cp(const Task& task) {
   Context& c = task.c;
   const std::string copy = fmt::format("cp '{0}' '{1}' && sync -d '{1}'", task.source, task.theirs);
-  const Pair p = pair(c.options.repeats, [&] { task.prepare(); }, [&] { return task.ours(); },
-                      [&] { return must_run({"sh", "-c", copy}); });
+  const Pair p = pair(
+      c.options.repeats, [&] { task.prepare(); }, [&] { return task.ours(); },
+      [&] {
+        return must_run({"sh", "-c", copy});
+      });
   task.check();
-  c.report.add({fmt::format("pif-transpose, {0} x {0} bits : cp && sync -d", task.side), seconds_text(p.ours), seconds_text(p.other),
-                1 / p.ratio, 2.5, false, fmt::format("{:.2f}-{:.2f}", 1 / p.ratio_max, 1 / p.ratio_min)});
+  c.report.add({fmt::format("pif-transpose, {0} x {0} bits : cp && sync -d", task.side), seconds_text(p.ours),
+                seconds_text(p.other), 1 / p.ratio, 2.5, false,
+                fmt::format("{:.2f}-{:.2f}", 1 / p.ratio_max, 1 / p.ratio_min)});
 }
 
 // With a sixteenth of the matrix's size, which is not enough for more than a few columns at a time.
@@ -142,36 +150,45 @@ void with_little_memory(const Task& task) {
   const std::uint64_t memory = std::max(task.side * task.side / 8 / 16, kMemoryMin);
   const std::vector<std::string> little = {"--memory", std::to_string(memory)};
   std::uint64_t peak = 0;
-  const Pair p = pair(c.options.repeats, [&] { task.prepare(); },
-                      [&] {
-                        const SumWatch sum(task.system.daemons());
-                        const double seconds = task.ours(little);
-                        peak = std::max(peak, sum.peak());
-                        return seconds;
-                      },
-                      [&] { return task.ours(); });
+  const Pair p = pair(
+      c.options.repeats, [&] { task.prepare(); },
+      [&] {
+        const SumWatch sum(task.system.daemons());
+        const double seconds = task.ours(little);
+        peak = std::max(peak, sum.peak());
+        return seconds;
+      },
+      [&] { return task.ours(); });
   task.check(little);
   const std::string name = fmt::format("the same with --memory {} MiB", memory / kMiB);
   c.report.add({name + " : with enough", seconds_text(p.ours), seconds_text(p.other), p.ratio, 0.5, true,
                 fmt::format("{:.2f}-{:.2f}", p.ratio_min, p.ratio_max)});
-  c.report.add({name + ": everybody's memory, MiB", fmt::format("{} MiB", peak / kMiB), "", static_cast<double>(peak) / kMiB,
-                static_cast<double>((memory + kSpare) / kMiB), false, "RssAnon + RssShmem"});
+  c.report.add({name + ": everybody's memory, MiB", fmt::format("{} MiB", peak / kMiB), "",
+                static_cast<double>(peak) / kMiB, static_cast<double>((memory + kSpare) / kMiB), false,
+                "RssAnon + RssShmem"});
 }
 
 // Reads and writes everything log2(p) times for its passes, and once more for its bands.
 void recursively(const Task& task) {
   constexpr double kPasses = 3;
-  const Pair p = pair(1, [&] { task.prepare(); }, [&] { return task.ours({"--algorithm", "recursive"}); }, [&] { return task.ours(); });
-  task.c.report.add({"the same, recursive, each of 2 passes and bands : direct", seconds_text(p.ours), seconds_text(p.other),
-                     1 / p.ratio / kPasses, 2.5, false, ""});
+  const Pair p = pair(
+      1, [&] { task.prepare(); },
+      [&] {
+        return task.ours({"--algorithm", "recursive"});
+      },
+      [&] { return task.ours(); });
+  task.c.report.add({"the same, recursive, each of 2 passes and bands : direct", seconds_text(p.ours),
+                     seconds_text(p.other), 1 / p.ratio / kPasses, 2.5, false, ""});
 }
 
 // A file system of four LFSs with a matrix on it, for `measure`.
-void with_matrix(Context& c, const std::string& name, std::uint64_t side, const std::function<void(const Task&)>& measure) {
+void with_matrix(Context& c, const std::string& name, std::uint64_t side,
+                 const std::function<void(const Task&)>& measure) {
   const System system(c.options, name, 4, {}, c.watch);
   const Task task{c, system, c.options.folder + "/matrix", c.options.folder + "/transposed", side};
   make_source(task.source, side * side / 8);
-  must_run(system.command({"pif", "put", "--record-length", std::to_string(side / 8), task.source, "/matrix"}), &c.watch);
+  must_run(system.command({"pif", "put", "--record-length", std::to_string(side / 8), task.source, "/matrix"}),
+           &c.watch);
   measure(task);
   for (const std::string& path : {task.source, task.theirs}) unlink(path.c_str());
 }

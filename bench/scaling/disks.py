@@ -138,8 +138,10 @@ def make(where, index, speed, size):
 
 def end_users(disks):
     """SIGTERM, after 10 s SIGKILL, to everybody who has something open there."""
+
     def users():
         return set().union(*(disk.users() for disk in disks))
+
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in users():
             with contextlib.suppress(ProcessLookupError):

@@ -13,7 +13,7 @@ class Plane:
     """Both axes double from mark to mark, so that what scales is a straight line."""
 
     def __init__(self, largest):
-        self.marks = [2 ** i for i in range(math.ceil(math.log2(max(2, largest))) + 1)]
+        self.marks = [2**i for i in range(math.ceil(math.log2(max(2, largest))) + 1)]
 
     def x(self, value):
         return LEFT + (WIDTH - LEFT - RIGHT) * math.log2(value) / math.log2(self.marks[-1])
@@ -49,10 +49,13 @@ def svg(title, series, goal):
     """`series`: {name: [(disks, speed-up), ...]}; `goal`: speed-up asked for each disk."""
     largest = max(disks for points in series.values() for disks, _ in points)
     plane = Plane(max(largest, *(y for points in series.values() for _, y in points)))
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif"',
-             f' font-size="12"><rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-             text(LEFT, TOP - 16, title, "start"), *plane.axes(),
-             *plane.line([(1, goal), (largest, goal * largest)], GOAL_COLOUR, f"{goal:g} p", 'stroke-dasharray="5 4"')]
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif"',
+        f' font-size="12"><rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        text(LEFT, TOP - 16, title, "start"),
+        *plane.axes(),
+        *plane.line([(1, goal), (largest, goal * largest)], GOAL_COLOUR, f"{goal:g} p", 'stroke-dasharray="5 4"'),
+    ]
     for (name, points), colour in zip(series.items(), COLOURS * len(series)):
         parts += [*plane.line(points, colour, name), *plane.dots(points, colour)]
     return "\n".join(parts + ["</svg>", ""])
@@ -64,6 +67,6 @@ def bars(series, goal):
     for name, points in series.items():
         for x, y in points:
             columns = [" "] * (BAR_COLUMNS + 1)
-            columns[:round(y / largest * BAR_COLUMNS)] = "#" * round(y / largest * BAR_COLUMNS)
+            columns[: round(y / largest * BAR_COLUMNS)] = "#" * round(y / largest * BAR_COLUMNS)
             columns[round(goal * x / largest * BAR_COLUMNS)] = "|"
             yield f"{name:>10} {x:>3}  {''.join(columns).rstrip()}"

@@ -31,8 +31,13 @@ def make_source(path, size):
 
 def census(command, env=None):
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=env) as giving:
-        done = subprocess.run([program("pif-bench"), "--census", "/dev/stdin"], stdin=giving.stdout,
-                              stdout=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            [program("pif-bench"), "--census", "/dev/stdin"],
+            stdin=giving.stdout,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
     check(giving.returncode == 0 and done.returncode == 0, f"{' '.join(command)}: cannot be checked")
     return json.loads(done.stdout)
 
@@ -109,7 +114,9 @@ def run_cold(system, command, size, speed):
     system.hold_to(speed)
     moved, cpu = system.bytes_moved(), system.cpu_seconds() + own_children_seconds()
     begin = time.monotonic()
-    done = subprocess.run(command, env=system.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        command, env=system.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
+    )
     seconds = time.monotonic() - begin
     cpu = system.cpu_seconds() + own_children_seconds() - cpu
     system.hold_to(0)
@@ -129,8 +136,10 @@ def sort_once(system, options, size, speed):
 
 def check_sorted(system, wanted):
     got = census([program("pif"), "cat", "/sorted"], system.env)
-    check(got["sorted"] and got["records"] == wanted["records"] and got["sum"] == wanted["sum"],
-          f"the output is not the sorted input: {got}, not {wanted}")
+    check(
+        got["sorted"] and got["records"] == wanted["records"] and got["sum"] == wanted["sum"],
+        f"the output is not the sorted input: {got}, not {wanted}",
+    )
     system.ok("rm", "/sorted")
     system.settle()
 

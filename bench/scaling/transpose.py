@@ -29,8 +29,10 @@ def check_transposed(system, source, result, side, rnd):
     with open(source, "rb") as before, open(result, "rb") as after:
         for _ in range(CHECKS):
             row, column = rnd.randrange(side), rnd.randrange(side)
-            check(bit_at(before.fileno(), side, row, column) == bit_at(after.fileno(), side, column, row),
-                  f"element {column}, {row} of the output is wrong")
+            check(
+                bit_at(before.fileno(), side, row, column) == bit_at(after.fileno(), side, column, row),
+                f"element {column}, {row} of the output is wrong",
+            )
     os.unlink(result)
     system.ok("rm", "/transposed")
     system.settle()
@@ -53,4 +55,3 @@ def measure(disks, where, source, side, speed, ways, rnd):
 def sides(size):
     """Bits on a side of a square of about so many bytes, whole lines of a cache to each row."""
     return int((size * 8) ** 0.5) // 512 * 512
-

@@ -41,7 +41,8 @@ Result<std::string> real_path(const std::string& path) {
 // Messages bear the names of folders, and one that is not UTF-8 is not understood.
 Status check_name(const std::string& folder) {
   if (is_utf8(folder)) return {};
-  return fail(Code::kInvalid, fmt::format("the name of the folder {} is not UTF-8: choose another one", to_utf8(folder)));
+  return fail(Code::kInvalid,
+              fmt::format("the name of the folder {} is not UTF-8: choose another one", to_utf8(folder)));
 }
 
 Result<std::string> random_id() {
@@ -65,22 +66,24 @@ Status check_free(const std::string& folder) {
     std::error_code failed;
     const std::string path = folder + "/" + part;
     if (std::filesystem::exists(path, failed) && !std::filesystem::is_empty(path, failed))
-      return fail(Code::kExists, fmt::format("{} has {} of a file system, but no pif.toml: restore that, or choose another folder",
-                                             folder, part));
+      return fail(Code::kExists,
+                  fmt::format("{} has {} of a file system, but no pif.toml: restore that, or choose another folder",
+                              folder, part));
   }
   return {};
 }
 
 // Whoever owns the description must own the sockets' folder: in /tmp anybody could have made one of that name.
 Status check_run_folder(const Cluster& cluster) {
-  struct stat run {}, description {};
+  struct stat run {
+  }, description{};
   const std::string path = cluster.run_folder();
   if (::lstat(path.c_str(), &run) != 0) return {};  // nothing runs
   if (::stat(description_path(cluster.folder).c_str(), &description) != 0)
     return fail_errno(errno, "cannot look at " + description_path(cluster.folder));
   if (!S_ISDIR(run.st_mode) || run.st_uid != description.st_uid || (run.st_mode & 022) != 0)
-    return fail(Code::kPermission,
-                fmt::format("{} is not a folder that the owner of {} alone can write: remove it", path, cluster.folder));
+    return fail(Code::kPermission, fmt::format("{} is not a folder that the owner of {} alone can write: remove it",
+                                               path, cluster.folder));
   return {};
 }
 
@@ -98,7 +101,9 @@ std::string Cluster::run_folder() const {
 
 std::string Cluster::unix_path(const std::string& daemon) const { return run_folder() + "/" + daemon + ".sock"; }
 
-std::string Cluster::ipc_endpoint(const std::string& daemon) const { return "ipc://" + run_folder() + "/" + daemon + ".ipc"; }
+std::string Cluster::ipc_endpoint(const std::string& daemon) const {
+  return "ipc://" + run_folder() + "/" + daemon + ".ipc";
+}
 
 proto::Endpoints Cluster::server_endpoints() const {
   proto::Endpoints endpoints;
@@ -167,7 +172,8 @@ Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, s
   cluster.stage = Stage::kNew;
   PIF_TRY(make_keys(cluster.folder));
   // The description is written last and never over another: of two who create at once, one succeeds.
-  if (Status written = write_file(description_path(cluster.folder), format_description(cluster), kDescriptionMode, Existing::kKeep);
+  if (Status written =
+          write_file(description_path(cluster.folder), format_description(cluster), kDescriptionMode, Existing::kKeep);
       !written)
     return written.error().code == Code::kExists ? fail(Code::kExists, cluster.folder + " holds a file system already")
                                                  : fail(std::move(written.error()));
@@ -204,8 +210,9 @@ Status name_roots(Cluster& cluster) {
 
 Status check_ready(const Cluster& cluster) {
   if (cluster.stage == Stage::kReady) return {};
-  return fail(Code::kInvalid, fmt::format("the folders that {0}/pif.toml names have not all been {1}: run `pif up {0}`", cluster.folder,
-                                          cluster.stage == Stage::kNew ? "made" : "taken over from an earlier release"));
+  return fail(Code::kInvalid,
+              fmt::format("the folders that {0}/pif.toml names have not all been {1}: run `pif up {0}`", cluster.folder,
+                          cluster.stage == Stage::kNew ? "made" : "taken over from an earlier release"));
 }
 
 Status save_cluster(const Cluster& cluster) {

@@ -16,8 +16,8 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wshadow"
-// Some text that is not TOML leads toml++ 3.3 to where it asserts that it cannot be, or promises the compiler so: `[,`, a
-// malformed time, a character beyond ASCII that is no space. Without the assertions, and with an answer about the
+// Some text that is not TOML leads toml++ 3.3 to where it asserts that it cannot be, or promises the compiler so: `[,`,
+// a malformed time, a character beyond ASCII that is no space. Without the assertions, and with an answer about the
 // character, it refuses that text like any other.
 #include <toml++/impl/preprocessor.h>
 #undef TOML_ASSERT
@@ -98,7 +98,9 @@ class Reader {
 };
 
 bool is_name(std::string_view name) {
-  const auto is_allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'; };
+  const auto is_allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  };
   return !name.empty() && name.size() <= kDaemonNameMax && std::all_of(name.begin(), name.end(), is_allowed);
 }
 
@@ -123,7 +125,8 @@ Status read_lfss(const std::string& folder, const std::string& path, const toml:
   const toml::node* node = table.get("lfs");
   if (node == nullptr || !node->is_array() || node->as_array()->empty())
     return top.refuse("lfs", "is missing: one [[lfs]] is needed for each LFS");
-  if (node->as_array()->size() > kWidthMax) return top.refuse("lfs", fmt::format("is given more than {} times", kWidthMax));
+  if (node->as_array()->size() > kWidthMax)
+    return top.refuse("lfs", fmt::format("is given more than {} times", kWidthMax));
   std::set<std::uint32_t> ids;
   std::set<std::string> names, roots, uuids;
   for (const toml::node& element : *node->as_array()) {
@@ -131,8 +134,10 @@ Status read_lfss(const std::string& folder, const std::string& path, const toml:
     const Reader in(path, *element.as_table());
     PIF_TRY_VALUE(LfsEntry lfs, read_lfs(folder, in, cluster.stage != Stage::kBefore));
     if (!ids.insert(lfs.id).second) return in.refuse("id", fmt::format("{} is given to another LFS too", lfs.id));
-    if (!names.insert(lfs.name).second) return in.refuse("name", fmt::format("{} is given to another LFS too", lfs.name));
-    if (!roots.insert(lfs.root).second) return in.refuse("root", fmt::format("{} is given to another LFS too", lfs.root));
+    if (!names.insert(lfs.name).second)
+      return in.refuse("name", fmt::format("{} is given to another LFS too", lfs.name));
+    if (!roots.insert(lfs.root).second)
+      return in.refuse("root", fmt::format("{} is given to another LFS too", lfs.root));
     if (!lfs.uuid.empty() && !uuids.insert(lfs.uuid).second) return in.refuse("uuid", "is given to another LFS too");
     cluster.lfss.push_back(std::move(lfs));
   }
@@ -142,8 +147,9 @@ Status read_lfss(const std::string& folder, const std::string& path, const toml:
 Result<std::int64_t> read_format(const std::string& path, const Reader& in) {
   PIF_TRY_VALUE(const std::int64_t format, in.integer("format", 1, INT64_MAX));
   if (format > kFormatVersion)
-    return fail(Code::kVersion, fmt::format("{} has format {}, and this program knows formats up to {}: use a newer one", path,
-                                            format, kFormatVersion));
+    return fail(Code::kVersion,
+                fmt::format("{} has format {}, and this program knows formats up to {}: use a newer one", path, format,
+                            kFormatVersion));
   return format;
 }
 
@@ -185,13 +191,15 @@ Status check_bevy(std::size_t lfs_count, std::uint32_t bevy) {
   if (bevy == 0) return {};
   if (bevy == 1) return fail(Code::kInvalid, "a bevy needs at least 2 LFSs, not 1");
   if (std::uint64_t{bevy} * 2 > lfs_count)
-    return fail(Code::kInvalid, fmt::format("bevies of {} need at least {} LFSs (one bevy and its companion), and there are {}",
-                                            bevy, std::uint64_t{bevy} * 2, lfs_count));
+    return fail(Code::kInvalid,
+                fmt::format("bevies of {} need at least {} LFSs (one bevy and its companion), and there are {}", bevy,
+                            std::uint64_t{bevy} * 2, lfs_count));
   return {};
 }
 
 std::string format_description(const Cluster& cluster) {
-  const auto mode = std::find_if(kTcpModes.begin(), kTcpModes.end(), [&](const auto& m) { return m.first == cluster.tcp; });
+  const auto mode =
+      std::find_if(kTcpModes.begin(), kTcpModes.end(), [&](const auto& m) { return m.first == cluster.tcp; });
   std::string out = fmt::format(
       "# This folder is a PIF file system; this file says what it consists of. `pif up` reads it.\n"
       "format = {}\n"
@@ -199,10 +207,13 @@ std::string format_description(const Cluster& cluster) {
       "bevy = {}   # LFSs in a bevy of files made without --bevy; 0: no parity\n"
       "tcp = \"{}\"   # none, curve, or insecure-loopback (plain, on 127.0.0.1 only)\n",
       kFormatVersion, quoted(cluster.id), cluster.bevy, mode->second);
-  const auto stage = std::find_if(kStages.begin(), kStages.end(), [&](const auto& s) { return s.first == cluster.stage; });
-  out += fmt::format("directory = {}   # of the server\n"
-                     "stage = \"{}\"   # new or adopting: folders below are still to be made, or to be taken over; ready: they are there\n",
-                     quoted(cluster.directory), stage == kStages.end() ? "" : stage->second);
+  const auto stage =
+      std::find_if(kStages.begin(), kStages.end(), [&](const auto& s) { return s.first == cluster.stage; });
+  out += fmt::format(
+      "directory = {}   # of the server\n"
+      "stage = \"{}\"   # new or adopting: folders below are still to be made, or to be taken over; ready: they are "
+      "there\n",
+      quoted(cluster.directory), stage == kStages.end() ? "" : stage->second);
   const std::string inside = cluster.folder + "/";
   for (const LfsEntry& lfs : cluster.lfss) {
     const bool is_inside = lfs.root.size() > inside.size() && lfs.root.compare(0, inside.size(), inside) == 0;

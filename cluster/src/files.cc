@@ -50,7 +50,8 @@ Status write_file(const std::string& path, std::string_view bytes, mode_t mode, 
   const UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) return fail_errno(errno, "cannot make a file beside " + path);
   Status done = write_all(fd.get(), std::as_bytes(std::span(bytes)), "cannot write " + temporary);
-  if (done && (::fchmod(fd.get(), mode) != 0 || ::fsync(fd.get()) != 0)) done = fail_errno(errno, "cannot sync " + temporary);
+  if (done && (::fchmod(fd.get(), mode) != 0 || ::fsync(fd.get()) != 0))
+    done = fail_errno(errno, "cannot sync " + temporary);
   if (done) done = publish(temporary, path, existing);
   if (!done) ::unlink(temporary.c_str());
   return done;

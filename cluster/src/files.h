@@ -15,8 +15,8 @@ namespace pif::cluster {
 [[nodiscard]] Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 
 enum class Existing : unsigned char { kReplace, kKeep };
-// Durable when it returns, with exactly `mode`. A reader sees the old file or the new one. With kKeep a file of that name
-// makes it fail with kExists.
+// Durable when it returns, with exactly `mode`. A reader sees the old file or the new one. With kKeep a file of that
+// name makes it fail with kExists.
 [[nodiscard]] Status write_file(const std::string& path, std::string_view bytes, mode_t mode, Existing existing);
 
 // Makes `path` with exactly `mode`, and the folders above it. One that exists is left as it is.

@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "files.h"
-#include "user_folders.h"
 #include "pif/base/limits.h"
 #include "pif/cluster/cluster.h"
+#include "user_folders.h"
 
 namespace pif::cluster {
 namespace {
@@ -25,8 +25,8 @@ bool has_description(const std::string& folder) {
   return ::stat((folder + "/pif.toml").c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
-// One that a stranger put in the way (in /tmp, above a folder of his) is not asked what to connect to, or whom to stop. His symbolic
-// link to a good one is his.
+// One that a stranger put in the way (in /tmp, above a folder of his) is not asked what to connect to, or whom to stop.
+// His symbolic link to a good one is his.
 bool has_own_description(const std::string& folder) {
   struct stat status {};
   if (::lstat((folder + "/pif.toml").c_str(), &status) != 0) return errno != ENOENT && errno != ENOTDIR;
@@ -43,8 +43,8 @@ Result<std::string> named_folder(const std::string& path, const std::string& sou
   std::error_code failed;
   const std::string folder = without_trailing_slashes(fs::absolute(path, failed).lexically_normal().string());
   if (failed || !has_description(folder))
-    return fail(Code::kNotFound, fmt::format("{} is {}, where there is no pif.toml: name the folder that `pif up` made", source,
-                                             failed ? path : folder));
+    return fail(Code::kNotFound, fmt::format("{} is {}, where there is no pif.toml: name the folder that `pif up` made",
+                                             source, failed ? path : folder));
   return folder;
 }
 
@@ -75,17 +75,23 @@ std::string folder_above() {
 }  // namespace
 
 Result<FoundCluster> look_up_cluster(const std::string& named) {
-  const auto found = [](FoundBy by) { return [by](std::string folder) { return FoundCluster{std::move(folder), by}; }; };
+  const auto found = [](FoundBy by) {
+    return [by](std::string folder) { return FoundCluster{std::move(folder), by}; };
+  };
   if (!named.empty()) return named_folder(named, "--pif").transform(found(FoundBy::kNamed));
-  if (const std::string set = environment("PIF"); !set.empty()) return named_folder(set, "$PIF").transform(found(FoundBy::kEnvironment));
-  if (std::string above = folder_above(); !above.empty()) return FoundCluster{std::move(above), FoundBy::kCurrentFolder};
+  if (const std::string set = environment("PIF"); !set.empty())
+    return named_folder(set, "$PIF").transform(found(FoundBy::kEnvironment));
+  if (std::string above = folder_above(); !above.empty())
+    return FoundCluster{std::move(above), FoundBy::kCurrentFolder};
   const std::string path = default_path();
   if (const std::string folder = default_folder(path); !folder.empty())
     return named_folder(folder, "your default (" + path + ")").transform(found(FoundBy::kDefault));
-  return fail(Code::kNotFound,
-              fmt::format("no file system found: --pif is not given, $PIF is not set, there is no pif.toml of yours or root's in the "
-                          "current folder or above, and {}: start one with `pif up DIR`, or name its folder with --pif",
-                          path.empty() ? "you have no home for a default" : path + " names none"));
+  return fail(
+      Code::kNotFound,
+      fmt::format(
+          "no file system found: --pif is not given, $PIF is not set, there is no pif.toml of yours or root's in the "
+          "current folder or above, and {}: start one with `pif up DIR`, or name its folder with --pif",
+          path.empty() ? "you have no home for a default" : path + " names none"));
 }
 
 Result<std::string> find_cluster(const std::string& named) {

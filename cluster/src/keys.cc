@@ -22,7 +22,7 @@ namespace {
 
 constexpr mode_t kKeyMode = 0400;
 constexpr mode_t kKeyFolderMode = 0700;
-constexpr std::size_t kCurveKeyBytes = 40;  // Z85
+constexpr std::size_t kCurveKeyBytes = 40;      // Z85
 constexpr const char* kOwnerClient = "client";  // the key pair that the file system's owner connects with
 
 Status make_key(const std::string& path) {
@@ -76,9 +76,10 @@ Status check_private(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return fail_errno(errno, "cannot look at " + path);
   if ((status.st_mode & 077) != 0)
-    return fail(Code::kPermission, fmt::format("{} can be read by others than its owner: chmod it to 0400, and make new keys if "
-                                               "somebody may have read it",
-                                               path));
+    return fail(Code::kPermission,
+                fmt::format("{} can be read by others than its owner: chmod it to 0400, and make new keys if "
+                            "somebody may have read it",
+                            path));
   return {};
 }
 

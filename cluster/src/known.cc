@@ -26,7 +26,8 @@ std::string known_path() {
 }
 
 void add(std::vector<std::string>& folders, std::string folder) {
-  if (!folder.empty() && std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(std::move(folder));
+  if (!folder.empty() && std::find(folders.begin(), folders.end(), folder) == folders.end())
+    folders.push_back(std::move(folder));
 }
 
 Result<std::vector<std::string>> read_known(const std::string& path) {
@@ -56,7 +57,8 @@ Result<std::vector<std::string>> known_clusters() {
 Status remember_cluster(const std::string& folder) {
   const std::string path = known_path();
   if (path.empty()) return {};
-  if (folder.find('\n') != std::string::npos) return fail(Code::kInvalid, "a folder with a line break in its name cannot be remembered");
+  if (folder.find('\n') != std::string::npos)
+    return fail(Code::kInvalid, "a folder with a line break in its name cannot be remembered");
   PIF_TRY_VALUE(const auto folders, read_known(path));
   if (std::find(folders.begin(), folders.end(), folder) != folders.end()) return {};
   PIF_TRY(make_folder(std::filesystem::path(path).parent_path().string(), 0700));

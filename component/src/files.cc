@@ -57,8 +57,8 @@ Result<std::vector<Handle>> share(Files& files) {
 Result<Files> adopt(Storage& storage, const Format& format, std::vector<Handle> handles) {
   PIF_TRY(format.validate());
   if (handles.size() != file_count(format))
-    return fail(Code::kInvalid, fmt::format("{} descriptors came for a component of {} files", handles.size(),
-                                            file_count(format)));
+    return fail(Code::kInvalid,
+                fmt::format("{} descriptors came for a component of {} files", handles.size(), file_count(format)));
   Files files;
   const auto slot = slots(files);
   for (std::size_t i = 0; i < handles.size(); ++i) {

@@ -438,8 +438,8 @@ class MemoryStorage final : public Storage {
     PIF_TRY(begin("space", path));
     const std::lock_guard guard(disk_->mutex);
     if (stale()) return crashed(path);
-    return Space{disk_->capacity, disk_->capacity - std::min(disk_->capacity, disk_->used_bytes),
-                 disk_->inodes_total, disk_->inodes_free};
+    return Space{disk_->capacity, disk_->capacity - std::min(disk_->capacity, disk_->used_bytes), disk_->inodes_total,
+                 disk_->inodes_free};
   }
 
   Status lock(const std::string& path) override {

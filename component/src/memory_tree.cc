@@ -30,7 +30,8 @@ void Inode::sync() {
   durable_bytes.resize(bytes.size());
   const std::size_t end = std::min(dirty_end, bytes.size());
   if (dirty_begin < end)
-    std::copy(bytes.begin() + static_cast<std::ptrdiff_t>(dirty_begin), bytes.begin() + static_cast<std::ptrdiff_t>(end),
+    std::copy(bytes.begin() + static_cast<std::ptrdiff_t>(dirty_begin),
+              bytes.begin() + static_cast<std::ptrdiff_t>(end),
               durable_bytes.begin() + static_cast<std::ptrdiff_t>(dirty_begin));
   forget_dirty();
 }
@@ -143,7 +144,7 @@ Result<std::shared_ptr<Inode>> find_inode(const std::shared_ptr<Inode>& root, st
 }
 
 Result<std::pair<std::shared_ptr<Inode>, std::string>> find_parent(const std::shared_ptr<Inode>& root,
-                                                                  std::string_view path) {
+                                                                   std::string_view path) {
   const auto parts = path_parts(path);
   if (parts.empty()) return fail(Code::kInvalid, fmt::format("'{}' has no last part", path));
   PIF_TRY_VALUE(auto folder, walk(root, parts, parts.size() - 1, path));

@@ -76,6 +76,6 @@ std::vector<std::string_view> path_parts(std::string_view path);
 Result<std::shared_ptr<Inode>> find_inode(const std::shared_ptr<Inode>& root, std::string_view path);
 // The folder a path is in, and the last part of the path. kInvalid for the root.
 Result<std::pair<std::shared_ptr<Inode>, std::string>> find_parent(const std::shared_ptr<Inode>& root,
-                                                                  std::string_view path);
+                                                                   std::string_view path);
 
 }  // namespace pif::component

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t kCheckLinesMax = 100;
 
-Status past_end(const Shape& shape, std::string_view what, std::uint64_t first, std::uint64_t count, std::uint64_t end) {
+Status past_end(const Shape& shape, std::string_view what, std::uint64_t first, std::uint64_t count,
+                std::uint64_t end) {
   return fail(Code::kEndOfFile, fmt::format("file {}: {} {} to {} are not all there: the component has {}",
                                             shape.file.value, what, first, first + count, end));
 }
@@ -27,7 +28,8 @@ std::string lengths_text(const Shape& shape, const Tail& tail) {
 }
 
 Status bad_index(const Shape& shape, Row row) {
-  return fail(Code::kCorrupt, fmt::format("file {}, row {}: the index gives it no possible place", shape.file.value, row));
+  return fail(Code::kCorrupt,
+              fmt::format("file {}, row {}: the index gives it no possible place", shape.file.value, row));
 }
 
 // Ends must rise and stay inside .dat. Sums guard the bytes; this guards against an index that was written wrong.
@@ -54,8 +56,8 @@ void check_index(const Reader& reader, const Shape& shape, std::size_t lines_max
     end = ends[count];
   }
   if (end != tail.bytes && lines.size() < lines_max)
-    lines.push_back(fmt::format("file {}: the index ends at byte {}, the data at byte {}", shape.file.value, end,
-                                tail.bytes));
+    lines.push_back(
+        fmt::format("file {}: the index ends at byte {}, the data at byte {}", shape.file.value, end, tail.bytes));
 }
 
 }  // namespace
@@ -69,8 +71,8 @@ Status check_tail(const Shape& shape, const Tail& tail) {
 Status Reader::read_rows(Row first, std::uint64_t count, Rows out) const {
   PIF_TRY(validate(shape_, tail_));
   if (!shape_.format.is_fixed())
-    return fail(Code::kInvalid, fmt::format("file {} has variable records: its rows have no fixed place",
-                                            shape_.file.value));
+    return fail(Code::kInvalid,
+                fmt::format("file {} has variable records: its rows have no fixed place", shape_.file.value));
   if (first > tail_.rows || count > tail_.rows - first) return past_end(shape_, "rows", first, count, tail_.rows);
   if (count == 0) return {};
   const std::uint64_t length = shape_.format.record_length;
@@ -114,7 +116,8 @@ Status Reader::check_bytes(std::uint64_t offset, std::uint64_t size, std::span<c
   PIF_TRY(validate(shape_, tail_));
   if (offset > tail_.bytes || size > tail_.bytes - offset) return past_end(shape_, "bytes", offset, size, tail_.bytes);
   if (mapped.size() < tail_.bytes)
-    return fail(Code::kCorrupt, fmt::format("{}: the file is shorter than its {} bytes", shape_.file.value, tail_.bytes));
+    return fail(Code::kCorrupt,
+                fmt::format("{}: the file is shorter than its {} bytes", shape_.file.value, tail_.bytes));
   return check_mapped(StoredStream::data_of(shape_, tail_, *files_), {offset, offset + size}, mapped);
 }
 

@@ -30,8 +30,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// File systems whose syncfs leaves everything durable. Others may only hand data on (to a server, or to another process).
-constexpr std::array<unsigned long, 4> kSyncsAll = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC};
+// File systems whose syncfs leaves everything durable. Others may only hand data on (to a server, or to another
+// process).
+constexpr std::array<unsigned long, 4> kSyncsAll = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,
+                                                    F2FS_SUPER_MAGIC};
 constexpr std::size_t kVectors = 256;  // of one system call; below IOV_MAX, and 4 KiB of stack
 
 // Calls again as long as a signal interrupts.
@@ -104,9 +106,8 @@ class RealFile final : public File {
     Vectors<ConstPiece> vectors(pieces);
     while (!vectors.done()) {
       const auto next = vectors.gather();
-      const ssize_t n = uninterrupted([&] {
-        return ::pwritev(fd_.get(), next.data(), static_cast<int>(next.size()), static_cast<off_t>(offset));
-      });
+      const ssize_t n = uninterrupted(
+          [&] { return ::pwritev(fd_.get(), next.data(), static_cast<int>(next.size()), static_cast<off_t>(offset)); });
       if (n < 0) return fail_errno(errno, fmt::format("cannot write {} at byte {}", path_, offset));
       if (n == 0) return fail(Code::kIo, fmt::format("cannot write {} at byte {}: nothing was taken", path_, offset));
       offset += static_cast<std::size_t>(n);
@@ -191,8 +192,7 @@ class RealStorage final : public Storage {
  public:
   Result<std::unique_ptr<File>> open(const std::string& path, Access access) override {
     const int flags = access == Access::kRead ? O_RDONLY : access == Access::kWrite ? O_RDWR : O_RDWR | O_CREAT;
-    UniqueFd fd(
-        uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600); }));
+    UniqueFd fd(uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600); }));
     if (!fd) return fail_errno(errno, fmt::format("cannot open {}", path));
     PIF_TRY(check_regular(fd, path));
     return std::make_unique<RealFile>(std::move(fd), path, access != Access::kRead);
@@ -273,8 +273,8 @@ class RealStorage final : public Storage {
     struct statvfs info {};
     if (uninterrupted([&] { return ::statvfs(path.c_str(), &info); }) != 0)
       return fail_errno(errno, fmt::format("cannot tell how full {} is", path));
-    return Space{std::uint64_t{info.f_blocks} * info.f_frsize, std::uint64_t{info.f_bavail} * info.f_frsize, info.f_files,
-                 info.f_favail};
+    return Space{std::uint64_t{info.f_blocks} * info.f_frsize, std::uint64_t{info.f_bavail} * info.f_frsize,
+                 info.f_files, info.f_favail};
   }
 
   Status lock(const std::string& path) override {

@@ -16,11 +16,11 @@ namespace pif::component {
 static_assert(std::endian::native == std::endian::little, "sums and index are stored as this machine has them");
 
 inline constexpr std::size_t kSumBytes = sizeof(std::uint64_t);
-inline constexpr std::size_t kSliceBytes = 256u << 10;   // bytes moved and hashed in one go: they stay in the cache
-inline constexpr std::size_t kBounceBytes = 64u << 10;   // of a buffer on the stack
-inline constexpr std::size_t kPieces = 64;               // of one vectored call
-inline constexpr std::uint32_t kLongRowBytes = 4096;     // from here on a row is moved by itself, not through a buffer
-inline constexpr std::uint64_t kLengthMax = INT64_MAX;   // bytes of a file
+inline constexpr std::size_t kSliceBytes = 256u << 10;  // bytes moved and hashed in one go: they stay in the cache
+inline constexpr std::size_t kBounceBytes = 64u << 10;  // of a buffer on the stack
+inline constexpr std::size_t kPieces = 64;              // of one vectored call
+inline constexpr std::uint32_t kLongRowBytes = 4096;    // from here on a row is moved by itself, not through a buffer
+inline constexpr std::uint64_t kLengthMax = INT64_MAX;  // bytes of a file
 
 struct Stream {
   FileId file;

@@ -62,16 +62,11 @@ void scatter_of(const std::byte* from, std::uint64_t count, Rows out) {
 // Packed rows to their places.
 void scatter(const std::byte* from, std::size_t length, std::uint64_t count, Rows out) {
   switch (length) {
-    case 1:
-      return scatter_of<1>(from, count, out);
-    case 4:
-      return scatter_of<4>(from, count, out);
-    case 8:
-      return scatter_of<8>(from, count, out);
-    case 16:
-      return scatter_of<16>(from, count, out);
-    case 100:
-      return scatter_of<100>(from, count, out);
+    case 1: return scatter_of<1>(from, count, out);
+    case 4: return scatter_of<4>(from, count, out);
+    case 8: return scatter_of<8>(from, count, out);
+    case 16: return scatter_of<16>(from, count, out);
+    case 100: return scatter_of<100>(from, count, out);
     default:
       for (std::uint64_t i = 0; i < count; ++i) std::memcpy(out.base + i * out.stride, from + i * length, length);
   }
@@ -175,8 +170,9 @@ Status read_short_rows(const StoredStream& stream, Row first, std::uint64_t coun
     const Rows place{out.base + (from - first) * out.stride, out.stride};
     const std::byte* source = bytes.data() + (from * length - begin_byte);
     if (from < whole) scatter(source, length, whole - from, place);
-    if (whole < to) std::memcpy(out.base + (whole - first) * out.stride, bytes.data() + (whole * length - begin_byte),
-                                stream.length - whole * length);
+    if (whole < to)
+      std::memcpy(out.base + (whole - first) * out.stride, bytes.data() + (whole * length - begin_byte),
+                  stream.length - whole * length);
   }
   return {};
 }
@@ -186,7 +182,8 @@ void check_stream(const StoredStream& stream, std::size_t lines_max, std::vector
     if (lines.size() < lines_max) lines.push_back(std::move(line));
   };
   const std::size_t slice = stream.slice_chunks(1u << 20);
-  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(std::min<std::uint64_t>(slice * stream.chunk_bytes, stream.length));
+  const auto buffer =
+      std::make_unique_for_overwrite<std::byte[]>(std::min<std::uint64_t>(slice * stream.chunk_bytes, stream.length));
   for (std::uint64_t chunk = 0; chunk < stream.chunks() && lines.size() < lines_max; chunk += slice) {
     const std::uint64_t stop = std::min<std::uint64_t>(stream.chunks(), chunk + slice);
     const std::uint64_t begin = chunk * stream.chunk_bytes;
@@ -200,7 +197,8 @@ void check_stream(const StoredStream& stream, std::size_t lines_max, std::vector
     for (std::uint64_t c = chunk; c < stop && lines.size() < lines_max; ++c) {
       const std::size_t at = (c - chunk) * stream.chunk_bytes;
       const std::size_t size = stream.size_of(c, stream.length);
-      const Status status = at + size <= *got ? sums.verify(c, bytes.subspan(at, size)) : ends_early(stream, begin + *got);
+      const Status status =
+          at + size <= *got ? sums.verify(c, bytes.subspan(at, size)) : ends_early(stream, begin + *got);
       if (!status) note(status.error().text);
     }
   }

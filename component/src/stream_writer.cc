@@ -9,10 +9,10 @@
 namespace pif::component {
 namespace {
 
-constexpr std::uint64_t kDirectBytes = 32u << 10;     // from here on whole chunks pass by the window
-constexpr std::size_t kPendingMax = 2048;             // sums that one write collects
-constexpr std::uint64_t kWritebackBytes = 8u << 20;   // written before the kernel is asked to start on them
-constexpr std::size_t kStretchesMax = 64;             // that may grow in turn
+constexpr std::uint64_t kDirectBytes = 32u << 10;    // from here on whole chunks pass by the window
+constexpr std::size_t kPendingMax = 2048;            // sums that one write collects
+constexpr std::uint64_t kWritebackBytes = 8u << 20;  // written before the kernel is asked to start on them
+constexpr std::size_t kStretchesMax = 64;            // that may grow in turn
 constexpr std::size_t kSumBatch = 512;
 
 std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) { return value / unit * unit; }
@@ -42,8 +42,8 @@ void Source::gather(std::uint64_t from, std::size_t size, std::byte* to) const {
 Status StreamWriter::write(std::uint64_t offset, const Source& in, std::uint64_t size) {
   if (size == 0) return {};
   if (offset > kLengthMax || size > kLengthMax - offset)
-    return fail(Code::kTooLarge, fmt::format("file {}: no component can have a byte {}", stream_.file.value,
-                                             offset + size - 1));
+    return fail(Code::kTooLarge,
+                fmt::format("file {}: no component can have a byte {}", stream_.file.value, offset + size - 1));
   const std::uint64_t end = offset + size;
   const std::uint64_t begin_whole = round_up(offset, chunk_bytes());
   const std::uint64_t end_whole = round_down(end, chunk_bytes());
@@ -68,7 +68,7 @@ Status StreamWriter::begin_direct(std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t window_begin = window_chunk_ * chunk_bytes();
   const std::uint64_t window_end = window_begin + window_.size();
   const bool covered = begin <= window_begin && window_end <= end;  // all that is in it is replaced
-  if (!covered) PIF_TRY(flush());  // also so that sums come in the order of chunks
+  if (!covered) PIF_TRY(flush());                                   // also so that sums come in the order of chunks
   if (begin < window_end && window_begin < end) drop_window();
   length_ = std::max(length_, end);
   return {};
@@ -158,7 +158,8 @@ void StreamWriter::start_writeback(Range written) {
 }
 
 std::optional<Range> Writeback::add(Range range) {
-  const auto before = std::find_if(stretches_.begin(), stretches_.end(), [&](const Range& each) { return each.end == range.begin; });
+  const auto before =
+      std::find_if(stretches_.begin(), stretches_.end(), [&](const Range& each) { return each.end == range.begin; });
   if (before != stretches_.end()) {
     range.begin = before->begin;
     stretches_.erase(before);

@@ -4,7 +4,8 @@
 // Invariants, between calls:
 //  1. Every chunk in the window is whole, except one that ends at length().
 //  2. If length() is inside a chunk, that chunk is in the window, or its sum is tail_sum_ and its bytes in the file.
-//  3. A whole chunk's sum is in the file of sums, or pending, or the chunk is in the window after dirty_; or it was never
+//  3. A whole chunk's sum is in the file of sums, or pending, or the chunk is in the window after dirty_; or it was
+//  never
 //     written and lies in [gap_begin_, gap_end_), where a stored sum of 0 says so.
 // Thread-safety: write() may run in several threads on disjoint stretches of whole chunks: their bytes are hashed and
 // written outside the mutex, which guards every member and is taken a few times per call. All else: one thread.
@@ -32,8 +33,8 @@ struct Source {
   void gather(std::uint64_t from, std::size_t size, std::byte* to) const;
 };
 
-// Which bytes the kernel should be asked to write back before anybody syncs: where long stretches were written, several of
-// them in turn perhaps.
+// Which bytes the kernel should be asked to write back before anybody syncs: where long stretches were written, several
+// of them in turn perhaps.
 class Writeback {
  public:
   // Bytes [range.begin, range.end) were written: what is to be written back now, if it is worth it.
@@ -96,9 +97,9 @@ class StreamWriter {
   std::uint64_t length_;
   std::uint64_t tail_sum_;
 
-  std::vector<std::byte> window_;   // bytes from chunk window_chunk_ on; at most window_max()
+  std::vector<std::byte> window_;  // bytes from chunk window_chunk_ on; at most window_max()
   std::uint64_t window_chunk_ = 0;
-  std::size_t dirty_ = 0;           // from this place in the window on, bytes and sums are only here
+  std::size_t dirty_ = 0;  // from this place in the window on, bytes and sums are only here
 
   std::vector<std::uint64_t> pending_;  // sums not yet in the file, from chunk pending_chunk_ on
   std::uint64_t pending_chunk_ = 0;

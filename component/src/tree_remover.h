@@ -8,7 +8,8 @@
 
 namespace pif::component {
 
-// Nothing at `path` is fine. Stops at the first error; what is removed by then stays removed. Nobody may add anything meanwhile.
+// Nothing at `path` is fine. Stops at the first error; what is removed by then stays removed. Nobody may add anything
+// meanwhile.
 [[nodiscard]] Status remove_tree_at(const std::string& path);
 
 }  // namespace pif::component

@@ -36,12 +36,12 @@ Status Writer::Impl::check_fixed(Row first, std::uint64_t count, std::uint32_t l
   if (last_bytes > length)
     return fail(Code::kInvalid, fmt::format("a row of {} bytes in a file of {}-byte records", last_bytes, length));
   if (first > kLengthMax / length || count > kLengthMax / length - first)
-    return fail(Code::kTooLarge, fmt::format("file {}: no component can have {} rows from row {}", shape.file.value,
-                                             count, first));
+    return fail(Code::kTooLarge,
+                fmt::format("file {}: no component can have {} rows from row {}", shape.file.value, count, first));
   const bool shorter = last_bytes != 0 && last_bytes < length;
   if (shorter && (first + count - 1) * length + last_bytes < data.length())
-    return fail(Code::kInvalid, fmt::format("file {}, row {}: only the last row may be short", shape.file.value,
-                                            first + count - 1));
+    return fail(Code::kInvalid,
+                fmt::format("file {}, row {}: only the last row may be short", shape.file.value, first + count - 1));
   return {};
 }
 
@@ -88,14 +88,15 @@ Status Writer::write_rows(Row first, std::uint64_t count, ConstRows in, std::uin
 Status Writer::append_rows(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
   PIF_TRY(validate(impl_->shape));
   if (impl_->shape.format.is_fixed())
-    return fail(Code::kInvalid, fmt::format("file {} has fixed records: they have row numbers",
-                                            impl_->shape.file.value));
+    return fail(Code::kInvalid,
+                fmt::format("file {} has fixed records: they have row numbers", impl_->shape.file.value));
   const std::uint64_t total = std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0});
   if (total != data.size())
     return fail(Code::kInvalid, fmt::format("rows of {} bytes came with {} bytes", total, data.size()));
   for (const std::uint32_t length : lengths)
     if (length > kRecordLengthMax)
-      return fail(Code::kTooLarge, fmt::format("a record of {} bytes; at most {} are possible", length, kRecordLengthMax));
+      return fail(Code::kTooLarge,
+                  fmt::format("a record of {} bytes; at most {} are possible", length, kRecordLengthMax));
   if (data.size() > kLengthMax - impl_->bytes)
     return fail(Code::kTooLarge, fmt::format("file {}: the component would be too long", impl_->shape.file.value));
   auto appended = impl_->append(lengths, data);
@@ -107,12 +108,12 @@ Status Writer::append_rows(std::span<const std::uint32_t> lengths, std::span<con
 Status Writer::truncate(Row row) {
   PIF_TRY(validate(impl_->shape));
   if (row > rows())
-    return fail(Code::kInvalid, fmt::format("file {}: cannot shorten {} rows to {}", impl_->shape.file.value, rows(), row));
+    return fail(Code::kInvalid,
+                fmt::format("file {}: cannot shorten {} rows to {}", impl_->shape.file.value, rows(), row));
   if (impl_->shape.format.is_fixed())
     return impl_->data.truncate(row == rows() ? bytes() : row * impl_->shape.format.record_length);
   std::uint64_t end = 0;
-  if (row > 0)
-    PIF_TRY(impl_->index->peek((row - 1) * sizeof(end), std::as_writable_bytes(std::span(&end, 1))));
+  if (row > 0) PIF_TRY(impl_->index->peek((row - 1) * sizeof(end), std::as_writable_bytes(std::span(&end, 1))));
   PIF_TRY(impl_->index->truncate(row * sizeof(end)));
   impl_->rows = row;
   impl_->bytes = end;

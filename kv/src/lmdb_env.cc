@@ -24,18 +24,14 @@ Code code_of(int rc) {
   switch (rc) {
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
-    case MDB_INVALID:
-      return Code::kCorrupt;
-    case MDB_PANIC:  // a write of a meta page failed before: what is stored is whole, but this process cannot go on with it
+    case MDB_INVALID: return Code::kCorrupt;
+    case MDB_PANIC:  // a write of a meta page failed before: what is stored is whole, but this process cannot go on
+                     // with it
       return Code::kIo;
-    case MDB_VERSION_MISMATCH:
-      return Code::kVersion;
-    case MDB_MAP_FULL:
-      return Code::kNoSpace;
-    case MDB_BAD_VALSIZE:
-      return Code::kTooLarge;
-    default:
-      return rc > 0 ? code_from_errno(rc) : Code::kInternal;
+    case MDB_VERSION_MISMATCH: return Code::kVersion;
+    case MDB_MAP_FULL: return Code::kNoSpace;
+    case MDB_BAD_VALSIZE: return Code::kTooLarge;
+    default: return rc > 0 ? code_from_errno(rc) : Code::kInternal;
   }
 }
 
@@ -104,7 +100,8 @@ Result<std::vector<MDB_dbi>> open_tables(MDB_env* env, const std::string& path, 
   for (const std::string& name : names) {
     MDB_dbi table = 0;
     // LMDB's own table of tables has no name.
-    if (const int rc = mdb_dbi_open(raw, name.empty() ? nullptr : name.c_str(), name.empty() ? 0 : MDB_CREATE, &table)) {
+    if (const int rc =
+            mdb_dbi_open(raw, name.empty() ? nullptr : name.c_str(), name.empty() ? 0 : MDB_CREATE, &table)) {
       return fail_lmdb(rc, fmt::format("cannot open table {} of the store", name), path);
     }
     tables.push_back(table);
@@ -129,8 +126,8 @@ Status check_length(MDB_env* env, const std::string& path) {
   if (info.st_size >= should_be) return {};
   PIF_TRY_VALUE(const bool whole, all_pages_present(file));
   if (whole) return {};
-  return fail(Code::kCorrupt, fmt::format("the store {} is truncated: its data.mdb has {} bytes and should have {}", path,
-                                          info.st_size, should_be));
+  return fail(Code::kCorrupt, fmt::format("the store {} is truncated: its data.mdb has {} bytes and should have {}",
+                                          path, info.st_size, should_be));
 }
 
 }  // namespace
@@ -138,8 +135,10 @@ Status check_length(MDB_env* env, const std::string& path) {
 tl::unexpected<Error> fail_lmdb(int rc, std::string_view what, const std::string& path) {
   // LMDB calls it EIO when a disk that fills up takes a part of a page.
   if (rc == ENOSPC || rc == EDQUOT || (rc == EIO && is_full(path))) {
-    return fail(Code::kNoSpace, fmt::format("{} {}: its disk is full: remove something from that disk, or make it larger; nothing "
-                                            "of this change was stored", what, path));
+    return fail(Code::kNoSpace,
+                fmt::format("{} {}: its disk is full: remove something from that disk, or make it larger; nothing "
+                            "of this change was stored",
+                            what, path));
   }
   return fail(code_of(rc), fmt::format("{} {}: {}", what, path, mdb_strerror(rc)));
 }

@@ -102,7 +102,8 @@ class LmdbTransaction final : public Transaction {
  private:
   Status check(Table table) const {
     if (txn_ == nullptr) return fail(Code::kInternal, "use of a transaction that is over");
-    if (table >= store_.opened_.tables.size()) return fail(Code::kInternal, "there is no such table in " + store_.path_);
+    if (table >= store_.opened_.tables.size())
+      return fail(Code::kInternal, "there is no such table in " + store_.path_);
     return {};
   }
   Status check_write(Table table) const {

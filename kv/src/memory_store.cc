@@ -150,7 +150,9 @@ std::shared_ptr<MemoryState> make_memory_state(unsigned tables) {
   return state;
 }
 
-std::shared_ptr<MemoryState> copy_memory_state(const MemoryState& state) { return std::make_shared<MemoryState>(state); }
+std::shared_ptr<MemoryState> copy_memory_state(const MemoryState& state) {
+  return std::make_shared<MemoryState>(state);
+}
 
 std::unique_ptr<Store> open_memory(std::shared_ptr<MemoryState> state) {
   return std::make_unique<MemoryStore>(std::move(state));

@@ -39,12 +39,14 @@ std::string seal_value(std::string_view payload) {
 
 Result<std::string_view> open_value(std::string_view value, std::string_view what) {
   if (value.size() < kSumBytes) {
-    return fail(Code::kCorrupt, fmt::format("{}: the stored value has {} bytes, too few for its checksum", what, value.size()));
+    return fail(Code::kCorrupt,
+                fmt::format("{}: the stored value has {} bytes, too few for its checksum", what, value.size()));
   }
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < kSumBytes; ++i) sum |= std::uint64_t{static_cast<unsigned char>(value[i])} << (8 * i);
   const std::string_view payload = value.substr(kSumBytes);
-  if (sum != hash_of(payload)) return fail(Code::kCorrupt, fmt::format("{}: the stored value fails its checksum", what));
+  if (sum != hash_of(payload))
+    return fail(Code::kCorrupt, fmt::format("{}: the stored value fails its checksum", what));
   return payload;
 }
 

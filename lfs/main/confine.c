@@ -49,8 +49,8 @@ static void go_first(void) {
   close(fd);
 }
 
-/* Root's tools work on descriptors too: none of root's powers is needed. Without them in the bounding set, exec gives none
- * back. */
+/* Root's tools work on descriptors too: none of root's powers is needed. Without them in the bounding set, exec gives
+ * none back. */
 static int drop_capabilities(void) {
   if (geteuid() != 0) return 0;
   for (unsigned long i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; ++i)
@@ -61,7 +61,8 @@ static int drop_capabilities(void) {
 }
 
 int confine_resources(const char** what) {
-  if (bound(RLIMIT_CORE, 0) != 0 || bound(RLIMIT_NOFILE, kFilesMax) != 0) return failed(what, "cannot bound descriptors");
+  if (bound(RLIMIT_CORE, 0) != 0 || bound(RLIMIT_NOFILE, kFilesMax) != 0)
+    return failed(what, "cannot bound descriptors");
   if (bound(RLIMIT_NPROC, kProcessesMax) != 0) return failed(what, "cannot bound processes");
 #ifndef PIF_SANITIZED /* whose shadow memory is larger than any machine */
   if (bound(RLIMIT_DATA, memory_max()) != 0) return failed(what, "cannot bound memory");
@@ -124,7 +125,8 @@ static int allow(int rules, const char* path, uint64_t rights) {
 
 static int allow_system(int rules, int version) {
   static const char* const programs[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"};
-  static const char* const readable[] = {"/etc", "/proc", "/sys/devices/system", "/dev/urandom", "/dev/random", "/dev/zero"};
+  static const char* const readable[] = {"/etc",         "/proc",       "/sys/devices/system",
+                                         "/dev/urandom", "/dev/random", "/dev/zero"};
   const uint64_t writing = kReadFile | kWriteFile | (version >= 3 ? (uint64_t)kTruncate : 0);
   for (size_t i = 0; i < sizeof programs / sizeof *programs; ++i)
     if (allow(rules, programs[i], kRunAll) != 0) return -1;
@@ -151,8 +153,10 @@ static int allow_beside(int rules, const char* program) {
     const int fd = openat(dirfd(all), one->d_name, O_PATH | O_CLOEXEC);
     struct stat is;
     if (fd < 0) continue;
-    if (fstat(fd, &is) == 0 && S_ISREG(is.st_mode)) done = allow_fd(rules, fd, kReadFile | kExecute);
-    else close(fd);
+    if (fstat(fd, &is) == 0 && S_ISREG(is.st_mode))
+      done = allow_fd(rules, fd, kReadFile | kExecute);
+    else
+      close(fd);
   }
   closedir(all);
   return done;

@@ -1,6 +1,6 @@
-/* The system calls that workers are refused. A list of what is forbidden, not of what is allowed: tools are any program, in
- * any language. What is here reaches past the process: other processes, the kernel's configuration, new namespaces, or ways
- * around the rules for files. */
+/* The system calls that workers are refused. A list of what is forbidden, not of what is allowed: tools are any
+ * program, in any language. What is here reaches past the process: other processes, the kernel's configuration, new
+ * namespaces, or ways around the rules for files. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/audit.h>
@@ -35,11 +35,12 @@ static const int kForbidden[] = {
     /* leaving the process group, by which an LFS ends a job with all its children */
     SYS_setsid, SYS_setpgid,
     /* namespaces and mounts */
-    SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_move_mount, SYS_open_tree, SYS_fsopen,
-    SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_mount_setattr,
+    SYS_unshare, SYS_setns, SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_move_mount, SYS_open_tree,
+    SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_mount_setattr,
     /* ways to files and calls that these rules do not see */
     SYS_open_by_handle_at, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_pidfd_getfd,
-    /* owners, modes and attributes, which Landlock does not guard: of the store too, if an LFS runs as the worker's user */
+    /* owners, modes and attributes, which Landlock does not guard: of the store too, if an LFS runs as the worker's
+       user */
     SYS_fchmod, SYS_fchmodat, SYS_fchown, SYS_fchownat, SYS_setxattr, SYS_lsetxattr, SYS_fsetxattr, SYS_removexattr,
     SYS_lremovexattr, SYS_fremovexattr,
 #ifdef SYS_chmod
@@ -49,7 +50,8 @@ static const int kForbidden[] = {
     /* the kernel */
     SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_add_key, SYS_request_key, SYS_keyctl, SYS_init_module,
     SYS_finit_module, SYS_delete_module, SYS_kexec_load, SYS_reboot, SYS_swapon, SYS_swapoff, SYS_acct, SYS_syslog,
-    SYS_sethostname, SYS_setdomainname, SYS_settimeofday, SYS_clock_settime, SYS_adjtimex, SYS_clock_adjtime, SYS_quotactl};
+    SYS_sethostname, SYS_setdomainname, SYS_settimeofday, SYS_clock_settime, SYS_adjtimex, SYS_clock_adjtime,
+    SYS_quotactl};
 
 /* Where Landlock does not guard other processes' memory. */
 static const int kForbiddenWithoutLandlock[] = {SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev};
@@ -131,7 +133,8 @@ int confine_calls(int landlock, const char** what) {
   forbid_raw_sockets(&p);
   answer(&p, 0);
   const struct sock_fprog all = {p.count, p.statements};
-  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all, 0, 0) == 0 || errno == EINVAL) return 0; /* EINVAL: not built in */
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all, 0, 0) == 0 || errno == EINVAL)
+    return 0; /* EINVAL: not built in */
   *what = "cannot forbid system calls";
   return -1;
 }

@@ -1,12 +1,12 @@
 /* pif-exec PARENT USER GROUPS OWN FOLDER PROGRAM [ARGUMENT...]
  *
- * What posix_spawn cannot do between an LFS and a worker: become the worker's user, die with the LFS, close what was not
- * meant for the worker, and lock it in (confine.h). Small and static, because it runs once per worker before anything else
- * does.
+ * What posix_spawn cannot do between an LFS and a worker: become the worker's user, die with the LFS, close what was
+ * not meant for the worker, and lock it in (confine.h). Small and static, because it runs once per worker before
+ * anything else does.
  *
- * PARENT: pid of the LFS. USER, GROUPS: numbers ("-": stay); GROUPS "100,4,27", primary first. OWN: a folder to make for
- * this worker alone ("-": none), where other workers of its user reach it. FOLDER: where it starts.
- * Exit code 127: the program cannot be run; stderr says why. */
+ * PARENT: pid of the LFS. USER, GROUPS: numbers ("-": stay); GROUPS "100,4,27", primary first. OWN: a folder to make
+ * for this worker alone ("-": none), where other workers of its user reach it. FOLDER: where it starts. Exit code 127:
+ * the program cannot be run; stderr says why. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <grp.h>
@@ -37,7 +37,8 @@ static int make_own(const char* folder, const char* user, const char* groups) {
   return chown(folder, uid, gid) == 0 ? 0 : die(folder);
 }
 
-/* Returns 0, or kCannotRun. Order matters: groups before user, and the user before what the change of user would undo. */
+/* Returns 0, or kCannotRun. Order matters: groups before user, and the user before what the change of user would undo.
+ */
 static int become(const char* user, const char* groups) {
   if (strcmp(user, "-") == 0) return 0;
   gid_t list[kGroupsMax];

@@ -17,9 +17,9 @@
 #include <iostream>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <CLI/CLI.hpp>
 
 #include "pif/base/print.h"
 #include "pif/base/version.h"
@@ -79,7 +79,8 @@ std::string helper_path() {
 void say_how_workers_are_held() {
   const long landlock = std::max(syscall(SYS_landlock_create_ruleset, nullptr, 0, 1), 0L);
   const bool seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
-  spdlog::info("workers are held by limits, {} and {}", landlock > 0 ? fmt::format("Landlock (version {})", landlock) : "no Landlock",
+  spdlog::info("workers are held by limits, {} and {}",
+               landlock > 0 ? fmt::format("Landlock (version {})", landlock) : "no Landlock",
                seccomp ? "seccomp" : "no seccomp");
   if (landlock < 6) spdlog::info("this kernel does not keep workers from signalling processes of their own user");
 }
@@ -157,7 +158,8 @@ Status serve(const std::string& folder, const std::string& name) {
   net::ThreadExecutor executor(*messenger, kExecutorThreads);
   net::SystemEntropy entropy;
   const auto spawner = lfs::make_real_spawner(helper_path());
-  lfs::World world{*messenger, *storage, *catalogue, executor, *spawner, entropy, [&executor] { executor.run_completions(); }};
+  lfs::World world{
+      *messenger, *storage, *catalogue, executor, *spawner, entropy, [&executor] { executor.run_completions(); }};
   lfs::Lfs lfs(std::move(config), std::move(world));
   catch_signals(*messenger);
   PIF_TRY(lfs.open());
@@ -243,7 +245,8 @@ int main(int argc, char** argv) {
   run_command->add_option("NAME", name, "name of the LFS in pif.toml, such as lfs0")->required();
   run_command->add_flag("-v,--verbose", verbose, "log more");
   bool replace = false;
-  auto* init_command = app.add_subcommand("init", "make the root of a new LFS, or take over an earlier release's (`pif up` does)");
+  auto* init_command =
+      app.add_subcommand("init", "make the root of a new LFS, or take over an earlier release's (`pif up` does)");
   init_command->add_option("--cluster", folder, "folder of the file system, with pif.toml")->required();
   init_command->add_option("NAME", name, "name of the LFS in pif.toml, such as lfs0")->required();
   init_command->add_flag("--replace", replace, "an empty root for an LFS whose disk is lost (`pif node replace` does)");

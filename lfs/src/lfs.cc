@@ -7,30 +7,31 @@
 #include <spdlog/spdlog.h>
 
 #include "append/appending.h"
-#include "store/catalogue.h"
 #include "context/lfs_context.h"
-#include "requests/holding.h"
-#include "requests/managing.h"
+#include "context/waiting_room.h"
 #include "overwrite/overwriting.h"
 #include "pif/base/limits.h"
 #include "pif/base/version.h"
 #include "pif/net/calls.h"
+#include "requests/holding.h"
+#include "requests/managing.h"
 #include "requests/reading.h"
-#include "store/recovery.h"
 #include "requests/reporting.h"
-#include "store/root.h"
-#include "context/waiting_room.h"
-#include "workers/worker_host.h"
 #include "requests/writing.h"
+#include "store/catalogue.h"
+#include "store/recovery.h"
+#include "store/root.h"
+#include "workers/worker_host.h"
 
 namespace pif::lfs {
 namespace {
 
 using proto::Envelope;
 
-constexpr std::uint64_t kWindowBytes = 8u << 20;   // credit of a peer
-constexpr std::uint32_t kWindowRequests = 1024;    // the same, in requests: transports queue 4,096 for a peer that does not read
-constexpr unsigned kDeliveriesPerTurn = 64;        // handled before what they caused is committed
+constexpr std::uint64_t kWindowBytes = 8u << 20;  // credit of a peer
+constexpr std::uint32_t kWindowRequests =
+    1024;  // the same, in requests: transports queue 4,096 for a peer that does not read
+constexpr unsigned kDeliveriesPerTurn = 64;  // handled before what they caused is committed
 constexpr Duration kTurnMax = std::chrono::seconds(1);
 constexpr Duration kTimeoutMax = std::chrono::hours(1);
 constexpr Duration kTimeoutDefault = std::chrono::seconds(30);
@@ -82,13 +83,14 @@ Status Lfs::open() { return impl_->open(); }
 Status Lfs::serve(const std::atomic<bool>& stop) { return impl_->serve(stop); }
 
 Status Lfs::Impl::open() {
-  PIF_TRY(claim_root(context.world.storage, context.world.catalogue, config.root, {config.cluster, config.node, config.name, config.uuid}));
+  PIF_TRY(claim_root(context.world.storage, context.world.catalogue, config.root,
+                     {config.cluster, config.node, config.name, config.uuid}));
   PIF_TRY(replay_log(context.world.storage, context.world.catalogue, config.root, context.log));
   PIF_TRY(context.numbers.load(context.world.catalogue, context.log.last_number()));
   PIF_TRY(remove_leftovers(context.world.storage, context.world.catalogue, config.root));
   PIF_TRY(context.components.load(context.now()));
-  spdlog::info("{} serves {}: {} components, {} bytes", config.name, config.root, context.components.totals().components,
-               context.components.totals().bytes);
+  spdlog::info("{} serves {}: {} components, {} bytes", config.name, config.root,
+               context.components.totals().components, context.components.totals().bytes);
   return {};
 }
 
@@ -102,9 +104,9 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 }
 
 Time Lfs::Impl::deadline() const {
-  return std::min({context.now() + kTurnMax, holding.next_deadline(), waiting_room.next_deadline(), context.replies.next_deadline(),
-                   appending.next_deadline(), append_coordinator.next_deadline(), writing.next_deadline(), reporting.next_deadline(),
-                   worker_host.next_deadline()});
+  return std::min({context.now() + kTurnMax, holding.next_deadline(), waiting_room.next_deadline(),
+                   context.replies.next_deadline(), appending.next_deadline(), append_coordinator.next_deadline(),
+                   writing.next_deadline(), reporting.next_deadline(), worker_host.next_deadline()});
 }
 
 Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
@@ -161,7 +163,7 @@ bool Lfs::Impl::may_serve(net::Delivery& delivery) {
 
 void Lfs::Impl::refuse(const net::Delivery& delivery, Code code, const std::string& why) {
   context.replies.send_answer(delivery.peer, net::error_reply(delivery.packet.envelope, {code, why, {}}, config.name),
-                           delivery.packet.envelope.op_case(), context.now());
+                              delivery.packet.envelope.op_case(), context.now());
 }
 
 void Lfs::Impl::end_waiting() {
@@ -184,8 +186,9 @@ void Lfs::Impl::handle_request(net::Delivery& delivery) {
                                 : std::min<Duration>(std::chrono::milliseconds(envelope.timeout_ms()), kTimeoutMax);
   Request request{delivery.peer, std::move(delivery.packet), {}, now, now + patience};
   if (request.envelope().version() != kProtocolVersion)
-    return context.replies.answer(request, fail(Code::kVersion, fmt::format("protocol version {} is asked for, this LFS speaks {}",
-                                                                         request.envelope().version(), kProtocolVersion)));
+    return context.replies.answer(
+        request, fail(Code::kVersion, fmt::format("protocol version {} is asked for, this LFS speaks {}",
+                                                  request.envelope().version(), kProtocolVersion)));
   auto who = context.authorizer.identify(request.peer, request.envelope());
   if (!who) return context.replies.answer(request, fail(std::move(who.error())));
   request.who = *who;
@@ -212,7 +215,8 @@ void Lfs::Impl::dispatch(const Request& request) {
 void Lfs::Impl::attach(const Request& request) {
   const auto via = context.world.messenger.identity(request.peer).via;
   if (via != net::Identity::Via::kUnix && via != net::Identity::Via::kSimulated)
-    return context.replies.answer(request, fail(Code::kUnsupported, "descriptors travel over Unix sockets only: use Read and Write here"));
+    return context.replies.answer(
+        request, fail(Code::kUnsupported, "descriptors travel over Unix sockets only: use Read and Write here"));
   if (!request.envelope().attach().has_create()) return reading.attach(request);
   context.replies.answer(request, writing.attach(request));
 }
@@ -238,8 +242,8 @@ Result<net::Packet> Lfs::Impl::answer_now(const Request& request) {
     case Envelope::kListComponents: return managing.list_components(request);
     case Envelope::OP_NOT_SET: return fail(Code::kUnsupported, "the request has no operation that this LFS knows");
     default:
-      return fail(Code::kUnsupported, fmt::format("operation {} is not one of an LFS's",
-                                                  static_cast<int>(request.envelope().op_case())));
+      return fail(Code::kUnsupported,
+                  fmt::format("operation {} is not one of an LFS's", static_cast<int>(request.envelope().op_case())));
   }
 }
 

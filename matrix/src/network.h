@@ -1,6 +1,6 @@
 // The transposing network for any width of vector registers, to be included by one file per instruction set.
-// All of it is in an unnamed namespace and uses nothing of the library that could be emitted out of line: a function compiled
-// for AVX-512 must never be linked where another file wants its own.
+// All of it is in an unnamed namespace and uses nothing of the library that could be emitted out of line: a function
+// compiled for AVX-512 must never be linked where another file wants its own.
 #pragma once
 
 #include <cstring>
@@ -30,9 +30,9 @@ constexpr std::uint64_t low_elements(unsigned bits, unsigned step) {
   return mask;
 }
 
-// `a` and `b` are rows i and i + step of a block: the upper right quarter of each square of 2 * step elements changes places with
-// the lower left one. Where an instruction takes a choice of bits from two vectors, two choices are the least there is to do;
-// elsewhere only the difference is moved.
+// `a` and `b` are rows i and i + step of a block: the upper right quarter of each square of 2 * step elements changes
+// places with the lower left one. Where an instruction takes a choice of bits from two vectors, two choices are the
+// least there is to do; elsewhere only the difference is moved.
 template <unsigned kBits, unsigned kStep, typename Vector>
 [[gnu::always_inline]] inline void exchange(Vector& a, Vector& b) {
   constexpr std::uint64_t kLow = low_elements(kBits, kStep);
@@ -128,8 +128,8 @@ template <unsigned kBits, typename Vector>
   all_passes<kBits, kRows / 2>(rows);
 }
 
-// Part of a line that is written whole and not read soon: it need not be fetched first. Without such an instruction it is written
-// like any other.
+// Part of a line that is written whole and not read soon: it need not be fetched first. Without such an instruction it
+// is written like any other.
 template <typename Vector>
 [[gnu::always_inline]] inline void store_past_cache(std::byte* to, const Vector& v) {
 #if defined(__AVX512F__)
@@ -143,10 +143,11 @@ template <typename Vector>
 #endif
 }
 
-// One word of each block is row c of its transpose: eight blocks below each other give the line that begins at `to` in each of
-// kLanes rows.
+// One word of each block is row c of its transpose: eight blocks below each other give the line that begins at `to` in
+// each of kLanes rows.
 template <unsigned kLanes, unsigned kRows, typename Vector>
-[[gnu::always_inline]] inline void store_lines(const Vector (*rows)[kRows], unsigned c, const Tile& tile, std::byte* const* to) {
+[[gnu::always_inline]] inline void store_lines(const Vector (*rows)[kRows], unsigned c, const Tile& tile,
+                                               std::byte* const* to) {
   constexpr unsigned kParts = kLineWords / kLanes;
   Vector v[kParts][kLanes];
 #pragma GCC unroll 4

@@ -31,9 +31,10 @@ std::size_t count_available() { return 1; }
 TileFunction function_of(Instructions) { return transpose_tile_portable; }
 #endif
 
-constexpr std::uint64_t kTilesAcross = 4;  // side by side, before the tiles below them: longer pieces of few rows, not lines of many
-constexpr std::uint64_t kCacheBytes = 256u << 10;  // a result that is larger goes past the cache
-constexpr std::uint64_t kStagedBytes = 8u << 20;   // a matrix that is larger comes from memory
+constexpr std::uint64_t kTilesAcross =
+    4;  // side by side, before the tiles below them: longer pieces of few rows, not lines of many
+constexpr std::uint64_t kCacheBytes = 256u << 10;                         // a result that is larger goes past the cache
+constexpr std::uint64_t kStagedBytes = 8u << 20;                          // a matrix that is larger comes from memory
 constexpr std::size_t kTileBytesMax = 8 * kTileRowBytes * kTileRowBytes;  // of one of bits
 
 // What went past the cache is seen by others before what is written after it.
@@ -46,8 +47,14 @@ void finish_stores() {
 // The tiles of a matrix that is at most kTilesAcross of them wide.
 class Tiles {
  public:
-  Tiles(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element, Instructions instructions)
-      : in_(in), rows_(rows), columns_(columns), out_(out), element_(element), size_(tile_elements(element)),
+  Tiles(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element,
+        Instructions instructions)
+      : in_(in),
+        rows_(rows),
+        columns_(columns),
+        out_(out),
+        element_(element),
+        size_(tile_elements(element)),
         transpose_tile_(function_of(instructions)) {}
 
   // stage: two bands of kTilesAcross tiles, or nothing.
@@ -90,7 +97,8 @@ class Tiles {
     for (std::uint32_t row = 0; row < band.height; ++row) {
       const std::byte* const from = band.from + row * band.pitch;
       for (std::uint32_t i = 0; i < band.across; ++i)
-        std::memcpy(band.to + (std::size_t{i} * band.height + row) * kTileRowBytes, from + i * kTileRowBytes, kTileRowBytes);
+        std::memcpy(band.to + (std::size_t{i} * band.height + row) * kTileRowBytes, from + i * kTileRowBytes,
+                    kTileRowBytes);
     }
   }
 
@@ -117,7 +125,8 @@ class Tiles {
     std::array<std::byte*, 8 * kTileRowBytes> places;
     for (std::uint64_t i = 0; i < size_; ++i) places[i] = to.data() + i * kTileRowBytes;
     const std::size_t in_bytes = element_.bytes_of(out.size()), out_bytes = element_.bytes_of(height);
-    for (std::uint64_t r = 0; r < height; ++r) std::memcpy(from.data() + r * kTileRowBytes, in.base + r * in.pitch, in_bytes);
+    for (std::uint64_t r = 0; r < height; ++r)
+      std::memcpy(from.data() + r * kTileRowBytes, in.base + r * in.pitch, in_bytes);
     Tile tile = tile_of({from.data(), kTileRowBytes}, height, places.data(), 0);
     tile.past_cache = false;
     transpose_tile_(tile);
@@ -152,8 +161,8 @@ class Stage {
 
 // Stretches of columns that are kTilesAcross tiles wide; places_of(first, count): where the rows go that become of one.
 template <typename F>
-void transpose_stretches(ConstRows in, std::uint64_t rows, std::uint64_t columns, Element element, Instructions instructions,
-                         const F& places_of) {
+void transpose_stretches(ConstRows in, std::uint64_t rows, std::uint64_t columns, Element element,
+                         Instructions instructions, const F& places_of) {
   const std::uint64_t bytes = columns * element.bytes_of(rows), most = kTilesAcross * tile_elements(element);
   const Stage stage(bytes, element);
   for (std::uint64_t first = 0; first < columns; first += most) {
@@ -180,13 +189,15 @@ const char* name_of(Instructions instructions) {
   return "unknown";
 }
 
-void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element, Instructions instructions) {
+void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element,
+               Instructions instructions) {
   transpose_stretches(in, rows, columns, element, instructions, [&](std::uint64_t first, std::uint64_t count) {
     return RowPlaces{out.begins.subspan(first, count), out.offset};
   });
 }
 
-void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element, Instructions instructions) {
+void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element,
+               Instructions instructions) {
   std::vector<std::byte*> places;
   transpose_stretches(in, rows, columns, element, instructions, [&](std::uint64_t first, std::uint64_t count) {
     places.resize(count);

@@ -39,7 +39,7 @@ struct Weave::Plan {
   std::vector<Field> fields;
   std::vector<Moves> moves;
   std::vector<std::uint32_t> field_ends;
-  std::vector<std::uint64_t> part_bits;   // taken of each part by the words so far
+  std::vector<std::uint64_t> part_bits;  // taken of each part by the words so far
   std::vector<std::uint64_t> part_bytes;
 
   void add(std::uint32_t part, std::uint64_t places, std::uint64_t first_bit);
@@ -50,7 +50,8 @@ bool Weave::Plan::is_even(std::uint32_t parts) const {
   if ((parts != 2 && parts != 4 && parts != 8) || fields.size() != parts * field_ends.size()) return false;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const Field& first = fields[i % parts];
-    const bool follows = fields[i].offset == i / parts * (8 / parts) && fields[i].within == 0 && fields[i].bits == 64 / parts;
+    const bool follows =
+        fields[i].offset == i / parts * (8 / parts) && fields[i].within == 0 && fields[i].bits == 64 / parts;
     if (!follows || fields[i].part != first.part || fields[i].places != first.places) return false;
   }
   return true;
@@ -78,7 +79,8 @@ Weave::~Weave() = default;
 // The last word of a pattern may be the row's, and then have fewer elements.
 void Weave::plan_word(std::uint64_t word, const PartOf& part_of) {
   const std::uint64_t ones = ~std::uint64_t{0} >> (64 - element_.bits);
-  const std::uint64_t first = word * element_.per_word(), count = std::min<std::uint64_t>(element_.per_word(), elements_ - first);
+  const std::uint64_t first = word * element_.per_word(),
+                      count = std::min<std::uint64_t>(element_.per_word(), elements_ - first);
   std::vector<std::pair<std::uint32_t, std::uint64_t>> places;  // of each part that gives anything
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint32_t part = part_of(first + i);
@@ -101,9 +103,16 @@ void Weave::plan_fields(std::uint32_t part, std::uint64_t places) {
   taken += bits;
 }
 
-void Weave::weave(std::span<const std::byte* const> parts, std::size_t pitch, std::uint64_t rows, Rows out, bool with_pdep) const {
-  const WeavePlan plan = {plan_->fields.data(),     plan_->moves.data(), plan_->field_ends.data(), plan_->field_ends.size(),
-                          plan_->part_bytes.data(), parts_,              is_msb(),                 plan_->is_even(parts_)};
+void Weave::weave(std::span<const std::byte* const> parts, std::size_t pitch, std::uint64_t rows, Rows out,
+                  bool with_pdep) const {
+  const WeavePlan plan = {plan_->fields.data(),
+                          plan_->moves.data(),
+                          plan_->field_ends.data(),
+                          plan_->field_ends.size(),
+                          plan_->part_bytes.data(),
+                          parts_,
+                          is_msb(),
+                          plan_->is_even(parts_)};
   WeaveFunction weave_row = weave_row_portable;
 #ifdef PIF_MATRIX_X86
   if (with_pdep) weave_row = weave_row_bmi2;

@@ -1,4 +1,5 @@
-// Weaving of a row for any way to spread bits; to be included by one file per instruction set, under the rules of network.h.
+// Weaving of a row for any way to spread bits; to be included by one file per instruction set, under the rules of
+// network.h.
 #pragma once
 
 #include <cstring>
@@ -18,8 +19,8 @@ template <bool kMsb>
 }
 
 template <bool kMsb, typename Spread>
-[[gnu::always_inline]] inline void weave_row(const WeavePlan& plan, const std::byte** at, std::uint64_t words, std::byte* out,
-                                             const Spread& spread) {
+[[gnu::always_inline]] inline void weave_row(const WeavePlan& plan, const std::byte** at, std::uint64_t words,
+                                             std::byte* out, const Spread& spread) {
   std::uint32_t field = 0;
   for (std::uint64_t word = 0, in_pattern = 0; word < words; ++word, out += sizeof(std::uint64_t)) {
     std::uint64_t sum = 0;
@@ -46,8 +47,8 @@ template <bool kMsb, typename Number>
 
 // Where is_even: without looking at the plan again for every word.
 template <bool kMsb, unsigned kParts, typename Number, typename Spread>
-[[gnu::always_inline]] inline void weave_even(const WeavePlan& plan, const std::byte** at, std::uint64_t words, std::byte* out,
-                                              const Spread& spread) {
+[[gnu::always_inline]] inline void weave_even(const WeavePlan& plan, const std::byte** at, std::uint64_t words,
+                                              std::byte* out, const Spread& spread) {
   const std::byte* parts[kParts];
   std::uint64_t places[kParts];
   for (unsigned i = 0; i < kParts; ++i) {
@@ -57,15 +58,16 @@ template <bool kMsb, unsigned kParts, typename Number, typename Spread>
   for (std::uint64_t word = 0; word < words; ++word, out += sizeof(std::uint64_t)) {
     std::uint64_t sum = 0;
 #pragma GCC unroll 8
-    for (unsigned i = 0; i < kParts; ++i) sum |= spread(number_at<kMsb, Number>(parts[i] + word * sizeof(Number)), places[i], i);
+    for (unsigned i = 0; i < kParts; ++i)
+      sum |= spread(number_at<kMsb, Number>(parts[i] + word * sizeof(Number)), places[i], i);
     if constexpr (kMsb) sum = __builtin_bswap64(sum);
     std::memcpy(out, &sum, sizeof sum);
   }
 }
 
 template <bool kMsb, typename Spread>
-[[gnu::always_inline]] inline void weave_any(const WeavePlan& plan, const std::byte** at, std::uint64_t words, std::byte* out,
-                                             const Spread& spread) {
+[[gnu::always_inline]] inline void weave_any(const WeavePlan& plan, const std::byte** at, std::uint64_t words,
+                                             std::byte* out, const Spread& spread) {
   if (!plan.is_even) return weave_row<kMsb>(plan, at, words, out, spread);
   if (plan.parts == 2) return weave_even<kMsb, 2, std::uint32_t>(plan, at, words, out, spread);
   if (plan.parts == 4) return weave_even<kMsb, 4, std::uint16_t>(plan, at, words, out, spread);
@@ -73,8 +75,8 @@ template <bool kMsb, typename Spread>
 }
 
 template <typename Spread>
-[[gnu::always_inline]] inline void weave_row(const WeavePlan& plan, const std::byte** at, std::uint64_t words, std::byte* out,
-                                             const Spread& spread) {
+[[gnu::always_inline]] inline void weave_row(const WeavePlan& plan, const std::byte** at, std::uint64_t words,
+                                             std::byte* out, const Spread& spread) {
   if (plan.msb) {
     weave_any<true>(plan, at, words, out, spread);
   } else {

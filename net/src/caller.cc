@@ -18,7 +18,8 @@ CallId Caller::start(PeerId peer, Packet request, Duration timeout, std::string 
 
 Result<Packet> Caller::wait(CallId id) {
   while (!done_.contains(id)) {
-    if (!calls_.is_under_way(id)) return fail(Code::kInternal, "waiting for a request that was never sent, or was forgotten");
+    if (!calls_.is_under_way(id))
+      return fail(Code::kInternal, "waiting for a request that was never sent, or was forgotten");
     if (auto status = pump(kNever); !status) {
       forget(id);
       return fail(std::move(status.error()));

@@ -53,10 +53,8 @@ bool is_reply(const proto::Envelope& envelope) {
     case Op::kSpawnReply:
     case Op::kJobWaitReply:
     case Op::kWorkerStartReply:
-    case Op::kWorkerMeetReply:
-      return true;
-    default:
-      return false;
+    case Op::kWorkerMeetReply: return true;
+    default: return false;
   }
 }
 
@@ -68,7 +66,8 @@ CallId Calls::start(PeerId peer, Packet request, Duration timeout, std::string p
   request.envelope.set_timeout_ms(wire_ms(timeout));
 
   const Time now = messenger_.clock().now();
-  Call call{peer, std::move(peer_name), now, timeout, after(now, timeout), after(now, kSilenceMax), std::move(on_reply)};
+  Call call{
+      peer, std::move(peer_name), now, timeout, after(now, timeout), after(now, kSilenceMax), std::move(on_reply)};
   call.operation = request.envelope.op_case();
   call.bytes_out = request.body.size();
   call.due = std::min(call.deadline, call.patience);
@@ -77,7 +76,8 @@ CallId Calls::start(PeerId peer, Packet request, Duration timeout, std::string p
   ++known.under_way;
   if (timeout <= Duration::zero()) {
     // Nobody waits for the answer: the peer shall not do what the requester takes for not done.
-    unsent_.emplace_back(id, Error{Code::kTimeout, fmt::format("the time for it was up before {} could be asked", call.peer_name), {}});
+    unsent_.emplace_back(
+        id, Error{Code::kTimeout, fmt::format("the time for it was up before {} could be asked", call.peer_name), {}});
   } else if (auto sent = messenger_.send(peer, std::move(request)); !sent) {
     auto error = std::move(sent.error());
     error.text = fmt::format("cannot send to {}: {}", call.peer_name, error.text);
@@ -122,12 +122,14 @@ void Calls::expire() {
       call.deadline = std::max(call.deadline, now + kCameLate);
       call.patience = std::max(call.patience, now + kCameLate);
     } else if (now >= call.deadline) {
-      finish(id, fail(Code::kTimeout, fmt::format("{} did not answer within {:.3g} s", call.peer_name, seconds(call.timeout))));
+      finish(id, fail(Code::kTimeout,
+                      fmt::format("{} did not answer within {:.3g} s", call.peer_name, seconds(call.timeout))));
       continue;
     } else if (now >= call.patience) {
-      finish(id, fail(Code::kTimeout, fmt::format("{} has said nothing for {:.3g} s: it is stopped, overloaded or cannot be "
-                                                  "reached",
-                                                  call.peer_name, seconds(kSilenceMax))));
+      finish(id, fail(Code::kTimeout,
+                      fmt::format("{} has said nothing for {:.3g} s: it is stopped, overloaded or cannot be "
+                                  "reached",
+                                  call.peer_name, seconds(kSilenceMax))));
       continue;
     }
     due_.erase(due_.begin());

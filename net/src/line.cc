@@ -11,11 +11,13 @@ constexpr std::size_t kLengthBytes = 4;  // of a packet's header, in front of it
 
 Status parse_envelope(std::span<const std::byte> frame, proto::Envelope& out) {
   if (frame.size() > kHeaderBytesMax)
-    return fail(Code::kTooLarge, fmt::format("a header of {} bytes is over the limit of {}", frame.size(), kHeaderBytesMax));
+    return fail(Code::kTooLarge,
+                fmt::format("a header of {} bytes is over the limit of {}", frame.size(), kHeaderBytesMax));
   // A message that breaks off still gives the fields before the break, so the sender often can be told.
   const bool whole = out.ParseFromArray(frame.data(), static_cast<int>(frame.size()));
   if (out.version() != kProtocolVersion)
-    return fail(Code::kVersion, fmt::format("protocol version {} is not known here, only {}", out.version(), kProtocolVersion));
+    return fail(Code::kVersion,
+                fmt::format("protocol version {} is not known here, only {}", out.version(), kProtocolVersion));
   if (!whole) return fail(Code::kInvalid, "the header is not a well-formed message");
   if (out.op_case() == proto::Envelope::OP_NOT_SET && !out.has_error() && !out.working())
     return fail(Code::kUnsupported, "an operation that this version does not know");
@@ -38,7 +40,8 @@ Result<std::size_t> frame_size(const Packet& packet) {
   if (size > kHeaderBytesMax)
     return fail(Code::kTooLarge, fmt::format("a header of {} bytes is over the limit of {}", size, kHeaderBytesMax));
   if (packet.body.size() > kBodyBytesMax)
-    return fail(Code::kTooLarge, fmt::format("a body of {} bytes is over the limit of {}", packet.body.size(), kBodyBytesMax));
+    return fail(Code::kTooLarge,
+                fmt::format("a body of {} bytes is over the limit of {}", packet.body.size(), kBodyBytesMax));
   return size;
 }
 

@@ -25,10 +25,10 @@ class Line {
 // What came of asking a source for its next delivery.
 struct Taken {
   enum class What : std::uint8_t {
-    kNothing,   // nothing ready: leaves the ring until epoll names it again
-    kMore,      // did something, but has nothing to deliver: ask again
+    kNothing,  // nothing ready: leaves the ring until epoll names it again
+    kMore,     // did something, but has nothing to deliver: ask again
     kDelivery,
-    kMalformed, // `delivery.peer` sent something wrong; `error` is for it, if delivery.packet.envelope has an id
+    kMalformed,  // `delivery.peer` sent something wrong; `error` is for it, if delivery.packet.envelope has an id
   };
   What what = What::kNothing;
   Delivery delivery;
@@ -49,13 +49,13 @@ class Source {
 // What sources and lines may ask of the messenger.
 class Hub {
  public:
-  virtual PeerId add_line(std::unique_ptr<Line> line) = 0;   // a peer that came to us
-  virtual void lose(PeerId peer) = 0;                        // forget it, and deliver kClosed
+  virtual PeerId add_line(std::unique_ptr<Line> line) = 0;  // a peer that came to us
+  virtual void lose(PeerId peer) = 0;                       // forget it, and deliver kClosed
   virtual Status watch(int fd, Source& source) = 0;
   virtual void watch_writable(int fd, Source& source, bool on) = 0;
   virtual void unwatch(int fd, Source& source) = 0;
   virtual void mark_ready(Source& source) = 0;
-  virtual std::span<std::byte> scratch() = 0;                // kUnixPacketBytesMax + 1 bytes
+  virtual std::span<std::byte> scratch() = 0;  // kUnixPacketBytesMax + 1 bytes
 
  protected:
   ~Hub() = default;

@@ -26,7 +26,7 @@ namespace pif::net {
 namespace {
 
 constexpr int kEventsAtOnce = 64;
-constexpr int kTakesBetweenPolls = 32;      // then sources that became ready meanwhile get their turn
+constexpr int kTakesBetweenPolls = 32;  // then sources that became ready meanwhile get their turn
 constexpr rlim_t kDescriptorsWanted = 65536;
 
 // A daemon holds a descriptor per peer and several per open component; the usual soft limit of 1,024 is for select().
@@ -108,16 +108,16 @@ class RealMessenger final : public Messenger, public Hub {
   WakeSource wake_;
   proto::Endpoints listening_;
   std::unique_ptr<std::byte[]> scratch_;
-  std::deque<Source*> ring_;                          // sources that may have something
+  std::deque<Source*> ring_;  // sources that may have something
   std::uint64_t malformed_ = 0;
-  int takes_ = 0;                                     // since the last poll
-  std::unique_ptr<ZmqTransport> zmq_;                 // made when first needed; outlives the lines
+  int takes_ = 0;                      // since the last poll
+  std::unique_ptr<ZmqTransport> zmq_;  // made when first needed; outlives the lines
   std::unordered_map<PeerId, std::unique_ptr<Line>> lines_;
   std::unordered_map<std::string, PeerId> outgoing_;  // by endpoint and route
   std::unique_ptr<UnixListener> listener_;
   PeerId next_peer_ = 1;
-  std::deque<PeerId> lost_;                           // kClosed not yet delivered
-  std::unique_ptr<Line> last_closed_;                 // for identity() of the last delivery
+  std::deque<PeerId> lost_;            // kClosed not yet delivered
+  std::unique_ptr<Line> last_closed_;  // for identity() of the last delivery
   PeerId last_closed_id_ = 0;
 };
 
@@ -173,7 +173,8 @@ Result<PeerId> RealMessenger::add_unix(UniqueFd fd) {
 }
 
 Result<PeerId> RealMessenger::connect(const proto::Endpoints& to, Route route) {
-  const auto key = fmt::format("{}|{}|{}|{}|{}", static_cast<int>(route), to.unix_path(), to.ipc(), to.tcp(), to.curve_key());
+  const auto key =
+      fmt::format("{}|{}|{}|{}|{}", static_cast<int>(route), to.unix_path(), to.ipc(), to.tcp(), to.curve_key());
   if (const auto known = outgoing_.find(key); known != outgoing_.end()) {
     if (lines_.contains(known->second)) return known->second;
     outgoing_.erase(known);
@@ -191,9 +192,10 @@ Result<PeerId> RealMessenger::connect_by(const proto::Endpoints& to, Route route
   }
   const bool tcp = route == Route::kTcp;
   if ((tcp ? to.tcp() : to.ipc()).empty())
-    return fail(Code::kUnavailable, tcp ? "the peer does not listen on tcp; write tcp = \"curve\" into its file system's "
-                                          "pif.toml, then: pif down, pif up"
-                                        : "the peer does not listen on ipc");
+    return fail(Code::kUnavailable,
+                tcp ? "the peer does not listen on tcp; write tcp = \"curve\" into its file system's "
+                      "pif.toml, then: pif down, pif up"
+                    : "the peer does not listen on ipc");
   PIF_TRY_VALUE(auto* transport, zmq());
   if (!tcp) return transport->connect(to.ipc(), Identity::Via::kIpc, {}, {});
   return transport->connect(to.tcp(), to.curve_key().empty() ? Identity::Via::kTcp : Identity::Via::kCurve,

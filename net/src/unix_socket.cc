@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kSendBufferBytes = 1 << 20;  // several of the largest packets
 constexpr int kBacklog = 1024;
-constexpr int kAcceptsAtOnce = 64;         // then others get their turn
+constexpr int kAcceptsAtOnce = 64;  // then others get their turn
 constexpr std::size_t kGroupsReadMax = 65536;
 
 using Control = std::array<char, CMSG_SPACE(sizeof(int) * kHandlesMax)>;
@@ -108,7 +108,8 @@ void put_u32(char* out, std::uint32_t value) {
 
 Status check_handles(const std::vector<Handle>& handles) {
   if (handles.size() > kHandlesMax)
-    return fail(Code::kTooLarge, fmt::format("{} descriptors in one packet, of at most {}", handles.size(), kHandlesMax));
+    return fail(Code::kTooLarge,
+                fmt::format("{} descriptors in one packet, of at most {}", handles.size(), kHandlesMax));
   for (const auto& handle : handles)
     if (!handle.fd) return fail(Code::kInvalid, "a handle without a descriptor cannot be passed over a Unix socket");
   return {};
@@ -173,21 +174,19 @@ Status UnixLine::send(Packet packet) {
   PIF_TRY(count_unread(packet.handles.size()));
   const std::size_t total = 4 + size + packet.body.size();
   if (total > kUnixPacketBytesMax)
-    return fail(Code::kTooLarge, fmt::format("a packet of {} bytes is over the {} of a Unix socket; use ZeroMQ (--route ipc)",
-                                             total, kUnixPacketBytesMax));
+    return fail(Code::kTooLarge,
+                fmt::format("a packet of {} bytes is over the {} of a Unix socket; use ZeroMQ (--route ipc)", total,
+                            kUnixPacketBytesMax));
   head_.resize(4 + size);
   put_u32(head_.data(), static_cast<std::uint32_t>(size));
   packet.envelope.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(head_.data() + 4));
   if (!queue_.empty()) return enqueue(head_, std::move(packet));
   switch (write(head_, packet.body, packet.handles)) {
-    case Sent::kAll:
-      return {};
-    case Sent::kLater:
-      return enqueue(head_, std::move(packet));
+    case Sent::kAll: return {};
+    case Sent::kLater: return enqueue(head_, std::move(packet));
     case Sent::kRefused:
       return fail(Code::kBusy, "too many descriptors are on their way to programs that do not take them: try again");
-    case Sent::kGone:
-      break;
+    case Sent::kGone: break;
   }
   return fail(Code::kUnavailable, "the peer has closed the connection");
 }
@@ -204,8 +203,8 @@ UnixLine::Sent UnixLine::write(const std::string& head, const Buffer& body, cons
     if (sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) return Sent::kAll;
     if (errno == EINTR) continue;
     if (errno == EAGAIN || errno == ENOBUFS) return Sent::kLater;
-    // Too many descriptors of this user are on their way unread, to whomever, and nobody tells when that is over. Whom we have
-    // connected to, one of our own, will take his; who has connected to us may never.
+    // Too many descriptors of this user are on their way unread, to whomever, and nobody tells when that is over. Whom
+    // we have connected to, one of our own, will take his; who has connected to us may never.
     if (errno == ETOOMANYREFS) return shares_ ? Sent::kRefused : Sent::kLater;
     output_broken_ = true;  // epoll reports the end, after what the peer sent before it
     return Sent::kGone;
@@ -316,8 +315,8 @@ Status UnixListener::start() {
     return bound;
   }
   struct stat made {};
-  // Anybody may connect: who it is, the kernel says, and what it may do, the daemon decides. A worker may not change modes
-  // (EPERM): only its own user reaches its socket, which is all it needs.
+  // Anybody may connect: who it is, the kernel says, and what it may do, the daemon decides. A worker may not change
+  // modes (EPERM): only its own user reaches its socket, which is all it needs.
   if ((chmod(path_.c_str(), 0666) != 0 && errno != EPERM) || lstat(path_.c_str(), &made) != 0)
     return fail_errno(errno, fmt::format("cannot open {} to other users", path_));
   inode_ = made.st_ino;
@@ -340,7 +339,7 @@ Taken UnixListener::take() {
       return {};
     }
     auto line = std::make_unique<UnixLine>(hub_, std::move(fd));
-    if (!line->start()) continue;  // gone already
+    if (!line->start()) continue;                           // gone already
     if (!line->count_in(shares_, per_user_max_)) continue;  // one user's connections must not become all there can be
     auto* raw = line.get();
     raw->set_id(hub_.add_line(std::move(line)));
@@ -355,7 +354,9 @@ Result<UniqueFd> connect_unix(const std::string& path) {
   PIF_TRY_VALUE(auto fd, make_socket(SOCK_SEQPACKET));
   if (const int error = connect_to(fd.get(), address); error != 0) {
     if (error == EACCES) return fail(Code::kPermission, fmt::format("may not connect to {}", path));
-    const char* why = error == ENOENT ? "there is no such socket" : error == EAGAIN ? "it is overloaded" : "nobody answers";
+    const char* why = error == ENOENT   ? "there is no such socket"
+                      : error == EAGAIN ? "it is overloaded"
+                                        : "nobody answers";
     return fail(Code::kUnavailable, fmt::format("cannot connect to {}: {}", path, why));
   }
   return fd;

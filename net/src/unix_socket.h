@@ -12,11 +12,13 @@
 
 namespace pif::net {
 
-inline constexpr std::size_t kHandlesMax = 8;                  // descriptors of one packet
-inline constexpr std::size_t kUnixQueueBytesMax = 4u << 20;    // waiting for one slow peer
+inline constexpr std::size_t kHandlesMax = 8;                // descriptors of one packet
+inline constexpr std::size_t kUnixQueueBytesMax = 4u << 20;  // waiting for one slow peer
 inline constexpr std::size_t kUnixQueuePacketsMax = 4096;
-inline constexpr std::uint32_t kUnixPerUserMax = 4096;         // connections of one user, if a quarter of the descriptors are more
-inline constexpr std::uint32_t kUnixUnreadMax = 1024;          // descriptors sent over one connection that nobody may have taken yet
+inline constexpr std::uint32_t kUnixPerUserMax =
+    4096;  // connections of one user, if a quarter of the descriptors are more
+inline constexpr std::uint32_t kUnixUnreadMax =
+    1024;  // descriptors sent over one connection that nobody may have taken yet
 
 // What each user has at one listener.
 struct UserShare {
@@ -66,7 +68,7 @@ class UnixLine final : public Line, public Source {
   bool overrun_ = false;        // did not take what was sent to it
   bool output_broken_ = false;  // it is gone, but what it sent before may still be read
   bool reset_seen_ = false;
-  std::uint32_t unread_ = 0;    // descriptors sent since the peer had last taken all
+  std::uint32_t unread_ = 0;            // descriptors sent since the peer had last taken all
   std::shared_ptr<UserShares> shares_;  // at a listener
   std::uint32_t per_user_max_ = 0;
 };
@@ -88,7 +90,7 @@ class UnixListener final : public Source {
   Hub& hub_;
   std::string path_;
   UniqueFd fd_;
-  UniqueFd spare_;        // given up for a moment to refuse a connection when descriptors run out
+  UniqueFd spare_;  // given up for a moment to refuse a connection when descriptors run out
   std::uint64_t inode_ = 0;
   const std::uint32_t per_user_max_;
   std::shared_ptr<UserShares> shares_ = std::make_shared<UserShares>();

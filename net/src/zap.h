@@ -1,5 +1,5 @@
-// Who may connect over CURVE: ZeroMQ asks this handler (RFC 27, ZAP) for every handshake, over an inproc socket that the
-// messenger serves in its own loop. The keys are those of a folder; what the file says of its user becomes the
+// Who may connect over CURVE: ZeroMQ asks this handler (RFC 27, ZAP) for every handshake, over an inproc socket that
+// the messenger serves in its own loop. The keys are those of a folder; what the file says of its user becomes the
 // connection's identity.
 #pragma once
 
@@ -15,7 +15,8 @@ namespace pif::net {
 
 inline constexpr const char* kZapDomain = "pif";
 
-// Files NAME.pub of a folder, each "Z85KEY UID GID[,GID...]". Other files, and lines that say something else, are ignored.
+// Files NAME.pub of a folder, each "Z85KEY UID GID[,GID...]". Other files, and lines that say something else, are
+// ignored.
 class KeyFolder {
  public:
   explicit KeyFolder(std::string path) : path_(std::move(path)) {}

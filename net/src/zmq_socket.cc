@@ -41,11 +41,12 @@ void release_frame(void* owner) {
 tl::unexpected<Error> fail_zmq(const std::string& what) {
   const int error = zmq_errno();
   if (error == EMFILE) return fail_errno(error, what);
-  const Code code = error == EADDRINUSE                                                       ? Code::kBusy
-                    : error == EACCES || error == EPERM                                       ? Code::kPermission
-                    : error == EADDRNOTAVAIL || error == ENODEV || error == EPROTONOSUPPORT ||
-                            error == ENAMETOOLONG || error == ENOCOMPATPROTO                  ? Code::kInvalid
-                                                                                              : code_from_errno(error);
+  const Code code = error == EADDRINUSE                 ? Code::kBusy
+                    : error == EACCES || error == EPERM ? Code::kPermission
+                    : error == EADDRNOTAVAIL || error == ENODEV || error == EPROTONOSUPPORT || error == ENAMETOOLONG ||
+                            error == ENOCOMPATPROTO
+                        ? Code::kInvalid
+                        : code_from_errno(error);
   return fail(code, fmt::format("{}: {}", what, zmq_strerror(error)));
 }
 
@@ -74,7 +75,8 @@ Buffer Frame::take() {
   auto owner = std::make_unique<zmq_msg_t>();
   zmq_msg_init(owner.get());
   zmq_msg_move(owner.get(), &raw_);
-  auto* data = static_cast<std::byte*>(zmq_msg_data(owner.get()));  // after the move: short ones lie in the handle itself
+  auto* data =
+      static_cast<std::byte*>(zmq_msg_data(owner.get()));  // after the move: short ones lie in the handle itself
   const std::size_t size = zmq_msg_size(owner.get());
   return Buffer(data, size, owner.release(), release_frame);
 }
@@ -83,9 +85,7 @@ std::span<const std::byte> Frame::bytes() const {
   return {static_cast<const std::byte*>(zmq_msg_data(&raw_)), zmq_msg_size(&raw_)};
 }
 
-std::string_view Frame::text() const {
-  return {static_cast<const char*>(zmq_msg_data(&raw_)), zmq_msg_size(&raw_)};
-}
+std::string_view Frame::text() const { return {static_cast<const char*>(zmq_msg_data(&raw_)), zmq_msg_size(&raw_)}; }
 
 std::string_view Frame::property(const char* name) {
   const char* value = zmq_msg_gets(&raw_, name);

@@ -20,15 +20,15 @@
 namespace pif::net {
 namespace {
 
-constexpr std::size_t kBacklogBytesMax = 64u << 20;   // under way to one peer: four of the longest records
-constexpr int kSendMessagesMax = 4096;                // the same, counted in messages
-constexpr int kReceiveMessagesMax = 64;               // of one peer, read from the network but not yet by us
-constexpr int kLingerMs = 500;                        // for what was sent just before the end
+constexpr std::size_t kBacklogBytesMax = 64u << 20;  // under way to one peer: four of the longest records
+constexpr int kSendMessagesMax = 4096;               // the same, counted in messages
+constexpr int kReceiveMessagesMax = 64;              // of one peer, read from the network but not yet by us
+constexpr int kLingerMs = 500;                       // for what was sent just before the end
 constexpr int kHandshakeMs = 3000;
 constexpr int kReconnectMs = 10;
 constexpr int kReconnectMaxMs = 200;
 constexpr int kSocketsMax = 8192;
-constexpr std::size_t kRouterPeersMax = 16384;        // then the one idle for longest is forgotten
+constexpr std::size_t kRouterPeersMax = 16384;  // then the one idle for longest is forgotten
 constexpr std::size_t kCopiedHeaderMax = 4096;
 constexpr std::string_view kTcp = "tcp://";
 constexpr std::string_view kIpc = "ipc://";
@@ -65,7 +65,8 @@ Status send_frames(ZmqSocket& socket, const std::string* routing_id, Packet pack
     std::memcpy(id.allocate(routing_id->size()).data(), routing_id->data(), routing_id->size());
     return socket.send(id, true);
   }();
-  if (sent_id == ZmqSocket::Io::kAgain) return fail(Code::kUnavailable, "the peer does not read what it is sent; given up");
+  if (sent_id == ZmqSocket::Io::kAgain)
+    return fail(Code::kUnavailable, "the peer does not read what it is sent; given up");
   if (sent_id != ZmqSocket::Io::kDone) return fail(Code::kUnavailable, "the peer has closed the connection");
 
   Frame head;
@@ -79,7 +80,8 @@ Status send_frames(ZmqSocket& socket, const std::string* routing_id, Packet pack
   const bool has_body = !packet.body.empty();
   Frame body;
   if (has_body) body.assign(std::move(packet.body), backlog);
-  if (socket.send(head, has_body) != ZmqSocket::Io::kDone || (has_body && socket.send(body, false) != ZmqSocket::Io::kDone))
+  if (socket.send(head, has_body) != ZmqSocket::Io::kDone ||
+      (has_body && socket.send(body, false) != ZmqSocket::Io::kDone))
     return fail(Code::kUnavailable, "the peer does not read what it is sent; given up");
   return {};
 }
@@ -165,9 +167,9 @@ class ZmqRouter final : public Source {
   Hub& hub_;
   Identity::Via via_;
   ZmqSocket socket_;
-  std::unordered_map<std::string, RouterLine*> lines_;                // by routing id; the hub owns them
+  std::unordered_map<std::string, RouterLine*> lines_;  // by routing id; the hub owns them
   std::list<RouterLine*> idle_first_;
-  std::unordered_map<std::string, std::weak_ptr<Backlog>> forgotten_; // what is still under way to peers given up
+  std::unordered_map<std::string, std::weak_ptr<Backlog>> forgotten_;  // what is still under way to peers given up
 };
 
 // A peer that connected to a ZmqRouter.
@@ -247,9 +249,11 @@ std::shared_ptr<Backlog> ZmqRouter::backlog_of(const std::string& routing_id) {
 
 void ZmqRouter::forget(RouterLine& line) {
   idle_first_.erase(line.place);
-  if (const auto found = lines_.find(line.routing_id); found != lines_.end() && found->second == &line) lines_.erase(found);
+  if (const auto found = lines_.find(line.routing_id); found != lines_.end() && found->second == &line)
+    lines_.erase(found);
   std::erase_if(forgotten_, [](const auto& entry) { return entry.second.expired(); });
-  if (line.backlog->bytes.load(std::memory_order_relaxed) != 0) forgotten_.insert_or_assign(line.routing_id, line.backlog);
+  if (line.backlog->bytes.load(std::memory_order_relaxed) != 0)
+    forgotten_.insert_or_assign(line.routing_id, line.backlog);
 }
 
 // ---- transport ----
@@ -280,8 +284,8 @@ Status ZmqTransport::listen_ipc(const std::string& endpoint, proto::Endpoints& b
   PIF_TRY(router->start(context_, heartbeats_));
   PIF_TRY(router->socket().bind(endpoint));
   bound.set_ipc(router->socket().last_endpoint());
-  // Anybody may connect; requests are judged by the credential in them. A worker may not change modes (EPERM): only its own
-  // user reaches its socket, which is all it needs.
+  // Anybody may connect; requests are judged by the credential in them. A worker may not change modes (EPERM): only its
+  // own user reaches its socket, which is all it needs.
   if (chmod(bound.ipc().substr(kIpc.size()).c_str(), 0666) != 0 && errno != EPERM)
     return fail_errno(errno, fmt::format("cannot open {} to other users", bound.ipc()));
   routers_.push_back(std::move(router));
@@ -289,15 +293,18 @@ Status ZmqTransport::listen_ipc(const std::string& endpoint, proto::Endpoints& b
 }
 
 Status ZmqTransport::listen_tcp(const ListenOptions& options, proto::Endpoints& bound) {
-  if (!options.tcp.starts_with(kTcp)) return fail(Code::kInvalid, fmt::format("'{}' is not a tcp:// endpoint", options.tcp));
+  if (!options.tcp.starts_with(kTcp))
+    return fail(Code::kInvalid, fmt::format("'{}' is not a tcp:// endpoint", options.tcp));
   const bool curve = !options.curve.secret_key.empty();
   if (!curve && !options.insecure_loopback)
-    return fail(Code::kInvalid, fmt::format("cannot listen on {} without keys; make them with 'pif init --curve', or use "
-                                            "--insecure-loopback for tests on this machine",
-                                            options.tcp));
+    return fail(Code::kInvalid,
+                fmt::format("cannot listen on {} without keys; make them with 'pif init --curve', or use "
+                            "--insecure-loopback for tests on this machine",
+                            options.tcp));
   if (!curve && !options.tcp.starts_with("tcp://127.0.0.1:"))
-    return fail(Code::kInvalid, fmt::format("cannot listen on {} without keys: only tcp://127.0.0.1:PORT may be insecure",
-                                            options.tcp));
+    return fail(
+        Code::kInvalid,
+        fmt::format("cannot listen on {} without keys: only tcp://127.0.0.1:PORT may be insecure", options.tcp));
   if (curve && !zap_) {  // before the socket is bound: ZeroMQ admits everybody while nobody answers for the keys
     KeyFolder keys(options.key_folder);
     if (!options.only_key.empty()) keys.add_own(options.only_key);

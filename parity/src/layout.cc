@@ -33,18 +33,21 @@ Row row_of_data_row(std::uint64_t size, std::uint64_t column, std::uint64_t q) {
 Status check_bevies(std::uint32_t width, std::span<const std::uint32_t> sizes) {
   if (sizes.empty()) return {};
   if (sizes.size() % 2 != 0)
-    return fail(Code::kInvalid, fmt::format("{} bevies are given: their number must be even, so that each has a companion",
-                                            sizes.size()));
+    return fail(
+        Code::kInvalid,
+        fmt::format("{} bevies are given: their number must be even, so that each has a companion", sizes.size()));
   std::uint64_t sum = 0;
   for (std::size_t a = 0; a < sizes.size(); ++a) {
-    if (sizes[a] < 2) return fail(Code::kInvalid, fmt::format("bevy {} has size {}: a bevy needs at least 2 LFSs", a, sizes[a]));
+    if (sizes[a] < 2)
+      return fail(Code::kInvalid, fmt::format("bevy {} has size {}: a bevy needs at least 2 LFSs", a, sizes[a]));
     sum += sizes[a];
   }
   const std::size_t half = sizes.size() / 2;
   for (std::size_t a = 0; a < half; ++a)
     if (sizes[a] != sizes[a + half])
-      return fail(Code::kInvalid, fmt::format("bevies {} and {} are companions and must have the same size, not {} and {}", a,
-                                              a + half, sizes[a], sizes[a + half]));
+      return fail(Code::kInvalid,
+                  fmt::format("bevies {} and {} are companions and must have the same size, not {} and {}", a, a + half,
+                              sizes[a], sizes[a + half]));
   if (sum != width)
     return fail(Code::kInvalid, fmt::format("the bevy sizes add up to {}, but the width is {}", sum, width));
   return {};

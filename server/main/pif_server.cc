@@ -35,7 +35,8 @@ constexpr auto kLockPoll = std::chrono::milliseconds(5);
 
 std::string directory_path(const std::string& server_folder) { return server_folder + "/directory"; }
 
-// Who looks whether a daemon runs (pif status) holds the lock for a moment: that is no reason not to start. False with errno.
+// Who looks whether a daemon runs (pif status) holds the lock for a moment: that is no reason not to start. False with
+// errno.
 bool lock_patiently(int fd) {
   const auto deadline = std::chrono::steady_clock::now() + kLockPatience;
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
@@ -47,7 +48,8 @@ bool lock_patiently(int fd) {
 
 // The folder is ours as long as this lives: an exclusive lock on FOLDER/lock, with our process id in it for people.
 Result<UniqueFd> lock_folder(const std::string& folder) {
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno(errno, "cannot make the folder " + folder);
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail_errno(errno, "cannot make the folder " + folder);
   const std::string path = folder + "/lock";
   UniqueFd fd(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   if (!fd) return fail_errno(errno, "cannot lock the folder " + folder);
@@ -57,10 +59,12 @@ Result<UniqueFd> lock_folder(const std::string& folder) {
     const ssize_t length = ::pread(fd.get(), text, sizeof(text) - 1, 0);
     std::string holder(text, length > 0 ? static_cast<std::size_t>(length) : 0);
     holder.resize(std::min(holder.size(), holder.find('\n')));
-    return fail(Code::kBusy, fmt::format("the folder {} is in use by process {}", folder, holder.empty() ? "?" : holder));
+    return fail(Code::kBusy,
+                fmt::format("the folder {} is in use by process {}", folder, holder.empty() ? "?" : holder));
   }
   const std::string pid = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+  if (::ftruncate(fd.get(), 0) != 0 ||
+      ::pwrite(fd.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
     return fail_errno(errno, "cannot write " + path);
   }
   return fd;
@@ -175,10 +179,11 @@ int failed(const Error& error) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("The PIF Server of a parallel interleaved file system: its directory, and the life of its files.\n"
-               "`pif up DIR` starts it; by hand:\n\n"
-               "  pif-server run DIR       serves the file system in DIR until SIGTERM or SIGINT\n"
-               "  pif-server check DIR     checks its directory while no server runs");
+  CLI::App app(
+      "The PIF Server of a parallel interleaved file system: its directory, and the life of its files.\n"
+      "`pif up DIR` starts it; by hand:\n\n"
+      "  pif-server run DIR       serves the file system in DIR until SIGTERM or SIGINT\n"
+      "  pif-server check DIR     checks its directory while no server runs");
   app.set_version_flag("--version", fmt::format("pif-server {}", version()));
   std::string folder;
   bool verbose = false;
@@ -187,7 +192,8 @@ int main(int argc, char** argv) {
   CLI::App* runs = app.add_subcommand("run", "serve the file system in DIR until SIGTERM or SIGINT");
   runs->add_option("DIR", folder, "folder of the file system")->required();
   runs->add_flag("--verbose", verbose, "log more");
-  CLI::App* inits = app.add_subcommand("init", "make a new file system's directory, or take over an earlier release's (`pif up` does)");
+  CLI::App* inits = app.add_subcommand(
+      "init", "make a new file system's directory, or take over an earlier release's (`pif up` does)");
   inits->add_option("DIR", folder, "folder of the file system")->required();
   CLI::App* checks = app.add_subcommand("check", "check the directory in DIR (or DIR/server) while no server runs");
   checks->add_option("DIR", folder, "folder of the file system, or of its server")->required();

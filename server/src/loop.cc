@@ -11,9 +11,9 @@ namespace pif::server {
 namespace {
 
 constexpr std::size_t kDeliveriesPerTurn = 512;
-constexpr std::size_t kWeightPerTurn = 4096;   // entries changed or shown
-constexpr std::size_t kJobStep = 1000;         // entries
-constexpr std::size_t kPruneStep = 1000;       // stored answers looked at in a tick
+constexpr std::size_t kWeightPerTurn = 4096;  // entries changed or shown
+constexpr std::size_t kJobStep = 1000;        // entries
+constexpr std::size_t kPruneStep = 1000;      // stored answers looked at in a tick
 constexpr Duration kTick = std::chrono::seconds(1);
 constexpr Duration kPrunePeriod = std::chrono::hours(1);  // from the end of the table to its begin
 constexpr std::string_view kNode = "server";
@@ -108,7 +108,8 @@ void Loop::take(net::Delivery& delivery) {
   handle(delivery);
 }
 
-bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const Operation& operation, Session*& session) {
+bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const Operation& operation,
+                        Session*& session) {
   const net::Identity& identity = context_.world.messenger.identity(peer);
   auto found = context_.sessions.of(peer, request.credential(), identity, context_.now, context_.wall);
   if (!found) {
@@ -131,8 +132,8 @@ bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const 
 }
 
 bool Loop::holds_up(net::Delivery& delivery, const Operation& operation) {
-  const unsigned now = (context_.standing == Standing::kGathering ? kGathering : 0u) | (context_.standing == Standing::kBehind ? kBehind : 0u) |
-                       (is_held() ? kHeld : 0u);
+  const unsigned now = (context_.standing == Standing::kGathering ? kGathering : 0u) |
+                       (context_.standing == Standing::kBehind ? kBehind : 0u) | (is_held() ? kHeld : 0u);
   if ((now & ~operation.when) == 0) return false;
   const net::PeerId peer = delivery.peer;
   if (context_.standing == Standing::kBehind && (operation.when & kBehind) == 0) {
@@ -140,7 +141,8 @@ bool Loop::holds_up(net::Delivery& delivery, const Operation& operation) {
     return true;
   }
   if (context_.parking.add(delivery, context_.now)) return true;
-  reply_error(peer, delivery.packet.envelope, {Code::kBusy, "too many requests wait for the server to go on", {}}, &operation);
+  reply_error(peer, delivery.packet.envelope, {Code::kBusy, "too many requests wait for the server to go on", {}},
+              &operation);
   return true;
 }
 
@@ -150,13 +152,17 @@ void Loop::handle(net::Delivery& delivery) {
   const proto::Envelope& request = delivery.packet.envelope;
   const auto op = static_cast<std::size_t>(request.op_case());
   if (request.version() != kProtocolVersion) {
-    reply_error(peer, request, {Code::kVersion, fmt::format("this server speaks protocol version {}, not {}", kProtocolVersion,
-                                                            request.version()), {}}, nullptr);
+    reply_error(peer, request,
+                {Code::kVersion,
+                 fmt::format("this server speaks protocol version {}, not {}", kProtocolVersion, request.version()),
+                 {}},
+                nullptr);
     return;
   }
   const Operation* operation = op < by_case_.size() ? by_case_[op] : nullptr;
   if (operation == nullptr) {
-    reply_error(peer, request, {Code::kUnsupported, fmt::format("the PIF Server has no operation {}", op), {}}, nullptr);
+    reply_error(peer, request, {Code::kUnsupported, fmt::format("the PIF Server has no operation {}", op), {}},
+                nullptr);
     return;
   }
   if (holds_up(delivery, *operation)) return;
@@ -178,10 +184,12 @@ void Loop::handle(net::Delivery& delivery) {
 }
 
 void Loop::push(net::PeerId peer, net::Packet packet, const Operation* operation, Time arrived) {
-  replies_.push_back({peer, std::move(packet), operation, arrived, context_.rows.writing() || context_.rows.is_broken()});
+  replies_.push_back(
+      {peer, std::move(packet), operation, arrived, context_.rows.writing() || context_.rows.is_broken()});
 }
 
-void Loop::reply_error(net::PeerId peer, const proto::Envelope& request, const Error& error, const Operation* operation) {
+void Loop::reply_error(net::PeerId peer, const proto::Envelope& request, const Error& error,
+                       const Operation* operation) {
   push(peer, net::error_reply(request, error, kNode), operation, arrived_);
 }
 
@@ -215,7 +223,8 @@ void Loop::run_timers() {
     released(context_, context_.opens.expire(context_.wall));
     context_.outbox.expire_held(context_.wall);
     context_.registry.log_changes(context_.now);
-    if (auto refilled = context_.outbox.refill(context_.wall); !refilled) spdlog::warn("{}", refilled.error().to_string());
+    if (auto refilled = context_.outbox.refill(context_.wall); !refilled)
+      spdlog::warn("{}", refilled.error().to_string());
     if (context_.registry.has_unstored()) {
       if (auto stored = context_.registry.store_all(); !stored) context_.rows.break_with(std::move(stored.error()));
     }
@@ -243,7 +252,8 @@ void Loop::sweep_sessions() {
         std::vector<std::uint64_t> files(session.creating.begin(), session.creating.end());
         std::sort(files.begin(), files.end());
         for (const std::uint64_t file : files) {
-          if (auto aborted = abort_pending(context_, file); !aborted) context_.rows.break_with(std::move(aborted.error()));
+          if (auto aborted = abort_pending(context_, file); !aborted)
+            context_.rows.break_with(std::move(aborted.error()));
         }
         context_.rows.on_abort([this, id = session.id, uid = session.who.uid, files] {
           if (files.empty()) return;
@@ -300,7 +310,8 @@ void Loop::answer_waiters() {
 }
 
 void Loop::finish_turn() {
-  if (auto stored = context_.sessions.store_answers(context_.wall); !stored) context_.rows.break_with(std::move(stored.error()));
+  if (auto stored = context_.sessions.store_answers(context_.wall); !stored)
+    context_.rows.break_with(std::move(stored.error()));
   if (context_.rows.writing() && !context_.rows.is_broken()) {
     Status stamped = context_.registry.store_all();
     if (stamped) stamped = context_.numbers.stamp();

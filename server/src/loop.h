@@ -19,7 +19,7 @@ class Loop {
     proto::Envelope::OpCase op;
     Handler handler;
     bool needs_session;
-    bool recorded;  // changes something: a repeated request gets the first answer
+    bool recorded;      // changes something: a repeated request gets the first answer
     unsigned when = 0;  // it need not wait until the server serves: a sum of When
   };
   enum When : unsigned { kGathering = 1, kBehind = 2, kHeld = 4, kAlways = 7 };
@@ -28,7 +28,7 @@ class Loop {
     net::Packet packet;
     const Operation* operation;
     Time arrived;
-    bool depends;   // on rows written in this turn
+    bool depends;  // on rows written in this turn
   };
   static const std::array<Operation, 25> kOperations;
 
@@ -41,7 +41,8 @@ class Loop {
   // Whether the server may change anything by itself.
   bool may_change() const { return context_.standing == Standing::kServing && !is_held(); }
   void end_waiting();
-  // The session that asks; an error, or nothing if no reply is due (the request is being answered, or was just repeated).
+  // The session that asks; an error, or nothing if no reply is due (the request is being answered, or was just
+  // repeated).
   bool find_session(net::PeerId peer, const proto::Envelope& request, const Operation& operation, Session*& session);
   void reply_error(net::PeerId peer, const proto::Envelope& request, const Error& error, const Operation* operation);
   // `operation` is answered by this, a request that came at `arrived`; null: not counted.
@@ -59,9 +60,9 @@ class Loop {
   ServerContext& context_;
   std::array<const Operation*, net::Stats::kOperationsMax> by_case_{};
   std::vector<Reply> replies_;
-  Time arrived_{};     // the request being handled
-  Time tick_{};        // next
-  Time prune_{};       // next
+  Time arrived_{};  // the request being handled
+  Time tick_{};     // next
+  Time prune_{};    // next
   bool job_stepped_ = false;
 };
 

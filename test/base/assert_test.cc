@@ -34,11 +34,13 @@ TEST_CASE("a broken assertion tells file, line, condition and values") {
   const std::uint64_t count = 3;
   const std::string text = told_of([&] { PIF_ASSERT(index < 3, index, count - 1, std::max(index, 7)); });
   CHECK(text.find("test/base/assert_test.cc:") == 0);
-  CHECK(text.find(": assertion failed: index < 3 (index = 5, count - 1 = 2, std::max(index, 7) = 7)") != std::string::npos);
+  CHECK(text.find(": assertion failed: index < 3 (index = 5, count - 1 = 2, std::max(index, 7) = 7)") !=
+        std::string::npos);
 }
 
 TEST_CASE("a broken assertion without values tells its condition") {
-  CHECK(told_of([] { PIF_ASSERT(sizeof(int) == 1); }).find(": assertion failed: sizeof(int) == 1") != std::string::npos);
+  CHECK(told_of([] { PIF_ASSERT(sizeof(int) == 1); }).find(": assertion failed: sizeof(int) == 1") !=
+        std::string::npos);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <limits>
 #include <string>
 
-#include <catch2/catch.hpp>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 namespace pif {
 namespace {
@@ -79,7 +79,8 @@ TEST_CASE("a capability lives until its expiry and the allowed clock skew, and n
   const auto late = verify_capability(key_of(1), packed, last + 1);
   REQUIRE_FALSE(late);
   CHECK(late.error().code == Code::kBadCapability);
-  CHECK_THAT(late.error().text, Catch::StartsWith("the capability expired 31 s ago by the clock of this host, where it is "));
+  CHECK_THAT(late.error().text,
+             Catch::StartsWith("the capability expired 31 s ago by the clock of this host, where it is "));
   CHECK_THAT(late.error().text, Catch::Contains("differ by about 31 s: see `pif doctor`"));
 }
 
@@ -97,9 +98,10 @@ TEST_CASE("a capability grants its own rights on its own file to its own user") 
 
 TEST_CASE("a capability grants nothing to another user, on another file, or beyond its rights") {
   const Capability capability = sample();
-  for (const auto& refused : {require(capability, FileId(77), kMayRead, 1001), require(capability, FileId(78), kMayRead, 1000),
-                              require(capability, FileId(77), kMayCreate, 1000),
-                              require(capability, FileId(77), kMayRead | kMayManage, 1000)}) {
+  for (const auto& refused :
+       {require(capability, FileId(77), kMayRead, 1001), require(capability, FileId(78), kMayRead, 1000),
+        require(capability, FileId(77), kMayCreate, 1000),
+        require(capability, FileId(77), kMayRead | kMayManage, 1000)}) {
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Code::kBadCapability);
   }
@@ -150,7 +152,8 @@ TEST_CASE("a credential with any bit flipped, of another length, or expired is r
   refuses_every_flipped_bit(packed, verify);
   refuses_every_other_length(packed, verify);
   const auto late = verify_credential(key_of(1), packed, sample_credential().expiry + kClockSkewSeconds + 1);
-  CHECK_THAT(late.error().text, Catch::StartsWith("the credential expired 31 s ago by the clock of this host, where it is "));
+  CHECK_THAT(late.error().text,
+             Catch::StartsWith("the credential expired 31 s ago by the clock of this host, where it is "));
   CHECK_THAT(late.error().text, Catch::Contains("differ by about 31 s: see `pif doctor`"));
 }
 

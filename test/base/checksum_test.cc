@@ -4,8 +4,8 @@
 #include <set>
 #include <string>
 
-#include <catch2/catch.hpp>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 namespace pif {
 namespace {
@@ -40,7 +40,8 @@ TEST_CASE("right bytes at another chunk, in another stream or in another file ha
   unsigned count = 0;
   for (const std::uint64_t file : {1u, 2u, 3u, 256u})
     for (const std::uint32_t stream : {0u, 1u})
-      for (std::uint64_t chunk = 0; chunk < 500; ++chunk, ++count) sums.insert(chunk_sum(FileId(file), stream, chunk, bytes));
+      for (std::uint64_t chunk = 0; chunk < 500; ++chunk, ++count)
+        sums.insert(chunk_sum(FileId(file), stream, chunk, bytes));
   CHECK(sums.size() == count);
 }
 

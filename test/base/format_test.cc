@@ -1,7 +1,7 @@
 #include "pif/base/format.h"
 
-#include <catch2/catch.hpp>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 namespace pif {
 namespace {

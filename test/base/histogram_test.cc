@@ -1,7 +1,7 @@
 #include "pif/base/histogram.h"
 
-#include <catch2/catch.hpp>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <vector>

@@ -4,8 +4,8 @@
 #include <set>
 #include <vector>
 
-#include <catch2/catch.hpp>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 namespace pif {
 namespace {
@@ -43,7 +43,8 @@ TEST_CASE("p consecutive records, or blocks of them, are on p different LFSs") {
     const Placement placement = arbitrary_placement();
     const auto first = *rc::gen::inRange<RecordNumber>(0, 10000);
     std::set<LfsIndex> used;
-    for (std::uint32_t i = 0; i < placement.width(); ++i) used.insert(placement.locate(first + i * placement.block()).lfs);
+    for (std::uint32_t i = 0; i < placement.width(); ++i)
+      used.insert(placement.locate(first + i * placement.block()).lfs);
     RC_ASSERT(used.size() == placement.width());
   }));
 }

@@ -37,7 +37,7 @@ TEST_CASE("an error of several lines becomes one") { CHECK(one_line(" a\n\tb  c\
 
 TEST_CASE("what a terminal would act on is shown as bytes") {
   CHECK(visible("a\x1b[2Jb\x07") == "a\\x1b[2Jb\\x07");
-  CHECK(visible("\x7f \xc2\x9b \xc2\xa0") == "\\x7f \\xc2\\x9b \xc2\xa0");          // DEL, CSI, and a blank that does not break
+  CHECK(visible("\x7f \xc2\x9b \xc2\xa0") == "\\x7f \\xc2\\x9b \xc2\xa0");  // DEL, CSI, and a blank that does not break
   // Directions of writing, and a euro.
   CHECK(visible("\xe2\x80\xae \xe2\x81\xa6 \xe2\x82\xac") == "\\xe2\\x80\\xae \\xe2\\x81\\xa6 \xe2\x82\xac");
   CHECK(visible("\xff\xc3") == "\\xff\\xc3");

@@ -22,7 +22,8 @@ TEST_CASE("all of it is written, also to a pipe that does not wait") {
   std::string got;
   std::thread reader([&] {
     std::array<char, 4096> block{};
-    for (ssize_t n = 0; (n = read(read_end.get(), block.data(), block.size())) > 0;) got.append(block.data(), static_cast<std::size_t>(n));
+    for (ssize_t n = 0; (n = read(read_end.get(), block.data(), block.size())) > 0;)
+      got.append(block.data(), static_cast<std::size_t>(n));
   });
   const auto written = write_all(write_end.get(), std::as_bytes(std::span(all)), "a pipe");
   write_end.reset();

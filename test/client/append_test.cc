@@ -46,7 +46,8 @@ TEST_CASE("appended records follow the last one, from an empty file on") {
         }
         File file = must(client.open("/f", Client::Mode::kWrite));
         for (int i = 0; i < 5; ++i) {
-          const Bytes piece = pattern(*rc::gen::inRange<std::size_t>(1, 20) * length, static_cast<std::uint64_t>(i) + 5);
+          const Bytes piece =
+              pattern(*rc::gen::inRange<std::size_t>(1, 20) * length, static_cast<std::uint64_t>(i) + 5);
           RC_ASSERT(must(file.append(piece)) == model.size() / length);
           model.insert(model.end(), piece.begin(), piece.end());
         }
@@ -138,7 +139,8 @@ TEST_CASE("bytes of several appenders at once are all there, each call's togethe
         while (!ready) self.pause(1ms);
         File file = must(client.open("/log", Client::Mode::kWrite));
         for (int call = 0; call < kCalls; ++call) {
-          const Bytes bytes = pattern(static_cast<std::size_t>(1 + 7 * call + who), static_cast<std::uint64_t>(who * 100 + call));
+          const Bytes bytes =
+              pattern(static_cast<std::size_t>(1 + 7 * call + who), static_cast<std::uint64_t>(who * 100 + call));
           REQUIRE(where.emplace(must(file.append_bytes(bytes)), bytes).second);
         }
       });
@@ -247,15 +249,18 @@ TEST_CASE("an appender that dies costs the others nothing, and never leaves a ga
     must(client.create_empty("/log", fixed(16)));
     ready = true;
   });
-  const auto victim = fs.world.spawn("victim", [&](sim::Actor& self) {
-    sim::ClientSide side(self);
-    auto client = Client::connect_in(side.world(), sim::Cluster::kServer);
-    while (!ready) self.pause(1ms);
-    auto file = client->open("/log", Client::Mode::kWrite);
-    for (int i = 0; file; ++i) {
-      if (!file->append(record_of(9, i))) return;
-    }
-  }, sim::Who{0, {0}});
+  const auto victim = fs.world.spawn(
+      "victim",
+      [&](sim::Actor& self) {
+        sim::ClientSide side(self);
+        auto client = Client::connect_in(side.world(), sim::Cluster::kServer);
+        while (!ready) self.pause(1ms);
+        auto file = client->open("/log", Client::Mode::kWrite);
+        for (int i = 0; file; ++i) {
+          if (!file->append(record_of(9, i))) return;
+        }
+      },
+      sim::Who{0, {0}});
   fs.add_client("survivor", DataPath::kAuto, [&](Client& client, sim::Actor& self) {
     while (!ready) self.pause(1ms);
     File file = must(client.open("/log", Client::Mode::kWrite));
@@ -337,7 +342,8 @@ TEST_CASE("no line can be appended behind one that lacks its delimiter") {
       File ended = must(client.open("/ended", Client::Mode::kWrite));
       File other = must(client.open("/ended", Client::Mode::kWrite));
       CHECK(must(ended.append_batch(kTwo, bytes_of("b\n"))) == 1);
-      CHECK(must(other.append_batch(std::vector<std::uint32_t>{2, 1}, bytes_of("c\nd"))) == 2);  // the last one may lack it
+      CHECK(must(other.append_batch(std::vector<std::uint32_t>{2, 1}, bytes_of("c\nd"))) ==
+            2);  // the last one may lack it
       CHECK_THAT(refusal(ended.append_batch(kTwo, bytes_of("e\n"))), Catch::Contains(std::string(kWhatToDo)));
       CHECK_THAT(refusal(other.append_batch(kTwo, bytes_of("e\n"))), Catch::Contains(std::string(kWhatToDo)));
       CHECK(text_of(get(client, "/ended")) == "a\nb\nc\nd");
@@ -360,7 +366,8 @@ TEST_CASE("lines of several appenders at once stay lines, though one of them end
       File file = must(client.open("/log", Client::Mode::kWrite));
       for (int i = 0; i < 8; ++i) {
         const bool ends = who != 0 || i != 5;
-        const auto appended = file.append_batch(std::vector<std::uint32_t>{ends ? 3u : 2u}, bytes_of(ends ? "xy\n" : "xy"));
+        const auto appended =
+            file.append_batch(std::vector<std::uint32_t>{ends ? 3u : 2u}, bytes_of(ends ? "xy\n" : "xy"));
         if (!appended) REQUIRE(appended.error().code == Code::kInvalid);
       }
     });

@@ -60,7 +60,8 @@ class Pipe {
   int drain() {
     thread_ = std::thread([this] {
       std::byte buffer[4096];
-      for (ssize_t n; (n = ::read(ends_[0], buffer, sizeof buffer)) > 0;) drained_.insert(drained_.end(), buffer, buffer + n);
+      for (ssize_t n; (n = ::read(ends_[0], buffer, sizeof buffer)) > 0;)
+        drained_.insert(drained_.end(), buffer, buffer + n);
     });
     return ends_[1];
   }
@@ -171,7 +172,8 @@ TEST_CASE("pipes are read and written in order") {
   for (const DataPath path : kBothPaths) {
     FileSystem fs(3);
     fs.run(path, [](Client& client) {
-      for (const Case& one : {Case{with(Format::fixed(1000)), pattern(2'500'500)}, Case{with(Format::lines()), lines(700'000, 90)}}) {
+      for (const Case& one :
+           {Case{with(Format::fixed(1000)), pattern(2'500'500)}, Case{with(Format::lines()), lines(700'000, 90)}}) {
         File file = must(client.create("/f", one.options));
         Pipe source;
         CHECK(must(import_stream(file, source.feed(one.bytes))).bytes == one.bytes.size());

@@ -285,7 +285,8 @@ TEST_CASE("a write far past the end is refused before anything is written, and t
     for (File* one : {&file, &created}) {
       const auto huge = one->pwrite(bytes_of("x"), std::uint64_t{1} << 63);
       REQUIRE(code_of(huge) == Code::kTooLarge);
-      CHECK_THAT(huge.error().text, Catch::Contains("9223372036854775808") && Catch::Contains(std::to_string(kFileBytesMax)));
+      CHECK_THAT(huge.error().text,
+                 Catch::Contains("9223372036854775808") && Catch::Contains(std::to_string(kFileBytesMax)));
       CHECK(code_of(one->pwrite(bytes_of("xy"), UINT64_MAX)) == Code::kTooLarge);
       const auto far = one->pwrite(bytes_of("x"), kGapBytesMax + 26);
       REQUIRE(code_of(far) == Code::kTooLarge);
@@ -298,21 +299,24 @@ TEST_CASE("a write far past the end is refused before anything is written, and t
 
 TEST_CASE("the deadline is kept while a gap is filled, and the error says how far it got") {
   FileSystem fs(2);
-  fs.world.spawn_main("client", [](sim::Actor& self) {
-    sim::ClientSide side(self);
-    ConnectOptions options;
-    options.timeout = std::chrono::milliseconds(200);
-    Client client = must(Client::connect_in(side.world(), sim::Cluster::kServer, options));
-    while (must(client.status()).nodes.size() < 2) self.pause(std::chrono::milliseconds(1));
-    CreateOptions format;
-    format.format = Format::fixed(1u << 20);
-    put(client, "/f", format, pattern(25));
-    File file = must(client.open("/f", Client::Mode::kWrite));
-    const Time begin = self.clock().now();
-    const auto written = file.pwrite(bytes_of("x"), 1u << 30);
-    CHECK(self.clock().now() - begin <= std::chrono::milliseconds(210));
-    REQUIRE(code_of(written) == Code::kTimeout);
-    CHECK(must(file.file_length()).bytes < 1u << 30);
-  }, sim::Who{0, {0}});
+  fs.world.spawn_main(
+      "client",
+      [](sim::Actor& self) {
+        sim::ClientSide side(self);
+        ConnectOptions options;
+        options.timeout = std::chrono::milliseconds(200);
+        Client client = must(Client::connect_in(side.world(), sim::Cluster::kServer, options));
+        while (must(client.status()).nodes.size() < 2) self.pause(std::chrono::milliseconds(1));
+        CreateOptions format;
+        format.format = Format::fixed(1u << 20);
+        put(client, "/f", format, pattern(25));
+        File file = must(client.open("/f", Client::Mode::kWrite));
+        const Time begin = self.clock().now();
+        const auto written = file.pwrite(bytes_of("x"), 1u << 30);
+        CHECK(self.clock().now() - begin <= std::chrono::milliseconds(210));
+        REQUIRE(code_of(written) == Code::kTimeout);
+        CHECK(must(file.file_length()).bytes < 1u << 30);
+      },
+      sim::Who{0, {0}});
   fs.world.run();
 }

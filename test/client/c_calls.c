@@ -174,7 +174,8 @@ static const char* nothing_for_connections(void) {
   EXPECT(pif_error(NULL) == PIF_E_INVALID && strlen(pif_error_text(NULL)) > 0);
   EXPECT(pif_mkdir(NULL, "/a", 0) == -PIF_E_INVALID && pif_remove(NULL, "/a", 0) == -PIF_E_INVALID);
   EXPECT(pif_rename(NULL, "/a", "/b", 0) == -PIF_E_INVALID && pif_stat(NULL, "/a", &info) == -PIF_E_INVALID);
-  EXPECT(pif_list(NULL, "/", count_names, NULL) == -PIF_E_INVALID && pif_stats(NULL, ignore_stats, NULL) == -PIF_E_INVALID);
+  EXPECT(pif_list(NULL, "/", count_names, NULL) == -PIF_E_INVALID &&
+         pif_stats(NULL, ignore_stats, NULL) == -PIF_E_INVALID);
   EXPECT(pif_create(NULL, "/a", NULL) == NULL && pif_open(NULL, "/a", PIF_READ) == NULL);
   pif_disconnect(NULL);
   return NULL;
@@ -191,7 +192,8 @@ static const char* nothing_for_files(void) {
   EXPECT(pif_append(NULL, &byte, 1) == -PIF_E_INVALID && pif_read_batch(NULL, &byte, 1, &length, 1) == -PIF_E_INVALID);
   EXPECT(pif_write_batch(NULL, &byte, 1, &length, 1) == -PIF_E_INVALID);
   EXPECT(pif_append_batch(NULL, &byte, 1, &length, 1) == -PIF_E_INVALID);
-  EXPECT(pif_start_read(NULL, 0, &byte, 1, 1) == -PIF_E_INVALID && pif_start_write(NULL, 0, &byte, 1) == -PIF_E_INVALID);
+  EXPECT(pif_start_read(NULL, 0, &byte, 1, 1) == -PIF_E_INVALID &&
+         pif_start_write(NULL, 0, &byte, 1) == -PIF_E_INVALID);
   EXPECT(pif_wait(NULL, 1) == -PIF_E_INVALID && pif_is_done(NULL, 1) == -PIF_E_INVALID);
   EXPECT(pif_pread(NULL, &byte, 1, 0) == -PIF_E_INVALID && pif_pwrite(NULL, &byte, 1, 0) == -PIF_E_INVALID);
   return NULL;
@@ -208,14 +210,16 @@ static const char* nothing_for_memory(pif_connection* c) {
   EXPECT(pif_write(file, NULL, 1) == -PIF_E_INVALID && pif_write_at(file, 0, NULL, 1) == -PIF_E_INVALID);
   EXPECT(strcmp(pif_error_text(c), "NULL was given for \"in\"") == 0);
   EXPECT(pif_append(file, NULL, 1) == -PIF_E_INVALID);
-  EXPECT(pif_read_batch(file, NULL, 1, &length, 1) == -PIF_E_INVALID && pif_read_batch(file, &byte, 1, NULL, 1) == -PIF_E_INVALID);
-  EXPECT(pif_write_batch(file, NULL, 1, &length, 1) == -PIF_E_INVALID && pif_write_batch(file, &byte, 1, NULL, 1) == -PIF_E_INVALID);
+  EXPECT(pif_read_batch(file, NULL, 1, &length, 1) == -PIF_E_INVALID &&
+         pif_read_batch(file, &byte, 1, NULL, 1) == -PIF_E_INVALID);
+  EXPECT(pif_write_batch(file, NULL, 1, &length, 1) == -PIF_E_INVALID &&
+         pif_write_batch(file, &byte, 1, NULL, 1) == -PIF_E_INVALID);
   EXPECT(pif_append_batch(file, NULL, 1, &length, 1) == -PIF_E_INVALID);
   EXPECT(pif_append_batch(file, &byte, 1, NULL, 1) == -PIF_E_INVALID);
   EXPECT(pif_start_read(file, 0, NULL, 1, 1) == -PIF_E_INVALID && pif_start_write(file, 0, NULL, 1) == -PIF_E_INVALID);
   EXPECT(pif_pread(file, NULL, 1, 0) == -PIF_E_INVALID && pif_pwrite(file, NULL, 1, 0) == -PIF_E_INVALID);
-  EXPECT(pif_read_many(file, &request, SIZE_MAX / sizeof request) == -PIF_E_INTERNAL);  /* no memory for so many */
-  EXPECT(pif_write(file, NULL, 0) == 0 && pif_read_many(file, NULL, 0) == 0);  /* nothing needs no memory */
+  EXPECT(pif_read_many(file, &request, SIZE_MAX / sizeof request) == -PIF_E_INTERNAL); /* no memory for so many */
+  EXPECT(pif_write(file, NULL, 0) == 0 && pif_read_many(file, NULL, 0) == 0);          /* nothing needs no memory */
   EXPECT(pif_file_length(file, NULL, NULL) == 0);
   EXPECT(pif_close(file) == 0);
   return NULL;

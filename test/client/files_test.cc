@@ -40,7 +40,10 @@ TEST_CASE("an aborted file, and one that is only dropped, leave nothing") {
     File file = must(client.create("/f", fixed(100)));
     must(file.write(pattern(1000)));
     must(file.abort());
-    { File dropped = must(client.create("/g", fixed(100))); must(dropped.write(pattern(500))); }
+    {
+      File dropped = must(client.create("/g", fixed(100)));
+      must(dropped.write(pattern(500)));
+    }
     CHECK(must(client.list("/")).entries.empty());
     CHECK(must(client.status()).pending == 0);
   });

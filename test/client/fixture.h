@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <catch2/catch.hpp>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 #include "pif/client/client.h"
 #include "pif/component/component.h"
@@ -39,7 +39,8 @@ inline Bytes pattern(std::size_t size, std::uint64_t seed = 1) {
   return out;
 }
 inline std::span<const std::byte> part(const Bytes& bytes, std::size_t begin, std::size_t size) {
-  return std::span(bytes).subspan(std::min(begin, bytes.size()), std::min(size, bytes.size() - std::min(begin, bytes.size())));
+  return std::span(bytes).subspan(std::min(begin, bytes.size()),
+                                  std::min(size, bytes.size() - std::min(begin, bytes.size())));
 }
 
 // The value, or the end of the test with the error's text (thrown, so that properties show it too).
@@ -65,21 +66,25 @@ Code code_of(const Result<T>& result) {
 // A file system of `lfss` LFSs in a world of its own.
 class FileSystem {
  public:
-  explicit FileSystem(unsigned lfss, std::uint64_t seed = 1, sim::Options options = {}) : world(seed, options), cluster(world, lfss) {}
+  explicit FileSystem(unsigned lfss, std::uint64_t seed = 1, sim::Options options = {})
+      : world(seed, options), cluster(world, lfss) {}
 
   // An actor with a connected client. All LFSs are up when the body begins.
   void add_client(const std::string& name, DataPath path, std::function<void(Client&, sim::Actor&)> body) {
-    world.spawn_main(name, [this, path, body = std::move(body)](sim::Actor& self) {
-      sim::ClientSide side(self);
-      ConnectOptions options;
-      options.data_path = path;
-      options.program = self.name();
-      ClientWorld of_client = side.world();
-      of_client.threads_max = threads_max;
-      Client client = must(Client::connect_in(of_client, sim::Cluster::kServer, options));
-      must(client.status(cluster.size()));
-      body(client, self);
-    }, sim::Who{0, {0}});  // the owner of the root folder
+    world.spawn_main(
+        name,
+        [this, path, body = std::move(body)](sim::Actor& self) {
+          sim::ClientSide side(self);
+          ConnectOptions options;
+          options.data_path = path;
+          options.program = self.name();
+          ClientWorld of_client = side.world();
+          of_client.threads_max = threads_max;
+          Client client = must(Client::connect_in(of_client, sim::Cluster::kServer, options));
+          must(client.status(cluster.size()));
+          body(client, self);
+        },
+        sim::Who{0, {0}});  // the owner of the root folder
   }
   // One client, to its end.
   void run(DataPath path, std::function<void(Client&)> body) {
@@ -108,7 +113,8 @@ bool holds(Property property) {
 inline constexpr DataPath kBothPaths[] = {DataPath::kDescriptors, DataPath::kMessages};
 
 // A committed file with these bytes.
-inline void put(Client& client, const std::string& path, const CreateOptions& options, std::span<const std::byte> bytes) {
+inline void put(Client& client, const std::string& path, const CreateOptions& options,
+                std::span<const std::byte> bytes) {
   File file = must(client.create(path, options));
   must(file.write(bytes));
   must(file.commit());

@@ -43,9 +43,9 @@ TEST_CASE("a forked child is refused its parent's client and files, and the pare
       CHECK(code_in_child([&] { return code_of(file.read_at(1, out, 1)); }) == invalid);
       CHECK(code_in_child([&] { return code_of(file.append(pattern(10))); }) == invalid);
       CHECK(code_in_child([&] {
-        { const File dropped = std::move(file); }  // says nothing to anybody
-        return code_of(client.stat("/f"));
-      }) == invalid);
+              { const File dropped = std::move(file); }  // says nothing to anybody
+              return code_of(client.stat("/f"));
+            }) == invalid);
       CHECK(must(file.read_at(1, out, 1)) == 1);
       CHECK(must(client.stat("/f")).file_length.records == 5);
     });

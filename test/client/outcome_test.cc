@@ -1,4 +1,5 @@
-// What a client does and says when a daemon does not answer: changes whose outcome is not known, and LFSs that have moved.
+// What a client does and says when a daemon does not answer: changes whose outcome is not known, and LFSs that have
+// moved.
 #include "fixture.h"
 #include "pif/client/session.h"
 
@@ -10,12 +11,15 @@ namespace {
 
 // An actor with a client of this timeout and route.
 void add_client(FileSystem& fs, ConnectOptions options, std::function<void(Client&, sim::Actor&)> body) {
-  fs.world.spawn_main("client", [options, body = std::move(body)](sim::Actor& self) {
-    sim::ClientSide side(self);
-    Client client = must(Client::connect_in(side.world(), sim::Cluster::kServer, options));
-    while (must(client.status()).nodes.empty()) self.pause(1ms);
-    body(client, self);
-  }, sim::Who{0, {0}});
+  fs.world.spawn_main(
+      "client",
+      [options, body = std::move(body)](sim::Actor& self) {
+        sim::ClientSide side(self);
+        Client client = must(Client::connect_in(side.world(), sim::Cluster::kServer, options));
+        while (must(client.status()).nodes.empty()) self.pause(1ms);
+        body(client, self);
+      },
+      sim::Who{0, {0}});
 }
 ConnectOptions patient_for(Duration timeout) {
   ConnectOptions options;
@@ -92,13 +96,14 @@ TEST_CASE("an append whose end gets no answer says that the outcome is not known
     must(client.create_empty("/log", options));
     File file = must(client.open("/log", Client::Mode::kWrite));
     must(file.append(pattern(32)));
-    fs.world.on_step([&, stalled = false](std::uint64_t) mutable {  // it stops once both LFSs have their rows of the second append
-      for (const OperationStats& one : client.stats()) {
-        if (one.name != "append_rows" || one.count < 4 || stalled) continue;
-        fs.world.stall(*fs.world.find("lfs0"), 60s);
-        stalled = true;
-      }
-    });
+    fs.world.on_step(
+        [&, stalled = false](std::uint64_t) mutable {  // it stops once both LFSs have their rows of the second append
+          for (const OperationStats& one : client.stats()) {
+            if (one.name != "append_rows" || one.count < 4 || stalled) continue;
+            fs.world.stall(*fs.world.find("lfs0"), 60s);
+            stalled = true;
+          }
+        });
     const auto appended = file.append(pattern(16 * 5));
     fs.world.on_step(nullptr);
     REQUIRE(!appended);

@@ -53,7 +53,8 @@ void check_reads(File& file, const Bytes& bytes, std::uint32_t length) {
 
 void round_trip(Client& client) {
   const std::uint32_t length = *rc::gen::element<std::uint32_t>(1, 7, 100, 984, 4096, 65536);
-  const std::size_t size = *rc::gen::inRange<std::size_t>(0, length > 4096 ? 30 * length : std::min(200 * length, 60000u));
+  const std::size_t size =
+      *rc::gen::inRange<std::size_t>(0, length > 4096 ? 30 * length : std::min(200 * length, 60000u));
   const Bytes bytes = pattern(size);
   const CreateOptions options = any_layout(length);
   {
@@ -151,7 +152,8 @@ TEST_CASE("records are written again before the commit, in any order") {
         for (int i = 0; i < 20; ++i) {
           const std::uint64_t records = model.size() / length;
           const auto first = *rc::gen::inRange<std::uint64_t>(0, records + 1);
-          const Bytes piece = pattern(*rc::gen::inRange<std::size_t>(1, 30) * length, static_cast<std::uint64_t>(i) + 2);
+          const Bytes piece =
+              pattern(*rc::gen::inRange<std::size_t>(1, 30) * length, static_cast<std::uint64_t>(i) + 2);
           must(file.write_at(first, piece));
           model.resize(std::max(model.size(), first * length + piece.size()));
           std::copy(piece.begin(), piece.end(), model.begin() + static_cast<std::ptrdiff_t>(first * length));
@@ -169,7 +171,8 @@ TEST_CASE("overwritten records are read by everybody, and neighbours keep their 
     fs.run(path, [](Client& client) {
       REQUIRE(holds([&] {
         const std::uint32_t length = *rc::gen::element<std::uint32_t>(1, 100, 984, 5000);
-        Bytes model = pattern(*rc::gen::inRange<std::size_t>(1, 80) * length - *rc::gen::inRange<std::size_t>(0, length));
+        Bytes model =
+            pattern(*rc::gen::inRange<std::size_t>(1, 80) * length - *rc::gen::inRange<std::size_t>(0, length));
         put(client, "/f", any_layout(length), model);
         File reader = must(client.open("/f"));
         RC_ASSERT(get(reader) == model);

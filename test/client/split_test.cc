@@ -1,8 +1,8 @@
 // Which rows of which LFS a batch of records is.
 #include <set>
 
-#include <catch2/catch.hpp>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 #include "../../client/src/file/split.h"
 
@@ -58,7 +58,8 @@ TEST_CASE("a part of a range holds the records of those rows") {
     const auto rows = *rc::gen::inRange<std::uint64_t>(1, range.rows - begin + 1);
     const RowRange piece = part_of(layout, range, begin, rows);
     RC_ASSERT(piece.row == range.row + begin && piece.rows == rows);
-    for (std::uint64_t i = 0; i < rows; ++i) RC_ASSERT(record_of(layout, piece, i) == record_of(layout, range, begin + i));
+    for (std::uint64_t i = 0; i < rows; ++i)
+      RC_ASSERT(record_of(layout, piece, i) == record_of(layout, range, begin + i));
   }));
 }
 

@@ -58,7 +58,8 @@ Records read_all(File& file, std::size_t bytes_max) {
     if (batch.lengths.empty()) return out;
     std::size_t at = 0;
     for (const std::uint32_t length : batch.lengths) {
-      out.emplace_back(batch.data.begin() + static_cast<std::ptrdiff_t>(at), batch.data.begin() + static_cast<std::ptrdiff_t>(at + length));
+      out.emplace_back(batch.data.begin() + static_cast<std::ptrdiff_t>(at),
+                       batch.data.begin() + static_cast<std::ptrdiff_t>(at + length));
       at += length;
     }
     RC_ASSERT(at == batch.data.size());

@@ -65,8 +65,10 @@ TEST_CASE("uuids and stage are there in format 2, once each, and in format 1 not
   const std::string text = contents(folder / "fs/pif.toml");
   CHECK(folder.load(text));
   CHECK_THAT(folder.refusal(replaced(text, "stage = \"new\"", "stage = \"old\"")), Catch::Contains("stage must be"));
-  CHECK_THAT(folder.refusal(replaced(text, made->directory, "12")), Catch::Contains("directory must be 32 hexadecimal digits"));
-  CHECK_THAT(folder.refusal(replaced(text, made->lfss[1].uuid, made->lfss[0].uuid)), Catch::Contains("given to another LFS"));
+  CHECK_THAT(folder.refusal(replaced(text, made->directory, "12")),
+             Catch::Contains("directory must be 32 hexadecimal digits"));
+  CHECK_THAT(folder.refusal(replaced(text, made->lfss[1].uuid, made->lfss[0].uuid)),
+             Catch::Contains("given to another LFS"));
   CHECK_THAT(folder.refusal(replaced(text, "uuid = ", "uid = ")), Catch::Contains("not a key"));
   CHECK_THAT(folder.refusal(replaced(kVersion1, "bevy", "stage = \"ready\"\nbevy")), Catch::Contains("not a key"));
 }
@@ -157,9 +159,12 @@ TEST_CASE("a newer format is refused as such, whatever else is in it") {
 
 TEST_CASE("a mistake is named with its line and key") {
   const Folder folder;
-  const auto with = [&](const std::string& what, const std::string& by) { return folder.refusal(replaced(kVersion1, what, by)); };
+  const auto with = [&](const std::string& what, const std::string& by) {
+    return folder.refusal(replaced(kVersion1, what, by));
+  };
   CHECK(with("format = 1\n", "") == ", line 1: format is missing");
-  CHECK(with("format = 1", "format = \"1\"") == ", line 2: format must be a whole number from 1 to 9223372036854775807");
+  CHECK(with("format = 1", "format = \"1\"") ==
+        ", line 2: format must be a whole number from 1 to 9223372036854775807");
   CHECK(with("id = \"00c0ffee00c0ffee\"", "id = \"00C0FFEE00c0ffee\"") ==
         ", line 3: id must be 16 hexadecimal digits, 0-9 and a-f");
   CHECK(with("bevy = 2", "bevy = -1") == ", line 4: bevy must be a whole number from 0 to 4096");
@@ -196,9 +201,13 @@ TEST_CASE("text that is not TOML is named with its line") {
 TEST_CASE("what is not TOML is refused, and does not lead the parser astray") {
   const Folder folder;
   for (const auto* where : {"bevy", "2\n", "= 7", "[[lfs]]"})
-    for (const auto* what : {"\xef\xba\xba", "\xc3\xb6", "\xe2\xba\x80", "\xff", "1979-05-27T\x10""7:32:00", "0'x\xef\xbb\xbf'", "[,["})
+    for (const auto* what : {"\xef\xba\xba", "\xc3\xb6", "\xe2\xba\x80", "\xff",
+                             "1979-05-27T\x10"
+                             "7:32:00",
+                             "0'x\xef\xbb\xbf'", "[,["})
       CHECK(folder.refusal(replaced(kVersion1, where, what + std::string(where))).substr(0, 7) == ", line ");
-  const std::string comment = "\xef\xbb\xbf# \xef\xba\xba: \"\n" + replaced(kVersion1, "bevy = 2", "bevy = 2 # '\xc3\xb6");
+  const std::string comment =
+      "\xef\xbb\xbf# \xef\xba\xba: \"\n" + replaced(kVersion1, "bevy = 2", "bevy = 2 # '\xc3\xb6");
   CHECK(folder.load(replaced(comment, "\"c\"\nroot = \"c\"", "\"\"\"c\"\"\"\nroot = ':\xef\xba\xba\"'")).has_value());
 }
 

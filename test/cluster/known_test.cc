@@ -13,7 +13,9 @@ using Folders = std::vector<std::string>;
 class Home {
  public:
   Home()
-      : state_("XDG_STATE_HOME", std::nullopt), configuration_("XDG_CONFIG_HOME", std::nullopt), home_("HOME", temporary_ / "home") {}
+      : state_("XDG_STATE_HOME", std::nullopt),
+        configuration_("XDG_CONFIG_HOME", std::nullopt),
+        home_("HOME", temporary_ / "home") {}
   std::string operator/(const std::string& name) const { return temporary_ / name; }
 
  private:

@@ -13,7 +13,8 @@ namespace {
 // A fixed-record component beside a plain vector of the bytes it must have.
 class FixedModel {
  public:
-  explicit FixedModel(std::uint32_t length) : length_(length), fixture_(Format::fixed(length)), writer_(fixture_.writer()) {}
+  explicit FixedModel(std::uint32_t length)
+      : length_(length), fixture_(Format::fixed(length)), writer_(fixture_.writer()) {}
 
   std::uint64_t rows() const { return (bytes_.size() + length_ - 1) / length_; }
   std::uint64_t rows_max() const { return std::max<std::uint64_t>(4, 500'000 / length_); }
@@ -152,18 +153,13 @@ TEST_CASE("component: fixed rows written in any order, again, with gaps and cut 
     const auto steps = *rc::gen::inRange(1, 14);
     for (int i = 0; i < steps; ++i) {
       switch (*rc::gen::weightedElement<int>({{8, 0}, {1, 1}, {2, 2}, {1, 3}})) {
-        case 0:
-          random_write(model, length);
-          break;
-        case 1:
-          model.truncate(up_to(model.rows()));
-          break;
+        case 0: random_write(model, length); break;
+        case 1: model.truncate(up_to(model.rows())); break;
         case 2:
           model.finish(false);
           random_reads(model);
           break;
-        default:
-          model.finish(true);
+        default: model.finish(true);
       }
     }
     model.finish(false);

@@ -24,9 +24,8 @@ struct Copy {
 };
 
 void without_clones(Fixture& fixture) {
-  fixture.disk->set_fault([](std::string_view call, std::string_view) {
-    return call == "clone" ? Code::kUnsupported : Code::kOk;
-  });
+  fixture.disk->set_fault(
+      [](std::string_view call, std::string_view) { return call == "clone" ? Code::kUnsupported : Code::kOk; });
 }
 
 bool same(Fixture& from, Copy& copy) {
@@ -47,8 +46,9 @@ TEST_CASE("copy: a copy, cloned or moved, has the bytes under sums of its own") 
     must(copy.run(from));
     CHECK(copy.cloned == clones);
     CHECK(same(from, copy));
-    CHECK(copy.tail.data_sum == (size % 4000 == 0 ? 0 : from.tail.data_sum ^ chunk_mix(FileId(12), 0, size / 4000) ^
-                                                            chunk_mix(FileId(99), 0, size / 4000)));
+    CHECK(copy.tail.data_sum == (size % 4000 == 0 ? 0
+                                                  : from.tail.data_sum ^ chunk_mix(FileId(12), 0, size / 4000) ^
+                                                        chunk_mix(FileId(99), 0, size / 4000)));
     Writer goes_on(copy.target, copy.tail, copy.files);
     must(goes_on.write_rows(10'000, 1, {pattern(100, 2).data(), 100}));
     copy.tail = must(goes_on.finish());

@@ -208,7 +208,8 @@ TEST_CASE("corruption: a component whose lengths cannot be is refused") {
 TEST_CASE("corruption: a length near 2^64 is found, by a check too") {
   for (const auto& format : {Format::fixed(1), Format::variable()}) {
     Fixture fixture(format);
-    for (const Tail& tail : {Tail{UINT64_MAX, UINT64_MAX, 0, 0}, Tail{std::uint64_t{1} << 61, 0, 0, 0}, Tail{0, UINT64_MAX, 0, 0}}) {
+    for (const Tail& tail :
+         {Tail{UINT64_MAX, UINT64_MAX, 0, 0}, Tail{std::uint64_t{1} << 61, 0, 0, 0}, Tail{0, UINT64_MAX, 0, 0}}) {
       fixture.tail = tail;
       std::byte one{};
       CHECK(code_of(fixture.reader().check()) == Code::kCorrupt);

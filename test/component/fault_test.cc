@@ -110,14 +110,16 @@ TEST_CASE("faults: whichever call fails, reading and copying give an error and n
   const Code code = GENERATE(Code::kIo, Code::kEndOfFile);  // the second: a short read
   for (std::uint64_t n = 0;; ++n) {
     CAPTURE(n);
-    Files target = must(open_files(*fixture.storage, stem("/lfs", FileId(n + 100)), fixture.shape.format, Access::kCreate));
+    Files target =
+        must(open_files(*fixture.storage, stem("/lfs", FileId(n + 100)), fixture.shape.format, Access::kCreate));
     const NthFault fault(*fixture.disk, n, code);
     std::vector<std::uint64_t> ends(3001);
     Bytes back(bytes.size());
     const Status read_index = fixture.reader().read_ends(0, 3000, ends);
     const Status read_data = fixture.reader().read_bytes(0, back);
     const auto lines = fixture.reader().check();
-    const auto copied = copy_component(fixture.shape, fixture.tail, fixture.files, FileId(n + 100), target, nullptr, nullptr);
+    const auto copied =
+        copy_component(fixture.shape, fixture.tail, fixture.files, FileId(n + 100), target, nullptr, nullptr);
     if (read_data) CHECK(back == bytes);
     const bool clean = lines && lines->empty();
     if (fault.calls() <= n) {
@@ -146,9 +148,8 @@ TEST_CASE("faults: opening, sharing and removing components hand their errors on
   Fixture fixture(Format::lines());
   for (const char* name : {"open", "share", "adopt", "remove", "sync"}) {
     auto handles = must(share(fixture.files));
-    fixture.disk->set_fault([&](std::string_view call, std::string_view) {
-      return call == name ? Code::kIo : Code::kOk;
-    });
+    fixture.disk->set_fault(
+        [&](std::string_view call, std::string_view) { return call == name ? Code::kIo : Code::kOk; });
     const std::string_view call = name;
     if (call == "open")
       CHECK(code_of(open_files(*fixture.storage, fixture.path, fixture.shape.format, Access::kRead)) == Code::kIo);

@@ -17,9 +17,7 @@ std::string stored(Fixture& fixture, const std::string& suffix) {
 }
 
 // What a later version must go on reading: the stored bytes, not what this version would write.
-void store(File& file, const std::string& bytes) {
-  must(file.write(0, bytes_of(bytes)));
-}
+void store(File& file, const std::string& bytes) { must(file.write(0, bytes_of(bytes))); }
 
 const std::string kSum = "\xf3\x48\x8b\x84\x2f\xe5\xb4\x16";
 const std::string kLines = "one\n\nthree\n";

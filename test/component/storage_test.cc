@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -45,11 +45,11 @@ struct Place {
   std::unique_ptr<Storage> storage = again();
 };
 
-#define BOTH_STORAGES                                \
-  const bool is_real = GENERATE(false, true);        \
-  CAPTURE(is_real);                                  \
-  const Place place(is_real);                        \
-  Storage& storage = *place.storage;                 \
+#define BOTH_STORAGES                         \
+  const bool is_real = GENERATE(false, true); \
+  CAPTURE(is_real);                           \
+  const Place place(is_real);                 \
+  Storage& storage = *place.storage;          \
   (void)storage
 
 }  // namespace
@@ -64,7 +64,8 @@ TEST_CASE("storage: what is written in pieces is read in other pieces") {
   must(file->write(7, out));
   Bytes back(bytes.size() + 7);
   std::vector<Piece> in;
-  for (std::size_t i = 0; i < back.size(); i += 33) in.push_back({back.data() + i, std::min<std::size_t>(33, back.size() - i)});
+  for (std::size_t i = 0; i < back.size(); i += 33)
+    in.push_back({back.data() + i, std::min<std::size_t>(33, back.size() - i)});
   in.push_back({});
   CHECK(must(file->read(0, in)) == back.size());
   CHECK(Bytes(back.begin(), back.begin() + 7) == Bytes(7));
@@ -207,8 +208,10 @@ TEST_CASE("storage: a clone has the same bytes, or is unsupported") {
   auto source = place.make("a", pattern(10'000, 1));
   auto target = place.make("b", pattern(20'000, 2));
   const Status status = target->clone_from(*source);
-  if (status) CHECK(place.contents("b") == pattern(10'000, 1));
-  else CHECK(code_of(status) == Code::kUnsupported);
+  if (status)
+    CHECK(place.contents("b") == pattern(10'000, 1));
+  else
+    CHECK(code_of(status) == Code::kUnsupported);
   if (!is_real) CHECK(status.has_value());
 }
 
@@ -304,7 +307,9 @@ TEST_CASE("storage: a sync of all is one, or says that it cannot be had") {
   CHECK_FALSE(storage.sync_all(place.at("missing")));
 }
 
-TEST_CASE("memory storage: a sync of all makes bytes and names durable, but for a file that could not be written, which says so") {
+TEST_CASE(
+    "memory storage: a sync of all makes bytes and names durable, but for a file that could not be written, which says "
+    "so") {
   Place place(false);
   must(place.storage->make_folder(place.at("b")));
   const auto good = place.make("b/good", pattern(100, 1));
@@ -371,9 +376,8 @@ TEST_CASE("memory storage: faults are injected per call and path, and bits flip"
     return call == "sync" && path == place.at("a") ? Code::kIo : Code::kOk;
   });
   CHECK(code_of(file->sync()) == Code::kIo);
-  place.disk->set_fault([](std::string_view call, std::string_view) {
-    return call == "read" ? Code::kEndOfFile : Code::kOk;
-  });
+  place.disk->set_fault(
+      [](std::string_view call, std::string_view) { return call == "read" ? Code::kEndOfFile : Code::kOk; });
   Bytes into(10);
   CHECK(must(file->read(0, into)) == 5);
   place.disk->set_fault(nullptr);

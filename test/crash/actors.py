@@ -34,20 +34,26 @@ class Client:
         self.oracle = oracle.Oracle()
         self.process = None
         self.ways = ways
-        self.way = []                          # it takes to the daemons now: route, and how records travel
+        self.way = []  # it takes to the daemons now: route, and how records travel
         self.buffer = b""
         self.under_way = collections.deque()  # (number, operation), in the order asked
         self.acknowledged = 0
         self.failures = collections.Counter()
-        self.lines = []                        # of a dump under way
+        self.lines = []  # of a dump under way
 
     # ---- the process ----
 
     def start(self):
         """Each time it may reach the daemons in another way."""
         self.way = self.rng.choice(self.ways)
-        self.process = subprocess.Popen(self.words + self.way, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, env=self.env, start_new_session=True)
+        self.process = subprocess.Popen(
+            self.words + self.way,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.env,
+            start_new_session=True,
+        )
         os.set_blocking(self.process.stdout.fileno(), False)
         self.buffer = b""
 
@@ -221,9 +227,14 @@ class Copier:
     def start(self, width):
         target = f"{self.folder}/c{self.rng.randrange(3)}"
         self.operation = ("copy", f"{self.folder}/origin", target)
-        self.process = subprocess.Popen([self.program, "--width", str(width), *self.operation[1:]], env=self.env,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        start_new_session=True)
+        self.process = subprocess.Popen(
+            [self.program, "--width", str(width), *self.operation[1:]],
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
 
     def is_busy(self):
         return self.process is not None and self.process.poll() is None

@@ -5,10 +5,10 @@ import time
 import rounds
 from pif_system import check
 
-ALL_SHARE = 0.5            # of cuts that take every node at once
+ALL_SHARE = 0.5  # of cuts that take every node at once
 RECOVERY_CUT_SHARE = 0.25  # of restarts in which the power fails again
-COPY_SHARE = 0.25          # of rounds with a copy
-RECOVERY_SECONDS = 0.03    # the moment of a cut within a restart
+COPY_SHARE = 0.25  # of rounds with a copy
+RECOVERY_SECONDS = 0.03  # the moment of a cut within a restart
 
 
 class Cuts(rounds.Rounds):

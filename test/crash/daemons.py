@@ -15,8 +15,16 @@ HELLO = bytes.fromhex("08 01 10 01 18 88 27 52 00")
 SERVING_SECONDS = 30.0
 
 # What a daemon may be killed at: everything that changes something on a disk, and every answer.
-SYSTEM_CALLS = ["fdatasync,fsync,sync_file_range,msync", "pwrite64,pwritev,write,writev", "openat",
-                "renameat,renameat2,rename", "unlink,unlinkat", "ftruncate,fallocate", "sendmsg,sendto", "recvmsg"]
+SYSTEM_CALLS = [
+    "fdatasync,fsync,sync_file_range,msync",
+    "pwrite64,pwritev,write,writev",
+    "openat",
+    "renameat,renameat2,rename",
+    "unlink,unlinkat",
+    "ftruncate,fallocate",
+    "sendmsg,sendto",
+    "recvmsg",
+]
 
 
 class Injection:
@@ -27,8 +35,18 @@ class Injection:
         self.when = when
 
     def words(self):
-        return ["strace", "-D", "-f", "-qqq", "-o", "/dev/null", "-e", f"trace={self.calls}",
-                "-e", f"inject={self.calls}:signal=KILL:when={self.when}"]
+        return [
+            "strace",
+            "-D",
+            "-f",
+            "-qqq",
+            "-o",
+            "/dev/null",
+            "-e",
+            f"trace={self.calls}",
+            "-e",
+            f"inject={self.calls}:signal=KILL:when={self.when}",
+        ]
 
     def __str__(self):
         return f"{self.calls.split(',')[0]}#{self.when}"
@@ -51,8 +69,9 @@ class Daemon:
     def spawn(self, injection=None):
         words = (injection.words() if injection else []) + self.words
         with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
-                                            start_new_session=True)
+            self.process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
+            )
         self.injection = injection
 
     def is_dead(self):
@@ -75,7 +94,9 @@ class Daemon:
         pause = threading.Event()
         while not self.answers():
             if self.is_dead():
-                check(self.was_killed(), f"{self.name} did not start: exit {self.process.returncode}: {self.last_line()}")
+                check(
+                    self.was_killed(), f"{self.name} did not start: exit {self.process.returncode}: {self.last_line()}"
+                )
                 return None
             check(time.monotonic() - begin < SERVING_SECONDS, f"{self.name} does not serve after {SERVING_SECONDS} s")
             pause.wait(0.001)

@@ -37,13 +37,17 @@ class Journal:
         recoveries = sorted(line["recovery_s"] for line in crashes if line.get("recovery_s") is not None)
         text = f"{len(crashes)} in all: {listing(victims)}\nhow: {listing(how)}\nin the middle of: {listing(during)}\n"
         if recoveries:
-            text += (f"from start to serving: p50 {1000 * percentile(recoveries, 50):.0f} ms,"
-                     f" p99 {1000 * percentile(recoveries, 99):.0f} ms, longest {1000 * recoveries[-1]:.0f} ms"
-                     f" ({len(recoveries)} recoveries)\n")
+            text += (
+                f"from start to serving: p50 {1000 * percentile(recoveries, 50):.0f} ms,"
+                f" p99 {1000 * percentile(recoveries, 99):.0f} ms, longest {1000 * recoveries[-1]:.0f} ms"
+                f" ({len(recoveries)} recoveries)\n"
+            )
         rounds = [line for line in self.lines if "acknowledged" in line]
         acknowledged = sum(line["acknowledged"] for line in rounds)
-        return text + (f"{acknowledged} acknowledged operations verified in {len(rounds)} rounds,"
-                       f" {len(self.failures())} rounds in which something did not hold")
+        return text + (
+            f"{acknowledged} acknowledged operations verified in {len(rounds)} rounds,"
+            f" {len(self.failures())} rounds in which something did not hold"
+        )
 
 
 def listing(counter):

@@ -6,12 +6,12 @@ import daemons
 import rounds
 from pif_system import check
 
-RECOVERY_KILL_SHARE = 0.2   # of recoveries that are killed at some moment
-RECOVERY_CALL_SHARE = 0.1   # at some call
-CALL_SHARE = 0.3            # of rounds in which a daemon dies at some call
-COPY_SHARE = 0.2            # of rounds with a copy
-COPY_SECONDS = 0.08         # the moment of a controller's end is within so long
-WORKER_SECONDS = 3.0        # a worker is awaited for so long
+RECOVERY_KILL_SHARE = 0.2  # of recoveries that are killed at some moment
+RECOVERY_CALL_SHARE = 0.1  # at some call
+CALL_SHARE = 0.3  # of rounds in which a daemon dies at some call
+COPY_SHARE = 0.2  # of rounds with a copy
+COPY_SECONDS = 0.08  # the moment of a controller's end is within so long
+WORKER_SECONDS = 3.0  # a worker is awaited for so long
 WORKER_MOMENT_SECONDS = 0.02
 
 
@@ -102,8 +102,10 @@ class Kills(rounds.Rounds):
 
     def raise_fallen(self, during):
         for daemon in self.fallen():
-            check(daemon.was_killed() and daemon.injection,
-                  f"{daemon.name} ended: {daemon.process.returncode}: {daemon.last_line()}")
+            check(
+                daemon.was_killed() and daemon.injection,
+                f"{daemon.name} ended: {daemon.process.returncode}: {daemon.last_line()}",
+            )
             self.raise_daemon(daemon, f"call {daemon.injection}", during)
 
     def raise_daemon(self, daemon, how, during):

@@ -15,14 +15,21 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 def parse(description, unit, default):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=os.path.abspath, default=os.path.join(ROOT, "build/release/bin"), help="folder of the programs")
+    parser.add_argument(
+        "--bin", type=os.path.abspath, default=os.path.join(ROOT, "build/release/bin"), help="folder of the programs"
+    )
     parser.add_argument("--client", type=os.path.abspath, help="test/crash's client (default: beside --bin)")
     parser.add_argument("--lfs", type=int, default=3, help="LFSs of the file system")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log", help="JSON lines; what it has already counts, and new lines are added")
-    parser.add_argument("--where", type=os.path.abspath, help="folder for the file system (default: that for temporary files)")
-    parser.add_argument("--quick", action="store_true",
-                        help="no waiting: no clients over ipc, which notices late who is gone, and no waiting for leases at the end")
+    parser.add_argument(
+        "--where", type=os.path.abspath, help="folder for the file system (default: that for temporary files)"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="no waiting: no clients over ipc, which notices late who is gone, and no waiting for leases at the end",
+    )
     parser.add_argument("--keep", action="store_true", help="keep the file system if something does not hold")
     parser.add_argument(f"--{unit}", dest="goal", type=int, default=default, help="in all, those in --log included")
     options = parser.parse_args()

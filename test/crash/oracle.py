@@ -36,8 +36,8 @@ def apply(world, operation):
 
 def overwritten(file, first, count, number, keep):
     tag, length, generations = file
-    changed = tuple((old if keep else frozenset()) | {number} for old in generations[first:first + count])
-    return tag, length, generations[:first] + changed + generations[first + count:]
+    changed = tuple((old if keep else frozenset()) | {number} for old in generations[first : first + count])
+    return tag, length, generations[:first] + changed + generations[first + count :]
 
 
 class Oracle:

@@ -72,6 +72,7 @@ def appends_of_several_clients_are_there_once_and_whole():
         judge = oracle.LogOracle(5)
         judge.must, judge.may = dict(must), dict(may)
         return judge
+
     log({10: 2, 11: 3}, {12: 1}).observe("/l", [(5, 0, 11, 3), (5, 0, 10, 2)])
     log({10: 2}, {12: 1}).observe("/l", [(5, 0, 12, 1), (5, 0, 10, 2)])
     refuses(log({10: 2, 11: 3}, {}), [(5, 0, 10, 2)], "lost: [11]")
@@ -82,7 +83,14 @@ def appends_of_several_clients_are_there_once_and_whole():
 
 
 if __name__ == "__main__":
-    sys.exit(pif_system.main([what_was_acknowledged_must_be_there, what_nobody_made_must_not_be_there,
-                              what_was_not_acknowledged_is_there_wholly_or_not_at_all,
-                              an_overwrite_is_done_record_by_record_and_never_undone,
-                              appends_of_several_clients_are_there_once_and_whole]))
+    sys.exit(
+        pif_system.main(
+            [
+                what_was_acknowledged_must_be_there,
+                what_nobody_made_must_not_be_there,
+                what_was_not_acknowledged_is_there_wholly_or_not_at_all,
+                an_overwrite_is_done_record_by_record_and_never_undone,
+                appends_of_several_clients_are_there_once_and_whole,
+            ]
+        )
+    )

@@ -12,7 +12,7 @@
 namespace pif::crash {
 
 struct Tag {
-  std::uint64_t file = 0;        // of the put that made the file
+  std::uint64_t file = 0;  // of the put that made the file
   std::uint64_t record = 0;
   std::uint64_t generation = 0;  // of the operation that wrote the record
 };

@@ -2,7 +2,7 @@
 
 import time
 
-RENEW_SHARE = 0.2          # of copies whose source is written anew before
+RENEW_SHARE = 0.2  # of copies whose source is written anew before
 BATCH_SECONDS_MAX = 0.3
 
 
@@ -41,5 +41,6 @@ class Rounds:
         self.batch_seconds += 0.05 * (min(BATCH_SECONDS_MAX, time.monotonic() - begin) - self.batch_seconds)
 
     def note(self, victim, how, during, recovery=None):
-        self.journal.add(victim=victim, how=how, during=during,
-                         recovery_s=None if recovery is None else round(recovery, 4))
+        self.journal.add(
+            victim=victim, how=how, during=during, recovery_s=None if recovery is None else round(recovery, 4)
+        )

@@ -63,8 +63,9 @@ class System:
         for name in names:
             words = ["pif-server", "run", self.folder] if name == "server" else ["pif-lfs", self.folder, name]
             words[0] = os.path.join(self.options.bin, words[0])
-            self.daemons[name] = daemons.Daemon(name, words, os.path.join(self.folder, "run", name + ".sock"),
-                                                os.path.join(self.temp, "logs", name))
+            self.daemons[name] = daemons.Daemon(
+                name, words, os.path.join(self.folder, "run", name + ".sock"), os.path.join(self.temp, "logs", name)
+            )
             self.daemons[name].spawn()
         for daemon in self.daemons.values():
             check(daemon.await_serving() is not None, f"{daemon.name} serves")
@@ -75,8 +76,14 @@ class System:
     def make_folders(self, names):
         """As the first `pif up` does, on the disks that are mounted now."""
         for name in names:
-            words = ["pif-server", "init", self.folder] if name == "server" else ["pif-lfs", "init", "--cluster", self.folder, name]
-            subprocess.run([os.path.join(self.options.bin, words[0]), *words[1:]], check=True, stdout=subprocess.DEVNULL)
+            words = (
+                ["pif-server", "init", self.folder]
+                if name == "server"
+                else ["pif-lfs", "init", "--cluster", self.folder, name]
+            )
+            subprocess.run(
+                [os.path.join(self.options.bin, words[0]), *words[1:]], check=True, stdout=subprocess.DEVNULL
+            )
         path = os.path.join(self.folder, "pif.toml")
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -118,14 +125,23 @@ class System:
     # ---- asking ----
 
     def run(self, *words):
-        return subprocess.run([os.path.join(self.options.bin, "pif"), *words], env=self.env, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=ANSWER_SECONDS,
-                              check=False)
+        return subprocess.run(
+            [os.path.join(self.options.bin, "pif"), *words],
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=ANSWER_SECONDS,
+            check=False,
+        )
 
     def pif(self, *words, codes=(0,)):
         done = self.run(*words)
-        check(done.returncode in codes,
-              f"pif {' '.join(words)}: exit {done.returncode}: {done.stderr} {done.stdout[:2000]}")
+        check(
+            done.returncode in codes,
+            f"pif {' '.join(words)}: exit {done.returncode}: {done.stderr} {done.stdout[:2000]}",
+        )
         return done.stdout
 
     def next_number(self):
@@ -224,6 +240,7 @@ class System:
         def settled():
             report.update(self.fsck())
             return report["leftovers"] + report["pending"] + report["doomed"] == 0
+
         begin, next_word = time.monotonic(), 5
         pause = threading.Event()
         while not settled():
@@ -231,8 +248,11 @@ class System:
             check(waited < seconds, f"after {seconds} s still pending, doomed or left over: {report}")
             if waited >= next_word:
                 next_word += 60
-                print(f"waiting for the leases of killed clients: {waited} s, at most {seconds} s ({report['pending']} files of"
-                      f" theirs unfinished, {report['doomed']} removed, {report['leftovers']} leftovers)", flush=True)
+                print(
+                    f"waiting for the leases of killed clients: {waited} s, at most {seconds} s ({report['pending']} files of"
+                    f" theirs unfinished, {report['doomed']} removed, {report['leftovers']} leftovers)",
+                    flush=True,
+                )
             pause.wait(min(1, waited + 0.01))
 
     def stop(self):
@@ -247,6 +267,11 @@ class System:
         lfss = [name for name in self.daemons if name != "server"]
         checks += [["pif-lfs", "check", "--sums", os.path.join(self.folder, name)] for name in lfss]
         for program, *words in checks:
-            done = subprocess.run([os.path.join(self.options.bin, program), *words], stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=ANSWER_SECONDS, check=False)
+            done = subprocess.run(
+                [os.path.join(self.options.bin, program), *words],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=ANSWER_SECONDS,
+                check=False,
+            )
             check(done.returncode == 0, f"{program} {' '.join(words)}: {done.stdout.decode(errors='replace')}")

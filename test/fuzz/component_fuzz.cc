@@ -1,5 +1,5 @@
-// The files of a component as a reader meets them: rows, index and sums of any content, under any length the catalogue may
-// name. Sums may be made right (a file that was written wrong), so that what lies behind them is reached.
+// The files of a component as a reader meets them: rows, index and sums of any content, under any length the catalogue
+// may name. Sums may be made right (a file that was written wrong), so that what lies behind them is reached.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -40,8 +40,10 @@ std::string sums_of(std::string_view stream, std::uint32_t id, std::uint32_t chu
   for (std::size_t at = 0; at < bytes.size(); at += chunk_bytes) {
     const auto chunk = bytes.subspan(at, std::min<std::size_t>(chunk_bytes, bytes.size() - at));
     const std::uint64_t sum = chunk_sum(kFile, id, at / chunk_bytes, chunk);
-    if (chunk.size() < chunk_bytes) tail_sum = sum;
-    else sums.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+    if (chunk.size() < chunk_bytes)
+      tail_sum = sum;
+    else
+      sums.append(reinterpret_cast<const char*>(&sum), sizeof sum);
   }
   return sums;
 }
@@ -89,7 +91,8 @@ void read_all(const Shape& shape, const Tail& tail, const Read& what, std::uint6
   if (!shape.format.is_fixed()) read_variable(reader, what, sound);
   std::vector<std::byte> bytes(what.count);
   const auto status = reader.read_bytes(offset, bytes);
-  must(!sound || status.has_value() == (offset <= tail.bytes && bytes.size() <= tail.bytes - offset), "bytes can be read");
+  must(!sound || status.has_value() == (offset <= tail.bytes && bytes.size() <= tail.bytes - offset),
+       "bytes can be read");
 }
 
 }  // namespace
@@ -104,8 +107,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view rows = in.text();
   const std::string_view index = in.text();
   Tail tail{rows.size(), rows.size(), 0, 0};
-  if (!shape.format.is_fixed()) tail.rows = index.size() / 8;
-  else if (shape.format.record_length > 0) tail.rows = fixed_file_length(shape.format.record_length, rows.size()).records;
+  if (!shape.format.is_fixed())
+    tail.rows = index.size() / 8;
+  else if (shape.format.record_length > 0)
+    tail.rows = fixed_file_length(shape.format.record_length, rows.size()).records;
   put(".dat", rows);
   put(".idx", index);
   if ((flags & 2) == 0 && shape.chunk_bytes > 0) {  // sums are right
@@ -126,7 +131,8 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
   std::vector<std::pair<std::string, std::string>> out;
   const auto add = [&out](const char* name, unsigned flags, unsigned kind, unsigned length, std::string_view rows,
                           std::string_view index, const std::string& rest) {
-    out.emplace_back(name, Output().byte(flags).byte(kind).word(length).word(4096).text(rows).text(index).bytes(rest).str());
+    out.emplace_back(name,
+                     Output().byte(flags).byte(kind).word(length).word(4096).text(rows).text(index).bytes(rest).str());
   };
   const std::string rows(9000, 'r');
   const std::string read = Output().wide(1).word(3).byte(2).wide(5).str();

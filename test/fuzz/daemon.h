@@ -1,7 +1,7 @@
 // What drives a whole daemon from bytes, by hand (test/sim/by_hand.h): the steps an input is made of.
 //
-// An input is a list of steps. Envelopes in it are bytes like any other; rights are made here, because no fuzzer guesses a
-// MAC: a step says which of them are good.
+// An input is a list of steps. Envelopes in it are bytes like any other; rights are made here, because no fuzzer
+// guesses a MAC: a step says which of them are good.
 #pragma once
 
 #include <map>
@@ -41,8 +41,8 @@ class FakeMessenger final : public sim::FakeMessenger {
 enum Flags : unsigned {
   kGoodCredential = 1,
   kGoodCapability = 2,
-  kAnyFile = 4,       // the capability is a daemon's, for any file
-  kOtherUser = 8,     // it was issued to somebody else
+  kAnyFile = 4,    // the capability is a daemon's, for any file
+  kOtherUser = 8,  // it was issued to somebody else
   kExpired = 16,
   kRawEnvelope = 32,  // as it is: no version or id filled in
 };
@@ -81,8 +81,9 @@ inline std::optional<net::Packet> packet_of(const Request& request, const Cluste
     out.envelope.set_credential(mint(key, Credential{SessionId(uid), holder, {holder}, expiry}));
   const bool any = (request.flags & kAnyFile) != 0;
   if ((request.flags & kGoodCapability) != 0)
-    out.envelope.set_capability(mint(key, Capability{FileId(any ? 0 : request.file), holder, any ? kMayManage : request.rights,
-                                                     std::uint64_t{request.file} >> 6, expiry}));
+    out.envelope.set_capability(
+        mint(key, Capability{FileId(any ? 0 : request.file), holder, any ? kMayManage : request.rights,
+                             std::uint64_t{request.file} >> 6, expiry}));
   out.body = net::Buffer::copy_of(std::as_bytes(std::span(request.body)));
   const std::string bytes = out.envelope.SerializeAsString();
   proto::Envelope wire;
@@ -91,8 +92,8 @@ inline std::optional<net::Packet> packet_of(const Request& request, const Cluste
 }
 
 // For seeds.
-inline std::string request_step(unsigned step, unsigned flags, unsigned rights, unsigned file, const proto::Envelope& envelope,
-                                std::string_view body = {}) {
+inline std::string request_step(unsigned step, unsigned flags, unsigned rights, unsigned file,
+                                const proto::Envelope& envelope, std::string_view body = {}) {
   return Output().byte(step).byte(flags).byte(rights).byte(file).text(envelope.SerializeAsString()).text(body).str();
 }
 

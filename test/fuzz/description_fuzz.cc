@@ -14,7 +14,8 @@ constexpr const char* kFolder = "/fs";
 bool same(const cluster::Cluster& a, const cluster::Cluster& b) {
   if (a.id != b.id || a.bevy != b.bevy || a.tcp != b.tcp || a.lfss.size() != b.lfss.size()) return false;
   for (std::size_t i = 0; i < a.lfss.size(); ++i)
-    if (a.lfss[i].id != b.lfss[i].id || a.lfss[i].name != b.lfss[i].name || a.lfss[i].root != b.lfss[i].root) return false;
+    if (a.lfss[i].id != b.lfss[i].id || a.lfss[i].name != b.lfss[i].name || a.lfss[i].root != b.lfss[i].root)
+      return false;
   return true;
 }
 

@@ -41,7 +41,8 @@ class Input {
   std::uint64_t number(unsigned count) {
     std::uint64_t value = 0;
     const auto taken = bytes(count);
-    for (std::size_t i = 0; i < taken.size(); ++i) value |= std::uint64_t{static_cast<unsigned char>(taken[i])} << (8 * i);
+    for (std::size_t i = 0; i < taken.size(); ++i)
+      value |= std::uint64_t{static_cast<unsigned char>(taken[i])} << (8 * i);
     return value;
   }
   std::string_view rest_;

@@ -1,4 +1,5 @@
-// What records are sorted by, as people type it, on records of any kind; and the words that the workers of a merge exchange.
+// What records are sorted by, as people type it, on records of any kind; and the words that the workers of a merge
+// exchange.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -59,7 +60,8 @@ struct Keyed {
     must(full.size() <= maker.full_key_bytes(key), "full keys have the bytes they may have");
     must(before(full, next), "the earlier of equal records comes first");
     if (const auto length = maker.fixed_length()) must(key.size() == *length, "keys of a fixed length have it");
-    if (const auto offset = maker.plain_offset()) must(record.substr(*offset, key.size()) == key, "a plain key is bytes of the record");
+    if (const auto offset = maker.plain_offset())
+      must(record.substr(*offset, key.size()) == key, "a plain key is bytes of the record");
   }
   std::string record, key, full, next;
   bool made = false;
@@ -111,24 +113,36 @@ void check_words(fuzz::Input& in) {
   const auto keys = KeyList::unpack(bytes_of(body));
   if (!keys) return;
   const net::Buffer packed = keys->pack(0);
-  must(packed.size() == body.size() && std::memcmp(packed.data(), body.data(), body.size()) == 0, "a list of keys is what was sent");
+  must(packed.size() == body.size() && std::memcmp(packed.data(), body.data(), body.size()) == 0,
+       "a list of keys is what was sent");
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < keys->size(); ++i) bytes += (*keys)[i].size();
   must(bytes + (keys->size() + 1) * sizeof(std::uint32_t) == body.size(), "keys are the bytes they came in");
 }
 
-std::string key_input(unsigned kind, unsigned value, unsigned flags, char separator, std::string_view specs, std::string_view a,
-                      std::string_view b) {
-  return fuzz::Output().byte(0).byte(kind).byte(value).byte(flags).byte(static_cast<unsigned char>(separator))
-      .text(specs).text(a).text(b).str();
+std::string key_input(unsigned kind, unsigned value, unsigned flags, char separator, std::string_view specs,
+                      std::string_view a, std::string_view b) {
+  return fuzz::Output()
+      .byte(0)
+      .byte(kind)
+      .byte(value)
+      .byte(flags)
+      .byte(static_cast<unsigned char>(separator))
+      .text(specs)
+      .text(a)
+      .text(b)
+      .str();
 }
 
 std::string words_input(std::initializer_list<std::string_view> keys) {
   KeyList list;
   for (const auto key : keys) list.add(key, 5);
   const net::Buffer body = list.pack(0);
-  return fuzz::Output().byte(2).text(Head{Say::kToken, 3, {1, 2, 3, 4, 5}}.pack())
-      .bytes({reinterpret_cast<const char*>(body.data()), body.size()}).str();
+  return fuzz::Output()
+      .byte(2)
+      .text(Head{Say::kToken, 3, {1, 2, 3, 4, 5}}.pack())
+      .bytes({reinterpret_cast<const char*>(body.data()), body.size()})
+      .str();
 }
 
 }  // namespace
@@ -144,16 +158,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
   const std::string_view text = "b,a c\n", other = "a\t12.50,-3\n";
-  return {{"whole", key_input(2, '\n', 0, 0, "", text, other)},
-          {"fields", key_input(2, '\n', kSeparator, ',', "2,2\n1.2,1n", text, other)},
-          {"letters", key_input(2, '\n', kBlanksAll | kNumericAll, 0, "1.3br,2.2bn\n3,1\n2,2.0r", text, other)},
-          {"numeric", key_input(1, 0, kNumericAll | kReverseAll, 0, "", "-12.5", "-12.50")},
-          {"bytes", key_input(0, 19, 0, 0, "4:6", "0123456789abcdefghij", "0123456789")},
-          {"numbers", key_input(0, 31, 0, 0, "0:4:u\n4:8:ibe\n12:8:fr\n20:2:ule\n22:4:fber\n26:3:br", "0123456789", "abc")},
-          {"short", key_input(1, 0, 0, 0, "4:4:u", "abc", "abcdefgh")},
-          {"beyond", key_input(1, 0, 0, 0, "4294967295:4294967295", "abc", "abcdefgh")},
-          {"wrong", key_input(1, 0, 0, 0, "0\n1.0\n1,0\n:1\n1:0\n1:3:u\n1:1:q\n4294967296", "", "")},
-          {"compare", Output().byte(1).text(" -0012.50e").bytes("12.5").str()},
-          {"list", words_input({"a", "", std::string_view("\0\xff", 2)})},
-          {"empty-list", words_input({})}};
+  return {
+      {"whole", key_input(2, '\n', 0, 0, "", text, other)},
+      {"fields", key_input(2, '\n', kSeparator, ',', "2,2\n1.2,1n", text, other)},
+      {"letters", key_input(2, '\n', kBlanksAll | kNumericAll, 0, "1.3br,2.2bn\n3,1\n2,2.0r", text, other)},
+      {"numeric", key_input(1, 0, kNumericAll | kReverseAll, 0, "", "-12.5", "-12.50")},
+      {"bytes", key_input(0, 19, 0, 0, "4:6", "0123456789abcdefghij", "0123456789")},
+      {"numbers", key_input(0, 31, 0, 0, "0:4:u\n4:8:ibe\n12:8:fr\n20:2:ule\n22:4:fber\n26:3:br", "0123456789", "abc")},
+      {"short", key_input(1, 0, 0, 0, "4:4:u", "abc", "abcdefgh")},
+      {"beyond", key_input(1, 0, 0, 0, "4294967295:4294967295", "abc", "abcdefgh")},
+      {"wrong", key_input(1, 0, 0, 0, "0\n1.0\n1,0\n:1\n1:0\n1:3:u\n1:1:q\n4294967296", "", "")},
+      {"compare", Output().byte(1).text(" -0012.50e").bytes("12.5").str()},
+      {"list", words_input({"a", "", std::string_view("\0\xff", 2)})},
+      {"empty-list", words_input({})}};
 }

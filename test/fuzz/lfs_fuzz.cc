@@ -1,5 +1,6 @@
-// Every operation of an LFS: requests with good and bad rights, over Unix sockets and ZeroMQ, with passing time, restarts
-// and power cuts, to the real LFS over a disk and a catalogue in memory. Afterwards its checker must find nothing.
+// Every operation of an LFS: requests with good and bad rights, over Unix sockets and ZeroMQ, with passing time,
+// restarts and power cuts, to the real LFS over a disk and a catalogue in memory. Afterwards its checker must find
+// nothing.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -33,7 +34,8 @@ class NoSpawner final : public lfs::Spawner {
 // What an LFS keeps: its disk and its catalogue.
 struct Root {
   std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
-  std::shared_ptr<kv::MemoryState> catalogue = kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()));
+  std::shared_ptr<kv::MemoryState> catalogue =
+      kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()));
   Root copy() const { return {disk->copy(), kv::copy_memory_state(*catalogue)}; }
 };
 
@@ -172,7 +174,8 @@ using Fill = std::function<void(Envelope&)>;
 constexpr unsigned kFile = 7;
 constexpr unsigned kGood = fuzz::kGoodCapability;
 
-std::string ask(unsigned rights, const Fill& fill, std::string_view body = {}, unsigned flags = kGood, unsigned peer = 0) {
+std::string ask(unsigned rights, const Fill& fill, std::string_view body = {}, unsigned flags = kGood,
+                unsigned peer = 0) {
   Envelope envelope;
   fill(envelope);
   return fuzz::request_step(peer << 4, flags, rights, kFile, envelope, body);
@@ -194,11 +197,14 @@ void set_file_length(proto::FileLength& file_length, std::uint64_t records, std:
 }
 
 std::string write_rows(const Format& format, std::uint64_t first, std::uint64_t count, std::string_view body) {
-  return ask(kMayCreate, [=](Envelope& e) {
-    *e.mutable_write()->mutable_shape() = shape_of(format);
-    e.mutable_write()->set_first(first);
-    e.mutable_write()->set_count(count);
-  }, body);
+  return ask(
+      kMayCreate,
+      [=](Envelope& e) {
+        *e.mutable_write()->mutable_shape() = shape_of(format);
+        e.mutable_write()->set_first(first);
+        e.mutable_write()->set_count(count);
+      },
+      body);
 }
 std::string seal(const Format& format, std::uint64_t rows, std::uint64_t bytes) {
   return ask(kMayCreate, [=](Envelope& e) {
@@ -209,27 +215,35 @@ std::string seal(const Format& format, std::uint64_t rows, std::uint64_t bytes) 
   });
 }
 std::string settle(bool commit) {
-  return ask(0, [=](Envelope& e) {
-    commit ? e.mutable_settle()->add_committed(kFile) : e.mutable_settle()->add_removed(kFile);
-  }, {}, kGood | fuzz::kAnyFile);
+  return ask(
+      0,
+      [=](Envelope& e) { commit ? e.mutable_settle()->add_committed(kFile) : e.mutable_settle()->add_removed(kFile); },
+      {}, kGood | fuzz::kAnyFile);
 }
-std::string read_rows(std::uint64_t first, std::uint64_t count, std::uint32_t stride = 0, unsigned flags = kGood, unsigned peer = 0) {
-  return ask(kMayRead, [=](Envelope& e) {
-    e.mutable_read()->set_file(kFile);
-    e.mutable_read()->set_first(first);
-    e.mutable_read()->set_count(count);
-    e.mutable_read()->set_stride(stride);
-  }, {}, flags, peer);
+std::string read_rows(std::uint64_t first, std::uint64_t count, std::uint32_t stride = 0, unsigned flags = kGood,
+                      unsigned peer = 0) {
+  return ask(
+      kMayRead,
+      [=](Envelope& e) {
+        e.mutable_read()->set_file(kFile);
+        e.mutable_read()->set_first(first);
+        e.mutable_read()->set_count(count);
+        e.mutable_read()->set_stride(stride);
+      },
+      {}, flags, peer);
 }
 std::string overwrite(std::uint64_t first, std::uint64_t count, std::string_view body, std::uint32_t within = 0,
                       std::uint32_t bytes = 0) {
-  return ask(kMayWrite, [=](Envelope& e) {
-    e.mutable_overwrite()->set_file(kFile);
-    e.mutable_overwrite()->set_first(first);
-    e.mutable_overwrite()->set_count(count);
-    e.mutable_overwrite()->set_within(within);
-    e.mutable_overwrite()->set_bytes(bytes);
-  }, body);
+  return ask(
+      kMayWrite,
+      [=](Envelope& e) {
+        e.mutable_overwrite()->set_file(kFile);
+        e.mutable_overwrite()->set_first(first);
+        e.mutable_overwrite()->set_count(count);
+        e.mutable_overwrite()->set_within(within);
+        e.mutable_overwrite()->set_bytes(bytes);
+      },
+      body);
 }
 std::string reserve(std::uint64_t records, std::uint64_t bytes, bool fill = false) {
   return ask(kMayWrite, [=](Envelope& e) {
@@ -241,14 +255,17 @@ std::string reserve(std::uint64_t records, std::uint64_t bytes, bool fill = fals
 }
 std::string append(std::uint64_t first, std::uint64_t count, std::string_view body, std::uint64_t generation,
                    std::uint64_t base, std::uint32_t within = 0) {
-  return ask(kMayWrite, [=](Envelope& e) {
-    e.mutable_append_rows()->set_file(kFile);
-    e.mutable_append_rows()->set_first(first);
-    e.mutable_append_rows()->set_count(count);
-    e.mutable_append_rows()->set_generation(generation);
-    e.mutable_append_rows()->set_within(within);
-    set_file_length(*e.mutable_append_rows()->mutable_base(), base, base * 10);
-  }, body);
+  return ask(
+      kMayWrite,
+      [=](Envelope& e) {
+        e.mutable_append_rows()->set_file(kFile);
+        e.mutable_append_rows()->set_first(first);
+        e.mutable_append_rows()->set_count(count);
+        e.mutable_append_rows()->set_generation(generation);
+        e.mutable_append_rows()->set_within(within);
+        set_file_length(*e.mutable_append_rows()->mutable_base(), base, base * 10);
+      },
+      body);
 }
 std::string append_done(std::uint64_t ticket, std::uint64_t generation) {
   return ask(kMayWrite, [=](Envelope& e) {
@@ -292,17 +309,22 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
   const auto attach = [](Envelope& e) { e.mutable_attach()->set_file(kFile); };
   const auto attach_new = [](Envelope& e) { *e.mutable_attach()->mutable_create() = shape_of(Format::fixed(10)); };
   const auto length = [](Envelope& e) { e.mutable_length()->set_file(kFile); };
-  const auto bytes = [](Envelope& e) { e.mutable_read_bytes()->set_file(kFile), e.mutable_read_bytes()->set_bytes(99); };
+  const auto bytes = [](Envelope& e) {
+    e.mutable_read_bytes()->set_file(kFile), e.mutable_read_bytes()->set_bytes(99);
+  };
   const auto offsets = [](Envelope& e) { e.mutable_offsets()->set_file(kFile), e.mutable_offsets()->add_rows(1); };
   const auto flush = [](Envelope& e) { e.mutable_flush()->set_file(kFile); };
   const auto list = [](Envelope& e) { e.mutable_list_components()->set_limit(5); };
-  const auto check = [](Envelope& e) { e.mutable_check_component()->set_file(kFile), e.mutable_check_component()->set_sums(true); };
+  const auto check = [](Envelope& e) {
+    e.mutable_check_component()->set_file(kFile), e.mutable_check_component()->set_sums(true);
+  };
   const auto spawn = [](Envelope& e) { e.mutable_spawn()->set_job(5), e.mutable_spawn()->set_program("/bin/true"); };
   const auto job_wait = [](Envelope& e) { e.mutable_job_wait()->set_job(5), e.mutable_job_wait()->set_hold_ms(100); };
   const auto job_kill = [](Envelope& e) { e.mutable_job_kill()->set_job(5); };
   const auto worker = [](Envelope& e) { e.mutable_worker_result()->set_result("x"); };
   return {
-      {"fixed", put + read_rows(0, 5) + read_rows(1, 2, 2) + ask(kMayRead, bytes) + ask(kMayRead, length) + ask(kMayRead, attach)},
+      {"fixed", put + read_rows(0, 5) + read_rows(1, 2, 2) + ask(kMayRead, bytes) + ask(kMayRead, length) +
+                    ask(kMayRead, attach)},
       {"lines", put_lines + read_rows(0, 3) + read_rows(0, 2, 2) + ask(kMayRead, offsets) + ask(kMayRead, length)},
       {"write-again", write_rows(ten, 3, 2, rows.substr(0, 20)) + write_rows(ten, 0, 3, rows.substr(0, 30)) +
                           seal(ten, 5, 50) + seal(ten, 5, 50)},
@@ -311,16 +333,18 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
       {"attach-new", ask(kMayCreate, attach_new) + write_rows(ten, 0, 5, rows) + seal(ten, 5, 50)},
       {"unsealed", write_rows(ten, 0, 5, rows) + restart + seal(ten, 5, 50)},
       {"power-cut", put + overwrite(1, 1, "0123456789") + crash + read_rows(0, 5)},
-      {"overwrite", put + overwrite(0, 5, std::string(50, 'w')) + overwrite(2, 1, "ab", 3, 2) +
-                        ask(kMayWrite, flush) + restart + read_rows(0, 5)},
+      {"overwrite", put + overwrite(0, 5, std::string(50, 'w')) + overwrite(2, 1, "ab", 3, 2) + ask(kMayWrite, flush) +
+                        restart + read_rows(0, 5)},
       {"overwrite-lines", put_lines + overwrite(0, 2, variable({"ONE\n", ""})) + crash + read_rows(0, 3)},
-      {"append", put + reserve(2, 20) + append(5, 2, rows.substr(0, 20), 1, 5) + append_done(ticket, 1) + read_rows(0, 7)},
-      {"append-lines", put_lines + reserve(1, 3) + append(3, 1, variable({"ab\n"}), 1, 3) +
-                           append_done(ticket, 1) + crash + read_rows(0, 4)},
-      {"append-late", put + reserve(2, 20) + append(5, 1, rows.substr(0, 10), 1, 5) + second +
-                          reserve(1, 10) + append(5, 1, rows.substr(0, 10), 2, 5)},
-      {"append-cancel", put + reserve(2, 20) + append(5, 1, rows.substr(0, 10), 1, 5) + append_cancel(ticket) + reserve(1, 10) +
-                            append(5, 1, rows.substr(10, 10), 2, 5) + append_done(second_ticket, 2) + read_rows(0, 6)},
+      {"append",
+       put + reserve(2, 20) + append(5, 2, rows.substr(0, 20), 1, 5) + append_done(ticket, 1) + read_rows(0, 7)},
+      {"append-lines", put_lines + reserve(1, 3) + append(3, 1, variable({"ab\n"}), 1, 3) + append_done(ticket, 1) +
+                           crash + read_rows(0, 4)},
+      {"append-late", put + reserve(2, 20) + append(5, 1, rows.substr(0, 10), 1, 5) + second + reserve(1, 10) +
+                          append(5, 1, rows.substr(0, 10), 2, 5)},
+      {"append-cancel", put + reserve(2, 20) + append(5, 1, rows.substr(0, 10), 1, 5) + append_cancel(ticket) +
+                            reserve(1, 10) + append(5, 1, rows.substr(10, 10), 2, 5) + append_done(second_ticket, 2) +
+                            read_rows(0, 6)},
       {"append-fill", write_rows(ten, 0, 2, rows.substr(0, 15)) + seal(ten, 2, 15) + settle(true) +
                           reserve(0, 9, true) + append(1, 1, "FILL", 1, 2, 5)},
       {"remove", put + settle(false) + read_rows(0, 1) + write_rows(ten, 0, 5, rows)},

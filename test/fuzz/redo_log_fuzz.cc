@@ -41,7 +41,8 @@ proto::ComponentState component_of(std::uint64_t file, std::uint32_t record_leng
 class Root {
  public:
   Root() {
-    for (const auto* folder : {"/log", "/data/01", "/data/02"}) must(disk->make_folder(kRoot + folder).has_value(), "folders");
+    for (const auto* folder : {"/log", "/data/01", "/data/02"})
+      must(disk->make_folder(kRoot + folder).has_value(), "folders");
   }
   void reset() {
     must(disk->remove(kLog).has_value(), "the last log can be removed");
@@ -56,14 +57,16 @@ class Root {
     }
   }
   const std::unique_ptr<component::Storage> disk = component::make_memory_storage(component::MemoryDisk::make());
-  const std::unique_ptr<kv::Store> catalogue = kv::open_memory(kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size())));
+  const std::unique_ptr<kv::Store> catalogue =
+      kv::open_memory(kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size())));
 
  private:
   void make_file(const std::string& path, std::uint64_t bytes) {
     auto file = disk->open(path, component::Access::kCreate);
     must(file && (*file)->resize(0) && (*file)->resize(bytes), "files");
   }
-  const std::array<proto::ComponentState, 3> states_ = {component_of(1, 100, 50), component_of(2, 1000, 12), component_of(3, 10, 50)};
+  const std::array<proto::ComponentState, 3> states_ = {component_of(1, 100, 50), component_of(2, 1000, 12),
+                                                        component_of(3, 10, 50)};
 };
 
 void write_raw(component::Storage& disk, std::uint64_t offset, std::string_view bytes) {
@@ -132,11 +135,16 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
   return {
       {"one", log(1, entry(1, 0, 4000, 4000), none)},
       {"two", log(2, entry(1, 0, 4000, 4000) + entry(2, 3, 4000, 4000), none)},
-      {"five", log(5, entry(1, 0, 4000, 400) + entry(1, 1, 4000, 1000) + entry(2, 1, 4000, 4000) +
-                      entry(3, 0, 4090, 10) + entry(9, 0, 1, 1), none)},
-      {"far", log(3, entry(1, 0, 4000, 40) + entry(1, 0, 4000, 40) +
-                     Output().byte(0x81).wide(1ull << 52).word(4000).text(chunk).str(), none)},
-      {"torn", log(2, entry(1, 0, 4000, 4000) + entry(2, 3, 4000, 4000), Output().byte(1).word(201).byte(4).bytes("torn").str())},
+      {"five", log(5,
+                   entry(1, 0, 4000, 400) + entry(1, 1, 4000, 1000) + entry(2, 1, 4000, 4000) + entry(3, 0, 4090, 10) +
+                       entry(9, 0, 1, 1),
+                   none)},
+      {"far", log(3,
+                  entry(1, 0, 4000, 40) + entry(1, 0, 4000, 40) +
+                      Output().byte(0x81).wide(1ull << 52).word(4000).text(chunk).str(),
+                  none)},
+      {"torn", log(2, entry(1, 0, 4000, 4000) + entry(2, 3, 4000, 4000),
+                   Output().byte(1).word(201).byte(4).bytes("torn").str())},
       {"head-lost", log(1, entry(1, 0, 4000, 4000), Output().byte(1).word(8192).byte(4).bytes("lost").str())},
       {"rounds", Output().byte(0).byte(1).wide(99).byte(1).bytes(entry(1, 0, 4000, 100)).byte(0).str()},
       {"raw", Output().byte(1).byte(0).bytes("PRedLog1").bytes(chunk).str()},

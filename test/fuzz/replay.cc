@@ -3,8 +3,8 @@
 //   fuzz_TARGET_replay FILE|FOLDER...    runs each file, and each file of each folder
 //   fuzz_TARGET_replay --seeds FOLDER    writes the target's seeds there
 //   fuzz_TARGET_replay --mutate COUNT SEED FOLDER
-//       runs COUNT inputs that are made of the folder's, changed and joined at random: blind, but needs no clang. One that
-//       fails is left in the file failed-input.
+//       runs COUNT inputs that are made of the folder's, changed and joined at random: blind, but needs no clang. One
+//       that fails is left in the file failed-input.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -105,7 +105,8 @@ int mutate(std::uint64_t count, std::uint64_t seed, const fs::path& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 5 && std::strcmp(argv[1], "--mutate") == 0) return mutate(std::stoull(argv[2]), std::stoull(argv[3]), argv[4]);
+  if (argc == 5 && std::strcmp(argv[1], "--mutate") == 0)
+    return mutate(std::stoull(argv[2]), std::stoull(argv[3]), argv[4]);
   if (argc == 3 && std::strcmp(argv[1], "--seeds") == 0) return write_seeds(argv[2]);
   std::size_t count = 0;
   for (int i = 1; i < argc; ++i) {

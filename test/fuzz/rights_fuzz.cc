@@ -47,8 +47,10 @@ Credential credential_of(fuzz::Input& in) {
 void check_damaged(std::string packed, fuzz::Input& in) {
   const std::size_t at = in.word() % packed.size();
   const auto flip = static_cast<char>(in.byte());
-  if (flip == 0) packed.resize(at);
-  else packed[at] = static_cast<char>(packed[at] ^ flip);
+  if (flip == 0)
+    packed.resize(at);
+  else
+    packed[at] = static_cast<char>(packed[at] ^ flip);
   must(!verify_credential(kKey, packed, kNow), "a damaged credential is refused");
   must(!verify_capability(kKey, packed, kNow), "a damaged capability is refused");
 }
@@ -58,7 +60,8 @@ void check_capability(fuzz::Input& in) {
   const std::string packed = mint(kKey, good);
   const auto back = verify_capability(kKey, packed, kNow);
   must(back.has_value() == (good.expiry >= kNow - kClockSkewSeconds), "a capability is good until it expires");
-  must(!back || (back->file == good.file && back->epoch == good.epoch && back->rights == good.rights), "and says the same");
+  must(!back || (back->file == good.file && back->epoch == good.epoch && back->rights == good.rights),
+       "and says the same");
   const FileId file(in.wide());
   const std::uint32_t rights = in.byte();
   const auto uid = static_cast<std::uint32_t>(in.wide());
@@ -101,7 +104,8 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
   return {
       {"capability-bytes", Output().byte(0).wide(kNow).bytes(capability).str()},
       {"credential-bytes", Output().byte(0).wide(kNow).bytes(credential).str()},
-      {"capability", fields(1).byte(kMayRead).wide(2).wide(kNow).wide(77).byte(kMayRead).wide(1000).word(3).byte(1).str()},
+      {"capability",
+       fields(1).byte(kMayRead).wide(2).wide(kNow).wide(77).byte(kMayRead).wide(1000).word(3).byte(1).str()},
       {"manage", Output().byte(1).wide(0).wide(0).byte(kMayManage).wide(0).wide(kNow).wide(9).byte(8).str()},
       {"credential", fields(2).wide(kNow).byte(2).wide(1000).wide(4).word(9).byte(1).str()},
       {"expired", fields(2).wide(kNow - 100).byte(1).wide(1000).str()},

@@ -1,5 +1,5 @@
-// Every operation of the PIF Server: requests of several users, repeated, interleaved with closed connections, passing time
-// and restarts, to the real server over a directory in memory. Afterwards the directory must be whole.
+// Every operation of the PIF Server: requests of several users, repeated, interleaved with closed connections, passing
+// time and restarts, to the real server over a directory in memory. Afterwards the directory must be whole.
 #include <array>
 #include <memory>
 
@@ -148,7 +148,9 @@ std::string ask(unsigned peer, const Fill& fill, unsigned flags = 0) {
   fill(envelope);
   return fuzz::request_step(peer << 4, flags, 0, 0, envelope);
 }
-std::string hello(unsigned peer) { return ask(peer, [](Envelope& e) { e.mutable_hello()->set_program("p"); }); }
+std::string hello(unsigned peer) {
+  return ask(peer, [](Envelope& e) { e.mutable_hello()->set_program("p"); });
+}
 
 std::string create(const char* path, bool empty = false) {
   return ask(0, [=](Envelope& e) {
@@ -177,7 +179,8 @@ std::string move_name(const char* from, const char* to) {
   return ask(0, [=](Envelope& e) { e.mutable_rename()->set_from(from), e.mutable_rename()->set_to(to); });
 }
 std::string remove_name(const char* path, bool recursive) {
-  return ask(0, [=](Envelope& e) { e.mutable_remove()->add_paths(path), e.mutable_remove()->set_recursive(recursive); });
+  return ask(0,
+             [=](Envelope& e) { e.mutable_remove()->add_paths(path), e.mutable_remove()->set_recursive(recursive); });
 }
 std::string open_file(unsigned peer, const char* path, std::uint32_t rights, bool hold) {
   return ask(peer, [=](Envelope& e) {
@@ -211,25 +214,36 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
   const auto wait = [](Envelope& e) { e.mutable_nodes()->set_wait_up(9), e.set_timeout_ms(3000); };
   const auto states = [](Envelope& e) { e.mutable_file_states()->add_files(2), e.mutable_file_states()->add_files(3); };
   const auto renew = [](Envelope& e) { e.mutable_renew()->add_files(2), e.mutable_renew()->add_files(9); };
-  const auto shut = [](Envelope& e) { e.mutable_close()->add_files(2), e.mutable_close()->mutable_file_length()->set_records(11); };
+  const auto shut = [](Envelope& e) {
+    e.mutable_close()->add_files(2), e.mutable_close()->mutable_file_length()->set_records(11);
+  };
   return {
       {"look", put + folder("/d/e") + look("/") + look("/d")},
       {"commit-again", put + commit(2) + create("/a") + commit(3) + restart + commit(3)},
       {"empty", hello(0) + create("/a", true) + create("/a", true) + remove_name("/a", false)},
-      {"abort", hello(0) + create("/a") + ask(0, [](Envelope& e) { e.mutable_abort()->set_file(2); }) + restart + minute},
-      {"rename", put + folder("/d") + move_name("/a", "/d/b") + move_name("/d", "/d/e") + move_name("/d", "/f") + move_name("/f/b", "/a")},
+      {"abort",
+       hello(0) + create("/a") + ask(0, [](Envelope& e) { e.mutable_abort()->set_file(2); }) + restart + minute},
+      {"rename", put + folder("/d") + move_name("/a", "/d/b") + move_name("/d", "/d/e") + move_name("/d", "/f") +
+                     move_name("/f/b", "/a")},
       {"remove", put + folder("/d/e/f") + create("/d/x", true) + remove_name("/d", false) + remove_name("/d", true) +
                      remove_name("/a", false)},
-      {"open", put + open_file(0, "/a", 1, true) + hello(2) + open_file(2, "/a", 2, false) + ask(0, renew) + ask(0, shut) + minute},
+      {"open", put + open_file(0, "/a", 1, true) + hello(2) + open_file(2, "/a", 2, false) + ask(0, renew) +
+                   ask(0, shut) + minute},
       {"open-removed", put + open_file(0, "/a", 1, false) + remove_name("/a", false) + ask(0, renew) + closed + minute},
       {"attributes", put + attributes("/a") + attributes("/") + look("/a")},
       {"creator-gone", hello(0) + create("/a") + closed + minute + look("/")},
       {"creator-back", hello(0) + create("/a") + restart + hello(0) + minute + look("/")},
       {"wait", hello(0) + ask(0, wait) + minute},
-      {"manage", put + managed(states) + managed([](Envelope& e) { e.mutable_heartbeat()->mutable_node()->set_id(3); })},
-      {"zmq", ask(3, [](Envelope& e) { e.mutable_hello(); }, kGoodCredential) +
-                  ask(3, [](Envelope& e) { e.mutable_list()->set_path("/"); }, kGoodCredential)},
-      {"foreign", put + ask(4, [](Envelope& e) { e.mutable_hello(); }, kGoodCredential | kOtherUser) + open_file(4, "/a", 2, false)},
+      {"manage",
+       put + managed(states) + managed([](Envelope& e) { e.mutable_heartbeat()->mutable_node()->set_id(3); })},
+      {"zmq", ask(
+                  3, [](Envelope& e) { e.mutable_hello(); }, kGoodCredential) +
+                  ask(
+                      3, [](Envelope& e) { e.mutable_list()->set_path("/"); }, kGoodCredential)},
+      {"foreign", put +
+                      ask(
+                          4, [](Envelope& e) { e.mutable_hello(); }, kGoodCredential | kOtherUser) +
+                      open_file(4, "/a", 2, false)},
       {"unknown-op", ask(0, [](Envelope& e) { e.mutable_read(); }) + ask(0, [](Envelope& e) { e.mutable_done(); })},
   };
 }

@@ -1,6 +1,6 @@
-// What the key-value stores hold: rows of the server's directory and entries of an LFS's catalogue, with files beside them,
-// of any content. Checksums are right unless the input says otherwise, so that what lies behind them is reached. Opening and
-// checking must end, with values or errors; what opens without an error must also serve.
+// What the key-value stores hold: rows of the server's directory and entries of an LFS's catalogue, with files beside
+// them, of any content. Checksums are right unless the input says otherwise, so that what lies behind them is reached.
+// Opening and checking must end, with values or errors; what opens without an error must also serve.
 #include <array>
 #include <memory>
 
@@ -40,7 +40,9 @@ void put_row(fuzz::Input& in, kv::Transaction& rows, unsigned tables) {
   switch (what >> 4 & 3) {
     case 0: key = kv::key_u64(number < kFiles.size() ? kFiles[number] : number); break;
     case 1: key = kv::key_u64(number) + std::string(in.bytes(in.byte() % 16)); break;
-    case 2: key = std::string(kMetaKeys[number % kMetaKeys.size()]) + std::string(in.bytes((what & 0x40) != 0 ? 8 : 0)); break;
+    case 2:
+      key = std::string(kMetaKeys[number % kMetaKeys.size()]) + std::string(in.bytes((what & 0x40) != 0 ? 8 : 0));
+      break;
     default: key = std::string(in.bytes(in.byte() % 24)); break;
   }
   const auto value = in.text();
@@ -83,7 +85,8 @@ const std::string& capability_of(std::uint64_t file) {
   const std::int64_t expiry = fuzz::FakeClock().wall_seconds() + 100;
   const bool any = file == 0;
   if (out.empty())
-    out = mint(fuzz::test_key(), Capability{FileId(file), 0, any ? kMayManage : kMayRead | kMayWrite, any ? 0 : ~0ull, expiry});
+    out = mint(fuzz::test_key(),
+               Capability{FileId(file), 0, any ? kMayManage : kMayRead | kMayWrite, any ? 0 : ~0ull, expiry});
   return out;
 }
 
@@ -169,7 +172,8 @@ lfs::Config lfs_config() {
 // What an LFS keeps.
 struct Root {
   std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
-  std::shared_ptr<kv::MemoryState> catalogue = kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()));
+  std::shared_ptr<kv::MemoryState> catalogue =
+      kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()));
 };
 
 // A new LFS's, made once.
@@ -277,7 +281,9 @@ constexpr unsigned row_of(unsigned table, unsigned form, unsigned tables) {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
-  const auto directory = [](unsigned fresh, const RowList& rows) { return Output().byte(0).byte(fresh).bytes(rows.str()).str(); };
+  const auto directory = [](unsigned fresh, const RowList& rows) {
+    return Output().byte(0).byte(fresh).bytes(rows.str()).str();
+  };
   const auto catalogue = [](const std::string& files, unsigned count, const RowList& rows) {
     return Output().byte(1).byte(count).bytes(files).bytes(rows.str()).str();
   };
@@ -285,7 +291,9 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
     const std::string more = Output().byte(static_cast<unsigned>(text.size())).bytes(text).str();
     return RowList().add(row_of(kEntries, kByName, 5), parent, more, entry.SerializeAsString());
   };
-  const auto file = [](unsigned id, const std::string& row) { return RowList().add(row_of(kFilesTable, kById, 5), id, {}, row); };
+  const auto file = [](unsigned id, const std::string& row) {
+    return RowList().add(row_of(kFilesTable, kById, 5), id, {}, row);
+  };
   const auto both = [](RowList a, const RowList& b) {
     a.count += b.count;
     a.bytes += b.bytes;

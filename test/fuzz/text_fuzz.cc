@@ -74,7 +74,9 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
       out.emplace_back("kind-" + std::to_string(kind) + "-" + std::to_string(out.size()),
                        Output().byte(kind).wide(count).bytes(text).str());
   };
-  add(0, 0, {"/", "/a/b", "pif:/a//b/", "/a/../b", "/\xc3\xa4/\xf0\x9f\x98\x80", "/\xc0\xaf", "a", "", "/a/./b", "/\xed\xa0\x80"});
+  add(0, 0,
+      {"/", "/a/b", "pif:/a//b/", "/a/../b", "/\xc3\xa4/\xf0\x9f\x98\x80", "/\xc0\xaf", "a", "", "/a/./b",
+       "/\xed\xa0\x80"});
   add(1, 100, {"1:3", ":", "5:", ":7", "3:1", "18446744073709551615:", "0:18446744073709551616", "-1:2", "1"});
   add(2, 0, {"17", "\\n", "0x2c", "0xFF", "x", "1000 1000,4,27", "1000 ", "4294967296 1", "a\n\tb"});
   add(3, (std::uint64_t{12345} << 16) | 8, {"", "4,4", "2,2,2,2", "2,3", "4294967295,4294967295", "1,1"});

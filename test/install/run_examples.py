@@ -37,15 +37,25 @@ def reverse_turns_the_order():
 
 def count_says_what_it_found():
     check(tool("count", "/text", code=1) == b"1\n", "for people")
-    check(json.loads(tool("count", "--json", "/text", code=1))["results"] == {"records_not_ascii": 1}, "and in the report")
+    check(
+        json.loads(tool("count", "--json", "/text", code=1))["results"] == {"records_not_ascii": 1}, "and in the report"
+    )
     tool("count", "/ascii")
 
 
 def top_k_finds_the_largest():
     rows = sorted(LOG, key=lambda row: (-float(row.split()[1]), LOG.index(row)))
-    check(tool("top_k", "-k", "7", "--field", "2", "/log").decode() == "".join(rows[:7]), "the seven largest of all LFSs")
-    check(json.loads(tool("top_k", "--json", "-k", "1000", "--field", "2", "/log"))["results"] == {"records": len(LOG)}, "all")
-    check(tool("top_k", "--field", "2", "/fixed") == b"c 9 \na 5 \n", "records without a delimiter; one has no number there")
+    check(
+        tool("top_k", "-k", "7", "--field", "2", "/log").decode() == "".join(rows[:7]), "the seven largest of all LFSs"
+    )
+    check(
+        json.loads(tool("top_k", "--json", "-k", "1000", "--field", "2", "/log"))["results"] == {"records": len(LOG)},
+        "all",
+    )
+    check(
+        tool("top_k", "--field", "2", "/fixed") == b"c 9 \na 5 \n",
+        "records without a delimiter; one has no number there",
+    )
 
 
 def group_by_counts_each_value():
@@ -68,14 +78,17 @@ def records_in_c_says_how_long_they_are():
     for name, lengths in (("/log", [len(row) for row in LOG]), ("/fixed", [4, 4, 4])):
         done = subprocess.run([os.path.join(BUILT, "records"), FS.folder, name], stdout=subprocess.PIPE, check=True)
         check(done.stdout.decode() == "".join(f"{i}\t{length}\n" for i, length in enumerate(lengths)), name)
-    missing = subprocess.run([os.path.join(BUILT, "records"), FS.folder, "/none"], stderr=subprocess.DEVNULL, check=False)
+    missing = subprocess.run(
+        [os.path.join(BUILT, "records"), FS.folder, "/none"], stderr=subprocess.DEVNULL, check=False
+    )
     check(missing.returncode == 3, "no file")
 
 
 def programs_in_c_make_and_read_a_file():
     for name in ("in_c", "in_c_by_pkg_config"):
-        done = subprocess.run([os.path.join(BUILT, name), FS.folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              check=False)
+        done = subprocess.run(
+            [os.path.join(BUILT, name), FS.folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False
+        )
         check(done.returncode == 0 and done.stdout == b"3 records, mode 0600\n", f"{name}: {done}")
 
 
@@ -90,6 +103,19 @@ if __name__ == "__main__":
         FS.ok("put", "--lines", "-", "/ascii", data=b"one\n")
         FS.ok("put", "--lines", "-", "/log", data="".join(LOG).encode())
         FS.ok("put", "--record-length", "4", "-", "/fixed", data=b"a 5 xyz c 9 ")
-        sys.exit(main([top_k_finds_the_largest, group_by_counts_each_value, sample_takes_every_nth_record,
-                       records_in_c_says_how_long_they_are, noop_starts_workers, upper_case_makes_capitals,
-                       reverse_turns_the_order, count_says_what_it_found, programs_in_c_make_and_read_a_file, every_example_was_run]))
+        sys.exit(
+            main(
+                [
+                    top_k_finds_the_largest,
+                    group_by_counts_each_value,
+                    sample_takes_every_nth_record,
+                    records_in_c_says_how_long_they_are,
+                    noop_starts_workers,
+                    upper_case_makes_capitals,
+                    reverse_turns_the_order,
+                    count_says_what_it_found,
+                    programs_in_c_make_and_read_a_file,
+                    every_example_was_run,
+                ]
+            )
+        )

@@ -224,10 +224,12 @@ TEST_CASE("any sequence of transactions leaves both stores as a std::map") {
       }
     }
     std::map<std::string, std::string> seen;
-    RC_ASSERT(txn->scan(kA, "", [&](std::string_view k, std::string_view v) {
-                   seen.emplace(k, v);
-                   return true;
-                 }).has_value());
+    RC_ASSERT(txn->scan(kA, "",
+                        [&](std::string_view k, std::string_view v) {
+                          seen.emplace(k, v);
+                          return true;
+                        })
+                  .has_value());
     RC_ASSERT(seen == current);
     RC_ASSERT(*txn->count(kA) == current.size());
   }));
@@ -274,7 +276,8 @@ TEST_CASE("a truncated data file is an error that says so, at every length, and 
   std::filesystem::copy_file(folder.data(), folder.path() + "/copy");
   for (const std::uintmax_t length : {std::uintmax_t{0}, std::uintmax_t{1}, std::uintmax_t{5000}, std::uintmax_t{8192},
                                       whole / 4096 / 2 * 4096, whole / 2 + 77}) {
-    std::filesystem::copy_file(folder.path() + "/copy", folder.data(), std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(folder.path() + "/copy", folder.data(),
+                               std::filesystem::copy_options::overwrite_existing);
     std::filesystem::resize_file(folder.data(), length);
     auto opened = open_small(folder);
     REQUIRE_FALSE(opened);

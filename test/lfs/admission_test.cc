@@ -57,7 +57,9 @@ TEST_CASE("what came while the LFS was being admitted is answered then") {
   });
 }
 
-TEST_CASE("numbers rise with every durable change and are never lower after a start; what the server told is kept with them") {
+TEST_CASE(
+    "numbers rise with every durable change and are never lower after a start; what the server told is kept with "
+    "them") {
   Fixture f;
   f.start_server();
   f.run([&](Peer& peer) {
@@ -107,7 +109,9 @@ TEST_CASE("a start presents the number that is on the disk, before anything of i
   });
 }
 
-TEST_CASE("a stale LFS serves nothing but what tells how it is, until it is admitted after all; then it asks about all it has") {
+TEST_CASE(
+    "a stale LFS serves nothing but what tells how it is, until it is admitted after all; then it asks about all it "
+    "has") {
   Fixture f;
   f.start_server();
   f.run([&](Peer& peer) {
@@ -166,7 +170,9 @@ TEST_CASE("a word from an earlier moment of the same server is not obeyed") {
   });
 }
 
-TEST_CASE("what the server does not know is removed if it was made in its present run, else in quarantine, and can come back") {
+TEST_CASE(
+    "what the server does not know is removed if it was made in its present run, else in quarantine, and can come "
+    "back") {
   Fixture f;
   f.server.unknown = 4;
   f.start_server();

@@ -185,7 +185,8 @@ TEST_CASE("rows that come before their time wait; rows of a cancelled range are 
   });
 }
 
-TEST_CASE("one who asks again and again for the end of an append is told when it is enough, and the others hear of the end") {
+TEST_CASE(
+    "one who asks again and again for the end of an append is told when it is enough, and the others hear of the end") {
   with_node([](Peer& peer, Node& node) {
     TestFile file;
     file.format = Format::fixed(10);
@@ -278,7 +279,8 @@ TEST_CASE("overwrites and appends of the same component do not disturb each othe
 
 namespace {
 
-// An overwrite fails at a call on the redo log; rows are appended to its chunk; an overwrite that works follows if the log does.
+// An overwrite fails at a call on the redo log; rows are appended to its chunk; an overwrite that works follows if the
+// log does.
 void check_after_failed_overwrite(std::string_view failing, bool power_loss) {
   with_node([&](Peer& peer, Node& node) {
     TestFile file;
@@ -308,7 +310,8 @@ void check_after_failed_overwrite(std::string_view failing, bool power_loss) {
 
 }  // namespace
 
-TEST_CASE("an overwrite that failed in the redo log is not replayed over rows appended since; overwrites after those are") {
+TEST_CASE(
+    "an overwrite that failed in the redo log is not replayed over rows appended since; overwrites after those are") {
   for (const auto* failing : {"write", "sync"})
     for (const bool power_loss : {false, true}) check_after_failed_overwrite(failing, power_loss);
 }

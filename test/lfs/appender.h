@@ -59,7 +59,8 @@ class Appender {
     packet.envelope.mutable_length()->set_file(file_.id);
     const auto reply = peers_[0]->call(std::move(packet));
     REQUIRE_OK(reply);
-    return {reply->envelope.length_reply().file_length().records(), reply->envelope.length_reply().file_length().bytes()};
+    return {reply->envelope.length_reply().file_length().records(),
+            reply->envelope.length_reply().file_length().bytes()};
   }
   Peer& peer(std::size_t lfs) { return *peers_[lfs]; }
   std::uint32_t width() const { return static_cast<std::uint32_t>(peers_.size()); }

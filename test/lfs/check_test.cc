@@ -9,7 +9,8 @@ namespace {
 std::string path_of(const Node& node, std::uint64_t file, const char* suffix) {
   return component::stem(node.root(), FileId(file)) + suffix;
 }
-std::unique_ptr<component::File> open(Node& node, const std::string& path, component::Access access = component::Access::kWrite) {
+std::unique_ptr<component::File> open(Node& node, const std::string& path,
+                                      component::Access access = component::Access::kWrite) {
   return component::make_memory_storage(node.disk)->open(path, access).value();
 }
 // The one damage that the checker finds.
@@ -148,8 +149,11 @@ TEST_CASE("overwrites that a dead daemon logged are no damage: the checker bring
 
 TEST_CASE("the root of another file system or node, and a newer format, are refused by what they are") {
   CHECK(open_with([](Node&) {}) == Code::kOk);
-  CHECK(open_with([](Node& n) { write_identity(n, "format = 2\ncluster = \"beef\"\nnode = 1\nname = \"lfs0\"\n"); }) == Code::kInvalid);
-  CHECK(open_with([](Node& n) { write_identity(n, "format = 2\ncluster = \"c0ffee\"\nnode = 2\nname = \"lfs1\"\n"); }) == Code::kInvalid);
+  CHECK(open_with([](Node& n) { write_identity(n, "format = 2\ncluster = \"beef\"\nnode = 1\nname = \"lfs0\"\n"); }) ==
+        Code::kInvalid);
+  CHECK(open_with([](Node& n) {
+          write_identity(n, "format = 2\ncluster = \"c0ffee\"\nnode = 2\nname = \"lfs1\"\n");
+        }) == Code::kInvalid);
   CHECK(open_with([](Node& n) { write_identity(n, "format = 3\nsomething = new\n"); }) == Code::kVersion);
   CHECK(open_with([](Node& n) { write_identity(n, "format = 2\nrubbish\n"); }) == Code::kInvalid);
   CHECK(open_with([](Node& n) { write_identity(n, ""); }) == Code::kInvalid);
@@ -167,6 +171,7 @@ TEST_CASE("a root whose lfs.toml is gone is not taken for a new one") {
     CHECK_THAT(node.open_error->text, Catch::Contains("is the disk mounted?"));
     const auto storage = component::make_memory_storage(node.disk);
     const auto store = kv::open_memory(node.catalogue);
-    CHECK(code_of(lfs::make_root(*storage, *store, node.root(), {"c0ffee", kNode, "lfs0", ""})) == Code::kExists);  // nor made one
+    CHECK(code_of(lfs::make_root(*storage, *store, node.root(), {"c0ffee", kNode, "lfs0", ""})) ==
+          Code::kExists);  // nor made one
   });
 }

@@ -65,10 +65,14 @@ TEST_CASE("of many components those that nobody uses are forgotten; one that is 
 
 TEST_CASE("what is busy in any way is not forgotten") {
   using Busy = std::function<void(Component&)>;
-  const Busy busy[] = {[](Component& c) { c.catalogued = false; },  [](Component& c) { c.overwriting = 1; },
-                       [](Component& c) { c.appending = true; },    [](Component& c) { c.sealing = true; },
-                       [](Component& c) { c.dirty = true; },        [](Component& c) { c.committing = true; },
-                       [](Component& c) { c.failure = Error{}; },   [](Component& c) { c.applied = 1; },
+  const Busy busy[] = {[](Component& c) { c.catalogued = false; },
+                       [](Component& c) { c.overwriting = 1; },
+                       [](Component& c) { c.appending = true; },
+                       [](Component& c) { c.sealing = true; },
+                       [](Component& c) { c.dirty = true; },
+                       [](Component& c) { c.committing = true; },
+                       [](Component& c) { c.failure = Error{}; },
+                       [](Component& c) { c.applied = 1; },
                        [](Component& c) { c.pins = 1; }};
   Table table;
   const std::uint64_t count = Components::kKnownMax + 1;
@@ -117,7 +121,9 @@ TEST_CASE("at most so many components are written by message at once") {
 
 TEST_CASE("whoever is written next gets the place of the writer that was unused for longest, but not of one in use") {
   Table table;
-  const auto is_written = [&](std::uint64_t file) { return table.components.find_in_memory(FileId(file))->writer.has_value(); };
+  const auto is_written = [&](std::uint64_t file) {
+    return table.components.find_in_memory(FileId(file))->writer.has_value();
+  };
   for (std::uint64_t file = 1; file <= Components::kWritersMax; ++file) {
     const auto component = table.make(file);
     REQUIRE_OK(table.components.open_writer(*component));

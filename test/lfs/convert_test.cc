@@ -1,9 +1,9 @@
 // What comes in messages and catalogue values, checked and turned into the types the rest works with.
 #include "node.h"
 
+#include "../../lfs/src/context/lfs_context.h"
 #include "../../lfs/src/store/catalogue.h"
 #include "../../lfs/src/store/convert.h"
-#include "../../lfs/src/context/lfs_context.h"
 #include "pif/base/limits.h"
 #include "pif/kv/value.h"
 #include "pif/proto/stored.pb.h"
@@ -107,7 +107,9 @@ TEST_CASE("a body of fixed rows may be short in its last row only, but not empty
   CHECK(code_of(last_row_bytes(UINT64_MAX, kBodyBytesMax + 1, 100)) == Code::kInvalid);
 }
 
-TEST_CASE("a catalogue whose format is newer, or cannot be read, is refused; so is one that is empty, or of the release before") {
+TEST_CASE(
+    "a catalogue whose format is newer, or cannot be read, is refused; so is one that is empty, or of the release "
+    "before") {
   CHECK(version_code(std::nullopt) == Code::kCorrupt);
   CHECK(version_code(kv::seal_value(kv::key_u64(kFormatBefore))) == Code::kVersion);
   CHECK(version_code(kv::seal_value(kv::key_u64(kFormatVersion))) == Code::kOk);

@@ -106,7 +106,8 @@ TEST_CASE("small components that are sealed at the same time are all durable whe
       node.disk->set_fault({});
       node.crash();
       node.start();
-      for (std::uint64_t id = 100; id < 160; ++id) CHECK(peer.read(id, 0, 3).value() == pattern(300, static_cast<unsigned>(id)));
+      for (std::uint64_t id = 100; id < 160; ++id)
+        CHECK(peer.read(id, 0, 3).value() == pattern(300, static_cast<unsigned>(id)));
     });
   }
 }
@@ -161,17 +162,19 @@ TEST_CASE("a redo log whose name failed to sync is durable after the next start"
       return call == "sync_folder" && path == "/lfs0/log" ? Code::kIo : Code::kOk;
     });
   };
-  with_node([&](Peer& peer, Node& node) {
-    peer.self().pause(std::chrono::seconds(1));
-    REQUIRE(node.open_error);
-    node.disk->set_fault({});
-    node.start();
-    REQUIRE_OK(peer.put(TestFile{}, pattern(10000, 1)));
-    REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
-    node.crash();
-    node.start();
-    CHECK(peer.read(7, 0, 1).value() == pattern(100, 3));
-  }, 1, fail_log);
+  with_node(
+      [&](Peer& peer, Node& node) {
+        peer.self().pause(std::chrono::seconds(1));
+        REQUIRE(node.open_error);
+        node.disk->set_fault({});
+        node.start();
+        REQUIRE_OK(peer.put(TestFile{}, pattern(10000, 1)));
+        REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
+        node.crash();
+        node.start();
+        CHECK(peer.read(7, 0, 1).value() == pattern(100, 3));
+      },
+      1, fail_log);
 }
 
 TEST_CASE("a lost file whose overwrites are home long since does not keep an LFS from starting") {
@@ -217,26 +220,29 @@ TEST_CASE("what an append made takes no names that are still being removed") {
     (void)lfs.serve(never);
   };
   auto actor = world.spawn("lfs0", body, {0, {0}});
-  world.spawn("server", [&](sim::Actor& self) {  // which says of every file that it is committed
-    for (;;) {
-      const auto delivery = self.messenger().receive(kNever);
-      if (!delivery || !*delivery || (*delivery)->kind != net::Delivery::Kind::kPacket) continue;
-      const auto& request = (*delivery)->packet.envelope;
-      auto reply = net::reply_to(request);
-      if (request.has_heartbeat()) {
-        proto::HeartbeatReply& answer = *reply.envelope.mutable_heartbeat_reply();
-        answer.set_verdict(request.heartbeat().stage() == 1 ? 2 : 1);
-        answer.set_incarnation(5);
-        answer.mutable_moment()->set_run(1);
-      }
-      if (request.has_file_states()) reply.envelope.mutable_file_states_reply()->mutable_moment()->set_run(1);
-      for (int i = 0; i < request.file_states().files_size(); ++i) {
-        executor.hold();
-        reply.envelope.mutable_file_states_reply()->add_states(2);
-      }
-      (void)self.messenger().send((*delivery)->peer, std::move(reply));
-    }
-  }, {0, {0}});
+  world.spawn("server",
+              [&](sim::Actor& self) {  // which says of every file that it is committed
+                for (;;) {
+                  const auto delivery = self.messenger().receive(kNever);
+                  if (!delivery || !*delivery || (*delivery)->kind != net::Delivery::Kind::kPacket) continue;
+                  const auto& request = (*delivery)->packet.envelope;
+                  auto reply = net::reply_to(request);
+                  if (request.has_heartbeat()) {
+                    proto::HeartbeatReply& answer = *reply.envelope.mutable_heartbeat_reply();
+                    answer.set_verdict(request.heartbeat().stage() == 1 ? 2 : 1);
+                    answer.set_incarnation(5);
+                    answer.mutable_moment()->set_run(1);
+                  }
+                  if (request.has_file_states())
+                    reply.envelope.mutable_file_states_reply()->mutable_moment()->set_run(1);
+                  for (int i = 0; i < request.file_states().files_size(); ++i) {
+                    executor.hold();
+                    reply.envelope.mutable_file_states_reply()->add_states(2);
+                  }
+                  (void)self.messenger().send((*delivery)->peer, std::move(reply));
+                }
+              },
+              {0, {0}});
   world.spawn_main("client", [&](sim::Actor& self) {
     TestFile file;
     file.nodes = {2, 1};

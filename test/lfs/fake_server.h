@@ -17,12 +17,12 @@ struct FakeServer {
   std::map<std::uint64_t, std::uint32_t> states;  // others: `unknown`
   std::uint32_t unknown = 3;
   std::vector<std::uint64_t> asked;
-  std::uint64_t session = 1;           // run
-  std::uint64_t index = 100;           // of the directory; rises with each admission
-  std::uint32_t verdict = 0;           // instead of what it would say; 0: nothing
+  std::uint64_t session = 1;  // run
+  std::uint64_t index = 100;  // of the directory; rises with each admission
+  std::uint32_t verdict = 0;  // instead of what it would say; 0: nothing
   bool ask_all = false;
-  proto::Heartbeat beat;               // the last
-  std::vector<std::uint32_t> stages;   // of heartbeats
+  proto::Heartbeat beat;              // the last
+  std::vector<std::uint32_t> stages;  // of heartbeats
   proto::NodeInfo node;
   unsigned beats = 0;
   bool all_allowed = true;

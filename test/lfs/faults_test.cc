@@ -83,22 +83,31 @@ const std::vector<Operation> kOperations = {
      [](Peer& p, Node&) { return expect(p.read(7, 1, 2, 100), kFixed.substr(100, 100) + kFixed.substr(10100, 100)); }},
     {"read variable records", [](Peer& p, Node&) { return expect(p.read(8, 0, 3), variable_body(kRows)); }},
     {"read variable records at a stride",
-     [](Peer& p, Node&) { return expect(p.read(8, 0, 2, 2), variable_body({kRows[0], kRows[2]})); }},
-    {"read bytes", [](Peer& p, Node&) {
+     [](Peer& p, Node&) {
+       return expect(p.read(8, 0, 2, 2), variable_body({kRows[0], kRows[2]}));
+     }},
+    {"read bytes",
+     [](Peer& p, Node&) {
        return ask(p, 8, kMayRead, [](auto& e) {
          e.mutable_read_bytes()->set_file(8);
          e.mutable_read_bytes()->set_bytes(5000);
        });
      }},
-    {"offsets", [](Peer& p, Node&) {
+    {"offsets",
+     [](Peer& p, Node&) {
        return ask(p, 8, kMayRead, [](auto& e) {
          e.mutable_offsets()->set_file(8);
          e.mutable_offsets()->add_rows(2);
        });
      }},
     {"length", [](Peer& p, Node&) { return ask(p, 8, kMayRead, [](auto& e) { e.mutable_length()->set_file(8); }); }},
-    {"attach", [](Peer& p, Node&) -> Status { PIF_TRY(p.attach(8)); return {}; }},
-    {"attach what is open for writing", [](Peer& p, Node&) -> Status {
+    {"attach",
+     [](Peer& p, Node&) -> Status {
+       PIF_TRY(p.attach(8));
+       return {};
+     }},
+    {"attach what is open for writing",
+     [](Peer& p, Node&) -> Status {
        PIF_TRY(p.overwrite(7, 5, 1, pattern(100, 9)));
        PIF_TRY(p.attach(7));
        return {};
@@ -112,10 +121,12 @@ const std::vector<Operation> kOperations = {
     {"overwrite variable records",
      [](Peer& p, Node&) { return p.overwrite(8, 0, 1, variable_body({pattern(3000, 9)})); },
      [](Peer& p) { return reads(p, 8, 0, variable_body({pattern(3000, 9)})); }},
-    {"overwrite and flush", [](Peer& p, Node&) -> Status {
+    {"overwrite and flush",
+     [](Peer& p, Node&) -> Status {
        PIF_TRY(p.overwrite(7, 130, 1, pattern(30, 9)));
        return p.flush(7);
-     }, [](Peer& p) { return reads(p, 7, 130, pattern(30, 9)); }},
+     },
+     [](Peer& p) { return reads(p, 7, 130, pattern(30, 9)); }},
     {"append", [](Peer& p, Node& n) { return append(p, n, variable(8), "appended"); },
      [](Peer& p) { return reads(p, 8, 3, variable_body({"appended"})); }},
     {"fill up the last record", [](Peer& p, Node& n) { return fill_up(p, n, pattern(70, 9)); },
@@ -123,17 +134,20 @@ const std::vector<Operation> kOperations = {
     {"append to a file without records", [](Peer& p, Node& n) { return append(p, n, fixed(kNew), pattern(100, 9)); },
      [](Peer& p) { return reads(p, kNew, 0, pattern(100, 9)); }},
     {"write and seal",
-     [](Peer& p, Node&) { return write_and_seal(p, fixed(kNew), {pattern(100, 3), pattern(100, 4)}); },
+     [](Peer& p, Node&) {
+       return write_and_seal(p, fixed(kNew), {pattern(100, 3), pattern(100, 4)});
+     },
      [](Peer& p) { return reads(p, kNew, 1, pattern(100, 4)); }},
     {"write and seal variable records",
-     [](Peer& p, Node&) { return write_and_seal(p, variable(kNew), {"one", "", pattern(5000, 4)}); },
+     [](Peer& p, Node&) {
+       return write_and_seal(p, variable(kNew), {"one", "", pattern(5000, 4)});
+     },
      [](Peer& p) { return reads(p, kNew, 2, variable_body({pattern(5000, 4)})); }},
     {"write, then through descriptors", write_by_descriptor},
     {"remove", [](Peer& p, Node&) { return p.settle({}, {8}); },
      [](Peer& p) { return code_of(p.read(8, 0, 1)) != Code::kOk; }},
-    {"list", [](Peer& p, Node&) {
-       return ask(p, 0, kMayManage, [](auto& e) { e.mutable_list_components()->set_limit(9); });
-     }},
+    {"list",
+     [](Peer& p, Node&) { return ask(p, 0, kMayManage, [](auto& e) { e.mutable_list_components()->set_limit(9); }); }},
 };
 
 // The operation with the call-th call failing. Returns whether there was one.

@@ -1,5 +1,5 @@
-// Worker hosts in the simulated world, each in an actor of its own, over a spawner that starts nothing: tests say when a process
-// ends and how, and hold the worker's end of its connection. And the client that asks them.
+// Worker hosts in the simulated world, each in an actor of its own, over a spawner that starts nothing: tests say when
+// a process ends and how, and hold the worker's end of its connection. And the client that asks them.
 #pragma once
 
 #include "../../lfs/src/workers/worker_host.h"
@@ -46,7 +46,7 @@ class IdleSpawner final : public Spawner {
   std::map<ProcessId, Handle> ends;  // the workers' ends of their connections; ids are 1, 2, ...
   std::set<ProcessId> running;
   std::set<ProcessId> killed;
-  std::optional<Error> error;        // of every start from now on
+  std::optional<Error> error;  // of every start from now on
   bool gives_sockets = true;
 
  private:
@@ -72,7 +72,8 @@ struct Host {
   Host& operator=(const Host&) = delete;
 
   void start() {
-    world.spawn(config.name, [this](sim::Actor& self) { serve(self); }, sim::Who{config.uid, {config.uid}});
+    world.spawn(
+        config.name, [this](sim::Actor& self) { serve(self); }, sim::Who{config.uid, {config.uid}});
   }
   void stop() {
     if (const auto host = world.find(config.name)) world.kill(*host);
@@ -80,10 +81,13 @@ struct Host {
   // Serves as long as the client goes on.
   void run(sim::Who who, const Body& client, net::Route route = net::Route::kUnix) {
     start();
-    world.spawn_main("client", [&](sim::Actor& self) {
-      net::Caller caller(self.messenger(), 1);
-      client(self, caller, connect(self, route));
-    }, std::move(who));
+    world.spawn_main(
+        "client",
+        [&](sim::Actor& self) {
+          net::Caller caller(self.messenger(), 1);
+          client(self, caller, connect(self, route));
+        },
+        std::move(who));
     world.run();
     stop();  // before the spawner goes
   }
@@ -117,10 +121,9 @@ struct Host {
     auto storage = component::make_memory_storage(disk);
     auto catalogue = kv::open_memory(kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size())));
     InlineExecutor executor;
-    WorkerHost host(config, World{self.messenger(), *storage, *catalogue, executor, spawner, self.entropy(), {}},
-                    [&](net::PeerId peer, net::Packet packet, int, Time) {
-                      (void)self.messenger().send(peer, std::move(packet));
-                    });
+    WorkerHost host(
+        config, World{self.messenger(), *storage, *catalogue, executor, spawner, self.entropy(), {}},
+        [&](net::PeerId peer, net::Packet packet, int, Time) { (void)self.messenger().send(peer, std::move(packet)); });
     while (true) {
       auto delivery = self.messenger().receive(host.next_deadline());
       if (!delivery) return;

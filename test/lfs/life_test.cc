@@ -1,4 +1,5 @@
-// The life of a component: filled by message or through descriptors, sealed, committed, removed; and crashes in between.
+// The life of a component: filled by message or through descriptors, sealed, committed, removed; and crashes in
+// between.
 #include "node.h"
 
 using namespace pif;
@@ -27,7 +28,8 @@ TEST_CASE("fixed records written by message come back after seal, power loss and
     node.start();
     CHECK(peer.read(file.id, 0, 2000).value() == bytes);
     CHECK(peer.read(file.id, 1000, 1).value() == bytes.substr(100000));
-    CHECK(peer.read(file.id, 3, 3, 7).value() == bytes.substr(300, 100) + bytes.substr(1000, 100) + bytes.substr(1700, 100));
+    CHECK(peer.read(file.id, 3, 3, 7).value() ==
+          bytes.substr(300, 100) + bytes.substr(1000, 100) + bytes.substr(1700, 100));
     CHECK(peer.read(file.id, 990, 5, 10).value() == bytes.substr(99000, 100) + bytes.substr(100000));
     CHECK(code_of(peer.read(file.id, 1001, 1)) == Code::kEndOfFile);
   });
@@ -53,7 +55,8 @@ TEST_CASE("variable records come back with their lengths, in batches and at a st
     std::vector<std::string> rows;
     for (unsigned i = 0; i < 2000; ++i) rows.push_back(pattern(i % 37, i));
     const auto part = [&](std::size_t a, std::size_t b) {
-      return variable_body({rows.begin() + static_cast<std::ptrdiff_t>(a), rows.begin() + static_cast<std::ptrdiff_t>(b)});
+      return variable_body(
+          {rows.begin() + static_cast<std::ptrdiff_t>(a), rows.begin() + static_cast<std::ptrdiff_t>(b)});
     };
     REQUIRE_OK(peer.write(file, 0, 1200, part(0, 1200)));
     CHECK(code_of(peer.write(file, 1500, 500, part(1500, 2000))) == Code::kRetry);  // in order only
@@ -75,7 +78,8 @@ TEST_CASE("a read at a stride ends where it has read enough, however little that
     TestFile file;
     file.format = Format::fixed(1);
     const std::string bytes = pattern(8u << 20, 1);
-    for (std::size_t at = 0; at < bytes.size(); at += 65536) REQUIRE_OK(peer.write(file, at, 65536, bytes.substr(at, 65536)));
+    for (std::size_t at = 0; at < bytes.size(); at += 65536)
+      REQUIRE_OK(peer.write(file, at, 65536, bytes.substr(at, 65536)));
     REQUIRE_OK(peer.seal(file, bytes.size(), bytes.size()));
     std::string expected;
     for (std::size_t at = 5; at < bytes.size(); at += 40'000) expected += bytes[at];
@@ -154,7 +158,8 @@ TEST_CASE("a seal waits for who lets go of the component soon, and nobody gets i
   with_node([](Peer& peer, Node&) {
     const TestFile file;
     REQUIRE_OK(peer.write(file, 0, 5, pattern(500, 1)));
-    std::optional writers = peer.attach_new(file).value().handles;  // a worker being started has them, too, for a moment
+    std::optional writers =
+        peer.attach_new(file).value().handles;  // a worker being started has them, too, for a moment
     auto request = peer.request(file.id, kMayCreate | kMayRead);
     auto* seal = request.envelope.mutable_seal();
     *seal->mutable_shape() = file.shape();
@@ -251,7 +256,7 @@ TEST_CASE("a seal that does not fit the file's length, and a component for anoth
     REQUIRE_OK(peer.write(wide, 0, 5, pattern(500, 1)));
     CHECK(code_of(peer.seal(wide, 5, 500, {}, FileLength{11, 1100})) == Code::kInvalid);  // 6 of 11 rows belong here
     CHECK(code_of(peer.seal(wide, 5, 500, {}, FileLength{9, 850})) == Code::kInvalid);    // record 8 is short, and here
-    REQUIRE_OK(peer.seal(wide, 5, 500, {}, FileLength{10, 930}));                         // record 9 is short, elsewhere
+    REQUIRE_OK(peer.seal(wide, 5, 500, {}, FileLength{10, 930}));  // record 9 is short, elsewhere
     TestFile elsewhere;
     elsewhere.id = 9;
     elsewhere.nodes = {2, kNode};
@@ -263,7 +268,7 @@ TEST_CASE("malformed requests get precise errors, and the LFS goes on") {
   with_node([](Peer& peer, Node&) {
     TestFile file;
     CHECK(code_of(peer.write(file, 0, 0, "")) == Code::kInvalid);
-    CHECK(code_of(peer.write(file, 0, 2, pattern(100, 1))) == Code::kInvalid);   // one record for two
+    CHECK(code_of(peer.write(file, 0, 2, pattern(100, 1))) == Code::kInvalid);  // one record for two
     CHECK(code_of(peer.write(file, 0, 1, pattern(101, 1))) == Code::kInvalid);
     CHECK(code_of(peer.write(file, UINT64_MAX / 50, 1, pattern(100, 1))) == Code::kTooLarge);
     CHECK(code_of(peer.write(file, 0, UINT64_MAX, pattern(100, 1))) == Code::kInvalid);
@@ -277,7 +282,8 @@ TEST_CASE("malformed requests get precise errors, and the LFS goes on") {
     net::Packet stat = peer.request(0, kMayManage);
     stat.envelope.mutable_stat();
     CHECK(code_of(peer.call(std::move(stat))) == Code::kUnsupported);
-    CHECK(code_of(peer.call(peer.request(7, kMayRead))) == Code::kUnsupported);  // an operation of a newer version looks so
+    CHECK(code_of(peer.call(peer.request(7, kMayRead))) ==
+          Code::kUnsupported);  // an operation of a newer version looks so
     net::Packet hello;
     hello.envelope.mutable_hello();
     const auto said = peer.call(std::move(hello)).value();

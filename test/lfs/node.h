@@ -64,7 +64,8 @@ class Node {
   std::uint32_t id() const { return id_; }
 
   std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
-  std::shared_ptr<sim::Faults> faults = std::make_shared<sim::Faults>();  // of the catalogue; of the disk if it is set_fault
+  std::shared_ptr<sim::Faults> faults =
+      std::make_shared<sim::Faults>();  // of the catalogue; of the disk if it is set_fault
   std::shared_ptr<kv::MemoryState> catalogue = kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size()));
   ClusterKey key;
   std::uint64_t log_bytes = 1u << 20;
@@ -189,8 +190,8 @@ class Peer {
   net::CallId start(net::Packet packet) {
     proto::Endpoints to;
     to.set_unix_path("sim:" + node_.name());
-    return caller_.start(self_.messenger().connect(to, net::Route::kUnix).value(), std::move(packet), std::chrono::seconds(20),
-                         node_.name());
+    return caller_.start(self_.messenger().connect(to, net::Route::kUnix).value(), std::move(packet),
+                         std::chrono::seconds(20), node_.name());
   }
   Result<net::Packet> wait(net::CallId id) { return caller_.wait(id); }
   net::Packet request(std::uint64_t file, std::uint32_t rights) {
@@ -210,7 +211,8 @@ class Peer {
     return {};
   }
   Result<proto::ComponentState> seal(const TestFile& file, std::uint64_t rows, std::uint64_t bytes,
-                                     std::optional<component::Tail> by_descriptor = {}, std::optional<FileLength> whole = {}) {
+                                     std::optional<component::Tail> by_descriptor = {},
+                                     std::optional<FileLength> whole = {}) {
     auto packet = request(file.id, kMayCreate | kMayRead);
     auto* seal = packet.envelope.mutable_seal();
     *seal->mutable_shape() = file.shape();
@@ -311,10 +313,10 @@ template <typename T>
 Code code_of(const Result<T>& result) {
   return result ? Code::kOk : result.error().code;
 }
-#define REQUIRE_OK(expression)                                          \
-  do {                                                                  \
-    const auto& ok_ = (expression);                                     \
-    if (!ok_) FAIL(#expression ": " << ok_.error().to_string());        \
+#define REQUIRE_OK(expression)                                   \
+  do {                                                           \
+    const auto& ok_ = (expression);                              \
+    if (!ok_) FAIL(#expression ": " << ok_.error().to_string()); \
   } while (false)
 
 // Runs `body` as a client of a node that serves.

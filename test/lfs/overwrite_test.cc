@@ -16,10 +16,10 @@ TEST_CASE("overwritten records are read as overwritten, before and after power l
       CHECK(peer.read(7, first, count).value() == fresh);
     };
     put(5, 1, 10);
-    put(30, 100, 11);   // over chunks
-    put(39, 2, 12);     // the edge of two
-    put(333, 1, 13);    // the short last one
-    put(0, 334, 14);    // everything
+    put(30, 100, 11);  // over chunks
+    put(39, 2, 12);    // the edge of two
+    put(333, 1, 13);   // the short last one
+    put(0, 334, 14);   // everything
     REQUIRE_OK(peer.overwrite(7, 17, 1, "inside", 20, 6));
     bytes.replace(1720, 6, "inside");
     CHECK(peer.read(7, 0, 400).value() == bytes);
@@ -111,24 +111,27 @@ TEST_CASE("many clients overwrite at once and nobody's change is lost") {
 }
 
 TEST_CASE("a log that gets full starts over, and nothing acknowledged is lost") {
-  with_node([](Peer& peer, Node& node) {
-    auto bytes = pattern(100 * 500, 1);
-    REQUIRE_OK(peer.put(TestFile{}, bytes));
-    for (unsigned round = 0; round < 60; ++round) {  // 20 KB each: far more than the log's 64 KiB
-      const std::uint64_t first = round * 37 % 300;
-      const auto fresh = pattern(20000, 100 + round);
-      REQUIRE_OK(peer.overwrite(7, first, 200, fresh));
-      bytes.replace(first * 100, fresh.size(), fresh);
-      const auto log = component::make_memory_storage(node.disk)->open("/lfs0/log/redo.log", component::Access::kRead).value();
-      CHECK(log->size().value() < (128u << 10));
-      if (round % 13 == 12) {
-        node.crash();
-        node.start();
+  with_node(
+      [](Peer& peer, Node& node) {
+        auto bytes = pattern(100 * 500, 1);
+        REQUIRE_OK(peer.put(TestFile{}, bytes));
+        for (unsigned round = 0; round < 60; ++round) {  // 20 KB each: far more than the log's 64 KiB
+          const std::uint64_t first = round * 37 % 300;
+          const auto fresh = pattern(20000, 100 + round);
+          REQUIRE_OK(peer.overwrite(7, first, 200, fresh));
+          bytes.replace(first * 100, fresh.size(), fresh);
+          const auto log =
+              component::make_memory_storage(node.disk)->open("/lfs0/log/redo.log", component::Access::kRead).value();
+          CHECK(log->size().value() < (128u << 10));
+          if (round % 13 == 12) {
+            node.crash();
+            node.start();
+            CHECK(peer.read(7, 0, 500).value() == bytes);
+          }
+        }
         CHECK(peer.read(7, 0, 500).value() == bytes);
-      }
-    }
-    CHECK(peer.read(7, 0, 500).value() == bytes);
-  }, 1, [](Node& node) { node.log_bytes = 64u << 10; });
+      },
+      1, [](Node& node) { node.log_bytes = 64u << 10; });
 }
 
 namespace {
@@ -136,38 +139,40 @@ namespace {
 // Overwrites until the `failing`-th call of the disk fails, crashes (with or without power loss), and looks.
 bool old_or_new_after(unsigned failing, bool power_loss) {
   bool reached = false;
-  with_node([&](Peer& peer, Node& node) {
-    auto sure = pattern(100 * 130, 1);  // the last chunk is partial
-    REQUIRE_OK(peer.put(TestFile{}, sure));
-    unsigned calls = 0;
-    node.disk->set_fault([&](std::string_view, std::string_view) {
-      reached = reached || calls == failing;
-      return calls++ == failing ? Code::kIo : Code::kOk;
-    });
-    std::optional<std::string> unsure;
-    for (unsigned i = 0; i < 6 && !unsure; ++i) {
-      auto next = sure;
-      const auto fresh = pattern(5000, 50 + i);
-      const std::uint64_t first = i * 16 % 80;
-      next.replace(first * 100, 5000, fresh);
-      if (peer.overwrite(7, first, 50, fresh))
-        sure = next;
-      else
-        unsure = next;
-      if (!unsure && i == 3) (void)peer.flush(7);
-    }
-    node.disk->set_fault({});
-    power_loss ? node.crash() : node.kill();
-    node.start();
-    const auto read = peer.read(7, 0, 130);
-    INFO("call " << failing << (power_loss ? ", power loss" : ""));
-    REQUIRE_OK(read);
-    for (std::size_t row = 0; row < 130; ++row) {  // atomic per record
-      const auto got = read->substr(row * 100, 100);
-      CHECK((got == sure.substr(row * 100, 100) || (unsure && got == unsure->substr(row * 100, 100))));
-    }
-    CHECK(node.check().value().damages.empty());
-  }, 1, [](Node& node) { node.log_bytes = 32u << 10; });
+  with_node(
+      [&](Peer& peer, Node& node) {
+        auto sure = pattern(100 * 130, 1);  // the last chunk is partial
+        REQUIRE_OK(peer.put(TestFile{}, sure));
+        unsigned calls = 0;
+        node.disk->set_fault([&](std::string_view, std::string_view) {
+          reached = reached || calls == failing;
+          return calls++ == failing ? Code::kIo : Code::kOk;
+        });
+        std::optional<std::string> unsure;
+        for (unsigned i = 0; i < 6 && !unsure; ++i) {
+          auto next = sure;
+          const auto fresh = pattern(5000, 50 + i);
+          const std::uint64_t first = i * 16 % 80;
+          next.replace(first * 100, 5000, fresh);
+          if (peer.overwrite(7, first, 50, fresh))
+            sure = next;
+          else
+            unsure = next;
+          if (!unsure && i == 3) (void)peer.flush(7);
+        }
+        node.disk->set_fault({});
+        power_loss ? node.crash() : node.kill();
+        node.start();
+        const auto read = peer.read(7, 0, 130);
+        INFO("call " << failing << (power_loss ? ", power loss" : ""));
+        REQUIRE_OK(read);
+        for (std::size_t row = 0; row < 130; ++row) {  // atomic per record
+          const auto got = read->substr(row * 100, 100);
+          CHECK((got == sure.substr(row * 100, 100) || (unsure && got == unsure->substr(row * 100, 100))));
+        }
+        CHECK(node.check().value().damages.empty());
+      },
+      1, [](Node& node) { node.log_bytes = 32u << 10; });
   return reached;
 }
 

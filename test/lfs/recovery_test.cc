@@ -46,8 +46,8 @@ struct Start {
   Node& node;
   std::shared_ptr<sim::Faults> faults = std::make_shared<sim::Faults>();
   std::unique_ptr<component::Storage> storage = component::make_memory_storage(node.disk);
-  std::unique_ptr<kv::Store> store = sim::make_faulty_store("catalogue", kv::open_memory(node.catalogue), faults,
-                                                            [] { return false; });
+  std::unique_ptr<kv::Store> store =
+      sim::make_faulty_store("catalogue", kv::open_memory(node.catalogue), faults, [] { return false; });
   std::optional<RedoLog> log;
 };
 
@@ -132,8 +132,9 @@ TEST_CASE("whichever call fails while a root is made, that is said, and the next
     REQUIRE_OK(storage->make_folder("/disks"));
     REQUIRE_OK(storage->sync_folder("/"));
     CHECK(with_each_call_failing(node, [](Start& start) { return start.make(); }) > 10);
-    CHECK(with_each_call_failing(node, [](Start& start) { return start.make(); }) > 1);   // one that is there
-    CHECK(with_each_call_failing(node, [](Start& start) { return start.claim(); }) > 5);  // at every start of its daemon
+    CHECK(with_each_call_failing(node, [](Start& start) { return start.make(); }) > 1);  // one that is there
+    CHECK(with_each_call_failing(node, [](Start& start) { return start.claim(); }) >
+          5);  // at every start of its daemon
     CHECK(read_identity(*component::make_memory_storage(node.disk), node.root()).value().cluster == "c0ffee");
   }
 }
@@ -148,8 +149,9 @@ TEST_CASE("a root that is not there, is empty, or is another one is refused, and
   const RootIdentity ours{"c0ffee", node.id(), node.name(), "11"};
   REQUIRE_OK(make_root(*storage, *store, node.root(), ours));
   CHECK(code_of(claim_root(*storage, *store, node.root(), ours)) == Code::kOk);
-  for (const RootIdentity& other : {RootIdentity{"c0ffee", node.id(), node.name(), "22"}, RootIdentity{"c0ffee", 9, "lfs8", "11"},
-                                    RootIdentity{"beef", node.id(), node.name(), "11"}}) {
+  for (const RootIdentity& other :
+       {RootIdentity{"c0ffee", node.id(), node.name(), "22"}, RootIdentity{"c0ffee", 9, "lfs8", "11"},
+        RootIdentity{"beef", node.id(), node.name(), "11"}}) {
     const auto refused = claim_root(*storage, *store, node.root(), other);
     REQUIRE(code_of(refused) == Code::kInvalid);
     CHECK_THAT(refused.error().text, Catch::Contains("is the right disk mounted?"));
@@ -211,8 +213,11 @@ TEST_CASE("the checker names what no start would mend: impossible shapes, length
       s.mutable_published()->set_records(1);
       s.mutable_shape()->mutable_layout()->add_nodes(2);
     };
-    CHECK(with(of_two).empty());    // only LFS 0 of the file knows its length, and of that the server speaks
-    CHECK(with([&](auto& s) { of_two(s); s.mutable_shape()->set_index(1); }).empty());
+    CHECK(with(of_two).empty());  // only LFS 0 of the file knows its length, and of that the server speaks
+    CHECK(with([&](auto& s) {
+            of_two(s);
+            s.mutable_shape()->set_index(1);
+          }).empty());
     start.put_state(before);
     REQUIRE_OK(start.storage->open(node.root() + "/data/07/not-ours", component::Access::kCreate));
     CHECK(damages().size() == 1);

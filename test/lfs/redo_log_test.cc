@@ -38,7 +38,9 @@ struct Fixture {
     std::vector<Seen> seen;
     log.emplace(*storage, kPath, 1u << 20);
     const auto opened = log->open([&](const LogEntry& entry, std::uint64_t number) -> Status {
-      seen.push_back({number, entry.file.value, entry.first_chunk,
+      seen.push_back({number,
+                      entry.file.value,
+                      entry.first_chunk,
                       {reinterpret_cast<const char*>(entry.data.data()), entry.data.size()}});
       return {};
     });
@@ -69,7 +71,9 @@ struct Fixture {
     });
   }
   std::uint64_t size() { return storage->open(kPath, component::Access::kRead).value()->size().value(); }
-  void resize(std::uint64_t size) { REQUIRE(storage->open(kPath, component::Access::kWrite).value()->resize(size).has_value()); }
+  void resize(std::uint64_t size) {
+    REQUIRE(storage->open(kPath, component::Access::kWrite).value()->resize(size).has_value());
+  }
 
   std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
   std::unique_ptr<component::Storage> storage = component::make_memory_storage(disk);
@@ -171,7 +175,7 @@ TEST_CASE("an entry of a batch that failed is not taken for one after a batch th
   f.log->add({FileId(1), 1, 4096, bytes}, 1);
   f.log->add({FileId(2), 2, 4096, bytes}, 2);
   REQUIRE(f.log->write_batch().has_value());
-  f.log->end_batch(false);  // as if the write had failed after it reached the disk
+  f.log->end_batch(false);        // as if the write had failed after it reached the disk
   CHECK(f.add(3, 3, data) == 3);  // where entry 1 was; entry 2 still stands behind it
   const auto seen = f.open();
   REQUIRE(seen.size() == 1);
@@ -230,7 +234,8 @@ TEST_CASE("a head that cannot be read to its end is none") {
   Fixture f;
   f.open();
   f.add(1, 1, "one");
-  f.disk->set_fault([](std::string_view call, std::string_view) { return call == "read" ? Code::kEndOfFile : Code::kOk; });
+  f.disk->set_fault(
+      [](std::string_view call, std::string_view) { return call == "read" ? Code::kEndOfFile : Code::kOk; });
   CHECK(f.open_code() == Code::kCorrupt);
   f.disk->set_fault({});
   CHECK(f.open().size() == 1);
@@ -256,8 +261,8 @@ TEST_CASE("a whole entry that is not the next one of its round is where the log 
   CHECK(changed(kNumberAt, 2) == 1);  // 1 was of a batch that failed
   CHECK(changed(kNumberAt, 0) == 0);
   CHECK(changed(kChainAt, 12345) == 0);
-  CHECK(changed(kBytesAt, 1000) == 0);         // longer than the log
-  CHECK(changed(kBytesAt, UINT64_MAX) == 0);   // than any entry may be
+  CHECK(changed(kBytesAt, 1000) == 0);        // longer than the log
+  CHECK(changed(kBytesAt, UINT64_MAX) == 0);  // than any entry may be
 }
 
 TEST_CASE("an entry that cannot be brought home ends the opening with why") {

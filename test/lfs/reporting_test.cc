@@ -47,7 +47,8 @@ TEST_CASE("after a start, what is sealed is kept, committed or removed as the se
     f.node.crash();
     f.node.start();
     peer.self().pause(std::chrono::seconds(5));
-    for (const auto id : {11, 12, 13}) CHECK(Fixture::state_of(peer, static_cast<std::uint64_t>(id)) == 2);  // nobody knows yet
+    for (const auto id : {11, 12, 13})
+      CHECK(Fixture::state_of(peer, static_cast<std::uint64_t>(id)) == 2);  // nobody knows yet
     f.start_server();
     peer.self().pause(std::chrono::seconds(3));
     CHECK(Fixture::state_of(peer, 11) == 2);

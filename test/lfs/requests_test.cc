@@ -75,7 +75,8 @@ TEST_CASE("a record longer than a packet is refused where packets are small, how
   });
 }
 
-TEST_CASE("only LFS 0 of a file knows its length, reserves and finishes appends; one without records has none anywhere") {
+TEST_CASE(
+    "only LFS 0 of a file knows its length, reserves and finishes appends; one without records has none anywhere") {
   with_node([](Peer& peer, Node&) {
     const auto file = second_of_two(7);
     REQUIRE_OK(peer.write(file, 0, 1, pattern(100, 1)));
@@ -106,16 +107,19 @@ TEST_CASE("rows to append that do not fit the file, its records or the reserved 
     REQUIRE_OK(peer.put_variable(variable(8), {"one"}));
     using Change = std::function<void(proto::AppendRows&)>;
     const auto rows = [&](std::uint64_t file, const std::string& body, const Change& change) {
-      return asked(peer, file, kMayWrite, [&](proto::Envelope& e) {
-        auto& ask = *e.mutable_append_rows();
-        ask.set_file(file);
-        ask.set_first(6);
-        ask.set_count(1);
-        ask.set_generation(1);
-        ask.mutable_base()->set_records(6);
-        ask.mutable_base()->set_bytes(550);
-        change(ask);
-      }, body);
+      return asked(
+          peer, file, kMayWrite,
+          [&](proto::Envelope& e) {
+            auto& ask = *e.mutable_append_rows();
+            ask.set_file(file);
+            ask.set_first(6);
+            ask.set_count(1);
+            ask.set_generation(1);
+            ask.mutable_base()->set_records(6);
+            ask.mutable_base()->set_bytes(550);
+            change(ask);
+          },
+          body);
     };
     const auto row = pattern(100, 2);
     CHECK(rows(7, row, [](auto& a) { a.set_count(0); }) == Code::kInvalid);
@@ -162,12 +166,15 @@ TEST_CASE("a file that was begun is written and sealed as it was begun only") {
     const TestFile file;
     REQUIRE_OK(peer.write(file, 0, 5, pattern(500, 1)));
     const auto write = [&](const std::function<void(proto::ComponentShape&)>& change) {
-      return asked(peer, 7, kMayCreate, [&](proto::Envelope& e) {
-        *e.mutable_write()->mutable_shape() = file.shape();
-        e.mutable_write()->set_first(5);
-        e.mutable_write()->set_count(1);
-        change(*e.mutable_write()->mutable_shape());
-      }, pattern(100, 2));
+      return asked(
+          peer, 7, kMayCreate,
+          [&](proto::Envelope& e) {
+            *e.mutable_write()->mutable_shape() = file.shape();
+            e.mutable_write()->set_first(5);
+            e.mutable_write()->set_count(1);
+            change(*e.mutable_write()->mutable_shape());
+          },
+          pattern(100, 2));
     };
     CHECK(write([](auto& s) { s.mutable_format()->set_kind(2); }) == Code::kInvalid);
     CHECK(write([](auto& s) { s.mutable_format()->set_record_length(50); }) == Code::kInvalid);

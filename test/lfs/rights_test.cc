@@ -65,7 +65,9 @@ TEST_CASE("each operation asks for its own right") {
       fill(packet.envelope);
       return code_of(peer.call(std::move(packet)));
     };
-    const auto overwrite = [](proto::Envelope& e) { e.mutable_overwrite()->set_file(7), e.mutable_overwrite()->set_count(1); };
+    const auto overwrite = [](proto::Envelope& e) {
+      e.mutable_overwrite()->set_file(7), e.mutable_overwrite()->set_count(1);
+    };
     CHECK(with(kMayRead, overwrite) == Code::kBadCapability);
     const auto reserve = [](proto::Envelope& e) { e.mutable_reserve()->set_file(7); };
     CHECK(with(kMayRead | kMayCreate, reserve) == Code::kBadCapability);
@@ -76,7 +78,9 @@ TEST_CASE("each operation asks for its own right") {
     const auto check = [](proto::Envelope& e) { e.mutable_check_component()->set_file(7); };
     CHECK(with(kMayRead, check) == Code::kBadCapability);
     TestFile file;
-    const auto write = [&](proto::Envelope& e) { *e.mutable_write()->mutable_shape() = file.shape(), e.mutable_write()->set_count(1); };
+    const auto write = [&](proto::Envelope& e) {
+      *e.mutable_write()->mutable_shape() = file.shape(), e.mutable_write()->set_count(1);
+    };
     CHECK(with(kMayRead | kMayWrite, write) == Code::kBadCapability);
     CHECK(peer.read(7, 0, 5).value() == pattern(500, 1));
   });

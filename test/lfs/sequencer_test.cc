@@ -1,8 +1,8 @@
 #include <map>
 #include <random>
 
-#include <catch2/catch.hpp>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 #include "../../lfs/src/append/sequencer.h"
 
@@ -94,8 +94,8 @@ TEST_CASE("fixed records may end in a short one, which only a fill goes on from"
   CHECK(b.end == FileLength{3, 22});
   CHECK(code_of(s.reserve(2, 31, true, kStart)) == Code::kOk);
   for (const auto& [records, bytes] : {std::pair{2, 10}, std::pair{1, 11}, std::pair{0, 0}, std::pair{0, 5}})
-    CHECK(code_of(fixed().reserve(static_cast<std::uint64_t>(records), static_cast<std::uint64_t>(bytes), false, kStart)) ==
-          Code::kInvalid);
+    CHECK(code_of(fixed().reserve(static_cast<std::uint64_t>(records), static_cast<std::uint64_t>(bytes), false,
+                                  kStart)) == Code::kInvalid);
   CHECK(code_of(fixed().reserve(UINT64_MAX, UINT64_MAX, false, kStart)) == Code::kTooLarge);
   Sequencer variable(Format::variable(), {}, 1, kPatience);
   CHECK(variable.reserve(3, 0, false, kStart)->end == FileLength{3, 0});
@@ -104,7 +104,8 @@ TEST_CASE("fixed records may end in a short one, which only a fill goes on from"
 }
 
 TEST_CASE("generations stay within an incarnation: when they are used up, no more is granted") {
-  constexpr std::uint64_t kLast = (std::uint64_t{7} << Sequencer::kIncarnationShift) + (1u << Sequencer::kIncarnationShift) - 2;
+  constexpr std::uint64_t kLast =
+      (std::uint64_t{7} << Sequencer::kIncarnationShift) + (1u << Sequencer::kIncarnationShift) - 2;
   Sequencer s(Format::fixed(10), {}, kLast - 1, kPatience);
   const auto a = s.reserve(1, 10, false, kStart).value();
   s.give_up(a.ticket);
@@ -183,7 +184,8 @@ TEST_CASE("under any order of requests and lapses: no gaps, nothing twice, nothi
       }
       RC_ASSERT(s.published() == published);
       if (!cancelled.empty()) RC_ASSERT(code_of(s.done(cancelled[pick(cancelled.size())])) == Code::kRetry);
-      if (!acknowledged.empty()) RC_ASSERT(s.done(acknowledged.rbegin()->first).value() == Sequencer::Outcome::kPublished);
+      if (!acknowledged.empty())
+        RC_ASSERT(s.done(acknowledged.rbegin()->first).value() == Sequencer::Outcome::kPublished);
     }
   }));
 }

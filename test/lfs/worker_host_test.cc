@@ -25,21 +25,24 @@ TEST_CASE("a job lives as long as its controller's Unix connection, however long
 
 TEST_CASE("over ZeroMQ a job outlives a minute without word of its controller, and no more") {
   Host host(1000);
-  host.run({1000, {1000}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
-    const auto call = [&](net::Packet packet) {
-      const auto later = self.clock().wall_seconds() + 600;
-      packet.envelope.set_credential(mint(host.config.key, Credential{SessionId(1), 1000, {1000}, later}));
-      return caller.call(peer, std::move(packet), seconds(5), "host");
-    };
-    REQUIRE(call(spawn(7)));
-    for (int i = 0; i < 3; ++i) {
-      REQUIRE(call(wait(7)));
-      self.pause(seconds(58));
-      REQUIRE(host.spawner.running.size() == 1);
-    }
-    self.pause(seconds(3));
-    REQUIRE(host.spawner.running.empty());
-  }, net::Route::kIpc);
+  host.run(
+      {1000, {1000}},
+      [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+        const auto call = [&](net::Packet packet) {
+          const auto later = self.clock().wall_seconds() + 600;
+          packet.envelope.set_credential(mint(host.config.key, Credential{SessionId(1), 1000, {1000}, later}));
+          return caller.call(peer, std::move(packet), seconds(5), "host");
+        };
+        REQUIRE(call(spawn(7)));
+        for (int i = 0; i < 3; ++i) {
+          REQUIRE(call(wait(7)));
+          self.pause(seconds(58));
+          REQUIRE(host.spawner.running.size() == 1);
+        }
+        self.pause(seconds(3));
+        REQUIRE(host.spawner.running.empty());
+      },
+      net::Route::kIpc);
 }
 
 TEST_CASE("a job for which no controller waits is killed soon") {
@@ -105,12 +108,16 @@ TEST_CASE("a host with root's rights starts a worker as the user who asks") {
 
 TEST_CASE("nobody may wait for, or kill, another user's job") {
   Host host(0);
-  host.world.spawn("owner", [&](sim::Actor& self) {
-    net::Caller caller(self.messenger(), 1);
-    const auto peer = host.connect(self);
-    REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
-    while (caller.call(peer, wait(7), seconds(5), "host")) {}
-  }, sim::Who{1001, {1001}});
+  host.world.spawn(
+      "owner",
+      [&](sim::Actor& self) {
+        net::Caller caller(self.messenger(), 1);
+        const auto peer = host.connect(self);
+        REQUIRE(caller.call(peer, spawn(7), seconds(5), "host"));
+        while (caller.call(peer, wait(7), seconds(5), "host")) {
+        }
+      },
+      sim::Who{1001, {1001}});
   host.run({1002, {1002}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
     while (host.spawner.running.empty()) self.pause(milliseconds(1));
     REQUIRE(caller.call(peer, wait(7), seconds(5), "host").error().code == Code::kPermission);
@@ -176,12 +183,16 @@ TEST_CASE("workers that meet get what all gave, when the controller has said it"
 TEST_CASE("nobody but the job's user may say what its workers gave") {
   Host host(0);
   host.run({1002, {1002}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
-    host.world.spawn("owner", [&](sim::Actor& owner) {
-      net::Caller own(owner.messenger(), 1);
-      const auto at = host.connect(owner);
-      (void)own.call(at, spawn(7), seconds(5), "host").has_value();
-      while (own.call(at, wait(7), seconds(5), "host")) {}
-    }, sim::Who{1001, {1001}});
+    host.world.spawn(
+        "owner",
+        [&](sim::Actor& owner) {
+          net::Caller own(owner.messenger(), 1);
+          const auto at = host.connect(owner);
+          (void)own.call(at, spawn(7), seconds(5), "host").has_value();
+          while (own.call(at, wait(7), seconds(5), "host")) {
+          }
+        },
+        sim::Who{1001, {1001}});
     while (host.spawner.running.empty()) self.pause(milliseconds(1));
     net::Packet all;
     all.envelope.mutable_job_meet()->set_job(7);
@@ -197,7 +208,8 @@ TEST_CASE("a worker starts no workers, and neither waits for jobs nor ends or an
     const auto connection = host.worker(self);
     net::Packet meet;
     meet.envelope.mutable_job_meet()->set_job(7);
-    for (const auto& asked : {spawn(8).envelope, spawn(7).envelope, wait(7).envelope, wait(8).envelope, kill(7).envelope, meet.envelope}) {
+    for (const auto& asked :
+         {spawn(8).envelope, spawn(7).envelope, wait(7).envelope, wait(8).envelope, kill(7).envelope, meet.envelope}) {
       const auto refused = worker.call(connection, net::Packet{asked, {}, {}}, seconds(5), "host");
       CHECK(code_of(refused) == Code::kPermission);
       CHECK(refused.error().text.find("their controller does") != std::string::npos);
@@ -276,32 +288,35 @@ TEST_CASE("one user has so many jobs, also ones that were only ended, and no mor
 
 TEST_CASE("over ZeroMQ a request about workers needs a good credential, also from who waited last") {
   Host host(0);
-  host.run({1001, {1001}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
-    const auto now = self.clock().wall_seconds();
-    const auto call = [&](net::Packet packet, const std::string& credential) {
-      packet.envelope.set_credential(credential);
-      return caller.call(peer, std::move(packet), seconds(5), "host");
-    };
-    const auto good = mint(host.config.key, Credential{SessionId(1), 1001, {1001, 27}, now + 600});
-    const auto refused = call(spawn(7), {});
-    REQUIRE(code_of(refused) == Code::kPermission);
-    REQUIRE(refused.error().text.find("without a credential") != std::string::npos);
-    REQUIRE(!call(spawn(7), "forged"));
-    REQUIRE(!call(wait(7), "forged"));
-    REQUIRE(host.spawner.orders.empty());
-    REQUIRE(call(spawn(7), good));
-    REQUIRE(host.spawner.orders.at(0).uid == 1001);
-    REQUIRE(host.spawner.orders.at(0).gids == std::vector<std::uint32_t>{1001, 27});
-    REQUIRE(call(wait(7), good));
-    REQUIRE(code_of(call(wait(7), {})) == Code::kPermission);
-    REQUIRE(code_of(call(kill(7), {})) == Code::kPermission);
-    REQUIRE(host.spawner.killed.empty());
-    const auto other = mint(host.config.key, Credential{SessionId(1), 1002, {1002}, now + 600});
-    REQUIRE(code_of(call(kill(7), other)) == Code::kPermission);
-    const auto root = mint(host.config.key, Credential{SessionId(1), 0, {0}, now + 600});
-    REQUIRE(call(kill(7), root));
-    REQUIRE(host.spawner.killed.size() == 1);
-  }, net::Route::kIpc);
+  host.run(
+      {1001, {1001}},
+      [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+        const auto now = self.clock().wall_seconds();
+        const auto call = [&](net::Packet packet, const std::string& credential) {
+          packet.envelope.set_credential(credential);
+          return caller.call(peer, std::move(packet), seconds(5), "host");
+        };
+        const auto good = mint(host.config.key, Credential{SessionId(1), 1001, {1001, 27}, now + 600});
+        const auto refused = call(spawn(7), {});
+        REQUIRE(code_of(refused) == Code::kPermission);
+        REQUIRE(refused.error().text.find("without a credential") != std::string::npos);
+        REQUIRE(!call(spawn(7), "forged"));
+        REQUIRE(!call(wait(7), "forged"));
+        REQUIRE(host.spawner.orders.empty());
+        REQUIRE(call(spawn(7), good));
+        REQUIRE(host.spawner.orders.at(0).uid == 1001);
+        REQUIRE(host.spawner.orders.at(0).gids == std::vector<std::uint32_t>{1001, 27});
+        REQUIRE(call(wait(7), good));
+        REQUIRE(code_of(call(wait(7), {})) == Code::kPermission);
+        REQUIRE(code_of(call(kill(7), {})) == Code::kPermission);
+        REQUIRE(host.spawner.killed.empty());
+        const auto other = mint(host.config.key, Credential{SessionId(1), 1002, {1002}, now + 600});
+        REQUIRE(code_of(call(kill(7), other)) == Code::kPermission);
+        const auto root = mint(host.config.key, Credential{SessionId(1), 0, {0}, now + 600});
+        REQUIRE(call(kill(7), root));
+        REQUIRE(host.spawner.killed.size() == 1);
+      },
+      net::Route::kIpc);
 }
 
 TEST_CASE("on a Unix socket another user's credential counts from root and the LFS's own user only") {
@@ -316,10 +331,10 @@ TEST_CASE("on a Unix socket another user's credential counts from root and the L
     return host.spawner.orders.empty() ? 0 : host.spawner.orders.at(0).uid;
   };
   CHECK(uid_of_worker(0, 0) == 1001);
-  CHECK(uid_of_worker(0, 1002) == 1002);     // is who he is
+  CHECK(uid_of_worker(0, 1002) == 1002);  // is who he is
   CHECK(uid_of_worker(1001, 0) == 1001);
-  CHECK(uid_of_worker(1001, 1002) == 0);     // refused
-  CHECK(uid_of_worker(500, 500) == 0);       // speaks for 1001, whose workers it cannot start
+  CHECK(uid_of_worker(1001, 1002) == 0);  // refused
+  CHECK(uid_of_worker(500, 500) == 0);    // speaks for 1001, whose workers it cannot start
 }
 
 TEST_CASE("a job whose controller hangs up is killed at once, and one that is over is left alone") {

@@ -214,9 +214,8 @@ TEST_CASE("a worker gets a file without a name, or why there is none; who has en
     REQUIRE(given);
     CHECK(given->envelope.has_done());
     CHECK(given->handles.size() == 1);
-    f.host.disk->set_fault([](std::string_view call, std::string_view) {
-      return call == "make_nameless" ? Code::kNoSpace : Code::kOk;
-    });
+    f.host.disk->set_fault(
+        [](std::string_view call, std::string_view) { return call == "make_nameless" ? Code::kNoSpace : Code::kOk; });
     CHECK(code_of(f.call(worker, scratch())) == Code::kNoSpace);
     f.host.spawner.end(1, {false, 0, {}});
     REQUIRE(f.events().size() == 1);

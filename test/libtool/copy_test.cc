@@ -19,11 +19,11 @@ std::vector<std::byte> bytes_of(std::size_t count, std::uint32_t seed) {
 
 std::string error_of(const Error& error) { return error.to_string(); }
 
-#define MUST(expression)                                             \
-  ([&] {                                                             \
-    auto must_ = (expression);                                       \
-    if (!must_) throw std::runtime_error(error_of(must_.error()));   \
-    return must_;                                                    \
+#define MUST(expression)                                           \
+  ([&] {                                                           \
+    auto must_ = (expression);                                     \
+    if (!must_) throw std::runtime_error(error_of(must_.error())); \
+    return must_;                                                  \
   }())
 
 // A file system of `lfss` LFSs, a file in it, and pif-copy.
@@ -33,11 +33,14 @@ struct Fixture {
   }
   // Runs `body` in a client actor.
   void run(const std::function<void(Client&)>& body) {
-    world.spawn_main("client", [&](sim::Actor& self) {
-      sim::ClientSide side(self);
-      auto client = MUST(sim::sim_client(side, cluster.size()));
-      body(*client);
-    }, sim::Who{0, {0}});
+    world.spawn_main(
+        "client",
+        [&](sim::Actor& self) {
+          sim::ClientSide side(self);
+          auto client = MUST(sim::sim_client(side, cluster.size()));
+          body(*client);
+        },
+        sim::Who{0, {0}});
     world.run();
   }
 
@@ -56,7 +59,8 @@ CreateOptions laid_out(const Format& format, std::vector<std::uint32_t> nodes, s
   return options;
 }
 
-void put_fixed(Client& client, const std::string& path, const CreateOptions& options, std::span<const std::byte> bytes) {
+void put_fixed(Client& client, const std::string& path, const CreateOptions& options,
+               std::span<const std::byte> bytes) {
   auto file = MUST(client.create(path, options));
   MUST(file->write(bytes));
   MUST(file->commit());
@@ -82,7 +86,8 @@ std::vector<std::byte> get(Client& client, const std::string& path) {
   return bytes;
 }
 
-Result<tool::ExitCode> copy_file(Client& client, const copy::CopyOptions& wanted, tool::Report* report = nullptr, bool apart = false) {
+Result<tool::ExitCode> copy_file(Client& client, const copy::CopyOptions& wanted, tool::Report* report = nullptr,
+                                 bool apart = false) {
   tool::ControllerOptions options = sim::sim_controller();
   options.apart = apart;
   tool::Controller controller(client, options);
@@ -207,8 +212,8 @@ TEST_CASE("variable records and lines keep their lengths in every layout") {
       auto file = MUST(client.create("/a", laid_out(format, {1, 2, 3})));
       MUST(file->write_batch(records.lengths, records.data));
       MUST(file->commit());
-      for (const std::vector<std::string>& nodes : {std::vector<std::string>{"1", "2", "3"}, {"5", "4"}, {"3", "1", "2"},
-                                                    {"1", "2", "3", "4", "5"}}) {
+      for (const std::vector<std::string>& nodes :
+           {std::vector<std::string>{"1", "2", "3"}, {"5", "4"}, {"3", "1", "2"}, {"1", "2", "3", "4", "5"}}) {
         MUST(copy_file(client, to_nodes(nodes)));
         auto copied = MUST(client.open("/b"));
         const RecordBatch back = *MUST(copied->read_batch(1000));

@@ -31,34 +31,40 @@ TEST_CASE("who may write to a file, but lost the lease on it, writes nothing whi
     self.pause(seconds(1));
     return {};
   });
-  world.spawn_main("writer", [&](sim::Actor& self) {
-    sim::ClientSide side(self);
-    auto client = sim::sim_client(side, 2);
-    REQUIRE(client);
-    put(*client);
-    auto file = client->open("/a", Client::Mode::kWrite);
-    REQUIRE(file);
-    const std::vector<std::byte> record(100, std::byte{7});
-    REQUIRE(file->write_at(3, record));
-    cluster.restart_server();  // leases are in its memory only
-    may_start = true;
-    while (reading < 2) self.pause(milliseconds(1));
-    const auto refused = file->write_at(4, record);
-    REQUIRE(!refused);
-    CHECK(refused.error().code == Code::kBusy);
-    CHECK(refused.error().text.find("held against writing") != std::string::npos);
-    self.pause(seconds(2));
-    CHECK(file->write_at(5, record));
-  }, sim::Who{0, {0}});
-  world.spawn_main("tool", [&](sim::Actor& self) {
-    while (!may_start) self.pause(milliseconds(1));
-    sim::ClientSide side(self);
-    auto client = sim::sim_client(side, 2);
-    REQUIRE(client);
-    tool::Controller controller(*client, sim::sim_controller());
-    REQUIRE(controller.open("/a"));
-    CHECK(controller.run({}));
-  }, sim::Who{0, {0}});
+  world.spawn_main(
+      "writer",
+      [&](sim::Actor& self) {
+        sim::ClientSide side(self);
+        auto client = sim::sim_client(side, 2);
+        REQUIRE(client);
+        put(*client);
+        auto file = client->open("/a", Client::Mode::kWrite);
+        REQUIRE(file);
+        const std::vector<std::byte> record(100, std::byte{7});
+        REQUIRE(file->write_at(3, record));
+        cluster.restart_server();  // leases are in its memory only
+        may_start = true;
+        while (reading < 2) self.pause(milliseconds(1));
+        const auto refused = file->write_at(4, record);
+        REQUIRE(!refused);
+        CHECK(refused.error().code == Code::kBusy);
+        CHECK(refused.error().text.find("held against writing") != std::string::npos);
+        self.pause(seconds(2));
+        CHECK(file->write_at(5, record));
+      },
+      sim::Who{0, {0}});
+  world.spawn_main(
+      "tool",
+      [&](sim::Actor& self) {
+        while (!may_start) self.pause(milliseconds(1));
+        sim::ClientSide side(self);
+        auto client = sim::sim_client(side, 2);
+        REQUIRE(client);
+        tool::Controller controller(*client, sim::sim_controller());
+        REQUIRE(controller.open("/a"));
+        CHECK(controller.run({}));
+      },
+      sim::Who{0, {0}});
   world.run();
 }
 

@@ -22,7 +22,8 @@ Status exchange_rows(tool::Worker& worker) {
 
 // Works until it is killed.
 Status never_end(sim::Actor& self) {
-  while (self.pause(milliseconds(10))) {}
+  while (self.pause(milliseconds(10))) {
+  }
   return fail(Code::kCancelled, "killed");
 }
 
@@ -30,11 +31,12 @@ Status never_end(sim::Actor& self) {
 class Job {
  public:
   explicit Job(sim::WorkerBody work, std::uint64_t seed = 1) : world_(seed), cluster_(world_, 4) {
-    sim::register_tool(cluster_, names_, [this, work = std::move(work)](tool::Worker& worker, sim::Actor& self) -> Status {
-      started_.insert(self.name());
-      PIF_TRY(worker.output(0));  // a half-made component
-      return work(worker, self);
-    });
+    sim::register_tool(cluster_, names_,
+                       [this, work = std::move(work)](tool::Worker& worker, sim::Actor& self) -> Status {
+                         started_.insert(self.name());
+                         PIF_TRY(worker.output(0));  // a half-made component
+                         return work(worker, self);
+                       });
   }
 
   sim::World& world() { return world_; }
@@ -57,18 +59,21 @@ class Job {
   // Runs the tool; afterwards took(), workers_left() and target_exists() say what became of it.
   Status run() {
     Status outcome;
-    world_.spawn_main("client", [&](sim::Actor& self) {
-      sim::ClientSide side(self);
-      auto client = sim::sim_client(side, 4);
-      REQUIRE(client);
-      put(*client);
-      start_ = self.clock().now();
-      outcome = control(*client);
-      took_ = self.clock().now() - start_;
-      self.pause(kSoon - std::min(kSoon, took_));
-      workers_left_ = workers_alive();
-      target_exists_ = client->stat("/b").has_value();
-    }, sim::Who{0, {0}});
+    world_.spawn_main(
+        "client",
+        [&](sim::Actor& self) {
+          sim::ClientSide side(self);
+          auto client = sim::sim_client(side, 4);
+          REQUIRE(client);
+          put(*client);
+          start_ = self.clock().now();
+          outcome = control(*client);
+          took_ = self.clock().now() - start_;
+          self.pause(kSoon - std::min(kSoon, took_));
+          workers_left_ = workers_alive();
+          target_exists_ = client->stat("/b").has_value();
+        },
+        sim::Who{0, {0}});
     world_.run();
     return outcome;
   }
@@ -109,7 +114,9 @@ class Job {
   bool target_exists_ = false;
 };
 
-bool says(const Status& status, const std::string& text) { return status.error().to_string().find(text) != std::string::npos; }
+bool says(const Status& status, const std::string& text) {
+  return status.error().to_string().find(text) != std::string::npos;
+}
 
 TEST_CASE("a job whose workers all succeed commits its output") {
   Job job([](tool::Worker& worker, sim::Actor&) { return exchange_rows(worker); });
@@ -230,23 +237,29 @@ TEST_CASE("a user who wants to end a job ends it everywhere") {
 TEST_CASE("a controller that is killed leaves neither workers nor output") {
   Job job([](tool::Worker&, sim::Actor& self) { return never_end(self); });
   std::size_t left = 99;
-  job.world().spawn("controller", [&](sim::Actor& self) {
-    sim::ClientSide side(self);
-    auto client = sim::sim_client(side, 4);
-    REQUIRE(client);
-    Job::put(*client);
-    (void)job.control(*client).has_value();
-  }, sim::Who{0, {0}});
-  job.world().spawn_main("watcher", [&](sim::Actor& self) {
-    while (job.workers_alive() < 4) self.pause(milliseconds(1));
-    job.world().kill(*job.world().find("controller"));
-    self.pause(kSoon);
-    left = job.workers_alive();
-    sim::ClientSide side(self);
-    auto client = sim::sim_client(side, 4);
-    REQUIRE(client);
-    REQUIRE(client->stat("/b").error().code == Code::kNotFound);
-  }, sim::Who{0, {0}});
+  job.world().spawn(
+      "controller",
+      [&](sim::Actor& self) {
+        sim::ClientSide side(self);
+        auto client = sim::sim_client(side, 4);
+        REQUIRE(client);
+        Job::put(*client);
+        (void)job.control(*client).has_value();
+      },
+      sim::Who{0, {0}});
+  job.world().spawn_main(
+      "watcher",
+      [&](sim::Actor& self) {
+        while (job.workers_alive() < 4) self.pause(milliseconds(1));
+        job.world().kill(*job.world().find("controller"));
+        self.pause(kSoon);
+        left = job.workers_alive();
+        sim::ClientSide side(self);
+        auto client = sim::sim_client(side, 4);
+        REQUIRE(client);
+        REQUIRE(client->stat("/b").error().code == Code::kNotFound);
+      },
+      sim::Who{0, {0}});
   job.world().run();
   REQUIRE(left == 0);
 }

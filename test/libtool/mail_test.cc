@@ -15,7 +15,8 @@ TEST_CASE("mail: letters that are overtaken or repeated count once each") {
   std::vector<std::uint64_t> letters;
   for (std::uint64_t number = 1; number <= 2000; ++number) letters.insert(letters.end(), 1 + random() % 3, number);
   for (std::size_t begin = 0; begin + 40 < letters.size(); begin += 40) {
-    std::shuffle(letters.begin() + static_cast<std::ptrdiff_t>(begin), letters.begin() + static_cast<std::ptrdiff_t>(begin + 40), random);
+    std::shuffle(letters.begin() + static_cast<std::ptrdiff_t>(begin),
+                 letters.begin() + static_cast<std::ptrdiff_t>(begin + 40), random);
   }
   ReplayWindow seen;
   std::set<std::uint64_t> came;

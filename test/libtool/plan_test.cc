@@ -1,5 +1,5 @@
-#include <catch2/catch.hpp>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 #include <map>
 
@@ -45,7 +45,8 @@ TEST_CASE("every record of a file comes to its place once, between any two width
 }
 
 TEST_CASE("records come to their places from and to layouts with bevies") {
-  const std::vector<parity::Layout> layouts = {layout(3), layout(4, {2, 2}), layout(8, {4, 4}), layout(10, {2, 3, 2, 3})};
+  const std::vector<parity::Layout> layouts = {layout(3), layout(4, {2, 2}), layout(8, {4, 4}),
+                                               layout(10, {2, 3, 2, 3})};
   for (const auto& from : layouts) {
     for (const auto& to : layouts) check_plan(from, to, 97, 7);
   }

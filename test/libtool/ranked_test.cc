@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 using namespace pif;
 using namespace pif::tool;
@@ -19,10 +19,11 @@ std::span<const std::byte> bytes_of(const std::string& text) { return std::as_by
 using Arrived = std::map<std::pair<std::uint32_t, Row>, std::string>;
 
 struct Sender {
-  explicit Sender(NumberedLimits limits) : length(limits.fixed_length ? 3 : 0), ranked(2, limits, [](std::uint64_t number) {
-    const Cell cell = Placement(2).locate(number);
-    return NumberedPlace{cell.lfs, cell.row};
-  }) {}
+  explicit Sender(NumberedLimits limits)
+      : length(limits.fixed_length ? 3 : 0), ranked(2, limits, [](std::uint64_t number) {
+          const Cell cell = Placement(2).locate(number);
+          return NumberedPlace{cell.lfs, cell.row};
+        }) {}
 
   void put(std::uint64_t number, const std::string& text) {
     texts.push_back(text);
@@ -30,11 +31,12 @@ struct Sender {
   }
   bool step() {
     const auto sent = ranked.step([this](NumberedMessage message) {
-      return for_each_record(message.first, message.count, length, std::as_const(message.body).span(),
-                             [&](Row row, std::span<const std::byte> record) -> Status {
-                               arrived[{message.to, row}] = std::string(reinterpret_cast<const char*>(record.data()), record.size());
-                               return {};
-                             });
+      return for_each_record(
+          message.first, message.count, length, std::as_const(message.body).span(),
+          [&](Row row, std::span<const std::byte> record) -> Status {
+            arrived[{message.to, row}] = std::string(reinterpret_cast<const char*>(record.data()), record.size());
+            return {};
+          });
     });
     REQUIRE(sent);
     return *sent;
@@ -76,7 +78,7 @@ TEST_CASE("rows beyond the window wait for room, and the lowest go first") {
   for (const std::uint64_t number : {8, 10}) sender.put(number, "new");  // rows 4 and 5
   sender.ranked.flush();
   CHECK(!sender.step());
-  for (const std::uint64_t number : {0, 2}) sender.put(number, "old");   // rows 0 and 1, known later
+  for (const std::uint64_t number : {0, 2}) sender.put(number, "old");  // rows 0 and 1, known later
   sender.ranked.flush();
   CHECK(sender.step());
   CHECK(sender.arrived.size() == 2);
@@ -124,10 +126,14 @@ TEST_CASE("what there is room for in a destination's memory is put there at once
   std::vector<NumberedMessage> messages;
   const auto step = [&] {
     sender.ranked.flush();
-    REQUIRE(sender.ranked.step([&](NumberedMessage message) { messages.push_back(std::move(message)); return Status(); }));
+    REQUIRE(sender.ranked.step([&](NumberedMessage message) {
+      messages.push_back(std::move(message));
+      return Status();
+    }));
   };
   sender.ranked.settle(0, 3);
-  for (const std::uint64_t number : {1, 6, 8, 10, 14}) sender.put(number, fmt::format("{:03}", number));  // rows 3, 4, 5, and 7: no room
+  for (const std::uint64_t number : {1, 6, 8, 10, 14})
+    sender.put(number, fmt::format("{:03}", number));  // rows 3, 4, 5, and 7: no room
   CHECK(window == "008010...006");
   step();
   REQUIRE(messages.size() == 3);

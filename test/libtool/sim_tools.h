@@ -37,7 +37,9 @@ class NamedMessenger final : public net::Messenger {
       if (!self_.pause(std::chrono::milliseconds(1))) return fail(Code::kCancelled, "this actor was killed");
     }
     proto::Endpoints real;
-    *(is_unix ? real.mutable_unix_path() : is_tcp ? real.mutable_tcp() : real.mutable_ipc()) = "sim:" + names_.at(wanted);
+    *(is_unix  ? real.mutable_unix_path()
+      : is_tcp ? real.mutable_tcp()
+               : real.mutable_ipc()) = "sim:" + names_.at(wanted);
     return inner_.connect(real, route);
   }
   Result<net::PeerId> adopt(Handle connection) override { return inner_.adopt(std::move(connection)); }

@@ -27,11 +27,14 @@ struct ToolFixture {
     register_tool(cluster, names, [work = std::move(work)](tool::Worker& worker, Actor&) { return work(worker); });
   }
   void run(const std::function<void(Client&)>& body) {
-    world.spawn_main("client", [&](Actor& self) {
-      ClientSide side(self);
-      Client client = must(sim_client(side, cluster.size()));
-      body(client);
-    }, Who{0, {0}});
+    world.spawn_main(
+        "client",
+        [&](Actor& self) {
+          ClientSide side(self);
+          Client client = must(sim_client(side, cluster.size()));
+          body(client);
+        },
+        Who{0, {0}});
     world.run();
   }
 
@@ -50,8 +53,11 @@ class KilledTool {
 
   // Runs the tool, kills `victim` at its n-th step, and looks at what is there. False: it was over before.
   bool run(const std::string& victim, std::uint64_t steps) {
-    world_.spawn_main("keeper", [this](Actor& self) { keep(self); }, Who{0, {0}});
-    world_.on_step([this, &victim, steps](std::uint64_t) { if (is_at_work_ && ++seen_ == steps) kill(victim); });
+    world_.spawn_main(
+        "keeper", [this](Actor& self) { keep(self); }, Who{0, {0}});
+    world_.on_step([this, &victim, steps](std::uint64_t) {
+      if (is_at_work_ && ++seen_ == steps) kill(victim);
+    });
     world_.run();
     return killed_;
   }
@@ -69,9 +75,11 @@ class KilledTool {
     auto client = sim_client(side, cluster_.size());
     REQUIRE(client);
     put(*client);
-    const auto controller = world_.spawn("controller", [this](Actor& actor) { control_it(actor); }, Who{0, {0}});
+    const auto controller = world_.spawn(
+        "controller", [this](Actor& actor) { control_it(actor); }, Who{0, {0}});
     while (world_.is_alive(controller)) self.pause(std::chrono::milliseconds(1));
-    for (unsigned i = 0; i < cluster_.size(); ++i) if (!cluster_.lfs_runs(i)) cluster_.restart_lfs(i);
+    for (unsigned i = 0; i < cluster_.size(); ++i)
+      if (!cluster_.lfs_runs(i)) cluster_.restart_lfs(i);
     self.pause(std::chrono::seconds(5));
     ClientSide later_side(self);
     auto later = sim_client(later_side, cluster_.size());

@@ -1,4 +1,5 @@
-// Every kernel against a loop over bits: all small shapes, all alignments, every width of elements, and large random ones.
+// Every kernel against a loop over bits: all small shapes, all alignments, every width of elements, and large random
+// ones.
 #include "pif/matrix/transpose.h"
 
 #include <cstring>
@@ -26,13 +27,14 @@ Bytes spread(const Bytes& packed, std::uint64_t rows, std::size_t row_bytes, con
   return memory;
 }
 
-// Whether `instructions` make of random bytes what the bit loop makes of them, and write nothing else. The input's padding is
-// random, too.
+// Whether `instructions` make of random bytes what the bit loop makes of them, and write nothing else. The input's
+// padding is random, too.
 bool is_right(const Shape& shape, Instructions instructions, std::mt19937_64& random) {
   const std::size_t in_bytes = shape.element.bytes_of(shape.columns), out_bytes = shape.element.bytes_of(shape.rows);
   const Bytes packed = random_bytes(shape.rows * in_bytes, random);
   const Bytes in = spread(packed, shape.rows, in_bytes, shape);
-  const Bytes expected = spread(transposed(packed, shape.rows, shape.columns, shape.element), shape.columns, out_bytes, shape);
+  const Bytes expected =
+      spread(transposed(packed, shape.rows, shape.columns, shape.element), shape.columns, out_bytes, shape);
   Bytes out(expected.size(), kUntouched);
   transpose({in.data() + shape.offset, in_bytes + shape.gap}, shape.rows, shape.columns,
             {out.data() + shape.offset, out_bytes + shape.gap}, shape.element, instructions);
@@ -41,9 +43,9 @@ bool is_right(const Shape& shape, Instructions instructions, std::mt19937_64& ra
 
 void check(const Shape& shape, std::mt19937_64& random) {
   for (const Instructions instructions : available_instructions()) {
-    INFO(name_of(instructions) << ": " << shape.rows << " x " << shape.columns << " elements of " << shape.element.bits << " bits, "
-                               << (shape.element.order == BitOrder::kMsb ? "msb" : "lsb") << ", at " << shape.offset
-                               << ", gap " << shape.gap);
+    INFO(name_of(instructions) << ": " << shape.rows << " x " << shape.columns << " elements of " << shape.element.bits
+                               << " bits, " << (shape.element.order == BitOrder::kMsb ? "msb" : "lsb") << ", at "
+                               << shape.offset << ", gap " << shape.gap);
     CHECK(is_right(shape, instructions, random));
   }
 }
@@ -102,7 +104,8 @@ TEST_CASE("rows go wherever they are told to, near the cache or past it, and fro
       for (std::uint64_t c = 0; c < 5000; ++c) begins.push_back(aligned + (c * 7 % 5000) * pitch);
       transpose({in.data(), in_bytes}, rows, 5000, {begins, 0}, shape.element, instructions);
       bool same = true;
-      for (std::uint64_t c = 0; c < 5000; ++c) same = same && std::memcmp(begins[c], &expected[c * out_bytes], out_bytes) == 0;
+      for (std::uint64_t c = 0; c < 5000; ++c)
+        same = same && std::memcmp(begins[c], &expected[c * out_bytes], out_bytes) == 0;
       INFO(name_of(instructions) << ", " << rows << " rows");
       CHECK(same);
     }

@@ -26,7 +26,8 @@ struct Case {
     for (std::uint32_t part = 0; part < parts; ++part) begins.push_back(memory.data() + part * kRows * pitch);
     Bytes out(kRows * weave.row_room(), std::byte{0xA5}), expected(out.size());
     weave.weave(begins, pitch, kRows, {out.data(), weave.row_room()}, with_pdep);
-    for (std::uint64_t row = 0; row < kRows; ++row) put_row(begins, row * pitch, expected.data() + row * weave.row_room());
+    for (std::uint64_t row = 0; row < kRows; ++row)
+      put_row(begins, row * pitch, expected.data() + row * weave.row_room());
     return out == expected;
   }
 
@@ -40,7 +41,8 @@ struct Case {
 };
 
 void check(const Case& one, std::mt19937_64& random) {
-  INFO(one.elements << " elements of " << one.element.bits << " bits, " << one.parts << " parts, period " << one.period);
+  INFO(one.elements << " elements of " << one.element.bits << " bits, " << one.parts << " parts, period "
+                    << one.period);
   CHECK(one.is_right(false, random));
   if (Weave::has_pdep()) CHECK(one.is_right(true, random));
 }
@@ -59,7 +61,9 @@ TEST_CASE("parts dealt round, as many as there may be, give rows of any length")
   for_each_element([&](Element element) {
     for (std::uint32_t parts = 1; parts <= 20; ++parts)
       for (const std::uint64_t elements : {1ULL, 2ULL, 7ULL, 64ULL, 65ULL, 200ULL + random() % 900})
-        check({element, elements, parts, parts, [parts](std::uint64_t j) { return static_cast<std::uint32_t>(j % parts); }}, random);
+        check({element, elements, parts, parts,
+               [parts](std::uint64_t j) { return static_cast<std::uint32_t>(j % parts); }},
+              random);
   });
 }
 
@@ -70,7 +74,9 @@ TEST_CASE("parts in any pattern give rows") {
       std::vector<std::uint32_t> pattern(1 + random() % 150);
       const auto parts = static_cast<std::uint32_t>(1 + random() % 9);
       for (std::uint32_t& part : pattern) part = static_cast<std::uint32_t>(random() % parts);
-      check({element, 1 + random() % 3000, parts, pattern.size(), [&](std::uint64_t j) { return pattern[j % pattern.size()]; }}, random);
+      check({element, 1 + random() % 3000, parts, pattern.size(),
+             [&](std::uint64_t j) { return pattern[j % pattern.size()]; }},
+            random);
     }
   });
 }

@@ -48,8 +48,8 @@ TEST_CASE("the documented request, reply and error are what is sent") {
   error.mutable_error()->set_code(21);
   error.mutable_error()->set_text("row 1000 is past the end");
   error.mutable_error()->set_node("lfs0");
-  REQUIRE(error.SerializeAsString() == bytes_of("08 01 10 81 54 3a 22 08 15 12 18") + "row 1000 is past the end" +
-                                           bytes_of("1a 04 6c 66 73 30"));
+  REQUIRE(error.SerializeAsString() ==
+          bytes_of("08 01 10 81 54 3a 22 08 15 12 18") + "row 1000 is past the end" + bytes_of("1a 04 6c 66 73 30"));
 }
 
 TEST_CASE("the documented capability is what the documented key makes") {

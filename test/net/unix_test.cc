@@ -338,9 +338,9 @@ TEST_CASE("malformed packets get an error where an id can be read, and never end
   REQUIRE(reply->id() == 7);
   REQUIRE(reply->error().code() == static_cast<std::uint32_t>(Code::kInvalid));
 
-  raw_send(fd, "abc");                            // shorter than a length
+  raw_send(fd, "abc");                                       // shorter than a length
   raw_send(fd, std::string("\xff\xff\xff\xff", 4) + "abc");  // a length past the end
-  proto::Envelope nobody;                         // an error is never answered with an error
+  proto::Envelope nobody;                                    // an error is never answered with an error
   nobody.set_version(kProtocolVersion + 1);
   nobody.set_id(8);
   nobody.mutable_error()->set_code(1);
@@ -467,8 +467,8 @@ TEST_CASE("messages nested deeper than anybody reads are refused, and the servic
   const TempFolder folder;
   EchoDaemon daemon(on_unix(folder / "d.sock"));
   const UniqueFd raw = raw_connect(folder / "d.sock");
-  std::string nested = "\x08\x01\x10\x05";                       // version 1, id 5
-  for (int i = 0; i < 30'000; ++i) nested += "\xfb\x01";          // groups of an unknown field, never closed
+  std::string nested = "\x08\x01\x10\x05";                // version 1, id 5
+  for (int i = 0; i < 30'000; ++i) nested += "\xfb\x01";  // groups of an unknown field, never closed
   std::string packet;
   for (unsigned i = 0; i < 4; ++i) packet += static_cast<char>(nested.size() >> (8 * i));
   packet += nested;

@@ -18,7 +18,8 @@ using namespace pif::net;
 
 namespace {
 
-void add_client_key(const std::string& folder, const CurveKeys& keys, const std::string& name, const std::string& holder) {
+void add_client_key(const std::string& folder, const CurveKeys& keys, const std::string& name,
+                    const std::string& holder) {
   std::filesystem::create_directories(folder);
   std::ofstream(folder + "/" + name + ".new") << keys.public_key << ' ' << holder << '\n';
   std::filesystem::rename(folder + "/" + name + ".new", folder + "/" + name + ".pub");
@@ -186,7 +187,8 @@ TEST_CASE("tcp without keys is refused, except on 127.0.0.1 when asked for") {
   options.listen.tcp = "tcp://127.0.0.1:0";
   REQUIRE(make_real_messenger(options).error().code == Code::kInvalid);
   options.listen.insecure_loopback = true;
-  for (const auto* endpoint : {"tcp://0.0.0.0:0", "tcp://*:0", "tcp://127.0.0.10:0", "tcp://localhost:0", "127.0.0.1:0"}) {
+  for (const auto* endpoint :
+       {"tcp://0.0.0.0:0", "tcp://*:0", "tcp://127.0.0.10:0", "tcp://localhost:0", "127.0.0.1:0"}) {
     INFO(endpoint);
     options.listen.tcp = endpoint;
     REQUIRE(make_real_messenger(options).error().code == Code::kInvalid);

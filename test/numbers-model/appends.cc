@@ -21,7 +21,8 @@ void Steps::append_steps(const State& s) {
 // The client opens the file, which tells it the directory's length, and reserves the next row.
 void Steps::reserve(const State& s) {
   const Byte all = static_cast<Byte>((1u << bounds_.lfss) - 1u);
-  const bool opened = s.server == ServerMode::kServing && serves(s, kSequencer) && (s.directory.committed & kAppended) != 0;
+  const bool opened =
+      s.server == ServerMode::kServing && serves(s, kSequencer) && (s.directory.committed & kAppended) != 0;
   if (!opened || s.layouts[0] != all || (s.roots[kSequencer].settled & kAppended) == 0) return;
   if (shorter_than_directory(s) && !is(Mutant::kLengthUnchecked)) {
     State next = s;
@@ -31,8 +32,10 @@ void Steps::reserve(const State& s) {
   }
   std::size_t slot = kSlots;
   for (std::size_t i = 0; i < kSlots; ++i) {
-    if (s.appends[i].phase == AppendPhase::kNone) slot = i;
-    else if (s.appends[i].phase != AppendPhase::kPublished && s.appends[i].generation == generation(s)) return;
+    if (s.appends[i].phase == AppendPhase::kNone)
+      slot = i;
+    else if (s.appends[i].phase != AppendPhase::kPublished && s.appends[i].generation == generation(s))
+      return;
   }
   if (slot == kSlots) return;
   State next = s;
@@ -56,8 +59,8 @@ void Steps::append_step(const State& s, std::size_t slot) {
     commit(next, kSequencer);
     emit({"publish: append", append.append}, next);
   }
-  if (append.phase == AppendPhase::kPublished && s.server == ServerMode::kServing && (s.directory.committed & kAppended) != 0 &&
-      s.directory.length <= append.row) {
+  if (append.phase == AppendPhase::kPublished && s.server == ServerMode::kServing &&
+      (s.directory.committed & kAppended) != 0 && s.directory.length <= append.row) {
     next = s;
     next.directory.length = static_cast<Byte>(append.row + 1);
     changed = {};

@@ -36,7 +36,9 @@ void Steps::create_file(const State& s, Byte layout) {
   next.made = 0;
   next.capability_run = s.run;
   transact(next);
-  const char* text = layout == 3 ? "create at both: file" : layout == 2 ? "create at LFS 1: file" : "create at LFS 0: file";
+  const char* text = layout == 3   ? "create at both: file"
+                     : layout == 2 ? "create at LFS 1: file"
+                                   : "create at LFS 0: file";
   emit({text, static_cast<int>(file)}, next, wrong);
 }
 
@@ -74,8 +76,8 @@ void Steps::creator_steps(const State& s) {
     }
   }
   if (s.server != ServerMode::kServing) return;
-  // The creator does not come back: the row goes. It does not doom the file, because a directory that was restored may hold as
-  // pending what was committed later.
+  // The creator does not come back: the row goes. It does not doom the file, because a directory that was restored may
+  // hold as pending what was committed later.
   for (std::size_t file = 0; file < s.files; ++file) {
     if ((s.directory.pending & bit(file)) == 0 || s.creating == file + 1) continue;
     State next = s;
@@ -134,7 +136,8 @@ void Steps::component_step(const State& s, std::size_t lfs, std::size_t file) {
     next.memory[lfs].told = {s.run, directory.index};
     commit(next, lfs);
     if (is(Mutant::kSettleWithoutPair)) root.kept = kept;
-    emit({"settle", number, at}, next, (directory.committed & bit(file)) == 0 ? "a component belongs to two files" : nullptr);
+    emit({"settle", number, at}, next,
+         (directory.committed & bit(file)) == 0 ? "a component belongs to two files" : nullptr);
   } else if ((directory.doomed[lfs] & same) != 0) {
     State next = s;
     drop_component(next, lfs, file);
@@ -166,8 +169,11 @@ void Steps::unknown_component(const State& s, std::size_t lfs, std::size_t file)
   next.memory[lfs].told = {s.run, s.directory.index};
   commit(next, lfs);
   const bool lives = (s.alive & bit(file)) != 0;
-  emit({goes ? "sweep" : finds ? "to lost+found: component" : "quarantine", number, at}, next,
-       goes && lives ? "a component of a living file is removed" : nullptr);
+  emit({goes    ? "sweep"
+        : finds ? "to lost+found: component"
+                : "quarantine",
+        number, at},
+       next, goes && lives ? "a component of a living file is removed" : nullptr);
 }
 
 }  // namespace pif::numbers

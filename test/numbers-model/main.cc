@@ -46,8 +46,10 @@ constexpr std::array<Tested, 7> kTested = {{{{1, 1, 1, 0, 1, 1}},
                                             {{1, 1, 0, 2, 0, 2}, Begin::kFile}}};
 
 int usage() {
-  std::fputs("usage: pif-numbers-model LFSS CREATES REMOVES APPENDS CRASHES RESTORES [MUTANT] [--file] [--limit STATES]\n"
-             "       pif-numbers-model --mutants | --test\n", stderr);
+  std::fputs(
+      "usage: pif-numbers-model LFSS CREATES REMOVES APPENDS CRASHES RESTORES [MUTANT] [--file] [--limit STATES]\n"
+      "       pif-numbers-model --mutants | --test\n",
+      stderr);
   for (const MutantInfo& info : kMutants) fmt::print(stderr, "  {:32}{}\n", info.name, info.weakened);
   return 2;
 }
@@ -58,8 +60,9 @@ std::string text(const Bounds& b) {
 
 void print(std::string_view name, const Bounds& bounds, const Outcome& outcome) {
   const char* end = outcome.complete ? "complete" : outcome.violation.empty() ? "limit" : outcome.violation.c_str();
-  fmt::print("{:32}{}: {} states, depth {}, {:.1f} s, {:.0f}/s: {}\n", name, text(bounds), outcome.states, outcome.depth,
-             outcome.seconds, static_cast<double>(outcome.states) / std::max(outcome.seconds, 1e-6), end);
+  fmt::print("{:32}{}: {} states, depth {}, {:.1f} s, {:.0f}/s: {}\n", name, text(bounds), outcome.states,
+             outcome.depth, outcome.seconds, static_cast<double>(outcome.states) / std::max(outcome.seconds, 1e-6),
+             end);
   std::fflush(stdout);
 }
 

@@ -58,8 +58,8 @@ bool Steps::age_fits(const State& s, std::size_t lfs) const {
   return incarnation && (age.number >= number || is(Mutant::kNoNumber));
 }
 
-// Each run has a range of ids of its own, which no other history of the directory has. (Were it a fixed step above the last id,
-// two histories would take the same one.)
+// Each run has a range of ids of its own, which no other history of the directory has. (Were it a fixed step above the
+// last id, two histories would take the same one.)
 void Steps::begin_range(State& s) const {
   if (is(Mutant::kIdsGoOn)) return;
   s.directory.next_id = is(Mutant::kIdsFixedStep) ? static_cast<Byte>(s.directory.next_id + kIdsPerRange)
@@ -173,7 +173,8 @@ void Steps::meet(const State& s, std::size_t lfs) {
 }
 
 const char* Steps::served_although_old(const State& s, std::size_t lfs) const {
-  return in_history(s.directory, newest(s, lfs), true, false) ? nullptr : "a server is served that an LFS knows to be older";
+  return in_history(s.directory, newest(s, lfs), true, false) ? nullptr
+                                                              : "a server is served that an LFS knows to be older";
 }
 
 // Admits the LFS as it is. Before what the model knows of it is forgotten: would it be right to serve it?
@@ -286,8 +287,8 @@ void Steps::restore_steps(const State& s) {
   }
 }
 
-// accept-stale: what the directory knows to be there may mix old and new. accept-old: the histories that LFSs know beyond this
-// directory are given up; indices go on above them, and each LFS may come as whatever it has become there.
+// accept-stale: what the directory knows to be there may mix old and new. accept-old: the histories that LFSs know
+// beyond this directory are given up; indices go on above them, and each LFS may come as whatever it has become there.
 void Steps::person_steps(const State& s) {
   if (s.server == ServerMode::kServing || s.server == ServerMode::kWaiting) {
     for (std::size_t lfs = 0; lfs < bounds_.lfss; ++lfs) {
@@ -300,7 +301,8 @@ void Steps::person_steps(const State& s) {
       if (!is(Mutant::kAcceptStaleUnmarked))
         for (std::size_t file = 0; file < s.files; ++file)
           if ((s.layouts[file] & bit(lfs)) != 0)
-            directory.marked = static_cast<Files>(directory.marked | (bit(file) & (directory.committed | directory.pending)));
+            directory.marked =
+                static_cast<Files>(directory.marked | (bit(file) & (directory.committed | directory.pending)));
       accept(next, lfs, {"accept-stale", -1, static_cast<int>(lfs)});
     }
   }

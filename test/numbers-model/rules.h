@@ -1,4 +1,5 @@
-// The ways in which the rules of the numbers can be weakened. Every weakened rule is a mutant that the model must catch.
+// The ways in which the rules of the numbers can be weakened. Every weakened rule is a mutant that the model must
+// catch.
 #pragma once
 
 #include <array>

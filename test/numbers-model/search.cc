@@ -109,7 +109,8 @@ State first_state(Steps& steps, std::size_t lfss, Begin begin) {
   const auto go = [&](std::string_view text, std::size_t times) {
     for (std::size_t i = 0; i < times; ++i) {
       const auto& all = steps.expand(state);
-      const auto found = std::find_if(all.begin(), all.end(), [&](const Successor& next) { return next.label.text == text; });
+      const auto found =
+          std::find_if(all.begin(), all.end(), [&](const Successor& next) { return next.label.text == text; });
       if (found != all.end()) state = State(found->state);
     }
   };
@@ -124,7 +125,8 @@ State first_state(Steps& steps, std::size_t lfss, Begin begin) {
   go("settle", lfss);
   for (std::size_t lfs = 0; lfs < lfss; ++lfs) {
     for (const Successor& next : std::vector<Successor>(steps.expand(state)))
-      if (next.label.text == std::string_view("heartbeat") && next.label.lfs == static_cast<int>(lfs)) state = next.state;
+      if (next.label.text == std::string_view("heartbeat") && next.label.lfs == static_cast<int>(lfs))
+        state = next.state;
   }
   go("a second passes", 1);
   return state;

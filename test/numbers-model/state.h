@@ -18,10 +18,10 @@ inline constexpr std::size_t kLfsMax = 2;
 inline constexpr std::size_t kFilesMax = 4;
 inline constexpr std::size_t kRunsMax = 8;
 inline constexpr std::size_t kSnapshotsMax = 2;
-inline constexpr std::size_t kSlots = 2;        // appends under way or given up, whose rows may still come
+inline constexpr std::size_t kSlots = 2;  // appends under way or given up, whose rows may still come
 inline constexpr Byte kIdsPerRange = 16;
-inline constexpr Byte kAnyIncarnation = 255;    // of a record, after accept-old
-inline constexpr Files kAppended = 1;           // the file that is appended to: the first
+inline constexpr Byte kAnyIncarnation = 255;  // of a record, after accept-old
+inline constexpr Files kAppended = 1;         // the file that is appended to: the first
 inline constexpr std::size_t kSequencer = 0;
 
 constexpr Files bit(std::size_t file) { return static_cast<Files>(1u << file); }
@@ -82,11 +82,11 @@ struct Directory {
   Byte next_id = 1;
   Files committed = 0;
   Files pending = 0;
-  Files marked = 0;                      // may mix old and new, since a stale LFS was accepted
-  std::array<Files, kLfsMax> doomed{};   // by LFS that has not answered
-  Byte length = 0;                       // of the appended file, as of the last close
+  Files marked = 0;                     // may mix old and new, since a stale LFS was accepted
+  std::array<Files, kLfsMax> doomed{};  // by LFS that has not answered
+  Byte length = 0;                      // of the appended file, as of the last close
   Byte unused = 0;
-  std::uint16_t abandoned = 0;           // runs of histories that accept-old has given up
+  std::uint16_t abandoned = 0;  // runs of histories that accept-old has given up
   std::array<Record, kLfsMax> records{};
 };
 
@@ -98,17 +98,18 @@ struct Root {
   Files sealed = 0;
   Files settled = 0;
   Files quarantined = 0;
-  Files found = 0;                     // in lost+found
-  Byte generation = 0;                 // n of the sequencer's; in memory only, but for one mutant
+  Files found = 0;                        // in lost+found
+  Byte generation = 0;                    // n of the sequencer's; in memory only, but for one mutant
   std::array<Byte, kFilesMax> made_in{};  // run of a sealed component
-  Age row_generation;                  // (incarnation of the sequencer, n) of the newest rows here
-  Rows published;                      // at the sequencer: its length, and the appends that made it
+  Age row_generation;                     // (incarnation of the sequencer, n) of the newest rows here
+  Rows published;                         // at the sequencer: its length, and the appends that made it
   Rows rows;
 
   Files components() const { return static_cast<Files>(sealed | settled); }
 };
 
-// An LFS starts by being offered an incarnation, keeping it, and hearing that the server has confirmed it. Then it serves.
+// An LFS starts by being offered an incarnation, keeping it, and hearing that the server has confirmed it. Then it
+// serves.
 enum class LfsMode : Byte { kDown, kOffered, kKept, kServing, kStale };
 enum class ServerMode : Byte { kDown, kWaiting, kServing, kRefused };
 
@@ -151,20 +152,20 @@ struct State {
   // The server's memory.
   ServerMode server = ServerMode::kDown;
   Byte run = 0;
-  Byte heard = 0;                 // LFSs that have presented themselves to this run, and run
+  Byte heard = 0;  // LFSs that have presented themselves to this run, and run
   // A create under way. Its client lives as long as it likes.
-  Byte creating = 0;              // file + 1
-  Byte made = 0;                  // LFSs that have sealed it
+  Byte creating = 0;  // file + 1
+  Byte made = 0;      // LFSs that have sealed it
   Byte capability_run = 0;
   // The model's.
-  Files alive = 0;                // committed and acknowledged, not removed
-  Byte runs = 0;                  // random numbers used for runs: one more is a new one
+  Files alive = 0;  // committed and acknowledged, not removed
+  Byte runs = 0;    // random numbers used for runs: one more is a new one
   std::array<Byte, kFilesMax> ids{};
   std::array<Byte, kFilesMax> layouts{};  // LFSs of a file
   Byte files = 0;
   Byte removes = 0, appended = 0, crashes = 0, restores = 0;
   Byte server_restored = 0;
-  Byte lfs_restored = 0;          // LFSs
+  Byte lfs_restored = 0;  // LFSs
   Byte unused = 0;
 };
 

@@ -79,7 +79,8 @@ Contents Steps::contents(const State& s, std::size_t lfs) const {
   if (lfs == kSequencer) out.published = s.roots[lfs].published;
   if (lfs != rows_at()) return out;
   const Rows published = s.roots[kSequencer].published, rows = s.roots[lfs].rows;
-  for (std::size_t row = 0; row < published.length() && rows.at(row) == published.at(row); ++row) out.rows.push(rows.at(row));
+  for (std::size_t row = 0; row < published.length() && rows.at(row) == published.at(row); ++row)
+    out.rows.push(rows.at(row));
   return out;
 }
 
@@ -105,7 +106,8 @@ const char* Steps::lfs_wrong(const State& s, std::size_t lfs) const {
   const Record& record = directory.records[lfs];
   const LfsMemory& memory = s.memory[lfs];
   const bool noted = memory.noted != 0;
-  if (root.age.number < record.number || (noted && !is(Mutant::kVolatileNumbers) && root.age.number < memory.note.number))
+  if (root.age.number < record.number ||
+      (noted && !is(Mutant::kVolatileNumbers) && root.age.number < memory.note.number))
     return "an LFS serves that is older than the server has seen it";
   const Files unmarked = static_cast<Files>(directory.committed & ~directory.marked);
   const auto lost = [&](Files known) {
@@ -122,7 +124,8 @@ const char* Steps::append_file_wrong(const State& s) const {
   for (std::size_t lfs = 0; lfs < bounds_.lfss; ++lfs) {
     if (!serves(s, lfs) || (s.roots[lfs].components() & kAppended) == 0) continue;
     const LfsMemory& memory = s.memory[lfs];
-    for (const Contents& known : {directory.records[lfs].contents, memory.noted != 0 ? memory.note_contents : Contents{}}) {
+    for (const Contents& known :
+         {directory.records[lfs].contents, memory.noted != 0 ? memory.note_contents : Contents{}}) {
       if (lfs == kSequencer && !s.roots[lfs].published.starts_with(known.published))
         return "an acknowledged append is lost, and its sequencer had been heard of it";
       const Rows published = s.roots[kSequencer].published;

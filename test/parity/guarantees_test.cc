@@ -91,9 +91,8 @@ TEST_CASE("losing any one LFS of each pair of companion bevies leaves every reco
 }
 
 TEST_CASE("any p consecutive records are on distinct LFSs when B is 2") {
-  for_each_layout({{2, 2}, {2, 2, 2, 2}, {2, 2, 2, 2, 2, 2}}, [](const Bevies&, const Layout& layout) {
-    REQUIRE(data_lfs_window(layout) == layout.width());
-  });
+  for_each_layout({{2, 2}, {2, 2, 2, 2}, {2, 2, 2, 2, 2, 2}},
+                  [](const Bevies&, const Layout& layout) { REQUIRE(data_lfs_window(layout) == layout.width()); });
 }
 
 TEST_CASE("any p - 2 consecutive records are on distinct LFSs, and with B of 3 or more no more than that") {
@@ -101,9 +100,8 @@ TEST_CASE("any p - 2 consecutive records are on distinct LFSs, and with B of 3 o
     REQUIRE(data_lfs_window(layout) >= layout.width() - 2);
     if (sizes[0] >= 3) REQUIRE(data_lfs_window(layout) < layout.width());
   });
-  for_each_layout(mixed_bevies(), [](const Bevies&, const Layout& layout) {
-    REQUIRE(data_lfs_window(layout) >= layout.width() - 2);
-  });
+  for_each_layout(mixed_bevies(),
+                  [](const Bevies&, const Layout& layout) { REQUIRE(data_lfs_window(layout) >= layout.width() - 2); });
 }
 
 TEST_CASE("lemma 4 claims p - 1 distinct LFSs, but records 18 and 24 of figure 4.1 are both on LFS 1") {
@@ -114,9 +112,8 @@ TEST_CASE("lemma 4 claims p - 1 distinct LFSs, but records 18 and 24 of figure 4
 }
 
 TEST_CASE("the parity records of any p consecutive records are on distinct LFSs") {
-  for_each_layout(sample_bevies(), [](const Bevies&, const Layout& layout) {
-    REQUIRE(parity_lfs_window(layout) >= layout.width());
-  });
+  for_each_layout(sample_bevies(),
+                  [](const Bevies&, const Layout& layout) { REQUIRE(parity_lfs_window(layout) >= layout.width()); });
 }
 
 TEST_CASE("any p consecutive records have distinct parity records; any 2p when B is 2") {

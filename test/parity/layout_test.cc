@@ -4,9 +4,9 @@
 #include <sstream>
 #include <string>
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 #include "layouts.h"
 #include "pif/base/limits.h"

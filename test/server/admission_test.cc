@@ -94,7 +94,8 @@ TEST_CASE("two histories of one directory never give out the same id") {
   require_sound(one.world);
 }
 
-TEST_CASE("an LFS that comes back younger than it was heard is stale, until a person takes it back; the newer root is not") {
+TEST_CASE(
+    "an LFS that comes back younger than it was heard is stale, until a person takes it back; the newer root is not") {
   OneLfs one;
   Lfs old = one.lfs;
   one.lfs.change(one.world);
@@ -166,7 +167,8 @@ TEST_CASE("a confirmation that is not of the last offer is none") {
   CHECK(one.lfs.beat(one.world, kConfirms).verdict() == kIsStale);
 }
 
-TEST_CASE("a directory that an LFS knows to be newer serves nobody and removes nothing, also when that LFS comes late") {
+TEST_CASE(
+    "a directory that an LFS knows to be newer serves nobody and removes nothing, also when that LFS comes late") {
   OneLfs one;
   const auto old = one.snapshot();
   Client(one.world).put("/acknowledged");
@@ -208,7 +210,9 @@ TEST_CASE("a moment that was another run's first is of that run alone") {
   CHECK(beyond.beat(one.world).verdict() == kServerBehind);
 }
 
-TEST_CASE("an old directory that is kept serves again, names what LFSs have under /lost+found, and is never behind for that again") {
+TEST_CASE(
+    "an old directory that is kept serves again, names what LFSs have under /lost+found, and is never behind for that "
+    "again") {
   OneLfs one;
   const auto old = one.snapshot();
   const auto lost = Client(one.world).put("/lost");

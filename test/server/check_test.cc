@@ -42,7 +42,8 @@ TEST_CASE("the checker says of each harm what it is") {
   CHECK_THAT(said_of(kEntriesTable, "short", kv::seal_value("x")), Contains("entries has a key or value"));
   CHECK_THAT(said_of(kEntriesTable, entry_key(1, "x"), kNoMessage), Contains("entries has a key or value"));
   CHECK_THAT(said_of(kEntriesTable, entry_key(1, "a/b"), sealed(entry(1000))), Contains("name that is not allowed"));
-  CHECK_THAT(said_of(kEntriesTable, entry_key(0, "x"), sealed(entry(1000))), Contains("is in folder 0, which is not there"));
+  CHECK_THAT(said_of(kEntriesTable, entry_key(0, "x"), sealed(entry(1000))),
+             Contains("is in folder 0, which is not there"));
   CHECK_THAT(said_of(kEntriesTable, entry_key(1, "x"), sealed(entry(1))), Contains("is there twice"));
   CHECK_THAT(said_of(kEntriesTable, entry_key(0, "/"), std::nullopt), Contains("the root folder is missing"));
   CHECK_THAT(said_of(kFilesTable, "short", kv::seal_value("x")), Contains("files has a key or value"));
@@ -50,7 +51,8 @@ TEST_CASE("the checker says of each harm what it is") {
   CHECK_THAT(said_of(kMetaTable, "f" + kv::key_u64(1000), kNoMessage), Contains("meta has a value"));
   constexpr std::uint64_t kForeign = std::uint64_t{77} << 32;
   CHECK_THAT(said_of(kMetaTable, "f" + kv::key_u64(kForeign), kNoMessage), Contains("of no range that was begun here"));
-  for (const auto table : {kNodesTable, kRecentTable, kNumbersTable}) CHECK_THAT(said_of(table, "key", "rotten"), Contains("checksum"));
+  for (const auto table : {kNodesTable, kRecentTable, kNumbersTable})
+    CHECK_THAT(said_of(table, "key", "rotten"), Contains("checksum"));
 }
 
 TEST_CASE("the checker looks into layouts, states and places") {

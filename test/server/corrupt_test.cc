@@ -28,13 +28,15 @@ void erase(World& world, kv::Table table, const std::string& key) {
 
 TEST_CASE("an entry that is no message is said to be one, in stat and in both kinds of list") {
   const std::string bad[] = {
-      std::string("\x80\x01", 2),          // a tag of two bytes
-      std::string("\x08", 1),              // a value that is not there
-      std::string("\x08\xff", 2),          // one that has no end
+      std::string("\x80\x01", 2),                                           // a tag of two bytes
+      std::string("\x08", 1),                                               // a value that is not there
+      std::string("\x08\xff", 2),                                           // one that has no end
       std::string("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12),  // one that is too long
-      std::string("\x1a\x05" "abc", 5),    // fewer bytes than it says
+      std::string("\x1a\x05"
+                  "abc",
+                  5),                          // fewer bytes than it says
       std::string("\x0d\x01\x01\x01\x01", 5),  // of a kind that no field has
-      std::string("\x1a\x02\xff\xff", 4),  // attributes that are no message
+      std::string("\x1a\x02\xff\xff", 4),      // attributes that are no message
   };
   for (const std::string& payload : bad) {
     World world;
@@ -53,7 +55,9 @@ TEST_CASE("an entry that is no message is said to be one, in stat and in both ki
   }
 }
 
-TEST_CASE("a file without its row cannot be opened or renamed, one whose row leads nowhere cannot be opened by id or renewed") {
+TEST_CASE(
+    "a file without its row cannot be opened or renamed, one whose row leads nowhere cannot be opened by id or "
+    "renewed") {
   World world;
   Client client(world);
   const auto rowless = client.put("/rowless");

@@ -16,11 +16,13 @@ TEST_CASE("heartbeats and questions of another cluster's LFS are refused") {
   other.bytes[0] = std::byte{99};
   auto request = world.heartbeat(9);
   request.set_id(5);
-  request.set_capability(mint(other, Capability{.uid = 0, .rights = kMayManage, .expiry = world.clock.wall_seconds() + 9}));
+  request.set_capability(
+      mint(other, Capability{.uid = 0, .rights = kMayManage, .expiry = world.clock.wall_seconds() + 9}));
   const auto peer = world.lfs_peer(1);
   world.messenger->deliver(peer, request);
   request.set_id(6);
-  request.set_capability(mint(world.key, Capability{.uid = 0, .rights = kMayRead, .expiry = world.clock.wall_seconds() + 9}));
+  request.set_capability(
+      mint(world.key, Capability{.uid = 0, .rights = kMayRead, .expiry = world.clock.wall_seconds() + 9}));
   world.messenger->deliver(peer, request);
   world.run();
   CHECK(world.reply(peer, 5)->error().code() == static_cast<std::uint32_t>(Code::kBadCapability));
@@ -131,16 +133,19 @@ TEST_CASE("the checker finds entries without rows, rows without entries, and fli
   CHECK_THAT(damages([&](kv::Transaction& txn) {
                row = **txn.get(1, row_key);
                REQUIRE(txn.erase(1, row_key));
-             }).at(0), Catch::Contains("no row by id"));
+             }).at(0),
+             Catch::Contains("no row by id"));
   CHECK_THAT(damages([&](kv::Transaction& txn) {
                REQUIRE(txn.put(1, row_key, row));
                entry = **txn.get(0, entry_key);
                REQUIRE(txn.erase(0, entry_key));
-             }).at(0), Catch::Contains("no entry"));
+             }).at(0),
+             Catch::Contains("no entry"));
   CHECK_THAT(damages([&](kv::Transaction& txn) {
                entry[12] = static_cast<char>(entry[12] ^ 1);
                REQUIRE(txn.put(0, entry_key, entry));
-             }).at(0), Catch::Contains("checksum"));
+             }).at(0),
+             Catch::Contains("checksum"));
 }
 
 // The entry of the folder `from` (of the root) stands in the folder `parent`, too.
@@ -168,7 +173,8 @@ TEST_CASE("a folder that lies in itself is found, and not gone down for ever") {
   REQUIRE(txn->commit());
   txn.reset();
   const auto damages = check_directory(*world.store)->damages;
-  CHECK(std::any_of(damages.begin(), damages.end(), [](const auto& text) { return text.find("lies in itself") != text.npos; }));
+  CHECK(std::any_of(damages.begin(), damages.end(),
+                    [](const auto& text) { return text.find("lies in itself") != text.npos; }));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Each call of the directory's store fails once during each operation: it is done wholly and said to be, or not at all and
-// said not to be; and then it works.
+// Each call of the directory's store fails once during each operation: it is done wholly and said to be, or not at all
+// and said not to be; and then it works.
 #include "server/fixture.h"
 
 namespace pif::server::testing {
@@ -115,7 +115,8 @@ Code remove(Client& client, const std::string& path, bool recursive) {
 
 const std::vector<Operation> kOperations = {
     {"make a folder", [](Client& c) { return code_of(c.mkdir("/new")); }, [](Client& c) { return c.exists("/new"); }},
-    {"make folders", [](Client& c) { return code_of(c.mkdir("/d/a/b", true)); }, [](Client& c) { return c.exists("/d/a/b"); }},
+    {"make folders", [](Client& c) { return code_of(c.mkdir("/d/a/b", true)); },
+     [](Client& c) { return c.exists("/d/a/b"); }},
     {"create an empty file", [](Client& c) { return code_of(c.ask(Client::create_request("/new", true))); },
      [](Client& c) { return c.exists("/new"); }},
     {"create an empty file over another", [](Client& c) { return code_of(c.ask(Client::create_request("/f", true))); },
@@ -132,18 +133,39 @@ const std::vector<Operation> kOperations = {
     {"rename a folder over another", [](Client& c) { return code_of(c.rename("/d", "/empty")); },
      [](Client& c) { return c.exists("/empty/in/f") && !c.exists("/d"); }},
     {"remove a file", [](Client& c) { return remove(c, "/f", false); }, [](Client& c) { return !c.exists("/f"); }},
-    {"remove a folder", [](Client& c) { return remove(c, "/empty", false); }, [](Client& c) { return !c.exists("/empty"); }},
+    {"remove a folder", [](Client& c) { return remove(c, "/empty", false); },
+     [](Client& c) { return !c.exists("/empty"); }},
     {"remove a tree", [](Client& c) { return remove(c, "/d", true); }, [](Client& c) { return !c.exists("/d"); }},
-    {"remove a file as a tree", [](Client& c) { return remove(c, "/f", true); }, [](Client& c) { return !c.exists("/f"); }},
-    {"set the mode of a folder", [](Client& c) { return set_mode(c, "/d"); }, [](Client& c) { return has_mode(c, "/d"); }},
-    {"set the mode of the root", [](Client& c) { return set_mode(c, "/"); }, [](Client& c) { return has_mode(c, "/"); }},
-    {"open for writing, and close with a length", [](Client& c) { return open_and_close(c, "/f", kMayRead | kMayWrite); },
+    {"remove a file as a tree", [](Client& c) { return remove(c, "/f", true); },
+     [](Client& c) { return !c.exists("/f"); }},
+    {"set the mode of a folder", [](Client& c) { return set_mode(c, "/d"); },
+     [](Client& c) { return has_mode(c, "/d"); }},
+    {"set the mode of the root", [](Client& c) { return set_mode(c, "/"); },
+     [](Client& c) { return has_mode(c, "/"); }},
+    {"open for writing, and close with a length",
+     [](Client& c) { return open_and_close(c, "/f", kMayRead | kMayWrite); },
      [](Client& c) { return c.stat("/f")->file_length().records() == 20; }},
     {"open an empty file for writing", [](Client& c) { return renew(c, "/bare"); }, {}},
     {"renew", [](Client& c) { return renew(c, "/f"); }, {}},
-    {"stat", [](Client& c) { const auto one = c.stat("/d/in/f"); return one ? Code::kOk : one.error().code; }, {}},
-    {"list", [](Client& c) { const auto all = c.list("/d/in"); return all ? Code::kOk : all.error().code; }, {}},
-    {"list by id", [](Client& c) { Envelope e; e.mutable_list_files(); return code_of(c.ask(e)); }, {}},
+    {"stat",
+     [](Client& c) {
+       const auto one = c.stat("/d/in/f");
+       return one ? Code::kOk : one.error().code;
+     },
+     {}},
+    {"list",
+     [](Client& c) {
+       const auto all = c.list("/d/in");
+       return all ? Code::kOk : all.error().code;
+     },
+     {}},
+    {"list by id",
+     [](Client& c) {
+       Envelope e;
+       e.mutable_list_files();
+       return code_of(c.ask(e));
+     },
+     {}},
 };
 
 }  // namespace

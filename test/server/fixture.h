@@ -25,7 +25,9 @@ using proto::Envelope;
 class FakeMessenger final : public sim::FakeMessenger {
  public:
   explicit FakeMessenger(sim::FakeClock& clock) : sim::FakeMessenger(clock) {
-    on_send = [this](net::PeerId peer, const net::Packet& packet) { sent.emplace_back(peer, as_over_a_wire(packet.envelope)); };
+    on_send = [this](net::PeerId peer, const net::Packet& packet) {
+      sent.emplace_back(peer, as_over_a_wire(packet.envelope));
+    };
   }
   void deliver(net::PeerId peer, const Envelope& envelope) {
     net::Packet packet;
@@ -153,7 +155,8 @@ class World {
     store = std::make_unique<FaultyStore>(
         sim::make_faulty_store("directory", kv::open_memory(state), faults, [] { return false; }));
     server = std::make_unique<Server>(
-        Config{.cluster = cluster, .key = key, .owner_uid = 500, .default_bevy = default_bevy_, .gather_max = gather_max},
+        Config{
+            .cluster = cluster, .key = key, .owner_uid = 500, .default_bevy = default_bevy_, .gather_max = gather_max},
         pif::server::World{*messenger, *store, entropy});
     REQUIRE(server->open());
   }
@@ -190,7 +193,8 @@ class World {
   }
   net::PeerId lfs_peer(std::uint32_t id) {
     auto& peer = lfs_peers_[id];
-    if (peer == 0) peer = messenger->add({.via = net::Identity::Via::kUnix, .has_uid = true, .uid = 500, .gids = {500}});
+    if (peer == 0)
+      peer = messenger->add({.via = net::Identity::Via::kUnix, .has_uid = true, .uid = 500, .gids = {500}});
     return peer;
   }
   void heartbeats() {

@@ -24,7 +24,9 @@ Result<proto::FileLayout> layout(Client& client, const Ask& ask) {
   return reply->create_reply().layout();
 }
 Numbers nodes_of(const Result<proto::FileLayout>& layout) { return {layout->nodes().begin(), layout->nodes().end()}; }
-Numbers bevies_of(const Result<proto::FileLayout>& layout) { return {layout->bevies().begin(), layout->bevies().end()}; }
+Numbers bevies_of(const Result<proto::FileLayout>& layout) {
+  return {layout->bevies().begin(), layout->bevies().end()};
+}
 
 TEST_CASE("a file gets all LFSs that are up in node order, or as many as asked for, or those named") {
   World world(6);

@@ -8,7 +8,8 @@ namespace pif::server::testing {
 namespace {
 
 // Ids that node 1 was told were removed, or given up before they were committed.
-std::vector<std::uint64_t> removed_at(const std::map<std::uint32_t, std::vector<proto::Settle>>& told, std::uint32_t node = 1) {
+std::vector<std::uint64_t> removed_at(const std::map<std::uint32_t, std::vector<proto::Settle>>& told,
+                                      std::uint32_t node = 1) {
   std::vector<std::uint64_t> ids;
   if (const auto found = told.find(node); found != told.end()) {
     for (const auto& settle : found->second) {
@@ -367,7 +368,8 @@ TEST_CASE("a repeated request gets its first answer, and is not done again") {
   CHECK(client.exists("/f"));
 }
 
-TEST_CASE("requests sent again after a crash of the server get their first answers, all that were committed together too") {
+TEST_CASE(
+    "requests sent again after a crash of the server get their first answers, all that were committed together too") {
   World world;
   Client client(world);
   std::vector<std::uint64_t> ids;
@@ -401,7 +403,8 @@ TEST_CASE("a recursive remove that is asked for again is not done again, and ans
   world.messenger->forget_replies();
   client.post(Client::remove_request({"/t"}, true), 9000);
   const auto first = client.peer();
-  const auto second = world.messenger->add({.via = net::Identity::Via::kUnix, .has_uid = true, .uid = 500, .gids = {500}});
+  const auto second =
+      world.messenger->add({.via = net::Identity::Via::kUnix, .has_uid = true, .uid = 500, .gids = {500}});
   Envelope again = Client::remove_request({"/t"}, true);  // in the same turn: it is still under way
   again.set_version(kProtocolVersion);
   again.set_id(9000);
@@ -428,7 +431,7 @@ TEST_CASE("a failed commit fails every change of the turn and leaves everything 
   world.store->commits_to_fail = 1;
   world.messenger->forget_replies();
   const std::vector<std::uint64_t> ids = {
-      client.post(Client::create_request("/new", true)),   client.post(Client::create_request("/new2")),
+      client.post(Client::create_request("/new", true)),    client.post(Client::create_request("/new2")),
       client.post(Client::commit_request(pending->file())), client.post(Client::remove_request({"/old", "/d"})),
       client.post(Client::folder_request("/e/f", true)),    client.post(Client::rename_request("/d", "/x"))};
   world.run();
@@ -477,7 +480,8 @@ TEST_CASE("a store that fails anywhere within a turn leaves all or nothing of ea
     world.store->puts_until_failure = at;
     const auto made = client.ask(Client::create_request("/a", true));
     const auto pending = client.create("/old");
-    const auto committed = pending ? client.ask(Client::commit_request(pending->file(), 4)) : Result<Envelope>(Envelope());
+    const auto committed =
+        pending ? client.ask(Client::commit_request(pending->file(), 4)) : Result<Envelope>(Envelope());
     const auto renamed = client.rename("/old", "/b");
     world.store->puts_until_failure.reset();
     CHECK(client.exists("/a") == made.has_value());

@@ -53,12 +53,12 @@ TEST_CASE("what has come belongs to one turn and one commit, within bounds of re
   CHECK(commits_of([&] { folders("a", 100); }) == 1);
   CHECK(commits_of([&] { folders("b", 600); }) == 2);
   CHECK(commits_of([&] {
-    folders("c", 1);
-    Envelope stat;
-    for (int i = 0; i < 4096; ++i) stat.mutable_stat()->add_paths("/x");
-    client.post(stat);
-    folders("d", 1);
-  }) == 2);
+          folders("c", 1);
+          Envelope stat;
+          for (int i = 0; i < 4096; ++i) stat.mutable_stat()->add_paths("/x");
+          client.post(stat);
+          folders("d", 1);
+        }) == 2);
   CHECK(client.exists("/b599"));
   CHECK(client.exists("/d0"));
 }

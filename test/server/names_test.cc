@@ -280,7 +280,8 @@ TEST_CASE("a recursive remove takes a tree in several turns, and others are serv
   Client client(world), other(world);
   REQUIRE(client.mkdir("/t/a/b", true));
   REQUIRE(client.create("/keep", true));
-  for (int i = 0; i < 3000; ++i) client.post(Client::create_request(fmt::format("/t/{}f{}", i % 2 ? "a/b/" : "", i), true));
+  for (int i = 0; i < 3000; ++i)
+    client.post(Client::create_request(fmt::format("/t/{}f{}", i % 2 ? "a/b/" : "", i), true));
   world.run();
   world.messenger->forget_replies();
   const std::uint64_t id = client.post(Client::remove_request({"/t", "/missing"}, true));

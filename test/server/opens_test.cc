@@ -165,7 +165,8 @@ TEST_CASE("a renewal of many files looks once at each of the folders above them"
   const auto before = world.store->gets;
   const auto renewed = anna.ask(request);
   REQUIRE(renewed);
-  for (const std::string& capability : renewed->renew_reply().capabilities()) CHECK(rights_of(world, capability) == kMayRead);
+  for (const std::string& capability : renewed->renew_reply().capabilities())
+    CHECK(rights_of(world, capability) == kMayRead);
   CHECK(world.store->gets - before < 500);
 }
 
@@ -192,7 +193,8 @@ TEST_CASE("a renewal is of at most 4,096 files, and gives no session more than i
   const auto too_many = renew(0, kFilesMax + 1);
   REQUIRE(code_of(too_many) == Code::kTooLarge);
   CHECK_THAT(too_many.error().text, Catch::Contains("4096"));
-  for (std::size_t first = 0; first < kOpensMax; first += kFilesMax) CHECK(code_of(renew(first, kFilesMax)) == Code::kOk);
+  for (std::size_t first = 0; first < kOpensMax; first += kFilesMax)
+    CHECK(code_of(renew(first, kFilesMax)) == Code::kOk);
   CHECK(code_of(renew(kOpensMax, 1)) == Code::kBusy);
   CHECK(reader.reopen(files[kOpensMax]).error().code == Code::kBusy);
   CHECK(code_of(renew(kOpensMax - 100, 100)) == Code::kOk);

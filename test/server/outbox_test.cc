@@ -77,7 +77,8 @@ TEST_CASE("an LFS is told of a thousand files at once, and of the rest when it h
   }
   const auto told = [&] {  // how many of each kind, request by request
     std::vector<std::pair<int, int>> counts;
-    for (const auto& settle : world.settles({1})[1]) counts.emplace_back(settle.committed_size(), settle.removed_size());
+    for (const auto& settle : world.settles({1})[1])
+      counts.emplace_back(settle.committed_size(), settle.removed_size());
     return counts;
   };
   CHECK(told() == std::vector<std::pair<int, int>>{{1, 0}, {1000, 0}, {499, 0}});  // the first was sent at once

@@ -1,4 +1,5 @@
-// What the server finds when it starts: every call of its store may fail, and what is stored may be damaged or another's.
+// What the server finds when it starts: every call of its store may fail, and what is stored may be damaged or
+// another's.
 #include "pif/kv/value.h"
 #include "server/fixture.h"
 
@@ -11,7 +12,8 @@ struct Start {
   explicit Start(World& world_in) : world(world_in) { world.server.reset(); }
 
   Status open() {
-    const auto store = sim::make_faulty_store("directory", kv::open_memory(world.state), world.faults, [] { return false; });
+    const auto store =
+        sim::make_faulty_store("directory", kv::open_memory(world.state), world.faults, [] { return false; });
     Server server({.cluster = "c1", .key = world.key, .owner_uid = 500}, {*world.messenger, *store, world.entropy});
     return server.open();
   }
@@ -47,7 +49,8 @@ TEST_CASE("whichever call fails while a directory is made, that is said, and the
   world.state = kv::make_memory_state(static_cast<unsigned>(kDirectoryTables.size()));
   for (std::uint64_t call = 0;; ++call) {
     world.faults->fail_at(call, sim::Fault::kIoError, false);
-    const auto store = sim::make_faulty_store("directory", kv::open_memory(world.state), world.faults, [] { return false; });
+    const auto store =
+        sim::make_faulty_store("directory", kv::open_memory(world.state), world.faults, [] { return false; });
     const Status made = make_directory(*store, {world.cluster, ""}, 500, world.clock.wall_seconds());
     const bool failed = world.faults->has_failed();
     CHECK(made.has_value() == !failed);

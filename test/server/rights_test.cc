@@ -31,10 +31,12 @@ TEST_CASE("a session is its own user's: a credential that names it for another i
   Client client(world, 1000);
   const auto later = world.clock.wall_seconds() + 100;
   CHECK(ask_with(world, net::Identity::Via::kIpc, {SessionId(client.session()), 1000, {1000}, later}) == Code::kOk);
-  CHECK(ask_with(world, net::Identity::Via::kIpc, {SessionId(client.session()), 1001, {1001}, later}) == Code::kPermission);
+  CHECK(ask_with(world, net::Identity::Via::kIpc, {SessionId(client.session()), 1001, {1001}, later}) ==
+        Code::kPermission);
 }
 
-// LFSs hand a user's request on with a credential without a session. Two users who got hold of such ones would share one.
+// LFSs hand a user's request on with a credential without a session. Two users who got hold of such ones would share
+// one.
 TEST_CASE("a credential that daemons mint for each other opens no session") {
   World world;
   const auto later = world.clock.wall_seconds() + 100;

@@ -72,7 +72,7 @@ TEST_CASE("who the kernel knows needs no credential, and gets nothing by another
   World world;
   Client client(world, 1000);
   Asker local(world, known(1001));
-  CHECK(local.list("") == Code::kBadCapability);  // before Hello
+  CHECK(local.list("") == Code::kBadCapability);            // before Hello
   const auto mine = local.hello("nonsense").hello_reply();  // a new session all the same
   CHECK(mine.uid() == 1001);
   CHECK(local.list("") == Code::kOk);
@@ -211,12 +211,13 @@ TEST_CASE("an LFS asks with the right to manage, of not too many files, and tell
     fill(request);
     return lfs.ask(std::move(request), {});
   };
-  const auto states = ask([&](Envelope& e) { e.mutable_file_states()->add_files(file), e.mutable_file_states()->add_files(999); });
+  const auto states =
+      ask([&](Envelope& e) { e.mutable_file_states()->add_files(file), e.mutable_file_states()->add_files(999); });
   CHECK(states.file_states_reply().states(0) == 2);
   CHECK(states.file_states_reply().states(1) == 4);
   CHECK(code_of(ask([](Envelope& e) {
-    for (std::uint64_t i = 0; i <= 100'000; ++i) e.mutable_file_states()->add_files(i);
-  })) == Code::kTooLarge);
+          for (std::uint64_t i = 0; i <= 100'000; ++i) e.mutable_file_states()->add_files(i);
+        })) == Code::kTooLarge);
   world.faults->fail_at(0, sim::Fault::kIoError, true);
   CHECK(code_of(ask([&](Envelope& e) { e.mutable_file_states()->add_files(file); })) == Code::kIo);
   world.faults->heal();

@@ -1,4 +1,5 @@
-// Whether a server goes along with its directory: it asks all LFSs first, and a person may decide otherwise (docs/ARCHITECTURE.md).
+// Whether a server goes along with its directory: it asks all LFSs first, and a person may decide otherwise
+// (docs/ARCHITECTURE.md).
 #include <fmt/format.h>
 
 #include "server/fixture.h"

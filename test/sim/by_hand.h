@@ -1,5 +1,5 @@
-// What drives a whole daemon on one thread and without sockets: a clock that tests move, entropy that counts, and a messenger that
-// hands over what it was given, and notes when the daemon would wait.
+// What drives a whole daemon on one thread and without sockets: a clock that tests move, entropy that counts, and a
+// messenger that hands over what it was given, and notes when the daemon would wait.
 #pragma once
 
 #include <atomic>

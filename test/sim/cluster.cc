@@ -61,7 +61,9 @@ std::string Cluster::root(unsigned index) const { return nodes_.at(index).root.f
 std::unique_ptr<component::Storage> Cluster::open_disk(unsigned index) {
   return component::make_memory_storage(nodes_.at(index).root.disk);
 }
-std::unique_ptr<kv::Store> Cluster::open_catalogue(unsigned index) { return kv::open_memory(nodes_.at(index).root.catalogue); }
+std::unique_ptr<kv::Store> Cluster::open_catalogue(unsigned index) {
+  return kv::open_memory(nodes_.at(index).root.catalogue);
+}
 std::unique_ptr<kv::Store> Cluster::open_directory() { return kv::open_memory(directory_); }
 
 std::unique_ptr<kv::Store> Cluster::store_of(const std::string& name, const std::shared_ptr<kv::MemoryState>& state,
@@ -82,7 +84,8 @@ void Cluster::ended(Actor& self, const Status& why) {
 
 void Cluster::start_server() {
   server_faults_->revive();
-  server_actor_ = world_.spawn("server", [this](Actor& self) { run_server(self); }, kDaemon);
+  server_actor_ = world_.spawn(
+      "server", [this](Actor& self) { run_server(self); }, kDaemon);
 }
 
 void Cluster::run_server(Actor& self) {
@@ -120,8 +123,10 @@ void Cluster::start_lfs(unsigned index) {
   auto& node = nodes_.at(index);
   node.faults->revive();
   if (options_.faulty)
-    node.root.disk->set_fault([faults = node.faults](std::string_view call, std::string_view path) { return faults->ask(call, path); });
-  node.actor = world_.spawn(node.name, [this, index](Actor& self) { run_lfs(self, index); }, kDaemon);
+    node.root.disk->set_fault(
+        [faults = node.faults](std::string_view call, std::string_view path) { return faults->ask(call, path); });
+  node.actor = world_.spawn(
+      node.name, [this, index](Actor& self) { run_lfs(self, index); }, kDaemon);
 }
 
 void Cluster::run_lfs(Actor& self, unsigned index) {
@@ -175,7 +180,8 @@ RootImage Cluster::empty_root(unsigned index) const {
 
 void Cluster::lose_power(Node& node) {
   world_.doom(node.actor);
-  node.root.disk->crash(kBlockBytes[world_.pick(std::size(kBlockBytes))], [this](std::uint64_t limit) { return world_.pick(limit); });
+  node.root.disk->crash(kBlockBytes[world_.pick(std::size(kBlockBytes))],
+                        [this](std::uint64_t limit) { return world_.pick(limit); });
 }
 
 void Cluster::crash_lfs_at(unsigned index, std::uint64_t calls, bool only_durable) {

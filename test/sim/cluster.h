@@ -29,7 +29,7 @@ class ClientSide {
 };
 
 struct ClusterOptions {
-  bool faulty = false;                  // disks and stores obey faults(); a daemon may end with an error, in last_words()
+  bool faulty = false;  // disks and stores obey faults(); a daemon may end with an error, in last_words()
   std::uint64_t log_bytes = 64u << 20;  // of a redo log
 };
 
@@ -55,14 +55,14 @@ class Cluster {
   static proto::Endpoints endpoints(const std::string& name);
   unsigned size() const { return static_cast<unsigned>(nodes_.size()); }
 
-  // kill -9 of the process: what was written but not synced stays (it is the kernel's). Faults set on the LFS's disk are
-  // gone afterwards: it fails every call while its daemon dies, so that nothing is tidied up.
+  // kill -9 of the process: what was written but not synced stays (it is the kernel's). Faults set on the LFS's disk
+  // are gone afterwards: it fails every call while its daemon dies, so that nothing is tidied up.
   void kill_server();
   void kill_lfs(unsigned index);
   // Power loss of its machine: what was not synced is gone.
   void crash_lfs(unsigned index);
-  // The same in the middle of the n-th call from now of its disk or store; of unsynced writes any part is kept. Faulty only.
-  // only_durable: of its calls that make something durable.
+  // The same in the middle of the n-th call from now of its disk or store; of unsynced writes any part is kept. Faulty
+  // only. only_durable: of its calls that make something durable.
   void crash_lfs_at(unsigned index, std::uint64_t calls, bool only_durable);
   void crash_server_at(std::uint64_t calls, bool only_durable);
   bool server_runs() const;

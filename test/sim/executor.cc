@@ -24,7 +24,8 @@ Time SimExecutor::next() const {
 }
 
 void SimExecutor::finish_one() {
-  const auto first = std::min_element(works_.begin(), works_.end(), [](const Work& a, const Work& b) { return a.due < b.due; });
+  const auto first =
+      std::min_element(works_.begin(), works_.end(), [](const Work& a, const Work& b) { return a.due < b.due; });
   Work work = std::move(*first);
   works_.erase(first);
   work.work();

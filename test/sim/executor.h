@@ -11,13 +11,14 @@ class SimExecutor final : public Executor {
  public:
   SimExecutor(World& world, ActorState& actor) : world_(world), actor_(actor) {}
 
-  // At once, unless Options::work_max says that work takes time; then the actor must call run_done() at Delivery::kWake.
+  // At once, unless Options::work_max says that work takes time; then the actor must call run_done() at
+  // Delivery::kWake.
   void submit(std::function<void()> work, std::function<void()> done) override;
   void run_done();
 
-  Time next() const;          // when work ends; kNever: none
-  void finish_one();          // the world's: does the work that is due
-  void drop_all();            // its process has ended
+  Time next() const;  // when work ends; kNever: none
+  void finish_one();  // the world's: does the work that is due
+  void drop_all();    // its process has ended
 
  private:
   struct Work {

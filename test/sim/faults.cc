@@ -126,7 +126,8 @@ class FaultyTransaction final : public kv::Transaction {
 
 class FaultyStore final : public kv::Store {
  public:
-  FaultyStore(std::unique_ptr<kv::Store> inner, Context context) : inner_(std::move(inner)), context_(std::move(context)) {}
+  FaultyStore(std::unique_ptr<kv::Store> inner, Context context)
+      : inner_(std::move(inner)), context_(std::move(context)) {}
 
   Result<std::unique_ptr<kv::Transaction>> read() override {
     PIF_TRY(context_.ask("kv.read"));

@@ -26,8 +26,8 @@ class Faults {
   // From the n-th call on that it can happen to: that one, or (sticky) all of them until heal().
   void fail_at(std::uint64_t calls, Fault fault, bool sticky);
   void stop_failing() { fail_at_ = UINT64_MAX; }
-  void heal();                      // the same, and nothing has failed
-  void kill() { dead_ = true; }     // whatever its process still tries has no effect
+  void heal();                   // the same, and nothing has failed
+  void kill() { dead_ = true; }  // whatever its process still tries has no effect
   void revive();
   bool is_dead() const { return dead_; }
 
@@ -39,10 +39,10 @@ class Faults {
   bool cuts(std::string_view call);
   static Code code_of(Fault fault, std::string_view call);
 
-  std::uint64_t cut_at_ = UINT64_MAX;   // calls that are left until then
+  std::uint64_t cut_at_ = UINT64_MAX;  // calls that are left until then
   bool cut_only_durable_ = false;
   std::uint64_t fail_at_ = UINT64_MAX;
-  std::uint64_t fail_count_ = 0;    // calls since fail_at() that it can happen to
+  std::uint64_t fail_count_ = 0;  // calls since fail_at() that it can happen to
   Fault fault_ = Fault::kIoError;
   bool sticky_ = false;
   bool dead_ = false;

@@ -79,7 +79,8 @@ Time Switchboard::arrival(const Port& port) {
   const auto spread = static_cast<std::uint64_t>((options.delay_max - options.delay_min).count());
   const Time arrives = world.now() + options.delay_min + Duration(static_cast<std::int64_t>(world.pick(spread + 1)));
   if (port.link->connectionless && world.chance(options.reorder))
-    return arrives + Duration(static_cast<std::int64_t>(world.pick(static_cast<std::uint64_t>(options.reorder_max.count()))));
+    return arrives +
+           Duration(static_cast<std::int64_t>(world.pick(static_cast<std::uint64_t>(options.reorder_max.count()))));
   to.last_arrival = std::max(to.last_arrival, arrives);  // in order
   return to.last_arrival;
 }
@@ -156,24 +157,23 @@ void Switchboard::sever(Link& link) {
 Result<net::PeerId> SimMessenger::connect(const proto::Endpoints& to, net::Route route) {
   using Via = net::Identity::Via;
   switch (route) {
-    case net::Route::kUnix:
-      return connect_name(to.unix_path(), Via::kSimulated);
+    case net::Route::kUnix: return connect_name(to.unix_path(), Via::kSimulated);
     case net::Route::kIpc:  // who only knows the one name of a daemon means the same
       return connect_name(to.ipc().empty() ? to.unix_path() : to.ipc(), Via::kIpc);
-    case net::Route::kTcp:
-      return connect_name(to.tcp().empty() ? to.unix_path() : to.tcp(), Via::kTcp);
-    case net::Route::kAuto:
-      break;
+    case net::Route::kTcp: return connect_name(to.tcp().empty() ? to.unix_path() : to.tcp(), Via::kTcp);
+    case net::Route::kAuto: break;
   }
   if (!to.unix_path().empty()) return connect_name(to.unix_path(), Via::kSimulated);
   return to.tcp().empty() ? connect_name(to.ipc(), Via::kIpc) : connect_name(to.tcp(), Via::kTcp);
 }
 
 Result<net::PeerId> SimMessenger::connect_name(const std::string& endpoint, net::Identity::Via via) {
-  if (!endpoint.starts_with(kPrefix)) return fail(Code::kUnavailable, fmt::format("'{}' is nowhere in this world", endpoint));
+  if (!endpoint.starts_with(kPrefix))
+    return fail(Code::kUnavailable, fmt::format("'{}' is nowhere in this world", endpoint));
   const std::string name = endpoint.substr(kPrefix.size());
   const auto key = fmt::format("{}|{}", static_cast<int>(via), name);
-  if (const auto known = outgoing_.find(key); known != outgoing_.end() && peers_.contains(known->second)) return known->second;
+  if (const auto known = outgoing_.find(key); known != outgoing_.end() && peers_.contains(known->second))
+    return known->second;
   if (actor_.killed) return fail(Code::kUnavailable, "this actor was killed");
   const auto found = world_.find(name);
   const bool is_unix = via == net::Identity::Via::kSimulated;
@@ -196,7 +196,8 @@ Result<net::PeerId> SimMessenger::adopt(Handle connection) {
   auto& end = *static_cast<LooseEnd*>(connection.object.get());
   Port port = world_.links_->attach(actor_, std::exchange(end.port.link, nullptr), end.port.side);
   port.theirs().seen = identity_of(actor_, net::Identity::Via::kSimulated);
-  if (port.theirs().owner != nullptr) port.mine().seen = identity_of(*port.theirs().owner, net::Identity::Via::kSimulated);
+  if (port.theirs().owner != nullptr)
+    port.mine().seen = identity_of(*port.theirs().owner, net::Identity::Via::kSimulated);
   const net::PeerId id = port.mine().peer;
   peers_.emplace(id, Peer{std::move(port), {}, net::Identity::Via::kSimulated});
   return id;
@@ -221,7 +222,8 @@ Status SimMessenger::send(net::PeerId id, net::Packet packet) {
     peer.port.mine().owner = &actor_;
     peer.port.mine().peer = id;
   }
-  if (!connectionless && !peer.port.theirs().open) return fail(Code::kUnavailable, "the peer has closed the connection");
+  if (!connectionless && !peer.port.theirs().open)
+    return fail(Code::kUnavailable, "the peer has closed the connection");
   auto sent = world_.links_->send(peer.port, std::move(packet));
   if (!sent && sent.error().code == Code::kUnavailable) {
     world_.links_->close(peer.port);
@@ -305,7 +307,8 @@ std::optional<net::Delivery> SimMessenger::open_parcel(net::PeerId id, Parcel pa
   const bool empty = envelope.op_case() == proto::Envelope::OP_NOT_SET && !envelope.has_error() && !envelope.working();
   if (empty) {
     if (envelope.id() != 0)
-      (void)send(id, net::error_reply(envelope, {Code::kUnsupported, "an operation that this version does not know", {}}, {}));
+      (void)send(
+          id, net::error_reply(envelope, {Code::kUnsupported, "an operation that this version does not know", {}}, {}));
     return std::nullopt;
   }
   out.packet.body = std::move(parcel.body);

@@ -34,10 +34,10 @@ struct Link {
     Time last_arrival{};
     std::deque<Parcel> inbox;
     std::size_t inbox_bytes = 0;
-    net::Identity seen;           // the other end's, as the owner sees it
+    net::Identity seen;  // the other end's, as the owner sees it
   };
   std::array<End, 2> ends;
-  bool connectionless = false;    // ZeroMQ-like: nobody is told when the other end goes
+  bool connectionless = false;  // ZeroMQ-like: nobody is told when the other end goes
 };
 
 // One end, as its owner or a handle holds it.
@@ -130,8 +130,12 @@ class SimMessenger final : public net::Messenger {
 
 struct ActorState {
   ActorState(World& world, ActorId its_id, std::string its_name, Who its_who, std::uint64_t seed)
-      : id(its_id), name(std::move(its_name)), who(std::move(its_who)), entropy(seed),
-        executor(world, *this), messenger(world, *this) {}
+      : id(its_id),
+        name(std::move(its_name)),
+        who(std::move(its_who)),
+        entropy(seed),
+        executor(world, *this),
+        messenger(world, *this) {}
 
   const ActorId id;
   const std::string name;
@@ -146,10 +150,10 @@ struct ActorState {
   bool started = false;
   bool ended = false;
   bool killed = false;
-  bool pausing = false;            // waits for the deadline only
-  Time stalled{};                  // until when it does nothing
-  Time deadline{};                 // until when it waits; in the past: it can go on
-  std::atomic<bool> woken = false; // the one thing another thread may set
+  bool pausing = false;             // waits for the deadline only
+  Time stalled{};                   // until when it does nothing
+  Time deadline{};                  // until when it waits; in the past: it can go on
+  std::atomic<bool> woken = false;  // the one thing another thread may set
   unsigned receives_after_death = 0;
 };
 

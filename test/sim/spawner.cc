@@ -15,8 +15,7 @@ Result<lfs::Spawner::Started> SimSpawner::start(const Order& order) {
   auto end = std::make_shared<Handle>(std::move(theirs));
   const auto name = fmt::format("{}[{}.{}]", order.program, parent_.name(), running_.size() + world_.steps());
   const ActorId id = world_.spawn(
-      name,
-      [main = program->second, order, code, end](Actor& self) { *code = main(self, order, std::move(*end)); },
+      name, [main = program->second, order, code, end](Actor& self) { *code = main(self, order, std::move(*end)); },
       Who{order.uid, order.gids}, parent_.id());
   running_.emplace(id, code);
   return Started{static_cast<ProcessId>(id), std::move(ours)};

@@ -48,10 +48,7 @@ bool Actor::pause(Duration duration) {
 // ---- world ----
 
 World::World(std::uint64_t seed, Options options)
-    : seed_(seed),
-      options_(options),
-      random_(seed),
-      links_(std::make_unique<Switchboard>(*this)) {}
+    : seed_(seed), options_(options), random_(seed), links_(std::make_unique<Switchboard>(*this)) {}
 
 World::~World() { kill_all(); }
 
@@ -76,7 +73,8 @@ ActorId World::start(const std::string& name, Body body, Who who, std::optional<
   actor.parent = parent;
   actor.is_main = is_main;
   living_.push_back(&actor);
-  actor.fiber = std::make_unique<Fiber>([this, &actor, run = std::move(body)]() mutable { live(actor, std::move(run)); });
+  actor.fiber =
+      std::make_unique<Fiber>([this, &actor, run = std::move(body)]() mutable { live(actor, std::move(run)); });
   return id;
 }
 
@@ -118,7 +116,7 @@ void World::kill(ActorId id) {
   actor.killed = true;
   actor.messenger.close_all();
   if (running_ == &actor) return;  // it goes on to where it waits next, cut off from everybody
-  resume(actor);  // it never waits again, so it is at its end afterwards
+  resume(actor);                   // it never waits again, so it is at its end afterwards
   if (!actor.ended) throw Failure(fmt::format("{} was killed and still waits", actor.name));
 }
 

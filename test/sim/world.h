@@ -39,13 +39,13 @@ class Failure : public std::runtime_error {
 };
 
 struct Options {
-  Duration delay_min = std::chrono::microseconds(20);   // of a packet
+  Duration delay_min = std::chrono::microseconds(20);  // of a packet
   Duration delay_max = std::chrono::microseconds(2000);
   double drop = 0;       // probability that a packet is lost (ZeroMQ-like routes only; a Unix socket loses nothing)
   double duplicate = 0;  // probability that it comes twice (the same)
   double reorder = 0;    // probability that it overtakes, or is overtaken by, others of its connection (the same)
-  Duration reorder_max = std::chrono::seconds(2);       // by so much
-  Duration work_max = Duration::zero();                 // of an executor's work; zero: done at once
+  Duration reorder_max = std::chrono::seconds(2);  // by so much
+  Duration work_max = Duration::zero();            // of an executor's work; zero: done at once
   std::uint64_t steps_max = 2'000'000;
 };
 
@@ -62,10 +62,10 @@ class Actor {
   Actor(World& world, ActorState& state) : world_(world), state_(state) {}
   const std::string& name() const;
   ActorId id() const;
-  net::Messenger& messenger();   // reached by others as Endpoints.unix, .ipc or .tcp = "sim:NAME"
+  net::Messenger& messenger();  // reached by others as Endpoints.unix, .ipc or .tcp = "sim:NAME"
   Entropy& entropy();
-  Executor& executor();          // inline, unless Options::work_max says otherwise
-  void run_done();               // at Delivery::kWake: calls back for work that the executor has done
+  Executor& executor();  // inline, unless Options::work_max says otherwise
+  void run_done();       // at Delivery::kWake: calls back for work that the executor has done
   Clock& clock();
   World& world() { return world_; }
   // Lets virtual time pass without receiving anything. False if the actor was killed meanwhile.
@@ -139,8 +139,8 @@ class World {
 
   ActorId start(const std::string& name, Body body, Who who, std::optional<ActorId> parent, bool is_main);
   void live(ActorState& actor, Body body);
-  void resume(ActorState& actor);    // lets it go on until it waits or ends
-  void yield(ActorState& actor);     // called by the actor: waits
+  void resume(ActorState& actor);  // lets it go on until it waits or ends
+  void yield(ActorState& actor);   // called by the actor: waits
   void end(ActorState& actor);
   void end_doomed();
   Time ready_at(const ActorState& actor) const;  // when the actor can go on

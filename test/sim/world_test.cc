@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include "pif/net/caller.h"
 
@@ -304,7 +304,9 @@ TEST_CASE("a world whose last main actor is killed by the hook is at its end, th
   World world(1);
   const auto main = world.spawn_main("main", [](Actor& self) { (void)self.messenger().receive(kNever); });
   world.spawn("starter", [](Actor& self) { (void)self.pause(1s); });
-  world.on_step([&](std::uint64_t step) { if (step == 3) world.kill(main); });
+  world.on_step([&](std::uint64_t step) {
+    if (step == 3) world.kill(main);
+  });
   world.run();
   CHECK(world.was_killed(main));
 }

@@ -122,8 +122,8 @@ void FaultHistory::read_again(Workload& client) {
 std::string FaultSpec::to_string() const {
   constexpr const char* kPlaces[] = {"LFS", "server", "LFS's start", "server's start"};
   constexpr const char* kFaults[] = {"EIO", "ENOSPC", "short"};
-  return fmt::format("{}: {} at call {}{}", kPlaces[static_cast<std::size_t>(where)], kFaults[static_cast<std::size_t>(fault)],
-                     call, sticky ? " and all after it" : "");
+  return fmt::format("{}: {} at call {}{}", kPlaces[static_cast<std::size_t>(where)],
+                     kFaults[static_cast<std::size_t>(fault)], call, sticky ? " and all after it" : "");
 }
 
 FaultOutcome run_fault_history(const FaultSpec& wanted, const std::function<void(const std::string&)>& tell) {

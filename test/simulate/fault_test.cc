@@ -1,5 +1,5 @@
-// Each call of an LFS's disk and catalogue, and of the server's directory, fails: once, and then for good. Clients are told
-// what failed and where, nothing hangs, and when the disk works again nothing is lost and all is whole.
+// Each call of an LFS's disk and catalogue, and of the server's directory, fails: once, and then for good. Clients are
+// told what failed and where, nothing hangs, and when the disk works again nothing is lost and all is whole.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

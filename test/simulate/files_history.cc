@@ -8,7 +8,8 @@ namespace pif::simulate {
 
 using namespace std::chrono_literals;
 
-FilesHistory::FilesHistory(Plan plan, const std::function<void(const std::string&)>& tell) : History(std::move(plan), tell) {
+FilesHistory::FilesHistory(Plan plan, const std::function<void(const std::string&)>& tell)
+    : History(std::move(plan), tell) {
   for (const char* path : {"/a", "/b", "/c", "/d"}) paths_.add(path);
   sim::register_tool(cluster_, names_, [](tool::Worker& worker, sim::Actor&) { return copy::work(worker); });
 }
@@ -29,7 +30,8 @@ void FilesHistory::last(sim::Actor& self) {
   if (!is_served(client)) return;
   for (std::size_t path = 0, count = paths_.size(); path < count; ++path) inspect_file(client, path);
   const std::size_t fresh = paths_.add("/fresh");
-  if (!client.put(fresh, false) || !client.remove(fresh)) accuse("after healing: put: " + client.last_error().to_string());
+  if (!client.put(fresh, false) || !client.remove(fresh))
+    accuse("after healing: put: " + client.last_error().to_string());
   self.pause(3s);
   inspect_status(client);
 }

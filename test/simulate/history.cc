@@ -29,13 +29,14 @@ Outcome History::run() {
   }
   world_.kill_all();  // what actors use goes before the world does
   oracle_.check_at_the_end(paths_);
-  return {world_.history(), oracle_.violations(), shared_.operations, shared_.failed, oracle_.records_seen(),
-          world_.steps(), oracle_.names_too_hard()};
+  return {world_.history(),       oracle_.violations(), shared_.operations,      shared_.failed,
+          oracle_.records_seen(), world_.steps(),       oracle_.names_too_hard()};
 }
 
 void History::say(const std::string& line) {
-  if (tell_) tell_(fmt::format("{:12.6f} {:6} {}", std::chrono::duration<double>(world_.now().time_since_epoch()).count(),
-                               world_.steps(), line));
+  if (tell_)
+    tell_(fmt::format("{:12.6f} {:6} {}", std::chrono::duration<double>(world_.now().time_since_epoch()).count(),
+                      world_.steps(), line));
 }
 
 void History::set_network(double drop, double duplicate, double reorder) {
@@ -70,9 +71,12 @@ void History::settle() {
 }
 
 bool History::is_served(Teller& client) {
-  if (!client.connect()) accuse("nobody can connect");
-  else if (!client.client().status(plan_.lfss)) accuse("the LFSs do not come up");
-  else return true;
+  if (!client.connect())
+    accuse("nobody can connect");
+  else if (!client.client().status(plan_.lfss))
+    accuse("the LFSs do not come up");
+  else
+    return true;
   return false;
 }
 
@@ -81,7 +85,9 @@ namespace {
 std::set<std::string> keys_of(kv::Store& store, kv::Table table) {
   std::set<std::string> out;
   if (auto transaction = store.read())
-    (void)(*transaction)->scan(table, {}, [&](std::string_view key, std::string_view) { return out.emplace(key).second; });
+    (void)(*transaction)->scan(table, {}, [&](std::string_view key, std::string_view) {
+      return out.emplace(key).second;
+    });
   return out;
 }
 

@@ -9,16 +9,16 @@
 namespace pif::simulate {
 
 struct Outcome {
-  std::uint64_t hash = 0;             // of the whole history: the same for the same seed
+  std::uint64_t hash = 0;  // of the whole history: the same for the same seed
   std::vector<std::string> violations;
   std::uint64_t operations = 0;
-  std::uint64_t failed = 0;           // of them, because of what struck
-  std::uint64_t records = 0;          // read and judged
+  std::uint64_t failed = 0;   // of them, because of what struck
+  std::uint64_t records = 0;  // read and judged
   std::uint64_t steps = 0;
-  bool names_too_hard = false;        // for the checker: nothing is known of their order
-  std::uint64_t restores = 0;         // of parts, to what they were
-  std::uint64_t noticed = 0;          // of them, by whoever must not go on
-  std::uint64_t accepted = 0;         // by a person's word; the newer ones of the others were brought back
+  bool names_too_hard = false;  // for the checker: nothing is known of their order
+  std::uint64_t restores = 0;   // of parts, to what they were
+  std::uint64_t noticed = 0;    // of them, by whoever must not go on
+  std::uint64_t accepted = 0;   // by a person's word; the newer ones of the others were brought back
 };
 
 // tell: gets what happens, line by line, for people.

@@ -13,9 +13,11 @@ namespace pif::simulate {
 class History {
  public:
   History(Plan plan, const std::function<void(const std::string&)>& tell)
-      : plan_(std::move(plan)), tell_(tell),
+      : plan_(std::move(plan)),
+        tell_(tell),
         shared_{plan_, cluster_, oracle_, paths_, [this](const std::string& line) { say(line); }},
-        world_(plan_.seed, plan_.world), cluster_(world_, plan_.lfss, {true, plan_.log_bytes}) {
+        world_(plan_.seed, plan_.world),
+        cluster_(world_, plan_.lfss, {true, plan_.log_bytes}) {
     shared_.may_seem_corrupt = plan_.rots;
   }
   virtual ~History() = default;

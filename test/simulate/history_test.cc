@@ -24,19 +24,21 @@ TEST_CASE("whatever strikes, histories lose nothing that was acknowledged and sh
 }
 
 TEST_CASE("histories that once went wrong stay right") {
-  // An overwrite that was repeated by the network after a later one was carried out again; one whose log entry failed to
-  // sync was replayed over rows appended since (106865). One was carried out while workers copied its component (1020791).
-  // A worker's word of rows, repeated by the network, counted as two (7054822, 7113794, 7156554).
+  // An overwrite that was repeated by the network after a later one was carried out again; one whose log entry failed
+  // to sync was replayed over rows appended since (106865). One was carried out while workers copied its component
+  // (1020791). A worker's word of rows, repeated by the network, counted as two (7054822, 7113794, 7156554).
   for (const std::uint64_t seed : {32464, 52137, 59069, 75505, 106865, 1020791, 7054822, 7113794, 7156554})
     require_right(run_history(seed), "--seed " + std::to_string(seed));
 }
 
-TEST_CASE("whatever is put back to what it was, nobody goes on from there unless nobody could know, and nothing is removed") {
+TEST_CASE(
+    "whatever is put back to what it was, nobody goes on from there unless nobody could know, and nothing is removed") {
   for (std::uint64_t seed = 1; seed <= kSmokeRestoresSeeds; ++seed)
     require_right(run_restores_history(seed), "--restores --seed " + std::to_string(seed));
-  // LFSs that were told of a directory before all had been asked (211); files that were being created in the backup (185); two
-  // LFSs that were told of different moments (100259); ids of no range (100480); appended rows that were gone (203385); an append
-  // with a capability of a lost run (203675); files that had been removed and were back (304123).
+  // LFSs that were told of a directory before all had been asked (211); files that were being created in the backup
+  // (185); two LFSs that were told of different moments (100259); ids of no range (100480); appended rows that were
+  // gone (203385); an append with a capability of a lost run (203675); files that had been removed and were back
+  // (304123).
   for (const std::uint64_t seed : {100259, 100480, 203385, 203675, 300763, 304123})
     require_right(run_restores_history(seed), "--restores --seed " + std::to_string(seed));
 }

@@ -1,9 +1,10 @@
-// Whether a history of concurrent operations could have happened one after another (Wing and Gong 1993, with Lowe's memory
-// of what was tried, 2017). For short histories: the effort grows with how many operations overlap.
+// Whether a history of concurrent operations could have happened one after another (Wing and Gong 1993, with Lowe's
+// memory of what was tried, 2017). For short histories: the effort grows with how many operations overlap.
 //
 // Model: { using State (copyable, comparable); using Op (has begin, end: Time; end kNever if nobody knows
-// whether it happened: then it may have, at any later time, or never); static bool apply(State&, const Op&): whether the
-// operation can have its result in this state, and what becomes of the state; static std::uint64_t hash(const State&) }.
+// whether it happened: then it may have, at any later time, or never); static bool apply(State&, const Op&): whether
+// the operation can have its result in this state, and what becomes of the state; static std::uint64_t hash(const
+// State&) }.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,8 @@ class Linearizer {
   using Op = typename Model::Op;
   using State = typename Model::State;
 
-  explicit Linearizer(std::vector<Op> ops, std::size_t tries_max = 200'000) : ops_(std::move(ops)), tries_left_(tries_max) {
+  explicit Linearizer(std::vector<Op> ops, std::size_t tries_max = 200'000)
+      : ops_(std::move(ops)), tries_left_(tries_max) {
     std::stable_sort(ops_.begin(), ops_.end(), [](const Op& a, const Op& b) { return a.begin < b.begin; });
     done_.resize(ops_.size());
     for (const Op& op : ops_) must_ += op.end != kNever ? 1 : 0;
@@ -116,7 +118,7 @@ class Linearizer {
   std::vector<Op> ops_;
   std::vector<bool> done_;
   std::vector<std::size_t> order_;  // in which they were taken
-  std::size_t must_ = 0;        // operations with a known end that are not done
+  std::size_t must_ = 0;            // operations with a known end that are not done
   std::size_t furthest_ = 0;
   std::size_t tries_left_;
   std::unordered_set<std::uint64_t> tried_;

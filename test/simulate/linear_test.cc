@@ -27,7 +27,9 @@ class Names {
   void publish(const std::string& path, Meaning file, int begin, int end) {
     op(Kind::kPublish, path, begin, end).meaning = file;
   }
-  void see(const std::string& path, Meaning file, int begin, int end) { op(Kind::kSee, path, begin, end).meaning = file; }
+  void see(const std::string& path, Meaning file, int begin, int end) {
+    op(Kind::kSee, path, begin, end).meaning = file;
+  }
   void make_folder(const std::string& path, int begin, int end) { op(Kind::kMakeFolder, path, begin, end); }
   void rename(const std::string& from, const std::string& to, int begin, int end, Code code = Code::kOk) {
     auto& made = op(Kind::kRename, from, begin, end);

@@ -17,9 +17,9 @@ using pif::simulate::run_restores_history;
 struct Options {
   std::uint64_t first = 1;
   std::uint64_t histories = 1;
-  double seconds = 0;     // instead of a number of histories, or the first of both
+  double seconds = 0;  // instead of a number of histories, or the first of both
   std::uint64_t at_most = UINT64_MAX;
-  bool replays = false;   // each twice: the hashes must be equal
+  bool replays = false;  // each twice: the hashes must be equal
   bool talks = false;
   bool names = false;     // histories of names, with sixteen clients
   bool restores = false;  // histories in which parts are put back to what they were
@@ -33,25 +33,38 @@ struct Totals {
 };
 
 int usage() {
-  std::fputs("usage: pif-simulate [--seed S] [--histories N | --seconds N [--at-most N]] [--names | --restores] "
-             "[--replay] [--keep-going] [--talk]\n", stderr);
+  std::fputs(
+      "usage: pif-simulate [--seed S] [--histories N | --seconds N [--at-most N]] [--names | --restores] "
+      "[--replay] [--keep-going] [--talk]\n",
+      stderr);
   return 2;
 }
 
 bool parse(int argc, char** argv, Options& wanted) {
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
-    if (option == "--replay") wanted.replays = true;
-    else if (option == "--keep-going") wanted.keeps_going = true;
-    else if (option == "--talk") wanted.talks = true;
-    else if (option == "--names") wanted.names = true;
-    else if (option == "--restores") wanted.restores = true;
-    else if (i + 1 == argc) return false;
-    else if (option == "--seed") wanted.first = std::stoull(argv[++i]);
-    else if (option == "--histories") wanted.histories = std::stoull(argv[++i]);
-    else if (option == "--seconds") wanted.seconds = std::stod(argv[++i]);
-    else if (option == "--at-most") wanted.at_most = std::stoull(argv[++i]);
-    else return false;
+    if (option == "--replay")
+      wanted.replays = true;
+    else if (option == "--keep-going")
+      wanted.keeps_going = true;
+    else if (option == "--talk")
+      wanted.talks = true;
+    else if (option == "--names")
+      wanted.names = true;
+    else if (option == "--restores")
+      wanted.restores = true;
+    else if (i + 1 == argc)
+      return false;
+    else if (option == "--seed")
+      wanted.first = std::stoull(argv[++i]);
+    else if (option == "--histories")
+      wanted.histories = std::stoull(argv[++i]);
+    else if (option == "--seconds")
+      wanted.seconds = std::stod(argv[++i]);
+    else if (option == "--at-most")
+      wanted.at_most = std::stoull(argv[++i]);
+    else
+      return false;
   }
   return true;
 }
@@ -81,8 +94,12 @@ void run_one(std::uint64_t seed, const Options& wanted, Totals& totals) {
   }
   if (!outcome.violations.empty())
     fmt::print("seed {}: {}\n  replay: scripts/simulate{} --seed {} --talk\n", seed, outcome.violations.front(),
-               wanted.names ? " --names" : wanted.restores ? " --restores" : "", seed);
-  if (wanted.histories == 1 && wanted.seconds == 0) fmt::print("seed {} hash {:016x} steps {}\n", seed, outcome.hash, outcome.steps);
+               wanted.names      ? " --names"
+               : wanted.restores ? " --restores"
+                                 : "",
+               seed);
+  if (wanted.histories == 1 && wanted.seconds == 0)
+    fmt::print("seed {} hash {:016x} steps {}\n", seed, outcome.hash, outcome.steps);
 }
 
 }  // namespace
@@ -100,11 +117,11 @@ int main(int argc, char** argv) {
     run_one(seed, wanted, totals);
     if (totals.violations + totals.unequal > 0 && !wanted.keeps_going) break;
   }
-  fmt::print("seeds {}..{} histories {} violations {} unequal {} operations {} failed {} records {} steps {} too-hard {} "
-             "restores {} noticed {} accepted {} seconds {:.1f}\n", wanted.first, wanted.first + totals.histories - 1, totals.histories,
-              totals.violations,
-             totals.unequal,
-             totals.operations, totals.failed, totals.records, totals.steps, totals.too_hard, totals.restores, totals.noticed,
-             totals.accepted, elapsed());
+  fmt::print(
+      "seeds {}..{} histories {} violations {} unequal {} operations {} failed {} records {} steps {} too-hard {} "
+      "restores {} noticed {} accepted {} seconds {:.1f}\n",
+      wanted.first, wanted.first + totals.histories - 1, totals.histories, totals.violations, totals.unequal,
+      totals.operations, totals.failed, totals.records, totals.steps, totals.too_hard, totals.restores, totals.noticed,
+      totals.accepted, elapsed());
   return totals.violations + totals.unequal == 0 ? 0 : 1;
 }

@@ -129,9 +129,9 @@ bool Paths::is_inside(std::size_t index, std::size_t folder) const {
 }
 
 std::string NameOp::to_string() const {
-  std::string out = fmt::format("{:.6f}..{} {}: {} {}", seconds(begin),
-                                end == kNever ? "?" : fmt::format("{:.6f}", seconds(end)), by,
-                                kKindNames[static_cast<std::size_t>(kind)], paths->text(path));
+  std::string out =
+      fmt::format("{:.6f}..{} {}: {} {}", seconds(begin), end == kNever ? "?" : fmt::format("{:.6f}", seconds(end)), by,
+                  kKindNames[static_cast<std::size_t>(kind)], paths->text(path));
   if (kind == Kind::kRename) out += " to " + paths->text(to);
   return out + fmt::format(" [{:x}]{} -> {}", meaning, keep ? " keep" : "", code_name(code));
 }

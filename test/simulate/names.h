@@ -37,12 +37,12 @@ struct NameOp {
   const Paths* paths = nullptr;
   Kind kind = Kind::kSee;
   std::size_t path = 0;
-  std::size_t to = 0;              // of a rename
-  Meaning meaning = kNothing;      // published, or seen; kList: a bit for each path that is in the folder
-  bool keep = false;               // fail if the target exists
-  Code code = Code::kOk;           // how it ended
+  std::size_t to = 0;          // of a rename
+  Meaning meaning = kNothing;  // published, or seen; kList: a bit for each path that is in the folder
+  bool keep = false;           // fail if the target exists
+  Code code = Code::kOk;       // how it ended
   Time begin{};
-  Time end = kNever;               // kNever: nobody knows whether it was done
+  Time end = kNever;  // kNever: nobody knows whether it was done
   std::string by;
 
   std::string to_string() const;

@@ -8,7 +8,8 @@ using namespace std::chrono_literals;
 
 class NamesHistory final : public History {
  public:
-  NamesHistory(std::uint64_t seed, const std::function<void(const std::string&)>& tell) : History(Plan::for_names(seed), tell) {
+  NamesHistory(std::uint64_t seed, const std::function<void(const std::string&)>& tell)
+      : History(Plan::for_names(seed), tell) {
     NamesWorkload::add_paths(paths_);
   }
 

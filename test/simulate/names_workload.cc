@@ -26,10 +26,15 @@ void NamesWorkload::run(unsigned operations) {
 void NamesWorkload::one() {
   const std::size_t path = some_path();
   switch (dice_.below(12)) {
-    case 0: case 1: return make_empty(path);
-    case 2: case 3: return make_folder(dice_.from_to(kFolderFirst, kFolderEnd - 1));
-    case 4: case 5: case 6: return rename_some(path);
-    case 7: case 8: return remove(path);
+    case 0:
+    case 1: return make_empty(path);
+    case 2:
+    case 3: return make_folder(dice_.from_to(kFolderFirst, kFolderEnd - 1));
+    case 4:
+    case 5:
+    case 6: return rename_some(path);
+    case 7:
+    case 8: return remove(path);
     case 9: return list(path);
     default: return see(path);
   }

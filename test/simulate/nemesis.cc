@@ -26,9 +26,15 @@ void Nemesis::later(std::function<void()> what) { later_.emplace_back(world_.now
 // Each daemon that has ended, by whatever, is started again after a while.
 void Nemesis::restart_dead() {
   if (!later_.empty()) return;
-  if (!cluster_.server_runs()) return later([this] { if (!cluster_.server_runs()) cluster_.restart_server(); });
+  if (!cluster_.server_runs())
+    return later([this] {
+      if (!cluster_.server_runs()) cluster_.restart_server();
+    });
   for (unsigned i = 0; i < cluster_.size(); ++i) {
-    if (!cluster_.lfs_runs(i)) return later([this, i] { if (!cluster_.lfs_runs(i)) cluster_.restart_lfs(i); });
+    if (!cluster_.lfs_runs(i))
+      return later([this, i] {
+        if (!cluster_.lfs_runs(i)) cluster_.restart_lfs(i);
+      });
   }
 }
 
@@ -93,13 +99,12 @@ void Nemesis::strike_disk(Strike kind, unsigned lfs) {
   auto& faults = some_faults();
   switch (kind) {
     case Strike::kFailOnce: return faults.fail_at(pick(40), fault, false);
-    case Strike::kFailSticky:
-      faults.fail_at(pick(40), fault, true);
-      return later([&faults] { faults.stop_failing(); });
+    case Strike::kFailSticky: faults.fail_at(pick(40), fault, true); return later([&faults] { faults.stop_failing(); });
     case Strike::kFill:
       cluster_.disk(lfs).set_capacity(cluster_.disk(lfs).used() + (1u << 20) + pick(8000));
       return later([this, lfs] { cluster_.disk(lfs).set_capacity(UINT64_MAX); });
-    case Strike::kWriteBack: return cluster_.disk(lfs).write_back(512, [this](std::uint64_t limit) { return pick(limit); });
+    case Strike::kWriteBack:
+      return cluster_.disk(lfs).write_back(512, [this](std::uint64_t limit) { return pick(limit); });
     default: return rot(lfs);
   }
 }

@@ -72,7 +72,8 @@ void Oracle::copies_into(std::size_t copy, FileNumber source, FileNumber made) {
 }
 
 void Oracle::note(NameOp op) {
-  if (op.kind == NameOp::Kind::kPublish && op.code == Code::kOk && op.end != kNever) files_[op.meaning].committed = op.end;
+  if (op.kind == NameOp::Kind::kPublish && op.code == Code::kOk && op.end != kNever)
+    files_[op.meaning].committed = op.end;
   names_.push_back(std::move(op));
 }
 
@@ -85,7 +86,8 @@ void Oracle::copied(std::size_t copy, Code code, Time end) {
 
 // What began before a lapse came to its end, and ended after it: either may be meant, the state before or after.
 bool Oracle::is_lapsed(Time begin, Time end) const {
-  return std::any_of(lapses_.begin(), lapses_.end(), [&](const Span& lapse) { return begin <= lapse.end && end >= lapse.begin; });
+  return std::any_of(lapses_.begin(), lapses_.end(),
+                     [&](const Span& lapse) { return begin <= lapse.end && end >= lapse.begin; });
 }
 
 bool Oracle::may_be_undone(const Write& write, const Span& when) const {
@@ -119,7 +121,9 @@ bool changes(const NameOp& op) {
   return op.kind == NameOp::Kind::kPublish || op.kind == NameOp::Kind::kRemove || op.kind == NameOp::Kind::kRename;
 }
 
-bool is_of(const NameOp& op, std::size_t path) { return op.path == path || (op.kind == NameOp::Kind::kRename && op.to == path); }
+bool is_of(const NameOp& op, std::size_t path) {
+  return op.path == path || (op.kind == NameOp::Kind::kRename && op.to == path);
+}
 
 }  // namespace
 
@@ -163,7 +167,8 @@ std::map<Oracle::FileNumber, std::uint64_t> Oracle::forgotten() const {
 
 void Oracle::saw_file(const std::string& path, FileNumber file) {
   if (files_.contains(file)) return;
-  const auto copy = std::find_if(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.target == path && c.made == 0; });
+  const auto copy =
+      std::find_if(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.target == path && c.made == 0; });
   if (copy == copies_.end()) return accuse(fmt::format("{}: a file {:x} that nobody made", path, file));
   copy->made = file;
   files_[file].broken = copy->broken;
@@ -179,8 +184,8 @@ void Oracle::saw_length(FileNumber file, std::uint64_t records, const Span& when
       return accuse(fmt::format("file {:x}: {} records at {:.6f}, but {} were there at {:.6f}", file, records,
                                 seconds(when.end), least, seconds(known)));
   if (records > log.begun)
-    accuse(fmt::format("file {:x}: {} records at {:.6f}, but only {} were ever written", file, records, seconds(when.end),
-                       log.begun));
+    accuse(fmt::format("file {:x}: {} records at {:.6f}, but only {} were ever written", file, records,
+                       seconds(when.end), log.begun));
   set_length(log, records, when.end);
 }
 
@@ -221,14 +226,16 @@ void Oracle::judge_copied(FileNumber file, std::uint64_t number, Stamp stamp, co
   if (known != log.records.end() && known->second.base) return;  // is_base compares
   const auto& copy = copies_[log.copy].publishes;
   const Span copied{copy.begin, std::min(copy.end, when.end)};
-  judge(log.copy_of, number, stamp, copied, fmt::format("file {:x} (a copy of {:x}), record {}", file, log.copy_of, number));
+  judge(log.copy_of, number, stamp, copied,
+        fmt::format("file {:x} (a copy of {:x}), record {}", file, log.copy_of, number));
 }
 
 void Oracle::judge(FileNumber file, std::uint64_t number, Stamp stamp, const Span& when, const std::string& what) {
   auto& log = files_[file];
   Write& write = writes_[stamp.write];
   const bool foreign = write.file != file;
-  if (foreign && log.copy_of == 0) return accuse(fmt::format("{}: of write {} to file {:x}", what, stamp.write, write.file));
+  if (foreign && log.copy_of == 0)
+    return accuse(fmt::format("{}: of write {} to file {:x}", what, stamp.write, write.file));
   if (is_loose(file) || is_lapsed(when.begin, when.end)) return;
   if (foreign) judge_copied(file, number, stamp, when);
   if (!foreign && number_of(write, stamp, number) != number)
@@ -241,8 +248,9 @@ void Oracle::judge(FileNumber file, std::uint64_t number, Stamp stamp, const Spa
   for (const auto other : record.overwrites) {
     if (other == stamp.write || effective(record, other) >= when.begin) continue;
     if (base || writes_[other].begin > since)
-      accuse(fmt::format("{}: at {:.6f}..{:.6f} of write {}, but write {} was there at {:.6f}", what, seconds(when.begin),
-                         seconds(when.end), stamp.write, other, seconds(effective(record, other))));
+      accuse(fmt::format("{}: at {:.6f}..{:.6f} of write {}, but write {} was there at {:.6f}", what,
+                         seconds(when.begin), seconds(when.end), stamp.write, other,
+                         seconds(effective(record, other))));
   }
   auto& seen = record.effective.try_emplace(stamp.write, when.end).first->second;
   seen = std::min(seen, when.end);
@@ -261,8 +269,8 @@ void Oracle::check_whole_appends() {
     if (write.kind != Kind::kAppend || !write.first || write.may_lack_rows || is_loose(write.file)) continue;
     for (const auto& [known, records] : files_[write.file].lengths)
       if (records > *write.first && records < *write.first + write.count)
-        accuse(fmt::format("file {:x}: {} records at {:.6f}, inside of append {} at {}", write.file, records, seconds(known), i,
-                           *write.first));
+        accuse(fmt::format("file {:x}: {} records at {:.6f}, inside of append {} at {}", write.file, records,
+                           seconds(known), i, *write.first));
   }
 }
 
@@ -297,8 +305,10 @@ std::vector<NameOp> lost_history(const std::vector<NameOp>& ops, const Span& los
   std::vector<NameOp> out;
   for (const auto& op : ops) {
     if (op.begin > lost.end) continue;
-    if (op.end <= lost.end) out.push_back(op);
-    else add_unknown(out, op);
+    if (op.end <= lost.end)
+      out.push_back(op);
+    else
+      add_unknown(out, op);
   }
   return out;
 }
@@ -307,8 +317,10 @@ std::vector<NameOp> lost_history(const std::vector<NameOp>& ops, const Span& los
 std::vector<NameOp> kept_history(const std::vector<NameOp>& ops, const Span& lost) {
   std::vector<NameOp> out;
   for (const auto& op : ops) {
-    if (op.begin > lost.end || op.end < lost.begin) out.push_back(op);
-    else if (op.begin <= lost.begin || op.end > lost.end) add_unknown(out, op);
+    if (op.begin > lost.end || op.end < lost.begin)
+      out.push_back(op);
+    else if (op.begin <= lost.begin || op.end > lost.end)
+      add_unknown(out, op);
   }
   return out;
 }

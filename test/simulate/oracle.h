@@ -40,22 +40,22 @@ class Oracle {
   void appended(std::uint64_t write, std::uint64_t first, Time now);
   // The file is to become visible with so many records.
   void begin_commit(FileNumber file, std::uint64_t records);
-  // A copy to a name that is used for nothing else before: `publishes` is its effect on the names. Its file is known when
-  // it has been made; of an empty one nobody is told.
+  // A copy to a name that is used for nothing else before: `publishes` is its effect on the names. Its file is known
+  // when it has been made; of an empty one nobody is told.
   std::size_t begin_copy(const std::string& target, NameOp publishes);
   void copies_into(std::size_t copy, FileNumber source, FileNumber made);
   void copied(std::size_t copy, Code code, Time end);
   void note(NameOp op);
 
   // ---- what was lost ----
-  // At when.end an LFS was put back to what it was at when.begin, and nobody need notice: what was done between may be undone, and
-  // files that were made or changed meanwhile may be broken. All else must be as if nothing had happened.
+  // At when.end an LFS was put back to what it was at when.begin, and nobody need notice: what was done between may be
+  // undone, and files that were made or changed meanwhile may be broken. All else must be as if nothing had happened.
   void lapse(const Span& when);
   bool may_be_broken(FileNumber file) const;
   // The file may mix old records with new ones: somebody has said so.
   void is_mixed(FileNumber file) { mixed_.insert(file); }
-  // At when.end the directory was put back: what was done to names between is undone. accepted: and what had been removed on
-  // LFSs stays so. A file that lost its name then may be back without what was appended to it since.
+  // At when.end the directory was put back: what was done to names between is undone. accepted: and what had been
+  // removed on LFSs stays so. A file that lost its name then may be back without what was appended to it since.
   void forget_names(const Span& when, bool accepted);
   // Files that surely had a name when they were forgotten, and the most records that they were known to have.
   std::map<FileNumber, std::uint64_t> forgotten() const;
@@ -85,18 +85,18 @@ class Oracle {
     bool may_lack_rows = false;  // a part that held some of them was put back unseen
   };
   struct Record {
-    std::optional<Stamp> base;                    // what put or append left there
-    std::map<std::uint64_t, Time> effective;      // by write: when it was known to be there
-    std::vector<std::uint64_t> overwrites;        // that were begun
+    std::optional<Stamp> base;                // what put or append left there
+    std::map<std::uint64_t, Time> effective;  // by write: when it was known to be there
+    std::vector<std::uint64_t> overwrites;    // that were begun
   };
   struct FileLog {
     std::map<std::uint64_t, Record> records;
     std::vector<std::pair<Time, std::uint64_t>> lengths;  // at least so many records, known at that time
     std::uint64_t begun = 0;                              // records of all puts and appends
     FileNumber copy_of = 0;
-    std::size_t copy = 0;                                 // which one
-    Time committed = kNever;                              // known to be
-    bool broken = false;                                  // it may be
+    std::size_t copy = 0;     // which one
+    Time committed = kNever;  // known to be
+    bool broken = false;      // it may be
   };
   struct Copy {
     std::string target;

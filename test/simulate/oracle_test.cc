@@ -119,7 +119,8 @@ TEST_CASE_METHOD(Told, "oracle: an append is not seen twice, nor half") {
   CHECK(accuses());
 }
 
-TEST_CASE_METHOD(Told, "oracle: of an append that was undone unseen, rows may be left where the next one was lost as well") {
+TEST_CASE_METHOD(Told,
+                 "oracle: of an append that was undone unseen, rows may be left where the next one was lost as well") {
   const auto undone = begin_append(kFile, 4, at(2));
   appended(undone, 4, at(3));
   SECTION("undone") {

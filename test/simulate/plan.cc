@@ -9,10 +9,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<const char*, 19> kNames = {"kill server", "cut server", "kill lfs",   "cut lfs",     "kill client",
-                                                "kill worker", "break link", "partition",  "stall",       "fail once",
-                                                "fail sticky", "fill",       "write back", "rot",         "back up",
-                                                "restore lfs", "restore server", "wipe",   "swap"};
+constexpr std::array<const char*, 19> kNames = {"kill server", "cut server",     "kill lfs",   "cut lfs", "kill client",
+                                                "kill worker", "break link",     "partition",  "stall",   "fail once",
+                                                "fail sticky", "fill",           "write back", "rot",     "back up",
+                                                "restore lfs", "restore server", "wipe",       "swap"};
 
 sim::Options world_of(Dice& dice) {
   sim::Options out;
@@ -66,7 +66,7 @@ Plan Plan::from(std::uint64_t seed) {
 
 Plan Plan::for_names(std::uint64_t seed) {
   constexpr Strike kKinds[] = {Strike::kKillServer, Strike::kCutServer, Strike::kKillClient, Strike::kBreakLink,
-                               Strike::kPartition, Strike::kStall, Strike::kFailOnce};
+                               Strike::kPartition,  Strike::kStall,     Strike::kFailOnce};
   Dice dice(seed ^ 0x6e616d6573);
   Plan plan;
   plan.seed = seed;
@@ -84,8 +84,9 @@ Plan Plan::for_names(std::uint64_t seed) {
 Plan Plan::for_restores(std::uint64_t seed) {
   constexpr Strike kOthers[] = {Strike::kKillServer, Strike::kCutServer, Strike::kKillLfs,   Strike::kCutLfs,
                                 Strike::kKillClient, Strike::kBreakLink, Strike::kWriteBack, Strike::kKillWorker};
-  constexpr Strike kPutBack[] = {Strike::kRestoreLfs, Strike::kRestoreLfs, Strike::kRestoreLfs, Strike::kRestoreServer,
-                                 Strike::kRestoreServer, Strike::kRestoreServer, Strike::kWipe, Strike::kSwap};
+  constexpr Strike kPutBack[] = {Strike::kRestoreLfs,    Strike::kRestoreLfs,    Strike::kRestoreLfs,
+                                 Strike::kRestoreServer, Strike::kRestoreServer, Strike::kRestoreServer,
+                                 Strike::kWipe,          Strike::kSwap};
   Dice dice(seed ^ 0x726573746f7265);
   Plan plan;
   plan.seed = seed;
@@ -109,13 +110,15 @@ Plan Plan::for_restores(std::uint64_t seed) {
 }
 
 std::string Plan::to_string() const {
-  std::string out = fmt::format("seed {}: {} LFSs, {} clients, {} operations each, log of {} bytes, work {} us, drop {}, "
-                                "duplicate {}, reorder {}; strikes:", seed, lfss, clients, operations, log_bytes,
-                                std::chrono::duration_cast<std::chrono::microseconds>(world.work_max).count(), world.drop,
-                                world.duplicate, world.reorder);
+  std::string out = fmt::format(
+      "seed {}: {} LFSs, {} clients, {} operations each, log of {} bytes, work {} us, drop {}, "
+      "duplicate {}, reorder {}; strikes:",
+      seed, lfss, clients, operations, log_bytes,
+      std::chrono::duration_cast<std::chrono::microseconds>(world.work_max).count(), world.drop, world.duplicate,
+      world.reorder);
   if (restores) out += accepts ? " (accepts)" : " (brings back)";
-  for (std::size_t i = 0; i < strikes.size(); ++i) out += fmt::format(" +{} {}{}", steps[i], name_of(strikes[i]),
-                                                                      i + 1 < strikes.size() ? "," : "");
+  for (std::size_t i = 0; i < strikes.size(); ++i)
+    out += fmt::format(" +{} {}{}", steps[i], name_of(strikes[i]), i + 1 < strikes.size() ? "," : "");
   return out;
 }
 

@@ -12,25 +12,25 @@ namespace pif::simulate {
 
 enum class Strike : std::uint8_t {
   kKillServer,
-  kCutServer,      // its power, in the middle of a call
+  kCutServer,  // its power, in the middle of a call
   kKillLfs,
-  kCutLfs,         // its power, in the middle of a call: any part of what was not synced is lost
+  kCutLfs,  // its power, in the middle of a call: any part of what was not synced is lost
   kKillClient,
   kKillWorker,
   kBreakLink,
-  kPartition,      // of two of them, over ZeroMQ-like routes
+  kPartition,  // of two of them, over ZeroMQ-like routes
   kStall,
-  kFailOnce,       // one call of a disk or store
-  kFailSticky,     // all of them, for a while
-  kFill,           // a disk, for a while
-  kWriteBack,      // some of what is not synced
-  kRot,            // a bit, or a block that lands elsewhere
+  kFailOnce,    // one call of a disk or store
+  kFailSticky,  // all of them, for a while
+  kFill,        // a disk, for a while
+  kWriteBack,   // some of what is not synced
+  kRot,         // a bit, or a block that lands elsewhere
   // Of histories with restores only.
-  kBackUp,         // a copy is made of an LFS's root, or of the directory
-  kRestoreLfs,     // what was copied takes its place
+  kBackUp,      // a copy is made of an LFS's root, or of the directory
+  kRestoreLfs,  // what was copied takes its place
   kRestoreServer,
-  kWipe,           // an LFS has an empty disk, or its catalogue is empty
-  kSwap,           // two LFSs have each other's roots
+  kWipe,  // an LFS has an empty disk, or its catalogue is empty
+  kSwap,  // two LFSs have each other's roots
 };
 inline constexpr std::size_t kStrikeKinds = 14;
 std::string name_of(Strike strike);
@@ -39,13 +39,13 @@ struct Plan {
   std::uint64_t seed = 0;
   unsigned lfss = 3;
   unsigned clients = 2;
-  unsigned operations = 8;              // of each client
+  unsigned operations = 8;  // of each client
   std::uint64_t log_bytes = 64u << 20;
   bool rots = false;
-  bool restores = false;                // parts are put back to what they were
-  bool accepts = false;                 // and a person takes them as they are; else brings the newer ones back
-  std::vector<Strike> strikes;          // in order
-  std::vector<std::uint64_t> steps;     // between them
+  bool restores = false;             // parts are put back to what they were
+  bool accepts = false;              // and a person takes them as they are; else brings the newer ones back
+  std::vector<Strike> strikes;       // in order
+  std::vector<std::uint64_t> steps;  // between them
   sim::Options world;
 
   static Plan from(std::uint64_t seed);
@@ -60,7 +60,7 @@ struct Plan {
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15 + 0x632be59bd9b4e019) {}
-  std::uint64_t below(std::uint64_t limit);          // 0 <= x < limit
+  std::uint64_t below(std::uint64_t limit);  // 0 <= x < limit
   std::uint64_t from_to(std::uint64_t least, std::uint64_t most) { return least + below(most - least + 1); }
   bool chance(unsigned percent) { return below(100) < percent; }
 

@@ -49,13 +49,15 @@ std::uint64_t confirmed_of(const std::shared_ptr<kv::MemoryState>& directory, st
   std::uint64_t confirmed = 0;
   scan(directory, kNodes, [&](std::string_view, std::string_view payload) {
     proto::StoredNode row;
-    if (row.ParseFromArray(payload.data(), static_cast<int>(payload.size())) && row.node().id() == node) confirmed = row.confirmed();
+    if (row.ParseFromArray(payload.data(), static_cast<int>(payload.size())) && row.node().id() == node)
+      confirmed = row.confirmed();
   });
   return confirmed;
 }
 
 // Whether what the directory has durably heard of the LFS is more than this root has.
-bool is_older_than_heard(const std::shared_ptr<kv::MemoryState>& directory, std::uint32_t node, const sim::RootImage& image) {
+bool is_older_than_heard(const std::shared_ptr<kv::MemoryState>& directory, std::uint32_t node,
+                         const sim::RootImage& image) {
   bool older = false;
   const auto incarnation = numbers_of(image).incarnation();
   scan(directory, kNodes, [&](std::string_view, std::string_view payload) {
@@ -84,7 +86,8 @@ bool has_moment(const std::shared_ptr<kv::MemoryState>& directory, const proto::
 
 }  // namespace
 
-Restores::Restores(Shared& shared) : shared_(shared), cluster_(shared.cluster), world_(cluster_.world()), lfss_(cluster_.size()) {}
+Restores::Restores(Shared& shared)
+    : shared_(shared), cluster_(shared.cluster), world_(cluster_.world()), lfss_(cluster_.size()) {}
 
 // Mostly the last one: it is what the others may not have heard of.
 std::size_t Restores::some_backup(std::size_t count) { return world_.pick(2) == 0 ? count - 1 : world_.pick(count); }
@@ -99,8 +102,10 @@ void Restores::back_up() {
 bool Restores::is_out(unsigned lfs) {
   Lfs& part = lfss_[lfs];
   if (!part.newest) return false;
-  if (part.is_foreign || confirmed_of(cluster_.directory_image(), lfs + 1) <= numbers_of(*part.newest).incarnation()) return true;
-  if (part.must_notice) shared_.oracle.accuse(fmt::format("lfs{} was put back, and goes on as if nothing had happened", lfs));
+  if (part.is_foreign || confirmed_of(cluster_.directory_image(), lfs + 1) <= numbers_of(*part.newest).incarnation())
+    return true;
+  if (part.must_notice)
+    shared_.oracle.accuse(fmt::format("lfs{} was put back, and goes on as if nothing had happened", lfs));
   part.newest.reset();
   return false;
 }
@@ -128,7 +133,8 @@ void Restores::restore_lfs(unsigned lfs) {
   part.is_foreign = false;
   part.must_notice = is_older_than_heard(cluster_.directory_image(), lfs + 1, image);
   part.backups = {{from, image}};
-  shared_.tell(fmt::format("lfs{} is what it was at {:.6f}: {}", lfs, std::chrono::duration<double>(from.time_since_epoch()).count(),
+  shared_.tell(fmt::format("lfs{} is what it was at {:.6f}: {}", lfs,
+                           std::chrono::duration<double>(from.time_since_epoch()).count(),
                            part.must_notice ? "stale" : "nobody may know"));
   cluster_.restart_lfs(lfs);
   if (part.must_notice) return;
@@ -151,7 +157,8 @@ bool Restores::restore_server() {
   cluster_.put_directory(*image);
   cluster_.server_faults().heal();
   cluster_.restart_server();
-  shared_.tell(fmt::format("the directory is what it was at {:.6f}: {}", std::chrono::duration<double>(from.time_since_epoch()).count(),
+  shared_.tell(fmt::format("the directory is what it was at {:.6f}: {}",
+                           std::chrono::duration<double>(from.time_since_epoch()).count(),
                            server_.must_notice ? "behind" : "nobody may know"));
   return true;
 }

@@ -1,5 +1,5 @@
-// Parts that are put back to what they were, as somebody does who restores a backup: an LFS's disk with its catalogue, or the
-// server's directory. Knows what each of them must notice, and what may be lost unseen.
+// Parts that are put back to what they were, as somebody does who restores a backup: an LFS's disk with its catalogue,
+// or the server's directory. Knows what each of them must notice, and what may be lost unseen.
 #pragma once
 
 #include <optional>

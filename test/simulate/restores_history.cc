@@ -52,9 +52,9 @@ class RestoresHistory final : public FilesHistory {
   void inspect_found(Workload& client);
 
   Restores restores_;
-  std::set<std::uint64_t> marked_;      // files
+  std::set<std::uint64_t> marked_;  // files
   std::vector<std::size_t> mixed_paths_;
-  bool found_ = false;                  // what was forgotten has been given names
+  bool found_ = false;  // what was forgotten has been given names
 };
 
 // ---- the person ----

@@ -25,7 +25,7 @@ struct Shared {
   std::vector<std::string> errors;  // that clients were told
   Restores* restores = nullptr;     // of histories that have them
   bool may_be_stale = false;        // a part was put back: errors may say so
-  bool may_seem_corrupt = false;  // data has rotted, or reads were cut short: errors may say so
+  bool may_seem_corrupt = false;    // data has rotted, or reads were cut short: errors may say so
 };
 
 }  // namespace pif::simulate

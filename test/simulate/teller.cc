@@ -11,7 +11,8 @@ bool is_unknown(const Error& error) {
     case Code::kTimeout:
     case Code::kUnavailable:
     case Code::kCancelled:
-    case Code::kStaleServer: return true;  // one that has forgotten that it was done, perhaps
+    case Code::kStaleServer:
+      return true;  // one that has forgotten that it was done, perhaps
     // A request that was executed, and sent again because its answer was lost, may meet a disk that fails now.
     case Code::kIo:
     case Code::kNoSpace: return error.node.empty() || error.node == "server";
@@ -47,8 +48,10 @@ bool Teller::failed(const std::string& what, const Error& error) {
   last_error_ = error;
   shared_.errors.push_back(fmt::format("{}: {} ({})", what, error.to_string(), code_name(error.code)));
   shared_.tell(fmt::format("{}: {} fails: {} ({})", name_, what, error.to_string(), code_name(error.code)));
-  const bool stale = error.code == Code::kStaleNode || error.code == Code::kStaleServer || error.code == Code::kStaleData;
-  if (stale && !shared_.may_be_stale) shared_.oracle.accuse(fmt::format("{}: {}: a false alarm: {}", name_, what, error.to_string()));
+  const bool stale =
+      error.code == Code::kStaleNode || error.code == Code::kStaleServer || error.code == Code::kStaleData;
+  if (stale && !shared_.may_be_stale)
+    shared_.oracle.accuse(fmt::format("{}: {}: a false alarm: {}", name_, what, error.to_string()));
   const bool bad = error.code == Code::kInternal || error.code == Code::kCorrupt || error.code == Code::kVersion;
   if (bad && !shared_.may_seem_corrupt && !shared_.oracle.may_be_broken(subject_))
     shared_.oracle.accuse(fmt::format("{}: {}: {}", name_, what, error.to_string()));

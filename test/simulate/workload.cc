@@ -48,11 +48,24 @@ void Workload::run(unsigned operations) {
 void Workload::one() {
   const std::size_t path = some_path();
   switch (dice_.below(20)) {
-    case 0: case 1: case 2: case 3: case 4: put(path); return;
-    case 5: case 6: case 7: case 8: append(path); return;
-    case 9: case 10: case 11: overwrite(path); return;
-    case 12: case 13: case 14: case 15: read(path, dice_.chance(50)); return;
-    case 16: case 17: {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+    case 4: put(path); return;
+    case 5:
+    case 6:
+    case 7:
+    case 8: append(path); return;
+    case 9:
+    case 10:
+    case 11: overwrite(path); return;
+    case 12:
+    case 13:
+    case 14:
+    case 15: read(path, dice_.chance(50)); return;
+    case 16:
+    case 17: {
       const std::size_t to = some_path();
       rename(path, to, dice_.chance(30));
       return;
@@ -171,7 +184,8 @@ Status Workload::overwrite_some(File& file, std::uint64_t first, std::uint32_t c
   count = static_cast<std::uint32_t>(lengths.size());
   const auto write = shared_.oracle.begin_overwrite(file.id(), first, count, now());
   const Batch batch = batch_of(write, count, [&](std::uint32_t i) { return lengths[i]; });
-  PIF_TRY(file.format().is_fixed() ? file.write_at(first, batch.data) : file.write_batch_at(first, batch.lengths, batch.data));
+  PIF_TRY(file.format().is_fixed() ? file.write_at(first, batch.data)
+                                   : file.write_batch_at(first, batch.lengths, batch.data));
   shared_.oracle.acknowledged(write, now());
   shared_.tell(fmt::format("{}: overwrite {} of {} in {:x} at {}", name_, write, count, file.id(), first));
   return {};
@@ -242,10 +256,12 @@ Status Workload::read_variable(File& file, std::uint64_t first, std::uint64_t co
   const Time begin = now();
   PIF_TRY_VALUE(const auto batch, file.read_batch_at(first, count));
   if (batch.lengths.size() != count)
-    shared_.oracle.accuse(fmt::format("file {:x}: {} of {} records from {} on", file.id(), batch.lengths.size(), count, first));
+    shared_.oracle.accuse(
+        fmt::format("file {:x}: {} of {} records from {} on", file.id(), batch.lengths.size(), count, first));
   std::size_t at = 0;
   for (std::size_t i = 0; i < batch.lengths.size(); ++i) {
-    shared_.oracle.saw_record(file.id(), first + i, std::span(batch.data).subspan(at, batch.lengths[i]), {begin, now()});
+    shared_.oracle.saw_record(file.id(), first + i, std::span(batch.data).subspan(at, batch.lengths[i]),
+                              {begin, now()});
     at += batch.lengths[i];
   }
   return {};

@@ -24,10 +24,13 @@ TEST_CASE("constants travel as text") {
 }
 
 TEST_CASE("a sort of twice the width takes half the time, until the token is what takes it") {
-  const auto sort = [](std::uint32_t width) { return predict(kConstants, {10'000'000, width, false, 0}, MergeKind::kSplit).sort; };
+  const auto sort = [](std::uint32_t width) {
+    return predict(kConstants, {10'000'000, width, false, 0}, MergeKind::kSplit).sort;
+  };
   CHECK(sort(2) / sort(4) == Approx(2).epsilon(0.05));
   CHECK(merge_of(MergeKind::kSplit, 2, 0) / merge_of(MergeKind::kSplit, 4, 0) > 1.5);
-  // One token decides on all records, however many workers there are: 10,000,000 / 4096 hops of 100 us and 4096 records.
+  // One token decides on all records, however many workers there are: 10,000,000 / 4096 hops of 100 us and 4096
+  // records.
   CHECK(merge_of(MergeKind::kPipelined, 64, 4096) == Approx(10e6 / 4096 * (100e-6 + 4096 * 5e-9)));
 }
 

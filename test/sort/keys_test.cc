@@ -2,9 +2,9 @@
 #include <cmath>
 #include <cstring>
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 #include "../../tools/pif_sort/keys/keys.h"
 
@@ -42,7 +42,8 @@ template <typename T>
 void check_numbers(char type) {
   for (const bool big_endian : {false, true}) {
     for (const bool reverse : {false, true}) {
-      const std::string spec = fmt::format("3:{}:{}{}{}", sizeof(T), type, big_endian ? "be" : "le", reverse ? "r" : "");
+      const std::string spec =
+          fmt::format("3:{}:{}{}{}", sizeof(T), type, big_endian ? "be" : "le", reverse ? "r" : "");
       const KeyMaker maker = maker_of({spec}, Format::fixed(20));
       REQUIRE(rc::check(spec, [&] {
         const T a = *rc::gen::arbitrary<T>();
@@ -147,7 +148,8 @@ TEST_CASE("numbers in text compare by value, whatever their form") {
     };
     RC_ASSERT(compare(maker, form(a), form(b)) == sign(a - b));
   }));
-  const char* const rising[] = {"-100", "-10.5", "-10.49", "-1", "-.5", "-0.25", "0", "0.001", ".5", "1.5", "1.55", "9", "10"};
+  const char* const rising[] = {"-100",  "-10.5", "-10.49", "-1",   "-.5", "-0.25", "0",
+                                "0.001", ".5",    "1.5",    "1.55", "9",   "10"};
   for (std::size_t i = 0; i < std::size(rising); ++i) {
     for (std::size_t j = 0; j < std::size(rising); ++j)
       REQUIRE(compare(maker, rising[i], rising[j]) == sign(static_cast<int>(i) - static_cast<int>(j)));
@@ -185,7 +187,8 @@ TEST_CASE("keys of 4 GiB together are refused: their length would be taken for 0
   const Format longest = Format::fixed(kRecordLengthMax);
   const std::string whole = fmt::format("0:{}", kRecordLengthMax);
   CHECK(error_of(std::vector<std::string>(255, whole), longest).empty());
-  CHECK(error_of(std::vector<std::string>(256, whole), longest).find("4294967296 bytes together; 4294967295") != std::string::npos);
+  CHECK(error_of(std::vector<std::string>(256, whole), longest).find("4294967296 bytes together; 4294967295") !=
+        std::string::npos);
 }
 
 }  // namespace pif::sort

@@ -2,8 +2,8 @@
 #include <numeric>
 #include <vector>
 
-#include <catch2/catch.hpp>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 #include "../../tools/pif_sort/keys/lengths.h"
 
@@ -23,7 +23,8 @@ TEST_CASE("so many fit as have room even if they are the longest, and hardly few
       return std::accumulate(all.begin(), end, std::uint64_t{4} * static_cast<std::uint64_t>(end - all.begin()));
     };
     RC_ASSERT(taken(count) <= bytes);
-    if (count < all.size()) RC_ASSERT(taken(2 * count + 2) > bytes / 2);  // lengths of a class differ by less than a factor of two
+    if (count < all.size())
+      RC_ASSERT(taken(2 * count + 2) > bytes / 2);  // lengths of a class differ by less than a factor of two
     if (count >= all.size()) RC_ASSERT(count == all.size() || count == UINT64_MAX);
   }));
 }

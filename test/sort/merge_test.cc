@@ -1,16 +1,16 @@
 #include <algorithm>
 #include <numeric>
 
-#include <catch2/catch.hpp>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 #include "../../tools/pif_sort/runs/merge.h"
 
 namespace pif::sort {
 namespace {
 
-// Runs of 2-byte records with few different values, as the components of a file have them, and what a stable sort makes of
-// all of them.
+// Runs of 2-byte records with few different values, as the components of a file have them, and what a stable sort makes
+// of all of them.
 struct Sample {
   explicit Sample(std::uint32_t width) : layout(*parity::Layout::make(width)), memory(width), elements(width) {
     const auto count = *rc::gen::inRange<std::size_t>(0, 300);

@@ -1,9 +1,9 @@
 // What becomes of a sort when one of its parts dies: the whole output or none of it, and the input as it was.
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
-#include "libtool/tool_fixtures.h"
 #include "../../tools/pif_sort/sort.h"
+#include "libtool/tool_fixtures.h"
 
 namespace pif::sort {
 namespace {
@@ -16,7 +16,8 @@ std::string record(unsigned i) { return fmt::format("{:08}", i * 7919U % kRecord
 class Killed final : public sim::KilledTool {
  public:
   // apart: workers share nothing.
-  Killed(MergeKind merge, bool apart, std::uint64_t seed) : KilledTool(seed, kLfss, work), merge_(merge), apart_(apart) {}
+  Killed(MergeKind merge, bool apart, std::uint64_t seed)
+      : KilledTool(seed, kLfss, work), merge_(merge), apart_(apart) {}
 
  private:
   void put(Client& client) override {
@@ -76,7 +77,8 @@ TEST_CASE("whoever dies at whatever moment of a sort, there is a whole output or
     for (const char* victim : {"/", "lfs", "controller"}) {
       for (std::uint64_t steps = 20; steps < 2000; steps = steps * 3 / 2) {
         for (const bool apart : {false, true}) {
-          INFO("merge " << static_cast<int>(merge) << (apart ? " over the network, " : ", ") << victim << " at step " << steps);
+          INFO("merge " << static_cast<int>(merge) << (apart ? " over the network, " : ", ") << victim << " at step "
+                        << steps);
           kills += Killed(merge, apart, ++seed).run(victim, steps) ? 1 : 0;
         }
       }

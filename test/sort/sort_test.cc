@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
-#include "libtool/tool_fixtures.h"
 #include "../../tools/pif_sort/sort.h"
+#include "libtool/tool_fixtures.h"
 
 namespace pif::sort {
 namespace {
@@ -53,12 +53,13 @@ struct Case {
   CreateOptions options;
   Records records;
   SortOptions wanted;
-  bool apart = false;        // workers share nothing, as if each were on a machine of its own
-  char first_letter = 'a';   // of those that records are made of
+  bool apart = false;       // workers share nothing, as if each were on a machine of its own
+  char first_letter = 'a';  // of those that records are made of
 
   static Case any() {
     Case made;
-    made.options.format = *rc::gen::element(Format::fixed(1), Format::fixed(13), Format::fixed(40), Format::variable(), Format::lines());
+    made.options.format =
+        *rc::gen::element(Format::fixed(1), Format::fixed(13), Format::fixed(40), Format::variable(), Format::lines());
     made.options.width = *rc::gen::inRange<std::uint32_t>(1, kLfss + 1);
     if (*rc::gen::inRange(0, 6) == 0) {
       made.options.width = 8;
@@ -165,7 +166,8 @@ TEST_CASE("every merge gives the same bytes, for every width and block size") {
           for (const std::uint64_t batch : {0, 1, 3, 4096}) {
             one.wanted.merge = merge;
             one.wanted.token_batch = batch;
-            INFO("width " << width << ", " << count << " records, merge " << static_cast<int>(merge) << ", batch " << batch);
+            INFO("width " << width << ", " << count << " records, merge " << static_cast<int>(merge) << ", batch "
+                          << batch);
             tool::Controller controller(client, sim::sim_controller());
             must(control(controller, one.wanted));
             REQUIRE(get(client) == one.expected());

@@ -30,9 +30,14 @@ def puts_and_copies_succeed_while_tools_start_on_the_same_lfss():
             file.write(os.urandom(300_000))
         fs.ok("put", source, "/base")
         failures = []
-        puts = [threading.Thread(target=loop, args=(fs, failures, lambda n: n < 40, "put", source, f"/p{i}")) for i in range(2)]
+        puts = [
+            threading.Thread(target=loop, args=(fs, failures, lambda n: n < 40, "put", source, f"/p{i}"))
+            for i in range(2)
+        ]
         copying = lambda n: any(put.is_alive() for put in puts)
-        copies = [threading.Thread(target=loop, args=(fs, failures, copying, "copy", "/base", f"/c{i}")) for i in range(2)]
+        copies = [
+            threading.Thread(target=loop, args=(fs, failures, copying, "copy", "/base", f"/c{i}")) for i in range(2)
+        ]
         for thread in puts + copies:
             thread.start()
         for thread in puts + copies:
@@ -64,7 +69,9 @@ def tools_go_on_when_a_controller_or_an_lfs_was_stopped():
         try:
             for i in range(2):
                 tools.append(fs.start("sort", "/base", f"/sorted{i}"))
-                await_condition(lambda: len(children_of(lfs, "pif-sort")) > i or tools[i].poll() is not None, "it works")
+                await_condition(
+                    lambda: len(children_of(lfs, "pif-sort")) > i or tools[i].poll() is not None, "it works"
+                )
                 if i == 0:
                     os.kill(tools[0].pid, signal.SIGSTOP)  # the terminal's Ctrl-Z
             os.kill(lfs, signal.SIGSTOP)
@@ -90,9 +97,18 @@ def workers_of_a_controller_that_is_killed_end_at_once():
             tool.kill()
             tool.wait()
             # At once, if the LFS had heard that it is waited for; a job that nobody waits for yet is ended after 10 s.
-            await_condition(lambda: not any(children_of(fs.pid_of(f"lfs{i}"), "pif-sort") for i in range(COUNT)), "they ended", 15)
+            await_condition(
+                lambda: not any(children_of(fs.pid_of(f"lfs{i}"), "pif-sort") for i in range(COUNT)), "they ended", 15
+            )
 
 
 if __name__ == "__main__":
-    sys.exit(main([puts_and_copies_succeed_while_tools_start_on_the_same_lfss, tools_go_on_when_a_controller_or_an_lfs_was_stopped,
-                   workers_of_a_controller_that_is_killed_end_at_once]))
+    sys.exit(
+        main(
+            [
+                puts_and_copies_succeed_while_tools_start_on_the_same_lfss,
+                tools_go_on_when_a_controller_or_an_lfs_was_stopped,
+                workers_of_a_controller_that_is_killed_end_at_once,
+            ]
+        )
+    )

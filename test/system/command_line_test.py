@@ -16,8 +16,15 @@ FS = None
 def shell(text, cwd=None):
     """A shell's command, in which $pif is the program."""
     env = dict(FS.env, pif=FS.command()[0])
-    return subprocess.run(["sh", "-c", text], env=env, cwd=cwd or FS.temp, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
-                          check=False)
+    return subprocess.run(
+        ["sh", "-c", text],
+        env=env,
+        cwd=cwd or FS.temp,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
 
 
 def must(code, pattern, text, cwd=None):
@@ -38,7 +45,10 @@ def names_with_brackets_are_names():
     write("[keep,keep]", b"two")
     FS.ok("mkdir", "/brackets")
     must(0, b"", "$pif put -q keep '[keep]' '[keep,keep]' /brackets")
-    check(FS.content("/brackets/[keep]") == b"listed" and FS.content("/brackets/[keep,keep]") == b"two", "each file is itself")
+    check(
+        FS.content("/brackets/[keep]") == b"listed" and FS.content("/brackets/[keep,keep]") == b"two",
+        "each file is itself",
+    )
     must(0, b"", "$pif get -q /brackets/keep '[got]'")
     must(0, b"", "$pif get -q '/brackets/[keep]' '[keep]'")
     with open(FS.local("[got]"), "rb") as got, open(FS.local("keep"), "rb") as keep:
@@ -55,8 +65,15 @@ def run_takes_words_as_they_are():
 
 
 def a_closed_or_full_stderr_changes_no_exit_code():
-    for code, text in [(0, "$pif df"), (3, "$pif ls /none"), (0, "$pif put --verbose keep /kept"), (2, "$pif nonsense"),
-                       (2, "$pif ls --nonsense"), (1, "$pif sort -c /disorder"), (3, "$pif copy /none /x")]:
+    for code, text in [
+        (0, "$pif df"),
+        (3, "$pif ls /none"),
+        (0, "$pif put --verbose keep /kept"),
+        (2, "$pif nonsense"),
+        (2, "$pif ls --nonsense"),
+        (1, "$pif sort -c /disorder"),
+        (3, "$pif copy /none /x"),
+    ]:
         for to in ("2>&-", "2>/dev/full"):
             done = shell(f"{text} {to}")
             check(done.returncode == code and not done.stderr, f"{text} {to}: {done}")
@@ -100,13 +117,28 @@ def a_list_of_nodes_leaves_the_other_words():
 
 
 def what_is_printed_with_json_is_one_document():
-    for text in ("ls /none", "cat /none", "copy /none /x", "sort -c /none", "copy --report /none/report /a /copied", "cat /a /none",
-                 "ls /a /none", "ls / /none", "cat /folder"):
+    for text in (
+        "ls /none",
+        "cat /none",
+        "copy /none /x",
+        "sort -c /none",
+        "copy --report /none/report /a /copied",
+        "cat /a /none",
+        "ls /a /none",
+        "ls / /none",
+        "cat /folder",
+    ):
         done = must(3, b"", f"$pif {text} --json")
         error = json.loads(done.stdout)["error"]
         check(error["code"] and error["text"], f"{text}: {error}")
-    check(json.loads(must(3, b"", "$pif cat /disorder /none --json").stdout)["files"][0]["path"] == "/disorder", "what was read is there")
-    check(json.loads(must(3, b"", "$pif ls /a /none --json").stdout)["entries"][0]["path"] == "/a", "what was listed is there")
+    check(
+        json.loads(must(3, b"", "$pif cat /disorder /none --json").stdout)["files"][0]["path"] == "/disorder",
+        "what was read is there",
+    )
+    check(
+        json.loads(must(3, b"", "$pif ls /a /none --json").stdout)["entries"][0]["path"] == "/a",
+        "what was listed is there",
+    )
     check(json.loads(FS.ok("ls", "--json", "/folder")) == {"entries": []}, "nothing is a document, too")
     for word in ("--json", "--verbose"):
         must(2, b"--report -", f"$pif copy {word} --report - /a /copied")
@@ -166,8 +198,9 @@ def a_file_that_cannot_be_got_does_not_keep_the_others():
 def on_a_terminal(*words):
     """What a command prints on a terminal, both streams; its exit code."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(FS.command(*words), env=FS.env, cwd=FS.temp, stdin=subprocess.DEVNULL, stdout=theirs,
-                               stderr=theirs)
+    process = subprocess.Popen(
+        FS.command(*words), env=FS.env, cwd=FS.temp, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
+    )
     os.close(theirs)
     text = b""
     try:
@@ -185,15 +218,30 @@ def control_characters_reach_no_terminal():
     FS.ok("put", "-q", "-", f"/odd/{name}", data=b"x")
     check(FS.ok("ls", "/odd") == f"{name}\n".encode(), "a program gets the name as it is")
     quoted = rb"$'\x1b[2J\x07evil\nname\xc2\x9b'"
-    for words in (["ls", "/odd"], ["ls", "-l", "/odd"], ["ls", "-R", "/"], ["stat", f"/odd/{name}"], ["du", f"/odd/{name}"]):
+    for words in (
+        ["ls", "/odd"],
+        ["ls", "-l", "/odd"],
+        ["ls", "-R", "/"],
+        ["stat", f"/odd/{name}"],
+        ["du", f"/odd/{name}"],
+    ):
         code, text = on_a_terminal(*words)
         check(code == 0 and quoted[2:] in text and b"\x1b" not in text and b"\x07" not in text, f"{words}: {text}")
     code, text = on_a_terminal("copy", "--explain", f"/odd/{name}", "/x")
     check(code == 0 and rb"source: /odd/\x1b[2J" in text and b"\x1b" not in text, f"{text}")
-    for words in (["cat", f"/none/{name}"], ["get", "/none/" + name, "x"], ["sort", f"/odd/no{name}", "/x"], ["ls", f"--{name}"],
-                  [name], ["put", name, "/x"], ["rm", f"/odd/{name}/x"]):
+    for words in (
+        ["cat", f"/none/{name}"],
+        ["get", "/none/" + name, "x"],
+        ["sort", f"/odd/no{name}", "/x"],
+        ["ls", f"--{name}"],
+        [name],
+        ["put", name, "/x"],
+        ["rm", f"/odd/{name}/x"],
+    ):
         done = FS.run(*words)
-        check(done.returncode in (2, 3) and b"\x1b" not in done.stderr and b"\x07" not in done.stderr, f"{words}: {done}")
+        check(
+            done.returncode in (2, 3) and b"\x1b" not in done.stderr and b"\x07" not in done.stderr, f"{words}: {done}"
+        )
         check(rb"\x1b" in done.stderr, f"{words}: {done}")
     FS.ok("rm", "-r", "/odd")
 
@@ -209,10 +257,12 @@ def progress_leaves_the_terminal_before_anything_is_said():
 
 def progress_is_in_bytes():
     FS.ok("put", "-q", "--record-length", "100000", "-", "/few", data=b"r" * 60_000_000)
+
     def shares_and_rates():
         code, text = on_a_terminal("run", "example-reverse", "/few", "/reversed")
         check(code == 0, f"{code}: {text}")
         return [rate for share, rate in re.findall(rb"(\d+) %  (\d+) MiB/s", text) if int(share) >= 20]
+
     rates = await_condition(shares_and_rates, "a run that is shown when a part of it is done")
     check(all(int(rate) > 0 for rate in rates), f"{rates}")
     FS.ok("rm", "/few", "/reversed")
@@ -255,15 +305,30 @@ def run_all():
         FS.ok("put", "-q", "-", "/a", data=b"a" * 100_000)
         FS.ok("put", "-q", "--lines", "-", "/disorder", data=b"a\nc\nb\n")
         FS.ok("mkdir", "/folder")
-        code = main([names_with_brackets_are_names, run_takes_words_as_they_are, a_closed_or_full_stderr_changes_no_exit_code,
-                     a_closed_stdin_or_stdout_is_an_error, help_that_nobody_gets_is_an_error, numbers_are_decimal,
-                     memory_is_a_number_of_bytes, a_list_of_nodes_leaves_the_other_words, what_is_printed_with_json_is_one_document,
-                     a_folder_that_is_not_utf_8_is_no_obstacle_or_refused, messages_are_one_line_and_name_the_program,
-                     tools_forgive_in_paths_what_pif_forgives, a_check_takes_no_options_of_an_output, a_local_file_has_a_name,
-                     local_names_may_be_as_long_as_names_can_be, a_file_that_cannot_be_got_does_not_keep_the_others,
-                     control_characters_reach_no_terminal, progress_leaves_the_terminal_before_anything_is_said,
-                     progress_is_in_bytes,
-                     the_doctor_waits_for_nobody])
+        code = main(
+            [
+                names_with_brackets_are_names,
+                run_takes_words_as_they_are,
+                a_closed_or_full_stderr_changes_no_exit_code,
+                a_closed_stdin_or_stdout_is_an_error,
+                help_that_nobody_gets_is_an_error,
+                numbers_are_decimal,
+                memory_is_a_number_of_bytes,
+                a_list_of_nodes_leaves_the_other_words,
+                what_is_printed_with_json_is_one_document,
+                a_folder_that_is_not_utf_8_is_no_obstacle_or_refused,
+                messages_are_one_line_and_name_the_program,
+                tools_forgive_in_paths_what_pif_forgives,
+                a_check_takes_no_options_of_an_output,
+                a_local_file_has_a_name,
+                local_names_may_be_as_long_as_names_can_be,
+                a_file_that_cannot_be_got_does_not_keep_the_others,
+                control_characters_reach_no_terminal,
+                progress_leaves_the_terminal_before_anything_is_said,
+                progress_is_in_bytes,
+                the_doctor_waits_for_nobody,
+            ]
+        )
         if code:
             FS.show_logs()
     return code

@@ -149,7 +149,11 @@ def what_cannot_be_put_is_left_out_and_the_rest_goes_on():
     done = FS.run("put", "-r", FS.local("odd"), "/odd", "--json")
     said = done.stderr.decode()
     check(done.returncode == 3, f"exit {done.returncode}: {said}")
-    for words in ("odd/fifo is neither", "odd/dangling is a link that leads nowhere", "odd/link-to-folder is a link to a folder"):
+    for words in (
+        "odd/fifo is neither",
+        "odd/dangling is a link that leads nowhere",
+        "odd/link-to-folder is a link to a folder",
+    ):
         check(words in said, said)
     check(len(json.loads(done.stdout)["errors"]) == 3, f"{done.stdout}")
     there = [e["path"] for e in FS.json("ls", "-R", "/odd")["entries"]]
@@ -190,13 +194,17 @@ def listings_have_the_order_and_sizes_that_are_asked_for():
     FS.ok("mkdir", "/order")
     last = ""
     for name, size in (("b", 10), ("c", 3_000_000), ("a", 2000)):
+
         def is_newer(path=f"/order/{name}", data=bytes(size)):
             FS.ok("put", "-", path, data=data)
             return FS.json("stat", path)["modified"] > last
+
         await_condition(is_newer, "the server's clock, which counts seconds, goes on")
         last = FS.json("stat", f"/order/{name}")["modified"]
+
     def names(*options):
         return FS.ok("ls", *options, "/order").decode().split()
+
     check(names("-1") == ["a", "b", "c"] and names("-r") == ["c", "b", "a"], "by name")
     check(names("-S") == ["c", "a", "b"] and names("-Sr") == ["b", "a", "c"], "by size")
     check(names("-t") == ["a", "c", "b"] and names("-tr") == ["b", "c", "a"], "by time")
@@ -236,7 +244,13 @@ def global_options_may_stand_before_any_command():
 def help_lists_all_commands_and_tools():
     text = FS.ok("help").decode()
     listed = {line.split()[0] for line in text.splitlines() if line.startswith("  ")}
-    programs = {name[4:] for name in os.listdir(BIN) if name.startswith("pif-")} - {"server", "lfs", "exec", "simulate", "numbers-model"}
+    programs = {name[4:] for name in os.listdir(BIN) if name.startswith("pif-")} - {
+        "server",
+        "lfs",
+        "exec",
+        "simulate",
+        "numbers-model",
+    }
     check(programs <= listed, f"not in the list: {programs - listed}")
     check(all(len(line) <= 110 for line in text.splitlines()), "a line each")
     check(BIN not in text and os.path.realpath(BIN) not in text, "each of the release's tools is described")
@@ -287,12 +301,20 @@ def layouts_are_as_asked():
     records = FS.json("locate", "--records", "0:3", "/n")["records"]
     check([r["node"] for r in records] == ["lfs3", "lfs1", "lfs3"], f"order of nodes: {records}")
     plain = FS.json("placement", "--width", "2", "--records", "0:3")["records"]
-    check(plain == [{"record": r["record"], "lfs": r["lfs"], "row": r["row"]} for r in records], "locate and placement agree")
+    check(
+        plain == [{"record": r["record"], "lfs": r["lfs"], "row": r["row"]} for r in records],
+        "locate and placement agree",
+    )
     check(len(FS.json("locate", "--records", ":", "/n")["records"]) == 10, "all of them")
 
 
 def locate_shows_what_each_lfs_has():
-    for options, records in ((["--width", "3"], 10), (["--bevy", "2"], 95), (["--width", "4"], 2), (["--width", "2"], 0)):
+    for options, records in (
+        (["--width", "3"], 10),
+        (["--bevy", "2"], 95),
+        (["--width", "4"], 2),
+        (["--width", "2"], 0),
+    ):
         FS.ok("put", "--record-length", "10", *options, a_file("l", bytes(10 * records)), "/ranges")
         shown = FS.json("locate", "/ranges")
         check(shown["record_count"] == records and len(shown["ranges"]) == shown["width"], f"{shown}")
@@ -303,10 +325,16 @@ def locate_shows_what_each_lfs_has():
             if not here:
                 continue
             check((run["first"], run["last"]) == (here[0]["record"], here[-1]["record"]), f"{options}: which: {run}")
-            check(run["rows"]["end"] == here[-1]["row"] + 1 and run["node"] == here[0]["node"], f"{options}: where: {run}")
+            check(
+                run["rows"]["end"] == here[-1]["row"] + 1 and run["node"] == here[0]["node"], f"{options}: where: {run}"
+            )
     FS.ok("put", "--record-length", "10", "--width", "3", a_file("l", bytes(100)), "/ranges")
     text = FS.ok("locate", "/ranges").decode().splitlines()
-    check(text[0] == "/ranges: 10 records over 3 LFSs, record n is row n / 3 of LFS n mod 3" and text[2].endswith("0, 3, 6, 9"), f"{text}")
+    check(
+        text[0] == "/ranges: 10 records over 3 LFSs, record n is row n / 3 of LFS n mod 3"
+        and text[2].endswith("0, 3, 6, 9"),
+        f"{text}",
+    )
     FS.ok("rm", "/ranges")
 
 
@@ -323,13 +351,17 @@ def bevies_are_a_layout_without_parity_so_far():
 
 def placement_is_figure_4_1():
     bevies, width = 4, 8
+
     def parity_cell(lfs, row):
         return lfs % bevies == row % bevies
+
     shown = FS.json("placement", "--width", "8", "--bevies", "4,4", "--records", "0:48")["records"]
     check([r["record"] for r in shown] == list(range(48)), "records 0 to 47")
     # Each round gives every bevy as many records as it has LFSs; they fill its data cells row by row.
-    cells = {first: [(lfs, row) for row in range(20) for lfs in range(first, first + bevies) if not parity_cell(lfs, row)]
-             for first in (0, 4)}
+    cells = {
+        first: [(lfs, row) for row in range(20) for lfs in range(first, first + bevies) if not parity_cell(lfs, row)]
+        for first in (0, 4)
+    }
     for r in shown:
         turn, rest = divmod(r["record"], width)
         expected = cells[rest // bevies * bevies][turn * bevies + rest % bevies]
@@ -375,8 +407,10 @@ def status_tells_what_every_daemon_did():
 
 
 def every_command_has_help_version_and_dash_form():
-    for name in ("up down destroy status init node mkdir ls tree find stat rm mv cp chmod chown du df put get append cat head tail wc "
-                 "locate placement fsck doctor help completion run").split():
+    for name in (
+        "up down destroy status init node mkdir ls tree find stat rm mv cp chmod chown du df put get append cat head tail wc "
+        "locate placement fsck doctor help completion run"
+    ).split():
         text = FS.ok(name, "--help").decode()
         check("Examples:" in text and "--json" in text, f"pif {name} --help has examples")
         check(FS.ok(name, "--version").startswith(b"pif "), f"pif {name} --version")
@@ -421,7 +455,7 @@ def the_example_whose_workers_talk_reverses_a_file():
 
 
 def a_program_that_is_run_gets_its_own_arguments_and_ends_as_it_does():
-    a_file("tool.sh", b"#!/bin/sh\necho $PIF $PIF_ROUTE \"$@\"\nexit 7\n")
+    a_file("tool.sh", b'#!/bin/sh\necho $PIF $PIF_ROUTE "$@"\nexit 7\n')
     os.chmod(FS.local("tool.sh"), 0o755)
     done = FS.run("run", "--route", "ipc", "./tool.sh", "--json", "--help", "-q", "a  b", cwd=FS.temp)
     check((done.returncode, done.stdout.decode()) == (7, f"{FS.folder} ipc --json --help -q a  b\n"), f"{done}")
@@ -444,7 +478,10 @@ def fsck_and_readers_notice_a_changed_byte():
         done = other.run("fsck", "--json")
         report = json.loads(done.stdout)
         check(done.returncode == 1 and not report["clean"], f"fsck says so: {report}")
-        check([(f["kind"], f["path"], f["node"]) for f in report["findings"]] == [("sums", "/x", "lfs1")], f"where: {report}")
+        check(
+            [(f["kind"], f["path"], f["node"]) for f in report["findings"]] == [("sums", "/x", "lfs1")],
+            f"where: {report}",
+        )
         for way in ("descriptors", "messages"):
             done = other.run("cat", "--data", way, "/x")
             check(done.returncode == 3 and b"/x" in done.stderr, f"cat by {way} refuses it: {done.stderr}")
@@ -459,7 +496,11 @@ def every_route_moves_the_same_bytes():
     data = os.urandom(3_000_000)
     for mode in ("--insecure-loopback", "--curve"):
         with FileSystem(2, [mode]) as other:
-            for way in (["--data", "descriptors"], ["--route", "ipc", "--data", "messages"], ["--route", "tcp", "--data", "messages"]):
+            for way in (
+                ["--data", "descriptors"],
+                ["--route", "ipc", "--data", "messages"],
+                ["--route", "tcp", "--data", "messages"],
+            ):
                 for options in ([], ["--record-length", "100"], ["--lines"]):
                     other.ok("put", *way, *options, "-", "/x", data=data)
                     check(other.ok("cat", *way, "/x") == data, f"{mode} {way} {options}")
@@ -492,23 +533,43 @@ def fsck_is_clean():
 
 def run_all():
     global FS
-    tests = [names_of_folders_come_and_go, files_come_back_byte_for_byte, streams_go_in_and_out_of_pipes,
-             records_are_what_the_format_says, headers_are_kept_aside_and_given_back, trees_and_several_files_go_both_ways,
-             put_says_with_json_what_it_stored, trees_keep_the_modes_of_folders_both_ways,
-             what_cannot_be_put_is_left_out_and_the_rest_goes_on, one_file_is_got_under_its_own_name, modes_and_owners_change,
-             listings_have_the_order_and_sizes_that_are_asked_for, a_bad_operand_does_not_keep_the_others_from_being_done,
-             global_options_may_stand_before_any_command, help_lists_all_commands_and_tools,
-             a_check_of_order_says_in_json_where_it_ends, a_tool_finds_something_out_and_says_it_for_people_or_programs,
-             targets_are_replaced_unless_told, layouts_are_as_asked, locate_shows_what_each_lfs_has,
-             bevies_are_a_layout_without_parity_so_far,
-             placement_is_figure_4_1, status_and_df_know_every_lfs, status_tells_what_every_daemon_did,
-             every_command_has_help_version_and_dash_form, unknown_commands_are_other_programs,
-             a_tool_of_ones_own_runs_on_the_file_system_that_is_meant, the_example_whose_workers_talk_reverses_a_file,
-             what_a_tool_makes_of_a_secret_is_a_secret,
-             a_program_that_is_run_gets_its_own_arguments_and_ends_as_it_does,
-             fsck_and_readers_notice_a_changed_byte, every_route_moves_the_same_bytes,
-             an_open_file_finds_an_lfs_that_was_started_again_over_tcp,
-             sixty_four_lfss_come_up_and_go_down, fsck_is_clean]
+    tests = [
+        names_of_folders_come_and_go,
+        files_come_back_byte_for_byte,
+        streams_go_in_and_out_of_pipes,
+        records_are_what_the_format_says,
+        headers_are_kept_aside_and_given_back,
+        trees_and_several_files_go_both_ways,
+        put_says_with_json_what_it_stored,
+        trees_keep_the_modes_of_folders_both_ways,
+        what_cannot_be_put_is_left_out_and_the_rest_goes_on,
+        one_file_is_got_under_its_own_name,
+        modes_and_owners_change,
+        listings_have_the_order_and_sizes_that_are_asked_for,
+        a_bad_operand_does_not_keep_the_others_from_being_done,
+        global_options_may_stand_before_any_command,
+        help_lists_all_commands_and_tools,
+        a_check_of_order_says_in_json_where_it_ends,
+        a_tool_finds_something_out_and_says_it_for_people_or_programs,
+        targets_are_replaced_unless_told,
+        layouts_are_as_asked,
+        locate_shows_what_each_lfs_has,
+        bevies_are_a_layout_without_parity_so_far,
+        placement_is_figure_4_1,
+        status_and_df_know_every_lfs,
+        status_tells_what_every_daemon_did,
+        every_command_has_help_version_and_dash_form,
+        unknown_commands_are_other_programs,
+        a_tool_of_ones_own_runs_on_the_file_system_that_is_meant,
+        the_example_whose_workers_talk_reverses_a_file,
+        what_a_tool_makes_of_a_secret_is_a_secret,
+        a_program_that_is_run_gets_its_own_arguments_and_ends_as_it_does,
+        fsck_and_readers_notice_a_changed_byte,
+        every_route_moves_the_same_bytes,
+        an_open_file_finds_an_lfs_that_was_started_again_over_tcp,
+        sixty_four_lfss_come_up_and_go_down,
+        fsck_is_clean,
+    ]
     with FileSystem(4) as FS:
         code = main(tests)
         if code:

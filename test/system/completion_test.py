@@ -31,7 +31,9 @@ def scripts_parse():
         path = script(shell)
         if shutil.which(shell) is None:
             continue
-        done = subprocess.run([shell, "-n", path], env=env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            [shell, "-n", path], env=env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False
+        )
         check(done.returncode == 0 and done.stderr == b"", f"{shell} -n: {done}")
     FS.fails(2, "SHELL", "completion", "csh")
 
@@ -51,13 +53,22 @@ def asked(*words):
 
 def names_of_the_file_system_are_completed():
     check(asked("ls", "/da") == ["/data/"] and asked("ls", "pif:/da") == ["pif:/data/"], "a folder")
-    check(asked("cat", "/data/") == ["/data/one.txt", "/data/other.txt", "/data/sub/", "/data/with blank"], "what is in it, not hidden")
+    check(
+        asked("cat", "/data/") == ["/data/one.txt", "/data/other.txt", "/data/sub/", "/data/with blank"],
+        "what is in it, not hidden",
+    )
     check(asked("cat", "/data/.") == ["/data/.hidden"], "and those")
     check(asked("cat", "/data/o") == ["/data/one.txt", "/data/other.txt"], "those that begin so")
     check(asked("sort", "/data/one") == ["/data/one.txt"], "for a tool, too")
     check("--key" in asked("sort", "--k"), "and its options")
-    check(asked("put", "/data/on") == ["/data/one.txt", ":files"] and asked("up", "x") == [":folders"], "local names are the shell's")
-    check(asked("ls", "--pif", FS.folder, "/da") == ["/data/"] and asked("ls", "--pif=/nowhere", "/da") == [], "of the one that is meant")
+    check(
+        asked("put", "/data/on") == ["/data/one.txt", ":files"] and asked("up", "x") == [":folders"],
+        "local names are the shell's",
+    )
+    check(
+        asked("ls", "--pif", FS.folder, "/da") == ["/data/"] and asked("ls", "--pif=/nowhere", "/da") == [],
+        "of the one that is meant",
+    )
     check(asked("ls", "relative") == [] and asked("ls", "/none/x") == [], "nothing is silence")
 
 
@@ -72,8 +83,15 @@ class Bash:
     def __enter__(self):
         ours, theirs = pty.openpty()
         self.terminal = ours
-        self.process = subprocess.Popen(["bash", "--norc", "--noprofile", "-i"], env=env(), cwd=FS.temp, stdin=theirs, stdout=theirs,
-                                        stderr=theirs, start_new_session=True)
+        self.process = subprocess.Popen(
+            ["bash", "--norc", "--noprofile", "-i"],
+            env=env(),
+            cwd=FS.temp,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
         os.close(theirs)
         self.run(f"bind 'set bell-style none'; source {script('bash')}")
         return self
@@ -96,10 +114,15 @@ class Bash:
 
 def bash_completes_what_is_typed():
     with Bash() as bash:
-        for typed, printed in (("pif cat /data/on\t", b"one\n"), ("pif cat /data/wi\t", b"blank\n"), ("pif ca\t/data/one.txt", b"one\n"),
-                               ("pif ls --rou\tunix /da\tsub", b"deep.txt\n"), ("pif cat pif:/data/on\t", b"one\n"),
-                               (f"pif ls --pif={FS.folder[:-1]}\t /data/su\t", b"deep.txt\n"),
-                               ("pif ls /data/sub\tde\t", b"/data/sub/deep.txt\n")):
+        for typed, printed in (
+            ("pif cat /data/on\t", b"one\n"),
+            ("pif cat /data/wi\t", b"blank\n"),
+            ("pif ca\t/data/one.txt", b"one\n"),
+            ("pif ls --rou\tunix /da\tsub", b"deep.txt\n"),
+            ("pif cat pif:/data/on\t", b"one\n"),
+            (f"pif ls --pif={FS.folder[:-1]}\t /data/su\t", b"deep.txt\n"),
+            ("pif ls /data/sub\tde\t", b"/data/sub/deep.txt\n"),
+        ):
             text = bash.run(typed)
             check(printed in text, f"{typed!r}: {text!r}")
         text = bash.run("pif put loc\t /data/stored && pif cat /data/stored")
@@ -109,10 +132,18 @@ def bash_completes_what_is_typed():
 def fish_completes_what_is_typed():
     if shutil.which("fish") is None:
         return
-    for typed, words in (("pif cat /data/o", ["/data/one.txt", "/data/other.txt"]), ("pif sta", ["stat", "status"]),
-                         ("pif ls --route u", ["unix"])):
-        done = subprocess.run(["fish", "--no-config", "-c", f"source {script('fish')}; complete -C '{typed}'"], env=env(),
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+    for typed, words in (
+        ("pif cat /data/o", ["/data/one.txt", "/data/other.txt"]),
+        ("pif sta", ["stat", "status"]),
+        ("pif ls --route u", ["unix"]),
+    ):
+        done = subprocess.run(
+            ["fish", "--no-config", "-c", f"source {script('fish')}; complete -C '{typed}'"],
+            env=env(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            check=True,
+        )
         found = [line.split("\t")[0] for line in done.stdout.decode().splitlines()]
         check(sorted(found) == words, f"{typed!r}: {done}")
 
@@ -121,13 +152,26 @@ def run_all():
     global FS
     with FileSystem(2) as FS:
         FS.ok("mkdir", "-p", "/data/sub")
-        for name, data in (("one.txt", b"one\n"), ("other.txt", b"other\n"), ("with blank", b"blank\n"), (".hidden", b"h"),
-                           ("sub/deep.txt", b"d")):
+        for name, data in (
+            ("one.txt", b"one\n"),
+            ("other.txt", b"other\n"),
+            ("with blank", b"blank\n"),
+            (".hidden", b"h"),
+            ("sub/deep.txt", b"d"),
+        ):
             FS.ok("put", "-q", "-", "/data/" + name, data=data)
         with open(FS.local("local.txt"), "wb") as file:
             file.write(b"local file\n")
-        return main([scripts_parse, what_is_built_to_be_installed_is_what_is_printed, names_of_the_file_system_are_completed,
-                     nothing_is_said_when_no_file_system_is_there, bash_completes_what_is_typed, fish_completes_what_is_typed])
+        return main(
+            [
+                scripts_parse,
+                what_is_built_to_be_installed_is_what_is_printed,
+                names_of_the_file_system_are_completed,
+                nothing_is_said_when_no_file_system_is_there,
+                bash_completes_what_is_typed,
+                fish_completes_what_is_typed,
+            ]
+        )
 
 
 if __name__ == "__main__":

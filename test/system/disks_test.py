@@ -30,8 +30,13 @@ def overwrite(fs, path, record, letter):
     local = fs.local("overwritten")
     with open(local, "wb") as file:
         file.write(rows(letter, 1))
-    done = subprocess.run([os.environ["PIF_CRASH_CLIENT"], fs.folder], input=f"1 overwrite {path} 7 {record} 1\n".encode(),
-                          stdout=subprocess.PIPE, timeout=30, check=True)
+    done = subprocess.run(
+        [os.environ["PIF_CRASH_CLIENT"], fs.folder],
+        input=f"1 overwrite {path} 7 {record} 1\n".encode(),
+        stdout=subprocess.PIPE,
+        timeout=30,
+        check=True,
+    )
     check(done.stdout == b"1 ok\n", f"overwrite: {done.stdout}")
 
 
@@ -63,10 +68,12 @@ def put_back(fs, name):
 def await_heartbeats(fs):
     """Of all LFSs: what was done until now is known to the server, and to them."""
     begin = time.monotonic()
+
     def heard():
         passed = (time.monotonic() - begin) * 1000
         status = fs.json("status")
         return status["doomed"] == 0 and all(node["silent_ms"] < passed for node in status["nodes"])
+
     await_condition(heard, "heartbeats")
 
 
@@ -92,6 +99,7 @@ def check_directory(fs):
 
 
 # ---- a disk that is not there, or is another one ----
+
 
 def a_folder_that_is_missing_or_empty_is_named_and_nothing_is_made_in_its_place():
     with FileSystem(2) as fs:
@@ -131,10 +139,12 @@ def roots_that_changed_places_are_refused_and_work_again_in_their_own():
     with FileSystem(2) as fs:
         put(fs, "/a", rows("a"))
         down(fs)
+
         def swap():
             os.rename(part(fs, "lfs0"), fs.local("x"))
             os.rename(part(fs, "lfs1"), part(fs, "lfs0"))
             os.rename(fs.local("x"), part(fs, "lfs1"))
+
         swap()
         refused(fs, "lfs. did not start: .*is the right disk mounted")
         doctor = fs.run("doctor").stdout.decode()
@@ -164,6 +174,7 @@ def a_catalogue_that_was_wiped_or_is_anothers_is_refused():
 
 # ---- an LFS that is older than it has been ----
 
+
 def with_stale_lfs(fs):
     """lfs1 is put back as it was before /changed was overwritten, /late made and /replaced replaced. Returns where the newer root is."""
     for path in ("/same", "/changed", "/read"):
@@ -186,8 +197,13 @@ class CrashFileSystem(FileSystem):
     """With files whose records the crash client can overwrite."""
 
     def crash_put(self, path):
-        done = subprocess.run([os.environ["PIF_CRASH_CLIENT"], self.folder], input=f"1 put {path} 7 64 {RECORDS} {self.count}\n".encode(),
-                              stdout=subprocess.PIPE, timeout=30, check=True)
+        done = subprocess.run(
+            [os.environ["PIF_CRASH_CLIENT"], self.folder],
+            input=f"1 put {path} 7 64 {RECORDS} {self.count}\n".encode(),
+            stdout=subprocess.PIPE,
+            timeout=30,
+            check=True,
+        )
         check(done.stdout == b"1 ok\n", f"put: {done.stdout}")
 
 
@@ -205,9 +221,11 @@ def an_old_root_serves_nothing_and_accept_stale_marks_exactly_what_was_changed_o
         fs.fails(3, "lfs1 is older than it has been", "fsck")
         fs.fails(2, "lfs0 is not stale", "node", "accept-stale", "lfs0")
         expected = {"/changed": "mixed", "/late": "lost", "/replaced": "lost"}
+
         def listed(*options):
             document = fs.json("node", "accept-stale", *options, "lfs1")
             return {file["path"]: file["kind"] for file in document["files"]}
+
         check(listed("--list") == expected, f"listed: {listed('--list')}")
         check(marks(fs, "/changed") == [], "a list changes nothing")
         check(listed() == expected, "what was listed is marked")
@@ -224,7 +242,10 @@ def an_old_root_serves_nothing_and_accept_stale_marks_exactly_what_was_changed_o
         fs.ok("copy", "--stale", "/changed", "/kept")
         check(fs.ok("cat", "--stale", "--records", "0:1", "/late") == rows("l", 1), "so can what was not lost of /late")
         aside = ("quarantined", "", "lfs1")  # of what /replaced was before
-        check(findings(fs) == [("missing", "/late", "lfs1"), ("missing", "/replaced", "lfs1"), aside], f"fsck: {findings(fs)}")
+        check(
+            findings(fs) == [("missing", "/late", "lfs1"), ("missing", "/replaced", "lfs1"), aside],
+            f"fsck: {findings(fs)}",
+        )
         put(fs, "/late", rows("L"))
         fs.ok("rm", "/replaced")
         check(marks(fs, "/late") == [] and fs.content("/late") == rows("L"), "a new file of that name has no marks")
@@ -247,6 +268,7 @@ def the_newer_root_can_be_brought_back_instead():
 
 
 # ---- a directory that is older than its LFSs ----
+
 
 def an_old_directory_serves_nobody_and_accept_old_brings_back_what_it_has_forgotten():
     with FileSystem(3) as fs:
@@ -275,7 +297,10 @@ def an_old_directory_serves_nobody_and_accept_old_brings_back_what_it_has_forgot
         os.rename(part(fs, "server"), fs.local("saved-server"))
         shutil.copytree(newer, part(fs, "server"))
         up(fs)
-        check(fs.content("/forgotten") == rows("f") and findings(fs) == [], "the newer directory serves as if nothing had been")
+        check(
+            fs.content("/forgotten") == rows("f") and findings(fs) == [],
+            "the newer directory serves as if nothing had been",
+        )
         await_heartbeats(fs)
         put(fs, "/last", rows("z"), "--nodes", "lfs0")  # so lfs0 was told more than the others
         await_heartbeats(fs)
@@ -287,7 +312,10 @@ def an_old_directory_serves_nobody_and_accept_old_brings_back_what_it_has_forgot
         found = {fs.content("/lost+found/" + entry["name"]) for entry in fs.json("ls", "/lost+found")["entries"]}
         check(found == {rows("f"), rows("z"), b"one\n\nthree\nfour"}, f"byte for byte: {found}")
         check(fs.content("/kept") == rows("k") and marks(fs, "/kept") == [], "what it knows is untouched")
-        check([kind for _, kind in marks(fs, "/removed")] == ["lost"] * 3, f"what was removed since is marked: {marks(fs, '/removed')}")
+        check(
+            [kind for _, kind in marks(fs, "/removed")] == ["lost"] * 3,
+            f"what was removed since is marked: {marks(fs, '/removed')}",
+        )
         fs.ok("rm", "/removed")
         fs.ok("mv", "/lost+found/" + fs.json("ls", "/lost+found")["entries"][0]["name"], "/again")
         put(fs, "/new", rows("n"))
@@ -366,6 +394,7 @@ def a_root_that_is_newer_than_everything_else_makes_the_directory_old():
 
 # ---- a disk that is dead ----
 
+
 def a_dead_disk_is_replaced_while_the_others_serve():
     with FileSystem(3) as fs:
         put(fs, "/a", rows("a"))
@@ -377,7 +406,9 @@ def a_dead_disk_is_replaced_while_the_others_serve():
         os.rename(part(fs, "lfs1"), fs.local("dead"))
         replaced = fs.json("node", "replace", "lfs1")
         check([file["path"] for file in replaced["files"]] == ["/a"], f"listed: {replaced}")
-        check(marks(fs, "/a") == [(2, "lost")] and marks(fs, "/b") == [], f"marks: {marks(fs, '/a')}, {marks(fs, '/b')}")
+        check(
+            marks(fs, "/a") == [(2, "lost")] and marks(fs, "/b") == [], f"marks: {marks(fs, '/a')}, {marks(fs, '/b')}"
+        )
         fs.fails(3, "rows of it are gone.*--stale", "cat", "/a")
         check(fs.ok("cat", "--stale", "--records", "0:1", "/a") == rows("a", 1), "what other disks have can be read")
         check(fs.content("/b") == rows("b"), "what did not use it is whole")
@@ -428,15 +459,18 @@ def a_dead_disk_is_replaced_by_another_folder_while_nothing_runs():
 
 # ---- backups of everything ----
 
+
 def a_copy_of_all_folders_under_a_hold_is_of_one_moment():
     with FileSystem(3) as fs:
         stop = threading.Event()
         acknowledged = []
+
         def puts():
             while not stop.is_set():
                 path = f"/put{len(acknowledged)}"
                 put(fs, path, rows("p"))
                 acknowledged.append(path)
+
         writer = threading.Thread(target=puts)
         writer.start()
         try:
@@ -467,17 +501,36 @@ def a_copy_of_all_folders_under_a_hold_is_of_one_moment():
 
 # ---- rights, and what an earlier release wrote ----
 
+
 def only_root_and_the_owner_decide():
     if os.geteuid() != 0:
         return
     with FileSystem(2) as fs:
         os.chmod(fs.temp, 0o755)
         reachable = shutil.copy(fs.command("ls")[0], fs.local("pif"))  # the build may be in a folder of root's alone
-        for words in (("node", "accept-stale", "lfs0"), ("server", "accept-old"), ("snapshot-hold",), ("node", "replace", "lfs0")):
-            done = subprocess.run([reachable, *fs.command(*words)[1:]], env=fs.env, cwd="/", user=65534, group=65534,
-                                  extra_groups=[], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, check=False, timeout=60)
-            check(done.returncode == 3 and re.search(b"neither root nor|ermission", done.stderr), f"{words}: {done.stderr}")
+        for words in (
+            ("node", "accept-stale", "lfs0"),
+            ("server", "accept-old"),
+            ("snapshot-hold",),
+            ("node", "replace", "lfs0"),
+        ):
+            done = subprocess.run(
+                [reachable, *fs.command(*words)[1:]],
+                env=fs.env,
+                cwd="/",
+                user=65534,
+                group=65534,
+                extra_groups=[],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                check=False,
+                timeout=60,
+            )
+            check(
+                done.returncode == 3 and re.search(b"neither root nor|ermission", done.stderr),
+                f"{words}: {done.stderr}",
+            )
         fs.ok("put", "-", "/a", data=b"a")
 
 
@@ -505,7 +558,10 @@ def a_file_system_of_format_1_is_taken_over_once():
         up(fs)
         with open(toml) as file:
             adopted = file.read()
-        check("format = 2" in adopted and adopted.count("uuid") == 3 and 'stage = "ready"' in adopted, f"pif.toml: {adopted}")
+        check(
+            "format = 2" in adopted and adopted.count("uuid") == 3 and 'stage = "ready"' in adopted,
+            f"pif.toml: {adopted}",
+        )
         for path in ("/folder/fixed", "/folder/lines", "/changed", "/empty"):
             with open(os.path.join(fs.local("files"), os.path.basename(path)), "rb") as file:
                 check(fs.content(path) == file.read(), f"{path} is what it was")
@@ -520,18 +576,24 @@ def a_file_system_of_format_1_is_taken_over_once():
 
 
 if __name__ == "__main__":
-    sys.exit(main([a_folder_that_is_missing_or_empty_is_named_and_nothing_is_made_in_its_place,
-                   a_folder_of_another_file_system_is_refused,
-                   roots_that_changed_places_are_refused_and_work_again_in_their_own,
-                   a_catalogue_that_was_wiped_or_is_anothers_is_refused,
-                   an_old_root_serves_nothing_and_accept_stale_marks_exactly_what_was_changed_or_lost,
-                   the_newer_root_can_be_brought_back_instead,
-                   an_old_directory_serves_nobody_and_accept_old_brings_back_what_it_has_forgotten,
-                   accept_old_marks_again_what_an_accept_stale_that_was_forgotten_had_marked,
-                   a_directory_that_is_newer_than_all_roots_makes_them_stale,
-                   a_root_that_is_newer_than_everything_else_makes_the_directory_old,
-                   a_dead_disk_is_replaced_while_the_others_serve,
-                   a_dead_disk_is_replaced_by_another_folder_while_nothing_runs,
-                   a_copy_of_all_folders_under_a_hold_is_of_one_moment,
-                   only_root_and_the_owner_decide,
-                   a_file_system_of_format_1_is_taken_over_once]))
+    sys.exit(
+        main(
+            [
+                a_folder_that_is_missing_or_empty_is_named_and_nothing_is_made_in_its_place,
+                a_folder_of_another_file_system_is_refused,
+                roots_that_changed_places_are_refused_and_work_again_in_their_own,
+                a_catalogue_that_was_wiped_or_is_anothers_is_refused,
+                an_old_root_serves_nothing_and_accept_stale_marks_exactly_what_was_changed_or_lost,
+                the_newer_root_can_be_brought_back_instead,
+                an_old_directory_serves_nobody_and_accept_old_brings_back_what_it_has_forgotten,
+                accept_old_marks_again_what_an_accept_stale_that_was_forgotten_had_marked,
+                a_directory_that_is_newer_than_all_roots_makes_them_stale,
+                a_root_that_is_newer_than_everything_else_makes_the_directory_old,
+                a_dead_disk_is_replaced_while_the_others_serve,
+                a_dead_disk_is_replaced_by_another_folder_while_nothing_runs,
+                a_copy_of_all_folders_under_a_hold_is_of_one_moment,
+                only_root_and_the_owner_decide,
+                a_file_system_of_format_1_is_taken_over_once,
+            ]
+        )
+    )

@@ -16,8 +16,16 @@ from pif_system import FileSystem, await_condition, check, main
 
 def doctor(fs, code, program=None, **options):
     command = [program or os.path.join(pif_system.BIN, "pif"), "doctor", "--json"]
-    done = subprocess.run(command, env=fs.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=60, check=False, **options)
+    done = subprocess.run(
+        command,
+        env=fs.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+        **options,
+    )
     check(done.returncode == code, f"doctor: exit {done.returncode} instead of {code}: {done.stdout} {done.stderr}")
     return json.loads(done.stdout)
 
@@ -61,8 +69,19 @@ def a_healthy_installation_has_a_line_for_every_check():
     with FileSystem(2) as fs:
         report = nothing_wrong(fs)
         names = [one["check"] for one in report["checks"]]
-        wanted = ["programs", "limits", "kernel", "folder", "clock", "keys", "roots", "disks", "daemons", "service",
-                  "versions"]
+        wanted = [
+            "programs",
+            "limits",
+            "kernel",
+            "folder",
+            "clock",
+            "keys",
+            "roots",
+            "disks",
+            "daemons",
+            "service",
+            "versions",
+        ]
         check([name for name in wanted if name not in names] == [], f"checks: {names}")
         lines = fs.ok("doctor").decode().splitlines()
         check(len(lines) == len(names) and all(re.match("ok|warning", line) for line in lines), f"{lines}")
@@ -81,8 +100,14 @@ def daemons_that_do_not_run_and_sockets_that_are_gone():
         os.rename(socket + ".away", socket)
         nothing_wrong(fs)
         os.kill(fs.pid_of("lfs0"), signal.SIGSTOP)  # it has its lock, but says nothing
-        await_condition(lambda: any(one["check"] == "service" and one["state"] == "wrong" and "lfs0" in one["text"]
-                                    for one in doctor_report(fs)["checks"]), "the server misses lfs0", 30)
+        await_condition(
+            lambda: any(
+                one["check"] == "service" and one["state"] == "wrong" and "lfs0" in one["text"]
+                for one in doctor_report(fs)["checks"]
+            ),
+            "the server misses lfs0",
+            30,
+        )
         os.kill(fs.pid_of("lfs0"), signal.SIGCONT)
         fs.ok("down", fs.folder)
         finds(fs, "service", "does not answer", "log")
@@ -158,6 +183,7 @@ def disks_that_are_full_or_read_only():
     """Where a disk can be made: as root, with loop devices."""
     sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../crash"))
     import disks  # after its folder is known
+
     if disks.why_not():
         print(f"skipped: {disks.why_not()}")
         return
@@ -193,8 +219,11 @@ def disks_without_inodes():
         root = os.path.join(fs.folder, "lfs1")
         shutil.rmtree(root)
         os.mkdir(root, 0o700)
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,nr_inodes=200,mode=700", "tmpfs", root],
-                              stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=64m,nr_inodes=200,mode=700", "tmpfs", root],
+            stderr=subprocess.PIPE,
+            check=False,
+        )
         if done.returncode != 0:
             print(f"skipped: {done.stderr}")
             return
@@ -223,7 +252,17 @@ def no_file_system_at_all():
 
 
 if __name__ == "__main__":
-    sys.exit(main([a_healthy_installation_has_a_line_for_every_check, daemons_that_do_not_run_and_sockets_that_are_gone,
-                   keys_and_roots_that_others_could_read_or_that_are_others, programs_that_do_not_fit_each_other,
-                   machines_that_are_not_fit_for_it, disks_that_are_full_or_read_only,
-                   disks_without_inodes, no_file_system_at_all]))
+    sys.exit(
+        main(
+            [
+                a_healthy_installation_has_a_line_for_every_check,
+                daemons_that_do_not_run_and_sockets_that_are_gone,
+                keys_and_roots_that_others_could_read_or_that_are_others,
+                programs_that_do_not_fit_each_other,
+                machines_that_are_not_fit_for_it,
+                disks_that_are_full_or_read_only,
+                disks_without_inodes,
+                no_file_system_at_all,
+            ]
+        )
+    )

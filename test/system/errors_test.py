@@ -44,7 +44,13 @@ WRONG_USAGE = [
 ]
 
 # What every tool says of a layout that cannot be. Twice 2147483648 is 0 in 32 bits.
-IMPOSSIBLE_TARGETS = [["--bevy", "2147483648"], ["--bevy", "4294967295"], ["--bevy", "2049"], ["--width", "4097"], ["--width", "0"]]
+IMPOSSIBLE_TARGETS = [
+    ["--bevy", "2147483648"],
+    ["--bevy", "4294967295"],
+    ["--bevy", "2049"],
+    ["--width", "4097"],
+    ["--width", "0"],
+]
 
 FAILURES = [
     (3, "/none", ["stat", "/none"]),
@@ -71,8 +77,14 @@ FAILURES = [
 
 
 def words_of(words):
-    places = {"LOCAL": FS.local("local"), "TARGET": FS.local("target"), "TEMP": FS.temp, "FOLDER": FS.folder,
-              "MISSING": FS.local("missing"), "MISSING/x": FS.local("missing/x")}
+    places = {
+        "LOCAL": FS.local("local"),
+        "TARGET": FS.local("target"),
+        "TEMP": FS.temp,
+        "FOLDER": FS.folder,
+        "MISSING": FS.local("missing"),
+        "MISSING/x": FS.local("missing/x"),
+    }
     return [places.get(word, word) for word in words]
 
 
@@ -133,7 +145,10 @@ def a_full_stdout_is_reported():
 def a_tool_whose_stdout_is_full_says_so():
     for words in (["--json"], ["--verbose"], ["--report", "-"]):
         done = into_full("copy", *words, "/a", "/copied")
-        check(done.returncode == 3 and b"No space" in done.stderr and b"the job is done" in done.stderr, f"{words}: {done}")
+        check(
+            done.returncode == 3 and b"No space" in done.stderr and b"the job is done" in done.stderr,
+            f"{words}: {done}",
+        )
         FS.ok("rm", "/copied")
     for words in (["--explain"], ["--explain", "--json"]):
         done = into_full("copy", *words, "/a", "/copied")
@@ -207,11 +222,21 @@ def a_folder_in_use_is_refused_with_its_reason():
 
 def run_all():
     global FS
-    tests = [wrong_usage_is_exit_2, tools_refuse_impossible_layouts_like_put, failures_are_exit_3, failures_leave_nothing,
-             an_error_is_a_json_document_too, an_interrupted_put_leaves_nothing, a_full_stdout_is_reported,
-             a_tool_whose_stdout_is_full_says_so, a_report_that_cannot_be_written_stops_a_tool_before_its_job, a_dead_lfs_is_named,
-             what_is_advised_for_tcp_works, up_of_what_runs_is_fine_and_down_of_what_does_not_too,
-             a_folder_in_use_is_refused_with_its_reason]
+    tests = [
+        wrong_usage_is_exit_2,
+        tools_refuse_impossible_layouts_like_put,
+        failures_are_exit_3,
+        failures_leave_nothing,
+        an_error_is_a_json_document_too,
+        an_interrupted_put_leaves_nothing,
+        a_full_stdout_is_reported,
+        a_tool_whose_stdout_is_full_says_so,
+        a_report_that_cannot_be_written_stops_a_tool_before_its_job,
+        a_dead_lfs_is_named,
+        what_is_advised_for_tcp_works,
+        up_of_what_runs_is_fine_and_down_of_what_does_not_too,
+        a_folder_in_use_is_refused_with_its_reason,
+    ]
     with FileSystem(4) as FS:
         with open(FS.local("local"), "wb") as file:
             file.write(b"local\n" * 100)

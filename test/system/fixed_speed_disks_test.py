@@ -21,8 +21,14 @@ WHERE = None
 
 
 def script(command, *words):
-    return subprocess.run([SCRIPT, command, "--where", WHERE, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, timeout=120, check=False)
+    return subprocess.run(
+        [SCRIPT, command, "--where", WHERE, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def ok(command, *words):
@@ -76,7 +82,9 @@ def disks_are_held_to_their_speed_and_go_without_a_trace():
     read, written = made[0].bytes_moved()
     took = seconds(read_direct, made[0].device), seconds(write_synced, os.path.join(points[0], "file"))
     check(made[0].bytes_moved() >= (read + BYTES, written + BYTES), "bytes come from the disk and reach it")
-    print(f"      read {BYTES / took[0] / 1e6:.0f} MB/s, written {BYTES / took[1] / 1e6:.0f} MB/s, held to {SPEED / 1e6:.0f}")
+    print(
+        f"      read {BYTES / took[0] / 1e6:.0f} MB/s, written {BYTES / took[1] / 1e6:.0f} MB/s, held to {SPEED / 1e6:.0f}"
+    )
     check("there are disks" in script("up", "1").stderr, "they are not made twice")
     ok("down")
     check_nothing_left(numbers)
@@ -84,8 +92,13 @@ def disks_are_held_to_their_speed_and_go_without_a_trace():
 
 
 def a_run_has_them_as_long_as_its_command():
-    said = subprocess.run([SCRIPT, *run_words(2, "sh", "-c", "echo $FIXED_SPEED_DISKS; exit 5")], stdout=subprocess.PIPE,
-                          text=True, timeout=120, check=False)
+    said = subprocess.run(
+        [SCRIPT, *run_words(2, "sh", "-c", "echo $FIXED_SPEED_DISKS; exit 5")],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     check(said.returncode == 5, f"exit code of the command: {said}")
     check(said.stdout.strip().split(":") == [os.path.join(WHERE, "run", f"disk{i}") for i in (0, 1)], said.stdout)
     check_nothing_left([])
@@ -124,8 +137,12 @@ def what_a_killed_run_left_is_found_and_undone():
 def a_run_killed_while_it_makes_them_leaves_nothing_that_down_does_not_find():
     for moment in (2, 4, 5):
         with subprocess.Popen([SCRIPT, *run_words(3, "true")]) as process:
-            await_condition(lambda: len(os.listdir(os.path.join(WHERE, "run"))) >= moment
-                            if os.path.isdir(os.path.join(WHERE, "run")) else process.poll() is not None, "it is at work")
+            await_condition(
+                lambda: len(os.listdir(os.path.join(WHERE, "run"))) >= moment
+                if os.path.isdir(os.path.join(WHERE, "run"))
+                else process.poll() is not None,
+                "it is at work",
+            )
             process.kill()
         await_condition(lambda: script("down", "--force").returncode == 0, "what it had started has ended")
         check_nothing_left([])
@@ -140,9 +157,15 @@ def run_all():
     with tempfile.TemporaryDirectory(prefix="pif-disks-", dir="/var/tmp") as temp:
         WHERE = os.path.join(temp, "disks")
         try:
-            return main([disks_are_held_to_their_speed_and_go_without_a_trace, a_run_has_them_as_long_as_its_command,
-                         a_run_that_is_ended_takes_them_down, what_a_killed_run_left_is_found_and_undone,
-                         a_run_killed_while_it_makes_them_leaves_nothing_that_down_does_not_find])
+            return main(
+                [
+                    disks_are_held_to_their_speed_and_go_without_a_trace,
+                    a_run_has_them_as_long_as_its_command,
+                    a_run_that_is_ended_takes_them_down,
+                    what_a_killed_run_left_is_found_and_undone,
+                    a_run_killed_while_it_makes_them_leaves_nothing_that_down_does_not_find,
+                ]
+            )
         finally:
             script("down", "--force")
 

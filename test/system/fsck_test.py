@@ -48,7 +48,9 @@ def a_committed_file_that_has_lost_a_component_is_damage_that_repair_leaves_alon
         fs.ok("down", fs.folder)
         shutil.rmtree(os.path.join(fs.folder, "lfs1"))
         done = fs.run("up", fs.folder)
-        check(done.returncode == 3 and b"is the disk mounted?" in done.stderr, f"up says what is missing: {done.stderr}")
+        check(
+            done.returncode == 3 and b"is the disk mounted?" in done.stderr, f"up says what is missing: {done.stderr}"
+        )
         fs.ok("node", "replace", "lfs1")
         fs.ok("up", fs.folder)
         report = report_of(fs, 1, "--repair")
@@ -59,5 +61,11 @@ def a_committed_file_that_has_lost_a_component_is_damage_that_repair_leaves_alon
 
 
 if __name__ == "__main__":
-    sys.exit(main([only_an_owner_may_say_that_a_component_is_nobodys,
-                   a_committed_file_that_has_lost_a_component_is_damage_that_repair_leaves_alone]))
+    sys.exit(
+        main(
+            [
+                only_an_owner_may_say_that_a_component_is_nobodys,
+                a_committed_file_that_has_lost_a_component_is_damage_that_repair_leaves_alone,
+            ]
+        )
+    )

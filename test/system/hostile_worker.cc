@@ -2,8 +2,8 @@
 // "DONE WHAT". security_test.py runs it.
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -19,8 +19,8 @@
 #include <map>
 #include <sstream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "pif/base/handle.h"
 #include "pif/net/caller.h"
@@ -55,7 +55,9 @@ class Report {
   std::string text_;
 };
 
-bool opens(const std::string& path, int flags) { return static_cast<bool>(UniqueFd(::open(path.c_str(), flags | O_CLOEXEC, 0600))); }
+bool opens(const std::string& path, int flags) {
+  return static_cast<bool>(UniqueFd(::open(path.c_str(), flags | O_CLOEXEC, 0600)));
+}
 
 std::string link_of(const std::string& path) {
   char text[4096] = {};
@@ -100,10 +102,13 @@ void attack_paths(Report& report) {
     struct stat is {};
     const bool folder = ::stat(path.c_str(), &is) == 0 && S_ISDIR(is.st_mode);
     report.add(opens(path, O_RDONLY), "read " + path);
-    // Only what is the test's own is written to and moved: where nothing stops this worker, the machine must survive it.
+    // Only what is the test's own is written to and moved: where nothing stops this worker, the machine must survive
+    // it.
     if (path.find("/pif-system-") == std::string::npos) continue;
-    if (folder) report.add(opens(path + "/planted", O_CREAT | O_WRONLY), "make a file in " + path);
-    else report.add(opens(path, O_WRONLY), "write " + path);
+    if (folder)
+      report.add(opens(path + "/planted", O_CREAT | O_WRONLY), "make a file in " + path);
+    else
+      report.add(opens(path, O_WRONLY), "write " + path);
     report.add(::rename(path.c_str(), (path + "-moved").c_str()) == 0, "move " + path);
   }
 }
@@ -123,9 +128,11 @@ void attack_forks(Report& report) {
 }
 
 void attack_memory(Report& report) {
-  const auto machine = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto machine =
+      static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   for (std::size_t taken = 0; taken < machine; taken += kPieceBytes) {
-    if (::mmap(nullptr, kPieceBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED)
+    if (::mmap(nullptr, kPieceBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) !=
+        MAP_FAILED)
       continue;
     report.add(false, fmt::format("more than {} MiB", taken >> 20));
     return;

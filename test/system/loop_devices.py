@@ -20,7 +20,8 @@ def why_not(*programs):
 
 def call(*words):
     """What it prints. If it fails, what it said is the failure's text."""
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False)
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False
+    )
     check(done.returncode == 0, f"{' '.join(words)}: {done.stderr.strip()}")
     return done.stdout.strip()

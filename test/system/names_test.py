@@ -20,6 +20,7 @@ def shown(*words):
 
 # ---- patterns ----
 
+
 def patterns_match_as_in_a_shell():
     FS.ok("mkdir", "-p", "/p/sub/deep", "/p/other")
     for name in ("a.txt", "b.txt", "\u00e4.txt", "c.log", ".hidden", "sub/d.txt", "sub/deep/e.txt", "other/f.txt"):
@@ -27,20 +28,33 @@ def patterns_match_as_in_a_shell():
     check(shown("ls", "/p/*.txt") == ["/p/a.txt", "/p/b.txt", "/p/\u00e4.txt"], "*")
     check(shown("ls", "/p/?.txt") == ["/p/a.txt", "/p/b.txt", "/p/\u00e4.txt"], "? is a character of UTF-8")
     check(shown("ls", "/p/[!a]*.txt") == ["/p/b.txt", "/p/\u00e4.txt"], "[!a]")
-    check(shown("ls", "-d", "/p/*") == [f"/p/{n}" for n in ("a.txt", "b.txt", "c.log", "other/", "sub/", "\u00e4.txt")], "no hidden ones")
+    check(
+        shown("ls", "-d", "/p/*") == [f"/p/{n}" for n in ("a.txt", "b.txt", "c.log", "other/", "sub/", "\u00e4.txt")],
+        "no hidden ones",
+    )
     check(shown("ls", "/p/.h*") == shown("ls", "/p/.*") == ["/p/.hidden"], "unless asked for")
     check(shown("ls", "/p/*/*.txt") == ["/p/other/f.txt", "/p/sub/d.txt"], "in the middle, too")
     check(shown("ls", "/*/s*/deep/e.txt") == ["/p/sub/deep/e.txt"], "and a plain name behind it")
     check(FS.content("/p/[ab].txt") == b"a.txtb.txt", "cat")
     check([f["path"] for f in FS.json("stat", "/p/[ab].txt")] == ["/p/a.txt", "/p/b.txt"], "stat")
     check([u["files"] for u in FS.json("du", "/p/s*", "/p/o*")["usage"]] == [2, 1], "du")
-    check(shown("find", "/p/o*", "/p/s*", "-name", "*.txt") == ["/p/other/f.txt", "/p/sub/d.txt", "/p/sub/deep/e.txt"], "find")
+    check(
+        shown("find", "/p/o*", "/p/s*", "-name", "*.txt") == ["/p/other/f.txt", "/p/sub/d.txt", "/p/sub/deep/e.txt"],
+        "find",
+    )
     check(FS.json("wc", "-c", "/p/[ab].txt")["total"] == {"bytes": 10}, "wc")
-    check(FS.ok("head", "-q", "-c", "1", "/p/?.txt") == b"ab\xc3" and FS.ok("tail", "-q", "-c", "4", "/p/[ab].txt") == b".txt.txt", "ends")
+    check(
+        FS.ok("head", "-q", "-c", "1", "/p/?.txt") == b"ab\xc3"
+        and FS.ok("tail", "-q", "-c", "4", "/p/[ab].txt") == b".txt.txt",
+        "ends",
+    )
     os.mkdir(FS.local("got"))
     FS.ok("get", "-q", "/p/[ab].txt", FS.local("got"))
     FS.ok("get", "-q", "/p/c.*", cwd=FS.local("got"))
-    check(sorted(os.listdir(FS.local("got"))) == ["a.txt", "b.txt", "c.log"], "get, into a folder, or one under its own name")
+    check(
+        sorted(os.listdir(FS.local("got"))) == ["a.txt", "b.txt", "c.log"],
+        "get, into a folder, or one under its own name",
+    )
     FS.ok("get", "-q", "/p/sub/*.txt", "-")
     FS.ok("cp", "/p/[ab].txt", "/p/other")
     FS.ok("rm", "/p/other/?.txt")
@@ -50,7 +64,10 @@ def patterns_match_as_in_a_shell():
 def a_name_with_the_characters_of_a_pattern_is_that_name():
     for name in ("/p/q[1].txt", "/p/q1.txt", "/p/q*.txt"):
         put(name, name.encode())
-    check(FS.content("/p/q[1].txt") == b"/p/q[1].txt" and FS.content("/p/q*.txt") == b"/p/q*.txt", "a name as it stands wins")
+    check(
+        FS.content("/p/q[1].txt") == b"/p/q[1].txt" and FS.content("/p/q*.txt") == b"/p/q*.txt",
+        "a name as it stands wins",
+    )
     FS.ok("rm", "/p/q*.txt")
     check(shown("ls", "/p/q*") == ["/p/q1.txt", "/p/q[1].txt"], "only it was removed")
     check(FS.content("/p/q\\[1\\].tx?") == b"/p/q[1].txt", "a backslash takes the meaning away")
@@ -76,15 +93,24 @@ def a_pattern_finds_its_names_among_many():
     FS.ok("put", "-q", "-r", FS.local("many"), "/many")
     check(len(shown("ls", "/many/many/n[0-9]*")) == 1100, "all of them")
     check(shown("ls", "/many/many/n09*7") == [f"/many/many/n09{i}7" for i in range(10)], "a few")
-    check(shown("ls", "/many/many/n104?", "/many/many/n1099*")[-1] == "/many/many/n1099", "the last one, whose name is all of the prefix")
+    check(
+        shown("ls", "/many/many/n104?", "/many/many/n1099*")[-1] == "/many/many/n1099",
+        "the last one, whose name is all of the prefix",
+    )
 
 
 # ---- cp ----
 
+
 def a_copy_has_all_that_the_file_has():
-    for options, data in ((["--record-length", "7", "--width", "2"], os.urandom(1000)), (["--lines"], b"one\ntwo\nthree"), ([], b""),
-                          (["--header", "4", "--record-length", "4"], b"headaaaabb"), (["--nodes", "lfs2,lfs0"], os.urandom(200_000)),
-                          (["--bevy", "2", "--record-length", "10"], bytes(95))):
+    for options, data in (
+        (["--record-length", "7", "--width", "2"], os.urandom(1000)),
+        (["--lines"], b"one\ntwo\nthree"),
+        ([], b""),
+        (["--header", "4", "--record-length", "4"], b"headaaaabb"),
+        (["--nodes", "lfs2,lfs0"], os.urandom(200_000)),
+        (["--bevy", "2", "--record-length", "10"], bytes(95)),
+    ):
         put("/from", data, *options)
         FS.ok("chmod", "0640", "/from")
         FS.ok("cp", "/from", "/to")
@@ -102,7 +128,9 @@ def a_large_file_is_copied_by_its_lfss():
     done = FS.json("cp", "/large", "/large.copy")
     check(done["bytes"] == len(data) and FS.content("/large.copy") == data, "all of it")
     after = FS.json("status")["daemons"]
-    jobs = [sum(o["count"] for d in daemons for o in d["operations"] if o["name"] == "spawn") for daemons in (before, after)]
+    jobs = [
+        sum(o["count"] for d in daemons for o in d["operations"] if o["name"] == "spawn") for daemons in (before, after)
+    ]
     check(jobs[1] > jobs[0], f"workers did it: {jobs}")
     FS.fails(3, "exists", "cp", "-n", "/large", "/large.copy")
     FS.ok("rm", "/large", "/large.copy")
@@ -118,7 +146,10 @@ def folders_are_copied_with_all_that_is_in_them():
     check((copied["files"], copied["bytes"]) == (2, 6000), f"{copied}")
     one, other = shown("ls", "-R", "/tree"), shown("ls", "-R", "/tree2")
     check([n.replace("/tree", "/tree2", 1) for n in one] == other, f"{one} {other}")
-    check(FS.json("stat", "/tree2/sealed")["mode"] == "0500" and FS.content("/tree2/sub/b") == b"sub/b" * 1000, "modes and bytes")
+    check(
+        FS.json("stat", "/tree2/sealed")["mode"] == "0500" and FS.content("/tree2/sub/b") == b"sub/b" * 1000,
+        "modes and bytes",
+    )
     FS.ok("cp", "-r", "/tree", "/tree2")  # into it, because it is there
     check(FS.content("/tree2/tree/a") == b"a" * 1000, "into a folder")
     FS.fails(2, "into itself", "cp", "-r", "/tree", "/tree/sub")
@@ -138,7 +169,12 @@ def a_copy_keeps_owners_when_it_is_asked_to():
     FS.ok("chown", "-R", "12345:54321", "/tree")
     FS.ok("cp", "-r", "/tree", "/mine")
     FS.ok("cp", "-rp", "/tree", "/theirs")
-    for path, owner in (("/mine/a", (0, 0)), ("/theirs/a", (12345, 54321)), ("/theirs/sub", (12345, 54321)), ("/theirs", (12345, 54321))):
+    for path, owner in (
+        ("/mine/a", (0, 0)),
+        ("/theirs/a", (12345, 54321)),
+        ("/theirs/sub", (12345, 54321)),
+        ("/theirs", (12345, 54321)),
+    ):
         entry = FS.json("stat", path)
         check((entry["owner"], entry["group"]) == owner, f"{path}: {entry}")
     FS.ok("rm", "-r", "/mine", "/theirs")
@@ -151,8 +187,23 @@ def links_are_refused_with_the_reason():
 
 # ---- head, tail, wc ----
 
-KINDS = ([], ["--lines"], ["--record-length", "7"], ["--record-length", "100", "--width", "2"], ["--delimited", "e"], ["--header", "5"])
-TEXTS = (b"", b"\n", b"one", b"one\n", b"one\n\nthree", b"".join(b"line %d\n" % i for i in range(30_000)), b"x" * 300_000 + b"\nend")
+KINDS = (
+    [],
+    ["--lines"],
+    ["--record-length", "7"],
+    ["--record-length", "100", "--width", "2"],
+    ["--delimited", "e"],
+    ["--header", "5"],
+)
+TEXTS = (
+    b"",
+    b"\n",
+    b"one",
+    b"one\n",
+    b"one\n\nthree",
+    b"".join(b"line %d\n" % i for i in range(30_000)),
+    b"x" * 300_000 + b"\nend",
+)
 
 
 def of_local(program, *words, data):
@@ -165,13 +216,28 @@ def head_tail_and_wc_say_what_the_local_ones_say():
             if "--header" in kind and len(text) < 5:
                 continue
             put("/text", text, *kind)
-            for words in ([], ["-n", "1"], ["-n", "0"], ["-n", "29999"], ["-c", "3"], ["-c", "0"], ["-c", "100000"], ["-n", "100000"]):
+            for words in (
+                [],
+                ["-n", "1"],
+                ["-n", "0"],
+                ["-n", "29999"],
+                ["-c", "3"],
+                ["-c", "0"],
+                ["-c", "100000"],
+                ["-n", "100000"],
+            ):
                 for program in ("head", "tail"):
                     got = FS.ok(program, *words, "/text")
-                    check(got == of_local(program, *words, data=text), f"{program} {words} of {len(text)} bytes, {kind}: {got[:50]!r}...")
+                    check(
+                        got == of_local(program, *words, data=text),
+                        f"{program} {words} of {len(text)} bytes, {kind}: {got[:50]!r}...",
+                    )
             for words in (["-l"], ["-w"], ["-c"], ["-l", "-w", "-c"], []):
                 got = FS.ok("wc", *words, "/text").split()
-                check(got == of_local("wc", *words, data=text).split() + [b"/text"], f"wc {words} of {len(text)} bytes, {kind}: {got}")
+                check(
+                    got == of_local("wc", *words, data=text).split() + [b"/text"],
+                    f"wc {words} of {len(text)} bytes, {kind}: {got}",
+                )
     FS.ok("rm", "/text")
 
 
@@ -189,8 +255,12 @@ def ends_are_records_too():
 
 def tail_and_wc_read_no_more_than_they_need():
     put("/big", b"0123456789abcde\n" * (2 << 20), "--lines")
+
     def bytes_read():
-        return sum(o["bytes_out"] for d in FS.json("status")["daemons"] if d["node"] != "server" for o in d["operations"])
+        return sum(
+            o["bytes_out"] for d in FS.json("status")["daemons"] if d["node"] != "server" for o in d["operations"]
+        )
+
     before = bytes_read()
     env = dict(FS.env, PIF_DATA="messages")
     check(FS.ok("tail", "-n", "2", "/big", env=env) == b"0123456789abcde\n" * 2, "the last two")
@@ -201,21 +271,28 @@ def tail_and_wc_read_no_more_than_they_need():
 
 # ---- find, tree ----
 
+
 def find_shows_what_passes_all_tests():
     FS.ok("mkdir", "-p", "/f/sub")
     put("/f/small.txt", b"s")
+
     def is_later():
         put("/f/sub/large.txt", bytes(20_000))
         return FS.json("stat", "/f/sub/large.txt")["modified"] > FS.json("stat", "/f/small.txt")["modified"]
+
     await_condition(is_later, "the server's clock, which counts seconds, goes on")
     put("/f/.hidden.txt", b"h")
     check(shown("find", "/f") == ["/f", "/f/.hidden.txt", "/f/small.txt", "/f/sub", "/f/sub/large.txt"], "all")
     check(shown("find", "/f", "-name", "*.txt", "-size", "+10k") == ["/f/sub/large.txt"], "-size +")
     check(shown("find", "/f", "-type", "d") == ["/f", "/f/sub"], "-type d")
-    check(shown("find", "/f", "--size", "-2", "--type", "f") == ["/f/.hidden.txt", "/f/small.txt"], "two dashes, -size -")
+    check(
+        shown("find", "/f", "--size", "-2", "--type", "f") == ["/f/.hidden.txt", "/f/small.txt"], "two dashes, -size -"
+    )
     check("/f/sub/large.txt" in shown("find", "/f", "-newer", "/f/small.txt", "-type", "f"), "-newer")
     check("/f/small.txt" not in shown("find", "/f", "-newer", "/f/small.txt"), "not newer than itself")
-    check(FS.ok("find", "/f", "-name", "[s]mall*", "-print0") == b"/f/small.txt\0", "-print0, and a pattern in brackets")
+    check(
+        FS.ok("find", "/f", "-name", "[s]mall*", "-print0") == b"/f/small.txt\0", "-print0, and a pattern in brackets"
+    )
     check([e["bytes"] for e in FS.json("find", "/f", "-type", "f", "-size", "20000")["entries"]] == [20_000], "--json")
     check(FS.json("find", "/f", "-name", "none") == {"entries": []}, "nothing is a document")
     for words in (["-size", "10x"], ["-type", "l"], ["-exec", "rm"], ["-exec", "rm", "{}"]):
@@ -224,7 +301,11 @@ def find_shows_what_passes_all_tests():
 
 
 def find_runs_a_command_for_many_names_or_each():
-    check(shown("find", "/f", "-type", "f", "-exec", "echo", "got", "{}", "+") == ["got /f/.hidden.txt /f/small.txt /f/sub/large.txt"], "+")
+    check(
+        shown("find", "/f", "-type", "f", "-exec", "echo", "got", "{}", "+")
+        == ["got /f/.hidden.txt /f/small.txt /f/sub/large.txt"],
+        "+",
+    )
     check(shown("find", "/f", "-type", "f", "-name", "s*", "-exec", "echo", "<{}>", ";") == ["</f/small.txt>"], ";")
     echoed = shown("find", "/many", "-type", "f", "-exec", "echo", "{}", "+")
     check(len(echoed) == 2 and sum(len(line.split()) for line in echoed) == 1100, f"in {len(echoed)} runs")
@@ -242,11 +323,15 @@ def tree_draws_folders():
     drawn = "/t\n├── a/\n│   ├── f\n│   └── x/\n├── b/\n└── c\n\n3 folders, 2 files\n"
     check(FS.ok("tree", "/t").decode() == drawn, FS.ok("tree", "/t").decode())
     check(shown("tree", "-L", "1", "-d", "/t") == ["/t", "├── a/", "└── b/", "", "2 folders, 0 files"], "-L -d")
-    check([e["path"] for e in FS.json("tree", "/t")["entries"]] == ["/t", "/t/a", "/t/a/f", "/t/a/x", "/t/b", "/t/c"], "--json")
+    check(
+        [e["path"] for e in FS.json("tree", "/t")["entries"]] == ["/t", "/t/a", "/t/a/f", "/t/a/x", "/t/b", "/t/c"],
+        "--json",
+    )
     FS.fails(2, "-L", "tree", "-L", "0")
 
 
 # ---- append ----
+
 
 def what_is_appended_goes_on_where_the_file_ends():
     for kind in ([], ["--record-length", "7"], ["--record-length", "100", "--width", "2"]):
@@ -290,7 +375,9 @@ def what_a_stream_has_said_is_there_before_it_ends():
     append = FS.start("append", "-", "/log", stdin=subprocess.PIPE)
     append.stdin.write(b"first\nsecond\nhalf of a ")
     append.stdin.flush()
-    await_condition(lambda: FS.content("/log") == b"first\nsecond\n", "whole lines are appended while the stream is silent")
+    await_condition(
+        lambda: FS.content("/log") == b"first\nsecond\n", "whole lines are appended while the stream is silent"
+    )
     append.stdin.write(b"line\n")
     append.stdin.close()
     check(append.wait(timeout=30) == 0, "it ends well")
@@ -302,8 +389,10 @@ def what_a_stream_has_said_is_there_before_it_ends():
 def appenders_at_once_lose_nothing():
     put("/bytes", b"")
     put("/lines", b"", "--lines")
+
     def lines_of(i):
         return b"".join(b"%d %d\n" % (i, j) for j in range(2000))
+
     for path in ("/bytes", "/lines"):
         running = []
         for i in range(4):
@@ -315,7 +404,9 @@ def appenders_at_once_lose_nothing():
             check(one.returncode == 0, f"{error}")
         lines = FS.content(path).splitlines(keepends=True)
         for i in range(4):
-            check(b"".join(l for l in lines if l.startswith(b"%d " % i)) == lines_of(i), f"{path}: those of {i} in order")
+            check(
+                b"".join(l for l in lines if l.startswith(b"%d " % i)) == lines_of(i), f"{path}: those of {i} in order"
+            )
         check(len(lines) == 8000, f"{path}: nothing else")
 
 
@@ -325,14 +416,28 @@ def fsck_is_clean():
 
 def run_all():
     global FS
-    tests = [patterns_match_as_in_a_shell, a_name_with_the_characters_of_a_pattern_is_that_name,
-             a_pattern_without_a_match_is_an_error_that_names_it, a_pattern_finds_its_names_among_many,
-             a_copy_has_all_that_the_file_has, a_large_file_is_copied_by_its_lfss, folders_are_copied_with_all_that_is_in_them,
-             a_copy_keeps_owners_when_it_is_asked_to, links_are_refused_with_the_reason,
-             head_tail_and_wc_say_what_the_local_ones_say, ends_are_records_too, tail_and_wc_read_no_more_than_they_need,
-             find_shows_what_passes_all_tests, find_runs_a_command_for_many_names_or_each, tree_draws_folders,
-             what_is_appended_goes_on_where_the_file_ends, a_last_record_without_its_end_is_not_appended,
-             what_a_stream_has_said_is_there_before_it_ends, appenders_at_once_lose_nothing, fsck_is_clean]
+    tests = [
+        patterns_match_as_in_a_shell,
+        a_name_with_the_characters_of_a_pattern_is_that_name,
+        a_pattern_without_a_match_is_an_error_that_names_it,
+        a_pattern_finds_its_names_among_many,
+        a_copy_has_all_that_the_file_has,
+        a_large_file_is_copied_by_its_lfss,
+        folders_are_copied_with_all_that_is_in_them,
+        a_copy_keeps_owners_when_it_is_asked_to,
+        links_are_refused_with_the_reason,
+        head_tail_and_wc_say_what_the_local_ones_say,
+        ends_are_records_too,
+        tail_and_wc_read_no_more_than_they_need,
+        find_shows_what_passes_all_tests,
+        find_runs_a_command_for_many_names_or_each,
+        tree_draws_folders,
+        what_is_appended_goes_on_where_the_file_ends,
+        a_last_record_without_its_end_is_not_appended,
+        what_a_stream_has_said_is_there_before_it_ends,
+        appenders_at_once_lose_nothing,
+        fsck_is_clean,
+    ]
     with FileSystem(4) as FS:
         code = main(tests)
         if code:

@@ -1,7 +1,8 @@
 // A client of another user than the daemons', on their machine:
 //
 //   other-user make PATH    makes a file that everybody may write, of one record
-//   other-user use PATH     appends and overwrites more than a packet of a Unix socket holds, then reads it all by message
+//   other-user use PATH     appends and overwrites more than a packet of a Unix socket holds, then reads it all by
+//   message
 #include <algorithm>
 #include <iostream>
 #include <string>

@@ -56,8 +56,13 @@ class FileSystem:
         self.up_options = list(up_options)
         self.temp = tempfile.mkdtemp(prefix="pif-system-", dir=where)
         self.folder = os.path.join(self.temp, folder)
-        self.env = dict(os.environ, PIF=self.folder, HOME=self.temp, XDG_CONFIG_HOME=os.path.join(self.temp, "config"),
-                        XDG_STATE_HOME=os.path.join(self.temp, "state"))
+        self.env = dict(
+            os.environ,
+            PIF=self.folder,
+            HOME=self.temp,
+            XDG_CONFIG_HOME=os.path.join(self.temp, "config"),
+            XDG_STATE_HOME=os.path.join(self.temp, "state"),
+        )
         self.env.pop("PIF_ROUTE", None)
         self.env.pop("PIF_DATA", None)
 
@@ -106,7 +111,9 @@ class FileSystem:
                     words = file.read().decode(errors="replace").split("\0")
             except OSError:
                 continue
-            if os.path.basename(words[0]) in ("pif-server", "pif-lfs") and any(self.folder in word for word in words[1:]):
+            if os.path.basename(words[0]) in ("pif-server", "pif-lfs") and any(
+                self.folder in word for word in words[1:]
+            ):
                 found.append(int(pid))
         return found
 
@@ -126,16 +133,29 @@ class FileSystem:
         return [os.path.join(BIN, "pif"), *words]
 
     def start(self, *words, **options):
-        return subprocess.Popen(self.command(*words), env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        return subprocess.Popen(
+            self.command(*words), env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+        )
 
     def run(self, *words, data=None, timeout=120, cwd=None, env=None):
-        return subprocess.run(self.command(*words), input=data if data is not None else b"", env=env or self.env, cwd=cwd,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False)
+        return subprocess.run(
+            self.command(*words),
+            input=data if data is not None else b"",
+            env=env or self.env,
+            cwd=cwd,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=timeout,
+            check=False,
+        )
 
     def ok(self, *words, **options):
         """stdout of a command that must succeed."""
         done = self.run(*words, **options)
-        check(done.returncode == 0, f"pif {' '.join(words)}: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
+        check(
+            done.returncode == 0,
+            f"pif {' '.join(words)}: exit {done.returncode}: {done.stderr.decode(errors='replace')}",
+        )
         return done.stdout
 
     def json(self, *words, **options):
@@ -156,12 +176,14 @@ class FileSystem:
 
     def await_clean(self, seconds=150):
         """What crashes left is removed in time; then fsck must have nothing to say."""
+
         def settled():
             done = self.run("fsck", "--json", timeout=300)
             check(done.returncode in (0, 1), f"fsck: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
             report = json.loads(done.stdout)
             check(report["damages"] == 0, f"fsck found damage: {report['findings'][:5]}")
             return report if report["leftovers"] + report["pending"] + report["doomed"] == 0 else None
+
         return await_condition(settled, "nothing pending, doomed or left over", seconds)
 
 

@@ -40,6 +40,7 @@ def needs_root():
 
 def landlock_version():
     import ctypes
+
     return max(ctypes.CDLL(None).syscall(444, None, 0, 1), 0)
 
 
@@ -49,10 +50,14 @@ def attack(kind, user=None, **options):
     for name, value in options.items():
         words += ["--" + name, value]
     who = {} if user is None else {"user": user, "group": user, "extra_groups": []}
-    done = subprocess.run(words, env=FS.env, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False, **who)
+    done = subprocess.run(
+        words, env=FS.env, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False, **who
+    )
     check(done.returncode == 0, f"{kind}: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
     lines = done.stdout.decode().splitlines()
-    check(f"as {os.geteuid() if user is None else user}" in lines, f"the worker runs as the user who started it: {lines}")
+    check(
+        f"as {os.geteuid() if user is None else user}" in lines, f"the worker runs as the user who started it: {lines}"
+    )
     return lines
 
 
@@ -82,6 +87,7 @@ def still_serves():
 
 # ---- the store ----
 
+
 def keys_and_stores_are_their_owners_alone():
     keys = os.path.join(FS.folder, "keys")
     check(stat.S_IMODE(os.stat(keys).st_mode) == 0o700, "the folder of keys")
@@ -107,8 +113,15 @@ def paths_that_lead_out_are_refused():
 def a_stranger_cannot_look_into_the_store():
     needs_root()
     for path in ("keys/cluster.key", "keys", "lfs0/data", "lfs0/lfs.toml", "server/directory/data.mdb"):
-        done = subprocess.run(["head", "-c", "1", os.path.join(FS.folder, path)], user=STRANGER, group=STRANGER, extra_groups=[],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            ["head", "-c", "1", os.path.join(FS.folder, path)],
+            user=STRANGER,
+            group=STRANGER,
+            extra_groups=[],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
         check(done.returncode != 0 and b"Permission denied" in done.stderr, f"{path}: {done}")
 
 
@@ -117,21 +130,34 @@ def what_a_file_denies_is_denied():
     FS.ok("put", FS.local("f"), "/secret")
     who = {"user": STRANGER, "group": STRANGER, "extra_groups": []}
     for words in (["rm", "/secret"], ["put", "/etc/hostname", "/secret"], ["mkdir", "/mine"]):
-        done = subprocess.run([program("pif"), *words], env=FS.env, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              timeout=60, check=False, **who)
+        done = subprocess.run(
+            [program("pif"), *words],
+            env=FS.env,
+            cwd="/",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+            **who,
+        )
         check(done.returncode == 3 and b"may not" in done.stderr, f"{words}: {done}")
     FS.ok("rm", "/secret")
 
 
 def what_a_file_allows_others_can_do_in_bulk():
     needs_root()
-    for words, who in ((["make", "/shared"], {}), (["use", "/shared"], {"user": STRANGER, "group": STRANGER, "extra_groups": []})):
-        done = subprocess.run([program("other-user"), *words], env=FS.env, cwd="/", stderr=subprocess.PIPE, timeout=60, check=False,
-                              **who)
+    for words, who in (
+        (["make", "/shared"], {}),
+        (["use", "/shared"], {"user": STRANGER, "group": STRANGER, "extra_groups": []}),
+    ):
+        done = subprocess.run(
+            [program("other-user"), *words], env=FS.env, cwd="/", stderr=subprocess.PIPE, timeout=60, check=False, **who
+        )
         check(done.returncode == 0, f"{words}: {done}")
 
 
 # ---- connections ----
+
 
 def silent_connections_by_the_thousand_stop_nobody():
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -160,6 +186,7 @@ def silent_connections_by_the_thousand_stop_nobody():
 
 # ---- workers ----
 
+
 def a_worker_cannot_change_what_it_was_given_to_read():
     for user in users(landlock=1):
         lines = refused("input", user, input="/f")
@@ -170,7 +197,10 @@ def a_worker_cannot_change_what_it_was_given_to_read():
 def a_worker_cannot_open_a_path_outside():
     if landlock_version() < 1:
         raise Skip("this kernel has no Landlock")
-    inside = [os.path.join(FS.folder, path) for path in ("", "keys", "keys/cluster.key", "lfs0/lfs.toml", "lfs0/data", "pif.toml", "run")]
+    inside = [
+        os.path.join(FS.folder, path)
+        for path in ("", "keys", "keys/cluster.key", "lfs0/lfs.toml", "lfs0/data", "pif.toml", "run")
+    ]
     # Nothing but the test's own: were the worker not held, it would have its way with what is named here.
     target = ":".join(inside + [FS.temp, FS.local("f")])
     refused("paths", target=target)
@@ -251,6 +281,7 @@ def skipping(test):
             test()
         except Skip as why:
             print(f"skip  {test.__name__}: {why}", flush=True)
+
     run.__name__ = test.__name__
     return run
 

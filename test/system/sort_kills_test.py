@@ -14,7 +14,14 @@ from pif_system import FileSystem, await_condition, check, main
 
 FS = None
 RECORDS = 300_000
-MERGES = (["split"], ["token"], ["pipelined"], ["split", "--memory", "32M"], ["split", "--route", "tcp"], ["token", "--route", "tcp"])
+MERGES = (
+    ["split"],
+    ["token"],
+    ["pipelined"],
+    ["split", "--memory", "32M"],
+    ["split", "--route", "tcp"],
+    ["token", "--route", "tcp"],
+)
 
 
 def words_of(pid):
@@ -75,7 +82,9 @@ def sorts_survive_kills():
         if victim == "lfs":
             FS.ok("up", FS.folder)
         await_condition(lambda: not workers(), "no worker is left", 20)
-        await_condition(lambda: FS.run("ls", "/").returncode == 0 and FS.run("status").returncode == 0, "all are up", 30)
+        await_condition(
+            lambda: FS.run("ls", "/").returncode == 0 and FS.run("status").returncode == 0, "all are up", 30
+        )
         there = FS.run("stat", "/out").returncode == 0
         check(there or code != 0, f"{victim}, {merge}: the sort said that it is done")
         if there:

@@ -18,8 +18,15 @@ def sort(*words):
 
 
 def gnu_sort(options, text):
-    return subprocess.run(["sort", "-s", *options], input=text, env=C_LOCALE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          check=False, timeout=60)
+    return subprocess.run(
+        ["sort", "-s", *options],
+        input=text,
+        env=C_LOCALE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=60,
+    )
 
 
 def any_text(rnd):
@@ -42,7 +49,11 @@ def any_options(rnd):
         key = f"{rnd.randrange(1, 4)}" + (f".{rnd.randrange(1, 4)}" if rnd.random() < 0.3 else "")
         key += rnd.choice(["", "n", "r", "nr", "b", "br", "bn"])
         if rnd.random() < 0.6:
-            key += f",{rnd.randrange(1, 5)}" + (f".{rnd.randrange(0, 4)}" if rnd.random() < 0.3 else "") + rnd.choice(["", "b"])
+            key += (
+                f",{rnd.randrange(1, 5)}"
+                + (f".{rnd.randrange(0, 4)}" if rnd.random() < 0.3 else "")
+                + rnd.choice(["", "b"])
+            )
         options += ["-k", key]
     options += ["-t", ","] if rnd.random() < 0.3 else []
     return options + [f"-{letter}" for letter in "nrub" if rnd.random() < 0.2]
@@ -53,7 +64,11 @@ def text_comes_out_as_gnu_sort_has_it():
     for _ in range(int(os.environ.get("PIF_SORT_CASES", "20"))):
         text, options = any_text(rnd), any_options(rnd)
         FS.ok("put", "-q", "--lines", "--width", str(rnd.randrange(1, 5)), "-", "/in", data=text)
-        merge = [] if "-u" in options else rnd.choice([[], ["--merge", "token"], ["--merge", "pipelined", "--token-batch", "50"]])
+        merge = (
+            []
+            if "-u" in options
+            else rnd.choice([[], ["--merge", "token"], ["--merge", "pipelined", "--token-batch", "50"]])
+        )
         route = rnd.choice([[], ["--route", "tcp"]])  # workers share memory, or talk over the network
         done = sort(*merge, *route, *options, "/in", "/out")
         check(done.returncode == 0, f"{merge} {route} {options}: {done}")
@@ -100,7 +115,9 @@ def long_lines_among_short_ones_are_sorted_by_every_merge():
 
 def long_keys_are_sorted_over_the_network():
     rnd = random.Random(8)
-    lines = [rnd.randbytes(200).hex().encode() + b"\n" for _ in range(24_000)]  # samples of them are more than a header holds
+    lines = [
+        rnd.randbytes(200).hex().encode() + b"\n" for _ in range(24_000)
+    ]  # samples of them are more than a header holds
     FS.ok("put", "-q", "--lines", "-", "/long", data=b"".join(lines))
     done = sort("--route", "tcp", "/long", "/sorted")
     check(done.returncode == 0, f"{done}")
@@ -134,7 +151,10 @@ def what_is_wrong_is_said():
         (3, ["-u", "--merge", "token", "/records", "/out2"], b"split merge only"),
     ]:
         done = sort(*words)
-        check(done.returncode == code and text in done.stderr and done.stderr.count(b"\n") <= (1 if code == 3 else 2), f"{words}: {done}")
+        check(
+            done.returncode == code and text in done.stderr and done.stderr.count(b"\n") <= (1 if code == 3 else 2),
+            f"{words}: {done}",
+        )
     FS.fails(3, "/out2", "stat", "/out2")
 
 
@@ -156,11 +176,20 @@ def a_check_names_the_first_that_is_out_of_order():
 def run_all():
     global FS
     with FileSystem(4, ["--curve"]) as FS:
-        code = main([text_comes_out_as_gnu_sort_has_it, records_are_sorted_onto_any_width,
-                     what_does_not_fit_into_memory_is_sorted_by_every_merge, long_lines_among_short_ones_are_sorted_by_every_merge,
-                     long_keys_are_sorted_over_the_network, what_a_sort_will_take_is_predicted_and_reported,
-                     a_file_is_sorted_onto_itself, what_is_wrong_is_said, a_letter_for_all_keys_is_heeded_or_refused,
-                     a_check_names_the_first_that_is_out_of_order])
+        code = main(
+            [
+                text_comes_out_as_gnu_sort_has_it,
+                records_are_sorted_onto_any_width,
+                what_does_not_fit_into_memory_is_sorted_by_every_merge,
+                long_lines_among_short_ones_are_sorted_by_every_merge,
+                long_keys_are_sorted_over_the_network,
+                what_a_sort_will_take_is_predicted_and_reported,
+                a_file_is_sorted_onto_itself,
+                what_is_wrong_is_said,
+                a_letter_for_all_keys_is_heeded_or_refused,
+                a_check_names_the_first_that_is_out_of_order,
+            ]
+        )
         if code:
             FS.show_logs()
     return code

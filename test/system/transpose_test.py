@@ -27,7 +27,7 @@ def bits_of(rows, columns, order="msb"):
 def transposed(data, columns, bits=1, order="msb"):
     """Packed rows of elements, transposed: a loop over elements."""
     length = (columns * bits + 7) // 8
-    rows = [data[at:at + length] for at in range(0, len(data), length)]
+    rows = [data[at : at + length] for at in range(0, len(data), length)]
     out_length = (len(rows) * bits + 7) // 8
     out = [bytearray(out_length) for _ in range(columns)]
     for r, row in enumerate(bits_of(rows, columns * bits, order)):
@@ -45,7 +45,10 @@ def a_bitmap_is_transposed_and_comes_back():
     body = b"".join((rnd.getrandbits(width) << 3).to_bytes(38, "big") for _ in range(height))
     FS.ok("put", "-q", "--header", "pbm", "-", "/page", data=b"P4\n# noise\n%d %d\n" % (width, height) + body)
     FS.ok("transpose", "-q", "/page", "/turned")
-    check(FS.ok("cat", "/turned") == b"P4\n%d %d\n" % (height, width) + transposed(body, width), "transposed, with its header")
+    check(
+        FS.ok("cat", "/turned") == b"P4\n%d %d\n" % (height, width) + transposed(body, width),
+        "transposed, with its header",
+    )
     FS.ok("transpose", "-q", "--algorithm", "recursive", "/turned", "/page-again")
     check(FS.ok("cat", "/page-again") == b"P4\n%d %d\n" % (width, height) + body, "and back")
 
@@ -55,7 +58,17 @@ def genotypes_by_variant_become_genotypes_by_sample():
     samples, variants = 250, 333
     rows = [rnd.getrandbits(2 * samples).to_bytes((samples + 3) // 4, "little") for _ in range(variants)]
     body = b"".join(rows)
-    FS.ok("put", "-q", "--header", "bed", "--record-length", str(len(rows[0])), "-", "/variants", data=b"\x6c\x1b\x01" + body)
+    FS.ok(
+        "put",
+        "-q",
+        "--header",
+        "bed",
+        "--record-length",
+        str(len(rows[0])),
+        "-",
+        "/variants",
+        data=b"\x6c\x1b\x01" + body,
+    )
     FS.fails(2, "number of samples", "transpose", "/variants", "/samples")
     FS.ok("transpose", "-q", "--columns", str(samples), "/variants", "/samples")
     by_sample = FS.ok("cat", "/samples")
@@ -72,8 +85,13 @@ def a_large_matrix_is_transposed_in_stripes_and_in_passes():
     FS.ok("put", "-q", "--record-length", str(columns // 8), "-", "/large", data=os.urandom(columns // 8 * rows))
     FS.ok("transpose", "-q", "--columns", str(columns), "/large", "/one")
     one = FS.ok("cat", "/one")
-    for options in (["--memory", "32M"], ["--route", "tcp"], ["--route", "tcp", "--algorithm", "recursive", "--memory", "32M"],
-                    ["--memory", "32M", "--algorithm", "recursive"], ["--algorithm", "recursive", "--width", "3"]):
+    for options in (
+        ["--memory", "32M"],
+        ["--route", "tcp"],
+        ["--route", "tcp", "--algorithm", "recursive", "--memory", "32M"],
+        ["--memory", "32M", "--algorithm", "recursive"],
+        ["--algorithm", "recursive", "--width", "3"],
+    ):
         FS.ok("transpose", "-q", *options, "--columns", str(columns), "/large", "/other")
         check(FS.ok("cat", "/other") == one, f"{options}")
     FS.ok("transpose", "-q", "--memory", "32M", "/one", "/one")
@@ -84,10 +102,24 @@ def a_large_matrix_is_transposed_in_stripes_and_in_passes():
 def a_window_is_transposed_onto_any_width():
     data = os.urandom(1000 * 100)
     FS.ok("put", "-q", "--record-length", "100", "-", "/floats", data=data)
-    part = b"".join(data[r * 100 + 12:r * 100 + 52] for r in range(100, 900))
+    part = b"".join(data[r * 100 + 12 : r * 100 + 52] for r in range(100, 900))
     for width in (1, 2, 3, 4):
-        FS.ok("transpose", "-q", "--element-bits", "32", "--columns", "25", "--rows", "100:900", "--columns-range", "3:13", "--width",
-              str(width), "/floats", "/part")
+        FS.ok(
+            "transpose",
+            "-q",
+            "--element-bits",
+            "32",
+            "--columns",
+            "25",
+            "--rows",
+            "100:900",
+            "--columns-range",
+            "3:13",
+            "--width",
+            str(width),
+            "/floats",
+            "/part",
+        )
         check(FS.ok("cat", "/part") == transposed(part, 10, 32, "lsb"), f"width {width}")
 
 
@@ -97,7 +129,9 @@ def what_it_will_take_is_predicted_and_reported():
     check("this is what will be done" in plan["predicted_direct"] and plan["record_length"] == "375", f"{plan}")
     FS.fails(3, "/never", "stat", "/never")
     for algorithm in ("direct", "recursive"):
-        report = json.loads(FS.ok("transpose", "--json", "--algorithm", algorithm, "--columns", "4000", "/some", "/out"))
+        report = json.loads(
+            FS.ok("transpose", "--json", "--algorithm", algorithm, "--columns", "4000", "/some", "/out")
+        )
         check(all(part["measured"] > 0 for part in report["predictions"].values()), f"{report}")
 
 
@@ -139,8 +173,11 @@ def a_killed_worker_leaves_no_output():
     columns = 25_000
     FS.ok("put", "-q", "--record-length", str(columns // 8), "-", "/big", data=os.urandom(columns // 8 * columns))
     before = set(workers())
-    running = subprocess.Popen([os.path.join(BIN, "pif-transpose"), "-q", "--memory", "32M", "--columns", str(columns), "/big", "/gone"],
-                               env=FS.env, stderr=subprocess.PIPE)
+    running = subprocess.Popen(
+        [os.path.join(BIN, "pif-transpose"), "-q", "--memory", "32M", "--columns", str(columns), "/big", "/gone"],
+        env=FS.env,
+        stderr=subprocess.PIPE,
+    )
     victim = await_condition(lambda: set(workers()) - before, "a worker runs").pop()
     os.kill(victim, signal.SIGKILL)
     _, error = running.communicate(timeout=60)
@@ -152,9 +189,17 @@ def a_killed_worker_leaves_no_output():
 def run_all():
     global FS
     with FileSystem(4, ["--curve"]) as FS:
-        code = main([a_bitmap_is_transposed_and_comes_back, genotypes_by_variant_become_genotypes_by_sample,
-                     a_large_matrix_is_transposed_in_stripes_and_in_passes, a_window_is_transposed_onto_any_width,
-                     what_it_will_take_is_predicted_and_reported, what_is_wrong_is_said, a_killed_worker_leaves_no_output])
+        code = main(
+            [
+                a_bitmap_is_transposed_and_comes_back,
+                genotypes_by_variant_become_genotypes_by_sample,
+                a_large_matrix_is_transposed_in_stripes_and_in_passes,
+                a_window_is_transposed_onto_any_width,
+                what_it_will_take_is_predicted_and_reported,
+                what_is_wrong_is_said,
+                a_killed_worker_leaves_no_output,
+            ]
+        )
         if code:
             FS.show_logs()
     return code

@@ -35,7 +35,11 @@ def same(one, other):
 def hundreds_of_files_of_all_sizes_go_both_ways_with_modes_and_times():
     for i in range(MANY):
         size = (0, 1, 4096, 65536, 65537, 300_000)[i % 6]
-        path = a_file(f"many/{i % 7}/{i}", os.urandom(min(size, 1000)) * (size // 1000 + 1) if size else b"", 1_000_000_007 * (i + 1) + i)
+        path = a_file(
+            f"many/{i % 7}/{i}",
+            os.urandom(min(size, 1000)) * (size // 1000 + 1) if size else b"",
+            1_000_000_007 * (i + 1) + i,
+        )
         os.chmod(path, (0o600, 0o644, 0o755)[i % 3])
     a_file("many/large", os.urandom(1_000_000) * 3, 5_000_000_000)
     before = os.umask(0)
@@ -70,9 +74,9 @@ def files_that_are_there_already_are_skipped():
     for i in range(5):
         a_file(f"again/{i}", b"%d" % i * 100, 10**18 + i)
     FS.ok("put", "-r", FS.local("again"), "/again")
-    a_file("again/1", b"x" * 100, 10**18 + 1)     # other bytes, same size and time: only --checksum sees it
-    a_file("again/2", b"2" * 100, 10**18 + 7)     # another time
-    a_file("again/3", b"3" * 101, 10**18 + 3)     # another size
+    a_file("again/1", b"x" * 100, 10**18 + 1)  # other bytes, same size and time: only --checksum sees it
+    a_file("again/2", b"2" * 100, 10**18 + 7)  # another time
+    a_file("again/3", b"3" * 101, 10**18 + 3)  # another size
     stored = FS.json("put", "-r", "--skip-existing", FS.local("again"), "/again")
     check([f["path"] for f in stored["files"]] == ["/again/2", "/again/3"] and stored["skipped"] == 3, f"{stored}")
     stored = FS.json("put", "-r", "--checksum", FS.local("again"), "/again")
@@ -86,7 +90,10 @@ def files_that_are_there_already_are_skipped():
     check([f["path"] for f in got["files"]] == ["/again/0"], f"{got}")
     same("again", "got")
     FS.ok("put", "--header", "10", "--record-length", "7", FS.local("again/0"), "/headed")
-    check(FS.json("put", "--header", "10", "--checksum", FS.local("again/0"), "/headed")["skipped"] == 1, "a header counts as bytes")
+    check(
+        FS.json("put", "--header", "10", "--checksum", FS.local("again/0"), "/headed")["skipped"] == 1,
+        "a header counts as bytes",
+    )
     FS.ok("rm", "-r", "/again")
 
 
@@ -119,7 +126,10 @@ def failures_are_listed_in_the_end_and_the_rest_is_done():
     FS.ok("mkdir", "/bad/good-folder")
     a_file("clash/good-folder", b"a file where a folder is")
     a_file("clash/other", b"other")
-    check(FS.run("put", FS.local("clash/good-folder"), FS.local("clash/other"), "/bad").returncode == 3, "a folder is not replaced")
+    check(
+        FS.run("put", FS.local("clash/good-folder"), FS.local("clash/other"), "/bad").returncode == 3,
+        "a folder is not replaced",
+    )
     check(FS.content("/bad/other") == b"other", "and the other one")
     FS.ok("rm", "-r", "/bad")
 
@@ -157,10 +167,16 @@ def nothing_is_left_behind():
 
 def run_all():
     global FS
-    tests = [hundreds_of_files_of_all_sizes_go_both_ways_with_modes_and_times, what_is_excluded_is_left_out_both_ways,
-             files_that_are_there_already_are_skipped, links_are_followed_or_left_out_as_asked,
-             failures_are_listed_in_the_end_and_the_rest_is_done, an_interrupted_tree_goes_on_with_skip_existing,
-             operands_of_one_name_are_put_one_after_another, nothing_is_left_behind]
+    tests = [
+        hundreds_of_files_of_all_sizes_go_both_ways_with_modes_and_times,
+        what_is_excluded_is_left_out_both_ways,
+        files_that_are_there_already_are_skipped,
+        links_are_followed_or_left_out_as_asked,
+        failures_are_listed_in_the_end_and_the_rest_is_done,
+        an_interrupted_tree_goes_on_with_skip_existing,
+        operands_of_one_name_are_put_one_after_another,
+        nothing_is_left_behind,
+    ]
     with FileSystem(4) as FS:
         code = run_main(tests)
         if code:

@@ -20,7 +20,10 @@ def at_once(fs, *words, count=4):
     documents = []
     for one in running:
         out, error = one.communicate(timeout=60)
-        check(one.returncode == 0, f"pif {' '.join(words)}, one of {count} at once: exit {one.returncode}: {error.decode()}")
+        check(
+            one.returncode == 0,
+            f"pif {' '.join(words)}, one of {count} at once: exit {one.returncode}: {error.decode()}",
+        )
         documents.append(json.loads(out))
     return documents
 
@@ -130,7 +133,10 @@ def down_waits_until_it_knows_who_is_to_stop():
             with open(os.path.join(fs.folder, "lfs1", "lock"), "wb") as lock:
                 lock.write(b"%d\n" % pid)
             out, error = down.communicate(timeout=10)
-            check(down.returncode == 0 and error == b"" and b"5 stopped" in out, f"{text}: exit {down.returncode}: {out} {error}")
+            check(
+                down.returncode == 0 and error == b"" and b"5 stopped" in out,
+                f"{text}: exit {down.returncode}: {out} {error}",
+            )
             fs.ok("up", fs.folder)
         check(earlier.poll() is None, "nobody else was signalled")
         end([earlier])
@@ -176,7 +182,18 @@ def sockets_outside_the_folder_go_with_it():
 
 
 if __name__ == "__main__":
-    sys.exit(main([down_waits_for_a_start_under_way, ups_and_downs_at_once_leave_all_or_nothing, sockets_outside_the_folder_go_with_it,
-                   of_many_who_start_a_file_system_one_starts_it, of_many_who_make_a_file_system_one_makes_it,
-                   a_start_waits_for_another_one, who_looks_at_a_lock_keeps_no_daemon_from_starting,
-                   down_signals_nobody_but_its_daemons, down_waits_until_it_knows_who_is_to_stop]))
+    sys.exit(
+        main(
+            [
+                down_waits_for_a_start_under_way,
+                ups_and_downs_at_once_leave_all_or_nothing,
+                sockets_outside_the_folder_go_with_it,
+                of_many_who_start_a_file_system_one_starts_it,
+                of_many_who_make_a_file_system_one_makes_it,
+                a_start_waits_for_another_one,
+                who_looks_at_a_lock_keeps_no_daemon_from_starting,
+                down_signals_nobody_but_its_daemons,
+                down_waits_until_it_knows_who_is_to_stop,
+            ]
+        )
+    )

@@ -16,7 +16,9 @@ COUNT = 2
 def on_a_terminal(fs, words, answer, env=None):
     """A command with a terminal as all its streams, which gets this answer when it asks: exit code, and what it printed."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(fs.command(*words), env=env or fs.env, cwd=fs.temp, stdin=theirs, stdout=theirs, stderr=theirs)
+    process = subprocess.Popen(
+        fs.command(*words), env=env or fs.env, cwd=fs.temp, stdin=theirs, stdout=theirs, stderr=theirs
+    )
     os.close(theirs)
     text = b""
     deadline = time.monotonic() + 60
@@ -70,7 +72,10 @@ def a_bare_down_says_which_one_and_asks_on_a_terminal():
         check(code == 0 and "[yes/no]" not in text, f"who names it means it: {text}")
         fs.ok("up", fs.folder)
         done = fs.run("down", env=env)
-        check(done.returncode == 0 and f"stopping the file system {fs.folder} (your default)".encode() in done.stderr, f"{done}")
+        check(
+            done.returncode == 0 and f"stopping the file system {fs.folder} (your default)".encode() in done.stderr,
+            f"{done}",
+        )
         check(fs.processes() == [], "without a terminal it goes on")
 
 
@@ -89,7 +94,10 @@ def up_in_a_folder_with_other_things_wants_force():
         fs.ok("up", other)
         fs.ok("up", other)  # it is a file system now
         fs.ok("destroy", "--yes", other)
-        check(sorted(os.listdir(other)) == ["more", "precious.txt"], f"what was there before is there: {os.listdir(other)}")
+        check(
+            sorted(os.listdir(other)) == ["more", "precious.txt"],
+            f"what was there before is there: {os.listdir(other)}",
+        )
         os.mkdir(fs.local("disk"))
         os.mkdir(fs.local("disk/lost+found"))
         fs.ok("init", fs.local("disk"))
@@ -102,7 +110,9 @@ def destroy_removes_a_file_system_and_nothing_else():
         fs.ok("destroy", "--yes", fs.folder)
         check(not os.path.exists(fs.folder) and fs.processes() == [], "it is gone, and its daemons")
         fs.fails(3, "your default|no file system", "ls", env=by_default(fs), cwd="/")
-        check(fs.json("status", "--all", env=by_default(fs), cwd="/") == {"file_systems": []}, "nobody knows it any more")
+        check(
+            fs.json("status", "--all", env=by_default(fs), cwd="/") == {"file_systems": []}, "nobody knows it any more"
+        )
 
 
 def destroy_asks_and_needs_somebody_to_answer():
@@ -123,7 +133,14 @@ def destroy_leaves_what_is_not_the_file_systems():
         os.mkdir(outside)
         with open(os.path.join(outside, "00000000000004d2.dat"), "wb"):
             pass
-        foreign = ["notes.txt", "lfs0/notes.txt", "lfs0/data/notes.txt", "server/notes.txt", "keys/notes.txt", "run/notes.txt"]
+        foreign = [
+            "notes.txt",
+            "lfs0/notes.txt",
+            "lfs0/data/notes.txt",
+            "server/notes.txt",
+            "keys/notes.txt",
+            "run/notes.txt",
+        ]
         for name in foreign:
             with open(os.path.join(fs.folder, name), "wb"):
                 pass
@@ -136,8 +153,11 @@ def destroy_leaves_what_is_not_the_file_systems():
         removed = fs.json("destroy", "--yes", fs.folder)
         expected = sorted(os.path.join(fs.folder, name) for name in foreign + ["lfs1/scratch", "lfs1/data/d2"])
         check(sorted(removed["left"]) == expected, f"{removed['left']}")
-        left = sorted(os.path.relpath(os.path.join(at, name), fs.folder) for at, folders, names in os.walk(fs.folder)
-                      for name in names + [f for f in folders if os.path.islink(os.path.join(at, f))])
+        left = sorted(
+            os.path.relpath(os.path.join(at, name), fs.folder)
+            for at, folders, names in os.walk(fs.folder)
+            for name in names + [f for f in folders if os.path.islink(os.path.join(at, f))]
+        )
         check(left == sorted(foreign + ["lfs1/scratch", "lfs1/data/d2"]), f"only those are there: {left}")
         check(os.listdir(outside) == ["00000000000004d2.dat"], "no link was followed")
 
@@ -162,7 +182,10 @@ def destroy_names_roots_elsewhere_and_takes_no_others():
         check(f"roots elsewhere that are removed, too: {other}" in text and "lfs2 is of the file system" in text, text)
         removed = fs.json("destroy", "--yes", made)
         check(not os.path.exists(other), "the root elsewhere is gone")
-        check(os.path.exists(os.path.join(made, "lfs2/lfs.toml")) and "lfs2" in removed["untouched_roots"][0], f"{removed}")
+        check(
+            os.path.exists(os.path.join(made, "lfs2/lfs.toml")) and "lfs2" in removed["untouched_roots"][0],
+            f"{removed}",
+        )
         fs.ok("up", fs.folder)
 
 
@@ -184,8 +207,17 @@ def destroy_is_for_the_owner():
         os.chmod(fs.temp, 0o755)
         program, *words = fs.command("destroy", "--yes", fs.folder)
         reachable = shutil.copy(program, fs.local("pif"))  # the build may be in a folder of root's alone
-        done = subprocess.run([reachable, *words], env=dict(fs.env, HOME="/nonexistent"), cwd="/", stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, check=False, user=12345, group=12345, extra_groups=[])
+        done = subprocess.run(
+            [reachable, *words],
+            env=dict(fs.env, HOME="/nonexistent"),
+            cwd="/",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            check=False,
+            user=12345,
+            group=12345,
+            extra_groups=[],
+        )
         check(done.returncode == 3 and b"belongs to user 0" in done.stderr, f"{done}")
         fs.ok("put", "-", "/a", data=b"a")
 
@@ -195,8 +227,13 @@ def status_all_lists_what_the_user_has_started():
         second = fs.local("second")
         fs.ok("up", "-n", "1", second)
         try:
+
             def states():
-                return [(s["folder"], s["state"], s["running"], s["default"]) for s in fs.json("status", "--all")["file_systems"]]
+                return [
+                    (s["folder"], s["state"], s["running"], s["default"])
+                    for s in fs.json("status", "--all")["file_systems"]
+                ]
+
             check(states() == [(fs.folder, "up", COUNT + 1, True), (second, "up", 2, False)], f"{states()}")
             fs.kill("lfs0")
             fs.ok("down", second)
@@ -213,8 +250,19 @@ def status_all_lists_what_the_user_has_started():
 
 
 if __name__ == "__main__":
-    sys.exit(main([errors_say_which_file_system_it_was, a_bare_down_says_which_one_and_asks_on_a_terminal,
-                   up_in_a_folder_with_other_things_wants_force, destroy_removes_a_file_system_and_nothing_else,
-                   destroy_asks_and_needs_somebody_to_answer, destroy_leaves_what_is_not_the_file_systems,
-                   destroy_names_roots_elsewhere_and_takes_no_others, destroy_goes_on_where_it_was_interrupted, destroy_is_for_the_owner,
-                   status_all_lists_what_the_user_has_started]))
+    sys.exit(
+        main(
+            [
+                errors_say_which_file_system_it_was,
+                a_bare_down_says_which_one_and_asks_on_a_terminal,
+                up_in_a_folder_with_other_things_wants_force,
+                destroy_removes_a_file_system_and_nothing_else,
+                destroy_asks_and_needs_somebody_to_answer,
+                destroy_leaves_what_is_not_the_file_systems,
+                destroy_names_roots_elsewhere_and_takes_no_others,
+                destroy_goes_on_where_it_was_interrupted,
+                destroy_is_for_the_owner,
+                status_all_lists_what_the_user_has_started,
+            ]
+        )
+    )

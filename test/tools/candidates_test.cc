@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "../../tools/pif/completion/candidates.h"
 #include "../../tools/pif/command/program.h"
+#include "../../tools/pif/completion/candidates.h"
 
 using namespace pif;
 using namespace pif::cli;
@@ -63,7 +63,8 @@ TEST_CASE("values of an option are offered where there is a list") {
 }
 
 TEST_CASE("names are of the file system, or local, as the command takes them") {
-  for (const char* command : {"ls", "cat", "rm", "stat", "cp", "mv", "du", "find", "head", "tail", "wc", "mkdir", "tree", "locate"})
+  for (const char* command :
+       {"ls", "cat", "rm", "stat", "cp", "mv", "du", "find", "head", "tail", "wc", "mkdir", "tree", "locate"})
     CHECK(kind({command, "/a"}) == NameKind::kPath);
   CHECK(kind({"chmod", ""}) == NameKind::kNone);
   CHECK(kind({"chmod", "0644", ""}) == NameKind::kPath);

@@ -37,8 +37,10 @@ TEST_CASE("what an option of find is given may look like an option, or be a list
 }
 
 TEST_CASE("the command behind -exec is one word up to its end") {
-  CHECK(kept({"-exec", "rm", "-f", "{}", "+", "--json"}) == Words{"--exec=" + joined({"rm", "-f", "{}", "+"}), "--json"});
-  CHECK(kept({"-exec", "expr", "1", "+", "{}", ";", "-print"}) == Words{"--exec=" + joined({"expr", "1", "+", "{}", ";"}), "--print"});
+  CHECK(kept({"-exec", "rm", "-f", "{}", "+", "--json"}) ==
+        Words{"--exec=" + joined({"rm", "-f", "{}", "+"}), "--json"});
+  CHECK(kept({"-exec", "expr", "1", "+", "{}", ";", "-print"}) ==
+        Words{"--exec=" + joined({"expr", "1", "+", "{}", ";"}), "--print"});
   CHECK(kept({"-exec", "rm", "{}"}) == Words{"--exec=" + joined({"rm", "{}"})});
   CHECK(kept({"-exec"}) == Words{"--exec="});
 }
@@ -69,7 +71,8 @@ TEST_CASE("sizes of find are more than, less than, or just so many bytes") {
   CHECK(parse_size("512")->holds(512));
   CHECK(parse_size("512c")->bytes == 512);
   CHECK(parse_size("1T")->bytes == std::uint64_t{1} << 40);
-  for (const char* text : {"", "+", "k", "1x", "--1", "1.5M", "99999999999999999999", "18446744073709551615T"}) CHECK(!parse_size(text));
+  for (const char* text : {"", "+", "k", "1x", "--1", "1.5M", "99999999999999999999", "18446744073709551615T"})
+    CHECK(!parse_size(text));
 }
 
 TEST_CASE("a pattern matches names as a shell does, character by character") {

@@ -11,8 +11,8 @@
 #include <iterator>
 
 #include "../../tools/pif/cluster/daemons.h"
-#include "../../tools/pif/transfer/header.h"
 #include "../../tools/pif/command/io.h"
+#include "../../tools/pif/transfer/header.h"
 #include "pif/base/write_all.h"
 
 using namespace pif;
@@ -156,7 +156,8 @@ TEST_CASE("whoever a lock names is sent no signal unless it is the daemon") {
   const Daemon daemon{"lfs0", folder / "lfs0", {"/bin/false"}};
   UniqueFd lock(::open(daemon.lock().c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   REQUIRE(::flock(lock.get(), LOCK_EX | LOCK_NB) == 0);
-  for (const std::string& number : {std::to_string(::getpid()), std::string("0"), std::string("4294967295"), std::string("x")}) {
+  for (const std::string& number :
+       {std::to_string(::getpid()), std::string("0"), std::string("4294967295"), std::string("x")}) {
     write_text(daemon.lock(), number + "\n");
     const auto stopped = stop({daemon}, ::geteuid(), std::chrono::milliseconds(0));  // would end this test
     REQUIRE_FALSE(stopped);

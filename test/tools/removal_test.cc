@@ -59,11 +59,13 @@ TEST_CASE("a folder with nothing but what is known is gone") {
 
 TEST_CASE("what nobody knows stays, and is named") {
   const Folder folder;
-  for (const char* name : {"r/1.dat", "r/id", "r/notes.txt", "r/sub1/a", "r/sub1/b", "r/other/a", "r/sub1/a.d/a"}) folder.put(name);
+  for (const char* name : {"r/1.dat", "r/id", "r/notes.txt", "r/sub1/a", "r/sub1/b", "r/other/a", "r/sub1/a.d/a"})
+    folder.put(name);
   const Removal removal = removed(folder / "r");
   CHECK(removal.files == 3);
   const std::set<std::string> left(removal.left.begin(), removal.left.end());
-  CHECK(left == std::set<std::string>{folder / "r/notes.txt", folder / "r/sub1/b", folder / "r/other", folder / "r/sub1/a.d"});
+  CHECK(left ==
+        std::set<std::string>{folder / "r/notes.txt", folder / "r/sub1/b", folder / "r/other", folder / "r/sub1/a.d"});
   CHECK(!fs::exists(folder / "r/id"));
   for (const char* name : {"r/notes.txt", "r/sub1/b", "r/other/a", "r/sub1/a.d/a"}) CHECK(fs::exists(folder / name));
 }

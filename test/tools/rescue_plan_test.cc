@@ -23,12 +23,18 @@ FileRecord file(std::uint32_t state) {
 
 }  // namespace
 
-TEST_CASE("an old directory finds again what it does not know, and what was being created when it was copied and is whole by now") {
-  const std::map<std::uint64_t, FileRecord> files{{1, file(kFilePending)}, {2, file(kFilePending)}, {3, file(kFileCommitted)},
-                                                  {4, file(kFileDoomed)}, {6, file(kFilePending)}};
+TEST_CASE(
+    "an old directory finds again what it does not know, and what was being created when it was copied and is whole by "
+    "now") {
+  const std::map<std::uint64_t, FileRecord> files{{1, file(kFilePending)},
+                                                  {2, file(kFilePending)},
+                                                  {3, file(kFileCommitted)},
+                                                  {4, file(kFileDoomed)},
+                                                  {6, file(kFilePending)}};
   const std::map<std::uint64_t, Held> held{
-      {1, {{1, component(kComponentCommitted)}}}, {2, {{1, component(kComponentOpen)}}}, {3, {{1, component(kComponentCommitted)}}},
-      {4, {{1, component(kComponentCommitted)}}}, {5, {{1, component(kComponentOpen)}}}, {6, {{1, component(kComponentSealed)}}}};
+      {1, {{1, component(kComponentCommitted)}}}, {2, {{1, component(kComponentOpen)}}},
+      {3, {{1, component(kComponentCommitted)}}}, {4, {{1, component(kComponentCommitted)}}},
+      {5, {{1, component(kComponentOpen)}}},      {6, {{1, component(kComponentSealed)}}}};
   std::vector<std::uint64_t> adopted;
   for (const auto& one : plan_old(files, held, {}).adopted) adopted.push_back(one.file());
   CHECK(adopted == std::vector<std::uint64_t>{1, 5, 6});
@@ -59,7 +65,9 @@ TEST_CASE("a file is marked whose LFS 0 has removed its component, and with it w
   std::vector<proto::NodeInfo> nodes(2);
   nodes[0].set_id(1);
   nodes[1].set_id(2);
-  const auto marks = [&](const std::map<std::uint64_t, FileRecord>& files) { return plan_old(files, {{1, {{2, second}}}}, nodes); };
+  const auto marks = [&](const std::map<std::uint64_t, FileRecord>& files) {
+    return plan_old(files, {{1, {{2, second}}}}, nodes);
+  };
   CHECK(marks({{1, known}}).marked.empty());  // sealed rows need no LFS 0
   second.set_generation(7);
   const auto marked = marks({{1, known}}).marked;

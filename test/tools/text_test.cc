@@ -1,14 +1,14 @@
 #include <algorithm>
 
-#include <catch2/catch.hpp>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
-#include "pif/base/limits.h"
-#include "pif/base/typed_path.h"
 #include "../../tools/pif/command/dispatch.h"
-#include "../../tools/pif/names/mode_change.h"
 #include "../../tools/pif/command/progress.h"
 #include "../../tools/pif/command/text.h"
+#include "../../tools/pif/names/mode_change.h"
+#include "pif/base/limits.h"
+#include "pif/base/typed_path.h"
 
 using namespace pif;
 using namespace pif::cli;

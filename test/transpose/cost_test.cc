@@ -33,9 +33,13 @@ TEST_CASE("the mean leaves out workers that have no rows") {
 }
 
 TEST_CASE("twice as many LFSs transpose in half the time") {
-  const auto direct = [](std::uint32_t width) { return total_of(predict(kConstants, DirectShape{kGiB, width, width, 1})); };
+  const auto direct = [](std::uint32_t width) {
+    return total_of(predict(kConstants, DirectShape{kGiB, width, width, 1}));
+  };
   CHECK(direct(2) / direct(4) == Approx(2));
-  const auto recursive = [](std::uint32_t width) { return total_of(predict(kConstants, RecursiveShape{kGiB, kGiB, width, 5})); };
+  const auto recursive = [](std::uint32_t width) {
+    return total_of(predict(kConstants, RecursiveShape{kGiB, kGiB, width, 5}));
+  };
   CHECK(recursive(2) / recursive(4) == Approx(2));
   CHECK(recursive(4) > direct(4));
 }

@@ -1,6 +1,6 @@
 // What becomes of a transpose when one of its parts dies: the whole output or none of it.
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include "../../tools/pif_transpose/transpose.h"
 #include "libtool/tool_fixtures.h"
@@ -15,7 +15,8 @@ constexpr matrix::Element kElement{1, matrix::BitOrder::kMsb};
 
 class Killed final : public sim::KilledTool {
  public:
-  Killed(Algorithm algorithm, std::uint64_t seed) : KilledTool(seed, kLfss, work), algorithm_(algorithm), random_(seed) {
+  Killed(Algorithm algorithm, std::uint64_t seed)
+      : KilledTool(seed, kLfss, work), algorithm_(algorithm), random_(seed) {
     matrix_ = matrix::random_bytes(kRows * kElement.bytes_of(kColumns), random_);
   }
 

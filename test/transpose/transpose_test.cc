@@ -1,9 +1,9 @@
 // Whole transposes in the simulated world: every shape, element, width, window and algorithm against a loop over bits.
 #include <algorithm>
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <rapidcheck.h>
+#include <catch2/catch.hpp>
 
 #include "../../tools/pif_transpose/transpose.h"
 #include "libtool/tool_fixtures.h"
@@ -60,13 +60,15 @@ TransposeOptions options_of(const std::string& source, const std::string& target
 }
 
 std::uint64_t any_side() {
-  return *rc::gen::weightedOneOf<std::uint64_t>({{1, rc::gen::just<std::uint64_t>(1)}, {6, rc::gen::inRange<std::uint64_t>(1, 130)},
+  return *rc::gen::weightedOneOf<std::uint64_t>({{1, rc::gen::just<std::uint64_t>(1)},
+                                                 {6, rc::gen::inRange<std::uint64_t>(1, 130)},
                                                  {2, rc::gen::inRange<std::uint64_t>(1, 1000)},
                                                  {1, rc::gen::inRange<std::uint64_t>(1, 3001)}});
 }
 
 Range any_window(std::uint64_t count, std::string& text) {
-  const auto begin = *rc::gen::inRange<std::uint64_t>(0, count), end = *rc::gen::inRange<std::uint64_t>(begin, count + 1);
+  const auto begin = *rc::gen::inRange<std::uint64_t>(0, count),
+             end = *rc::gen::inRange<std::uint64_t>(begin, count + 1);
   text = fmt::format("{}:{}", begin, end);
   return {begin, end};
 }
@@ -75,7 +77,7 @@ Range any_window(std::uint64_t count, std::string& text) {
 struct Case {
   std::uint64_t rows = 0, columns = 0;
   Element element;
-  Bytes bytes;               // padding bits too are random
+  Bytes bytes;  // padding bits too are random
   CreateOptions options;
   TransposeOptions wanted = options_of("/in", "/out");
   Range row_window, column_window;
@@ -133,16 +135,18 @@ struct Case {
     Bytes out((row_window.end - row_window.begin) * to_pitch);
     for (std::uint64_t r = row_window.begin; r < row_window.end; ++r)
       for (std::uint64_t c = 0; c < count; ++c)
-        copy_element(bytes.data() + r * from_pitch, column_window.begin + c, out.data() + (r - row_window.begin) * to_pitch, c, element);
+        copy_element(bytes.data() + r * from_pitch, column_window.begin + c,
+                     out.data() + (r - row_window.begin) * to_pitch, c, element);
     return out;
   }
   Bytes expected() const {
-    return matrix::transposed(window(), row_window.end - row_window.begin, column_window.end - column_window.begin, element);
+    return matrix::transposed(window(), row_window.end - row_window.begin, column_window.end - column_window.begin,
+                              element);
   }
   std::string text() const {
-    return fmt::format("{} x {} of {} bits, width {}, bevy {}, rows {}, columns {}, algorithm {}, memory {}, apart {}", rows, columns,
-                       element.bits, options.width, options.bevy, wanted.rows, wanted.columns_range, static_cast<int>(wanted.algorithm),
-                       wanted.memory, apart);
+    return fmt::format("{} x {} of {} bits, width {}, bevy {}, rows {}, columns {}, algorithm {}, memory {}, apart {}",
+                       rows, columns, element.bits, options.width, options.bevy, wanted.rows, wanted.columns_range,
+                       static_cast<int>(wanted.algorithm), wanted.memory, apart);
   }
 };
 
@@ -151,7 +155,8 @@ std::string difference(const Bytes& got, const Bytes& expected) {
   if (got.size() != expected.size()) return fmt::format("{} bytes instead of {}", got.size(), expected.size());
   const auto at = std::mismatch(got.begin(), got.end(), expected.begin());
   if (at.first == got.end()) return {};
-  return fmt::format("byte {} of {} is {:#x} instead of {:#x}", at.first - got.begin(), got.size(), *at.first, *at.second);
+  return fmt::format("byte {} of {} is {:#x} instead of {:#x}", at.first - got.begin(), got.size(), *at.first,
+                     *at.second);
 }
 
 }  // namespace
@@ -248,16 +253,22 @@ TEST_CASE("what is no matrix is refused, and nothing is made") {
     const std::vector<std::uint32_t> lengths = {2};
     must(lines.write_batch(lengths, Bytes(2, std::byte{10})));
     must(lines.commit());
-    const auto refused = [&](const std::string& source, const std::string& why, const std::function<void(TransposeOptions&)>& change) {
+    const auto refused = [&](const std::string& source, const std::string& why,
+                             const std::function<void(TransposeOptions&)>& change) {
       TransposeOptions wanted = options_of(source, "/out");
       change(wanted);
       INFO(error_of(client, wanted));
       CHECK(error_of(client, wanted).find(why) != std::string::npos);
     };
     refused("/in", "Say it with --columns", [](TransposeOptions&) {});
-    refused("/in", "records have 10 bytes, which is not what 81 elements", [](TransposeOptions& wanted) { wanted.columns = 81; });
-    refused("/in", "records have 10 bytes, which is not what", [](TransposeOptions& wanted) { wanted.columns = UINT64_MAX; });
-    refused("/in", "has no colon", [](TransposeOptions& wanted) { wanted.columns = 80; wanted.rows = "3"; });
+    refused("/in", "records have 10 bytes, which is not what 81 elements",
+            [](TransposeOptions& wanted) { wanted.columns = 81; });
+    refused("/in", "records have 10 bytes, which is not what",
+            [](TransposeOptions& wanted) { wanted.columns = UINT64_MAX; });
+    refused("/in", "has no colon", [](TransposeOptions& wanted) {
+      wanted.columns = 80;
+      wanted.rows = "3";
+    });
     refused("/short", "the last record is shorter", [](TransposeOptions& wanted) { wanted.columns = 80; });
     refused("/lines", "records of variable length", [](TransposeOptions& wanted) { wanted.columns = 80; });
     CHECK(!client.stat("/out"));

@@ -21,7 +21,9 @@ bool ends_with(std::string_view text, std::string_view end) {
 }
 bool is_header(const std::string& path) { return ends_with(path, ".h"); }
 bool is_c_family(const std::string& path) { return is_header(path) || ends_with(path, ".cc") || ends_with(path, ".c"); }
-bool is_public_header(const std::string& path) { return is_header(path) && starts_with(path, folder_of(path) + "/include/"); }
+bool is_public_header(const std::string& path) {
+  return is_header(path) && starts_with(path, folder_of(path) + "/include/");
+}
 constexpr std::string_view kAssertions = "base/src/assert.cc";  // the one place below main that ends a process
 // Where a program begins: it may end itself, and wait for people.
 bool is_program(const std::string& path) {
@@ -74,7 +76,8 @@ std::string protocol_of(const Tree& tree, const std::string& folder, const std::
 // Where a quoted include that is not of a public header leads; empty if nowhere that `path` may look.
 std::string private_header(const Tree& tree, const std::string& path, const std::string& include) {
   if (ends_with(include, ".pb.h")) return protocol_of(tree, folder_of(path), include);
-  for (const std::string& from : {fs::path(path).parent_path().string(), folder_of(path) + "/src", std::string("test")}) {
+  for (const std::string& from :
+       {fs::path(path).parent_path().string(), folder_of(path) + "/src", std::string("test")}) {
     const std::string candidate = (fs::path(from) / include).lexically_normal().string();
     if (tree.count(candidate) != 0) return candidate;
   }
@@ -103,7 +106,8 @@ class IncludeCheck {
     if (owner == owners_.end()) return "no folder has a public header " + include;
     const std::string folder = folder_of(path);
     const auto may_use = dependencies_.find(folder);
-    if (may_use == dependencies_.end() || owner->second == folder || may_use->second.count(owner->second) != 0) return "";
+    if (may_use == dependencies_.end() || owner->second == folder || may_use->second.count(owner->second) != 0)
+      return "";
     if (owner->second == "cluster" && starts_with(path, folder + "/main/")) return "";
     return folder + " may not use " + owner->second + ": " + include;
   }
@@ -117,22 +121,26 @@ class IncludeCheck {
 std::string_view operand_at(std::string_view code, std::size_t at) {
   at = code.find_first_not_of(" \n=", at);
   if (at == std::string_view::npos) return {};
-  const std::size_t end = code.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:->()", at);
+  const std::size_t end =
+      code.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:->()", at);
   return code.substr(at, end == std::string_view::npos ? end : end - at);
 }
 
 bool is_width(std::string_view operand) {
-  for (const std::string_view name : {"width", "nodes.size()", "nodes_size()", "lfss.size()", "lfs_count", "node_count"})
+  for (const std::string_view name :
+       {"width", "nodes.size()", "nodes_size()", "lfss.size()", "lfs_count", "node_count"})
     if (operand.find(name) != std::string_view::npos) return true;
   return false;
 }
 
 // Why a call is banned in this file; empty if it is not.
 std::string why_banned(const std::string& path, std::string name) {
-  static const std::set<std::string> kUnsafe = {"strcpy", "strcat", "sprintf", "vsprintf", "gets", "strtok", "tmpnam", "mktemp"};
+  static const std::set<std::string> kUnsafe = {"strcpy", "strcat", "sprintf", "vsprintf",
+                                                "gets",   "strtok", "tmpnam",  "mktemp"};
   static const std::set<std::string> kSleeping = {"sleep", "usleep", "nanosleep", "sleep_for", "sleep_until"};
-  static const std::set<std::string> kEnding = {"std::exit", "std::abort", "std::_Exit", "std::quick_exit", "std::terminate",
-                                                "::exit",    "::abort",    "::_exit",    "exit",            "_exit"};
+  static const std::set<std::string> kEnding = {"std::exit",      "std::abort", "std::_Exit", "std::quick_exit",
+                                                "std::terminate", "::exit",     "::abort",    "::_exit",
+                                                "exit",           "_exit"};
   if (kEnding.count(name) != 0 && !is_program(path) && path != kAssertions) return "ends the process below main";
   const std::size_t scope = name.rfind(':');
   const std::string scope_name = scope == std::string::npos ? "" : name.substr(0, scope + 1);
@@ -148,7 +156,8 @@ std::string why_banned(const std::string& path, std::string name) {
 }  // namespace
 
 Result<Tree> read_tree(const std::string& root) {
-  static const std::set<std::string> kExtensions = {".h", ".cc", ".c", ".proto", ".py", ".sh", ".cmake", ".txt", ".md", ""};
+  static const std::set<std::string> kExtensions = {".h",  ".cc",    ".c",   ".proto", ".py",
+                                                    ".sh", ".cmake", ".txt", ".md",    ""};
   Tree tree;
   std::error_code failed;
   for (auto at = fs::recursive_directory_iterator(root, failed); !failed && at != fs::recursive_directory_iterator();
@@ -172,7 +181,8 @@ Result<Dependencies> parse_dependencies(const std::string& architecture) {
     if (row.size() == 5 && row[1].size() > 3 && row[1].front() == '`' && ends_with(row[1], "/`"))
       cells[row[1].substr(1, row[1].size() - 3)] = row[3];
   }
-  if (cells.size() < 2) return fail(Code::kInvalid, "docs/ARCHITECTURE.md has no table of folders and what they may use");
+  if (cells.size() < 2)
+    return fail(Code::kInvalid, "docs/ARCHITECTURE.md has no table of folders and what they may use");
   constexpr std::string_view kAllBut = "everything but ", kToo = " and what it may use";
   Dependencies dependencies;
   for (const auto& [folder, cell] : cells) {
@@ -188,7 +198,8 @@ Result<Dependencies> parse_dependencies(const std::string& architecture) {
       may_use = names_in(cell);
     }
     for (const auto& name : may_use)
-      if (cells.count(name) == 0) return fail(Code::kInvalid, folder + " may use " + name + ", which is not a folder of the table");
+      if (cells.count(name) == 0)
+        return fail(Code::kInvalid, folder + " may use " + name + ", which is not a folder of the table");
   }
   return dependencies;
 }
@@ -199,7 +210,8 @@ Offences check_includes(const Tree& tree, const Dependencies& dependencies) {
   for (const auto& [path, text] : tree) {
     if (!is_c_family(path)) continue;
     for (const Include& include : includes_of(text))
-      if (std::string what = check.judge(path, include); !what.empty()) offences.push_back({path, include.line, std::move(what)});
+      if (std::string what = check.judge(path, include); !what.empty())
+        offences.push_back({path, include.line, std::move(what)});
   }
   return offences;
 }
@@ -214,7 +226,8 @@ Offences check_headers(const Tree& tree) {
     if (!is_header(path)) continue;
     if (text.find("#pragma once") == std::string::npos && text.find("#ifndef ") == std::string::npos)
       offences.push_back({path, 1, "a header that may not be included twice"});
-    if (!is_public_header(path) && used.count(path) == 0) offences.push_back({path, 1, "a private header that nobody includes"});
+    if (!is_public_header(path) && used.count(path) == 0)
+      offences.push_back({path, 1, "a private header that nobody includes"});
   }
   return offences;
 }
@@ -239,8 +252,8 @@ Offences check_lengths(const Tree& tree) {
 
 Offences check_leftovers(const Tree& tree) {
   // In two halves, so that this list is not an offence itself.
-  static const std::array<std::string, 4> kMarks = {std::string("TO") + "DO", std::string("FIX") + "ME", std::string("X") + "XX",
-                                                    std::string("HA") + "CK"};
+  static const std::array<std::string, 4> kMarks = {std::string("TO") + "DO", std::string("FIX") + "ME",
+                                                    std::string("X") + "XX", std::string("HA") + "CK"};
   const auto is_letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
   Offences offences;
   for (const auto& [path, text] : tree)

@@ -11,7 +11,7 @@
 
 namespace pif::tree {
 
-using Tree = std::map<std::string, std::string>;                     // path from the root -> text
+using Tree = std::map<std::string, std::string>;                    // path from the root -> text
 using Dependencies = std::map<std::string, std::set<std::string>>;  // folder -> folders whose public headers it may use
 
 struct Offence {

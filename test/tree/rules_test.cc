@@ -8,14 +8,17 @@
 namespace pif::tree {
 namespace {
 
-const Dependencies kHouse = {{"base", {}}, {"net", {"base", "proto"}}, {"proto", {}}, {"lfs", {"base", "net", "proto"}},
-                             {"cluster", {"base"}}};
+const Dependencies kHouse = {
+    {"base", {}}, {"net", {"base", "proto"}}, {"proto", {}}, {"lfs", {"base", "net", "proto"}}, {"cluster", {"base"}}};
 
 // A tree with a few headers to include, and one file more.
 Tree with(const std::string& path, const std::string& text) {
-  Tree tree = {{"base/include/pif/base/ids.h", "#pragma once\n"}, {"net/include/pif/net/net.h", "#pragma once\n"},
-               {"lfs/include/pif/lfs/lfs.h", "#pragma once\n"},   {"lfs/src/inner.h", "#pragma once\n"},
-               {"lfs/src/user.cc", "#include \"inner.h\"\n"},     {"cluster/include/pif/cluster/cluster.h", "#pragma once\n"},
+  Tree tree = {{"base/include/pif/base/ids.h", "#pragma once\n"},
+               {"net/include/pif/net/net.h", "#pragma once\n"},
+               {"lfs/include/pif/lfs/lfs.h", "#pragma once\n"},
+               {"lfs/src/inner.h", "#pragma once\n"},
+               {"lfs/src/user.cc", "#include \"inner.h\"\n"},
+               {"cluster/include/pif/cluster/cluster.h", "#pragma once\n"},
                {"proto/messages.proto", ""}};
   tree[path] = text;
   return tree;
@@ -31,8 +34,11 @@ TEST_CASE("an include of a folder that may not be used is found at its line") {
 }
 
 TEST_CASE("includes that the table allows pass") {
-  CHECK(check_includes(with("net/src/a.cc", "#include \"pif/base/ids.h\"\n#include \"pif/proto/messages.pb.h\"\n"
-                                            "#include \"pif/net/net.h\"\n"), kHouse).empty());
+  CHECK(check_includes(with("net/src/a.cc",
+                            "#include \"pif/base/ids.h\"\n#include \"pif/proto/messages.pb.h\"\n"
+                            "#include \"pif/net/net.h\"\n"),
+                       kHouse)
+            .empty());
   CHECK(check_includes(with("test/net/a_test.cc", "#include \"pif/lfs/lfs.h\"\n"), kHouse).empty());
 }
 
@@ -65,7 +71,8 @@ TEST_CASE("headers without a guard and private headers without a user are found"
   CHECK(check_headers(with("lfs/src/a.cc", "")).empty());
   CHECK(first(check_headers(with("base/include/pif/base/a.h", "int x;\n"))) ==
         "base/include/pif/base/a.h:1: a header that may not be included twice");
-  CHECK(first(check_headers(with("lfs/src/dead.h", "#pragma once\n"))) == "lfs/src/dead.h:1: a private header that nobody includes");
+  CHECK(first(check_headers(with("lfs/src/dead.h", "#pragma once\n"))) ==
+        "lfs/src/dead.h:1: a private header that nobody includes");
 }
 
 std::string lines(std::size_t count, const std::string& line = "\n") {
@@ -82,13 +89,16 @@ TEST_CASE("files over 600 lines are found") {
 
 TEST_CASE("lines over 140 columns are found") {
   CHECK(check_lengths({{"lfs/src/a.cc", std::string(140, ' ') + "\n"}}).empty());
-  CHECK(first(check_lengths({{"lfs/src/a.cc", "\n" + std::string(141, ' ') + "\n"}})) == "lfs/src/a.cc:2: a line of 141 columns");
+  CHECK(first(check_lengths({{"lfs/src/a.cc", "\n" + std::string(141, ' ') + "\n"}})) ==
+        "lfs/src/a.cc:2: a line of 141 columns");
 }
 
 TEST_CASE("functions over 70 lines are found, in namespaces, in classes and with initialisers") {
   const std::string body = lines(69, "  if (x) { y(); }\n") + "}\n";
-  CHECK(first(check_lengths({{"lfs/src/a.cc", "int x;\n\nint f(int a,\n"
-                                              "      int b) {\n" + body}})) == "lfs/src/a.cc:3: a function of 72 lines");
+  CHECK(first(check_lengths({{"lfs/src/a.cc",
+                              "int x;\n\nint f(int a,\n"
+                              "      int b) {\n" +
+                                  body}})) == "lfs/src/a.cc:3: a function of 72 lines");
   CHECK(check_lengths({{"lfs/src/a.cc", "namespace a {\nint f() {\n" + body + "}\n"}}).size() == 1);
   CHECK(check_lengths({{"lfs/src/a.cc", "class A : B {\n int f() const override {\n" + body + "};\n"}}).size() == 1);
   CHECK(check_lengths({{"lfs/src/a.cc", "A::A(int x) : b_{x}, c_(x) {\n" + body}}).size() == 1);
@@ -97,7 +107,8 @@ TEST_CASE("functions over 70 lines are found, in namespaces, in classes and with
 }
 
 TEST_CASE("marks of unfinished work are found in code, comments and scripts, but not inside words") {
-  for (const std::string& mark : {std::string("TO") + "DO", std::string("FIX") + "ME", std::string("X") + "XX", std::string("HA") + "CK"}) {
+  for (const std::string& mark :
+       {std::string("TO") + "DO", std::string("FIX") + "ME", std::string("X") + "XX", std::string("HA") + "CK"}) {
     CHECK(first(check_leftovers({{"a.py", "x\n# " + mark + ": later\n"}})) == "a.py:2: left to do: " + mark);
     CHECK(check_leftovers({{"a.cc", "int s" + mark + "s;\n"}}).empty());
   }
@@ -105,8 +116,8 @@ TEST_CASE("marks of unfinished work are found in code, comments and scripts, but
 }
 
 TEST_CASE("a placement computed elsewhere is found") {
-  for (const std::string expression : {"n % width", "n %layout.width()", "n % file->layout().width()", "n %= nodes.size()",
-                                       "i % cluster.lfss.size()"})
+  for (const std::string expression :
+       {"n % width", "n %layout.width()", "n % file->layout().width()", "n %= nodes.size()", "i % cluster.lfss.size()"})
     CHECK(first(check_placement({{"client/src/a.cc", "\nint x = " + expression + ";\n"}})) ==
           "client/src/a.cc:2: computes a placement: only base/ and parity/ do");
   CHECK(check_placement({{"parity/src/a.cc", "n % width;"}}).empty());
@@ -116,8 +127,9 @@ TEST_CASE("a placement computed elsewhere is found") {
 TEST_CASE("banned calls are found with their line") {
   CHECK(first(check_calls({{"lfs/src/a.cc", "void f() {\n  std::system(\"ls\");\n}\n"}})) ==
         "lfs/src/a.cc:2: std::system(): runs a shell");
-  for (const std::string call : {"strcpy(a, b)", "sprintf(a, b)", "std::strcat(a, b)", "::fork()", "return fork()", "usleep(3)",
-                                 "std::this_thread::sleep_for(x)", "::sleep(1)", "std::exit(1)", "std::abort()", "popen(x, y)"})
+  for (const std::string call :
+       {"strcpy(a, b)", "sprintf(a, b)", "std::strcat(a, b)", "::fork()", "return fork()", "usleep(3)",
+        "std::this_thread::sleep_for(x)", "::sleep(1)", "std::exit(1)", "std::abort()", "popen(x, y)"})
     CHECK(check_calls({{"test/lfs/a.cc", "int f() { " + call + "; }"}}).size() == 1);
 }
 
@@ -127,8 +139,8 @@ TEST_CASE("a sleep in a test's script is found") {
 }
 
 TEST_CASE("calls that only look banned pass") {
-  for (const std::string call : {"file.abort()", "x->system(1)", "const System system(1)", "snprintf(a, 1, b)", "my::fork()",
-                                 "forks()", "/* fork() */", "\"system(\"", "int system(int x)"})
+  for (const std::string call : {"file.abort()", "x->system(1)", "const System system(1)", "snprintf(a, 1, b)",
+                                 "my::fork()", "forks()", "/* fork() */", "\"system(\"", "int system(int x)"})
     CHECK(check_calls({{"lfs/src/a.cc", "void f() { " + call + "; }"}}).empty());
   CHECK(check_calls({{"tools/pif/a.cc", "void f() { std::exit(2); std::this_thread::sleep_for(x); }"}}).empty());
   CHECK(check_calls({{"lfs/main/a.c", "void f() { _exit(2); }"}}).empty());
@@ -144,9 +156,10 @@ TEST_CASE("code is told from comments, strings, characters and digit separators"
 }
 
 TEST_CASE("the table of the architecture is read") {
-  const auto house = parse_dependencies("| folder | what | may use |\n|---|---|---|\n| `a/` | x | |\n| `b/` | y | a |\n"
-                                        "| `c/` | z | a, b |\n| `d/` | z | c and what it may use |\n"
-                                        "| `e/` | z | everything but b, c |\n");
+  const auto house = parse_dependencies(
+      "| folder | what | may use |\n|---|---|---|\n| `a/` | x | |\n| `b/` | y | a |\n"
+      "| `c/` | z | a, b |\n| `d/` | z | c and what it may use |\n"
+      "| `e/` | z | everything but b, c |\n");
   REQUIRE(house);
   CHECK(house->at("a").empty());
   CHECK(house->at("c") == std::set<std::string>{"a", "b"});

@@ -46,7 +46,8 @@ std::size_t end_of_not_code(std::string_view text, std::size_t at) {
   if (rest[0] == '\'' && !is_word(before)) return end_of_quoted(text, at + 1, '\'');  // else a digit separator
   if (rest[0] == '#') {
     const std::size_t line = text.rfind('\n', at) == std::string_view::npos ? 0 : text.rfind('\n', at) + 1;
-    if (std::all_of(text.begin() + static_cast<std::ptrdiff_t>(line), text.begin() + static_cast<std::ptrdiff_t>(at), is_space))
+    if (std::all_of(text.begin() + static_cast<std::ptrdiff_t>(line), text.begin() + static_cast<std::ptrdiff_t>(at),
+                    is_space))
       return end_of_line(text, at);
   }
   return at;
@@ -81,7 +82,8 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 }
 
 std::size_t line_at(std::string_view text, std::size_t offset) {
-  return 1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
+  return 1 +
+         static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
 }
 
 std::string code_only(std::string_view text) {
@@ -110,7 +112,8 @@ std::vector<Include> includes_of(std::string_view text) {
     skip();
     if (line.empty() || (line[0] != '"' && line[0] != '<')) continue;
     const std::size_t end = line.find(line[0] == '"' ? '"' : '>', 1);
-    if (end != std::string_view::npos) includes.push_back({number, std::string(line.substr(1, end - 1)), line[0] == '"'});
+    if (end != std::string_view::npos)
+      includes.push_back({number, std::string(line.substr(1, end - 1)), line[0] == '"'});
   }
   return includes;
 }
@@ -147,7 +150,8 @@ std::vector<Call> calls_of(std::string_view code) {
   for (std::size_t at = code.find('('); at != std::string_view::npos; at = code.find('(', at + 1)) {
     std::size_t begin = at;
     while (begin > 0 && (is_word(code[begin - 1]) || code[begin - 1] == ':')) --begin;
-    if (begin == at || (begin > 0 && (code[begin - 1] == '.' || code[begin - 1] == '>' || code[begin - 1] == '~'))) continue;
+    if (begin == at || (begin > 0 && (code[begin - 1] == '.' || code[begin - 1] == '>' || code[begin - 1] == '~')))
+      continue;
     const bool touches = begin > 0 && !is_space(code[begin - 1]);
     const std::string_view before = touches ? std::string_view() : word_before(code, begin);
     if (!before.empty() && kNotTypes.count(before) == 0) continue;  // "Type name(": a declaration

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include "pif/client/client.h"
 #include "sim/cluster.h"
@@ -123,9 +123,7 @@ class CrashRun {
 
   void strike() {
     switch (world_.pick(4)) {
-      case 0:
-        world_.kill(worker_);
-        break;
+      case 0: world_.kill(worker_); break;
       case 1:
         cluster_.kill_server();
         server_down_ = true;
@@ -134,9 +132,7 @@ class CrashRun {
         down_lfs_ = static_cast<unsigned>(world_.pick(3));
         cluster_.kill_lfs(*down_lfs_);
         break;
-      default:
-        down_lfs_ = static_cast<unsigned>(world_.pick(3));
-        cluster_.crash_lfs(*down_lfs_);
+      default: down_lfs_ = static_cast<unsigned>(world_.pick(3)); cluster_.crash_lfs(*down_lfs_);
     }
   }
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "command/dispatch.h"
-#include "pif/base/print.h"
 #include "command/program.h"
+#include "pif/base/print.h"
 
 int main(int argc, char** argv) {
   pif::fill_standard_streams();

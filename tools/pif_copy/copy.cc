@@ -16,7 +16,7 @@ namespace {
 struct Task {
   std::string source;
   std::string target;
-  std::size_t input = 0;      // at the controller
+  std::size_t input = 0;  // at the controller
   FileLength file_length;
   CreateOptions options;
   bool same_layout = false;

@@ -19,7 +19,8 @@ Status for_each_record(File& file, const std::function<Result<bool>(Bytes)>& f) 
   for (RecordNumber first = 0; first < file_length.records;) {
     RecordBatch records;
     if (format.is_fixed()) {
-      PIF_TRY_VALUE(const std::uint64_t got, file.read_at(first, batch, std::min(at_once, file_length.records - first)));
+      PIF_TRY_VALUE(const std::uint64_t got,
+                    file.read_at(first, batch, std::min(at_once, file_length.records - first)));
       records.lengths.assign(got, format.record_length);
     } else {
       PIF_TRY_VALUE(records, file.read_batch_at(first, file_length.records - first, kBatchBytes));

@@ -24,18 +24,19 @@ struct Constants {
 };
 
 // Called by all workers.
-[[nodiscard]] Result<Constants> measure(tool::Worker& worker, tool::Team& team, tool::Input& input, const KeyMaker& maker);
+[[nodiscard]] Result<Constants> measure(tool::Worker& worker, tool::Team& team, tool::Input& input,
+                                        const KeyMaker& maker);
 // What most of them see.
 Constants mean_of(const std::vector<Constants>& all);
 
 struct CostShape {
   std::uint64_t records = 0;
-  std::uint32_t width = 1;         // of the input
-  bool on_disk = false;            // runs are written
+  std::uint32_t width = 1;  // of the input
+  bool on_disk = false;     // runs are written
   std::uint64_t token_batch = 0;
 };
 struct Cost {
-  double sort = 0;   // seconds: the local phase
+  double sort = 0;  // seconds: the local phase
   double merge = 0;
   double total() const { return sort + merge; }
 };

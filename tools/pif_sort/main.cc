@@ -27,26 +27,41 @@ std::string set_separator(const std::string& text, pif::sort::SortOptions& wante
 
 void add_options(CLI::App& app, const std::shared_ptr<pif::sort::SortOptions>& wanted) {
   app.add_option("SRC", wanted->source, "the file to sort")->required();
-  auto* const target = app.add_option("DST", wanted->target, "the sorted file; replaced when it is complete (may be SRC)");
-  app.add_option("-k,--key", wanted->keys.keys, "sort by this; may be given again")->type_name("KEY")->allow_extra_args(false);
-  app.add_option_function<std::string>("-t", [wanted](const std::string& text) {
-       if (const std::string wrong = set_separator(text, *wanted); !wrong.empty()) throw CLI::ValidationError("-t", wrong);
-     }, "character between fields")->type_name("C");
+  auto* const target =
+      app.add_option("DST", wanted->target, "the sorted file; replaced when it is complete (may be SRC)");
+  app.add_option("-k,--key", wanted->keys.keys, "sort by this; may be given again")
+      ->type_name("KEY")
+      ->allow_extra_args(false);
+  app.add_option_function<std::string>(
+         "-t",
+         [wanted](const std::string& text) {
+           if (const std::string wrong = set_separator(text, *wanted); !wrong.empty())
+             throw CLI::ValidationError("-t", wrong);
+         },
+         "character between fields")
+      ->type_name("C");
   app.add_flag("-n", wanted->keys.numeric, "by numeric value (not for OFF:LEN, which has types)");
   app.add_flag("-r", wanted->keys.reverse, "largest first; equal ones stay as they are");
   app.add_flag("-b", wanted->keys.skip_blanks, "fields begin behind their blanks");
   app.add_flag("-u", wanted->unique, "of records with equal keys only the first");
-  app.add_flag_callback("-s", [] {}, "accepted: pif-sort is always stable");
-  auto* const check = app.add_flag("-c", wanted->check, "only say whether SRC is sorted: exit code 1 and the first that is not");
+  app.add_flag_callback(
+      "-s", [] {}, "accepted: pif-sort is always stable");
+  auto* const check =
+      app.add_flag("-c", wanted->check, "only say whether SRC is sorted: exit code 1 and the first that is not");
   pif::tool::add_memory_option(app, wanted->memory, "what needs more is sorted in runs, on the disks of its LFSs");
   std::map<std::string, pif::sort::MergeKind> kinds;
   for (const auto& [kind, name] : pif::sort::kMerges) kinds.emplace(name, kind);
-  app.add_option("--merge", wanted->merge, "how the sorted components become one file: split (default), token (pass by pass), or "
-                                         "pipelined (all passes at once)")
-      ->transform(CLI::CheckedTransformer(kinds).description(""))->type_name("split|token|pipelined");
-  app.add_option("--token-batch", wanted->token_batch, "records that a token decides on at once (default 4096; fewer if some are long); 0: "
-                                                     "one record per hop, as in figure 5.4 of the thesis")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 20))->transform(pif::decimal)->type_name("N");
+  app.add_option("--merge", wanted->merge,
+                 "how the sorted components become one file: split (default), token (pass by pass), or "
+                 "pipelined (all passes at once)")
+      ->transform(CLI::CheckedTransformer(kinds).description(""))
+      ->type_name("split|token|pipelined");
+  app.add_option("--token-batch", wanted->token_batch,
+                 "records that a token decides on at once (default 4096; fewer if some are long); 0: "
+                 "one record per hop, as in figure 5.4 of the thesis")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 20))
+      ->transform(pif::decimal)
+      ->type_name("N");
   pif::tool::add_output_options(app, *wanted);
   for (const char* const of_output : {"--merge", "--token-batch", "--width", "--nodes", "--bevy", "--no-clobber"})
     check->excludes(app.get_option(of_output));

@@ -27,11 +27,13 @@ Result<Task> prepare(tool::Controller& controller, const SortOptions& wanted) {
   PIF_TRY_VALUE(task.file_length, source.file_length());
   const Format& format = source.format();
   PIF_TRY(KeyMaker::make(wanted.keys, format));
-  const bool short_last = format.is_fixed() && task.file_length.bytes != task.file_length.records * format.record_length;
+  const bool short_last =
+      format.is_fixed() && task.file_length.bytes != task.file_length.records * format.record_length;
   if (short_last) {
-    return fail(Code::kInvalid, fmt::format("{}: the last record is shorter than {} bytes: records of one length can be sorted "
-                                            "only if all have it (pif put --record-length, or --lines)",
-                                            task.source, format.record_length));
+    return fail(Code::kInvalid,
+                fmt::format("{}: the last record is shorter than {} bytes: records of one length can be sorted "
+                            "only if all have it (pif put --record-length, or --lines)",
+                            task.source, format.record_length));
   }
   if (wanted.check) return task;
   if (wanted.unique && wanted.merge != MergeKind::kSplit) {
@@ -64,7 +66,8 @@ Result<tool::ExitCode> check(tool::Controller& controller, const SortOptions& wa
 }
 
 CostShape cost_shape(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
-  return {task.file_length.records, controller.input(task.input).layout().width(), task.memory != 0, wanted.token_batch};
+  return {task.file_length.records, controller.input(task.input).layout().width(), task.memory != 0,
+          wanted.token_batch};
 }
 
 std::string told_to_workers(const SortOptions& wanted, const Task& task) {
@@ -88,10 +91,13 @@ Constants constants_of(const std::vector<Outcome>& outcomes) {
   return mean_of(all);
 }
 
-Duration duration_of(double seconds) { return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)); }
+Duration duration_of(double seconds) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
 
 // What the workers took, beside what the formulas say.
-void report(tool::Report& report, const Cost& predicted, const std::vector<Outcome>& outcomes, bool by_token, double hop_seconds) {
+void report(tool::Report& report, const Cost& predicted, const std::vector<Outcome>& outcomes, bool by_token,
+            double hop_seconds) {
   double sort = 0, merge = 0;
   MergeCounts counts;
   for (const Outcome& outcome : outcomes) {
@@ -104,8 +110,10 @@ void report(tool::Report& report, const Cost& predicted, const std::vector<Outco
   if (!by_token) return;
   report.counts.emplace_back("token_hops", counts.hops);
   report.counts.emplace_back("token_crossings", counts.crossings);
-  report.counts.emplace_back("token_hops_per_second", static_cast<std::uint64_t>(static_cast<double>(counts.hops) / std::max(merge, 1e-9)));
-  report.counts.emplace_back("token_act_ns", counts.hops == 0 ? 0 : static_cast<std::uint64_t>(counts.acted.count()) / counts.hops);
+  report.counts.emplace_back("token_hops_per_second",
+                             static_cast<std::uint64_t>(static_cast<double>(counts.hops) / std::max(merge, 1e-9)));
+  report.counts.emplace_back("token_act_ns",
+                             counts.hops == 0 ? 0 : static_cast<std::uint64_t>(counts.acted.count()) / counts.hops);
   report.counts.emplace_back("token_pass_ns", static_cast<std::uint64_t>(hop_seconds * 1e9));
 }
 
@@ -153,14 +161,16 @@ Result<tool::Plan> explain(tool::Controller& controller, const SortOptions& want
   measuring.measure = measuring.measure_only = true;
   PIF_TRY_VALUE(const auto outcomes, run_job(controller, measuring, task));
   const Constants c = constants_of(outcomes);
-  plan.emplace_back("measured", fmt::format("a record: {:.0f} ns to load, {:.1f} ns for each doubling to sort, {:.0f} ns to move; a "
-                                            "hop: {:.0f} us", c.load * 1e9, c.compare * 1e9, c.move * 1e9, c.hop * 1e6));
+  plan.emplace_back(
+      "measured", fmt::format("a record: {:.0f} ns to load, {:.1f} ns for each doubling to sort, {:.0f} ns to move; a "
+                              "hop: {:.0f} us",
+                              c.load * 1e9, c.compare * 1e9, c.move * 1e9, c.hop * 1e6));
   const CostShape shape = cost_shape(controller, wanted, task);
   for (const auto& [kind, name] : kMerges) {
     const Cost cost = predict(c, shape, kind);
     plan.emplace_back(fmt::format("predicted_{}", name),
-                      fmt::format("{:.2f} s: {:.2f} s to sort, {:.2f} s to merge{}", cost.total(), cost.sort, cost.merge,
-                                  kind == wanted.merge ? " (this is what will be done)" : ""));
+                      fmt::format("{:.2f} s: {:.2f} s to sort, {:.2f} s to merge{}", cost.total(), cost.sort,
+                                  cost.merge, kind == wanted.merge ? " (this is what will be done)" : ""));
   }
   plan.emplace_back("merge", "split is the default: every record moves once, and nothing is serial");
   return plan;

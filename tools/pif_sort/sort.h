@@ -1,8 +1,9 @@
 // What pif-sort does, apart from its command line.
 //
-// Dibble 1990, section 5.3, sorts every component where it lies and then merges sub-files pairwise, with a token that says
-// whose turn it is (token_sort.h). By default the merge is split instead: every worker finds, in all sorted components at once, exactly
-// the part that is its share of the result, and merges that. Nothing is serial, and every record moves once.
+// Dibble 1990, section 5.3, sorts every component where it lies and then merges sub-files pairwise, with a token that
+// says whose turn it is (token_sort.h). By default the merge is split instead: every worker finds, in all sorted
+// components at once, exactly the part that is its share of the result, and merges that. Nothing is serial, and every
+// record moves once.
 #pragma once
 
 #include <array>
@@ -33,7 +34,7 @@ struct SortOptions : tool::OutputOptions {
   KeyOptions keys;
   bool unique = false;
   bool check = false;
-  std::uint64_t memory = 0;             // bytes; 0: what the machine has to spare
+  std::uint64_t memory = 0;  // bytes; 0: what the machine has to spare
   MergeKind merge = MergeKind::kSplit;
   bool measure = false;                     // workers measure what predictions need,
   bool measure_only = false;                // and do nothing else

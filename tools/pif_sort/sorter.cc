@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "split/far_split.h"
 #include "runs/merge.h"
 #include "runs/output.h"
 #include "runs/run.h"
+#include "split/far_split.h"
 #include "token/token_sort.h"
 #include "told.h"
 
@@ -40,8 +40,14 @@ Result<RunsOfAll> gather(tool::Team& team, const Runs& own) {
 
 class Sorter {
  public:
-  Sorter(tool::Worker& worker, const SortOptions& wanted, const KeyMaker& maker, tool::Input& input, tool::Output& output, tool::Team team)
-      : worker_(worker), wish_(wanted), maker_(maker), input_(input), output_(output), team_(std::move(team)),
+  Sorter(tool::Worker& worker, const SortOptions& wanted, const KeyMaker& maker, tool::Input& input,
+         tool::Output& output, tool::Team team)
+      : worker_(worker),
+        wish_(wanted),
+        maker_(maker),
+        input_(input),
+        output_(output),
+        team_(std::move(team)),
         order_(maker, input.layout()) {}
 
   [[nodiscard]] Status run();
@@ -49,7 +55,9 @@ class Sorter {
  private:
   double take_seconds();  // since the last call
   // 0: there is enough for everything.
-  std::uint64_t own_memory() const { return wish_.memory == 0 ? 0 : std::max<std::uint64_t>(wish_.memory / worker_.width(), 1); }
+  std::uint64_t own_memory() const {
+    return wish_.memory == 0 ? 0 : std::max<std::uint64_t>(wish_.memory / worker_.width(), 1);
+  }
   [[nodiscard]] Result<Runs> sort_runs();
   [[nodiscard]] Status merge_split();
   [[nodiscard]] Status merge_far();
@@ -77,14 +85,14 @@ class Sorter {
   tool::Output& output_;
   tool::Team team_;
   Order order_;
-  std::vector<Runs> runs_;        // of all workers, by rank
+  std::vector<Runs> runs_;  // of all workers, by rank
   std::vector<RunView> views_;
   std::vector<component::Files> files_;
   std::uint64_t records_ = 0;
-  std::vector<Pick> kept_;        // this worker's share, where there is memory for it
-  FileLength put_out_;                // by this worker
+  std::vector<Pick> kept_;  // this worker's share, where there is memory for it
+  FileLength put_out_;      // by this worker
   Outcome outcome_;
-  Time begun_;                    // the present phase
+  Time begun_;  // the present phase
 };
 
 Status Sorter::share_area(const Area& own, Area Runs::*area) {
@@ -136,7 +144,8 @@ Merger Sorter::merger(std::uint64_t begin, std::uint64_t end) {
   return Merger(views_, cut_at(views_, begin, order_), cut_at(views_, end, order_), order_);
 }
 
-// The worker of the last rank knows how all components of the output ended: whoever has one of them takes it from there.
+// The worker of the last rank knows how all components of the output ended: whoever has one of them takes it from
+// there.
 Status Sorter::take_tails(const std::string& own) {
   PIF_TRY_VALUE(const auto last, team_.broadcast(own, worker_.width() - 1));
   PIF_TRY_VALUE(const auto ends, unpack_tails(last, files_.size()));
@@ -189,8 +198,8 @@ Status Sorter::for_each_pick(const F& f) {
   Merger merge(views_, std::move(from), cut_at(views_, end, order_), order_);
   for (; !merge.is_done(); merge.advance()) {
     const Pick pick = merge.peek();
-    const bool again = wish_.unique && last &&
-                       order_.compare_keys(views_[last->run], last->index, views_[pick.run], pick.index) == 0;
+    const bool again =
+        wish_.unique && last && order_.compare_keys(views_[last->run], last->index, views_[pick.run], pick.index) == 0;
     if (again) continue;
     PIF_TRY(f(pick));
     last = pick;
@@ -207,8 +216,8 @@ Result<RankRange> Sorter::count_share(std::uint64_t count) {
   return share;
 }
 
-// While one worker appends to one component, the next one may append to the component before it. Where memory is short, the
-// share is merged again for each component rather than kept.
+// While one worker appends to one component, the next one may append to the component before it. Where memory is short,
+// the share is merged again for each component rather than kept.
 Status Sorter::put_out_in_turn() {
   PIF_TRY(for_each_pick([&](Pick pick) -> Status {
     if (wish_.memory == 0) kept_.push_back(pick);
@@ -261,15 +270,16 @@ Status Sorter::append_share(LfsIndex lfs, RankRange share, std::string& state) {
   return {};
 }
 
-// A block is worth a message, but no more than a few MiB, however long records are; and its keys fit into a message (and its
-// records into as much), also where the longest ones meet.
+// A block is worth a message, but no more than a few MiB, however long records are; and its keys fit into a message
+// (and its records into as much), also where the longest ones meet.
 TokenOptions Sorter::token_options(const Lengths& lengths) const {
   TokenOptions options;
   options.pipelined = wish_.merge == MergeKind::kPipelined;
   options.figure = wish_.token_batch == 0;
   options.in_memory = wish_.memory == 0;
   options.share_memory = worker_.shares_machine();
-  const std::uint64_t record = std::max<std::uint64_t>(input_.file_length().bytes / std::max<std::uint64_t>(input_.file_length().records, 1), 1);
+  const std::uint64_t record =
+      std::max<std::uint64_t>(input_.file_length().bytes / std::max<std::uint64_t>(input_.file_length().records, 1), 1);
   const std::uint64_t most = std::min<std::uint64_t>(kBatchBytes / record, KeyList::fit(lengths, kBodyBytesMax));
   options.block_records = std::clamp<std::uint64_t>(wish_.token_batch, 1, std::max<std::uint64_t>(most, 1));
   return options;

@@ -22,7 +22,8 @@ std::string pack(const SortOptions& wanted) {
               {"memory", wanted.memory},
               {"merge", static_cast<int>(wanted.merge)},
               {"batch", wanted.token_batch},
-              {"measure", wanted.measure}, {"measure_only", wanted.measure_only}}
+              {"measure", wanted.measure},
+              {"measure_only", wanted.measure_only}}
       .dump(-1, ' ', true);
 }
 
@@ -45,11 +46,10 @@ SortOptions unpack(std::string_view text) {
 }
 
 std::string pack(const Outcome& outcome) {
-  return Json{{"records", outcome.put_out.records}, {"bytes", outcome.put_out.bytes},
-              {"hops", outcome.counts.hops},        {"crossings", outcome.counts.crossings},
-              {"acted", outcome.counts.acted.count()},
-              {"sort", outcome.sort_seconds},       {"merge", outcome.merge_seconds},
-              {"constants", outcome.constants.pack()}}
+  return Json{{"records", outcome.put_out.records},    {"bytes", outcome.put_out.bytes},
+              {"hops", outcome.counts.hops},           {"crossings", outcome.counts.crossings},
+              {"acted", outcome.counts.acted.count()}, {"sort", outcome.sort_seconds},
+              {"merge", outcome.merge_seconds},        {"constants", outcome.constants.pack()}}
       .dump();
 }
 

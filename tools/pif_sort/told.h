@@ -14,7 +14,7 @@ std::string pack(const SortOptions& wanted);
 SortOptions unpack(std::string_view text);
 
 struct Outcome {
-  FileLength put_out;        // by this worker
+  FileLength put_out;  // by this worker
   MergeCounts counts;
   double sort_seconds = 0, merge_seconds = 0;
   Constants constants;

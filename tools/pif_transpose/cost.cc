@@ -127,15 +127,18 @@ Phases predict(const Constants& c, const DirectShape& shape) {
   return {{kTransposePhase, in * (reads * c.read + c.transpose)}, {kWritePhase, out * (c.weave + c.write)}};
 }
 
-// A pass reads and writes everything twice: into two parts, and together again. (k1 to k8; k12, a barrier, takes no time beside it.)
+// A pass reads and writes everything twice: into two parts, and together again. (k1 to k8; k12, a barrier, takes no
+// time beside it.)
 Phases predict(const Constants& c, const RecursiveShape& shape) {
   const double own = static_cast<double>(shape.bytes) / shape.width * c.crowd;
   const double out = static_cast<double>(shape.output_bytes) / shape.width * c.crowd;
-  return {{kPassPhase, own * (c.read + shape.passes * 2 * c.write)}, {kBandPhase, own * (c.transpose + c.write) + out * c.write}};
+  return {{kPassPhase, own * (c.read + shape.passes * 2 * c.write)},
+          {kBandPhase, own * (c.transpose + c.write) + out * c.write}};
 }
 
 double total_of(const Phases& phases) {
-  return std::accumulate(phases.begin(), phases.end(), 0.0, [](double sum, const auto& phase) { return sum + phase.second; });
+  return std::accumulate(phases.begin(), phases.end(), 0.0,
+                         [](double sum, const auto& phase) { return sum + phase.second; });
 }
 
 }  // namespace pif::transpose

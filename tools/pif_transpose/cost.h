@@ -1,5 +1,5 @@
-// How long a transpose will take, from constants that the workers measure on a sample of their own components, all at the same
-// time. Dibble 1990, 5.4.2, eq. (5.12), has the formula of the recursive one, by record; ours goes by byte.
+// How long a transpose will take, from constants that the workers measure on a sample of their own components, all at
+// the same time. Dibble 1990, 5.4.2, eq. (5.12), has the formula of the recursive one, by record; ours goes by byte.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +34,12 @@ struct Constants {
 Constants mean_of(const std::vector<Constants>& all);
 
 struct DirectShape {
-  std::uint64_t bytes = 0;       // of the whole matrix
+  std::uint64_t bytes = 0;  // of the whole matrix
   std::uint32_t sources = 1, destinations = 1;
   std::uint64_t stripes = 1;
 };
 struct RecursiveShape {
-  std::uint64_t bytes = 0;       // of the matrix, padded to a square
+  std::uint64_t bytes = 0;  // of the matrix, padded to a square
   std::uint64_t output_bytes = 0;
   std::uint32_t width = 1;
   std::uint32_t passes = 0;

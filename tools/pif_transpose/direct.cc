@@ -14,7 +14,8 @@ namespace pif::transpose {
 namespace {
 
 constexpr std::uint32_t kUnderWayMax = 2;  // messages from one worker to another
-constexpr Duration kSilenceMax = std::chrono::hours(24);  // a source reads its whole share first; a worker that dies ends the job
+constexpr Duration kSilenceMax =
+    std::chrono::hours(24);  // a source reads its whole share first; a worker that dies ends the job
 
 // What workers tell each other. Numbers: offset and length of each piece.
 enum class Kind : std::uint64_t { kPieces, kTaken, kDone };
@@ -34,7 +35,12 @@ struct Head {
 class Direct {
  public:
   Direct(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const DirectPlan& plan)
-      : worker_(worker), team_(team), input_(input), output_(output), plan_(plan), share_memory_(worker.shares_machine()),
+      : worker_(worker),
+        team_(team),
+        input_(input),
+        output_(output),
+        plan_(plan),
+        share_memory_(worker.shares_machine()),
         source_(input, plan.shape.rows) {}
 
   [[nodiscard]] Status run();
@@ -44,10 +50,10 @@ class Direct {
   // Where the pieces for one destination go.
   struct Outlet {
     std::uint32_t rank = 0;
-    std::byte* next = nullptr;       // the next slot's
+    std::byte* next = nullptr;  // the next slot's
     std::size_t pitch = 0;
-    net::Buffer body;                // of a message
-    std::uint32_t under_way = 0;     // messages
+    net::Buffer body;             // of a message
+    std::uint32_t under_way = 0;  // messages
   };
   [[nodiscard]] Status open();
   [[nodiscard]] Status do_stripe(const Stripe& stripe);
@@ -70,13 +76,13 @@ class Direct {
   const DirectPlan& plan_;
   const bool share_memory_;
   RowSource source_;
-  std::optional<WovenRows> rows_;              // if this LFS is one of the output's
-  std::vector<std::uint32_t> sources_;         // ranks, by LFS of the input
-  std::vector<Outlet> outlets_;                // by LFS of the output
-  std::vector<tool::SharedMemory> windows_;    // of others, by rank; empty: not shared
-  std::vector<std::byte*> places_;             // of pieces, by column
-  std::vector<std::byte> unwanted_;            // where columns go that are not wanted
-  std::uint32_t done_ = 0;                     // sources that have sent all of the stripe
+  std::optional<WovenRows> rows_;            // if this LFS is one of the output's
+  std::vector<std::uint32_t> sources_;       // ranks, by LFS of the input
+  std::vector<Outlet> outlets_;              // by LFS of the output
+  std::vector<tool::SharedMemory> windows_;  // of others, by rank; empty: not shared
+  std::vector<std::byte*> places_;           // of pieces, by column
+  std::vector<std::byte> unwanted_;          // where columns go that are not wanted
+  std::uint32_t done_ = 0;                   // sources that have sent all of the stripe
   DirectTimes times_;
   Time begun_;
   std::uint64_t bytes_done_ = 0, bytes_total_ = 0;
@@ -99,7 +105,8 @@ Status Direct::open() {
           windows_[outlet.rank].populate(plan_.place_of(input_.index(), 0), plan_.slots * plan_.pitch);
     }
   }
-  bytes_total_ = input_.bytes() + plan_.shape.output_file_length().bytes / output_.layout().width();  // near enough for people's eyes
+  bytes_total_ = input_.bytes() +
+                 plan_.shape.output_file_length().bytes / output_.layout().width();  // near enough for people's eyes
   return {};
 }
 
@@ -108,7 +115,8 @@ double Direct::take_seconds() {
   return std::chrono::duration<double>(now - std::exchange(begun_, now)).count();
 }
 
-// ---- a source -----------------------------------------------------------------------------------------------------------
+// ---- a source
+// -----------------------------------------------------------------------------------------------------------
 
 // Bytes of the row that have the stripe's columns.
 Range bytes_of(const Stripe& stripe, matrix::Element element) {
@@ -129,7 +137,8 @@ Status Direct::send_batch(const Stripe& stripe, std::uint64_t first, std::uint64
   PIF_TRY_VALUE(const matrix::ConstRows in, source_.next(count));
   PIF_TRY(begin_batch(stripe, head.offset, head.bytes));
   find_places(stripe, head.bytes);
-  matrix::transpose(in, count, places_.size(), matrix::RowPlaces{places_, 0}, element, matrix::available_instructions().back());
+  matrix::transpose(in, count, places_.size(), matrix::RowPlaces{places_, 0}, element,
+                    matrix::available_instructions().back());
   show_progress(count * (bytes_of(stripe, element).end - bytes_of(stripe, element).begin));
   return end_batch(stripe, head);
 }
@@ -184,7 +193,8 @@ Status Direct::tell_done() {
   return {};
 }
 
-// ---- a destination ------------------------------------------------------------------------------------------------------
+// ---- a destination
+// ------------------------------------------------------------------------------------------------------
 
 Status Direct::accept(const Stripe& stripe, const Head& head, const tool::Message& word) {
   const auto source = std::find(sources_.begin(), sources_.end(), word.from);
@@ -209,7 +219,8 @@ Status Direct::receive(const Stripe& stripe) {
   return {};
 }
 
-// ---- both ---------------------------------------------------------------------------------------------------------------
+// ---- both
+// ---------------------------------------------------------------------------------------------------------------
 
 Status Direct::do_stripe(const Stripe& stripe) {
   done_ = 0;

@@ -35,7 +35,8 @@ std::uint64_t longest_piece(const Shape& shape, const parity::Layout& from) {
 // A multiple of the columns that a tile is wide, where there is room for a few tiles.
 std::uint64_t whole_tiles(std::uint64_t columns, matrix::Element element) {
   const std::uint64_t tile = matrix::tile_elements(element);
-  return std::max<std::uint64_t>(round_down(columns, columns < 4 * tile ? element.per_byte() : tile), element.per_byte());
+  return std::max<std::uint64_t>(round_down(columns, columns < 4 * tile ? element.per_byte() : tile),
+                                 element.per_byte());
 }
 
 std::uint64_t most_slots(const DirectPlan& plan, const parity::Layout& to) {
@@ -74,8 +75,10 @@ Stripe DirectPlan::stripe(std::uint64_t i) const {
 std::uint64_t DirectPlan::rows_at_once() const {
   const std::uint64_t row_bytes = std::max<std::uint64_t>(shape.element.bytes_of(stripe_columns), 1);
   const std::uint64_t tile = matrix::tile_elements(shape.element);
-  const std::uint64_t most = batch_bytes / row_bytes, aim = std::max(round_down(cached_bytes() / row_bytes, tile), tile);
-  return aim <= most ? aim : std::max<std::uint64_t>(round_down(most, shape.element.per_byte()), shape.element.per_byte());
+  const std::uint64_t most = batch_bytes / row_bytes,
+                      aim = std::max(round_down(cached_bytes() / row_bytes, tile), tile);
+  return aim <= most ? aim
+                     : std::max<std::uint64_t>(round_down(most, shape.element.per_byte()), shape.element.per_byte());
 }
 
 DirectPlan plan_direct(const Shape& shape, const parity::Layout& from, const parity::Layout& to, std::uint32_t workers,

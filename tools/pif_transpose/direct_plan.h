@@ -1,4 +1,5 @@
-// How a direct transpose goes about it: which columns at once, in how much memory. Pure; all workers come to the same plan.
+// How a direct transpose goes about it: which columns at once, in how much memory. Pure; all workers come to the same
+// plan.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +10,11 @@
 
 namespace pif::transpose {
 
-// Columns that are transposed at once, of all rows; the first stripe begins at a byte, which may be before the first column that
-// is wanted.
+// Columns that are transposed at once, of all rows; the first stripe begins at a byte, which may be before the first
+// column that is wanted.
 struct Stripe {
-  Range columns;         // of the matrix
-  Range records;         // of the output
+  Range columns;              // of the matrix
+  Range records;              // of the output
   std::uint64_t skipped = 0;  // columns of its first byte that are not wanted
 };
 

@@ -30,7 +30,8 @@ std::string_view without_blanks(std::string_view text) {
 }  // namespace
 
 bool is_bed(std::string_view header) {
-  return header.size() == kBedBytes && header.starts_with(kBedMagic) && (header[2] == kBySample || header[2] == kByVariant);
+  return header.size() == kBedBytes && header.starts_with(kBedMagic) &&
+         (header[2] == kBySample || header[2] == kByVariant);
 }
 
 std::string other_bed(std::string_view header) {
@@ -46,6 +47,8 @@ std::optional<std::uint64_t> pbm_width(std::string_view header) {
   return width;
 }
 
-std::string pbm_header(std::uint64_t width, std::uint64_t height) { return fmt::format("{}\n{} {}\n", kPbmMagic, width, height); }
+std::string pbm_header(std::uint64_t width, std::uint64_t height) {
+  return fmt::format("{}\n{} {}\n", kPbmMagic, width, height);
+}
 
 }  // namespace pif::transpose

@@ -9,7 +9,8 @@ namespace {
 constexpr std::size_t kLoadBytes = 1u << 20;
 
 // Every second of `count` grains, from `from` to `to`: steps of one or two grains on either side.
-void copy_grains(const std::byte* from, std::size_t from_step, std::byte* to, std::size_t to_step, std::size_t bytes, std::uint64_t count) {
+void copy_grains(const std::byte* from, std::size_t from_step, std::byte* to, std::size_t to_step, std::size_t bytes,
+                 std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i, from += from_step, to += to_step) std::memcpy(to, from, bytes);
 }
 
@@ -39,13 +40,15 @@ Status Passes::load() {
   }
   RowSource source(input_, plan_.shape.rows);
   const matrix::Element element = plan_.shape.element;
-  const Range wanted{(plan_.shape.columns.begin - plan_.skipped) * element.bits / 8, element.bytes_of(plan_.shape.columns.end)};
+  const Range wanted{(plan_.shape.columns.begin - plan_.skipped) * element.bits / 8,
+                     element.bytes_of(plan_.shape.columns.end)};
   source.begin_stripe(wanted);
   const std::uint64_t at_once = std::max<std::uint64_t>(kLoadBytes / (wanted.end - wanted.begin), 1);
   for (std::uint64_t first = 0; first < source.count(); first += at_once) {
     const std::uint64_t count = std::min(at_once, source.count() - first);
     PIF_TRY_VALUE(const matrix::ConstRows in, source.next(count));
-    for (std::uint64_t i = 0; i < count; ++i) std::memcpy(row(first + i), in.base + i * in.pitch, wanted.end - wanted.begin);
+    for (std::uint64_t i = 0; i < count; ++i)
+      std::memcpy(row(first + i), in.base + i * in.pitch, wanted.end - wanted.begin);
   }
   return {};
 }

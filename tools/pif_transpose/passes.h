@@ -1,7 +1,7 @@
 // The passes of a recursive transpose on one LFS: its rows in scratch files, and the exchange of grains between them.
 //
-// In a pass with grains of k elements, row r keeps every second grain, from the one numbered h = (r / k) mod 2 on; the others change
-// places with those of row r + k (h = 0) or r - k (h = 1). All these rows are here (recursive_plan.h).
+// In a pass with grains of k elements, row r keeps every second grain, from the one numbered h = (r / k) mod 2 on; the
+// others change places with those of row r + k (h = 0) or r - k (h = 1). All these rows are here (recursive_plan.h).
 // Not thread-safe.
 #pragma once
 
@@ -37,9 +37,9 @@ class Passes {
   tool::Team& team_;
   tool::Input& input_;
   const RecursivePlan& plan_;
-  std::vector<std::uint64_t> numbers_;   // in the matrix, of all local rows
+  std::vector<std::uint64_t> numbers_;  // in the matrix, of all local rows
   tool::Scratch rows_;
-  tool::Scratch staying_, moving_;       // temp1 and temp2 of figure 5.15: half of each row
+  tool::Scratch staying_, moving_;  // temp1 and temp2 of figure 5.15: half of each row
 };
 
 }  // namespace pif::transpose

@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::uint64_t kMessageBytes = 4u << 20;
 constexpr std::uint64_t kPutBytes = 4u << 20;  // of rows, before others are heard
-constexpr char kSign = 'B';                   // first byte of words about rows of bands
-constexpr const char* kTaken = "T";           // the answer to one
-constexpr std::uint32_t kUnderWayMax = 2;     // of them from one worker to another
+constexpr char kSign = 'B';                    // first byte of words about rows of bands
+constexpr const char* kTaken = "T";            // the answer to one
+constexpr std::uint32_t kUnderWayMax = 2;      // of them from one worker to another
 
 // Rows of a band: the band, and the first of the sender's rows of it.
 struct RowsHead {
@@ -29,19 +29,28 @@ struct RowsHead {
   std::string pack() const { return kSign + std::string(reinterpret_cast<const char*>(this), sizeof *this); }
   static Result<RowsHead> unpack(const std::string& text) {
     RowsHead head;
-    if (text.size() != 1 + sizeof head || text[0] != kSign) return fail(Code::kInvalid, "a worker said something that is not of this tool");
+    if (text.size() != 1 + sizeof head || text[0] != kSign)
+      return fail(Code::kInvalid, "a worker said something that is not of this tool");
     std::memcpy(&head, text.data() + 1, sizeof head);
     return head;
   }
 };
 
-// The last part of figure 5.15. Bands are dealt round to the input's workers; in each round everybody first sends to all what it has
-// of their bands, each beginning with another one, then takes its own, transposes its grains and puts its rows out. A worker that
-// is ahead has to wait for the others' rows, so that at most the next band comes while one is at work.
+// The last part of figure 5.15. Bands are dealt round to the input's workers; in each round everybody first sends to
+// all what it has of their bands, each beginning with another one, then takes its own, transposes its grains and puts
+// its rows out. A worker that is ahead has to wait for the others' rows, so that at most the next band comes while one
+// is at work.
 class Bands {
  public:
-  Bands(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const RecursivePlan& plan, Passes& passes)
-      : worker_(worker), team_(team), input_(input), output_(output), plan_(plan), passes_(passes), dealt_(input.layout().width()) {}
+  Bands(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const RecursivePlan& plan,
+        Passes& passes)
+      : worker_(worker),
+        team_(team),
+        input_(input),
+        output_(output),
+        plan_(plan),
+        passes_(passes),
+        dealt_(input.layout().width()) {}
 
   [[nodiscard]] Status run();
 
@@ -68,19 +77,20 @@ class Bands {
   tool::Output& output_;
   const RecursivePlan& plan_;
   Passes& passes_;
-  Placement dealt_;                                   // bands over the input's LFSs
-  std::vector<std::uint32_t> ranks_;                  // of these
-  std::vector<std::uint32_t> under_way_;              // messages, by rank
-  std::vector<std::vector<std::uint64_t>> places_;    // in a band, of the rows that an LFS has of it
+  Placement dealt_;                                 // bands over the input's LFSs
+  std::vector<std::uint32_t> ranks_;                // of these
+  std::vector<std::uint32_t> under_way_;            // messages, by rank
+  std::vector<std::vector<std::uint64_t>> places_;  // in a band, of the rows that an LFS has of it
   std::optional<tool::OrderedOutput> out_;
-  Band bands_[2];                                     // this worker's: the present one and the next
+  Band bands_[2];  // this worker's: the present one and the next
   std::vector<std::byte> transposed_;
 };
 
 // The same in all bands, because they are as long as the layout's period or several.
 void Bands::find_places() {
   places_.resize(dealt_.width());
-  for (std::uint64_t i = 0; i < plan_.band; ++i) places_[input_.layout().locate(plan_.shape.rows.begin + i).lfs].push_back(i);
+  for (std::uint64_t i = 0; i < plan_.band; ++i)
+    places_[input_.layout().locate(plan_.shape.rows.begin + i).lfs].push_back(i);
 }
 
 // Sends and takes until that holds; waits only when nothing else can be done.
@@ -132,7 +142,8 @@ Status Bands::take_rows(const tool::Message& word) {
   Band& band = band_of(head.band);
   band.rows.resize(plan_.band * row_bytes);
   for (std::uint64_t i = 0; i < count; ++i)
-    std::memcpy(band.rows.data() + places[head.first + i] * row_bytes, std::as_const(word.body).data() + i * row_bytes, row_bytes);
+    std::memcpy(band.rows.data() + places[head.first + i] * row_bytes, std::as_const(word.body).data() + i * row_bytes,
+                row_bytes);
   band.come += count;
   return team_.send(word.from, kTaken);
 }
@@ -167,8 +178,8 @@ Status Bands::do_band(std::uint64_t number) {
   transposed_.resize(band.rows.size());
   for (std::uint64_t row = 0; row < plan_.shape.row_count(); row += plan_.band) {
     const std::size_t grain = plan_.grain_bytes(row);
-    matrix::transpose({band.rows.data() + grain, row_bytes}, plan_.band, plan_.band, {transposed_.data() + grain, row_bytes},
-                      plan_.shape.element);
+    matrix::transpose({band.rows.data() + grain, row_bytes}, plan_.band, plan_.band,
+                      {transposed_.data() + grain, row_bytes}, plan_.shape.element);
   }
   band.come = 0;
   return put_rows(number);

@@ -1,8 +1,7 @@
-// How the recursive transpose goes about it. Dibble 1990, 5.4.1: a square of N rows is transposed by halves down to grains of b
-// elements, b rows of which fit into memory. N = b 2 ^ passes is as large as the matrix needs; what it has more than that are
-// zeros that nobody sees.
-// b is a multiple of the layout's period. So row r and rows r + k and r - k, with which it exchanges grains, are on one LFS, and only
-// the bands move between LFSs. Pure.
+// How the recursive transpose goes about it. Dibble 1990, 5.4.1: a square of N rows is transposed by halves down to
+// grains of b elements, b rows of which fit into memory. N = b 2 ^ passes is as large as the matrix needs; what it has
+// more than that are zeros that nobody sees. b is a multiple of the layout's period. So row r and rows r + k and r - k,
+// with which it exchanges grains, are on one LFS, and only the bands move between LFSs. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +13,9 @@ namespace pif::transpose {
 
 struct RecursivePlan {
   Shape shape;
-  std::uint64_t skipped = 0;   // columns before the first that is wanted, because rows begin with a byte
-  std::uint64_t rows = 0;      // N
-  std::uint64_t band = 0;      // b: rows of a band, elements of its grains
+  std::uint64_t skipped = 0;  // columns before the first that is wanted, because rows begin with a byte
+  std::uint64_t rows = 0;     // N
+  std::uint64_t band = 0;     // b: rows of a band, elements of its grains
   std::uint32_t passes = 0;
 
   std::uint64_t row_bytes() const { return rows * shape.element.bits / 8; }

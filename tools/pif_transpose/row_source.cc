@@ -12,7 +12,9 @@ constexpr std::size_t kLine = 64;
 constexpr std::size_t kLongPiece = 4096;  // from here on a read of its own costs less than the bytes that it saves
 
 // Long rows not at a power of two, or many of them would want the same places in the cache.
-std::size_t pitch_for(std::size_t bytes) { return bytes < kLongPiece ? bytes : (bytes + kLine - 1) / kLine * kLine + kLine; }
+std::size_t pitch_for(std::size_t bytes) {
+  return bytes < kLongPiece ? bytes : (bytes + kLine - 1) / kLine * kLine + kLine;
+}
 
 }  // namespace
 
@@ -79,7 +81,8 @@ Status RowSource::read_pieces(Row first, std::uint64_t count, std::byte* to) {
     }
     PIF_TRY_VALUE(const std::size_t got, input_.files().data->read(at, std::span(to, piece_bytes())));
     if (got < piece_bytes())
-      return fail(Code::kCorrupt, fmt::format("{}: the component ends in row {}: run pif fsck", input_.file().path, row));
+      return fail(Code::kCorrupt,
+                  fmt::format("{}: the component ends in row {}: run pif fsck", input_.file().path, row));
   }
   input_.count_read(count * piece_bytes());
   return {};

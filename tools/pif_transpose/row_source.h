@@ -1,8 +1,7 @@
 // A worker's own rows of the matrix, in order, stripe by stripe: of each row the bytes of some columns.
 //
-// A row is verified as a whole, because it is under one checksum, or several rows are. So the first stripe reads whole rows;
-// stripes after it read their bytes only, of what is known to be right.
-// Not thread-safe.
+// A row is verified as a whole, because it is under one checksum, or several rows are. So the first stripe reads whole
+// rows; stripes after it read their bytes only, of what is known to be right. Not thread-safe.
 #pragma once
 
 #include <vector>
@@ -34,16 +33,16 @@ class RowSource {
   [[nodiscard]] Status map();
 
   tool::Input& input_;
-  Range rows_;                  // local ones, with parity rows between them
+  Range rows_;  // local ones, with parity rows between them
   std::uint64_t count_ = 0;
-  std::uint64_t stripes_ = 0;   // begun
+  std::uint64_t stripes_ = 0;  // begun
   Range bytes_;
   Row next_ = 0;
   std::size_t pitch_ = 0;
   std::vector<std::byte> memory_;
   tool::RowBatch whole_;
-  bool is_mapped_ = false;      // or cannot be
-  tool::Scratch mapped_;        // the component
+  bool is_mapped_ = false;  // or cannot be
+  tool::Scratch mapped_;    // the component
 };
 
 }  // namespace pif::transpose

@@ -33,7 +33,8 @@ bool is_genotypes(const Attributes& attributes) { return is_bed(value_of(attribu
 matrix::Element element_of(const Attributes& attributes, const ShapeOptions& wanted) {
   const std::uint64_t stored = number_of(attributes, kElementBits).value_or(is_genotypes(attributes) ? 2 : 1);
   matrix::Element element;
-  element.bits = wanted.element_bits.value_or(matrix::Element::is_width(stored) ? static_cast<std::uint32_t>(stored) : 1);
+  element.bits =
+      wanted.element_bits.value_or(matrix::Element::is_width(stored) ? static_cast<std::uint32_t>(stored) : 1);
   const bool lsb = value_of(attributes, kBitOrder) == "lsb" || is_genotypes(attributes);
   element.order = wanted.order.value_or(lsb ? matrix::BitOrder::kLsb : matrix::BitOrder::kMsb);
   return element;
@@ -51,26 +52,36 @@ Result<std::uint64_t> columns_of(const std::string& path, const Attributes& attr
 Status check_header(const std::string& path, const Attributes& attributes, matrix::Element element) {
   const std::string header = value_of(attributes, kHeaderAttribute);
   if (is_bed(header) && element != matrix::Element{2, matrix::BitOrder::kLsb})
-    return fail(Code::kInvalid, fmt::format("{} has the header of a .bed file, whose elements have 2 bits, the least significant "
-                                            "first: leave --element-bits and --bit-order away", path));
+    return fail(Code::kInvalid,
+                fmt::format("{} has the header of a .bed file, whose elements have 2 bits, the least significant "
+                            "first: leave --element-bits and --bit-order away",
+                            path));
   if (pbm_width(header) && element != matrix::Element{1, matrix::BitOrder::kMsb})
-    return fail(Code::kInvalid, fmt::format("{} has the header of a PBM image, whose elements are bits, the most significant "
-                                            "first: leave --element-bits and --bit-order away", path));
+    return fail(Code::kInvalid,
+                fmt::format("{} has the header of a PBM image, whose elements are bits, the most significant "
+                            "first: leave --element-bits and --bit-order away",
+                            path));
   return {};
 }
 
-Status check_records(const std::string& path, const Format& format, const FileLength& file_length, matrix::Element element,
-                     std::uint64_t columns) {
+Status check_records(const std::string& path, const Format& format, const FileLength& file_length,
+                     matrix::Element element, std::uint64_t columns) {
   if (!format.is_fixed())
     return fail(Code::kInvalid, fmt::format("{} has records of variable length: rows of a matrix have one length "
-                                            "(pif put --record-length)", path));
+                                            "(pif put --record-length)",
+                                            path));
   if (file_length.bytes != file_length.records * format.record_length)
-    return fail(Code::kInvalid, fmt::format("{}: the last record is shorter than {} bytes: all rows of a matrix have one length "
-                                            "(pif put --record-length)", path, format.record_length));
-  const bool fits = columns <= format.record_length * std::uint64_t{8} && element.bytes_of(columns) == format.record_length;
+    return fail(Code::kInvalid,
+                fmt::format("{}: the last record is shorter than {} bytes: all rows of a matrix have one length "
+                            "(pif put --record-length)",
+                            path, format.record_length));
+  const bool fits =
+      columns <= format.record_length * std::uint64_t{8} && element.bytes_of(columns) == format.record_length;
   if (file_length.records > 0 && !fits)
-    return fail(Code::kInvalid, fmt::format("{}: records have {} bytes, which is not what {} elements of {} bits take: give "
-                                            "--columns and --element-bits as they are", path, format.record_length, columns, element.bits));
+    return fail(Code::kInvalid,
+                fmt::format("{}: records have {} bytes, which is not what {} elements of {} bits take: give "
+                            "--columns and --element-bits as they are",
+                            path, format.record_length, columns, element.bits));
   return {};
 }
 
@@ -82,14 +93,16 @@ Result<Range> window(const std::string& text, std::uint64_t count) {
 
 Status check_output(const std::string& path, const Shape& shape) {
   if (shape.output_row_bytes() <= kRecordLengthMax) return {};
-  return fail(Code::kTooLarge, fmt::format("{}: {} rows become rows of {} bytes, but records have at most {}: transpose fewer at "
-                                           "a time (--rows A:B)", path, shape.row_count(), shape.output_row_bytes(), kRecordLengthMax));
+  return fail(Code::kTooLarge,
+              fmt::format("{}: {} rows become rows of {} bytes, but records have at most {}: transpose fewer at "
+                          "a time (--rows A:B)",
+                          path, shape.row_count(), shape.output_row_bytes(), kRecordLengthMax));
 }
 
 }  // namespace
 
-Result<Shape> shape_of(const std::string& path, const Format& format, const FileLength& file_length, const Attributes& attributes,
-                       const ShapeOptions& wanted) {
+Result<Shape> shape_of(const std::string& path, const Format& format, const FileLength& file_length,
+                       const Attributes& attributes, const ShapeOptions& wanted) {
   Shape shape;
   shape.element = element_of(attributes, wanted);
   PIF_TRY(check_header(path, attributes, shape.element));

@@ -1,5 +1,5 @@
-// The records of a file as rows of a matrix: what its elements are, how many of them a row has, and what of it is wanted.
-// Attributes of the file say it where the user does not; a transpose leaves them on its output. Pure.
+// The records of a file as rows of a matrix: what its elements are, how many of them a row has, and what of it is
+// wanted. Attributes of the file say it where the user does not; a transpose leaves them on its output. Pure.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ using Attributes = std::map<std::string, std::string>;
 
 // What the user said of it.
 struct ShapeOptions {
-  std::optional<std::uint64_t> columns;       // elements of a row
+  std::optional<std::uint64_t> columns;  // elements of a row
   std::optional<std::uint32_t> element_bits;
   std::optional<matrix::BitOrder> order;
   std::string rows = ":", columns_range = ":";  // "A:B"
@@ -25,7 +25,7 @@ struct ShapeOptions {
 
 struct Shape {
   matrix::Element element;
-  Range rows;             // that are transposed
+  Range rows;  // that are transposed
   Range columns;
 
   std::uint64_t row_count() const { return rows.end - rows.begin; }
@@ -36,12 +36,13 @@ struct Shape {
   FileLength output_file_length() const { return {column_count(), column_count() * output_row_bytes()}; }
 };
 
-// The matrix that a file with this format, length and these attributes holds. kInvalid says what does not fit; path: for that.
+// The matrix that a file with this format, length and these attributes holds. kInvalid says what does not fit; path:
+// for that.
 [[nodiscard]] Result<Shape> shape_of(const std::string& path, const Format& format, const FileLength& file_length,
                                      const Attributes& attributes, const ShapeOptions& wanted);
 
-// What the transposed file bears: its element and number of columns; a kept header of an image (PBM) or of genotypes (PLINK 1)
-// says the new shape. Others are kept as they are.
+// What the transposed file bears: its element and number of columns; a kept header of an image (PBM) or of genotypes
+// (PLINK 1) says the new shape. Others are kept as they are.
 Attributes output_attributes(Attributes attributes, const Shape& shape);
 
 }  // namespace pif::transpose

@@ -24,7 +24,8 @@ JobSpec unpack(std::string_view text) {
     return Range{json.at(name).at(0).get<std::uint64_t>(), json.at(name).at(1).get<std::uint64_t>()};
   };
   JobSpec spec;
-  spec.shape.element = {json.at("bits").get<std::uint32_t>(), static_cast<matrix::BitOrder>(json.at("order").get<int>())};
+  spec.shape.element = {json.at("bits").get<std::uint32_t>(),
+                        static_cast<matrix::BitOrder>(json.at("order").get<int>())};
   spec.shape.rows = range("rows");
   spec.shape.columns = range("columns");
   spec.algorithm = static_cast<Algorithm>(json.at("algorithm").get<int>());

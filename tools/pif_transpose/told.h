@@ -12,9 +12,9 @@ namespace pif::transpose {
 struct JobSpec {
   Shape shape;
   Algorithm algorithm = Algorithm::kDirect;
-  std::uint64_t memory = 0;     // of all workers together
-  bool measure = false;         // workers measure what predictions need,
-  bool measure_only = false;    // and do nothing else
+  std::uint64_t memory = 0;   // of all workers together
+  bool measure = false;       // workers measure what predictions need,
+  bool measure_only = false;  // and do nothing else
 };
 std::string pack(const JobSpec& spec);
 JobSpec unpack(std::string_view text);

@@ -42,11 +42,14 @@ Status check_memory(tool::Controller& controller, const Task& task, std::size_t 
   const Shape& shape = task.spec.shape;
   const bool recursive = task.spec.algorithm == Algorithm::kRecursive;
   const std::uint64_t wanted =
-      recursive ? memory_of(plan_recursive(shape, from, task.spec.memory), from)
-                : window_bytes(plan_direct(shape, from, controller.output(output).layout(), from.width(), task.spec.memory), from);
+      recursive
+          ? memory_of(plan_recursive(shape, from, task.spec.memory), from)
+          : window_bytes(plan_direct(shape, from, controller.output(output).layout(), from.width(), task.spec.memory),
+                         from);
   if (wanted <= 2 * std::max(task.spec.memory, tool::kMemoryMin)) return {};  // plans are not exact
-  return fail(Code::kTooLarge, fmt::format("{}: {} rows take {} MiB at least with --algorithm {}; --memory is {} MiB", task.source,
-                                           shape.row_count(), wanted >> 20, recursive ? "recursive" : "direct", task.spec.memory >> 20));
+  return fail(Code::kTooLarge,
+              fmt::format("{}: {} rows take {} MiB at least with --algorithm {}; --memory is {} MiB", task.source,
+                          shape.row_count(), wanted >> 20, recursive ? "recursive" : "direct", task.spec.memory >> 20));
 }
 
 Result<std::vector<Outcome>> run_job(tool::Controller& controller, const Task& task) {
@@ -59,8 +62,8 @@ Result<std::vector<Outcome>> run_job(tool::Controller& controller, const Task& t
 }
 
 // What the workers' own plans will be: they know both layouts, too.
-Phases prediction(tool::Controller& controller, const Task& task, std::size_t output, const std::vector<Outcome>& outcomes,
-                  Algorithm algorithm) {
+Phases prediction(tool::Controller& controller, const Task& task, std::size_t output,
+                  const std::vector<Outcome>& outcomes, Algorithm algorithm) {
   std::vector<Constants> all;
   for (const Outcome& outcome : outcomes) all.push_back(outcome.constants);
   const Constants constants = mean_of(all);
@@ -77,9 +80,12 @@ Phases prediction(tool::Controller& controller, const Task& task, std::size_t ou
   return predict(constants, DirectShape{bytes, from.width(), to.width(), plan.stripe_count()});
 }
 
-Duration duration_of(double seconds) { return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)); }
+Duration duration_of(double seconds) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
 
-// What the workers took, beside what the formulas say. Several workers are on one machine: it is as slow as all of them.
+// What the workers took, beside what the formulas say. Several workers are on one machine: it is as slow as all of
+// them.
 void report(tool::Report& report, const Phases& predicted, const std::vector<Outcome>& outcomes) {
   for (const auto& [name, seconds] : predicted) {
     double longest = 0;
@@ -103,7 +109,8 @@ Result<tool::ExitCode> control(tool::Controller& controller, const TransposeOpti
   PIF_TRY(check_memory(controller, task, output));
   task.spec.measure = controller.report().is_wanted;
   PIF_TRY_VALUE(const auto outcomes, run_job(controller, task));
-  if (task.spec.measure) report(controller.report(), prediction(controller, task, output, outcomes, wanted.algorithm), outcomes);
+  if (task.spec.measure)
+    report(controller.report(), prediction(controller, task, output, outcomes, wanted.algorithm), outcomes);
   PIF_TRY(controller.commit());
   return tool::ExitCode::kDone;
 }
@@ -117,9 +124,11 @@ Result<tool::Plan> explain(tool::Controller& controller, const TransposeOptions&
   plan.emplace_back("target", task.target);
   plan.emplace_back("rows", std::to_string(shape.row_count()));
   plan.emplace_back("columns", std::to_string(shape.column_count()));
-  plan.emplace_back("element", fmt::format("{} bits{}", shape.element.bits, shape.element.bits >= 8                       ? ""
-                                           : shape.element.order == matrix::BitOrder::kMsb ? ", the most significant first"
-                                                                                           : ", the least significant first"));
+  plan.emplace_back("element",
+                    fmt::format("{} bits{}", shape.element.bits,
+                                shape.element.bits >= 8                         ? ""
+                                : shape.element.order == matrix::BitOrder::kMsb ? ", the most significant first"
+                                                                                : ", the least significant first"));
   plan.emplace_back("record_length", std::to_string(shape.output_row_bytes()));
   if (shape.empty()) return plan;
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));  // it is never committed
@@ -128,9 +137,11 @@ Result<tool::Plan> explain(tool::Controller& controller, const TransposeOptions&
   for (const auto& [algorithm, name] : kAlgorithms) {
     const Phases phases = prediction(controller, task, output, outcomes, algorithm);
     std::string parts;
-    for (const auto& [part, seconds] : phases) parts += fmt::format("{}{:.2f} s to {}", parts.empty() ? "" : ", ", seconds, part);
-    plan.emplace_back(fmt::format("predicted_{}", name), fmt::format("{:.2f} s: {}{}", total_of(phases), parts,
-                                                                      algorithm == wanted.algorithm ? " (this is what will be done)" : ""));
+    for (const auto& [part, seconds] : phases)
+      parts += fmt::format("{}{:.2f} s to {}", parts.empty() ? "" : ", ", seconds, part);
+    plan.emplace_back(fmt::format("predicted_{}", name),
+                      fmt::format("{:.2f} s: {}{}", total_of(phases), parts,
+                                  algorithm == wanted.algorithm ? " (this is what will be done)" : ""));
   }
   return plan;
 }

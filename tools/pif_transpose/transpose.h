@@ -1,5 +1,5 @@
-// What pif-transpose does, apart from its command line. Row r of the matrix is record r of the file; record c of the output is
-// its column c. Dibble 1990, section 5.4.
+// What pif-transpose does, apart from its command line. Row r of the matrix is record r of the file; record c of the
+// output is its column c. Dibble 1990, section 5.4.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ inline constexpr std::array<std::pair<Algorithm, const char*>, 2> kAlgorithms = 
 struct TransposeOptions : tool::OutputOptions, ShapeOptions {
   std::string source, target;
   Algorithm algorithm = Algorithm::kDirect;
-  std::uint64_t memory = 0;      // bytes; 0: what the machine has to spare
+  std::uint64_t memory = 0;  // bytes; 0: what the machine has to spare
 };
 
 [[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const TransposeOptions& wanted);

@@ -1,5 +1,5 @@
-// The destination of a direct transpose: a window that holds the pieces of one stripe, of all LFSs of the input for all of its own
-// rows, and puts the rows together and writes them when all pieces are there.
+// The destination of a direct transpose: a window that holds the pieces of one stripe, of all LFSs of the input for all
+// of its own rows, and puts the rows together and writes them when all pieces are there.
 //
 // Who fills the window is in another process, perhaps: whoever calls write() knows that they are done.
 // Not thread-safe.
@@ -22,8 +22,8 @@ class WovenRows {
   [[nodiscard]] Status open();
   const tool::SharedMemory& memory() const { return window_; }
 
-  // Pieces from LFS `source` of the input for all slots of the stripe, packed: `bytes` bytes of each, at `offset`. kInvalid if
-  // that does not fit.
+  // Pieces from LFS `source` of the input for all slots of the stripe, packed: `bytes` bytes of each, at `offset`.
+  // kInvalid if that does not fit.
   [[nodiscard]] Status accept(const Stripe& stripe, LfsIndex source, std::uint64_t offset, std::uint64_t bytes,
                               std::span<const std::byte> pieces);
   // All rows of the stripe, from its pieces.
@@ -38,7 +38,7 @@ class WovenRows {
   std::uint32_t sources_;
   matrix::Weave weave_;
   tool::SharedMemory window_;
-  std::vector<std::byte> rows_;   // that are written at once
+  std::vector<std::byte> rows_;  // that are written at once
 };
 
 }  // namespace pif::transpose

@@ -34,13 +34,16 @@ int note_thrown(pif_errors& errors, const std::exception& thrown) noexcept {
 }
 
 std::span<std::byte> bytes_of(void* data, size_t size) { return {static_cast<std::byte*>(data), size}; }
-std::span<const std::byte> bytes_of(const void* data, size_t size) { return {static_cast<const std::byte*>(data), size}; }
+std::span<const std::byte> bytes_of(const void* data, size_t size) {
+  return {static_cast<const std::byte*>(data), size};
+}
 
 // An argument of a call, and whether it may be what it is.
 struct Argument {
   Argument(const char* its_name, const void* pointer) : name(its_name), is_right(pointer != nullptr) {}
   // Memory of so many bytes or elements: without any, it may be NULL.
-  Argument(const char* its_name, const void* pointer, uint64_t size) : name(its_name), is_right(pointer != nullptr || size == 0) {}
+  Argument(const char* its_name, const void* pointer, uint64_t size)
+      : name(its_name), is_right(pointer != nullptr || size == 0) {}
   Argument(const char* its_name, pif_list_function function) : name(its_name), is_right(function != nullptr) {}
   Argument(const char* its_name, pif_stats_function function) : name(its_name), is_right(function != nullptr) {}
   const char* name;
@@ -50,7 +53,8 @@ using Arguments = std::initializer_list<Argument>;
 
 Status check(Arguments arguments) {
   for (const Argument& argument : arguments) {
-    if (!argument.is_right) return pif::fail(pif::Code::kInvalid, std::string("NULL was given for \"") + argument.name + '"');
+    if (!argument.is_right)
+      return pif::fail(pif::Code::kInvalid, std::string("NULL was given for \"") + argument.name + '"');
   }
   return {};
 }
@@ -61,8 +65,8 @@ int64_t value_of(const Result<T>& result) {
   return static_cast<int64_t>(*result);
 }
 
-// Checks the arguments, then runs `call`: its value, or the negative code of what went wrong. Programs in C cannot catch what
-// is thrown (by the library's containers, when memory is out or a size is absurd): it becomes an error here.
+// Checks the arguments, then runs `call`: its value, or the negative code of what went wrong. Programs in C cannot
+// catch what is thrown (by the library's containers, when memory is out or a size is absurd): it becomes an error here.
 template <typename Call>
 int64_t run(pif_errors& errors, Arguments arguments, Call call) noexcept {
   try {
@@ -110,12 +114,8 @@ pif::CreateOptions options_of(const pif_create_options* options) {
   pif::CreateOptions out;
   if (options == nullptr) return out;
   switch (options->kind) {
-    case PIF_VARIABLE:
-      out.format = pif::Format::variable();
-      break;
-    case PIF_DELIMITED:
-      out.format = pif::Format::delimited(options->delimiter);
-      break;
+    case PIF_VARIABLE: out.format = pif::Format::variable(); break;
+    case PIF_DELIMITED: out.format = pif::Format::delimited(options->delimiter); break;
     default:
       if (options->record_length != 0) out.format = pif::Format::fixed(options->record_length);
   }
@@ -235,7 +235,9 @@ pif_connection* pif_connect(const char* where, const pif_options* options) {
 }
 
 void pif_disconnect(pif_connection* connection) { delete connection; }
-int pif_error(const pif_connection* connection) { return connection == nullptr ? PIF_E_INVALID : connection->errors->code; }
+int pif_error(const pif_connection* connection) {
+  return connection == nullptr ? PIF_E_INVALID : connection->errors->code;
+}
 const char* pif_error_text(const pif_connection* connection) {
   return connection == nullptr ? "NULL was given for \"connection\"" : connection->errors->text.c_str();
 }
@@ -251,21 +253,25 @@ int pif_stats(const pif_connection* connection, pif_stats_function each, void* u
 }
 
 int pif_mkdir(pif_connection* connection, const char* path, int parents) {
-  return with_client(connection, {{"path", path}}, [&](Client& client) { return client.make_folder(path, parents != 0); });
+  return with_client(connection, {{"path", path}},
+                     [&](Client& client) { return client.make_folder(path, parents != 0); });
 }
 int pif_mkdir_mode(pif_connection* connection, const char* path, int parents, uint32_t mode) {
-  return with_client(connection, {{"path", path}}, [&](Client& client) { return client.make_folder(path, parents != 0, mode); });
+  return with_client(connection, {{"path", path}},
+                     [&](Client& client) { return client.make_folder(path, parents != 0, mode); });
 }
 int pif_chmod(pif_connection* connection, const char* path, uint32_t mode) {
   pif::AttributeChange change;
   change.mode = mode;
-  return with_client(connection, {{"path", path}}, [&](Client& client) { return client.change_attributes(path, change); });
+  return with_client(connection, {{"path", path}},
+                     [&](Client& client) { return client.change_attributes(path, change); });
 }
 int pif_chown(pif_connection* connection, const char* path, uint32_t owner, uint32_t group) {
   pif::AttributeChange change;
   if (owner != PIF_KEEP) change.owner = owner;
   if (group != PIF_KEEP) change.group = group;
-  return with_client(connection, {{"path", path}}, [&](Client& client) { return client.change_attributes(path, change); });
+  return with_client(connection, {{"path", path}},
+                     [&](Client& client) { return client.change_attributes(path, change); });
 }
 int pif_remove(pif_connection* connection, const char* path, int recursive) {
   return with_client(connection, {{"path", path}}, [&](Client& client) { return client.remove(path, recursive != 0); });
@@ -282,7 +288,8 @@ int pif_stat(pif_connection* connection, const char* path, pif_stat_info* info) 
   });
 }
 int pif_list(pif_connection* connection, const char* path, pif_list_function each, void* user) {
-  return with_client(connection, {{"path", path}, {"each", each}}, [&](Client& client) { return list(client, path, each, user); });
+  return with_client(connection, {{"path", path}, {"each", each}},
+                     [&](Client& client) { return list(client, path, each, user); });
 }
 
 pif_file* pif_create(pif_connection* connection, const char* path, const pif_create_options* options) {
@@ -324,10 +331,13 @@ int64_t pif_read(pif_file* file, void* out, size_t out_bytes, uint64_t count) {
   return with_file(file, {{"out", out, out_bytes}}, [&](File& f) { return f.read(bytes_of(out, out_bytes), count); });
 }
 int64_t pif_read_at(pif_file* file, uint64_t first, void* out, size_t out_bytes, uint64_t count) {
-  return with_file(file, {{"out", out, out_bytes}}, [&](File& f) { return f.read_at(first, bytes_of(out, out_bytes), count); });
+  return with_file(file, {{"out", out, out_bytes}},
+                   [&](File& f) { return f.read_at(first, bytes_of(out, out_bytes), count); });
 }
 int pif_read_many(pif_file* file, pif_read_request* requests, size_t count) {
-  return code_with_file(file, {{"requests", requests, count}}, [&](File& f) { return read_many(f, {requests, count}); });
+  return code_with_file(file, {{"requests", requests, count}}, [&](File& f) {
+    return read_many(f, {requests, count});
+  });
 }
 int pif_write(pif_file* file, const void* in, size_t bytes) {
   return code_with_file(file, {{"in", in, bytes}}, [&](File& f) { return f.write(bytes_of(in, bytes)); });
@@ -344,16 +354,19 @@ int64_t pif_read_batch(pif_file* file, void* out, size_t out_bytes, uint32_t* le
                    [&](File& f) { return read_batch(f, bytes_of(out, out_bytes), lengths, count); });
 }
 int pif_write_batch(pif_file* file, const void* in, size_t bytes, const uint32_t* lengths, uint64_t count) {
-  return code_with_file(file, {{"in", in, bytes}, {"lengths", lengths, count}},
-                        [&](File& f) { return f.write_batch({lengths, count}, bytes_of(in, bytes)); });
+  return code_with_file(file, {{"in", in, bytes}, {"lengths", lengths, count}}, [&](File& f) {
+    return f.write_batch({lengths, count}, bytes_of(in, bytes));
+  });
 }
 int64_t pif_append_batch(pif_file* file, const void* in, size_t bytes, const uint32_t* lengths, uint64_t count) {
-  return with_file(file, {{"in", in, bytes}, {"lengths", lengths, count}},
-                   [&](File& f) { return f.append_batch({lengths, count}, bytes_of(in, bytes)); });
+  return with_file(file, {{"in", in, bytes}, {"lengths", lengths, count}}, [&](File& f) {
+    return f.append_batch({lengths, count}, bytes_of(in, bytes));
+  });
 }
 
 int64_t pif_start_read(pif_file* file, uint64_t first, void* out, size_t out_bytes, uint64_t count) {
-  return with_file(file, {{"out", out, out_bytes}}, [&](File& f) { return f.start_read(first, bytes_of(out, out_bytes), count); });
+  return with_file(file, {{"out", out, out_bytes}},
+                   [&](File& f) { return f.start_read(first, bytes_of(out, out_bytes), count); });
 }
 int64_t pif_start_write(pif_file* file, uint64_t first, const void* in, size_t bytes) {
   return with_file(file, {{"in", in, bytes}}, [&](File& f) { return f.start_write(first, bytes_of(in, bytes)); });
@@ -362,7 +375,8 @@ int64_t pif_wait(pif_file* file, int64_t operation) {
   return with_file(file, {}, [&](File& f) { return f.wait(static_cast<File::Operation>(operation)); });
 }
 int pif_is_done(pif_file* file, int64_t operation) {
-  return code_with_file(file, {}, [&](File& f) -> Result<int> { return f.is_done(static_cast<File::Operation>(operation)) ? 1 : 0; });
+  return code_with_file(
+      file, {}, [&](File& f) -> Result<int> { return f.is_done(static_cast<File::Operation>(operation)) ? 1 : 0; });
 }
 
 int64_t pif_pread(pif_file* file, void* out, size_t bytes, uint64_t offset) {

@@ -29,7 +29,8 @@ class AppendAttempt {
       return fail(std::move(written.error()));
     }
     PIF_TRY(done());
-    if (is_delimited() && lengths_.back() > 0 && ends_with_delimiter(data_)) file_.terminated_at = start.bytes + data_.size();
+    if (is_delimited() && lengths_.back() > 0 && ends_with_delimiter(data_))
+      file_.terminated_at = start.bytes + data_.size();
     return start;
   }
 
@@ -52,8 +53,9 @@ class AppendAttempt {
     PIF_TRY(requests.run());
     if (others_write) PIF_TRY(await_and_check(start));
     if (file_.session->clock().now() < deadline_) return {};
-    return fail(Code::kTimeout, fmt::format("{}: the time was up before the records could be published; they are not appended",
-                                            file_.parts.path));
+    return fail(Code::kTimeout,
+                fmt::format("{}: the time was up before the records could be published; they are not appended",
+                            file_.parts.path));
   }
 
   Duration remaining() const { return std::max(deadline_ - file_.session->clock().now(), Duration(1)); }
@@ -65,20 +67,24 @@ class AppendAttempt {
     return !record.empty() && record.back() == std::byte{file_.parts.format.delimiter};
   }
 
-  // kInvalid if the record before `start` lacks its delimiter. True: others still write it, so that it cannot be read yet.
+  // kInvalid if the record before `start` lacks its delimiter. True: others still write it, so that it cannot be read
+  // yet.
   Result<bool> check_terminated(const FileLength& start) {
     if (start.records == 0 || start.bytes == file_.terminated_at) return false;
     PIF_TRY_VALUE(const FileLength now, file_.length(true));
     if (now.records < start.records) return true;
     PIF_TRY_VALUE(const RecordBatch last, file_.read_batch(start.records - 1, 1, kRecordLengthMax));
     if (ends_with_delimiter(last.data)) return false;
-    return fail(Code::kInvalid, fmt::format("{}: the last record lacks its delimiter, so that none can follow it: write the file "
-                                            "again with the delimiter at its end (pif get, then pif put)", file_.parts.path));
+    return fail(Code::kInvalid,
+                fmt::format("{}: the last record lacks its delimiter, so that none can follow it: write the file "
+                            "again with the delimiter at its end (pif get, then pif put)",
+                            file_.parts.path));
   }
 
   // Until those before are published, or this range's own time is up (which AppendDone will say).
   Status await_and_check(const FileLength& start) {
-    const Time until = std::min(deadline_, file_.session->clock().now() + std::chrono::milliseconds(reply_.deadline_ms()));
+    const Time until =
+        std::min(deadline_, file_.session->clock().now() + std::chrono::milliseconds(reply_.deadline_ms()));
     while (true) {
       PIF_TRY_VALUE(const bool others_write, check_terminated(start));
       const Time now = file_.session->clock().now();
@@ -226,11 +232,12 @@ class AppendAttempt {
 }  // namespace
 
 Result<FileLength> FileState::append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data, bool fill,
-                                 const std::uint64_t* at_bytes, Time until) {
+                                     const std::uint64_t* at_bytes, Time until) {
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
   PIF_TRY(check_may_write());
-  if (creating()) return fail(Code::kInvalid, fmt::format("{}: append is for committed files; write to this one", parts.path));
+  if (creating())
+    return fail(Code::kInvalid, fmt::format("{}: append is for committed files; write to this one", parts.path));
   if (data.empty() && lengths.empty()) return length(true);
   const Time deadline = std::min(until, session->clock().now() + session->timeout());
   for (bool renewed = false;;) {

@@ -16,7 +16,8 @@ Result<File::Operation> keep(FileState& file, std::unique_ptr<AsyncOperation> op
 
 Status check_room(const FileState& file) {
   if (file.operations.size() < kOperationsMax) return {};
-  return fail(Code::kTooLarge, fmt::format("{}: {} operations are under way: wait for some", file.parts.path, kOperationsMax));
+  return fail(Code::kTooLarge,
+              fmt::format("{}: {} operations are under way: wait for some", file.parts.path, kOperationsMax));
 }
 
 }  // namespace

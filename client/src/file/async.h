@@ -1,5 +1,5 @@
-// One started request for records. What goes by message is under way; what goes through descriptors is done at the start,
-// since it is a copy from or to the page cache.
+// One started request for records. What goes by message is under way; what goes through descriptors is done at the
+// start, since it is a copy from or to the page cache.
 #pragma once
 
 #include <cstdint>

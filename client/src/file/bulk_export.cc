@@ -20,9 +20,9 @@ namespace client {
 
 namespace {
 
-constexpr std::size_t kBlocksUnderWay = 4;           // by message
+constexpr std::size_t kBlocksUnderWay = 4;  // by message
 constexpr std::size_t kBlockBytesUnderWay = 32u << 20;
-constexpr std::size_t kBatchBytes = 4u << 20;        // of variable records
+constexpr std::size_t kBatchBytes = 4u << 20;  // of variable records
 
 // Of a file of this length.
 std::uint64_t bytes_of(std::uint64_t record_length, const FileLength& file_length, Range records) {
@@ -30,14 +30,20 @@ std::uint64_t bytes_of(std::uint64_t record_length, const FileLength& file_lengt
   return records.empty() ? 0 : end - records.begin * record_length;
 }
 
-// ---- fixed records, several threads ----------------------------------------------------------------------------------
+// ---- fixed records, several threads
+// ----------------------------------------------------------------------------------
 
 class ParallelExport {
  public:
   ParallelExport(FileState& file, Range records, const LocalFile& local, const Progress& progress)
-      : file_(file), records_(records), file_length_(file.file_length), local_(local), progress_(progress),
+      : file_(file),
+        records_(records),
+        file_length_(file.file_length),
+        local_(local),
+        progress_(progress),
         length_(file.parts.format.record_length),
-        block_records_(records_per_block(file, kDirectBlock)), blocks_((records.size() + block_records_ - 1) / block_records_),
+        block_records_(records_per_block(file, kDirectBlock)),
+        blocks_((records.size() + block_records_ - 1) / block_records_),
         caller_(std::this_thread::get_id()) {}
 
   Result<BulkCounts> run() {
@@ -142,10 +148,12 @@ Result<BulkCounts> export_in_order(FileState& file, Range records, const LocalFi
   const std::uint64_t length = file.parts.format.record_length;
   const FileLength file_length = file.file_length;
   const std::uint64_t block_records = records_per_block(file, kMessageBlock);
-  const std::size_t fitting = std::clamp<std::size_t>(kBlockBytesUnderWay / (block_records * length), 1, kBlocksUnderWay);
+  const std::size_t fitting =
+      std::clamp<std::size_t>(kBlockBytesUnderWay / (block_records * length), 1, kBlocksUnderWay);
   const std::size_t under_way = ahead ? fitting : 1;
   std::deque<Block> blocks;
-  std::vector<std::unique_ptr<std::byte[]>> memory;  // of blocks that are done: fresh memory would have to be faulted in
+  std::vector<std::unique_ptr<std::byte[]>>
+      memory;  // of blocks that are done: fresh memory would have to be faulted in
   BulkCounts counts;
   RecordNumber next = records.begin;
   while (next < records.end || !blocks.empty()) {
@@ -186,7 +194,8 @@ Result<BulkCounts> export_fixed(FileState& file, Range records, const LocalFile&
 Result<BulkCounts> export_variable(FileState& file, Range records, const LocalFile& local, const Progress& progress) {
   BulkCounts counts;
   while (counts.records < records.size()) {
-    PIF_TRY_VALUE(const RecordBatch batch, file.read_batch(records.begin + counts.records, records.size() - counts.records, kBatchBytes));
+    PIF_TRY_VALUE(const RecordBatch batch,
+                  file.read_batch(records.begin + counts.records, records.size() - counts.records, kBatchBytes));
     if (batch.lengths.empty()) break;
     PIF_TRY(local.write(counts.bytes, batch.data));
     counts.bytes += batch.data.size();
@@ -206,11 +215,14 @@ Result<BulkCounts> export_stream(File& file, int fd, const BulkOptions& options)
   PIF_TRY(state.check_usable());
   PIF_TRY(state.keep_rights());
   PIF_TRY_VALUE(const FileLength file_length, state.length(true));
-  const Range records{std::min(options.records.begin, file_length.records), std::min(options.records.end, file_length.records)};
+  const Range records{std::min(options.records.begin, file_length.records),
+                      std::min(options.records.end, file_length.records)};
   PIF_TRY_VALUE(const client::LocalFile local, client::LocalFile::of(fd, options, true));
   const bool fixed = state.parts.format.is_fixed();
   const bool whole = records.size() == file_length.records;
-  const std::uint64_t total = fixed ? client::bytes_of(state.parts.format.record_length, file_length, records) : whole ? file_length.bytes : 0;
+  const std::uint64_t total = fixed   ? client::bytes_of(state.parts.format.record_length, file_length, records)
+                              : whole ? file_length.bytes
+                                      : 0;
   const client::Progress progress(options, total);
   if (records.empty()) {
     PIF_TRY(progress.report({}));

@@ -10,8 +10,8 @@
 
 #include "file/blocks.h"
 #include "file/local_io.h"
-#include "session/one_user.h"
 #include "pif/base/limits.h"
+#include "session/one_user.h"
 #include "session/pool.h"
 
 namespace pif {
@@ -22,15 +22,21 @@ namespace {
 
 constexpr std::size_t kScanBytes = 4u << 20;  // of a delimited stream, read at once
 
-// ---- fixed records, several threads ----------------------------------------------------------------------------------
+// ---- fixed records, several threads
+// ----------------------------------------------------------------------------------
 
 // Blocks of a regular file, straight into the components.
 class ParallelImport {
  public:
   ParallelImport(FileState& file, const LocalFile& local, const Progress& progress)
-      : file_(file), local_(local), progress_(progress), length_(file.parts.format.record_length),
-        block_records_(records_per_block(file, kDirectBlock)), block_bytes_(block_records_ * length_),
-        blocks_((local.size() + block_bytes_ - 1) / block_bytes_), caller_(std::this_thread::get_id()) {}
+      : file_(file),
+        local_(local),
+        progress_(progress),
+        length_(file.parts.format.record_length),
+        block_records_(records_per_block(file, kDirectBlock)),
+        block_bytes_(block_records_ * length_),
+        blocks_((local.size() + block_bytes_ - 1) / block_bytes_),
+        caller_(std::this_thread::get_id()) {}
 
   Result<BulkCounts> run() {
     file_.session->pool().run(file_.session->pool().threads(), [this](std::size_t) { work(); });
@@ -69,7 +75,8 @@ class ParallelImport {
     const std::uint64_t position = block * block_bytes_;
     const std::size_t wanted = std::min(block_bytes_, local_.size() - position);
     PIF_TRY_VALUE(const std::size_t got, local_.read(position, {buffer, wanted}));
-    if (got != wanted) return fail(Code::kIo, fmt::format("the local file became shorter: it ends at byte {}", position + got));
+    if (got != wanted)
+      return fail(Code::kIo, fmt::format("the local file became shorter: it ends at byte {}", position + got));
     const RecordNumber first = block * block_records_;
     const Range records{first, first + (got + length_ - 1) / length_};
     split(file_.parts.layout, records, ranges);
@@ -115,7 +122,8 @@ Result<BulkCounts> import_in_order(FileState& file, const LocalFile& local, cons
   const std::uint64_t length = file.parts.format.record_length;
   const std::uint64_t block_bytes = records_per_block(file, kMessageBlock) * length;
   // No more than it takes to see the end of a short file.
-  const std::uint64_t wanted = local.seekable() ? std::min(block_bytes, (local.size() / length + 1) * length) : block_bytes;
+  const std::uint64_t wanted =
+      local.seekable() ? std::min(block_bytes, (local.size() / length + 1) * length) : block_bytes;
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(wanted);
   while (true) {
     PIF_TRY(progress.check());
@@ -138,13 +146,17 @@ Result<BulkCounts> import_fixed(FileState& file, const LocalFile& local, const P
   return import_in_order(file, local, progress);
 }
 
-// ---- delimited records -------------------------------------------------------------------------------------------------
+// ---- delimited records
+// -------------------------------------------------------------------------------------------------
 
 // Cuts a stream at its delimiters and writes the records in batches.
 class DelimitedImport {
  public:
   DelimitedImport(FileState& file, const LocalFile& local, const Progress& progress)
-      : file_(file), local_(local), progress_(progress), delimiter_(file.parts.format.delimiter),
+      : file_(file),
+        local_(local),
+        progress_(progress),
+        delimiter_(file.parts.format.delimiter),
         buffer_(local.seekable() ? std::min<std::size_t>(kScanBytes, local.size() + 1) : kScanBytes) {}
 
   Result<BulkCounts> run() {
@@ -162,8 +174,9 @@ class DelimitedImport {
   Result<bool> fill() {
     if (used_ == buffer_.size()) {  // one record as long as the buffer
       if (used_ > kRecordLengthMax) {
-        return fail(Code::kTooLarge, fmt::format("the record at byte {} is longer than {} bytes: is the delimiter right?",
-                                                 file_.file_length.bytes, kRecordLengthMax));
+        return fail(Code::kTooLarge,
+                    fmt::format("the record at byte {} is longer than {} bytes: is the delimiter right?",
+                                file_.file_length.bytes, kRecordLengthMax));
       }
       buffer_.resize(std::min<std::size_t>(buffer_.size() * 2, std::size_t{kRecordLengthMax} + 1));
     }
@@ -202,9 +215,10 @@ class DelimitedImport {
   Status add(const std::byte* begin, const std::byte* end) {
     const auto length = static_cast<std::size_t>(end - begin);
     if (length > kRecordLengthMax) {
-      return fail(Code::kTooLarge, fmt::format("the record at byte {} is longer than {} bytes: is the delimiter right?",
-                                               file_.file_length.bytes + static_cast<std::size_t>(begin - buffer_.data()),
-                                               kRecordLengthMax));
+      return fail(
+          Code::kTooLarge,
+          fmt::format("the record at byte {} is longer than {} bytes: is the delimiter right?",
+                      file_.file_length.bytes + static_cast<std::size_t>(begin - buffer_.data()), kRecordLengthMax));
     }
     lengths_.push_back(static_cast<std::uint32_t>(length));
     return {};
@@ -233,8 +247,8 @@ Result<BulkCounts> import_stream(File& file, int fd, const BulkOptions& options)
     return fail(Code::kInvalid, fmt::format("{}: only a new file takes in a stream", state.parts.path));
   }
   if (state.parts.format.kind == RecordKind::kVariable) {
-    return fail(Code::kInvalid, fmt::format("{}: a stream cannot be cut into variable records without a delimiter",
-                                            state.parts.path));
+    return fail(Code::kInvalid,
+                fmt::format("{}: a stream cannot be cut into variable records without a delimiter", state.parts.path));
   }
   PIF_TRY_VALUE(client::LocalFile local, client::LocalFile::of(fd, options, false));
   local.set_idle([&state] { state.session->keep_alive(); });

@@ -12,8 +12,8 @@ namespace pif::client {
 
 namespace {
 
-constexpr std::uint64_t kProbes = 16;                  // of the search, each round
-constexpr std::uint64_t kZeroBytesAtOnce = 1u << 20;   // of a gap: between two looks at the clock
+constexpr std::uint64_t kProbes = 16;                 // of the search, each round
+constexpr std::uint64_t kZeroBytesAtOnce = 1u << 20;  // of a gap: between two looks at the clock
 
 // ---- fixed records ----
 
@@ -50,7 +50,8 @@ Status read_within(FileState& file, RecordNumber record, std::uint32_t within, s
   };
   request.take = [&](net::Packet& reply) -> Status {
     if (reply.body.size() != out.size()) {
-      return fail(Code::kCorrupt, fmt::format("{}: {} bytes instead of {}", file.parts.path, reply.body.size(), out.size()),
+      return fail(Code::kCorrupt,
+                  fmt::format("{}: {} bytes instead of {}", file.parts.path, reply.body.size(), out.size()),
                   file.parts.nodes[cell.lfs].name());
     }
     std::memcpy(out.data(), reply.body.data(), out.size());
@@ -102,7 +103,8 @@ Status pwrite_inside(FileState& file, std::span<const std::byte> in, std::uint64
     const bool whole = within == 0 && piece >= std::max<std::size_t>(1, file.record_bytes(record));
     if (whole && in.size() >= length) piece = in.size() / length * length;
     if (file.creating()) {
-      PIF_TRY(whole ? file.write_created(record, in.first(piece)) : patch_created(file, record, within, in.first(piece)));
+      PIF_TRY(whole ? file.write_created(record, in.first(piece))
+                    : patch_created(file, record, within, in.first(piece)));
     } else if (whole) {
       PIF_TRY(file.overwrite_all(record, in.first(piece)));
     } else {
@@ -119,8 +121,10 @@ Status fill_gap(FileState& file, std::uint64_t offset, Time deadline) {
   const std::vector<std::byte> zeros(std::min(kZeroBytesAtOnce, offset - file.file_length.bytes));
   while (file.file_length.bytes < offset) {
     if (file.session->clock().now() >= deadline) {
-      return fail(Code::kTimeout, fmt::format("{}: the time was up when zeros had been written as far as byte {} of a gap that ends "
-                                              "at byte {}", file.parts.path, file.file_length.bytes, offset));
+      return fail(Code::kTimeout,
+                  fmt::format("{}: the time was up when zeros had been written as far as byte {} of a gap that ends "
+                              "at byte {}",
+                              file.parts.path, file.file_length.bytes, offset));
     }
     const auto piece = std::span(zeros).first(std::min<std::uint64_t>(zeros.size(), offset - file.file_length.bytes));
     if (file.creating()) {
@@ -193,8 +197,9 @@ Result<std::size_t> pread_variable(FileState& file, std::span<std::byte> out, st
 
 Status pwrite_variable(FileState& file, std::span<const std::byte> in, std::uint64_t offset) {
   if (file.creating()) {
-    return fail(Code::kUnsupported, fmt::format("{}: records of variable length are written in order while the file is created",
-                                                file.parts.path));
+    return fail(
+        Code::kUnsupported,
+        fmt::format("{}: records of variable length are written in order while the file is created", file.parts.path));
   }
   if (offset + in.size() > file.file_length.bytes) {
     return fail(Code::kInvalid, fmt::format("{}: bytes {} to {} are past the end, and records keep their lengths",
@@ -207,7 +212,8 @@ Status pwrite_variable(FileState& file, std::span<const std::byte> in, std::uint
     PIF_TRY_VALUE(RecordBatch batch, file.read_batch(found.record, UINT64_MAX,
                                                      std::min<std::uint64_t>(skip + in.size() - done, 4 * kBulkBytes)));
     if (batch.lengths.empty()) break;
-    const std::size_t piece = std::min(batch.data.size() - std::min<std::size_t>(skip, batch.data.size()), in.size() - done);
+    const std::size_t piece =
+        std::min(batch.data.size() - std::min<std::size_t>(skip, batch.data.size()), in.size() - done);
     if (piece > 0) std::memcpy(batch.data.data() + skip, in.data() + done, piece);
     PIF_TRY(file.overwrite_batch(found.record, batch.lengths, batch.data));
     done += piece;
@@ -222,7 +228,8 @@ Status pwrite_variable(FileState& file, std::span<const std::byte> in, std::uint
 Result<std::size_t> FileState::pread(std::span<std::byte> out, std::uint64_t offset) {
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
-  if (!file_length_known || out.size() > file_length.bytes || offset > file_length.bytes - out.size()) PIF_TRY(length(true));
+  if (!file_length_known || out.size() > file_length.bytes || offset > file_length.bytes - out.size())
+    PIF_TRY(length(true));
   if (out.empty() || offset >= file_length.bytes) return 0;
   const auto part = out.first(std::min<std::uint64_t>(out.size(), file_length.bytes - offset));
   return parts.format.is_fixed() ? pread_fixed(*this, part, offset) : pread_variable(*this, part, offset);
@@ -234,8 +241,8 @@ Result<std::size_t> FileState::pwrite(std::span<const std::byte> in, std::uint64
   PIF_TRY(check_may_write());
   if (in.empty()) return 0;
   if (in.size() > kFileBytesMax || offset > kFileBytesMax - in.size()) {
-    return fail(Code::kTooLarge, fmt::format("{}: {} bytes at byte {} are asked for; a file has at most {} bytes", parts.path, in.size(),
-                                             offset, kFileBytesMax));
+    return fail(Code::kTooLarge, fmt::format("{}: {} bytes at byte {} are asked for; a file has at most {} bytes",
+                                             parts.path, in.size(), offset, kFileBytesMax));
   }
   const Time deadline = session->clock().now() + session->timeout();
   PIF_TRY(length(true));
@@ -244,14 +251,17 @@ Result<std::size_t> FileState::pwrite(std::span<const std::byte> in, std::uint64
     return in.size();
   }
   if (offset > file_length.bytes && offset - file_length.bytes > kGapBytesMax) {
-    return fail(Code::kTooLarge, fmt::format("{}: byte {} is asked for, the file ends at byte {}: a gap of {} bytes would be filled with "
-                                             "zeros; at most {} may be", parts.path, offset, file_length.bytes, offset - file_length.bytes,
-                                             kGapBytesMax));
+    return fail(
+        Code::kTooLarge,
+        fmt::format("{}: byte {} is asked for, the file ends at byte {}: a gap of {} bytes would be filled with "
+                    "zeros; at most {} may be",
+                    parts.path, offset, file_length.bytes, offset - file_length.bytes, kGapBytesMax));
   }
   while (true) {
     auto status = pwrite_fixed(*this, in, offset, deadline);
     if (status) return in.size();
-    if (status.error().code != Code::kRetry || session->clock().now() >= deadline) return fail(std::move(status.error()));
+    if (status.error().code != Code::kRetry || session->clock().now() >= deadline)
+      return fail(std::move(status.error()));
   }
 }
 

@@ -45,7 +45,8 @@ Status File::seek(RecordNumber record) {
   PIF_TRY(state_->check_usable());
   PIF_TRY_VALUE(const FileLength now, state_->length_for(record));
   if (record > now.records) {
-    return fail(Code::kInvalid, fmt::format("{}: record {} is past the end, which is at {}", state_->parts.path, record, now.records));
+    return fail(Code::kInvalid,
+                fmt::format("{}: record {} is past the end, which is at {}", state_->parts.path, record, now.records));
   }
   state_->position = record;
   return {};
@@ -89,7 +90,8 @@ Status File::write_batch(std::span<const std::uint32_t> lengths, std::span<const
   state_->position += lengths.size();
   return {};
 }
-Status File::write_batch_at(RecordNumber first, std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
+Status File::write_batch_at(RecordNumber first, std::span<const std::uint32_t> lengths,
+                            std::span<const std::byte> data) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   return state_->write_batch(first, lengths, data);
 }
@@ -119,7 +121,8 @@ bool File::is_done(Operation operation) {
 Result<RecordNumber> File::append(std::span<const std::byte> in) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   if (!state_->parts.format.is_fixed()) {
-    return fail(Code::kInvalid, fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
+    return fail(Code::kInvalid,
+                fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
   }
   PIF_TRY_VALUE(const FileLength start, state_->append({}, in, false, nullptr));
   return start.records;
@@ -127,7 +130,8 @@ Result<RecordNumber> File::append(std::span<const std::byte> in) {
 Result<std::uint64_t> File::append_bytes(std::span<const std::byte> in) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   if (!state_->parts.format.is_fixed()) {
-    return fail(Code::kInvalid, fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
+    return fail(Code::kInvalid,
+                fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
   }
   PIF_TRY_VALUE(const FileLength start, state_->append({}, in, true, nullptr));
   return start.bytes;

@@ -13,8 +13,9 @@ namespace pif::client {
 
 namespace {
 
-constexpr std::uint64_t kParallelBytes = 256u << 10;  // below this, handing work to another thread costs more than it saves
-constexpr std::uint32_t kLongRowBytes = 4096;        // from here on neighbours in memory do not disturb each other
+constexpr std::uint64_t kParallelBytes = 256u
+                                         << 10;  // below this, handing work to another thread costs more than it saves
+constexpr std::uint32_t kLongRowBytes = 4096;    // from here on neighbours in memory do not disturb each other
 constexpr int kCorruptReadsAgain = 2;
 
 using ReadPart = FileState::ReadPart;
@@ -107,15 +108,18 @@ void ask_for_rows(FileState& file, const ReadPart& part, const RowRange& piece, 
     const std::uint64_t rows = reply.envelope.read_reply().rows();
     const bool possible = rows > 0 && rows <= piece.rows;
     const RowRange got = possible ? part_of(file.parts.layout, piece, 0, rows) : piece;
-    const std::size_t bytes = bytes_of(file, part.file_length, got);  // more comes of a last record that somebody fills up meanwhile
+    const std::size_t bytes =
+        bytes_of(file, part.file_length, got);  // more comes of a last record that somebody fills up meanwhile
     if (!possible || reply.body.size() < bytes || reply.body.size() > rows * length) {
-      return fail(Code::kCorrupt, fmt::format("{}: asked for rows {} to {}, got {} rows in {} bytes", file.parts.path,
-                                              piece.row, piece.row + piece.rows, rows, reply.body.size()),
+      return fail(Code::kCorrupt,
+                  fmt::format("{}: asked for rows {} to {}, got {} rows in {} bytes", file.parts.path, piece.row,
+                              piece.row + piece.rows, rows, reply.body.size()),
                   file.parts.nodes[piece.lfs].name());
     }
     scatter(file.parts.layout, part, got, length, reply.body.span().first(bytes));
     file.counts.bytes_by_message += bytes;
-    if (rows < piece.rows) ask_for_rows(file, part, part_of(file.parts.layout, piece, rows, piece.rows - rows), requests);
+    if (rows < piece.rows)
+      ask_for_rows(file, part, part_of(file.parts.layout, piece, rows, piece.rows - rows), requests);
     return {};
   };
   requests.add(std::move(request));
@@ -177,10 +181,13 @@ Status FileState::read_staged(const ReadPart& part) const {
   const Stage& stage = ports[part.range.lfs].stage;
   const Row end = part.range.row + part.range.rows;
   if (part.range.row < stage.first || end > stage.first + stage.rows) {
-    return fail(Code::kUnsupported, fmt::format("{}: what was sent by message cannot be read back before the file is committed",
-                                                parts.path), parts.nodes[part.range.lfs].name());
+    return fail(
+        Code::kUnsupported,
+        fmt::format("{}: what was sent by message cannot be read back before the file is committed", parts.path),
+        parts.nodes[part.range.lfs].name());
   }
-  scatter(parts.layout, part, part.range, length, std::span(stage.data).subspan((part.range.row - stage.first) * length));
+  scatter(parts.layout, part, part.range, length,
+          std::span(stage.data).subspan((part.range.row - stage.first) * length));
   return {};
 }
 
@@ -220,7 +227,8 @@ void FileState::add_parts(Range records, std::byte* out, std::vector<ReadPart>& 
   for (RecordNumber begin = records.begin; begin < records.end;) {
     const RecordNumber end = turns == 1 ? records.end : std::min(records.end, (begin / unit * unit) + step);
     split(parts.layout, {begin, end}, ranges_);
-    for (const RowRange& range : ranges_) parts_wanted.push_back({range, out, records.begin, file_length, by_lfs ? turn++ : turn});
+    for (const RowRange& range : ranges_)
+      parts_wanted.push_back({range, out, records.begin, file_length, by_lfs ? turn++ : turn});
     ++turn;
     begin = end;
   }
@@ -250,7 +258,8 @@ Result<std::uint64_t> FileState::clip(RecordNumber first, std::size_t out_bytes,
   const std::optional<FileLength> known = file_length_known ? std::optional(file_length) : std::nullopt;
   PIF_TRY_VALUE(const FileLength now, length_for(wanted));
   if (first > now.records) {
-    return fail(Code::kEndOfFile, fmt::format("{}: record {} is past the end, which is at {}", parts.path, first, now.records));
+    return fail(Code::kEndOfFile,
+                fmt::format("{}: record {} is past the end, which is at {}", parts.path, first, now.records));
   }
   const std::uint32_t length = parts.format.record_length;
   const Clipped clipped = clip_to(now, length, first, count);

@@ -13,8 +13,8 @@ namespace pif::client {
 
 namespace {
 
-constexpr std::int64_t kRenewBefore_s = 60;   // of a capability's life left
-constexpr std::int64_t kRenewAgain_s = 10;    // after a server that did not answer
+constexpr std::int64_t kRenewBefore_s = 60;  // of a capability's life left
+constexpr std::int64_t kRenewAgain_s = 10;   // after a server that did not answer
 constexpr Duration kRenewPatience = std::chrono::seconds(5);
 constexpr std::uint64_t kSealBytesPerSecond = 4u << 20;  // slower than any disk: bounds the wait for a sync
 
@@ -62,7 +62,8 @@ Status FileState::renew() {
   if (adopted) return fail(Code::kBadCapability, fmt::format("{}: the right to this file has expired", parts.path));
   net::Packet request;
   request.envelope.mutable_renew()->add_files(parts.file.value);
-  PIF_TRY_VALUE(net::Packet reply, session->ask_server(std::move(request), std::min(kRenewPatience, session->timeout())));
+  PIF_TRY_VALUE(net::Packet reply,
+                session->ask_server(std::move(request), std::min(kRenewPatience, session->timeout())));
   const proto::RenewReply& renewed = reply.envelope.renew_reply();
   if (renewed.capabilities_size() != 1 || renewed.capabilities(0).empty()) {
     return fail(Code::kStaleFile, fmt::format("{}: deleted or replaced since it was opened", parts.path));
@@ -102,8 +103,10 @@ Result<FileLength> FileState::length(bool fresh) {
   if (reply) {
     file_length = file_length_of(reply->envelope.length_reply().file_length());
     if (file_length.records < parts.file_length.records) {
-      return fail(Code::kStaleNode, fmt::format("{}: the directory knows of {} records, and the LFS that keeps the length of {}: it has "
-                                                "lost some; run pif fsck", parts.path, parts.file_length.records, file_length.records),
+      return fail(Code::kStaleNode,
+                  fmt::format("{}: the directory knows of {} records, and the LFS that keeps the length of {}: it has "
+                              "lost some; run pif fsck",
+                              parts.path, parts.file_length.records, file_length.records),
                   parts.nodes[0].name());
     }
   } else if (reply.error().code == Code::kNotFound && parts.file_length.records == 0) {
@@ -221,7 +224,8 @@ Status FileState::commit_at_server(const FileLength& length) {
 
 Status FileState::check_may_commit() {
   PIF_TRY(check_usable());
-  if (!creating() || adopted) return fail(Code::kInvalid, fmt::format("{}: only a file being created is committed", parts.path));
+  if (!creating() || adopted)
+    return fail(Code::kInvalid, fmt::format("{}: only a file being created is committed", parts.path));
   return keep_rights();
 }
 
@@ -234,7 +238,8 @@ Status FileState::commit() {
 
 Status FileState::abort() {
   if (phase == Phase::kEnded) return {};
-  if (!creating() || adopted) return fail(Code::kInvalid, fmt::format("{}: only a file being created is aborted", parts.path));
+  if (!creating() || adopted)
+    return fail(Code::kInvalid, fmt::format("{}: only a file being created is aborted", parts.path));
   phase = Phase::kEnded;
   operations.clear();
   behind.drop_all();

@@ -1,5 +1,5 @@
-// One open file: what the server said of it, how far it goes, and a port to each of its components. The operations on it
-// are grouped by concern: file_state.cc (life, rights, length), port.cc (descriptors), file_read.cc, file_write.cc,
+// One open file: what the server said of it, how far it goes, and a port to each of its components. The operations on
+// it are grouped by concern: file_state.cc (life, rights, length), port.cc (descriptors), file_read.cc, file_write.cc,
 // variable.cc, overwrite.cc, append.cc, byte_view.cc, async.cc. One thread at a time.
 #pragma once
 
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "file/message_io.h"
+#include "file/split.h"
 #include "pif/client/session.h"
 #include "pif/component/component.h"
-#include "file/split.h"
 
 namespace pif::client {
 
@@ -20,7 +20,7 @@ namespace pif::client {
 struct Stage {
   Row first = 0;
   std::uint64_t rows = 0;
-  std::vector<std::uint32_t> lengths;   // variable records
+  std::vector<std::uint32_t> lengths;  // variable records
   std::vector<std::byte> data;
 };
 
@@ -28,14 +28,14 @@ struct Stage {
 struct Port {
   enum class Way : std::uint8_t { kUnknown, kDescriptors, kMessages };
   Way way = Way::kUnknown;
-  component::Files files;                        // the reader and writer point here: ports do not move
+  component::Files files;  // the reader and writer point here: ports do not move
   std::unique_ptr<component::Reader> reader;
-  std::unique_ptr<component::Writer> writer;     // of a file being created
-  bool unfinished = false;                       // the writer holds what the reader's tail does not know
+  std::unique_ptr<component::Writer> writer;  // of a file being created
+  bool unfinished = false;                    // the writer holds what the reader's tail does not know
   Stage stage;
-  std::uint64_t rows = 0;                        // written, of a file being created
-  std::uint64_t bytes = 0;                       // the same, variable records only
-  std::shared_ptr<proto::Envelope> sealing;      // how this component is sealed, once writing has ended
+  std::uint64_t rows = 0;                    // written, of a file being created
+  std::uint64_t bytes = 0;                   // the same, variable records only
+  std::shared_ptr<proto::Envelope> sealing;  // how this component is sealed, once writing has ended
 };
 
 struct AsyncOperation;
@@ -56,19 +56,23 @@ class FileState {
   [[nodiscard]] Status keep_rights() {
     const std::int64_t now = session->clock().wall_seconds();
     session->keep_alive(now);
-    if (now < renew_at_) [[likely]] return {};
+    if (now < renew_at_) [[likely]]
+      return {};
     return renew_soon();
   }
   [[nodiscard]] Status renew();
   // The file's length: as written when creating, else as its sequencer says (asked again each time if `fresh`).
   [[nodiscard]] Result<FileLength> length(bool fresh);
-  // The length, asked anew if `records` are more than known, or end with a short record, which others may have filled up.
+  // The length, asked anew if `records` are more than known, or end with a short record, which others may have filled
+  // up.
   [[nodiscard]] Result<FileLength> length_for(std::uint64_t records);
   // Whether the last record, as far as is known here, is shorter than the others.
   bool ends_short() const {
     return parts.format.is_fixed() && file_length.bytes < file_length.records * parts.format.record_length;
   }
-  std::uint32_t record_bytes(RecordNumber n) const { return fixed_record_bytes(parts.format.record_length, file_length, n); }
+  std::uint32_t record_bytes(RecordNumber n) const {
+    return fixed_record_bytes(parts.format.record_length, file_length, n);
+  }
   bool creating() const { return phase == Phase::kCreating; }
   std::uint32_t width() const { return parts.layout.width(); }
   component::Shape component_shape() const { return component::Shape::of(parts.file, parts.format); }
@@ -97,7 +101,7 @@ class FileState {
     RowRange range;
     std::byte* out = nullptr;
     RecordNumber origin = 0;
-    FileLength file_length;           // of the file, as the read goes by: others may make its last record longer meanwhile
+    FileLength file_length;  // of the file, as the read goes by: others may make its last record longer meanwhile
     std::uint64_t turn = 0;  // consecutive parts of the same turn are read by one thread
   };
   [[nodiscard]] Result<std::uint64_t> read(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
@@ -112,11 +116,12 @@ class FileState {
   [[nodiscard]] Status read_parts(std::span<const ReadPart> parts, Requests* requests);
   // Of a file being created by message only what is not sent yet can be read: kUnsupported for all else.
   [[nodiscard]] Status read_staged(const ReadPart& part) const;
-  // The parts of a batch. Short rows of all LFSs lie close together in memory: each thread then takes a range of records, not
-  // some of the LFSs, so that no two write to the same cache lines. They go by the length as clip() found it.
+  // The parts of a batch. Short rows of all LFSs lie close together in memory: each thread then takes a range of
+  // records, not some of the LFSs, so that no two write to the same cache lines. They go by the length as clip() found
+  // it.
   void add_parts(Range records, std::byte* out, std::vector<ReadPart>& parts_wanted);
-  // Checks the request and cuts it to the file's end: records to read, which may be 0. Where there is memory for the last record
-  // as it was known only, the known length stays.
+  // Checks the request and cuts it to the file's end: records to read, which may be 0. Where there is memory for the
+  // last record as it was known only, the known length stays.
   [[nodiscard]] Result<std::uint64_t> clip(RecordNumber first, std::size_t out_bytes, std::uint64_t count);
 
   [[nodiscard]] Status write(RecordNumber first, std::span<const std::byte> in);
@@ -138,7 +143,8 @@ class FileState {
 
   // ---- variable records (variable.cc) ----
   [[nodiscard]] Result<RecordBatch> read_batch(RecordNumber first, std::uint64_t count, std::size_t bytes_max);
-  [[nodiscard]] Status write_batch(RecordNumber first, std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
+  [[nodiscard]] Status write_batch(RecordNumber first, std::span<const std::uint32_t> lengths,
+                                   std::span<const std::byte> data);
   [[nodiscard]] Status write_created_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
   // Sum over all components of the end offsets before record n: the byte offsets of `records` in the byte view.
   [[nodiscard]] Result<std::vector<std::uint64_t>> byte_offsets(std::span<const RecordNumber> records);
@@ -147,11 +153,11 @@ class FileState {
                                        std::span<const std::byte> data);
 
   // ---- appending (append.cc) ----
-  // lengths: variable records only. `fill`: bytes, which first fill up a short last record. `at_bytes`: only if the file
-  // then is that long (kRetry otherwise). `until`: if that is earlier than the session's timeout allows. Returns the file's
-  // length before it.
-  [[nodiscard]] Result<FileLength> append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data, bool fill,
-                                      const std::uint64_t* at_bytes, Time until = kNever);
+  // lengths: variable records only. `fill`: bytes, which first fill up a short last record. `at_bytes`: only if the
+  // file then is that long (kRetry otherwise). `until`: if that is earlier than the session's timeout allows. Returns
+  // the file's length before it.
+  [[nodiscard]] Result<FileLength> append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data,
+                                          bool fill, const std::uint64_t* at_bytes, Time until = kNever);
 
   // ---- byte view (byte_view.cc) ----
   [[nodiscard]] Result<std::size_t> pread(std::span<std::byte> out, std::uint64_t offset);
@@ -160,17 +166,19 @@ class FileState {
   std::shared_ptr<Session> session;
   FileParts parts;
   Phase phase = Phase::kOpen;
-  bool adopted = false;              // on somebody else's parts: not ours to commit, abort or close
-  bool held = false;                 // nobody can change its length
-  bool is_small = false;             // rows go in messages, where nothing else is asked for: no descriptors for so little
-  std::optional<std::int64_t> modified_ns;  // of a file being created: its time of modification; nothing: that of its commit
-  bool file_length_known = false;         // `extent` is more than the server's hint
+  bool adopted = false;   // on somebody else's parts: not ours to commit, abort or close
+  bool held = false;      // nobody can change its length
+  bool is_small = false;  // rows go in messages, where nothing else is asked for: no descriptors for so little
+  std::optional<std::int64_t>
+      modified_ns;                 // of a file being created: its time of modification; nothing: that of its commit
+  bool file_length_known = false;  // `extent` is more than the server's hint
   FileLength file_length;
-  bool unterminated = false;         // being created, delimited: the last record lacks its delimiter
-  std::uint64_t terminated_at = 0;   // committed, delimited: a length at which the last record was seen to have its delimiter
+  bool unterminated = false;  // being created, delimited: the last record lacks its delimiter
+  std::uint64_t terminated_at =
+      0;  // committed, delimited: a length at which the last record was seen to have its delimiter
   RecordNumber position = 0;
-  std::vector<Port> ports;           // by LFS; never resized
-  Requests behind;                   // writes of a file being created, on their way
+  std::vector<Port> ports;  // by LFS; never resized
+  Requests behind;          // writes of a file being created, on their way
   TransferCounts counts;
   std::map<File::Operation, std::unique_ptr<AsyncOperation>> operations;
   File::Operation next_operation = 1;
@@ -187,8 +195,8 @@ class FileState {
   [[nodiscard]] Result<Port::Way> way_to(LfsIndex lfs);
   [[nodiscard]] Result<net::Packet> attach(LfsIndex lfs, net::Packet request);
 
-  std::int64_t renew_at_ = 0;        // wall seconds
-  std::vector<RowRange> ranges_;        // scratch of a batch
+  std::int64_t renew_at_ = 0;     // wall seconds
+  std::vector<RowRange> ranges_;  // scratch of a batch
   std::vector<ReadPart> read_parts_;
 };
 

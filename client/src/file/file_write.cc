@@ -5,17 +5,17 @@
 #include <fmt/format.h>
 
 #include "file/file_state.h"
+#include "file/stage.h"
 #include "pif/base/limits.h"
 #include "session/pool.h"
-#include "file/stage.h"
 
 namespace pif::client {
 
 namespace {
 
 constexpr std::uint64_t kParallelBytes = 256u << 10;
-constexpr std::uint64_t kStagesBytes = 16u << 20;    // of all LFSs of a file together
-constexpr std::uint64_t kBehindBytes = 16u << 20;    // sent, or waiting to be, and not yet acknowledged
+constexpr std::uint64_t kStagesBytes = 16u << 20;  // of all LFSs of a file together
+constexpr std::uint64_t kBehindBytes = 16u << 20;  // sent, or waiting to be, and not yet acknowledged
 constexpr std::uint64_t kStageBytesMin = 16u << 10;
 
 // Rows of one range as memory: straight from the user's, or (parity cells among them) packed with zeros in between.
@@ -132,7 +132,8 @@ static Status check_created(const FileState& file, RecordNumber first, std::uint
   const std::uint64_t length = file.parts.format.record_length;
   const std::uint64_t records = file.file_length.records;
   if (first > records) {
-    return fail(Code::kEndOfFile, fmt::format("{}: record {} is past the end, which is at {}", file.parts.path, first, records));
+    return fail(Code::kEndOfFile,
+                fmt::format("{}: record {} is past the end, which is at {}", file.parts.path, first, records));
   }
   const bool ends_short = records > 0 && file.file_length.bytes < records * length;
   if (ends_short && first == records) {
@@ -211,7 +212,8 @@ Status FileState::write_committed(RecordNumber first, std::span<const std::byte>
   const std::uint64_t count = (in.size() + length - 1) / length;
   PIF_TRY_VALUE(const FileLength now, length_for(first + count));
   if (first > now.records) {
-    return fail(Code::kEndOfFile, fmt::format("{}: record {} is past the end, which is at {}", parts.path, first, now.records));
+    return fail(Code::kEndOfFile,
+                fmt::format("{}: record {} is past the end, which is at {}", parts.path, first, now.records));
   }
   const std::uint64_t inside = std::min(count, now.records - first);
   const std::size_t inside_bytes = std::min<std::size_t>(in.size(), inside * length);

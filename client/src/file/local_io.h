@@ -18,8 +18,8 @@ class LocalFile {
   // sets options.cancel ends a wait for a silent pipe, too.
   [[nodiscard]] static Result<LocalFile> of(int fd, const BulkOptions& options, bool writing);
 
-  bool seekable() const { return seekable_; }        // positioned calls work, from several threads
-  std::uint64_t size() const { return size_; }       // bytes from position 0 of a regular file; 0 if not known
+  bool seekable() const { return seekable_; }   // positioned calls work, from several threads
+  std::uint64_t size() const { return size_; }  // bytes from position 0 of a regular file; 0 if not known
   // Called about once a second while read() waits for a silent pipe.
   void set_idle(std::function<void()> idle) { idle_ = std::move(idle); }
   // Fills `out` unless the file ends: bytes read.

@@ -4,8 +4,8 @@
 #include "file/async.h"
 #include "file/file_state.h"
 #include "names/names.h"
-#include "session/one_user.h"
 #include "pif/client/convert.h"
+#include "session/one_user.h"
 
 namespace pif {
 
@@ -68,8 +68,10 @@ void commit_sealed(client::Session& session, Batch& batch) {
   }
   auto replies = session.change_all(std::move(commits), changes);
   for (std::size_t i = 0; i < which.size(); ++i) {
-    if (replies[i]) batch.state(which[i]).phase = FileState::Phase::kEnded;
-    else batch.outcome()[which[i]] = fail(std::move(replies[i].error()));
+    if (replies[i])
+      batch.state(which[i]).phase = FileState::Phase::kEnded;
+    else
+      batch.outcome()[which[i]] = fail(std::move(replies[i].error()));
   }
 }
 
@@ -118,7 +120,8 @@ Status start_reading(FileState& file, std::vector<std::byte>& out) {
 
 // read: how that ended.
 Status finish_reading(FileState& file, const Status& read, std::vector<std::byte>& out) {
-  const bool is_whole = read && file.file_length.bytes == out.size() && (file.file_length.records == 0 || can_guess(file));
+  const bool is_whole =
+      read && file.file_length.bytes == out.size() && (file.file_length.records == 0 || can_guess(file));
   return is_whole ? Status() : read_alone(file, out);
 }
 
@@ -153,8 +156,10 @@ std::vector<Result<std::vector<std::byte>>> Client::read_many(std::span<File* co
   for (std::size_t i = 0; i < files.size(); ++i)
     if (is_begun[i]) batch.outcome()[i] = finish_reading(batch.state(i), batch.outcome()[i], bytes[i]);
   for (std::size_t i = 0; i < files.size(); ++i) {
-    if (batch.outcome()[i]) out.emplace_back(std::move(bytes[i]));
-    else out.emplace_back(fail(std::move(batch.outcome()[i].error())));
+    if (batch.outcome()[i])
+      out.emplace_back(std::move(bytes[i]));
+    else
+      out.emplace_back(fail(std::move(batch.outcome()[i].error())));
   }
   return out;
 }

@@ -9,7 +9,7 @@ namespace pif::client {
 namespace {
 constexpr unsigned kAttemptsMax = 3;
 constexpr Duration kRetryPause = std::chrono::milliseconds(5);
-}
+}  // namespace
 
 Requests::Requests(FileState& file) : file_(file) { file_.session->add(*this); }
 
@@ -78,7 +78,8 @@ Status Requests::finish(Running& running, bool& again) {
   if (reply) return running.request.take ? running.request.take(*reply) : Status();
   Error error = std::move(reply.error());
   const proto::NodeInfo& node = file_.parts.nodes[running.request.lfs];
-  if (error.code == Code::kRetry && running.request.patient && file_.session->clock().now() < running.request.deadline) {
+  if (error.code == Code::kRetry && running.request.patient &&
+      file_.session->clock().now() < running.request.deadline) {
     again = true;
     not_before_ = file_.session->clock().now() + kRetryPause;
     return {};
@@ -152,7 +153,8 @@ Status Requests::pump() {
   PIF_TRY(step());
   if (idle() || running_.size() + queued_count_ < before) return {};
   const auto& caller = file_.session->caller();
-  const bool any = std::any_of(running_.begin(), running_.end(), [&](const Running& r) { return caller.is_done(r.call); });
+  const bool any =
+      std::any_of(running_.begin(), running_.end(), [&](const Running& r) { return caller.is_done(r.call); });
   const bool waits_for_credit = queued_count_ > 0 && file_.session->collect_others(*this);
   if (!any && !waits_for_credit) PIF_TRY(file_.session->caller().pump(next_news()));
   return step();

@@ -16,14 +16,14 @@ class FileState;
 // One request. It may be sent more than once (a lost connection, an expired capability), so `make` builds it anew.
 struct BulkRequest {
   LfsIndex lfs = 0;
-  std::uint64_t bytes = 0;                       // of bulk, in either direction: what it takes of the LFS's credit
-  std::function<net::Packet()> make;             // operation and body; rights are put in here
-  std::function<Status(net::Packet&)> take;      // the reply; may be empty
-  Duration timeout = Duration::zero();           // zero: the session's
-  bool in_order = false;                         // always over the same connection, so that LFSs see their order
-  bool patient = false;                          // asked again when the LFS says kRetry, for as long as `timeout`
+  std::uint64_t bytes = 0;                   // of bulk, in either direction: what it takes of the LFS's credit
+  std::function<net::Packet()> make;         // operation and body; rights are put in here
+  std::function<Status(net::Packet&)> take;  // the reply; may be empty
+  Duration timeout = Duration::zero();       // zero: the session's
+  bool in_order = false;                     // always over the same connection, so that LFSs see their order
+  bool patient = false;                      // asked again when the LFS says kRetry, for as long as `timeout`
   unsigned attempts = 0;
-  Time deadline{};                               // of all attempts; set at the first
+  Time deadline{};  // of all attempts; set at the first
 };
 
 class Requests {
@@ -46,7 +46,7 @@ class Requests {
 
   bool idle() const { return queued_count_ == 0 && running_.empty(); }
   bool waits() const { return queued_count_ > 0; }  // for credit, or to be started
-  std::uint64_t bytes() const { return bytes_; }  // of bulk, waiting and under way
+  std::uint64_t bytes() const { return bytes_; }    // of bulk, waiting and under way
 
  private:
   struct Running {

@@ -14,8 +14,8 @@ namespace pif {
 
 using client::FileParts;
 using client::FileState;
-using client::Session;
 using client::sendable;
+using client::Session;
 using client::strip;
 
 namespace client {
@@ -74,8 +74,8 @@ namespace {
 
 Status check_parts(const FileParts& parts) {
   if (parts.nodes.size() == parts.layout.width()) return {};
-  return fail(Code::kInternal, fmt::format("{}: the server names {} LFSs for a width of {}", parts.path, parts.nodes.size(),
-                                           parts.layout.width()));
+  return fail(Code::kInternal, fmt::format("{}: the server names {} LFSs for a width of {}", parts.path,
+                                           parts.nodes.size(), parts.layout.width()));
 }
 
 Result<std::unique_ptr<FileState>> created_state(const std::shared_ptr<Session>& session, const std::string& path,
@@ -111,8 +111,8 @@ net::Packet open_packet(const Session& session, const std::string& path, Client:
   return request;
 }
 
-Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& session, const std::string& path, Client::Mode mode,
-                                                const proto::OpenReply& opened) {
+Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& session, const std::string& path,
+                                                Client::Mode mode, const proto::OpenReply& opened) {
   PIF_TRY_VALUE(Entry entry, client::entry_of(opened.entry()));
   FileParts parts;
   parts.file = FileId(entry.id);
@@ -165,8 +165,10 @@ std::vector<Result<File>> Client::create_many(std::span<const NewFile> files) {
     auto& reply = replies[next++];
     auto state = reply ? created_state(session_, files[i].path, files[i].options, reply->envelope.create_reply())
                        : Result<std::unique_ptr<FileState>>(fail(strip(std::move(reply.error()))));
-    if (state) out.emplace_back(File(std::move(*state)));
-    else out.emplace_back(fail(std::move(state.error())));
+    if (state)
+      out.emplace_back(File(std::move(*state)));
+    else
+      out.emplace_back(fail(std::move(state.error())));
   }
   return out;
 }

@@ -37,8 +37,8 @@ Status FileState::overwrite(RecordNumber first, std::span<const std::byte> in, R
   const std::size_t length = parts.format.record_length;
   const std::uint64_t count = (in.size() + length - 1) / length;
   if (in.size() != (count - 1) * length + record_bytes(first + count - 1)) {
-    return fail(Code::kInvalid, fmt::format("{}: records {} to {} keep their lengths: {} bytes do not fit them", parts.path,
-                                            first, first + count, in.size()));
+    return fail(Code::kInvalid, fmt::format("{}: records {} to {} keep their lengths: {} bytes do not fit them",
+                                            parts.path, first, first + count, in.size()));
   }
   split(parts.layout, {first, first + count}, ranges_);
   std::vector<RowRange> pieces;
@@ -67,7 +67,8 @@ Status FileState::overwrite_all(RecordNumber first, std::span<const std::byte> i
   // Of a short last record whose length has changed the LFS can only say that the bytes do not fit it.
   if (status || status.error().code != Code::kInvalid || !ends_short()) return status;
   PIF_TRY(length(true));
-  return file_length == before ? status : fail(Code::kRetry, std::move(status.error().text), std::move(status.error().node));
+  return file_length == before ? status
+                               : fail(Code::kRetry, std::move(status.error().text), std::move(status.error().node));
 }
 
 Status FileState::overwrite_within(RecordNumber record, std::uint32_t within, std::span<const std::byte> in) {
@@ -108,7 +109,8 @@ Status FileState::overwrite_batch(RecordNumber first, std::span<const std::uint3
       if (piece.rows == 0) return;
       auto body = std::make_shared<std::vector<std::byte>>(row_lengths.size() * sizeof(std::uint32_t) + rows.size());
       std::memcpy(body->data(), row_lengths.data(), row_lengths.size() * sizeof(std::uint32_t));
-      if (!rows.empty()) std::memcpy(body->data() + row_lengths.size() * sizeof(std::uint32_t), rows.data(), rows.size());
+      if (!rows.empty())
+        std::memcpy(body->data() + row_lengths.size() * sizeof(std::uint32_t), rows.data(), rows.size());
       requests.add(overwrite_request(*this, piece, std::move(body)));
       piece.rows = 0;
       row_lengths.clear();

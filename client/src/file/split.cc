@@ -35,7 +35,8 @@ RowRange part_of(const parity::Layout& layout, const RowRange& range, std::uint6
   return part;
 }
 
-void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max, std::vector<RowRange>& out) {
+void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max,
+                 std::vector<RowRange>& out) {
   out.clear();
   std::uint64_t begin = 0;
   while (begin < range.rows) {

@@ -10,8 +10,8 @@
 namespace pif::client {
 
 // One LFS's part of a batch: `rows` rows from `row`.
-// Without bevies ("even") row i holds record `record + i * width`: in the user's memory its rows lie width records apart.
-// With bevies parity cells are among the rows, so that the distance varies: record_of() asks the layout.
+// Without bevies ("even") row i holds record `record + i * width`: in the user's memory its rows lie width records
+// apart. With bevies parity cells are among the rows, so that the distance varies: record_of() asks the layout.
 struct RowRange {
   LfsIndex lfs = 0;
   Row row = 0;
@@ -31,11 +31,12 @@ inline std::optional<RecordNumber> record_of(const parity::Layout& layout, const
   return layout.record_at({range.lfs, range.row + i});
 }
 
-// The part of `range` from its row `begin` (counted from its first), `rows` long. With bevies it may begin with a parity
-// cell; then `record` means nothing.
+// The part of `range` from its row `begin` (counted from its first), `rows` long. With bevies it may begin with a
+// parity cell; then `record` means nothing.
 RowRange part_of(const parity::Layout& layout, const RowRange& range, std::uint64_t begin, std::uint64_t rows);
 
 // The pieces of `range` without parity cells, each at most `rows_max` long, in order.
-void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max, std::vector<RowRange>& out);
+void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max,
+                 std::vector<RowRange>& out);
 
 }  // namespace pif::client

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "file/file_state.h"
-#include "pif/base/limits.h"
 #include "file/stage.h"
+#include "pif/base/limits.h"
 
 namespace pif::client {
 
@@ -38,7 +38,8 @@ Status fetch_by_descriptor(FileState& file, const RowRange& range, std::size_t b
   while (rows < range.rows && ends[rows + 1] - ends[0] <= bytes_max) ++rows;
   out.lengths.resize(rows);
   for (std::uint64_t i = 0; i < rows; ++i) {
-    if (ends[i + 1] - ends[i] > kRecordLengthMax) return fail(Code::kCorrupt, fmt::format("{}: a row is too long", file.parts.path));
+    if (ends[i + 1] - ends[i] > kRecordLengthMax)
+      return fail(Code::kCorrupt, fmt::format("{}: a row is too long", file.parts.path));
     out.lengths[i] = static_cast<std::uint32_t>(ends[i + 1] - ends[i]);
   }
   out.data.resize(ends[rows] - ends[0]);
@@ -56,7 +57,8 @@ Status take_rows(FileState& file, const RowRange& range, net::Packet& reply, Fet
   const auto body = reply.body.span();
   const std::size_t lengths_bytes = rows * sizeof(std::uint32_t);
   const auto broken = [&] {
-    return fail(Code::kCorrupt, fmt::format("{}: the reply for rows from {} does not add up", file.parts.path, range.row),
+    return fail(Code::kCorrupt,
+                fmt::format("{}: the reply for rows from {} does not add up", file.parts.path, range.row),
                 file.parts.nodes[range.lfs].name());
   };
   if (rows == 0 || rows > range.rows || body.size() < lengths_bytes) return broken();
@@ -86,8 +88,8 @@ void fetch_by_message(FileState& file, const RowRange& range, Requests& requests
   requests.add(std::move(request));
 }
 
-// A read by descriptor has failed. What the LFS has just said of the tail may be old already when it is used, if somebody goes on
-// overwriting or appending: in the end the LFS, which orders its own changes, is asked.
+// A read by descriptor has failed. What the LFS has just said of the tail may be old already when it is used, if
+// somebody goes on overwriting or appending: in the end the LFS, which orders its own changes, is asked.
 Status recover_rows(FileState& file, const RowRange& range, const Error& error, Requests& requests, Fetched& out) {
   if (file.creating() || (error.code != Code::kCorrupt && error.code != Code::kEndOfFile)) return fail(error);
   out = {};
@@ -114,15 +116,18 @@ void merge(const parity::Layout& layout, Range records, std::size_t bytes_max, s
 }
 
 // How many records to ask for, so that about `bytes_max` come.
-std::uint64_t records_worth(const FileLength& file_length, std::uint64_t count, std::size_t bytes_max, std::uint32_t width) {
+std::uint64_t records_worth(const FileLength& file_length, std::uint64_t count, std::size_t bytes_max,
+                            std::uint32_t width) {
   const std::uint64_t average = file_length.records == 0 ? 1 : file_length.bytes / file_length.records + 1;
   const std::uint64_t wanted = bytes_max / average + bytes_max / average / 8 + width;
   return std::min({count, wanted, kRowsAtOnce * width});
 }
 
 Status cannot_read_back(const FileState& file, LfsIndex lfs) {
-  return fail(Code::kUnsupported, fmt::format("{}: what was sent by message cannot be read back before the file is committed",
-                                              file.parts.path), file.parts.nodes[lfs].name());
+  return fail(
+      Code::kUnsupported,
+      fmt::format("{}: what was sent by message cannot be read back before the file is committed", file.parts.path),
+      file.parts.nodes[lfs].name());
 }
 
 Status fetch(FileState& file, Range records, std::size_t bytes_max, std::vector<Fetched>& fetched) {
@@ -147,8 +152,8 @@ Status fetch(FileState& file, Range records, std::size_t bytes_max, std::vector<
 }
 
 Status past_end(const FileState& file, RecordNumber record) {
-  return fail(Code::kEndOfFile,
-              fmt::format("{}: record {} is past the end, which is at {}", file.parts.path, record, file.file_length.records));
+  return fail(Code::kEndOfFile, fmt::format("{}: record {} is past the end, which is at {}", file.parts.path, record,
+                                            file.file_length.records));
 }
 
 }  // namespace
@@ -156,7 +161,8 @@ Status past_end(const FileState& file, RecordNumber record) {
 Result<RecordBatch> FileState::read_batch(RecordNumber first, std::uint64_t count, std::size_t bytes_max) {
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
-  if (parts.format.is_fixed()) return fail(Code::kInvalid, fmt::format("{}: its records have a fixed length: use read", parts.path));
+  if (parts.format.is_fixed())
+    return fail(Code::kInvalid, fmt::format("{}: its records have a fixed length: use read", parts.path));
   PIF_TRY_VALUE(const FileLength now, length_for(count > UINT64_MAX - first ? UINT64_MAX : first + count));
   if (first > now.records) return fail(past_end(*this, first).error());
   const std::uint64_t wanted = std::min(count, now.records - first);
@@ -175,7 +181,8 @@ Result<RecordBatch> FileState::read_batch(RecordNumber first, std::uint64_t coun
 }
 
 Status FileState::check_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) const {
-  if (parts.format.is_fixed()) return fail(Code::kInvalid, fmt::format("{}: its records have a fixed length: use write", parts.path));
+  if (parts.format.is_fixed())
+    return fail(Code::kInvalid, fmt::format("{}: its records have a fixed length: use write", parts.path));
   std::uint64_t total = 0;
   const bool delimited = parts.format.kind == RecordKind::kDelimited;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -191,7 +198,8 @@ Status FileState::check_batch(std::span<const std::uint32_t> lengths, std::span<
     }
   }
   if (total == data.size()) return {};
-  return fail(Code::kInvalid, fmt::format("{}: the lengths add up to {} bytes, {} are given", parts.path, total, data.size()));
+  return fail(Code::kInvalid,
+              fmt::format("{}: the lengths add up to {} bytes, {} are given", parts.path, total, data.size()));
 }
 
 // ---- writing --------------------------------------------------------------------------------------------------------
@@ -241,7 +249,8 @@ Status FileState::flush_stage(LfsIndex lfs) {
 Status FileState::write_created_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
   const bool delimited = parts.format.kind == RecordKind::kDelimited;
   if (delimited && unterminated) {
-    return fail(Code::kInvalid, fmt::format("{}: the last record lacks its delimiter, so that none can follow it", parts.path));
+    return fail(Code::kInvalid,
+                fmt::format("{}: the last record lacks its delimiter, so that none can follow it", parts.path));
   }
   RecordNumber n = file_length.records;
   std::size_t offset = 0;
@@ -256,19 +265,22 @@ Status FileState::write_created_batch(std::span<const std::uint32_t> lengths, st
     file_length.records = n;
     file_length.bytes += length;
   }
-  unterminated = delimited && !lengths.empty() && (lengths.back() == 0 || data.back() != std::byte{parts.format.delimiter});
+  unterminated =
+      delimited && !lengths.empty() && (lengths.back() == 0 || data.back() != std::byte{parts.format.delimiter});
   return {};
 }
 
-Status FileState::write_batch(RecordNumber first, std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
+Status FileState::write_batch(RecordNumber first, std::span<const std::uint32_t> lengths,
+                              std::span<const std::byte> data) {
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
   PIF_TRY(check_batch(lengths, data));
   if (creating()) {
     if (first == file_length.records) return write_created_batch(lengths, data);
     if (first > file_length.records) return past_end(*this, first);
-    return fail(Code::kUnsupported, fmt::format("{}: records of variable length are written in order while the file is created",
-                                                parts.path));
+    return fail(
+        Code::kUnsupported,
+        fmt::format("{}: records of variable length are written in order while the file is created", parts.path));
   }
   PIF_TRY(check_may_write());
   PIF_TRY_VALUE(const FileLength now, length_for(first + lengths.size()));
@@ -282,12 +294,14 @@ Status FileState::write_batch(RecordNumber first, std::span<const std::uint32_t>
                                           parts.path, first, first + lengths.size()));
 }
 
-// ---- byte offsets -----------------------------------------------------------------------------------------------------
+// ---- byte offsets
+// -----------------------------------------------------------------------------------------------------
 
 namespace {
 
 // ends[i] += the start of row rows[i] in the component of `lfs`.
-Status add_offsets_by_descriptor(FileState& file, LfsIndex lfs, std::span<const Row> rows, std::vector<std::uint64_t>& sums) {
+Status add_offsets_by_descriptor(FileState& file, LfsIndex lfs, std::span<const Row> rows,
+                                 std::vector<std::uint64_t>& sums) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::uint64_t end = 0;
     PIF_TRY(read_ends(file, lfs, rows[i], 0, std::span(&end, 1)));
@@ -309,7 +323,8 @@ BulkRequest offsets_request(FileState& file, LfsIndex lfs, std::vector<Row> rows
   };
   request.take = [&file, lfs, count = rows.size(), &sums](net::Packet& reply) -> Status {
     if (reply.body.size() != count * sizeof(std::uint64_t)) {
-      return fail(Code::kCorrupt, fmt::format("{}: {} bytes of offsets for {} rows", file.parts.path, reply.body.size(), count),
+      return fail(Code::kCorrupt,
+                  fmt::format("{}: {} bytes of offsets for {} rows", file.parts.path, reply.body.size(), count),
                   file.parts.nodes[lfs].name());
     }
     for (std::size_t i = 0; i < count; ++i) {
@@ -330,7 +345,8 @@ Result<std::vector<std::uint64_t>> FileState::byte_offsets(std::span<const Recor
   for (LfsIndex lfs = 0; lfs < width(); ++lfs) {
     std::vector<Row> rows;
     for (const RecordNumber n : records) rows.push_back(parts.layout.rows(lfs, n));
-    if (std::all_of(rows.begin(), rows.end(), [](Row row) { return row == 0; })) continue;  // perhaps no component at all
+    if (std::all_of(rows.begin(), rows.end(), [](Row row) { return row == 0; }))
+      continue;  // perhaps no component at all
     PIF_TRY(creating() ? make_readable(lfs) : open_reader(lfs));
     if (ports[lfs].way == Port::Way::kMessages) {
       if (creating()) return fail(cannot_read_back(*this, lfs).error());

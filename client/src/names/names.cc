@@ -7,10 +7,10 @@
 
 namespace pif {
 
-using client::Session;
 using client::create_packet;
 using client::entry_of;
 using client::sendable;
+using client::Session;
 using client::strip;
 
 namespace {
@@ -80,7 +80,8 @@ Status Client::create_empty(const std::string& path, const CreateOptions& option
   return done(session_->change(create_packet(path, options, true), {"the file was created", path}));
 }
 
-Result<std::vector<Status>> Client::create_empty_many(std::span<const std::string> paths, const CreateOptions& options) {
+Result<std::vector<Status>> Client::create_empty_many(std::span<const std::string> paths,
+                                                      const CreateOptions& options) {
   for (const std::string& path : paths) PIF_TRY(sendable(path));
   PIF_TRY(options.format.validate());
   std::vector<net::Packet> requests;

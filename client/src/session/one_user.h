@@ -1,6 +1,7 @@
-// Who uses a Session: one thread at a time, of the process that made it. Two threads at once would wait for each other's
-// answers for ever, and a forked child would take what its parent waits for: both are told instead. It costs a few nanoseconds,
-// and looks, in release builds, without a lock: two threads that enter in the same instant may be missed.
+// Who uses a Session: one thread at a time, of the process that made it. Two threads at once would wait for each
+// other's answers for ever, and a forked child would take what its parent waits for: both are told instead. It costs a
+// few nanoseconds, and looks, in release builds, without a lock: two threads that enter in the same instant may be
+// missed.
 #pragma once
 
 #include <atomic>
@@ -32,9 +33,11 @@ class Use {
   // kInvalid in a child, and (in debug builds the program ends) while another thread is inside.
   [[nodiscard]] static Result<Use> begin(OneUser& user) {
     static thread_local const char kThisThread = 0;
-    if (user.is_in_child()) [[unlikely]] return fail(in_child());
+    if (user.is_in_child()) [[unlikely]]
+      return fail(in_child());
     const void* const before = enter(user.thread_, &kThisThread);
-    if (before != nullptr && before != &kThisThread) [[unlikely]] return fail(in_two_threads());
+    if (before != nullptr && before != &kThisThread) [[unlikely]]
+      return fail(in_two_threads());
     return Use(user.thread_, before);
   }
   Use(Use&& other) noexcept : thread_(std::exchange(other.thread_, nullptr)), before_(other.before_) {}

@@ -6,8 +6,8 @@ namespace pif::client {
 
 namespace {
 
-// A batch of a few hundred KiB takes 30 us, waking a thread 5 to 50: so a thread looks for a while before it sleeps, and
-// lets others run between two looks.
+// A batch of a few hundred KiB takes 30 us, waking a thread 5 to 50: so a thread looks for a while before it sleeps,
+// and lets others run between two looks.
 constexpr auto kLookFor = std::chrono::microseconds(50);
 
 void look_for(const std::atomic<bool>& sign) {

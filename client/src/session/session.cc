@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 
 #include "file/message_io.h"
-#include "session/one_user.h"
 #include "pif/base/limits.h"
 #include "pif/base/timers.h"
 #include "pif/cluster/cluster.h"
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
+#include "session/one_user.h"
 #include "session/pool.h"
 
 namespace pif::client {
@@ -28,7 +28,7 @@ constexpr Duration kAliveHello = std::chrono::milliseconds(300);  // others are 
 constexpr Duration kLookUpPatience = std::chrono::seconds(5);
 constexpr std::uint64_t kWindowRequestsDefault = 64;  // of an LFS that says nothing: far from what it would not take
 constexpr std::uint64_t kWindowRequestsMax = 1024;    // whatever an LFS says: a quarter of what a transport queues
-constexpr std::size_t kServerRequestsAtOnce = 256;  // the server commits those that wait together in one transaction
+constexpr std::size_t kServerRequestsAtOnce = 256;    // the server commits those that wait together in one transaction
 
 Result<net::Route> route_named(const std::string& name) {
   if (name.empty() || name == "auto") return net::Route::kAuto;
@@ -86,8 +86,8 @@ Session::Session(ClientWorld world, ConnectOptions options, net::Route route)
   caller_->measure(&stats_);
 }
 
-// A child leaves alone what it ranges with its parent (the kernel would take the parent's sockets out of the parent's epoll),
-// and what it has only the memory of (threads): that goes with the process.
+// A child leaves alone what it ranges with its parent (the kernel would take the parent's sockets out of the parent's
+// epoll), and what it has only the memory of (threads): that goes with the process.
 Session::~Session() {
   if (!user_->is_in_child()) {
     say_bye();
@@ -119,7 +119,7 @@ Result<std::shared_ptr<Session>> Session::connect(ConnectOptions options) {
     auto keys = cluster::load_curve(cluster, "client");
     if (!keys && route == net::Route::kTcp) return fail(std::move(keys.error()));
     if (keys) transport.client_keys = std::move(*keys);  // without them other routes still work
-    transport.io_threads = 2;  // they encrypt: one core alone is the limit of a transfer
+    transport.io_threads = 2;                            // they encrypt: one core alone is the limit of a transfer
   }
   PIF_TRY_VALUE(owned->messenger, net::make_real_messenger(std::move(transport)));
   owned->storage = component::make_real_storage();
@@ -161,7 +161,8 @@ net::Packet Session::hello_packet() const {
 // socket, where the kernel does, and shows the credential it got there. The connection stays: it is the session's life.
 Status Session::hello_server(Time deadline) {
   if (owned_) server_ = owned_->cluster.server_endpoints();  // read anew: at another port after a start, over tcp
-  const bool introduced_elsewhere = route_ != net::Route::kAuto && route_ != net::Route::kUnix && !server_.unix_path().empty();
+  const bool introduced_elsewhere =
+      route_ != net::Route::kAuto && route_ != net::Route::kUnix && !server_.unix_path().empty();
   if (introduced_elsewhere) PIF_TRY(hello_server_by(net::Route::kUnix, deadline));
   return hello_server_by(route_, deadline);
 }
@@ -269,7 +270,8 @@ Result<net::Packet> Session::change_again(net::Packet request, const Change& cha
   if (asked.reply) return std::move(asked.reply);
   Error error = std::move(asked.reply.error());
   // Another session's answer (there is no such name) can be what the first request, which was not answered, has left.
-  if (asked.lost_session && !change.settles && !is_lost(error.code)) error = {Code::kTimeout, std::move(error.text), {}};
+  if (asked.lost_session && !change.settles && !is_lost(error.code))
+    error = {Code::kTimeout, std::move(error.text), {}};
   return fail(asked.may_be_done ? outcome_unknown(std::move(error), change.what, change.path) : std::move(error));
 }
 
@@ -280,14 +282,16 @@ std::vector<Result<net::Packet>> Session::ask_server_all(std::vector<net::Packet
   });
 }
 
-std::vector<Result<net::Packet>> Session::change_all(std::vector<net::Packet> requests, const std::vector<Change>& changes) {
+std::vector<Result<net::Packet>> Session::change_all(std::vector<net::Packet> requests,
+                                                     const std::vector<Change>& changes) {
   return ask_all(std::move(requests), clock().now() + options_.timeout,
                  [&](std::size_t index, net::Packet again, std::uint64_t sent_in) {
                    return change_again(std::move(again), changes[index], sent_in);
                  });
 }
 
-std::vector<Result<net::Packet>> Session::ask_all(std::vector<net::Packet> requests, Time deadline, const AskAgain& again) {
+std::vector<Result<net::Packet>> Session::ask_all(std::vector<net::Packet> requests, Time deadline,
+                                                  const AskAgain& again) {
   std::vector<Result<net::Packet>> replies;
   replies.reserve(requests.size());
   const auto use = Use::begin(*user_);
@@ -322,7 +326,8 @@ std::vector<Result<net::Packet>> Session::ask_all(std::vector<net::Packet> reque
 
 Result<Session::Hello> Session::start_hello(const proto::NodeInfo& node, net::Route route) {
   auto peer = messenger_.connect(endpoints_of(node), route);
-  if (!peer) return fail(peer.error().code, fmt::format("cannot reach LFS {}: {}", node.name(), peer.error().text), node.name());
+  if (!peer)
+    return fail(peer.error().code, fmt::format("cannot reach LFS {}: {}", node.name(), peer.error().text), node.name());
   const net::CallId call = caller_->start(*peer, hello_packet(), timeout(), node.name());
   return Hello{*peer, call, node.id(), node.name(), false};
 }
@@ -338,8 +343,9 @@ Result<Link> Session::finish_hello(Hello hello) {
   const proto::HelloReply& answer = reply->envelope.hello_reply();
   if (!cluster_.empty() && answer.cluster() != cluster_) {
     messenger_.disconnect(hello.peer);
-    return fail(Code::kInvalid, fmt::format("the LFS at this address belongs to file system {}, not to {}",
-                                            answer.cluster(), cluster_), hello.name);
+    return fail(Code::kInvalid,
+                fmt::format("the LFS at this address belongs to file system {}, not to {}", answer.cluster(), cluster_),
+                hello.name);
   }
   const auto via = messenger_.identity(hello.peer).via;
   Link link;
@@ -347,8 +353,9 @@ Result<Link> Session::finish_hello(Hello hello) {
   link.node = hello.node;
   link.name = hello.name;
   link.window_bytes = std::max<std::uint64_t>(answer.window_bytes(), kBulkBytes);
-  link.window_requests = answer.window_requests() == 0 ? kWindowRequestsDefault
-                                                       : std::min<std::uint64_t>(answer.window_requests(), kWindowRequestsMax);
+  link.window_requests = answer.window_requests() == 0
+                             ? kWindowRequestsDefault
+                             : std::min<std::uint64_t>(answer.window_requests(), kWindowRequestsMax);
   link.passes_descriptors = via == net::Identity::Via::kUnix || via == net::Identity::Via::kSimulated;
   link.small_packets = link.passes_descriptors;
   link.generation = ++link_generation_;

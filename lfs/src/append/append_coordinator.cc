@@ -9,9 +9,9 @@
 namespace pif::lfs {
 namespace {
 
-constexpr Duration kPatience = std::chrono::seconds(5);   // for a grant
-constexpr Duration kForget = std::chrono::seconds(60);    // a sequencer that nobody uses
-constexpr std::size_t kWaitingMax = 16;                   // repeated AppendDone of one ticket
+constexpr Duration kPatience = std::chrono::seconds(5);  // for a grant
+constexpr Duration kForget = std::chrono::seconds(60);   // a sequencer that nobody uses
+constexpr std::size_t kWaitingMax = 16;                  // repeated AppendDone of one ticket
 
 void set_published(proto::ComponentState& state, const Sequencer::Publication& publication) {
   set_file_length(state.mutable_published(), publication.file_length);
@@ -51,7 +51,8 @@ std::uint64_t AppendCoordinator::first_generation(const proto::ComponentState& s
 
 // A grant of an earlier sequencer of the file: only whether it was the last that was published is known.
 Status AppendCoordinator::done_before(const proto::ComponentState& state, const proto::AppendDone& asked) {
-  const bool published = asked.generation() == state.published_generation() && asked.ticket() <= state.published_ticket();
+  const bool published =
+      asked.generation() == state.published_generation() && asked.ticket() <= state.published_ticket();
   if (published && asked.ticket() != 0) return {};
   return fail(Code::kRetry, "the reserved range was cancelled: the sequencer has started over");
 }
@@ -60,9 +61,14 @@ AppendCoordinator::File& AppendCoordinator::file_of(const ComponentPtr& componen
   auto& slot = files_[component->file.value];
   if (!slot) {
     const auto& state = component->state;
-    slot.reset(new File{component,
-                        Sequencer(component->shape.format, file_length_of(state.published()), first_generation(state), kPatience),
-                        {}, first_generation(state), state.grants(), false, context_.now()});
+    slot.reset(new File{
+        component,
+        Sequencer(component->shape.format, file_length_of(state.published()), first_generation(state), kPatience),
+        {},
+        first_generation(state),
+        state.grants(),
+        false,
+        context_.now()});
   }
   slot->used = context_.now();
   return *slot;
@@ -75,9 +81,10 @@ void AppendCoordinator::reserve(const Request& request) {
   if ((*component)->state.shape().index() != 0)
     return context_.replies.answer(request, fail(Code::kInvalid, "appends are reserved at LFS 0 of the file"));
   if (const auto& published = (*component)->state.published(); published.records() < asked.known().records())
-    return context_.replies.answer(request, fail(Code::kStaleNode, fmt::format("file {} has {} records here, and the directory knows of {}: "
-                                                                            "this LFS has lost appends", asked.file(), published.records(),
-                                                                            asked.known().records())));
+    return context_.replies.answer(
+        request, fail(Code::kStaleNode, fmt::format("file {} has {} records here, and the directory knows of {}: "
+                                                    "this LFS has lost appends",
+                                                    asked.file(), published.records(), asked.known().records())));
   File& file = file_of(*component);
   const auto grant = file.sequencer.reserve(asked.records(), asked.bytes(), asked.fill(), context_.now(), request.peer);
   if (!grant) return context_.replies.answer(request, fail(grant.error()));
@@ -90,20 +97,22 @@ void AppendCoordinator::reserve(const Request& request) {
     if (!p) return;
     set_published(state, *p);
   };
-  context_.batch.update(*component, change, [this, id = (*component)->file.value, g = *grant, token](const Status& status) {
-    if (!status) {
-      drop(id, status.error());
-      return context_.replies.answer(token, status);
-    }
-    if (const auto at = files_.find(id); at != files_.end())
-      at->second->durable_generation = std::max(at->second->durable_generation, g.generation);
-    this->grant(id, g, token);
-  });
+  context_.batch.update(*component, change,
+                        [this, id = (*component)->file.value, g = *grant, token](const Status& status) {
+                          if (!status) {
+                            drop(id, status.error());
+                            return context_.replies.answer(token, status);
+                          }
+                          if (const auto at = files_.find(id); at != files_.end())
+                            at->second->durable_generation = std::max(at->second->durable_generation, g.generation);
+                          this->grant(id, g, token);
+                        });
 }
 
 void AppendCoordinator::grant(std::uint64_t id, const Sequencer::Grant& grant, ReplyToken token) {
   const auto at = files_.find(id);
-  if (at == files_.end()) return context_.replies.answer(token, Status(fail(Code::kRetry, "the sequencer is starting over")));
+  if (at == files_.end())
+    return context_.replies.answer(token, Status(fail(Code::kRetry, "the sequencer is starting over")));
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(grant.deadline - context_.now()).count();
   net::Packet packet;
   auto* reply = packet.envelope.mutable_reserve_reply();
@@ -126,10 +135,12 @@ void AppendCoordinator::append_done(const Request& request) {
     return context_.replies.answer(context_.replies.defer(request), done_before((*component)->state, asked));
   const auto outcome = file.sequencer.done(asked.ticket());
   if (!outcome) return context_.replies.answer(request, fail(outcome.error()));
-  if (*outcome == Sequencer::Outcome::kPublished) return context_.replies.answer(context_.replies.defer(request), Status());
+  if (*outcome == Sequencer::Outcome::kPublished)
+    return context_.replies.answer(context_.replies.defer(request), Status());
   auto& waiting = file.waiting[asked.ticket()];
   if (waiting.size() >= kWaitingMax)
-    return context_.replies.answer(request, fail(Code::kBusy, fmt::format("{} wait for the end of this append already", kWaitingMax)));
+    return context_.replies.answer(
+        request, fail(Code::kBusy, fmt::format("{} wait for the end of this append already", kWaitingMax)));
   waiting.push_back(context_.replies.defer(request));
 }
 
@@ -138,7 +149,8 @@ void AppendCoordinator::append_cancel(const Request& request) {
   const auto component = context_.published(request, FileId(asked.file()), kMayWrite);
   if (!component) return context_.replies.answer(request, fail(component.error()));
   const auto at = files_.find(asked.file());
-  if (at != files_.end() && asked.generation() >= at->second->first_generation) at->second->sequencer.give_up(asked.ticket());
+  if (at != files_.end() && asked.generation() >= at->second->first_generation)
+    at->second->sequencer.give_up(asked.ticket());
   context_.replies.answer(context_.replies.defer(request), Status());
 }
 
@@ -166,20 +178,21 @@ void AppendCoordinator::publish(File& file) {
   if (!publication) return;
   file.publishing = true;
   const auto change = [p = *publication](proto::ComponentState& state) { set_published(state, p); };
-  context_.batch.update(file.component, change, [this, id = file.component->file.value, p = *publication](const Status& status) {
-    const auto at = files_.find(id);
-    if (at == files_.end()) return;
-    File& f = *at->second;
-    f.publishing = false;
-    if (!status) return drop(id, status.error());
-    for (const auto ticket : f.sequencer.publish(p)) {
-      const auto waiting = f.waiting.find(ticket);
-      if (waiting == f.waiting.end()) continue;
-      for (const auto token : waiting->second) context_.replies.answer(token, Status());
-      f.waiting.erase(waiting);
-    }
-    f.used = context_.now();
-  });
+  context_.batch.update(file.component, change,
+                        [this, id = file.component->file.value, p = *publication](const Status& status) {
+                          const auto at = files_.find(id);
+                          if (at == files_.end()) return;
+                          File& f = *at->second;
+                          f.publishing = false;
+                          if (!status) return drop(id, status.error());
+                          for (const auto ticket : f.sequencer.publish(p)) {
+                            const auto waiting = f.waiting.find(ticket);
+                            if (waiting == f.waiting.end()) continue;
+                            for (const auto token : waiting->second) context_.replies.answer(token, Status());
+                            f.waiting.erase(waiting);
+                          }
+                          f.used = context_.now();
+                        });
 }
 
 void AppendCoordinator::cancel(File& file, const std::vector<std::uint64_t>& tickets, const Error& why) {

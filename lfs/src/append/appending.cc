@@ -9,9 +9,9 @@
 namespace pif::lfs {
 namespace {
 
-constexpr std::size_t kWaitingMax = 4096;            // per component
-constexpr std::size_t kWaitingBytesMax = 128u << 20;  // of one user, whose rows wait for others before them
-constexpr std::uint64_t kRoundBytesMax = 16u << 20;  // written before a sync
+constexpr std::size_t kWaitingMax = 4096;               // per component
+constexpr std::size_t kWaitingBytesMax = 128u << 20;    // of one user, whose rows wait for others before them
+constexpr std::uint64_t kRoundBytesMax = 16u << 20;     // written before a sync
 constexpr Duration kWaitMax = std::chrono::seconds(6);  // for rows before ours: longer than the deadline of a grant
 
 Error gone() { return {Code::kStaleFile, "the file was deleted meanwhile", {}}; }
@@ -48,7 +48,8 @@ Result<ComponentPtr> Appending::component_of(const Request& request) {
   return found;
 }
 
-Status Appending::check_body(const Component& component, const proto::AppendRows& asked, std::span<const std::byte> body) {
+Status Appending::check_body(const Component& component, const proto::AppendRows& asked,
+                             std::span<const std::byte> body) {
   if (!component.shape.format.is_fixed()) {
     if (asked.within() != 0) return fail(Code::kInvalid, "only fixed-length records can be filled up");
     PIF_TRY(parse_variable(body, asked.count()));
@@ -57,8 +58,8 @@ Status Appending::check_body(const Component& component, const proto::AppendRows
   const auto length = component.shape.format.record_length;
   const FileLength base = file_length_of(asked.base());  // this component's length is computed from it
   if (!is_fixed_file_length(length, base))
-    return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes, as `base` says", base.records,
-                                            length, base.bytes));
+    return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes, as `base` says",
+                                            base.records, length, base.bytes));
   if (asked.within() >= length || body.empty())
     return fail(Code::kInvalid, fmt::format("a fill from byte {} of a record of {}", asked.within(), length));
   PIF_TRY(last_row_bytes(asked.within() + body.size(), asked.count(), length));
@@ -70,12 +71,15 @@ void Appending::append_rows(const Request& request) {
   if (auto ok = check(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
   auto component = component_of(request);
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
-  if (auto ok = context_.check_not_held(**component); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
+  if (auto ok = context_.check_not_held(**component); !ok)
+    return context_.replies.answer(request, fail(std::move(ok.error())));
   if (auto ok = check_body(**component, asked, request.packet.body.span()); !ok)
     return context_.replies.answer(request, fail(std::move(ok.error())));
-  // A sequencer that was started again gives out generations of its own; what the one before gave out may be of a state that is gone.
+  // A sequencer that was started again gives out generations of its own; what the one before gave out may be of a state
+  // that is gone.
   const bool sequences = (*component)->state.shape().index() == 0 && context_.numbers.incarnation() != 0;
-  const bool is_foreign = sequences && asked.generation() >> Sequencer::kIncarnationShift != context_.numbers.incarnation();
+  const bool is_foreign =
+      sequences && asked.generation() >> Sequencer::kIncarnationShift != context_.numbers.incarnation();
   if (is_foreign || asked.generation() < (*component)->state.generation())
     return context_.replies.answer(request, fail(Code::kRetry, "the reserved range was cancelled: reserve again"));
   const std::uint32_t uid = request.who.uid.value_or(context_.config.uid);
@@ -83,14 +87,16 @@ void Appending::append_rows(const Request& request) {
   const std::size_t body_bytes = request.packet.body.size();
   const bool must_wait = asked.first() > (*component)->state.rows() || (*component)->appending;
   if (must_wait && waiting_bytes + body_bytes > kWaitingBytesMax)
-    return context_.replies.answer(request, fail(Code::kRetry, fmt::format("uid {} has {} MiB of rows waiting here", uid,
-                                                                        kWaitingBytesMax >> 20)));
+    return context_.replies.answer(request, fail(Code::kRetry, fmt::format("uid {} has {} MiB of rows waiting here",
+                                                                           uid, kWaitingBytesMax >> 20)));
   Line& line = lines_[asked.file()];
   line.component = std::move(*component);
   if (line.waiting.size() >= kWaitingMax)
-    return context_.replies.answer(request, fail(Code::kRetry, fmt::format("{} appends are waiting here", kWaitingMax)));
-  line.waiting.push_back({context_.replies.defer(request), asked.first(), asked.count(), asked.generation(), asked.within(),
-                          file_length_of(asked.base()), net::Buffer::copy_of(request.packet.body.span()),
+    return context_.replies.answer(request,
+                                   fail(Code::kRetry, fmt::format("{} appends are waiting here", kWaitingMax)));
+  line.waiting.push_back({context_.replies.defer(request), asked.first(), asked.count(), asked.generation(),
+                          asked.within(), file_length_of(asked.base()),
+                          net::Buffer::copy_of(request.packet.body.span()),
                           std::min(request.deadline, context_.now() + kWaitMax), Charge(waiting_bytes, body_bytes)});
 }
 
@@ -129,8 +135,9 @@ void Appending::refuse_old(Line& line) {
   std::erase_if(line.waiting, [&](Waiting& waiting) {
     const bool old = waiting.generation < line.component->state.generation();
     if (!old && waiting.deadline > now) return false;
-    context_.replies.answer(waiting.token, Status(fail(Code::kRetry, old ? "the reserved range was cancelled: reserve again"
-                                                                      : "the rows before these did not come in time")));
+    context_.replies.answer(waiting.token,
+                            Status(fail(Code::kRetry, old ? "the reserved range was cancelled: reserve again"
+                                                          : "the rows before these did not come in time")));
     return true;
   });
 }
@@ -140,8 +147,9 @@ Result<component::Tail> Appending::base_tail(Component& c, const FileLength& bas
   const auto rows = c.layout.rows(index, base.records);
   const auto tail = tail_of(c.state);
   const auto lost = [&] {
-    return fail(Code::kCorrupt, fmt::format("file {}: {} records are published, of which {} rows belong here, but there are {}",
-                                            name_of(c.file), base.records, rows, tail.rows));
+    return fail(Code::kCorrupt,
+                fmt::format("file {}: {} records are published, of which {} rows belong here, but there are {}",
+                            name_of(c.file), base.records, rows, tail.rows));
   };
   // The sequencer may have published more in this generation already; to the others, a length that was published stays.
   if (rows > tail.rows || (index != 0 && base.records < c.state.published().records())) return lost();
@@ -213,7 +221,8 @@ Appending::Place Appending::place_of(const Component& c, const Waiting& w) const
     if (w.first < rows) return Place::kWrong;
   }
   // Parity cells are rows that nobody appends.
-  const bool after_parity = c.layout.has_parity() && w.within == 0 && w.first == c.layout.next_data_row(c.state.shape().index(), rows);
+  const bool after_parity =
+      c.layout.has_parity() && w.within == 0 && w.first == c.layout.next_data_row(c.state.shape().index(), rows);
   return after_parity ? Place::kNow : Place::kEarly;
 }
 
@@ -242,7 +251,7 @@ void Appending::write_ready(Line& line) {
       } else if (place == Place::kThere && tokens.empty()) {
         context_.replies.answer(at->token, Status());  // a repeated request: durable already
       } else if (place == Place::kThere) {
-        tokens.push_back(at->token);                // durable with this round
+        tokens.push_back(at->token);  // durable with this round
       } else {
         context_.replies.answer(at->token, Status(fail(Code::kInvalid, "these rows overlap others that are there")));
       }
@@ -321,7 +330,8 @@ void Appending::make_durable(Line& line, std::vector<ReplyToken> tokens) {
   context_.world.executor.submit(std::move(work), std::move(done));
 }
 
-void Appending::publish_rows(Line& line, const component::Tail& tail, std::uint64_t applied, std::vector<ReplyToken> tokens) {
+void Appending::publish_rows(Line& line, const component::Tail& tail, std::uint64_t applied,
+                             std::vector<ReplyToken> tokens) {
   const auto generation = line.component->state.generation();
   const auto change = [tail, applied, generation](proto::ComponentState& state) {
     set_tail(state, tail);

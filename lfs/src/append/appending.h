@@ -1,16 +1,16 @@
 // Appending to committed files: rows of granted ranges at every LFS (AppendRows), and at LFS 0 of a file its sequencer
 // (Reserve, AppendDone). docs/PROTOCOL.md "Append" has the rules.
 //
-// A component takes rows in order only: what comes early waits. What is there is synced away from the loop and enters the
-// catalogue with its length; all rows that wait at the moment share that.
+// A component takes rows in order only: what comes early waits. What is there is synced away from the loop and enters
+// the catalogue with its length; all rows that wait at the moment share that.
 #pragma once
 
 #include <deque>
 #include <unordered_map>
 #include <utility>
 
-#include "context/lfs_context.h"
 #include "append/sequencer.h"
+#include "context/lfs_context.h"
 
 namespace pif::lfs {
 
@@ -62,7 +62,8 @@ class Appending {
 
   [[nodiscard]] Status check(const Request& request);
   [[nodiscard]] Result<ComponentPtr> component_of(const Request& request);
-  [[nodiscard]] Status check_body(const Component& component, const proto::AppendRows& asked, std::span<const std::byte> body);
+  [[nodiscard]] Status check_body(const Component& component, const proto::AppendRows& asked,
+                                  std::span<const std::byte> body);
   void advance(Line& line);
   void refuse_old(Line& line);
   [[nodiscard]] bool begin_generation(Line& line);

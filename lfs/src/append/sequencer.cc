@@ -10,7 +10,7 @@
 namespace pif::lfs {
 namespace {
 
-constexpr std::size_t kGrantsMax = 4096;                // under way, per file
+constexpr std::size_t kGrantsMax = 4096;  // under way, per file
 constexpr std::size_t kRangesRemembered = 64;
 constexpr std::uint64_t kAppendBytesMax = std::uint64_t{1} << 48;
 
@@ -19,7 +19,8 @@ constexpr std::uint64_t kAppendBytesMax = std::uint64_t{1} << 48;
 Sequencer::Sequencer(const Format& format, const FileLength& published, std::uint64_t generation, Duration patience)
     : format_(format), patience_(patience), published_(published), base_(published), generation_(generation) {}
 
-Result<FileLength> Sequencer::end_of(const FileLength& start, std::uint64_t records, std::uint64_t bytes, bool fill) const {
+Result<FileLength> Sequencer::end_of(const FileLength& start, std::uint64_t records, std::uint64_t bytes,
+                                     bool fill) const {
   if (bytes > kAppendBytesMax || records > kAppendBytesMax)
     return fail(Code::kTooLarge, fmt::format("an append of {} records, {} bytes", records, bytes));
   if (!format_.is_fixed()) {
@@ -40,9 +41,11 @@ Result<FileLength> Sequencer::end_of(const FileLength& start, std::uint64_t reco
 
 Result<Sequencer::Grant> Sequencer::reserve(std::uint64_t records, std::uint64_t bytes, bool fill, Time now,
                                             std::uint64_t owner) {
-  if (grants_.size() >= kGrantsMax) return fail(Code::kRetry, fmt::format("{} appends to this file are under way", kGrantsMax));
+  if (grants_.size() >= kGrantsMax)
+    return fail(Code::kRetry, fmt::format("{} appends to this file are under way", kGrantsMax));
   if ((generation_ + 1) % (std::uint64_t{1} << kIncarnationShift) == 0)  // the next one would be another incarnation's
-    return fail(Code::kBusy, "so many appends to this file were cancelled that it takes no more until the LFS is started again");
+    return fail(Code::kBusy,
+                "so many appends to this file were cancelled that it takes no more until the LFS is started again");
   const FileLength start = grants_.empty() ? published_ : grants_.back().grant.end;
   PIF_TRY_VALUE(const FileLength end, end_of(start, records, bytes, fill));
   // Deadlines rise with positions even if the clock should not.
@@ -92,7 +95,8 @@ std::vector<std::uint64_t> Sequencer::publish(const Publication& publication) {
     const std::uint64_t ticket = grants_.front().grant.ticket;
     out.push_back(ticket);
     grants_.pop_front();
-    if (published_tickets_.empty() || published_tickets_.back().last + 1 != ticket) published_tickets_.push_back({ticket, ticket});
+    if (published_tickets_.empty() || published_tickets_.back().last + 1 != ticket)
+      published_tickets_.push_back({ticket, ticket});
     published_tickets_.back().last = ticket;
   }
   published_ = publication.file_length;

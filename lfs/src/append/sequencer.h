@@ -2,10 +2,10 @@
 //
 // Rules: (1) grants follow one another without gaps, in one generation. (2) The published length is the end of the
 // longest prefix of grants that are done. (3) Deadlines rise with grants, so the first grant that is not done lapses
-// first; with it go all later ones, and the generation rises. What is granted afterwards starts at the end of the done prefix,
-// `base` of the new generation. A grant that was given up lapses as soon as it is the first that is not done.
-// (4) A grant that was published is known as such when its `done` comes again. (5) Tickets are this sequencer's own: with the
-// generation they name a grant for ever.
+// first; with it go all later ones, and the generation rises. What is granted afterwards starts at the end of the done
+// prefix, `base` of the new generation. A grant that was given up lapses as soon as it is the first that is not done.
+// (4) A grant that was published is known as such when its `done` comes again. (5) Tickets are this sequencer's own:
+// with the generation they name a grant for ever.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,13 @@ class Sequencer {
   };
   struct Publication {
     FileLength file_length;
-    std::uint64_t ticket = 0;  // the last one in it
+    std::uint64_t ticket = 0;      // the last one in it
     std::uint64_t generation = 0;  // of that one
   };
   enum class Outcome : std::uint8_t { kWait, kPublished };
 
-  // A generation is the incarnation of its LFS, then a number within that: what an LFS that lost changes gave out is not given again.
+  // A generation is the incarnation of its LFS, then a number within that: what an LFS that lost changes gave out is
+  // not given again.
   static constexpr unsigned kIncarnationShift = 24;
 
   // generation: higher than that of any grant ever given before.
@@ -70,7 +71,8 @@ class Sequencer {
     bool done = false;
     bool given_up = false;
   };
-  [[nodiscard]] Result<FileLength> end_of(const FileLength& start, std::uint64_t records, std::uint64_t bytes, bool fill) const;
+  [[nodiscard]] Result<FileLength> end_of(const FileLength& start, std::uint64_t records, std::uint64_t bytes,
+                                          bool fill) const;
   // Its place in grants_, or the end.
   [[nodiscard]] std::deque<Pending>::iterator find(std::uint64_t ticket);
   void raise_generation(const FileLength& base);
@@ -85,8 +87,8 @@ class Sequencer {
   FileLength base_;
   std::uint64_t generation_;
   std::uint64_t next_ticket_ = 1;
-  std::deque<Pending> grants_;                  // by rising ticket and position
-  std::deque<Range> published_tickets_;          // newest last
+  std::deque<Pending> grants_;           // by rising ticket and position
+  std::deque<Range> published_tickets_;  // newest last
 };
 
 }  // namespace pif::lfs

@@ -21,7 +21,8 @@ Result<Requester> Authorizer::identify(net::PeerId id, const proto::Envelope& re
     return who;
   }
   const std::int64_t now = messenger_.clock().wall_seconds();
-  // Of each request, whatever came before: over ipc and plain tcp another program can take the routing id of one that left.
+  // Of each request, whatever came before: over ipc and plain tcp another program can take the routing id of one that
+  // left.
   if (request.credential().empty()) return who;
   if (!peer.credential || request.credential() != peer.packed) {
     PIF_TRY_VALUE(peer.credential, verify_credential(key_, request.credential(), now));
@@ -50,7 +51,7 @@ Result<Capability> Authorizer::verified(Peer& peer, const std::string& packed) {
 }
 
 Result<Capability> Authorizer::allow(net::PeerId id, const Requester& who, const proto::Envelope& request, FileId file,
-                               std::uint32_t rights) {
+                                     std::uint32_t rights) {
   if (request.capability().empty())
     return fail(Code::kPermission, "the request needs a capability: open or create the file at the PIF Server");
   PIF_TRY_VALUE(const Capability capability, verified(peer_of(id), request.capability()));

@@ -15,7 +15,7 @@ namespace pif::lfs {
 struct Requester {
   std::optional<std::uint32_t> uid;  // nothing: neither transport nor credential says
   net::Identity::Via via = net::Identity::Via::kIpc;
-  std::uint64_t session = 0;         // as the credential says; 0: without one
+  std::uint64_t session = 0;  // as the credential says; 0: without one
 };
 
 class Authorizer {
@@ -28,10 +28,10 @@ class Authorizer {
 
   // kBadCapability for a credential that does not hold.
   [[nodiscard]] Result<Requester> identify(net::PeerId peer, const proto::Envelope& request);
-  // The request's capability, if it gives these rights to this requester for `file`. A kMayManage capability for any file
-  // is a right of the cluster's daemons, whatever user they run as. kPermission, kBadCapability.
-  [[nodiscard]] Result<Capability> allow(net::PeerId peer, const Requester& who, const proto::Envelope& request, FileId file,
-                                         std::uint32_t rights);
+  // The request's capability, if it gives these rights to this requester for `file`. A kMayManage capability for any
+  // file is a right of the cluster's daemons, whatever user they run as. kPermission, kBadCapability.
+  [[nodiscard]] Result<Capability> allow(net::PeerId peer, const Requester& who, const proto::Envelope& request,
+                                         FileId file, std::uint32_t rights);
   void forget(net::PeerId peer) { peers_.erase(peer); }
 
  private:
@@ -40,7 +40,7 @@ class Authorizer {
 
   struct Peer {
     net::Identity identity;
-    std::string packed;     // credential
+    std::string packed;  // credential
     std::optional<Credential> credential;
     std::unordered_map<std::string, Capability> capabilities;
   };

@@ -1,5 +1,6 @@
-// Components that workers have as inputs: nobody changes them meanwhile. The PIF Server refuses writers of a file that a tool
-// holds, but not those who got their capability before and whose lease it has forgotten (a broken connection, a restart).
+// Components that workers have as inputs: nobody changes them meanwhile. The PIF Server refuses writers of a file that
+// a tool holds, but not those who got their capability before and whose lease it has forgotten (a broken connection, a
+// restart).
 #pragma once
 
 #include <algorithm>
@@ -31,7 +32,9 @@ class InputLocks {
   }
 
  private:
-  bool is_held(const std::set<net::PeerId>& workers) const { return std::any_of(workers.begin(), workers.end(), is_worker_); }
+  bool is_held(const std::set<net::PeerId>& workers) const {
+    return std::any_of(workers.begin(), workers.end(), is_worker_);
+  }
 
   IsWorker is_worker_;
   std::unordered_map<std::uint64_t, std::set<net::PeerId>> holders_;  // by file

@@ -34,13 +34,15 @@ Status LfsContext::check_epoch(Component& component, const Capability& capabilit
 void LfsContext::note_committed(const ComponentPtr& component) {
   if (component->state.state() != kSealed || component->committing) return;
   component->committing = true;
-  batch.update(component, [](proto::ComponentState& state) { state.set_state(kCommitted); },
-               [component](const Status&) { component->committing = false; });
+  batch.update(
+      component, [](proto::ComponentState& state) { state.set_state(kCommitted); },
+      [component](const Status&) { component->committing = false; });
 }
 
 Status LfsContext::check_not_held(const Component& component) {
   if (!holds.is_held(component.file)) return {};
-  return fail(Code::kBusy, fmt::format("file {} is held against writing by a tool that reads it", name_of(component.file)));
+  return fail(Code::kBusy,
+              fmt::format("file {} is held against writing by a tool that reads it", name_of(component.file)));
 }
 
 Result<ComponentPtr> LfsContext::published(const Request& request, FileId file, std::uint32_t rights) {
@@ -71,9 +73,10 @@ Status LfsContext::check_space(std::uint64_t bytes) {
   PIF_TRY_VALUE(const auto space, world.storage.space(config.root));
   const auto reserve = std::max(kReserveBytesMin, std::min(space.total / 50, kReserveBytesMax));
   if (space.free >= reserve + bytes) return {};
-  return fail(Code::kNoSpace, fmt::format("its disk is full: {} has {} free, and keeps the last {} of it for log and catalogue; "
-                                          "remove files, or give this LFS a larger disk (pif df shows all)", config.root,
-                                          human_bytes(space.free), human_bytes(reserve)));
+  return fail(Code::kNoSpace,
+              fmt::format("its disk is full: {} has {} free, and keeps the last {} of it for log and catalogue; "
+                          "remove files, or give this LFS a larger disk (pif df shows all)",
+                          config.root, human_bytes(space.free), human_bytes(reserve)));
 }
 
 std::size_t LfsContext::body_bytes_max(const Request& request) {
@@ -84,7 +87,8 @@ std::size_t LfsContext::body_bytes_max(const Request& request) {
 
 Result<VariableBody> parse_variable(std::span<const std::byte> body, std::uint64_t count) {
   if (count > body.size() / sizeof(std::uint32_t))
-    return fail(Code::kInvalid, fmt::format("a body of {} bytes cannot hold the lengths of {} rows", body.size(), count));
+    return fail(Code::kInvalid,
+                fmt::format("a body of {} bytes cannot hold the lengths of {} rows", body.size(), count));
   VariableBody out;
   out.lengths.resize(count);
   const std::size_t head = count * sizeof(std::uint32_t);
@@ -97,7 +101,8 @@ Result<VariableBody> parse_variable(std::span<const std::byte> body, std::uint64
     total += length;
   }
   if (total != out.data.size())
-    return fail(Code::kInvalid, fmt::format("the rows' lengths add up to {} bytes, the body has {}", total, out.data.size()));
+    return fail(Code::kInvalid,
+                fmt::format("the rows' lengths add up to {} bytes, the body has {}", total, out.data.size()));
   return out;
 }
 

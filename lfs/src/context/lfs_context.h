@@ -1,14 +1,14 @@
 // What the handlers of an LFS share, and the checks that begin most of them. One thread.
 #pragma once
 
-#include "store/batch.h"
-#include "store/components.h"
 #include "context/authorizer.h"
 #include "context/input_locks.h"
-#include "store/numbers.h"
-#include "pif/lfs/lfs.h"
-#include "store/redo_log.h"
 #include "context/replies.h"
+#include "pif/lfs/lfs.h"
+#include "store/batch.h"
+#include "store/components.h"
+#include "store/numbers.h"
+#include "store/redo_log.h"
 #include "store/root.h"
 
 namespace pif::lfs {
@@ -17,17 +17,21 @@ namespace pif::lfs {
 enum class Standing : std::uint8_t {
   kWaiting,  // for the server to admit it
   kServing,
-  kStale,    // it has lost changes: nothing is served until a person decides
+  kStale,  // it has lost changes: nothing is served until a person decides
 };
 
 struct LfsContext {
   // worker_identity: whom a worker's connection speaks for; nothing for all others.
   LfsContext(const Config& config_in, World world_in, const Authorizer::Override& worker_identity)
-      : config(config_in), world(std::move(world_in)),
-        components(config.root, world.storage, world.catalogue, numbers), batch(components, numbers, world.messenger.clock()),
+      : config(config_in),
+        world(std::move(world_in)),
+        components(config.root, world.storage, world.catalogue, numbers),
+        batch(components, numbers, world.messenger.clock()),
         authorizer(config.key, world.messenger, worker_identity),
-        input_locks([worker_identity](net::PeerId peer) { return worker_identity(peer).has_value(); }), replies(world.messenger, config.name),
-        shared_log(std::make_shared<RedoLog>(world.storage, log_path(config.root), config.log_bytes)), log(*shared_log) {}
+        input_locks([worker_identity](net::PeerId peer) { return worker_identity(peer).has_value(); }),
+        replies(world.messenger, config.name),
+        shared_log(std::make_shared<RedoLog>(world.storage, log_path(config.root), config.log_bytes)),
+        log(*shared_log) {}
 
   const Config& config;
   World world;
@@ -40,7 +44,7 @@ struct LfsContext {
   std::shared_ptr<RedoLog> shared_log;  // for work away from the loop, which may end after the loop
   RedoLog& log;
   Standing standing = Standing::kServing;
-  std::string stale;      // why, for people
+  std::string stale;           // why, for people
   bool checkpointing = false;  // the redo log is being emptied, or is about to be: nothing is appended to what is dirty
 
   Time now() const { return world.messenger.clock().now(); }
@@ -52,8 +56,9 @@ struct LfsContext {
   [[nodiscard]] Status check_not_held(const Component& component);
   // kMayManage, for any file.
   [[nodiscard]] Status allow_management(const Request& request);
-  // A component that is complete, for somebody with `rights` to it. That he has them without the right to create proves that the
-  // file is committed. It is not noted: only the server's word says when that was (docs/FORMAT.md "Who is how old").
+  // A component that is complete, for somebody with `rights` to it. That he has them without the right to create proves
+  // that the file is committed. It is not noted: only the server's word says when that was (docs/FORMAT.md "Who is how
+  // old").
   [[nodiscard]] Result<ComponentPtr> published(const Request& request, FileId file, std::uint32_t rights);
   // kBadCapability if the component knows a later epoch; a later one is remembered.
   [[nodiscard]] Status check_epoch(Component& component, const Capability& capability);
@@ -74,6 +79,7 @@ struct VariableBody {
 };
 [[nodiscard]] Result<VariableBody> parse_variable(std::span<const std::byte> body, std::uint64_t count);
 // The length of the last of `count` fixed rows in a body of `bytes`; kInvalid if they do not fit each other.
-[[nodiscard]] Result<std::uint32_t> last_row_bytes(std::uint64_t bytes, std::uint64_t count, std::uint32_t record_length);
+[[nodiscard]] Result<std::uint32_t> last_row_bytes(std::uint64_t bytes, std::uint64_t count,
+                                                   std::uint32_t record_length);
 
 }  // namespace pif::lfs

@@ -32,8 +32,8 @@ ReplyToken Replies::defer(const Request& request) {
   const ReplyToken token = ++last_token_;
   const Time sign = std::min(now() + kSignEvery, request.deadline);
   const proto::Envelope& envelope = request.envelope();
-  later_.emplace(token, Later{request.peer, envelope.id(), envelope.op_case(), request.packet.body.size(), request.arrived,
-                              request.deadline, sign});
+  later_.emplace(token, Later{request.peer, envelope.id(), envelope.op_case(), request.packet.body.size(),
+                              request.arrived, request.deadline, sign});
   signs_.emplace(sign, token);
   stats_.set_under_way(later_.size());
   return token;

@@ -27,16 +27,17 @@ using ReplyToken = std::uint64_t;  // a request that is answered later; 0: none
 
 class Replies {
  public:
-  Replies(net::Messenger& messenger, std::string node) : messenger_(messenger), node_(std::move(node)), started_(now()) {}
+  Replies(net::Messenger& messenger, std::string node)
+      : messenger_(messenger), node_(std::move(node)), started_(now()) {}
 
   // A reply to fill in.
   static net::Packet reply(const Request& request) { return net::reply_to(request.envelope()); }
   void answer(const Request& request, Result<net::Packet> result);
 
-  // Answered later, by answer(token, ...): until then the peer hears `working` each second. What is past its deadline or
-  // whose peer is gone is dropped.
+  // Answered later, by answer(token, ...): until then the peer hears `working` each second. What is past its deadline
+  // or whose peer is gone is dropped.
   ReplyToken defer(const Request& request);
-  void answer(ReplyToken token, Status status);              // Done, or the error
+  void answer(ReplyToken token, Status status);  // Done, or the error
   void answer(ReplyToken token, tl::unexpected<Error> error) { answer(token, Status(std::move(error))); }
   void answer(ReplyToken token, Result<net::Packet> result);  // result's id and version are filled in here
   bool is_waiting(ReplyToken token) const { return later_.contains(token); }

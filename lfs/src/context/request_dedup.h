@@ -1,5 +1,5 @@
-// Which requests were carried out already: a packet that was delayed, or sent again on another connection, may come after
-// later requests of the same client, and must not undo what they did.
+// Which requests were carried out already: a packet that was delayed, or sent again on another connection, may come
+// after later requests of the same client, and must not undo what they did.
 #pragma once
 
 #include <cstdint>

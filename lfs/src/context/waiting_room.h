@@ -1,4 +1,5 @@
-// Requests that came before the server has admitted this LFS. They wait a little, as what is done then takes milliseconds.
+// Requests that came before the server has admitted this LFS. They wait a little, as what is done then takes
+// milliseconds.
 #pragma once
 
 #include <deque>
@@ -9,8 +10,8 @@ namespace pif::lfs {
 
 class WaitingRoom {
  public:
-  static constexpr std::size_t kMax = 4096;                          // requests
-  static constexpr std::size_t kBytesMax = 64u << 20;                // of their bodies
+  static constexpr std::size_t kMax = 4096;            // requests
+  static constexpr std::size_t kBytesMax = 64u << 20;  // of their bodies
   static constexpr Duration kPatience = std::chrono::seconds(3);
 
   // False if there is no room.

@@ -16,7 +16,9 @@ constexpr std::size_t kQueuedMax = 16384;
 constexpr std::uint64_t kBatchBytesMax = 8u << 20;
 constexpr std::size_t kDirtyMax = 256;  // components whose files stay open until the log is emptied
 
-Error cannot_empty(const Error& why) { return {Code::kIo, "the redo log cannot be emptied, start the LFS again: " + why.text, {}}; }
+Error cannot_empty(const Error& why) {
+  return {Code::kIo, "the redo log cannot be emptied, start the LFS again: " + why.text, {}};
+}
 
 }  // namespace
 
@@ -36,8 +38,15 @@ void Overwriting::overwrite(const Request& request) {
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
   const RequestDedup::Key key{request.who.session, request.envelope().id()};
   if (dedup_.knows(key)) return context_.replies.answer(context_.replies.defer(request), Status());
-  if (auto free = context_.check_not_held(**component); !free) return context_.replies.answer(request, fail(std::move(free.error())));
-  Waiting waiting{0, key, std::move(*component), asked.first(), asked.count(), asked.within(), asked.bytes(),
+  if (auto free = context_.check_not_held(**component); !free)
+    return context_.replies.answer(request, fail(std::move(free.error())));
+  Waiting waiting{0,
+                  key,
+                  std::move(*component),
+                  asked.first(),
+                  asked.count(),
+                  asked.within(),
+                  asked.bytes(),
                   net::Buffer::copy_of(request.packet.body.span())};
   auto opened = context_.components.open_files(*waiting.component, component::Access::kWrite);
   if (!opened) return context_.replies.answer(request, fail(std::move(opened.error())));
@@ -53,8 +62,8 @@ Result<Overwriting::Target> Overwriting::target_of(const Waiting& w) {
   const auto& reader = *w.component->reader;
   const auto& tail = reader.tail();
   if (w.first >= tail.rows || w.count > tail.rows - w.first)
-    return fail(Code::kEndOfFile, fmt::format("rows {} to {} of file {} are to be overwritten, this LFS has {}", w.first,
-                                              w.first + w.count, name_of(w.component->file), tail.rows));
+    return fail(Code::kEndOfFile, fmt::format("rows {} to {} of file {} are to be overwritten, this LFS has {}",
+                                              w.first, w.first + w.count, name_of(w.component->file), tail.rows));
   const auto body = w.body.span();
   if (w.component->shape.format.is_fixed()) {
     const std::uint64_t length = w.component->shape.format.record_length;
@@ -62,11 +71,12 @@ Result<Overwriting::Target> Overwriting::target_of(const Waiting& w) {
     const std::uint64_t end = std::min((w.first + w.count) * length, tail.bytes);
     if (w.within == 0 && w.bytes == 0) {
       if (body.size() == end - begin) return Target{begin, body};
-      return fail(Code::kInvalid, fmt::format("a body of {} bytes for {} rows of {} bytes", body.size(), w.count, end - begin));
+      return fail(Code::kInvalid,
+                  fmt::format("a body of {} bytes for {} rows of {} bytes", body.size(), w.count, end - begin));
     }
     if (w.count != 1 || w.bytes != body.size() || w.bytes > end - begin || w.within > end - begin - w.bytes)
-      return fail(Code::kInvalid, fmt::format("bytes {} to {} of one record, with a body of {}; the record has {}", w.within,
-                                              std::uint64_t{w.within} + w.bytes, body.size(), end - begin));
+      return fail(Code::kInvalid, fmt::format("bytes {} to {} of one record, with a body of {}; the record has {}",
+                                              w.within, std::uint64_t{w.within} + w.bytes, body.size(), end - begin));
     return Target{begin + w.within, body};
   }
   if (w.within != 0 || w.bytes != 0) return fail(Code::kInvalid, "variable records are overwritten whole");
@@ -83,7 +93,8 @@ Result<Overwriting::Target> Overwriting::target_of(const Waiting& w) {
 Status Overwriting::fill_edge(Image& image, std::uint64_t chunk, const Overlay& overlay) {
   const auto& c = *image.component;
   const std::uint64_t begin = (chunk - image.first_chunk) * c.shape.chunk_bytes;
-  const auto part = std::span(image.bytes).subspan(begin, std::min<std::uint64_t>(c.shape.chunk_bytes, image.bytes.size() - begin));
+  const auto part =
+      std::span(image.bytes).subspan(begin, std::min<std::uint64_t>(c.shape.chunk_bytes, image.bytes.size() - begin));
   if (const auto at = overlay.find({c.file.value, chunk}); at != overlay.end()) {
     std::memcpy(part.data(), at->second.data(), part.size());
     return {};
@@ -100,9 +111,11 @@ Result<Overwriting::Image> Overwriting::image_of(const Waiting& waiting, Overlay
   const std::uint64_t first = target.offset / chunk_bytes;
   const std::uint64_t last = (end - 1) / chunk_bytes;
   const std::uint64_t image_end = std::min((last + 1) * chunk_bytes, c.reader->tail().bytes);
-  Image image{waiting.token, waiting.key, waiting.component, first, 0, std::vector<std::byte>(image_end - first * chunk_bytes)};
+  Image image{waiting.token, waiting.key, waiting.component,
+              first,         0,           std::vector<std::byte>(image_end - first * chunk_bytes)};
   // Chunks that change in part are read; those that change whole need not even be intact.
-  if (target.offset % chunk_bytes != 0 || (first == last && end != image_end)) PIF_TRY(fill_edge(image, first, overlay));
+  if (target.offset % chunk_bytes != 0 || (first == last && end != image_end))
+    PIF_TRY(fill_edge(image, first, overlay));
   if (last != first && end != image_end) PIF_TRY(fill_edge(image, last, overlay));
   std::memcpy(image.bytes.data() + (target.offset - first * chunk_bytes), target.bytes.data(), target.bytes.size());
   for (std::uint64_t chunk = first; chunk <= last; ++chunk) {
@@ -175,13 +188,14 @@ void Overwriting::start_batch() {
   if (images->empty()) return;
   for (auto& image : *images) {
     image.number = context_.numbers.take();
-    context_.log.add({image.component->file, image.first_chunk, image.component->shape.chunk_bytes, image.bytes}, image.number);
+    context_.log.add({image.component->file, image.first_chunk, image.component->shape.chunk_bytes, image.bytes},
+                     image.number);
     ++image.component->overwriting;
   }
   syncing_ = true;
   auto written = std::make_shared<Status>();
   context_.world.executor.submit([log = context_.shared_log, images, written] { *written = log->write_batch(); },
-                              [this, images, written] { finish_batch(*images, *written); });
+                                 [this, images, written] { finish_batch(*images, *written); });
 }
 
 void Overwriting::finish_batch(std::vector<Image>& images, const Status& written) {
@@ -192,11 +206,12 @@ void Overwriting::finish_batch(std::vector<Image>& images, const Status& written
   for (auto& image : images) {
     Component& c = *image.component;
     --c.overwriting;
-    // A failed entry may be in the log all the same. What is made durable of the component from here on says that it has no
-    // need of it: its image would put back a chunk that rows were added to since.
+    // A failed entry may be in the log all the same. What is made durable of the component from here on says that it
+    // has no need of it: its image would put back a chunk that rows were added to since.
     if (!written) c.applied = std::max(c.applied, image.number);
     if (!written || c.removed) {
-      context_.replies.answer(image.token, written ? Status(fail(Code::kStaleFile, "the file was deleted meanwhile")) : written);
+      context_.replies.answer(image.token,
+                              written ? Status(fail(Code::kStaleFile, "the file was deleted meanwhile")) : written);
       continue;
     }
     if (auto applied = apply(image); !applied) {
@@ -229,7 +244,8 @@ Status Overwriting::apply(const Image& image) {
 void Overwriting::flush(const Request& request) {
   auto allowed = context_.allow(request, FileId(request.envelope().flush().file()), kMayWrite);
   if (!allowed) {
-    if (auto manage = context_.allow_management(request); !manage) return context_.replies.answer(request, fail(allowed.error()));
+    if (auto manage = context_.allow_management(request); !manage)
+      return context_.replies.answer(request, fail(allowed.error()));
   }
   if (stuck_) return context_.replies.answer(request, fail(*stuck_));
   flushers_.push_back(context_.replies.defer(request));
@@ -287,7 +303,8 @@ void Overwriting::in_place_synced(const std::vector<ComponentPtr>& components, c
   for (const auto& c : components) {
     if (c->removed) continue;
     ++*left;
-    context_.batch.update(c, [number = c->applied](proto::ComponentState& state) { state.set_log_applied(number); }, one_done);
+    context_.batch.update(
+        c, [number = c->applied](proto::ComponentState& state) { state.set_log_applied(number); }, one_done);
   }
   one_done({});
 }
@@ -295,7 +312,7 @@ void Overwriting::in_place_synced(const std::vector<ComponentPtr>& components, c
 void Overwriting::restart_log() {
   auto result = std::make_shared<Status>();
   context_.world.executor.submit([log = context_.shared_log, result] { *result = log->restart(0); },
-                              [this, result] { end_checkpoint(*result); });
+                                 [this, result] { end_checkpoint(*result); });
 }
 
 void Overwriting::end_checkpoint(const Status& status) {

@@ -1,10 +1,10 @@
 // Overwriting committed rows through the redo log. Requests of one turn, and those that come while the log is being
-// synced, share a batch: images of whole new chunks are appended to the log, the log is synced away from the loop, then the
-// images go to their in-place data (page cache) and the requests are answered.
+// synced, share a batch: images of whole new chunks are appended to the log, the log is synced away from the loop, then
+// the images go to their in-place data (page cache) and the requests are answered.
 //
-// Rules: (1) an image is computed from what is acknowledged before it: in-place data, and earlier images of its own batch.
-// (2) While a component has images under way no rows are appended to it, and the other way round. (3) The log starts over
-// only when all in-place data are durable and the catalogue has the sums of their tails.
+// Rules: (1) an image is computed from what is acknowledged before it: in-place data, and earlier images of its own
+// batch. (2) While a component has images under way no rows are appended to it, and the other way round. (3) The log
+// starts over only when all in-place data are durable and the catalogue has the sums of their tails.
 #pragma once
 
 #include <deque>
@@ -38,7 +38,7 @@ class Overwriting {
     std::uint64_t first = 0;
     std::uint64_t count = 0;
     std::uint32_t within = 0;
-    std::uint32_t bytes = 0;    // with `within` or alone: of one record
+    std::uint32_t bytes = 0;  // with `within` or alone: of one record
     net::Buffer body;
   };
   struct Image {
@@ -46,10 +46,10 @@ class Overwriting {
     RequestDedup::Key key;
     ComponentPtr component;
     std::uint64_t first_chunk = 0;
-    std::uint64_t number = 0;   // in the log
+    std::uint64_t number = 0;  // in the log
     std::vector<std::byte> bytes;
   };
-  struct Target {               // of a request, in .dat
+  struct Target {  // of a request, in .dat
     std::uint64_t offset = 0;
     std::span<const std::byte> bytes;
   };
@@ -65,7 +65,8 @@ class Overwriting {
   [[nodiscard]] Status apply(const Image& image);
 
   void refuse_all();
-  // A checkpoint waits for them to end; others do not begin meanwhile. Their syncs and its own would hear of each other's failures.
+  // A checkpoint waits for them to end; others do not begin meanwhile. Their syncs and its own would hear of each
+  // other's failures.
   bool appends_to_dirty() const;
   void checkpoint();
   void sync_in_place();
@@ -74,7 +75,7 @@ class Overwriting {
   void end_checkpoint(const Status& status);
 
   LfsContext& context_;
-  RequestDedup dedup_;             // acknowledged overwrites
+  RequestDedup dedup_;  // acknowledged overwrites
   std::deque<Waiting> queue_;
   std::uint64_t queued_bytes_ = 0;
   std::map<std::uint64_t, ComponentPtr> dirty_;

@@ -12,10 +12,13 @@ constexpr std::uint32_t kForMaxMs = 300'000;
 
 void Holding::hold(const Request& request) {
   const std::uint32_t for_ms = request.envelope().hold().for_ms();
-  if (auto ok = context_.allow_management(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
+  if (auto ok = context_.allow_management(request); !ok)
+    return context_.replies.answer(request, fail(std::move(ok.error())));
   if (for_ms > kForMaxMs)
-    return context_.replies.answer(request, fail(Code::kTooLarge, fmt::format("commits can be held for {} s at most", kForMaxMs / 1000)));
-  if (by_ != 0 && by_ != request.peer) return context_.replies.answer(request, fail(Code::kBusy, "somebody else holds the commits"));
+    return context_.replies.answer(
+        request, fail(Code::kTooLarge, fmt::format("commits can be held for {} s at most", kForMaxMs / 1000)));
+  if (by_ != 0 && by_ != request.peer)
+    return context_.replies.answer(request, fail(Code::kBusy, "somebody else holds the commits"));
   if (for_ms == 0) {
     end();
     return context_.replies.answer(context_.replies.defer(request), Status());
@@ -41,7 +44,8 @@ void Holding::tick() {
 
 void Holding::end() {
   by_ = 0;
-  for (const ReplyToken token : std::exchange(waiting_, {})) context_.replies.answer(token, fail(Code::kCancelled, "commits go on"));
+  for (const ReplyToken token : std::exchange(waiting_, {}))
+    context_.replies.answer(token, fail(Code::kCancelled, "commits go on"));
 }
 
 }  // namespace pif::lfs

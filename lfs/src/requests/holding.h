@@ -1,5 +1,5 @@
-// A time without durable changes, so that a snapshot of all disks is of one moment: nothing is committed and nothing logged; what
-// asks for it waits. It ends when who asked says so or is gone, and by itself.
+// A time without durable changes, so that a snapshot of all disks is of one moment: nothing is committed and nothing
+// logged; what asks for it waits. It ends when who asked says so or is gone, and by itself.
 #pragma once
 
 #include <vector>

@@ -19,7 +19,9 @@ constexpr std::size_t kEndAtOnce = 256;  // of one look into the quarantine
 constexpr std::int64_t kDaySeconds = 24 * 3600;
 
 // How long a component stays in quarantine: one of a file that was once committed may be the only copy of it.
-std::int64_t kept_seconds(const proto::ComponentState& state) { return state.state() == kCommitted ? 7 * kDaySeconds : kDaySeconds; }
+std::int64_t kept_seconds(const proto::ComponentState& state) {
+  return state.state() == kCommitted ? 7 * kDaySeconds : kDaySeconds;
+}
 
 }  // namespace
 
@@ -52,16 +54,18 @@ void Managing::restore(FileId file, std::function<void(const Status&)> done) {
   if (!entry) return done(fail(std::move(entry.error())));
   if (!*entry) return done({});
   spdlog::warn("file {} is known again: its component comes back from quarantine", name_of(file));
-  context_.batch.restore((*entry)->state(), [this, state = (*entry)->state(), done = std::move(done)](const Status& status) {
-    if (status) context_.components.came_back(state);
-    done(status);
-  });
+  context_.batch.restore((*entry)->state(),
+                         [this, state = (*entry)->state(), done = std::move(done)](const Status& status) {
+                           if (status) context_.components.came_back(state);
+                           done(status);
+                         });
 }
 
 void Managing::quarantine(FileId file, std::function<void(const Status&)> done) {
   auto found = context_.components.find(file);
   if (!found) return done(found.error().code == Code::kNotFound ? Status() : Status(fail(std::move(found.error()))));
-  if (!(*found)->catalogued) return remove(file, false, std::move(done));  // being made: nobody was told that it is durable
+  if (!(*found)->catalogued)
+    return remove(file, false, std::move(done));  // being made: nobody was told that it is durable
   spdlog::warn("file {} is not known to the server: its component goes into quarantine", name_of(file));
   context_.batch.quarantine(*found, [this, file, done = std::move(done)](const Status& status) {
     if (status) context_.components.went_into_quarantine(file);
@@ -69,8 +73,8 @@ void Managing::quarantine(FileId file, std::function<void(const Status&)> done) 
   });
 }
 
-// Only what was made in the server's present run it must have known: a file that was given up, or removed. What it does not know of
-// another run may be of a directory that was lost.
+// Only what was made in the server's present run it must have known: a file that was given up, or removed. What it does
+// not know of another run may be of a directory that was lost.
 void Managing::unknown(FileId file, std::function<void(const Status&)> done) {
   auto found = context_.components.find(file);
   if (!found) return done({});
@@ -82,16 +86,18 @@ void Managing::unknown(FileId file, std::function<void(const Status&)> done) {
 
 void Managing::tick() {
   const Time now = context_.now();
-  if (context_.components.quarantined_count() == 0 || context_.standing != Standing::kServing || now < next_look_) return;
+  if (context_.components.quarantined_count() == 0 || context_.standing != Standing::kServing || now < next_look_)
+    return;
   next_look_ = now + kLookEvery;
   const std::int64_t wall = context_.world.messenger.clock().wall_seconds();
   const bool is_short = !context_.check_space(0);
   std::vector<FileId> over;
-  const auto seen = catalogue::each_quarantined(context_.world.catalogue, FileId(0), [&](FileId file, const proto::StoredQuarantine& entry) {
-    const bool goes_first = is_short && entry.state().state() != kCommitted;
-    if (goes_first || wall - entry.since() > kept_seconds(entry.state())) over.push_back(file);
-    return over.size() < kEndAtOnce;
-  });
+  const auto seen = catalogue::each_quarantined(
+      context_.world.catalogue, FileId(0), [&](FileId file, const proto::StoredQuarantine& entry) {
+        const bool goes_first = is_short && entry.state().state() != kCommitted;
+        if (goes_first || wall - entry.since() > kept_seconds(entry.state())) over.push_back(file);
+        return over.size() < kEndAtOnce;
+      });
   if (!seen) spdlog::error("{}", seen.error().text);
   for (const FileId file : over) end_quarantine(file, [](const Status&) {});
 }
@@ -121,13 +127,15 @@ void Managing::remove(FileId file, bool for_good, std::function<void(const Statu
 Status Managing::check_word(const proto::Settle& asked) {
   if (!asked.has_moment()) return {};
   if (!context_.numbers.is_of_server(asked.moment()))
-    return fail(Code::kStaleServer, fmt::format("{} goes along with another server, or a later moment of this one", context_.config.name));
+    return fail(Code::kStaleServer,
+                fmt::format("{} goes along with another server, or a later moment of this one", context_.config.name));
   context_.numbers.note_moment(asked.moment());
   return {};
 }
 
 void Managing::settle(const Request& request) {
-  if (auto ok = context_.allow_management(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
+  if (auto ok = context_.allow_management(request); !ok)
+    return context_.replies.answer(request, fail(std::move(ok.error())));
   const auto& asked = request.envelope().settle();
   if (auto ok = check_word(asked); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
   const auto token = context_.replies.defer(request);
@@ -162,7 +170,8 @@ void Managing::settle(const Request& request) {
     const auto found = context_.components.find(FileId(id));
     if (!found || (*found)->state.state() != kSealed) continue;
     ++*left;
-    context_.batch.update(*found, [](proto::ComponentState& state) { state.set_state(kCommitted); }, one_done);
+    context_.batch.update(
+        *found, [](proto::ComponentState& state) { state.set_state(kCommitted); }, one_done);
   }
   one_done({});
 }
@@ -172,14 +181,15 @@ Result<net::Packet> Managing::list_quarantine(const Request& request) {
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_list_components_reply();
   std::size_t bytes = 0;
-  PIF_TRY(catalogue::each_quarantined(context_.world.catalogue, FileId(asked.after() + 1), [&](FileId, const proto::StoredQuarantine& entry) {
-    out->set_more(out->components_size() >= static_cast<int>(kListMax) || bytes >= kListBytesMax);
-    if (out->more()) return false;
-    bytes += entry.ByteSizeLong();
-    *out->add_components() = entry.state();
-    out->add_since(entry.since());
-    return true;
-  }));
+  PIF_TRY(catalogue::each_quarantined(
+      context_.world.catalogue, FileId(asked.after() + 1), [&](FileId, const proto::StoredQuarantine& entry) {
+        out->set_more(out->components_size() >= static_cast<int>(kListMax) || bytes >= kListBytesMax);
+        if (out->more()) return false;
+        bytes += entry.ByteSizeLong();
+        *out->add_components() = entry.state();
+        out->add_since(entry.since());
+        return true;
+      }));
   return reply;
 }
 
@@ -193,21 +203,22 @@ Result<net::Packet> Managing::list_components(const Request& request) {
   auto* out = reply.envelope.mutable_list_components_reply();
   if (asked.after() == UINT64_MAX) return reply;  // no id is greater
   std::size_t bytes = 0;
-  PIF_TRY(catalogue::each(context_.world.catalogue, FileId(asked.after() + 1), [&](FileId file, Result<proto::ComponentState> state) {
-    if (out->components_size() >= static_cast<int>(limit) || bytes >= kListBytesMax) {
-      out->set_more(true);
-      return false;
-    }
-    if (!state) {  // the checker must see that it is there
-      spdlog::error("{}", state.error().text);
-      if (file.value == 0) return true;  // what is no file's has no place in a list by ids
-      state = proto::ComponentState();
-      state->mutable_shape()->set_file(file.value);
-    }
-    bytes += state->ByteSizeLong();
-    *out->add_components() = std::move(*state);
-    return true;
-  }));
+  PIF_TRY(catalogue::each(context_.world.catalogue, FileId(asked.after() + 1),
+                          [&](FileId file, Result<proto::ComponentState> state) {
+                            if (out->components_size() >= static_cast<int>(limit) || bytes >= kListBytesMax) {
+                              out->set_more(true);
+                              return false;
+                            }
+                            if (!state) {  // the checker must see that it is there
+                              spdlog::error("{}", state.error().text);
+                              if (file.value == 0) return true;  // what is no file's has no place in a list by ids
+                              state = proto::ComponentState();
+                              state->mutable_shape()->set_file(file.value);
+                            }
+                            bytes += state->ByteSizeLong();
+                            *out->add_components() = std::move(*state);
+                            return true;
+                          }));
   return reply;
 }
 
@@ -223,10 +234,12 @@ struct Managing::Check {
 };
 
 void Managing::check_component(const Request& request) {
-  if (auto ok = context_.allow_management(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
+  if (auto ok = context_.allow_management(request); !ok)
+    return context_.replies.answer(request, fail(std::move(ok.error())));
   auto found = context_.components.find(FileId(request.envelope().check_component().file()));
   if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
-  if ((*found)->is_open()) return context_.replies.answer(request, fail(Code::kInvalid, "the file is still being written"));
+  if ((*found)->is_open())
+    return context_.replies.answer(request, fail(Code::kInvalid, "the file is still being written"));
   auto check = std::make_shared<Check>();
   check->component = std::move(*found);
   check->token = context_.replies.defer(request);
@@ -247,7 +260,8 @@ void Managing::run_check(std::shared_ptr<Check> check) {
 
 void Managing::finish_check(std::shared_ptr<Check> check) {
   const Component& c = *check->component;
-  if (c.removed) return context_.replies.answer(check->token, Status(fail(Code::kStaleFile, "the file was deleted meanwhile")));
+  if (c.removed)
+    return context_.replies.answer(check->token, Status(fail(Code::kStaleFile, "the file was deleted meanwhile")));
   const bool changed = c.changes != check->changes || !(tail_of(c.state) == check->tail);
   if (!check->damages.empty() && changed && check->tries < kCheckTriesMax) return run_check(std::move(check));
   net::Packet reply;

@@ -11,13 +11,15 @@
 namespace pif::lfs {
 namespace {
 
-constexpr std::uint64_t kEndsAtOnce = 8192;   // of the index, while it is found out how many rows fit a body
+constexpr std::uint64_t kEndsAtOnce = 8192;       // of the index, while it is found out how many rows fit a body
 constexpr std::size_t kGatherBytes = 256u << 10;  // read at once when short rows at a distance are picked out
-constexpr std::uint64_t kScanBytesMax = 4u << 20;  // read for one request, whatever of it is asked for: others wait meanwhile
+constexpr std::uint64_t kScanBytesMax =
+    4u << 20;  // read for one request, whatever of it is asked for: others wait meanwhile
 constexpr std::uint64_t kRowsMax = kBulkBytes / sizeof(std::uint32_t);
 
 Status past_end(const Component& c, std::string_view what, std::uint64_t at, std::uint64_t end) {
-  return fail(Code::kEndOfFile, fmt::format("{} {} of file {} is asked for, this LFS has {}", what, at, name_of(c.file), end));
+  return fail(Code::kEndOfFile,
+              fmt::format("{} {} of file {} is asked for, this LFS has {}", what, at, name_of(c.file), end));
 }
 
 Status too_long(std::uint64_t bytes, std::size_t bytes_max) {
@@ -172,7 +174,8 @@ Result<net::Packet> Reading::read_bytes(const Request& request) {
   const std::uint64_t end = component->reader->tail().bytes;
   if (asked.bytes() == 0) return fail(Code::kInvalid, "a read of no bytes");
   if (asked.offset() >= end) return fail(past_end(*component, "byte", asked.offset(), end).error());
-  const auto bytes = std::min({asked.bytes(), end - asked.offset(), std::uint64_t{LfsContext::body_bytes_max(request)}});
+  const auto bytes =
+      std::min({asked.bytes(), end - asked.offset(), std::uint64_t{LfsContext::body_bytes_max(request)}});
   net::Packet reply = Replies::reply(request);
   reply.body = net::Buffer(bytes);
   PIF_TRY(component->reader->read_bytes(asked.offset(), reply.body.span()));
@@ -215,7 +218,8 @@ Result<net::Packet> Reading::length(const Request& request) {
   if (!component) return fail(std::move(component.error()));
   const auto& state = (*component)->state;
   if (state.shape().index() != 0)
-    return fail(Code::kInvalid, fmt::format("the length is known at LFS 0 of the file, this is LFS {}", state.shape().index()));
+    return fail(Code::kInvalid,
+                fmt::format("the length is known at LFS 0 of the file, this is LFS {}", state.shape().index()));
   *out->mutable_file_length() = state.published();
   out->set_generation(state.grants());
   return reply;

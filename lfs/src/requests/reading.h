@@ -13,8 +13,8 @@ class Reading {
   [[nodiscard]] Result<net::Packet> read_bytes(const Request& request);
   [[nodiscard]] Result<net::Packet> offsets(const Request& request);
   [[nodiscard]] Result<net::Packet> length(const Request& request);
-  // For reading: descriptors of a complete component. A worker gets them when nothing changes the component any more, and
-  // holds it against changes until it ends.
+  // For reading: descriptors of a complete component. A worker gets them when nothing changes the component any more,
+  // and holds it against changes until it ends.
   void attach(const Request& request);
   using IsChanging = std::function<bool(const Component&)>;
   // Answers workers whose components have come to rest. Once per turn.
@@ -28,7 +28,8 @@ class Reading {
   };
   [[nodiscard]] Result<net::Buffer> read_fixed(const Component& component, Span& span, std::size_t bytes_max);
   [[nodiscard]] Result<net::Buffer> read_variable(const Component& component, Span& span, std::size_t bytes_max);
-  [[nodiscard]] Result<net::Buffer> read_variable_strided(const Component& component, Span& span, std::size_t bytes_max);
+  [[nodiscard]] Result<net::Buffer> read_variable_strided(const Component& component, Span& span,
+                                                          std::size_t bytes_max);
   [[nodiscard]] Result<ComponentPtr> readable(const Request& request, FileId file);
 
   [[nodiscard]] Result<net::Packet> descriptors(Component& component);

@@ -9,7 +9,8 @@ namespace pif::lfs {
 namespace {
 
 constexpr Duration kBeatEvery = std::chrono::seconds(1);
-constexpr Duration kConnectEvery = std::chrono::milliseconds(100);  // to a server that is not there: it may start any moment
+constexpr Duration kConnectEvery =
+    std::chrono::milliseconds(100);  // to a server that is not there: it may start any moment
 constexpr Duration kAskAgainEvery = std::chrono::milliseconds(100);  // a server that waits for other LFSs
 constexpr Duration kPatience = std::chrono::seconds(5);
 constexpr std::size_t kStatesAtOnce = 4096;
@@ -20,7 +21,8 @@ enum Verdict : std::uint32_t { kGoOn = 1, kAdmitted = 2, kIsStale = 3, kNotYet =
 
 }  // namespace
 
-Reporting::Reporting(LfsContext& context, Managing& managing) : context_(context), managing_(managing), calls_(context.world.messenger) {
+Reporting::Reporting(LfsContext& context, Managing& managing)
+    : context_(context), managing_(managing), calls_(context.world.messenger) {
   context_.standing = has_server() ? Standing::kWaiting : Standing::kServing;
 }
 
@@ -81,7 +83,8 @@ void Reporting::tick() {
 net::Packet Reporting::request() {
   const std::int64_t now = context_.world.messenger.clock().wall_seconds();
   if (now >= capability_until_) {
-    capability_ = mint(context_.config.key, Capability{FileId(0), context_.config.uid, kMayManage, 0, now + kCapabilitySeconds});
+    capability_ =
+        mint(context_.config.key, Capability{FileId(0), context_.config.uid, kMayManage, 0, now + kCapabilitySeconds});
     capability_until_ = now + kCapabilitySeconds / 2;
   }
   net::Packet packet;
@@ -158,11 +161,13 @@ void Reporting::become(std::uint64_t incarnation, bool ask_all) {
 }
 
 void Reporting::serve() {
-  if (auto asked = ask_all_ ? context_.components.ask_about_all(context_.now()) : Status(); !asked) spdlog::error("{}", asked.error().text);
+  if (auto asked = ask_all_ ? context_.components.ask_about_all(context_.now()) : Status(); !asked)
+    spdlog::error("{}", asked.error().text);
   context_.standing = Standing::kServing;
   context_.stale.clear();
   next_beat_ = context_.now();
-  spdlog::info("{} serves as incarnation {}, from change {} on", context_.config.name, context_.numbers.incarnation(), context_.numbers.durable());
+  spdlog::info("{} serves as incarnation {}, from change {} on", context_.config.name, context_.numbers.incarnation(),
+               context_.numbers.durable());
 }
 
 void Reporting::stop_serving(const std::string& why) {
@@ -172,8 +177,8 @@ void Reporting::stop_serving(const std::string& why) {
   has_kept_ = false;
 }
 
-// A new connection: what became of everything unsettled is asked at once. Not of what an append is making, which the server
-// takes for committed.
+// A new connection: what became of everything unsettled is asked at once. Not of what an append is making, which the
+// server takes for committed.
 void Reporting::ask_soon() {
   next_beat_ = context_.now();
   for (auto& [id, when] : context_.components.unsettled()) {
@@ -198,13 +203,15 @@ void Reporting::ask_states() {
   for (const auto id : files) packet.envelope.mutable_file_states()->add_files(id);
   calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this, files](Result<net::Packet> reply) {
     asking_ = false;
-    if (reply && (!agrees_ || !context_.numbers.is_of_server(reply->envelope.file_states_reply().moment()))) return;  // asks again in a minute
+    if (reply && (!agrees_ || !context_.numbers.is_of_server(reply->envelope.file_states_reply().moment())))
+      return;  // asks again in a minute
     if (reply) {
       context_.numbers.note_moment(reply->envelope.file_states_reply().moment());
       return learn_states(files, reply->envelope.file_states_reply());
     }
     for (const auto id : files)  // again with the next beat
-      if (const auto at = context_.components.unsettled().find(id); at != context_.components.unsettled().end()) at->second = Time{};
+      if (const auto at = context_.components.unsettled().find(id); at != context_.components.unsettled().end())
+        at->second = Time{};
     lose(reply.error());
   });
 }
@@ -228,7 +235,8 @@ void Reporting::learn_states(const std::vector<std::uint64_t>& files, const prot
     const bool abandoned = state == 2 && (*component)->is_open() && !(*component)->appending;
     if (state >= 4) managing_.unknown(file, [](const Status&) {});
     if (state != 3 && !abandoned) continue;
-    spdlog::info("file {} is {}: its component is removed", name_of(file), abandoned ? "committed without it" : "removed");
+    spdlog::info("file {} is {}: its component is removed", name_of(file),
+                 abandoned ? "committed without it" : "removed");
     managing_.remove(file, state == 3, [](const Status&) {});
   }
 }

@@ -1,11 +1,11 @@
-// What this LFS tells the PIF Server and asks it: heartbeats, by which it is admitted when it has started, and what became of
-// components that are not known to be committed. Without a server everything else goes on; without one in the configuration nobody
-// need admit it.
+// What this LFS tells the PIF Server and asks it: heartbeats, by which it is admitted when it has started, and what
+// became of components that are not known to be committed. Without a server everything else goes on; without one in the
+// configuration nobody need admit it.
 #pragma once
 
 #include "context/lfs_context.h"
-#include "requests/managing.h"
 #include "pif/net/calls.h"
+#include "requests/managing.h"
 
 namespace pif::lfs {
 
@@ -27,7 +27,7 @@ class Reporting {
   void become(std::uint64_t incarnation, bool ask_all);
   void serve();
   void stop_serving(const std::string& why);
-  
+
   void ask_soon();
   void ask_states();
   void settled(Component& component);
@@ -39,13 +39,13 @@ class Reporting {
   Managing& managing_;
   net::Calls calls_;
   net::PeerId server_ = 0;
-  bool heard_ = false;       // an answer came on this connection
+  bool heard_ = false;  // an answer came on this connection
   bool beating_ = false;
   bool asking_ = false;
   bool silent_logged_ = false;
-  bool has_kept_ = false;    // what it was offered in this life, but is not confirmed yet
-  bool ask_all_ = false;     // once it serves
-  bool agrees_ = false;      // the server's history is this root's: its words about files count
+  bool has_kept_ = false;  // what it was offered in this life, but is not confirmed yet
+  bool ask_all_ = false;   // once it serves
+  bool agrees_ = false;    // the server's history is this root's: its words about files count
   Time next_beat_{};
   std::string capability_;
   std::int64_t capability_until_ = 0;  // wall seconds; minted anew before it expires

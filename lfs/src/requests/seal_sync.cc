@@ -27,7 +27,8 @@ void SealSync::add(const ComponentPtr& component, Done done) {
   submit(std::move(alone));
 }
 
-// One batch at a time: the longer a sync takes, the more share the next one. But nobody waits for a sync of all that takes long.
+// One batch at a time: the longer a sync takes, the more share the next one. But nobody waits for a sync of all that
+// takes long.
 bool SealSync::may_begin() const {
   return under_way_ == 0 || (under_way_ < kBatchesMax && context_.now() - begun_ > kLong);
 }
@@ -54,7 +55,7 @@ void SealSync::submit(std::vector<Item> items) {
   batch->is_all = batch->items.size() >= context_.config.sync_all_from && context_.now() >= all_again_;
   auto* storage = &context_.world.storage;
   context_.world.executor.submit([batch, storage, root = context_.config.root] { sync(*storage, root, *batch); },
-                              [this, batch] { finish(*batch); });
+                                 [this, batch] { finish(*batch); });
 }
 
 void SealSync::sync(component::Storage& storage, const std::string& root, Batch& batch) {

@@ -1,6 +1,6 @@
-// Makes components durable before their seals are answered. Small ones that wait at the same time are synced together: from a certain
-// number on by one sync of the whole local file system, which costs as much as a few syncs of single files. A large one is synced by
-// itself, so that nobody waits for it.
+// Makes components durable before their seals are answered. Small ones that wait at the same time are synced together:
+// from a certain number on by one sync of the whole local file system, which costs as much as a few syncs of single
+// files. A large one is synced by itself, so that nobody waits for it.
 #pragma once
 
 #include <functional>
@@ -45,9 +45,9 @@ class SealSync {
 
   LfsContext& context_;
   std::vector<Item> waiting_;
-  unsigned under_way_ = 0;    // batches
-  Time begun_{};              // the last one
-  Time all_again_{};          // before that no sync of all: the last one took too long, for others write a lot
+  unsigned under_way_ = 0;  // batches
+  Time begun_{};            // the last one
+  Time all_again_{};        // before that no sync of all: the last one took too long, for others write a lot
 };
 
 }  // namespace pif::lfs

@@ -18,7 +18,8 @@ constexpr std::size_t kSkippersMax = 2 * Components::kWritersMax;
 bool is_same(const proto::ComponentShape& a, const proto::ComponentShape& b) {
   return a.format().kind() == b.format().kind() && a.format().record_length() == b.format().record_length() &&
          a.format().delimiter() == b.format().delimiter() && a.index() == b.index() &&
-         std::equal(a.layout().nodes().begin(), a.layout().nodes().end(), b.layout().nodes().begin(), b.layout().nodes().end()) &&
+         std::equal(a.layout().nodes().begin(), a.layout().nodes().end(), b.layout().nodes().begin(),
+                    b.layout().nodes().end()) &&
          std::equal(a.layout().bevies().begin(), a.layout().bevies().end(), b.layout().bevies().begin(),
                     b.layout().bevies().end());
 }
@@ -31,7 +32,8 @@ component::Tail tail_to_seal(const Component& component, const proto::Seal& aske
 Status expect_size(component::File& file, std::uint64_t size, bool exact, FileId id, std::string_view what) {
   PIF_TRY_VALUE(const auto found, file.size());
   if (exact ? found == size : found >= size) return {};
-  return fail(Code::kInvalid, fmt::format("the {} of file {} has {} bytes here, {} are to be sealed", what, name_of(id), found, size));
+  return fail(Code::kInvalid,
+              fmt::format("the {} of file {} has {} bytes here, {} are to be sealed", what, name_of(id), found, size));
 }
 
 }  // namespace
@@ -61,7 +63,8 @@ Result<ComponentPtr> Writing::open_component(const Request& request, const proto
 Result<net::Packet> Writing::attach(const Request& request) {
   PIF_TRY(context_.check_space(0));
   PIF_TRY_VALUE(const auto component, open_component(request, request.envelope().attach().create()));
-  if (component->writer) PIF_TRY(finish_writer(*component));  // what it holds back must not come after what others write
+  if (component->writer)
+    PIF_TRY(finish_writer(*component));  // what it holds back must not come after what others write
   PIF_TRY(context_.components.open_files(*component, component::Access::kWrite));
   component->given_out = true;
   net::Packet reply = Replies::reply(request);
@@ -77,7 +80,8 @@ Result<net::Packet> Writing::write(const Request& request) {
   PIF_TRY(context_.check_space(body.size()));
   PIF_TRY_VALUE(const auto component, open_component(request, asked.shape()));
   PIF_TRY(context_.components.open_writer(*component));
-  PIF_TRY(component->shape.format.is_fixed() ? write_fixed(*component, asked, body) : write_variable(*component, asked, body));
+  PIF_TRY(component->shape.format.is_fixed() ? write_fixed(*component, asked, body)
+                                             : write_variable(*component, asked, body));
   net::Packet reply = Replies::reply(request);
   reply.envelope.mutable_done();
   return reply;
@@ -90,8 +94,10 @@ Status Writing::check_skipped(const Component& component, std::uint64_t begin, s
   Skipper skipper = known == skippers_.end() ? Skipper{have, 0} : known->second;
   if (begin > have) skipper.skipped += begin - have;
   if (skipper.skipped > kSkippedBytesMax + kSkippedPerByteMax * skipper.taken)
-    return fail(Code::kTooLarge, fmt::format("file {}: byte {} is too far past the {} bytes that are here: write the file from "
-                                             "its front", name_of(component.file), begin, have));
+    return fail(Code::kTooLarge,
+                fmt::format("file {}: byte {} is too far past the {} bytes that are here: write the file from "
+                            "its front",
+                            name_of(component.file), begin, have));
   skipper.taken += bytes;
   if (skippers_.size() >= kSkippersMax)
     std::erase_if(skippers_, [this](const auto& one) {
@@ -115,7 +121,8 @@ Status Writing::write_variable(Component& component, const proto::Write& asked, 
   PIF_TRY_VALUE(const auto rows, parse_variable(body, asked.count()));
   const std::uint64_t have = component.writer->rows();
   if (asked.first() > have)
-    return fail(Code::kRetry, fmt::format("row {} comes before row {}: variable rows are written in order", asked.first(), have));
+    return fail(Code::kRetry,
+                fmt::format("row {} comes before row {}: variable rows are written in order", asked.first(), have));
   if (asked.first() < have && asked.count() <= have - asked.first()) return {};  // a repeated request
   if (asked.first() < have) PIF_TRY(component.writer->truncate(asked.first()));
   return component.writer->append_rows(rows.lengths, rows.data);
@@ -131,7 +138,11 @@ Status Writing::finish_writer(Component& component) {
 void Writing::seal(const Request& request) {
   auto prepared = prepare_seal(request);
   if (!prepared) return context_.replies.answer(request, fail(std::move(prepared.error())));
-  Sealing sealing{std::move(*prepared), request.envelope().seal(), context_.replies.defer(request), context_.now() + kWritersPatience, {}};
+  Sealing sealing{std::move(*prepared),
+                  request.envelope().seal(),
+                  context_.replies.defer(request),
+                  context_.now() + kWritersPatience,
+                  {}};
   if (!sealing.component->is_open()) {
     net::Packet reply;
     *reply.envelope.mutable_seal_reply()->mutable_state() = sealing.component->state;
@@ -143,7 +154,8 @@ void Writing::seal(const Request& request) {
 }
 
 void Writing::advance() {
-  std::erase_if(waiting_, [this](Sealing& sealing) { return context_.now() >= sealing.next_look && try_seal(sealing); });
+  std::erase_if(waiting_,
+                [this](Sealing& sealing) { return context_.now() >= sealing.next_look && try_seal(sealing); });
   sync_.advance();
 }
 
@@ -169,8 +181,10 @@ bool Writing::try_seal(Sealing& sealing) {
     ready = fail(Code::kBusy, fmt::format("file {} is still open for writing in some process: it must close it first",
                                           name_of(component.file)));
   if (ready) ready = take_lengths(component, sealing.asked);
-  if (ready) sync_and_seal(sealing);
-  else end_seal(sealing, std::move(ready));
+  if (ready)
+    sync_and_seal(sealing);
+  else
+    end_seal(sealing, std::move(ready));
   return true;
 }
 
@@ -187,8 +201,10 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   auto found = context_.components.find(file);
   if (!found && found.error().code == Code::kNotFound) {
     if (asked.rows() > 0)
-      return fail(Code::kNotFound, fmt::format("file {} has no rows here: they were never written, or this LFS was started "
-                                               "again since; write the file again", name_of(file)));
+      return fail(Code::kNotFound,
+                  fmt::format("file {} has no rows here: they were never written, or this LFS was started "
+                              "again since; write the file again",
+                              name_of(file)));
     found = open_component(request, asked.shape());
   }
   if (!found) return found;
@@ -199,26 +215,27 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
     return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of(file)));
   if (!component.is_open()) {
     if (component.state.rows() == asked.rows() && component.state.bytes() == asked.bytes()) return found;
-    return fail(Code::kExists, fmt::format("file {} is sealed with {} rows and {} bytes", name_of(file), component.state.rows(),
-                                           component.state.bytes()));
+    return fail(Code::kExists, fmt::format("file {} is sealed with {} rows and {} bytes", name_of(file),
+                                           component.state.rows(), component.state.bytes()));
   }
   if (component.writer) PIF_TRY(finish_writer(component));
   const component::Tail tail = tail_to_seal(component, asked);
   if (tail.rows != asked.rows() || tail.bytes != asked.bytes())
-    return fail(Code::kInvalid, fmt::format("file {} has {} rows and {} bytes here, {} and {} are to be sealed", name_of(file),
-                                            tail.rows, tail.bytes, asked.rows(), asked.bytes()));
+    return fail(Code::kInvalid, fmt::format("file {} has {} rows and {} bytes here, {} and {} are to be sealed",
+                                            name_of(file), tail.rows, tail.bytes, asked.rows(), asked.bytes()));
   const FileLength file_length = file_length_of(asked.file());
   const auto rows = component.layout.rows(asked.shape().index(), file_length.records);
   const auto& format = component.shape.format;
   if (format.is_fixed() && !is_fixed_file_length(format.record_length, file_length))
-    return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes", file_length.records,
-                                            format.record_length, file_length.bytes));
-  const auto bytes = format.is_fixed() ? fixed_component_bytes(component.layout, asked.shape().index(), format.record_length,
-                                                               rows, file_length)
+    return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes",
+                                            file_length.records, format.record_length, file_length.bytes));
+  const auto bytes = format.is_fixed() ? fixed_component_bytes(component.layout, asked.shape().index(),
+                                                               format.record_length, rows, file_length)
                                        : tail.bytes;
   if (rows != tail.rows || bytes != tail.bytes)
-    return fail(Code::kInvalid, fmt::format("of a file of {} records and {} bytes, {} rows and {} bytes belong here, not {} and {}",
-                                            file_length.records, file_length.bytes, rows, bytes, tail.rows, tail.bytes));
+    return fail(Code::kInvalid,
+                fmt::format("of a file of {} records and {} bytes, {} rows and {} bytes belong here, not {} and {}",
+                            file_length.records, file_length.bytes, rows, bytes, tail.rows, tail.bytes));
   if (!component.given_out) {
     PIF_TRY(context_.components.open_files(component, component::Access::kWrite));
     return found;
@@ -249,7 +266,8 @@ Status Writing::check_sizes(Component& component, const component::Tail& tail) {
 
 Result<bool> Writing::has_writers(Component& component) {
   if (!component.given_out) return false;
-  for (auto* file : {&component.files.data, &component.files.sums, &component.files.index, &component.files.index_sums}) {
+  for (auto* file :
+       {&component.files.data, &component.files.sums, &component.files.index, &component.files.index_sums}) {
     if (*file == nullptr) continue;
     PIF_TRY_VALUE(const bool writers, (*file)->has_writers());
     if (writers) return true;
@@ -259,11 +277,14 @@ Result<bool> Writing::has_writers(Component& component) {
 
 void Writing::sync_and_seal(const Sealing& sealing) {
   const ComponentPtr& component = sealing.component;
-  sync_.add(component, [this, component, file = file_length_of(sealing.asked.file()), token = sealing.token](const Status& synced) {
+  sync_.add(component, [this, component, file = file_length_of(sealing.asked.file()),
+                        token = sealing.token](const Status& synced) {
     // Nobody gets descriptors to write what is complete.
-    if (component->pins == 1 && component->access == component::Access::kWrite) context_.components.close_files(*component);
+    if (component->pins == 1 && component->access == component::Access::kWrite)
+      context_.components.close_files(*component);
     context_.components.unpin(*component);
-    if (component->removed) return context_.replies.answer(token, fail(Code::kStaleFile, "the file was removed meanwhile"));
+    if (component->removed)
+      return context_.replies.answer(token, fail(Code::kStaleFile, "the file was removed meanwhile"));
     if (synced) return finish_seal(component, file, token);
     component->sealing = false;
     context_.components.set_failed(*component, synced.error());

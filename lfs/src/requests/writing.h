@@ -16,9 +16,9 @@ class Writing {
   // For writing: makes the component if it is not there; descriptors that can write.
   [[nodiscard]] Result<net::Packet> attach(const Request& request);
   [[nodiscard]] Result<net::Packet> write(const Request& request);
-  // Answers later: the component's bytes become durable first, away from the loop. While somebody could still write it, it is
-  // looked at again for kWritersPatience: a worker that is being started has this process's descriptors, of all components,
-  // until it has become another program, which takes milliseconds on a busy machine.
+  // Answers later: the component's bytes become durable first, away from the loop. While somebody could still write it,
+  // it is looked at again for kWritersPatience: a worker that is being started has this process's descriptors, of all
+  // components, until it has become another program, which takes milliseconds on a busy machine.
   void seal(const Request& request);
   // Once per turn: seals go on that nobody holds up any more, or end.
   void advance();
@@ -46,8 +46,8 @@ class Writing {
   [[nodiscard]] Status write_variable(Component& component, const proto::Write& asked, std::span<const std::byte> body);
 
   [[nodiscard]] Status finish_writer(Component& component);
-  // Everything that is checked before anybody is waited for. Of a component that is not open: it is sealed already, with just
-  // these lengths.
+  // Everything that is checked before anybody is waited for. Of a component that is not open: it is sealed already,
+  // with just these lengths.
   [[nodiscard]] Result<ComponentPtr> prepare_seal(const Request& request);
   // False if it has to wait; otherwise it was answered, or is being synced.
   bool try_seal(Sealing& sealing);

@@ -24,7 +24,9 @@ void CatalogueBatch::leave(ComponentPtr component, Write write, Done done) {
 
 void CatalogueBatch::erase(ComponentPtr component, Done done) {
   const FileId file = component->file;
-  leave(std::move(component), [file](kv::Transaction& transaction) { return catalogue::erase(transaction, file); }, std::move(done));
+  leave(
+      std::move(component), [file](kv::Transaction& transaction) { return catalogue::erase(transaction, file); },
+      std::move(done));
 }
 
 void CatalogueBatch::quarantine(ComponentPtr component, Done done) {
@@ -35,20 +37,26 @@ void CatalogueBatch::quarantine(ComponentPtr component, Done done) {
 }
 
 void CatalogueBatch::restore(const proto::ComponentState& state, Done done) {
-  leave({}, [state](kv::Transaction& transaction) -> Status {
-    proto::ComponentState committed = state;
-    committed.set_state(kCommitted);
-    PIF_TRY(catalogue::put(transaction, committed));
-    return catalogue::end_quarantine(transaction, FileId(state.shape().file()));
-  }, std::move(done));
+  leave(
+      {},
+      [state](kv::Transaction& transaction) -> Status {
+        proto::ComponentState committed = state;
+        committed.set_state(kCommitted);
+        PIF_TRY(catalogue::put(transaction, committed));
+        return catalogue::end_quarantine(transaction, FileId(state.shape().file()));
+      },
+      std::move(done));
 }
 
 void CatalogueBatch::end_quarantine(FileId file, Done done) {
-  leave({}, [file](kv::Transaction& transaction) { return catalogue::end_quarantine(transaction, file); }, std::move(done));
+  leave(
+      {}, [file](kv::Transaction& transaction) { return catalogue::end_quarantine(transaction, file); },
+      std::move(done));
 }
 
 void CatalogueBatch::note(Done done) {
-  leave({}, [](kv::Transaction&) { return Status(); }, std::move(done));
+  leave(
+      {}, [](kv::Transaction&) { return Status(); }, std::move(done));
 }
 
 void CatalogueBatch::flush() {
@@ -85,7 +93,8 @@ Status CatalogueBatch::commit(std::vector<Item>& items) {
     }
   }
   for (const auto& [component, state] : changed) {
-    const bool gone = std::any_of(erased.begin(), erased.end(), [c = component](const auto& e) { return e.get() == c; });
+    const bool gone =
+        std::any_of(erased.begin(), erased.end(), [c = component](const auto& e) { return e.get() == c; });
     if (!gone) PIF_TRY(catalogue::put(*transaction, state));
   }
   PIF_TRY_VALUE(const auto record, numbers_.put(*transaction));

@@ -41,7 +41,7 @@ class CatalogueBatch {
   struct Item {
     ComponentPtr component;  // null: `write` alone
     Change change;
-    Write write;             // of what goes, or comes
+    Write write;  // of what goes, or comes
     Done done;
     bool stale = false;
   };

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "store/convert.h"
 #include "pif/base/limits.h"
 #include "pif/kv/value.h"
+#include "store/convert.h"
 
 namespace pif::lfs::catalogue {
 namespace {
@@ -20,7 +20,8 @@ Result<proto::ComponentState> parse(FileId file, std::string_view value) {
   const auto what = fmt::format("the catalogue's entry of file {}", name_of(file));
   PIF_TRY_VALUE(const auto payload, kv::open_value(value, what));
   proto::StoredComponent stored;
-  if (!stored.ParseFromArray(payload.data(), static_cast<int>(payload.size())) || stored.state().shape().file() != file.value)
+  if (!stored.ParseFromArray(payload.data(), static_cast<int>(payload.size())) ||
+      stored.state().shape().file() != file.value)
     return fail(Code::kCorrupt, what + " cannot be read");
   return std::move(*stored.mutable_state());
 }
@@ -49,13 +50,13 @@ Status erase(kv::Transaction& transaction, FileId file) {
   return transaction.erase(kComponents, kv::key_u64(file.value));
 }
 
-Status each(kv::Store& store, FileId from,
-            const std::function<bool(FileId, Result<proto::ComponentState>)>& visit) {
+Status each(kv::Store& store, FileId from, const std::function<bool(FileId, Result<proto::ComponentState>)>& visit) {
   PIF_TRY_VALUE(auto transaction, store.read());
   return transaction->scan(kComponents, kv::key_u64(from.value), [&](std::string_view key, std::string_view value) {
     if (key.size() != 8)
-      return visit(FileId(0), fail(Code::kCorrupt, fmt::format("the catalogue has an entry of no file, with a key of {} bytes",
-                                                               key.size())));
+      return visit(FileId(0),
+                   fail(Code::kCorrupt,
+                        fmt::format("the catalogue has an entry of no file, with a key of {} bytes", key.size())));
     const FileId file(kv::u64_of_key(key));
     return visit(file, parse(file, value));
   });
@@ -80,7 +81,8 @@ Result<proto::StoredQuarantine> parse_quarantine(std::uint64_t file, std::string
   const auto what = fmt::format("the catalogue's entry of file {} in quarantine", file);
   PIF_TRY_VALUE(const auto payload, kv::open_value(value, what));
   proto::StoredQuarantine stored;
-  if (stored.ParseFromArray(payload.data(), static_cast<int>(payload.size())) && stored.state().shape().file() == file) return stored;
+  if (stored.ParseFromArray(payload.data(), static_cast<int>(payload.size())) && stored.state().shape().file() == file)
+    return stored;
   return fail(Code::kCorrupt, what + " cannot be read");
 }
 
@@ -94,12 +96,14 @@ Result<std::optional<proto::StoredQuarantine>> quarantined(kv::Store& store, Fil
   return std::optional(std::move(stored));
 }
 
-Status each_quarantined(kv::Store& store, FileId from, const std::function<bool(FileId, const proto::StoredQuarantine&)>& visit) {
+Status each_quarantined(kv::Store& store, FileId from,
+                        const std::function<bool(FileId, const proto::StoredQuarantine&)>& visit) {
   Status good;
   PIF_TRY_VALUE(auto transaction, store.read());
   PIF_TRY(transaction->scan(kQuarantine, kv::key_u64(from.value), [&](std::string_view key, std::string_view value) {
-    auto stored = key.size() == 8 ? parse_quarantine(kv::u64_of_key(key), value)
-                                  : Result<proto::StoredQuarantine>(fail(Code::kCorrupt, "the quarantine has an entry of no file"));
+    auto stored = key.size() == 8
+                      ? parse_quarantine(kv::u64_of_key(key), value)
+                      : Result<proto::StoredQuarantine>(fail(Code::kCorrupt, "the quarantine has an entry of no file"));
     if (stored) return visit(FileId(kv::u64_of_key(key)), *stored);
     good = fail(std::move(stored.error()));
     return false;
@@ -113,7 +117,8 @@ Result<proto::StoredNumbers> numbers(kv::Store& store) {
   if (!value) {  // where the first programs of format 2 kept it
     PIF_TRY_VALUE(value, transaction->get(kMeta, kNumbersKey));
   }
-  if (!value) return fail(Code::kCorrupt, "the catalogue does not say whose it is: it is not the one that belongs to this root");
+  if (!value)
+    return fail(Code::kCorrupt, "the catalogue does not say whose it is: it is not the one that belongs to this root");
   PIF_TRY_VALUE(const auto payload, kv::open_value(*value, "the catalogue's numbers"));
   proto::StoredNumbers stored;
   if (stored.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) return stored;
@@ -138,8 +143,9 @@ Status check_version(kv::Store& store) {
   PIF_TRY_VALUE(const auto found, version(store));
   if (found == kFormatVersion) return {};
   if (found == 0) return fail(Code::kCorrupt, "the catalogue is empty, though the root is not new");
-  return fail(Code::kVersion, fmt::format("the catalogue has format {}, this program knows {}: {}", found, kFormatVersion,
-                                          found == kFormatBefore ? "run `pif up`, which takes it over" : "use a newer one"));
+  return fail(Code::kVersion,
+              fmt::format("the catalogue has format {}, this program knows {}: {}", found, kFormatVersion,
+                          found == kFormatBefore ? "run `pif up`, which takes it over" : "use a newer one"));
 }
 
 Status begin(kv::Store& store, const std::string& uuid) {

@@ -24,8 +24,8 @@ namespace pif::lfs::catalogue {
 [[nodiscard]] Status quarantine(kv::Transaction& transaction, const proto::ComponentState& state, std::int64_t since);
 [[nodiscard]] Status end_quarantine(kv::Transaction& transaction, FileId file);
 [[nodiscard]] Result<std::optional<proto::StoredQuarantine>> quarantined(kv::Store& store, FileId file);
-[[nodiscard]] Status each_quarantined(kv::Store& store, FileId from,
-                                      const std::function<bool(FileId file, const proto::StoredQuarantine& entry)>& visit);
+[[nodiscard]] Status each_quarantined(
+    kv::Store& store, FileId from, const std::function<bool(FileId file, const proto::StoredQuarantine& entry)>& visit);
 
 // What numbers.h keeps. kCorrupt: there is none, or it cannot be read.
 [[nodiscard]] Result<proto::StoredNumbers> numbers(kv::Store& store);

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "pif/lfs/lfs.h"
 #include "store/catalogue.h"
 #include "store/convert.h"
-#include "pif/lfs/lfs.h"
 #include "store/recovery.h"
 #include "store/root.h"
 
@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t kDamagesMax = 10000;  // lines; what is beyond them is counted by nobody
 constexpr std::size_t kPageEntries = 256;
 
-bool is_short(component::File& file, const std::string& path, std::uint64_t expected, std::vector<std::string>& damages) {
+bool is_short(component::File& file, const std::string& path, std::uint64_t expected,
+              std::vector<std::string>& damages) {
   const auto size = file.size();
   if (!size)
     damages.push_back(size.error().text);
@@ -33,8 +34,9 @@ void check_files(component::Storage& storage, const std::string& stem, const com
   auto files = component::open_files(storage, stem, shape.format, component::Access::kRead);
   if (!files) {
     const bool missing = files.error().code == Code::kNotFound;
-    damages.push_back(missing ? fmt::format("file {}: a file of {}.* is missing: {}", name_of(shape.file), stem, files.error().text)
-                              : files.error().text);
+    damages.push_back(
+        missing ? fmt::format("file {}: a file of {}.* is missing: {}", name_of(shape.file), stem, files.error().text)
+                : files.error().text);
     return;
   }
   bool any = is_short(*files->data, stem + ".dat", tail.bytes, damages);
@@ -56,16 +58,17 @@ void check_entry(component::Storage& storage, const std::string& root, const pro
   const auto shape = shape_of(state.shape());
   if (!shape) return report.damages.push_back(fmt::format("file {}: {}", state.shape().file(), shape.error().text));
   check_files(storage, component::stem(root, shape->file), *shape, tail_of(state), sums, report.damages);
-  if (state.published().records() < state.rows() && state.shape().index() == 0 && state.shape().layout().nodes_size() == 1 &&
-      state.generation() == 0)
-    report.damages.push_back(fmt::format("file {}: {} rows, but a length of {} records", state.shape().file(), state.rows(),
-                                         state.published().records()));
+  if (state.published().records() < state.rows() && state.shape().index() == 0 &&
+      state.shape().layout().nodes_size() == 1 && state.generation() == 0)
+    report.damages.push_back(fmt::format("file {}: {} rows, but a length of {} records", state.shape().file(),
+                                         state.rows(), state.published().records()));
   report.bytes += state.bytes();
 }
 
 }  // namespace
 
-Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue, const std::string& root, bool verify_sums) {
+Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
+                               bool verify_sums) {
   PIF_TRY(read_identity(storage, root));
   PIF_TRY(catalogue::check_version(catalogue));
   RedoLog log(storage, log_path(root), 0);
@@ -101,7 +104,8 @@ Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue
     if (!parse_file_name(name, file))
       report.damages.push_back(fmt::format("{}/{} is no file of an LFS", folder, name));
     else if (!known.contains(file.value))
-      report.leftovers.push_back(fmt::format("{}/{}: no entry of the catalogue owns it; the next start removes it", folder, name));
+      report.leftovers.push_back(
+          fmt::format("{}/{}: no entry of the catalogue owns it; the next start removes it", folder, name));
     return {};
   }));
   return report;

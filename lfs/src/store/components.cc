@@ -65,12 +65,14 @@ std::string Components::folder(FileId file) const {
 Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::uint64_t epoch, Time now) {
   PIF_TRY_VALUE(const auto shape, shape_of(in));
   if (removing_.contains(shape.file.value))
-    return fail(Code::kRetry, fmt::format("an earlier component of file {} is still being removed", name_of(shape.file)));
+    return fail(Code::kRetry,
+                fmt::format("an earlier component of file {} is still being removed", name_of(shape.file)));
   proto::ComponentState state;
   *state.mutable_shape() = in;
   state.mutable_shape()->set_chunk_bytes(shape.chunk_bytes);
   if (is_quarantined(shape.file))
-    return fail(Code::kStaleFile, fmt::format("file {} is in quarantine here: the server did not know it", name_of(shape.file)));
+    return fail(Code::kStaleFile,
+                fmt::format("file {} is in quarantine here: the server did not know it", name_of(shape.file)));
   state.set_state(kOpen);
   state.set_epoch(epoch);
   state.set_run(numbers_.run());
@@ -150,7 +152,8 @@ void Components::evict() {
     if (is_spare(component)) close_files(component);
   }
   if (all_.size() <= kKnownMax) return;
-  // One that a request, a sequencer or the redo log holds stays: found again, it would be another object with a state of its own.
+  // One that a request, a sequencer or the redo log holds stays: found again, it would be another object with a state
+  // of its own.
   for (auto known = all_.begin(); known != all_.end();) {
     const bool unused = known->second.use_count() == 1 && !known->second->access && known->second->is_idle();
     known = unused ? all_.erase(known) : std::next(known);
@@ -212,8 +215,10 @@ void Components::set_removing(FileId file, bool is_removing) {
 }
 
 void Components::set_failed(Component& component, const Error& why) {
-  component.failure = Error{Code::kIo, fmt::format("file {} is out of service here until the LFS is started again: {}",
-                                                   name_of(component.file), why.text), {}};
+  component.failure = Error{Code::kIo,
+                            fmt::format("file {} is out of service here until the LFS is started again: {}",
+                                        name_of(component.file), why.text),
+                            {}};
 }
 
 Result<component::Tail> tail_at(const component::Shape& shape, const component::Reader& reader, std::uint64_t rows,
@@ -231,8 +236,8 @@ Result<component::Tail> tail_at(const component::Shape& shape, const component::
   if (first < rows) {
     std::vector<std::uint64_t> ends(rows - first + 1);
     PIF_TRY(reader.read_ends(first, rows - first, ends));
-    tail.index_sum = chunk_sum(shape.file, component::kIndexStream, first / kPerChunk,
-                               std::as_bytes(std::span(ends).subspan(1)));
+    tail.index_sum =
+        chunk_sum(shape.file, component::kIndexStream, first / kPerChunk, std::as_bytes(std::span(ends).subspan(1)));
   }
   return tail;
 }

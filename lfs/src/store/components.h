@@ -11,22 +11,25 @@
 #include <unordered_set>
 #include <vector>
 
-#include "store/convert.h"
-#include "store/numbers.h"
 #include "pif/base/clock.h"
 #include "pif/base/timers.h"
 #include "pif/component/component.h"
 #include "pif/kv/store.h"
+#include "store/convert.h"
+#include "store/numbers.h"
 
 namespace pif::lfs {
 
 struct Component {
   Component(const component::Shape& shape_in, parity::Layout layout_in, proto::ComponentState state_in)
-      : file(shape_in.file), state(std::move(state_in)), shape(shape_in), layout(std::move(layout_in)),
+      : file(shape_in.file),
+        state(std::move(state_in)),
+        shape(shape_in),
+        layout(std::move(layout_in)),
         applied(state.log_applied()) {}
 
   const FileId file;
-  proto::ComponentState state;           // as in the catalogue, but for sums of a tail that the redo log has newer
+  proto::ComponentState state;  // as in the catalogue, but for sums of a tail that the redo log has newer
   const component::Shape shape;
   const parity::Layout layout;
   bool catalogued = false;
@@ -37,14 +40,15 @@ struct Component {
   std::optional<component::Writer> writer;  // over `files`
   std::list<Component*>::iterator place;    // among those with open files
 
-  unsigned pins = 0;          // work that uses the files away from the loop
-  unsigned overwriting = 0;   // entries of the log batch under way
-  bool by_append = false;     // made by an append to a committed file that had no rows here, and not asked about since
-  bool appending = false;     // rows are being made durable
+  unsigned pins = 0;         // work that uses the files away from the loop
+  unsigned overwriting = 0;  // entries of the log batch under way
+  bool by_append = false;    // made by an append to a committed file that had no rows here, and not asked about since
+  bool appending = false;    // rows are being made durable
   bool sealing = false;
-  bool given_out = false;     // somebody got its descriptors for writing: only then can others than this process write it
-  bool dirty = false;         // has entries in the redo log whose in-place data may not be durable; the files that they went through stay open
-  bool committing = false;    // the note that it is committed is on its way to the catalogue
+  bool given_out = false;  // somebody got its descriptors for writing: only then can others than this process write it
+  bool dirty = false;  // has entries in the redo log whose in-place data may not be durable; the files that they went
+                       // through stay open
+  bool committing = false;  // the note that it is committed is on its way to the catalogue
   bool removed = false;
   std::uint64_t applied;      // number of the last log entry that is in its in-place data, or failed
   std::uint64_t changes = 0;  // of in-place data, to see whether a check met one
@@ -65,10 +69,10 @@ using ComponentPtr = std::shared_ptr<Component>;
 
 class Components {
  public:
-  static constexpr std::size_t kOpenFilesMax = 512;    // components with open files that nobody uses at the moment
-  static constexpr std::size_t kWritersMax = 512;      // components being written by message
+  static constexpr std::size_t kOpenFilesMax = 512;  // components with open files that nobody uses at the moment
+  static constexpr std::size_t kWritersMax = 512;    // components being written by message
   static constexpr std::size_t kTombstonesMax = 4096;
-  static constexpr std::size_t kKnownMax = 16384;      // components in memory, beyond those that must be
+  static constexpr std::size_t kKnownMax = 16384;         // components in memory, beyond those that must be
   static constexpr Duration kAskAfter = kUnsettledAfter;  // without activity, before the server is asked
 
   struct Totals {
@@ -116,7 +120,8 @@ class Components {
   void forget(Component& component, bool for_good = true);
   // What was gone for good may come back.
   void forget_tombstones();
-  // The files of a forgotten one are being removed away from the loop: no other may take their names before that has ended.
+  // The files of a forgotten one are being removed away from the loop: no other may take their names before that has
+  // ended.
   void set_removing(FileId file, bool is_removing);
   // Nothing more is served of it until the LFS is started again.
   void set_failed(Component& component, const Error& why);
@@ -127,7 +132,8 @@ class Components {
   kv::Store& catalogue() { return catalogue_; }
   const std::string& root() const { return root_; }
   const Totals& totals() const { return totals_; }
-  // Open and sealed components, and those that appends made, with the time from which on the server is asked what became of them.
+  // Open and sealed components, and those that appends made, with the time from which on the server is asked what
+  // became of them.
   std::map<std::uint64_t, Time>& unsettled() { return unsettled_; }
 
  private:
@@ -142,7 +148,7 @@ class Components {
   kv::Store& catalogue_;
   Numbers& numbers_;
   std::unordered_map<std::uint64_t, ComponentPtr> all_;
-  std::list<Component*> with_files_;    // longest unused first
+  std::list<Component*> with_files_;  // longest unused first
   std::unordered_set<std::uint64_t> tombstones_;
   std::list<std::uint64_t> tombstone_order_;
   std::unordered_set<std::uint64_t> removing_;

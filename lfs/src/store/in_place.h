@@ -5,12 +5,13 @@
 
 namespace pif::lfs {
 
-// Writes chunks from `first_chunk` on, as far as they are inside `tail`, and their sums; the sum of a partial last chunk goes
-// into `tail`. bytes: starts with its chunk; ends with a chunk or with the data as it was when it was logged.
+// Writes chunks from `first_chunk` on, as far as they are inside `tail`, and their sums; the sum of a partial last
+// chunk goes into `tail`. bytes: starts with its chunk; ends with a chunk or with the data as it was when it was
+// logged.
 [[nodiscard]] Status write_home(const component::Shape& shape, component::Files& files, std::uint64_t first_chunk,
                                 std::span<const std::byte> bytes, component::Tail& tail);
-// Makes .dat and .sum durable. Any thread. The files are those that were written through: to one opened later, a failure that
-// somebody has seen already is not told.
+// Makes .dat and .sum durable. Any thread. The files are those that were written through: to one opened later, a
+// failure that somebody has seen already is not told.
 [[nodiscard]] Status sync_home(component::Files& files);
 
 }  // namespace pif::lfs

@@ -1,8 +1,8 @@
-// Who this root is, and how far it has come (docs/FORMAT.md "Who is how old"). One counter numbers every durable change: commits of
-// the catalogue and entries of the redo log.
+// Who this root is, and how far it has come (docs/FORMAT.md "Who is how old"). One counter numbers every durable
+// change: commits of the catalogue and entries of the redo log.
 //
-// Rules: (1) a number is durable before anybody hears of it. (2) It is above all before it, over restarts too. (3) What the server
-// told is kept with the next commit, never for its own sake.
+// Rules: (1) a number is durable before anybody hears of it. (2) It is above all before it, over restarts too. (3) What
+// the server told is kept with the next commit, never for its own sake.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace pif::lfs {
 
 class Numbers {
  public:
-  // At a start. `floor`: the highest number that components or the log bear. kCorrupt: the catalogue says nothing of it.
+  // At a start. `floor`: the highest number that components or the log bear. kCorrupt: the catalogue says nothing of
+  // it.
   [[nodiscard]] Status load(kv::Store& catalogue, std::uint64_t floor);
 
   // For the next change.
@@ -43,7 +44,9 @@ class Numbers {
   // A server that this LFS goes along with has come so far.
   void note_moment(const proto::Moment& moment) { told_ = moment; }
   // Whether a word of that moment comes from the server that was told of last, and no older one of its run.
-  bool is_of_server(const proto::Moment& moment) const { return moment.run() == told_.run() && moment.index() >= told_.index(); }
+  bool is_of_server(const proto::Moment& moment) const {
+    return moment.run() == told_.run() && moment.index() >= told_.index();
+  }
 
  private:
   proto::StoredNumbers record_;  // durable

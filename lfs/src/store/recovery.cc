@@ -51,9 +51,10 @@ Status Replayer::replay(const LogEntry& entry, std::uint64_t number) {
   if (state == nullptr || number <= state->log_applied()) return {};
   PIF_TRY_VALUE(const auto shape, shape_of(state->shape()));
   if (shape.chunk_bytes != entry.chunk_bytes)
-    return fail(Code::kCorrupt, fmt::format("redo log, entry {}: chunks of {} bytes, file {} has {}", number, entry.chunk_bytes,
-                                            name_of(entry.file), shape.chunk_bytes));
-  auto files = component::open_files(storage_, component::stem(root_, entry.file), shape.format, component::Access::kWrite);
+    return fail(Code::kCorrupt, fmt::format("redo log, entry {}: chunks of {} bytes, file {} has {}", number,
+                                            entry.chunk_bytes, name_of(entry.file), shape.chunk_bytes));
+  auto files =
+      component::open_files(storage_, component::stem(root_, entry.file), shape.format, component::Access::kWrite);
   if (!files && files.error().code == Code::kNotFound) {
     spdlog::error("redo log, entry {}: {}", number, files.error().text);  // a damaged component; others go on
     states_[entry.file.value].reset();
@@ -72,7 +73,8 @@ Status Replayer::replay(const LogEntry& entry, std::uint64_t number) {
 Status Replayer::finish() {
   std::vector<const proto::ComponentState*> changed;
   for (const auto& [id, shape] : changed_) {
-    PIF_TRY_VALUE(auto files, component::open_files(storage_, component::stem(root_, FileId(id)), shape.format, component::Access::kWrite));
+    PIF_TRY_VALUE(auto files, component::open_files(storage_, component::stem(root_, FileId(id)), shape.format,
+                                                    component::Access::kWrite));
     PIF_TRY(sync_home(files));
     changed.push_back(&*states_.at(id));
   }
@@ -102,7 +104,8 @@ Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::
   if (entries > 0) spdlog::info("{} entries of the redo log brought home", entries);
   PIF_TRY(replayer.finish());
   PIF_TRY_VALUE(const auto numbers, catalogue::numbers(catalogue));
-  return log.confirm(std::max(applied_max, numbers.number()));  // they never go back, even behind what a lost log had given out
+  return log.confirm(
+      std::max(applied_max, numbers.number()));  // they never go back, even behind what a lost log had given out
 }
 
 Status remove_leftovers(component::Storage& storage, kv::Store& catalogue, const std::string& root) {

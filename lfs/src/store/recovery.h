@@ -1,5 +1,5 @@
-// What happens to a root before it is served: the redo log goes home, and what a dead process left half-made is removed.
-// Everything here may be interrupted and done again.
+// What happens to a root before it is served: the redo log goes home, and what a dead process left half-made is
+// removed. Everything here may be interrupted and done again.
 #pragma once
 
 #include "pif/component/storage.h"
@@ -9,7 +9,8 @@
 namespace pif::lfs {
 
 // Opens `log`, brings its entries home, makes in-place data and tail sums durable, and starts the log over.
-[[nodiscard]] Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::string& root, RedoLog& log);
+[[nodiscard]] Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::string& root,
+                                RedoLog& log);
 
 // Removes files under data/ that no entry of the catalogue owns, and everything under scratch/.
 [[nodiscard]] Status remove_leftovers(component::Storage& storage, kv::Store& catalogue, const std::string& root);

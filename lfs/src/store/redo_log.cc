@@ -11,14 +11,16 @@
 namespace pif::lfs {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "what is stored is little-endian and written as it is in memory");
+static_assert(std::endian::native == std::endian::little,
+              "what is stored is little-endian and written as it is in memory");
 
-constexpr std::uint64_t kHeadMagic = 0x31676f4c64655250;   // "PRedLog1"
-constexpr std::uint32_t kEntryMagic = 0x45646552;          // "RedE"
+constexpr std::uint64_t kHeadMagic = 0x31676f4c64655250;  // "PRedLog1"
+constexpr std::uint32_t kEntryMagic = 0x45646552;         // "RedE"
 constexpr std::uint32_t kLogVersion = 1;
 constexpr std::uint64_t kHeadBytes = 4096;
 constexpr std::uint64_t kAlign = 8;
-constexpr std::uint64_t kEntryBytesMax = kBodyBytesMax + 2 * kRecordLengthMax;  // a record, and the chunks it begins and ends in
+constexpr std::uint64_t kEntryBytesMax =
+    kBodyBytesMax + 2 * kRecordLengthMax;  // a record, and the chunks it begins and ends in
 
 struct StoredHead {
   std::uint64_t magic;
@@ -26,7 +28,7 @@ struct StoredHead {
   std::uint32_t reserved;
   std::uint64_t round;
   std::uint64_t number;
-  std::uint64_t hash;    // of the fields before
+  std::uint64_t hash;  // of the fields before
 };
 static_assert(sizeof(StoredHead) == 40);
 
@@ -36,10 +38,10 @@ struct StoredEntry {
   std::uint64_t number;
   std::uint64_t file;
   std::uint64_t first_chunk;
-  std::uint64_t bytes;   // of data
-  std::uint64_t chain;   // hash of the entry before, or of the head
+  std::uint64_t bytes;  // of data
+  std::uint64_t chain;  // hash of the entry before, or of the head
   std::uint64_t data_hash;
-  std::uint64_t hash;    // of the fields before
+  std::uint64_t hash;  // of the fields before
 };
 static_assert(sizeof(StoredEntry) == 64);
 
@@ -86,11 +88,13 @@ Result<RedoLog::Head> RedoLog::read_head(std::uint64_t size) {
     PIF_TRY_VALUE(const auto got, file_->read(slot * kHeadBytes, std::as_writable_bytes(std::span(&stored, 1))));
     if (got != sizeof stored || stored.magic != kHeadMagic || stored.hash != hash_fields(stored)) continue;
     if (stored.version > kLogVersion)
-      return fail(Code::kVersion, fmt::format("{} has format {}, this program knows {}", path_, stored.version, kLogVersion));
+      return fail(Code::kVersion,
+                  fmt::format("{} has format {}, this program knows {}", path_, stored.version, kLogVersion));
     if (stored.round > best.round) best = {stored.round, stored.number, stored.hash};
   }
   if (best.round == 0)
-    return fail(Code::kCorrupt, fmt::format("{} has no whole head: overwrites that were acknowledged may be missing", path_));
+    return fail(Code::kCorrupt,
+                fmt::format("{} has no whole head: overwrites that were acknowledged may be missing", path_));
   return best;
 }
 
@@ -145,8 +149,9 @@ void RedoLog::add(const LogEntry& entry, std::uint64_t number) {
   if (batch_.pieces.empty()) {
     batch_.chain = chain_;
   }
-  StoredEntry stored{kEntryMagic, entry.chunk_bytes, number, entry.file.value, entry.first_chunk,
-                     entry.data.size(), batch_.chain, hash_bytes(entry.data), 0};
+  StoredEntry stored{kEntryMagic,      entry.chunk_bytes,      number,
+                     entry.file.value, entry.first_chunk,      entry.data.size(),
+                     batch_.chain,     hash_bytes(entry.data), 0};
   stored.hash = hash_fields(stored);
   auto& header = batch_.headers.emplace_back();
   std::memcpy(header.data(), &stored, sizeof stored);
@@ -160,11 +165,13 @@ void RedoLog::add(const LogEntry& entry, std::uint64_t number) {
 }
 
 Status RedoLog::write_batch() {
-  if (failed_) return fail(Code::kIo, fmt::format("{} failed to sync: overwrites stop until the LFS is started again", path_));
+  if (failed_)
+    return fail(Code::kIo, fmt::format("{} failed to sync: overwrites stop until the LFS is started again", path_));
   PIF_TRY(file_->write(end_, batch_.pieces));
   if (auto synced = file_->sync(); !synced) {
     failed_ = true;
-    return fail(synced.error().code, fmt::format("{}: overwrites stop until the LFS is started again", synced.error().text));
+    return fail(synced.error().code,
+                fmt::format("{}: overwrites stop until the LFS is started again", synced.error().text));
   }
   return {};
 }

@@ -1,10 +1,10 @@
-// The redo log of overwrites: whole new chunks, in the order in which they were decided. docs/FORMAT.md "Redo log" draws
-// its bytes.
+// The redo log of overwrites: whole new chunks, in the order in which they were decided. docs/FORMAT.md "Redo log"
+// draws its bytes.
 //
 // Rules: (1) an entry counts only if its hash, its number and the chain of hashes from the log's head to it hold, so
 // that neither a torn tail nor bytes of an earlier round are taken for entries. (2) Numbers rise forever, also over
-// restarts and rounds; those of a batch that failed are not given again. (3) A round ends (restart()) only when the in-place data of all
-// its entries are durable.
+// restarts and rounds; those of a batch that failed are not given again. (3) A round ends (restart()) only when the
+// in-place data of all its entries are durable.
 #pragma once
 
 #include <array>
@@ -38,7 +38,8 @@ class RedoLog {
   // Opens the log, making it if there is none, and hands over its entries from the front. kCorrupt if its head is lost.
   [[nodiscard]] Status open(const Replay& replay);
 
-  // Loop's thread: adds an entry to the next batch. `data` must live until the batch is written. number: above all before.
+  // Loop's thread: adds an entry to the next batch. `data` must live until the batch is written. number: above all
+  // before.
   void add(const LogEntry& entry, std::uint64_t number);
   // Any thread, nothing else meanwhile: writes the batch and syncs it. Sets `failed()` when the sync fails.
   [[nodiscard]] Status write_batch();
@@ -51,10 +52,11 @@ class RedoLog {
   bool failed() const { return failed_; }  // a sync failed: nothing is known of the log until it is opened again
   std::uint64_t last_number() const { return last_number_; }
 
-  // At a start, when all entries are home: empties the log if it is not, and makes sure that head and name are on the disk, which
-  // an earlier run may have failed at. Later numbers are above `number`.
+  // At a start, when all entries are home: empties the log if it is not, and makes sure that head and name are on the
+  // disk, which an earlier run may have failed at. Later numbers are above `number`.
   [[nodiscard]] Status confirm(std::uint64_t number);
-  // Starts a new round; the next entry's number will be above `number` and all before. Any thread, nothing else meanwhile.
+  // Starts a new round; the next entry's number will be above `number` and all before. Any thread, nothing else
+  // meanwhile.
   [[nodiscard]] Status restart(std::uint64_t number);
 
  private:

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "store/catalogue.h"
 #include "pif/base/limits.h"
+#include "store/catalogue.h"
 
 namespace pif::lfs {
 namespace {
@@ -74,7 +74,9 @@ Status check_empty(component::Storage& storage, const std::string& root) {
   for (const std::string& name : names) {
     const bool is_ours = name == "lock" || name == "catalogue" || name.ends_with(".log") || name == "lfs.toml.new";
     if (!is_ours)
-      return fail(Code::kExists, fmt::format("{} is to become the root of an LFS, and has {} in it: give an empty folder", root, name));
+      return fail(
+          Code::kExists,
+          fmt::format("{} is to become the root of an LFS, and has {} in it: give an empty folder", root, name));
   }
   return {};
 }
@@ -99,8 +101,8 @@ Result<Found> read_any(component::Storage& storage, const std::string& root) {
       return fail(Code::kInvalid, fmt::format("{}, line {}: cannot read \"{}\"", path, number + 1, line));
   }
   if (out.format > kFormatVersion)
-    return fail(Code::kVersion, fmt::format("{} has format {}, this program knows {}: use a newer one", path, out.format,
-                                            kFormatVersion));
+    return fail(Code::kVersion, fmt::format("{} has format {}, this program knows {}: use a newer one", path,
+                                            out.format, kFormatVersion));
   if (out.format == 0 || out.identity.cluster.empty() || out.identity.node == 0)
     return fail(Code::kInvalid, fmt::format("{} lacks format, cluster or node", path));
   return out;
@@ -108,15 +110,17 @@ Result<Found> read_any(component::Storage& storage, const std::string& root) {
 
 Status check_ours(const std::string& root, const RootIdentity& found, const RootIdentity& ours) {
   if (found.cluster != ours.cluster || found.node != ours.node)
-    return fail(Code::kInvalid, fmt::format("{} belongs to node {} of file system {}, not to node {} of {}: is the right disk mounted?",
-                                            root, found.node, found.cluster, ours.node, ours.cluster));
+    return fail(Code::kInvalid,
+                fmt::format("{} belongs to node {} of file system {}, not to node {} of {}: is the right disk mounted?",
+                            root, found.node, found.cluster, ours.node, ours.cluster));
   if (ours.uuid.empty() || found.uuid == ours.uuid) return {};
-  return fail(Code::kInvalid, fmt::format("{} is the root {}, and pif.toml says {}: is the right disk mounted?", root, found.uuid,
-                                          ours.uuid));
+  return fail(Code::kInvalid, fmt::format("{} is the root {}, and pif.toml says {}: is the right disk mounted?", root,
+                                          found.uuid, ours.uuid));
 }
 
 Status make_folders(component::Storage& storage, const std::string& root) {
-  for (const auto& folder : {data_folder(root), scratch_folder(root), root + "/log"}) PIF_TRY(storage.make_folder(folder));
+  for (const auto& folder : {data_folder(root), scratch_folder(root), root + "/log"})
+    PIF_TRY(storage.make_folder(folder));
   PIF_TRY(storage.sync_folder(data_folder(root)));  // a folder in it may have been made just before the power failed
   return storage.sync_folder(root);
 }
@@ -128,13 +132,15 @@ Status begin_catalogue(kv::Store& catalogue, const std::string& root, const Root
     PIF_TRY_VALUE(auto transaction, catalogue.read());
     PIF_TRY_VALUE(const auto count, transaction->count(0));
     if (count > 0)
-      return fail(Code::kCorrupt, fmt::format("{} is missing, but the catalogue has {} components", identity_path(root), count));
+      return fail(Code::kCorrupt,
+                  fmt::format("{} is missing, but the catalogue has {} components", identity_path(root), count));
     transaction.reset();
     return catalogue::begin(catalogue, ours.uuid);
   }
   PIF_TRY_VALUE(const auto numbers, catalogue::numbers(catalogue));
   if (numbers.uuid() == ours.uuid && numbers.incarnation() == 0) return {};
-  return fail(Code::kCorrupt, fmt::format("{} is missing, but there is a catalogue in use: restore it", identity_path(root)));
+  return fail(Code::kCorrupt,
+              fmt::format("{} is missing, but there is a catalogue in use: restore it", identity_path(root)));
 }
 
 }  // namespace
@@ -158,7 +164,8 @@ Status make_root(component::Storage& storage, kv::Store& catalogue, const std::s
   return write_identity(storage, root, ours);  // the daemon makes the folders in it
 }
 
-Status adopt_root(component::Storage& storage, kv::Store& catalogue, const std::string& root, const RootIdentity& ours) {
+Status adopt_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
+                  const RootIdentity& ours) {
   auto found = read_any(storage, root);
   if (!found && found.error().code == Code::kNotFound)
     return fail(Code::kNotFound, fmt::format("{} is missing: is the disk mounted?", identity_path(root)));
@@ -167,12 +174,14 @@ Status adopt_root(component::Storage& storage, kv::Store& catalogue, const std::
   found->identity.uuid = ours.uuid;
   PIF_TRY(check_ours(root, found->identity, ours));
   PIF_TRY_VALUE(const auto version, catalogue::version(catalogue));
-  if (version == 0) return fail(Code::kCorrupt, fmt::format("{} has an empty catalogue, though it is not new: restore it", root));
+  if (version == 0)
+    return fail(Code::kCorrupt, fmt::format("{} has an empty catalogue, though it is not new: restore it", root));
   if (version == kFormatBefore) PIF_TRY(catalogue::begin(catalogue, ours.uuid));
   return write_identity(storage, root, ours);
 }
 
-Status claim_root(component::Storage& storage, kv::Store& catalogue, const std::string& root, const RootIdentity& ours) {
+Status claim_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
+                  const RootIdentity& ours) {
   auto found = read_identity(storage, root);
   if (!found && found.error().code == Code::kNotFound)
     return fail(Code::kNotFound, fmt::format("{} is missing: is the disk mounted?", identity_path(root)));
@@ -181,8 +190,9 @@ Status claim_root(component::Storage& storage, kv::Store& catalogue, const std::
   PIF_TRY(catalogue::check_version(catalogue));
   PIF_TRY_VALUE(const auto numbers, catalogue::numbers(catalogue));
   if (numbers.uuid() != found->uuid)
-    return fail(Code::kCorrupt, fmt::format("the catalogue of {} belongs to the root {}, not to {}: restore the right one", root,
-                                            numbers.uuid(), found->uuid));
+    return fail(Code::kCorrupt,
+                fmt::format("the catalogue of {} belongs to the root {}, not to {}: restore the right one", root,
+                            numbers.uuid(), found->uuid));
   return make_folders(storage, root);
 }
 

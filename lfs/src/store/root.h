@@ -13,8 +13,8 @@ namespace pif::lfs {
 
 // What lfs.toml says. kNotFound if there is none, kVersion for another format, kInvalid naming the line.
 [[nodiscard]] Result<RootIdentity> read_identity(component::Storage& storage, const std::string& root);
-// Whether root and catalogue are ours, and the one belongs to the other: kNotFound, kInvalid, kCorrupt, kVersion say what is wrong. Makes
-// the folders of a root that are missing.
+// Whether root and catalogue are ours, and the one belongs to the other: kNotFound, kInvalid, kCorrupt, kVersion say
+// what is wrong. Makes the folders of a root that are missing.
 [[nodiscard]] Status claim_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
                                 const RootIdentity& ours);
 
@@ -23,7 +23,8 @@ inline std::string scratch_folder(const std::string& root) { return root + "/scr
 inline std::string log_path(const std::string& root) { return root + "/log/redo.log"; }
 
 // Every file under data/: visit(folder's path, file's name).
-[[nodiscard]] Status each_data_file(component::Storage& storage, const std::string& root,
-                                    const std::function<Status(const std::string& folder, const std::string& name)>& visit);
+[[nodiscard]] Status each_data_file(
+    component::Storage& storage, const std::string& root,
+    const std::function<Status(const std::string& folder, const std::string& name)>& visit);
 
 }  // namespace pif::lfs

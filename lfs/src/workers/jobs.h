@@ -30,20 +30,20 @@ struct Wait {
 struct Worker {
   std::uint32_t rank = 0;
   Spawner::ProcessId process = 0;
-  std::string own_folder;    // removed with it
-  net::PeerId peer = 0;      // 0: hung up
+  std::string own_folder;  // removed with it
+  net::PeerId peer = 0;    // 0: hung up
   Time hung_up = kNever;
   bool gone = false;
-  bool has_result = false;         // it has said what it found
-  bool meets = false;              // it has given what the others shall know,
-  std::optional<Asker> meeting;    // and asks for theirs
+  bool has_result = false;       // it has said what it found
+  bool meets = false;            // it has given what the others shall know,
+  std::optional<Asker> meeting;  // and asks for theirs
 };
 
 // One Spawn request: this LFS's worker, and the parts that were handed on.
 struct Spawning {
   Asker asker;
   std::uint32_t started = 0;
-  std::size_t waiting = 0;    // parts that have not answered
+  std::size_t waiting = 0;  // parts that have not answered
   std::optional<Error> error;
   bool answered = false;
 };

@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t kLastWordsMax = 4096;  // bytes of stderr that are kept: the end
 constexpr int kWorkerSocket = 3;             // where a worker finds its connection (libtool knows it too)
 
-// Keeps the end of what comes out of a non-blocking pipe. A worker that writes faster than it is polled loses words, never
-// time: its end of the pipe does not block either.
+// Keeps the end of what comes out of a non-blocking pipe. A worker that writes faster than it is polled loses words,
+// never time: its end of the pipe does not block either.
 class LastWords {
  public:
   explicit LastWords(UniqueFd pipe) : pipe_(std::move(pipe)) {}
@@ -107,9 +107,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return result;
 }
 
-std::string join(const std::vector<std::uint32_t>& numbers) {
-  return fmt::format("{}", fmt::join(numbers, ","));
-}
+std::string join(const std::vector<std::uint32_t>& numbers) { return fmt::format("{}", fmt::join(numbers, ",")); }
 
 class RealSpawner final : public Spawner {
  public:
@@ -176,13 +174,17 @@ class RealSpawner final : public Spawner {
   }
 
  private:
-  // What pif-exec takes: parent, user ("-": stay), groups, the worker's own folder, where it starts, program, arguments.
+  // What pif-exec takes: parent, user ("-": stay), groups, the worker's own folder, where it starts, program,
+  // arguments.
   std::vector<std::string> command(const Order& order) const {
     const bool change_user = ::geteuid() == 0 && order.uid != 0;
-    std::vector<std::string> line{helper_, std::to_string(::getpid()), change_user ? std::to_string(order.uid) : "-",
+    std::vector<std::string> line{helper_,
+                                  std::to_string(::getpid()),
+                                  change_user ? std::to_string(order.uid) : "-",
                                   change_user ? join(order.gids) : "-",
                                   order.scratch_folder.empty() ? "-" : order.scratch_folder,
-                                  order.working_folder.empty() ? "/" : order.working_folder, order.program};
+                                  order.working_folder.empty() ? "/" : order.working_folder,
+                                  order.program};
     line.insert(line.end(), order.arguments.begin(), order.arguments.end());
     return line;
   }

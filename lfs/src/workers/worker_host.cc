@@ -21,11 +21,12 @@ constexpr std::size_t kWorkersPerJobMax = 256;           // on one LFS
 constexpr std::size_t kWorkersMax = 4096;                // of all jobs
 constexpr std::size_t kReplyBytesMax = 96u << 10;        // of events in one JobWaitReply
 
-// The folder, for one worker alone, where others of its job reach it: beside the LFS's Unix socket. libtool has the same
-// rule; docs/PROTOCOL.md "Worker host". Empty: this LFS has no such place.
+// The folder, for one worker alone, where others of its job reach it: beside the LFS's Unix socket. libtool has the
+// same rule; docs/PROTOCOL.md "Worker host". Empty: this LFS has no such place.
 std::string own_folder(const proto::Endpoints& endpoints, std::uint64_t job, std::uint32_t rank) {
   const auto slash = endpoints.unix_path().rfind('/');
-  return slash == std::string::npos ? "" : fmt::format("{}/w{:016x}-{}", endpoints.unix_path().substr(0, slash), job, rank);
+  return slash == std::string::npos ? ""
+                                    : fmt::format("{}/w{:016x}-{}", endpoints.unix_path().substr(0, slash), job, rank);
 }
 
 bool tells_end(const net::Identity& identity) {
@@ -47,9 +48,11 @@ Result<net::Identity> WorkerHost::Impl::requester(const net::Delivery& delivery)
   const bool speaks_for_others = !kernel.has_uid || kernel.uid == 0 || kernel.uid == config.uid;
   if (!speaks_for_others || (credential.empty() && kernel.has_uid)) return kernel;
   if (credential.empty()) {
-    return fail(Code::kPermission, "a request about workers came without a credential: connect to the PIF Server first");
+    return fail(Code::kPermission,
+                "a request about workers came without a credential: connect to the PIF Server first");
   }
-  PIF_TRY_VALUE(const Credential said, verify_credential(config.key, credential, world.messenger.clock().wall_seconds()));
+  PIF_TRY_VALUE(const Credential said,
+                verify_credential(config.key, credential, world.messenger.clock().wall_seconds()));
   net::Identity identity = kernel;
   identity.has_uid = true;
   identity.uid = said.uid;
@@ -86,10 +89,12 @@ Status WorkerHost::Impl::room_for_job(std::uint32_t uid) {
   if (jobs.size() >= kJobsMax) {
     return fail(Code::kBusy, fmt::format("{} jobs run here already, which is the limit: try again later", kJobsMax));
   }
-  const auto of_user = std::count_if(jobs.begin(), jobs.end(), [uid](const auto& job) { return job.second.uid == uid; });
+  const auto of_user =
+      std::count_if(jobs.begin(), jobs.end(), [uid](const auto& job) { return job.second.uid == uid; });
   if (of_user >= kJobsOfUserMax) {
-    return fail(Code::kBusy, fmt::format("uid {} has {} jobs here already, which is the limit of one user: try again later", uid,
-                                         kJobsOfUserMax));
+    return fail(Code::kBusy,
+                fmt::format("uid {} has {} jobs here already, which is the limit of one user: try again later", uid,
+                            kJobsOfUserMax));
   }
   return {};
 }
@@ -134,10 +139,11 @@ Status WorkerHost::Impl::check_spawn(const proto::Spawn& spawn, const net::Ident
     return fail(Code::kInvalid, fmt::format("a worker's program must be an absolute path, not '{}'", spawn.program()));
   }
   if (config.uid != 0 && who.uid != config.uid) {
-    return fail(Code::kPermission,
-                fmt::format("{} runs as uid {} without root's rights, so it can start workers of that user only, not of uid "
-                            "{}: ask for the file system to be run as root, or use your own",
-                            config.name, config.uid, who.uid));
+    return fail(
+        Code::kPermission,
+        fmt::format("{} runs as uid {} without root's rights, so it can start workers of that user only, not of uid "
+                    "{}: ask for the file system to be run as root, or use your own",
+                    config.name, config.uid, who.uid));
   }
   return {};
 }
@@ -214,8 +220,10 @@ void WorkerHost::Impl::hand_part(const Job& job, const Envelope& request, Range 
   ++spawning->waiting;
   calls.start(*peer, std::move(packet), timeout, head.node().name(), [this, spawning](Result<net::Packet> answer) {
     --spawning->waiting;
-    if (answer) spawning->started += answer->envelope.spawn_reply().started();
-    else if (!spawning->error) spawning->error = answer.error();
+    if (answer)
+      spawning->started += answer->envelope.spawn_reply().started();
+    else if (!spawning->error)
+      spawning->error = answer.error();
     if (spawning->waiting == 0 || spawning->error) answer_spawn(*spawning);
   });
 }
@@ -242,8 +250,11 @@ void WorkerHost::Impl::on_wait(net::Delivery& delivery) {
   Job& job = **found;
   if (job.killed) return refuse(asker, Error{Code::kCancelled, fmt::format("job {:016x} was ended", job.id), {}});
   if (request.started() && job.workers.empty()) {
-    return refuse(asker, Error{Code::kCancelled, fmt::format("job {:016x} is not known here any more: its controller was silent "
-                                                             "for too long, or this LFS was started again", job.id), {}});
+    return refuse(asker, Error{Code::kCancelled,
+                               fmt::format("job {:016x} is not known here any more: its controller was silent "
+                                           "for too long, or this LFS was started again",
+                                           job.id),
+                               {}});
   }
   if (job.wait) answer_wait(job);  // a newer wait replaces an older one
   job.controller = delivery.peer;
@@ -323,7 +334,7 @@ bool WorkerHost::handle(net::Delivery& delivery) {
   if (delivery.kind == net::Delivery::Kind::kClosed) {
     const bool ours = impl_->on_closed(delivery.peer);
     (void)impl_->calls.offer(delivery);  // fails what waits for this peer
-    return ours;  // others must hear of a closed peer that is no worker
+    return ours;                         // others must hear of a closed peer that is no worker
   }
   if (delivery.kind != net::Delivery::Kind::kPacket) return false;
   const Envelope& envelope = delivery.packet.envelope;

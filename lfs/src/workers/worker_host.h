@@ -1,5 +1,5 @@
-// The LFS's worker host: starts the workers of tools, watches them, hands the rest of a spawn tree on, and ends them when
-// their controller goes away. Part of the LFS's event loop: never waits.
+// The LFS's worker host: starts the workers of tools, watches them, hands the rest of a spawn tree on, and ends them
+// when their controller goes away. Part of the LFS's event loop: never waits.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@ class WorkerHost {
   // Takes Spawn, JobWait, JobKill, WorkerStart, WorkerProgress, WorkerResult, replies to its own calls, and kClosed of
   // worker connections. Returns false for what is not its own.
   bool handle(net::Delivery& delivery);
-  void tick();                      // at or after next_deadline(), and on every turn of the loop
-  Time next_deadline() const;       // kNever when no job is here
+  void tick();                 // at or after next_deadline(), and on every turn of the loop
+  Time next_deadline() const;  // kNever when no job is here
   // Whom a worker's connection speaks for: the user of its job (the socket was made by this process, so the kernel
   // names this process instead). Nothing for any other peer.
   std::optional<net::Identity> identity_of(net::PeerId peer) const;

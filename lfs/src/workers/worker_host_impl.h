@@ -1,4 +1,5 @@
-// The inside of the worker host. worker_host.cc has jobs and who asks about them, workers.cc what workers say and their processes.
+// The inside of the worker host. worker_host.cc has jobs and who asks about them, workers.cc what workers say and their
+// processes.
 #pragma once
 
 #include <deque>
@@ -7,15 +8,16 @@
 #include <unordered_map>
 #include <utility>
 
-#include "workers/jobs.h"
 #include "pif/base/timers.h"
 #include "pif/net/calls.h"
+#include "workers/jobs.h"
 #include "workers/worker_host.h"
 
 namespace pif::lfs {
 
-inline constexpr Duration kPollEvery = std::chrono::milliseconds(100);   // of processes whose connection is open
-inline constexpr net::CallId kFirstCall = net::CallId{1} << 62;  // so that no other Calls of this daemon has the same ids
+inline constexpr Duration kPollEvery = std::chrono::milliseconds(100);  // of processes whose connection is open
+inline constexpr net::CallId kFirstCall = net::CallId{1}
+                                          << 62;  // so that no other Calls of this daemon has the same ids
 
 struct WorkerHost::Impl {
   Impl(const Config& c, World w, Send s) : config(c), world(w), send(std::move(s)), calls(w.messenger, kFirstCall) {}
@@ -28,7 +30,7 @@ struct WorkerHost::Impl {
   std::unordered_map<net::PeerId, std::uint64_t> job_of_worker;  // by its connection
   std::size_t live = 0;                                          // worker processes
   Time next_poll = kNever;
-  std::deque<std::string> left_folders;                          // of workers that have ended; the first is being removed
+  std::deque<std::string> left_folders;  // of workers that have ended; the first is being removed
 
   Time now() { return world.messenger.clock().now(); }
 
@@ -76,7 +78,8 @@ struct WorkerHost::Impl {
   }
   // One of those in job_of_worker.
   Worker& worker_at(Job& job, net::PeerId peer) {
-    return *std::find_if(job.workers.begin(), job.workers.end(), [peer](const Worker& worker) { return worker.peer == peer; });
+    return *std::find_if(job.workers.begin(), job.workers.end(),
+                         [peer](const Worker& worker) { return worker.peer == peer; });
   }
 };
 

@@ -17,7 +17,7 @@ constexpr Duration kTombstone = std::chrono::seconds(10);           // a killed 
 constexpr Duration kPollSoon = std::chrono::milliseconds(1);        // of processes that are ending
 constexpr Duration kExitPatience = std::chrono::milliseconds(500);  // a worker that hung up must be gone by then
 constexpr std::size_t kResultBytesMax = 64u << 10;
-constexpr std::size_t kMeetBytesMax = 1024;                         // of one worker
+constexpr std::size_t kMeetBytesMax = 1024;  // of one worker
 
 }  // namespace
 
@@ -27,7 +27,8 @@ bool WorkerHost::Impl::on_worker_packet(net::Delivery& delivery) {
   const Envelope& request = delivery.packet.envelope;
   const auto op = request.op_case();
   if (op != Envelope::kWorkerStart && op != Envelope::kWorkerProgress && op != Envelope::kWorkerResult &&
-      op != Envelope::kWorkerScratch && op != Envelope::kWorkerMeet) return false;
+      op != Envelope::kWorkerScratch && op != Envelope::kWorkerMeet)
+    return false;
   const Asker asker = asker_of(delivery, now());
   const auto known = job_of_worker.find(delivery.peer);
   if (known == job_of_worker.end()) {
@@ -36,10 +37,14 @@ bool WorkerHost::Impl::on_worker_packet(net::Delivery& delivery) {
   }
   Job& job = jobs.at(known->second);
   Worker& worker = worker_at(job, delivery.peer);
-  if (op == Envelope::kWorkerStart) on_worker_start(asker, job, worker);
-  else if (op == Envelope::kWorkerScratch) on_worker_scratch(asker);
-  else if (op == Envelope::kWorkerMeet) on_worker_meet(asker, job, worker, request.worker_meet().value());
-  else on_worker_said(asker, job, worker, request);
+  if (op == Envelope::kWorkerStart)
+    on_worker_start(asker, job, worker);
+  else if (op == Envelope::kWorkerScratch)
+    on_worker_scratch(asker);
+  else if (op == Envelope::kWorkerMeet)
+    on_worker_meet(asker, job, worker, request.worker_meet().value());
+  else
+    on_worker_said(asker, job, worker, request);
   return true;
 }
 
@@ -48,8 +53,10 @@ void WorkerHost::Impl::on_worker_said(const Asker& asker, Job& job, Worker& work
   const bool is_progress = request.has_worker_progress();
   const std::string& bytes = is_progress ? request.worker_progress().progress() : request.worker_result().result();
   if (bytes.size() > kResultBytesMax) {
-    return refuse(asker, Error{Code::kTooLarge, fmt::format("a worker's result of {} bytes; at most {} are allowed", bytes.size(),
-                                                            kResultBytesMax), {}});
+    return refuse(asker, Error{Code::kTooLarge,
+                               fmt::format("a worker's result of {} bytes; at most {} are allowed", bytes.size(),
+                                           kResultBytesMax),
+                               {}});
   }
   if (!is_progress && std::exchange(worker.has_result, true))  // they are kept until the controller has them
     return refuse(asker, Error{Code::kInvalid, "a worker has one result, and this one has given it", {}});
@@ -68,8 +75,10 @@ void WorkerHost::Impl::on_worker_said(const Asker& asker, Job& job, Worker& work
 
 void WorkerHost::Impl::on_worker_meet(const Asker& asker, Job& job, Worker& worker, const std::string& value) {
   if (value.size() > kMeetBytesMax) {
-    return refuse(asker, Error{Code::kTooLarge, fmt::format("a worker gives {} bytes to the others; at most {} are allowed",
-                                                            value.size(), kMeetBytesMax), {}});
+    return refuse(asker, Error{Code::kTooLarge,
+                               fmt::format("a worker gives {} bytes to the others; at most {} are allowed",
+                                           value.size(), kMeetBytesMax),
+                               {}});
   }
   worker.meeting = asker;
   job.meeting_until = std::min(job.meeting_until, now() + kJobHoldMax);
@@ -120,8 +129,10 @@ bool WorkerHost::Impl::on_closed(net::PeerId peer) {
   if (known == job_of_worker.end()) {
     for (auto& [id, job] : jobs) {
       if (job.controller != peer || job.killed) continue;
-      if (job.is_over()) job.lease = std::min(job.lease, now() + kJobOver);
-      else kill_job(job, "its controller hung up");
+      if (job.is_over())
+        job.lease = std::min(job.lease, now() + kJobOver);
+      else
+        kill_job(job, "its controller hung up");
     }
     return false;
   }
@@ -147,8 +158,8 @@ void WorkerHost::Impl::kill_job(Job& job, std::string_view why) {
   if (job.wait) answer_wait(job);
 }
 
-// Away from the loop: the worker may have filled it with a million files. One after another: what must become durable shares
-// the executor's threads. At worst some of it stays.
+// Away from the loop: the worker may have filled it with a million files. One after another: what must become durable
+// shares the executor's threads. At worst some of it stays.
 void WorkerHost::Impl::remove_folder(std::string path) {
   left_folders.push_back(std::move(path));
   if (left_folders.size() == 1) remove_next_folder();
@@ -178,8 +189,10 @@ bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
   }
   proto::JobWaitReply::Event event;
   event.set_rank(worker.rank);
-  if (exit->by_signal) event.set_killed(exit->value);
-  else event.set_exited(exit->value);
+  if (exit->by_signal)
+    event.set_killed(exit->value);
+  else
+    event.set_exited(exit->value);
   event.set_text(to_utf8(exit->last_words));  // its end may be in the middle of a character
   add_event(job, std::move(event));
   return false;

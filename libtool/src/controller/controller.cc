@@ -13,9 +13,10 @@ namespace {
 
 using std::chrono::minutes;
 
-constexpr Duration kSealTimeout = minutes(30);  // of syncing a component; an LFS that is silent meanwhile is found sooner
+constexpr Duration kSealTimeout =
+    minutes(30);  // of syncing a component; an LFS that is silent meanwhile is found sooner
 constexpr std::size_t kValueBytesMax = 64u << 10;
-constexpr int kFarWorkersMax = 1024;            // where all of them listen fits one packet to each
+constexpr int kFarWorkersMax = 1024;  // where all of them listen fits one packet to each
 
 struct Made {
   File file;
@@ -66,7 +67,9 @@ Result<std::size_t> Controller::create(const std::string& path, const CreateOpti
   return impl_->outputs.size() - 1;
 }
 
-void Controller::set_file_length(std::size_t output, const FileLength& file_length) { impl_->outputs[output].file_length = file_length; }
+void Controller::set_file_length(std::size_t output, const FileLength& file_length) {
+  impl_->outputs[output].file_length = file_length;
+}
 File& Controller::input(std::size_t i) { return impl_->inputs[i]; }
 File& Controller::output(std::size_t i) { return impl_->outputs[i].file; }
 Report& Controller::report() { return impl_->report; }
@@ -149,14 +152,16 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const std
 Status Controller::Impl::let_talk(job::JobDescription& description) {
   if (all_are_near(description)) return {};
   if (description.nodes_size() > kFarWorkersMax) {
-    return fail(Code::kTooLarge, fmt::format("{} workers, not all on one machine: at most {} may be", description.nodes_size(),
-                                            kFarWorkersMax));
+    return fail(Code::kTooLarge, fmt::format("{} workers, not all on one machine: at most {} may be",
+                                             description.nodes_size(), kFarWorkersMax));
   }
   bool encrypts = false;
   for (const auto& node : description.nodes()) {
     if (node.endpoints().tcp().empty()) {
-      return fail(Code::kUnavailable, "it does not listen on tcp, and not all workers are on its machine: write tcp = \"curve\" "
-                                     "into its file system's pif.toml, then: pif down, pif up", node.name());
+      return fail(Code::kUnavailable,
+                  "it does not listen on tcp, and not all workers are on its machine: write tcp = \"curve\" "
+                  "into its file system's pif.toml, then: pif down, pif up",
+                  node.name());
     }
     encrypts = encrypts || !node.endpoints().curve_key().empty();
   }
@@ -169,8 +174,8 @@ Status Controller::Impl::let_talk(job::JobDescription& description) {
 
 Result<std::vector<std::string>> Controller::run(const Job& job) {
   if (job.value.size() > kValueBytesMax) {
-    return fail(Code::kTooLarge, fmt::format("a job's description of {} bytes; at most {} are allowed", job.value.size(),
-                                             kValueBytesMax));
+    return fail(Code::kTooLarge, fmt::format("a job's description of {} bytes; at most {} are allowed",
+                                             job.value.size(), kValueBytesMax));
   }
   Impl& impl = *impl_;
   PIF_TRY_VALUE(const std::vector<proto::NodeInfo> workers, impl.workers_of(job));
@@ -205,7 +210,8 @@ void Controller::Impl::collect(const std::vector<job::WorkerEnd>& ends, const st
     const auto& nodes = client::parts_of(made.file).nodes;
     made.ends.assign(nodes.size(), {});
     for (std::size_t rank = 0; rank < ends.size(); ++rank) {
-      const auto lfs = std::find_if(nodes.begin(), nodes.end(), [&](const auto& n) { return n.id() == workers[rank].id(); });
+      const auto lfs =
+          std::find_if(nodes.begin(), nodes.end(), [&](const auto& n) { return n.id() == workers[rank].id(); });
       if (lfs == nodes.end() || number >= static_cast<std::size_t>(ends[rank].outputs_size())) continue;
       made.ends[static_cast<std::size_t>(lfs - nodes.begin())] = ends[rank].outputs(static_cast<int>(number));
     }
@@ -236,8 +242,9 @@ Status Controller::Impl::check_rows(Made& made, const FileLength& file_length) {
     const std::uint64_t rows = made.ends[lfs].rows();
     const bool right = parts.layout.has_parity() ? rows >= expected : rows == expected;
     if (!right) {
-      return fail(Code::kInternal, fmt::format("{}: the workers made {} rows on {}, where {} records give {}", parts.path, rows,
-                                               parts.nodes[lfs].name(), file_length.records, expected));
+      return fail(Code::kInternal,
+                  fmt::format("{}: the workers made {} rows on {}, where {} records give {}", parts.path, rows,
+                              parts.nodes[lfs].name(), file_length.records, expected));
     }
   }
   return {};

@@ -12,8 +12,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kTurn = milliseconds(100);          // how soon a wanted to end is noticed
-constexpr Duration kWaitTimeout = 2 * kSilenceMax;     // of a JobWait: an LFS that is silent is given up sooner
+constexpr Duration kTurn = milliseconds(100);       // how soon a wanted to end is noticed
+constexpr Duration kWaitTimeout = 2 * kSilenceMax;  // of a JobWait: an LFS that is silent is given up sooner
 constexpr Duration kSpawnTimeout = seconds(15);
 constexpr Duration kKillTimeout = seconds(1);
 
@@ -205,7 +205,8 @@ Status JobRun::take_exit(std::uint32_t rank, const proto::JobWaitReply::Event& e
   node.exited = true;
   const bool killed = event.what_case() == proto::JobWaitReply::Event::kKilled;
   if (!killed && event.exited() == 0 && node.end) return {};
-  std::string how = killed ? "died of " + signal_name(event.killed()) : fmt::format("ended with exit code {}", event.exited());
+  std::string how =
+      killed ? "died of " + signal_name(event.killed()) : fmt::format("ended with exit code {}", event.exited());
   if (!killed && event.exited() == 0) how = "ended without a report";
   if (const std::string words = last_line(event.text()); !words.empty()) how += ": " + words;
   return worker_failed(rank, {Code::kCancelled, std::move(how), {}});

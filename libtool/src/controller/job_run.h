@@ -1,13 +1,13 @@
-// One job under way: starts its workers through a tree, asks every LFS about them (which is also the job's lease), and ends
-// it everywhere when anything goes wrong. A job that ended badly is over on every LFS that can still be reached.
+// One job under way: starts its workers through a tree, asks every LFS about them (which is also the job's lease), and
+// ends it everywhere when anything goes wrong. A job that ended badly is over on every LFS that can still be reached.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "worker/job.h"
 #include "pif/tool/controller.h"
+#include "worker/job.h"
 
 namespace pif::tool {
 
@@ -25,11 +25,11 @@ class JobRun {
  private:
   struct Node {
     proto::NodeInfo info;
-    std::optional<net::CallId> waiting;    // JobWait under way
+    std::optional<net::CallId> waiting;  // JobWait under way
     std::uint64_t seen = 0;
     std::optional<job::WorkerEnd> end;
     bool exited = false;
-    std::optional<std::string> meet;       // what its worker gives the others
+    std::optional<std::string> meet;  // what its worker gives the others
     job::WorkerStatus status;
   };
 

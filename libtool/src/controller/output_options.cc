@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "pif/base/decimal.h"
 #include "pif/base/limits.h"
@@ -34,7 +34,8 @@ bool is_uniform(std::span<const std::uint32_t> sizes) {
 }
 
 // Bevies as told, else the source's: all of them on as many LFSs, their size on another number of them.
-Status choose_bevies(const std::string& path, const OutputOptions& wanted, File& source, std::uint32_t width, CreateOptions& options) {
+Status choose_bevies(const std::string& path, const OutputOptions& wanted, File& source, std::uint32_t width,
+                     CreateOptions& options) {
   const auto sizes = source.layout().bevies();
   if (wanted.bevy) {
     options.bevy = *wanted.bevy;
@@ -43,18 +44,23 @@ Status choose_bevies(const std::string& path, const OutputOptions& wanted, File&
   } else if (!sizes.empty() && is_uniform(sizes)) {
     options.bevy = sizes.front();
   } else if (!sizes.empty()) {
-    return fail(Code::kInvalid, fmt::format("{} has bevies of different sizes, which do not fit {} LFSs: give --bevy B, or "
-                                            "--bevy 0 for no parity", path, width));
+    return fail(Code::kInvalid,
+                fmt::format("{} has bevies of different sizes, which do not fit {} LFSs: give --bevy B, or "
+                            "--bevy 0 for no parity",
+                            path, width));
   }
   const std::uint64_t pair = 2 * std::uint64_t{options.bevy};  // of any number that was asked for
   if (pair > 0 && width % pair != 0) {
-    return fail(Code::kInvalid, fmt::format("bevies of {} need a multiple of {} LFSs, not {}: give another --bevy, or --bevy 0 "
-                                            "for no parity", options.bevy, pair, width));
+    return fail(Code::kInvalid,
+                fmt::format("bevies of {} need a multiple of {} LFSs, not {}: give another --bevy, or --bevy 0 "
+                            "for no parity",
+                            options.bevy, pair, width));
   }
   return {};
 }
 
-Status choose_layout(Controller& controller, const std::string& path, const OutputOptions& wanted, File& source, CreateOptions& options) {
+Status choose_layout(Controller& controller, const std::string& path, const OutputOptions& wanted, File& source,
+                     CreateOptions& options) {
   std::vector<std::uint32_t> present(source.nodes().begin(), source.nodes().end());
   if (!wanted.nodes.empty()) {
     PIF_TRY_VALUE(options.nodes, node_ids(controller.client(), wanted.nodes));
@@ -72,14 +78,20 @@ Status choose_layout(Controller& controller, const std::string& path, const Outp
 void add_output_options(CLI::App& app, OutputOptions& wanted) {
   auto* const width = app.add_option("--width", wanted.width, "number of LFSs of DST")->type_name("P");
   width->check(CLI::Range(1u, kWidthMax))->transform(decimal);
-  app.add_option("--nodes", wanted.nodes, "LFSs of DST in order, by name or number")->type_name("LIST")->delimiter(',')->excludes(width)
+  app.add_option("--nodes", wanted.nodes, "LFSs of DST in order, by name or number")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->excludes(width)
       ->allow_extra_args(false);  // or it would take SRC and DST too
-  app.add_option("--bevy", wanted.bevy, "bevy size of DST; 0: no parity")->check(CLI::Range(0u, kWidthMax / 2))->transform(decimal)
+  app.add_option("--bevy", wanted.bevy, "bevy size of DST; 0: no parity")
+      ->check(CLI::Range(0u, kWidthMax / 2))
+      ->transform(decimal)
       ->type_name("B");
   app.add_flag("--no-clobber", wanted.no_clobber, "fail if DST is there");
 }
 
-Result<CreateOptions> options_of_output(Controller& controller, std::size_t input, const std::string& source, const OutputOptions& wanted) {
+Result<CreateOptions> options_of_output(Controller& controller, std::size_t input, const std::string& source,
+                                        const OutputOptions& wanted) {
   File& file = controller.input(input);
   PIF_TRY_VALUE(const Entry entry, controller.client().stat(source));
   CreateOptions options;
@@ -94,8 +106,9 @@ Result<CreateOptions> options_of_output(Controller& controller, std::size_t inpu
 bool keeps_layout(const File& source, const CreateOptions& options) {
   const auto nodes = source.nodes();
   const auto sizes = source.layout().bevies();
-  const bool keeps_bevies = options.bevies.empty() ? is_uniform(sizes) && options.bevy == (sizes.empty() ? 0 : sizes.front())
-                                                   : std::equal(sizes.begin(), sizes.end(), options.bevies.begin(), options.bevies.end());
+  const bool keeps_bevies = options.bevies.empty()
+                                ? is_uniform(sizes) && options.bevy == (sizes.empty() ? 0 : sizes.front())
+                                : std::equal(sizes.begin(), sizes.end(), options.bevies.begin(), options.bevies.end());
   return keeps_bevies && std::equal(nodes.begin(), nodes.end(), options.nodes.begin(), options.nodes.end());
 }
 

@@ -59,7 +59,8 @@ std::string Report::to_json() const {
 
 std::string Report::to_text() const {
   std::string text = fmt::format("{}: {} records, {:.1f} MiB, {} workers\n", tool, records, mib(bytes), workers);
-  text += fmt::format("  read locally {:.1f} MiB, written locally {:.1f} MiB", mib(bytes_read_local), mib(bytes_written_local));
+  text += fmt::format("  read locally {:.1f} MiB, written locally {:.1f} MiB", mib(bytes_read_local),
+                      mib(bytes_written_local));
   if (bytes_cloned > 0) text += fmt::format(" ({:.1f} MiB of them cloned)", mib(bytes_cloned));
   text += fmt::format("\n  moved between nodes {:.1f} MiB; through one client it would have been {:.1f} MiB\n ",
                       mib(bytes_moved), mib(bytes_client_side));

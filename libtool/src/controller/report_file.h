@@ -11,8 +11,8 @@ namespace pif::tool {
 // Writes all of it to standard output, at once. kIo and others if it does not take it.
 [[nodiscard]] Status print(const std::string& text);
 
-// The file of --report. It is opened before a job begins, when nothing is lost yet if that fails; an older report in it stays
-// until there is a new one, and a file that was not there goes again if there is none.
+// The file of --report. It is opened before a job begins, when nothing is lost yet if that fails; an older report in it
+// stays until there is a new one, and a file that was not there goes again if there is none.
 class ReportFile {
  public:
   // path: "-" is standard output, and nothing is no file.
@@ -22,7 +22,8 @@ class ReportFile {
   [[nodiscard]] Status write(const std::string& report);
 
  private:
-  ReportFile(std::string path, UniqueFd fd, bool is_new) : path_(std::move(path)), fd_(std::move(fd)), is_new_(is_new) {}
+  ReportFile(std::string path, UniqueFd fd, bool is_new)
+      : path_(std::move(path)), fd_(std::move(fd)), is_new_(is_new) {}
 
   std::string path_;
   UniqueFd fd_;  // until all is written

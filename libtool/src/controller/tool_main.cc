@@ -8,18 +8,18 @@
 #include <filesystem>
 #include <iostream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "controller/report_file.h"
+#include "controller/terminal.h"
 #include "pif/base/path.h"
 #include "pif/base/print.h"
 #include "pif/base/typed_path.h"
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
-#include "controller/report_file.h"
-#include "controller/terminal.h"
 
 namespace pif::tool {
 namespace {
@@ -46,7 +46,8 @@ int failed(const std::string& who, const Error& error) {
 
 Result<Mailbox> listen(const MailPlace& place) {
   net::MessengerOptions options;
-  options.heartbeats = false;  // a letter is sent once: who is stopped for long must not lose any. The LFS knows who has died
+  options.heartbeats =
+      false;  // a letter is sent once: who is stopped for long must not lose any. The LFS knows who has died
   options.listen.ipc = place.at.ipc();
   options.listen.unix_path = place.at.unix_path();
   options.listen.tcp = place.at.tcp();
@@ -63,7 +64,8 @@ int work(const Tool& tool) {
   UniqueFd connection(kWorkerSocket);
   if (::fcntl(connection.get(), F_SETFD, FD_CLOEXEC) != 0) {
     connection.release();
-    return failed(tool.name, {Code::kInvalid, fmt::format("{} is how an LFS starts this program, not you", kWorkerRole), {}});
+    return failed(tool.name,
+                  {Code::kInvalid, fmt::format("{} is how an LFS starts this program, not you", kWorkerRole), {}});
   }
   auto messenger = net::make_real_messenger({});
   if (!messenger) return failed(tool.name, messenger.error());
@@ -118,7 +120,8 @@ class HeldSignals {
 
 void add_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--pif", common.where, "folder of the file system (default: $PIF, else found from here)");
-  app.add_option("--route", common.route, "how to reach the daemons, and workers each other: auto, unix, ipc, tcp (for measurements)")
+  app.add_option("--route", common.route,
+                 "how to reach the daemons, and workers each other: auto, unix, ipc, tcp (for measurements)")
       ->envname("PIF_ROUTE")
       ->check(CLI::IsMember({"auto", "unix", "ipc", "tcp"}));
   app.add_flag("--stale", common.stale, "take inputs that `pif stat` marks, too");
@@ -141,7 +144,8 @@ ControllerOptions controller_options(const CommonOptions& common, HeldSignals& s
   options.arguments = {kWorkerRole};
   std::error_code error;
   options.working_folder = std::filesystem::current_path(error).string();
-  if (!is_utf8(options.working_folder)) options.working_folder.clear();  // messages bear nothing else; workers start in the root then
+  if (!is_utf8(options.working_folder))
+    options.working_folder.clear();  // messages bear nothing else; workers start in the root then
   options.apart = common.route == "tcp";
   options.on_start = [&signals] { signals.hold(); };
   options.is_cancelled = [&signals] { return signals.came(); };
@@ -172,13 +176,15 @@ Status print_error(const Error& error) {
   return print(document.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
 }
 
-// Of a job whose outputs are there: whoever hears that this failed must not take the job for one that failed. The file comes
-// first: if that fails, the error is all that --json prints.
+// Of a job whose outputs are there: whoever hears that this failed must not take the job for one that failed. The file
+// comes first: if that fails, the error is all that --json prints.
 Status show_report(const Report& report, const CommonOptions& common, ReportFile& file) {
   const std::string json = report.to_json() + '\n';
   Status shown = file.write(json);
-  if (shown && common.json) shown = print(json);
-  else if (shown && common.verbose) shown = print(report.to_text());
+  if (shown && common.json)
+    shown = print(json);
+  else if (shown && common.verbose)
+    shown = print(report.to_text());
   if (!shown) shown.error().text = "the job is done, but not its report: " + shown.error().text;
   return shown;
 }

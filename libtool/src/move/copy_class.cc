@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 namespace pif::tool {
 namespace {
@@ -49,7 +49,8 @@ bool have_same_layout(const Component& a, const Component& b) {
 
 Status transform(Worker& worker, Input& input, Output& output, const BatchFunction& f) {
   if (!have_same_layout(input, output)) {
-    return fail(Code::kInvalid, fmt::format("{} and {} are laid out differently", input.file().path, output.file().path));
+    return fail(Code::kInvalid,
+                fmt::format("{} and {} are laid out differently", input.file().path, output.file().path));
   }
   RowBatch batch;
   while (true) {
@@ -78,8 +79,8 @@ Status copy_component(Worker& worker, Input& input, Output& output) {
     return true;  // who wants to end a worker kills it
   };
   PIF_TRY_VALUE(const component::Tail tail,
-                component::copy_component(input.shape(), input.tail(), input.files(), output.file().file, output.files(),
-                                          &cloned, keep_going));
+                component::copy_component(input.shape(), input.tail(), input.files(), output.file().file,
+                                          output.files(), &cloned, keep_going));
   input.count_read(cloned ? 0 : tail.bytes);
   output.set_tail(tail, cloned);
   return {};

@@ -5,15 +5,15 @@
 
 #include <fmt/format.h>
 
-#include "worker/mail.h"
-#include "pif/tool/team.h"
 #include "move/rows.h"
+#include "pif/tool/team.h"
+#include "worker/mail.h"
 #include "worker/worker_impl.h"
 
 namespace pif::tool {
 namespace {
 
-constexpr int kTakesPerTurn = 32;  // messages taken between two looks at what may be sent
+constexpr int kTakesPerTurn = 32;          // messages taken between two looks at what may be sent
 constexpr std::uint32_t kFullWindows = 4;  // as many destinations get the window in full; more share what that makes
 
 }  // namespace
@@ -100,10 +100,12 @@ Status Exchange::open_sender() {
 
 Status Exchange::open() {
   if (input_.format() != output_.format()) {
-    return fail(Code::kInvalid, fmt::format("{} and {} have different record formats", input_.file().path, output_.file().path));
+    return fail(Code::kInvalid,
+                fmt::format("{} and {} have different record formats", input_.file().path, output_.file().path));
   }
   PIF_TRY(find_sources());
-  const std::size_t window_bytes = options_.window_bytes * kFullWindows / std::max(output_.layout().width(), kFullWindows);
+  const std::size_t window_bytes =
+      options_.window_bytes * kFullWindows / std::max(output_.layout().width(), kFullWindows);
   window_ = WindowSize::of(input_.format(), window_bytes, static_cast<std::uint32_t>(sources_.size()));
   PIF_TRY_VALUE(mail_, Mail::of(worker_));
   mail_->next_step();
@@ -142,9 +144,7 @@ Status Exchange::take_window(std::uint32_t rank, const job::Window& window, std:
   return {};
 }
 
-bool Exchange::is_done() const {
-  return (!receiver_ || receiver_->is_done()) && (!sender_ || sender_->is_settled());
-}
+bool Exchange::is_done() const { return (!receiver_ || receiver_->is_done()) && (!sender_ || sender_->is_settled()); }
 
 Status Exchange::run() {
   while (!is_done()) {
@@ -160,8 +160,8 @@ Status Exchange::run() {
     show_progress();
   }
   PIF_TRY(tell_settled(true));
-  // Nobody leaves before all are done: what is sent to one who has left holds up its sender's end. But nothing is wrong if
-  // word of it gets lost: the rows are where they belong.
+  // Nobody leaves before all are done: what is sent to one who has left holds up its sender's end. But nothing is wrong
+  // if word of it gets lost: the rows are where they belong.
   PIF_TRY_VALUE(Team team, Team::join(worker_, options_.silence));
   const Status all_done = team.barrier();
   return all_done || all_done.error().code == Code::kTimeout ? Status() : all_done;
@@ -211,20 +211,14 @@ void Exchange::take_grant(std::uint32_t rank, const job::Grant& grant) {
 
 Status Exchange::take(Letter letter) {
   switch (letter.mail.what_case()) {
-    case job::Mail::kReady:
-      return answer_ready(letter.from);
-    case job::Mail::kWindow:
-      return take_window(letter.from, letter.mail.window(), std::move(letter.handles));
-    case job::Mail::kBatch:
-      return take_batch(std::move(letter));
-    case job::Mail::kGrant:
-      take_grant(letter.from, letter.mail.grant());
-      return {};
+    case job::Mail::kReady: return answer_ready(letter.from);
+    case job::Mail::kWindow: return take_window(letter.from, letter.mail.window(), std::move(letter.handles));
+    case job::Mail::kBatch: return take_batch(std::move(letter));
+    case job::Mail::kGrant: take_grant(letter.from, letter.mail.grant()); return {};
     case job::Mail::kHere:
     case job::Mail::kPass:
     case job::Mail::kWord:
-    case job::Mail::WHAT_NOT_SET:
-      break;
+    case job::Mail::WHAT_NOT_SET: break;
   }
   return fail(Code::kInvalid, fmt::format("worker {} sent something unknown", letter.from));
 }
@@ -235,8 +229,9 @@ Status Exchange::take_messages(bool may_wait) {
   for (int i = 0; i < kTakesPerTurn; ++i) {
     PIF_TRY_VALUE(auto letter, mail_->receive(until));
     if (!letter && may_wait && i == 0) {
-      return fail(Code::kTimeout, fmt::format("no other worker has sent anything for {} s",
-                                              std::chrono::duration_cast<std::chrono::seconds>(options_.silence).count()));
+      return fail(Code::kTimeout,
+                  fmt::format("no other worker has sent anything for {} s",
+                              std::chrono::duration_cast<std::chrono::seconds>(options_.silence).count()));
     }
     if (!letter) return {};
     PIF_TRY(take(std::move(*letter)));

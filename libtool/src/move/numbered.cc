@@ -18,7 +18,8 @@ bool NumberedSender::has_room(const Destination& destination, Row row) const {
 }
 
 // No message is longer than the memory, so that from its first row on it goes round once at most.
-void NumberedSender::place(Destination& destination, Row row, std::span<const std::byte> head, std::span<const std::byte> record) {
+void NumberedSender::place(Destination& destination, Row row, std::span<const std::byte> head,
+                           std::span<const std::byte> record) {
   Open& open = destination.open;
   const std::size_t length = head.size() + record.size(), all = destination.memory.size() / length * length;
   if (open.distances.empty()) open.placed = destination.memory.data() + row % (all / length) * length;
@@ -93,7 +94,8 @@ void NumberedSender::flush() {
 
 bool NumberedSender::may_go(const Destination& destination, const NumberedMessage& message) const {
   if (limits_.window_rows != UINT64_MAX && message.last >= destination.settled + limits_.window_rows) return false;
-  if (destination.under_way.empty() || destination.bytes_under_way + message.record_bytes <= limits_.share_bytes) return true;
+  if (destination.under_way.empty() || destination.bytes_under_way + message.record_bytes <= limits_.share_bytes)
+    return true;
   // The receiver settles whole stretches: what completes one must not wait for the rest of it.
   return limits_.piece_rows != UINT64_MAX &&
          message.last / limits_.piece_rows == destination.under_way.begin()->first / limits_.piece_rows;

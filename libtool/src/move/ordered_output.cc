@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "pif/base/timers.h"
 #include "move/rows.h"
+#include "pif/base/timers.h"
 
 namespace pif::tool {
 namespace {
@@ -26,12 +26,15 @@ std::string head_of(Kind kind, const Numbers& numbers) {
 
 struct OrderedOutput::Impl {
   Impl(Worker& w, Team& t, Output& o, const FileLength& file_length, WindowSize size, std::vector<std::uint32_t> ranks)
-      : worker(w), team(t), output(o), window(size), destinations(std::move(ranks)),
-        sender(o.layout().width(), limits(),
-               [&layout = o.layout()](std::uint64_t number) {
-                 const auto place = layout.locate(number);
-                 return NumberedPlace{place.lfs, place.row};
-               }) {
+      : worker(w),
+        team(t),
+        output(o),
+        window(size),
+        destinations(std::move(ranks)),
+        sender(o.layout().width(), limits(), [&layout = o.layout()](std::uint64_t number) {
+          const auto place = layout.locate(number);
+          return NumberedPlace{place.lfs, place.row};
+        }) {
     if (output.is_here()) receiver.emplace(output, file_length, window);
   }
 
@@ -53,8 +56,8 @@ struct OrderedOutput::Impl {
   WindowSize window;
   std::vector<std::uint32_t> destinations;  // ranks of the workers on the output's LFSs, in their order
   NumberedSender sender;
-  std::optional<RowReceiver> receiver;      // if this LFS is one of the output's
-  std::vector<SharedMemory> rings;          // of the other workers' rows, by rank; empty: rows go as messages
+  std::optional<RowReceiver> receiver;  // if this LFS is one of the output's
+  std::vector<SharedMemory> rings;      // of the other workers' rows, by rank; empty: rows go as messages
   Row told = 0;
 };
 
@@ -63,7 +66,8 @@ Status OrderedOutput::Impl::send(NumberedMessage message) {
   const Numbers numbers = {message.first, message.last, message.count};
   if (rank == worker.rank()) return accept(numbers, std::move(message.body), message.placed);
   worker.count_sent(message.record_bytes);
-  if (rings.empty() || rings[rank].empty()) return team.send(rank, head_of(Kind::kRows, numbers), std::move(message.body));
+  if (rings.empty() || rings[rank].empty())
+    return team.send(rank, head_of(Kind::kRows, numbers), std::move(message.body));
   PIF_TRY(place_records(message, output.format().record_length, rings[rank].bytes()));
   message.body.shrink(message.count * sizeof(std::uint32_t));  // what stays is where they are
   return team.send(rank, head_of(Kind::kPlaced, numbers), std::move(message.body));
@@ -119,7 +123,9 @@ Result<OrderedOutput> OrderedOutput::open(Worker& worker, Team& team, Output& ou
   return OrderedOutput(std::move(impl));
 }
 
-void OrderedOutput::put(RecordNumber number, std::span<const std::byte> record) { impl_->sender.put(number, {}, record); }
+void OrderedOutput::put(RecordNumber number, std::span<const std::byte> record) {
+  impl_->sender.put(number, {}, record);
+}
 void OrderedOutput::flush() { impl_->sender.flush(); }
 std::uint64_t OrderedOutput::queued_bytes() const { return impl_->sender.queued_bytes(); }
 
@@ -135,17 +141,20 @@ Status OrderedOutput::go_on(bool has_more) {
 }
 
 Result<bool> OrderedOutput::step() {
-  PIF_TRY_VALUE(const bool sent, impl_->sender.step([this](NumberedMessage message) { return impl_->send(std::move(message)); }));
+  PIF_TRY_VALUE(const bool sent,
+                impl_->sender.step([this](NumberedMessage message) { return impl_->send(std::move(message)); }));
   PIF_TRY(impl_->tell_settled(!sent));
   return sent;
 }
 
 Status OrderedOutput::take(Message word) {
   Numbers numbers;
-  if (word.head.size() != 2 + sizeof numbers) return fail(Code::kInvalid, fmt::format("worker {} sent something unknown", word.from));
+  if (word.head.size() != 2 + sizeof numbers)
+    return fail(Code::kInvalid, fmt::format("worker {} sent something unknown", word.from));
   std::memcpy(numbers.data(), word.head.data() + 2, sizeof numbers);
   const bool placed = word.head[1] == static_cast<char>(Kind::kPlaced);
-  if (placed || word.head[1] == static_cast<char>(Kind::kRows)) return impl_->accept(numbers, std::move(word.body), placed);
+  if (placed || word.head[1] == static_cast<char>(Kind::kRows))
+    return impl_->accept(numbers, std::move(word.body), placed);
   impl_->sender.settle(static_cast<std::uint32_t>(numbers[1]), numbers[0]);
   return {};
 }

@@ -15,7 +15,8 @@ std::uint32_t word_at(const std::uint32_t* words, std::uint64_t i) {
 
 }  // namespace
 
-RowReceiver::RowReceiver(Output& output, const FileLength& file_length, const WindowSize& window) : output_(output), window_(window) {
+RowReceiver::RowReceiver(Output& output, const FileLength& file_length, const WindowSize& window)
+    : output_(output), window_(window) {
   const parity::Layout& layout = output.layout();
   const Format& format = output.format();
   rows_ = layout.rows(output.index(), file_length.records);
@@ -50,8 +51,9 @@ std::uint64_t RowReceiver::data_rows_in(Row first) const {
 }
 
 Status RowReceiver::not_asked_for(const RowMessage& message) const {
-  return fail(Code::kInvalid, fmt::format("{}: rows from {} (count {}, stride {}) do not fit the window that starts at row {}",
-                                          output_.file().path, message.first, message.count, message.stride, settled_));
+  return fail(Code::kInvalid,
+              fmt::format("{}: rows from {} (count {}, stride {}) do not fit the window that starts at row {}",
+                          output_.file().path, message.first, message.count, message.stride, settled_));
 }
 
 Status RowReceiver::accept(RowMessage message) {
@@ -95,7 +97,8 @@ Status RowReceiver::tick_off(const RowMessage& message, const std::uint32_t* dis
 }
 
 // The rows are ticked off, so they are in the window.
-Status RowReceiver::accept_fixed(const RowMessage& message, const std::uint32_t* distances, std::span<const std::byte> data) {
+Status RowReceiver::accept_fixed(const RowMessage& message, const std::uint32_t* distances,
+                                 std::span<const std::byte> data) {
   if (message.placed) return data.empty() ? Status{} : not_asked_for(message);
   const std::uint32_t length = output_.format().record_length;
   for (std::uint64_t i = 0; i < message.count; ++i) {
@@ -127,8 +130,8 @@ Status RowReceiver::advance_fixed() {
 
 // ---- variable records ---------------------------------------------------------------------------------------------
 
-Status RowReceiver::accept_variable(const RowMessage& message, const std::uint32_t* distances, std::span<const std::byte> data,
-                                    std::shared_ptr<net::Buffer> body) {
+Status RowReceiver::accept_variable(const RowMessage& message, const std::uint32_t* distances,
+                                    std::span<const std::byte> data, std::shared_ptr<net::Buffer> body) {
   const auto* const lengths = reinterpret_cast<const std::uint32_t*>(data.data());
   data = data.subspan(message.count * sizeof(std::uint32_t));
   const Row end = std::min(settled_ + window_.rows, rows_);

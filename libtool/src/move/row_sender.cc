@@ -32,13 +32,18 @@ WindowSize WindowSize::of(const Format& format, std::size_t window_bytes, std::u
   const std::uint64_t chunk_rows = component::chunk_bytes_for(format) / format.record_length;
   // Whole checksum chunks, so that none is summed twice.
   window.piece = std::max<std::uint64_t>(piece_rows / chunk_rows * chunk_rows, chunk_rows);
-  const std::uint64_t slabs = std::clamp<std::uint64_t>(window_bytes / (window.piece * format.record_length), 2, kPieces);
+  const std::uint64_t slabs =
+      std::clamp<std::uint64_t>(window_bytes / (window.piece * format.record_length), 2, kPieces);
   window.rows = window.piece * slabs;
   return window;
 }
 
 RowSender::RowSender(Input& input, const parity::Layout& to, const WindowSize& window)
-    : input_(input), to_(to), window_(window), block_bytes_(block_bytes_for(input.layout(), to)), destinations_(to.width()) {}
+    : input_(input),
+      to_(to),
+      window_(window),
+      block_bytes_(block_bytes_for(input.layout(), to)),
+      destinations_(to.width()) {}
 
 Status RowSender::load_block() {
   PIF_TRY(input_.read(next_, input_.rows() - next_, block_bytes_, block_));
@@ -49,7 +54,8 @@ Status RowSender::load_block() {
   if (input_.format().is_fixed()) return {};
   offsets_.resize(block_.count + 1);
   offsets_[0] = 0;
-  std::inclusive_scan(block_.lengths.begin(), block_.lengths.end(), offsets_.begin() + 1, std::plus<>(), std::uint64_t{0});
+  std::inclusive_scan(block_.lengths.begin(), block_.lengths.end(), offsets_.begin() + 1, std::plus<>(),
+                      std::uint64_t{0});
   return {};
 }
 

@@ -15,9 +15,9 @@ namespace pif::tool {
 
 // What both ends must agree on.
 struct WindowSize {
-  std::uint64_t piece = 0;     // rows that are written at once (fixed records)
-  std::uint64_t rows = 0;     // of the window: a multiple of piece
-  std::uint64_t share = 0;    // bytes a source may have under way to one destination (variable records)
+  std::uint64_t piece = 0;  // rows that are written at once (fixed records)
+  std::uint64_t rows = 0;   // of the window: a multiple of piece
+  std::uint64_t share = 0;  // bytes a source may have under way to one destination (variable records)
 
   static WindowSize of(const Format& format, std::size_t window_bytes, std::uint32_t sources);
 };
@@ -110,9 +110,10 @@ class RowReceiver {
     std::uint32_t length = 0;
   };
   [[nodiscard]] Status tick_off(const RowMessage& message, const std::uint32_t* distances);
-  [[nodiscard]] Status accept_fixed(const RowMessage& message, const std::uint32_t* distances, std::span<const std::byte> data);
-  [[nodiscard]] Status accept_variable(const RowMessage& message, const std::uint32_t* distances, std::span<const std::byte> data,
-                                       std::shared_ptr<net::Buffer> body);
+  [[nodiscard]] Status accept_fixed(const RowMessage& message, const std::uint32_t* distances,
+                                    std::span<const std::byte> data);
+  [[nodiscard]] Status accept_variable(const RowMessage& message, const std::uint32_t* distances,
+                                       std::span<const std::byte> data, std::shared_ptr<net::Buffer> body);
   [[nodiscard]] Status advance_fixed();
   [[nodiscard]] Status advance_variable();
   [[nodiscard]] Status write_gathered();
@@ -123,7 +124,7 @@ class RowReceiver {
   Output& output_;
   WindowSize window_;
   Row rows_ = 0;
-  std::uint32_t last_bytes_ = 0;        // of row rows_ - 1, fixed records
+  std::uint32_t last_bytes_ = 0;  // of row rows_ - 1, fixed records
   Row settled_ = 0;
   SharedMemory ring_;                   // fixed: the window's rows
   std::vector<std::uint64_t> missing_;  // fixed: rows that each piece of the ring still lacks

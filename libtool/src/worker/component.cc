@@ -12,8 +12,9 @@ constexpr std::uint64_t kIndexRows = 32768;  // end offsets read at once
 Status Input::open(const component::Tail& tail) {
   const std::uint64_t expected = layout().rows(index(), file_length().records);
   if (tail.rows < expected) {
-    return fail(Code::kCorrupt, fmt::format("{}: this component has {} rows, but the file's length gives {}: run pif fsck",
-                                            file().path, tail.rows, expected));
+    return fail(Code::kCorrupt,
+                fmt::format("{}: this component has {} rows, but the file's length gives {}: run pif fsck", file().path,
+                            tail.rows, expected));
   }
   tail_ = tail;
   rows_ = expected;
@@ -23,7 +24,8 @@ Status Input::open(const component::Tail& tail) {
     const RecordNumber last = file_length().records - 1;
     const bool ends_here = layout().locate(last) == Cell{index(), rows_ - 1};
     const std::uint64_t length = format().record_length;
-    bytes_ = (rows_ - 1) * length + (ends_here ? fixed_record_bytes(format().record_length, file_length(), last) : length);
+    bytes_ =
+        (rows_ - 1) * length + (ends_here ? fixed_record_bytes(format().record_length, file_length(), last) : length);
     return {};
   }
   std::vector<std::uint64_t> ends(2);

@@ -20,13 +20,14 @@ job::JobFile job_file_of(const client::FileParts& parts);
 [[nodiscard]] Result<client::FileParts> parts_of(const job::JobFile& file, const job::JobDescription& description);
 // What a worker must know of a node: id, name, endpoints.
 proto::NodeInfo brief(const proto::NodeInfo& node);
-// Whether two workers are on one machine, and may share memory: their LFSs listen on tcp at the same host, or not at all.
+// Whether two workers are on one machine, and may share memory: their LFSs listen on tcp at the same host, or not at
+// all.
 bool are_near(const job::JobDescription& description, std::uint32_t a, std::uint32_t b);
 bool all_are_near(const job::JobDescription& description);
 // Where a worker beside that LFS listens for workers of other machines, at any port.
 std::string mail_tcp(const proto::NodeInfo& node);
-// Where worker `rank` of a job, on `node`, takes mail from others: in the folder that its LFS made for it alone (the worker
-// host has the same rule; docs/PROTOCOL.md "Worker host"), so that no other user can take its place.
+// Where worker `rank` of a job, on `node`, takes mail from others: in the folder that its LFS made for it alone (the
+// worker host has the same rule; docs/PROTOCOL.md "Worker host"), so that no other user can take its place.
 proto::Endpoints mail_endpoints(const proto::NodeInfo& node, std::uint64_t job, std::uint32_t rank);
 
 }  // namespace pif::tool

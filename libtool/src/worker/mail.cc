@@ -35,7 +35,8 @@ Status Mail::meet(const proto::Endpoints& own) {
   outside.set_curve_key(own.curve_key());
   PIF_TRY_VALUE(const auto all, worker_.impl_->meet(outside.SerializeAsString(), kMeetPatience));
   for (const std::string& each : all) {
-    if (!far_.emplace_back().ParseFromString(each)) return fail(Code::kInternal, "a worker said nonsense of where it listens");
+    if (!far_.emplace_back().ParseFromString(each))
+      return fail(Code::kInternal, "a worker said nonsense of where it listens");
   }
   return {};
 }
@@ -55,8 +56,9 @@ Result<net::PeerId> Mail::peer(std::uint32_t rank) {
   if (const auto known = peers_.find(rank); known != peers_.end()) return known->second;
   const auto& node = worker_.impl_->description.nodes(static_cast<int>(rank));
   const bool near = are_near(worker_.impl_->description, worker_.rank(), rank);
-  PIF_TRY_VALUE(const net::PeerId id, near ? messenger_->connect(mail_endpoints(node, worker_.job(), rank), net::Route::kIpc)
-                                           : messenger_->connect(far_.at(rank), net::Route::kTcp));
+  PIF_TRY_VALUE(const net::PeerId id,
+                near ? messenger_->connect(mail_endpoints(node, worker_.job(), rank), net::Route::kIpc)
+                     : messenger_->connect(far_.at(rank), net::Route::kTcp));
   peers_.emplace(rank, id);
   return id;
 }
@@ -77,7 +79,8 @@ Status Mail::pass(std::uint32_t rank, job::Mail mail, std::vector<Handle> handle
   if (!are_near(worker_.impl_->description, worker_.rank(), rank)) {
     return fail(Code::kUnavailable, fmt::format("worker {} is on another machine, where nothing can be shared", rank));
   }
-  PIF_TRY_VALUE(const net::PeerId id, messenger_->connect(mail_endpoints(node, worker_.job(), rank), net::Route::kUnix));
+  PIF_TRY_VALUE(const net::PeerId id,
+                messenger_->connect(mail_endpoints(node, worker_.job(), rank), net::Route::kUnix));
   net::Packet packet = packet_of(std::move(mail));
   packet.handles = std::move(handles);
   return messenger_->send(id, std::move(packet));
@@ -99,8 +102,8 @@ std::optional<Letter> Mail::open_letter(net::Packet packet) {
 
 std::optional<Letter> Mail::kept() {
   std::erase_if(early_, [this](const Letter& letter) { return letter.mail.step() < step_; });
-  const auto found = std::find_if(early_.begin(), early_.end(),
-                                  [this](const Letter& letter) { return letter.mail.step() == step_; });
+  const auto found =
+      std::find_if(early_.begin(), early_.end(), [this](const Letter& letter) { return letter.mail.step() == step_; });
   if (found == early_.end()) return std::nullopt;
   Letter letter = std::move(*found);
   early_.erase(found);

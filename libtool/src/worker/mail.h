@@ -28,8 +28,8 @@ class Mail {
   // The worker's own, opened when first asked for.
   static Result<Mail*> of(Worker& worker);
 
-  // What workers do together, they do in steps, all in the same order. What is sent belongs to the present step; what comes
-  // for a later one is kept for it, and what is left of an earlier one is dropped.
+  // What workers do together, they do in steps, all in the same order. What is sent belongs to the present step; what
+  // comes for a later one is kept for it, and what is left of an earlier one is dropped.
   void next_step() { ++step_; }
 
   // A worker that is not there yet gets it later.
@@ -49,7 +49,8 @@ class Mail {
 
   Worker& worker_;
   std::unique_ptr<net::Messenger> messenger_;
-  std::vector<proto::Endpoints> far_;     // where workers of other machines reach each other, by rank; empty: there are none
+  std::vector<proto::Endpoints>
+      far_;  // where workers of other machines reach each other, by rank; empty: there are none
   std::unordered_map<std::uint32_t, net::PeerId> peers_;
   std::unordered_map<std::uint32_t, std::uint64_t> sent_;  // letters, by rank
   std::unordered_map<std::uint32_t, ReplayWindow> windows_;

@@ -12,7 +12,8 @@ class ReplayWindow {
   bool is_new(std::uint64_t number) {
     if (number > highest_) {
       const std::uint64_t ahead = number - highest_;
-      below_ = ahead > kRemembered ? 0 : ((ahead == kRemembered ? 0 : below_ << ahead) | std::uint64_t{1} << (ahead - 1));
+      below_ =
+          ahead > kRemembered ? 0 : ((ahead == kRemembered ? 0 : below_ << ahead) | std::uint64_t{1} << (ahead - 1));
       highest_ = number;
       return true;
     }

@@ -87,7 +87,8 @@ Status Scratch::map() {
 Status Scratch::allocate(std::uint64_t bytes) {
   if (bytes == 0) return {};
   if (const int error = ::posix_fallocate(fd_.get(), 0, static_cast<off_t>(bytes)); error != 0) {
-    return fail(code_from_errno(error), fmt::format("cannot make a scratch file of {} bytes: {}", bytes, std::strerror(error)), node_);
+    return fail(code_from_errno(error),
+                fmt::format("cannot make a scratch file of {} bytes: {}", bytes, std::strerror(error)), node_);
   }
   size_ = bytes;
   is_writable_ = true;

@@ -61,8 +61,8 @@ Result<SharedMemory> SharedMemory::adopt(Handle handle, std::size_t bytes) {
   memory.fd_ = std::move(handle.fd);
   struct stat state = {};
   const int seals = ::fcntl(memory.fd_.get(), F_GET_SEALS);
-  const bool fits = seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && ::fstat(memory.fd_.get(), &state) == 0 &&
-                    bytes > 0 && static_cast<std::uint64_t>(state.st_size) == bytes;
+  const bool fits = seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && ::fstat(memory.fd_.get(), &state) == 0 && bytes > 0 &&
+                    static_cast<std::uint64_t>(state.st_size) == bytes;
   if (!fits) return fail(Code::kInvalid, fmt::format("what was passed is not shared memory of {} bytes", bytes));
   PIF_TRY(memory.map(bytes));
   return memory;

@@ -13,7 +13,7 @@
 namespace pif::tool {
 namespace {
 
-constexpr int kWordsPerTurn = 64;  // that receive_some() takes
+constexpr int kWordsPerTurn = 64;                         // that receive_some() takes
 constexpr std::size_t kPartBytes = std::size_t{4} << 20;  // of a value, in one letter
 
 tl::unexpected<Error> unexpected_letter(const Letter& letter) {
@@ -136,11 +136,11 @@ template <typename T, typename Adopt>
 Result<std::vector<T>> Team::share_any(const T& own, std::uint64_t bytes, const Adopt& adopt) {
   PIF_TRY_VALUE(const auto sizes, all_gather(std::to_string(bytes)));
   PIF_TRY_VALUE(auto handles, pass_to_all([&]() -> Result<Handles> {
-    Handles one;
-    if (own.empty()) return one;
-    PIF_TRY_VALUE(one.emplace_back(), own.share());
-    return one;
-  }));
+                  Handles one;
+                  if (own.empty()) return one;
+                  PIF_TRY_VALUE(one.emplace_back(), own.share());
+                  return one;
+                }));
   if (!own.empty()) {
     PIF_TRY_VALUE(handles[worker_->rank()].emplace_back(), own.share());
   }
@@ -157,11 +157,13 @@ Result<std::vector<SharedMemory>> Team::share(const SharedMemory& own) {
 }
 
 Result<std::vector<Scratch>> Team::share(const Scratch& own) {
-  return share_any(own, own.size(), [](Handle handle, std::uint64_t size) { return Scratch::adopt(std::move(handle), size); });
+  return share_any(own, own.size(),
+                   [](Handle handle, std::uint64_t size) { return Scratch::adopt(std::move(handle), size); });
 }
 
 Result<std::vector<Scratch>> Team::share_writable(const Scratch& own) {
-  return share_any(own, own.size(), [](Handle handle, std::uint64_t size) { return Scratch::adopt(std::move(handle), size, true); });
+  return share_any(own, own.size(),
+                   [](Handle handle, std::uint64_t size) { return Scratch::adopt(std::move(handle), size, true); });
 }
 
 Result<std::vector<component::Files>> Team::share_output(Output& output) {
@@ -175,7 +177,8 @@ Result<std::vector<component::Files>> Team::share_output(Output& output) {
   for (std::size_t lfs = 0; lfs < files.size(); ++lfs) {
     const auto rank = worker_->rank_on(output.file().nodes[lfs].id());
     if (!rank || handles[*rank].empty()) continue;
-    PIF_TRY_VALUE(files[lfs], component::adopt(worker_->impl_->world.storage, output.format(), std::move(handles[*rank])));
+    PIF_TRY_VALUE(files[lfs],
+                  component::adopt(worker_->impl_->world.storage, output.format(), std::move(handles[*rank])));
   }
   return files;
 }

@@ -31,8 +31,10 @@ Status Worker::Impl::start() {
   node_name = start.node().name();
   if (!description.ParseFromString(start.description()) || description.version() != kJobVersion ||
       rank >= static_cast<std::uint32_t>(description.nodes_size())) {
-    return fail(Code::kVersion, "the controller's description of the job cannot be read: is another version of the tool "
-                                "installed on this node?", node_name);
+    return fail(Code::kVersion,
+                "the controller's description of the job cannot be read: is another version of the tool "
+                "installed on this node?",
+                node_name);
   }
   inputs.resize(static_cast<std::size_t>(description.inputs_size()));
   outputs.resize(static_cast<std::size_t>(description.outputs_size()));
@@ -47,7 +49,8 @@ Result<std::vector<std::string>> Worker::Impl::meet(const std::string& value, Du
     PIF_TRY_VALUE(const net::Packet answer, caller.call(lfs, std::move(request), kLocalTimeout, node_name));
     const auto& values = answer.envelope.worker_meet_reply().values();
     if (!answer.envelope.worker_meet_reply().met()) continue;
-    if (values.size() != description.nodes_size()) return fail(Code::kInternal, "word of the other workers is not complete", node_name);
+    if (values.size() != description.nodes_size())
+      return fail(Code::kInternal, "word of the other workers is not complete", node_name);
     return std::vector<std::string>(values.begin(), values.end());
   }
   return fail(Code::kTimeout, "the other workers did not say where they listen", node_name);
@@ -84,8 +87,8 @@ Status Worker::Impl::attach(Input& input) {
 Status Worker::Impl::attach(Output& output) {
   const std::uint64_t records = output.file().file_length.records;  // if the controller said so, else 0
   // LFS 0 keeps the file's length, even when all of its first rows are parity.
-  const bool gets_rows = output.is_here() && (records == 0 || output.index() == 0 ||
-                                              output.layout().rows(output.index(), records) > 0);
+  const bool gets_rows =
+      output.is_here() && (records == 0 || output.index() == 0 || output.layout().rows(output.index(), records) > 0);
   if (!gets_rows) return {};
   net::Packet request;
   *request.envelope.mutable_attach()->mutable_create() = output.file().shape(output.index());
@@ -145,7 +148,9 @@ std::uint32_t Worker::rank() const { return impl_->rank; }
 std::uint32_t Worker::width() const { return static_cast<std::uint32_t>(impl_->description.nodes_size()); }
 std::uint64_t Worker::job() const { return impl_->job_id; }
 const std::string& Worker::node() const { return impl_->node_name; }
-std::uint32_t Worker::node_id(std::uint32_t rank) const { return impl_->description.nodes(static_cast<int>(rank)).id(); }
+std::uint32_t Worker::node_id(std::uint32_t rank) const {
+  return impl_->description.nodes(static_cast<int>(rank)).id();
+}
 bool Worker::shares_machine() const { return all_are_near(impl_->description); }
 std::string_view Worker::value() const { return impl_->description.value(); }
 std::size_t Worker::input_count() const { return impl_->inputs.size(); }
@@ -202,7 +207,8 @@ Result<Output*> Worker::output(std::size_t i) {
 Result<Scratch> Worker::scratch() {
   net::Packet request;
   request.envelope.mutable_worker_scratch();
-  PIF_TRY_VALUE(net::Packet answer, impl_->caller.call(impl_->lfs, std::move(request), kLocalTimeout, impl_->node_name));
+  PIF_TRY_VALUE(net::Packet answer,
+                impl_->caller.call(impl_->lfs, std::move(request), kLocalTimeout, impl_->node_name));
   if (answer.handles.size() != 1) return fail(Code::kInternal, "the LFS passed no scratch file", impl_->node_name);
   return Scratch(std::move(answer.handles[0]), impl_->node_name);
 }

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "worker/job.h"
-#include "worker/mail.h"
 #include "pif/net/caller.h"
 #include "pif/tool/worker.h"
+#include "worker/job.h"
+#include "worker/mail.h"
 
 namespace pif::tool {
 
@@ -32,12 +32,12 @@ struct Worker::Impl {
   std::uint32_t rank = 0;
   std::string node_name;
   job::JobDescription description;
-  std::vector<std::unique_ptr<Input>> inputs;    // by number; empty until asked for
+  std::vector<std::unique_ptr<Input>> inputs;  // by number; empty until asked for
   std::vector<std::unique_ptr<Output>> outputs;
   std::string result;
   std::uint64_t bytes_sent = 0;
   Time next_progress{};
-  std::unique_ptr<Mail> mail;                    // made when first asked for
+  std::unique_ptr<Mail> mail;  // made when first asked for
 };
 
 }  // namespace pif::tool

@@ -6,11 +6,11 @@
 
 #include "directory/names.h"
 #include "directory/opens.h"
+#include "directory/rows.h"
 #include "pif/base/format.h"
 #include "pif/kv/value.h"
 #include "pif/parity/layout.h"
 #include "pif/server/server.h"
-#include "directory/rows.h"
 
 namespace pif::server {
 namespace {
@@ -68,7 +68,8 @@ class Checker {
     const bool good = root || (name.find('/') == std::string::npos && check_path("/" + name));
     if (!good) damage(fmt::format("folder {} has an entry with a name that is not allowed", parent));
     auto& seen = row.type() == proto::FOLDER ? folders_ : files_;
-    if (!seen.emplace(row.id(), Seen{parent, name}).second) damage(fmt::format("id {} ({}) is there twice", row.id(), name));
+    if (!seen.emplace(row.id(), Seen{parent, name}).second)
+      damage(fmt::format("id {} ({}) is there twice", row.id(), name));
     ++(row.type() == proto::FOLDER ? report_.folders : report_.files);
     if (row.type() == proto::FILE_ENTRY) layout(row.layout(), fmt::format("file {} ({})", row.id(), name));
   }
@@ -101,7 +102,8 @@ class Checker {
   void meta(std::string_view key, std::string_view payload) {
     if (key.size() == 9 && key.front() == 'f') {
       proto::StoredFile row;
-      if (!row.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) damage("table meta has a value that cannot be read");
+      if (!row.ParseFromArray(payload.data(), static_cast<int>(payload.size())))
+        damage("table meta has a value that cannot be read");
       const std::uint64_t id = kv::u64_of_key(key.substr(1));
       ids_.insert(id);
       places_.emplace(id, Seen{row.parent(), row.name()});
@@ -117,7 +119,8 @@ class Checker {
     if (!folders_.contains(kRootFolder)) damage("the root folder is missing");
     for (const std::uint64_t id : ids_) {
       const std::uint64_t range = id >> 32;
-      if (range != 0 && !ranges_.contains(range)) damage(fmt::format("id {} is used, and of no range that was begun here", id));
+      if (range != 0 && !ranges_.contains(range))
+        damage(fmt::format("id {} is used, and of no range that was begun here", id));
     }
     for (const auto* all : {&folders_, &files_}) {
       for (const auto& [id, seen] : *all) {
@@ -138,15 +141,16 @@ class Checker {
     std::unordered_map<std::uint64_t, std::uint64_t> climbed_from = {{kRootFolder, kRootFolder}};
     for (const auto& [id, seen] : folders_) {
       std::uint64_t at = id;
-      for (auto step = folders_.find(at); step != folders_.end() && climbed_from.emplace(at, id).second; step = folders_.find(at))
+      for (auto step = folders_.find(at); step != folders_.end() && climbed_from.emplace(at, id).second;
+           step = folders_.find(at))
         at = step->second.parent;
       if (at != kRootFolder && climbed_from[at] == id && folders_.contains(at))
         damage(fmt::format("folder {} ({}) lies in itself", at, folders_.at(at).name));
     }
   }
 
-  void match(const std::unordered_map<std::uint64_t, Seen>& entries, const std::unordered_map<std::uint64_t, Seen>& rows,
-             std::string_view what) {
+  void match(const std::unordered_map<std::uint64_t, Seen>& entries,
+             const std::unordered_map<std::uint64_t, Seen>& rows, std::string_view what) {
     for (const auto& [id, seen] : entries) {
       const auto row = rows.find(id);
       if (row == rows.end()) {
@@ -163,8 +167,8 @@ class Checker {
   kv::Store& store_;
   std::unique_ptr<kv::Transaction> txn_;
   CheckReport report_;
-  std::unordered_map<std::uint64_t, Seen> folders_, files_;      // by entry
-  std::unordered_map<std::uint64_t, Seen> places_, committed_;   // by row
+  std::unordered_map<std::uint64_t, Seen> folders_, files_;     // by entry
+  std::unordered_map<std::uint64_t, Seen> places_, committed_;  // by row
   std::unordered_set<std::uint64_t> ids_, ranges_;
 };
 

@@ -66,7 +66,8 @@ void Outbox::loaded(std::uint64_t file, const proto::StoredFile& row, std::int64
 
 void Outbox::extend_held(std::uint64_t file, std::int64_t expiry) {
   const auto found = doomed_.find(file);
-  if (found != doomed_.end() && found->second.expiry != 0) found->second.expiry = std::max(found->second.expiry, expiry);
+  if (found != doomed_.end() && found->second.expiry != 0)
+    found->second.expiry = std::max(found->second.expiry, expiry);
 }
 
 void Outbox::expire_held(std::int64_t wall) {
@@ -108,8 +109,8 @@ void Outbox::send(std::uint32_t node, const Node& known, Line& line, Time now, s
   net::Packet packet;
   Capability manage{.uid = config_.owner_uid, .rights = kMayManage, .expiry = wall + kCapabilitySeconds};
   packet.envelope.set_capability(mint(config_.key, manage));
-  packet.envelope.set_credential(mint(config_.key, Credential{SessionId(), config_.owner_uid, {config_.owner_uid},
-                                                              wall + kCapabilitySeconds}));
+  packet.envelope.set_credential(
+      mint(config_.key, Credential{SessionId(), config_.owner_uid, {config_.owner_uid}, wall + kCapabilitySeconds}));
   proto::Settle& settle = *packet.envelope.mutable_settle();
   *settle.mutable_moment() = moment;
   std::vector<std::uint64_t> removed;
@@ -120,7 +121,8 @@ void Outbox::send(std::uint32_t node, const Node& known, Line& line, Time now, s
     const auto doomed = doomed_.find(file);
     doomed != doomed_.end() && doomed->second.aborted ? settle.add_aborted(file) : settle.add_removed(file);
   }
-  for (; !line.committed.empty() && settle.committed_size() < static_cast<int>(kSettleIdsMax); line.committed.pop_front()) {
+  for (; !line.committed.empty() && settle.committed_size() < static_cast<int>(kSettleIdsMax);
+       line.committed.pop_front()) {
     settle.add_committed(line.committed.front());
   }
   line.under_way = true;
@@ -152,7 +154,8 @@ Status Outbox::apply(Answer& answer) {
     const auto found = doomed_.find(file);
     if (found == doomed_.end() || std::erase(found->second.waiting, answer.node) == 0) continue;
     if (!found->second.waiting.empty()) continue;
-    // The row keeps all nodes until the last has answered: to tell one twice is harmless, and costs less than a write each.
+    // The row keeps all nodes until the last has answered: to tell one twice is harmless, and costs less than a write
+    // each.
     PIF_TRY(rows_.erase_file(file));
     rows_.on_commit([this, file] {
       doomed_.erase(file);

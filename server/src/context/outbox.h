@@ -10,9 +10,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "pif/net/calls.h"
 #include "context/registry.h"
 #include "directory/rows.h"
+#include "pif/net/calls.h"
 
 namespace pif::server {
 
@@ -67,7 +67,8 @@ class Outbox {
   void add(std::uint64_t file, Doomed doomed);
   void add(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall);
   void queue(std::uint64_t file, const Doomed& doomed);
-  void send(std::uint32_t node, const Node& known, Line& line, Time now, std::int64_t wall, const proto::Moment& moment);
+  void send(std::uint32_t node, const Node& known, Line& line, Time now, std::int64_t wall,
+            const proto::Moment& moment);
   [[nodiscard]] Status apply(Answer& answer);
   void untold(const std::vector<std::uint64_t>& files, std::uint32_t node);
 

@@ -1,5 +1,5 @@
-// Requests that wait until the server serves (again): it has just been started, or commits are held. Those who asked hear
-// `working` each second.
+// Requests that wait until the server serves (again): it has just been started, or commits are held. Those who asked
+// hear `working` each second.
 #pragma once
 
 #include <deque>

@@ -47,9 +47,11 @@ Result<Node*> Registry::meet(const proto::Heartbeat& beat) {
   if (info.id() == 0 || info.name().empty()) return fail(Code::kInvalid, "a heartbeat without the node's id or name");
   const auto in_toml = config_.root_uuids.find(info.id());
   if (!config_.root_uuids.empty() && in_toml == config_.root_uuids.end())
-    return fail(Code::kInvalid, fmt::format("node {} ({}) is not in pif.toml as the server read it", info.id(), info.name()));
+    return fail(Code::kInvalid,
+                fmt::format("node {} ({}) is not in pif.toml as the server read it", info.id(), info.name()));
   if (nodes_.size() >= kNodesMax && !nodes_.contains(info.id())) {
-    return fail(Code::kTooLarge, fmt::format("node {} is one more than the {} that are possible", info.id(), kNodesMax));
+    return fail(Code::kTooLarge,
+                fmt::format("node {} is one more than the {} that are possible", info.id(), kNodesMax));
   }
   Node& node = nodes_[info.id()];
   // pif.toml says which root belongs to a node; another one has another past.
@@ -78,7 +80,8 @@ void Registry::refuse(Node& node, std::string why, Time now, std::int64_t wall) 
   // Another process, with a root of the same identity, serves: this one does not take its place.
   if (node.ever && now - node.heard < config_.suspect_after) return;
   const std::int64_t since = node.info.trouble().empty() ? wall : node.info.trouble_since();
-  if (node.info.trouble() != why) spdlog::error("{} (node {}): {}", node.presented.node().name(), node.presented.node().id(), why);
+  if (node.info.trouble() != why)
+    spdlog::error("{} (node {}): {}", node.presented.node().name(), node.presented.node().id(), why);
   node.info = node.presented.node();
   node.info.set_trouble(std::move(why));
   node.info.set_trouble_since(since);
@@ -114,7 +117,8 @@ Status Registry::store_all() {
 }
 
 bool Registry::has_unstored() const {
-  return std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return !node.second.stored && node.second.info.id() != 0; });
+  return std::any_of(nodes_.begin(), nodes_.end(),
+                     [](const auto& node) { return !node.second.stored && node.second.info.id() != 0; });
 }
 
 bool Registry::all_met() const {

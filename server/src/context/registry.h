@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "directory/rows.h"
 #include "pif/base/clock.h"
 #include "pif/base/result.h"
 #include "pif/server/server.h"
-#include "directory/rows.h"
 
 namespace pif::server {
 
@@ -18,22 +18,22 @@ inline constexpr std::size_t kNodesMax = 16384;
 
 struct Node {
   proto::NodeInfo info;
-  Time heard{};          // last heartbeat; before the first one: the server's start
-  bool ever = false;     // heard since the server started
-  bool stored = false;   // the row says what this says, as far as it is stored
+  Time heard{};         // last heartbeat; before the first one: the server's start
+  bool ever = false;    // heard since the server started
+  bool stored = false;  // the row says what this says, as far as it is stored
   bool has_row = false;
   std::uint32_t shown = 0;  // state last logged
 
   // What is known of its root, durable or not (docs/FORMAT.md "Who is how old").
   std::string uuid;
-  std::uint64_t confirmed = 0;   // incarnation that it was last heard with
-  std::uint64_t offered = 0;     // incarnation that it was last admitted as
-  std::uint64_t number = 0;      // the highest that it was heard with
-  bool ask_all = false;          // once it is admitted
+  std::uint64_t confirmed = 0;  // incarnation that it was last heard with
+  std::uint64_t offered = 0;    // incarnation that it was last admitted as
+  std::uint64_t number = 0;     // the highest that it was heard with
+  bool ask_all = false;         // once it is admitted
   // What it said of itself last, whatever came of it.
   proto::Heartbeat presented;
-  bool met = false;              // it has, since the server started
-  Time trouble_heard{};          // when it was last found stale
+  bool met = false;      // it has, since the server started
+  Time trouble_heard{};  // when it was last found stale
 };
 
 class Registry {
@@ -41,7 +41,8 @@ class Registry {
   Registry(const Config& config, Rows& rows) : config_(config), rows_(rows) {}
 
   [[nodiscard]] Status load(Time now);
-  // Whom a heartbeat is of. kInvalid without an id or a name, and for a node that pif.toml does not have; kTooLarge over kNodesMax.
+  // Whom a heartbeat is of. kInvalid without an id or a name, and for a node that pif.toml does not have; kTooLarge
+  // over kNodesMax.
   [[nodiscard]] Result<Node*> meet(const proto::Heartbeat& beat);
   // It serves and is heard; a change of what is stored of it is written in this turn.
   [[nodiscard]] Status note_heartbeat(Node& node, Time now);
@@ -70,7 +71,8 @@ class Registry {
   // All, as shown to people and tools.
   void describe(Time now, google::protobuf::RepeatedPtrField<proto::NodeInfo>& to) const;
   // Those of a layout, in its order, without what only people want to know.
-  void describe(const proto::FileLayout& layout, Time now, google::protobuf::RepeatedPtrField<proto::NodeInfo>& to) const;
+  void describe(const proto::FileLayout& layout, Time now,
+                google::protobuf::RepeatedPtrField<proto::NodeInfo>& to) const;
   // Logs nodes that changed state.
   void log_changes(Time now);
 

@@ -8,8 +8,14 @@
 namespace pif::server {
 
 ServerContext::ServerContext(Config config_in, World world_in)
-    : config(std::move(config_in)), world(world_in), clock(world.messenger.clock()), rows(world.directory), numbers(rows),
-      directory(rows), sessions(config, rows, world.entropy, opens), registry(config, rows),
+    : config(std::move(config_in)),
+      world(world_in),
+      clock(world.messenger.clock()),
+      rows(world.directory),
+      numbers(rows),
+      directory(rows),
+      sessions(config, rows, world.entropy, opens),
+      registry(config, rows),
       outbox(config, world.messenger, rows, registry) {}
 
 Status check_named(const google::protobuf::Map<std::string, std::string>& named) {
@@ -19,7 +25,8 @@ Status check_named(const google::protobuf::Map<std::string, std::string>& named)
     bytes += name.size() + value.size();
   }
   if (bytes <= kAttributeBytesMax) return {};
-  return fail(Code::kTooLarge, fmt::format("the attributes have {} bytes together, the limit is {}", bytes, kAttributeBytesMax));
+  return fail(Code::kTooLarge,
+              fmt::format("the attributes have {} bytes together, the limit is {}", bytes, kAttributeBytesMax));
 }
 
 Status require_owner(const Call& call) {

@@ -5,16 +5,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include "context/outbox.h"
+#include "context/parking.h"
+#include "context/registry.h"
+#include "context/sessions.h"
 #include "directory/directory.h"
 #include "directory/numbers.h"
 #include "directory/opens.h"
-#include "context/outbox.h"
-#include "context/parking.h"
+#include "directory/rows.h"
 #include "pif/net/stats.h"
 #include "pif/server/server.h"
-#include "context/registry.h"
-#include "directory/rows.h"
-#include "context/sessions.h"
 
 namespace pif::server {
 
@@ -36,13 +36,13 @@ struct RemoveJob {
   proto::Envelope request;
   Requester who;
   Time arrived{};
-  int path = 0;                   // of the request, the one being removed
+  int path = 0;  // of the request, the one being removed
   struct Level {
     std::uint64_t folder;
     std::uint64_t parent;
     std::string name;
   };
-  std::vector<Level> levels;      // folders being emptied, outermost first
+  std::vector<Level> levels;  // folders being emptied, outermost first
   proto::RemoveReply reply;
   Time next_sign{};
 };
@@ -51,7 +51,7 @@ struct RemoveJob {
 enum class Standing : std::uint8_t {
   kGathering,  // has started a moment ago: LFSs may know more than the directory does
   kServing,
-  kBehind,     // one did: nobody is served, and nothing removed, until a person decides
+  kBehind,  // one did: nobody is served, and nothing removed, until a person decides
 };
 
 // A commit-free time that somebody asked for.
@@ -76,8 +76,8 @@ struct ServerContext {
   net::Stats stats;
   std::unordered_map<std::uint64_t, std::uint64_t> pending;  // file being created: its session
   Standing standing = Standing::kGathering;
-  std::string behind;               // why, for people
-  std::int64_t behind_since = 0;    // wall seconds
+  std::string behind;             // why, for people
+  std::int64_t behind_since = 0;  // wall seconds
   HeldCommits held;
   Parking parking;
   std::vector<NodesWaiter> waiters;
@@ -94,10 +94,10 @@ struct ServerContext {
 struct Call {
   net::PeerId peer;
   const proto::Envelope& request;
-  Session* session;         // null for LFSs, and before Hello
+  Session* session;  // null for LFSs, and before Hello
   proto::Envelope& reply;
   Time arrived{};
-  bool deferred = false;    // somebody will answer later
+  bool deferred = false;  // somebody will answer later
 
   const Requester& who() const { return session->who; }
 };
@@ -133,7 +133,8 @@ Status hold(ServerContext& context, Call& call);
 // ---- shared between them ----
 // The file whose entry this is loses its name, in this turn: its row becomes doomed, or goes at once if no LFS has a
 // component of it.
-[[nodiscard]] Status doom(ServerContext& context, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry);
+[[nodiscard]] Status doom(ServerContext& context, std::uint64_t parent, std::string_view name,
+                          const proto::StoredEntry& entry);
 // A file being created is given up, in this turn.
 [[nodiscard]] Status abort_pending(ServerContext& context, std::uint64_t file);
 // kTooLarge over kAttributeBytesMax.
@@ -141,7 +142,8 @@ Status hold(ServerContext& context, Call& call);
 // kBadCapability unless the envelope's capability is kMayManage.
 [[nodiscard]] Status require_manager(const ServerContext& context, const proto::Envelope& request);
 // A capability for one file.
-std::string capability_for(const ServerContext& context, std::uint64_t file, std::uint32_t uid, std::uint32_t rights, std::uint64_t epoch);
+std::string capability_for(const ServerContext& context, std::uint64_t file, std::uint32_t uid, std::uint32_t rights,
+                           std::uint64_t epoch);
 // Files that nobody has open any more: if they are doomed, the LFSs may be told.
 void released(ServerContext& context, const std::vector<std::uint64_t>& files);
 // The session has ended: what it had open is closed.

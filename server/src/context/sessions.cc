@@ -74,8 +74,8 @@ Result<Session*> Sessions::of(net::PeerId peer, const std::string& credential, c
   return session;
 }
 
-Result<Session*> Sessions::hello(net::PeerId peer, const proto::Envelope& request, const net::Identity& identity, Time now,
-                                 std::int64_t wall, proto::HelloReply& reply) {
+Result<Session*> Sessions::hello(net::PeerId peer, const proto::Envelope& request, const net::Identity& identity,
+                                 Time now, std::int64_t wall, proto::HelloReply& reply) {
   Session* session = nullptr;
   if (!request.credential().empty()) {
     auto verified = verify_credential(config_.key, request.credential(), wall);
@@ -87,9 +87,10 @@ Result<Session*> Sessions::hello(net::PeerId peer, const proto::Envelope& reques
   if (session == nullptr && identity.has_uid) session = greeted(peer, identity.uid);
   if (session == nullptr) {
     if (!identity.has_uid) {
-      return fail(Code::kPermission,
-                  "this connection does not say who you are: say Hello over the server's Unix socket (or CURVE) first, and "
-                  "send the credential you get there");
+      return fail(
+          Code::kPermission,
+          "this connection does not say who you are: say Hello over the server's Unix socket (or CURVE) first, and "
+          "send the credential you get there");
     }
     std::uint64_t id = 0;
     while (id == 0 || sessions_.contains(id)) id = entropy_.next();
@@ -99,7 +100,8 @@ Result<Session*> Sessions::hello(net::PeerId peer, const proto::Envelope& reques
   session->program = cut(request.hello().program(), kProgramBytesKept);
   const std::int64_t expiry = wall + kCredentialSeconds;
   std::vector<std::uint32_t> gids = session->who.gids;
-  std::string credential = mint(config_.key, Credential{SessionId(session->id), session->who.uid, std::move(gids), expiry});
+  std::string credential =
+      mint(config_.key, Credential{SessionId(session->id), session->who.uid, std::move(gids), expiry});
   attach(peer, identity, *session, credential, expiry, now);
   reply.set_credential(std::move(credential));
   reply.set_session(session->id);
@@ -136,11 +138,12 @@ void Sessions::attach(net::PeerId peer, const net::Identity& identity, Session& 
 
 Result<Session*> Sessions::resume(const Credential& credential, Time now) {
   // LFSs and the server mint such credentials for one another: whoever got hold of one must not share a session by it.
-  if (credential.session.value == 0) return fail(Code::kBadCapability, "the credential is not of a session of this server");
+  if (credential.session.value == 0)
+    return fail(Code::kBadCapability, "the credential is not of a session of this server");
   if (Session* session = find(credential.session.value)) {
     if (session->who.uid != credential.uid)
-      return fail(Code::kPermission, fmt::format("the session is of uid {}, the credential of uid {}", session->who.uid,
-                                                 credential.uid));
+      return fail(Code::kPermission,
+                  fmt::format("the session is of uid {}, the credential of uid {}", session->who.uid, credential.uid));
     // A creator of whom only a pending file was known gets its rights from the credential.
     if (session->peers.empty()) session->who = requester(credential.uid, credential.gids);
     session->ends = kNever;
@@ -158,8 +161,9 @@ Result<Session*> Sessions::resume(const Credential& credential, Time now) {
 Result<Session*> Sessions::add(std::uint64_t id, Requester who, Time now) {
   if (const auto theirs = of_user_.find(who.uid);
       !who.all_powerful && theirs != of_user_.end() && theirs->second >= kSessionsPerUserMax && !evict(who.uid)) {
-    return fail(Code::kBusy, fmt::format("uid {} has {} sessions, the limit of one user: end some programs, or try again later",
-                                         who.uid, theirs->second));
+    return fail(Code::kBusy,
+                fmt::format("uid {} has {} sessions, the limit of one user: end some programs, or try again later",
+                            who.uid, theirs->second));
   }
   if (sessions_.size() >= kSessionsMax && !evict_of_many()) {
     return fail(Code::kBusy, fmt::format("the server has {} sessions, its limit: try again later", sessions_.size()));
@@ -171,7 +175,8 @@ bool Sessions::evict(std::uint32_t uid) {
   std::vector<ById::iterator> idle;
   for (auto at = sessions_.begin(); at != sessions_.end(); ++at) {
     const Session& session = *at->second;
-    if (session.who.uid == uid && session.connections == 0 && !session.keeps_something() && opens_.count_of(session.id) == 0)
+    if (session.who.uid == uid && session.connections == 0 && !session.keeps_something() &&
+        opens_.count_of(session.id) == 0)
       idle.push_back(at);
   }
   const auto longest = [](const auto& a, const auto& b) { return a->second->last_heard < b->second->last_heard; };
@@ -319,7 +324,8 @@ Status Sessions::load_answers(Session& session) {
   if (!row.ParseFromArray(payload->data(), static_cast<int>(payload->size()))) {
     return fail(Code::kCorrupt, "the directory's table recent has a value that is no message");
   }
-  for (const proto::StoredAnswer& answer : row.earlier()) session.answers.push_back({answer.request(), answer.reply(), 0});
+  for (const proto::StoredAnswer& answer : row.earlier())
+    session.answers.push_back({answer.request(), answer.reply(), 0});
   session.answers.push_back({row.request(), row.reply(), 0});
   for (const Answer& answer : session.answers) session.answer_bytes += answer.reply.size();
   return {};

@@ -1,10 +1,10 @@
 // Who is connected: sessions, their peers and credentials, and the answers that a repeated request gets again.
 //
-// A session lives as long as its Unix connections, or 60 s past its last request over ZeroMQ; there it ends sooner when its last
-// peer says Bye, or is found to be gone by a message sent to it. Then it has ended: what it
-// had open is closed, and after 30 s what it was creating is aborted and the session forgotten; at once, if it was creating
-// nothing and the table has its answers. A request with its credential resumes it, until then with all it was creating,
-// later with its recent answers.
+// A session lives as long as its Unix connections, or 60 s past its last request over ZeroMQ; there it ends sooner when
+// its last peer says Bye, or is found to be gone by a message sent to it. Then it has ended: what it had open is
+// closed, and after 30 s what it was creating is aborted and the session forgotten; at once, if it was creating nothing
+// and the table has its answers. A request with its credential resumes it, until then with all it was creating, later
+// with its recent answers.
 #pragma once
 
 #include <deque>
@@ -15,30 +15,30 @@
 #include <unordered_set>
 #include <vector>
 
-#include "directory/permissions.h"
 #include "directory/opens.h"
+#include "directory/permissions.h"
+#include "directory/rows.h"
 #include "pif/base/capability.h"
 #include "pif/base/clock.h"
 #include "pif/base/timers.h"
 #include "pif/net/messenger.h"
 #include "pif/server/server.h"
-#include "directory/rows.h"
 
 namespace pif::server {
 
 inline constexpr std::int64_t kCredentialSeconds = 7 * 24 * 3600;
 inline constexpr std::size_t kSessionsMax = 16384;
-// Root and the owner have no limit of their own: LFSs and what repairs a file system run as they do, and who can end the
-// server needs no sessions to keep others out.
+// Root and the owner have no limit of their own: LFSs and what repairs a file system run as they do, and who can end
+// the server needs no sessions to keep others out.
 inline constexpr std::size_t kSessionsPerUserMax = kSessionsMax / 4;
-inline constexpr std::size_t kAnswersKept = 64;             // per session, in memory
+inline constexpr std::size_t kAnswersKept = 64;              // per session, in memory
 inline constexpr std::size_t kAnswerBytesKept = 256u << 10;  // per session, in memory
-inline constexpr std::size_t kAnswersStored = 4;            // per session at least, if there are so many
-inline constexpr std::int64_t kAnswersSeconds = 24 * 3600;  // stored answers are kept
+inline constexpr std::size_t kAnswersStored = 4;             // per session at least, if there are so many
+inline constexpr std::int64_t kAnswersSeconds = 24 * 3600;   // stored answers are kept
 
 struct Answer {
   std::uint64_t request = 0;
-  std::string reply;       // a packed Envelope
+  std::string reply;  // a packed Envelope
   std::uint64_t turn = 0;
 };
 
@@ -47,16 +47,16 @@ struct Session {
   Requester who;
   std::string program;
   std::unordered_set<net::PeerId> peers;
-  std::uint32_t connections = 0;    // of the peers, those whose loss the transport tells
-  Time last_heard{};                // over ZeroMQ
-  Time probe = kNever;              // without a connection whose loss is told: when to see whether its peers are still there
-  Time ends = kNever;               // set: it has ended, and is forgotten then
+  std::uint32_t connections = 0;  // of the peers, those whose loss the transport tells
+  Time last_heard{};              // over ZeroMQ
+  Time probe = kNever;  // without a connection whose loss is told: when to see whether its peers are still there
+  Time ends = kNever;   // set: it has ended, and is forgotten then
   std::unordered_set<std::uint64_t> creating;  // pending files
   std::unordered_set<std::uint64_t> running;   // requests that are being answered later
   std::deque<Answer> answers;
   std::size_t answer_bytes = 0;
-  bool answers_loaded = false;      // from the table
-  bool answers_stored = true;       // the table has all that are here
+  bool answers_loaded = false;  // from the table
+  bool answers_stored = true;   // the table has all that are here
 
   bool has_ended() const { return ends != kNever; }
   // Something that a credential would not bring back.
@@ -71,10 +71,10 @@ class Sessions {
       : config_(config), rows_(rows), entropy_(entropy), opens_(opens) {}
 
   // Whose request this is: by the envelope's credential, or by the Hello said on this connection.
-  [[nodiscard]] Result<Session*> of(net::PeerId peer, const std::string& credential, const net::Identity& identity, Time now,
-                                    std::int64_t wall);
-  // Starts a session, or resumes the one the credential names, or goes on with the one that a Unix connection has. Fills in
-  // credential, session and uid.
+  [[nodiscard]] Result<Session*> of(net::PeerId peer, const std::string& credential, const net::Identity& identity,
+                                    Time now, std::int64_t wall);
+  // Starts a session, or resumes the one the credential names, or goes on with the one that a Unix connection has.
+  // Fills in credential, session and uid.
   [[nodiscard]] Result<Session*> hello(net::PeerId peer, const proto::Envelope& request, const net::Identity& identity,
                                        Time now, std::int64_t wall, proto::HelloReply& reply);
   // The creator of a pending file of whom no more is known: it has kAbortGrace to come back.
@@ -96,14 +96,14 @@ class Sessions {
   [[nodiscard]] Status store_answers(std::int64_t wall);
   // The turn is over; if it failed, its answers are forgotten.
   void end_turn(bool failed);
-  // Erases stored answers that nobody will ask for any more, of the next `limit` rows; true at the table's end, whereafter it
-  // begins again.
+  // Erases stored answers that nobody will ask for any more, of the next `limit` rows; true at the table's end,
+  // whereafter it begins again.
   [[nodiscard]] Result<bool> prune(std::int64_t wall, std::size_t limit);
 
  private:
   struct Peer {
     Session* session = nullptr;
-    std::string credential;   // verified; empty: the session is known by Hello on this connection
+    std::string credential;  // verified; empty: the session is known by Hello on this connection
     std::int64_t expiry = 0;
     bool tells_loss = false;
   };
@@ -111,8 +111,8 @@ class Sessions {
   [[nodiscard]] Result<Session*> resume(const Credential& credential, Time now);
   [[nodiscard]] Result<Session*> add(std::uint64_t id, Requester who, Time now);
   using ById = std::unordered_map<std::uint64_t, std::unique_ptr<Session>>;
-  // Forgets some of the user's sessions that are idle and empty: their credentials bring them back as they were. False: there
-  // are none.
+  // Forgets some of the user's sessions that are idle and empty: their credentials bring them back as they were. False:
+  // there are none.
   bool evict(std::uint32_t uid);
   // The same for whoever has the most sessions.
   bool evict_of_many();
@@ -135,7 +135,7 @@ class Sessions {
   std::uint64_t turn_ = 1;
   std::vector<Session*> answered_;  // in this turn
   std::vector<Session*> to_store_;
-  std::string prune_from_;          // key
+  std::string prune_from_;  // key
 };
 
 }  // namespace pif::server

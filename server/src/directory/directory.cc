@@ -8,8 +8,9 @@ namespace pif::server {
 namespace {
 
 constexpr std::size_t kFoldersRemembered = 4096;
-constexpr std::size_t kStepsRemembered = 32 * kFoldersRemembered;  // of all of them, for paths may be thousands of names deep
-constexpr int kFoldersTried = 8;                                   // from a path's end upwards, in memory
+constexpr std::size_t kStepsRemembered =
+    32 * kFoldersRemembered;              // of all of them, for paths may be thousands of names deep
+constexpr int kFoldersTried = 8;          // from a path's end upwards, in memory
 constexpr std::uint32_t kEpochField = 7;  // the field of StoredEntry that EntryInfo has not
 constexpr unsigned char kNameTag = 1 << 3 | 2;
 
@@ -103,7 +104,8 @@ Result<bool> Directory::enter(Folder& folder, std::uint64_t parent, std::string_
   return true;
 }
 
-// From `folder`, where path[0, end) leads, down to the last folder that is there. Reads each row once, whatever the path.
+// From `folder`, where path[0, end) leads, down to the last folder that is there. Reads each row once, whatever the
+// path.
 Status Directory::descend(std::string_view path, Folder& folder, std::size_t& end) {
   if (folder.chain.empty()) {
     PIF_TRY_VALUE(const bool there, enter(folder, kRootParent, kRootName, {}));
@@ -111,14 +113,16 @@ Status Directory::descend(std::string_view path, Folder& folder, std::size_t& en
   }
   while (end < path.size()) {
     const std::size_t next = name_end(path, end);
-    PIF_TRY_VALUE(const bool there, enter(folder, folder.id(), path.substr(end + 1, next - end - 1), path.substr(0, next)));
+    PIF_TRY_VALUE(const bool there,
+                  enter(folder, folder.id(), path.substr(end + 1, next - end - 1), path.substr(0, next)));
     if (!there) break;
     end = next;
   }
   return {};
 }
 
-// Rights are checked before anything is said of what comes next: who may not search a folder must not learn what is in it.
+// Rights are checked before anything is said of what comes next: who may not search a folder must not learn what is in
+// it.
 Result<Directory::Walk> Directory::walk(std::string_view path, const Requester& who) {
   Walk walked = nearest(path);
   Status descended;
@@ -131,7 +135,8 @@ Result<Directory::Walk> Directory::walk(std::string_view path, const Requester& 
   std::size_t end = 0;
   for (const Folder::Step& step : walked.folder->chain) {
     if (!may(who, step.guard, kWantSearch)) {
-      return fail(Code::kPermission, fmt::format("uid {} may not search the folder {}", who.uid, shown(path.substr(0, end))));
+      return fail(Code::kPermission,
+                  fmt::format("uid {} may not search the folder {}", who.uid, shown(path.substr(0, end))));
     }
     end = name_end(path, end);
   }
@@ -156,7 +161,8 @@ Result<Place> Directory::place(std::string_view path, const Requester& who) {
 Result<Place> Directory::place_to_change(std::string_view path, const Requester& who) {
   PIF_TRY_VALUE(Place at, place(path, who));
   if (!may(who, at.folder->guard(), kWantWrite | kWantSearch)) {
-    return fail(Code::kPermission, fmt::format("uid {} may not write in the folder {}", who.uid, shown(split(at.path).folder)));
+    return fail(Code::kPermission,
+                fmt::format("uid {} may not write in the folder {}", who.uid, shown(split(at.path).folder)));
   }
   return at;
 }
@@ -210,7 +216,8 @@ Result<Directory::Above> Directory::above(std::uint64_t folder) {
   return found;
 }
 
-Result<bool> Directory::may_reach(std::uint64_t folder, const Requester& who, std::unordered_map<std::uint64_t, bool>& known) {
+Result<bool> Directory::may_reach(std::uint64_t folder, const Requester& who,
+                                  std::unordered_map<std::uint64_t, bool>& known) {
   if (who.all_powerful) return true;
   std::vector<std::uint64_t> climbed;
   bool reaches = true;

@@ -59,9 +59,12 @@ class Directory {
   // The entry at `path` as stat shows it.
   [[nodiscard]] Status stat(std::string_view path, const Requester& who, proto::EntryInfo& info);
   // Of a folder, by climbing. Steps already climbed are remembered in `known`.
-  [[nodiscard]] Result<std::string> path_of(std::uint64_t folder, std::unordered_map<std::uint64_t, std::string>& known);
-  // Whether `who` may search this folder and all above it, by climbing. Of folders climbed already the answer is in `known`.
-  [[nodiscard]] Result<bool> may_reach(std::uint64_t folder, const Requester& who, std::unordered_map<std::uint64_t, bool>& known);
+  [[nodiscard]] Result<std::string> path_of(std::uint64_t folder,
+                                            std::unordered_map<std::uint64_t, std::string>& known);
+  // Whether `who` may search this folder and all above it, by climbing. Of folders climbed already the answer is in
+  // `known`.
+  [[nodiscard]] Result<bool> may_reach(std::uint64_t folder, const Requester& who,
+                                       std::unordered_map<std::uint64_t, bool>& known);
 
   // Folders are remembered by path; whoever renames, removes or changes one calls this.
   void forget_folders() {
@@ -86,11 +89,11 @@ class Directory {
 
   Rows& rows_;
   std::unordered_map<std::string, FolderRef, Hash, std::equal_to<>> folders_;  // by checked path
-  std::size_t steps_ = 0;                                                          // of all of them
+  std::size_t steps_ = 0;                                                      // of all of them
 };
 
-// A stored entry as the wire shows it, appended to `info`: EntryInfo's fields are StoredEntry's with numbers one higher,
-// so bytes are copied, not messages. False if the payload is no such message.
+// A stored entry as the wire shows it, appended to `info`: EntryInfo's fields are StoredEntry's with numbers one
+// higher, so bytes are copied, not messages. False if the payload is no such message.
 bool append_info(std::string_view stored, std::string_view name, std::string& info);
 proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name);
 

@@ -14,7 +14,8 @@ constexpr std::uint32_t kRootMode = 0755;
 // 0: the store is empty.
 Result<std::uint32_t> version_of(Rows& rows) {
   PIF_TRY_VALUE(const auto version, rows.get(kMeta, kVersionKey));
-  if (version && version->size() == 4) return static_cast<std::uint32_t>(kv::u64_of_key(std::string(4, '\0') + std::string(*version)));
+  if (version && version->size() == 4)
+    return static_cast<std::uint32_t>(kv::u64_of_key(std::string(4, '\0') + std::string(*version)));
   if (version) return fail(Code::kCorrupt, "the directory's format version cannot be read");
   PIF_TRY_VALUE(const std::uint64_t entries, rows.count(kEntries));
   if (entries > 0) return fail(Code::kCorrupt, "the directory has entries, but does not say which format they have");
@@ -60,18 +61,21 @@ Status check_identity(Rows& rows, const DirectoryIdentity& identity) {
   PIF_TRY_VALUE(const std::uint32_t version, version_of(rows));
   if (version == 0) return fail(Code::kNotFound, "the server's directory is empty: is its disk mounted?");
   if (version != kFormatVersion) {
-    return fail(Code::kVersion, fmt::format("the directory has format version {}, this program knows {}: {}", version, kFormatVersion,
-                                            version == kFormatBefore ? "run `pif up`, which takes it over"
-                                                                     : "use the release that wrote it, or a newer one"));
+    return fail(Code::kVersion,
+                fmt::format("the directory has format version {}, this program knows {}: {}", version, kFormatVersion,
+                            version == kFormatBefore ? "run `pif up`, which takes it over"
+                                                     : "use the release that wrote it, or a newer one"));
   }
   PIF_TRY(check_cluster(rows, identity.cluster));
   PIF_TRY_VALUE(const auto uuid, rows.get(kMeta, kUuidKey));
   if (identity.uuid.empty() || (uuid && *uuid == identity.uuid)) return {};
-  return fail(Code::kInvalid, fmt::format("the server's directory is {}, and pif.toml says {}: is the right disk mounted?",
-                                          uuid ? *uuid : std::string_view("(unknown)"), identity.uuid));
+  return fail(Code::kInvalid,
+              fmt::format("the server's directory is {}, and pif.toml says {}: is the right disk mounted?",
+                          uuid ? *uuid : std::string_view("(unknown)"), identity.uuid));
 }
 
-Status make_directory(kv::Store& store, const DirectoryIdentity& identity, std::uint32_t owner_uid, std::int64_t wall_seconds) {
+Status make_directory(kv::Store& store, const DirectoryIdentity& identity, std::uint32_t owner_uid,
+                      std::int64_t wall_seconds) {
   return in_one_turn(store, [&](Rows& rows) -> Status {
     PIF_TRY_VALUE(const std::uint32_t version, version_of(rows));
     if (version != 0) return check_identity(rows, identity);

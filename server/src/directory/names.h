@@ -15,7 +15,9 @@ struct Split {
 // path: as check_path() gives it, not the root.
 Split split(std::string_view path);
 // Where the name ends that begins after this slash of a checked path.
-inline std::size_t name_end(std::string_view path, std::size_t slash) { return std::min(path.find('/', slash + 1), path.size()); }
+inline std::size_t name_end(std::string_view path, std::size_t slash) {
+  return std::min(path.find('/', slash + 1), path.size());
+}
 // For messages to people: the root is "/".
 inline std::string_view shown(std::string_view path) { return path.empty() ? std::string_view("/") : path; }
 

@@ -55,7 +55,8 @@ Status Numbers::load(Entropy& entropy) {
   return begin_range();
 }
 
-// At random, so that a directory that was restored from a backup does not give out what the lost one has given out since.
+// At random, so that a directory that was restored from a backup does not give out what the lost one has given out
+// since.
 Status Numbers::begin_range() {
   std::uint64_t range = 0;  // is that of the root folder, and of ids that earlier releases gave out
   while (range == 0 || ranges_.contains(range)) range = entropy_->next() >> kRangeShift;
@@ -94,7 +95,8 @@ proto::Moment Numbers::moment() const {
 
 bool Numbers::knows(const proto::Moment& kept) const {
   if (kept.run() == 0) return true;
-  if (const auto found = accepted_.find(kept.run()); found != accepted_.end() && kept.index() <= found->second) return true;
+  if (const auto found = accepted_.find(kept.run()); found != accepted_.end() && kept.index() <= found->second)
+    return true;
   const auto found = runs_.find(kept.run());
   if (found == runs_.end()) return false;
   return kept.run() == run_ ? kept.index() <= index_ : kept.index() < found->second.end;
@@ -103,7 +105,8 @@ bool Numbers::knows(const proto::Moment& kept) const {
 Status Numbers::accept(const proto::Moment& kept) {
   if (knows(kept)) return {};
   const std::string key = key_of(kAcceptedTag, kept.run());
-  PIF_TRY_VALUE(const auto stored, rows_.get(kNumbers, key));  // of this turn, perhaps: what another LFS was told of the same run
+  PIF_TRY_VALUE(const auto stored,
+                rows_.get(kNumbers, key));  // of this turn, perhaps: what another LFS was told of the same run
   if (stored && stored->size() == 8 && kv::u64_of_key(*stored) >= kept.index()) return {};
   PIF_TRY(rows_.put_bytes(kNumbers, key, kv::key_u64(kept.index())));
   rows_.on_commit([this, kept] { accepted_[kept.run()] = kept.index(); });

@@ -1,8 +1,8 @@
 // How far the directory has come, and which file ids are its own (docs/FORMAT.md "Who is how old").
 //
-// Rules: (1) `index` rises by one with every transaction and is written in it. (2) A run is one life of a server; it begins with a
-// transaction of its own. (3) Every run gives out ids of a range of its own, so that two histories of a directory never give out the
-// same one.
+// Rules: (1) `index` rises by one with every transaction and is written in it. (2) A run is one life of a server; it
+// begins with a transaction of its own. (3) Every run gives out ids of a range of its own, so that two histories of a
+// directory never give out the same one.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "directory/rows.h"
 #include "pif/base/clock.h"
 #include "pif/base/result.h"
-#include "directory/rows.h"
 
 namespace pif::server {
 
@@ -54,12 +54,12 @@ class Numbers {
 
   Rows& rows_;
   Entropy* entropy_ = nullptr;
-  std::uint64_t index_ = 0;   // durable
-  std::uint64_t above_ = 0;   // the next one is higher than this, too
+  std::uint64_t index_ = 0;  // durable
+  std::uint64_t above_ = 0;  // the next one is higher than this, too
   std::uint64_t run_ = 0;
   std::unordered_map<std::uint64_t, Run> runs_;
   std::unordered_map<std::uint64_t, std::uint64_t> accepted_;  // run: the highest index
-  std::unordered_set<std::uint64_t> ranges_;  // upper halves of ids
+  std::unordered_set<std::uint64_t> ranges_;                   // upper halves of ids
   std::uint64_t last_id_ = 0;
 };
 

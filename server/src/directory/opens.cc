@@ -23,7 +23,8 @@ const Holder* Opens::find(std::uint64_t file, std::uint64_t session) const {
   return holder == found->second.end() ? nullptr : &*holder;
 }
 
-void Opens::add(std::uint64_t file, std::uint64_t session, std::uint32_t rights, bool hold, bool again, std::int64_t wall) {
+void Opens::add(std::uint64_t file, std::uint64_t session, std::uint32_t rights, bool hold, bool again,
+                std::int64_t wall) {
   auto* holder = const_cast<Holder*>(find(file, session));
   if (holder == nullptr) {
     holder = &files_[file].emplace_back(Holder{.session = session});

@@ -1,5 +1,5 @@
-// Which sessions have which files open: leases, and holds of tools that want no writer meanwhile. In memory only: after a
-// restart whoever renews is known again.
+// Which sessions have which files open: leases, and holds of tools that want no writer meanwhile. In memory only: after
+// a restart whoever renews is known again.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ inline constexpr std::size_t kOpensPerSessionMax = 65536;
 
 struct Holder {
   std::uint64_t session = 0;
-  std::uint32_t rights = 0;   // of Rights
+  std::uint32_t rights = 0;  // of Rights
   bool hold = false;
-  std::uint32_t count = 0;    // opens of the same file by the same session
-  std::int64_t expiry = 0;    // wall seconds
+  std::uint32_t count = 0;  // opens of the same file by the same session
+  std::int64_t expiry = 0;  // wall seconds
 };
 
 class Opens {

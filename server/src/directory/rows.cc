@@ -111,7 +111,9 @@ Result<std::optional<proto::StoredEntry>> Rows::entry(std::uint64_t parent, std:
 Status Rows::put_entry(std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry) {
   return put(kEntries, entry_key(parent, name), entry);
 }
-Status Rows::erase_entry(std::uint64_t parent, std::string_view name) { return erase(kEntries, entry_key(parent, name)); }
+Status Rows::erase_entry(std::uint64_t parent, std::string_view name) {
+  return erase(kEntries, entry_key(parent, name));
+}
 
 Result<std::optional<proto::StoredFile>> Rows::file(std::uint64_t id) {
   return parse<proto::StoredFile>(get(kFiles, kv::key_u64(id)), "files");

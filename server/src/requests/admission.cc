@@ -23,7 +23,8 @@ void fall_behind(ServerContext& context, const Node& node, const proto::Moment& 
   context.behind_since = context.wall;
   const proto::Moment mine = context.numbers.moment();
   context.behind = fmt::format(
-      "the server's directory is older than {0} has seen it, or another one ({0} was told moment {1} of run {2:016x}; the directory "
+      "the server's directory is older than {0} has seen it, or another one ({0} was told moment {1} of run {2:016x}; "
+      "the directory "
       "is at {3}): bring the newer directory back, or keep this one with `pif server accept-old`",
       node.presented.node().name(), kept.index(), kept.run(), mine.index());
   spdlog::error("{}", context.behind);
@@ -31,9 +32,10 @@ void fall_behind(ServerContext& context, const Node& node, const proto::Moment& 
 
 std::string older(const Node& node) {
   const proto::NodeInfo& info = node.presented.node();
-  return fmt::format("{0} is older than it has been (change {1}, and the server has seen {2}; incarnation {3}, and the server knows "
-                     "{4}): bring the newer root back to {5}, or take this one as it is with `pif node accept-stale {0}`",
-                     info.name(), info.number(), node.number, info.incarnation(), std::max(node.confirmed, node.offered), info.root());
+  return fmt::format(
+      "{0} is older than it has been (change {1}, and the server has seen {2}; incarnation {3}, and the server knows "
+      "{4}): bring the newer root back to {5}, or take this one as it is with `pif node accept-stale {0}`",
+      info.name(), info.number(), node.number, info.incarnation(), std::max(node.confirmed, node.offered), info.root());
 }
 
 // The root is who it should be, and as old as it was heard last, or older.
@@ -60,7 +62,8 @@ Status admit(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   return context.registry.store(node);
 }
 
-// It has kept what it was offered, which is durable here before it serves: an older state of its root is stale from now on.
+// It has kept what it was offered, which is durable here before it serves: an older state of its root is stale from now
+// on.
 Status confirm(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   note_alive(context, node);
   node.confirmed = node.offered;
@@ -90,8 +93,10 @@ Status heartbeat(ServerContext& context, Call& call) {
   if (beat.wall() != 0) node->presented.mutable_node()->set_clock_ahead(beat.wall() - context.wall);
   const proto::NodeInfo& info = beat.node();
   if (!node->uuid.empty() && info.uuid() != node->uuid) {
-    refuse(context, *node, fmt::format("the root of {} at {} is {}, and pif.toml says {}: is the right disk mounted?", info.name(),
-                                    info.root(), info.uuid(), node->uuid), reply);
+    refuse(context, *node,
+           fmt::format("the root of {} at {} is {}, and pif.toml says {}: is the right disk mounted?", info.name(),
+                       info.root(), info.uuid(), node->uuid),
+           reply);
     return {};
   }
   if (!context.numbers.knows(beat.kept())) fall_behind(context, *node, beat.kept());
@@ -101,8 +106,8 @@ Status heartbeat(ServerContext& context, Call& call) {
     note_alive(context, *node);
     return {};
   }
-  // Nobody goes along with this directory before all have been asked: who is told a moment of it goes along with no other one, and
-  // the newer one could not be brought back.
+  // Nobody goes along with this directory before all have been asked: who is told a moment of it goes along with no
+  // other one, and the newer one could not be brought back.
   end_gathering(context);
   if (context.standing == Standing::kGathering) {
     if (beat.stage() == kServes) note_alive(context, *node);
@@ -126,7 +131,8 @@ Status heartbeat(ServerContext& context, Call& call) {
 
 void end_gathering(ServerContext& context) {
   if (context.standing != Standing::kGathering) return;
-  if (context.registry.all_met() || context.now - context.started >= context.config.gather_max) context.standing = Standing::kServing;
+  if (context.registry.all_met() || context.now - context.started >= context.config.gather_max)
+    context.standing = Standing::kServing;
 }
 
 }  // namespace pif::server

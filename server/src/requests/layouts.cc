@@ -18,7 +18,8 @@ Result<std::vector<std::uint32_t>> named_nodes(const proto::Create& ask, const R
     const Node* node = registry.find(id);
     if (node == nullptr) return fail(Code::kInvalid, fmt::format("there is no node {}: see `pif node list`", id));
     if (!seen.insert(id).second) {
-      return fail(Code::kInvalid, fmt::format("node {} ({}) is named twice: each may be there once", id, node->info.name()));
+      return fail(Code::kInvalid,
+                  fmt::format("node {} ({}) is named twice: each may be there once", id, node->info.name()));
     }
     if (registry.state(*node, now) == kDown) {
       return fail(Code::kUnavailable, fmt::format("node {} ({}) is down", id, node->info.name()));
@@ -38,13 +39,14 @@ Result<std::uint32_t> free_width(std::uint32_t bevy, std::uint32_t available, st
   if (bevy == 0) return available;
   const std::uint64_t pair = std::uint64_t{bevy} * 2;
   if (pair > available)
-    return fail(too_few(pair, available, known, fmt::format("bevies of {} need at least {} LFSs, and {} may be used", bevy, pair,
-                                                            available)));
+    return fail(too_few(pair, available, known,
+                        fmt::format("bevies of {} need at least {} LFSs, and {} may be used", bevy, pair, available)));
   return static_cast<std::uint32_t>(available / pair * pair);
 }
 
 // How wide the file is to be, from `available` nodes (those named, or all that are up) of all that are `known`.
-Result<std::uint32_t> width_of(const proto::Create& ask, std::uint32_t bevy, std::uint32_t available, std::size_t known) {
+Result<std::uint32_t> width_of(const proto::Create& ask, std::uint32_t bevy, std::uint32_t available,
+                               std::size_t known) {
   std::uint64_t width = ask.width();
   if (width == 0 && ask.nodes_size() > 0) width = available;
   if (width == 0 && ask.bevies_size() > 0) {
@@ -52,12 +54,12 @@ Result<std::uint32_t> width_of(const proto::Create& ask, std::uint32_t bevy, std
   }
   if (width == 0) return free_width(bevy, available, known);
   if (ask.nodes_size() > 0 && width != available) {
-    return fail(Code::kInvalid, fmt::format("a width of {} with {} nodes named: leave one out, or make them agree", width,
-                                            ask.nodes_size()));
+    return fail(Code::kInvalid, fmt::format("a width of {} with {} nodes named: leave one out, or make them agree",
+                                            width, ask.nodes_size()));
   }
   if (width > available)
-    return fail(too_few(width, available, known, fmt::format("a width of {} is more than the {} LFSs that are up", width,
-                                                             available)));
+    return fail(too_few(width, available, known,
+                        fmt::format("a width of {} is more than the {} LFSs that are up", width, available)));
   return static_cast<std::uint32_t>(width);
 }
 
@@ -90,9 +92,11 @@ Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry
     if (nodes.size() > kWidthMax) nodes.resize(kWidthMax);
   }
   if (nodes.size() > kWidthMax) {
-    return fail(Code::kInvalid, fmt::format("{} nodes are more than the {} that are possible", nodes.size(), kWidthMax));
+    return fail(Code::kInvalid,
+                fmt::format("{} nodes are more than the {} that are possible", nodes.size(), kWidthMax));
   }
-  PIF_TRY_VALUE(const std::uint32_t width, width_of(ask, bevy, static_cast<std::uint32_t>(nodes.size()), registry.size()));
+  PIF_TRY_VALUE(const std::uint32_t width,
+                width_of(ask, bevy, static_cast<std::uint32_t>(nodes.size()), registry.size()));
   PIF_TRY_VALUE(std::vector<std::uint32_t> bevies, bevies_of(ask, bevy, width));
   PIF_TRY(parity::Layout::make(width, bevies));
   nodes.resize(width);

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "context/server_context.h"
-#include "requests/layouts.h"
 #include "directory/names.h"
 #include "pif/base/format.h"
+#include "requests/layouts.h"
 
 namespace pif::server {
 namespace {
@@ -13,8 +13,10 @@ constexpr std::size_t kCreatingPerSessionMax = 65536;
 constexpr std::uint64_t kFirstEpoch = 1;
 
 Status check_format(const proto::Format& format) {
-  if (format.kind() > 255 || format.delimiter() > 255) return fail(Code::kInvalid, "a record format that does not exist");
-  const Format f{static_cast<RecordKind>(format.kind()), format.record_length(), static_cast<std::uint8_t>(format.delimiter())};
+  if (format.kind() > 255 || format.delimiter() > 255)
+    return fail(Code::kInvalid, "a record format that does not exist");
+  const Format f{static_cast<RecordKind>(format.kind()), format.record_length(),
+                 static_cast<std::uint8_t>(format.delimiter())};
   return f.validate();
 }
 
@@ -26,7 +28,8 @@ Status check_target(const std::optional<proto::StoredEntry>& existing, std::stri
   return {};
 }
 
-proto::StoredEntry new_entry(const ServerContext& context, const Call& call, std::uint64_t id, proto::FileLayout layout) {
+proto::StoredEntry new_entry(const ServerContext& context, const Call& call, std::uint64_t id,
+                             proto::FileLayout layout) {
   const proto::Create& ask = call.request.create();
   proto::StoredEntry entry;
   entry.set_type(proto::FILE_ENTRY);
@@ -44,7 +47,8 @@ proto::StoredEntry new_entry(const ServerContext& context, const Call& call, std
   return entry;
 }
 
-Status put_committed(ServerContext& context, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry, bool bare) {
+Status put_committed(ServerContext& context, std::uint64_t parent, std::string_view name,
+                     const proto::StoredEntry& entry, bool bare) {
   PIF_TRY(context.rows.put_entry(parent, name, entry));
   proto::StoredFile row;
   row.set_state(kCommitted);
@@ -78,8 +82,8 @@ void forget_pending(ServerContext& context, std::uint64_t file) {
   context.pending.erase(found);
 }
 
-// aborted: it was never committed, as far as this directory knows. LFSs are told that, not that it is removed: should the directory
-// be an old one, they may know better.
+// aborted: it was never committed, as far as this directory knows. LFSs are told that, not that it is removed: should
+// the directory be an old one, they may know better.
 Status put_doomed(ServerContext& context, std::uint64_t file, proto::StoredFile row, bool aborted) {
   const bool held = context.opens.is_open(file);
   row.set_state(kDoomed);
@@ -102,9 +106,11 @@ Status create(ServerContext& context, Call& call) {
   PIF_TRY_VALUE(const Place at, context.directory.place_to_change(ask.path(), call.who()));
   PIF_TRY_VALUE(const auto existing, context.rows.entry(at.folder->id(), at.name));
   PIF_TRY(check_target(existing, at.path, ask.exclusive()));
-  PIF_TRY_VALUE(proto::FileLayout layout, choose_layout(ask, context.registry, context.config.default_bevy, context.now));
+  PIF_TRY_VALUE(proto::FileLayout layout,
+                choose_layout(ask, context.registry, context.config.default_bevy, context.now));
   if (call.session->creating.size() >= kCreatingPerSessionMax) {
-    return fail(Code::kBusy, fmt::format("{} files are being created by this program already", call.session->creating.size()));
+    return fail(Code::kBusy,
+                fmt::format("{} files are being created by this program already", call.session->creating.size()));
   }
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
   const proto::StoredEntry entry = new_entry(context, call, id, std::move(layout));
@@ -127,12 +133,14 @@ Status commit(ServerContext& context, Call& call) {
   call.reply.mutable_done();
   PIF_TRY_VALUE(auto row, context.rows.file(ask.file()));
   if (!row || row->state() == kDoomed) {
-    return fail(Code::kStaleFile, fmt::format("file {} is not being created any more: it was aborted, or removed", ask.file()));
+    return fail(Code::kStaleFile,
+                fmt::format("file {} is not being created any more: it was aborted, or removed", ask.file()));
   }
   const proto::StoredEntry& made = row->entry();
   if (row->state() == kCommitted) return {};
   if (!call.who().all_powerful && call.who().uid != made.attributes().owner()) {
-    return fail(Code::kPermission, fmt::format("{} is being created by uid {}", row->name(), made.attributes().owner()));
+    return fail(Code::kPermission,
+                fmt::format("{} is being created by uid {}", row->name(), made.attributes().owner()));
   }
   PIF_TRY_VALUE(const auto folder, context.rows.folder(row->parent()));
   if (!folder && row->parent() != kRootFolder) {
@@ -163,7 +171,8 @@ Status abort_create(ServerContext& context, Call& call) {
     return fail(Code::kInvalid, fmt::format("{} is committed: it can be removed, not aborted", row->name()));
   }
   if (!call.who().all_powerful && call.who().uid != row->entry().attributes().owner()) {
-    return fail(Code::kPermission, fmt::format("{} is being created by uid {}", row->name(), row->entry().attributes().owner()));
+    return fail(Code::kPermission,
+                fmt::format("{} is being created by uid {}", row->name(), row->entry().attributes().owner()));
   }
   return abort_pending(context, file);
 }

@@ -7,7 +7,8 @@
 namespace pif::server {
 namespace {
 
-proto::StoredEntry folder_entry(const ServerContext& context, const Requester& who, std::uint64_t id, std::uint32_t mode) {
+proto::StoredEntry folder_entry(const ServerContext& context, const Requester& who, std::uint64_t id,
+                                std::uint32_t mode) {
   proto::StoredEntry entry;
   entry.set_type(proto::FOLDER);
   entry.set_id(id);
@@ -22,7 +23,8 @@ proto::StoredEntry folder_entry(const ServerContext& context, const Requester& w
 // Its id.
 Result<std::uint64_t> make_one(ServerContext& context, const Call& call, std::uint64_t parent, std::string_view name) {
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
-  PIF_TRY(context.rows.put_entry(parent, name, folder_entry(context, call.who(), id, call.request.make_folder().mode())));
+  PIF_TRY(
+      context.rows.put_entry(parent, name, folder_entry(context, call.who(), id, call.request.make_folder().mode())));
   ++context.weight;
   PIF_TRY(context.rows.put_folder(id, parent, name));
   return id;
@@ -78,7 +80,8 @@ Result<bool> is_empty(ServerContext& context, std::uint64_t folder) {
 }
 
 // Whether `moved` may take the place of `target`.
-Status check_replace(ServerContext& context, const proto::StoredEntry& moved, const proto::StoredEntry& target, std::string_view path) {
+Status check_replace(ServerContext& context, const proto::StoredEntry& moved, const proto::StoredEntry& target,
+                     std::string_view path) {
   const bool folder = moved.type() == proto::FOLDER;
   if (!folder && target.type() == proto::FOLDER) return fail(Code::kIsDirectory, fmt::format("{} is a folder", path));
   if (!folder) return {};
@@ -135,7 +138,8 @@ Status change_owner(const Call& call, const proto::SetAttributes& ask, proto::At
   if (ask.has_group() && ask.group() != attributes.group()) {
     const bool member = std::find(who.gids.begin(), who.gids.end(), ask.group()) != who.gids.end();
     if (!who.all_powerful && !(who.uid == attributes.owner() && member)) {
-      return fail(Code::kPermission, fmt::format("uid {} may not give {} to group {}", who.uid, ask.path(), ask.group()));
+      return fail(Code::kPermission,
+                  fmt::format("uid {} may not give {} to group {}", who.uid, ask.path(), ask.group()));
     }
     attributes.set_group(ask.group());
   }

@@ -41,7 +41,8 @@ Result<Opened> by_id(ServerContext& context, const Call& call, std::uint64_t fil
   }
   PIF_TRY_VALUE(auto entry, context.rows.entry(row->parent(), row->name()));
   if (!entry || entry->id() != file) {
-    return fail(Code::kCorrupt, fmt::format("the directory has no entry for file {}, {}: run `pif fsck`", file, row->name()));
+    return fail(Code::kCorrupt,
+                fmt::format("the directory has no entry for file {}, {}: run `pif fsck`", file, row->name()));
   }
   return Opened{std::move(*row), std::move(*entry)};
 }
@@ -77,21 +78,23 @@ Status check_conflict(ServerContext& context, const Call& call, std::uint64_t fi
   const Holder* other = context.opens.conflict(file, call.session->id, rights, hold);
   if (other == nullptr) return {};
   const Session* holder = context.sessions.find(other->session);
-  return fail(Code::kBusy, fmt::format("{} is {} by {} (uid {})", what, other->hold ? "held against writing" : "open for writing",
-                                       holder == nullptr ? "somebody" : holder->program,
-                                       holder == nullptr ? 0 : holder->who.uid));
+  return fail(Code::kBusy,
+              fmt::format("{} is {} by {} (uid {})", what, other->hold ? "held against writing" : "open for writing",
+                          holder == nullptr ? "somebody" : holder->program, holder == nullptr ? 0 : holder->who.uid));
 }
 
 // Rows that may be old, or are gone, are for who asks for them.
 Status check_marks(const proto::StoredEntry& entry, const proto::Open& ask, std::string_view what) {
   if (entry.marks().empty() || ask.stale()) return {};
-  const bool lost = std::any_of(entry.marks().begin(), entry.marks().end(), [](const auto& mark) { return mark.kind() == kMarkLost; });
+  const bool lost = std::any_of(entry.marks().begin(), entry.marks().end(),
+                                [](const auto& mark) { return mark.kind() == kMarkLost; });
   return fail(Code::kStaleData,
               fmt::format("{}: {} (see `pif stat`); read it all the same with --stale, or put it anew", what,
                           lost ? "rows of it are gone" : "rows of it may be older than others"));
 }
 
-// What opening changes in the tables: a file that gets a writer may get components; a removed one lives on with its lease.
+// What opening changes in the tables: a file that gets a writer may get components; a removed one lives on with its
+// lease.
 Status note_open(ServerContext& context, Opened& opened, std::uint32_t rights) {
   const std::uint64_t id = opened.entry.id();
   if ((opened.row.bare() || opened.row.untouched()) && (rights & kMayWrite) != 0) {
@@ -106,7 +109,8 @@ Status note_open(ServerContext& context, Opened& opened, std::uint32_t rights) {
   return {};
 }
 
-void take_lease(ServerContext& context, const Call& call, std::uint64_t file, std::uint32_t rights, bool hold, bool again) {
+void take_lease(ServerContext& context, const Call& call, std::uint64_t file, std::uint32_t rights, bool hold,
+                bool again) {
   context.opens.add(file, call.session->id, rights, hold, again, context.wall);
   // A lease that goes with a failed turn: nobody learns of it, and it would keep others out.
   if (context.rows.writing() && !again) {
@@ -127,7 +131,8 @@ Status open(ServerContext& context, Call& call) {
   const bool again = ask.file() != 0;
   const std::string what = again ? fmt::format("file {}", ask.file()) : ask.path();
   Reached reached;
-  PIF_TRY_VALUE(Opened opened, again ? by_id(context, call, ask.file(), reached) : by_path(context, ask.path(), call.who()));
+  PIF_TRY_VALUE(Opened opened,
+                again ? by_id(context, call, ask.file(), reached) : by_path(context, ask.path(), call.who()));
   const std::uint64_t id = opened.entry.id();
   PIF_TRY(check_rights(call, opened, ask.rights(), what));
   if (!again) PIF_TRY(check_marks(opened.entry, ask, what));
@@ -155,7 +160,8 @@ Status note_length(ServerContext& context, const Call& call, std::uint64_t file,
   if (!row || row->state() != kCommitted) return {};
   PIF_TRY_VALUE(auto entry, context.rows.entry(row->parent(), row->name()));
   if (!entry || entry->id() != file) return {};
-  if (file_length.bytes() < entry->file_length().bytes() || file_length.records() < entry->file_length().records()) return {};
+  if (file_length.bytes() < entry->file_length().bytes() || file_length.records() < entry->file_length().records())
+    return {};
   *entry->mutable_file_length() = file_length;
   entry->mutable_attributes()->set_modified(context.wall_ns());
   return context.rows.put_entry(row->parent(), row->name(), *entry);
@@ -175,7 +181,8 @@ Result<std::string> renewed(ServerContext& context, const Call& call, std::uint6
   std::uint32_t rights = 0;
   for (const std::uint32_t right : {std::uint32_t{kMayRead}, std::uint32_t{kMayWrite}}) {
     const bool wanted = holder == nullptr || (holder->rights & right) != 0;  // unknown: the server was restarted
-    if (wanted && check_rights(call, *opened, right, "") && context.opens.conflict(file, call.session->id, right, false) == nullptr) {
+    if (wanted && check_rights(call, *opened, right, "") &&
+        context.opens.conflict(file, call.session->id, right, false) == nullptr) {
       rights |= right;
     }
   }
@@ -190,7 +197,8 @@ Result<std::string> renewed(ServerContext& context, const Call& call, std::uint6
 Status close(ServerContext& context, Call& call) {
   const proto::Close& ask = call.request.close();
   call.reply.mutable_done();
-  if (ask.length_file() != 0 && ask.has_file_length()) PIF_TRY(note_length(context, call, ask.length_file(), ask.file_length()));
+  if (ask.length_file() != 0 && ask.has_file_length())
+    PIF_TRY(note_length(context, call, ask.length_file(), ask.file_length()));
   for (const std::uint64_t file : ask.files()) {
     if (context.opens.close(file, call.session->id)) context.outbox.release(file);
   }

@@ -110,7 +110,8 @@ Status stats(ServerContext& context, Call& call) {
 Status stat(ServerContext& context, Call& call) {
   const proto::Stat& ask = call.request.stat();
   if (ask.paths_size() > kStatPathsMax) {
-    return fail(Code::kTooLarge, fmt::format("{} paths in one request, the limit is {}", ask.paths_size(), kStatPathsMax));
+    return fail(Code::kTooLarge,
+                fmt::format("{} paths in one request, the limit is {}", ask.paths_size(), kStatPathsMax));
   }
   proto::StatReply& reply = *call.reply.mutable_stat_reply();
   reply.mutable_results()->Reserve(ask.paths_size());
@@ -123,8 +124,9 @@ Status stat(ServerContext& context, Call& call) {
   }
   context.weight += static_cast<std::size_t>(ask.paths_size());
   if (ask.paths_size() > 1 && reply.ByteSizeLong() > kReplyBytes) {
-    return fail(Code::kTooLarge, fmt::format("what is to be said of {} paths does not fit into one reply: ask for fewer at once",
-                                             ask.paths_size()));
+    return fail(Code::kTooLarge,
+                fmt::format("what is to be said of {} paths does not fit into one reply: ask for fewer at once",
+                            ask.paths_size()));
   }
   return {};
 }
@@ -181,9 +183,11 @@ namespace {
 // Waiters have the limits of sessions.
 Status check_waiters(const ServerContext& context, const Requester& who) {
   if (context.waiters.size() >= kSessionsMax) return fail(Code::kBusy, "too many requests wait for LFSs already");
-  const auto theirs = std::count_if(context.waiters.begin(), context.waiters.end(), [&](const auto& one) { return one.uid == who.uid; });
+  const auto theirs = std::count_if(context.waiters.begin(), context.waiters.end(),
+                                    [&](const auto& one) { return one.uid == who.uid; });
   if (who.all_powerful || static_cast<std::size_t>(theirs) < kSessionsPerUserMax) return {};
-  return fail(Code::kBusy, fmt::format("{} requests of uid {} wait for LFSs already, the limit of one user", theirs, who.uid));
+  return fail(Code::kBusy,
+              fmt::format("{} requests of uid {} wait for LFSs already, the limit of one user", theirs, who.uid));
 }
 
 }  // namespace
@@ -196,8 +200,12 @@ Status nodes(ServerContext& context, Call& call) {
   }
   PIF_TRY(check_waiters(context, call.who()));
   // A tenth of the time is left for the answer's way back.
-  const Duration timeout = call.request.timeout_ms() == 0 ? kWaitDefault : std::chrono::milliseconds(call.request.timeout_ms());
-  NodesWaiter waiter{.peer = call.peer, .request = call.request.id(), .wait_up = ask.wait_up(), .uid = call.who().uid,
+  const Duration timeout =
+      call.request.timeout_ms() == 0 ? kWaitDefault : std::chrono::milliseconds(call.request.timeout_ms());
+  NodesWaiter waiter{.peer = call.peer,
+                     .request = call.request.id(),
+                     .wait_up = ask.wait_up(),
+                     .uid = call.who().uid,
                      .arrived = call.arrived};
   waiter.deadline = context.now + std::min<Duration>(timeout - timeout / 10, kWaitMax);
   waiter.next_sign = context.now + kSignEvery;

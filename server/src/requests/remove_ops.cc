@@ -14,7 +14,8 @@ constexpr std::size_t kChildrenAtOnce = 256;
 
 bool is_in(std::string_view key, std::string_view prefix) { return key.substr(0, prefix.size()) == prefix; }
 
-Status remove_file(ServerContext& context, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry) {
+Status remove_file(ServerContext& context, std::uint64_t parent, std::string_view name,
+                   const proto::StoredEntry& entry) {
   ++context.weight;
   PIF_TRY(doom(context, parent, name, entry));
   return context.rows.erase_entry(parent, name);
@@ -57,11 +58,16 @@ void add_result(proto::RemoveReply& reply, const Status& status) {
 Status remove(ServerContext& context, Call& call) {
   const proto::Remove& ask = call.request.remove();
   if (ask.paths_size() > kRemovePathsMax) {
-    return fail(Code::kTooLarge, fmt::format("{} paths in one request, the limit is {}", ask.paths_size(), kRemovePathsMax));
+    return fail(Code::kTooLarge,
+                fmt::format("{} paths in one request, the limit is {}", ask.paths_size(), kRemovePathsMax));
   }
   if (ask.recursive()) {
-    if (context.jobs.size() >= kJobsMax) return fail(Code::kBusy, "too many folders are being removed already: try again later");
-    RemoveJob job{.peer = call.peer, .session = call.session->id, .request = call.request, .who = call.who(),
+    if (context.jobs.size() >= kJobsMax)
+      return fail(Code::kBusy, "too many folders are being removed already: try again later");
+    RemoveJob job{.peer = call.peer,
+                  .session = call.session->id,
+                  .request = call.request,
+                  .who = call.who(),
                   .arrived = call.arrived};
     job.next_sign = context.now + kSignEvery;
     context.jobs.push_back(std::move(job));
@@ -123,7 +129,8 @@ Result<std::vector<Child>> children(ServerContext& context, std::uint64_t folder
   return found;
 }
 
-// Down into a folder of the innermost one. In a damaged directory a folder may lie in itself: there is no end to such a tree.
+// Down into a folder of the innermost one. In a damaged directory a folder may lie in itself: there is no end to such a
+// tree.
 Status enter(RemoveJob& job, const Child& child) {
   const std::uint64_t id = child.entry.id();
   for (const RemoveJob::Level& level : job.levels)
@@ -134,8 +141,8 @@ Status enter(RemoveJob& job, const Child& child) {
   return {};
 }
 
-// Part of the innermost folder: its files up to the first folder in it, which becomes the innermost; or, if it is empty,
-// itself.
+// Part of the innermost folder: its files up to the first folder in it, which becomes the innermost; or, if it is
+// empty, itself.
 Status step_level(ServerContext& context, RemoveJob& job, std::size_t& budget) {
   const RemoveJob::Level level = job.levels.back();
   PIF_TRY_VALUE(const auto found, children(context, level.folder, std::min(budget, kChildrenAtOnce)));
@@ -152,8 +159,8 @@ Status step_level(ServerContext& context, RemoveJob& job, std::size_t& budget) {
       if (!may(job.who, guard_of(child.entry.attributes()), kWantRead | kWantWrite | kWantSearch)) {
         PIF_TRY_VALUE(const auto inside, children(context, child.entry.id(), 1));
         if (!inside.empty()) {
-          return fail(Code::kPermission, fmt::format("uid {} may not empty the folder {} below {}", job.who.uid, child.name,
-                                                     job.request.remove().paths(job.path)));
+          return fail(Code::kPermission, fmt::format("uid {} may not empty the folder {} below {}", job.who.uid,
+                                                     child.name, job.request.remove().paths(job.path)));
         }
       }
       --budget;
@@ -166,14 +173,15 @@ Status step_level(ServerContext& context, RemoveJob& job, std::size_t& budget) {
   return {};
 }
 
-// Other requests are served between two steps. Levels from the first one on that is not any more where it was found are left
-// alone: what was moved out of a tree is not removed with it, and a name may be another folder's by now.
+// Other requests are served between two steps. Levels from the first one on that is not any more where it was found are
+// left alone: what was moved out of a tree is not removed with it, and a name may be another folder's by now.
 Status leave_moved(ServerContext& context, RemoveJob& job) {
   for (auto level = job.levels.begin(); level != job.levels.end(); ++level) {
     PIF_TRY_VALUE(const auto entry, context.rows.entry(level->parent, level->name));
     if (entry && entry->type() == proto::FOLDER && entry->id() == level->folder) continue;
     if (level == job.levels.begin()) {
-      return fail(Code::kNotFound, fmt::format("the folder {} was moved or removed meanwhile", job.request.remove().paths(job.path)));
+      return fail(Code::kNotFound,
+                  fmt::format("the folder {} was moved or removed meanwhile", job.request.remove().paths(job.path)));
     }
     job.levels.erase(level, job.levels.end());
     break;

@@ -30,7 +30,8 @@ void add_mark(proto::StoredEntry& entry, const proto::FileMark& mark) {
 Status mark_file(ServerContext& context, std::uint64_t id, const proto::FileMark& mark) {
   PIF_TRY_VALUE(const auto row, context.rows.file(id));
   if (!row || row->state() == kDoomed) return {};
-  if (row->state() == kPending) return abort_pending(context, id);  // what it has there may be gone: it must not be committed
+  if (row->state() == kPending)
+    return abort_pending(context, id);  // what it has there may be gone: it must not be committed
   PIF_TRY_VALUE(auto entry, context.rows.entry(row->parent(), row->name()));
   if (!entry || entry->id() != id) return {};
   add_mark(*entry, mark);
@@ -63,7 +64,8 @@ std::map<std::uint64_t, proto::Moment> newest_kept(ServerContext& context) {
   return newest;
 }
 
-proto::StoredEntry new_entry(const ServerContext& context, proto::EntryType type, std::uint64_t id, std::uint32_t owner, std::uint32_t mode) {
+proto::StoredEntry new_entry(const ServerContext& context, proto::EntryType type, std::uint64_t id, std::uint32_t owner,
+                             std::uint32_t mode) {
   proto::StoredEntry entry;
   entry.set_type(type);
   entry.set_id(id);
@@ -80,7 +82,8 @@ Result<std::uint64_t> lost_found(ServerContext& context) {
   if (existing && existing->type() == proto::FOLDER) return existing->id();
   if (existing) return fail(Code::kNotDirectory, "/lost+found is a file: rename it, a folder of that name is needed");
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
-  PIF_TRY(context.rows.put_entry(kRootFolder, kLostFound, new_entry(context, proto::FOLDER, id, context.config.owner_uid, kLostFoundMode)));
+  PIF_TRY(context.rows.put_entry(kRootFolder, kLostFound,
+                                 new_entry(context, proto::FOLDER, id, context.config.owner_uid, kLostFoundMode)));
   PIF_TRY(context.rows.put_folder(id, kRootFolder, kLostFound));
   context.rows.on_abort([&context] { context.directory.forget_folders(); });
   return id;
@@ -127,8 +130,10 @@ Status mark_files(ServerContext& context, Call& call) {
   call.reply.mutable_done();
   PIF_TRY(require_owner(call));
   if (ask.files_size() > kMarkFilesMax)
-    return fail(Code::kTooLarge, fmt::format("{} files in one request, the limit is {}", ask.files_size(), kMarkFilesMax));
-  if (ask.mark().kind() != kMarkMixed && ask.mark().kind() != kMarkLost) return fail(Code::kInvalid, "a mark of an unknown kind");
+    return fail(Code::kTooLarge,
+                fmt::format("{} files in one request, the limit is {}", ask.files_size(), kMarkFilesMax));
+  if (ask.mark().kind() != kMarkMixed && ask.mark().kind() != kMarkLost)
+    return fail(Code::kInvalid, "a mark of an unknown kind");
   proto::FileMark mark = ask.mark();
   mark.set_since(context.wall);
   for (const std::uint64_t id : ask.files()) PIF_TRY(mark_file(context, id, mark));
@@ -143,8 +148,8 @@ Status accept_stale(ServerContext& context, Call& call) {
     return fail(Code::kInvalid, fmt::format("{} is not stale", node->info.name()));
   if (!node->uuid.empty() && node->presented.node().uuid() != node->uuid)
     return fail(Code::kInvalid, fmt::format("{}: {}", node->info.name(), node->info.trouble()));
-  spdlog::warn("{} is taken as it is, at change {} of {}, by uid {}'s word", node->info.name(), node->presented.node().number(),
-               node->number, call.who().uid);
+  spdlog::warn("{} is taken as it is, at change {} of {}, by uid {}'s word", node->info.name(),
+               node->presented.node().number(), node->number, call.who().uid);
   return take_as_presented(context, *node);
 }
 
@@ -155,7 +160,8 @@ Status replace_node(ServerContext& context, Call& call) {
   PIF_TRY_VALUE(Node * node, known_node(context, ask.node()));
   if (node->uuid == ask.uuid()) return {};  // asked again
   if (node->ever && context.registry.state(*node, context.now) == kUp)
-    return fail(Code::kBusy, fmt::format("{} is up: only the root of an LFS that does not run can be replaced", node->info.name()));
+    return fail(Code::kBusy,
+                fmt::format("{} is up: only the root of an LFS that does not run can be replaced", node->info.name()));
   spdlog::warn("{} is an empty root from now on, by uid {}'s word", node->info.name(), call.who().uid);
   node->uuid = ask.uuid();
   node->confirmed = node->offered = node->number = 0;
@@ -170,7 +176,8 @@ Status adopt_files(ServerContext& context, Call& call) {
   call.reply.mutable_done();
   PIF_TRY(require_owner(call));
   if (ask.files_size() > kAdoptFilesMax)
-    return fail(Code::kTooLarge, fmt::format("{} files in one request, the limit is {}", ask.files_size(), kAdoptFilesMax));
+    return fail(Code::kTooLarge,
+                fmt::format("{} files in one request, the limit is {}", ask.files_size(), kAdoptFilesMax));
   if (ask.files_size() > 0) {
     PIF_TRY_VALUE(const std::uint64_t folder, lost_found(context));
     for (const auto& one : ask.files()) PIF_TRY(adopt(context, folder, one));

@@ -1,4 +1,5 @@
-/* Uses the installed C interface: makes a file on the file system that is named, and reads it; or says that there is none. */
+/* Uses the installed C interface: makes a file on the file system that is named, and reads it; or says that there is
+ * none. */
 #include <stdio.h>
 #include <string.h>
 

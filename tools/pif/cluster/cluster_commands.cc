@@ -11,16 +11,16 @@
 
 #include <fmt/format.h>
 
-#include "command/confirm.h"
 #include "cluster/daemons.h"
+#include "cluster/roots.h"
+#include "cluster/startup.h"
+#include "command/confirm.h"
 #include "command/dispatch.h"
+#include "command/program.h"
+#include "command/text.h"
 #include "pif/base/decimal.h"
 #include "pif/base/print.h"
 #include "pif/cluster/cluster.h"
-#include "command/program.h"
-#include "cluster/roots.h"
-#include "cluster/startup.h"
-#include "command/text.h"
 
 namespace pif::cli {
 namespace {
@@ -48,8 +48,8 @@ cluster::TcpMode tcp_mode(const Options& options) {
 // The folder of the file system says something else than the command line.
 Status check_same(const cluster::Cluster& cluster, const Options& options) {
   if (options.count != 0 && options.count != cluster.lfss.size())
-    return fail(Code::kInvalid, fmt::format("{} has {} LFSs, not {}; leave out -n, or take another folder", cluster.folder,
-                                            cluster.lfss.size(), options.count));
+    return fail(Code::kInvalid, fmt::format("{} has {} LFSs, not {}; leave out -n, or take another folder",
+                                            cluster.folder, cluster.lfss.size(), options.count));
   if (options.bevy != 0 && options.bevy != cluster.bevy)
     return fail(Code::kInvalid, fmt::format("{} was made with --bevy {}, not {}; leave it out, or take another folder",
                                             cluster.folder, cluster.bevy, options.bevy));
@@ -60,7 +60,8 @@ Status check_same(const cluster::Cluster& cluster, const Options& options) {
   return {};
 }
 
-// A folder that has other things in it was perhaps named by mistake. What another `up` is making at the moment is no other thing.
+// A folder that has other things in it was perhaps named by mistake. What another `up` is making at the moment is no
+// other thing.
 Status check_alone(const std::string& folder) {
   const auto is_ours = [](const std::string& name) {
     for (const char* start : {"keys", "pif.toml", "lfs"}) {
@@ -77,10 +78,12 @@ Status check_alone(const std::string& folder) {
   }
   if (others.empty()) return {};
   std::sort(others.begin(), others.end());
-  return fail(Code::kExists, fmt::format("{} has {}{} in it, and is no file system yet: name a new folder, such as {}, or take this one "
-                                         "all the same with --force", folder, others[0],
-                                         others.size() == 1 ? "" : fmt::format(" and {} more", others.size() - 1),
-                                         join_path(folder, "pif")));
+  return fail(
+      Code::kExists,
+      fmt::format("{} has {}{} in it, and is no file system yet: name a new folder, such as {}, or take this one "
+                  "all the same with --force",
+                  folder, others[0], others.size() == 1 ? "" : fmt::format(" and {} more", others.size() - 1),
+                  join_path(folder, "pif")));
 }
 
 Result<cluster::Cluster> create(const Options& options) {
@@ -114,7 +117,8 @@ Result<cluster::Cluster> load_or_create(const Options& options) {
 
 // The LFSs that the server does not take for up. One that was started just now must have reported itself: for some
 // seconds after an LFS has died, the server still believes in the one before.
-std::vector<std::string> missing_names(const SystemStatus& status, const cluster::Cluster& cluster, const Startup& startup) {
+std::vector<std::string> missing_names(const SystemStatus& status, const cluster::Cluster& cluster,
+                                       const Startup& startup) {
   std::vector<std::string> missing;
   for (const auto& lfs : cluster.lfss) {
     const pid_t started = startup.pid_of(lfs.name);
@@ -150,8 +154,8 @@ Status await_up(const cluster::Cluster& cluster, Startup& startup) {
     if (status) PIF_TRY(check_nodes(*status));
     PIF_TRY(startup.check_alive());
     if (SteadyClock::now() >= deadline)
-      return fail(Code::kTimeout, fmt::format("not up after {} s: {}; see their logs under {}", kSystemUpDeadline.count(),
-                                              fmt::join(missing, ", "), cluster.folder));
+      return fail(Code::kTimeout, fmt::format("not up after {} s: {}; see their logs under {}",
+                                              kSystemUpDeadline.count(), fmt::join(missing, ", "), cluster.folder));
     std::this_thread::sleep_for(kConnectPoll);
   }
 }
@@ -169,14 +173,16 @@ Status print_up(const Program& program, const cluster::Cluster& cluster, std::si
   if (!program.common.quiet && started == 0)
     text = fmt::format("{} is already running: a server and {} LFSs\n", cluster.folder, cluster.lfss.size());
   if (!program.common.quiet && started != 0)
-    text = fmt::format("{} is up: a server and {} LFSs ({} started in {:.2f} s)\n", cluster.folder, cluster.lfss.size(), started, seconds);
+    text = fmt::format("{} is up: a server and {} LFSs ({} started in {:.2f} s)\n", cluster.folder, cluster.lfss.size(),
+                       started, seconds);
   return print(text + fmt::format("export PIF={}\n", shell_word(cluster.folder)));
 }
 
 Outcome up(const Program& program, const Options& options) {
   const auto begin = SteadyClock::now();
   PIF_TRY_VALUE(cluster::Cluster cluster, load_or_create(options));
-  PIF_TRY_VALUE(const UniqueFd alone, lock_out_starters(cluster, kSystemUpDeadline + kSystemDownDeadline));  // what another may take
+  PIF_TRY_VALUE(const UniqueFd alone,
+                lock_out_starters(cluster, kSystemUpDeadline + kSystemDownDeadline));  // what another may take
   PIF_TRY(make_ready(cluster));
   PIF_TRY(check_roots_there(cluster));
   Startup startup;
@@ -222,8 +228,9 @@ Outcome down(const Program& program, const Options& options) {
   for (const auto& name : stopped.killed)
     print_error(fmt::format("pif: {} did not stop within {} s and was killed\n", name, kSystemDownDeadline.count()));
   if (!program.common.quiet)
-    PIF_TRY(print(stopped.asked.empty() ? cluster.folder + " was not running\n"
-                                        : fmt::format("{} is down: {} stopped\n", cluster.folder, stopped.asked.size())));
+    PIF_TRY(print(stopped.asked.empty()
+                      ? cluster.folder + " was not running\n"
+                      : fmt::format("{} is down: {} stopped\n", cluster.folder, stopped.asked.size())));
   return ExitCode::kDone;
 }
 
@@ -232,8 +239,9 @@ Outcome init(const Program& program, const Options& options) {
   if (program.common.json) {
     PIF_TRY(print(Json{{"folder", cluster.folder}, {"cluster", cluster.id}, {"lfss", cluster.lfss.size()}}));
   } else if (!program.common.quiet) {
-    PIF_TRY(print(fmt::format("{0} has keys and pif.toml for {1} LFSs; pif up {0} makes their folders and starts them\n", cluster.folder,
-                              cluster.lfss.size())));
+    PIF_TRY(
+        print(fmt::format("{0} has keys and pif.toml for {1} LFSs; pif up {0} makes their folders and starts them\n",
+                          cluster.folder, cluster.lfss.size())));
   }
   return ExitCode::kDone;
 }
@@ -258,10 +266,9 @@ void add_cluster_options(CLI::App* command, Options& options) {
 
 void add_cluster_commands(CLI::App& app, Program& program) {
   auto up_options = std::make_shared<Options>();
-  CLI::App* up_command =
-      add_command(app, program, "up", "Start a file system on this machine, made first if it is new",
-                  "  pif up -n 4 /data/pif\n  pif up /data/pif                  after a reboot\n"
-                  "  eval \"$(pif up -q /data/pif)\"     and make it this shell's file system");
+  CLI::App* up_command = add_command(app, program, "up", "Start a file system on this machine, made first if it is new",
+                                     "  pif up -n 4 /data/pif\n  pif up /data/pif                  after a reboot\n"
+                                     "  eval \"$(pif up -q /data/pif)\"     and make it this shell's file system");
   add_cluster_options(up_command, *up_options);
   up_command->add_flag("--force", up_options->force, "Make a new file system in a folder that has other things in it");
   on_run(up_command, program, up_options, up);
@@ -275,8 +282,9 @@ void add_cluster_commands(CLI::App& app, Program& program) {
   on_run(down_command, program, down_options, down);
 
   auto init_options = std::make_shared<Options>();
-  CLI::App* init_command = add_command(app, program, "init", "Make keys and configuration of a file system; start nothing",
-                                       "  pif init -n 8 --curve /data/pif");
+  CLI::App* init_command =
+      add_command(app, program, "init", "Make keys and configuration of a file system; start nothing",
+                  "  pif init -n 8 --curve /data/pif");
   add_cluster_options(init_command, *init_options);
   init_command->add_flag("--force", init_options->force, "In a folder that has other things in it");
   on_run(init_command, program, init_options, init);

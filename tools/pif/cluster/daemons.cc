@@ -60,8 +60,7 @@ class SpawnPlan {
         ::posix_spawn_file_actions_addclosefrom_np(&actions_, 3),
         ::posix_spawnattr_setsigmask(&attributes_, &none),
         ::posix_spawnattr_setsigdefault(&attributes_, &all),
-        ::posix_spawnattr_setflags(&attributes_,
-                                   POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)};
+        ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)};
     for (const int result : results) {
       if (result != 0) return result;
     }
@@ -101,8 +100,8 @@ bool runs(pid_t pid, const std::string& program, uid_t user) {
   return name && *name == program.substr(0, kProcessNameBytes) + "\n";
 }
 
-// The daemon's process, if that is what `pid` is: what a lock says is its folder's owner's to choose, and what it said before
-// the daemon had written its number is out of date. None if it is not, or not known yet.
+// The daemon's process, if that is what `pid` is: what a lock says is its folder's owner's to choose, and what it said
+// before the daemon had written its number is out of date. None if it is not, or not known yet.
 Result<UniqueFd> process_of(const Daemon& daemon, pid_t pid, uid_t owner) {
   if (pid <= 0) return UniqueFd();
   UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
@@ -129,8 +128,10 @@ Status tell(Held& held, uid_t owner, int signal) {
   return fail_errno(errno, fmt::format("cannot stop {} (process {})", held.daemon.name, held.pid));
 }
 
-// Signals each as soon as it is known, once, and waits until nobody holds the lock of any; returns who still does at the deadline.
-Result<std::vector<Held>> tell_all(std::vector<Held> waiting, uid_t owner, int signal, SteadyClock::time_point deadline) {
+// Signals each as soon as it is known, once, and waits until nobody holds the lock of any; returns who still does at
+// the deadline.
+Result<std::vector<Held>> tell_all(std::vector<Held> waiting, uid_t owner, int signal,
+                                   SteadyClock::time_point deadline) {
   while (true) {
     std::vector<Held> left;
     for (auto& one : waiting) {
@@ -151,7 +152,8 @@ Result<std::vector<Held>> tell_all(std::vector<Held> waiting, uid_t owner, int s
 std::vector<Daemon> daemons_of(const cluster::Cluster& cluster, const std::string& programs) {
   std::vector<Daemon> out;
   out.push_back({"server", cluster.server_folder(), {programs + "/pif-server", "run", cluster.folder}});
-  for (const auto& lfs : cluster.lfss) out.push_back({lfs.name, lfs.root, {programs + "/pif-lfs", cluster.folder, lfs.name}});
+  for (const auto& lfs : cluster.lfss)
+    out.push_back({lfs.name, lfs.root, {programs + "/pif-lfs", cluster.folder, lfs.name}});
   return out;
 }
 
@@ -162,7 +164,8 @@ Result<std::optional<pid_t>> holder(const Daemon& daemon) {
     if (errno == ENOENT || errno == ENOTDIR) return std::optional<pid_t>{};
     return fail_errno(errno, "cannot look at the lock " + path);
   }
-  // A shared lock is refused exactly while the daemon holds its exclusive one, and two lookers do not disturb each other.
+  // A shared lock is refused exactly while the daemon holds its exclusive one, and two lookers do not disturb each
+  // other.
   if (::flock(fd.get(), LOCK_SH | LOCK_NB) == 0) return std::optional<pid_t>{};
   if (errno != EWOULDBLOCK) return fail_errno(errno, "cannot look at the lock " + path);
   PIF_TRY_VALUE(const std::string text, read_some(fd.get(), 0, 32, path));
@@ -185,8 +188,10 @@ Result<UniqueFd> lock_out_starters(const cluster::Cluster& cluster, std::chrono:
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return fail_errno(errno, "cannot lock " + path);
     if (SteadyClock::now() >= end)
-      return fail(Code::kBusy, fmt::format("somebody else has been starting or stopping {} for {} s: see who with ps, or fuser {}",
-                                           cluster.folder, std::chrono::duration_cast<std::chrono::seconds>(deadline).count(), path));
+      return fail(
+          Code::kBusy,
+          fmt::format("somebody else has been starting or stopping {} for {} s: see who with ps, or fuser {}",
+                      cluster.folder, std::chrono::duration_cast<std::chrono::seconds>(deadline).count(), path));
     std::this_thread::sleep_for(kLockPoll);
   }
   return fd;
@@ -194,7 +199,8 @@ Result<UniqueFd> lock_out_starters(const cluster::Cluster& cluster, std::chrono:
 
 Result<pid_t> start(const Daemon& daemon) {
   const std::string& program = daemon.arguments[0];
-  if (::mkdir(daemon.folder.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno(errno, "cannot make the folder " + daemon.folder);
+  if (::mkdir(daemon.folder.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail_errno(errno, "cannot make the folder " + daemon.folder);
   UniqueFd log(::open(daemon.log().c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600));
   if (!log) return fail_errno(errno, "cannot write the log " + daemon.log());
   SpawnPlan plan;
@@ -220,19 +226,21 @@ Result<Stopped> stop(const std::vector<Daemon>& daemons, uid_t owner, std::chron
   for (const auto& one : stubborn) out.killed.push_back(one.daemon.name);
   PIF_TRY_VALUE(stubborn, tell_all(std::move(stubborn), owner, SIGKILL, SteadyClock::now() + deadline));
   if (!stubborn.empty())
-    return fail(Code::kTimeout, fmt::format("{} still holds {} after SIGKILL; see what hangs with ps", stubborn[0].daemon.name,
-                                            stubborn[0].daemon.lock()));
+    return fail(Code::kTimeout, fmt::format("{} still holds {} after SIGKILL; see what hangs with ps",
+                                            stubborn[0].daemon.name, stubborn[0].daemon.lock()));
   if (!unknown.empty())
-    return fail(Code::kPermission,
-                fmt::format("somebody holds {0}, and the process it names ({1}) is no {2} of user {3}, who owns the file "
-                            "system, so it was sent no signal: see who has it with fuser {0}", unknown[0].daemon.lock(), unknown[0].pid,
-                            program_of(unknown[0].daemon), owner));
+    return fail(
+        Code::kPermission,
+        fmt::format("somebody holds {0}, and the process it names ({1}) is no {2} of user {3}, who owns the file "
+                    "system, so it was sent no signal: see who has it with fuser {0}",
+                    unknown[0].daemon.lock(), unknown[0].pid, program_of(unknown[0].daemon), owner));
   return out;
 }
 
 Result<Stopped> take_down(const cluster::Cluster& cluster) {
   PIF_TRY_VALUE(const uid_t owner, owner_of(cluster));
-  const auto alone = lock_out_starters(cluster, kSystemUpDeadline + kSystemDownDeadline);  // no daemon of an `up` under way is stopped
+  const auto alone =
+      lock_out_starters(cluster, kSystemUpDeadline + kSystemDownDeadline);  // no daemon of an `up` under way is stopped
   if (!alone && alone.error().code == Code::kBusy) return fail(alone.error());
   PIF_TRY_VALUE(Stopped stopped, stop(daemons_of(cluster, program_folder()), owner, kSystemDownDeadline));
   cluster::remove_short_run_folder(cluster);

@@ -32,16 +32,16 @@ std::vector<Daemon> daemons_of(const cluster::Cluster& cluster, const std::strin
 // that has not written its id yet counts as 0.
 [[nodiscard]] Result<std::optional<pid_t>> holder(const Daemon& daemon);
 
-// Nobody else looks which daemons are missing and starts them as long as this lives. kBusy if another has not done so at the
-// deadline.
+// Nobody else looks which daemons are missing and starts them as long as this lives. kBusy if another has not done so
+// at the deadline.
 [[nodiscard]] Result<UniqueFd> lock_out_starters(const cluster::Cluster& cluster, std::chrono::milliseconds deadline);
 
 // Starts it in a session of its own, with its log as stdout and stderr and nothing else open.
 [[nodiscard]] Result<pid_t> start(const Daemon& daemon);
 
-// Asks all to stop, and waits until their locks are free; kills those that have not let go at the deadline. Only processes that
-// run the daemon's program for `owner` are sent a signal, whatever the locks say: kPermission names a lock whose holder is not known
-// for such a one until the deadline.
+// Asks all to stop, and waits until their locks are free; kills those that have not let go at the deadline. Only
+// processes that run the daemon's program for `owner` are sent a signal, whatever the locks say: kPermission names a
+// lock whose holder is not known for such a one until the deadline.
 struct Stopped {
   std::vector<std::string> asked;   // names
   std::vector<std::string> killed;  // of these

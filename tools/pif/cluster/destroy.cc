@@ -9,13 +9,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "command/confirm.h"
 #include "cluster/daemons.h"
 #include "cluster/lfs_identity.h"
-#include "pif/base/print.h"
+#include "command/confirm.h"
 #include "command/program.h"
-#include "names/removal.h"
 #include "command/text.h"
+#include "names/removal.h"
+#include "pif/base/print.h"
 
 namespace pif::cli {
 namespace {
@@ -44,11 +44,10 @@ KnownFolder known_in_root(const cluster::LfsEntry& lfs) {
 KnownFolder known_in_server() { return {{"lock", "server.log"}, {{"directory", kStore}}, {}}; }
 
 // Sockets of daemons, and folders of workers that were killed.
-KnownFolder known_in_run() {
-  return {{"*.sock", "*.ipc", "*.tcp"}, {{"w[0-9a-f]*-[0-9]*", {{"*"}, {}, {}}}}, {}};
-}
+KnownFolder known_in_run() { return {{"*.sock", "*.ipc", "*.tcp"}, {{"w[0-9a-f]*-[0-9]*", {{"*"}, {}, {}}}}, {}}; }
 
-// What is left of DIR when roots, server and sockets are gone. pif.toml goes last: without it nobody knows what else there is.
+// What is left of DIR when roots, server and sockets are gone. pif.toml goes last: without it nobody knows what else
+// there is.
 KnownFolder known_in_folder() {
   const KnownFolder keys = {{"cluster.key", "*.curve"}, {{"clients", {{"*.pub"}, {}, {}}}}, {}};
   return {{"pif.toml.??????"}, {{"keys", keys}, {"keys.??????", keys}}, "pif.toml"};
@@ -65,7 +64,8 @@ std::string why_not(const cluster::Cluster& cluster, const cluster::LfsEntry& lf
   if (cluster.stage == cluster::Stage::kNew) return "";  // perhaps half made
   auto identity = identity_of(lfs.root + "/lfs.toml");
   if (identity.empty()) return "has no lfs.toml";
-  if (identity["cluster"] != cluster.id) return fmt::format("is of the file system {}, not of {}", identity["cluster"], cluster.id);
+  if (identity["cluster"] != cluster.id)
+    return fmt::format("is of the file system {}, not of {}", identity["cluster"], cluster.id);
   if (!lfs.uuid.empty() && identity["uuid"] != lfs.uuid)
     return fmt::format("is the root {}, and pif.toml says {}", identity["uuid"], lfs.uuid);
   return "";
@@ -109,13 +109,16 @@ Result<std::size_t> count_running(const cluster::Cluster& cluster) {
 
 Status ask(const cluster::Cluster& cluster, const Plan& plan) {
   if (!can_ask())
-    return fail(Code::kInvalid, fmt::format("destroy removes {} with all that is in it, and there is nobody to ask: say --yes",
-                                           cluster.folder));
+    return fail(Code::kInvalid,
+                fmt::format("destroy removes {} with all that is in it, and there is nobody to ask: say --yes",
+                            cluster.folder));
   PIF_TRY_VALUE(const std::size_t running, count_running(cluster));
-  print_error(fmt::format("pif: the file system {}: a server and {} LFSs, {}\n", one_line(cluster.folder), cluster.lfss.size(),
-                  running == 0 ? "down" : fmt::format("{} daemons running, which are stopped first", running)));
+  print_error(fmt::format("pif: the file system {}: a server and {} LFSs, {}\n", one_line(cluster.folder),
+                          cluster.lfss.size(),
+                          running == 0 ? "down" : fmt::format("{} daemons running, which are stopped first", running)));
   const std::string elsewhere = fmt::format("{}", fmt::join(plan.elsewhere, ", "));
-  if (!elsewhere.empty()) print_error(fmt::format("pif: roots elsewhere that are removed, too: {}\n", one_line(elsewhere)));
+  if (!elsewhere.empty())
+    print_error(fmt::format("pif: roots elsewhere that are removed, too: {}\n", one_line(elsewhere)));
   for (const std::string& left : plan.untouched) print_error(fmt::format("pif: left as it is: {}\n", one_line(left)));
   return confirm("pif: remove it, with all files in it, for good?", "nothing was removed");
 }
@@ -125,7 +128,8 @@ Result<Removal> remove_all(const cluster::Cluster& cluster, const Plan& plan) {
   const auto alone = lock_out_starters(cluster, kSystemUpDeadline);
   if (!alone && alone.error().code != Code::kNotFound) return fail(alone.error());
   PIF_TRY_VALUE(const std::size_t running, count_running(cluster));
-  if (running > 0) return fail(Code::kBusy, fmt::format("{} daemons of {} run again: stop them first", running, cluster.folder));
+  if (running > 0)
+    return fail(Code::kBusy, fmt::format("{} daemons of {} run again: stop them first", running, cluster.folder));
   Removal removal;
   for (const cluster::LfsEntry* lfs : plan.roots) PIF_TRY(remove_known(lfs->root, known_in_root(*lfs), removal));
   PIF_TRY(remove_known(cluster.server_folder(), known_in_server(), removal));
@@ -150,13 +154,17 @@ Outcome destroy(const Program& program, const Options& options) {
   if (const Status forgotten = cluster::forget_cluster(cluster.folder); !forgotten && program.common.verbose)
     print_error(fmt::format("pif: {}\n", one_line(forgotten.error().to_string())));
   if (program.common.json) {
-    PIF_TRY(print(Json{{"folder", cluster.folder}, {"stopped", stopped.asked}, {"removed_files", removal.files}, {"left", removal.left},
+    PIF_TRY(print(Json{{"folder", cluster.folder},
+                       {"stopped", stopped.asked},
+                       {"removed_files", removal.files},
+                       {"left", removal.left},
                        {"untouched_roots", plan.untouched}}));
     return ExitCode::kDone;
   }
   if (program.common.quiet) return ExitCode::kDone;
   for (const std::string& left : plan.untouched) print_error(fmt::format("pif: left as it is: {}\n", one_line(left)));
-  for (const std::string& left : removal.left) print_error(fmt::format("pif: left, because it is not the file system's: {}\n", one_line(left)));
+  for (const std::string& left : removal.left)
+    print_error(fmt::format("pif: left, because it is not the file system's: {}\n", one_line(left)));
   PIF_TRY(print(fmt::format("{} is removed: {} files\n", shown(cluster.folder), removal.files)));
   return ExitCode::kDone;
 }
@@ -165,8 +173,9 @@ Outcome destroy(const Program& program, const Options& options) {
 
 void add_destroy_command(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(app, program, "destroy", "Remove a whole file system, with everything in it",
-                                  "  pif destroy /data/pif             says what it will remove, and asks\n  pif destroy --yes /data/pif");
+  CLI::App* command = add_command(
+      app, program, "destroy", "Remove a whole file system, with everything in it",
+      "  pif destroy /data/pif             says what it will remove, and asks\n  pif destroy --yes /data/pif");
   command->add_option("DIR", options->folder, "Folder of the file system")->required();
   command->add_flag("-y,--yes", options->yes, "Do not ask");
   on_run(command, program, options, destroy);

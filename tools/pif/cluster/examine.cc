@@ -24,7 +24,8 @@ class FileExam {
       return std::move(findings_);
     }
     const FileLength file_length = published();
-    for (int i = 0; i < file_.layout().nodes_size(); ++i) check_one(*layout, *format, file_length, static_cast<LfsIndex>(i));
+    for (int i = 0; i < file_.layout().nodes_size(); ++i)
+      check_one(*layout, *format, file_length, static_cast<LfsIndex>(i));
     check_strangers();
     if (findings_.empty() && !format->is_fixed()) check_sum_of_bytes(file_length);
     return std::move(findings_);
@@ -57,7 +58,8 @@ class FileExam {
       return;
     }
     const proto::ComponentState& state = found->second;
-    if (state.state() == kComponentOpen) add(Kind::kState, node, "the file is committed, its component still being written");
+    if (state.state() == kComponentOpen)
+      add(Kind::kState, node, "the file is committed, its component still being written");
     if (!same_shape(state.shape(), index)) {
       add(Kind::kShape, node, "the component was made for another format or layout");
       return;
@@ -70,7 +72,8 @@ class FileExam {
     return shape.index() == index && shape.format().kind() == file_.format().kind() &&
            shape.format().record_length() == file_.format().record_length() &&
            shape.format().delimiter() == file_.format().delimiter() &&
-           std::equal(shape.layout().nodes().begin(), shape.layout().nodes().end(), layout.nodes().begin(), layout.nodes().end()) &&
+           std::equal(shape.layout().nodes().begin(), shape.layout().nodes().end(), layout.nodes().begin(),
+                      layout.nodes().end()) &&
            std::equal(shape.layout().bevies().begin(), shape.layout().bevies().end(), layout.bevies().begin(),
                       layout.bevies().end());
   }
@@ -86,7 +89,8 @@ class FileExam {
     }
     if (!format.is_fixed() || layout.has_parity() || state.rows() != rows || rows == 0) return;
     const RecordNumber last = *layout.record_at({index, rows - 1});
-    const std::uint64_t bytes = (rows - 1) * format.record_length + fixed_record_bytes(format.record_length, file_length, last);
+    const std::uint64_t bytes =
+        (rows - 1) * format.record_length + fixed_record_bytes(format.record_length, file_length, last);
     if (state.bytes() != bytes && !(appended && state.bytes() > bytes))
       add(Kind::kLength, node, fmt::format("it has {} bytes instead of {}", state.bytes(), bytes));
   }
@@ -107,7 +111,8 @@ class FileExam {
       appended = appended || state.generation() > 0;
     }
     if (bytes != file_length.bytes && !appended)
-      add(Kind::kLength, 0, fmt::format("its components have {} bytes together instead of {}", bytes, file_length.bytes));
+      add(Kind::kLength, 0,
+          fmt::format("its components have {} bytes together instead of {}", bytes, file_length.bytes));
   }
 
   const FileRecord& file_;

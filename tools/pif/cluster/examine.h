@@ -19,13 +19,13 @@ inline constexpr std::uint32_t kComponentOpen = 1, kComponentSealed = 2, kCompon
 
 struct Finding {
   enum class Kind : std::uint8_t {
-    kLeftover,  // of a create that was never committed: its LFS removes it by itself
-    kOrphan,    // committed, but no file owns it
-    kMissing,   // the file has rows there, the LFS has no component
-    kShape,     // another format, layout or index than the directory says
-    kLength,    // rows or bytes that do not add up
-    kState,     // committed file, component still being written
-    kSums,      // bytes that fail their check
+    kLeftover,     // of a create that was never committed: its LFS removes it by itself
+    kOrphan,       // committed, but no file owns it
+    kMissing,      // the file has rows there, the LFS has no component
+    kShape,        // another format, layout or index than the directory says
+    kLength,       // rows or bytes that do not add up
+    kState,        // committed file, component still being written
+    kSums,         // bytes that fail their check
     kQuarantined,  // of a file that the server did not know: its LFS keeps it for a while
   };
   Kind kind = Kind::kOrphan;

@@ -6,9 +6,9 @@
 
 #include "cluster/examine.h"
 #include "cluster/inventory.h"
-#include "pif/client/session.h"
 #include "command/program.h"
 #include "command/text.h"
+#include "pif/client/session.h"
 
 namespace pif::cli {
 namespace {
@@ -54,7 +54,8 @@ class Fsck {
   Status look_at(std::uint64_t id) {
     const auto file = files_.find(id);
     const auto held = components_.find(id);
-    auto findings = examine(id, file == files_.end() ? nullptr : &file->second, held == components_.end() ? Held{} : held->second);
+    auto findings =
+        examine(id, file == files_.end() ? nullptr : &file->second, held == components_.end() ? Held{} : held->second);
     for (int look = 0; look < kLooks && !findings.empty(); ++look) {
       PIF_TRY_VALUE(const Held now, inventory_.components_of(id));
       PIF_TRY_VALUE(const auto record, inventory_.file(id));
@@ -72,9 +73,11 @@ class Fsck {
   Status look_into_quarantine() {
     PIF_TRY_VALUE(const auto aside, inventory_.quarantine());
     for (const auto& one : aside) {
-      findings_.push_back({Finding::Kind::kQuarantined, one.state.shape().file(), one.node, "",
-                           fmt::format("{} rows, put aside on {}: the server did not know the file; pif server accept-old brings it back",
-                                       one.state.rows(), iso_second(one.since))});
+      findings_.push_back(
+          {Finding::Kind::kQuarantined, one.state.shape().file(), one.node, "",
+           fmt::format(
+               "{} rows, put aside on {}: the server did not know the file; pif server accept-old brings it back",
+               one.state.rows(), iso_second(one.since))});
     }
     return {};
   }
@@ -128,15 +131,9 @@ class Fsck {
                           {"node", finding.node == 0 ? "" : inventory_.name_of(finding.node)},
                           {"text", finding.text}});
     }
-    return {{"clean", damages() == 0},
-            {"files", totals_.files},
-            {"components", totals_.components},
-            {"pending", totals_.pending},
-            {"doomed", totals_.doomed},
-            {"leftovers", findings_.size() - damages()},
-            {"damages", damages()},
-            {"repaired", totals_.repaired},
-            {"bytes_checked", totals_.bytes_checked},
+    return {{"clean", damages() == 0},    {"files", totals_.files},       {"components", totals_.components},
+            {"pending", totals_.pending}, {"doomed", totals_.doomed},     {"leftovers", findings_.size() - damages()},
+            {"damages", damages()},       {"repaired", totals_.repaired}, {"bytes_checked", totals_.bytes_checked},
             {"findings", findings}};
   }
 
@@ -148,9 +145,9 @@ class Fsck {
       out += fmt::format("{}: {}{}: {}\n", kind_name(finding.kind), name, node, finding.text);
     }
     if (program_.common.quiet) return out;
-    out += fmt::format("{} files in {} components, {} checked; {} being made, {} being removed, {} leftovers", totals_.files,
-                       totals_.components, human_bytes(totals_.bytes_checked), totals_.pending, totals_.doomed,
-                       findings_.size() - damages());
+    out += fmt::format("{} files in {} components, {} checked; {} being made, {} being removed, {} leftovers",
+                       totals_.files, totals_.components, human_bytes(totals_.bytes_checked), totals_.pending,
+                       totals_.doomed, findings_.size() - damages());
     if (totals_.repaired > 0) out += fmt::format("; {} components without owner put aside", totals_.repaired);
     return out + (damages() == 0 ? ": clean\n" : fmt::format(": {} damages\n", damages()));
   }
@@ -181,7 +178,8 @@ void add_fsck_command(CLI::App& app, Program& program) {
   CLI::App* command = add_command(
       app, program, "fsck", "Check that directory and components agree, and read every byte; exit 1 if there is damage",
       "  pif fsck\n  pif fsck --repair\n  pif fsck --json --no-sums | jq .findings");
-  command->add_flag("--repair", options->repair, "Put components that no file owns aside, for a week; nothing else is touched");
+  command->add_flag("--repair", options->repair,
+                    "Put components that no file owns aside, for a week; nothing else is touched");
   command->add_flag("--no-sums", options->no_sums, "Compare directory and components only; do not read the data");
   on_run(command, program, options, fsck);
 }

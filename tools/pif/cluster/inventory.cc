@@ -8,8 +8,8 @@ namespace pif::cli {
 namespace {
 
 constexpr std::uint32_t kPage = 500;
-constexpr auto kRenewAfter = std::chrono::minutes(5);       // half the life of a capability
-constexpr auto kCheckTimeout = std::chrono::minutes(30);    // of one component; silence ends it much earlier
+constexpr auto kRenewAfter = std::chrono::minutes(5);     // half the life of a capability
+constexpr auto kCheckTimeout = std::chrono::minutes(30);  // of one component; silence ends it much earlier
 constexpr std::uint32_t kNodeUp = 1;
 constexpr std::uint32_t kUnknownFile = 4;  // FileStatesReply
 
@@ -35,7 +35,9 @@ net::Packet packet_of(proto::Envelope envelope) {
 
 }  // namespace
 
-Result<net::Packet> Inventory::ask_server(proto::Envelope request) { return session_->ask_server(packet_of(std::move(request))); }
+Result<net::Packet> Inventory::ask_server(proto::Envelope request) {
+  return session_->ask_server(packet_of(std::move(request)));
+}
 
 Result<net::Packet> Inventory::ask(const proto::NodeInfo& node, proto::Envelope request) {
   PIF_TRY(renew());
@@ -60,13 +62,15 @@ Status Inventory::open(Needs needs) {
   PIF_TRY_VALUE(const net::Packet reply, ask_server(std::move(request)));
   nodes_.assign(reply.envelope.nodes_reply().nodes().begin(), reply.envelope.nodes_reply().nodes().end());
   for (const auto& node : nodes_) {
-    const bool good = node.state() == kNodeUp || needs == Needs::kServer || (needs == Needs::kAnswers && node.state() == kNodeStale);
+    const bool good =
+        node.state() == kNodeUp || needs == Needs::kServer || (needs == Needs::kAnswers && node.state() == kNodeStale);
     if (!good && node.state() == kNodeStale) return fail(Code::kStaleNode, node.trouble());
     if (!good)
-      return fail(Code::kUnavailable,
-                  fmt::format("{0} is not up, so not all can be checked; start it with pif up, or stop all daemons and run: "
-                              "pif-lfs check {1}",
-                              node.name(), node.root().empty() ? "ROOT" : node.root()));
+      return fail(
+          Code::kUnavailable,
+          fmt::format("{0} is not up, so not all can be checked; start it with pif up, or stop all daemons and run: "
+                      "pif-lfs check {1}",
+                      node.name(), node.root().empty() ? "ROOT" : node.root()));
   }
   return renew();
 }
@@ -104,17 +108,20 @@ Result<std::map<std::uint64_t, Held>> Inventory::all_components() {
   while (!asked.empty()) {
     PIF_TRY(renew());
     std::vector<proto::Envelope> requests;
-    for (const auto* node : asked) requests.push_back(list_components(after[static_cast<std::size_t>(node - nodes_.data())], kPage));
+    for (const auto* node : asked)
+      requests.push_back(list_components(after[static_cast<std::size_t>(node - nodes_.data())], kPage));
     auto replies = ask_all(asked, requests, session_->timeout());
     std::vector<const proto::NodeInfo*> more;
     for (std::size_t i = 0; i < asked.size(); ++i) {
       PIF_TRY_VALUE(net::Packet packet, std::move(replies[i]));
       auto& page = *packet.envelope.mutable_list_components_reply();
       if (page.more() && page.components_size() > 0) {
-        after[static_cast<std::size_t>(asked[i] - nodes_.data())] = page.components(page.components_size() - 1).shape().file();
+        after[static_cast<std::size_t>(asked[i] - nodes_.data())] =
+            page.components(page.components_size() - 1).shape().file();
         more.push_back(asked[i]);
       }
-      for (auto& component : *page.mutable_components()) out[component.shape().file()][asked[i]->id()] = std::move(component);
+      for (auto& component : *page.mutable_components())
+        out[component.shape().file()][asked[i]->id()] = std::move(component);
     }
     asked = std::move(more);
   }
@@ -191,7 +198,8 @@ Result<Held> Inventory::components_of(std::uint64_t file) {
   PIF_TRY(renew());
   std::vector<const proto::NodeInfo*> asked;
   for (const auto& node : nodes_) asked.push_back(&node);
-  auto replies = ask_all(asked, std::vector<proto::Envelope>(asked.size(), list_components(file - 1, 1)), session_->timeout());
+  auto replies =
+      ask_all(asked, std::vector<proto::Envelope>(asked.size(), list_components(file - 1, 1)), session_->timeout());
   Held held;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     PIF_TRY_VALUE(net::Packet packet, std::move(replies[i]));
@@ -209,7 +217,8 @@ Result<std::optional<FileRecord>> Inventory::file(std::uint64_t id) {
   return std::optional<FileRecord>(std::move(*page.mutable_files(0)));
 }
 
-Result<Inventory::SumCheck> Inventory::check_sums(const std::map<std::uint32_t, std::vector<std::uint64_t>>& files_by_node) {
+Result<Inventory::SumCheck> Inventory::check_sums(
+    const std::map<std::uint32_t, std::vector<std::uint64_t>>& files_by_node) {
   SumCheck out;
   std::size_t longest = 0;
   for (const auto& [node, files] : files_by_node) longest = std::max(longest, files.size());
@@ -226,12 +235,14 @@ Result<Inventory::SumCheck> Inventory::check_sums(const std::map<std::uint32_t, 
     }
     auto replies = ask_all(asked, requests, kCheckTimeout);
     for (std::size_t i = 0; i < asked.size(); ++i) {
-      if (!replies[i] && (replies[i].error().code == Code::kNotFound || replies[i].error().code == Code::kStaleFile)) continue;
+      if (!replies[i] && (replies[i].error().code == Code::kNotFound || replies[i].error().code == Code::kStaleFile))
+        continue;
       PIF_TRY_VALUE(const net::Packet packet, std::move(replies[i]));
       const auto& reply = packet.envelope.check_component_reply();
       out.bytes += reply.bytes();
       for (const auto& damage : reply.damages())
-        out.findings.push_back({Finding::Kind::kSums, requests[i].check_component().file(), asked[i]->id(), "", damage});
+        out.findings.push_back(
+            {Finding::Kind::kSums, requests[i].check_component().file(), asked[i]->id(), "", damage});
     }
   }
   return out;

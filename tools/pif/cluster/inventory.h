@@ -58,7 +58,8 @@ class Inventory {
   [[nodiscard]] Status renew();  // a capability that is good for the next minutes
   // One request to each of several LFSs, all under way together; replies in order.
   [[nodiscard]] std::vector<Result<net::Packet>> ask_all(const std::vector<const proto::NodeInfo*>& nodes,
-                                                         const std::vector<proto::Envelope>& requests, Duration timeout);
+                                                         const std::vector<proto::Envelope>& requests,
+                                                         Duration timeout);
 
   std::shared_ptr<client::Session> session_;
   std::vector<proto::NodeInfo> nodes_;

@@ -1,4 +1,5 @@
-// node accept-stale, node replace, server accept-old, snapshot-hold: what a person decides when a disk is not what it was.
+// node accept-stale, node replace, server accept-old, snapshot-hold: what a person decides when a disk is not what it
+// was.
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,16 +11,16 @@
 
 #include <fmt/format.h>
 
-#include "command/dispatch.h"
 #include "cluster/inventory.h"
-#include "pif/base/print.h"
-#include "pif/client/convert.h"
-#include "pif/cluster/cluster.h"
-#include "command/program.h"
 #include "cluster/rescue_plan.h"
 #include "cluster/roots.h"
 #include "cluster/startup.h"
+#include "command/dispatch.h"
+#include "command/program.h"
 #include "command/text.h"
+#include "pif/base/print.h"
+#include "pif/client/convert.h"
+#include "pif/cluster/cluster.h"
 
 namespace pif::cli {
 namespace {
@@ -51,8 +52,8 @@ Status mark(client::Session& session, const std::vector<MarkedFile>& files) {
     const MarkedFile& first = files[begin];
     ask_for.mutable_mark()->set_node(first.node);
     ask_for.mutable_mark()->set_kind(first.kind);
-    for (; begin < files.size() && ask_for.files_size() < static_cast<int>(kMarkedAtOnce) && files[begin].kind == first.kind &&
-           files[begin].node == first.node;
+    for (; begin < files.size() && ask_for.files_size() < static_cast<int>(kMarkedAtOnce) &&
+           files[begin].kind == first.kind && files[begin].node == first.node;
          ++begin) {
       ask_for.add_files(files[begin].file);
     }
@@ -81,13 +82,16 @@ std::map<std::uint64_t, MarkedFile> by_file(const std::vector<MarkedFile>& files
 std::string text_of(const std::vector<MarkedFile>& files) {
   std::string out;
   for (const auto& [id, file] : by_file(files)) {
-    const std::string name = file.path.empty() ? fmt::format("file {}, which is being created, and is given up", id) : one_line(file.path);
+    const std::string name =
+        file.path.empty() ? fmt::format("file {}, which is being created, and is given up", id) : one_line(file.path);
     out += fmt::format("{}  {}\n", file.kind == kMarkLost ? "lost " : "mixed", name);
   }
   return out;
 }
 
-std::string counted(std::size_t count, std::string_view what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 Result<proto::NodeInfo> node_named(const Inventory& inventory, const std::string& name) {
   for (const auto& node : inventory.nodes()) {
@@ -116,11 +120,13 @@ Outcome accept_stale(const Program& program, const Options& options) {
   Inventory inventory(session);
   PIF_TRY(inventory.open(Inventory::Needs::kAnswers));
   PIF_TRY_VALUE(const proto::NodeInfo node, node_named(inventory, options.node));
-  if (node.state() != kNodeStale) return fail(Code::kInvalid, fmt::format("{} is not stale: pif status says how it is", node.name()));
+  if (node.state() != kNodeStale)
+    return fail(Code::kInvalid, fmt::format("{} is not stale: pif status says how it is", node.name()));
   PIF_TRY_VALUE(const auto files, inventory.all_files());
   PIF_TRY_VALUE(const auto components, inventory.components_on(node));
   const auto marked = plan_stale(node.id(), files, components);
-  if (program.common.json) PIF_TRY(print(Json{{"node", node.name()}, {"files", json_of(marked)}, {"accepted", !options.list_only}}));
+  if (program.common.json)
+    PIF_TRY(print(Json{{"node", node.name()}, {"files", json_of(marked)}, {"accepted", !options.list_only}}));
   if (!program.common.json) PIF_TRY(print(text_of(marked)));
   if (options.list_only) return ExitCode::kDone;
   PIF_TRY(mark(*session, marked));
@@ -129,7 +135,8 @@ Outcome accept_stale(const Program& program, const Options& options) {
   PIF_TRY(ask(*session, std::move(request)));
   PIF_TRY(await_node(client, node.name()));
   if (!program.common.quiet)
-    print_error(fmt::format("{} serves again; {} marked, to be read with --stale only\n", node.name(), counted(by_file(marked).size(), "file")));
+    print_error(fmt::format("{} serves again; {} marked, to be read with --stale only\n", node.name(),
+                            counted(by_file(marked).size(), "file")));
   return ExitCode::kDone;
 }
 
@@ -138,7 +145,8 @@ Status check_empty(const std::string& root) {
   std::error_code none;  // not there: it is made
   for (const auto& entry : std::filesystem::directory_iterator(root, none)) {
     const std::string name = entry.path().filename().string();
-    const bool is_try = name == "lock" || name == "catalogue" || name == "lfs.toml.new" || name.ends_with(".log");  // cut short
+    const bool is_try =
+        name == "lock" || name == "catalogue" || name == "lfs.toml.new" || name.ends_with(".log");  // cut short
     if (!is_try) return fail(Code::kExists, fmt::format("{} has {} in it: give an empty folder", root, one_line(name)));
   }
   return {};
@@ -149,16 +157,22 @@ Status check_replaceable(const cluster::Cluster& cluster, const std::string& nam
   for (const Daemon& daemon : daemons_of(cluster, program_folder())) {
     if (daemon.name != name) continue;
     const auto pid = holder(daemon);  // of a dead disk nothing may be said
-    if (pid && *pid) return fail(Code::kBusy, fmt::format("{} runs (process {}): only an LFS whose disk is lost is replaced", name, **pid));
+    if (pid && *pid)
+      return fail(Code::kBusy,
+                  fmt::format("{} runs (process {}): only an LFS whose disk is lost is replaced", name, **pid));
   }
   if (::access((root + "/lfs.toml").c_str(), F_OK) == 0)
-    return fail(Code::kExists, fmt::format("{} has the root of an LFS in it: start it with pif up, move it away, or give another folder "
-                                           "with --root", root));
+    return fail(
+        Code::kExists,
+        fmt::format("{} has the root of an LFS in it: start it with pif up, move it away, or give another folder "
+                    "with --root",
+                    root));
   return check_empty(root);
 }
 
 cluster::LfsEntry* entry_of(cluster::Cluster& cluster, const std::string& name) {
-  const auto found = std::find_if(cluster.lfss.begin(), cluster.lfss.end(), [&](const auto& lfs) { return lfs.name == name; });
+  const auto found =
+      std::find_if(cluster.lfss.begin(), cluster.lfss.end(), [&](const auto& lfs) { return lfs.name == name; });
   return found == cluster.lfss.end() ? nullptr : &*found;
 }
 
@@ -171,12 +185,14 @@ Status await_silence(Client& client, std::uint32_t id) {
     const auto up = std::find_if(status.nodes.begin(), status.nodes.end(), is_up);
     if (up == status.nodes.end()) return {};
     if (SteadyClock::now() >= deadline)
-      return fail(Code::kBusy, fmt::format("the server still hears {}: only an LFS whose disk is lost is replaced", up->name));
+      return fail(Code::kBusy,
+                  fmt::format("the server still hears {}: only an LFS whose disk is lost is replaced", up->name));
     std::this_thread::sleep_for(kPoll);
   }
 }
 
-// Marks what is lost, then gives the LFS an empty root: in pif.toml, at the server, on the disk. Interrupted, it is done again.
+// Marks what is lost, then gives the LFS an empty root: in pif.toml, at the server, on the disk. Interrupted, it is
+// done again.
 Result<std::vector<MarkedFile>> replace_root(Client& client, cluster::Cluster& cluster, cluster::LfsEntry& lfs) {
   const auto session = client::session_of(client);
   Inventory inventory(session);
@@ -201,8 +217,10 @@ Outcome replace(const Program& program, const Options& options) {
   PIF_TRY_VALUE(cluster, cluster::load_cluster(folder));
   PIF_TRY(cluster::check_ready(cluster));
   cluster::LfsEntry* lfs = entry_of(cluster, options.node);
-  if (lfs == nullptr) return fail(Code::kNotFound, fmt::format("{}/pif.toml has no LFS named {}", cluster.folder, options.node));
-  const std::string root = options.root.empty() ? lfs->root : std::filesystem::absolute(options.root).lexically_normal().string();
+  if (lfs == nullptr)
+    return fail(Code::kNotFound, fmt::format("{}/pif.toml has no LFS named {}", cluster.folder, options.node));
+  const std::string root =
+      options.root.empty() ? lfs->root : std::filesystem::absolute(options.root).lexically_normal().string();
   PIF_TRY(check_replaceable(cluster, lfs->name, root));
   lfs->root = root;
   // The server must take part; if it does not run, it runs for as long as that takes.
@@ -227,8 +245,8 @@ Outcome replace(const Program& program, const Options& options) {
   }
   if (!program.common.quiet)
     print_error(fmt::format("{} has an empty root at {}; {} marked, whose rows are lost{}\n", lfs->name, lfs->root,
-                    counted(by_file(marked).size(), "file"),
-                    startup.started() == 0 ? "" : "; start the file system with pif up"));
+                            counted(by_file(marked).size(), "file"),
+                            startup.started() == 0 ? "" : "; start the file system with pif up"));
   return ExitCode::kDone;
 }
 
@@ -251,8 +269,8 @@ Outcome accept_old(const Program& program, const Options& options) {
   } else {
     std::string text;
     for (const auto& one : plan.adopted)
-      text += fmt::format("found  /lost+found/{:016x}  ({}, of user {})\n", one.file(), counted(one.file_length().records(), "record"),
-                          one.owner());
+      text += fmt::format("found  /lost+found/{:016x}  ({}, of user {})\n", one.file(),
+                          counted(one.file_length().records(), "record"), one.owner());
     PIF_TRY(print(text + text_of(plan.marked)));
   }
   if (options.list_only) return ExitCode::kDone;
@@ -267,8 +285,9 @@ Outcome accept_old(const Program& program, const Options& options) {
   request.mutable_adopt_files()->set_done(true);
   PIF_TRY(ask(*session, std::move(request)));
   if (!program.common.quiet)
-    print_error(fmt::format("{}; {} put under /lost+found, {} marked\n", status.refused.empty() ? "the server serves" : "the server serves again",
-                    counted(plan.adopted.size(), "file"), counted(by_file(plan.marked).size(), "file")));
+    print_error(fmt::format("{}; {} put under /lost+found, {} marked\n",
+                            status.refused.empty() ? "the server serves" : "the server serves again",
+                            counted(plan.adopted.size(), "file"), counted(by_file(plan.marked).size(), "file")));
   return ExitCode::kDone;
 }
 
@@ -276,14 +295,16 @@ Outcome accept_old(const Program& program, const Options& options) {
 
 void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program) {
   auto stale_options = std::make_shared<Options>();
-  CLI::App* stale = node.add_subcommand("accept-stale", "Take a stale LFS as it is; mark files that may mix old and new rows");
+  CLI::App* stale =
+      node.add_subcommand("accept-stale", "Take a stale LFS as it is; mark files that may mix old and new rows");
   stale->add_option("NODE", stale_options->node, "Name of the LFS, such as lfs1")->required();
   stale->add_flag("--list", stale_options->list_only, "List the files only; change nothing");
   stale->fallthrough();
   on_run(stale, program, stale_options, accept_stale);
 
   auto replace_options = std::make_shared<Options>();
-  CLI::App* replaces = node.add_subcommand("replace", "Give an LFS whose disk is lost an empty root; mark files that lost rows");
+  CLI::App* replaces =
+      node.add_subcommand("replace", "Give an LFS whose disk is lost an empty root; mark files that lost rows");
   replaces->add_option("NODE", replace_options->node, "Name of the LFS, such as lfs1")->required();
   replaces->add_option("--root", replace_options->root, "Another folder for it (default: the same)")->type_name("DIR");
   replaces->fallthrough();
@@ -293,7 +314,8 @@ void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program) {
                                  "  pif server accept-old --list\n"
                                  "  pif server accept-old      keep a directory that is older than its LFSs");
   auto old_options = std::make_shared<Options>();
-  CLI::App* old = server->add_subcommand("accept-old", "Keep an old directory; what it does not know goes to /lost+found");
+  CLI::App* old =
+      server->add_subcommand("accept-old", "Keep an old directory; what it does not know goes to /lost+found");
   old->add_flag("--list", old_options->list_only, "List what would be found and marked; change nothing");
   old->fallthrough();
   server->require_subcommand(1);

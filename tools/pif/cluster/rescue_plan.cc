@@ -42,8 +42,8 @@ proto::FileLength longest(const FileRecord& file, const Held* held) {
   return there.records() > file.file_length().records() ? there : file.file_length();
 }
 
-// An append makes the component at the file's LFS 0 before any rows: where others have such rows, LFS 0 has lost its own, and
-// would give out the same range again.
+// An append makes the component at the file's LFS 0 before any rows: where others have such rows, LFS 0 has lost its
+// own, and would give out the same range again.
 bool lacks_sequencer(std::uint32_t node, const proto::FileLayout& layout, const Held& held) {
   if (layout.nodes().empty() || layout.nodes(0) != node || held.contains(node)) return false;
   return std::any_of(held.begin(), held.end(), [](const auto& one) { return one.second.generation() > 0; });
@@ -103,8 +103,8 @@ std::vector<MarkedFile> plan_lost(std::uint32_t node, const std::map<std::uint64
   return out;
 }
 
-OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files, const std::map<std::uint64_t, Held>& everything,
-                          const std::vector<proto::NodeInfo>& nodes) {
+OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files,
+                          const std::map<std::uint64_t, Held>& everything, const std::vector<proto::NodeInfo>& nodes) {
   OldDirectoryPlan out;
   // What the directory has as being created may have been committed since.
   const auto is_unknown = [&](std::uint64_t id, const Held& held) {
@@ -126,7 +126,8 @@ OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files, cons
       const std::uint64_t rows = rows_on(node.id(), file.layout(), file_length);
       const bool is_there = held != everything.end() && held->second.contains(node.id());
       const bool has_rows = rows == 0 || (is_there && held->second.at(node.id()).rows() >= rows);
-      const bool lost = !has_rows || (held != everything.end() && lacks_sequencer(node.id(), file.layout(), held->second));
+      const bool lost =
+          !has_rows || (held != everything.end() && lacks_sequencer(node.id(), file.layout(), held->second));
       // The directory may have forgotten that the LFS was taken back after changes had been lost there.
       const bool mixed = node.taken_back() > 0 && !file.untouched();
       if (lost || mixed) out.marked.push_back({id, node.id(), lost ? kMarkLost : kMarkMixed, file.path()});

@@ -16,11 +16,11 @@ struct MarkedFile {
   std::uint64_t file = 0;
   std::uint32_t node = 0;
   std::uint32_t kind = kMarkMixed;
-  std::string path;   // empty: it is being created, and will be given up
+  std::string path;  // empty: it is being created, and will be given up
 };
 
-// A stale LFS is taken as it is. A file whose rows there were never changed since it was committed is as good as ever, if they
-// are there; others may mix old rows with new ones. `there`: its components.
+// A stale LFS is taken as it is. A file whose rows there were never changed since it was committed is as good as ever,
+// if they are there; others may mix old rows with new ones. `there`: its components.
 std::vector<MarkedFile> plan_stale(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
                                    const std::map<std::uint64_t, proto::ComponentState>& there);
 // All rows of the node are gone.
@@ -31,7 +31,7 @@ struct OldDirectoryPlan {
   std::vector<proto::AdoptFiles::One> adopted;  // what it does not know
   std::vector<MarkedFile> marked;               // what it knows, and LFSs have lost or may have old
 };
-OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files, const std::map<std::uint64_t, Held>& everything,
-                          const std::vector<proto::NodeInfo>& nodes);
+OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files,
+                          const std::map<std::uint64_t, Held>& everything, const std::vector<proto::NodeInfo>& nodes);
 
 }  // namespace pif::cli

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "command/dispatch.h"
 #include "cluster/startup.h"
+#include "command/dispatch.h"
 
 namespace pif::cli {
 namespace {
@@ -20,7 +20,9 @@ Status run_inits(const cluster::Cluster& cluster, const std::vector<Daemon>& ini
   Startup startup;
   for (const Daemon& init : inits) {
     PIF_TRY_VALUE(const auto pid, holder(init));
-    if (pid) return fail(Code::kBusy, fmt::format("{} runs (process {}): stop it first with pif down {}", init.name, *pid, cluster.folder));
+    if (pid)
+      return fail(Code::kBusy,
+                  fmt::format("{} runs (process {}): stop it first with pif down {}", init.name, *pid, cluster.folder));
   }
   PIF_TRY(startup.start_missing(inits));
   return startup.await_end(std::chrono::steady_clock::now() + kInitDeadline);
@@ -50,7 +52,8 @@ Status make_ready(cluster::Cluster& cluster) {
     PIF_TRY(cluster::save_cluster(cluster));
   }
   std::vector<Daemon> inits;
-  for (Daemon& daemon : daemons_of(cluster, program_folder())) inits.push_back(init_of(cluster, std::move(daemon), false));
+  for (Daemon& daemon : daemons_of(cluster, program_folder()))
+    inits.push_back(init_of(cluster, std::move(daemon), false));
   PIF_TRY(run_inits(cluster, inits));
   cluster.stage = cluster::Stage::kReady;
   return cluster::save_cluster(cluster);
@@ -69,8 +72,9 @@ Status check_roots_there(const cluster::Cluster& cluster) {
     ways_out.push_back("pif node replace " + lfs.name);
   }
   if (missing.empty()) return {};
-  return fail(Code::kNotFound, fmt::format("{} {} missing: is the disk mounted? If it is lost: {}", fmt::join(missing, ", "),
-                                           missing.size() == 1 ? "is" : "are", fmt::join(ways_out, ", ")));
+  return fail(Code::kNotFound,
+              fmt::format("{} {} missing: is the disk mounted? If it is lost: {}", fmt::join(missing, ", "),
+                          missing.size() == 1 ? "is" : "are", fmt::join(ways_out, ", ")));
 }
 
 Status make_root_anew(const cluster::Cluster& cluster, const std::string& name) {

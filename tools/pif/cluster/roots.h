@@ -5,8 +5,9 @@
 
 namespace pif::cli {
 
-// Makes the folders of a new file system, or takes over those of an earlier release, and writes down that they are there. Nothing
-// happens to one that has them. For whoever has locked out other starters; `cluster` may be an older state of the description.
+// Makes the folders of a new file system, or takes over those of an earlier release, and writes down that they are
+// there. Nothing happens to one that has them. For whoever has locked out other starters; `cluster` may be an older
+// state of the description.
 [[nodiscard]] Status make_ready(cluster::Cluster& cluster);
 // kNotFound, naming each folder that should be there and is not.
 [[nodiscard]] Status check_roots_there(const cluster::Cluster& cluster);

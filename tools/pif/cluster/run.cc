@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "command/dispatch.h"
-#include "pif/cluster/cluster.h"
 #include "command/program.h"
+#include "pif/cluster/cluster.h"
 
 namespace pif::cli {
 namespace {
@@ -30,7 +30,8 @@ Outcome run(const Program& program, const Options& options) {
   set_environment(program.common, folder);
   const int error = replace_process(words);
   if (error == ENOENT && words[0].find('/') == std::string::npos)
-    return fail(Code::kNotFound, fmt::format("no program {0} here or in PATH; if it is in this folder: ./{0}", words[0]));
+    return fail(Code::kNotFound,
+                fmt::format("no program {0} here or in PATH; if it is in this folder: ./{0}", words[0]));
   return fail(Code::kIo, fmt::format("cannot run {}: {}", words[0], std::strerror(error)));
 }
 
@@ -38,11 +39,12 @@ Outcome run(const Program& program, const Options& options) {
 
 void add_run_command(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
-  options->command = add_command(
-      app, program, "run", "Run a program of your own, such as a tool, on this file system: pif run PROGRAM [ARGUMENTS...]",
-      "  pif run ./mytool /in /out\n"
-      "  pif run --pif /data/pif ./mytool --json /in /out\n"
-      "What follows the program's name is for the program, which finds the file system in $PIF.");
+  options->command =
+      add_command(app, program, "run",
+                  "Run a program of your own, such as a tool, on this file system: pif run PROGRAM [ARGUMENTS...]",
+                  "  pif run ./mytool /in /out\n"
+                  "  pif run --pif /data/pif ./mytool --json /in /out\n"
+                  "What follows the program's name is for the program, which finds the file system in $PIF.");
   options->command->prefix_command();
   on_run(options->command, program, options, run);
 }

@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include "cluster/inventory.h"
-#include "pif/base/decimal.h"
-#include "pif/base/print.h"
 #include "command/program.h"
 #include "command/text.h"
+#include "pif/base/decimal.h"
+#include "pif/base/print.h"
 
 extern char** environ;
 
@@ -61,15 +61,17 @@ Outcome snapshot_hold(const Program& program, const Options& options) {
   }
   if (!program.common.quiet)
     print_error(fmt::format("nothing is committed for {} s at most{}\n", options.seconds,
-                    options.command.empty() ? ": take the snapshots of all disks, then press Enter" : ""));
+                            options.command.empty() ? ": take the snapshots of all disks, then press Enter" : ""));
   Result<int> code = 0;
   if (options.command.empty()) await_line();
   if (!options.command.empty()) code = run_command(options.command);
   const auto took = SteadyClock::now() - begin;
   const Status released = inventory.hold({});
   if (took >= std::chrono::seconds(options.seconds))
-    return fail(Code::kTimeout, fmt::format("commits went on after {} s, before the snapshots were done: they are not of one moment; "
-                                            "try again with a longer --seconds", options.seconds));
+    return fail(Code::kTimeout,
+                fmt::format("commits went on after {} s, before the snapshots were done: they are not of one moment; "
+                            "try again with a longer --seconds",
+                            options.seconds));
   PIF_TRY(released);
   if (!code) return fail(code.error());
   if (*code != 0) return fail(Code::kIo, fmt::format("{} ended with exit code {}", options.command[0], *code));
@@ -80,10 +82,11 @@ Outcome snapshot_hold(const Program& program, const Options& options) {
 
 void add_snapshot_command(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(app, program, "snapshot-hold", "Commit nothing while the snapshots of all disks are taken",
-                                  "  pif snapshot-hold -- lvcreate -s -n moment vg/pif\n"
-                                  "  pif snapshot-hold --seconds 120 -- ./snapshot-all-disks\n"
-                                  "  pif snapshot-hold                     until Enter is pressed");
+  CLI::App* command =
+      add_command(app, program, "snapshot-hold", "Commit nothing while the snapshots of all disks are taken",
+                  "  pif snapshot-hold -- lvcreate -s -n moment vg/pif\n"
+                  "  pif snapshot-hold --seconds 120 -- ./snapshot-all-disks\n"
+                  "  pif snapshot-hold                     until Enter is pressed");
   command->add_option("--seconds", options->seconds, "Go on after so many, whatever happens (default: 30)")
       ->check(CLI::Range(1u, kSecondsMax))
       ->transform(decimal)

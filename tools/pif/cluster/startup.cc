@@ -52,7 +52,8 @@ Status Startup::await_end(SteadyClock::time_point deadline) {
     int status = 0;
     while (::waitpid(child.pid, &status, WNOHANG) == 0) {
       if (SteadyClock::now() >= deadline)
-        return fail(Code::kTimeout, fmt::format("{} has not ended; see its log {}", child.daemon.arguments[0], child.daemon.log()));
+        return fail(Code::kTimeout,
+                    fmt::format("{} has not ended; see its log {}", child.daemon.arguments[0], child.daemon.log()));
       std::this_thread::sleep_for(kPoll);
     }
     child.pid = 0;
@@ -91,8 +92,8 @@ Result<Client> await_server(const cluster::Cluster& cluster, Startup& startup, S
     if (client) return client;
     PIF_TRY(startup.check_alive());
     if (SteadyClock::now() >= deadline)
-      return fail(Code::kTimeout, fmt::format("the server does not answer: {} (log: {}/server.log)", client.error().to_string(),
-                                              cluster.server_folder()));
+      return fail(Code::kTimeout, fmt::format("the server does not answer: {} (log: {}/server.log)",
+                                              client.error().to_string(), cluster.server_folder()));
     std::this_thread::sleep_for(kPoll);
   }
 }

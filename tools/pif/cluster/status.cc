@@ -11,18 +11,18 @@
 #include "cluster/activity.h"
 #include "cluster/daemons.h"
 #include "command/dispatch.h"
+#include "command/program.h"
+#include "command/text.h"
 #include "pif/base/print.h"
 #include "pif/base/write_all.h"
 #include "pif/cluster/cluster.h"
-#include "command/program.h"
-#include "command/text.h"
 
 namespace pif::cli {
 namespace {
 
 constexpr double kWatchSecondsDefault = 1;
 constexpr std::string_view kClear = "\x1b[H\x1b[2J";  // the screen
-constexpr std::uint64_t kInodesShare = 20;  // below this part of them df warns
+constexpr std::uint64_t kInodesShare = 20;            // below this part of them df warns
 constexpr double kWatchSecondsMin = 0.05, kWatchSecondsMax = 86400;
 
 struct Options {
@@ -59,11 +59,20 @@ Json json_of(const SystemStatus& status, const std::vector<DaemonStats>& stats) 
   Json nodes = Json::array(), daemons = Json::array();
   for (const auto& node : status.nodes) nodes.push_back(json_of(node));
   for (const auto& daemon : stats) daemons.push_back(cli::json_of(daemon));
-  Json server = {{"state", status.refused.empty() ? "up" : "behind"}, {"run", status.run}, {"index", status.index},
-                 {"trouble", status.refused}, {"trouble_since", status.refused_since}};
-  return {{"cluster", status.cluster},   {"server", server}, {"nodes", nodes},
-          {"files", status.files},       {"folders", status.folders},   {"pending", status.pending},
-          {"doomed", status.doomed},     {"sessions", status.sessions}, {"daemons", daemons}};
+  Json server = {{"state", status.refused.empty() ? "up" : "behind"},
+                 {"run", status.run},
+                 {"index", status.index},
+                 {"trouble", status.refused},
+                 {"trouble_since", status.refused_since}};
+  return {{"cluster", status.cluster},
+          {"server", server},
+          {"nodes", nodes},
+          {"files", status.files},
+          {"folders", status.folders},
+          {"pending", status.pending},
+          {"doomed", status.doomed},
+          {"sessions", status.sessions},
+          {"daemons", daemons}};
 }
 
 // What a person has to decide, and since when.
@@ -84,12 +93,14 @@ std::string text_of(const SystemStatus& status) {
   std::size_t up = 0;
   for (const auto& node : status.nodes) {
     up += node.state == "up" ? 1 : 0;
-    rows.push_back({node.name, node.state, std::to_string(node.pid), human_bytes(node.bytes_free), human_bytes(node.bytes_total),
-                    std::to_string(node.components), human_bytes(node.bytes_stored), std::to_string(node.silent_ms), node.root});
+    rows.push_back({node.name, node.state, std::to_string(node.pid), human_bytes(node.bytes_free),
+                    human_bytes(node.bytes_total), std::to_string(node.components), human_bytes(node.bytes_stored),
+                    std::to_string(node.silent_ms), node.root});
   }
-  return fmt::format("cluster {}: server {}, {} of {} LFSs up, {} files, {} folders, {} pending, {} doomed, {} sessions\n",
-                     status.cluster, status.refused.empty() ? "up" : "behind", up, status.nodes.size(), status.files, status.folders,
-                     status.pending, status.doomed, status.sessions) +
+  return fmt::format(
+             "cluster {}: server {}, {} of {} LFSs up, {} files, {} folders, {} pending, {} doomed, {} sessions\n",
+             status.cluster, status.refused.empty() ? "up" : "behind", up, status.nodes.size(), status.files,
+             status.folders, status.pending, status.doomed, status.sessions) +
          table(rows, {2, 3, 4, 5, 6, 7}) + troubles_of(status);
 }
 
@@ -111,7 +122,8 @@ Outcome report_down(const Program& program, const Error& why) {
       nodes.push_back(one);
     }
   }
-  PIF_TRY(program.common.json ? print(Json{{"cluster", cluster.id}, {"server", server}, {"nodes", nodes}}) : print(text));
+  PIF_TRY(program.common.json ? print(Json{{"cluster", cluster.id}, {"server", server}, {"nodes", nodes}})
+                              : print(text));
   print_error(fmt::format("pif: {}\n", program.told(why)));
   return ExitCode::kNegative;
 }
@@ -132,7 +144,11 @@ Json summary_of(const std::string& folder) {
     is_hidden = is_hidden || !pid;
   }
   const char* state = is_hidden ? "unknown" : running == 0 ? "down" : running == daemons.size() ? "up" : "partly up";
-  return {{"folder", folder}, {"state", state}, {"daemons", daemons.size()}, {"running", running}, {"cluster", cluster->id}};
+  return {{"folder", folder},
+          {"state", state},
+          {"daemons", daemons.size()},
+          {"running", running},
+          {"cluster", cluster->id}};
 }
 
 // The file systems that the user knows, the one that is meant here among them.
@@ -146,7 +162,8 @@ Outcome list_all(const Program& program) {
   for (const std::string& folder : folders) {
     Json one = summary_of(folder);
     one["default"] = folder == chosen;
-    const std::string running = fmt::format("{} of {}", one["running"].get<std::size_t>(), one["daemons"].get<std::size_t>());
+    const std::string running =
+        fmt::format("{} of {}", one["running"].get<std::size_t>(), one["daemons"].get<std::size_t>());
     rows.push_back({folder == chosen ? "*" : "", one["state"], running, shown(folder)});
     documents.push_back(std::move(one));
   }
@@ -165,8 +182,8 @@ Result<std::vector<DaemonStats>> stats_of(Client& client) {
 Result<double> watch_seconds(const Options& options) {
   const double seconds = options.watch_seconds == 0 ? kWatchSecondsDefault : options.watch_seconds;
   if (seconds >= kWatchSecondsMin && seconds <= kWatchSecondsMax) return seconds;
-  return fail(Code::kInvalid, fmt::format("--watch: {} is not from {} to {} seconds", seconds, kWatchSecondsMin,
-                                          kWatchSecondsMax));
+  return fail(Code::kInvalid,
+              fmt::format("--watch: {} is not from {} to {} seconds", seconds, kWatchSecondsMin, kWatchSecondsMax));
 }
 
 // What happens between one look and the next, until somebody ends it.
@@ -217,8 +234,8 @@ Outcome list_nodes(const Program& program, const Options&) {
   std::vector<std::vector<std::string>> rows = {{"id", "name", "state", "pid", "root", "unix", "ipc", "tcp"}};
   for (const auto& node : now.nodes) {
     nodes.push_back(json_of(node));
-    rows.push_back({std::to_string(node.id), node.name, node.state, std::to_string(node.pid), node.root, node.unix_path, node.ipc,
-                    node.tcp.empty() ? "-" : node.tcp});
+    rows.push_back({std::to_string(node.id), node.name, node.state, std::to_string(node.pid), node.root, node.unix_path,
+                    node.ipc, node.tcp.empty() ? "-" : node.tcp});
   }
   PIF_TRY(program.common.json ? print(Json{{"nodes", nodes}}) : print(table(rows, {0, 3})));
   return ExitCode::kDone;
@@ -237,7 +254,8 @@ Outcome space(const Program& program, const Options&) {
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY_VALUE(const SystemStatus now, client.status());
   Json nodes = Json::array();
-  std::vector<std::vector<std::string>> rows = {{"node", "total", "free", "free share", "inodes", "stored", "components"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"node", "total", "free", "free share", "inodes", "stored", "components"}};
   Node sum;
   for (const auto& node : now.nodes) {
     nodes.push_back({{"name", node.name},
@@ -261,8 +279,10 @@ Outcome space(const Program& program, const Options&) {
   PIF_TRY(print(table(rows, {1, 2, 3, 4, 5, 6})));
   for (const auto& node : now.nodes) {
     if (!program.common.quiet && is_short_of_inodes(node))
-      print_error(fmt::format("pif: {}: its disk has {} of {} inodes left, so few new files fit, whatever is free: remove small "
-                      "files on the disk of {}\n", one_line(node.name), node.inodes_free, node.inodes_total, one_line(node.root)));
+      print_error(fmt::format(
+          "pif: {}: its disk has {} of {} inodes left, so few new files fit, whatever is free: remove small "
+          "files on the disk of {}\n",
+          one_line(node.name), node.inodes_free, node.inodes_total, one_line(node.root)));
   }
   if (!program.common.quiet) print_error("LFSs whose roots share a local file system share its space\n");
   return ExitCode::kDone;
@@ -272,17 +292,20 @@ Outcome space(const Program& program, const Options&) {
 
 void add_status_commands(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* status_command = add_command(app, program, "status", "Show the server and its LFSs: state, space, what they hold",
-                                         "  pif status\n  pif status --watch              what happens, each second\n"
-                                         "  pif status --all                 which file systems there are\n"
-                                         "  pif status --watch 10 --json    all counters, a line every ten seconds\n"
-                                         "  pif status --json | jq '.daemons[] | .node, .operations[]'");
+  CLI::App* status_command =
+      add_command(app, program, "status", "Show the server and its LFSs: state, space, what they hold",
+                  "  pif status\n  pif status --watch              what happens, each second\n"
+                  "  pif status --all                 which file systems there are\n"
+                  "  pif status --watch 10 --json    all counters, a line every ten seconds\n"
+                  "  pif status --json | jq '.daemons[] | .node, .operations[]'");
   options->watch = status_command
                        ->add_option("--watch", options->watch_seconds,
                                     "Again every second or every SECONDS, with operations, bytes and latencies")
                        ->expected(0, 1)
                        ->type_name("[SECONDS]");
-  status_command->add_flag("--all", options->all, "All file systems that you have started on this machine, and whether they are up")
+  status_command
+      ->add_flag("--all", options->all,
+                 "All file systems that you have started on this machine, and whether they are up")
       ->excludes(options->watch);
   on_run(status_command, program, options, status);
 
@@ -296,7 +319,8 @@ void add_status_commands(CLI::App& app, Program& program) {
   add_rescue_commands(app, *node, program);
 
   CLI::App* df = add_command(app, program, "df", "Show the space of every LFS", "  pif df\n  pif df --json");
-  df->add_flag_callback("-h,--human-readable", [] {}, "Accepted: sizes are always in KiB, MiB and so on");
+  df->add_flag_callback(
+      "-h,--human-readable", [] {}, "Accepted: sizes are always in KiB, MiB and so on");
   on_run(df, program, options, space);
 }
 

@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 
 #include "command/exit_code.h"
-#include "pif/base/print.h"
 #include "command/text.h"
+#include "pif/base/print.h"
 
 namespace pif::cli {
 
@@ -82,8 +82,9 @@ int run_external(std::vector<std::string> arguments, std::size_t command, const 
     return static_cast<int>(ExitCode::kFailed);
   }
   const std::string meant = nearest(word, known);
-  print_error(fmt::format("pif: there is no command '{}' ({}pif help lists them), and no program {} here or in PATH\n", one_line(word),
-                  meant.empty() ? "" : fmt::format("did you mean '{}'? ", one_line(meant)), one_line(name)));
+  print_error(fmt::format("pif: there is no command '{}' ({}pif help lists them), and no program {} here or in PATH\n",
+                          one_line(word), meant.empty() ? "" : fmt::format("did you mean '{}'? ", one_line(meant)),
+                          one_line(name)));
   return static_cast<int>(ExitCode::kUsage);
 }
 

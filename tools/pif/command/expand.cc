@@ -16,7 +16,9 @@ constexpr std::string_view kSpecial = "*?[";
 // As long as it lives, a character is one of UTF-8, whatever the environment says.
 class Utf8 {
  public:
-  Utf8() : utf8_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)), before_(utf8_ == nullptr ? nullptr : ::uselocale(utf8_)) {}
+  Utf8()
+      : utf8_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)),
+        before_(utf8_ == nullptr ? nullptr : ::uselocale(utf8_)) {}
   Utf8(const Utf8&) = delete;
   Utf8& operator=(const Utf8&) = delete;
   ~Utf8() {
@@ -65,8 +67,10 @@ class Expansion {
     const Status listed = for_each_with_prefix(client_, folder, prefix, [&](const Entry& entry) -> Status {
       if (!matches(name, entry.name, Dots::kHide)) return {};
       const std::string path = join_path(folder, entry.name);
-      if (is_last) found_.push_back(path);
-      else if (entry.kind == EntryKind::kFolder) inside = below(path, at + 1);
+      if (is_last)
+        found_.push_back(path);
+      else if (entry.kind == EntryKind::kFolder)
+        inside = below(path, at + 1);
       return inside;
     });
     PIF_TRY(inside);
@@ -116,8 +120,10 @@ Status for_each_with_prefix(Client& client, const std::string& folder, const std
                             const std::function<Status(const Entry&)>& visit) {
   if (!prefix.empty()) {  // a page has what comes behind a name, not the name itself
     const Result<Entry> same = client.stat(join_path(folder, prefix));
-    if (same) PIF_TRY(visit(*same));
-    else if (same.error().code != Code::kNotFound && same.error().code != Code::kInvalid) return fail(same.error());  // "." is no name
+    if (same)
+      PIF_TRY(visit(*same));
+    else if (same.error().code != Code::kNotFound && same.error().code != Code::kInvalid)
+      return fail(same.error());  // "." is no name
   }
   std::string after = prefix;
   while (true) {

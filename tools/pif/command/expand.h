@@ -9,13 +9,14 @@
 
 namespace pif::cli {
 
-// Whether the name matches the pattern (fnmatch(3); a character is one of UTF-8). kHide: a name that begins with a dot matches only
-// a pattern that does.
+// Whether the name matches the pattern (fnmatch(3); a character is one of UTF-8). kHide: a name that begins with a dot
+// matches only a pattern that does.
 enum class Dots : std::uint8_t { kHide, kShow };
 bool matches(const std::string& pattern, const std::string& name, Dots dots);
 
-// In place of each path with a pattern come the paths that match it, in order of names. One that is the name of an entry as it
-// stands means that entry, and one that matches nothing stays as it is: whatever looks for it says that it is not there.
+// In place of each path with a pattern come the paths that match it, in order of names. One that is the name of an
+// entry as it stands means that entry, and one that matches nothing stays as it is: whatever looks for it says that it
+// is not there.
 [[nodiscard]] Status expand(Client& client, std::vector<std::string>& paths);
 
 // Every entry of a folder whose name begins so, page by page; does not list what comes before them.

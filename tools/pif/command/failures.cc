@@ -33,7 +33,7 @@ void Failures::sum_up() const {
   if (count_ <= 1) return;
   const bool is_all = say_ == Say::kAtOnce || said == count_;
   print_error(fmt::format("pif: {} things failed, {} said above; the rest is done\n", count_,
-                  is_all ? "as" : fmt::format("the first {} as", said)));
+                          is_all ? "as" : fmt::format("the first {} as", said)));
 }
 
 void Failures::add_to(Json& document) const {
@@ -56,6 +56,8 @@ bool ends_all(const Error& error) {
   return error.code == Code::kCancelled || error.code == Code::kNoSpace || (no_answer && of_server);
 }
 
-Json json_of(const Error& error) { return {{"code", code_name(error.code)}, {"text", error.text}, {"node", error.node}}; }
+Json json_of(const Error& error) {
+  return {{"code", code_name(error.code)}, {"text", error.text}, {"node", error.node}};
+}
 
 }  // namespace pif::cli

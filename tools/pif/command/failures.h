@@ -1,4 +1,5 @@
-// What went wrong with some of the things that a command was to do: the rest is done, and the command ends with kFailed.
+// What went wrong with some of the things that a command was to do: the rest is done, and the command ends with
+// kFailed.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +42,8 @@ class Failures {
   std::uint64_t count_ = 0;
 };
 
-// Whether whatever comes next would fail as well: the user has ended it, a disk is full, or the server is gone. (Without an
-// LFS, files on others are still there.)
+// Whether whatever comes next would fail as well: the user has ended it, a disk is full, or the server is gone.
+// (Without an LFS, files on others are still there.)
 bool ends_all(const Error& error);
 
 // What --json prints of an error.

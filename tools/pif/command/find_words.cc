@@ -66,7 +66,8 @@ Result<ExecPlan> parse_exec(const std::string& joined) {
   plan.many = last == "+";
   const bool ends_with_names = !plan.words.empty() && plan.words.back() == kNames;
   if ((last != ";" && !plan.many) || plan.words.empty() || (plan.many && (!ends_with_names || plan.words.size() == 1)))
-    return fail(Code::kInvalid, "-exec takes a command that ends with {} + (many names at once) or with \\; (once for each name)");
+    return fail(Code::kInvalid,
+                "-exec takes a command that ends with {} + (many names at once) or with \\; (once for each name)");
   if (plan.many) plan.words.pop_back();
   return plan;
 }
@@ -97,7 +98,8 @@ Result<SizeTest> parse_size(const std::string& text) {
   if (unit == std::string_view::npos) unit = 0;
   const auto value = parse_number(number, "-size");
   if (!value || *value > UINT64_MAX >> (10 * unit))
-    return fail(Code::kInvalid, fmt::format("-size takes [+-]N[ckMGT], such as +10M for more than ten MiB, not '{}'", text));
+    return fail(Code::kInvalid,
+                fmt::format("-size takes [+-]N[ckMGT], such as +10M for more than ten MiB, not '{}'", text));
   test.bytes = *value << (10 * unit);
   return test;
 }

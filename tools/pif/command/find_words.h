@@ -10,7 +10,8 @@
 
 namespace pif::cli {
 
-// From `at` on, makes of them what the option parser understands: "-name X" becomes "--name=X", and "-exec CMD ... ;" or
+// From `at` on, makes of them what the option parser understands: "-name X" becomes "--name=X", and "-exec CMD ... ;"
+// or
 // "-exec CMD ... {} +" becomes one word "--exec=...", the command's words with a NUL behind each.
 void keep_find_words(std::vector<std::string>& arguments, std::size_t at);
 
@@ -28,7 +29,9 @@ std::vector<std::string> words_for(const ExecPlan& plan, const std::vector<std::
 struct SizeTest {
   char sign = '=';  // + - =
   std::uint64_t bytes = 0;
-  bool holds(std::uint64_t size) const { return sign == '+' ? size > bytes : sign == '-' ? size < bytes : size == bytes; }
+  bool holds(std::uint64_t size) const {
+    return sign == '+' ? size > bytes : sign == '-' ? size < bytes : size == bytes;
+  }
 };
 [[nodiscard]] Result<SizeTest> parse_size(const std::string& text);
 

@@ -21,14 +21,16 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-// Names that nobody else takes: our process id and a count. The target's own may be as long as a name can be, so it is no part.
+// Names that nobody else takes: our process id and a count. The target's own may be as long as a name can be, so it is
+// no part.
 std::string beside(const std::string& target) {
   static std::atomic<std::uint64_t> count{0};
   return fmt::format("{}/.pif-{}.{}", folder_of(target), ::getpid(), count++);
 }
 
 tl::unexpected<Error> no_name_free(const std::string& target) {
-  return fail(Code::kExists, fmt::format("too many unfinished files beside {}; remove those called .pif-{}.*", target, ::getpid()));
+  return fail(Code::kExists,
+              fmt::format("too many unfinished files beside {}; remove those called .pif-{}.*", target, ::getpid()));
 }
 
 }  // namespace

@@ -14,9 +14,9 @@
 #include "command/failures.h"
 #include "command/find_words.h"
 #include "command/help.h"
+#include "command/text.h"
 #include "pif/base/print.h"
 #include "pif/base/write_all.h"
-#include "command/text.h"
 
 namespace pif::cli {
 namespace {
@@ -114,14 +114,16 @@ void add_all_commands(CLI::App& app, Program& program) {
 
 namespace {
 
-// CLI11 takes a word such as [a,b] for a list, where several words may stand; as ./[a,b] it is the name that it is. What is
-// for the program of `pif run` stays as it is, and loses the "--" that may stand before it, which CLI11 takes for the end of `run`.
+// CLI11 takes a word such as [a,b] for a list, where several words may stand; as ./[a,b] it is the name that it is.
+// What is for the program of `pif run` stays as it is, and loses the "--" that may stand before it, which CLI11 takes
+// for the end of `run`.
 void keep_words(const CLI::App& app, std::vector<std::string>& arguments) {
   std::size_t end = arguments.size();
   const std::size_t command = end_of_options(app, arguments, 0);
   if (command < end && arguments[command] == "run") {
     end = end_of_options(*app.get_subcommand("run"), arguments, command + 1);
-    if (end < arguments.size() && arguments[end] == "--") arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(end));
+    if (end < arguments.size() && arguments[end] == "--")
+      arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(end));
   }
   // What is to be completed stays as it is: no words of ours.
   if (command < end && arguments[command] == "complete" && arguments.size() > command + 1) {
@@ -181,7 +183,9 @@ int Program::run(std::vector<std::string> arguments) {
   return static_cast<int>(outcome ? *outcome : report(outcome.error(), "{"));
 }
 
-ExitCode Program::fail_within(const Error& error, const std::string& closing) const { return report(error, closing + ","); }
+ExitCode Program::fail_within(const Error& error, const std::string& closing) const {
+  return report(error, closing + ",");
+}
 
 // before: what the document has before its member "error".
 ExitCode Program::report(const Error& error, const std::string& before) const {
@@ -215,7 +219,8 @@ std::string Program::told(const Error& error) const {
   if (!found_) return text;
   const std::string folder = one_line(found_->folder);
   const bool is_default = found_->by == cluster::FoundBy::kDefault;
-  if (text.find(folder) == std::string::npos) return fmt::format("{} (file system {}{})", text, folder, is_default ? ", your default" : "");
+  if (text.find(folder) == std::string::npos)
+    return fmt::format("{} (file system {}{})", text, folder, is_default ? ", your default" : "");
   return is_default ? text + " (your default file system)" : text;
 }
 

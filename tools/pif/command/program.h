@@ -20,13 +20,13 @@ using Json = nlohmann::ordered_json;
 
 // Options that every command has.
 struct Common {
-  std::string where;          // --pif
-  bool json = false;          // one JSON document on stdout and nothing else
+  std::string where;  // --pif
+  bool json = false;  // one JSON document on stdout and nothing else
   bool quiet = false;
   bool verbose = false;
   std::string route = "auto";
   std::string data = "auto";
-  bool stale = false;         // of commands that read files
+  bool stale = false;  // of commands that read files
 };
 
 // One run of `pif`.
@@ -38,8 +38,8 @@ class Program {
   Common common;
   std::function<Outcome()> chosen;  // set by the command that was named
 
-  // For a JSON document that is printed piece by piece: ends it with the error as its last member, and says it on stderr.
-  // closing: what ends the member that was being printed, "]" or the like.
+  // For a JSON document that is printed piece by piece: ends it with the error as its last member, and says it on
+  // stderr. closing: what ends the member that was being printed, "]" or the like.
   ExitCode fail_within(const Error& error, const std::string& closing) const;
 
   [[nodiscard]] Result<Client> connect(Duration timeout = std::chrono::seconds(30)) const;
@@ -69,27 +69,27 @@ void on_run(CLI::App* command, Program& program, std::shared_ptr<Options> option
 // All commands and their options.
 void add_all_commands(CLI::App& app, Program& program);
 // Groups of commands, one per file.
-void add_cluster_commands(CLI::App& app, Program& program);    // up down init
+void add_cluster_commands(CLI::App& app, Program& program);                 // up down init
 void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program);  // node accept-stale, node replace, server
-void add_snapshot_command(CLI::App& app, Program& program);    // snapshot-hold
-void add_status_commands(CLI::App& app, Program& program);     // status node df
-void add_name_commands(CLI::App& app, Program& program);       // mkdir rm mv
-void add_destroy_command(CLI::App& app, Program& program);     // destroy
-void add_completion_commands(CLI::App& app, Program& program);  // completion, and what its scripts ask
-void add_copy_commands(CLI::App& app, Program& program);       // cp ln
-void add_append_command(CLI::App& app, Program& program);      // append
-void add_end_commands(CLI::App& app, Program& program);        // head tail
-void add_count_command(CLI::App& app, Program& program);       // wc
-void add_find_command(CLI::App& app, Program& program);        // find
-void add_tree_command(CLI::App& app, Program& program);        // tree
-void add_attribute_commands(CLI::App& app, Program& program);  // chmod chown
-void add_listing_commands(CLI::App& app, Program& program);    // ls stat du
-void add_put_command(CLI::App& app, Program& program);         // put
-void add_get_commands(CLI::App& app, Program& program);        // get cat
-void add_placement_commands(CLI::App& app, Program& program);  // locate placement
-void add_fsck_command(CLI::App& app, Program& program);        // fsck
-void add_doctor_command(CLI::App& app, Program& program);      // doctor
-void add_run_command(CLI::App& app, Program& program);         // run
+void add_snapshot_command(CLI::App& app, Program& program);                 // snapshot-hold
+void add_status_commands(CLI::App& app, Program& program);                  // status node df
+void add_name_commands(CLI::App& app, Program& program);                    // mkdir rm mv
+void add_destroy_command(CLI::App& app, Program& program);                  // destroy
+void add_completion_commands(CLI::App& app, Program& program);              // completion, and what its scripts ask
+void add_copy_commands(CLI::App& app, Program& program);                    // cp ln
+void add_append_command(CLI::App& app, Program& program);                   // append
+void add_end_commands(CLI::App& app, Program& program);                     // head tail
+void add_count_command(CLI::App& app, Program& program);                    // wc
+void add_find_command(CLI::App& app, Program& program);                     // find
+void add_tree_command(CLI::App& app, Program& program);                     // tree
+void add_attribute_commands(CLI::App& app, Program& program);               // chmod chown
+void add_listing_commands(CLI::App& app, Program& program);                 // ls stat du
+void add_put_command(CLI::App& app, Program& program);                      // put
+void add_get_commands(CLI::App& app, Program& program);                     // get cat
+void add_placement_commands(CLI::App& app, Program& program);               // locate placement
+void add_fsck_command(CLI::App& app, Program& program);                     // fsck
+void add_doctor_command(CLI::App& app, Program& program);                   // doctor
+void add_run_command(CLI::App& app, Program& program);                      // run
 
 // Prints the document and a line end on stdout.
 [[nodiscard]] Status print(const Json& document);

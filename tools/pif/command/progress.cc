@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "pif/base/print.h"
 #include "command/text.h"
+#include "pif/base/print.h"
 
 namespace pif::cli {
 namespace {

@@ -24,7 +24,8 @@ class Progress {
   void set(std::uint64_t done_bytes);
 
   // "/a/b 1.2 GiB 40% 810.0 MiB/s 2.10 s left".
-  static std::string line(const std::string& what, std::uint64_t done, std::uint64_t total, std::chrono::duration<double> elapsed);
+  static std::string line(const std::string& what, std::uint64_t done, std::uint64_t total,
+                          std::chrono::duration<double> elapsed);
 
  private:
   std::string what_;

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "pif/base/print.h"
 #include "command/text.h"
+#include "pif/base/print.h"
 
 namespace pif::cli {
 
@@ -56,14 +56,17 @@ Outcome Tally::report() {
   progress_.reset();  // wipes its line
   if (program_.common.verbose)
     print_error(fmt::format("pif: {} files, {} in {}{}\n", files_, human_bytes(bytes_), human_time(elapsed),
-                    skipped_ == 0 ? "" : fmt::format("; {} were there already", skipped_)));
+                            skipped_ == 0 ? "" : fmt::format("; {} were there already", skipped_)));
   if (links_ > 0 && !program_.common.quiet) print_error(fmt::format("pif: {} links were left out\n", links_));
   if (program_.common.json) {
-    const auto in_order = [](const auto& a, const auto& b) { return std::filesystem::path(a.first) < std::filesystem::path(b.first); };
+    const auto in_order = [](const auto& a, const auto& b) {
+      return std::filesystem::path(a.first) < std::filesystem::path(b.first);
+    };
     std::stable_sort(documents_.begin(), documents_.end(), in_order);
     Json files = Json::array();
     for (auto& [local, document] : documents_) files.push_back(std::move(document));
-    Json document = {{"files", std::move(files)}, {"bytes", bytes_}, {"seconds", elapsed.count()}, {"skipped", skipped_}};
+    Json document = {
+        {"files", std::move(files)}, {"bytes", bytes_}, {"seconds", elapsed.count()}, {"skipped", skipped_}};
     if (links_ > 0) document["links_left_out"] = links_;
     failures_.add_to(document);
     PIF_TRY(print(document));

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "command/failures.h"
-#include "command/progress.h"
 #include "command/program.h"
+#include "command/progress.h"
 
 namespace pif::cli {
 
@@ -22,7 +22,8 @@ class Tally {
   void expect(std::uint64_t bytes);
 
   Failures& failures() { return failures_; }
-  // One file is done. document: makes what --json has of it; sorted by `local` in the end, which is the order of a walk.
+  // One file is done. document: makes what --json has of it; sorted by `local` in the end, which is the order of a
+  // walk.
   void done(const std::string& local, std::uint64_t bytes, const std::function<Json()>& document);
   void skipped();
   void left_out_link();

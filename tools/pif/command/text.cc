@@ -63,8 +63,7 @@ std::string human_time(std::chrono::duration<double> time) {
 std::string human_date(std::int64_t wall_ns) { return strftime_of(broken_down(wall_ns, false), "%Y-%m-%d %H:%M"); }
 
 std::string iso_date(std::int64_t wall_ns) {
-  return strftime_of(broken_down(wall_ns, true), "%Y-%m-%dT%H:%M:%S") +
-         fmt::format(".{:09}Z", wall_ns % 1'000'000'000);
+  return strftime_of(broken_down(wall_ns, true), "%Y-%m-%dT%H:%M:%S") + fmt::format(".{:09}Z", wall_ns % 1'000'000'000);
 }
 
 std::string iso_second(std::int64_t wall_seconds) {

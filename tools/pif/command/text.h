@@ -10,8 +10,8 @@
 
 #include "pif/base/format.h"
 #include "pif/base/ids.h"
-#include "pif/base/result.h"
 #include "pif/base/print.h"
+#include "pif/base/result.h"
 
 namespace pif::cli {
 
@@ -26,7 +26,8 @@ std::string iso_second(std::int64_t wall_seconds);
 std::string mode_text(bool folder, std::uint32_t mode);
 // "fixed 65536", "variable", "lines", "delimited 0x00".
 std::string format_text(const Format& format);
-// A name as a terminal can show it, in one line: with a control character or the like in it, it becomes a shell's $'...'.
+// A name as a terminal can show it, in one line: with a control character or the like in it, it becomes a shell's
+// $'...'.
 std::string quoted_name(std::string_view name);
 // As one word of a shell's command: quoted if it must be.
 std::string shell_word(std::string_view text);

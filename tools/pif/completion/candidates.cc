@@ -28,8 +28,10 @@ bool has_word(const std::string& text, const char* word) { return text.find(word
 // By the word that stands for it in the help.
 NameKind kind_of(const CLI::Option& option) {
   const std::string type = option.get_type_name(), name = option.get_positional() ? option.get_name(true) : "";
-  const std::string text = has_word(type, "TARGET") || has_word(type, "LOCAL") || has_word(type, "PATH") ? type : name + " " + type;
-  if (has_word(text, "LOCAL")) return has_word(text, "TARGET") || has_word(text, "FILE") ? NameKind::kPathOrLocal : NameKind::kLocal;
+  const std::string text =
+      has_word(type, "TARGET") || has_word(type, "LOCAL") || has_word(type, "PATH") ? type : name + " " + type;
+  if (has_word(text, "LOCAL"))
+    return has_word(text, "TARGET") || has_word(text, "FILE") ? NameKind::kPathOrLocal : NameKind::kLocal;
   if (has_word(text, "DIR")) return NameKind::kLocalFolder;
   for (const char* word : {"PATH", "FILE", "FOLDER", "SOURCE", "TARGET"}) {
     if (has_word(text, word)) return NameKind::kPath;
@@ -45,8 +47,10 @@ std::vector<std::string> joined(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word == "=" && !out.empty() && out.back().starts_with("--")) continue;
     const bool is_prefix = word == ":" && !out.empty() && out.back() == "pif";
-    if (is_prefix) out.pop_back();
-    else out.push_back(word);
+    if (is_prefix)
+      out.pop_back();
+    else
+      out.push_back(word);
   }
   const bool ends_open = !words.empty() && (words.back() == "=" || words.back() == ":");
   if (ends_open || out.empty()) out.emplace_back();
@@ -123,7 +127,8 @@ class Walk {
     if (before.empty() || option.check_name("--pif")) out_.names = kind_of(option);
   }
   void offer_commands(const std::string& start) {
-    for (const CLI::App* command : here_->get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
+    for (const CLI::App* command :
+         here_->get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
       offer(command->get_name(), command->get_description(), start);
     if (here_ != &app_) return;
     for (const std::string& tool : tools_) offer(tool, "a tool", start);
@@ -156,7 +161,8 @@ class Walk {
 
 }  // namespace
 
-Candidates candidates_for(const CLI::App& app, const std::vector<std::string>& tools, const std::vector<std::string>& words) {
+Candidates candidates_for(const CLI::App& app, const std::vector<std::string>& tools,
+                          const std::vector<std::string>& words) {
   return Walk(app, tools).run(joined(words));
 }
 

@@ -1,4 +1,5 @@
-// What may stand at the end of a command line that is being typed, told by the commands' own options. Pure: it asks nobody.
+// What may stand at the end of a command line that is being typed, told by the commands' own options. Pure: it asks
+// nobody.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,16 @@ enum class NameKind : std::uint8_t { kNone, kPath /* in the file system */, kLoc
 struct Candidates {
   std::vector<Candidate> words;
   NameKind names = NameKind::kNone;
-  std::string name;    // what is typed of the name
-  std::string where;   // --pif, if that was typed
-  std::string tool;    // not empty: options of this program, pif-TOOL, may stand there
+  std::string name;   // what is typed of the name
+  std::string where;  // --pif, if that was typed
+  std::string tool;   // not empty: options of this program, pif-TOOL, may stand there
 };
 
-// words: those behind "pif", as a shell has split them; the last one is being typed. tools: of other programs. A shell that splits at
+// words: those behind "pif", as a shell has split them; the last one is being typed. tools: of other programs. A shell
+// that splits at
 // "=" and ":" is understood.
-Candidates candidates_for(const CLI::App& app, const std::vector<std::string>& tools, const std::vector<std::string>& words);
+Candidates candidates_for(const CLI::App& app, const std::vector<std::string>& tools,
+                          const std::vector<std::string>& words);
 
 // "--a" and "--b" of the help text of a program.
 std::vector<Candidate> options_in_help(const std::string& help, const std::string& start);

@@ -1,18 +1,19 @@
-// completion: the script that makes a shell complete command lines. complete: what the script asks, at every press of the key.
+// completion: the script that makes a shell complete command lines. complete: what the script asks, at every press of
+// the key.
 #include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
 
-#include "command/dispatch.h"
 #include "command/child.h"
+#include "command/dispatch.h"
 #include "command/expand.h"
 #include "command/help.h"
 #include "command/program.h"
 #include "command/text.h"
 #include "completion/candidates.h"
-#include "pif/base/typed_path.h"
 #include "completion/scripts.h"
+#include "pif/base/typed_path.h"
 
 namespace pif::cli {
 namespace {
@@ -25,7 +26,9 @@ struct ScriptOptions {
 };
 
 Outcome print_script(const Program& program, const ScriptOptions& options) {
-  const std::string_view script = options.shell == "bash" ? kBashScript : options.shell == "zsh" ? kZshScript : kFishScript;
+  const std::string_view script = options.shell == "bash"  ? kBashScript
+                                  : options.shell == "zsh" ? kZshScript
+                                                           : kFishScript;
   PIF_TRY(program.common.json ? print(Json{{"script", script}}) : print(std::string(script)));
   return ExitCode::kDone;
 }
@@ -47,7 +50,8 @@ std::vector<std::string> split(const std::string& joined) {
 
 // A script takes a line for a name, and what stands behind a tab for a description.
 bool is_plain(const std::string& name) {
-  return std::none_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
+  return std::none_of(name.begin(), name.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
 }
 
 // The entries whose paths begin so, folders with a slash at the end. Nothing, in silence, if anything is wrong.
@@ -71,13 +75,15 @@ Result<std::string> paths_like(const Program& program, const std::string& typed)
 }
 
 Outcome complete(const Program& asked, const WordOptions& options) {
-  const Candidates candidates = candidates_for(*options.app, tools_in(*options.app, program_folders()), split(options.words));
+  const Candidates candidates =
+      candidates_for(*options.app, tools_in(*options.app, program_folders()), split(options.words));
   std::string out;
   for (const Candidate& candidate : candidates.words)
     out += candidate.word + (candidate.description.empty() ? "" : "\t" + candidate.description) + "\n";
   if (!candidates.tool.empty()) {
     const auto help = run_child({"pif-" + candidates.tool, "--help"}, ChildOutput::kCatch);
-    for (const Candidate& option : options_in_help(help ? help->output : "", candidates.name)) out += option.word + "\n";
+    for (const Candidate& option : options_in_help(help ? help->output : "", candidates.name))
+      out += option.word + "\n";
   } else if (candidates.names == NameKind::kPath || candidates.names == NameKind::kPathOrLocal) {
     Program program;
     program.common = asked.common;
@@ -94,17 +100,21 @@ Outcome complete(const Program& asked, const WordOptions& options) {
 
 void add_completion_commands(CLI::App& app, Program& program) {
   auto script = std::make_shared<ScriptOptions>();
-  CLI::App* completion = add_command(app, program, "completion", "Print the script that lets a shell complete command lines",
-                                     "  source <(pif completion bash)               in this shell\n"
-                                     "  pif completion zsh > ~/.zfunc/_pif          a folder of $fpath\n"
-                                     "  pif completion fish > ~/.config/fish/completions/pif.fish\n"
-                                     "An installed pif has them where the shells look.");
-  completion->add_option("SHELL", script->shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  CLI::App* completion =
+      add_command(app, program, "completion", "Print the script that lets a shell complete command lines",
+                  "  source <(pif completion bash)               in this shell\n"
+                  "  pif completion zsh > ~/.zfunc/_pif          a folder of $fpath\n"
+                  "  pif completion fish > ~/.config/fish/completions/pif.fish\n"
+                  "An installed pif has them where the shells look.");
+  completion->add_option("SHELL", script->shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   on_run(completion, program, script, print_script);
 
   auto words = std::make_shared<WordOptions>();
   words->app = &app;
-  CLI::App* ask = add_command(app, program, "complete", "Say what may stand at the end of a command line, for the scripts of completion",
+  CLI::App* ask = add_command(app, program, "complete",
+                              "Say what may stand at the end of a command line, for the scripts of completion",
                               "  pif complete -- ls /da");
   ask->add_option("--words", words->words);
   ask->group("");

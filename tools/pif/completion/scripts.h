@@ -50,7 +50,8 @@ _pif() {
 if [[ ${funcstack[1]} == _pif ]]; then _pif "$@"; else compdef _pif pif; fi
 )";
 
-inline constexpr std::string_view kFishScript = R"(# Completion of pif for fish: to be sourced, or in a folder of $fish_complete_path.
+inline constexpr std::string_view kFishScript =
+    R"(# Completion of pif for fish: to be sourced, or in a folder of $fish_complete_path.
 function __pif_complete
     set -l typed (commandline -opc)
     set -l current (commandline -ct)

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "command/dispatch.h"
-#include "pif/base/print.h"
 #include "command/text.h"
+#include "pif/base/print.h"
 
 namespace pif::cli {
 namespace {
@@ -33,10 +33,8 @@ std::string line_of(const Advice& advice) {
 Json document_of(const Doctor& doctor) {
   Json checks = Json::array();
   for (const Advice& advice : doctor.findings())
-    checks.push_back({{"check", advice.check},
-                      {"state", state_name(advice.state)},
-                      {"text", advice.text},
-                      {"do", advice.todo}});
+    checks.push_back(
+        {{"check", advice.check}, {"state", state_name(advice.state)}, {"text", advice.text}, {"do", advice.todo}});
   return {{"wrong", doctor.count(Advice::State::kWrong)},
           {"warnings", doctor.count(Advice::State::kWarning)},
           {"checks", checks}};
@@ -97,10 +95,10 @@ std::size_t Doctor::count(Advice::State state) const {
 }
 
 void add_doctor_command(CLI::App& app, Program& program) {
-  CLI::App* command = add_command(
-      app, program, "doctor", "Say what is wrong with an installation, and what to do; exit 1 if anything is",
-      "  pif doctor\n  pif doctor -q                 only what is not well\n"
-      "  pif doctor --json | jq '.checks[] | select(.state != \"ok\")'");
+  CLI::App* command = add_command(app, program, "doctor",
+                                  "Say what is wrong with an installation, and what to do; exit 1 if anything is",
+                                  "  pif doctor\n  pif doctor -q                 only what is not well\n"
+                                  "  pif doctor --json | jq '.checks[] | select(.state != \"ok\")'");
   on_run(command, program, std::make_shared<Options>(), examine_all);
 }
 

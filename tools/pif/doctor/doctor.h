@@ -1,12 +1,12 @@
-// The findings of `pif doctor`, and its checks: each says what it looked at, whether that is as it should be, and what to
-// do if not. A check that cannot look is a finding too, never an error.
+// The findings of `pif doctor`, and its checks: each says what it looked at, whether that is as it should be, and what
+// to do if not. A check that cannot look is a finding too, never an error.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "pif/cluster/cluster.h"
 #include "command/program.h"
+#include "pif/cluster/cluster.h"
 
 namespace pif::cli {
 
@@ -39,7 +39,7 @@ class Doctor {
 void check_programs(Doctor& doctor, const std::string& programs);  // folder of `pif`
 void check_limits(Doctor& doctor);
 void check_kernel(Doctor& doctor);
-void check_clock(Doctor& doctor, const std::string& folder);       // of the file system; empty: none
+void check_clock(Doctor& doctor, const std::string& folder);  // of the file system; empty: none
 
 // ---- a file system's files ----
 void check_keys(Doctor& doctor, const cluster::Cluster& cluster);
@@ -50,6 +50,6 @@ void check_disks(Doctor& doctor, const cluster::Cluster& cluster);  // space, ki
 // Those that run and can be reached are asked.
 void check_daemons(Doctor& doctor, const cluster::Cluster& cluster, const std::string& programs);
 void check_service(Doctor& doctor, const cluster::Cluster& cluster, const Program& program);
-void check_clocks(Doctor& doctor, const SystemStatus& status);     // those of LFSs against the server's
+void check_clocks(Doctor& doctor, const SystemStatus& status);  // those of LFSs against the server's
 
 }  // namespace pif::cli

@@ -14,10 +14,10 @@
 #include <fmt/format.h>
 
 #include "cluster/daemons.h"
+#include "command/text.h"
 #include "doctor/doctor.h"
 #include "pif/base/handle.h"
 #include "pif/base/version.h"
-#include "command/text.h"
 
 namespace pif::cli {
 namespace {
@@ -69,10 +69,12 @@ void check_nodes(Doctor& doctor, const SystemStatus& status) {
 
 // What a person has to decide.
 void check_troubles(Doctor& doctor, const SystemStatus& status) {
-  if (!status.refused.empty()) doctor.wrong("service", status.refused, "pif server accept-old --list shows what that would mean");
+  if (!status.refused.empty())
+    doctor.wrong("service", status.refused, "pif server accept-old --list shows what that would mean");
   for (const Node& node : status.nodes) {
     if (!node.trouble.empty())
-      doctor.wrong("service", node.trouble, fmt::format("pif node accept-stale --list {} shows what that would mean", node.name));
+      doctor.wrong("service", node.trouble,
+                   fmt::format("pif node accept-stale --list {} shows what that would mean", node.name));
   }
 }
 
@@ -145,8 +147,9 @@ void check_clocks(Doctor& doctor, const SystemStatus& status) {
   const std::size_t before = doctor.findings().size();
   for (const Node& node : status.nodes) {
     if (std::abs(node.clock_ahead) < kClocksApart) continue;
-    doctor.wrong("clock", fmt::format("the clock of {} is {} s {} the server's", node.name, std::abs(node.clock_ahead),
-                                      node.clock_ahead > 0 ? "ahead of" : "behind"),
+    doctor.wrong("clock",
+                 fmt::format("the clock of {} is {} s {} the server's", node.name, std::abs(node.clock_ahead),
+                             node.clock_ahead > 0 ? "ahead of" : "behind"),
                  "set both, and keep them with NTP: capabilities expire by them");
   }
   if (doctor.findings().size() == before) doctor.ok("clock", "those of the LFSs agree with the server's");

@@ -14,11 +14,11 @@
 
 #include <fmt/format.h>
 
-#include "doctor/doctor.h"
 #include "cluster/lfs_identity.h"
+#include "command/text.h"
+#include "doctor/doctor.h"
 #include "pif/base/limits.h"
 #include "pif/base/print.h"
-#include "command/text.h"
 
 namespace pif::cli {
 namespace {
@@ -57,15 +57,18 @@ void check_identity(Doctor& doctor, const cluster::Cluster& cluster, const clust
   auto identity = identity_of(path);
   const auto format = parse_number(identity["format"], path);
   if (format && *format > kFormatVersion)
-    return doctor.wrong("roots", fmt::format("{} has format {}; this program knows formats up to {}", lfs.root, *format,
-                                             kFormatVersion),
-                        "install the release that wrote it, or a newer one");
+    return doctor.wrong(
+        "roots",
+        fmt::format("{} has format {}; this program knows formats up to {}", lfs.root, *format, kFormatVersion),
+        "install the release that wrote it, or a newer one");
   if (!lfs.uuid.empty() && identity["uuid"] != lfs.uuid)
-    return doctor.wrong("roots", fmt::format("{} is the root {}, and pif.toml says {}", lfs.root, identity["uuid"], lfs.uuid),
+    return doctor.wrong("roots",
+                        fmt::format("{} is the root {}, and pif.toml says {}", lfs.root, identity["uuid"], lfs.uuid),
                         "mount the right disk there; if it is lost: pif node replace " + lfs.name);
   if (identity["cluster"] != cluster.id || identity["node"] != std::to_string(lfs.id))
-    doctor.wrong("roots", fmt::format("{} is node {} of file system {}, not node {} of {}", lfs.root, identity["node"],
-                                      identity["cluster"], lfs.id, cluster.id),
+    doctor.wrong("roots",
+                 fmt::format("{} is node {} of file system {}, not node {} of {}", lfs.root, identity["node"],
+                             identity["cluster"], lfs.id, cluster.id),
                  fmt::format("let root of [[lfs]] {} in pif.toml name the right folder", lfs.name));
 }
 
@@ -81,18 +84,18 @@ void check_folder(Doctor& doctor, const std::string& folder, uid_t owner) {
                         fmt::format("{} belongs to user {}, the file system to user {}", folder, root.st_uid, owner),
                         fmt::format("chown -R {} {}", owner, folder));
   if ((root.st_mode & 077) != 0)
-    doctor.wrong("roots", fmt::format("{} has mode {}: others of this machine can reach the records in it", folder,
-                                      octal(root.st_mode)),
-                 "chmod 0700 " + folder);
+    doctor.wrong(
+        "roots",
+        fmt::format("{} has mode {}: others of this machine can reach the records in it", folder, octal(root.st_mode)),
+        "chmod 0700 " + folder);
 }
 
 // ---- disks ----
 
 // Kinds of file systems that do not keep what they say, or not for long.
 std::optional<std::string> bad_kind(std::int64_t type) {
-  static const std::map<std::int64_t, std::string> kKinds = {
-      {0x6969, "NFS"}, {0xff534d42, "CIFS"}, {0xfe534d42, "SMB"},
-      {0x517b, "SMB"}, {0x00c36400, "Ceph"}, {0x01021997, "9P"}};
+  static const std::map<std::int64_t, std::string> kKinds = {{0x6969, "NFS"}, {0xff534d42, "CIFS"}, {0xfe534d42, "SMB"},
+                                                             {0x517b, "SMB"}, {0x00c36400, "Ceph"}, {0x01021997, "9P"}};
   const auto at = kKinds.find(type);
   return at == kKinds.end() ? std::nullopt : std::optional(at->second);
 }
@@ -111,7 +114,8 @@ void check_space(Doctor& doctor, const std::string& folder, const struct statvfs
                         fmt::format("{}; LFSs take no new records below {}", text, human_bytes(reserve_of(total))),
                         "remove files, or give the LFS a larger disk");
   if (disk.f_files > 0 && disk.f_favail == 0)
-    return doctor.wrong("disks", fmt::format("{}, but none of its {} inodes: no file can be made there", text, disk.f_files),
+    return doctor.wrong("disks",
+                        fmt::format("{}, but none of its {} inodes: no file can be made there", text, disk.f_files),
                         "remove small files on that disk, or make its file system with more inodes");
   if (disk.f_files > 0 && disk.f_favail * kWarnShare < disk.f_files)
     return doctor.warn("disks", fmt::format("{}, but only {} of {} inodes", text, disk.f_favail, disk.f_files),

@@ -19,11 +19,11 @@
 
 #include <fmt/format.h>
 
+#include "command/text.h"
 #include "doctor/doctor.h"
 #include "pif/base/capability.h"
 #include "pif/base/handle.h"
 #include "pif/base/version.h"
-#include "command/text.h"
 
 extern char** environ;
 
@@ -41,7 +41,8 @@ constexpr auto kAnswerDeadline = std::chrono::seconds(3);  // to say a version
 // What comes until the end, as much as is wanted of it, or the deadline; whether the end or enough came.
 bool read_until(int fd, std::size_t wanted, std::chrono::steady_clock::time_point deadline, std::string& text) {
   while (text.size() < wanted) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
     pollfd waiting = {fd, POLLIN, 0};
     if (left <= 0 || ::poll(&waiting, 1, static_cast<int>(left)) <= 0) return false;
     std::array<char, kVersionTextMax> piece{};
@@ -70,7 +71,8 @@ std::string first_line_of(const std::string& program, const char* option) {
   if (failed != 0) return {};
   writing.reset();
   std::string text;
-  const bool ended = read_until(reading.get(), kVersionTextMax, std::chrono::steady_clock::now() + kAnswerDeadline, text);
+  const bool ended =
+      read_until(reading.get(), kVersionTextMax, std::chrono::steady_clock::now() + kAnswerDeadline, text);
   reading.reset();
   if (!ended) ::kill(pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
@@ -123,10 +125,10 @@ void check_kernel(Doctor& doctor) {
   ::uname(&name);
   const long landlock = landlock_version();
   if (landlock < 1)
-    return doctor.warn("kernel",
-                       fmt::format("Linux {} without Landlock: workers can be confined to a user, not to folders",
-                                   name.release),
-                       "boot a kernel of 5.13 or later with lsm=landlock,... if users run tools of their own");
+    return doctor.warn(
+        "kernel",
+        fmt::format("Linux {} without Landlock: workers can be confined to a user, not to folders", name.release),
+        "boot a kernel of 5.13 or later with lsm=landlock,... if users run tools of their own");
   doctor.ok("kernel", fmt::format("Linux {} with Landlock {}", name.release, landlock));
 }
 

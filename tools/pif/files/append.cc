@@ -1,4 +1,5 @@
-// append: what a local file or a stream has goes on where a file ends, in pieces, each durable and visible when it is there.
+// append: what a local file or a stream has goes on where a file ends, in pieces, each durable and visible when it is
+// there.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -36,7 +37,8 @@ class Source {
  public:
   Source(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
 
-  // Behind what is in `buffer`, until that has `bytes`; less at the end, or when something has come and nothing more for a moment.
+  // Behind what is in `buffer`, until that has `bytes`; less at the end, or when something has come and nothing more
+  // for a moment.
   Status read(std::vector<std::byte>& buffer, std::size_t bytes) {
     const std::size_t before = buffer.size();
     std::size_t used = before;
@@ -95,7 +97,8 @@ class Appender {
   // Those that are there with their ends; at the end of the input, the last one, too.
   Status append_records() {
     const std::byte delimiter{file_.format().delimiter};
-    if (source_.is_at_end() && !buffer_.empty() && buffer_.back() != delimiter && terminate_) buffer_.push_back(delimiter);
+    if (source_.is_at_end() && !buffer_.empty() && buffer_.back() != delimiter && terminate_)
+      buffer_.push_back(delimiter);
     std::vector<std::uint32_t> lengths;
     std::size_t begin = 0;
     for (auto end = next(begin, delimiter); end != begin; end = next(begin, delimiter)) {
@@ -108,18 +111,24 @@ class Appender {
     buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(begin));
     if (buffer_.size() > kRecordLengthMax) return too_long();
     if (!source_.is_at_end() || buffer_.empty()) return {};
-    return fail(Code::kInvalid, fmt::format("the last record of {} ({} bytes) lacks its delimiter, and nothing could follow it: end it, or "
-                                            "let --terminate do that", source_.name(), buffer_.size()));
+    return fail(
+        Code::kInvalid,
+        fmt::format("the last record of {} ({} bytes) lacks its delimiter, and nothing could follow it: end it, or "
+                    "let --terminate do that",
+                    source_.name(), buffer_.size()));
   }
   // Behind the record that begins there; its beginning if it has no end yet.
   std::size_t next(std::size_t begin, std::byte delimiter) const {
     if (begin == buffer_.size()) return begin;
-    const void* const found = std::memchr(buffer_.data() + begin, std::to_integer<int>(delimiter), buffer_.size() - begin);
-    return found == nullptr ? begin : static_cast<std::size_t>(static_cast<const std::byte*>(found) - buffer_.data()) + 1;
+    const void* const found =
+        std::memchr(buffer_.data() + begin, std::to_integer<int>(delimiter), buffer_.size() - begin);
+    return found == nullptr ? begin
+                            : static_cast<std::size_t>(static_cast<const std::byte*>(found) - buffer_.data()) + 1;
   }
   Status too_long() const {
-    return fail(Code::kTooLarge, fmt::format("the record at byte {} of {} is longer than {} bytes: is the delimiter right?", bytes_,
-                                             source_.name(), kRecordLengthMax));
+    return fail(Code::kTooLarge,
+                fmt::format("the record at byte {} of {} is longer than {} bytes: is the delimiter right?", bytes_,
+                            source_.name(), kRecordLengthMax));
   }
 
   File& file_;
@@ -135,21 +144,26 @@ Status check_end(int fd, const struct stat& about, const Format& format, const O
   if (format.is_fixed() || options.terminate || !S_ISREG(about.st_mode) || about.st_size == 0) return {};
   std::uint8_t last = 0;
   if (::pread(fd, &last, 1, about.st_size - 1) != 1 || last == format.delimiter) return {};
-  return fail(Code::kInvalid, options.local + " does not end with the delimiter of the records, and nothing could follow its last one: "
-                                              "end it, or let --terminate do that; nothing was appended");
+  return fail(Code::kInvalid,
+              options.local +
+                  " does not end with the delimiter of the records, and nothing could follow its last one: "
+                  "end it, or let --terminate do that; nothing was appended");
 }
 
 Status append_all(const Program& program, const Options& options, int fd, const std::string& path, Json& document) {
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY_VALUE(File file, client.open(path, Client::Mode::kWrite));
   if (file.format().kind == RecordKind::kVariable)
-    return fail(Code::kInvalid, path + " has records of any length without a delimiter: a stream cannot be cut into such records");
+    return fail(Code::kInvalid,
+                path + " has records of any length without a delimiter: a stream cannot be cut into such records");
   struct stat about {};
   if (::fstat(fd, &about) != 0) return fail_errno(errno, "cannot read " + options.local);
-  if (S_ISDIR(about.st_mode)) return fail(Code::kIsDirectory, options.local + " is a folder; append takes a file or a stream");
+  if (S_ISDIR(about.st_mode))
+    return fail(Code::kIsDirectory, options.local + " is a folder; append takes a file or a stream");
   PIF_TRY(check_end(fd, about, file.format(), options));
   Source source(fd, options.local == "-" ? "standard input" : options.local);
-  Progress progress(path, S_ISREG(about.st_mode) ? static_cast<std::uint64_t>(about.st_size) : 0, !program.common.quiet);
+  Progress progress(path, S_ISREG(about.st_mode) ? static_cast<std::uint64_t>(about.st_size) : 0,
+                    !program.common.quiet);
   Appender appender(file, source, options.terminate, progress);
   const Status appended = appender.run();
   const Result<FileLength> file_length = file.file_length();
@@ -161,7 +175,10 @@ Status append_all(const Program& program, const Options& options, int fd, const 
   }
   PIF_TRY(closed);
   if (!file_length) return fail(file_length.error());
-  document = {{"path", path}, {"appended_bytes", appender.bytes()}, {"records", file_length->records}, {"bytes", file_length->bytes}};
+  document = {{"path", path},
+              {"appended_bytes", appender.bytes()},
+              {"records", file_length->records},
+              {"bytes", file_length->bytes}};
   return {};
 }
 
@@ -175,7 +192,8 @@ Outcome append(const Program& program, const Options& options) {
   PIF_TRY(append_all(program, options, options.local == "-" ? 0 : opened.get(), path, document));
   const std::chrono::duration<double> elapsed = Progress::Clock::now() - begin;
   const std::uint64_t bytes = document["appended_bytes"];
-  if (program.common.verbose) print_error(fmt::format("pif: {} appended in {}\n", human_bytes(bytes), human_time(elapsed)));
+  if (program.common.verbose)
+    print_error(fmt::format("pif: {} appended in {}\n", human_bytes(bytes), human_time(elapsed)));
   document["seconds"] = elapsed.count();
   if (program.common.json) PIF_TRY(print(document));
   return ExitCode::kDone;
@@ -191,7 +209,8 @@ void add_append_command(CLI::App& app, Program& program) {
                                   "The file must be there: pif put makes it, and says what its records are.");
   command->add_option("LOCAL", options->local, "A local file (-: standard input)")->required();
   command->add_option("FILE", options->path, "The file that it is added to")->required();
-  command->add_flag("--terminate", options->terminate, "Give the last record the delimiter (the line end) that it lacks");
+  command->add_flag("--terminate", options->terminate,
+                    "Give the last record the delimiter (the line end) that it lacks");
   on_run(command, program, options, append);
 }
 

@@ -48,7 +48,8 @@ Status ByteView::for_each_piece(Range bytes, const std::function<Result<More>(st
   return {};
 }
 
-Status ByteView::for_each_piece_back(Range bytes, const std::function<Result<More>(std::span<const std::byte>)>& visit) {
+Status ByteView::for_each_piece_back(Range bytes,
+                                     const std::function<Result<More>(std::span<const std::byte>)>& visit) {
   std::vector<std::byte> buffer;
   std::size_t piece = kFirstPiece;
   for (std::uint64_t end = bytes.end; end > bytes.begin; end -= buffer.size(), piece = next_piece(piece)) {

@@ -24,12 +24,15 @@ class ByteView {
   [[nodiscard]] Status read(std::uint64_t offset, std::span<std::byte> out);
   // The bytes of the range in order, in pieces that begin small and grow, until `visit` wants no more.
   enum class More : bool { kNo, kYes };
-  [[nodiscard]] Status for_each_piece(Range bytes, const std::function<Result<More>(std::span<const std::byte>)>& visit);
+  [[nodiscard]] Status for_each_piece(Range bytes,
+                                      const std::function<Result<More>(std::span<const std::byte>)>& visit);
   // The same from the end to the front.
-  [[nodiscard]] Status for_each_piece_back(Range bytes, const std::function<Result<More>(std::span<const std::byte>)>& visit);
+  [[nodiscard]] Status for_each_piece_back(Range bytes,
+                                           const std::function<Result<More>(std::span<const std::byte>)>& visit);
 
  private:
-  ByteView(File file, std::string header, FileLength file_length) : file_(std::move(file)), header_(std::move(header)), file_length_(file_length) {}
+  ByteView(File file, std::string header, FileLength file_length)
+      : file_(std::move(file)), header_(std::move(header)), file_length_(file_length) {}
 
   File file_;
   std::string header_;

@@ -41,7 +41,8 @@ class Copier {
 
   Outcome report() {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started_;
-    if (program_.common.verbose) print_error(fmt::format("pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed)));
+    if (program_.common.verbose)
+      print_error(fmt::format("pif: {} files, {} in {}\n", files_, human_bytes(bytes_), human_time(elapsed)));
     if (program_.common.json) {
       Json document = {{"copied", documents_}, {"files", files_}, {"bytes", bytes_}, {"seconds", elapsed.count()}};
       failures_.add_to(document);
@@ -58,7 +59,8 @@ class Copier {
     const Status walked = walk(client_, from, failures_, [&](const std::string& found, const Entry& entry) -> Status {
       PIF_TRY(check_interrupt());
       const std::string target = join_path(to, std::string_view(found).substr(from == "/" ? 1 : from.size() + 1));
-      const Status done = entry.kind == EntryKind::kFolder ? make_folder(entry, target) : copy_one(entry, found, target);
+      const Status done =
+          entry.kind == EntryKind::kFolder ? make_folder(entry, target) : copy_one(entry, found, target);
       if (!done && ends_all(done.error())) return done;
       failures_.add(done);
       return {};
@@ -80,7 +82,8 @@ class Copier {
       const auto& [path, entry] = closing_.back();
       AttributeChange change;
       change.mode = entry.mode;
-      failures_.add(options_.copy.preserve ? copy_owner(client_, entry, path) : client_.change_attributes(path, change));
+      failures_.add(options_.copy.preserve ? copy_owner(client_, entry, path)
+                                           : client_.change_attributes(path, change));
     }
   }
 
@@ -103,7 +106,8 @@ class Copier {
 };
 
 Outcome copy(const Program& program, const Options& options) {
-  if (options.paths.size() < 2) return fail(Code::kInvalid, "cp takes what to copy, and where to: pif cp /a.txt /b.txt");
+  if (options.paths.size() < 2)
+    return fail(Code::kInvalid, "cp takes what to copy, and where to: pif cp /a.txt /b.txt");
   PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   const std::string target = std::move(paths.back());
   paths.pop_back();
@@ -123,25 +127,29 @@ Outcome copy(const Program& program, const Options& options) {
 struct NoOptions {};
 
 Outcome refuse_link(const Program&, const NoOptions&) {
-  return fail(Code::kInvalid, "there are no links in this file system: a file has one name. pif cp copies it, pif mv renames it");
+  return fail(Code::kInvalid,
+              "there are no links in this file system: a file has one name. pif cp copies it, pif mv renames it");
 }
 
 }  // namespace
 
 void add_copy_commands(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* cp = add_command(app, program, "cp", "Copy files and folders within the file system",
-                             "  pif cp /a.txt /b.txt\n  pif cp '/logs/*.txt' /folder\n  pif cp -r /results /results.old\n"
-                             "To copy a file into another layout: pif copy --width 2 /a /b.");
+  CLI::App* cp =
+      add_command(app, program, "cp", "Copy files and folders within the file system",
+                  "  pif cp /a.txt /b.txt\n  pif cp '/logs/*.txt' /folder\n  pif cp -r /results /results.old\n"
+                  "To copy a file into another layout: pif copy --width 2 /a /b.");
   cp->add_option("PATH", options->paths, "What to copy, then where to")->required()->type_name("SOURCE... TARGET");
   cp->add_flag("-r,-R,--recursive", options->recursive, "Folders with everything in them");
-  cp->add_flag("-p,--preserve", options->copy.preserve, "Owner and group too, as far as you may set them (the mode is kept in any case)");
+  cp->add_flag("-p,--preserve", options->copy.preserve,
+               "Owner and group too, as far as you may set them (the mode is kept in any case)");
   cp->add_flag("-n,--no-clobber", options->copy.no_clobber, "Fail instead of replacing a file");
   cp->add_flag("--stale", program.common.stale, "Files that `pif stat` marks, too");
   on_run(cp, program, options, copy);
 
   auto none = std::make_shared<NoOptions>();
-  CLI::App* ln = add_command(app, program, "ln", "Not there: this file system has no links", "  pif cp /a.txt /b.txt     instead");
+  CLI::App* ln =
+      add_command(app, program, "ln", "Not there: this file system has no links", "  pif cp /a.txt /b.txt     instead");
   ln->prefix_command()->group("");
   on_run(ln, program, none, refuse_link);
 }

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "names/entries.h"
-#include "command/interrupt.h"
 #include "command/child.h"
+#include "command/interrupt.h"
+#include "names/entries.h"
 
 namespace pif::cli {
 namespace {
@@ -36,7 +36,8 @@ Status copy_fixed(File& source, File& copy, std::uint64_t records) {
     PIF_TRY(check_interrupt());
     PIF_TRY_VALUE(const std::uint64_t got, source.read_at(first, buffer, std::min(block, records - first)));
     if (got == 0) return fail(Code::kStaleFile, "it became shorter while it was read");
-    const std::uint64_t bytes = std::min(got * length, source.file_length_seen().bytes - first * length);  // the last one may be short
+    const std::uint64_t bytes =
+        std::min(got * length, source.file_length_seen().bytes - first * length);  // the last one may be short
     PIF_TRY(copy.write(std::span(buffer).first(bytes)));
     first += got;
   }
@@ -60,9 +61,12 @@ Status copy_here(Client& client, const Entry& entry, const std::string& from, co
   const CreateOptions create = options_like(source, entry, no_clobber);
   if (file_length.records == 0) return client.create_empty(to, create);
   PIF_TRY_VALUE(File copy, client.create(to, create));
-  Status done = source.format().is_fixed() ? copy_fixed(source, copy, file_length.records) : copy_variable(source, copy, file_length.records);
+  Status done = source.format().is_fixed() ? copy_fixed(source, copy, file_length.records)
+                                           : copy_variable(source, copy, file_length.records);
   if (done) done = copy.commit();
-  if (!done) static_cast<void>(copy.abort().has_value());  // the first error counts; what cannot be removed now, the server removes
+  if (!done)
+    static_cast<void>(
+        copy.abort().has_value());  // the first error counts; what cannot be removed now, the server removes
   return done;
 }
 
@@ -95,10 +99,10 @@ Status copy_by_tool(const Program& program, const std::string& from, const std::
 
 }  // namespace
 
-Status copy_file(const Program& program, Client& client, const Entry& entry, const std::string& from, const std::string& to,
-                 const CopyOptions& options) {
+Status copy_file(const Program& program, Client& client, const Entry& entry, const std::string& from,
+                 const std::string& to, const CopyOptions& options) {
   const Status copied = entry.file_length.bytes >= kToolBytes ? copy_by_tool(program, from, to, options.no_clobber)
-                                                         : copy_here(client, entry, from, to, options.no_clobber);
+                                                              : copy_here(client, entry, from, to, options.no_clobber);
   if (!copied) return fail(at(from, copied.error()));
   return options.preserve ? copy_owner(client, entry, to) : Status{};
 }

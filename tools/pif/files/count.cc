@@ -1,15 +1,16 @@
-// wc: how many lines, words, records and bytes files have. Bytes and records are known without reading, lines of text files nearly so.
+// wc: how many lines, words, records and bytes files have. Bytes and records are known without reading, lines of text
+// files nearly so.
 #include <cstring>
 #include <memory>
 #include <numeric>
 
 #include <fmt/format.h>
 
-#include "transfer/header.h"
 #include "command/program.h"
 #include "command/text.h"
 #include "files/byte_view.h"
 #include "names/operands.h"
+#include "transfer/header.h"
 
 namespace pif::cli {
 namespace {
@@ -57,7 +58,8 @@ Status count_text_lines(ByteView& view, Counts& counts) {
 
 Result<Counts> counts_of(Client& client, const Options& options, const std::string& path) {
   PIF_TRY_VALUE(const Entry entry, client.stat(path));
-  if (entry.kind == EntryKind::kFolder) return fail(Code::kIsDirectory, path + " is a folder; name files (pif du sums up folders)");
+  if (entry.kind == EntryKind::kFolder)
+    return fail(Code::kIsDirectory, path + " is a folder; name files (pif du sums up folders)");
   const auto header = entry.attributes.find(std::string(kHeaderAttribute));
   Counts counts;
   counts.records = entry.file_length.records;
@@ -83,7 +85,8 @@ std::vector<std::pair<const char*, std::uint64_t>> columns_of(const Options& opt
 
 Outcome count(const Program& program, const Options& asked) {
   Options options = asked;
-  if (!options.lines && !options.words && !options.records && !options.bytes) options.lines = options.words = options.bytes = true;
+  if (!options.lines && !options.words && !options.records && !options.bytes)
+    options.lines = options.words = options.bytes = true;
   PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   PIF_TRY(check_stdout());
   PIF_TRY_VALUE(Client client, program.connect());
@@ -123,10 +126,11 @@ Outcome count(const Program& program, const Options& asked) {
 
 void add_count_command(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(app, program, "wc", "Count lines, words, records and bytes of files",
-                                  "  pif wc /log.txt                 lines, words and bytes\n  pif wc -l '/logs/*.txt'\n"
-                                  "  pif wc -cr /big.dat             bytes and records: nothing is read\n"
-                                  "  pif wc -r --json /sort.in | jq .total.records");
+  CLI::App* command =
+      add_command(app, program, "wc", "Count lines, words, records and bytes of files",
+                  "  pif wc /log.txt                 lines, words and bytes\n  pif wc -l '/logs/*.txt'\n"
+                  "  pif wc -cr /big.dat             bytes and records: nothing is read\n"
+                  "  pif wc -r --json /sort.in | jq .total.records");
   command->add_option("FILE", options->paths, "Files")->required();
   command->add_flag("-l,--lines", options->lines, "Line ends");
   command->add_flag("-w,--words", options->words, "Words: what white space separates");

@@ -1,4 +1,5 @@
-// head, tail: the first and the last lines, bytes or records of files. Only what is asked for is read, and from the end what is there.
+// head, tail: the first and the last lines, bytes or records of files. Only what is asked for is read, and from the end
+// what is there.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -30,17 +31,19 @@ Status to_stdout(std::span<const std::byte> bytes) { return write_all(1, bytes, 
 // Where line `count` (from 1) ends: behind that many line ends; the end of the file if there are fewer.
 Result<std::uint64_t> end_of_line(ByteView& view, std::uint64_t count) {
   std::uint64_t end = 0;
-  PIF_TRY(view.for_each_piece({0, count == 0 ? 0 : view.size()}, [&](std::span<const std::byte> piece) -> Result<ByteView::More> {
-    for (std::size_t at = 0; at < piece.size() && count > 0; --count) {
-      const void* const found = std::memchr(piece.data() + at, '\n', piece.size() - at);
-      const auto* const line_end = found == nullptr ? piece.data() + piece.size() : static_cast<const std::byte*>(found) + 1;
-      const auto next = static_cast<std::size_t>(line_end - piece.data());
-      end += next - at;
-      at = next;
-      if (found == nullptr) break;
-    }
-    return count > 0 ? ByteView::More::kYes : ByteView::More::kNo;
-  }));
+  PIF_TRY(view.for_each_piece(
+      {0, count == 0 ? 0 : view.size()}, [&](std::span<const std::byte> piece) -> Result<ByteView::More> {
+        for (std::size_t at = 0; at < piece.size() && count > 0; --count) {
+          const void* const found = std::memchr(piece.data() + at, '\n', piece.size() - at);
+          const auto* const line_end =
+              found == nullptr ? piece.data() + piece.size() : static_cast<const std::byte*>(found) + 1;
+          const auto next = static_cast<std::size_t>(line_end - piece.data());
+          end += next - at;
+          at = next;
+          if (found == nullptr) break;
+        }
+        return count > 0 ? ByteView::More::kYes : ByteView::More::kNo;
+      }));
   return end;
 }
 
@@ -49,7 +52,8 @@ Result<std::uint64_t> start_of_last_lines(ByteView& view, std::uint64_t count) {
   if (count == 0 || view.size() == 0) return view.size();
   std::byte last{};
   PIF_TRY(view.read(view.size() - 1, {&last, 1}));
-  std::uint64_t ends_to_pass = count - (last == std::byte{'\n'} ? 0 : 1);  // behind the line before the first one stands the next
+  std::uint64_t ends_to_pass =
+      count - (last == std::byte{'\n'} ? 0 : 1);  // behind the line before the first one stands the next
   std::uint64_t at = view.size();
   bool is_found = false;
   PIF_TRY(view.for_each_piece_back({0, view.size()}, [&](std::span<const std::byte> piece) -> Result<ByteView::More> {
@@ -102,7 +106,8 @@ Status print_end(Client& client, const Options& options, const std::string& path
 
 Outcome print_ends(const Program& program, const Options& options) {
   if (program.common.json)
-    return fail(Code::kInvalid, "stdout cannot bear bytes and a JSON document; pif cat --records A:B --json has records in base64");
+    return fail(Code::kInvalid,
+                "stdout cannot bear bytes and a JSON document; pif cat --records A:B --json has records in base64");
   PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   PIF_TRY(check_stdout());
   PIF_TRY_VALUE(Client client, program.connect());
@@ -110,7 +115,8 @@ Outcome print_ends(const Program& program, const Options& options) {
   Failures failures(program);
   bool is_first = true;
   const Status done = for_each_operand(paths, failures, [&](const std::string& path) -> Status {
-    if (paths.size() > 1 && !program.common.quiet) PIF_TRY(print(fmt::format("{}==> {} <==\n", is_first ? "" : "\n", shown(path))));
+    if (paths.size() > 1 && !program.common.quiet)
+      PIF_TRY(print(fmt::format("{}==> {} <==\n", is_first ? "" : "\n", shown(path))));
     is_first = false;
     return print_end(client, options, path);
   });
@@ -122,13 +128,18 @@ void add_end_command(CLI::App& app, Program& program, const char* name, const ch
   auto options = std::make_shared<Options>();
   options->from_end = from_end;
   const std::string end = from_end ? "last" : "first";
-  CLI::App* command = add_command(app, program, name, what,
-                                  fmt::format("  pif {0} /log.txt                 ten lines\n  pif {0} -n 100 '/logs/*.txt'\n"
-                                              "  pif {0} -c 512 /big.dat | xxd\n  pif {0} -r 3 /sort.in            three records", name));
+  CLI::App* command =
+      add_command(app, program, name, what,
+                  fmt::format("  pif {0} /log.txt                 ten lines\n  pif {0} -n 100 '/logs/*.txt'\n"
+                              "  pif {0} -c 512 /big.dat | xxd\n  pif {0} -r 3 /sort.in            three records",
+                              name));
   command->add_option("FILE", options->paths, "The files, one after another")->required();
-  auto* lines = command->add_option("-n,--lines", options->lines, fmt::format("So many {} lines (default: {})", end, kLinesDefault));
-  auto* bytes = command->add_option("-c,--bytes", options->bytes, fmt::format("So many {} bytes", end))->excludes(lines);
-  auto* records = command->add_option("-r,--records", options->records, fmt::format("So many {} records, without the kept header", end));
+  auto* lines = command->add_option("-n,--lines", options->lines,
+                                    fmt::format("So many {} lines (default: {})", end, kLinesDefault));
+  auto* bytes =
+      command->add_option("-c,--bytes", options->bytes, fmt::format("So many {} bytes", end))->excludes(lines);
+  auto* records = command->add_option("-r,--records", options->records,
+                                      fmt::format("So many {} records, without the kept header", end));
   records->excludes(lines)->excludes(bytes);
   for (CLI::Option* option : {lines, bytes, records}) option->transform(decimal)->type_name("N");
   command->add_flag("--stale", program.common.stale, "Files that `pif stat` marks, too");

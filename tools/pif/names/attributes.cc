@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "names/entries.h"
 #include "command/expand.h"
 #include "command/failures.h"
-#include "names/mode_change.h"
-#include "pif/base/typed_path.h"
 #include "command/program.h"
 #include "command/text.h"
+#include "names/entries.h"
+#include "names/mode_change.h"
+#include "pif/base/typed_path.h"
 
 namespace pif::cli {
 namespace {
@@ -43,7 +43,8 @@ class Changer {
         failures_.add(done);
         return {};
       }));
-      for (; !folders.empty(); folders.pop_back()) failures_.add(change_one(folders.back().first, folders.back().second));
+      for (; !folders.empty(); folders.pop_back())
+        failures_.add(change_one(folders.back().first, folders.back().second));
     }
     return change_one(path, top);
   }
@@ -75,7 +76,8 @@ Outcome change_all(const Program& program, const Options& options, const Change&
   Changer changer(program, client, options.recursive, change);
   for (const auto& path : paths) {
     const Status done = changer.change(path);
-    if (!done && ((paths.size() == 1 && changer.failures().is_empty()) || ends_all(done.error()))) return fail(done.error());
+    if (!done && ((paths.size() == 1 && changer.failures().is_empty()) || ends_all(done.error())))
+      return fail(done.error());
     changer.failures().add(done);
   }
   if (program.common.json) {

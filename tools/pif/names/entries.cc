@@ -41,7 +41,8 @@ Json json_of(const Entry& entry, const std::string& path) {
   out["attribute_bytes"] = attributes;
   Json marks = Json::array();
   for (const FileMark& mark : entry.marks)
-    marks.push_back({{"node", mark.node}, {"kind", mark.kind == FileMark::Kind::kLost ? "lost" : "mixed"}, {"since", mark.since}});
+    marks.push_back(
+        {{"node", mark.node}, {"kind", mark.kind == FileMark::Kind::kLost ? "lost" : "mixed"}, {"since", mark.since}});
   out["marks"] = marks;
   return out;
 }
@@ -83,12 +84,15 @@ Status walk(Client& client, const std::string& folder, Failures& failures,
     waiting.pop_back();
     std::vector<std::string> folders;
     Status visited;
-    const Status listed = for_each_entry(client, here, [&](const Entry& entry) -> Status {
-      const std::string path = join_path(here, entry.name);
-      if (is_left_out && is_left_out(path)) return {};
-      if (entry.kind == EntryKind::kFolder) folders.push_back(path);
-      return visited = visit(path, entry);
-    }, order);
+    const Status listed = for_each_entry(
+        client, here,
+        [&](const Entry& entry) -> Status {
+          const std::string path = join_path(here, entry.name);
+          if (is_left_out && is_left_out(path)) return {};
+          if (entry.kind == EntryKind::kFolder) folders.push_back(path);
+          return visited = visit(path, entry);
+        },
+        order);
     PIF_TRY(visited);
     if (!listed && (here == folder || ends_all(listed.error()))) return fail(at(here, listed.error()));
     if (!listed) failures.add(at(here, listed.error()));
@@ -132,7 +136,8 @@ Result<std::uint32_t> user_id(const std::string& name) {
   std::vector<char> buffer(4096);
   passwd record{};
   passwd* found = nullptr;
-  if (::getpwnam_r(name.c_str(), &record, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return record.pw_uid;
+  if (::getpwnam_r(name.c_str(), &record, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
+    return record.pw_uid;
   return id_of(name, "user");
 }
 
@@ -140,7 +145,8 @@ Result<std::uint32_t> group_id(const std::string& name) {
   std::vector<char> buffer(4096);
   group record{};
   group* found = nullptr;
-  if (::getgrnam_r(name.c_str(), &record, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return record.gr_gid;
+  if (::getgrnam_r(name.c_str(), &record, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
+    return record.gr_gid;
   return id_of(name, "group");
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "command/failures.h"
-#include "pif/client/client.h"
 #include "command/program.h"
+#include "pif/client/client.h"
 
 namespace pif::cli {
 
@@ -17,12 +17,12 @@ Json json_of(const Entry& entry, const std::string& path);
 using EntryOrder = std::function<bool(const Entry&, const Entry&)>;
 
 // Every entry of a folder: page by page, or, in another order than that of names, when all are there.
-[[nodiscard]] Status for_each_entry(Client& client, const std::string& folder, const std::function<Status(const Entry&)>& visit,
-                                    const EntryOrder& order = {});
+[[nodiscard]] Status for_each_entry(Client& client, const std::string& folder,
+                                    const std::function<Status(const Entry&)>& visit, const EntryOrder& order = {});
 // Whether an entry, and all below it, is left out.
 using EntryFilter = std::function<bool(const std::string& path)>;
-// Every entry below `folder`, a folder before what is in it. `path` is the entry's. A folder below it that cannot be listed is
-// passed over, and added to the failures; what `visit` returns ends the walk.
+// Every entry below `folder`, a folder before what is in it. `path` is the entry's. A folder below it that cannot be
+// listed is passed over, and added to the failures; what `visit` returns ends the walk.
 [[nodiscard]] Status walk(Client& client, const std::string& folder, Failures& failures,
                           const std::function<Status(const std::string& path, const Entry&)>& visit,
                           const EntryOrder& order = {}, const EntryFilter& is_left_out = {});

@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "command/child.h"
+#include "command/find_words.h"
 #include "command/interrupt.h"
 #include "command/program.h"
 #include "command/text.h"
-#include "command/child.h"
-#include "command/find_words.h"
 #include "names/operands.h"
 
 namespace pif::cli {
@@ -146,9 +146,10 @@ Outcome find(const Program& program, const Options& options) {
   if (plan) catch_interrupts();
   Failures failures(program);
   Sink sink(program, options, std::move(plan));
-  const Status searched =
-      for_each_operand(paths, failures, [&](const std::string& path) { return search(client, tests, path, failures, sink); });
-  if (!searched) return sink.has_begun_json() ? program.fail_within(searched.error(), "]") : Outcome(fail(searched.error()));
+  const Status searched = for_each_operand(
+      paths, failures, [&](const std::string& path) { return search(client, tests, path, failures, sink); });
+  if (!searched)
+    return sink.has_begun_json() ? program.fail_within(searched.error(), "]") : Outcome(fail(searched.error()));
   PIF_TRY(sink.end(failures));
   return failures.exit_code();
 }
@@ -157,21 +158,25 @@ Outcome find(const Program& program, const Options& options) {
 
 void add_find_command(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(
-      app, program, "find", "Find names below a path, and run a command for them",
-      "  pif find / -name '*.log' -size +10M\n  pif find /results -type f -newer /results/done\n"
-      "  pif find /tmp -name '*.tmp' -exec pif rm {} +         many names at once\n"
-      "  pif find / -type f -exec pif locate {} \\;             one at a time\n"
-      "An entry must pass all tests. Options may have one dash, as find(1) has them, or two.");
+  CLI::App* command =
+      add_command(app, program, "find", "Find names below a path, and run a command for them",
+                  "  pif find / -name '*.log' -size +10M\n  pif find /results -type f -newer /results/done\n"
+                  "  pif find /tmp -name '*.tmp' -exec pif rm {} +         many names at once\n"
+                  "  pif find / -type f -exec pif locate {} \\;             one at a time\n"
+                  "An entry must pass all tests. Options may have one dash, as find(1) has them, or two.");
   command->add_option("PATH", options->paths, "Where to look: files or folders (default: /)");
   command->add_option("--name", options->name, "The last part of the path matches this pattern")->type_name("GLOB");
   command->add_option("--type", options->type, "f: files, d: folders")->check(CLI::IsMember({"f", "d"}));
-  command->add_option("--size", options->size, "More than (+), less than (-) or just so many bytes, KiB (k), MiB (M), GiB, TiB")
+  command
+      ->add_option("--size", options->size,
+                   "More than (+), less than (-) or just so many bytes, KiB (k), MiB (M), GiB, TiB")
       ->type_name("[+-]N[ckMGT]");
   command->add_option("--newer", options->newer, "Changed after this file or folder")->type_name("PATH");
-  command->add_option("--exec", options->exec, "Run a command for what is found: CMD ... {} + or CMD ... {} \\;")->type_name("CMD");
+  command->add_option("--exec", options->exec, "Run a command for what is found: CMD ... {} + or CMD ... {} \\;")
+      ->type_name("CMD");
   auto* print = command->add_flag("--print", options->print, "Print the paths, though there is a command");
-  command->add_flag("--print0", options->print0, "Print the paths, each with a NUL behind it, for xargs -0")->excludes(print);
+  command->add_flag("--print0", options->print0, "Print the paths, each with a NUL behind it, for xargs -0")
+      ->excludes(print);
   on_run(command, program, options, find);
 }
 

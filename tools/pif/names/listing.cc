@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "names/entries.h"
 #include "command/expand.h"
-#include "pif/base/typed_path.h"
 #include "command/program.h"
 #include "command/text.h"
+#include "names/entries.h"
+#include "pif/base/typed_path.h"
 
 namespace pif::cli {
 namespace {
@@ -41,7 +41,9 @@ std::vector<std::string> details_of(const Entry& entry, const std::string& name,
   return {mode_text(folder, entry.mode),
           user_name(entry.owner),
           group_name(entry.group),
-          folder ? "-" : human ? human_bytes(entry.file_length.bytes) : std::to_string(entry.file_length.bytes),
+          folder  ? "-"
+          : human ? human_bytes(entry.file_length.bytes)
+                  : std::to_string(entry.file_length.bytes),
           folder ? "-" : std::to_string(entry.file_length.records),
           folder ? "-" : format_text(entry.format),
           folder ? "-" : std::to_string(entry.nodes.size()),
@@ -49,7 +51,8 @@ std::vector<std::string> details_of(const Entry& entry, const std::string& name,
           name + (folder ? "/" : "")};
 }
 
-// Prints entries as they come, so that a folder of any size needs little memory; a JSON document begins with the first of them.
+// Prints entries as they come, so that a folder of any size needs little memory; a JSON document begins with the first
+// of them.
 class Lister {
  public:
   Lister(bool json, bool details, bool human) : json_(json), details_(details), human_(human) {}
@@ -93,12 +96,16 @@ Status list_one(Client& client, const Options& options, const std::string& path,
   if (top.kind == EntryKind::kFile || options.itself) return lister.entry(top, path, path == "/" ? "" : path);
   const EntryOrder order = order_of(options);
   if (options.recursive)
-    return walk(client, path, failures,
-                [&](const std::string& found, const Entry& entry) { return lister.entry(entry, found, found); }, order);
-  return for_each_entry(client, path, [&](const Entry& entry) {
-    const std::string full = join_path(path, entry.name);
-    return lister.entry(entry, full, with_paths ? full : entry.name);
-  }, order);
+    return walk(
+        client, path, failures,
+        [&](const std::string& found, const Entry& entry) { return lister.entry(entry, found, found); }, order);
+  return for_each_entry(
+      client, path,
+      [&](const Entry& entry) {
+        const std::string full = join_path(path, entry.name);
+        return lister.entry(entry, full, with_paths ? full : entry.name);
+      },
+      order);
 }
 
 Outcome list(const Program& program, const Options& options) {
@@ -115,29 +122,35 @@ Outcome list(const Program& program, const Options& options) {
     const Status listed = list_one(client, options, path, paths.size() > 1, failures, lister);
     if (listed) continue;
     const Error error = at(path, listed.error());
-    if (paths.size() == 1 || ends_all(error)) return lister.has_begun_json() ? program.fail_within(error, "]") : Outcome(fail(error));
+    if (paths.size() == 1 || ends_all(error))
+      return lister.has_begun_json() ? program.fail_within(error, "]") : Outcome(fail(error));
     failures.add(error);
   }
   PIF_TRY(lister.end(failures));
   return failures.exit_code();
 }
 
-std::string join_numbers(const std::vector<std::uint32_t>& numbers) { return fmt::format("{}", fmt::join(numbers, ",")); }
+std::string join_numbers(const std::vector<std::uint32_t>& numbers) {
+  return fmt::format("{}", fmt::join(numbers, ","));
+}
 
 std::string text_of(const Entry& entry, const std::string& path) {
   const bool folder = entry.kind == EntryKind::kFolder;
-  std::string out = fmt::format("{}\n  kind      {}\n  id        {}\n", shown(path), folder ? "folder" : "file", entry.id);
+  std::string out =
+      fmt::format("{}\n  kind      {}\n  id        {}\n", shown(path), folder ? "folder" : "file", entry.id);
   out += fmt::format("  mode      {} ({:04o})\n  owner     {}\n  group     {}\n  modified  {}\n",
                      mode_text(folder, entry.mode), entry.mode, user_name(entry.owner), group_name(entry.group),
                      iso_date(entry.modified_ns));
   if (folder) return out;
-  out += fmt::format("  bytes     {}\n  records   {}\n  format    {}\n", entry.file_length.bytes, entry.file_length.records,
-                     format_text(entry.format));
+  out += fmt::format("  bytes     {}\n  records   {}\n  format    {}\n", entry.file_length.bytes,
+                     entry.file_length.records, format_text(entry.format));
   out += fmt::format("  width     {} (nodes {})\n", entry.nodes.size(), join_numbers(entry.nodes));
-  if (!entry.bevies.empty()) out += fmt::format("  bevies    {} (a layout only: no parity is computed yet)\n", join_numbers(entry.bevies));
+  if (!entry.bevies.empty())
+    out += fmt::format("  bevies    {} (a layout only: no parity is computed yet)\n", join_numbers(entry.bevies));
   for (const FileMark& mark : entry.marks)
     out += fmt::format("  mark      rows on node {} {} ({}); read with --stale\n", mark.node,
-                       mark.kind == FileMark::Kind::kLost ? "are gone" : "may be older than others", iso_second(mark.since));
+                       mark.kind == FileMark::Kind::kLost ? "are gone" : "may be older than others",
+                       iso_second(mark.since));
   for (const auto& [name, value] : entry.attributes)
     out += fmt::format("  attribute {}: {} bytes\n", shown(name), value.size());
   return out;
@@ -212,8 +225,11 @@ Outcome usage(const Program& program, const Options& options) {
       failures.add(sum.error());
       continue;
     }
-    document["usage"].push_back(
-        {{"path", path}, {"bytes", sum->bytes}, {"records", sum->records}, {"files", sum->files}, {"folders", sum->folders}});
+    document["usage"].push_back({{"path", path},
+                                 {"bytes", sum->bytes},
+                                 {"records", sum->records},
+                                 {"files", sum->files},
+                                 {"folders", sum->folders}});
     rows.push_back({human_bytes(sum->bytes), std::to_string(sum->records), std::to_string(sum->files),
                     std::to_string(sum->folders), shown(path), std::to_string(sum->bytes)});
   }
@@ -231,9 +247,10 @@ Outcome usage(const Program& program, const Options& options) {
 
 void add_listing_commands(CLI::App& app, Program& program) {
   auto list_options = std::make_shared<Options>();
-  CLI::App* ls = add_command(app, program, "ls", "List folders",
-                             "  pif ls\n  pif ls -l /data\n  pif ls -lhS /data           the largest first, in KiB, MiB, ...\n"
-                             "  pif ls -ltr /data           the newest last\n  pif ls -R --json / | jq '.entries[].path'");
+  CLI::App* ls =
+      add_command(app, program, "ls", "List folders",
+                  "  pif ls\n  pif ls -l /data\n  pif ls -lhS /data           the largest first, in KiB, MiB, ...\n"
+                  "  pif ls -ltr /data           the newest last\n  pif ls -R --json / | jq '.entries[].path'");
   ls->add_option("PATH", list_options->paths, "Folders or files (default: /)");
   ls->add_flag("-l", list_options->details, "Mode, owner, group, bytes, records, format, width, time");
   ls->add_flag("-R,--recursive", list_options->recursive, "Everything below, with full paths");
@@ -242,7 +259,8 @@ void add_listing_commands(CLI::App& app, Program& program) {
   auto* by_time = ls->add_flag("-t", list_options->by_time, "The newest first");
   ls->add_flag("-S", list_options->by_size, "The largest first")->excludes(by_time);
   ls->add_flag("-r,--reverse", list_options->reverse, "The other way round");
-  ls->add_flag_callback("-1", [] {}, "Accepted: there is always one name in a line");
+  ls->add_flag_callback(
+      "-1", [] {}, "Accepted: there is always one name in a line");
   on_run(ls, program, list_options, list);
 
   auto stat_options = std::make_shared<Options>();
@@ -252,7 +270,8 @@ void add_listing_commands(CLI::App& app, Program& program) {
   on_run(stat_command, program, stat_options, stat);
 
   auto usage_options = std::make_shared<Options>();
-  CLI::App* du = add_command(app, program, "du", "Sum up bytes, records and files below a path", "  pif du\n  pif du /data /results");
+  CLI::App* du = add_command(app, program, "du", "Sum up bytes, records and files below a path",
+                             "  pif du\n  pif du /data /results");
   du->add_option("PATH", usage_options->paths, "Files or folders (default: /)");
   du->add_flag("-h,--human-readable", usage_options->human, "Sizes in KiB, MiB and so on only, without exact bytes");
   on_run(du, program, usage_options, usage);

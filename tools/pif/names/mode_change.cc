@@ -50,8 +50,10 @@ Result<ModeChange::Step> ModeChange::parse_step(std::string_view text, std::stri
   for (const char c : text.substr(how + 1)) {
     const std::size_t bit = std::string_view("xwr").find(c);
     if (bit == std::string_view::npos && c != 'X') return no_mode(all);
-    if (c == 'X') step.search_if_executable = true;
-    else step.bits |= 1u << bit;
+    if (c == 'X')
+      step.search_if_executable = true;
+    else
+      step.bits |= 1u << bit;
   }
   return step;
 }

@@ -10,8 +10,8 @@
 namespace pif::cli {
 
 // What chmod(1) takes, for permission bits: octal digits ("0750"), or changes with commas between them, each
-// [ugoa]*[-+=][rwxX]* ("u+w,go=rX"). Nobody named is everybody, whatever the umask. X is x for folders, and for files that
-// somebody may execute already.
+// [ugoa]*[-+=][rwxX]* ("u+w,go=rX"). Nobody named is everybody, whatever the umask. X is x for folders, and for files
+// that somebody may execute already.
 class ModeChange {
  public:
   // kInvalid for anything else.
@@ -20,9 +20,9 @@ class ModeChange {
 
  private:
   struct Step {
-    std::uint32_t who = 0;          // 0700, 0070, 0007 and sums
-    char how = '=';                 // = + -
-    std::uint32_t bits = 0;         // 0 to 7
+    std::uint32_t who = 0;              // 0700, 0070, 0007 and sums
+    char how = '=';                     // = + -
+    std::uint32_t bits = 0;             // 0 to 7
     bool search_if_executable = false;  // X
   };
   [[nodiscard]] static Result<Step> parse_step(std::string_view text, std::string_view all);

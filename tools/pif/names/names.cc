@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "names/entries.h"
 #include "command/expand.h"
 #include "command/failures.h"
-#include "names/mode_change.h"
-#include "pif/base/typed_path.h"
 #include "command/program.h"
 #include "command/text.h"
+#include "names/entries.h"
+#include "names/mode_change.h"
+#include "pif/base/typed_path.h"
 
 namespace pif::cli {
 namespace {
@@ -37,8 +37,10 @@ Outcome for_each_path(const Program& program, const char* key, const std::vector
   for (const auto& path : paths) {
     const Result<bool> done = each(path);
     if (!done && (paths.size() == 1 || ends_all(done.error()))) return fail(done.error());
-    if (!done) failures.add(done.error());
-    else if (*done) document[key].push_back(path);
+    if (!done)
+      failures.add(done.error());
+    else if (*done)
+      document[key].push_back(path);
   }
   failures.add_to(document);
   if (program.common.json) PIF_TRY(print(document));
@@ -47,7 +49,8 @@ Outcome for_each_path(const Program& program, const char* key, const std::vector
 
 constexpr std::uint32_t kFolderMode = 0755;
 
-// As mkdir(1) does it: the mode is for the folder that is named, not for missing parents, and not for one that is there.
+// As mkdir(1) does it: the mode is for the folder that is named, not for missing parents, and not for one that is
+// there.
 Status make_folder(Client& client, const Options& options, const std::string& path, std::uint32_t mode) {
   const std::string parent = path.substr(0, path.rfind('/'));
   if (options.flag && mode != kFolderMode && !parent.empty()) PIF_TRY(client.make_folder(parent, true));
@@ -92,7 +95,8 @@ Outcome move(const Program& program, const Options& options) {
   PIF_TRY(expand(client, paths));
   PIF_TRY_VALUE(const bool into, is_folder(client, target));
   if (!into && paths.size() > 1)
-    return fail(Code::kNotDirectory, target + " is no folder, so several files cannot go into it; make it with pif mkdir");
+    return fail(Code::kNotDirectory,
+                target + " is no folder, so several files cannot go into it; make it with pif mkdir");
   Json moved = Json::array();
   for (const auto& path : paths) {
     const std::string to = into ? join_path(target, base_name(path)) : target;
@@ -116,16 +120,17 @@ void add_name_commands(CLI::App& app, Program& program) {
   on_run(make, program, make_options, make_folders);
 
   auto remove_options = std::make_shared<Options>();
-  CLI::App* rm = add_command(app, program, "rm", "Remove files, and folders",
-                             "  pif rm /a.txt /b.txt\n  pif rm -r /results");
+  CLI::App* rm =
+      add_command(app, program, "rm", "Remove files, and folders", "  pif rm /a.txt /b.txt\n  pif rm -r /results");
   rm->add_option("PATH", remove_options->paths, "Files, or empty folders, to remove")->required();
   rm->add_flag("-r,--recursive", remove_options->flag, "Folders with everything in them");
   rm->add_flag("-f,--force", remove_options->force, "What is not there is no error");
   on_run(rm, program, remove_options, remove);
 
   auto move_options = std::make_shared<Options>();
-  CLI::App* mv = add_command(app, program, "mv", "Rename, or move into a folder; an existing file is replaced atomically",
-                             "  pif mv /a.txt /b.txt\n  pif mv /a.txt /b.txt /folder");
+  CLI::App* mv =
+      add_command(app, program, "mv", "Rename, or move into a folder; an existing file is replaced atomically",
+                  "  pif mv /a.txt /b.txt\n  pif mv /a.txt /b.txt /folder");
   mv->add_option("PATH", move_options->paths, "What to move, then where to")->required()->type_name("SOURCE... TARGET");
   mv->add_flag("-n,--no-clobber", move_options->flag, "Fail instead of replacing a file");
   on_run(mv, program, move_options, move);

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "names/entries.h"
 #include "command/expand.h"
+#include "names/entries.h"
 #include "pif/base/typed_path.h"
 
 namespace pif::cli {

@@ -1,14 +1,15 @@
-// placement, locate: where records are, one by one or as the run that each LFS has. Arithmetic of parity/layout.h; nothing is read.
+// placement, locate: where records are, one by one or as the run that each LFS has. Arithmetic of parity/layout.h;
+// nothing is read.
 #include <memory>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "command/program.h"
+#include "command/text.h"
 #include "pif/base/decimal.h"
 #include "pif/base/typed_path.h"
 #include "pif/parity/layout.h"
-#include "command/program.h"
-#include "command/text.h"
 
 namespace pif::cli {
 namespace {
@@ -96,7 +97,8 @@ Run run_of(const parity::Layout& layout, LfsIndex lfs, std::uint64_t records) {
   run.rows = {0, layout.rows(lfs, records)};
   if (run.records == 0) return run;
   run.last = layout.record_at({lfs, run.rows.end - 1}).value_or(0);
-  for (Row row = layout.next_data_row(lfs, 0); row < run.rows.end && run.first.size() < kFirst; row = layout.next_data_row(lfs, row + 1))
+  for (Row row = layout.next_data_row(lfs, 0); row < run.rows.end && run.first.size() < kFirst;
+       row = layout.next_data_row(lfs, row + 1))
     run.first.push_back(layout.record_at({lfs, row}).value_or(0));
   return run;
 }
@@ -104,30 +106,39 @@ Run run_of(const parity::Layout& layout, LfsIndex lfs, std::uint64_t records) {
 // "0, 4, 8, ... 96"
 std::string text_of(const Run& run) {
   std::string text = fmt::format("{}", fmt::join(run.first, ", "));
-  if (run.records > run.first.size()) text += fmt::format("{}{}", run.records > run.first.size() + 1 ? ", ... " : ", ", run.last);
+  if (run.records > run.first.size())
+    text += fmt::format("{}{}", run.records > run.first.size() + 1 ? ", ... " : ", ", run.last);
   return text;
 }
 
 Json json_of(const Run& run, const std::string& node) {
-  Json out = {{"lfs", run.lfs}, {"node", node}, {"records", run.records}, {"rows", {{"begin", run.rows.begin}, {"end", run.rows.end}}}};
+  Json out = {{"lfs", run.lfs},
+              {"node", node},
+              {"records", run.records},
+              {"rows", {{"begin", run.rows.begin}, {"end", run.rows.end}}}};
   if (run.records > 0) out.update({{"first", run.first[0]}, {"last", run.last}});
   return out;
 }
 
-Status print_runs(const Program& program, const parity::Layout& layout, const std::vector<std::string>& names, const std::string& path,
-                  std::uint64_t records) {
-  Json document = {{"path", path}, {"record_count", records}, {"width", layout.width()}, {"bevies", layout.bevies()},
+Status print_runs(const Program& program, const parity::Layout& layout, const std::vector<std::string>& names,
+                  const std::string& path, std::uint64_t records) {
+  Json document = {{"path", path},
+                   {"record_count", records},
+                   {"width", layout.width()},
+                   {"bevies", layout.bevies()},
                    {"ranges", Json::array()}};
   std::vector<std::vector<std::string>> rows = {{"lfs", "node", "records", "rows", "which"}};
   for (LfsIndex lfs = 0; lfs < layout.width(); ++lfs) {
     const Run run = run_of(layout, lfs, records);
     document["ranges"].push_back(json_of(run, names[lfs]));
-    rows.push_back({std::to_string(lfs), names[lfs], std::to_string(run.records), fmt::format("{}:{}", run.rows.begin, run.rows.end),
-                    text_of(run)});
+    rows.push_back({std::to_string(lfs), names[lfs], std::to_string(run.records),
+                    fmt::format("{}:{}", run.rows.begin, run.rows.end), text_of(run)});
   }
   if (program.common.json) return print(document);
-  const std::string rule = layout.has_parity() ? "in bevies" : fmt::format("record n is row n / {0} of LFS n mod {0}", layout.width());
-  return print(fmt::format("{}: {} records over {} LFSs, {}\n", shown(path), records, layout.width(), rule) + table(rows, {0, 2}));
+  const std::string rule =
+      layout.has_parity() ? "in bevies" : fmt::format("record n is row n / {0} of LFS n mod {0}", layout.width());
+  return print(fmt::format("{}: {} records over {} LFSs, {}\n", shown(path), records, layout.width(), rule) +
+               table(rows, {0, 2}));
 }
 
 Outcome placement(const Program& program, const Options& options) {
@@ -187,20 +198,24 @@ Outcome locate(const Program& program, const Options& options) {
 
 void add_placement_commands(CLI::App& app, Program& program) {
   auto file_options = std::make_shared<Options>();
-  CLI::App* file = add_command(app, program, "locate", "Show which records of a file each LFS has, or where single ones are",
-                               "  pif locate /data/a.txt                    what each LFS has\n"
-                               "  pif locate --records 0:10 /data/a.txt     LFS, row and parity cell of each of these\n"
-                               "  pif locate --json --records 7:8 /data/a.txt");
+  CLI::App* file =
+      add_command(app, program, "locate", "Show which records of a file each LFS has, or where single ones are",
+                  "  pif locate /data/a.txt                    what each LFS has\n"
+                  "  pif locate --records 0:10 /data/a.txt     LFS, row and parity cell of each of these\n"
+                  "  pif locate --json --records 7:8 /data/a.txt");
   file->add_option("FILE", file_options->path, "The file")->required();
-  file->add_option("--records", file_options->records, "These one by one, half open, from 0 (:, all of them)")->type_name("A:B");
+  file->add_option("--records", file_options->records, "These one by one, half open, from 0 (:, all of them)")
+      ->type_name("A:B");
   on_run(file, program, file_options, locate);
 
   auto plain_options = std::make_shared<Options>();
-  CLI::App* plain = add_command(app, program, "placement", "Show where records of a layout go: arithmetic, without a file",
-                                "  pif placement --width 4 --records 0:10\n"
-                                "  pif placement --width 8 --bevies 4,4 --records 0:48 --json");
+  CLI::App* plain =
+      add_command(app, program, "placement", "Show where records of a layout go: arithmetic, without a file",
+                  "  pif placement --width 4 --records 0:10\n"
+                  "  pif placement --width 8 --bevies 4,4 --records 0:48 --json");
   plain->add_option("--width", plain_options->width, "Number of LFSs")->required()->transform(decimal)->type_name("P");
-  plain->add_option("--bevies", plain_options->bevies, "Sizes of the bevies, in order (default: no parity)")->type_name("B,B,..");
+  plain->add_option("--bevies", plain_options->bevies, "Sizes of the bevies, in order (default: no parity)")
+      ->type_name("B,B,..");
   plain->add_option("--records", plain_options->records, "Which ones, half open, from 0")->required()->type_name("A:B");
   on_run(plain, program, plain_options, placement);
 }

@@ -19,7 +19,9 @@ namespace {
 
 constexpr std::size_t kLeftKept = 1000;
 
-bool matches(const std::string& pattern, const std::string& name) { return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0; }
+bool matches(const std::string& pattern, const std::string& name) {
+  return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
 
 struct CloseListing {
   void operator()(DIR* listing) const { ::closedir(listing); }
@@ -64,7 +66,8 @@ class Remover {
     if (!known.last.empty()) PIF_TRY(unlink(folder.get(), known.last, path + "/" + known.last));
     if (!all) return false;
     if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
-    if (errno == EBUSY || errno == EACCES || errno == EPERM) return leave(path);  // a disk is mounted there, or it is in another's folder
+    if (errno == EBUSY || errno == EACCES || errno == EPERM)
+      return leave(path);  // a disk is mounted there, or it is in another's folder
     return fail_errno(errno, "cannot remove " + path);
   }
 
@@ -81,15 +84,18 @@ class Remover {
       }
       return leave(path);
     }
-    const bool is_known = std::any_of(known.files.begin(), known.files.end(), [&](const auto& pattern) { return matches(pattern, name); });
+    const bool is_known = std::any_of(known.files.begin(), known.files.end(),
+                                      [&](const auto& pattern) { return matches(pattern, name); });
     if (!is_known || !(S_ISREG(about.st_mode) || S_ISSOCK(about.st_mode))) return leave(path);
     PIF_TRY(unlink(folder, name, path));
     return true;
   }
 
   Status unlink(int folder, const std::string& name, const std::string& path) {
-    if (::unlinkat(folder, name.c_str(), 0) == 0) ++removal_.files;
-    else if (errno != ENOENT) return fail_errno(errno, "cannot remove " + path);
+    if (::unlinkat(folder, name.c_str(), 0) == 0)
+      ++removal_.files;
+    else if (errno != ENOENT)
+      return fail_errno(errno, "cannot remove " + path);
     return {};
   }
 

@@ -22,12 +22,13 @@ struct KnownFolder::Inside {
 };
 
 struct Removal {
-  std::uint64_t files = 0;         // that are gone
-  std::vector<std::string> left;   // paths of what nobody knows: the first thousand
+  std::uint64_t files = 0;        // that are gone
+  std::vector<std::string> left;  // paths of what nobody knows: the first thousand
 };
 
-// Removes these files and folders in `folder`, and itself if nothing is left. No symbolic link is followed or removed, also not `folder`
-// itself, if it is one; a folder that is not there is removed already. May be done again after any end.
+// Removes these files and folders in `folder`, and itself if nothing is left. No symbolic link is followed or removed,
+// also not `folder` itself, if it is one; a folder that is not there is removed already. May be done again after any
+// end.
 [[nodiscard]] Status remove_known(const std::string& folder, const KnownFolder& known, Removal& removal);
 
 }  // namespace pif::cli

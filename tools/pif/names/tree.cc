@@ -32,7 +32,8 @@ class Drawer {
   }
   Status end() {
     if (json_) return print(std::string(is_first_ ? kBeginning : "") + "]" + failures_.members() + "}\n");
-    return print(fmt::format("\n{} {}, {} {}\n", folders_, folders_ == 1 ? "folder" : "folders", files_, files_ == 1 ? "file" : "files"));
+    return print(fmt::format("\n{} {}, {} {}\n", folders_, folders_ == 1 ? "folder" : "folders", files_,
+                             files_ == 1 ? "file" : "files"));
   }
   bool has_begun_json() const { return json_ && !is_first_; }
 
@@ -52,7 +53,8 @@ class Drawer {
     return waiting ? draw_entry(*waiting, folder, margin, level, true) : Status{};
   }
 
-  Status draw_entry(const Entry& entry, const std::string& folder, const std::string& margin, std::uint64_t level, bool is_last) {
+  Status draw_entry(const Entry& entry, const std::string& folder, const std::string& margin, std::uint64_t level,
+                    bool is_last) {
     const std::string path = join_path(folder, entry.name);
     const bool is_folder = entry.kind == EntryKind::kFolder;
     ++(is_folder ? folders_ : files_);

@@ -9,14 +9,14 @@
 
 #include <fmt/format.h>
 
-#include "names/entries.h"
 #include "command/expand.h"
-#include "transfer/get_files.h"
-#include "pif/base/typed_path.h"
-#include "pif/client/bulk.h"
 #include "command/program.h"
 #include "command/progress.h"
 #include "command/text.h"
+#include "names/entries.h"
+#include "pif/base/typed_path.h"
+#include "pif/client/bulk.h"
+#include "transfer/get_files.h"
 #include "transfer/transfers.h"
 
 namespace pif::cli {
@@ -32,13 +32,17 @@ struct Options {
 
 constexpr const char* kStdout = "standard output";
 
-// One run of get: walks what is named, and hands the files it finds to the pool. What cannot be got while there is more to get is a
-// failure of its own, and the rest goes on.
+// One run of get: walks what is named, and hands the files it finds to the pool. What cannot be got while there is more
+// to get is a failure of its own, and the rest goes on.
 class Getter {
  public:
   // is_alone: there is one operand.
   Getter(const Program& program, const Options& options, Client& client, Tally& tally, bool is_alone)
-      : options_(options), client_(client), tally_(tally), is_alone_(is_alone), files_(options.no_clobber, options.tree, tally),
+      : options_(options),
+        client_(client),
+        tally_(tally),
+        is_alone_(is_alone),
+        files_(options.no_clobber, options.tree, tally),
         pool_(program, tally.failures()) {}
 
   Status get(const std::string& path, const std::string& local) {
@@ -82,7 +86,8 @@ class Getter {
   Status send_batch() {
     if (batch_.empty()) return {};
     batch_bytes_ = 0;
-    return pool_.add([this, jobs = std::exchange(batch_, {})](Client& client) { return files_.get_batch(client, jobs); });
+    return pool_.add(
+        [this, jobs = std::exchange(batch_, {})](Client& client) { return files_.get_batch(client, jobs); });
   }
   Status drain() {
     PIF_TRY(send_batch());
@@ -117,11 +122,11 @@ class Getter {
   Tally& tally_;
   const bool is_alone_;
   GetFiles files_;
-  std::set<std::string> targets_;   // of all operands
+  std::set<std::string> targets_;  // of all operands
   std::vector<GetJob> batch_;
   std::uint64_t batch_bytes_ = 0;
   std::vector<std::pair<std::string, std::uint32_t>> closing_;  // folders that get this mode in the end
-  TransferPool pool_;               // last: its work uses the rest
+  TransferPool pool_;                                           // last: its work uses the rest
 };
 
 // For each path what `each` does; of several, those that fail are passed over.
@@ -155,7 +160,8 @@ Result<std::vector<std::string>> parse_paths(const std::vector<std::string>& tex
 }
 
 Status check_local(const Program& program, const std::string& local) {
-  if (local.empty()) return fail(Code::kInvalid, "the local file has no name; say where to get it to (-: standard output)");
+  if (local.empty())
+    return fail(Code::kInvalid, "the local file has no name; say where to get it to (-: standard output)");
   if (local.rfind("pif:", 0) == 0)
     return fail(Code::kInvalid, local + " is not a local file; pif copy copies within the file system");
   if (local == "-" && program.common.json)
@@ -163,13 +169,14 @@ Status check_local(const Program& program, const std::string& local) {
   return local == "-" ? check_stdout() : Status{};
 }
 
-// Where a file or folder goes; where nobody says, to its own name here. into: the local path is a folder. A tree that is continued is
-// there under that path's own name, unless it is inside.
+// Where a file or folder goes; where nobody says, to its own name here. into: the local path is a folder. A tree that
+// is continued is there under that path's own name, unless it is inside.
 std::string place_of(const Options& options, const std::string& path, const std::string& local, bool into) {
   if (!into) return options.paths.size() == 1 ? base_name(path) : local;
   const std::string inside = join_path(local, base_name(path));
   std::error_code error;
-  const bool may_go_on = options.recursive && options.tree.looks_at_existing() && options.paths.size() == 2 && local.back() != '/';
+  const bool may_go_on =
+      options.recursive && options.tree.looks_at_existing() && options.paths.size() == 2 && local.back() != '/';
   return may_go_on && !std::filesystem::exists(inside, error) ? local : inside;
 }
 
@@ -230,8 +237,8 @@ Result<RecordBatch> next_records(File& file, RecordNumber first, std::uint64_t c
   return batch;
 }
 
-// Records of files in base64, as one JSON document: {"files":[{"path":...,"records":[{"record":n,"base64":"..."}]}]}. It is printed
-// record after record, and begins with what can be read of the first file.
+// Records of files in base64, as one JSON document: {"files":[{"path":...,"records":[{"record":n,"base64":"..."}]}]}.
+// It is printed record after record, and begins with what can be read of the first file.
 class JsonCat {
  public:
   Status add(Client& client, const std::string& path, const OpenRange& range) {
@@ -284,7 +291,8 @@ class JsonCat {
   std::string closing_;
 };
 
-Outcome cat_json(const Program& program, Client& client, const std::vector<std::string>& paths, const OpenRange& range) {
+Outcome cat_json(const Program& program, Client& client, const std::vector<std::string>& paths,
+                 const OpenRange& range) {
   JsonCat cat;
   Failures failures(program);
   for (const auto& path : paths) {
@@ -299,7 +307,8 @@ Outcome cat_json(const Program& program, Client& client, const std::vector<std::
 }
 
 // Only records, without a header: it is none.
-Outcome cat_records(const Program& program, Client& client, const std::vector<std::string>& paths, const OpenRange& range) {
+Outcome cat_records(const Program& program, Client& client, const std::vector<std::string>& paths,
+                    const OpenRange& range) {
   return for_each_path(program, paths, [&](const std::string& path) -> Status {
     auto file = client.open(path);
     if (!file) return fail(at(path, file.error()));
@@ -328,13 +337,13 @@ Outcome cat(const Program& program, const Options& options) {
 
 void add_get_commands(CLI::App& app, Program& program) {
   auto get_options = std::make_shared<Options>();
-  CLI::App* get_command =
-      add_command(app, program, "get", "Write files as local files, byte for byte what put took",
-                  "  pif get /big.dat copy.dat\n  pif get /log.txt                 as ./log.txt\n"
-                  "  pif get /a.txt /b.txt folder/\n  pif get -r /results results\n"
-                  "  pif get /big.dat - | sha256sum");
-  get_command->add_option("PATH", get_options->paths,
-                          "Files, then the local file or folder they go to (-: standard output; of one file alone: here)")
+  CLI::App* get_command = add_command(app, program, "get", "Write files as local files, byte for byte what put took",
+                                      "  pif get /big.dat copy.dat\n  pif get /log.txt                 as ./log.txt\n"
+                                      "  pif get /a.txt /b.txt folder/\n  pif get -r /results results\n"
+                                      "  pif get /big.dat - | sha256sum");
+  get_command
+      ->add_option("PATH", get_options->paths,
+                   "Files, then the local file or folder they go to (-: standard output; of one file alone: here)")
       ->required()
       ->expected(1, 1 << 20)
       ->type_name("FILE... [LOCAL]");

@@ -3,12 +3,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "names/entries.h"
-#include "transfer/header.h"
 #include "command/interrupt.h"
 #include "command/io.h"
+#include "names/entries.h"
 #include "pif/base/write_all.h"
 #include "pif/client/bulk.h"
+#include "transfer/header.h"
 #include "transfer/transfers.h"
 
 namespace pif::cli {
@@ -18,7 +18,8 @@ std::string header_of(const File& file) {
   return found == file.attributes().end() ? "" : found->second;
 }
 
-Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd, const std::string& name, const BulkOptions& options) {
+Result<std::uint64_t> write_file(Client& client, const std::string& path, int fd, const std::string& name,
+                                 const BulkOptions& options) {
   auto file = client.open(path);
   if (!file) return fail(at(path, file.error()));
   const std::string header = header_of(*file);

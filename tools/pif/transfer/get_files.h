@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "pif/client/client.h"
 #include "command/tally.h"
+#include "pif/client/client.h"
 #include "transfer/tree_options.h"
 
 namespace pif::cli {
@@ -28,7 +28,8 @@ std::string header_of(const File& file);
 class GetFiles {
  public:
   // All outlive this.
-  GetFiles(bool no_clobber, const TreeOptions& tree, Tally& tally) : no_clobber_(no_clobber), tree_(tree), tally_(tally) {}
+  GetFiles(bool no_clobber, const TreeOptions& tree, Tally& tally)
+      : no_clobber_(no_clobber), tree_(tree), tally_(tally) {}
 
   // Whether the file may be one of a batch.
   static bool fits_batch(const GetJob& job);
@@ -39,7 +40,8 @@ class GetFiles {
  private:
   [[nodiscard]] bool is_there(Client& client, const GetJob& job) const;
   // header and bytes as a local file
-  [[nodiscard]] Status write_local(const GetJob& job, const std::string& header, std::span<const std::byte> bytes) const;
+  [[nodiscard]] Status write_local(const GetJob& job, const std::string& header,
+                                   std::span<const std::byte> bytes) const;
   void count(const GetJob& job, std::uint64_t bytes) const;
 
   const bool no_clobber_;

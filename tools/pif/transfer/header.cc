@@ -5,22 +5,23 @@
 #include <fmt/format.h>
 
 #include "command/io.h"
-#include "pif/base/limits.h"
 #include "command/text.h"
+#include "pif/base/limits.h"
 
 namespace pif::cli {
 namespace {
 
-constexpr std::string_view kBedMagic = "\x6c\x1b";        // PLINK 1
-constexpr std::size_t kBedBytes = 3;                      // the last one: 1, rows are variants; 0, samples
-constexpr std::size_t kRoomForOthers = 1024;            // of a file's attributes
+constexpr std::string_view kBedMagic = "\x6c\x1b";  // PLINK 1
+constexpr std::size_t kBedBytes = 3;                // the last one: 1, rows are variants; 0, samples
+constexpr std::size_t kRoomForOthers = 1024;        // of a file's attributes
 constexpr std::size_t kHeaderBytesLimit = kAttributeBytesMax - kRoomForOthers;
 constexpr std::size_t kPbmBytesMax = 4096;  // comments included
 
 Result<std::string> read_exactly(int fd, std::size_t bytes, const std::string& name) {
   std::string text(bytes, '\0');
   PIF_TRY_VALUE(const std::size_t n, read_full(fd, std::as_writable_bytes(std::span(text)), name));
-  if (n < bytes) return fail(Code::kCorrupt, fmt::format("{} has {} bytes, less than its header of {}", name, n, bytes));
+  if (n < bytes)
+    return fail(Code::kCorrupt, fmt::format("{} has {} bytes, less than its header of {}", name, n, bytes));
   return text;
 }
 
@@ -51,7 +52,9 @@ class PbmReader {
   }
 
  private:
-  tl::unexpected<Error> no_pbm() const { return fail(Code::kCorrupt, name_ + " does not start like a binary PBM (P4)"); }
+  tl::unexpected<Error> no_pbm() const {
+    return fail(Code::kCorrupt, name_ + " does not start like a binary PBM (P4)");
+  }
   Result<char> next() {
     if (text_.size() >= kPbmBytesMax) return no_pbm();
     PIF_TRY_VALUE(const std::string one, read_exactly(fd_, 1, name_));

@@ -19,7 +19,8 @@ struct Header {
 };
 
 // Reads the header from the start of `fd`, which is left behind it. `kind`: a number of bytes, "pbm" (a P4 bitmap) or
-// "bed" (a PLINK 1 genotype file). kInvalid if the kind is none of these, kCorrupt if the file does not start like that.
+// "bed" (a PLINK 1 genotype file). kInvalid if the kind is none of these, kCorrupt if the file does not start like
+// that.
 [[nodiscard]] Result<Header> read_header(int fd, std::string_view kind, const std::string& name);
 
 }  // namespace pif::cli

@@ -11,13 +11,13 @@
 
 #include <fmt/format.h>
 
-#include "names/entries.h"
 #include "command/interrupt.h"
+#include "command/program.h"
+#include "command/text.h"
+#include "names/entries.h"
 #include "pif/base/decimal.h"
 #include "pif/base/typed_path.h"
-#include "command/program.h"
 #include "transfer/put_files.h"
-#include "command/text.h"
 #include "transfer/transfers.h"
 
 namespace pif::cli {
@@ -85,8 +85,13 @@ Result<CreateOptions> create_options(Client& client, const Options& options) {
 class Putter {
  public:
   // is_alone: there is one operand.
-  Putter(const Program& program, const Options& options, Client& client, CreateOptions create, Tally& tally, bool is_alone)
-      : options_(options), client_(client), create_(std::move(create)), tally_(tally), is_alone_(is_alone),
+  Putter(const Program& program, const Options& options, Client& client, CreateOptions create, Tally& tally,
+         bool is_alone)
+      : options_(options),
+        client_(client),
+        create_(std::move(create)),
+        tally_(tally),
+        is_alone_(is_alone),
         files_(create_, options.header, options.record_length != 0, options.tree, catch_interrupts(), tally),
         pool_(program, tally.failures()) {}
 
@@ -133,21 +138,23 @@ class Putter {
   Status send_batch() {
     if (batch_.empty()) return {};
     batch_bytes_ = 0;
-    return pool_.add([this, jobs = std::exchange(batch_, {})](Client& client) { return files_.put_batch(client, jobs); });
+    return pool_.add(
+        [this, jobs = std::exchange(batch_, {})](Client& client) { return files_.put_batch(client, jobs); });
   }
   Status drain() {
     PIF_TRY(send_batch());
     return pool_.drain();
   }
 
-  // Depth first, in name order, a folder's files before its folders; folders that are there already are used. What cannot be put is a
-  // failure of its own, and the rest goes on; an error is what ends all of it.
+  // Depth first, in name order, a folder's files before its folders; folders that are there already are used. What
+  // cannot be put is a failure of its own, and the rest goes on; an error is what ends all of it.
   Status put_tree(const Folder& folder, bool is_new) {
     std::error_code error;
     std::vector<std::filesystem::directory_entry> entries;
     for (std::filesystem::directory_iterator at(folder.local, error), end; !error && at != end; at.increment(error))
       entries.push_back(*at);
-    if (error) tally_.failures().add(Error{Code::kIo, fmt::format("cannot list {}: {}", folder.local, error.message()), {}});
+    if (error)
+      tally_.failures().add(Error{Code::kIo, fmt::format("cannot list {}: {}", folder.local, error.message()), {}});
     std::sort(entries.begin(), entries.end());
     std::vector<Folder> below;
     above_.push_back(folder.place);
@@ -184,17 +191,20 @@ class Putter {
     if (is_link && ::stat(local.c_str(), &about) != 0)
       return fail(Code::kNotFound, local + " is a link that leads nowhere; it is left out");
     if (S_ISREG(about.st_mode)) return put_plain(local, target, about);
-    if (!S_ISDIR(about.st_mode)) return fail(Code::kUnsupported, local + " is neither a file nor a folder; it is left out");
+    if (!S_ISDIR(about.st_mode))
+      return fail(Code::kUnsupported, local + " is neither a file nor a folder; it is left out");
     const Place place{about.st_dev, about.st_ino};
     if (is_link && options_.links != "follow")
-      return fail(Code::kUnsupported, local + " is a link to a folder; it is left out: --links follow takes what it leads to");
+      return fail(Code::kUnsupported,
+                  local + " is a link to a folder; it is left out: --links follow takes what it leads to");
     if (std::find(above_.begin(), above_.end(), place) != above_.end())
       return fail(Code::kUnsupported, local + " is a link to a folder that it is in; it is left out");
     below.push_back({local, target, about.st_mode & kModeBits, place});
     return {};
   }
 
-  // Whether it was made. A new folder has the local one's mode, when all is in it; until then its owner may write to it.
+  // Whether it was made. A new folder has the local one's mode, when all is in it; until then its owner may write to
+  // it.
   Result<bool> make_target(const std::string& target, std::uint32_t mode) {
     PIF_TRY_VALUE(const bool there, is_folder(client_, target));
     if (there) return false;
@@ -237,13 +247,14 @@ class Putter {
   Tally& tally_;
   const bool is_alone_;
   PutFiles files_;
-  std::string operand_;             // the folder that is walked
-  std::set<std::string> targets_;   // of all operands
-  std::vector<Place> above_;        // the folders that lead to where the walk is
+  std::string operand_;            // the folder that is walked
+  std::set<std::string> targets_;  // of all operands
+  std::vector<Place> above_;       // the folders that lead to where the walk is
   std::vector<PutJob> batch_;
   std::uint64_t batch_bytes_ = 0;
-  std::vector<std::pair<std::string, std::uint32_t>> closing_;  // folders that get this mode in the end, the deepest first
-  TransferPool pool_;               // last: its work uses the rest
+  std::vector<std::pair<std::string, std::uint32_t>>
+      closing_;        // folders that get this mode in the end, the deepest first
+  TransferPool pool_;  // last: its work uses the rest
 };
 
 // Name that a local path gets inside a folder.
@@ -267,9 +278,10 @@ Status check_sources(const std::vector<std::string>& sources) {
   return {};
 }
 
-// Where a local file or folder goes. into: the target is a folder. A tree that is continued is there under the target's own name,
-// unless the target has it.
-Result<std::string> place_of(Client& client, const Options& options, const std::string& source, const std::string& target, bool into) {
+// Where a local file or folder goes. into: the target is a folder. A tree that is continued is there under the target's
+// own name, unless the target has it.
+Result<std::string> place_of(Client& client, const Options& options, const std::string& source,
+                             const std::string& target, bool into) {
   if (!into) return target;
   PIF_TRY_VALUE(const std::string name, name_of(source));
   const std::string inside = join_path(target, name);
@@ -316,16 +328,16 @@ Outcome put(const Program& program, const Options& options) {
 
 void add_put_command(CLI::App& app, Program& program) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add_command(
-      app, program, "put", "Store local files as interleaved files; durable when it returns",
-      "  pif put big.dat /big.dat                        64 KiB records over all LFSs\n"
-      "  pif put --record-length 100 sort.in /sort.in     records of 100 bytes\n"
-      "  pif put --lines --width 2 log.txt /log.txt       text lines over two LFSs\n"
-      "  pif put -r results/ /results                     a tree\n"
-      "  pif put -r --skip-existing results/ /results     the rest of it, after an interruption\n"
-      "  pif put -r --exclude '*.o' --exclude .git src /  a tree without some of it\n"
-      "  zcat data.gz | pif put - /data                   a stream\n"
-      "  pif put --header pbm image.pbm /image            rows of the bitmap; its header is kept aside");
+  CLI::App* command =
+      add_command(app, program, "put", "Store local files as interleaved files; durable when it returns",
+                  "  pif put big.dat /big.dat                        64 KiB records over all LFSs\n"
+                  "  pif put --record-length 100 sort.in /sort.in     records of 100 bytes\n"
+                  "  pif put --lines --width 2 log.txt /log.txt       text lines over two LFSs\n"
+                  "  pif put -r results/ /results                     a tree\n"
+                  "  pif put -r --skip-existing results/ /results     the rest of it, after an interruption\n"
+                  "  pif put -r --exclude '*.o' --exclude .git src /  a tree without some of it\n"
+                  "  zcat data.gz | pif put - /data                   a stream\n"
+                  "  pif put --header pbm image.pbm /image            rows of the bitmap; its header is kept aside");
   command->add_option("PATH", options->paths, "Local files (- is standard input), then the file or folder they go to")
       ->required()
       ->expected(2, 1 << 20)
@@ -349,13 +361,16 @@ void add_put_command(CLI::App& app, Program& program) {
       ->excludes(width)
       ->check([](const std::string& list) { return list.empty() ? "names no LFS" : ""; })
       ->type_name("LIST");
-  command->add_option("--bevy", options->bevy, "Parity over bevies of this size; needs a width that is a multiple of 2B")
+  command
+      ->add_option("--bevy", options->bevy, "Parity over bevies of this size; needs a width that is a multiple of 2B")
       ->check(CLI::Range(2u, kWidthMax / 2))
       ->transform(decimal)
       ->type_name("B");
   command->add_flag("-r,--recursive", options->recursive, "Folders with everything in them");
   command->add_flag("--no-clobber", options->no_clobber, "Fail instead of replacing a file");
-  command->add_option("--links", options->links, "Links in a tree: follow them all, or skip them all (default: follow those to files)")
+  command
+      ->add_option("--links", options->links,
+                   "Links in a tree: follow them all, or skip them all (default: follow those to files)")
       ->check(CLI::IsMember({"follow", "skip"}))
       ->type_name("follow|skip");
   add_tree_options(command, options->tree);

@@ -3,11 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "names/entries.h"
-#include "transfer/header.h"
 #include "command/interrupt.h"
+#include "names/entries.h"
 #include "pif/base/handle.h"
 #include "pif/client/bulk.h"
+#include "transfer/header.h"
 #include "transfer/transfers.h"
 
 namespace pif::cli {
@@ -37,7 +37,9 @@ PutJob PutJob::of(const std::string& local, const std::string& target, const str
   return job;
 }
 
-bool PutFiles::fits_batch(const PutJob& job) const { return job.modified_ns && job.bytes <= kBatch.alone && header_.empty(); }
+bool PutFiles::fits_batch(const PutJob& job) const {
+  return job.modified_ns && job.bytes <= kBatch.alone && header_.empty();
+}
 
 CreateOptions PutFiles::options_for(const PutJob& job) const {
   CreateOptions create = create_;
@@ -65,15 +67,18 @@ Result<std::vector<PutJob>> PutFiles::new_ones(Client& client, const std::vector
   PIF_TRY_VALUE(const auto entries, client.stat_many(targets));
   std::vector<PutJob> out;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (entries[i] && is_same_file(client, tree_, jobs[i].target, *entries[i], jobs[i].local)) tally_.skipped();
-    else out.push_back(jobs[i]);
+    if (entries[i] && is_same_file(client, tree_, jobs[i].target, *entries[i], jobs[i].local))
+      tally_.skipped();
+    else
+      out.push_back(jobs[i]);
   }
   return out;
 }
 
 Status PutFiles::take_header(int fd, const PutJob& job, CreateOptions& create) const {
   PIF_TRY_VALUE(Header header, read_header(fd, header_, job.local));
-  if (header.record_length && !has_record_length_ && create.format.is_fixed()) create.format = Format::fixed(*header.record_length);
+  if (header.record_length && !has_record_length_ && create.format.is_fixed())
+    create.format = Format::fixed(*header.record_length);
   create.attributes[std::string(kHeaderAttribute)] = std::move(header.bytes);
   return {};
 }
@@ -142,16 +147,22 @@ Status PutFiles::commit(Client& client, std::vector<File>& files, const std::vec
       continue;
     }
     Status failed = within(*jobs[i], outcome[i].error());
-    if (end && ends_all(failed.error())) end = failed;
-    else if (!ends_all(failed.error())) tally_.failures().add(failed.error());
+    if (end && ends_all(failed.error()))
+      end = failed;
+    else if (!ends_all(failed.error()))
+      tally_.failures().add(failed.error());
   }
   return end;
 }
 
 void PutFiles::count(const File& file, const PutJob& job, const FileLength& file_length, std::uint64_t bytes) const {
   tally_.done(job.local, bytes, [&]() -> Json {
-    return {{"local", job.local},          {"path", job.target},     {"id", file.id()}, {"records", file_length.records},
-            {"bytes", file_length.bytes},       {"width", file.layout().width()}};
+    return {{"local", job.local},
+            {"path", job.target},
+            {"id", file.id()},
+            {"records", file_length.records},
+            {"bytes", file_length.bytes},
+            {"width", file.layout().width()}};
   });
 }
 

@@ -9,8 +9,8 @@
 
 #include <sys/stat.h>
 
-#include "pif/client/client.h"
 #include "command/tally.h"
+#include "pif/client/client.h"
 #include "transfer/tree_options.h"
 
 namespace pif::cli {
@@ -32,7 +32,12 @@ class PutFiles {
   // create: of every file; header: as `--header` has it. All outlive this.
   PutFiles(const CreateOptions& create, const std::string& header, bool has_record_length, const TreeOptions& tree,
            const std::atomic<bool>& interrupted, Tally& tally)
-      : create_(create), header_(header), has_record_length_(has_record_length), tree_(tree), interrupted_(interrupted), tally_(tally) {}
+      : create_(create),
+        header_(header),
+        has_record_length_(has_record_length),
+        tree_(tree),
+        interrupted_(interrupted),
+        tally_(tally) {}
 
   // Whether the file may be one of a batch.
   bool fits_batch(const PutJob& job) const;

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "command/failures.h"
-#include "pif/client/client.h"
 #include "command/program.h"
+#include "pif/client/client.h"
 
 namespace pif::cli {
 
-// How many files go into one piece of work: as many as share the daemons' transactions and syncs well, and no more than memory for
-// them is bounded. Files larger than `alone` are pieces of work of their own.
+// How many files go into one piece of work: as many as share the daemons' transactions and syncs well, and no more than
+// memory for them is bounded. Files larger than `alone` are pieces of work of their own.
 struct BatchLimits {
   std::size_t files = 256;
   std::uint64_t bytes = 8u << 20;
@@ -28,8 +28,8 @@ inline constexpr std::uint64_t kSmallFileBytes = 64u << 10;
 
 class TransferPool {
  public:
-  // One file, or a batch of them. What failed it adds to the failures by itself; an error of which ends_all() says so ends the
-  // pool, any other one is added to the failures. Runs on any of the threads.
+  // One file, or a batch of them. What failed it adds to the failures by itself; an error of which ends_all() says so
+  // ends the pool, any other one is added to the failures. Runs on any of the threads.
   using Work = std::function<Status(Client&)>;
 
   static constexpr unsigned kThreads = 4;

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "transfer/header.h"
 #include "command/io.h"
+#include "transfer/header.h"
 
 namespace pif::cli {
 namespace {
@@ -26,16 +26,19 @@ std::string header_of(const std::map<std::string, std::string>& attributes) {
 bool TreeOptions::leaves_out(const std::string& relative) const {
   const std::string name = relative.substr(relative.rfind('/') + 1);
   return std::any_of(exclude.begin(), exclude.end(), [&](const std::string& pattern) {
-    return ::fnmatch(pattern.c_str(), relative.c_str(), FNM_PATHNAME) == 0 || ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+    return ::fnmatch(pattern.c_str(), relative.c_str(), FNM_PATHNAME) == 0 ||
+           ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
   });
 }
 
 void add_tree_options(CLI::App* command, TreeOptions& options) {
-  command->add_option("--exclude", options.exclude,
-                      "Leave out what is called so, or lies there below the folder that is named (again for more)")
+  command
+      ->add_option("--exclude", options.exclude,
+                   "Leave out what is called so, or lies there below the folder that is named (again for more)")
       ->type_name("GLOB")
       ->allow_extra_args(false);
-  command->add_flag("--skip-existing", options.skip_existing, "Leave out files that are there with the same size and time");
+  command->add_flag("--skip-existing", options.skip_existing,
+                    "Leave out files that are there with the same size and time");
   command->add_flag("--checksum", options.checksum, "Leave out files that are there with the same bytes: reads both");
 }
 
@@ -57,9 +60,11 @@ Result<bool> has_same_bytes(Client& client, const std::string& path, const std::
   }
 }
 
-bool is_same_file(Client& client, const TreeOptions& options, const std::string& path, const Entry& entry, const std::string& local) {
+bool is_same_file(Client& client, const TreeOptions& options, const std::string& path, const Entry& entry,
+                  const std::string& local) {
   struct stat about {};
-  if (!options.looks_at_existing() || entry.kind != EntryKind::kFile || ::stat(local.c_str(), &about) != 0) return false;
+  if (!options.looks_at_existing() || entry.kind != EntryKind::kFile || ::stat(local.c_str(), &about) != 0)
+    return false;
   if (!S_ISREG(about.st_mode) || static_cast<std::uint64_t>(about.st_size) != whole_bytes(entry)) return false;
   if (!options.checksum) return entry.modified_ns == about.st_mtim.tv_sec * kNanoseconds + about.st_mtim.tv_nsec;
   const auto same = has_same_bytes(client, path, local);

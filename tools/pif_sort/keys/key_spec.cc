@@ -32,8 +32,9 @@ class Spec {
     return value;
   }
   tl::unexpected<Error> wrong(std::string_view what) const {
-    return fail(Code::kInvalid, fmt::format("key \"{}\": {}; a key is OFF:LEN[:b|u|i|f[le|be]][r], or F[.C][bnr][,F[.C][bnr]]",
-                                            text_, what));
+    return fail(
+        Code::kInvalid,
+        fmt::format("key \"{}\": {}; a key is OFF:LEN[:b|u|i|f[le|be]][r], or F[.C][bnr][,F[.C][bnr]]", text_, what));
   }
   tl::unexpected<Error> wrong_rest() const { return wrong(fmt::format("\"{}\" means nothing", rest_)); }
 
@@ -135,15 +136,18 @@ Result<Key> parse_key(const std::string& text, const KeyOptions& options, const 
   return spec.take(':') ? by_position(spec, number, options, format) : by_field(spec, number, options);
 }
 
-// What only keys by field can heed: without one of these it must not be ignored, for the order would be another one than was asked for.
+// What only keys by field can heed: without one of these it must not be ignored, for the order would be another one
+// than was asked for.
 Status check_heeded(const KeyOptions& options, const std::vector<Key>& keys) {
   const bool have_field = std::any_of(keys.begin(), keys.end(), [](const Key& key) {
     return key.type == KeyType::kText || key.type == KeyType::kNumeric;
   });
   const char* const letter = options.numeric ? "-n" : options.skip_blanks ? "-b" : options.separator ? "-t" : nullptr;
   if (have_field || letter == nullptr) return {};
-  return fail(Code::kInvalid, fmt::format("{} is for keys by field, F[.C][bnr][,F[.C][bnr]], and all keys here are OFF:LEN: leave it "
-                                          "away; a number at a place has a type, as in -k 8:4:u", letter));
+  return fail(Code::kInvalid,
+              fmt::format("{} is for keys by field, F[.C][bnr][,F[.C][bnr]], and all keys here are OFF:LEN: leave it "
+                          "away; a number at a place has a type, as in -k 8:4:u",
+                          letter));
 }
 
 // The whole record.

@@ -13,7 +13,7 @@ namespace pif::sort {
 namespace {
 
 constexpr std::size_t kCountedMin = 1024;  // of shorter keys nobody counts the zeros
-constexpr char kEnd = '\0';  // in text, 00 ff stands for the byte 00, and 00 00 for the end
+constexpr char kEnd = '\0';                // in text, 00 ff stands for the byte 00, and 00 00 for the end
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
@@ -30,7 +30,9 @@ void add_escaped(std::string_view text, std::string& out) {
   out += kEnd;
 }
 
-bool is_number(KeyType type) { return type == KeyType::kUnsigned || type == KeyType::kSigned || type == KeyType::kFloat; }
+bool is_number(KeyType type) {
+  return type == KeyType::kUnsigned || type == KeyType::kSigned || type == KeyType::kFloat;
+}
 
 // Big-endian bytes of an integer or float, changed so that they compare as it does.
 void order_bytes(KeyType type, std::span<char> big_endian) {
@@ -96,8 +98,8 @@ Status KeyMaker::add_position(const Key& key, Bytes record, std::string& out) co
     }
   } else {
     if (size < key.length)
-      return fail(Code::kInvalid, fmt::format("a record of {} bytes has no number at bytes {} to {}", record.size(), key.offset,
-                                              std::uint64_t{key.offset} + key.length));
+      return fail(Code::kInvalid, fmt::format("a record of {} bytes has no number at bytes {} to {}", record.size(),
+                                              key.offset, std::uint64_t{key.offset} + key.length));
     out.append(bytes, size);
     if (!key.big_endian) std::reverse(out.begin() + static_cast<std::ptrdiff_t>(from), out.end());
     order_bytes(key.type, {out.data() + from, size});
@@ -211,7 +213,8 @@ Result<KeyMaker> KeyMaker::make(const KeyOptions& options, const Format& format)
   std::uint64_t length = 0;
   for (const Key& key : maker.keys_) length += key.length;
   if (length > UINT32_MAX)
-    return fail(Code::kInvalid, fmt::format("the keys of a record have {} bytes together; {} is the most", length, UINT32_MAX));
+    return fail(Code::kInvalid,
+                fmt::format("the keys of a record have {} bytes together; {} is the most", length, UINT32_MAX));
   maker.fixed_length_ = static_cast<std::uint32_t>(length);
   const Key& first = maker.keys_.front();
   const bool is_plain = maker.keys_.size() == 1 && first.type == KeyType::kBytes && !first.reverse;

@@ -22,8 +22,8 @@ inline constexpr std::size_t kNumberBytes = sizeof(std::uint64_t);
 
 enum class KeyType : std::uint8_t { kBytes, kUnsigned, kSigned, kFloat, kText, kNumeric };
 
-// Bytes [offset, offset + length) of a record (kBytes to kFloat; records that end before it: kInvalid for numbers, what is
-// there for bytes), or text from field `first_field`, character `first_char` to the end of field `last_field` or its
+// Bytes [offset, offset + length) of a record (kBytes to kFloat; records that end before it: kInvalid for numbers, what
+// is there for bytes), or text from field `first_field`, character `first_char` to the end of field `last_field` or its
 // character `last_char` (kText and kNumeric), fields and characters from 1 as sort(1) has them.
 struct Key {
   KeyType type = KeyType::kText;
@@ -34,15 +34,16 @@ struct Key {
   bool big_endian = false;
   // by field
   std::uint32_t first_field = 1, first_char = 1;
-  std::uint32_t last_field = 0;     // 0: the end of the record
-  std::uint32_t last_char = 0;      // 0: the end of the field
+  std::uint32_t last_field = 0;  // 0: the end of the record
+  std::uint32_t last_char = 0;   // 0: the end of the field
   bool skip_first_blanks = false, skip_last_blanks = false;
 };
 
 struct KeyOptions {
-  std::vector<std::string> keys;         // "OFF:LEN[:b|u|i|f[le|be]][r]" or "F[.C][bnr][,F[.C][bnr]]"; none: the whole record
-  std::optional<char> separator;         // of fields; none: from non-blank to blank
-  bool numeric = false, reverse = false, skip_blanks = false;  // for keys that say nothing of their own (by position: `reverse` alone)
+  std::vector<std::string> keys;  // "OFF:LEN[:b|u|i|f[le|be]][r]" or "F[.C][bnr][,F[.C][bnr]]"; none: the whole record
+  std::optional<char> separator;  // of fields; none: from non-blank to blank
+  bool numeric = false, reverse = false,
+       skip_blanks = false;  // for keys that say nothing of their own (by position: `reverse` alone)
 };
 
 // Makes sort keys. Copyable, and const calls from several threads are fine.
@@ -53,7 +54,8 @@ class KeyMaker {
 
   // Replaces `out`. The record includes its terminator, if its format has one: the key does not see it.
   [[nodiscard]] Status make_key(Bytes record, std::string& out) const;
-  // The sort key with the record's number, as one string: no two records have the same, and bytes compare as records do.
+  // The sort key with the record's number, as one string: no two records have the same, and bytes compare as records
+  // do.
   [[nodiscard]] Status make_full_key(Bytes record, std::uint64_t number, std::string& out) const;
   // Bytes of that, at most, for a record with this sort key.
   std::uint64_t full_key_bytes(std::string_view key) const;
@@ -78,7 +80,8 @@ class KeyMaker {
 
 // The record without the terminator of its format.
 Bytes without_terminator(Bytes record, const Format& format);
-// The number at the start of `text` as sort(1) -n takes it (blanks, "-", digits, ".", digits; else 0), as bytes in its order.
+// The number at the start of `text` as sort(1) -n takes it (blanks, "-", digits, ".", digits; else 0), as bytes in its
+// order.
 void add_number(std::string_view text, std::string& out);
 
 }  // namespace pif::sort

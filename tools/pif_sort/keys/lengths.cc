@@ -21,7 +21,8 @@ void Lengths::add(const Lengths& others) {
   }
 }
 
-// The longest first: whole classes as long as they fit, and of the next one as many as fit if all are as long as its longest.
+// The longest first: whole classes as long as they fit, and of the next one as many as fit if all are as long as its
+// longest.
 std::uint64_t Lengths::fit(std::uint64_t bytes, std::uint64_t overhead) const {
   std::uint64_t count = 0;
   for (auto next = classes_.rbegin(); next != classes_.rend(); ++next) {

@@ -25,15 +25,16 @@ std::size_t count_before(const RunView& run, Window window, const RunView& of, s
 
 }  // namespace
 
-// Each round halves the largest window: its middle element comes before the cut or after it, and so do, in every run, those
-// before it or after it.
+// Each round halves the largest window: its middle element comes before the cut or after it, and so do, in every run,
+// those before it or after it.
 std::vector<std::size_t> cut_at(std::span<const RunView> runs, std::uint64_t rank, Order& order) {
   std::vector<Window> windows;
   for (const RunView& run : runs) windows.push_back({0, run.elements.size()});
   std::vector<std::size_t> before(runs.size());
   while (true) {
-    const auto widest = std::max_element(windows.begin(), windows.end(),
-                                         [](const Window& a, const Window& b) { return a.high - a.low < b.high - b.low; });
+    const auto widest = std::max_element(windows.begin(), windows.end(), [](const Window& a, const Window& b) {
+      return a.high - a.low < b.high - b.low;
+    });
     if (widest == windows.end() || widest->low == widest->high) break;
     const auto pivot = static_cast<std::size_t>(widest - windows.begin());
     const std::size_t middle = (widest->low + widest->high) / 2;
@@ -51,7 +52,8 @@ std::vector<std::size_t> cut_at(std::span<const RunView> runs, std::uint64_t ran
   return cut;
 }
 
-Merger::Merger(std::span<const RunView> runs, std::vector<std::size_t> begin, std::vector<std::size_t> end, Order& order)
+Merger::Merger(std::span<const RunView> runs, std::vector<std::size_t> begin, std::vector<std::size_t> end,
+               Order& order)
     : runs_(runs), at_(std::move(begin)), end_(std::move(end)), current_(runs.size()), order_(order) {
   leaves_ = std::bit_ceil(static_cast<std::uint32_t>(std::max<std::size_t>(runs.size(), 1)));
   losers_.resize(leaves_);

@@ -39,8 +39,8 @@ class Merger {
   std::vector<std::size_t> at_, end_;
   std::vector<Element> current_;
   Order& order_;
-  std::uint32_t leaves_ = 1;            // a power of two
-  std::vector<std::uint32_t> losers_;   // by inner node, from 1
+  std::uint32_t leaves_ = 1;           // a power of two
+  std::vector<std::uint32_t> losers_;  // by inner node, from 1
   std::uint32_t winner_ = 0;
 };
 

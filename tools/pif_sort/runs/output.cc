@@ -12,7 +12,6 @@ namespace {
 constexpr std::size_t kAppendBytes = 1u << 20;  // gathered before they are written
 constexpr std::size_t kAppendRows = 1u << 16;   // the same
 
-
 Bytes record_of(std::span<const RunView> runs, Pick pick) { return runs[pick.run].record(pick.index); }
 
 }  // namespace
@@ -45,7 +44,8 @@ Status ParallelOutput::write(std::uint64_t first, std::span<const Pick> picks, s
     const auto lfs = static_cast<LfsIndex>(((output_.is_here() ? output_.index() : 0) + i) % writers_.size());
     const Range rows = layout.rows(lfs, ranks);
     if (rows.empty()) continue;
-    const std::uint64_t at = *layout.record_at({lfs, rows.begin}) - first;  // and then every width-th: there is no parity
+    const std::uint64_t at =
+        *layout.record_at({lfs, rows.begin}) - first;  // and then every width-th: there is no parity
     bytes_.resize(rows.size() * length);
     gather(picks.subspan(at), layout.width(), runs);
     if (!output_.is_here() || lfs != output_.index()) moved_bytes_ += bytes_.size();
@@ -58,7 +58,8 @@ Status ParallelOutput::write(std::uint64_t first, std::span<const Pick> picks, s
 void ParallelOutput::gather(std::span<const Pick> picks, std::size_t step, std::span<const RunView> runs) {
   const std::size_t length = output_.format().record_length;
   for (std::size_t at = 0, i = 0; at < bytes_.size(); at += length, i += step) {
-    if (const std::size_t later = i + kAhead * step; later < picks.size()) runs[picks[later].run].fetch(picks[later].index);
+    if (const std::size_t later = i + kAhead * step; later < picks.size())
+      runs[picks[later].run].fetch(picks[later].index);
     std::memcpy(bytes_.data() + at, record_of(runs, picks[i]).data(), length);
   }
 }
@@ -80,8 +81,12 @@ Status ParallelOutput::finish(std::string& state) {
 // ---- one after another --------------------------------------------------------------------------------------------
 
 Appender::Appender(const tool::Output& output, LfsIndex lfs, const component::Tail& tail, component::Files& files)
-    : layout_(output.layout()), lfs_(lfs), format_(output.format()), record_(output.format()),
-      writer_(output.shape(), tail, files), row_(tail.rows) {
+    : layout_(output.layout()),
+      lfs_(lfs),
+      format_(output.format()),
+      record_(output.format()),
+      writer_(output.shape(), tail, files),
+      row_(tail.rows) {
   find_next();
 }
 
@@ -149,7 +154,8 @@ std::string pack_tails(std::span<const component::Tail> tails) {
 }
 
 Result<std::vector<component::Tail>> unpack_tails(const std::string& text, std::size_t count) {
-  if (text.size() != count * sizeof(Words)) return fail(Code::kInternal, "the workers do not agree on the output's components");
+  if (text.size() != count * sizeof(Words))
+    return fail(Code::kInternal, "the workers do not agree on the output's components");
   std::vector<component::Tail> tails(count);
   for (std::size_t i = 0; i < count; ++i) {
     Words words;

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "runs/merge.h"
 #include "pif/tool/team.h"
+#include "runs/merge.h"
 
 namespace pif::sort {
 
@@ -31,8 +31,8 @@ class OutputRecord {
   Format format_;
 };
 
-// All workers at once: each share begins at a multiple of alignment(), so that no two write to one checksum chunk. For records
-// of fixed length, without parity, of which none is dropped.
+// All workers at once: each share begins at a multiple of alignment(), so that no two write to one checksum chunk. For
+// records of fixed length, without parity, of which none is dropped.
 class ParallelOutput {
  public:
   // files: of the output's components, by LfsIndex; they and output outlive it.
@@ -54,7 +54,8 @@ class ParallelOutput {
   std::uint64_t moved_bytes_ = 0;
 };
 
-// One worker after another, LFS by LFS: for everything else. Appends to one component what is offered and belongs there.
+// One worker after another, LFS by LFS: for everything else. Appends to one component what is offered and belongs
+// there.
 class Appender {
  public:
   // tail: where the component ends. output and files outlive it.
@@ -78,8 +79,8 @@ class Appender {
   OutputRecord record_;
   component::Writer writer_;
   Row row_;
-  Row data_row_ = 0;                   // the first from row_ on that holds a record
-  std::uint64_t next_ = 0;             // that record's rank
+  Row data_row_ = 0;        // the first from row_ on that holds a record
+  std::uint64_t next_ = 0;  // that record's rank
   std::uint64_t offered_bytes_ = 0;
   std::vector<std::uint32_t> lengths_;
   std::vector<std::byte> bytes_;

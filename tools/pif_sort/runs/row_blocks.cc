@@ -13,7 +13,8 @@ constexpr std::size_t kRowBlockBytes = 256u << 10;  // at least, but at the end 
 RowBlockMaker::RowBlockMaker(const tool::Output& output, Range numbers)
     : record_length_(output.format().record_length),
       chunk_rows_(component::chunk_bytes_for(output.format()) / record_length_),
-      least_rows_(std::max<std::uint64_t>(kRowBlockBytes / record_length_, 1)), open_(output.layout().width()) {
+      least_rows_(std::max<std::uint64_t>(kRowBlockBytes / record_length_, 1)),
+      open_(output.layout().width()) {
   for (LfsIndex lfs = 0; lfs < open_.size(); ++lfs) {
     const Range rows = output.layout().rows(lfs, numbers);
     open_[lfs].next = rows.begin;

@@ -1,6 +1,6 @@
-// Rows of fixed length for the output's components, from a worker that has a share of the result: the records with numbers
-// [begin, end), which are one block of rows on every LFS. They go in whole checksum chunks, so that no chunk is written twice
-// but where two shares meet.
+// Rows of fixed length for the output's components, from a worker that has a share of the result: the records with
+// numbers [begin, end), which are one block of rows on every LFS. They go in whole checksum chunks, so that no chunk is
+// written twice but where two shares meet.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class RowBlockMaker {
     Row next = 0, end = 0;  // rows that are not in a buffer yet
     Row first = 0;          // of the buffer
     net::Buffer body;
-    std::size_t used = 0;   // of it
+    std::size_t used = 0;  // of it
   };
   void begin(Open& open) const;
 

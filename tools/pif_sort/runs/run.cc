@@ -13,12 +13,13 @@
 namespace pif::sort {
 namespace {
 
-constexpr std::uint64_t kReadBytes = 1u << 20;     // at once: what is read is still in the cache when its keys are made
-constexpr std::uint64_t kRowsMax = UINT32_MAX;     // an element has 32 bits for its row
+constexpr std::uint64_t kReadBytes = 1u << 20;  // at once: what is read is still in the cache when its keys are made
+constexpr std::uint64_t kRowsMax = UINT32_MAX;  // an element has 32 bits for its row
 constexpr std::uint64_t kEndsAtOnce = 4096;
 constexpr std::uint64_t kOwnBytes = 12u << 20;     // of a worker, whatever it sorts
 constexpr std::uint64_t kSampleBytes = 24u << 20;  // more than a core keeps in its cache, as what is sorted is
-constexpr std::uint64_t kBudgetAim = 1u << 20;     // for runs even where there is not so much: many short ones cost more than they save
+constexpr std::uint64_t kBudgetAim =
+    1u << 20;  // for runs even where there is not so much: many short ones cost more than they save
 constexpr std::uint64_t kBudgetMin = 4u << 10;
 
 template <typename T>
@@ -30,12 +31,13 @@ std::span<const T> as_array(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
-// Memory of this process alone, in huge pages where there are any: records are picked from it in no order, and small pages
-// would cost more than the records themselves.
+// Memory of this process alone, in huge pages where there are any: records are picked from it in no order, and small
+// pages would cost more than the records themselves.
 class PrivateMemory {
  public:
   explicit PrivateMemory(std::size_t bytes) : bytes_(bytes) {
-    void* const at = ::mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const at =
+        ::mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) throw std::bad_alloc();
     data_ = static_cast<std::byte*>(at);
     (void)::madvise(at, bytes, MADV_HUGEPAGE);
@@ -55,8 +57,14 @@ class Loaded {
  public:
   // elements: one for each row with data.
   // in_place: the component, mapped, where all of its rows stay.
-  Loaded(tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements, const tool::Scratch* in_place = nullptr)
-      : input_(input), maker_(maker), order_(maker, input.layout()), rows_(rows), elements_(elements), in_place_(in_place) {
+  Loaded(tool::Input& input, const KeyMaker& maker, Range rows, std::span<Element> elements,
+         const tool::Scratch* in_place = nullptr)
+      : input_(input),
+        maker_(maker),
+        order_(maker, input.layout()),
+        rows_(rows),
+        elements_(elements),
+        in_place_(in_place) {
     if (in_place != nullptr) base_ = in_place->bytes().data();
     if (maker.fixed_length())
       lengths_.add(std::max(input.format().record_length + kNumberBytes, maker.full_key_bytes({})), elements.size());
@@ -109,7 +117,8 @@ Status Loaded::add(Row row) {
     return {};
   }
   PIF_TRY(maker_.make_key(record(number), key_));
-  if (!maker_.fixed_length()) lengths_.add(std::max<std::uint64_t>(record(number).size() + kNumberBytes, maker_.full_key_bytes(key_)));
+  if (!maker_.fixed_length())
+    lengths_.add(std::max<std::uint64_t>(record(number).size() + kNumberBytes, maker_.full_key_bytes(key_)));
   elements_[made_++] = element_of(key_, number);
   return {};
 }
@@ -131,7 +140,8 @@ Status Loaded::read_fixed(tool::Worker& worker) {
     if (in_place_ != nullptr) {
       PIF_TRY(input_.check(first * length, count * length, *in_place_));
     } else {
-      PIF_TRY(input_.reader().read_rows(first, count, {records_->bytes().data() + (first - rows_.begin) * length, length}));
+      PIF_TRY(
+          input_.reader().read_rows(first, count, {records_->bytes().data() + (first - rows_.begin) * length, length}));
     }
     for (Row row = first; row < first + count; ++row) PIF_TRY(add(row));
     input_.count_read(count * length);
@@ -169,9 +179,12 @@ Status Loaded::read(tool::Worker& worker) {
 
 // Elements of equal prefix, by row. Each key is made once; not even that where all records are the same.
 void Loaded::sort_by_keys(std::span<Element> group) {
-  const auto same = [](Bytes a, Bytes b) { return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0; };
+  const auto same = [](Bytes a, Bytes b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
+  };
   const Bytes first = record(row_of(group[0]));
-  if (std::all_of(group.begin() + 1, group.end(), [&](const Element& e) { return same(first, record(row_of(e))); })) return;
+  if (std::all_of(group.begin() + 1, group.end(), [&](const Element& e) { return same(first, record(row_of(e))); }))
+    return;
   std::vector<std::pair<std::string, Element>> keyed(group.size());
   for (std::size_t i = 0; i < group.size(); ++i) {
     (void)maker_.make_key(record(row_of(group[i])), keyed[i].first);  // it was made before, so it can be made
@@ -244,7 +257,8 @@ bool Order::less(const RunView& a, std::size_t i, const RunView& b, std::size_t 
   return by_key != 0 ? by_key < 0 : number(a, i) < number(b, j);
 }
 
-// ---- all of a component -------------------------------------------------------------------------------------------------
+// ---- all of a component
+// -------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -272,7 +286,8 @@ Status load_in_memory(tool::Worker& worker, tool::Input& input, const KeyMaker& 
   loaded.sort();
   runs.lengths = loaded.lengths();
   const bool fixed = input.format().is_fixed();
-  PIF_TRY_VALUE(runs.records.memory, tool::SharedMemory::make(fixed ? count * input.format().record_length : loaded.bytes()));
+  PIF_TRY_VALUE(runs.records.memory,
+                tool::SharedMemory::make(fixed ? count * input.format().record_length : loaded.bytes()));
   if (!fixed) {
     PIF_TRY_VALUE(runs.ends.memory, tool::SharedMemory::make((count + 1) * sizeof(std::uint64_t)));
   }
@@ -386,14 +401,16 @@ Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker&
   Runs runs;
   if (!input.is_here() || input.rows() == 0) return runs;
   if (input.rows() > kRowsMax)
-    return fail(Code::kTooLarge, fmt::format("{}: {} rows on one LFS; {} can be sorted", input.file().path, input.rows(), kRowsMax));
+    return fail(Code::kTooLarge,
+                fmt::format("{}: {} rows on one LFS; {} can be sorted", input.file().path, input.rows(), kRowsMax));
   if (memory == 0) {
     auto mapped = input.map();
     if (!mapped && mapped.error().code != Code::kUnsupported) return fail(std::move(mapped.error()));
     if (mapped) runs.records.file = std::move(*mapped);
     PIF_TRY(mapped ? load_in_place(worker, input, maker, runs) : load_in_memory(worker, input, maker, runs));
   } else {
-    const std::uint64_t budget = memory >= kOwnBytes + kBudgetAim ? memory - kOwnBytes : std::clamp(memory / 8, kBudgetMin, kBudgetAim);
+    const std::uint64_t budget =
+        memory >= kOwnBytes + kBudgetAim ? memory - kOwnBytes : std::clamp(memory / 8, kBudgetMin, kBudgetAim);
     PIF_TRY(RunMaker(worker, input, maker, budget, runs).make());
   }
   return runs;

@@ -22,19 +22,21 @@
 
 namespace pif::sort {
 
-// One record in a run's order: the first 12 bytes of its sort key (zeros where it has fewer) and its row, so that comparing
-// elements as 128-bit numbers sorts by key prefix, and equal ones by row.
+// One record in a run's order: the first 12 bytes of its sort key (zeros where it has fewer) and its row, so that
+// comparing elements as 128-bit numbers sorts by key prefix, and equal ones by row.
 using Element = hwy::uint128_t;
 inline constexpr std::size_t kPrefixBytes = 12;
 
-// Up to 8 bytes as a big-endian number. What is read at once was written at once, or the processor waits for all that it is writing.
+// Up to 8 bytes as a big-endian number. What is read at once was written at once, or the processor waits for all that
+// it is writing.
 inline std::uint64_t big_endian_of(std::string_view bytes) {
   std::uint64_t value = 0;
   if (bytes.size() >= sizeof value) {
     std::memcpy(&value, bytes.data(), sizeof value);
     return __builtin_bswap64(value);
   }
-  for (std::size_t i = 0; i < bytes.size(); ++i) value |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (56 - 8 * i);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    value |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (56 - 8 * i);
   return value;
 }
 
@@ -56,17 +58,18 @@ inline constexpr std::size_t kAhead = 16;        // records that are fetched int
 inline constexpr std::size_t kFetchedMax = 256;  // bytes of a record
 
 inline void fetch(Bytes record) {
-  for (std::size_t line = 0; line < std::min(record.size(), kFetchedMax); line += 64) __builtin_prefetch(record.data() + line);
+  for (std::size_t line = 0; line < std::min(record.size(), kFetchedMax); line += 64)
+    __builtin_prefetch(record.data() + line);
 }
 
-// A run as every worker sees it: element i says where record i stands in the order. The records are in that order too, or
-// (by_row) as the component has them.
+// A run as every worker sees it: element i says where record i stands in the order. The records are in that order too,
+// or (by_row) as the component has them.
 struct RunView {
-  LfsIndex lfs = 0;                        // of the input
+  LfsIndex lfs = 0;  // of the input
   std::span<const Element> elements;
   const std::byte* records = nullptr;
-  const std::uint64_t* ends = nullptr;     // variable records: ends[i], ends[i + 1]
-  std::uint32_t record_length = 0;         // fixed ones
+  const std::uint64_t* ends = nullptr;  // variable records: ends[i], ends[i + 1]
+  std::uint32_t record_length = 0;      // fixed ones
   bool by_row = false;
 
   // Fetches what record(i) will look at, and then the record, into the cache: ask some time ahead.
@@ -82,12 +85,14 @@ struct RunView {
   }
 };
 
-// The order of all records, whatever run they are in: by sort key, ties by record number. Not thread-safe: it has memory for
-// two keys.
+// The order of all records, whatever run they are in: by sort key, ties by record number. Not thread-safe: it has
+// memory for two keys.
 class Order {
  public:
   Order(const KeyMaker& maker, const parity::Layout& layout)
-      : maker_(&maker), layout_(&layout), prefix_is_all_(maker.fixed_length() && *maker.fixed_length() <= kPrefixBytes) {}
+      : maker_(&maker),
+        layout_(&layout),
+        prefix_is_all_(maker.fixed_length() && *maker.fixed_length() <= kPrefixBytes) {}
 
   bool prefix_is_all() const { return prefix_is_all_; }
   // Keys alone: negative, 0 or positive.
@@ -110,7 +115,9 @@ struct Area {
   tool::SharedMemory memory;
   tool::Scratch file;
   std::span<const std::byte> bytes() const { return memory.empty() ? file.bytes() : memory.bytes(); }
-  std::span<std::byte> space() { return memory.empty() ? file.space() : memory.bytes(); }  // a file's: if it was allocated
+  std::span<std::byte> space() {
+    return memory.empty() ? file.space() : memory.bytes();
+  }  // a file's: if it was allocated
 };
 // Everybody's, by rank. Called by all workers.
 Result<std::vector<Area>> share(tool::Team& team, const Area& own, bool writable);
@@ -123,8 +130,8 @@ struct Runs {
   bool by_row = false;                // one run; the records are the component itself, in the page cache
 };
 
-// Reads the worker's component and sorts it: all of it in memory, or, with `memory` bytes for this worker, runs of what fits in
-// scratch files. A component that is not there has no run.
+// Reads the worker's component and sorts it: all of it in memory, or, with `memory` bytes for this worker, runs of what
+// fits in scratch files. A component that is not there has no run.
 Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, std::uint64_t memory);
 // Those that are not empty; runs outlives them.
 std::vector<RunView> views_of(const Runs& runs, const Format& format, LfsIndex lfs);

@@ -13,17 +13,26 @@ namespace {
 
 constexpr std::size_t kBatchBytesMax = 512u << 10;
 constexpr std::size_t kBatchBytesMin = 16u << 10;
-constexpr std::uint32_t kBatchesAhead = 3;               // of one piece, sent before they are merged
-constexpr std::uint64_t kUnderWayMax = 2u << 20;         // of row blocks to one LFS
+constexpr std::uint32_t kBatchesAhead = 3;        // of one piece, sent before they are merged
+constexpr std::uint64_t kUnderWayMax = 2u << 20;  // of row blocks to one LFS
 
 }  // namespace
 
-FarSplit::FarSplit(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const KeyMaker& maker, Order& order,
-                   bool unique, std::uint64_t memory)
-    : worker_(worker), team_(team), input_(input), output_(output), maker_(maker), order_(order), unique_(unique),
-      is_direct_(output.format().is_fixed() && !output.layout().has_parity() && !unique), batch_bytes_(kBatchBytesMax) {
+FarSplit::FarSplit(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output,
+                   const KeyMaker& maker, Order& order, bool unique, std::uint64_t memory)
+    : worker_(worker),
+      team_(team),
+      input_(input),
+      output_(output),
+      maker_(maker),
+      order_(order),
+      unique_(unique),
+      is_direct_(output.format().is_fixed() && !output.layout().has_parity() && !unique),
+      batch_bytes_(kBatchBytesMax) {
   // A share has batches of all pieces ahead, and as many are on their way from here.
-  if (memory > 0) batch_bytes_ = std::clamp<std::size_t>(memory / (2 * kBatchesAhead * worker.width()), kBatchBytesMin, kBatchBytesMax);
+  if (memory > 0)
+    batch_bytes_ =
+        std::clamp<std::size_t>(memory / (2 * kBatchesAhead * worker.width()), kBatchBytesMin, kBatchBytesMax);
 }
 
 // ---- the beginning --------------------------------------------------------------------------------------------------
@@ -41,7 +50,8 @@ Status FarSplit::open(std::span<const RunView> own) {
       end.push_back(splitters.cut(run, share + 1, order_));
       records[share] += end.back() - begin.back();
     }
-    outgoing_.push_back({share, PieceSender(own, std::move(begin), std::move(end), order_, input_.format()), kBatchesAhead});
+    outgoing_.push_back(
+        {share, PieceSender(own, std::move(begin), std::move(end), order_, input_.format()), kBatchesAhead});
   }
   PIF_TRY_VALUE(const auto totals, team_.sum(records));
   std::vector<LfsIndex> lfss(sources_.size());
@@ -69,8 +79,10 @@ Status FarSplit::run(std::span<const RunView> own) {
 }
 
 bool FarSplit::is_done() const {
-  const bool sent = std::all_of(outgoing_.begin(), outgoing_.end(), [](const Outgoing& piece) { return piece.sender.is_done(); });
-  const bool written = std::all_of(under_way_.begin(), under_way_.end(), [](std::uint64_t bytes) { return bytes == 0; });
+  const bool sent =
+      std::all_of(outgoing_.begin(), outgoing_.end(), [](const Outgoing& piece) { return piece.sender.is_done(); });
+  const bool written =
+      std::all_of(under_way_.begin(), under_way_.end(), [](std::uint64_t bytes) { return bytes == 0; });
   return sent && merger_->is_done() && written && rows_missing_ == 0;
 }
 
@@ -105,7 +117,8 @@ Result<bool> FarSplit::send_pieces() {
 }
 
 Result<bool> FarSplit::merge_pieces() {
-  const bool has_room = std::all_of(under_way_.begin(), under_way_.end(), [](std::uint64_t bytes) { return bytes <= kUnderWayMax; });
+  const bool has_room =
+      std::all_of(under_way_.begin(), under_way_.end(), [](std::uint64_t bytes) { return bytes <= kUnderWayMax; });
   if (merger_->is_done() || !merger_->is_ready() || !has_room) return false;
   PIF_TRY(merger_->merge([this](Bytes record) { return put(record); }));
   for (std::uint32_t lfs = 0; lfs < sources_.size(); ++lfs) {
@@ -147,7 +160,8 @@ Result<bool> FarSplit::send_stretches() {
     const std::uint32_t to = targets_[block.to];
     if (to != worker_.rank()) worker_.count_sent(block.body.size());
     under_way_[block.to] += block.body.size();
-    PIF_TRY(team_.send(to, Head{MessageKind::kRowBlock, block.to, {block.first, block.count}}.pack(), std::move(block.body)));
+    PIF_TRY(team_.send(to, Head{MessageKind::kRowBlock, block.to, {block.first, block.count}}.pack(),
+                       std::move(block.body)));
   }
   return any;
 }
@@ -155,7 +169,8 @@ Result<bool> FarSplit::send_stretches() {
 Status FarSplit::write_stretch(std::uint32_t from, const Head& head, net::Buffer body) {
   const auto [first, count] = std::pair(head.values[0], head.values[1]);
   const std::uint32_t length = output_.format().record_length;
-  const bool fits = output_.is_made() && head.node == output_.index() && count <= rows_missing_ && body.size() == count * length;
+  const bool fits =
+      output_.is_made() && head.node == output_.index() && count <= rows_missing_ && body.size() == count * length;
   if (!fits) return fail(Code::kInvalid, fmt::format("worker {} sent rows that do not belong here", from));
   PIF_TRY(output_.writer().write_rows(first, count, {std::as_const(body).data(), length}));
   rows_missing_ -= count;
@@ -165,17 +180,21 @@ Status FarSplit::write_stretch(std::uint32_t from, const Head& head, net::Buffer
 // ---- words ----------------------------------------------------------------------------------------------------------
 
 Status FarSplit::receive(bool may_wait) {
-  return team_.receive_some(may_wait ? kWorkerSilenceMax : Duration::zero(), [this](tool::Message word) { return take(std::move(word)); });
+  return team_.receive_some(may_wait ? kWorkerSilenceMax : Duration::zero(),
+                            [this](tool::Message word) { return take(std::move(word)); });
 }
 
 Status FarSplit::take(tool::Message word) {
   const auto head = Head::unpack(word.head);
-  const auto nonsense = [&] { return fail(Code::kInvalid, fmt::format("worker {} said something that does not fit", word.from)); };
+  const auto nonsense = [&] {
+    return fail(Code::kInvalid, fmt::format("worker {} said something that does not fit", word.from));
+  };
   if (!head) return nonsense();
   switch (head->say) {
     case MessageKind::kPiece:
       if (head->node >= sources_.size() || sources_[head->node] != word.from) return nonsense();
-      return merger_->take(head->node, {static_cast<std::uint32_t>(head->values[0]), head->values[1] != 0, std::move(word.body)});
+      return merger_->take(head->node,
+                           {static_cast<std::uint32_t>(head->values[0]), head->values[1] != 0, std::move(word.body)});
     case MessageKind::kMore:
       if (word.from >= outgoing_.size()) return nonsense();
       ++outgoing_[word.from].room;

@@ -1,18 +1,19 @@
-// The split merge between workers that share no memory (Dibble 1990 has none like it; for workers on one machine see sorter.cc):
-// every worker sends each other the piece of its runs that is of the other's share, merges the pieces of its own, and sends
-// the rows of the result to the workers on the output's LFSs. Every record travels twice at most.
+// The split merge between workers that share no memory (Dibble 1990 has none like it; for workers on one machine see
+// sorter.cc): every worker sends each other the piece of its runs that is of the other's share, merges the pieces of
+// its own, and sends the rows of the result to the workers on the output's LFSs. Every record travels twice at most.
 //
-// Records of fixed length are written as they come, by all shares at once. For others the number of a share's first record, or
-// its place, is not known before all lower shares are merged: shares are kept in scratch files, and put out in their order.
+// Records of fixed length are written as they come, by all shares at once. For others the number of a share's first
+// record, or its place, is not known before all lower shares are merged: shares are kept in scratch files, and put out
+// in their order.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "split/pieces.h"
 #include "pif/tool/ordered_output.h"
-#include "split/splitters.h"
 #include "runs/row_blocks.h"
+#include "split/pieces.h"
+#include "split/splitters.h"
 #include "token/token_messages.h"
 
 namespace pif::sort {
@@ -20,8 +21,8 @@ namespace pif::sort {
 class FarSplit {
  public:
   // All outlive it. memory: for this worker's messages, 0: enough.
-  FarSplit(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const KeyMaker& maker, Order& order,
-           bool unique, std::uint64_t memory);
+  FarSplit(tool::Worker& worker, tool::Team& team, tool::Input& input, tool::Output& output, const KeyMaker& maker,
+           Order& order, bool unique, std::uint64_t memory);
   // own: this worker's runs. Called by all workers.
   [[nodiscard]] Status run(std::span<const RunView> own);
   const FileLength& put_out() const { return put_out_; }  // by this worker
@@ -52,18 +53,18 @@ class FarSplit {
   const KeyMaker& maker_;
   Order& order_;
   bool unique_;
-  bool is_direct_;                          // rows are written as they come
+  bool is_direct_;  // rows are written as they come
   std::size_t batch_bytes_;
-  std::vector<std::uint32_t> sources_;      // ranks of the workers on the input's LFSs
-  std::vector<std::uint32_t> targets_;      // of those on the output's
+  std::vector<std::uint32_t> sources_;  // ranks of the workers on the input's LFSs
+  std::vector<std::uint32_t> targets_;  // of those on the output's
   std::vector<Outgoing> outgoing_;
-  std::optional<PieceMerger> merger_;       // of this worker's share
+  std::optional<PieceMerger> merger_;  // of this worker's share
   std::optional<RowBlockMaker> blocks_;
-  std::vector<std::uint64_t> under_way_;    // bytes of row blocks, by LFS of the output
-  std::uint64_t rows_missing_ = 0;          // of this worker's component
-  std::vector<std::byte> last_;             // unique: the record before
+  std::vector<std::uint64_t> under_way_;  // bytes of row blocks, by LFS of the output
+  std::uint64_t rows_missing_ = 0;        // of this worker's component
+  std::vector<std::byte> last_;           // unique: the record before
   bool has_last_ = false;
-  tool::Scratch kept_;                      // the share: of each record its length (32 bits) and its bytes
+  tool::Scratch kept_;  // the share: of each record its length (32 bits) and its bytes
   FileLength put_out_;
 };
 

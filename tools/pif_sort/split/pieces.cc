@@ -12,9 +12,12 @@ tl::unexpected<Error> nonsense() { return fail(Code::kInvalid, "another worker's
 
 }  // namespace
 
-PieceSender::PieceSender(std::span<const RunView> runs, std::vector<std::size_t> begin, std::vector<std::size_t> end, Order& order,
-                         const Format& format)
-    : runs_(runs), merger_(runs, std::move(begin), std::move(end), order), record_(format), is_fixed_(format.is_fixed()) {}
+PieceSender::PieceSender(std::span<const RunView> runs, std::vector<std::size_t> begin, std::vector<std::size_t> end,
+                         Order& order, const Format& format)
+    : runs_(runs),
+      merger_(runs, std::move(begin), std::move(end), order),
+      record_(format),
+      is_fixed_(format.is_fixed()) {}
 
 PieceBatch PieceSender::next(std::size_t bytes) {
   picks_.clear();
@@ -105,14 +108,17 @@ RunView PieceMerger::view(const Piece& piece) const {
 }
 
 bool PieceMerger::is_ready() const {
-  return std::all_of(pieces_.begin(), pieces_.end(), [](const Piece& piece) { return piece.is_over || !piece.batches.empty(); });
+  return std::all_of(pieces_.begin(), pieces_.end(),
+                     [](const Piece& piece) { return piece.is_over || !piece.batches.empty(); });
 }
 
 bool PieceMerger::is_done() const {
-  return std::all_of(pieces_.begin(), pieces_.end(), [](const Piece& piece) { return piece.is_over && piece.batches.empty(); });
+  return std::all_of(pieces_.begin(), pieces_.end(),
+                     [](const Piece& piece) { return piece.is_over && piece.batches.empty(); });
 }
 
-// What a piece has not sent yet comes after the last of its first batch: the lowest of these last ones is how far all can be merged.
+// What a piece has not sent yet comes after the last of its first batch: the lowest of these last ones is how far all
+// can be merged.
 Merger PieceMerger::begin_merge(std::vector<RunView>& views) {
   for (const Piece& piece : pieces_) views.push_back(view(piece));
   std::optional<std::size_t> bound;
@@ -128,8 +134,10 @@ Merger PieceMerger::begin_merge(std::vector<RunView>& views) {
     if (bound && i != *bound) {
       while (low < high) {
         const std::size_t middle = (low + high) / 2;
-        if (order_.less(views[i], middle, views[*bound], views[*bound].elements.size() - 1)) low = middle + 1;
-        else high = middle;
+        if (order_.less(views[i], middle, views[*bound], views[*bound].elements.size() - 1))
+          low = middle + 1;
+        else
+          high = middle;
       }
     }
     piece.end = high;

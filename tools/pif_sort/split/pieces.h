@@ -1,5 +1,5 @@
-// The split merge between workers that share no memory: the part of a worker's runs that belongs to another's share is a piece,
-// which travels in batches, in order; the share's owner merges the pieces of all.
+// The split merge between workers that share no memory: the part of a worker's runs that belongs to another's share is
+// a piece, which travels in batches, in order; the share's owner merges the pieces of all.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 #include <span>
 #include <vector>
 
+#include "pif/net/buffer.h"
 #include "runs/merge.h"
 #include "runs/output.h"
-#include "pif/net/buffer.h"
 
 namespace pif::sort {
 
-// Records of one piece on their way: their rows in the input's component (32 bits each); of variable records their lengths
-// (32 bits each); then their bytes.
+// Records of one piece on their way: their rows in the input's component (32 bits each); of variable records their
+// lengths (32 bits each); then their bytes.
 struct PieceBatch {
   std::uint32_t count = 0;
   bool is_last = false;
@@ -76,14 +76,16 @@ class PieceMerger {
   struct Piece {
     LfsIndex lfs = 0;
     std::deque<Batch> batches;
-    std::size_t at = 0, end = 0;      // of the first batch: merged so far, and up to where now
-    bool is_over = false;             // the last batch has come
+    std::size_t at = 0, end = 0;  // of the first batch: merged so far, and up to where now
+    bool is_over = false;         // the last batch has come
     std::uint32_t merged = 0;
   };
   [[nodiscard]] Status open(const PieceBatch& from, Batch& batch);
   RunView view(const Piece& piece) const;
   // Whether all that is there may be merged: nothing of the piece comes after it.
-  static bool is_bound(const Piece& piece) { return !piece.batches.empty() && (!piece.is_over || piece.batches.size() > 1); }
+  static bool is_bound(const Piece& piece) {
+    return !piece.batches.empty() && (!piece.is_over || piece.batches.size() > 1);
+  }
   Merger begin_merge(std::vector<RunView>& views);
   void end_merge();
 

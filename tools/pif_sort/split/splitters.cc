@@ -40,8 +40,8 @@ Status unpack(std::string_view text, std::vector<Sample>& out) {
 }
 
 // Samples of the runs, from the middles of row blocks of equal length.
-Result<std::string> take_samples(std::span<const RunView> runs, std::uint64_t wanted, const KeyMaker& maker, const Order& order,
-                                 bool keep_together) {
+Result<std::string> take_samples(std::span<const RunView> runs, std::uint64_t wanted, const KeyMaker& maker,
+                                 const Order& order, bool keep_together) {
   std::uint64_t records = 0;
   for (const RunView& run : runs) records += run.elements.size();
   std::string packed;
@@ -92,8 +92,10 @@ std::size_t Splitters::cut(const RunView& run, std::uint32_t share, const Order&
   while (low < high) {
     const std::size_t middle = (low + high) / 2;
     (void)maker_->make_full_key(run.record(middle), order.number(run, middle), key);  // it was made in the local phase
-    if (key < first) low = middle + 1;
-    else high = middle;
+    if (key < first)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low;
 }

@@ -1,6 +1,6 @@
-// Where the shares of a split merge begin when no worker can see the others' records: every worker takes samples of its own
-// runs at even distances, and all choose the same splitters among them. A share is off from an even one by no more than the
-// records between two samples, of all runs together.
+// Where the shares of a split merge begin when no worker can see the others' records: every worker takes samples of its
+// own runs at even distances, and all choose the same splitters among them. A share is off from an even one by no more
+// than the records between two samples, of all runs together.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,8 @@ void BlockMaker::add(std::uint64_t number, Bytes record, Block& block) {
   block.numbers.push_back(number);
   block.records.push_back(record);
   if (maker_.plain_offset()) {
-    return block.keys.add({reinterpret_cast<const char*>(record.data()) + *maker_.plain_offset(), *maker_.fixed_length()}, number);
+    return block.keys.add(
+        {reinterpret_cast<const char*>(record.data()) + *maker_.plain_offset(), *maker_.fixed_length()}, number);
   }
   (void)maker_.make_full_key(record, number, key_);  // it was made in the local phase, so it can be made
   block.keys.add(key_);
@@ -54,17 +55,22 @@ void Part::drop(std::uint64_t block) {
 Status Part::accept(Row first, std::uint64_t count, net::Buffer body, bool placed) {
   const std::uint64_t block = first / shape_.block_records;
   const std::uint64_t blocks = shape_.window_blocks == 0 ? shape_.blocks() : shape_.window_blocks;
-  const bool asked = first < shape_.rows && block >= first_ && block - first_ < blocks && come_[block] + count <= shape_.block_size(block);
-  if (!asked) return fail(Code::kInvalid, fmt::format("another worker sent row {} of a sub-file, which was not asked for", first));
+  const bool asked = first < shape_.rows && block >= first_ && block - first_ < blocks &&
+                     come_[block] + count <= shape_.block_size(block);
+  if (!asked)
+    return fail(Code::kInvalid,
+                fmt::format("another worker sent row {} of a sub-file, which was not asked for", first));
   come_[block] += static_cast<std::uint32_t>(count);
   all_come_ += count;
   while (full_ < come_.size() && come_[full_] == shape_.block_size(full_)) ++full_;
   if (placed) return {};
   const Row end = block * shape_.block_records + shape_.block_size(block);
-  PIF_TRY(tool::for_each_record(first, count, shape_.record_length, std::as_const(body).span(), [&](Row row, Bytes record) -> Status {
-    if (row >= end || record.size() < kNumberBytes) return fail(Code::kInvalid, "another worker sent rows of two blocks as one");
-    return put(row, record);
-  }));
+  PIF_TRY(tool::for_each_record(first, count, shape_.record_length, std::as_const(body).span(),
+                                [&](Row row, Bytes record) -> Status {
+                                  if (row >= end || record.size() < kNumberBytes)
+                                    return fail(Code::kInvalid, "another worker sent rows of two blocks as one");
+                                  return put(row, record);
+                                }));
   keep(block, std::move(body));
   return {};
 }
@@ -101,7 +107,8 @@ void OwnPart::gather(std::vector<std::byte>& into) const {
 
 Status OwnPart::load(std::uint64_t, Block& into) {
   picks_.clear();
-  for (; picks_.size() < shape_.block_records && !merger_->is_done(); merger_->advance()) picks_.push_back(merger_->peek());
+  for (; picks_.size() < shape_.block_records && !merger_->is_done(); merger_->advance())
+    picks_.push_back(merger_->peek());
   gather(into.gathered);
   Bytes rest = into.gathered;
   for (const Pick pick : picks_) {
@@ -124,7 +131,8 @@ class FixedPart final : public Part {
   FixedPart(const PartShape& shape, BlockMaker maker) : Part(shape), maker_(std::move(maker)) {}
 
   [[nodiscard]] Status open(tool::Worker& worker) {
-    rows_ = shape_.window_blocks == 0 ? shape_.rows : std::min(shape_.rows, shape_.window_blocks * shape_.block_records);
+    rows_ =
+        shape_.window_blocks == 0 ? shape_.rows : std::min(shape_.rows, shape_.window_blocks * shape_.block_records);
     const std::uint64_t bytes = rows_ * shape_.record_length;
     if (shape_.window_blocks > 0 || shape_.in_memory) {
       PIF_TRY_VALUE(area_.memory, tool::SharedMemory::make(bytes));
@@ -146,7 +154,9 @@ class FixedPart final : public Part {
   const Area* memory() const override { return &area_; }
 
  private:
-  std::span<std::byte> place(Row row) const { return memory_.subspan(row % rows_ * shape_.record_length, shape_.record_length); }
+  std::span<std::byte> place(Row row) const {
+    return memory_.subspan(row % rows_ * shape_.record_length, shape_.record_length);
+  }
   [[nodiscard]] Status put(Row row, Bytes record) override {
     std::memcpy(place(row).data(), record.data(), record.size());
     return {};

@@ -1,6 +1,7 @@
-// Sub-files (Dibble 1990, section 5.3.1): sorted files between the local phase and the end, each on some of the workers, interleaved
-// by blocks of records. A worker's part of one is either its own runs, merged as they are read, or what other workers send:
-// kept in scratch files until all of it is there (passes one after another), or in a window in memory (all passes at once).
+// Sub-files (Dibble 1990, section 5.3.1): sorted files between the local phase and the end, each on some of the
+// workers, interleaved by blocks of records. A worker's part of one is either its own runs, merged as they are read, or
+// what other workers send: kept in scratch files until all of it is there (passes one after another), or in a window in
+// memory (all passes at once).
 #pragma once
 
 #include <cstdint>
@@ -9,9 +10,9 @@
 #include <optional>
 #include <vector>
 
+#include "pif/base/placement.h"
 #include "runs/merge.h"
 #include "runs/output.h"
-#include "pif/base/placement.h"
 #include "token/token_messages.h"
 
 namespace pif::sort {
@@ -20,10 +21,10 @@ namespace pif::sort {
 struct Block {
   std::vector<std::uint64_t> numbers;  // of the records, in the input
   std::vector<Bytes> records;
-  KeyList keys;                        // each ends with the record's number, so that no two are equal
-  std::uint64_t shipped = 0;           // records that are on their way into the next sub-file
+  KeyList keys;                               // each ends with the record's number, so that no two are equal
+  std::uint64_t shipped = 0;                  // records that are on their way into the next sub-file
   std::deque<std::vector<std::byte>> mended;  // lines that lacked their end
-  std::vector<std::byte> gathered;     // records that lay scattered
+  std::vector<std::byte> gathered;            // records that lay scattered
 
   std::size_t size() const { return records.size(); }
   void clear();  // its memory stays
@@ -45,11 +46,11 @@ class BlockMaker {
 };
 
 struct PartShape {
-  std::uint64_t rows = 0;            // records of the part
+  std::uint64_t rows = 0;  // records of the part
   std::uint64_t block_records = 1;
-  std::uint32_t record_length = 0;   // with the number; 0: lengths differ
-  std::uint64_t window_blocks = 0;   // 0: there is room for all of it,
-  bool in_memory = false;            // even in memory, if records have one length
+  std::uint32_t record_length = 0;  // with the number; 0: lengths differ
+  std::uint64_t window_blocks = 0;  // 0: there is room for all of it,
+  bool in_memory = false;           // even in memory, if records have one length
 
   std::uint64_t blocks() const { return (rows + block_records - 1) / block_records; }
   std::uint64_t block_size(std::uint64_t block) const { return std::min(block_records, rows - block * block_records); }
@@ -84,8 +85,8 @@ class Part {
  private:
   std::vector<std::uint32_t> come_;  // records of each block
   std::vector<bool> dropped_;
-  std::uint64_t first_ = 0;          // block that is not dropped
-  std::uint64_t full_ = 0;           // blocks, from the first on
+  std::uint64_t first_ = 0;  // block that is not dropped
+  std::uint64_t full_ = 0;   // blocks, from the first on
   std::uint64_t all_come_ = 0;
 };
 

@@ -9,11 +9,11 @@ namespace {
 
 constexpr std::uint64_t kQueuedBytesMax = 16u << 20;  // of an outlet, beyond which nothing new is merged
 constexpr std::size_t kLoadedMax = 3;                 // blocks, beyond which none is loaded ahead
-constexpr std::size_t kNumberedMax = 8;               // row blocks of records that wait to be shipped while tokens are taken
+constexpr std::size_t kNumberedMax = 8;  // row blocks of records that wait to be shipped while tokens are taken
 
 tl::unexpected<Error> nonsense(const Head& head) {
-  return fail(Code::kInvalid, fmt::format("another worker said '{}' of merge {}, which does not fit", static_cast<char>(head.say),
-                                          head.node));
+  return fail(Code::kInvalid, fmt::format("another worker said '{}' of merge {}, which does not fit",
+                                          static_cast<char>(head.say), head.node));
 }
 
 }  // namespace
@@ -32,8 +32,9 @@ bool Merge::has_room() const { return outlet_.queued_bytes() < kQueuedBytesMax; 
 
 Status Merge::print_error(std::uint32_t rank, MessageKind what, const Values& values, net::Buffer body) {
   if (body.size() > kBodyBytesMax)  // a single key: blocks have so few records that the keys of more fit
-    return fail(Code::kTooLarge, fmt::format("a record's sort key takes {} bytes on its way, and a token carries {}: use --merge split",
-                                             body.size(), kBodyBytesMax));
+    return fail(Code::kTooLarge,
+                fmt::format("a record's sort key takes {} bytes on its way, and a token carries {}: use --merge split",
+                            body.size(), kBodyBytesMax));
   return team_.send(rank, Head{what, shape_.node, values}.pack(), std::move(body));
 }
 
@@ -178,14 +179,16 @@ Status BatchedMerge::merge(Token token) {
 Status BatchedMerge::pass_on(const Token& token, const Block& block, std::size_t x, std::size_t z) {
   const std::uint64_t number = token.number + x + z, m = shape_.block_records;
   if (x == block.size()) {
-    if (token.block + 1 == blocks(own())) return say_rest(other(), token.other_block * m + token.other_from + z, number);
+    if (token.block + 1 == blocks(own()))
+      return say_rest(other(), token.other_block * m + token.other_from + z, number);
     return print_error(reader(own(), token.block + 1), MessageKind::kToken,
-               {token.block + 1, token.holder, token.other_block, token.other_from + z, number}, token.keys.pack(z));
+                       {token.block + 1, token.holder, token.other_block, token.other_from + z, number},
+                       token.keys.pack(z));
   }
   if (token.other_block + 1 == blocks(other())) return say_rest(own(), token.block * m + x, number);
   ++counts_.crossings;
   return print_error(reader(other(), token.other_block + 1), MessageKind::kToken,
-             {token.other_block + 1, own().ranks[index_], token.block, x, number}, block.keys.pack(x));
+                     {token.other_block + 1, own().ranks[index_], token.block, x, number}, block.keys.pack(x));
 }
 
 Status BatchedMerge::take_place(const Head& head, std::span<const std::byte> body) {

@@ -1,16 +1,19 @@
 // Two sorted sub-files become one by a token that travels between their readers: this worker's part in it.
 //
-// Dibble 1990, figure 5.4, lets the token carry one key, so that a record costs a hop. Here it carries the keys of what is
-// unwritten of the other side's block, and a hop merges blocks; block size 1 and FigureMerge give the thesis's machine.
+// Dibble 1990, figure 5.4, lets the token carry one key, so that a record costs a hop. Here it carries the keys of what
+// is unwritten of the other side's block, and a hop merges blocks; block size 1 and FigureMerge give the thesis's
+// machine.
 //
 //   on the token for block b of this side, which carries keys of block j of the other side from record y on:
 //     take from both, always the smaller, until one block ends; each taken record gets the next number
 //     this block ended:     the token goes to the reader of block b + 1 with what is left of the keys
 //     the other one ended:  the token goes to the reader of block j + 1 with the keys of what is left here
 //     there is no such block: the other side's rest has the following numbers
-//   then, off the critical path: the numbers of the other side's taken records go to their reader; the own ones are shipped
+//   then, off the critical path: the numbers of the other side's taken records go to their reader; the own ones are
+//   shipped
 //
-// Every block gets the token once. Records are shipped to where their numbers belong in the next sub-file, or in the output.
+// Every block gets the token once. Records are shipped to where their numbers belong in the next sub-file, or in the
+// output.
 #pragma once
 
 #include <functional>
@@ -24,8 +27,8 @@
 
 namespace pif::sort {
 
-// Where merged records go, with their new numbers; these rise between two flushes. `original` (the number in the input) and the
-// record stay where they are until the flush.
+// Where merged records go, with their new numbers; these rise between two flushes. `original` (the number in the input)
+// and the record stay where they are until the flush.
 class Outlet {
  public:
   virtual ~Outlet() = default;
@@ -40,15 +43,15 @@ struct SideShape {
 };
 
 struct MergeShape {
-  std::uint32_t node = 0;            // of the merge tree, in what is said
-  std::array<SideShape, 2> sides;    // A, B
+  std::uint32_t node = 0;          // of the merge tree, in what is said
+  std::array<SideShape, 2> sides;  // A, B
   std::uint64_t block_records = 1;
 };
 
 struct MergeCounts {
-  std::uint64_t hops = 0;        // of tokens to here
-  std::uint64_t crossings = 0;   // of them, from the other side
-  Duration acted{};              // from when a token could go on until it had gone, all of them together
+  std::uint64_t hops = 0;       // of tokens to here
+  std::uint64_t crossings = 0;  // of them, from the other side
+  Duration acted{};             // from when a token could go on until it had gone, all of them together
 
   void add(const MergeCounts& other) {
     hops += other.hops;
@@ -81,7 +84,9 @@ class Merge {
   }
   std::uint32_t reader(const SideShape& side, std::uint64_t block) const { return side.ranks[place(side, block).lfs]; }
   bool is_own(std::uint64_t block) const { return block < blocks(own()) && place(own(), block).lfs == index_; }
-  std::uint64_t blocks(const SideShape& side) const { return (side.records + shape_.block_records - 1) / shape_.block_records; }
+  std::uint64_t blocks(const SideShape& side) const {
+    return (side.records + shape_.block_records - 1) / shape_.block_records;
+  }
   bool is_full(std::uint64_t block) const { return part_.is_full(place(own(), block).row); }
   [[nodiscard]] Result<Block*> load(std::uint64_t block);
   [[nodiscard]] Status print_error(std::uint32_t rank, MessageKind what, const Values& values, net::Buffer body = {});
@@ -116,20 +121,20 @@ class BatchedMerge final : public Merge {
 
  private:
   struct Token {
-    std::uint64_t block = 0;    // of this side
-    std::uint32_t holder = 0;   // rank of the reader of the other side's block
+    std::uint64_t block = 0;   // of this side
+    std::uint32_t holder = 0;  // rank of the reader of the other side's block
     std::uint64_t other_block = 0, other_from = 0;
     std::uint64_t number = 0;
     KeyList keys;
   };
-  struct Numbered {             // records of a block that have numbers and wait to be shipped
+  struct Numbered {  // records of a block that have numbers and wait to be shipped
     std::uint64_t block = 0;
     std::size_t from = 0;
-    std::uint64_t number = 0;   // and for each its distance from it
+    std::uint64_t number = 0;  // and for each its distance from it
     std::vector<std::uint32_t> distances;
   };
   struct Rest {
-    std::uint64_t from = 0;     // record of this side
+    std::uint64_t from = 0;  // record of this side
     std::uint64_t number = 0;
     std::uint64_t next_block = 0;
   };
@@ -142,14 +147,14 @@ class BatchedMerge final : public Merge {
   [[nodiscard]] Status ship_rest();
   [[nodiscard]] Status ship_numbered();
 
-  std::optional<Token> token_;  // waits for its block
+  std::optional<Token> token_;     // waits for its block
   std::deque<Numbered> numbered_;  // off the token's path: shipped when no token waits
   std::optional<Rest> rest_;
 };
 
 // Figure 5.4 itself, one record per hop, with what it takes to be right on every input:
-// a reader that wrote its last record goes on; the end of a sub-file is noticed when a token arrives at a reader that has no
-// more; so does a token that says "write all" end the merge; who begins without a record sends one of these.
+// a reader that wrote its last record goes on; the end of a sub-file is noticed when a token arrives at a reader that
+// has no more; so does a token that says "write all" end the merge; who begins without a record sends one of these.
 class FigureMerge final : public Merge {
  public:
   using Merge::Merge;

@@ -16,18 +16,20 @@
 namespace pif::sort {
 
 enum class MessageKind : char {
-  kToken = 't',    // {block of the receiver, rank of the holder, its block, from which record of it on, next number} + keys
-  kPlace = 'p',    // {first record of the receiver's sub-file, how many, first number} + 32-bit distances of the numbers
-  kRest = 'r',     // {first record of the receiver's sub-file, its number}: that and all after it follow one another
-  kStep = 's',     // figure 5.4's token: {0 or 1: write all, rank of the holder, next number} + its key
-  kEnd = 'e',      // figure 5.4: the merge is over; to all its readers
-  kRows = 'R',     // {first, last, count} of a message for the receiver's part of a sub-file
-  kPlaced = 'P',   // the same, and they are in the part's memory already
-  kPiece = 'm',    // split: {count, 1: the last} + records of the receiver's share, in order
-  kMore = 'g',     // split: room for one more of these
+  kToken =
+      't',  // {block of the receiver, rank of the holder, its block, from which record of it on, next number} + keys
+  kPlace = 'p',   // {first record of the receiver's sub-file, how many, first number} + 32-bit distances of the numbers
+  kRest = 'r',    // {first record of the receiver's sub-file, its number}: that and all after it follow one another
+  kStep = 's',    // figure 5.4's token: {0 or 1: write all, rank of the holder, next number} + its key
+  kEnd = 'e',     // figure 5.4: the merge is over; to all its readers
+  kRows = 'R',    // {first, last, count} of a message for the receiver's part of a sub-file
+  kPlaced = 'P',  // the same, and they are in the part's memory already
+  kPiece = 'm',   // split: {count, 1: the last} + records of the receiver's share, in order
+  kMore = 'g',    // split: room for one more of these
   kRowBlock = 'w',  // split: {first row, count} + rows of the output's component at the receiver
-  kWritten = 'a',  // split: {bytes} of these
-  kSettled = 'S',  // {row, index of the sender in its sub-file}: rows from there on have room there, as far as a window goes
+  kWritten = 'a',   // split: {bytes} of these
+  kSettled =
+      'S',  // {row, index of the sender in its sub-file}: rows from there on have room there, as far as a window goes
 };
 
 using Values = std::array<std::uint64_t, 5>;
@@ -45,7 +47,9 @@ struct Head {
 class KeyList {
  public:
   std::size_t size() const { return ends_.size() - 1; }
-  std::string_view operator[](std::size_t i) const { return std::string_view(bytes_).substr(ends_[i], ends_[i + 1] - ends_[i]); }
+  std::string_view operator[](std::size_t i) const {
+    return std::string_view(bytes_).substr(ends_[i], ends_[i + 1] - ends_[i]);
+  }
   void add(std::string_view key);
   // The number after the key's bytes, the most significant first.
   void add(std::string_view key, std::uint64_t number);

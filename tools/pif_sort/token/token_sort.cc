@@ -10,8 +10,8 @@
 namespace pif::sort {
 namespace {
 
-constexpr std::uint64_t kWindowBlocks = 4;               // of a part in memory: one deadlocks not, two overlap
-constexpr std::uint64_t kUnderWayBytes = 4u << 20;       // to one part, by one worker, where it goes by message
+constexpr std::uint64_t kWindowBlocks = 4;          // of a part in memory: one deadlocks not, two overlap
+constexpr std::uint64_t kUnderWayBytes = 4u << 20;  // to one part, by one worker, where it goes by message
 
 void add_node(std::vector<TreeNode>& tree, std::uint32_t at) {
   const TreeNode node = tree[at];
@@ -37,11 +37,16 @@ std::vector<TreeNode> make_tree(std::uint32_t width) {
 // The parts of a sub-file.
 class TokenSort::ToPart final : public Outlet {
  public:
-  ToPart(tool::Worker& worker, tool::Team& team, std::uint32_t node, std::vector<std::uint32_t> ranks, const PartShape& shape,
-         tool::NumberedLimits limits)
-      : worker_(worker), team_(team), node_(node), ranks_(std::move(ranks)), shape_(shape),
+  ToPart(tool::Worker& worker, tool::Team& team, std::uint32_t node, std::vector<std::uint32_t> ranks,
+         const PartShape& shape, tool::NumberedLimits limits)
+      : worker_(worker),
+        team_(team),
+        node_(node),
+        ranks_(std::move(ranks)),
+        shape_(shape),
         sender_(static_cast<std::uint32_t>(ranks_.size()), limits,
-                [placement = Placement(static_cast<std::uint32_t>(ranks_.size()), shape.block_records)](std::uint64_t number) {
+                [placement =
+                     Placement(static_cast<std::uint32_t>(ranks_.size()), shape.block_records)](std::uint64_t number) {
                   const Cell cell = placement.locate(number);
                   return tool::NumberedPlace{cell.lfs, cell.row};
                 }) {}
@@ -67,7 +72,8 @@ class TokenSort::ToPart final : public Outlet {
     const std::uint32_t rank = ranks_[message.to];
     const Values values = {message.first, message.last, message.count};
     if (rank != worker_.rank()) worker_.count_sent(message.record_bytes);
-    if (memories_.empty()) return team_.send(rank, Head{MessageKind::kRows, node_, values}.pack(), std::move(message.body));
+    if (memories_.empty())
+      return team_.send(rank, Head{MessageKind::kRows, node_, values}.pack(), std::move(message.body));
     PIF_TRY(tool::place_records(message, shape_.record_length, memories_[rank].space()));
     return team_.send(rank, Head{MessageKind::kPlaced, node_, values}.pack());
   }
@@ -101,8 +107,14 @@ class TokenSort::ToFile final : public Outlet {
 
 TokenSort::TokenSort(tool::Worker& worker, tool::Team& team, const TokenOptions& options, const KeyMaker& maker,
                      tool::Output& output, std::vector<std::uint32_t> ranks, std::vector<std::uint64_t> records)
-    : worker_(worker), team_(team), options_(options), maker_(maker), output_(output), ranks_(std::move(ranks)),
-      records_(std::move(records)), tree_(make_tree(static_cast<std::uint32_t>(ranks_.size()))) {
+    : worker_(worker),
+      team_(team),
+      options_(options),
+      maker_(maker),
+      output_(output),
+      ranks_(std::move(ranks)),
+      records_(std::move(records)),
+      tree_(make_tree(static_cast<std::uint32_t>(ranks_.size()))) {
   const auto found = std::find(ranks_.begin(), ranks_.end(), worker.rank());
   if (found != ranks_.end()) index_ = static_cast<std::uint32_t>(found - ranks_.begin());
 }
@@ -163,7 +175,8 @@ Status TokenSort::make_merge(std::uint32_t node) {
   if (at.is_leaf()) {  // the only one
     shape.sides[0] = {ranks_of(at), records_of(at)};
   } else {
-    for (const unsigned each : {0U, 1U}) shape.sides[each] = {ranks_of(tree_[at.children[each]]), records_of(tree_[at.children[each]])};
+    for (const unsigned each : {0U, 1U})
+      shape.sides[each] = {ranks_of(tree_[at.children[each]]), records_of(tree_[at.children[each]])};
     side = *index_ < tree_[at.children[0]].end ? 0 : 1;
     live.child = at.children[side];
   }
@@ -182,7 +195,8 @@ Status TokenSort::open_output() {
   FileLength file_length;
   for (const std::uint64_t records : records_) file_length.records += records;
   file_length.bytes = file_length.records * output_.format().record_length;  // what counts of it, with fixed records
-  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, file_length, {.share_memory = options_.share_memory}));
+  PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, file_length,
+                                                    {.share_memory = options_.share_memory}));
   out_.emplace(std::move(out));
   return {};
 }
@@ -206,7 +220,8 @@ Status TokenSort::run(std::vector<RunView> runs, Order& order) {
     const TreeNode& at = tree_[node];
     if (!at.is_leaf()) depth = std::max(depth, at.depth);
     if (at.is_leaf() && index_ == at.begin) {
-      parts_[node] = std::make_unique<OwnPart>(std::move(runs), order, BlockMaker(maker_, output_.format()), options_.block_records);
+      parts_[node] = std::make_unique<OwnPart>(std::move(runs), order, BlockMaker(maker_, output_.format()),
+                                               options_.block_records);
     }
   }
   if (!options_.pipelined) {
@@ -253,7 +268,8 @@ Result<bool> TokenSort::advance() {
   return moved || sent;
 }
 
-// Blocks of the part that is read here were dropped, or blocks of one that is filled have come: those who fill it may go on.
+// Blocks of the part that is read here were dropped, or blocks of one that is filled have come: those who fill it may
+// go on.
 Status TokenSort::tell_settled(Live& live) {
   const std::uint32_t node = options_.pipelined ? live.child : live.node;
   if (node == 0 || tree_[node].is_leaf() || (!options_.pipelined && options_.share_memory)) return {};
@@ -270,14 +286,16 @@ bool TokenSort::is_done() const {
   const bool merged = std::all_of(live_.begin(), live_.end(), [](const Live& live) {
     return live.merge->is_done() && live.outlet->queued_bytes() == 0;
   });
-  const bool received = std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part.second->is_complete(); });
+  const bool received =
+      std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part.second->is_complete(); });
   return merged && received && (!out_ || out_->is_done());
 }
 
 // ---- words ----------------------------------------------------------------------------------------------------------
 
 Status TokenSort::receive(bool may_wait) {
-  return team_.receive_some(may_wait ? kWorkerSilenceMax : Duration::zero(), [this](tool::Message word) { return take(std::move(word)); });
+  return team_.receive_some(may_wait ? kWorkerSilenceMax : Duration::zero(),
+                            [this](tool::Message word) { return take(std::move(word)); });
 }
 
 TokenSort::Live* TokenSort::find(std::uint32_t node) {
@@ -288,12 +306,15 @@ TokenSort::Live* TokenSort::find(std::uint32_t node) {
 Status TokenSort::take(tool::Message word) {
   if (out_ && tool::OrderedOutput::is_own(word)) return out_->take(std::move(word));
   const auto head = Head::unpack(word.head);
-  const auto nonsense = [&] { return fail(Code::kInvalid, fmt::format("worker {} said something that does not fit", word.from)); };
+  const auto nonsense = [&] {
+    return fail(Code::kInvalid, fmt::format("worker {} said something that does not fit", word.from));
+  };
   if (!head) return nonsense();
   if (head->say == MessageKind::kRows || head->say == MessageKind::kPlaced) {
     const auto part = parts_.find(head->node);
     if (part == parts_.end()) return nonsense();
-    return part->second->accept(head->values[0], head->values[2], std::move(word.body), head->say == MessageKind::kPlaced);
+    return part->second->accept(head->values[0], head->values[2], std::move(word.body),
+                                head->say == MessageKind::kPlaced);
   }
   Live* const live = find(head->node);
   if (live == nullptr) return nonsense();

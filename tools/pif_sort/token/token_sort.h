@@ -1,5 +1,5 @@
-// The tree of merges by token: one pass after another, with sub-files in scratch files between them (Dibble 1990, 5.3.2), or
-// all passes at once (5.3.6), with blocks of sub-files that flow through memory.
+// The tree of merges by token: one pass after another, with sub-files in scratch files between them (Dibble
+// 1990, 5.3.2), or all passes at once (5.3.6), with blocks of sub-files that flow through memory.
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace pif::sort {
 
-// The tree's nodes: each stands for the workers [begin, end) of the input's LFSs, and is merged from its children, the first
-// half (rounded up) and the second. Node 0 is the root.
+// The tree's nodes: each stands for the workers [begin, end) of the input's LFSs, and is merged from its children, the
+// first half (rounded up) and the second. Node 0 is the root.
 struct TreeNode {
   std::uint32_t begin = 0, end = 0;
   std::uint32_t depth = 0;
@@ -23,18 +23,18 @@ struct TreeNode {
 std::vector<TreeNode> make_tree(std::uint32_t width);
 
 struct TokenOptions {
-  bool share_memory = true;           // all workers are on one machine: records of one length are put where they belong
-  bool in_memory = false;             // there is room for sub-files
+  bool share_memory = true;  // all workers are on one machine: records of one length are put where they belong
+  bool in_memory = false;    // there is room for sub-files
   bool pipelined = false;
-  bool figure = false;                // figure 5.4: one record per hop
+  bool figure = false;  // figure 5.4: one record per hop
   std::uint64_t block_records = 4096;
 };
 
 class TokenSort {
  public:
   // ranks, records: of the workers that have a component of the input, in its order. All outlive it.
-  TokenSort(tool::Worker& worker, tool::Team& team, const TokenOptions& options, const KeyMaker& maker, tool::Output& output,
-            std::vector<std::uint32_t> ranks, std::vector<std::uint64_t> records);
+  TokenSort(tool::Worker& worker, tool::Team& team, const TokenOptions& options, const KeyMaker& maker,
+            tool::Output& output, std::vector<std::uint32_t> ranks, std::vector<std::uint64_t> records);
 
   // Merges this worker's runs (none if it has no component) with everybody else's into the output.
   [[nodiscard]] Status run(std::vector<RunView> runs, Order& order);
@@ -47,9 +47,9 @@ class TokenSort {
   struct Live {  // a merge under way
     std::uint32_t node = 0;
     std::unique_ptr<Outlet> outlet;
-    ToPart* to_part = nullptr;   // the outlet, if it is one
+    ToPart* to_part = nullptr;  // the outlet, if it is one
     std::unique_ptr<Merge> merge;
-    Row told = 0;                // rows of this worker's part of the child that its writers know to be settled
+    Row told = 0;  // rows of this worker's part of the child that its writers know to be settled
     std::uint32_t child = 0;
   };
   std::uint64_t records_of(const TreeNode& node) const;

@@ -1,6 +1,6 @@
-// Assertions that stay on in release builds. An assertion states what the code relies on: sizes agree, an index is inside,
-// credit is not negative, a transition is allowed. Input from files, peers and users is never asserted; it is checked.
-// Thread-safety: PIF_ASSERT from any thread; the handler is set before other threads start.
+// Assertions that stay on in release builds. An assertion states what the code relies on: sizes agree, an index is
+// inside, credit is not negative, a transition is allowed. Input from files, peers and users is never asserted; it is
+// checked. Thread-safety: PIF_ASSERT from any thread; the handler is set before other threads start.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace pif {
 
 struct BrokenAssertion {
-  const char* file;       // as the compiler was given it
+  const char* file;  // as the compiler was given it
   int line;
   const char* condition;  // source text
   std::string values;     // "i = 5, count = 3"; empty without values
@@ -23,8 +23,8 @@ struct BrokenAssertion {
 // Does not return: it ends the process, or throws.
 using AssertionHandler = void (*)(const BrokenAssertion& broken);
 
-// Returns the handler before it. Without one the text goes to standard error and the process is ended by SIGABRT: right for daemons and
-// workers, which must not go on with wrong state. libpif sets one that throws, and returns `internal`.
+// Returns the handler before it. Without one the text goes to standard error and the process is ended by SIGABRT: right
+// for daemons and workers, which must not go on with wrong state. libpif sets one that throws, and returns `internal`.
 AssertionHandler set_assertion_handler(AssertionHandler handler) noexcept;
 
 namespace detail {
@@ -45,8 +45,8 @@ template <typename... T>
 
 }  // namespace pif
 
-// PIF_ASSERT(condition) or PIF_ASSERT(condition, value, ...): up to any number of integers or enums, shown when it is broken.
-// NOLINTNEXTLINE: a macro, because it shows its own text
+// PIF_ASSERT(condition) or PIF_ASSERT(condition, value, ...): up to any number of integers or enums, shown when it is
+// broken. NOLINTNEXTLINE: a macro, because it shows its own text
 #define PIF_ASSERT(condition, ...)                                                                                   \
   do {                                                                                                               \
     if (!(condition)) [[unlikely]]                                                                                   \

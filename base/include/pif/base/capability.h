@@ -21,7 +21,7 @@ struct ClusterKey {
   std::array<std::byte, 32> bytes{};
 };
 
-inline constexpr std::size_t kGroupsMax = 32;  // supplementary groups a credential carries; more are dropped
+inline constexpr std::size_t kGroupsMax = 32;            // supplementary groups a credential carries; more are dropped
 inline constexpr std::int64_t kCapabilitySeconds = 600;  // life of a capability
 inline constexpr std::int64_t kClockSkewSeconds = 30;    // how much later than its expiry an LFS still takes one
 
@@ -33,10 +33,10 @@ struct Credential {
 };
 
 enum Rights : std::uint32_t {
-  kMayRead = 1,       // records and lengths of a committed file
-  kMayWrite = 2,      // append to and overwrite a committed file
-  kMayCreate = 4,     // make and fill the components of a file not yet committed; sealing and aborting them
-  kMayManage = 8,     // the server's own: publish, delete, list, check
+  kMayRead = 1,    // records and lengths of a committed file
+  kMayWrite = 2,   // append to and overwrite a committed file
+  kMayCreate = 4,  // make and fill the components of a file not yet committed; sealing and aborting them
+  kMayManage = 8,  // the server's own: publish, delete, list, check
 };
 
 struct Capability {

@@ -12,9 +12,11 @@ namespace pif {
 
 // XXH3-64 of the bytes.
 std::uint64_t hash_bytes(std::span<const std::byte> bytes);
-// What binds a sum to (file, stream, chunk). `stream` tells apart the checked streams of one component: 0 data, 1 index.
+// What binds a sum to (file, stream, chunk). `stream` tells apart the checked streams of one component: 0 data, 1
+// index.
 std::uint64_t chunk_mix(FileId file, std::uint32_t stream, std::uint64_t chunk);
-inline std::uint64_t chunk_sum(FileId file, std::uint32_t stream, std::uint64_t chunk, std::span<const std::byte> bytes) {
+inline std::uint64_t chunk_sum(FileId file, std::uint32_t stream, std::uint64_t chunk,
+                               std::span<const std::byte> bytes) {
   return hash_bytes(bytes) ^ chunk_mix(file, stream, chunk);
 }
 

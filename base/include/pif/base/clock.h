@@ -15,7 +15,7 @@ inline constexpr Time kNever = Time::max();
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual Time now() const = 0;                 // never goes back; any thread
+  virtual Time now() const = 0;                   // never goes back; any thread
   virtual std::int64_t wall_seconds() const = 0;  // seconds since 1970, may jump; any thread
 };
 

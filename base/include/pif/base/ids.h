@@ -18,9 +18,9 @@ struct Id {
   constexpr auto operator<=>(const Id&) const = default;
 };
 
-using FileId = Id<struct FileIdTag>;                  // one incarnation of a file; never reused; 0: none
-using NodeId = Id<struct NodeIdTag, std::uint32_t>;   // one LFS of the cluster; 0: none
-using SessionId = Id<struct SessionIdTag>;            // one client of the PIF Server
+using FileId = Id<struct FileIdTag>;                 // one incarnation of a file; never reused; 0: none
+using NodeId = Id<struct NodeIdTag, std::uint32_t>;  // one LFS of the cluster; 0: none
+using SessionId = Id<struct SessionIdTag>;           // one client of the PIF Server
 
 // Plain numbers with a name for what they count.
 using RecordNumber = std::uint64_t;  // record's place in the file, from 0

@@ -15,32 +15,32 @@ namespace pif {
 // The fixed list: number on the wire, name in logs and --json. Numbers are never reused. docs/PROTOCOL.md repeats it.
 //      name            number  meaning
 #define PIF_ERROR_CODES(X)                                                                                            \
-  X(kInvalid, 1, "invalid")                  /* the request itself is wrong: a name, a length, a width */             \
-  X(kNotFound, 2, "not-found")               /* no such file, folder, record or node */                               \
-  X(kExists, 3, "exists")                    /* the name is taken */                                                  \
-  X(kNotDirectory, 4, "not-a-directory")     /* a file where a folder is needed */                                    \
-  X(kIsDirectory, 5, "is-a-directory")       /* a folder where a file is needed */                                    \
-  X(kNotEmpty, 6, "not-empty")               /* a folder with entries */                                              \
-  X(kPermission, 7, "permission-denied")     /* the caller may not */                                                 \
-  X(kBadCapability, 8, "bad-capability")     /* forged, expired, of another user, file or epoch */                    \
-  X(kStaleFile, 9, "stale-file")             /* deleted or replaced since it was opened */                            \
-  X(kBusy, 10, "busy")                       /* held by somebody else; the text names the holder */                   \
-  X(kNoSpace, 11, "no-space")                /* the LFS is at its reserve, or its disk is full */                     \
-  X(kReadOnly, 12, "read-only")              /* the store may not be written */                                       \
-  X(kIo, 13, "io-error")                     /* the disk failed a call */                                             \
-  X(kCorrupt, 14, "corrupt")                 /* bytes that fail a check */                                            \
-  X(kTimeout, 15, "timed-out")               /* no answer before the deadline */                                      \
-  X(kUnavailable, 16, "unavailable")         /* a daemon is down or cannot be reached */                              \
-  X(kTooLarge, 17, "too-large")              /* over a stated limit */                                                \
-  X(kVersion, 18, "version")                 /* a protocol or format version this program does not know */            \
-  X(kUnsupported, 19, "unsupported")         /* known, but this store or file cannot do it */                         \
-  X(kCancelled, 20, "cancelled")             /* ended because somebody asked, or another part failed */               \
-  X(kEndOfFile, 21, "end-of-file")           /* a position past the last record */                                    \
-  X(kRetry, 22, "retry")                     /* lost a race; the library asks again */                                \
-  X(kInternal, 23, "internal")               /* a bug of ours, reported instead of acted on */                         \
-  X(kStaleNode, 24, "stale-node")            /* an LFS that has lost changes: it serves nothing until a person decides */ \
-  X(kStaleServer, 25, "stale-server")        /* the directory is older than an LFS, or not its own */                 \
-  X(kStaleData, 26, "stale-data")            /* rows of the file may be old or gone; ask for it all the same with --stale */
+  X(kInvalid, 1, "invalid")              /* the request itself is wrong: a name, a length, a width */                 \
+  X(kNotFound, 2, "not-found")           /* no such file, folder, record or node */                                   \
+  X(kExists, 3, "exists")                /* the name is taken */                                                      \
+  X(kNotDirectory, 4, "not-a-directory") /* a file where a folder is needed */                                        \
+  X(kIsDirectory, 5, "is-a-directory")   /* a folder where a file is needed */                                        \
+  X(kNotEmpty, 6, "not-empty")           /* a folder with entries */                                                  \
+  X(kPermission, 7, "permission-denied") /* the caller may not */                                                     \
+  X(kBadCapability, 8, "bad-capability") /* forged, expired, of another user, file or epoch */                        \
+  X(kStaleFile, 9, "stale-file")         /* deleted or replaced since it was opened */                                \
+  X(kBusy, 10, "busy")                   /* held by somebody else; the text names the holder */                       \
+  X(kNoSpace, 11, "no-space")            /* the LFS is at its reserve, or its disk is full */                         \
+  X(kReadOnly, 12, "read-only")          /* the store may not be written */                                           \
+  X(kIo, 13, "io-error")                 /* the disk failed a call */                                                 \
+  X(kCorrupt, 14, "corrupt")             /* bytes that fail a check */                                                \
+  X(kTimeout, 15, "timed-out")           /* no answer before the deadline */                                          \
+  X(kUnavailable, 16, "unavailable")     /* a daemon is down or cannot be reached */                                  \
+  X(kTooLarge, 17, "too-large")          /* over a stated limit */                                                    \
+  X(kVersion, 18, "version")             /* a protocol or format version this program does not know */                \
+  X(kUnsupported, 19, "unsupported")     /* known, but this store or file cannot do it */                             \
+  X(kCancelled, 20, "cancelled")         /* ended because somebody asked, or another part failed */                   \
+  X(kEndOfFile, 21, "end-of-file")       /* a position past the last record */                                        \
+  X(kRetry, 22, "retry")                 /* lost a race; the library asks again */                                    \
+  X(kInternal, 23, "internal")           /* a bug of ours, reported instead of acted on */                            \
+  X(kStaleNode, 24, "stale-node")        /* an LFS that has lost changes: it serves nothing until a person decides */ \
+  X(kStaleServer, 25, "stale-server")    /* the directory is older than an LFS, or not its own */                     \
+  X(kStaleData, 26, "stale-data")        /* rows of the file may be old or gone; ask for it all the same with --stale */
 
 enum class Code : std::uint16_t {
   kOk = 0,
@@ -81,12 +81,12 @@ tl::unexpected<Error> fail_errno(int error, std::string_view what);
 // Statement forms: hand an error to the caller, or go on with the value.
 #define PIF_CONCAT_(a, b) a##b
 #define PIF_CONCAT(a, b) PIF_CONCAT_(a, b)
-#define PIF_TRY(expression)                                                                  \
-  do {                                                                                       \
+#define PIF_TRY(expression)                                                                              \
+  do {                                                                                                   \
     if (auto pif_status_ = (expression); !pif_status_) return pif::fail(std::move(pif_status_.error())); \
   } while (false)
 #define PIF_TRY_VALUE(declaration, expression) PIF_TRY_VALUE_(PIF_CONCAT(pif_value_, __LINE__), declaration, expression)
-#define PIF_TRY_VALUE_(temporary, declaration, expression)                     \
-  auto temporary = (expression);                                               \
-  if (!temporary) return pif::fail(std::move(temporary.error()));              \
+#define PIF_TRY_VALUE_(temporary, declaration, expression)        \
+  auto temporary = (expression);                                  \
+  if (!temporary) return pif::fail(std::move(temporary.error())); \
   declaration = std::move(*temporary)

@@ -21,9 +21,9 @@ struct BulkCounts {
 struct BulkOptions {
   // Called on the caller's thread, now and then, with what is done; `bytes_total` is 0 if nobody knows.
   std::function<void(const BulkCounts& done, std::uint64_t bytes_total)> progress;
-  const std::atomic<bool>* cancel = nullptr;   // set by anybody: ends with kCancelled
-  std::uint64_t local_offset = 0;              // of a regular local file: where to begin
-  Range records{0, UINT64_MAX};                // export only; clipped to the file
+  const std::atomic<bool>* cancel = nullptr;  // set by anybody: ends with kCancelled
+  std::uint64_t local_offset = 0;             // of a regular local file: where to begin
+  Range records{0, UINT64_MAX};               // export only; clipped to the file
 };
 
 // All bytes from `fd` into a file being created, of any format; does not commit. Fixed records: the last one may be

@@ -3,9 +3,9 @@
 // travel straight between this process and the LFSs: through passed descriptors on the same machine, else ZeroMQ.
 //
 // Every function that talks to a daemon has a deadline (ConnectOptions::timeout) and returns errors as values.
-// Thread-safety: a Client and its Files belong to one thread at a time; different Clients are independent. Calls of a second thread
-// while one is inside get kInvalid (a debug build ends with an assertion). A child of fork() can neither use nor close the Clients
-// that its parent made (kInvalid): it connects anew. Files keep their Client alive.
+// Thread-safety: a Client and its Files belong to one thread at a time; different Clients are independent. Calls of a
+// second thread while one is inside get kInvalid (a debug build ends with an assertion). A child of fork() can neither
+// use nor close the Clients that its parent made (kInvalid): it connects anew. Files keep their Client alive.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +34,10 @@ class Storage;
 namespace pif {
 
 namespace client {
-class Session;    // connections and requests; private to client/ and libtool/ (pif/client/session.h)
-class FileState;  // one open file
+class Session;      // connections and requests; private to client/ and libtool/ (pif/client/session.h)
+class FileState;    // one open file
 struct FileAccess;  // makes Files (adopt_file in session.h)
-}
+}  // namespace client
 
 enum class DataPath : std::uint8_t {
   kAuto,         // passed descriptors where the LFS is on this machine, else messages
@@ -46,44 +46,47 @@ enum class DataPath : std::uint8_t {
 };
 
 struct ConnectOptions {
-  std::string where;                       // folder of the file system, or empty: found as SEMANTICS says
-  std::string route = "auto";              // auto | unix | ipc | tcp
+  std::string where;           // folder of the file system, or empty: found as SEMANTICS says
+  std::string route = "auto";  // auto | unix | ipc | tcp
   DataPath data_path = DataPath::kAuto;
   Duration timeout = std::chrono::seconds(30);
-  unsigned threads = 2;                    // of bulk transfers through descriptors
-  std::string program;                     // name shown to others, default: the process's
-  bool stale = false;                      // opens files with marks (Entry::marks), too
+  unsigned threads = 2;  // of bulk transfers through descriptors
+  std::string program;   // name shown to others, default: the process's
+  bool stale = false;    // opens files with marks (Entry::marks), too
 };
 
 // What a simulation hands in instead of sockets.
 struct ClientWorld {
   net::Messenger& messenger;
-  component::Storage& storage;             // adopts passed descriptors
+  component::Storage& storage;  // adopts passed descriptors
   Entropy& entropy;
-  unsigned threads_max = 1;                // a simulation runs one actor at a time; what helpers do has no fixed order
+  unsigned threads_max = 1;  // a simulation runs one actor at a time; what helpers do has no fixed order
 };
 
 struct CreateOptions {
   Format format = Format::fixed(kByteRecordLength);
-  std::uint32_t width = 0;                 // 0: all LFSs that are up
-  std::vector<std::uint32_t> nodes;        // NodeIds in order; empty: the server chooses
-  std::vector<std::uint32_t> bevies;       // sizes
-  std::uint32_t bevy = 0;                  // one size for all
+  std::uint32_t width = 0;            // 0: all LFSs that are up
+  std::vector<std::uint32_t> nodes;   // NodeIds in order; empty: the server chooses
+  std::vector<std::uint32_t> bevies;  // sizes
+  std::uint32_t bevy = 0;             // one size for all
   std::uint32_t mode = 0644;
   std::map<std::string, std::string> attributes;
-  bool exclusive = false;                  // fail instead of replacing an existing file at commit
-  std::optional<std::int64_t> modified_ns; // its time of modification; nothing: that of its commit
-  bool is_small = false;                   // of some kilobytes: rows travel in messages where nothing else is asked for (data_path)
+  bool exclusive = false;                   // fail instead of replacing an existing file at commit
+  std::optional<std::int64_t> modified_ns;  // its time of modification; nothing: that of its commit
+  bool is_small = false;  // of some kilobytes: rows travel in messages where nothing else is asked for (data_path)
 };
 
 enum class EntryKind : std::uint8_t { kFolder, kFile };
 
 // Rows of a file that a person accepted as they are, on one LFS.
 struct FileMark {
-  enum class Kind : std::uint8_t { kMixed = 1 /* may be older than others */, kLost = 2 /* gone with a root that was replaced */ };
+  enum class Kind : std::uint8_t {
+    kMixed = 1 /* may be older than others */,
+    kLost = 2 /* gone with a root that was replaced */
+  };
   std::uint32_t node = 0;
   Kind kind = Kind::kMixed;
-  std::int64_t since = 0;                  // wall seconds
+  std::int64_t since = 0;  // wall seconds
 };
 
 struct Entry {
@@ -97,43 +100,43 @@ struct Entry {
   std::vector<std::uint32_t> bevies;
   FileLength file_length;
   std::map<std::string, std::string> attributes;
-  std::vector<FileMark> marks;             // none: every row is as it was acknowledged
+  std::vector<FileMark> marks;  // none: every row is as it was acknowledged
 };
 
 // What changes of an entry's attributes; what is not set stays.
 struct AttributeChange {
-  std::optional<std::uint32_t> mode;       // permission bits
+  std::optional<std::uint32_t> mode;  // permission bits
   std::optional<std::uint32_t> owner, group;
 };
 
 struct Node {
   std::uint32_t id = 0;
-  std::string name, state, root;           // state: up, suspect, down, draining, stale
+  std::string name, state, root;  // state: up, suspect, down, draining, stale
   std::uint64_t bytes_total = 0, bytes_free = 0, components = 0, bytes_stored = 0;
   std::uint64_t inodes_total = 0, inodes_free = 0;  // of its local file system; total 0: as many as it needs
   std::uint32_t silent_ms = 0;
   std::int64_t pid = 0;
   std::string unix_path, ipc, tcp;
-  std::string uuid;                        // of its root
+  std::string uuid;                           // of its root
   std::uint64_t incarnation = 0, number = 0;  // docs/FORMAT.md "Who is how old"
-  std::uint64_t taken_back = 0;            // the last incarnation that began though changes had been lost
-  std::string trouble;                     // why it serves nothing, and what to do; empty: nothing is wrong
-  std::int64_t trouble_since = 0;          // wall seconds
-  std::int64_t clock_ahead = 0;            // its clock minus the server's, seconds
+  std::uint64_t taken_back = 0;               // the last incarnation that began though changes had been lost
+  std::string trouble;                        // why it serves nothing, and what to do; empty: nothing is wrong
+  std::int64_t trouble_since = 0;             // wall seconds
+  std::int64_t clock_ahead = 0;               // its clock minus the server's, seconds
 };
 
 struct SystemStatus {
   std::string cluster;
   std::vector<Node> nodes;
   std::uint64_t files = 0, folders = 0, pending = 0, doomed = 0, sessions = 0;
-  std::string refused;                     // why the server serves nobody, and what to do; empty: it serves
-  std::int64_t refused_since = 0;          // wall seconds
-  std::uint64_t run = 0, index = 0;        // how far the directory has come
+  std::string refused;               // why the server serves nobody, and what to do; empty: it serves
+  std::int64_t refused_since = 0;    // wall seconds
+  std::uint64_t run = 0, index = 0;  // how far the directory has come
 };
 
 // How often one operation was asked for, how it ended, how long it took.
 struct OperationStats {
-  std::string name;                        // "read"
+  std::string name;  // "read"
   std::uint64_t count = 0, errors = 0;
   std::uint64_t bytes_in = 0, bytes_out = 0;  // records and the like that came, and that went
   Duration total{}, longest{};
@@ -142,11 +145,11 @@ struct OperationStats {
 
 // What a daemon did since it was started.
 struct DaemonStats {
-  std::string node, version;               // "lfs0"
+  std::string node, version;  // "lfs0"
   std::int64_t pid = 0;
   Duration uptime{};
   std::vector<OperationStats> operations;
-  std::map<std::string, std::uint64_t> errors;  // by the code's name
+  std::map<std::string, std::uint64_t> errors;     // by the code's name
   std::uint64_t under_way = 0, under_way_max = 0;  // requests taken and not yet answered: now, and most at once
   std::uint64_t log_bytes = 0, log_bytes_max = 0;  // of an LFS's redo log
 };
@@ -176,7 +179,7 @@ class File {
 
   const Format& format() const;
   const parity::Layout& layout() const;
-  std::span<const std::uint32_t> nodes() const;         // NodeId of LFS 0, 1, ...
+  std::span<const std::uint32_t> nodes() const;  // NodeId of LFS 0, 1, ...
   const std::map<std::string, std::string>& attributes() const;
   std::uint64_t id() const;
   // Records and bytes: of a committed file as published when asked; of one being written as written so far.
@@ -190,29 +193,31 @@ class File {
   [[nodiscard]] Status seek(RecordNumber record);
 
   // ---- fixed records ----
-  // Up to `count` records from the position into `out` (packed, out.size() >= count * record_length; a short last record
-  // is shorter). Returns records read, 0 at the end of the file; the position moves behind them. A last record that somebody
-  // fills up meanwhile is read as it is now, or, if `out` has room only for what was known of it, as it was: whole in either
-  // case, and extent_seen() says which.
+  // Up to `count` records from the position into `out` (packed, out.size() >= count * record_length; a short last
+  // record is shorter). Returns records read, 0 at the end of the file; the position moves behind them. A last record
+  // that somebody fills up meanwhile is read as it is now, or, if `out` has room only for what was known of it, as it
+  // was: whole in either case, and extent_seen() says which.
   [[nodiscard]] Result<std::uint64_t> read(std::span<std::byte> out, std::uint64_t count);
   [[nodiscard]] Result<std::uint64_t> read_at(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
-  // Writes records at the position: whole ones (in.size() a multiple of record_length; the last one may be short only at
-  // the end of a file being created). At the end they are appended, before it overwritten, never past it.
+  // Writes records at the position: whole ones (in.size() a multiple of record_length; the last one may be short only
+  // at the end of a file being created). At the end they are appended, before it overwritten, never past it.
   [[nodiscard]] Status write(std::span<const std::byte> in);
   [[nodiscard]] Status write_at(RecordNumber first, std::span<const std::byte> in);
 
   // ---- variable records ----
   [[nodiscard]] Result<RecordBatch> read_batch(std::uint64_t count, std::size_t bytes_max = 4u << 20);
-  [[nodiscard]] Result<RecordBatch> read_batch_at(RecordNumber first, std::uint64_t count, std::size_t bytes_max = 4u << 20);
+  [[nodiscard]] Result<RecordBatch> read_batch_at(RecordNumber first, std::uint64_t count,
+                                                  std::size_t bytes_max = 4u << 20);
   [[nodiscard]] Status write_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
-  [[nodiscard]] Status write_batch_at(RecordNumber first, std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
+  [[nodiscard]] Status write_batch_at(RecordNumber first, std::span<const std::uint32_t> lengths,
+                                      std::span<const std::byte> data);
 
   // ---- several requests at once ----
   struct ReadRequest {
     RecordNumber first = 0;
     std::uint64_t count = 0;
     std::span<std::byte> out;
-    std::uint64_t done = 0;   // records read
+    std::uint64_t done = 0;  // records read
   };
   // All requests at once on all LFSs (fixed records).
   [[nodiscard]] Status read_many(std::span<ReadRequest> requests);
@@ -231,20 +236,22 @@ class File {
   [[nodiscard]] Result<RecordNumber> append(std::span<const std::byte> in);
   // Fixed records: bytes that go on where the file ends, a short last record filled up first. Returns where they begin.
   [[nodiscard]] Result<std::uint64_t> append_bytes(std::span<const std::byte> in);
-  [[nodiscard]] Result<RecordNumber> append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
+  [[nodiscard]] Result<RecordNumber> append_batch(std::span<const std::uint32_t> lengths,
+                                                  std::span<const std::byte> data);
 
   // ---- the byte view ----
-  // Bytes across records, any format. pread: fewer only at the end. pwrite: inside or at the end, past it zeros fill the
-  // gap (fixed records); variable records keep their lengths. kTooLarge past kFileBytesMax, and for a gap of over kGapBytesMax
-  // (pif/base/limits.h). Zeros that were written when the time was up (kTimeout) stay: the file ends with them.
+  // Bytes across records, any format. pread: fewer only at the end. pwrite: inside or at the end, past it zeros fill
+  // the gap (fixed records); variable records keep their lengths. kTooLarge past kFileBytesMax, and for a gap of over
+  // kGapBytesMax (pif/base/limits.h). Zeros that were written when the time was up (kTimeout) stay: the file ends with
+  // them.
   [[nodiscard]] Result<std::size_t> pread(std::span<std::byte> out, std::uint64_t offset);
   [[nodiscard]] Result<std::size_t> pwrite(std::span<const std::byte> in, std::uint64_t offset);
 
   // ---- end ----
   // A file being created: durable, and visible under its name, when it returns.
   [[nodiscard]] Status commit();
-  [[nodiscard]] Status abort();   // removes what was written
-  [[nodiscard]] Status close();   // of an opened file; of one being created: abort()
+  [[nodiscard]] Status abort();  // removes what was written
+  [[nodiscard]] Status close();  // of an opened file; of one being created: abort()
 
   TransferCounts transfers() const;
 
@@ -261,7 +268,8 @@ class Client {
  public:
   [[nodiscard]] static Result<Client> connect(ConnectOptions options = {});
   // In a simulation: `server` is the server's endpoint there.
-  [[nodiscard]] static Result<Client> connect_in(ClientWorld world, const std::string& server, ConnectOptions options = {});
+  [[nodiscard]] static Result<Client> connect_in(ClientWorld world, const std::string& server,
+                                                 ConnectOptions options = {});
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
   ~Client();
@@ -269,8 +277,8 @@ class Client {
   [[nodiscard]] Result<File> create(const std::string& path, const CreateOptions& options = {});
   enum class Mode : std::uint8_t { kRead, kWrite /* and read */, kHold /* read, and nobody may write meanwhile */ };
   [[nodiscard]] Result<File> open(const std::string& path, Mode mode = Mode::kRead);
-  // Many small files at once: requests are sent together, and answers come in the order asked. Some hundreds at a time use the
-  // daemons best: their changes range transactions and syncs.
+  // Many small files at once: requests are sent together, and answers come in the order asked. Some hundreds at a time
+  // use the daemons best: their changes range transactions and syncs.
   struct NewFile {
     std::string path;
     CreateOptions options;
@@ -286,7 +294,8 @@ class Client {
   // An empty file, durable: one directory transaction.
   [[nodiscard]] Status create_empty(const std::string& path, const CreateOptions& options = {});
   // Many at once: requests are sent together, and errors come back in the order asked (ok: nothing).
-  [[nodiscard]] Result<std::vector<Status>> create_empty_many(std::span<const std::string> paths, const CreateOptions& options = {});
+  [[nodiscard]] Result<std::vector<Status>> create_empty_many(std::span<const std::string> paths,
+                                                              const CreateOptions& options = {});
 
   [[nodiscard]] Status make_folder(const std::string& path, bool parents = false, std::uint32_t mode = 0755);
   struct NewFolder {
@@ -295,13 +304,14 @@ class Client {
   };
   // Many at once, none of them inside another.
   [[nodiscard]] std::vector<Status> make_folder_many(std::span<const NewFolder> folders);
-  // Of a file or folder, all at once, durable. The mode is its owner's to change, and the group, to one that he is in; the
-  // owner is root's and the file system's owner's to change.
+  // Of a file or folder, all at once, durable. The mode is its owner's to change, and the group, to one that he is in;
+  // the owner is root's and the file system's owner's to change.
   [[nodiscard]] Status change_attributes(const std::string& path, const AttributeChange& change);
   [[nodiscard]] Result<Entry> stat(const std::string& path);
   [[nodiscard]] Result<std::vector<Result<Entry>>> stat_many(std::span<const std::string> paths);
   // Entries with names after `after` in byte order.
-  [[nodiscard]] Result<ListPage> list(const std::string& path, const std::string& after = {}, std::uint32_t limit = 1000);
+  [[nodiscard]] Result<ListPage> list(const std::string& path, const std::string& after = {},
+                                      std::uint32_t limit = 1000);
   [[nodiscard]] Status remove(const std::string& path, bool recursive = false);
   [[nodiscard]] Result<std::vector<Status>> remove_many(std::span<const std::string> paths);
   [[nodiscard]] Status rename(const std::string& from, const std::string& to, bool no_replace = false);

@@ -2,13 +2,14 @@
  * is said there. Dibble 1990, section 3.2.
  *
  * Results: functions that return int64_t or int give a count or 0 when they succeed, and a negative error code
- * (-PIF_E_...) when they fail; functions that return a pointer give NULL. pif_error() and pif_error_text() say what went
- * wrong last on that connection. NULL where something is needed is -PIF_E_INVALID; memory of 0 bytes may be NULL. Of a NULL
- * connection or file nothing more can be told: pif_tell() and pif_record_length() give 0. No C++ exception gets out.
+ * (-PIF_E_...) when they fail; functions that return a pointer give NULL. pif_error() and pif_error_text() say what
+ * went wrong last on that connection. NULL where something is needed is -PIF_E_INVALID; memory of 0 bytes may be NULL.
+ * Of a NULL connection or file nothing more can be told: pif_tell() and pif_record_length() give 0. No C++ exception
+ * gets out.
  *
- * Thread-safety: a connection and all its files belong to one thread at a time. Different connections are independent. A second
- * thread, and a child of fork() on its parent's connections, get -PIF_E_INVALID.
- * Files keep their connection alive: pif_disconnect while files are open is allowed. */
+ * Thread-safety: a connection and all its files belong to one thread at a time. Different connections are independent.
+ * A second thread, and a child of fork() on its parent's connections, get -PIF_E_INVALID. Files keep their connection
+ * alive: pif_disconnect while files are open is allowed. */
 #ifndef PIF_CLIENT_PIF_H
 #define PIF_CLIENT_PIF_H
 
@@ -56,32 +57,32 @@ enum pif_data_path { PIF_DATA_AUTO = 0, PIF_DATA_DESCRIPTORS = 1, PIF_DATA_MESSA
 
 /* All zero: the defaults. */
 typedef struct pif_options {
-  const char* route;            /* NULL, "auto", "unix", "ipc" or "tcp" */
+  const char* route; /* NULL, "auto", "unix", "ipc" or "tcp" */
   enum pif_data_path data_path;
-  uint32_t timeout_ms;          /* of everything that talks to a daemon; 0: 30 seconds */
-  uint32_t threads;             /* of bulk transfers; 0: 2 */
+  uint32_t timeout_ms; /* of everything that talks to a daemon; 0: 30 seconds */
+  uint32_t threads;    /* of bulk transfers; 0: 2 */
 } pif_options;
 
 /* All zero: 64 KiB records, all LFSs that are up, no bevies, mode 0644. */
 typedef struct pif_create_options {
-  enum pif_record_kind kind;    /* 0: PIF_FIXED */
-  uint32_t record_length;       /* bytes, PIF_FIXED; 0: 65536 */
-  uint8_t delimiter;            /* PIF_DELIMITED */
-  uint8_t exclusive;            /* not 0: fail instead of replacing an existing file at commit */
-  uint32_t width;               /* LFSs; 0: all that are up, or node_count */
-  const uint32_t* nodes;        /* node ids in order; NULL: the server chooses */
+  enum pif_record_kind kind; /* 0: PIF_FIXED */
+  uint32_t record_length;    /* bytes, PIF_FIXED; 0: 65536 */
+  uint8_t delimiter;         /* PIF_DELIMITED */
+  uint8_t exclusive;         /* not 0: fail instead of replacing an existing file at commit */
+  uint32_t width;            /* LFSs; 0: all that are up, or node_count */
+  const uint32_t* nodes;     /* node ids in order; NULL: the server chooses */
   size_t node_count;
-  uint32_t bevy;                /* size of all bevies; 0: none */
-  uint32_t mode;                /* permission bits; 0: 0644 */
+  uint32_t bevy; /* size of all bevies; 0: none */
+  uint32_t mode; /* permission bits; 0: 0644 */
 } pif_create_options;
 
 typedef struct pif_stat_info {
   uint64_t id;
-  uint64_t records;             /* a hint while somebody appends; pif_file_length asks */
+  uint64_t records; /* a hint while somebody appends; pif_file_length asks */
   uint64_t bytes;
-  int64_t modified_ns;          /* since 1970 */
+  int64_t modified_ns; /* since 1970 */
   uint32_t owner, group, mode;
-  uint32_t record_length;       /* bytes, PIF_FIXED */
+  uint32_t record_length; /* bytes, PIF_FIXED */
   uint32_t width;
   enum pif_record_kind kind;
   uint8_t delimiter;
@@ -90,18 +91,18 @@ typedef struct pif_stat_info {
 
 /* One of several reads at once. */
 typedef struct pif_read_request {
-  uint64_t first;               /* record */
-  uint64_t count;               /* records */
+  uint64_t first; /* record */
+  uint64_t count; /* records */
   void* out;
   size_t out_bytes;
-  uint64_t done;                /* records read */
+  uint64_t done; /* records read */
 } pif_read_request;
 
 /* The requests of one operation ("read", "stat", ...) that a connection has sent. */
 typedef struct pif_operation_stats {
   const char* name;
   uint64_t count, errors;
-  uint64_t bytes_received, bytes_sent;  /* of records */
+  uint64_t bytes_received, bytes_sent; /* of records */
   uint64_t total_us, p50_us, p99_us, max_us;
 } pif_operation_stats;
 
@@ -111,26 +112,28 @@ typedef int (*pif_stats_function)(void* user, const pif_operation_stats* stats);
 /* Asked for each name; not 0 ends the listing. `name` and `info` are valid during the call only. */
 typedef int (*pif_list_function)(void* user, const char* name, const pif_stat_info* info);
 
-/* ---- connection --------------------------------------------------------------------------------------------------- */
+/* ---- connection ---------------------------------------------------------------------------------------------------
+ */
 
-/* `where`: folder of the file system; NULL: $PIF, pif.toml here or above, or the user's default. Never NULL unless memory
- * is out: ask pif_error() whether it is connected. */
+/* `where`: folder of the file system; NULL: $PIF, pif.toml here or above, or the user's default. Never NULL unless
+ * memory is out: ask pif_error() whether it is connected. */
 pif_connection* pif_connect(const char* where, const pif_options* options);
 void pif_disconnect(pif_connection* connection);
-/* Code (PIF_OK: none) and text of the last call that failed on this connection or its files. The text is valid until the
- * next call on them. */
+/* Code (PIF_OK: none) and text of the last call that failed on this connection or its files. The text is valid until
+ * the next call on them. */
 int pif_error(const pif_connection* connection);
 const char* pif_error_text(const pif_connection* connection);
 const char* pif_code_name(int code);
 /* What this connection and its files have asked so far. What travels through passed descriptors is no request. */
 int pif_stats(const pif_connection* connection, pif_stats_function each, void* user);
 
-/* ---- names ---------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------------------------------
+ */
 
-int pif_mkdir(pif_connection* connection, const char* path, int parents);  /* mode 0755 */
+int pif_mkdir(pif_connection* connection, const char* path, int parents); /* mode 0755 */
 int pif_mkdir_mode(pif_connection* connection, const char* path, int parents, uint32_t mode);
-/* Of a file or folder, durable. The mode is its owner's to change; so is the group, to one that he is in; the owner is root's
- * and the file system's owner's to change. PIF_KEEP: stays as it is. */
+/* Of a file or folder, durable. The mode is its owner's to change; so is the group, to one that he is in; the owner is
+ * root's and the file system's owner's to change. PIF_KEEP: stays as it is. */
 #define PIF_KEEP UINT32_MAX
 int pif_chmod(pif_connection* connection, const char* path, uint32_t mode);
 int pif_chown(pif_connection* connection, const char* path, uint32_t owner, uint32_t group);
@@ -140,7 +143,8 @@ int pif_stat(pif_connection* connection, const char* path, pif_stat_info* info);
 /* All names of a folder in byte order. */
 int pif_list(pif_connection* connection, const char* path, pif_list_function each, void* user);
 
-/* ---- open and close --------------------------------------------------------------------------------------------------- */
+/* ---- open and close
+ * --------------------------------------------------------------------------------------------------- */
 
 pif_file* pif_create(pif_connection* connection, const char* path, const pif_create_options* options);
 pif_file* pif_open(pif_connection* connection, const char* path, enum pif_mode mode);
@@ -150,11 +154,12 @@ int pif_abort(pif_file* file);
 /* Frees `file` in any case; a file being created and not committed is aborted. */
 int pif_close(pif_file* file);
 
-/* ---- records ------------------------------------------------------------------------------------------------------------ */
+/* ---- records
+ * ------------------------------------------------------------------------------------------------------------ */
 
 uint64_t pif_tell(const pif_file* file);
 int pif_seek(pif_file* file, uint64_t record);
-int pif_file_length(pif_file* file, uint64_t* records, uint64_t* bytes);  /* either may be NULL */
+int pif_file_length(pif_file* file, uint64_t* records, uint64_t* bytes); /* either may be NULL */
 uint32_t pif_record_length(const pif_file* file);
 
 /* Fixed records, packed. Records read, 0 at the end of the file. */
@@ -166,20 +171,22 @@ int pif_write_at(pif_file* file, uint64_t first, const void* in, size_t bytes);
 /* Number of the first record; all are consecutive, durable and visible. */
 int64_t pif_append(pif_file* file, const void* in, size_t bytes);
 
-/* Variable records: up to `count` from the position, packed into `out`, their lengths into `lengths`. Records read; 0 at
- * the end; -PIF_E_TOO_LARGE if the next one is longer than out_bytes. */
+/* Variable records: up to `count` from the position, packed into `out`, their lengths into `lengths`. Records read; 0
+ * at the end; -PIF_E_TOO_LARGE if the next one is longer than out_bytes. */
 int64_t pif_read_batch(pif_file* file, void* out, size_t out_bytes, uint32_t* lengths, uint64_t count);
 int pif_write_batch(pif_file* file, const void* in, size_t bytes, const uint32_t* lengths, uint64_t count);
 int64_t pif_append_batch(pif_file* file, const void* in, size_t bytes, const uint32_t* lengths, uint64_t count);
 
-/* ---- asynchronous: the memory belongs to the operation until pif_wait has returned for it ---------------------------------- */
+/* ---- asynchronous: the memory belongs to the operation until pif_wait has returned for it
+ * ---------------------------------- */
 
-int64_t pif_start_read(pif_file* file, uint64_t first, void* out, size_t out_bytes, uint64_t count);  /* an operation */
+int64_t pif_start_read(pif_file* file, uint64_t first, void* out, size_t out_bytes, uint64_t count); /* an operation */
 int64_t pif_start_write(pif_file* file, uint64_t first, const void* in, size_t bytes);
-int64_t pif_wait(pif_file* file, int64_t operation);                                                  /* records moved */
-int pif_is_done(pif_file* file, int64_t operation);                                                   /* 1 or 0 */
+int64_t pif_wait(pif_file* file, int64_t operation); /* records moved */
+int pif_is_done(pif_file* file, int64_t operation);  /* 1 or 0 */
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------------------ */
+/* ---- bytes
+ * ------------------------------------------------------------------------------------------------------------------ */
 
 int64_t pif_pread(pif_file* file, void* out, size_t bytes, uint64_t offset);
 int64_t pif_pwrite(pif_file* file, const void* in, size_t bytes, uint64_t offset);

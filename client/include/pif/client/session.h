@@ -1,6 +1,7 @@
 // The connections of one Client: to the PIF Server (with the session it started there) and to the LFSs it has met. Not
 // installed for users of pif/client/client.h: for client/ itself and for libtool/.
-// Thread-safety: none; one thread at a time, like the Client. Two at once, and a forked child, get kInvalid (src/one_user.h).
+// Thread-safety: none; one thread at a time, like the Client. Two at once, and a forked child, get kInvalid
+// (src/one_user.h).
 #pragma once
 
 #include <cstdint>
@@ -36,13 +37,13 @@ inline constexpr std::size_t kSmallBodyBytes = 96u << 10;
 // A connection to one LFS that has answered Hello.
 struct Link {
   net::PeerId peer = 0;
-  std::uint32_t node = 0;            // NodeId
-  std::string name;                  // "lfs0"
-  std::uint64_t window_bytes = 0;    // bulk bytes we may have outstanding there
-  std::uint64_t window_requests = 0; // the same, counted in requests
-  bool passes_descriptors = false;   // same machine, Unix socket (or simulated)
-  bool small_packets = false;        // a Unix socket: bulk goes over a second connection (ZeroMQ)
-  std::uint64_t generation = 0;      // rises with every new connection to the node: descriptors of an older one are stale
+  std::uint32_t node = 0;             // NodeId
+  std::string name;                   // "lfs0"
+  std::uint64_t window_bytes = 0;     // bulk bytes we may have outstanding there
+  std::uint64_t window_requests = 0;  // the same, counted in requests
+  bool passes_descriptors = false;    // same machine, Unix socket (or simulated)
+  bool small_packets = false;         // a Unix socket: bulk goes over a second connection (ZeroMQ)
+  std::uint64_t generation = 0;  // rises with every new connection to the node: descriptors of an older one are stale
 };
 
 // What is under way to one LFS, over all operations of a session.
@@ -53,10 +54,10 @@ struct Outstanding {
 
 // A change that is asked for at the server.
 struct Change {
-  std::string what;                  // "the file was committed": what is not known without an answer
-  std::string path;                  // where to look then
-  bool settles = false;              // asked again in another session, it still gets its own answer
-  Duration patience{};               // for an answer, if that is more than the timeout
+  std::string what;      // "the file was committed": what is not known without an answer
+  std::string path;      // where to look then
+  bool settles = false;  // asked again in another session, it still gets its own answer
+  Duration patience{};   // for an answer, if that is more than the timeout
 };
 inline constexpr Duration kCommitPatience = std::chrono::seconds(30);
 
@@ -66,18 +67,18 @@ Error outcome_unknown(Error error, const std::string& what, const std::string& p
 // What the server said of one open file, or of one being created. All that a worker needs to use it.
 struct FileParts {
   FileId file;
-  std::string path;                        // as opened; for messages to people
+  std::string path;  // as opened; for messages to people
   bool creating = false;
   Format format;
   proto::FileLayout file_layout;
   parity::Layout layout = *parity::Layout::make(1);
-  std::vector<proto::NodeInfo> nodes;      // of the layout, in its order
+  std::vector<proto::NodeInfo> nodes;  // of the layout, in its order
   std::string capability;
-  std::int64_t capability_until = 0;       // wall seconds; renew before
-  std::uint32_t rights = 0;                // Rights asked for
+  std::int64_t capability_until = 0;  // wall seconds; renew before
+  std::uint32_t rights = 0;           // Rights asked for
   std::uint64_t epoch = 0;
-  std::uint32_t owner = 0;                 // uid
-  FileLength file_length;                           // hint: as of the last commit, flush or close
+  std::uint32_t owner = 0;  // uid
+  FileLength file_length;   // hint: as of the last commit, flush or close
   std::map<std::string, std::string> attributes;
 
   // For the component of LFS `index` of the file.
@@ -113,15 +114,16 @@ class Session : public std::enable_shared_from_this<Session> {
   // Gets what no call waits for: requests from peers (workers), wakes.
   void set_unasked(std::function<void(net::Delivery&)> handler) { unasked_ = std::move(handler); }
 
-  // Asks the server. If the connection breaks (the server restarts) it connects again, resumes the session, and sends the
-  // same request again, until the deadline: all requests to the server are safe to repeat. Zero: options().timeout.
+  // Asks the server. If the connection breaks (the server restarts) it connects again, resumes the session, and sends
+  // the same request again, until the deadline: all requests to the server are safe to repeat. Zero: options().timeout.
   [[nodiscard]] Result<net::Packet> ask_server(net::Packet request, Duration timeout = Duration::zero());
   // The same for what changes something: an error says so when the outcome is not known, and where to look.
   [[nodiscard]] Result<net::Packet> change(net::Packet request, const Change& change);
   // Several of them under way at once; answers in the order asked. As many `changes`.
   std::vector<Result<net::Packet>> change_all(std::vector<net::Packet> requests, const std::vector<Change>& changes);
   // Several requests under way at once; answers in the order asked.
-  std::vector<Result<net::Packet>> ask_server_all(std::vector<net::Packet> requests, Duration timeout = Duration::zero());
+  std::vector<Result<net::Packet>> ask_server_all(std::vector<net::Packet> requests,
+                                                  Duration timeout = Duration::zero());
 
   // The LFS: connected, and Hello'd. Cached until the connection is lost. `bulk`: able to carry bulk messages; the same
   // connection unless that is a Unix socket.
@@ -129,16 +131,17 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] Result<net::PeerId> node(const proto::NodeInfo& node);
   // Connects to all of them at once, so that wide files open fast. An LFS that cannot be reached is no error here.
   void prepare(const std::vector<proto::NodeInfo>& nodes);
-  // One request, one reply. `request` has its capability already; the credential is filled in. Connects again, once, when
-  // the connection turns out to be dead before anything was sent over it, or the LFS to be elsewhere by now (found_elsewhere).
+  // One request, one reply. `request` has its capability already; the credential is filled in. Connects again, once,
+  // when the connection turns out to be dead before anything was sent over it, or the LFS to be elsewhere by now
+  // (found_elsewhere).
   [[nodiscard]] Result<net::Packet> ask_node(const proto::NodeInfo& node, net::Packet request,
                                              Duration timeout = Duration::zero());
-  // Starts a request; wait for it with caller().wait(). `bulk`: see link(); the reply may be large, or the order among bulk
-  // requests matters. Large bodies go that way in any case.
+  // Starts a request; wait for it with caller().wait(). `bulk`: see link(); the reply may be large, or the order among
+  // bulk requests matters. Large bodies go that way in any case.
   [[nodiscard]] Result<net::CallId> start_node(const proto::NodeInfo& node, net::Packet request,
                                                Duration timeout = Duration::zero(), bool bulk = false);
-  // For who lets time pass without asking the server: connects again if the connection was lost, and, where silence ends a
-  // session (ZeroMQ), breaks it. Most calls do nothing.
+  // For who lets time pass without asking the server: connects again if the connection was lost, and, where silence
+  // ends a session (ZeroMQ), breaks it. Most calls do nothing.
   void keep_alive() { keep_alive(clock().wall_seconds()); }
   // For who knows the time already; now: wall seconds.
   void keep_alive(std::int64_t now) {
@@ -146,8 +149,8 @@ class Session : public std::enable_shared_from_this<Session> {
   }
   // Sends it over the connection that is there, if one is; nobody waits for the answer.
   void tell_node(const proto::NodeInfo& node, net::Packet request);
-  // For a request over `peer` that was not answered: whether the LFS has another address by now, as one has that was started again
-  // and listens on tcp. The server is asked, if there is time left; the next request goes there.
+  // For a request over `peer` that was not answered: whether the LFS has another address by now, as one has that was
+  // started again and listens on tcp. The server is asked, if there is time left; the next request goes there.
   bool found_elsewhere(const proto::NodeInfo& node, net::PeerId peer, Duration left);
   // Of the connection that there is; 0: none.
   net::PeerId peer_of(std::uint32_t node_id) const;
@@ -212,7 +215,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::uint64_t link_generation_ = 0;
   std::unordered_map<std::uint32_t, Outstanding> outstanding_;  // by NodeId
   std::unordered_map<std::uint32_t, proto::Endpoints> moved_;   // by NodeId: where the server said last that it is
-  std::unordered_set<std::uint32_t> doubted_;                   // did not answer: the server is asked before the next request
+  std::unordered_set<std::uint32_t> doubted_;  // did not answer: the server is asked before the next request
   std::vector<Requests*> requests_;
   std::unique_ptr<Pool> pool_;
 };

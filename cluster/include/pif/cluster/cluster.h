@@ -1,7 +1,8 @@
 // A file system's description on this machine: the folder that `pif up DIR` makes, and how its parts are found.
 //
 //   DIR/pif.toml        cluster id, server, LFSs (docs/FORMAT.md "Cluster folder")
-//   DIR/keys/           cluster.key (32 random bytes, MAC key), server.curve, client.curve ("public Z85\nsecret Z85\n"),
+//   DIR/keys/           cluster.key (32 random bytes, MAC key), server.curve, client.curve ("public Z85\nsecret
+//   Z85\n"),
 //                       clients/NAME.pub (net::ListenOptions::key_folder); folders 0700, files 0400
 //   DIR/run/            sockets (in /tmp/pif-<cluster id> instead if their paths would be too long for a Unix socket)
 //   DIR/server/         the PIF Server's directory, log and lock
@@ -20,13 +21,14 @@
 namespace pif::cluster {
 
 struct LfsEntry {
-  std::uint32_t id = 0;      // NodeId, from 1
-  std::string name;          // "lfs0"
-  std::string root;          // absolute
-  std::string uuid;          // of the root; 32 hex digits
+  std::uint32_t id = 0;  // NodeId, from 1
+  std::string name;      // "lfs0"
+  std::string root;      // absolute
+  std::string uuid;      // of the root; 32 hex digits
 };
 
-// Whether the folders that a description names have been made. Only then is one that is not there an error, and not a new one.
+// Whether the folders that a description names have been made. Only then is one that is not there an error, and not a
+// new one.
 enum class Stage : std::uint8_t {
   kBefore,    // written by an earlier release (format 1): roots have no uuids yet
   kNew,       // a folder that is not there, or is empty, is made
@@ -37,12 +39,12 @@ enum class Stage : std::uint8_t {
 enum class TcpMode : std::uint8_t { kNone, kCurve, kInsecureLoopback };
 
 struct Cluster {
-  std::string folder;        // absolute DIR
-  std::string id;            // 16 hex digits
-  std::uint32_t bevy = 0;    // default bevy size of new files; 0: none
+  std::string folder;      // absolute DIR
+  std::string id;          // 16 hex digits
+  std::uint32_t bevy = 0;  // default bevy size of new files; 0: none
   TcpMode tcp = TcpMode::kNone;
   Stage stage = Stage::kReady;
-  std::string directory;     // uuid of the server's directory
+  std::string directory;  // uuid of the server's directory
   std::vector<LfsEntry> lfss;
 
   std::string run_folder() const;
@@ -53,13 +55,15 @@ struct Cluster {
   // The server's endpoints as this machine reaches them; its tcp endpoint is in run/server.tcp once it listens
   // (publish_tcp).
   proto::Endpoints server_endpoints() const;
-  // How a daemon listens, and with which keys. Makes the run folder if it is not there; kPermission if somebody else did.
+  // How a daemon listens, and with which keys. Makes the run folder if it is not there; kPermission if somebody else
+  // did.
   Result<net::ListenOptions> listen_options(const std::string& daemon) const;
 };
 
-// Makes DIR (and folders above it) with keys and pif.toml for `count` LFSs, which are kNew. kExists if DIR holds a file system already;
-// kInvalid for a count below 1 or a bevy that does not fit it.
-[[nodiscard]] Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy, TcpMode tcp);
+// Makes DIR (and folders above it) with keys and pif.toml for `count` LFSs, which are kNew. kExists if DIR holds a file
+// system already; kInvalid for a count below 1 or a bevy that does not fit it.
+[[nodiscard]] Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy,
+                                             TcpMode tcp);
 // kNotFound if there is no pif.toml, kVersion for a newer format, kInvalid naming line and key for anything else.
 [[nodiscard]] Result<Cluster> load_cluster(const std::string& folder);
 [[nodiscard]] Status save_cluster(const Cluster& cluster);
@@ -69,19 +73,19 @@ struct Cluster {
 // kInvalid, with what to do, unless it is kReady.
 [[nodiscard]] Status check_ready(const Cluster& cluster);
 
-// Writes RUN/<daemon>.tcp with what the daemon listens on (net::listening): "tcp://127.0.0.1:PORT [Z85 PUBLIC KEY]". The
-// server calls it once it listens; does nothing without tcp.
+// Writes RUN/<daemon>.tcp with what the daemon listens on (net::listening): "tcp://127.0.0.1:PORT [Z85 PUBLIC KEY]".
+// The server calls it once it listens; does nothing without tcp.
 [[nodiscard]] Status publish_tcp(const Cluster& cluster, const std::string& daemon, const proto::Endpoints& listening);
 
-// Of a file system that is down: removes the folder of its sockets, with what killed daemons have left there, if it is not in
-// DIR and nothing else is in it.
+// Of a file system that is down: removes the folder of its sockets, with what killed daemons have left there, if it is
+// not in DIR and nothing else is in it.
 void remove_short_run_folder(const Cluster& cluster);
 
-[[nodiscard]] Result<ClusterKey> load_key(const Cluster& cluster);          // daemons only: 0400
+[[nodiscard]] Result<ClusterKey> load_key(const Cluster& cluster);                                 // daemons only: 0400
 [[nodiscard]] Result<net::CurveKeys> load_curve(const Cluster& cluster, const std::string& name);  // "server", "client"
 
-// The folder of the file system meant: `named` (--pif) if not empty, else $PIF, else pif.toml here or above (of the user
-// himself or root: others' are passed over), else the user's default. kNotFound says all of that.
+// The folder of the file system meant: `named` (--pif) if not empty, else $PIF, else pif.toml here or above (of the
+// user himself or root: others' are passed over), else the user's default. kNotFound says all of that.
 [[nodiscard]] Result<std::string> find_cluster(const std::string& named);
 // The same, and what named it.
 enum class FoundBy : std::uint8_t { kNamed, kEnvironment, kCurrentFolder, kDefault };
@@ -93,7 +97,8 @@ struct FoundCluster {
 // Makes `folder` the user's default if there is none, or if its file system is gone.
 [[nodiscard]] Status offer_default(const std::string& folder);
 
-// The folders of the file systems that the user has started or used on this machine, and his default: a file under $XDG_STATE_HOME or
+// The folders of the file systems that the user has started or used on this machine, and his default: a file under
+// $XDG_STATE_HOME or
 // ~/.local/state remembers them. Some may be gone.
 [[nodiscard]] Result<std::vector<std::string>> known_clusters();
 [[nodiscard]] Status remember_cluster(const std::string& folder);
@@ -102,8 +107,8 @@ struct FoundCluster {
 // The folder that the user's default names; empty if there is none.
 std::string default_cluster();
 
-// Log of a daemon: one line per event, to stderr (which `pif up` points at FOLDER/<daemon>.log). Returns nothing to keep;
-// call once in main.
+// Log of a daemon: one line per event, to stderr (which `pif up` points at FOLDER/<daemon>.log). Returns nothing to
+// keep; call once in main.
 void start_logging(const std::string& daemon, bool verbose);
 
 }  // namespace pif::cluster

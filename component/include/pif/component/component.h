@@ -6,9 +6,9 @@
 //   .idx   variable only: end offset of each row in .dat, 8 bytes each
 //   .isum  variable only: chunk sums of .idx
 //
-// A chunk of .dat is chunk_bytes long (whole rows with fixed records), of .idx kIndexChunkBytes. Sums of full chunks are
-// in the sum file; the sum of a partial last chunk travels with the length (Tail), in one transaction of the catalogue.
-// A chunk's sum binds file, stream and position (base/checksum.h).
+// A chunk of .dat is chunk_bytes long (whole rows with fixed records), of .idx kIndexChunkBytes. Sums of full chunks
+// are in the sum file; the sum of a partial last chunk travels with the length (Tail), in one transaction of the
+// catalogue. A chunk's sum binds file, stream and position (base/checksum.h).
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,8 @@ Status sync(Files& files);
 // After Storage::sync_all: whether all of it is durable.
 Status check_written(Files& files);
 
-// kInvalid or kCorrupt unless a component of that shape can end there: what a catalogue says may have been written wrong.
+// kInvalid or kCorrupt unless a component of that shape can end there: what a catalogue says may have been written
+// wrong.
 [[nodiscard]] Status check_tail(const Shape& shape, const Tail& tail);
 
 // Rows in memory at a fixed distance: row i of `count` starts at base + i * stride (stride >= record_length; equal:
@@ -97,7 +98,8 @@ class Reader {
   // Fixed records: rows [first, first + count) into `out`; reads that are whole chunks long go there without a copy.
   // kEndOfFile past the last row. A short last row leaves the rest of its place untouched.
   [[nodiscard]] Status read_rows(Row first, std::uint64_t count, Rows out) const;
-  // Variable records: end offsets: ends[0] = start of row `first`, ends[i] = end of row first + i - 1; count + 1 of them.
+  // Variable records: end offsets: ends[0] = start of row `first`, ends[i] = end of row first + i - 1; count + 1 of
+  // them.
   [[nodiscard]] Status read_ends(Row first, std::uint64_t count, std::span<std::uint64_t> ends) const;
   // Bytes [offset, offset + out.size()) of .dat, any format.
   [[nodiscard]] Status read_bytes(std::uint64_t offset, std::span<std::byte> out) const;
@@ -115,10 +117,10 @@ class Reader {
 
 // Writes a component that nobody reads yet, or the unpublished part of one. Keeps the sums right whatever the order.
 // Small writes gather in memory (256 KiB per stream) until finish().
-// Thread-safety: one thread, or several on disjoint stretches of whole chunks (write_rows only); the last stretch may end
-// anywhere. Several Writers may likewise share a component; one that leaves a gap finishes after those that fill it.
-// After an error any part may have been written: the same call again, or truncate() to where it began, mends that; until
-// then finish() fails.
+// Thread-safety: one thread, or several on disjoint stretches of whole chunks (write_rows only); the last stretch may
+// end anywhere. Several Writers may likewise share a component; one that leaves a gap finishes after those that fill
+// it. After an error any part may have been written: the same call again, or truncate() to where it began, mends that;
+// until then finish() fails.
 class Writer {
  public:
   // Goes on after `tail` (all zero for a new component). `files` outlive the writer. If they may be longer than `tail`
@@ -134,8 +136,8 @@ class Writer {
   [[nodiscard]] Status write_rows(Row first, std::uint64_t count, ConstRows in, std::uint32_t last_bytes = 0);
   // Variable records: rows after the last one. lengths: one per row; data: their bytes, packed.
   [[nodiscard]] Status append_rows(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
-  // Forgets rows from `row` on (variable: so that a repeated batch can be written again; fixed: a shorter component), and
-  // cuts the files there. row <= rows().
+  // Forgets rows from `row` on (variable: so that a repeated batch can be written again; fixed: a shorter component),
+  // and cuts the files there. row <= rows().
   [[nodiscard]] Status truncate(Row row);
   // Everything written is in the files, with sums of full chunks; the tail says the rest. Does not sync.
   [[nodiscard]] Result<Tail> finish();
@@ -148,10 +150,12 @@ class Writer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Makes `target` hold what `source` holds under another file id: data cloned (or copied with large reads and writes where
-// the file system cannot clone), sums bound to the new id without reading the data. Returns the new tail, and in *cloned
-// (if given) whether no data was moved. `keep_going(bytes done)` is asked between pieces: false stops with kCancelled.
-[[nodiscard]] Result<Tail> copy_component(const Shape& source_shape, const Tail& source_tail, Files& source, FileId target_file,
-                                          Files& target, bool* cloned, const std::function<bool(std::uint64_t)>& keep_going);
+// Makes `target` hold what `source` holds under another file id: data cloned (or copied with large reads and writes
+// where the file system cannot clone), sums bound to the new id without reading the data. Returns the new tail, and in
+// *cloned (if given) whether no data was moved. `keep_going(bytes done)` is asked between pieces: false stops with
+// kCancelled.
+[[nodiscard]] Result<Tail> copy_component(const Shape& source_shape, const Tail& source_tail, Files& source,
+                                          FileId target_file, Files& target, bool* cloned,
+                                          const std::function<bool(std::uint64_t)>& keep_going);
 
 }  // namespace pif::component

@@ -31,8 +31,9 @@ class File {
   virtual Result<std::size_t> read(std::uint64_t offset, std::span<const Piece> pieces) = 0;
   // All of it, or an error (after which any part may have been written).
   virtual Status write(std::uint64_t offset, std::span<const ConstPiece> pieces) = 0;
-  virtual Status sync() = 0;                    // data and size durable; after an error nothing is known: never retried
-  // After Storage::sync_all: whether all that was written here has got to the disk. What sync() says, without waiting for it.
+  virtual Status sync() = 0;  // data and size durable; after an error nothing is known: never retried
+  // After Storage::sync_all: whether all that was written here has got to the disk. What sync() says, without waiting
+  // for it.
   virtual Status check_written() = 0;
   virtual Status resize(std::uint64_t size) = 0;
   virtual Result<std::uint64_t> size() = 0;
@@ -55,10 +56,14 @@ class File {
   }
 };
 
-enum class Access : std::uint8_t { kRead, kWrite /* read and write */, kCreate /* write; made if missing, mode 0600 */ };
+enum class Access : std::uint8_t {
+  kRead,
+  kWrite /* read and write */,
+  kCreate /* write; made if missing, mode 0600 */
+};
 
 struct Space {
-  std::uint64_t total = 0;         // bytes
+  std::uint64_t total = 0;  // bytes
   std::uint64_t free = 0;
   std::uint64_t inodes_total = 0;  // 0: the file system makes as many as it needs
   std::uint64_t inodes_free = 0;
@@ -69,17 +74,18 @@ class Storage {
   virtual ~Storage() = default;
   virtual Result<std::unique_ptr<File>> open(const std::string& path, Access access) = 0;
   virtual Result<std::unique_ptr<File>> adopt(Handle handle) = 0;  // what share() made, after it travelled
-  // A new file in that folder without a name, to read and write and map: a descriptor, even in memory. It is gone with the
-  // last process that has it.
+  // A new file in that folder without a name, to read and write and map: a descriptor, even in memory. It is gone with
+  // the last process that has it.
   virtual Result<Handle> make_nameless(const std::string& folder) = 0;
-  virtual Status remove(const std::string& path) = 0;              // a missing file is no error
+  virtual Status remove(const std::string& path) = 0;  // a missing file is no error
   virtual Status rename(const std::string& from, const std::string& to) = 0;
-  virtual Status make_folder(const std::string& path) = 0;         // with parents; existing is no error; mode 0700
+  virtual Status make_folder(const std::string& path) = 0;  // with parents; existing is no error; mode 0700
   virtual Status remove_tree(const std::string& path) = 0;
   virtual Result<std::vector<std::string>> list(const std::string& path) = 0;  // names, sorted
-  virtual Status sync_folder(const std::string& path) = 0;         // names made or removed in it are durable
-  // Bytes, sizes and names of all files of the file system that the folder is on are durable, other people's too; what became of one
-  // file, its check_written() says. kIo: something was not written. kUnsupported: not known to be durable here.
+  virtual Status sync_folder(const std::string& path) = 0;  // names made or removed in it are durable
+  // Bytes, sizes and names of all files of the file system that the folder is on are durable, other people's too; what
+  // became of one file, its check_written() says. kIo: something was not written. kUnsupported: not known to be durable
+  // here.
   virtual Status sync_all(const std::string& path) = 0;
   virtual Result<Space> space(const std::string& path) = 0;
   // Takes the folder for this process until it ends: kBusy, naming the holder, if another has it.

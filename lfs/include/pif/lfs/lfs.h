@@ -26,15 +26,15 @@ inline const std::vector<std::string> kCatalogueTables = {"components", "meta", 
 
 struct WorkerExit {
   bool by_signal = false;
-  int value = 0;          // exit code or signal
-  std::string last_words; // end of its stderr
+  int value = 0;           // exit code or signal
+  std::string last_words;  // end of its stderr
 };
 
 // Starts and ends worker processes (spawner.h has the real one; a simulation starts actors).
 class Spawner {
  public:
   struct Order {
-    std::string program;                  // absolute
+    std::string program;  // absolute
     std::vector<std::string> arguments;
     std::string working_folder;
     std::uint32_t uid = 0;
@@ -44,28 +44,29 @@ class Spawner {
   using ProcessId = std::int64_t;
   struct Started {
     ProcessId process = 0;
-    Handle connection;                    // our end of the socket it was born with; adopt() it
+    Handle connection;  // our end of the socket it was born with; adopt() it
   };
   virtual ~Spawner() = default;
   virtual Result<Started> start(const Order& order) = 0;
-  virtual void kill(ProcessId process) = 0;                     // SIGKILL, with all its children
+  virtual void kill(ProcessId process) = 0;                         // SIGKILL, with all its children
   virtual std::optional<WorkerExit> exited(ProcessId process) = 0;  // does not wait; once it is given, the id is gone
 };
 
 struct Config {
-  std::uint32_t node = 0;               // NodeId
-  std::string name;                     // "lfs0"
-  std::string cluster;                  // id
-  std::string root;                     // absolute folder
-  std::string uuid;                     // of the root, 32 hex digits, as in pif.toml; empty: any (tests)
+  std::uint32_t node = 0;  // NodeId
+  std::string name;        // "lfs0"
+  std::string cluster;     // id
+  std::string root;        // absolute folder
+  std::string uuid;        // of the root, 32 hex digits, as in pif.toml; empty: any (tests)
   ClusterKey key;
-  proto::Endpoints endpoints;           // as told to others
-  proto::Endpoints server;              // where the PIF Server is; all empty: work without one
+  proto::Endpoints endpoints;  // as told to others
+  proto::Endpoints server;     // where the PIF Server is; all empty: work without one
   net::Route server_route = net::Route::kAuto;
   std::uint32_t uid = 0;                // whom this process runs as: without root, other users' workers are refused
   std::int64_t pid = 0;                 // as told to others
   std::uint64_t log_bytes = 64u << 20;  // redo log; when it is half full its entries go home and it starts over
-  std::size_t sync_all_from = 8;        // as many components that are sealed at once are made durable by one sync of the whole disk
+  std::size_t sync_all_from =
+      8;  // as many components that are sealed at once are made durable by one sync of the whole disk
 };
 
 // What the daemon needs of the world; all outlive it.
@@ -76,7 +77,8 @@ struct World {
   Executor& executor;
   Spawner& spawner;
   Entropy& entropy;
-  std::function<void()> on_wake = {};   // called on the loop's thread at Delivery::kWake: runs the executor's completions
+  std::function<void()> on_wake =
+      {};  // called on the loop's thread at Delivery::kWake: runs the executor's completions
 };
 
 class Lfs {
@@ -100,10 +102,10 @@ struct RootIdentity {
   std::string cluster;
   std::uint32_t node = 0;
   std::string name;
-  std::string uuid;        // empty: any (tests)
+  std::string uuid;  // empty: any (tests)
 };
-// Makes a root in a folder that is empty but for `lock` and logs, and an empty catalogue. Nothing happens to one that has this identity
-// already. kExists: there is something else; kInvalid: another root.
+// Makes a root in a folder that is empty but for `lock` and logs, and an empty catalogue. Nothing happens to one that
+// has this identity already. kExists: there is something else; kInvalid: another root.
 [[nodiscard]] Status make_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
                                const RootIdentity& identity);
 // Takes over, once, a root that an earlier release wrote (format 1).
@@ -115,8 +117,8 @@ struct CheckReport {
   std::uint64_t components = 0;
   std::uint64_t bytes = 0;
   std::vector<std::string> damages;
-  std::uint64_t quarantined = 0;        // components of files that the server did not know, kept for a while
-  std::vector<std::string> leftovers;   // what a crash may leave, and the next start removes: no damage
+  std::uint64_t quarantined = 0;       // components of files that the server did not know, kept for a while
+  std::vector<std::string> leftovers;  // what a crash may leave, and the next start removes: no damage
 };
 [[nodiscard]] Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
                                              bool verify_sums);

@@ -70,8 +70,8 @@ class Component {
 // A component of an input. Nobody may write to the file while the tool holds it.
 class Input : public Component {
  public:
-  const FileLength& file_length() const { return parts_.file_length; }            // of the whole file
-  std::uint64_t rows() const { return rows_; }                      // of this component, as the file's length gives
+  const FileLength& file_length() const { return parts_.file_length; }  // of the whole file
+  std::uint64_t rows() const { return rows_; }                          // of this component, as the file's length gives
   std::uint64_t bytes() const { return bytes_; }
   // What the component holds. More than rows() and bytes() if somebody died appending; is_exact() otherwise.
   const component::Tail& tail() const { return tail_; }
@@ -84,11 +84,11 @@ class Input : public Component {
   // Rows from `first` on: at most `count`, at most `bytes` bytes of them, but at least one; none at the end.
   [[nodiscard]] Status read(Row first, std::uint64_t count, std::size_t bytes, RowBatch& batch) const;
 
-  // The bytes of the component's rows where they are, in the page cache, unchecked. kUnsupported where they cannot be mapped (a
-  // simulation).
+  // The bytes of the component's rows where they are, in the page cache, unchecked. kUnsupported where they cannot be
+  // mapped (a simulation).
   [[nodiscard]] Result<Scratch> map();
-  // Reads bytes [offset, offset + size) of them into memory, and checks them there. Whoever touches mapped bytes that cannot be
-  // read dies; this says what is wrong.
+  // Reads bytes [offset, offset + size) of them into memory, and checks them there. Whoever touches mapped bytes that
+  // cannot be read dies; this says what is wrong.
   [[nodiscard]] Status check(std::uint64_t offset, std::uint64_t size, const Scratch& mapped) const;
 
   std::uint64_t bytes_read() const { return bytes_read_; }

@@ -1,6 +1,6 @@
-// The controller's side of a tool: the process that the user started. Dibble 1990, section 5.1: connect to the PIF Server,
-// get the LFSs' handles and what is known of the inputs, create outputs, start a worker on each LFS through a tree, wait for
-// them, collect, commit.
+// The controller's side of a tool: the process that the user started. Dibble 1990, section 5.1: connect to the PIF
+// Server, get the LFSs' handles and what is known of the inputs, create outputs, start a worker on each LFS through a
+// tree, wait for them, collect, commit.
 //
 //   pif::tool::Controller controller(client, options);
 //   PIF_TRY(controller.open("/in"));
@@ -8,8 +8,8 @@
 //   PIF_TRY(controller.run({}));
 //   PIF_TRY(controller.commit());
 //
-// Whatever goes wrong (a worker, an LFS or the user ends it) the workers are killed everywhere and the outputs vanish; the
-// error says which worker on which node died of what. Not thread-safe.
+// Whatever goes wrong (a worker, an LFS or the user ends it) the workers are killed everywhere and the outputs vanish;
+// the error says which worker on which node died of what. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@
 namespace pif::tool {
 
 struct ControllerOptions {
-  std::string program;                     // absolute path of the tool, the same on all nodes
-  std::vector<std::string> arguments;      // of the worker; tool_main.h makes them select the worker's role
+  std::string program;                 // absolute path of the tool, the same on all nodes
+  std::vector<std::string> arguments;  // of the worker; tool_main.h makes them select the worker's role
   std::string working_folder = "/";
-  std::uint32_t fan_out = 8;               // of the tree by which workers are started
-  bool apart = false;                      // workers on one machine too talk over the network (for measurements)
+  std::uint32_t fan_out = 8;  // of the tree by which workers are started
+  bool apart = false;         // workers on one machine too talk over the network (for measurements)
   // Called once, just before the first worker is started.
   std::function<void()> on_start;
   // Asked several times a second: whether the user wants the job to end.
@@ -41,10 +41,10 @@ struct ControllerOptions {
 };
 
 struct Job {
-  // NodeIds, one worker each, in the order of ranks. Empty: all LFSs of the inputs and outputs, or, if there are none of
-  // these, all that are up.
+  // NodeIds, one worker each, in the order of ranks. Empty: all LFSs of the inputs and outputs, or, if there are none
+  // of these, all that are up.
   std::vector<std::uint32_t> nodes = {};
-  std::string value = {};                  // for the workers: Worker::value(); at most 64 KiB
+  std::string value = {};  // for the workers: Worker::value(); at most 64 KiB
 };
 
 class Controller {
@@ -54,11 +54,13 @@ class Controller {
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
-  // Opens an input and holds it against writers until the job is over. kBusy names a writer who has it. Returns its number.
+  // Opens an input and holds it against writers until the job is over. kBusy names a writer who has it. Returns its
+  // number.
   Result<std::size_t> open(const std::string& path);
   // Creates an output that nobody sees before commit(). Returns its number.
   Result<std::size_t> create(const std::string& path, const CreateOptions& options);
-  // The length that an output will have. Without it: the sum of what the workers wrote (right for files without bevies).
+  // The length that an output will have. Without it: the sum of what the workers wrote (right for files without
+  // bevies).
   void set_file_length(std::size_t output, const FileLength& file_length);
 
   File& input(std::size_t i);

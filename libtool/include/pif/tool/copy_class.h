@@ -1,5 +1,5 @@
-// Copy-class work (Dibble 1990, section 5.2): output record x = F(input record x). Every worker handles its own component
-// alone; nothing is said between workers.
+// Copy-class work (Dibble 1990, section 5.2): output record x = F(input record x). Every worker handles its own
+// component alone; nothing is said between workers.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@ using BatchFunction = std::function<Status(RowBatch&)>;
 // Parity cells are not written.
 [[nodiscard]] Status transform(Worker& worker, Input& input, Output& output, const BatchFunction& f);
 
-// F is the identity, and the layouts are the same: the component is cloned where the local file system can, else copied as
-// fast as that goes; parity cells are copied as they are.
+// F is the identity, and the layouts are the same: the component is cloned where the local file system can, else copied
+// as fast as that goes; parity cells are copied as they are.
 [[nodiscard]] Status copy_component(Worker& worker, Input& input, Output& output);
 
 // A whole tool: NAME SRC DST. DST has the format, layout, attributes and mode of SRC.

@@ -1,5 +1,5 @@
-// Records with numbers, on their way to where their numbers belong: gathered into messages, one destination and rising rows
-// each, which go as far as the destination has room. Pure: what is sent, the caller sends.
+// Records with numbers, on their way to where their numbers belong: gathered into messages, one destination and rising
+// rows each, which go as far as the destination has room. Pure: what is sent, the caller sends.
 //
 // It cannot deadlock where destinations make room in the order of their rows: of what waits, the lowest rows go first.
 #pragma once
@@ -23,8 +23,8 @@ struct NumberedPlace {
   Row row = 0;
 };
 
-// The body holds count 32-bit distances of the rows from `first`, then, unless all records have one length, count 32-bit
-// lengths, then the records, packed; all little-endian.
+// The body holds count 32-bit distances of the rows from `first`, then, unless all records have one length, count
+// 32-bit lengths, then the records, packed; all little-endian.
 struct NumberedMessage {
   std::uint32_t to = 0;
   Row first = 0;
@@ -38,8 +38,9 @@ struct NumberedMessage {
 struct NumberedLimits {
   bool fixed_length = false;
   std::uint64_t window_rows = UINT64_MAX;  // beyond the settled ones that may be under way
-  std::uint64_t piece_rows = UINT64_MAX; // a message does not cross a multiple of it; at most half a window
-  std::uint64_t share_bytes = UINT64_MAX;  // under way to one destination; one message always may be, and all of one stretch
+  std::uint64_t piece_rows = UINT64_MAX;   // a message does not cross a multiple of it; at most half a window
+  std::uint64_t share_bytes =
+      UINT64_MAX;  // under way to one destination; one message always may be, and all of one stretch
 };
 
 class NumberedSender {
@@ -48,11 +49,13 @@ class NumberedSender {
   using Emit = std::function<Status(NumberedMessage)>;
 
   NumberedSender(std::uint32_t destinations, NumberedLimits limits, Place place);
-  // The destination's window in memory, for records of one length: row r at r mod its rows. What there is room for when it is
-  // put goes there at once, and its message has only word of it (NumberedMessage::placed). The memory outlives the sender.
+  // The destination's window in memory, for records of one length: row r at r mod its rows. What there is room for when
+  // it is put goes there at once, and its message has only word of it (NumberedMessage::placed). The memory outlives
+  // the sender.
   void give_memory(std::uint32_t to, std::span<std::byte> memory) { destinations_[to].memory = memory; }
 
-  // Numbers rise between two flushes. `head` and `record` together are the record; both stay where they are until the flush.
+  // Numbers rise between two flushes. `head` and `record` together are the record; both stay where they are until the
+  // flush.
   void put(std::uint64_t number, std::span<const std::byte> head, std::span<const std::byte> record);
   // What was put may go.
   void flush();
@@ -75,14 +78,15 @@ class NumberedSender {
   struct Destination {
     Open open;
     std::span<std::byte> memory;
-    std::map<Row, NumberedMessage> waiting;           // by first row
-    std::map<Row, std::uint64_t> under_way;        // record bytes, by last row
+    std::map<Row, NumberedMessage> waiting;  // by first row
+    std::map<Row, std::uint64_t> under_way;  // record bytes, by last row
     std::uint64_t bytes_under_way = 0;
     Row settled = 0;
   };
   void close(std::uint32_t to);
   bool has_room(const Destination& destination, Row row) const;
-  static void place(Destination& destination, Row row, std::span<const std::byte> head, std::span<const std::byte> record);
+  static void place(Destination& destination, Row row, std::span<const std::byte> head,
+                    std::span<const std::byte> record);
   net::Buffer pack(const Open& open) const;
   bool may_go(const Destination& destination, const NumberedMessage& message) const;
 
@@ -92,10 +96,11 @@ class NumberedSender {
   std::uint64_t queued_bytes_ = 0;
 };
 
-// f(row, bytes) for every record of a message; kInvalid if the body is not what `count` says. record_length 0: lengths differ.
+// f(row, bytes) for every record of a message; kInvalid if the body is not what `count` says. record_length 0: lengths
+// differ.
 template <typename F>
-[[nodiscard]] Status for_each_record(Row first, std::uint64_t count, std::uint32_t record_length, std::span<const std::byte> body,
-                                     const F& f) {
+[[nodiscard]] Status for_each_record(Row first, std::uint64_t count, std::uint32_t record_length,
+                                     std::span<const std::byte> body, const F& f) {
   const std::uint64_t words = record_length > 0 ? 1 : 2;
   const auto word = [&](std::uint64_t i) {
     std::uint32_t value = 0;
@@ -114,7 +119,9 @@ template <typename F>
   return fail(Code::kInvalid, "a message of records has another length than it says");
 }
 
-// A message of records of one length to their places, if it is not placed yet: row r is at r mod the rows that the memory has.
-[[nodiscard]] Status place_records(const NumberedMessage& message, std::uint32_t record_length, std::span<std::byte> memory);
+// A message of records of one length to their places, if it is not placed yet: row r is at r mod the rows that the
+// memory has.
+[[nodiscard]] Status place_records(const NumberedMessage& message, std::uint32_t record_length,
+                                   std::span<std::byte> memory);
 
 }  // namespace pif::tool

@@ -1,6 +1,6 @@
-// An output in the order of its records' numbers, from whichever workers have them: each puts the records that it knows the
-// numbers of, and they go to the workers on the output's LFSs, which put rows together in windows and write these one after
-// another. Fixed and variable records, bevies too (parity rows stay empty).
+// An output in the order of its records' numbers, from whichever workers have them: each puts the records that it knows
+// the numbers of, and they go to the workers on the output's LFSs, which put rows together in windows and write these
+// one after another. Fixed and variable records, bevies too (parity rows stay empty).
 //
 //   PIF_TRY_VALUE(auto out, OrderedOutput::open(worker, team, output, length, {}));
 //   team.begin_talk();
@@ -11,8 +11,8 @@
 //   PIF_TRY(team.barrier());
 //
 // examples/reverse.cc is a whole tool. A tool that talks itself calls step() and take() instead of go_on().
-// Not thread-safe. Every record below the lowest one that no worker has put yet must be on its way without waiting for others:
-// then it cannot deadlock.
+// Not thread-safe. Every record below the lowest one that no worker has put yet must be on its way without waiting for
+// others: then it cannot deadlock.
 #pragma once
 
 #include <memory>
@@ -29,10 +29,11 @@ class OrderedOutput {
 
   struct Options {
     std::size_t window_bytes = 8u << 20;  // that this worker holds of its component's rows
-    bool share_memory = true;             // rows of fixed length go straight into windows, if all workers are on one machine
+    bool share_memory = true;  // rows of fixed length go straight into windows, if all workers are on one machine
   };
   // Called by all workers. length: of the whole output. The three outlive it.
-  static Result<OrderedOutput> open(Worker& worker, Team& team, Output& output, const FileLength& file_length, const Options& options);
+  static Result<OrderedOutput> open(Worker& worker, Team& team, Output& output, const FileLength& file_length,
+                                    const Options& options);
   OrderedOutput(OrderedOutput&&) noexcept;
   ~OrderedOutput();
 

@@ -17,7 +17,7 @@ namespace pif::tool {
 // What the user asked for.
 struct OutputOptions {
   std::optional<std::uint32_t> width;
-  std::vector<std::string> nodes;       // LFSs by name or NodeId, in order
+  std::vector<std::string> nodes;  // LFSs by name or NodeId, in order
   std::optional<std::uint32_t> bevy;
   bool no_clobber = false;
 };
@@ -25,10 +25,10 @@ struct OutputOptions {
 // --width, --nodes, --bevy, --no-clobber.
 void add_output_options(CLI::App& app, OutputOptions& wanted);
 
-// How to create it: the input's format, mode and attributes, and its LFSs and bevies unless `wanted` says otherwise. kInvalid says
-// what does not fit. source: the input's path.
-[[nodiscard]] Result<CreateOptions> options_of_output(Controller& controller, std::size_t input, const std::string& source,
-                                                   const OutputOptions& wanted);
+// How to create it: the input's format, mode and attributes, and its LFSs and bevies unless `wanted` says otherwise.
+// kInvalid says what does not fit. source: the input's path.
+[[nodiscard]] Result<CreateOptions> options_of_output(Controller& controller, std::size_t input,
+                                                      const std::string& source, const OutputOptions& wanted);
 
 // Whether that gives it the LFSs and the bevies of `source`, the input.
 bool keeps_layout(const File& source, const CreateOptions& options);

@@ -14,18 +14,20 @@
 namespace pif::tool {
 
 struct Report {
-  bool is_wanted = false;                // somebody will look at it: what it takes time to know may be found out
-  bool is_json = false;                  // --json: it is all that stdout gets. A tool prints nothing there, and adds results
+  bool is_wanted = false;  // somebody will look at it: what it takes time to know may be found out
+  bool is_json = false;    // --json: it is all that stdout gets. A tool prints nothing there, and adds results
   std::string tool;
   std::uint32_t workers = 0;
-  std::uint64_t records = 0;             // of the outputs
-  std::uint64_t bytes = 0;               // of the outputs
-  std::uint64_t bytes_read_local = 0;    // by workers, from components on their own LFS
-  std::uint64_t bytes_written_local = 0; // by workers, to components on their own LFS; bytes_cloned of them share blocks
+  std::uint64_t records = 0;           // of the outputs
+  std::uint64_t bytes = 0;             // of the outputs
+  std::uint64_t bytes_read_local = 0;  // by workers, from components on their own LFS
+  std::uint64_t bytes_written_local =
+      0;  // by workers, to components on their own LFS; bytes_cloned of them share blocks
   std::uint64_t bytes_cloned = 0;
-  std::uint64_t bytes_moved = 0;         // of records, between nodes
-  std::uint64_t bytes_client_side = 0;   // what a program on one node would have moved: everything in, and everything out
-  std::vector<std::pair<std::string, Duration>> phases;  // in the order in which they happened
+  std::uint64_t bytes_moved = 0;  // of records, between nodes
+  std::uint64_t bytes_client_side =
+      0;  // what a program on one node would have moved: everything in, and everything out
+  std::vector<std::pair<std::string, Duration>> phases;       // in the order in which they happened
   std::vector<std::pair<std::string, std::uint64_t>> counts;  // the tool's own: tokens passed, matches found
 
   // What the tool has found out, in order: "results" of the JSON document.

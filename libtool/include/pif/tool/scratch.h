@@ -1,6 +1,6 @@
-// A file without a name on the disk of the worker's LFS, for what does not fit into memory: written from its front, then mapped,
-// perhaps by all workers of the machine (Team::share). It is gone with the last process that has it, however that ends.
-// What is read from it through its mapping is in the page cache, not in the worker's own memory.
+// A file without a name on the disk of the worker's LFS, for what does not fit into memory: written from its front,
+// then mapped, perhaps by all workers of the machine (Team::share). It is gone with the last process that has it,
+// however that ends. What is read from it through its mapping is in the page cache, not in the worker's own memory.
 //
 // Not thread-safe. A disk that cannot be read ends the worker that touches the mapping (SIGBUS).
 #pragma once
@@ -50,11 +50,11 @@ class Scratch {
 
   UniqueFd fd_;
   std::string node_;
-  std::uint64_t size_ = 0;               // with what is in the buffer
+  std::uint64_t size_ = 0;  // with what is in the buffer
   std::vector<std::byte> buffer_;
-  std::size_t used_ = 0;                 // of it
+  std::size_t used_ = 0;  // of it
   std::span<const std::byte> mapped_;
-  bool is_writable_ = false;             // by its mapping
+  bool is_writable_ = false;  // by its mapping
 };
 
 }  // namespace pif::tool

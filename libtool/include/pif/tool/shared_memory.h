@@ -21,8 +21,9 @@ class SharedMemory {
   ~SharedMemory();
 
   Result<Handle> share() const;
-  // Gets the pages of these bytes for this process, which will use them all: one call costs a third of a page fault for every
-  // 4 KiB. make() has done that; what is adopted counts as memory of this process only where it is used. Only a hint.
+  // Gets the pages of these bytes for this process, which will use them all: one call costs a third of a page fault for
+  // every 4 KiB. make() has done that; what is adopted counts as memory of this process only where it is used. Only a
+  // hint.
   void populate(std::size_t offset, std::size_t bytes) const;
   std::span<std::byte> bytes() const { return bytes_; }
   bool empty() const { return bytes_.empty(); }

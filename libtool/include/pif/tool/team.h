@@ -1,5 +1,5 @@
-// What the workers of a job do together: barriers, gathering, memory and outputs in common, turns. Every worker calls the same
-// functions in the same order; each call is one step. A worker's death ends the job, and so everybody's wait.
+// What the workers of a job do together: barriers, gathering, memory and outputs in common, turns. Every worker calls
+// the same functions in the same order; each call is one step. A worker's death ends the job, and so everybody's wait.
 //
 // Sharing memory and outputs needs all workers on one machine: kUnavailable otherwise.
 // Not thread-safe.
@@ -30,8 +30,8 @@ struct Message {
 
 class Team {
  public:
-  // worker: outlives it. patience: how long a step may wait for others (kTimeout then). A worker that dies ends the job within
-  // seconds; this is for messages that were lost, and for the case that nobody is left to end it.
+  // worker: outlives it. patience: how long a step may wait for others (kTimeout then). A worker that dies ends the job
+  // within seconds; this is for messages that were lost, and for the case that nobody is left to end it.
   static Result<Team> join(Worker& worker, Duration patience = std::chrono::hours(24));
 
   Clock& clock() { return worker_->clock(); }
@@ -49,20 +49,21 @@ class Team {
   // The same with scratch files that are mapped; and with allocated ones, for everybody to write to.
   Result<std::vector<Scratch>> share(const Scratch& own);
   Result<std::vector<Scratch>> share_writable(const Scratch& own);
-  // The component of `output` on every LFS of the file, by LfsIndex: writable, to be used by component::Writers as these
-  // say. The owner of a component says how it ended (Output::set_tail), when all others are done with it.
+  // The component of `output` on every LFS of the file, by LfsIndex: writable, to be used by component::Writers as
+  // these say. The owner of a component says how it ended (Output::set_tail), when all others are done with it.
   Result<std::vector<component::Files>> share_output(Output& output);
-  // One worker after another, by rank: f gets what its predecessor left (the first one: an empty string) and changes it for
-  // its successor. Does not wait for the others' turns.
+  // One worker after another, by rank: f gets what its predecessor left (the first one: an empty string) and changes it
+  // for its successor. Does not wait for the others' turns.
   [[nodiscard]] Status in_turn(const std::function<Status(std::string& state)>& f);
 
-  // Talk, a step of any length: every worker begins it, and it ends with the next call of anything else. What is told between
-  // two workers is heard in that order. Never waits; a worker may tell itself.
+  // Talk, a step of any length: every worker begins it, and it ends with the next call of anything else. What is told
+  // between two workers is heard in that order. Never waits; a worker may tell itself.
   void begin_talk();
   [[nodiscard]] Status send(std::uint32_t rank, std::string head, net::Buffer body = {});
   // The next word for this worker; nothing at the deadline.
   Result<std::optional<Message>> receive(Time deadline);
-  // take(word) for words that are there, some of them. With patience it waits so long for the first: kTimeout if none comes.
+  // take(word) for words that are there, some of them. With patience it waits so long for the first: kTimeout if none
+  // comes.
   [[nodiscard]] Status receive_some(Duration patience, const std::function<Status(Message)>& take);
 
  private:

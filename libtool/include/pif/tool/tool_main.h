@@ -1,5 +1,5 @@
-// The main function of a tool. The same program is the controller, which the user starts, and the worker, which the LFSs'
-// worker hosts start: argv[1] tells.
+// The main function of a tool. The same program is the controller, which the user starts, and the worker, which the
+// LFSs' worker hosts start: argv[1] tells.
 //
 //   int main(int argc, char** argv) {
 //     pif::tool::Tool tool;
@@ -9,8 +9,8 @@
 //     return pif::tool::main(argc, argv, tool);
 //   }
 //
-// Every tool has --pif, --route, --json, -q, --verbose, --explain, --report FILE, --help and --version; exit codes are ExitCode's.
-// Ctrl-C ends the job everywhere and leaves no output.
+// Every tool has --pif, --route, --json, -q, --verbose, --explain, --report FILE, --help and --version; exit codes are
+// ExitCode's. Ctrl-C ends the job everywhere and leaves no output.
 #pragma once
 
 #include <functional>
@@ -34,10 +34,10 @@ namespace pif::tool {
 using Plan = std::vector<std::pair<std::string, std::string>>;
 
 struct Tool {
-  std::string name;                                // "pif-copy"
-  std::string summary;                             // one sentence
-  std::string examples;                            // shown by --help
-  std::function<void(CLI::App&)> options;          // adds the tool's own; may be empty
+  std::string name;                        // "pif-copy"
+  std::string summary;                     // one sentence
+  std::string examples;                    // shown by --help
+  std::function<void(CLI::App&)> options;  // adds the tool's own; may be empty
   std::function<Result<ExitCode>(Controller&)> control;
   WorkerFunction work;
   std::function<Result<Plan>(Controller&)> explain;  // may be empty

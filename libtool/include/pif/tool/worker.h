@@ -1,5 +1,5 @@
-// The worker's side of a tool: one process per LFS, started by the LFS's worker host, born with a connection to its LFS.
-// It works on the components that are there, may exchange rows with the other workers (exchange.h), and ends; the
+// The worker's side of a tool: one process per LFS, started by the LFS's worker host, born with a connection to its
+// LFS. It works on the components that are there, may exchange rows with the other workers (exchange.h), and ends; the
 // controller (controller.h) seals and commits what all of them made.
 //
 //   pif::Status work(pif::tool::Worker& worker) {
@@ -15,8 +15,8 @@
 //     }
 //   }
 //
-// A worker is killed when its tool is cancelled, its controller falls silent, or its LFS dies; what it wrote to outputs is
-// removed then. Not thread-safe.
+// A worker is killed when its tool is cancelled, its controller falls silent, or its LFS dies; what it wrote to outputs
+// is removed then. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -41,20 +41,20 @@ using WorkerFunction = std::function<Status(Worker&)>;
 
 // Where a worker takes mail from others of its job.
 struct MailPlace {
-  proto::Endpoints at;        // tcp "tcp://host:0": any port there; empty: nobody is on another machine
-  net::CurveKeys keys;        // of all workers, for tcp; empty: plain, on 127.0.0.1
+  proto::Endpoints at;  // tcp "tcp://host:0": any port there; empty: nobody is on another machine
+  net::CurveKeys keys;  // of all workers, for tcp; empty: plain, on 127.0.0.1
 };
 struct Mailbox {
   std::unique_ptr<net::Messenger> messenger;
-  proto::Endpoints at;        // with the port
+  proto::Endpoints at;  // with the port
 };
 
 // What a worker is given: sockets in the real world, or a simulation's.
 struct WorkerWorld {
-  net::Messenger& messenger;          // for the connection below
-  component::Storage& storage;        // adopts passed descriptors
+  net::Messenger& messenger;    // for the connection below
+  component::Storage& storage;  // adopts passed descriptors
   Entropy& entropy;
-  Handle connection;                  // to the LFS that started the worker
+  Handle connection;  // to the LFS that started the worker
   // Called at most once.
   std::function<Result<Mailbox>(const MailPlace& place)> listen;
 };
@@ -67,11 +67,11 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  std::uint32_t rank() const;               // 0 .. width - 1
-  std::uint32_t width() const;              // workers of the job
+  std::uint32_t rank() const;   // 0 .. width - 1
+  std::uint32_t width() const;  // workers of the job
   std::uint64_t job() const;
-  const std::string& node() const;          // name of its LFS, "lfs2"
-  std::uint32_t node_id(std::uint32_t rank) const;       // NodeId of that worker's LFS
+  const std::string& node() const;                  // name of its LFS, "lfs2"
+  std::uint32_t node_id(std::uint32_t rank) const;  // NodeId of that worker's LFS
   // The worker on that node. Nothing if the job has none there.
   std::optional<std::uint32_t> rank_on(std::uint32_t node_id) const;
   // The workers on a file's LFSs, in their order. An error if one has none.

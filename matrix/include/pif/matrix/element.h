@@ -8,8 +8,8 @@
 
 namespace pif::matrix {
 
-// Which bit of a byte comes first: the most significant one (PBM, numpy.packbits) or the least (PLINK). Makes no difference
-// from 8 bits per element on.
+// Which bit of a byte comes first: the most significant one (PBM, numpy.packbits) or the least (PLINK). Makes no
+// difference from 8 bits per element on.
 enum class BitOrder : std::uint8_t { kMsb, kLsb };
 
 struct Element {

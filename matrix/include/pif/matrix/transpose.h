@@ -1,6 +1,6 @@
 // Transposition in memory. The smallest block is a square of 64 / bits elements: 64-bit words, one of each row, which a
-// network of exchanges between words transposes (Hacker's Delight, 7-3), in as many blocks side by side as a vector register
-// has words. Blocks make tiles of 64 bytes by as many rows, so that every cache line is read and written once.
+// network of exchanges between words transposes (Hacker's Delight, 7-3), in as many blocks side by side as a vector
+// register has words. Blocks make tiles of 64 bytes by as many rows, so that every cache line is read and written once.
 //
 // Pure; any thread. Little-endian machines.
 #pragma once
@@ -37,11 +37,13 @@ struct RowPlaces {
   std::size_t offset = 0;
 };
 
-// out[c][r] = in[r][c] for all r < rows, c < columns. `out` gets `columns` rows of element.bytes_of(rows) bytes, whose padding
-// is zero whatever that of `in` is. Reads element.bytes_of(columns) bytes of each row of `in`, and no others; the two do not
-// overlap. Any alignment. instructions: one of available_instructions().
-void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element, Instructions instructions);
-void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element, Instructions instructions);
+// out[c][r] = in[r][c] for all r < rows, c < columns. `out` gets `columns` rows of element.bytes_of(rows) bytes, whose
+// padding is zero whatever that of `in` is. Reads element.bytes_of(columns) bytes of each row of `in`, and no others;
+// the two do not overlap. Any alignment. instructions: one of available_instructions().
+void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element,
+               Instructions instructions);
+void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element,
+               Instructions instructions);
 // The same with the fastest.
 void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element);
 

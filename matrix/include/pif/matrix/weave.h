@@ -1,6 +1,6 @@
-// Rows put together from parts: element j of a row is the next element of the part that it belongs to, as rows of an interleaved
-// file have their elements from p LFSs after they were transposed there. Word by word of the result: what each part gives to it
-// is a field of bits, which is spread to its places (PDEP, or Hacker's Delight 7-5).
+// Rows put together from parts: element j of a row is the next element of the part that it belongs to, as rows of an
+// interleaved file have their elements from p LFSs after they were transposed there. Word by word of the result: what
+// each part gives to it is a field of bits, which is spread to its places (PDEP, or Hacker's Delight 7-5).
 //
 // Pure. Const calls from several threads are fine.
 #pragma once
@@ -16,17 +16,17 @@ class Weave {
  public:
   using PartOf = std::function<std::uint32_t(std::uint64_t)>;
 
-  // Rows of `elements` elements. part_of(j): which of `parts` parts element j < elements is of, in a pattern that repeats every
-  // `period` elements.
+  // Rows of `elements` elements. part_of(j): which of `parts` parts element j < elements is of, in a pattern that
+  // repeats every `period` elements.
   Weave(Element element, std::uint64_t elements, std::uint32_t parts, std::uint64_t period, const PartOf& part_of);
   Weave(Weave&&) noexcept;
   ~Weave();
 
   // Bytes that a row takes: whole words.
   std::size_t row_room() const { return words_of_row() * sizeof(std::uint64_t); }
-  // Row i < rows from its parts, of which part k begins at parts[k] + i * pitch; up to 7 bytes behind its end are read, and need
-  // not be zero. Writes row_room() bytes for each row; the bits behind the last element are zero. with_pdep: only where the
-  // machine has_pdep().
+  // Row i < rows from its parts, of which part k begins at parts[k] + i * pitch; up to 7 bytes behind its end are read,
+  // and need not be zero. Writes row_room() bytes for each row; the bits behind the last element are zero. with_pdep:
+  // only where the machine has_pdep().
   void weave(std::span<const std::byte* const> parts, std::size_t pitch, std::uint64_t rows, Rows out,
              bool with_pdep = has_pdep()) const;
   static bool has_pdep();

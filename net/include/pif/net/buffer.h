@@ -12,7 +12,7 @@ namespace pif::net {
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(std::size_t size);             // uninitialised
+  explicit Buffer(std::size_t size);  // uninitialised
   static Buffer copy_of(std::span<const std::byte> bytes);
   // Takes over memory of somebody else's; `release(owner)` gives it back, on any thread.
   Buffer(std::byte* data, std::size_t size, void* owner, void (*release)(void* owner));
@@ -28,7 +28,7 @@ class Buffer {
   bool empty() const { return size_ == 0; }
   std::span<std::byte> span() { return {data_, size_}; }
   std::span<const std::byte> span() const { return {data_, size_}; }
-  void shrink(std::size_t size);                 // size <= size(); the memory stays
+  void shrink(std::size_t size);  // size <= size(); the memory stays
 
  private:
   std::byte* data_ = nullptr;

@@ -27,15 +27,16 @@ class Calls {
   // Sends `request` (version, timeout and id are filled in here; an id that is set already is kept, so that a request
   // sent again is recognised). on_reply is called exactly once, from offer() or expire(), never from start(); it may
   // start and forget calls. The call fails with kTimeout after `timeout`, or earlier when the peer has been silent for
-  // kSilenceMax (any packet of it is a sign of life, a `working` reply too), naming `peer_name`. With no time left (`timeout`
-  // is not above zero) nothing is sent.
+  // kSilenceMax (any packet of it is a sign of life, a `working` reply too), naming `peer_name`. With no time left
+  // (`timeout` is not above zero) nothing is sent.
   CallId start(PeerId peer, Packet request, Duration timeout, std::string peer_name, OnReply on_reply);
 
-  // Takes replies: true, also for one that comes too late. Fails the calls of a lost peer with kUnavailable, but returns
-  // false for kClosed, because others keep state about peers too; and for requests and wakes, which are not ours.
+  // Takes replies: true, also for one that comes too late. Fails the calls of a lost peer with kUnavailable, but
+  // returns false for kClosed, because others keep state about peers too; and for requests and wakes, which are not
+  // ours.
   bool offer(Delivery& delivery);
-  // Fails what is late. Call at or after next_deadline(). Who comes more than kCameLate after it was stopped, or busy, and
-  // answers may lie unread: nothing is late before the same time has passed again.
+  // Fails what is late. Call at or after next_deadline(). Who comes more than kCameLate after it was stopped, or busy,
+  // and answers may lie unread: nothing is late before the same time has passed again.
   void expire();
   Time next_deadline() const;  // kNever when nothing is under way
   // Forgets a call; its on_reply is not called.
@@ -52,14 +53,14 @@ class Calls {
     Time started;
     Duration timeout;  // the requester's
     Time deadline;
-    Time patience;     // last known sign of life + kSilenceMax
+    Time patience;  // last known sign of life + kSilenceMax
     OnReply on_reply;
-    Time due{};        // its place in due_: never later than the earlier of the two
+    Time due{};  // its place in due_: never later than the earlier of the two
     int operation = 0;
     std::uint64_t bytes_out = 0;
   };
   struct Peer {
-    Time heard{};             // last sign of life; looked at when a call's patience ends, not at every packet
+    Time heard{};  // last sign of life; looked at when a call's patience ends, not at every packet
     std::size_t under_way = 0;
   };
   void finish(CallId id, Result<Packet> result);
@@ -68,10 +69,10 @@ class Calls {
 
   Messenger& messenger_;
   Stats* stats_ = nullptr;
-  Time now_{};         // when the clock was last looked at
+  Time now_{};  // when the clock was last looked at
   CallId next_id_;
   std::unordered_map<CallId, Call> calls_;
-  std::unordered_map<PeerId, Peer> peers_;   // with calls under way
+  std::unordered_map<PeerId, Peer> peers_;  // with calls under way
   std::set<std::pair<Time, CallId>> due_;
   std::vector<std::pair<CallId, Error>> unsent_;  // failed in start(); reported by expire()
 };

@@ -26,16 +26,16 @@ using PeerId = std::uint64_t;  // of one messenger; never reused; 0: none
 struct Identity {
   enum class Via : std::uint8_t { kUnix, kIpc, kTcp, kCurve, kSimulated };
   Via via = Via::kIpc;
-  bool has_uid = false;              // kernel (kUnix), key folder (kCurve) or simulation says so
+  bool has_uid = false;  // kernel (kUnix), key folder (kCurve) or simulation says so
   std::uint32_t uid = 0;
-  std::vector<std::uint32_t> gids;   // primary first
-  std::int32_t pid = 0;              // kUnix only
+  std::vector<std::uint32_t> gids;  // primary first
+  std::int32_t pid = 0;             // kUnix only
 };
 
 struct Packet {
   proto::Envelope envelope;
   Buffer body;
-  std::vector<Handle> handles;       // Unix sockets and simulation only
+  std::vector<Handle> handles;  // Unix sockets and simulation only
 };
 
 struct Delivery {
@@ -50,7 +50,7 @@ enum class Route : std::uint8_t {
   kAuto,  // the Unix socket if there is one, else CURVE or tcp
   kUnix,
   kIpc,
-  kTcp,   // CURVE if the endpoint has a key
+  kTcp,  // CURVE if the endpoint has a key
 };
 
 class Messenger {
@@ -64,8 +64,8 @@ class Messenger {
   virtual Result<PeerId> adopt(Handle connection) = 0;
   virtual void disconnect(PeerId peer) = 0;
 
-  // Takes over the packet. Never waits: a peer whose queue is full is disconnected (it costs itself) and gets kUnavailable.
-  // kTooLarge over the limits of base/limits.h.
+  // Takes over the packet. Never waits: a peer whose queue is full is disconnected (it costs itself) and gets
+  // kUnavailable. kTooLarge over the limits of base/limits.h.
   virtual Status send(PeerId peer, Packet packet) = 0;
 
   // The next delivery, or nothing at the deadline. A deadline in the past polls. kCancelled after interrupt().

@@ -16,26 +16,26 @@ struct CurveKeys {
 Result<CurveKeys> make_curve_keys();
 
 struct ListenOptions {
-  std::string unix_path;          // empty: no Unix socket. Replaces a dead socket, kBusy if a live one answers.
-  std::string ipc;                // "ipc://...", empty: none
-  std::string tcp;                // "tcp://127.0.0.1:0" picks a port; empty: none
-  bool insecure_loopback = false; // plain tcp, on 127.0.0.1 only
-  CurveKeys curve;                // needed for tcp unless insecure_loopback
-  std::string key_folder;         // CURVE clients that may connect: files NAME.pub "Z85KEY UID GID[,GID...]", read anew
-                                  // when the folder changes; anybody else is refused by the ZAP handler
-  std::string only_key;           // instead of the folder: the one public key that may connect
+  std::string unix_path;           // empty: no Unix socket. Replaces a dead socket, kBusy if a live one answers.
+  std::string ipc;                 // "ipc://...", empty: none
+  std::string tcp;                 // "tcp://127.0.0.1:0" picks a port; empty: none
+  bool insecure_loopback = false;  // plain tcp, on 127.0.0.1 only
+  CurveKeys curve;                 // needed for tcp unless insecure_loopback
+  std::string key_folder;  // CURVE clients that may connect: files NAME.pub "Z85KEY UID GID[,GID...]", read anew
+                           // when the folder changes; anybody else is refused by the ZAP handler
+  std::string only_key;    // instead of the folder: the one public key that may connect
 };
 
 struct MessengerOptions {
-  CurveKeys client_keys;          // for CURVE connections made from here; empty: none can be made
+  CurveKeys client_keys;  // for CURVE connections made from here; empty: none can be made
   unsigned io_threads = 1;
-  bool heartbeats = true;         // ends ZeroMQ connections that are silent for kSilenceMax. Without them, whoever is stopped
-                                  // for longer loses nothing: for peers whose end is learnt in another way
+  bool heartbeats = true;  // ends ZeroMQ connections that are silent for kSilenceMax. Without them, whoever is stopped
+                           // for longer loses nothing: for peers whose end is learnt in another way
   ListenOptions listen;
 };
 
-// Starts listening at once; one that listens raises the process's soft limit of descriptors. Errors name the endpoint and
-// what to do (kBusy: in use; kPermission; kInvalid: tcp without keys, plain tcp on another address than 127.0.0.1).
+// Starts listening at once; one that listens raises the process's soft limit of descriptors. Errors name the endpoint
+// and what to do (kBusy: in use; kPermission; kInvalid: tcp without keys, plain tcp on another address than 127.0.0.1).
 [[nodiscard]] Result<std::unique_ptr<Messenger>> make_real_messenger(MessengerOptions options);
 // Where a messenger made above listens (the port that was picked filled in).
 proto::Endpoints listening(const Messenger& messenger);

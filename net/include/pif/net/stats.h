@@ -53,14 +53,16 @@ class Stats {
 
   // Null if it was never asked for.
   const One* find(int operation) const {
-    return static_cast<std::size_t>(operation) < kOperationsMax ? operations_[static_cast<std::size_t>(operation)].get() : nullptr;
+    return static_cast<std::size_t>(operation) < kOperationsMax ? operations_[static_cast<std::size_t>(operation)].get()
+                                                                : nullptr;
   }
   void describe(proto::StatsReply& reply) const;
   void describe(proto::CountersReply& reply) const;
 
  private:
   One& at(int operation) {
-    auto& place = operations_[static_cast<std::size_t>(operation) < kOperationsMax ? static_cast<std::size_t>(operation) : 0];
+    auto& place =
+        operations_[static_cast<std::size_t>(operation) < kOperationsMax ? static_cast<std::size_t>(operation) : 0];
     if (!place) place = std::make_unique<One>();
     return *place;
   }

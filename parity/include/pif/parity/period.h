@@ -1,5 +1,5 @@
-// The pattern in which a layout deals records out repeats: records n and n + period_of(layout) are on the same LFS, for all n, and
-// every LFS holds as many of them as any other.
+// The pattern in which a layout deals records out repeats: records n and n + period_of(layout) are on the same LFS, for
+// all n, and every LFS holds as many of them as any other.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// The PIF Server: owns the directory and the life cycle of every interleaved file, knows the LFSs, mints credentials and
-// capabilities. It never sees a record. One thread: serve() runs the event loop; all requests that are waiting at once
-// share one transaction (group commit).
+// The PIF Server: owns the directory and the life cycle of every interleaved file, knows the LFSs, mints credentials
+// and capabilities. It never sees a record. One thread: serve() runs the event loop; all requests that are waiting at
+// once share one transaction (group commit).
 #pragma once
 
 #include <atomic>
@@ -24,24 +24,24 @@ inline const std::vector<std::string> kDirectoryTables = {"entries", "files", "n
 // Whose directory it is.
 struct DirectoryIdentity {
   std::string cluster;
-  std::string uuid;        // 32 hex digits, as in pif.toml; empty: any (tests)
+  std::string uuid;  // 32 hex digits, as in pif.toml; empty: any (tests)
 };
 
-// Makes a new directory in an empty store, with the root folder, which `owner_uid` owns. Nothing happens to one that has this
-// identity already. kCorrupt: rows without an identity; kInvalid, kVersion: somebody else's.
+// Makes a new directory in an empty store, with the root folder, which `owner_uid` owns. Nothing happens to one that
+// has this identity already. kCorrupt: rows without an identity; kInvalid, kVersion: somebody else's.
 [[nodiscard]] Status make_directory(kv::Store& store, const DirectoryIdentity& identity, std::uint32_t owner_uid,
                                     std::int64_t wall_seconds);
 // Takes over, once, a directory that an earlier release wrote (format 1).
 [[nodiscard]] Status adopt_directory(kv::Store& store, const DirectoryIdentity& identity);
 
 struct Config {
-  std::string cluster;                // id
-  std::string uuid;                   // of the directory; empty: any (tests)
+  std::string cluster;                              // id
+  std::string uuid;                                 // of the directory; empty: any (tests)
   std::map<std::uint32_t, std::string> root_uuids;  // of the LFSs, by node; empty: any, and any nodes (tests)
   ClusterKey key;
-  std::uint32_t owner_uid = 0;        // the cluster's owner: may do what root may
+  std::uint32_t owner_uid = 0;  // the cluster's owner: may do what root may
   std::uint32_t default_bevy = 0;
-  Duration suspect_after = kSuspectAfter;   // silence of an LFS
+  Duration suspect_after = kSuspectAfter;  // silence of an LFS
   Duration down_after = kDownAfter;
   // After a start LFSs are waited for so long: one of them may know more than the directory does.
   Duration gather_max = std::chrono::seconds(3);
