@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <span>
 
@@ -18,6 +19,7 @@
 #include "description.h"
 #include "files.h"
 #include "keys.h"
+#include "pif/base/checksum.h"
 #include "pif/base/limits.h"
 #include "pif/base/path.h"
 
@@ -97,6 +99,16 @@ std::string Cluster::run_folder() const {
   const std::string inside = folder + "/run";
   const std::size_t longest = inside.size() + 1 + kDaemonNameMax + std::string_view(".sock").size();
   return longest <= kSocketPathBytesMax ? inside : "/tmp/pif-" + id;
+}
+
+// The boot alone would not do: a machine may be cut into containers, which share nothing but the kernel.
+std::uint64_t Cluster::machine() const {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  struct stat run {};
+  if (!std::getline(file, boot) || ::stat(run_folder().c_str(), &run) != 0) return 0;
+  const std::string all = fmt::format("{} {} {}", boot, run.st_dev, run.st_ino);
+  return hash_bytes(std::as_bytes(std::span(all)));
 }
 
 std::string Cluster::unix_path(const std::string& daemon) const { return run_folder() + "/" + daemon + ".sock"; }

@@ -151,6 +151,7 @@ Status serve(const std::string& folder, const std::string& name) {
   config.uuid = entry.uuid;
   PIF_TRY_VALUE(config.key, cluster::load_key(cluster));
   config.endpoints = net::listening(*messenger);
+  config.endpoints.set_machine(cluster.machine());
   config.server = cluster.server_endpoints();
   config.uid = getuid();
   config.pid = getpid();

@@ -11,6 +11,7 @@ struct Ask {
   Numbers nodes = {};
   Numbers bevies = {};
   std::uint32_t bevy = 0;
+  bool same_host_ok = false;
 };
 
 Result<proto::FileLayout> layout(Client& client, const Ask& ask) {
@@ -19,6 +20,7 @@ Result<proto::FileLayout> layout(Client& client, const Ask& ask) {
   for (const auto node : ask.nodes) request.mutable_create()->add_nodes(node);
   for (const auto bevy : ask.bevies) request.mutable_create()->add_bevies(bevy);
   request.mutable_create()->set_bevy(ask.bevy);
+  request.mutable_create()->set_same_host_ok(ask.same_host_ok);
   auto reply = client.ask(request);
   if (!reply) return fail(reply.error());
   return reply->create_reply().layout();
@@ -28,12 +30,183 @@ Numbers bevies_of(const Result<proto::FileLayout>& layout) {
   return {layout->bevies().begin(), layout->bevies().end()};
 }
 
-TEST_CASE("a file gets all LFSs that are up in node order, or as many as asked for, or those named") {
+TEST_CASE("a file gets all LFSs that are up, from the one whose turn it is, or as many as asked for, or those named") {
   World world(6);
   Client client(world);
   CHECK(nodes_of(layout(client, {})) == Numbers{1, 2, 3, 4, 5, 6});
-  CHECK(nodes_of(layout(client, {.width = 2})) == Numbers{1, 2});
+  CHECK(nodes_of(layout(client, {.width = 2})) == Numbers{2, 3});
   CHECK(nodes_of(layout(client, {.nodes = {5, 2}})) == Numbers{5, 2});
+  CHECK(nodes_of(layout(client, {})) == Numbers{3, 4, 5, 6, 1, 2});
+  for (int i = 0; i < 3; ++i)
+    CHECK(nodes_of(layout(client, {.width = 1})) == Numbers{4 + static_cast<std::uint32_t>(i)});
+  CHECK(nodes_of(layout(client, {.width = 2})) == Numbers{1, 2});
+}
+
+TEST_CASE("files begin on each LFS equally often, whatever else is made between them") {
+  World world(4);
+  Client client(world);
+  std::map<std::uint32_t, int> begun, used;
+  for (int i = 0; i < 40; ++i) {
+    REQUIRE(client.mkdir("/d" + std::to_string(i)));
+    const auto nodes = nodes_of(layout(client, {.width = 2}));
+    ++begun[nodes[0]];
+    for (const auto node : nodes) ++used[node];
+    CHECK(layout(client, {.nodes = {3, 1}}));
+    CHECK_FALSE(layout(client, {.width = 5}));
+  }
+  for (std::uint32_t node = 1; node <= 4; ++node) {
+    CHECK(begun[node] == 10);
+    CHECK(used[node] == 20);
+  }
+}
+
+// What an LFS says of itself.
+void tell(World& world, std::uint32_t id, const std::function<void(proto::NodeInfo&)>& change) {
+  auto beat = world.heartbeat(id);
+  change(*beat.mutable_heartbeat()->mutable_node());
+  world.messenger->deliver(world.lfs_peer(id), beat);
+  world.run();
+}
+
+TEST_CASE("an LFS that is full gets new files only where the others are not enough, and begins none then") {
+  World world(4);
+  Client client(world);
+  tell(world, 2, [](auto& node) { node.set_full(true); });
+  for (int i = 0; i < 6; ++i) {
+    for (const std::uint32_t width : {0, 1, 3}) {
+      const auto nodes = nodes_of(layout(client, {.width = width}));
+      CHECK(nodes.size() == (width == 0 ? 3 : width));
+      CHECK(std::count(nodes.begin(), nodes.end(), 2) == 0);
+    }
+    CHECK(nodes_of(layout(client, {.width = 4})).back() == 2);
+  }
+  CHECK(nodes_of(layout(client, {.nodes = {2}})) == Numbers{2});
+  for (const std::uint32_t id : {1u, 3u, 4u}) tell(world, id, [](auto& node) { node.set_full(true); });
+  CHECK(nodes_of(layout(client, {})).size() == 4);
+  tell(world, 2, [](auto&) {});
+  CHECK(nodes_of(layout(client, {})) == Numbers{2});
+}
+
+// Of each node those of the companion bevies, over many files.
+using Companions = std::map<std::uint32_t, std::set<std::uint32_t>>;
+
+void add_companions(const Result<proto::FileLayout>& made, Companions& companions) {
+  REQUIRE(made);
+  const Numbers nodes = nodes_of(made), bevies = bevies_of(made);
+  std::size_t at = 0;
+  std::vector<Numbers> parts;
+  for (const auto size : bevies) {
+    parts.emplace_back(nodes.begin() + static_cast<int>(at), nodes.begin() + static_cast<int>(at + size));
+    at += size;
+  }
+  REQUIRE(at == nodes.size());
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const Numbers& other = parts[(part + parts.size() / 2) % parts.size()];
+    for (const auto node : parts[part]) companions[node].insert(other.begin(), other.end());
+  }
+}
+
+TEST_CASE("with bevies files begin everywhere, on all pairs, and a node's companions are the same in all files") {
+  World world(14);
+  Client client(world);
+  Companions companions;
+  std::map<std::uint32_t, int> begun;
+  for (const std::uint32_t width : {0u, 4u, 8u}) {
+    for (int i = 0; i < 24; ++i) {
+      const auto made = layout(client, {.width = width, .bevy = 2});
+      add_companions(made, companions);
+      ++begun[made->nodes(0)];
+    }
+  }
+  CHECK(companions.size() == 12);
+  for (const auto& [node, others] : companions) {
+    CHECK(others.size() == 2);
+    CHECK(begun[node] == 6);
+  }
+  for (int i = 0; i < 12; ++i) add_companions(layout(client, {.bevies = {2, 2, 2, 2}}), companions);
+  for (const auto& [node, others] : companions) CHECK(others.size() == 2);
+}
+
+TEST_CASE("bevies of several sizes keep their order and their companions") {
+  World world(20);
+  Client client(world);
+  Companions companions;
+  std::set<std::uint32_t> begun;
+  for (int i = 0; i < 40; ++i) {
+    const auto made = layout(client, {.bevies = {3, 2, 3, 2}});
+    CHECK(bevies_of(made) == Numbers{3, 2, 3, 2});
+    add_companions(made, companions);
+    begun.insert(made->nodes(0));
+  }
+  CHECK(companions.size() == 20);
+  CHECK(begun.size() == 12);  // those in bevies of three
+  for (const auto& [node, others] : companions) CHECK(others.size() == (begun.contains(node) ? 3 : 2));
+}
+
+TEST_CASE("where an LFS is down or full the other pairs get the files, and only for want of pairs are others made") {
+  World world(8);
+  Client client(world);
+  Companions before, after;
+  for (int i = 0; i < 8; ++i) add_companions(layout(client, {.width = 8, .bevy = 2}), before);
+  tell(world, 2, [](auto& node) { node.set_full(true); });
+  for (int i = 0; i < 8; ++i) add_companions(layout(client, {.bevy = 2}), after);
+  CHECK(after.size() == 4);
+  for (const auto& [node, others] : after) CHECK(others == before[node]);
+  CHECK(layout(client, {.width = 8, .bevy = 2}));
+  for (int i = 0; i < 4; ++i) {
+    world.clock.advance(std::chrono::seconds(1));
+    for (const std::uint32_t id : {1u, 3u, 4u, 5u, 6u, 8u})
+      world.messenger->deliver(world.lfs_peer(id), world.heartbeat(id));
+    world.run();
+  }
+  const auto made = layout(client, {.width = 4, .bevy = 2});  // of either pair one is not there
+  REQUIRE(made);
+  for (const auto node : nodes_of(made)) CHECK((node != 2 && node != 7));
+  CHECK(layout(client, {.width = 8, .bevy = 2}).error().code == Code::kUnavailable);
+}
+
+// LFSs 1 to n are on these machines.
+void place(World& world, const std::vector<std::uint64_t>& machines) {
+  std::uint32_t id = 0;
+  for (const auto machine : machines)
+    tell(world, ++id, [&](auto& node) { node.mutable_endpoints()->set_machine(machine); });
+}
+
+TEST_CASE("companions are on different machines where there are several") {
+  const std::vector<std::uint64_t> machines =
+      GENERATE(std::vector<std::uint64_t>{7, 7, 7, 7, 9, 9, 9, 9}, std::vector<std::uint64_t>{7, 9, 7, 9, 7, 9, 7, 9},
+               std::vector<std::uint64_t>{7, 8, 9, 6, 7, 8, 9, 6}, std::vector<std::uint64_t>{7, 7, 8, 8, 9, 9, 6, 6});
+  World world(8);
+  Client client(world);
+  place(world, machines);
+  Companions companions;
+  for (int i = 0; i < 16; ++i) add_companions(layout(client, {.width = 8, .bevy = 2}), companions);
+  for (const auto& [node, others] : companions) {
+    CHECK(others.size() == 2);
+    for (const auto other : others) CHECK(machines[node - 1] != machines[other - 1]);
+  }
+}
+
+TEST_CASE("companions that would be on one machine are refused, unless that is accepted") {
+  World world(8);
+  Client client(world);
+  REQUIRE(layout(client, {.width = 8, .bevy = 2}));  // of machines nothing is known
+  place(world, {7, 7, 7, 7, 7, 7, 9, 9});
+  CHECK(nodes_of(layout(client, {.bevy = 2})).size() == 4);
+  const auto refused = [&](const Ask& ask) {
+    const auto made = layout(client, ask);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code == Code::kInvalid);
+    CHECK_THAT(made.error().text, Catch::Contains("--same-host-ok"));
+  };
+  refused({.width = 8, .bevy = 2});
+  refused({.nodes = {1, 2, 3, 4}, .bevies = {2, 2}});
+  refused({.nodes = {1, 7, 8, 2}, .bevies = {2, 2}});
+  CHECK(layout(client, {.nodes = {1, 2, 7, 8}, .bevies = {2, 2}}));
+  CHECK(nodes_of(layout(client, {.nodes = {1, 2, 3, 4}, .bevies = {2, 2}, .same_host_ok = true})) ==
+        Numbers{1, 2, 3, 4});
+  CHECK(nodes_of(layout(client, {.width = 8, .bevy = 2, .same_host_ok = true})).size() == 8);
+  CHECK(nodes_of(layout(client, {})).size() == 8);  // without parity it does not matter
 }
 
 TEST_CASE("bevies: the largest width that fits, explicit sizes, and sizes for all") {
@@ -85,7 +258,7 @@ TEST_CASE("a silent LFS is suspect, then down: new files do without it, and nami
   CHECK(layout(client, {.nodes = {3}}).error().text == "node 3 (lfs2) is down");
   CHECK(layout(client, {}).error().code == Code::kUnavailable);
   world.heartbeats();
-  CHECK(nodes_of(layout(client, {})) == Numbers{1, 2, 3});
+  CHECK(nodes_of(layout(client, {})) == Numbers{2, 3, 1});
 }
 
 TEST_CASE("after a restart new files are as wide as before, though no LFS was heard yet, but none counts as up") {

@@ -56,6 +56,7 @@ net::Packet create_packet(const std::string& path, const CreateOptions& options,
   create.mutable_nodes()->Assign(options.nodes.begin(), options.nodes.end());
   create.mutable_bevies()->Assign(options.bevies.begin(), options.bevies.end());
   create.set_bevy(options.bevy);
+  create.set_same_host_ok(options.same_host_ok);
   create.set_mode(options.mode);
   for (const auto& [name, value] : options.attributes) (*create.mutable_named())[name] = value;
   create.set_exclusive(options.exclusive);

@@ -114,6 +114,8 @@ proto::NodeInfo Reporting::node_info() {
     info.set_inodes_total(space->inodes_total);
     info.set_inodes_free(space->inodes_free);
   }
+  const Status room = context_.check_space(0);
+  info.set_full(!room && room.error().code == Code::kNoSpace);
   return info;
 }
 

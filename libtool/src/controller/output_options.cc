@@ -66,6 +66,7 @@ Status choose_layout(Controller& controller, const std::string& path, const Outp
     PIF_TRY_VALUE(options.nodes, node_ids(controller.client(), wanted.nodes));
   } else if (!wanted.width || *wanted.width == present.size()) {
     options.nodes = std::move(present);
+    options.same_host_ok = options.same_host_ok || !wanted.bevy;  // as its source is
   } else {
     options.width = *wanted.width;
   }
@@ -87,6 +88,7 @@ void add_output_options(CLI::App& app, OutputOptions& wanted) {
       ->check(CLI::Range(0u, kWidthMax / 2))
       ->transform(decimal)
       ->type_name("B");
+  app.add_flag("--same-host-ok", wanted.same_host_ok, "companion bevies of DST may be on one machine");
   app.add_flag("--no-clobber", wanted.no_clobber, "fail if DST is there");
 }
 
@@ -99,6 +101,7 @@ Result<CreateOptions> options_of_output(Controller& controller, std::size_t inpu
   options.mode = entry.mode;
   options.attributes = file.attributes();
   options.exclusive = wanted.no_clobber;
+  options.same_host_ok = wanted.same_host_ok;
   PIF_TRY(choose_layout(controller, source, wanted, file, options));
   return options;
 }

@@ -13,7 +13,8 @@ namespace {
 constexpr const char* kStateNames[] = {"unknown", "up", "suspect", "down", "draining", "stale"};
 
 bool same_endpoints(const proto::Endpoints& a, const proto::Endpoints& b) {
-  return a.unix_path() == b.unix_path() && a.ipc() == b.ipc() && a.tcp() == b.tcp() && a.curve_key() == b.curve_key();
+  return a.unix_path() == b.unix_path() && a.ipc() == b.ipc() && a.tcp() == b.tcp() && a.curve_key() == b.curve_key() &&
+         a.machine() == b.machine();
 }
 
 // What is stored of a node; the rest comes with every heartbeat.
@@ -153,12 +154,15 @@ bool Registry::is_usable(const Node& node, Time now) const {
   return state(node, now) == kUp || (!node.ever && now - node.heard < config_.suspect_after);
 }
 
-std::vector<std::uint32_t> Registry::usable(Time now) const {
-  std::vector<std::uint32_t> ids;
-  for (const auto& [id, node] : nodes_) {
-    if (is_usable(node, now)) ids.push_back(id);
-  }
-  return ids;
+Candidate Registry::candidate(const Node& node, Time now) const {
+  return {node.info.id(), node.info.endpoints().machine(), is_usable(node, now), node.info.full()};
+}
+
+std::vector<Candidate> Registry::candidates(Time now) const {
+  std::vector<Candidate> all;
+  all.reserve(nodes_.size());
+  for (const auto& [id, node] : nodes_) all.push_back(candidate(node, now));
+  return all;
 }
 
 std::size_t Registry::up_count(Time now) const {

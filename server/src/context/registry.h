@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "companions.h"
 #include "directory/rows.h"
 #include "pif/base/clock.h"
 #include "pif/base/result.h"
@@ -62,9 +63,11 @@ class Registry {
   // It serves, as far as is known.
   bool is_heard(const Node& node, Time now) const { return state(node, now) != kDown && state(node, now) != kStale; }
   const Node* find(std::uint32_t id) const;
-  // Nodes for new files, in node order. For a moment after a start those not heard yet count too, so that a restart
-  // does not make new files narrower.
-  std::vector<std::uint32_t> usable(Time now) const;
+  // All nodes for new files, in node order.
+  std::vector<Candidate> candidates(Time now) const;
+  Candidate candidate(const Node& node, Time now) const;
+  // For new files. For a moment after a start those not heard yet count too, so that a restart does not make new files
+  // narrower.
   bool is_usable(const Node& node, Time now) const;
   std::size_t up_count(Time now) const;
   std::size_t size() const { return nodes_.size(); }  // whatever their state

@@ -75,6 +75,7 @@ struct ServerContext {
   Outbox outbox;
   net::Stats stats;
   std::unordered_map<std::uint64_t, std::uint64_t> pending;  // file being created: its session
+  std::uint64_t layouts_chosen = 0;                          // since the start: whose turn it is to begin a file
   Standing standing = Standing::kGathering;
   std::string behind;             // why, for people
   std::int64_t behind_since = 0;  // wall seconds

@@ -2,18 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <unordered_set>
 
+#include "companions.h"
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/parity/layout.h"
 
 namespace pif::server {
 namespace {
 
+bool names_nodes(const proto::Create& ask) { return ask.nodes_size() > 0; }
+
 // The nodes named, after checking each.
-Result<std::vector<std::uint32_t>> named_nodes(const proto::Create& ask, const Registry& registry, Time now) {
+Result<std::vector<Candidate>> named_nodes(const proto::Create& ask, const Registry& registry, Time now) {
   std::unordered_set<std::uint32_t> seen;
+  std::vector<Candidate> nodes;
   for (const std::uint32_t id : ask.nodes()) {
     const Node* node = registry.find(id);
     if (node == nullptr) return fail(Code::kInvalid, fmt::format("there is no node {}: see `pif node list`", id));
@@ -24,8 +30,9 @@ Result<std::vector<std::uint32_t>> named_nodes(const proto::Create& ask, const R
     if (registry.state(*node, now) == kDown) {
       return fail(Code::kUnavailable, fmt::format("node {} ({}) is down", id, node->info.name()));
     }
+    nodes.push_back(registry.candidate(*node, now));
   }
-  return std::vector<std::uint32_t>(ask.nodes().begin(), ask.nodes().end());
+  return nodes;
 }
 
 // Fewer LFSs are up than needed: for the moment, or there are no more.
@@ -75,33 +82,171 @@ Result<std::vector<std::uint32_t>> bevies_of(const proto::Create& ask, std::uint
   return bevies;
 }
 
+// Those that may be used for new files; without the full ones, if so many are not `needed`.
+std::vector<Candidate> usable_nodes(const std::vector<Candidate>& known, std::size_t needed) {
+  std::vector<Candidate> nodes;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(nodes),
+               [](const Candidate& node) { return node.is_usable; });
+  const auto full =
+      std::stable_partition(nodes.begin(), nodes.end(), [](const Candidate& node) { return !node.is_full; });
+  const auto with_room = static_cast<std::size_t>(full - nodes.begin());
+  if (with_room > 0 && with_room >= needed) nodes.erase(full, nodes.end());
+  return nodes;
+}
+
+template <typename T>
+void rotate_by(std::vector<T>& list, std::size_t count, std::uint64_t turn) {
+  PIF_ASSERT(count <= list.size(), count, list.size());
+  if (count == 0) return;
+  const auto begin = list.begin();
+  std::rotate(begin, begin + static_cast<std::ptrdiff_t>(turn % count), begin + static_cast<std::ptrdiff_t>(count));
+}
+
+// `width` of the nodes, round from the turn's on: those with room first. Without parity.
+std::vector<Candidate> in_turn(std::vector<Candidate> nodes, std::uint32_t width, std::uint64_t turn) {
+  const auto with_room = std::count_if(nodes.begin(), nodes.end(), [](const Candidate& node) { return !node.is_full; });
+  rotate_by(nodes, with_room > 0 ? static_cast<std::size_t>(with_room) : nodes.size(), turn);
+  nodes.resize(width);
+  return nodes;
+}
+
+// ---- with parity ----------------------------------------------------------------------------------------------------
+
+// What the bevies of a file are made of.
+struct PairsWanted {
+  std::vector<std::uint32_t> sizes;  // of a group's pairs
+  std::size_t groups = 0;
+  bool or_fewer = false;  // nobody asked for so many
+};
+
+PairsWanted pairs_wanted(const proto::Create& ask, const std::vector<std::uint32_t>& bevies) {
+  const std::size_t pairs = bevies.size() / 2;
+  const auto is_alike = [&](std::uint32_t size) { return size == bevies.front(); };
+  const bool alike = std::all_of(bevies.begin(), bevies.end(), is_alike);
+  if (alike) return {{bevies.front()}, pairs, ask.width() == 0 && ask.bevies_size() == 0};
+  return {{bevies.begin(), bevies.begin() + static_cast<std::ptrdiff_t>(pairs)}, 1, false};
+}
+
+using IsBad = bool (*)(const Candidate&);
+std::vector<PairGroup> without(std::vector<PairGroup> groups, IsBad is_bad) {
+  const auto has_bad = [&](const CompanionPair& pair) {
+    return std::any_of(pair.first.begin(), pair.first.end(), is_bad) ||
+           std::any_of(pair.second.begin(), pair.second.end(), is_bad);
+  };
+  std::erase_if(groups, [&](const auto& group) { return std::any_of(group.begin(), group.end(), has_bad); });
+  return groups;
+}
+
+// Groups of nodes that all may be used. Pairs are made of all nodes that are known, whatever their state, so that they
+// stay; only where that leaves too few, of those that may be used. Nothing: there are not so many.
+std::vector<PairGroup> find_groups(const std::vector<Candidate>& known, const PairsWanted& wanted, bool apart) {
+  const auto enough = [&](const std::vector<PairGroup>& groups) {
+    return groups.size() >= wanted.groups || (wanted.or_fewer && !groups.empty());
+  };
+  auto steady = without(pair_up(known, wanted.sizes, apart), [](const Candidate& node) { return !node.is_usable; });
+  auto with_room = without(steady, [](const Candidate& node) { return node.is_full; });
+  if (enough(with_room)) return with_room;
+  if (enough(steady)) return steady;
+  auto remade = pair_up(usable_nodes(known, known.size()), wanted.sizes, apart);
+  return enough(remade) ? remade : std::vector<PairGroup>();
+}
+
+// The nodes of a file on `count` of the groups, from the turn's on, round. Inside a pair the bevies rotate, and change
+// places; who is whose companion never changes.
+std::vector<Candidate> arrange(std::vector<PairGroup> groups, std::size_t count, std::uint64_t turn) {
+  PIF_ASSERT(count <= groups.size(), count, groups.size());
+  rotate_by(groups, groups.size(), turn);
+  turn /= groups.size();
+  groups.resize(count);
+  std::vector<Candidate> first, second;  // bevies a and a + m/2 are companions
+  for (PairGroup& group : groups) {
+    for (CompanionPair& pair : group) {
+      rotate_by(pair.first, pair.first.size(), turn / 2);
+      rotate_by(pair.second, pair.second.size(), turn / 2);
+      if (turn % 2 != 0) std::swap(pair.first, pair.second);
+      first.insert(first.end(), pair.first.begin(), pair.first.end());
+      second.insert(second.end(), pair.second.begin(), pair.second.end());
+    }
+  }
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+tl::unexpected<Error> on_one_machine(const std::string& what) {
+  return fail(Code::kInvalid,
+              fmt::format("{}: a machine that is lost would take both; ask for fewer LFSs or other bevies, "
+                          "or accept it with --same-host-ok",
+                          what));
+}
+
+// Nodes for the bevies, which are cut to what there is if nobody asked for so many.
+Result<std::vector<Candidate>> in_pairs(const proto::Create& ask, const std::vector<Candidate>& known,
+                                        std::uint64_t turn, std::vector<std::uint32_t>& bevies) {
+  PairsWanted wanted = pairs_wanted(ask, bevies);
+  const bool apart = on_several_machines(known);
+  std::vector<PairGroup> groups = find_groups(known, wanted, apart);
+  if (groups.empty() && apart) {
+    if (!ask.same_host_ok()) return on_one_machine("companion bevies do not find enough LFSs on different machines");
+    groups = find_groups(known, wanted, false);
+  }
+  PIF_ASSERT(!groups.empty());  // as many nodes may be used as the width says
+  wanted.groups = std::min(wanted.groups, groups.size());
+  if (wanted.or_fewer) bevies.assign(2 * wanted.groups, bevies.front());
+  return arrange(std::move(groups), wanted.groups, turn);
+}
+
+// Of the nodes that a user named, in that order.
+Status check_companions(const proto::Create& ask, std::span<const Candidate> nodes,
+                        const std::vector<std::uint32_t>& bevies, const std::vector<Candidate>& known) {
+  if (ask.same_host_ok() || bevies.empty() || !on_several_machines(known)) return {};
+  std::vector<std::span<const Candidate>> parts;
+  for (const std::uint32_t size : bevies) {
+    parts.push_back(nodes.first(size));
+    nodes = nodes.subspan(size);
+  }
+  const std::size_t half = parts.size() / 2;
+  for (std::size_t at = 0; at < half; ++at) {
+    if (share_a_machine(parts[at], parts[at + half])) {
+      return on_one_machine(
+          fmt::format("bevies {} and {} are companions, and have LFSs on the same machine", at, at + half));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry& registry, std::uint32_t default_bevy,
-                                        Time now) {
+                                        std::uint64_t turn, Time now) {
   if (ask.bevy() != 0 && ask.bevies_size() > 0) {
     return fail(Code::kInvalid, "give the bevies' sizes, or one size for all, not both");
   }
   const std::uint32_t bevy = ask.bevy() != 0 ? ask.bevy() : ask.bevies_size() > 0 ? 0 : default_bevy;
-  std::vector<std::uint32_t> nodes;
-  if (ask.nodes_size() > 0) {
+  const std::vector<Candidate> known = registry.candidates(now);
+  std::vector<Candidate> nodes;
+  if (names_nodes(ask)) {
     PIF_TRY_VALUE(nodes, named_nodes(ask, registry, now));
   } else {
-    nodes = registry.usable(now);
+    nodes = usable_nodes(known, bevy != 0 || ask.bevies_size() > 0 ? known.size() : ask.width());
     if (nodes.empty()) return fail(Code::kUnavailable, "no LFS is up: see `pif status`");
-    if (nodes.size() > kWidthMax) nodes.resize(kWidthMax);
   }
-  if (nodes.size() > kWidthMax) {
+  if (names_nodes(ask) && nodes.size() > kWidthMax) {
     return fail(Code::kInvalid,
                 fmt::format("{} nodes are more than the {} that are possible", nodes.size(), kWidthMax));
   }
-  PIF_TRY_VALUE(const std::uint32_t width,
-                width_of(ask, bevy, static_cast<std::uint32_t>(nodes.size()), registry.size()));
+  const auto available = static_cast<std::uint32_t>(std::min<std::size_t>(nodes.size(), kWidthMax));
+  PIF_TRY_VALUE(const std::uint32_t width, width_of(ask, bevy, available, registry.size()));
   PIF_TRY_VALUE(std::vector<std::uint32_t> bevies, bevies_of(ask, bevy, width));
   PIF_TRY(parity::Layout::make(width, bevies));
-  nodes.resize(width);
+  if (names_nodes(ask)) {
+    PIF_TRY(check_companions(ask, nodes, bevies, known));
+  } else if (bevies.empty()) {
+    nodes = in_turn(std::move(nodes), width, turn);
+  } else {
+    PIF_TRY_VALUE(nodes, in_pairs(ask, known, turn, bevies));
+  }
   proto::FileLayout layout;
-  layout.mutable_nodes()->Add(nodes.begin(), nodes.end());
+  for (const Candidate& node : nodes) layout.add_nodes(node.node);
   layout.mutable_bevies()->Add(bevies.begin(), bevies.end());
   return layout;
 }

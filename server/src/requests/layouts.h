@@ -8,9 +8,10 @@
 
 namespace pif::server {
 
-// From width, nodes, bevies and bevy of `ask`. kInvalid says what does not fit and what would; kUnavailable: no LFS is
-// up, or one that was asked for by name is down.
+// From width, nodes, bevies and bevy of `ask`. Nodes that are named keep their order; else the file begins on the node
+// whose turn it is: `turn` rises by one from file to file. kInvalid says what does not fit and what would;
+// kUnavailable: no LFS is up, or one that was asked for by name is down.
 [[nodiscard]] Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry& registry,
-                                                      std::uint32_t default_bevy, Time now);
+                                                      std::uint32_t default_bevy, std::uint64_t turn, Time now);
 
 }  // namespace pif::server

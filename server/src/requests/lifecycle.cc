@@ -107,12 +107,13 @@ Status create(ServerContext& context, Call& call) {
   PIF_TRY_VALUE(const auto existing, context.rows.entry(at.folder->id(), at.name));
   PIF_TRY(check_target(existing, at.path, ask.exclusive()));
   PIF_TRY_VALUE(proto::FileLayout layout,
-                choose_layout(ask, context.registry, context.config.default_bevy, context.now));
+                choose_layout(ask, context.registry, context.config.default_bevy, context.layouts_chosen, context.now));
   if (call.session->creating.size() >= kCreatingPerSessionMax) {
     return fail(Code::kBusy,
                 fmt::format("{} files are being created by this program already", call.session->creating.size()));
   }
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
+  if (ask.nodes_size() == 0) ++context.layouts_chosen;
   const proto::StoredEntry entry = new_entry(context, call, id, std::move(layout));
   proto::CreateReply& reply = *call.reply.mutable_create_reply();
   reply.set_file(id);

@@ -22,6 +22,7 @@ CreateOptions options_like(const File& source, const Entry& entry, bool no_clobb
   create.nodes.assign(source.nodes().begin(), source.nodes().end());
   const auto bevies = source.layout().bevies();
   create.bevies.assign(bevies.begin(), bevies.end());
+  create.same_host_ok = true;  // as its source is
   create.mode = entry.mode;
   create.attributes = source.attributes();
   create.exclusive = no_clobber;

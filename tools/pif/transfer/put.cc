@@ -32,6 +32,7 @@ struct Options {
   std::uint32_t width = 0;
   std::string nodes;
   std::uint32_t bevy = 0;
+  bool same_host_ok = false;
   bool recursive = false;
   bool no_clobber = false;
   std::string links;  // empty: those to files are followed, those to folders left out
@@ -74,6 +75,7 @@ Result<CreateOptions> create_options(Client& client, const Options& options) {
   PIF_TRY_VALUE(create.format, format_of(options));
   create.width = options.width;
   create.bevy = options.bevy;
+  create.same_host_ok = options.same_host_ok;
   create.exclusive = options.no_clobber;
   if (!options.nodes.empty()) {
     PIF_TRY_VALUE(create.nodes, node_ids(client, options.nodes));
@@ -366,6 +368,8 @@ void add_put_command(CLI::App& app, Program& program) {
       ->check(CLI::Range(2u, kWidthMax / 2))
       ->transform(decimal)
       ->type_name("B");
+  command->add_flag("--same-host-ok", options->same_host_ok,
+                    "Bevies that have each other's parity may be on one machine, though there are several");
   command->add_flag("-r,--recursive", options->recursive, "Folders with everything in them");
   command->add_flag("--no-clobber", options->no_clobber, "Fail instead of replacing a file");
   command

@@ -69,6 +69,7 @@ struct CreateOptions {
   std::vector<std::uint32_t> nodes;   // NodeIds in order; empty: the server chooses
   std::vector<std::uint32_t> bevies;  // sizes
   std::uint32_t bevy = 0;             // one size for all
+  bool same_host_ok = false;          // companion bevies may be on one machine, though there are several
   std::uint32_t mode = 0644;
   std::map<std::string, std::string> attributes;
   bool exclusive = false;                   // fail instead of replacing an existing file at commit

@@ -48,6 +48,8 @@ struct Cluster {
   std::vector<LfsEntry> lfss;
 
   std::string run_folder() const;
+  // Equal for all daemons that share a run folder on one machine since it was booted; 0: it cannot be found out.
+  std::uint64_t machine() const;
   std::string server_folder() const { return folder + "/server"; }
   // Sockets of a daemon ("server", "lfs0").
   std::string unix_path(const std::string& daemon) const;

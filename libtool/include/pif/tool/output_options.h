@@ -19,10 +19,11 @@ struct OutputOptions {
   std::optional<std::uint32_t> width;
   std::vector<std::string> nodes;  // LFSs by name or NodeId, in order
   std::optional<std::uint32_t> bevy;
+  bool same_host_ok = false;  // CreateOptions::same_host_ok
   bool no_clobber = false;
 };
 
-// --width, --nodes, --bevy, --no-clobber.
+// --width, --nodes, --bevy, --same-host-ok, --no-clobber.
 void add_output_options(CLI::App& app, OutputOptions& wanted);
 
 // How to create it: the input's format, mode and attributes, and its LFSs and bevies unless `wanted` says otherwise.
