@@ -25,7 +25,7 @@ Status load_unfinished(ServerContext& context) {
   if (!good) return fail(Code::kCorrupt, "the directory's table files has a value that is no message");
   for (const auto& [id, file] : unfinished) {
     context.pending[id] = file.session();
-    Session& creator = context.sessions.absent_creator(file.session(), file.entry().attributes().owner(), context.now);
+    Session& creator = context.sessions.absent(file.session(), file.entry().attributes().owner(), context.now);
     creator.creating.insert(id);
   }
   if (!unfinished.empty() || context.outbox.doomed_count() > 0) {
@@ -44,6 +44,7 @@ Status load(ServerContext& context) {
     PIF_TRY(context.numbers.load(context.world.entropy));
     PIF_TRY(context.registry.load(context.now));
     PIF_TRY(load_unfinished(context));
+    PIF_TRY(context.locks.load(context.sessions, context.now, context.wall));
     PIF_TRY(context.sessions.prune(context.wall, kPruneAtStart));
     return {};
   }();

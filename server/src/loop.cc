@@ -225,6 +225,9 @@ void Loop::run_timers() {
     context_.registry.log_changes(context_.now);
     if (auto refilled = context_.outbox.refill(context_.wall); !refilled)
       spdlog::warn("{}", refilled.error().to_string());
+    if (context_.locks.has_ended()) {
+      if (auto erased = context_.locks.erase_ended(); !erased) context_.rows.break_with(std::move(erased.error()));
+    }
     if (context_.registry.has_unstored()) {
       if (auto stored = context_.registry.store_all(); !stored) context_.rows.break_with(std::move(stored.error()));
     }
@@ -257,7 +260,7 @@ void Loop::sweep_sessions() {
         }
         context_.rows.on_abort([this, id = session.id, uid = session.who.uid, files] {
           if (files.empty()) return;
-          Session& again = context_.sessions.absent_creator(id, uid, context_.now);
+          Session& again = context_.sessions.absent(id, uid, context_.now);
           again.creating.insert(files.begin(), files.end());
         });
       });
@@ -314,6 +317,7 @@ void Loop::finish_turn() {
     context_.rows.break_with(std::move(stored.error()));
   if (context_.rows.writing() && !context_.rows.is_broken()) {
     Status stamped = context_.registry.store_all();
+    if (stamped && context_.locks.has_ended()) stamped = context_.locks.erase_ended();
     if (stamped) stamped = context_.numbers.stamp();
     if (!stamped) context_.rows.break_with(std::move(stamped.error()));
   }

@@ -68,5 +68,92 @@ TEST_CASE("who may write to a file, but lost the lease on it, writes nothing whi
   world.run();
 }
 
+TEST_CASE("a tool's input is held although the server is killed and started again, until the tool is done") {
+  sim::World world(2);
+  sim::Cluster cluster(world, 2);
+  sim::Names names;
+  bool is_there = false, is_held = false, is_done = false;
+  sim::register_tool(cluster, names, [&](tool::Worker&, sim::Actor& self) -> Status {  // leaves its input to the server
+    self.pause(seconds(60));
+    return {};
+  });
+  world.spawn_main(
+      "writer",
+      [&](sim::Actor& self) {
+        sim::ClientSide side(self);
+        auto client = sim::sim_client(side, 2);
+        REQUIRE(client);
+        put(*client);
+        is_there = true;
+        while (!is_held) self.pause(milliseconds(1));
+        cluster.restart_server();
+        for (int i = 0; i < 50; ++i) {
+          const auto refused = client->open("/a", Client::Mode::kWrite);
+          REQUIRE(!refused);
+          CHECK(refused.error().code == Code::kBusy);
+          CHECK(refused.error().text.find("held against writing") != std::string::npos);
+          self.pause(seconds(1));
+        }
+        while (!is_done) self.pause(milliseconds(1));
+        CHECK(client->open("/a", Client::Mode::kWrite));
+      },
+      sim::Who{0, {0}});
+  world.spawn_main(
+      "tool",
+      [&](sim::Actor& self) {
+        while (!is_there) self.pause(milliseconds(1));
+        sim::ClientSide side(self);
+        auto client = sim::sim_client(side, 2);
+        REQUIRE(client);
+        {
+          tool::Controller controller(*client, sim::sim_controller());
+          REQUIRE(controller.open("/a"));
+          is_held = true;
+          CHECK(controller.run({}));
+        }
+        is_done = true;
+      },
+      sim::Who{0, {0}});
+  world.run();
+}
+
+TEST_CASE("a tool that was stopped for so long that its input was given free does not go on") {
+  sim::World world(3);
+  sim::Cluster cluster(world, 2);
+  sim::Names names;
+  bool is_held = false;
+  sim::register_tool(cluster, names, [](tool::Worker&, sim::Actor&) -> Status { return {}; });
+  world.spawn_main(
+      "tool",
+      [&](sim::Actor& self) {
+        sim::ClientSide side(self);
+        auto client = sim::sim_client(side, 2);
+        REQUIRE(client);
+        put(*client);
+        tool::Controller controller(*client, sim::sim_controller());
+        REQUIRE(controller.open("/a"));
+        is_held = true;
+        self.pause(seconds(60));
+        const auto refused = controller.run({});
+        REQUIRE(!refused);
+        CHECK(refused.error().code == Code::kStaleFile);
+        CHECK(refused.error().text.find("nobody was kept from changing it") != std::string::npos);
+      },
+      sim::Who{0, {0}});
+  world.spawn_main(
+      "writer",
+      [&](sim::Actor& self) {
+        while (!is_held) self.pause(milliseconds(1));
+        cluster.restart_server();
+        self.pause(seconds(40));
+        sim::ClientSide side(self);
+        auto client = sim::sim_client(side, 2);
+        REQUIRE(client);
+        CHECK(client->open("/a", Client::Mode::kWrite));
+      },
+      sim::Who{0, {0}});
+  world.run();
+}
+
 }  // namespace
 }  // namespace pif

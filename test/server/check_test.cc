@@ -6,7 +6,16 @@
 namespace pif::server::testing {
 namespace {
 
-enum Table : kv::Table { kEntriesTable, kFilesTable, kNodesTable, kRecentTable, kMetaTable, kNumbersTable };
+enum Table : kv::Table {
+  kEntriesTable,
+  kFilesTable,
+  kNodesTable,
+  kRecentTable,
+  kMetaTable,
+  kNumbersTable,
+  kTopTable,
+  kInputLocksTable
+};
 
 const std::string kNoMessage = kv::seal_value("\xff\xff");
 
@@ -49,6 +58,7 @@ TEST_CASE("the checker says of each harm what it is") {
   CHECK_THAT(said_of(kFilesTable, "short", kv::seal_value("x")), Contains("files has a key or value"));
   CHECK_THAT(said_of(kFilesTable, kv::key_u64(1000), kNoMessage), Contains("files has a key or value"));
   CHECK_THAT(said_of(kMetaTable, "f" + kv::key_u64(1000), kNoMessage), Contains("meta has a value"));
+  CHECK_THAT(said_of(kInputLocksTable, "short", kv::seal_value("")), Contains("input-locks has a key or value"));
   constexpr std::uint64_t kForeign = std::uint64_t{77} << 32;
   CHECK_THAT(said_of(kMetaTable, "f" + kv::key_u64(kForeign), kNoMessage), Contains("of no range that was begun here"));
   for (const auto table : {kNodesTable, kRecentTable, kNumbersTable})

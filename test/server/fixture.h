@@ -402,9 +402,10 @@ class Client {
     request.mutable_close()->add_files(file);
     REQUIRE(ask(request));
   }
-  std::string renew(std::uint64_t file) {
+  std::string renew(std::uint64_t file, bool held = false) {
     Envelope request;
     request.mutable_renew()->add_files(file);
+    if (held) request.mutable_renew()->add_held(file);
     const auto reply = ask(request);
     REQUIRE(reply);
     return reply->renew_reply().capabilities(0);

@@ -68,6 +68,80 @@ TEST_CASE("a renewal gives what its user may still do, and what nobody keeps him
   REQUIRE(writer.open("/f", kMayRead | kMayWrite));
 }
 
+TEST_CASE("what a tool holds is held when the server was killed and started again") {
+  World world;
+  Client tool(world, 1001), writer(world);
+  const auto file = writer.put("/f");
+  REQUIRE(tool.open("/f", kMayRead, true));
+  REQUIRE(tool.open("/f", kMayRead));
+  world.start();
+  world.heartbeats();
+  writer.connect();
+  const auto refused = writer.open("/f", kMayWrite);  // the tool has not come back yet
+  REQUIRE(refused.error().code == Code::kBusy);
+  CHECK_THAT(refused.error().text, Catch::Contains("held against writing by prog1001 (uid 1001)"));
+  tool.connect();
+  world.live(100);
+  CHECK(writer.open("/f", kMayWrite).error().code == Code::kBusy);
+  CHECK(rights_of(world, tool.renew(file, true)) == kMayRead);
+  tool.close_file(file);
+  CHECK(writer.open("/f", kMayWrite).error().code == Code::kBusy);  // it had opened it twice
+  tool.close_file(file);
+  CHECK(writer.open("/f", kMayWrite));
+  require_sound(world);
+}
+
+TEST_CASE("what a tool held that does not come back is free half a minute after the server's start, and stays so") {
+  World world;
+  Client tool(world, 1001), writer(world);
+  const auto file = writer.put("/f");
+  REQUIRE(tool.open("/f", kMayRead, true));
+  world.start();
+  world.heartbeats();
+  writer.connect();
+  world.live(25);
+  CHECK(writer.open("/f", kMayWrite).error().code == Code::kBusy);
+  world.live(10);
+  REQUIRE(writer.open("/f", kMayWrite));
+  tool.connect();
+  CHECK(tool.renew(file, true).empty());  // others may have written to it: it must not go on as if they had not
+  CHECK(rights_of(world, tool.renew(file)) == kMayRead);
+  world.start();
+  world.heartbeats();
+  writer.connect();
+  CHECK(writer.open("/f", kMayWrite));
+}
+
+TEST_CASE("a hold that has ended, by a close or with its program, is not there again after a restart") {
+  World world;
+  Client closer(world, 1001), goer(world, 1002), again(world, 1003), writer(world);
+  const auto f = writer.put("/f"), g = writer.put("/g");
+  writer.put("/h");
+  REQUIRE(closer.open("/f", kMayRead, true));
+  REQUIRE(goer.open("/h", kMayRead, true));
+  REQUIRE(again.open("/g", kMayRead, true));
+  closer.close_file(f);
+  goer.close();
+  again.close_file(g);
+  REQUIRE(again.open("/g", kMayRead, true));
+  world.live(2);
+  world.start();
+  world.heartbeats();
+  writer.connect();
+  CHECK(writer.open("/f", kMayWrite));
+  CHECK(writer.open("/h", kMayWrite));
+  CHECK(writer.open("/g", kMayWrite).error().code == Code::kBusy);
+}
+
+TEST_CASE("a hold that could not be made durable is refused, and keeps nobody out") {
+  World world;
+  Client tool(world, 1001), writer(world);
+  writer.put("/f");
+  world.store->commits_to_fail = 1;
+  CHECK(tool.open("/f", kMayRead, true).error().code == Code::kIo);
+  CHECK(writer.open("/f", kMayWrite));
+}
+
 TEST_CASE("who keeps others out but has gone since is nobody to name, and his leases end with him") {
   World world;
   Client owner(world), tool(world, 1001), second(world, 1002);

@@ -6,7 +6,16 @@
 namespace pif::server::testing {
 namespace {
 
-enum Table : kv::Table { kEntriesTable, kFilesTable, kNodesTable, kRecentTable, kMetaTable, kNumbersTable, kTopTable };
+enum Table : kv::Table {
+  kEntriesTable,
+  kFilesTable,
+  kNodesTable,
+  kRecentTable,
+  kMetaTable,
+  kNumbersTable,
+  kTopTable,
+  kInputLocksTable
+};
 
 struct Start {
   explicit Start(World& world_in) : world(world_in) { world.server.reset(); }
@@ -111,6 +120,8 @@ TEST_CASE("a directory that is not whole, or of another file system or release, 
   CHECK(opened_after(kNodesTable, kv::key_u32(1), "rotten").code == Code::kCorrupt);
   CHECK(opened_after(kFilesTable, kv::key_u64(1000), no_message).code == Code::kCorrupt);
   CHECK(opened_after(kFilesTable, kv::key_u64(1000), "rotten").code == Code::kCorrupt);
+  CHECK(opened_after(kInputLocksTable, kv::key_u64(1) + kv::key_u64(2), no_message).code == Code::kCorrupt);
+  CHECK(opened_after(kInputLocksTable, kv::key_u64(1), kv::seal_value("")).code == Code::kCorrupt);
   CHECK(opened_after(kRecentTable, kv::key_u64(1000), no_message).code == Code::kOk);  // only an answer: it goes
 }
 

@@ -39,7 +39,8 @@ FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_o
       file_length(parts.creating ? FileLength{} : parts.file_length),
       ports(parts.layout.width()),
       behind(*this),
-      renew_at_(parts.capability_until - kRenewBefore_s) {}
+      renew_at_(parts.capability_until - kRenewBefore_s),
+      hellos_(session->hellos()) {}
 
 FileState::~FileState() {
   operations.clear();
@@ -62,11 +63,15 @@ Status FileState::renew() {
   if (adopted) return fail(Code::kBadCapability, fmt::format("{}: the right to this file has expired", parts.path));
   net::Packet request;
   request.envelope.mutable_renew()->add_files(parts.file.value);
+  if (held) request.envelope.mutable_renew()->add_held(parts.file.value);
   PIF_TRY_VALUE(net::Packet reply,
                 session->ask_server(std::move(request), std::min(kRenewPatience, session->timeout())));
   const proto::RenewReply& renewed = reply.envelope.renew_reply();
   if (renewed.capabilities_size() != 1 || renewed.capabilities(0).empty()) {
-    return fail(Code::kStaleFile, fmt::format("{}: deleted or replaced since it was opened", parts.path));
+    return fail(Code::kStaleFile, fmt::format("{}: {}", parts.path,
+                                              held ? "nobody was kept from changing it any more: it may "
+                                                     "have been written to, deleted or replaced since it was opened"
+                                                   : "deleted or replaced since it was opened"));
   }
   parts.capability = renewed.capabilities(0);
   parts.capability_until = session->clock().wall_seconds() + kCapabilitySeconds;

@@ -56,6 +56,10 @@ class FileState {
   [[nodiscard]] Status keep_rights() {
     const std::int64_t now = session->clock().wall_seconds();
     session->keep_alive(now);
+    if (held && hellos_ != session->hellos()) [[unlikely]] {  // whether it is held still
+      hellos_ = session->hellos();
+      renew_at_ = 0;
+    }
     if (now < renew_at_) [[likely]]
       return {};
     return renew_soon();
@@ -196,6 +200,7 @@ class FileState {
   [[nodiscard]] Result<net::Packet> attach(LfsIndex lfs, net::Packet request);
 
   std::int64_t renew_at_ = 0;     // wall seconds
+  std::uint64_t hellos_ = 0;      // of the session, when the server was last known to hold it
   std::vector<RowRange> ranges_;  // scratch of a batch
   std::vector<ReadPart> read_parts_;
 };

@@ -190,6 +190,7 @@ Status Session::hello_server_by(net::Route route, Time deadline) {
   number_ = hello.session();
   uid_ = hello.uid();
   server_peer_ = peer;
+  ++hellos_;
   alive_at_ = clock().wall_seconds() + kAliveSeconds;
   return {};
 }

@@ -290,6 +290,7 @@ Status Controller::Impl::wait_all(std::vector<net::CallId> calls) {
 
 Status Controller::Impl::seal(std::vector<FileLength>& extents) {
   const PhaseTimer timer(report, "seal", session.clock());
+  for (auto& file : inputs) PIF_TRY(client::renew_if_needed(file));  // they are as they were when the workers read them
   std::vector<net::CallId> calls;
   Status outcome;
   for (auto& made : outputs) {

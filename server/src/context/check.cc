@@ -34,6 +34,7 @@ class Checker {
     PIF_TRY(table(kNodes, [](std::string_view, std::string_view) {}));
     PIF_TRY(table(kRecent, [](std::string_view, std::string_view) {}));
     PIF_TRY(table(kNumbers, [this](std::string_view key, std::string_view) { number(key); }));
+    PIF_TRY(table(kInputLocks, [this](std::string_view key, std::string_view payload) { input_lock(key, payload); }));
     compare();
     return std::move(report_);
   }
@@ -108,6 +109,12 @@ class Checker {
       ids_.insert(id);
       places_.emplace(id, Seen{row.parent(), row.name()});
     }
+  }
+
+  void input_lock(std::string_view key, std::string_view payload) {
+    proto::StoredInputLock row;
+    if (key.size() == 16 && row.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) return;
+    damage("table input-locks has a key or value that cannot be read");
   }
 
   void number(std::string_view key) {

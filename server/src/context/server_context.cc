@@ -15,6 +15,7 @@ ServerContext::ServerContext(Config config_in, World world_in)
       numbers(rows),
       directory(rows),
       sessions(config, rows, world.entropy, opens),
+      locks(rows, opens),
       registry(config, rows),
       outbox(config, world.messenger, rows, registry) {}
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "context/input_locks.h"
 #include "context/outbox.h"
 #include "context/parking.h"
 #include "context/registry.h"
@@ -71,6 +72,7 @@ struct ServerContext {
   Directory directory;
   Sessions sessions;
   Opens opens;
+  InputLocks locks;
   Registry registry;
   Outbox outbox;
   net::Stats stats;

@@ -210,7 +210,7 @@ Sessions::ById::iterator Sessions::forget(ById::iterator at) {
   return sessions_.erase(at);
 }
 
-Session& Sessions::absent_creator(std::uint64_t id, std::uint32_t uid, Time now) {
+Session& Sessions::absent(std::uint64_t id, std::uint32_t uid, Time now) {
   if (Session* known = find(id)) return *known;
   Session& session = insert(id, requester(uid, {}), now);
   session.ends = now + kAbortGrace;

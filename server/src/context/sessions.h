@@ -77,8 +77,8 @@ class Sessions {
   // Fills in credential, session and uid.
   [[nodiscard]] Result<Session*> hello(net::PeerId peer, const proto::Envelope& request, const net::Identity& identity,
                                        Time now, std::int64_t wall, proto::HelloReply& reply);
-  // The creator of a pending file of whom no more is known: it has kAbortGrace to come back.
-  Session& absent_creator(std::uint64_t id, std::uint32_t uid, Time now);
+  // A session of which is only known what it left, a pending file or a hold: it has kAbortGrace to come back.
+  Session& absent(std::uint64_t id, std::uint32_t uid, Time now);
   Session* find(std::uint64_t id);
 
   // A connection was lost, or has said Bye. The session if it has ended by that.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "pif/base/assert.h"
+
 namespace pif::server {
 
 const Holder* Opens::conflict(std::uint64_t file, std::uint64_t session, std::uint32_t rights, bool hold) const {
@@ -42,16 +44,26 @@ std::size_t Opens::count_of(std::uint64_t session) const {
   return found == by_session_.end() ? 0 : found->second.size();
 }
 
+void Opens::restore(std::uint64_t file, Holder holder) {
+  PIF_ASSERT(find(file, holder.session) == nullptr, file, holder.session);
+  by_session_[holder.session].insert(file);
+  files_[file].push_back(holder);
+}
+
 bool Opens::remove(std::uint64_t file, std::uint64_t session) {
   const auto found = files_.find(file);
-  std::erase_if(found->second, [session](const Holder& h) { return h.session == session; });
+  std::erase_if(found->second, [&](const Holder& holder) {
+    if (holder.session != session) return false;
+    if (holder.hold) ended_holds_.push_back({file, session});
+    return true;
+  });
   const bool last = found->second.empty();
   if (last) files_.erase(found);
   return last;
 }
 
-void Opens::forget(std::uint64_t file, std::uint64_t session) {
-  const auto files = by_session_.find(session);
+void Opens::forget(std::uint64_t file, const Holder& holder) {
+  const auto files = by_session_.find(holder.session);
   files->second.erase(file);
   if (files->second.empty()) by_session_.erase(files);
 }
@@ -59,7 +71,7 @@ void Opens::forget(std::uint64_t file, std::uint64_t session) {
 bool Opens::close(std::uint64_t file, std::uint64_t session) {
   auto* holder = const_cast<Holder*>(find(file, session));
   if (holder == nullptr || --holder->count > 0) return false;
-  forget(file, session);
+  forget(file, *holder);
   return remove(file, session);
 }
 
@@ -78,7 +90,8 @@ std::vector<std::uint64_t> Opens::expire(std::int64_t wall) {
   for (auto file = files_.begin(); file != files_.end();) {
     std::erase_if(file->second, [&](const Holder& holder) {
       if (holder.expiry >= wall) return false;
-      forget(file->first, holder.session);
+      forget(file->first, holder);
+      if (holder.hold) ended_holds_.push_back({file->first, holder.session});
       return true;
     });
     if (file->second.empty()) {

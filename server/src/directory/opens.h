@@ -1,5 +1,5 @@
-// Which sessions have which files open: leases, and holds of tools that want no writer meanwhile. In memory only: after
-// a restart whoever renews is known again.
+// Which sessions have which files open: leases, and holds of tools that want no writer meanwhile. In memory: after a
+// restart whoever renews is known again. Holds are durable besides (input_locks.h).
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,8 @@ class Opens {
   const Holder* conflict(std::uint64_t file, std::uint64_t session, std::uint32_t rights, bool hold) const;
   // One more open (`again`: or the renewal of one).
   void add(std::uint64_t file, std::uint64_t session, std::uint32_t rights, bool hold, bool again, std::int64_t wall);
+  // As it was before a restart: a holder whose session does not have the file open yet.
+  void restore(std::uint64_t file, Holder holder);
   const Holder* find(std::uint64_t file, std::uint64_t session) const;
   bool is_open(std::uint64_t file) const { return files_.contains(file); }
   std::size_t count_of(std::uint64_t session) const;
@@ -41,13 +43,21 @@ class Opens {
   std::vector<std::uint64_t> close_all(std::uint64_t session);
   std::vector<std::uint64_t> expire(std::int64_t wall);
 
+  // Holds that have ended since they were taken last.
+  struct Ended {
+    std::uint64_t file;
+    std::uint64_t session;
+  };
+  std::vector<Ended>& ended_holds() { return ended_holds_; }
+
  private:
   // Of a holder in files_, which by_session_ has too.
   bool remove(std::uint64_t file, std::uint64_t session);
-  void forget(std::uint64_t file, std::uint64_t session);
+  void forget(std::uint64_t file, const Holder& holder);
 
   std::unordered_map<std::uint64_t, std::vector<Holder>> files_;
   std::unordered_map<std::uint64_t, std::set<std::uint64_t>> by_session_;  // files
+  std::vector<Ended> ended_holds_;
 };
 
 }  // namespace pif::server

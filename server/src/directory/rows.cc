@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include "pif/kv/value.h"
+#include "pif/server/server.h"
 
 namespace pif::server {
 namespace {
-
-constexpr std::string_view kTableNames[] = {"entries", "files", "nodes", "recent", "meta", "numbers"};
 
 template <typename Message>
 Result<std::optional<Message>> parse(const Result<std::optional<std::string_view>>& payload, std::string_view what) {
@@ -56,7 +55,7 @@ Result<std::optional<std::string_view>> Rows::get(kv::Table table, std::string_v
   PIF_TRY_VALUE(kv::Transaction * txn, reader());
   PIF_TRY_VALUE(const auto value, txn->get(table, key));
   if (!value) return std::optional<std::string_view>();
-  PIF_TRY_VALUE(const std::string_view payload, kv::open_value(*value, kTableNames[table]));
+  PIF_TRY_VALUE(const std::string_view payload, kv::open_value(*value, kDirectoryTables[table]));
   return std::optional<std::string_view>(payload);
 }
 
@@ -65,7 +64,7 @@ Status Rows::scan(kv::Table table, std::string_view from,
   PIF_TRY_VALUE(kv::Transaction * txn, reader());
   Status good;
   PIF_TRY(txn->scan(table, from, [&](std::string_view key, std::string_view value) {
-    auto payload = kv::open_value(value, kTableNames[table]);
+    auto payload = kv::open_value(value, kDirectoryTables[table]);
     if (!payload) {
       good = fail(std::move(payload.error()));
       return false;

@@ -15,7 +15,7 @@
 namespace pif::server {
 
 // Order of kDirectoryTables.
-enum Tables : kv::Table { kEntries, kFiles, kNodes, kRecent, kMeta, kNumbers, kTop };
+enum Tables : kv::Table { kEntries, kFiles, kNodes, kRecent, kMeta, kNumbers, kTop, kInputLocks };
 
 // Keys of the table "meta", besides those of folders.
 inline constexpr std::string_view kVersionKey = "version";

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "context/server_context.h"
 #include "directory/names.h"
@@ -109,6 +110,16 @@ Status note_open(ServerContext& context, Opened& opened, std::uint32_t rights) {
   return {};
 }
 
+// A hold is durable before it is answered, with all else that the session has open of the file.
+Status lock_input(ServerContext& context, const Call& call, std::uint64_t file, const proto::Open& ask, bool again) {
+  const Holder* before = context.opens.find(file, call.session->id);
+  Holder holder = before == nullptr ? Holder{.session = call.session->id} : *before;
+  if (before == nullptr || !again) ++holder.count;
+  holder.rights |= ask.rights();
+  holder.hold |= ask.hold();
+  return holder.hold ? context.locks.store(file, *call.session, holder) : Status();
+}
+
 void take_lease(ServerContext& context, const Call& call, std::uint64_t file, std::uint32_t rights, bool hold,
                 bool again) {
   context.opens.add(file, call.session->id, rights, hold, again, context.wall);
@@ -138,6 +149,7 @@ Status open(ServerContext& context, Call& call) {
   if (!again) PIF_TRY(check_marks(opened.entry, ask, what));
   PIF_TRY(check_conflict(context, call, id, ask.rights(), ask.hold(), what));
   PIF_TRY(note_open(context, opened, ask.rights()));
+  PIF_TRY(lock_input(context, call, id, ask, again));
   take_lease(context, call, id, ask.rights(), ask.hold(), again);
   proto::OpenReply& reply = *call.reply.mutable_open_reply();
   const std::string& path = ask.path();
@@ -167,8 +179,9 @@ Status note_length(ServerContext& context, const Call& call, std::uint64_t file,
   return context.rows.put_entry(row->parent(), row->name(), *entry);
 }
 
-// A fresh capability for one file of the session; empty: it is gone, or may not be used any more.
-Result<std::string> renewed(ServerContext& context, const Call& call, std::uint64_t file, Reached& reached) {
+// A fresh capability for one file of the session; empty: it is gone, may not be used any more, or was to be `held` and
+// others may have written to it.
+Result<std::string> renewed(ServerContext& context, const Call& call, std::uint64_t file, bool held, Reached& reached) {
   PIF_TRY_VALUE(const auto row, context.rows.file(file));
   if (row && row->state() == kPending) {
     if (row->session() != call.session->id && call.who().uid != row->entry().attributes().owner()) return std::string();
@@ -178,6 +191,7 @@ Result<std::string> renewed(ServerContext& context, const Call& call, std::uint6
   if (!opened && opened.error().code == Code::kStaleFile) return std::string();
   if (!opened) return fail(std::move(opened.error()));
   const Holder* holder = context.opens.find(file, call.session->id);
+  if (held && (holder == nullptr || !holder->hold)) return std::string();
   std::uint32_t rights = 0;
   for (const std::uint32_t right : {std::uint32_t{kMayRead}, std::uint32_t{kMayWrite}}) {
     const bool wanted = holder == nullptr || (holder->rights & right) != 0;  // unknown: the server was restarted
@@ -217,8 +231,10 @@ Status renew(ServerContext& context, Call& call) {
   PIF_TRY(check_count(context, call, static_cast<std::size_t>(fresh)));
   proto::RenewReply& reply = *call.reply.mutable_renew_reply();
   Reached reached;
+  const auto& to_hold = call.request.renew().held();
+  const std::unordered_set<std::uint64_t> held(to_hold.begin(), to_hold.end());
   for (const std::uint64_t file : files) {
-    PIF_TRY_VALUE(*reply.add_capabilities(), renewed(context, call, file, reached));
+    PIF_TRY_VALUE(*reply.add_capabilities(), renewed(context, call, file, held.contains(file), reached));
   }
   context.weight += static_cast<std::size_t>(files.size());
   return {};

@@ -140,6 +140,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // bulk requests matters. Large bodies go that way in any case.
   [[nodiscard]] Result<net::CallId> start_node(const proto::NodeInfo& node, net::Packet request,
                                                Duration timeout = Duration::zero(), bool bulk = false);
+  // How often it has presented itself to the server: if more often than before, the server may have forgotten what was
+  // open.
+  std::uint64_t hellos() const { return hellos_; }
   // For who lets time pass without asking the server: connects again if the connection was lost, and, where silence
   // ends a session (ZeroMQ), breaks it. Most calls do nothing.
   void keep_alive() { keep_alive(clock().wall_seconds()); }
@@ -213,6 +216,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unordered_map<std::uint32_t, Link> links_;       // by NodeId
   std::unordered_map<std::uint32_t, Link> bulk_links_;  // the same, only where links_ has small packets
   std::uint64_t link_generation_ = 0;
+  std::uint64_t hellos_ = 0;
   std::unordered_map<std::uint32_t, Outstanding> outstanding_;  // by NodeId
   std::unordered_map<std::uint32_t, proto::Endpoints> moved_;   // by NodeId: where the server said last that it is
   std::unordered_set<std::uint32_t> doubted_;  // did not answer: the server is asked before the next request

@@ -19,7 +19,8 @@
 namespace pif::server {
 
 // Tables of the directory, in the order in which the store must be opened.
-inline const std::vector<std::string> kDirectoryTables = {"entries", "files", "nodes", "recent", "meta", "numbers", ""};
+inline const std::vector<std::string> kDirectoryTables = {"entries", "files",   "nodes", "recent",
+                                                          "meta",    "numbers", "",      "input-locks"};
 
 // Whose directory it is.
 struct DirectoryIdentity {
