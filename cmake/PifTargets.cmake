@@ -14,6 +14,8 @@ find_package(tl-expected REQUIRED)
 add_library(pif_flags INTERFACE)
 target_compile_options(pif_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers>
+  # Assertions name their file from the root of the project on.
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
   # GCC 12 warns about its own std::string in optimised code (bug 105651).
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
 if(PIF_SANITIZE)
@@ -52,6 +54,19 @@ function(pif_library name)
   target_compile_features(pif_${name} PUBLIC cxx_std_20)  # users' compilers too
   set_target_properties(pif_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
 endfunction()
+
+# pif_precompile(TARGET HEADER...): what most sources of the target include is read once. Measured: more than a third of the
+# time of a build goes into reading the standard library, protobuf, CLI11 and Catch2.
+function(pif_precompile target)
+  if(NOT PIF_FUZZ AND NOT PIF_COVERAGE)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+set(PIF_STANDARD_HEADERS <algorithm> <chrono> <cstdint> <cstring> <functional> <map> <memory> <optional> <span> <string>
+  <string_view> <unordered_map> <utility> <vector>)
+set(PIF_DAEMON_HEADERS ${PIF_STANDARD_HEADERS} <fmt/format.h> <spdlog/spdlog.h> <pif/proto/messages.pb.h>)
+set(PIF_CLIENT_HEADERS ${PIF_STANDARD_HEADERS} <fmt/format.h> <pif/proto/messages.pb.h>)
+set(PIF_TOOL_HEADERS ${PIF_STANDARD_HEADERS} <filesystem> <fmt/format.h> <CLI/CLI.hpp> <nlohmann/json.hpp>)
 
 # Everything that a file system runs on, and all tools. scripts/demo builds it, and tests see that it is enough.
 add_custom_target(programs)

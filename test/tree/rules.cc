@@ -73,11 +73,18 @@ std::string protocol_of(const Tree& tree, const std::string& folder, const std::
   return "";
 }
 
+// tools/pif/names/find.cc -> tools/pif: where a program's own includes start.
+std::string program_folder(const std::string& path) {
+  const std::size_t first = path.find('/');
+  const std::size_t second = first == std::string::npos ? first : path.find('/', first + 1);
+  return second == std::string::npos ? folder_of(path) : path.substr(0, second);
+}
+
 // Where a quoted include that is not of a public header leads; empty if nowhere that `path` may look.
 std::string private_header(const Tree& tree, const std::string& path, const std::string& include) {
   if (ends_with(include, ".pb.h")) return protocol_of(tree, folder_of(path), include);
   for (const std::string& from :
-       {fs::path(path).parent_path().string(), folder_of(path) + "/src", std::string("test")}) {
+       {fs::path(path).parent_path().string(), folder_of(path) + "/src", program_folder(path), std::string("test")}) {
     const std::string candidate = (fs::path(from) / include).lexically_normal().string();
     if (tree.count(candidate) != 0) return candidate;
   }
@@ -116,6 +123,34 @@ class IncludeCheck {
   const Dependencies& dependencies_;
   const std::map<std::string, std::string> owners_;
 };
+
+// Whether what `from` may use leads to `to`.
+bool reaches(const Dependencies& arrows, const std::string& from, const std::string& to) {
+  std::set<std::string> seen;
+  std::vector<std::string> open(arrows.at(from).begin(), arrows.at(from).end());
+  while (!open.empty()) {
+    const std::string name = open.back();
+    open.pop_back();
+    if (name == to) return true;
+    if (seen.insert(name).second && arrows.count(name) != 0)
+      open.insert(open.end(), arrows.at(name).begin(), arrows.at(name).end());
+  }
+  return false;
+}
+
+// Of a file in a folder with rooms: the folder, and the room; none if it lies above the rooms.
+struct Place {
+  std::string folder, room;
+};
+Place place_of(const Rooms& rooms, const std::string& path) {
+  Place place;
+  for (const auto& [folder, arrows] : rooms)
+    if (starts_with(path, folder + "/") && folder.size() > place.folder.size()) place.folder = folder;
+  if (place.folder.empty()) return place;
+  const std::string rest = path.substr(place.folder.size() + 1);
+  if (const std::size_t slash = rest.find('/'); slash != std::string::npos) place.room = rest.substr(0, slash);
+  return place;
+}
 
 // The operand after a remainder sign, as far as names, members and empty calls go.
 std::string_view operand_at(std::string_view code, std::size_t at) {
@@ -178,7 +213,7 @@ Result<Dependencies> parse_dependencies(const std::string& architecture) {
   std::map<std::string, std::string> cells;  // as written, until all folders are known
   for (const std::string_view line : lines_of(architecture)) {
     const auto row = split(line, '|');
-    if (row.size() == 5 && row[1].size() > 3 && row[1].front() == '`' && ends_with(row[1], "/`"))
+    if (row.size() == 5 && row[1].size() > 3 && row[1].front() == '`' && row[1].find('/') == row[1].size() - 2)
       cells[row[1].substr(1, row[1].size() - 3)] = row[3];
   }
   if (cells.size() < 2)
@@ -202,6 +237,51 @@ Result<Dependencies> parse_dependencies(const std::string& architecture) {
         return fail(Code::kInvalid, folder + " may use " + name + ", which is not a folder of the table");
   }
   return dependencies;
+}
+
+Result<Rooms> parse_rooms(const std::string& architecture) {
+  Rooms rooms;
+  for (const std::string_view line : lines_of(architecture)) {
+    const auto row = split(line, '|');
+    if (row.size() != 5 || row[1].size() < 4 || row[1].front() != '`' || !ends_with(row[1], "/`")) continue;
+    const std::string path = row[1].substr(1, row[1].size() - 3);
+    const std::size_t slash = path.rfind('/');
+    if (slash != std::string::npos) rooms[path.substr(0, slash)][path.substr(slash + 1)] = names_in(row[3]);
+  }
+  if (rooms.empty()) return fail(Code::kInvalid, "docs/ARCHITECTURE.md has no tables of rooms");
+  for (const auto& [folder, arrows] : rooms)
+    for (const auto& [room, may_use] : arrows) {
+      for (const std::string& name : may_use)
+        if (arrows.count(name) == 0)
+          return fail(Code::kInvalid, folder + "/" + room + " may use " + name + ", which is no room there");
+      if (reaches(arrows, room, room))
+        return fail(Code::kInvalid, folder + "/" + room + " may use itself, by way of others");
+    }
+  return rooms;
+}
+
+Offences check_rooms(const Tree& tree, const Rooms& rooms) {
+  Offences offences;
+  for (const auto& [path, text] : tree) {
+    const Place place = place_of(rooms, path);
+    if (place.folder.empty() || place.room.empty() || !is_c_family(path)) continue;
+    const Dependencies& arrows = rooms.at(place.folder);
+    if (arrows.count(place.room) == 0) {
+      offences.push_back(
+          {path, 1, "a room that docs/ARCHITECTURE.md does not have: " + place.folder + "/" + place.room});
+      continue;
+    }
+    for (const Include& include : includes_of(text)) {
+      const std::string header = include.quoted ? private_header(tree, path, include.path) : "";
+      const Place used = place_of(rooms, header);
+      if (used.folder != place.folder || used.room == place.room) continue;
+      if (used.room.empty())
+        offences.push_back({path, include.line, place.room + " uses what lies above the rooms: " + include.path});
+      else if (arrows.at(place.room).count(used.room) == 0)
+        offences.push_back({path, include.line, place.room + " may not use " + used.room + ": " + include.path});
+    }
+  }
+  return offences;
 }
 
 Offences check_includes(const Tree& tree, const Dependencies& dependencies) {
@@ -235,7 +315,7 @@ Offences check_headers(const Tree& tree) {
 Offences check_lengths(const Tree& tree) {
   Offences offences;
   for (const auto& [path, text] : tree) {
-    if (ends_with(path, ".md") || folder_of(path) == "LICENSE" || path.starts_with("test/fuzz/corpus/")) continue;
+    if (folder_of(path) == "LICENSE" || path.starts_with("test/fuzz/corpus/")) continue;
     const std::vector<std::string_view> lines = lines_of(text);
     if (lines.size() > kFileLinesMax)
       offences.push_back({path, kFileLinesMax + 1, "a file of " + std::to_string(lines.size()) + " lines"});

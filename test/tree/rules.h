@@ -14,6 +14,9 @@ namespace pif::tree {
 using Tree = std::map<std::string, std::string>;                    // path from the root -> text
 using Dependencies = std::map<std::string, std::set<std::string>>;  // folder -> folders whose public headers it may use
 
+// Folder with rooms -> room -> rooms of that folder that it may use: "lfs/src" -> "append" -> {"context"}.
+using Rooms = std::map<std::string, Dependencies>;
+
 struct Offence {
   std::string file;
   std::size_t line = 0;
@@ -24,7 +27,7 @@ using Offences = std::vector<Offence>;
 
 inline constexpr std::size_t kFileLinesMax = 600;
 inline constexpr std::size_t kFunctionLinesMax = 70;
-inline constexpr std::size_t kColumnsMax = 140;
+inline constexpr std::size_t kColumnsMax = 120;
 
 // All sources, scripts and CMake files below `root`; nothing hidden, and no build folder.
 [[nodiscard]] Result<Tree> read_tree(const std::string& root);
@@ -34,6 +37,11 @@ inline constexpr std::size_t kColumnsMax = 140;
 
 // A folder uses the public headers of those it may use, and no private header of another. Tests see all.
 Offences check_includes(const Tree& tree, const Dependencies& dependencies);
+// The tables under "Rooms" of docs/ARCHITECTURE.md. kInvalid if two rooms may use each other, also by way of a third.
+[[nodiscard]] Result<Rooms> parse_rooms(const std::string& architecture);
+// A room uses the rooms that its table says, and nothing that lies above the rooms. Every sub-folder is a declared
+// room.
+Offences check_rooms(const Tree& tree, const Rooms& rooms);
 // Headers are guarded, and private ones are used.
 Offences check_headers(const Tree& tree);
 // Files, functions and lines are short (functions of tests may be long).

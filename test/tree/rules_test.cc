@@ -67,6 +67,29 @@ TEST_CASE("a public header that is not there is found") {
         "lfs/src/a.cc:1: no folder has a public header pif/base/gone.h");
 }
 
+TEST_CASE("a room that uses what its table does not say, or what lies above it, is found") {
+  const Rooms rooms = {{"lfs/src", {{"store", {}}, {"append", {"store"}}}}};
+  Tree tree = {{"lfs/src/store/batch.h", "#pragma once\n"},
+               {"lfs/src/append/sequencer.h", "#pragma once\n#include \"store/batch.h\"\n"},
+               {"lfs/src/top.h", "#pragma once\n#include \"append/sequencer.h\"\n"}};
+  CHECK(check_rooms(tree, rooms).empty());
+  tree["lfs/src/store/a.cc"] = "#include \"append/sequencer.h\"\n";
+  CHECK(first(check_rooms(tree, rooms)) == "lfs/src/store/a.cc:1: store may not use append: append/sequencer.h");
+  tree["lfs/src/store/a.cc"] = "\n#include \"top.h\"\n";
+  CHECK(first(check_rooms(tree, rooms)) == "lfs/src/store/a.cc:2: store uses what lies above the rooms: top.h");
+  tree.erase("lfs/src/store/a.cc");
+  tree["lfs/src/cellar/a.cc"] = "";
+  CHECK(first(check_rooms(tree, rooms)) ==
+        "lfs/src/cellar/a.cc:1: a room that docs/ARCHITECTURE.md does not have: lfs/src/cellar");
+}
+
+TEST_CASE("tables of rooms: one that goes round in a circle is refused") {
+  const std::string head = "| `lfs/src/a/` | first | b |\n| `lfs/src/b/` | second |";
+  CHECK(parse_rooms(head + " |\n").value().at("lfs/src").at("a").count("b") == 1);
+  CHECK(parse_rooms(head + " a |\n").error().text == "lfs/src/a may use itself, by way of others");
+  CHECK(parse_rooms(head + " c |\n").error().text == "lfs/src/b may use c, which is no room there");
+}
+
 TEST_CASE("headers without a guard and private headers without a user are found") {
   CHECK(check_headers(with("lfs/src/a.cc", "")).empty());
   CHECK(first(check_headers(with("base/include/pif/base/a.h", "int x;\n"))) ==

@@ -31,6 +31,11 @@ TEST_CASE("folders use what docs/ARCHITECTURE.md says they may, and no other's p
   report(check_includes(tree(), *dependencies));
 }
 
+TEST_CASE("rooms use what docs/ARCHITECTURE.md says they may") {
+  const auto rooms = parse_rooms(tree().at("docs/ARCHITECTURE.md"));
+  if (!rooms) FAIL(rooms.error().text);
+  report(check_rooms(tree(), *rooms));
+}
 TEST_CASE("headers may be included twice, and private ones are included") { report(check_headers(tree())); }
 TEST_CASE("files and functions are short") { report(check_lengths(tree())); }
 TEST_CASE("nothing is left to do") { report(check_leftovers(tree())); }

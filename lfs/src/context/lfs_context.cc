@@ -40,7 +40,7 @@ void LfsContext::note_committed(const ComponentPtr& component) {
 }
 
 Status LfsContext::check_not_held(const Component& component) {
-  if (!holds.is_held(component.file)) return {};
+  if (!input_locks.is_held(component.file)) return {};
   return fail(Code::kBusy,
               fmt::format("file {} is held against writing by a tool that reads it", name_of(component.file)));
 }

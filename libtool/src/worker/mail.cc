@@ -93,7 +93,7 @@ std::optional<Letter> Mail::open_letter(net::Packet packet) {
                     envelope.from() < worker_.width();
   Letter letter;
   if (!ours || !letter.mail.ParseFromString(envelope.value())) return std::nullopt;
-  if (letter.mail.number() != 0 && !seen_[envelope.from()].is_new(letter.mail.number())) return std::nullopt;
+  if (letter.mail.number() != 0 && !windows_[envelope.from()].is_new(letter.mail.number())) return std::nullopt;
   letter.from = envelope.from();
   letter.body = std::move(packet.body);
   letter.handles = std::move(packet.handles);

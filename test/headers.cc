@@ -1,0 +1,1 @@
+// What the test programs share is precompiled with this file.
