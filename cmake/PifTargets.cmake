@@ -3,6 +3,7 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(Protobuf REQUIRED)
 pkg_check_modules(ZMQ REQUIRED IMPORTED_TARGET libzmq>=4.3)
+find_path(CPPZMQ_INCLUDE zmq.hpp HINTS ${ZMQ_INCLUDE_DIRS} REQUIRED)  # Debian: cppzmq-dev; headers only
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(LMDB REQUIRED IMPORTED_TARGET lmdb)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)

@@ -3,7 +3,6 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <zmq.h>
 
 #include <atomic>
 #include <csignal>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <zmq.hpp>
 
 #include "harness.h"
 #include "pif/client/client.h"
@@ -125,49 +125,44 @@ double empty_handler(Context& c, unsigned clients, std::uint64_t each) {
                   const_cast<char*>(endpoint.c_str()), nullptr};
   pid_t pid = 0;
   if (posix_spawn(&pid, c.self.c_str(), nullptr, nullptr, argv, environ) != 0) die("cannot start the empty handler");
-  void* context = zmq_ctx_new();
-  std::vector<void*> sockets;
+  zmq::context_t context;
+  std::vector<zmq::socket_t> sockets;
   char buffer[64] = {};
   for (unsigned i = 0; i < clients; ++i) {
-    sockets.push_back(zmq_socket(context, ZMQ_REQ));
-    const int linger = 0;
-    zmq_setsockopt(sockets.back(), ZMQ_LINGER, &linger, sizeof linger);
-    zmq_connect(sockets.back(), endpoint.c_str());
-    zmq_send(sockets.back(), buffer, sizeof buffer, 0);
-    zmq_recv(sockets.back(), buffer, sizeof buffer, 0);
+    auto& socket = sockets.emplace_back(context, zmq::socket_type::req);
+    socket.set(zmq::sockopt::linger, 0);
+    socket.connect(endpoint);
+    socket.send(zmq::buffer(buffer));
+    (void)socket.recv(zmq::buffer(buffer));
   }
   std::vector<std::thread> threads;
   const double start = now();
-  for (unsigned i = 0; i < clients; ++i)
-    threads.emplace_back([socket = sockets[i], each] {
+  for (zmq::socket_t& socket : sockets)
+    threads.emplace_back([&socket, each] {
       char message[64] = {};
       for (std::uint64_t k = 0; k < each; ++k) {
-        zmq_send(socket, message, sizeof message, 0);
-        zmq_recv(socket, message, sizeof message, 0);
+        socket.send(zmq::buffer(message));
+        (void)socket.recv(zmq::buffer(message));
       }
     });
   for (std::thread& thread : threads) thread.join();
   const double seconds = now() - start;
-  for (void* socket : sockets) zmq_close(socket);
-  zmq_ctx_term(context);
   kill(pid, SIGKILL);
   waitpid(pid, nullptr, 0);
   return static_cast<double>(each * clients) / seconds;
 }
 
 int echo_main(const std::string& endpoint) {
-  void* context = zmq_ctx_new();
-  void* router = zmq_socket(context, ZMQ_ROUTER);
-  if (zmq_bind(router, endpoint.c_str()) != 0) return 3;
+  zmq::context_t context;
+  zmq::socket_t router(context, zmq::socket_type::router);
+  router.bind(endpoint);
   for (;;) {  // ended by its parent
-    zmq_msg_t parts[3];
-    int count = 0;
-    for (int more = 1; more != 0 && count < 3; ++count) {
-      zmq_msg_init(&parts[count]);
-      if (zmq_msg_recv(&parts[count], router, 0) < 0) return 3;
-      more = zmq_msg_more(&parts[count]);
+    for (bool more = true; more;) {
+      zmq::message_t part;
+      (void)router.recv(part);
+      more = part.more();
+      router.send(part, more ? zmq::send_flags::sndmore : zmq::send_flags::none);
     }
-    for (int i = 0; i < count; ++i) zmq_msg_send(&parts[i], router, i + 1 < count ? ZMQ_SNDMORE : 0);
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <vector>
@@ -104,9 +103,9 @@ void KeyFolder::read_file(const std::string& path) {
 
 ZapServer::~ZapServer() { hub_.unwatch(socket_.fd(), *this); }
 
-Status ZapServer::start(void* context) {
-  PIF_TRY_VALUE(socket_, ZmqSocket::open(context, ZMQ_REP));
-  PIF_TRY(socket_.set(ZMQ_LINGER, 0));
+Status ZapServer::start(zmq::context_t& context) {
+  PIF_TRY_VALUE(socket_, ZmqSocket::open(context, zmq::socket_type::rep));
+  PIF_TRY(socket_.set(zmq::sockopt::linger, 0));
   PIF_TRY(socket_.bind("inproc://zeromq.zap.01"));
   return hub_.watch(socket_.fd(), *this);
 }
@@ -115,9 +114,9 @@ Taken ZapServer::take() {
   Taken out;
   std::vector<std::string> frames;
   for (bool more = true; more;) {
-    Frame frame;
+    zmq::message_t frame;
     if (socket_.receive(frame) != ZmqSocket::Io::kDone) return out;
-    if (frames.size() < kZapFrames) frames.emplace_back(frame.text());
+    if (frames.size() < kZapFrames) frames.push_back(frame.to_string());
     more = frame.more();
   }
   std::string_view holder;
@@ -136,9 +135,7 @@ void ZapServer::reply(std::string_view request_id, std::string_view holder) {
   const std::array<std::string_view, 6> frames{"1.0",  request_id, known ? "200" : "400", known ? "OK" : "unknown key",
                                                holder, ""};
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    Frame frame;
-    const auto room = frame.allocate(frames[i].size());
-    if (!frames[i].empty()) std::memcpy(room.data(), frames[i].data(), frames[i].size());
+    zmq::message_t frame(frames[i]);
     if (socket_.send(frame, i + 1 < frames.size()) != ZmqSocket::Io::kDone) return;  // ZeroMQ is closing
   }
 }

@@ -44,7 +44,7 @@ class ZapServer final : public Source {
   ZapServer(Hub& hub, KeyFolder keys) : hub_(hub), keys_(std::move(keys)) {}
   ~ZapServer() override;
   // Before any CURVE socket of the context is bound.
-  [[nodiscard]] Status start(void* context);
+  [[nodiscard]] Status start(zmq::context_t& context);
   Taken take() override;
   bool stays_ready() const override { return true; }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <list>
 #include <unordered_map>
 #include <utility>
@@ -30,25 +29,46 @@ constexpr int kReconnectMaxMs = 200;
 constexpr int kSocketsMax = 8192;
 constexpr std::size_t kRouterPeersMax = 16384;  // then the one idle for longest is forgotten
 constexpr std::size_t kCopiedHeaderMax = 4096;
+constexpr std::size_t kKeyCharacters = 40;  // Z85 of 32 bytes
 constexpr std::string_view kTcp = "tcp://";
 constexpr std::string_view kIpc = "ipc://";
 
 int milliseconds(Duration duration) { return static_cast<int>(duration / std::chrono::milliseconds(1)); }
 
 Status set_common(ZmqSocket& socket, bool heartbeats) {
-  PIF_TRY(socket.set(ZMQ_LINGER, kLingerMs));
-  PIF_TRY(socket.set(ZMQ_SNDHWM, kSendMessagesMax));
-  PIF_TRY(socket.set(ZMQ_RCVHWM, kReceiveMessagesMax));
-  PIF_TRY(socket.set(ZMQ_HANDSHAKE_IVL, kHandshakeMs));
-  PIF_TRY(socket.set(ZMQ_RECONNECT_IVL, kReconnectMs));
-  PIF_TRY(socket.set(ZMQ_RECONNECT_IVL_MAX, kReconnectMaxMs));
-  PIF_TRY(socket.set(ZMQ_TCP_KEEPALIVE, 1));
+  PIF_TRY(socket.set(zmq::sockopt::linger, kLingerMs));
+  PIF_TRY(socket.set(zmq::sockopt::sndhwm, kSendMessagesMax));
+  PIF_TRY(socket.set(zmq::sockopt::rcvhwm, kReceiveMessagesMax));
+  PIF_TRY(socket.set(zmq::sockopt::handshake_ivl, kHandshakeMs));
+  PIF_TRY(socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs));
+  PIF_TRY(socket.set(zmq::sockopt::reconnect_ivl_max, kReconnectMaxMs));
+  PIF_TRY(socket.set(zmq::sockopt::tcp_keepalive, 1));
   if (heartbeats) {
-    PIF_TRY(socket.set(ZMQ_HEARTBEAT_IVL, milliseconds(kHeartbeatEvery)));
-    PIF_TRY(socket.set(ZMQ_HEARTBEAT_TIMEOUT, milliseconds(kSilenceMax)));
-    PIF_TRY(socket.set(ZMQ_HEARTBEAT_TTL, milliseconds(kSilenceMax)));
+    PIF_TRY(socket.set(zmq::sockopt::heartbeat_ivl, milliseconds(kHeartbeatEvery)));
+    PIF_TRY(socket.set(zmq::sockopt::heartbeat_timeout, milliseconds(kSilenceMax)));
+    PIF_TRY(socket.set(zmq::sockopt::heartbeat_ttl, milliseconds(kSilenceMax)));
   }
-  return socket.set_wide(ZMQ_MAXMSGSIZE, kBodyBytesMax);
+  return socket.set(zmq::sockopt::maxmsgsize, std::int64_t{kBodyBytesMax});
+}
+
+// A key in text form. ZeroMQ tells it from a binary one, which we do not have, by its length alone.
+template <typename Option>
+Status set_key(ZmqSocket& socket, Option option, const std::string& key) {
+  if (key.size() != kKeyCharacters)
+    return fail(Code::kInvalid, fmt::format("a CURVE key has {} characters, this one {}", kKeyCharacters, key.size()));
+  return socket.set(option, key);
+}
+
+// `size` bytes.
+zmq::message_t serialized(const proto::Envelope& envelope, std::size_t size, const std::shared_ptr<Backlog>& backlog) {
+  if (size <= kCopiedHeaderMax) {
+    zmq::message_t message(size);
+    envelope.SerializeWithCachedSizesToArray(message.data<std::uint8_t>());
+    return message;
+  }
+  Buffer bytes(size);
+  envelope.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(bytes.data()));
+  return message_of(std::move(bytes), backlog);
 }
 
 // Sends the frames of a packet; the routing id is sent already where there is one.
@@ -61,53 +81,53 @@ Status send_frames(ZmqSocket& socket, const std::string* routing_id, Packet pack
     return fail(Code::kUnavailable, "the peer does not read what it is sent; given up");
   const auto sent_id = [&] {
     if (routing_id == nullptr) return ZmqSocket::Io::kDone;
-    Frame id;
-    std::memcpy(id.allocate(routing_id->size()).data(), routing_id->data(), routing_id->size());
+    zmq::message_t id(*routing_id);
     return socket.send(id, true);
   }();
   if (sent_id == ZmqSocket::Io::kAgain)
     return fail(Code::kUnavailable, "the peer does not read what it is sent; given up");
   if (sent_id != ZmqSocket::Io::kDone) return fail(Code::kUnavailable, "the peer has closed the connection");
 
-  Frame head;
-  if (size <= kCopiedHeaderMax) {
-    packet.envelope.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(head.allocate(size).data()));
-  } else {
-    Buffer bytes(size);
-    packet.envelope.SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(bytes.data()));
-    head.assign(std::move(bytes), backlog);
-  }
+  auto head = serialized(packet.envelope, size, backlog);
   const bool has_body = !packet.body.empty();
-  Frame body;
-  if (has_body) body.assign(std::move(packet.body), backlog);
+  auto body = message_of(std::move(packet.body), backlog);
   if (socket.send(head, has_body) != ZmqSocket::Io::kDone ||
       (has_body && socket.send(body, false) != ZmqSocket::Io::kDone))
     return fail(Code::kUnavailable, "the peer does not read what it is sent; given up");
   return {};
 }
 
+// "UID GID[,GID...]", as the ZAP handler said; empty: it has not.
+std::string_view user_of(zmq::message_t& frame) {
+  try {
+    return frame.gets("User-Id");
+  } catch (const zmq::error_t&) {
+    return {};
+  }
+}
+
 // One message without its routing id, as a delivery; the first frame is read already.
-Taken take_message(ZmqSocket& socket, Frame& head, PeerId peer) {
+Taken take_message(ZmqSocket& socket, zmq::message_t& head, PeerId peer) {
   Taken out;
   out.delivery.peer = peer;
-  Frame body;
+  zmq::message_t body;
   bool extra = false;
   for (bool more = head.more(), first = true; more; first = false) {
-    Frame rest;
-    Frame& into = first ? body : rest;
+    zmq::message_t rest;
+    zmq::message_t& into = first ? body : rest;
     if (socket.receive(into) != ZmqSocket::Io::kDone) break;
     extra = extra || !first;
     more = into.more();
   }
   auto& packet = out.delivery.packet;
-  auto parsed = parse_envelope(head.bytes(), packet.envelope);
+  auto parsed = parse_envelope(bytes_of(head), packet.envelope);
   if (parsed && extra) parsed = fail(Code::kInvalid, "a message has at most two frames");
   if (!parsed) {
     out.what = Taken::What::kMalformed;
     out.error = std::move(parsed.error());
     return out;
   }
-  packet.body = body.take();
+  packet.body = buffer_of(std::move(body));
   out.what = Taken::What::kDelivery;
   return out;
 }
@@ -130,7 +150,7 @@ class DealerLine final : public Line, public Source {
   bool stays_ready() const override { return true; }
 
   Taken take() override {
-    Frame head;
+    zmq::message_t head;
     if (socket_.receive(head) != ZmqSocket::Io::kDone) return {};
     return take_message(socket_, head, id_);
   }
@@ -152,7 +172,7 @@ class ZmqRouter final : public Source {
  public:
   ZmqRouter(Hub& hub, Identity::Via via) : hub_(hub), via_(via) {}
   ~ZmqRouter() override { hub_.unwatch(socket_.fd(), *this); }
-  [[nodiscard]] Status start(void* context, bool heartbeats);
+  [[nodiscard]] Status start(zmq::context_t& context, bool heartbeats);
   ZmqSocket& socket() { return socket_; }
   Hub& hub() { return hub_; }
 
@@ -201,24 +221,24 @@ class RouterLine final : public Line {
   bool lost_ = false;
 };
 
-Status ZmqRouter::start(void* context, bool heartbeats) {
-  PIF_TRY_VALUE(socket_, ZmqSocket::open(context, ZMQ_ROUTER));
+Status ZmqRouter::start(zmq::context_t& context, bool heartbeats) {
+  PIF_TRY_VALUE(socket_, ZmqSocket::open(context, zmq::socket_type::router));
   PIF_TRY(set_common(socket_, heartbeats));
-  PIF_TRY(socket_.set(ZMQ_ROUTER_MANDATORY, 1));
+  PIF_TRY(socket_.set(zmq::sockopt::router_mandatory, 1));
   return hub_.watch(socket_.fd(), *this);
 }
 
 Taken ZmqRouter::take() {
-  Frame id;
+  zmq::message_t id;
   if (socket_.receive(id) != ZmqSocket::Io::kDone) return {};
-  Frame head;
+  zmq::message_t head;
   if (!id.more() || socket_.receive(head) != ZmqSocket::Io::kDone) {
     Taken nothing;
     nothing.what = Taken::What::kMore;
     return nothing;
   }
-  const auto user = via_ == Identity::Via::kCurve ? head.property("User-Id") : std::string_view{};
-  auto& line = line_of(std::string(id.text()), user);
+  const auto user = via_ == Identity::Via::kCurve ? user_of(head) : std::string_view{};
+  auto& line = line_of(id.to_string(), user);
   return take_message(socket_, head, line.id);
 }
 
@@ -260,18 +280,15 @@ void ZmqRouter::forget(RouterLine& line) {
 
 ZmqTransport::ZmqTransport(Hub& hub) : hub_(hub) {}
 
-ZmqTransport::~ZmqTransport() {
-  routers_.clear();
-  zap_.reset();
-  while (context_ != nullptr && zmq_ctx_term(context_) != 0 && zmq_errno() == EINTR) continue;
-}
+ZmqTransport::~ZmqTransport() = default;
 
 Status ZmqTransport::start(unsigned io_threads, bool heartbeats) {
   heartbeats_ = heartbeats;
-  context_ = zmq_ctx_new();
-  if (context_ == nullptr) return fail_zmq("cannot start ZeroMQ");
-  zmq_ctx_set(context_, ZMQ_IO_THREADS, static_cast<int>(std::max(1u, io_threads)));
-  zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, kSocketsMax);
+  try {
+    context_.emplace(static_cast<int>(std::max(1u, io_threads)), kSocketsMax);
+  } catch (const zmq::error_t& error) {
+    return fail_zmq(error, "cannot start ZeroMQ");
+  }
   return {};
 }
 
@@ -281,7 +298,7 @@ Status ZmqTransport::listen_ipc(const std::string& endpoint, proto::Endpoints& b
   if (answers(endpoint.substr(kIpc.size()), SOCK_STREAM))
     return fail(Code::kBusy, fmt::format("cannot listen on {}: another daemon answers there; stop it first", endpoint));
   auto router = std::make_unique<ZmqRouter>(hub_, Identity::Via::kIpc);
-  PIF_TRY(router->start(context_, heartbeats_));
+  PIF_TRY(router->start(*context_, heartbeats_));
   PIF_TRY(router->socket().bind(endpoint));
   bound.set_ipc(router->socket().last_endpoint());
   // Anybody may connect; requests are judged by the credential in them. A worker may not change modes (EPERM): only its
@@ -309,15 +326,15 @@ Status ZmqTransport::listen_tcp(const ListenOptions& options, proto::Endpoints& 
     KeyFolder keys(options.key_folder);
     if (!options.only_key.empty()) keys.add_own(options.only_key);
     zap_ = std::make_unique<ZapServer>(hub_, std::move(keys));
-    PIF_TRY(zap_->start(context_));
+    PIF_TRY(zap_->start(*context_));
   }
   auto router = std::make_unique<ZmqRouter>(hub_, curve ? Identity::Via::kCurve : Identity::Via::kTcp);
-  PIF_TRY(router->start(context_, heartbeats_));
+  PIF_TRY(router->start(*context_, heartbeats_));
   auto& socket = router->socket();
   if (curve) {
-    PIF_TRY(socket.set(ZMQ_ZAP_DOMAIN, std::string(kZapDomain)));
-    PIF_TRY(socket.set(ZMQ_CURVE_SERVER, 1));
-    PIF_TRY(socket.set(ZMQ_CURVE_SECRETKEY, options.curve.secret_key));
+    PIF_TRY(socket.set(zmq::sockopt::zap_domain, kZapDomain));
+    PIF_TRY(socket.set(zmq::sockopt::curve_server, 1));
+    PIF_TRY(set_key(socket, zmq::sockopt::curve_secretkey, options.curve.secret_key));
     bound.set_curve_key(options.curve.public_key);
   }
   PIF_TRY(socket.bind(options.tcp));
@@ -330,12 +347,12 @@ Result<PeerId> ZmqTransport::connect(const std::string& endpoint, Identity::Via 
                                      const CurveKeys& keys) {
   if (via == Identity::Via::kCurve && keys.secret_key.empty())
     return fail(Code::kPermission, fmt::format("{} admits only holders of a key, and there is none here", endpoint));
-  PIF_TRY_VALUE(auto socket, ZmqSocket::open(context_, ZMQ_DEALER));
+  PIF_TRY_VALUE(auto socket, ZmqSocket::open(*context_, zmq::socket_type::dealer));
   PIF_TRY(set_common(socket, heartbeats_));
   if (via == Identity::Via::kCurve) {
-    PIF_TRY(socket.set(ZMQ_CURVE_SERVERKEY, server_key));
-    PIF_TRY(socket.set(ZMQ_CURVE_PUBLICKEY, keys.public_key));
-    PIF_TRY(socket.set(ZMQ_CURVE_SECRETKEY, keys.secret_key));
+    PIF_TRY(set_key(socket, zmq::sockopt::curve_serverkey, server_key));
+    PIF_TRY(set_key(socket, zmq::sockopt::curve_publickey, keys.public_key));
+    PIF_TRY(set_key(socket, zmq::sockopt::curve_secretkey, keys.secret_key));
   }
   PIF_TRY(socket.connect(endpoint));
   auto line = std::make_unique<DealerLine>(hub_, std::move(socket));

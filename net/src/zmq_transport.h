@@ -3,8 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include <zmq.hpp>
 
 #include "line.h"
 #include "pif/net/real_messenger.h"
@@ -32,8 +35,8 @@ class ZmqTransport {
 
  private:
   Hub& hub_;
-  void* context_ = nullptr;
   bool heartbeats_ = true;
+  std::optional<zmq::context_t> context_;  // from start() on; ended after the sockets below, and the lines of the hub
   std::unique_ptr<ZapServer> zap_;
   std::vector<std::unique_ptr<ZmqRouter>> routers_;
 };

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <zmq.h>
+#include <zmq.hpp>
 
 #include "net/world.h"
 #include "pif/base/limits.h"
@@ -50,36 +50,27 @@ ListenOptions on_ipc(const TempFolder& folder) {
 // A ZeroMQ socket that is not ours, to send what a messenger never would. Waits at most 10 s for a reply.
 class RawDealer {
  public:
-  explicit RawDealer(const std::string& endpoint) : context_(zmq_ctx_new()), socket_(zmq_socket(context_, ZMQ_DEALER)) {
-    const int linger = 0;
-    const int wait_ms = 10'000;
-    zmq_setsockopt(socket_, ZMQ_LINGER, &linger, sizeof linger);
-    zmq_setsockopt(socket_, ZMQ_RCVTIMEO, &wait_ms, sizeof wait_ms);
-    REQUIRE(zmq_connect(socket_, endpoint.c_str()) == 0);
+  explicit RawDealer(const std::string& endpoint) : socket_(context_, zmq::socket_type::dealer) {
+    socket_.set(zmq::sockopt::linger, 0);
+    socket_.set(zmq::sockopt::rcvtimeo, 10'000);
+    socket_.connect(endpoint);
   }
-  ~RawDealer() {
-    zmq_close(socket_);
-    zmq_ctx_term(context_);
-  }
-  RawDealer(const RawDealer&) = delete;
-  RawDealer& operator=(const RawDealer&) = delete;
 
   void send(const std::vector<std::string>& frames) {
     for (std::size_t i = 0; i < frames.size(); ++i)
-      REQUIRE(zmq_send(socket_, frames[i].data(), frames[i].size(), i + 1 < frames.size() ? ZMQ_SNDMORE : 0) >= 0);
+      socket_.send(zmq::buffer(frames[i]), i + 1 < frames.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
   }
   proto::Envelope receive() {
-    std::string bytes(1 << 16, '\0');
-    const int size = zmq_recv(socket_, bytes.data(), bytes.size(), 0);
-    REQUIRE(size >= 0);
+    zmq::message_t bytes;
+    REQUIRE(socket_.recv(bytes).has_value());
     proto::Envelope out;
-    REQUIRE(out.ParseFromArray(bytes.data(), size));
+    REQUIRE(out.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())));
     return out;
   }
 
  private:
-  void* context_;
-  void* socket_;
+  zmq::context_t context_;
+  zmq::socket_t socket_;
 };
 
 std::string envelope(std::uint64_t id, std::uint32_t version = kProtocolVersion, bool with_op = true) {
@@ -180,6 +171,25 @@ TEST_CASE("key files that say something else admit nobody") {
   EchoDaemon daemon(listen);
   const auto messenger = make_messenger(client);
   REQUIRE(ask(*messenger, daemon.endpoints(), Route::kTcp, kRefusal / 4).error().code == Code::kTimeout);
+}
+
+TEST_CASE(
+    "a key that is not one is refused, and so is one of another length, which ZeroMQ might take for a binary key") {
+  const auto good = must(make_curve_keys());
+  const std::string bad =
+      GENERATE(std::string(31, 'a'), std::string(32, 'a'), std::string(41, 'a'), std::string(40, '"'));
+  INFO("key: " << bad);
+  MessengerOptions listening;
+  listening.listen.tcp = "tcp://127.0.0.1:0";
+  listening.listen.curve = {good.public_key, bad};
+  CHECK(make_real_messenger(listening).error().code == Code::kInvalid);
+
+  MessengerOptions client;
+  client.client_keys = good;
+  proto::Endpoints to;
+  to.set_tcp("tcp://127.0.0.1:1");
+  to.set_curve_key(bad);
+  CHECK(make_messenger(client)->connect(to, Route::kTcp).error().code == Code::kInvalid);
 }
 
 TEST_CASE("tcp without keys is refused, except on 127.0.0.1 when asked for") {
