@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "harness.h"
+#include "pif/matrix/instructions.h"
 #include "pif/matrix/transpose.h"
 
 namespace pif::bench {
@@ -83,19 +84,20 @@ void bench_kernels(Context& c) {
   const auto bytes = static_cast<double>(side * pitch);
   const double copy =
       bytes / seconds_of(c.options.repeats, [&] { std::copy_n(from.bytes(), side * pitch, to.bytes()); });
-  for (const matrix::Instructions instructions : matrix::available_instructions()) {
-    const double speed =
-        bytes / seconds_of(c.options.repeats, [&] {
-          matrix::transpose({from.bytes(), pitch}, side, side, {to.bytes(), pitch}, kBit, instructions);
-        });
-    must_be_transposed(matrix::name_of(instructions), from.bytes(), to.bytes(), side);
-    const bool of_memcpy = instructions == matrix::Instructions::kAvx512;
-    const std::string name = fmt::format("{} x {} bits in memory, {}", side, side, matrix::name_of(instructions));
+  for (const matrix::InstructionSet set : matrix::instruction_sets()) {
+    matrix::use_only(set);
+    const double speed = bytes / seconds_of(c.options.repeats, [&] {
+                           matrix::transpose({from.bytes(), pitch}, side, side, {to.bytes(), pitch}, kBit);
+                         });
+    must_be_transposed(matrix::name_of(set), from.bytes(), to.bytes(), side);
+    const std::string instructions = matrix::name_of(set);
+    const bool of_memcpy = instructions == "AVX3";  // of 512 bits
+    const std::string name = fmt::format("{} x {} bits in memory, {}", side, side, instructions);
     c.report.add({name + (of_memcpy ? " : memcpy" : ", GB/s"), rate_text(speed), rate_text(copy),
                   of_memcpy ? speed / copy : speed / 1e9,
-                  of_memcpy                                     ? 0.3
-                  : instructions == matrix::Instructions::kAvx2 ? 3.0
-                                                                : 0.7,
+                  of_memcpy                ? 0.3
+                  : instructions == "AVX2" ? 3.0
+                                           : 0.7,
                   true, ""});
   }
 }

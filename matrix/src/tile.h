@@ -1,5 +1,4 @@
-// One tile, with one instruction set each. Every function here is in a file of its own, compiled for its instructions:
-// it must not be called where these are missing.
+// One tile, with the best instructions that the machine has.
 #pragma once
 
 #include "pif/matrix/transpose.h"
@@ -30,10 +29,6 @@ struct Tile {
   bool past_cache;         // all places are multiples of 64 bytes, and nobody reads them soon
 };
 
-using TileFunction = void (*)(const Tile&);
-
-void transpose_tile_portable(const Tile& tile);
-void transpose_tile_avx2(const Tile& tile);
-void transpose_tile_avx512(const Tile& tile);
+void transpose_tile(const Tile& tile);
 
 }  // namespace pif::matrix

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include <hwy/cache_control.h>
+
 #include "tile.h"
 
 namespace pif::matrix {
@@ -14,48 +16,17 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr std::array kAll = {Instructions::kPortable, Instructions::kAvx2, Instructions::kAvx512};
-
-#ifdef PIF_MATRIX_X86
-std::size_t count_available() {
-  if (!__builtin_cpu_supports("avx2")) return 1;
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") ? 3 : 2;
-}
-
-TileFunction function_of(Instructions instructions) {
-  if (instructions == Instructions::kAvx512) return transpose_tile_avx512;
-  return instructions == Instructions::kAvx2 ? transpose_tile_avx2 : transpose_tile_portable;
-}
-#else
-std::size_t count_available() { return 1; }
-TileFunction function_of(Instructions) { return transpose_tile_portable; }
-#endif
-
 constexpr std::uint64_t kTilesAcross =
     4;  // side by side, before the tiles below them: longer pieces of few rows, not lines of many
 constexpr std::uint64_t kCacheBytes = 256u << 10;                         // a result that is larger goes past the cache
 constexpr std::uint64_t kStagedBytes = 8u << 20;                          // a matrix that is larger comes from memory
 constexpr std::size_t kTileBytesMax = 8 * kTileRowBytes * kTileRowBytes;  // of one of bits
 
-// What went past the cache is seen by others before what is written after it.
-void finish_stores() {
-#ifdef PIF_MATRIX_X86
-  __builtin_ia32_sfence();
-#endif
-}
-
 // The tiles of a matrix that is at most kTilesAcross of them wide.
 class Tiles {
  public:
-  Tiles(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element,
-        Instructions instructions)
-      : in_(in),
-        rows_(rows),
-        columns_(columns),
-        out_(out),
-        element_(element),
-        size_(tile_elements(element)),
-        transpose_tile_(function_of(instructions)) {}
+  Tiles(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element)
+      : in_(in), rows_(rows), columns_(columns), out_(out), element_(element), size_(tile_elements(element)) {}
 
   // stage: two bands of kTilesAcross tiles, or nothing.
   void run(bool past_cache, std::span<std::byte> stage) {
@@ -87,7 +58,7 @@ class Tiles {
         Tile tile = tile_of({in, kTileRowBytes}, size_, &out_.begins[i * size_], out_.offset + element_.bytes_of(row));
         tile.to_next = size_ * kTileRowBytes;
         if (row + size_ < rows) tile.fetch = &next;
-        transpose_tile_(tile);
+        transpose_tile(tile);
       }
       if (across * size_ < columns_) transpose_at(row, across * size_);
     }
@@ -107,7 +78,7 @@ class Tiles {
     const ConstRows in{in_.base + row * in_.pitch + element_.bytes_of(column), in_.pitch};
     const std::size_t offset = out_.offset + element_.bytes_of(row);
     if (height == size_ && width == size_) {
-      transpose_tile_(tile_of(in, height, &out_.begins[column], offset));
+      transpose_tile(tile_of(in, height, &out_.begins[column], offset));
     } else {
       transpose_edge(in, height, out_.begins.subspan(column, width), offset);
     }
@@ -129,7 +100,7 @@ class Tiles {
       std::memcpy(from.data() + r * kTileRowBytes, in.base + r * in.pitch, in_bytes);
     Tile tile = tile_of({from.data(), kTileRowBytes}, height, places.data(), 0);
     tile.past_cache = false;
-    transpose_tile_(tile);
+    transpose_tile(tile);
     for (std::uint64_t c = 0; c < out.size(); ++c) std::memcpy(out[c] + offset, places[c], out_bytes);
   }
 
@@ -138,7 +109,6 @@ class Tiles {
   const RowPlaces out_;
   const Element element_;
   const std::uint64_t size_;
-  const TileFunction transpose_tile_;
   bool past_cache_ = false;
 };
 
@@ -161,53 +131,32 @@ class Stage {
 
 // Stretches of columns that are kTilesAcross tiles wide; places_of(first, count): where the rows go that become of one.
 template <typename F>
-void transpose_stretches(ConstRows in, std::uint64_t rows, std::uint64_t columns, Element element,
-                         Instructions instructions, const F& places_of) {
+void transpose_stretches(ConstRows in, std::uint64_t rows, std::uint64_t columns, Element element, const F& places_of) {
   const std::uint64_t bytes = columns * element.bytes_of(rows), most = kTilesAcross * tile_elements(element);
   const Stage stage(bytes, element);
   for (std::uint64_t first = 0; first < columns; first += most) {
     const std::uint64_t count = std::min(most, columns - first);
-    Tiles({in.base + element.bytes_of(first), in.pitch}, rows, count, places_of(first, count), element, instructions)
+    Tiles({in.base + element.bytes_of(first), in.pitch}, rows, count, places_of(first, count), element)
         .run(bytes > kCacheBytes, stage.bytes());
   }
-  finish_stores();
+  hwy::FlushStream();  // what went past the cache is seen by others before what is written after it
 }
 
 }  // namespace
 
-std::span<const Instructions> available_instructions() {
-  static const std::size_t kCount = count_available();
-  return std::span(kAll).first(kCount);
-}
-
-const char* name_of(Instructions instructions) {
-  switch (instructions) {
-    case Instructions::kPortable: return "portable";
-    case Instructions::kAvx2: return "AVX2";
-    case Instructions::kAvx512: return "AVX-512";
-  }
-  return "unknown";
-}
-
-void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element,
-               Instructions instructions) {
-  transpose_stretches(in, rows, columns, element, instructions, [&](std::uint64_t first, std::uint64_t count) {
+void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element) {
+  transpose_stretches(in, rows, columns, element, [&](std::uint64_t first, std::uint64_t count) {
     return RowPlaces{out.begins.subspan(first, count), out.offset};
   });
 }
 
-void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element,
-               Instructions instructions) {
+void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element) {
   std::vector<std::byte*> places;
-  transpose_stretches(in, rows, columns, element, instructions, [&](std::uint64_t first, std::uint64_t count) {
+  transpose_stretches(in, rows, columns, element, [&](std::uint64_t first, std::uint64_t count) {
     places.resize(count);
     for (std::uint64_t c = 0; c < count; ++c) places[c] = out.base + (first + c) * out.pitch;
     return RowPlaces{places, 0};
   });
-}
-
-void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element) {
-  transpose(in, rows, columns, out, element, available_instructions().back());
 }
 
 }  // namespace pif::matrix

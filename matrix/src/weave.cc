@@ -103,8 +103,7 @@ void Weave::plan_fields(std::uint32_t part, std::uint64_t places) {
   taken += bits;
 }
 
-void Weave::weave(std::span<const std::byte* const> parts, std::size_t pitch, std::uint64_t rows, Rows out,
-                  bool with_pdep) const {
+void Weave::weave(std::span<const std::byte* const> parts, std::size_t pitch, std::uint64_t rows, Rows out) const {
   const WeavePlan plan = {plan_->fields.data(),
                           plan_->moves.data(),
                           plan_->field_ends.data(),
@@ -113,10 +112,6 @@ void Weave::weave(std::span<const std::byte* const> parts, std::size_t pitch, st
                           parts_,
                           is_msb(),
                           plan_->is_even(parts_)};
-  WeaveFunction weave_row = weave_row_portable;
-#ifdef PIF_MATRIX_X86
-  if (with_pdep) weave_row = weave_row_bmi2;
-#endif
   std::vector<const std::byte*> at(parts_);
   for (std::uint64_t row = 0; row < rows; ++row) {
     for (std::uint32_t part = 0; part < parts_; ++part) at[part] = parts[part] + row * pitch;
@@ -136,14 +131,6 @@ void Weave::clear_padding(std::byte* row) const {
   std::memset(row + bytes, 0, words_of_row() * sizeof(std::uint64_t) - bytes);
   if (used == 0) return;
   row[bytes - 1] &= static_cast<std::byte>(is_msb() ? 0xFF00 >> used : 0xFF >> (8 - used));
-}
-
-bool Weave::has_pdep() {
-#ifdef PIF_MATRIX_X86
-  return __builtin_cpu_supports("bmi2");
-#else
-  return false;
-#endif
 }
 
 }  // namespace pif::matrix

@@ -1,4 +1,4 @@
-// How words are put together from fields, and who does it: with one instruction set each, as tile.h is for tiles.
+// How words are put together from fields, and who does it, with the best instructions that the machine has.
 #pragma once
 
 #include "pif/matrix/transpose.h"
@@ -34,9 +34,6 @@ struct WeavePlan {
 };
 
 // `words` words of one row. at: where each part begins; moved on by the patterns that are done.
-using WeaveFunction = void (*)(const WeavePlan& plan, const std::byte** at, std::uint64_t words, std::byte* out);
-
-void weave_row_portable(const WeavePlan& plan, const std::byte** at, std::uint64_t words, std::byte* out);
-void weave_row_bmi2(const WeavePlan& plan, const std::byte** at, std::uint64_t words, std::byte* out);
+void weave_row(const WeavePlan& plan, const std::byte** at, std::uint64_t words, std::byte* out);
 
 }  // namespace pif::matrix

@@ -3,10 +3,13 @@
 #include "pif/matrix/transpose.h"
 
 #include <cstring>
+#include <set>
+#include <string>
 
 #include <catch2/catch.hpp>
 
 #include "matrix/bits.h"
+#include "pif/matrix/instructions.h"
 
 namespace pif::matrix {
 namespace {
@@ -27,9 +30,9 @@ Bytes spread(const Bytes& packed, std::uint64_t rows, std::size_t row_bytes, con
   return memory;
 }
 
-// Whether `instructions` make of random bytes what the bit loop makes of them, and write nothing else. The input's
-// padding is random, too.
-bool is_right(const Shape& shape, Instructions instructions, std::mt19937_64& random) {
+// Whether the kernel makes of random bytes what the bit loop makes of them, and write nothing else. The input's padding
+// is random, too.
+bool is_right(const Shape& shape, std::mt19937_64& random) {
   const std::size_t in_bytes = shape.element.bytes_of(shape.columns), out_bytes = shape.element.bytes_of(shape.rows);
   const Bytes packed = random_bytes(shape.rows * in_bytes, random);
   const Bytes in = spread(packed, shape.rows, in_bytes, shape);
@@ -37,16 +40,17 @@ bool is_right(const Shape& shape, Instructions instructions, std::mt19937_64& ra
       spread(transposed(packed, shape.rows, shape.columns, shape.element), shape.columns, out_bytes, shape);
   Bytes out(expected.size(), kUntouched);
   transpose({in.data() + shape.offset, in_bytes + shape.gap}, shape.rows, shape.columns,
-            {out.data() + shape.offset, out_bytes + shape.gap}, shape.element, instructions);
+            {out.data() + shape.offset, out_bytes + shape.gap}, shape.element);
   return out == expected;
 }
 
 void check(const Shape& shape, std::mt19937_64& random) {
-  for (const Instructions instructions : available_instructions()) {
-    INFO(name_of(instructions) << ": " << shape.rows << " x " << shape.columns << " elements of " << shape.element.bits
-                               << " bits, " << (shape.element.order == BitOrder::kMsb ? "msb" : "lsb") << ", at "
-                               << shape.offset << ", gap " << shape.gap);
-    CHECK(is_right(shape, instructions, random));
+  for (const InstructionSet set : instruction_sets()) {
+    use_only(set);
+    INFO(name_of(set) << ": " << shape.rows << " x " << shape.columns << " elements of " << shape.element.bits
+                      << " bits, " << (shape.element.order == BitOrder::kMsb ? "msb" : "lsb") << ", at " << shape.offset
+                      << ", gap " << shape.gap);
+    CHECK(is_right(shape, random));
   }
 }
 
@@ -59,9 +63,12 @@ void for_each_element(const F& f) {
 }  // namespace
 
 TEST_CASE("there is always a portable kernel; those for more are tested where the machine has them") {
-  REQUIRE(available_instructions().front() == Instructions::kPortable);
-  if (available_instructions().size() < 2) WARN("not tested: this machine has no AVX2");
-  if (available_instructions().size() < 3) WARN("not tested: this machine has no AVX-512");
+  const auto sets = instruction_sets();
+  REQUIRE(!sets.empty());
+  std::set<std::string> names;
+  for (const InstructionSet set : sets) names.insert(name_of(set));
+  for (const char* name : {"SCALAR", "SSE4", "AVX2", "AVX3"})
+    if (!names.contains(name)) WARN("not tested: this machine has no " << name);
 }
 
 TEST_CASE("all small shapes are transposed as the bit loop does it") {
@@ -97,16 +104,17 @@ TEST_CASE("rows go wherever they are told to, near the cache or past it, and fro
     const Shape shape{rows, 5000, {1, BitOrder::kLsb}, 0, 0};
     const std::size_t in_bytes = 625, out_bytes = shape.element.bytes_of(rows), pitch = (out_bytes + 127) / 64 * 64;
     const Bytes in = random_bytes(rows * in_bytes, random), expected = transposed(in, rows, 5000, shape.element);
-    for (const Instructions instructions : available_instructions()) {
+    for (const InstructionSet set : instruction_sets()) {
+      use_only(set);
       Bytes memory(5000 * pitch + 64);
       std::byte* const aligned = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64);
       std::vector<std::byte*> begins;
       for (std::uint64_t c = 0; c < 5000; ++c) begins.push_back(aligned + (c * 7 % 5000) * pitch);
-      transpose({in.data(), in_bytes}, rows, 5000, {begins, 0}, shape.element, instructions);
+      transpose({in.data(), in_bytes}, rows, 5000, {begins, 0}, shape.element);
       bool same = true;
       for (std::uint64_t c = 0; c < 5000; ++c)
         same = same && std::memcmp(begins[c], &expected[c * out_bytes], out_bytes) == 0;
-      INFO(name_of(instructions) << ", " << rows << " rows");
+      INFO(name_of(set) << ", " << rows << " rows");
       CHECK(same);
     }
   }
@@ -118,12 +126,13 @@ TEST_CASE("a large matrix, transposed twice, is what it was") {
     const std::uint64_t rows = 9001, columns = 8209 / element.bits;
     const std::size_t in_pitch = element.bytes_of(columns), out_pitch = element.bytes_of(rows);
     const Bytes in = without_padding(random_bytes(rows * in_pitch, random), rows, columns, element);
-    for (const Instructions instructions : available_instructions()) {
+    for (const InstructionSet set : instruction_sets()) {
+      use_only(set);
       Bytes there(columns * out_pitch);
       Bytes back(in.size());
-      transpose({in.data(), in_pitch}, rows, columns, {there.data(), out_pitch}, element, instructions);
-      transpose({there.data(), out_pitch}, columns, rows, {back.data(), in_pitch}, element, instructions);
-      INFO(name_of(instructions) << ", " << element.bits << " bits");
+      transpose({in.data(), in_pitch}, rows, columns, {there.data(), out_pitch}, element);
+      transpose({there.data(), out_pitch}, columns, rows, {back.data(), in_pitch}, element);
+      INFO(name_of(set) << ", " << element.bits << " bits");
       CHECK((back == in));  // a difference is not worth printing
     }
   });

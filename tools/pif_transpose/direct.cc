@@ -137,8 +137,7 @@ Status Direct::send_batch(const Stripe& stripe, std::uint64_t first, std::uint64
   PIF_TRY_VALUE(const matrix::ConstRows in, source_.next(count));
   PIF_TRY(begin_batch(stripe, head.offset, head.bytes));
   find_places(stripe, head.bytes);
-  matrix::transpose(in, count, places_.size(), matrix::RowPlaces{places_, 0}, element,
-                    matrix::available_instructions().back());
+  matrix::transpose(in, count, places_.size(), matrix::RowPlaces{places_, 0}, element);
   show_progress(count * (bytes_of(stripe, element).end - bytes_of(stripe, element).begin));
   return end_batch(stripe, head);
 }

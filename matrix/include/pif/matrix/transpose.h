@@ -11,12 +11,6 @@
 
 namespace pif::matrix {
 
-enum class Instructions : std::uint8_t { kPortable, kAvx2, kAvx512 };
-
-// What this machine can run, the fastest last. There is always kPortable.
-std::span<const Instructions> available_instructions();
-const char* name_of(Instructions instructions);
-
 // Rows in memory: row r begins at base + r * pitch.
 struct ConstRows {
   const std::byte* base = nullptr;
@@ -39,12 +33,8 @@ struct RowPlaces {
 
 // out[c][r] = in[r][c] for all r < rows, c < columns. `out` gets `columns` rows of element.bytes_of(rows) bytes, whose
 // padding is zero whatever that of `in` is. Reads element.bytes_of(columns) bytes of each row of `in`, and no others;
-// the two do not overlap. Any alignment. instructions: one of available_instructions().
-void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element,
-               Instructions instructions);
-void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element,
-               Instructions instructions);
-// The same with the fastest.
+// the two do not overlap. Any alignment.
 void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element);
+void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element);
 
 }  // namespace pif::matrix

@@ -25,11 +25,8 @@ class Weave {
   // Bytes that a row takes: whole words.
   std::size_t row_room() const { return words_of_row() * sizeof(std::uint64_t); }
   // Row i < rows from its parts, of which part k begins at parts[k] + i * pitch; up to 7 bytes behind its end are read,
-  // and need not be zero. Writes row_room() bytes for each row; the bits behind the last element are zero. with_pdep:
-  // only where the machine has_pdep().
-  void weave(std::span<const std::byte* const> parts, std::size_t pitch, std::uint64_t rows, Rows out,
-             bool with_pdep = has_pdep()) const;
-  static bool has_pdep();
+  // and need not be zero. Writes row_room() bytes for each row; the bits behind the last element are zero.
+  void weave(std::span<const std::byte* const> parts, std::size_t pitch, std::uint64_t rows, Rows out) const;
 
  private:
   struct Plan;
