@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -71,7 +72,8 @@ int make_records_main(const std::string& records, const std::string& path) {
 
 int census_main(const std::string& path) {
   const Census census = census_of(path);
-  fmt::print("{{\"records\": {}, \"sum\": {}, \"sorted\": {}}}\n", census.records, census.sum, census.sorted);
+  const nlohmann::ordered_json document = {{"records", census.records}, {"sum", census.sum}, {"sorted", census.sorted}};
+  fmt::print("{}\n", document.dump());
   return 0;
 }
 

@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "pif/base/print.h"
 #include "pif/base/version.h"
@@ -189,24 +190,14 @@ Result<lfs::CheckReport> check_locked(const std::string& root, bool sums) {
   return lfs::check_root(*storage, *catalogue, root, sums);
 }
 
-std::string json_string(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += fmt::format("\\{}", c);
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      out += c;
-  }
-  return out + '"';
-}
-
 void print_json(const std::string& root, const lfs::CheckReport& report) {
-  std::string damages;
-  for (const auto& damage : report.damages) damages += (damages.empty() ? "" : ",") + json_string(damage);
-  fmt::print("{{\"root\":{},\"components\":{},\"bytes\":{},\"leftovers\":{},\"damages\":[{}]}}\n", json_string(root),
-             report.components, report.bytes, report.leftovers.size(), damages);
+  using Json = nlohmann::ordered_json;
+  const Json document = {{"root", root},
+                         {"components", report.components},
+                         {"bytes", report.bytes},
+                         {"leftovers", report.leftovers.size()},
+                         {"damages", report.damages}};
+  fmt::print("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 int check(const std::string& root, bool sums, bool json) {

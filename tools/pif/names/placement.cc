@@ -60,13 +60,14 @@ class Cells {
   }
   void add_json(RecordNumber n) {
     const Cell cell = layout_.locate(n);
-    text_ += fmt::format("{{\"record\":{},\"lfs\":{},\"row\":{}", n, cell.lfs, cell.row);
+    Json record = {{"record", n}, {"lfs", cell.lfs}, {"row", cell.row}};
     if (layout_.has_parity()) {
       const Cell parity = layout_.parity_of(cell);
-      text_ += fmt::format(",\"parity_lfs\":{},\"parity_row\":{}", parity.lfs, parity.row);
+      record["parity_lfs"] = parity.lfs;
+      record["parity_row"] = parity.row;
     }
-    if (!names_.empty()) text_ += ",\"node\":" + Json(names_[cell.lfs]).dump();
-    text_ += '}';
+    if (!names_.empty()) record["node"] = names_[cell.lfs];
+    text_ += record.dump();
   }
   Status flush() {
     PIF_TRY(print(text_));

@@ -8,6 +8,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <sodium.h>
 
 #include "command/expand.h"
 #include "command/program.h"
@@ -214,14 +215,11 @@ Outcome get(const Program& program, const Options& options) {
 // ---- cat ----
 
 std::string base64(std::span<const std::byte> bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
-    std::uint32_t bits = 0;
-    for (std::size_t j = 0; j < 3; ++j) bits = bits << 8 | (j < n ? std::to_integer<std::uint32_t>(bytes[i + j]) : 0u);
-    for (std::size_t j = 0; j < 4; ++j) out += j <= n ? kDigits[bits >> (18 - 6 * j) & 63u] : '=';
-  }
+  constexpr int kVariant = sodium_base64_VARIANT_ORIGINAL;
+  std::string out(sodium_base64_encoded_len(bytes.size(), kVariant), '\0');
+  sodium_bin2base64(out.data(), out.size(), reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+                    kVariant);
+  out.pop_back();  // the end of a C string
   return out;
 }
 
@@ -268,8 +266,11 @@ class JsonCat {
   Status begin(const std::string& path, const std::string& header) {
     const std::string before = closing_.empty() ? kBeginning : ",";
     closing_ = "]}]";
-    return print(before + "{\"path\":" + Json(path).dump(-1, ' ', false, Json::error_handler_t::replace) +
-                 ",\"header_base64\":\"" + base64(std::as_bytes(std::span(header))) + "\",\"records\":[");
+    const Json document = {
+        {"path", path}, {"header_base64", base64(std::as_bytes(std::span(header)))}, {"records", Json::array()}};
+    std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace);
+    text.resize(text.size() - std::string_view("]}").size());  // records follow
+    return print(before + text);
   }
   static Status add_records(File& file, const std::string& path, Range range, const FileLength& file_length) {
     for (RecordNumber next = range.begin; next < range.end;) {
@@ -278,8 +279,8 @@ class JsonCat {
       std::string text;
       std::size_t begin = 0;
       for (const std::uint32_t length : batch.lengths) {
-        text += fmt::format("{}{{\"record\":{},\"base64\":\"{}\"}}", next == range.begin ? "" : ",", next,
-                            base64(std::span(batch.data).subspan(begin, length)));
+        if (next != range.begin) text += ',';
+        text += Json{{"record", next}, {"base64", base64(std::span(batch.data).subspan(begin, length))}}.dump();
         begin += length;
         ++next;
       }
