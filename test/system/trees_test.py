@@ -64,6 +64,10 @@ def what_is_excluded_is_left_out_both_ways():
     exclude = ["--exclude", "*.o", "--exclude", ".git", "--exclude", "sub/*/*.txt"]
     FS.ok("put", "-r", *exclude, FS.local("some"), "/some")
     check(listed("/some") == ["/some/a.c", "/some/sub", "/some/sub/deep", "/some/sub/deep/c.c"], f"{listed('/some')}")
+    a_file("some/ü.txt", b"one character, two bytes")
+    FS.ok("put", "-r", *exclude, "--exclude", "?.txt", FS.local("some"), "/others")
+    check("/others/ü.txt" not in listed("/others"), f"{listed('/others')}")
+    FS.ok("rm", "-r", "/others")
     FS.ok("get", "-r", "--exclude", "deep", "/some", FS.local("some-back"))
     check(sorted(os.listdir(FS.local("some-back"))) == ["a.c", "sub"], "at the top")
     check(os.listdir(FS.local("some-back/sub")) == [], "nothing below")

@@ -100,6 +100,11 @@ bool matches(const std::string& pattern, const std::string& name, Dots dots) {
   return ::fnmatch(pattern.c_str(), name.c_str(), dots == Dots::kHide ? FNM_PERIOD : 0) == 0;
 }
 
+bool matches_path(const std::string& pattern, const std::string& path) {
+  const Utf8 utf8;
+  return ::fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME) == 0;
+}
+
 Status expand(Client& client, std::vector<std::string>& paths) {
   if (std::none_of(paths.begin(), paths.end(), is_pattern)) return {};
   std::vector<std::string> out;

@@ -13,6 +13,8 @@ namespace pif::cli {
 // matches only a pattern that does.
 enum class Dots : std::uint8_t { kHide, kShow };
 bool matches(const std::string& pattern, const std::string& name, Dots dots);
+// The same for a path, whose slashes match only slashes of the pattern; dots are like any other character.
+bool matches_path(const std::string& pattern, const std::string& path);
 
 // In place of each path with a pattern come the paths that match it, in order of names. One that is the name of an
 // entry as it stands means that entry, and one that matches nothing stays as it is: whatever looks for it says that it

@@ -35,6 +35,10 @@ tl::unexpected<Error> no_name_free(const std::string& target) {
 
 }  // namespace
 
+std::int64_t modified_ns_of(const struct stat& about) {
+  return about.st_mtim.tv_sec * std::int64_t{1'000'000'000} + about.st_mtim.tv_nsec;
+}
+
 Result<std::size_t> read_full(int fd, std::span<std::byte> out, const std::string& name) {
   std::size_t done = 0;
   while (done < out.size()) {

@@ -6,10 +6,15 @@
 #include <span>
 #include <string>
 
+#include <sys/stat.h>
+
 #include "pif/base/handle.h"
 #include "pif/base/result.h"
 
 namespace pif::cli {
+
+// When the file was last written to, in ns since 1970.
+std::int64_t modified_ns_of(const struct stat& about);
 
 // Fills `out`, going on after signals and short reads; fewer bytes only at the end. `name` is for messages.
 [[nodiscard]] Result<std::size_t> read_full(int fd, std::span<std::byte> out, const std::string& name);

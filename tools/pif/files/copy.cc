@@ -108,19 +108,13 @@ class Copier {
 Outcome copy(const Program& program, const Options& options) {
   if (options.paths.size() < 2)
     return fail(Code::kInvalid, "cp takes what to copy, and where to: pif cp /a.txt /b.txt");
-  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
-  const std::string target = std::move(paths.back());
-  paths.pop_back();
+  PIF_TRY_VALUE(auto operands, SourcesAndTarget::parse(options.paths));
   PIF_TRY_VALUE(Client client, program.connect());
-  PIF_TRY(expand(client, paths));
-  PIF_TRY_VALUE(const bool into, is_folder(client, target));
-  if (!into && (paths.size() > 1 || options.paths.back().back() == '/'))
-    return fail(Code::kNotDirectory, fmt::format("{0} is no folder; make it with: pif mkdir -p {0}", target));
+  PIF_TRY(operands.look_up(client, options.paths.back().back() == '/'));
   catch_interrupts();
   Copier copier(program, options, client);
-  PIF_TRY(for_each_operand(paths, copier.failures(), [&](const std::string& from) {
-    return copier.copy(from, into ? join_path(target, base_name(from)) : target);
-  }));
+  PIF_TRY(for_each_operand(operands.sources, copier.failures(),
+                           [&](const std::string& from) { return copier.copy(from, operands.place_of(from)); }));
   return copier.report();
 }
 

@@ -9,6 +9,7 @@
 #include "command/text.h"
 #include "names/entries.h"
 #include "names/mode_change.h"
+#include "operand_paths.h"
 #include "pif/base/typed_path.h"
 
 namespace pif::cli {
@@ -20,14 +21,6 @@ struct Options {
   bool flag = false;   // -p, -r, --no-clobber
   bool force = false;  // -f
 };
-
-Result<std::vector<std::string>> parse_paths(const std::vector<std::string>& texts) {
-  std::vector<std::string> out;
-  for (const auto& text : texts) {
-    PIF_TRY_VALUE(out.emplace_back(), parse_path(text));
-  }
-  return out;
-}
 
 // For each path what `each` does; of several, those that fail are passed over. The document says of which it was done.
 template <typename Each>
@@ -88,18 +81,12 @@ Outcome remove(const Program& program, const Options& options) {
 
 Outcome move(const Program& program, const Options& options) {
   if (options.paths.size() < 2) return fail(Code::kInvalid, "mv takes what to move, and where to");
-  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
-  const std::string target = std::move(paths.back());
-  paths.pop_back();
+  PIF_TRY_VALUE(auto operands, SourcesAndTarget::parse(options.paths));
   PIF_TRY_VALUE(Client client, program.connect());
-  PIF_TRY(expand(client, paths));
-  PIF_TRY_VALUE(const bool into, is_folder(client, target));
-  if (!into && paths.size() > 1)
-    return fail(Code::kNotDirectory,
-                target + " is no folder, so several files cannot go into it; make it with pif mkdir");
+  PIF_TRY(operands.look_up(client, false));
   Json moved = Json::array();
-  for (const auto& path : paths) {
-    const std::string to = into ? join_path(target, base_name(path)) : target;
+  for (const auto& path : operands.sources) {
+    const std::string to = operands.place_of(path);
     PIF_TRY(client.rename(path, to, options.flag));
     moved.push_back({{"from", path}, {"to", to}});
   }

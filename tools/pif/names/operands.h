@@ -7,18 +7,10 @@
 
 #include "command/expand.h"
 #include "names/entries.h"
+#include "operand_paths.h"
 #include "pif/base/typed_path.h"
 
 namespace pif::cli {
-
-// Paths as typed, as the directory uses them.
-inline Result<std::vector<std::string>> parse_paths(const std::vector<std::string>& texts) {
-  std::vector<std::string> out;
-  for (const auto& text : texts) {
-    PIF_TRY_VALUE(out.emplace_back(), parse_path(text));
-  }
-  return out;
-}
 
 // For each path what `each` does, a Status; of several, those that fail are passed over. Its error names the path.
 template <typename Each>

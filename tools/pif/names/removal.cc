@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,16 +11,13 @@
 
 #include <fmt/format.h>
 
+#include "command/expand.h"
 #include "pif/base/handle.h"
 
 namespace pif::cli {
 namespace {
 
 constexpr std::size_t kLeftKept = 1000;
-
-bool matches(const std::string& pattern, const std::string& name) {
-  return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-}
 
 struct CloseListing {
   void operator()(DIR* listing) const { ::closedir(listing); }
@@ -80,12 +76,12 @@ class Remover {
     }
     if (S_ISDIR(about.st_mode)) {
       for (const auto& inside : known.folders) {
-        if (matches(inside.name, name)) return remove(folder, name, path, inside.known);
+        if (matches(inside.name, name, Dots::kShow)) return remove(folder, name, path, inside.known);
       }
       return leave(path);
     }
     const bool is_known = std::any_of(known.files.begin(), known.files.end(),
-                                      [&](const auto& pattern) { return matches(pattern, name); });
+                                      [&](const auto& pattern) { return matches(pattern, name, Dots::kShow); });
     if (!is_known || !(S_ISREG(about.st_mode) || S_ISSOCK(about.st_mode))) return leave(path);
     PIF_TRY(unlink(folder, name, path));
     return true;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "command/interrupt.h"
+#include "command/io.h"
 #include "names/entries.h"
 #include "pif/base/handle.h"
 #include "pif/client/bulk.h"
@@ -14,7 +15,6 @@ namespace pif::cli {
 namespace {
 
 constexpr std::uint32_t kModeBits = 0777;
-constexpr std::int64_t kNanoseconds = 1'000'000'000;
 
 Status within(const PutJob& job, Error error) {
   error.text = job.local + " to " + job.target + ": " + error.text;
@@ -33,7 +33,7 @@ PutJob PutJob::of(const std::string& local, const std::string& target, const str
   PutJob job{local, target, about.st_mode & kModeBits, 0, {}};
   if (!S_ISREG(about.st_mode)) return job;
   job.bytes = static_cast<std::uint64_t>(about.st_size);
-  job.modified_ns = about.st_mtim.tv_sec * kNanoseconds + about.st_mtim.tv_nsec;
+  job.modified_ns = modified_ns_of(about);
   return job;
 }
 

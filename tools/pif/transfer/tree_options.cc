@@ -1,12 +1,12 @@
 #include "transfer/tree_options.h"
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
 
+#include "command/expand.h"
 #include "command/io.h"
 #include "transfer/header.h"
 
@@ -14,7 +14,6 @@ namespace pif::cli {
 namespace {
 
 constexpr std::size_t kCompareBytes = 1u << 20;  // read at once from each side
-constexpr std::int64_t kNanoseconds = 1'000'000'000;
 
 std::string header_of(const std::map<std::string, std::string>& attributes) {
   const auto found = attributes.find(std::string(kHeaderAttribute));
@@ -26,8 +25,7 @@ std::string header_of(const std::map<std::string, std::string>& attributes) {
 bool TreeOptions::leaves_out(const std::string& relative) const {
   const std::string name = relative.substr(relative.rfind('/') + 1);
   return std::any_of(exclude.begin(), exclude.end(), [&](const std::string& pattern) {
-    return ::fnmatch(pattern.c_str(), relative.c_str(), FNM_PATHNAME) == 0 ||
-           ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+    return matches_path(pattern, relative) || matches(pattern, name, Dots::kShow);
   });
 }
 
@@ -66,7 +64,7 @@ bool is_same_file(Client& client, const TreeOptions& options, const std::string&
   if (!options.looks_at_existing() || entry.kind != EntryKind::kFile || ::stat(local.c_str(), &about) != 0)
     return false;
   if (!S_ISREG(about.st_mode) || static_cast<std::uint64_t>(about.st_size) != whole_bytes(entry)) return false;
-  if (!options.checksum) return entry.modified_ns == about.st_mtim.tv_sec * kNanoseconds + about.st_mtim.tv_nsec;
+  if (!options.checksum) return entry.modified_ns == modified_ns_of(about);
   const auto same = has_same_bytes(client, path, local);
   return same && *same;
 }
