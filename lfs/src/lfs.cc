@@ -42,9 +42,17 @@ struct Lfs::Impl {
   Impl(Config config_in, World world)
       : config(std::move(config_in)),
         context(config, world, [this](net::PeerId peer) { return worker_host.identity_of(peer); }),
-        worker_host(config, world, [this](net::PeerId peer, net::Packet packet, int operation, Time arrived) {
-          context.replies.send_answer(peer, std::move(packet), operation, arrived);
-        }) {}
+        worker_host(
+            config, world,
+            [this](net::PeerId peer, net::Packet packet, int operation, Time arrived) {
+              context.replies.send_answer(peer, std::move(packet), operation, arrived);
+            },
+            context.operations) {
+    context.operations.bind<&Impl::hello>(*this, When::kAlways);
+    context.operations.bind<&Impl::stats>(*this, When::kAlways);
+    context.operations.bind<&Impl::attach>(*this);
+    context.operations.start();
+  }
 
   Status open();
   Status serve(const std::atomic<bool>& stop);
@@ -55,12 +63,11 @@ struct Lfs::Impl {
   bool may_serve(net::Delivery& delivery);
   void refuse(const net::Delivery& delivery, Code code, const std::string& why);
   void end_waiting();
-  void dispatch(const Request& request);
-  void attach(const Request& request);
+  void dispatch(Request& request);
+  void attach(const Request& request, const proto::Attach& asked);
   bool is_changing(const Component& component) const;
-  Result<net::Packet> hello(const Request& request);
-  Result<net::Packet> stats(const Request& request);
-  Result<net::Packet> answer_now(const Request& request);
+  Result<net::Packet> hello(const Request& request, const proto::Hello& asked);
+  Result<net::Packet> stats(const Request& request, const proto::Stats& asked);
   bool end_turn();
 
   const Config config;
@@ -134,25 +141,17 @@ void Lfs::Impl::handle(net::Delivery& delivery) {
     holding.drop_peer(delivery.peer);
     waiting_room.drop(delivery.peer);
     reporting.offer(delivery);
-    worker_host.handle(delivery);
+    worker_host.offer(delivery);
     return;
   }
-  if (reporting.offer(delivery) || !may_serve(delivery)) return;
-  if (!worker_host.handle(delivery)) handle_request(delivery);
+  if (!reporting.offer(delivery) && !worker_host.offer(delivery) && may_serve(delivery)) handle_request(delivery);
 }
 
 // What may be asked of an LFS that does not serve. Other requests wait for the server to admit it.
 bool Lfs::Impl::may_serve(net::Delivery& delivery) {
   if (context.standing == Standing::kServing || net::is_reply(delivery.packet.envelope)) return true;
-  switch (delivery.packet.envelope.op_case()) {
-    case Envelope::kHello:
-    case Envelope::kCounters:
-    case Envelope::kStats:
-    case Envelope::kHold:
-    case Envelope::kListComponents:
-    case Envelope::kCheckComponent: return true;
-    default: break;
-  }
+  const Handler* handler = context.operations.find(delivery.packet.envelope.op_case());
+  if (handler != nullptr && handler->when == When::kAlways) return true;
   if (context.standing == Standing::kStale) {
     refuse(delivery, Code::kStaleNode, context.stale);
   } else if (!waiting_room.add(delivery, context.now())) {
@@ -195,29 +194,30 @@ void Lfs::Impl::handle_request(net::Delivery& delivery) {
   dispatch(request);
 }
 
-void Lfs::Impl::dispatch(const Request& request) {
-  switch (request.envelope().op_case()) {
-    case Envelope::kAttach: return attach(request);
-    case Envelope::kSeal: return writing.seal(request);
-    case Envelope::kOverwrite: return overwriting.overwrite(request);
-    case Envelope::kFlush: return overwriting.flush(request);
-    case Envelope::kAppendRows: return appending.append_rows(request);
-    case Envelope::kReserve: return append_coordinator.reserve(request);
-    case Envelope::kAppendDone: return append_coordinator.append_done(request);
-    case Envelope::kAppendCancel: return append_coordinator.append_cancel(request);
-    case Envelope::kSettle: return managing.settle(request);
-    case Envelope::kCheckComponent: return managing.check_component(request);
-    case Envelope::kHold: return holding.hold(request);
-    default: return context.replies.answer(request, answer_now(request));
+// The table says what the requester must show; a handler runs for who has shown it.
+void Lfs::Impl::dispatch(Request& request) {
+  const int op = request.envelope().op_case();
+  const Handler* handler = context.operations.find(op);
+  if (op == Envelope::OP_NOT_SET)
+    return context.replies.answer(request,
+                                  fail(Code::kUnsupported, "the request has no operation that this LFS knows"));
+  if (handler == nullptr)
+    return context.replies.answer(request,
+                                  fail(Code::kUnsupported, fmt::format("operation {} is not one of an LFS's", op)));
+  if (const auto needed = handler->needed(request.envelope()); needed.rights != 0) {
+    auto allowed = context.authorizer.allow(request.peer, request.who, request.envelope(), needed.file, needed.rights);
+    if (!allowed) return context.replies.answer(request, fail(std::move(allowed.error())));
+    request.capability = *allowed;
   }
+  handler->run(handler->part, context.replies, request);
 }
 
-void Lfs::Impl::attach(const Request& request) {
+void Lfs::Impl::attach(const Request& request, const proto::Attach& asked) {
   const auto via = context.world.messenger.identity(request.peer).via;
   if (via != net::Identity::Via::kUnix && via != net::Identity::Via::kSimulated)
     return context.replies.answer(
         request, fail(Code::kUnsupported, "descriptors travel over Unix sockets only: use Read and Write here"));
-  if (!request.envelope().attach().has_create()) return reading.attach(request);
+  if (!asked.has_create()) return reading.attach(request);
   context.replies.answer(request, writing.attach(request));
 }
 
@@ -225,29 +225,7 @@ bool Lfs::Impl::is_changing(const Component& component) const {
   return component.appending || overwriting.concerns(component) || appending.concerns(component.file);
 }
 
-Result<net::Packet> Lfs::Impl::answer_now(const Request& request) {
-  switch (request.envelope().op_case()) {
-    case Envelope::kHello: return hello(request);
-    case Envelope::kCounters: {
-      net::Packet reply = Replies::reply(request);
-      *reply.envelope.mutable_counters_reply() = context.replies.counters();
-      return reply;
-    }
-    case Envelope::kStats: return stats(request);
-    case Envelope::kRead: return reading.read(request);
-    case Envelope::kWrite: return writing.write(request);
-    case Envelope::kReadBytes: return reading.read_bytes(request);
-    case Envelope::kOffsets: return reading.offsets(request);
-    case Envelope::kLength: return reading.length(request);
-    case Envelope::kListComponents: return managing.list_components(request);
-    case Envelope::OP_NOT_SET: return fail(Code::kUnsupported, "the request has no operation that this LFS knows");
-    default:
-      return fail(Code::kUnsupported,
-                  fmt::format("operation {} is not one of an LFS's", static_cast<int>(request.envelope().op_case())));
-  }
-}
-
-Result<net::Packet> Lfs::Impl::hello(const Request& request) {
+Result<net::Packet> Lfs::Impl::hello(const Request& request, const proto::Hello&) {
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_hello_reply();
   out->set_cluster(config.cluster);
@@ -259,7 +237,7 @@ Result<net::Packet> Lfs::Impl::hello(const Request& request) {
   return reply;
 }
 
-Result<net::Packet> Lfs::Impl::stats(const Request& request) {
+Result<net::Packet> Lfs::Impl::stats(const Request& request, const proto::Stats&) {
   net::Packet reply = Replies::reply(request);
   proto::StatsReply& out = *reply.envelope.mutable_stats_reply();
   out = context.replies.stats();

@@ -2,17 +2,16 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "pif/base/limits.h"
-#include "pif/base/path.h"
+#include "pif/wire/convert.h"
 
 namespace pif::net {
 namespace {
-
-using Op = proto::Envelope;
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -23,39 +22,18 @@ std::uint32_t wire_ms(Duration timeout) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(ms, 1, std::numeric_limits<std::uint32_t>::max()));
 }
 
+// What a peer says can be wrong: an answer to another request than this one.
+std::optional<std::string> wrong_answer(int asked, const proto::Envelope& reply) {
+  const wire::Operation* operation = wire::find_operation(asked);
+  if (operation == nullptr || operation->reply == reply.op_case()) return std::nullopt;
+  return fmt::format("{} was answered with something else than {} (message {})", operation->name, operation->reply_name,
+                     static_cast<int>(reply.op_case()));
+}
+
 }  // namespace
 
 bool is_reply(const proto::Envelope& envelope) {
-  if (envelope.has_error() || envelope.working()) return true;
-  switch (envelope.op_case()) {
-    case Op::kHelloReply:
-    case Op::kCountersReply:
-    case Op::kStatsReply:
-    case Op::kDone:
-    case Op::kStatReply:
-    case Op::kListReply:
-    case Op::kCreateReply:
-    case Op::kOpenReply:
-    case Op::kRemoveReply:
-    case Op::kNodesReply:
-    case Op::kHeartbeatReply:
-    case Op::kFileStatesReply:
-    case Op::kListFilesReply:
-    case Op::kRenewReply:
-    case Op::kAttachReply:
-    case Op::kReadReply:
-    case Op::kSealReply:
-    case Op::kLengthReply:
-    case Op::kReserveReply:
-    case Op::kSettleReply:
-    case Op::kListComponentsReply:
-    case Op::kCheckComponentReply:
-    case Op::kSpawnReply:
-    case Op::kJobWaitReply:
-    case Op::kWorkerStartReply:
-    case Op::kWorkerMeetReply: return true;
-    default: return false;
-  }
+  return envelope.has_error() || envelope.working() || wire::is_reply_case(envelope.op_case());
 }
 
 CallId Calls::start(PeerId peer, Packet request, Duration timeout, std::string peer_name, OnReply on_reply) {
@@ -101,9 +79,12 @@ bool Calls::offer(Delivery& delivery) {
   if (found == calls_.end() || found->second.peer != delivery.peer) return true;  // too late, or never asked
   if (envelope.working() && !envelope.has_error()) return true;                   // `heard` is renewed above
   if (envelope.has_error()) {
-    auto error = error_of(envelope.error());
+    auto error = wire::error_of(envelope.error());
     if (error.node.empty()) error.node = found->second.peer_name;
     finish(found->first, fail(std::move(error)));
+  } else if (const auto wrong = wrong_answer(found->second.operation, envelope)) {
+    finish(found->first,
+           fail(Code::kInternal, fmt::format("{}: does it run another version?", *wrong), found->second.peer_name));
   } else {
     finish(found->first, std::move(delivery.packet));
   }
@@ -192,18 +173,8 @@ Packet reply_to(const proto::Envelope& request) {
 
 Packet error_reply(const proto::Envelope& request, const Error& error, std::string_view node) {
   Packet reply = reply_to(request);
-  *reply.envelope.mutable_error() = proto_of(error, node);
+  *reply.envelope.mutable_error() = wire::proto_of(error, node);
   return reply;
-}
-
-Error error_of(const proto::Error& error) { return {code_from_number(error.code()), error.text(), error.node()}; }
-
-proto::Error proto_of(const Error& error, std::string_view node) {
-  proto::Error out;
-  out.set_code(static_cast<std::uint32_t>(error.code));
-  out.set_text(to_utf8(error.text));
-  out.set_node(error.node.empty() ? std::string(node) : error.node);
-  return out;
 }
 
 }  // namespace pif::net

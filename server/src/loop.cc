@@ -18,40 +18,22 @@ constexpr Duration kTick = std::chrono::seconds(1);
 constexpr Duration kPrunePeriod = std::chrono::hours(1);  // from the end of the table to its begin
 constexpr std::string_view kNode = "server";
 
-using Op = proto::Envelope;
+// Rows of the table, of what is answered later.
+constexpr const wire::Operation& kNodesOperation = wire::OperationOf<proto::Nodes>::kRow;
+constexpr const wire::Operation& kRemoveOperation = wire::OperationOf<proto::Remove>::kRow;
+
+bool is_recorded(const wire::Operation& operation) { return operation.again == wire::Again::kDeduplicated; }
+bool needs_session(const wire::Operation& operation) {
+  return operation.at_server == wire::Right::kSession || operation.at_server == wire::Right::kOwner;
+}
 
 }  // namespace
 
-const std::array<Loop::Operation, 25> Loop::kOperations = {{
-    {Op::kHello, hello, false, false, kAlways},
-    {Op::kBye, bye, true, false, kAlways},
-    {Op::kCounters, counters, false, false, kAlways},
-    {Op::kStats, stats, false, false, kAlways},
-    {Op::kStat, stat, true, false, kHeld},
-    {Op::kList, list, true, false, kHeld},
-    {Op::kMakeFolder, make_folder, true, true},
-    {Op::kCreate, create, true, true},
-    {Op::kCommit, commit, true, true},
-    {Op::kAbort, abort_create, true, true},
-    {Op::kOpen, open, true, false},
-    {Op::kClose, close, true, false},
-    {Op::kRemove, remove, true, true},
-    {Op::kRename, rename, true, true},
-    {Op::kSetAttributes, set_attributes, true, true},
-    {Op::kNodes, nodes, true, false, kAlways},
-    {Op::kHeartbeat, heartbeat, false, false, kAlways},
-    {Op::kFileStates, file_states, false, false},
-    {Op::kListFiles, list_files, true, false, kBehind | kHeld},
-    {Op::kRenew, renew, true, false},
-    {Op::kMarkFiles, mark_files, true, false, kBehind},
-    {Op::kAcceptStale, accept_stale, true, false},
-    {Op::kReplaceNode, replace_node, true, false},
-    {Op::kAdoptFiles, adopt_files, true, false, kBehind},
-    {Op::kHold, hold, true, false, kHeld},
-}};
-
 Loop::Loop(ServerContext& context) : context_(context) {
-  for (const Operation& operation : kOperations) by_case_[operation.op] = &operation;
+  for (const auto bind :
+       {bind_reading, bind_names, bind_removing, bind_lifecycle, bind_opening, bind_admission, bind_rescue})
+    bind(operations_);
+  operations_.start();
 }
 
 Status Loop::serve(const std::atomic<bool>& stop) {
@@ -108,7 +90,7 @@ void Loop::take(net::Delivery& delivery) {
   handle(delivery);
 }
 
-bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const Operation& operation,
+bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const wire::Operation& operation,
                         Session*& session) {
   const net::Identity& identity = context_.world.messenger.identity(peer);
   auto found = context_.sessions.of(peer, request.credential(), identity, context_.now, context_.wall);
@@ -117,7 +99,7 @@ bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const 
     return false;
   }
   session = *found;
-  if (!operation.recorded) return true;
+  if (!is_recorded(operation)) return true;
   if (session->running.contains(request.id())) {  // asked again, over a new connection: answered there
     for (RemoveJob& job : context_.jobs) {
       if (job.session == session->id && job.request.id() == request.id()) job.peer = peer;
@@ -131,12 +113,17 @@ bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const 
   return false;
 }
 
-bool Loop::holds_up(net::Delivery& delivery, const Operation& operation) {
-  const unsigned now = (context_.standing == Standing::kGathering ? kGathering : 0u) |
-                       (context_.standing == Standing::kBehind ? kBehind : 0u) | (is_held() ? kHeld : 0u);
-  if ((now & ~operation.when) == 0) return false;
+Status Loop::check_right(wire::Right right, const proto::Envelope& request, const Session* session) const {
+  if (right == wire::Right::kManage) return require_manager(context_, request);
+  return right == wire::Right::kOwner ? require_owner(session->who) : Status();
+}
+
+bool Loop::holds_up(net::Delivery& delivery, const wire::Operation& operation, unsigned when) {
+  const unsigned now = (context_.standing == Standing::kGathering ? kWhileGathering : 0u) |
+                       (context_.standing == Standing::kBehind ? kWhileBehind : 0u) | (is_held() ? kWhileHeld : 0u);
+  if ((now & ~when) == 0) return false;
   const net::PeerId peer = delivery.peer;
-  if (context_.standing == Standing::kBehind && (operation.when & kBehind) == 0) {
+  if (context_.standing == Standing::kBehind && (when & kWhileBehind) == 0) {
     reply_error(peer, delivery.packet.envelope, {Code::kStaleServer, context_.behind, {}}, &operation);
     return true;
   }
@@ -150,7 +137,6 @@ void Loop::handle(net::Delivery& delivery) {
   const net::PeerId peer = delivery.peer;
   arrived_ = context_.clock.now();
   const proto::Envelope& request = delivery.packet.envelope;
-  const auto op = static_cast<std::size_t>(request.op_case());
   if (request.version() != kProtocolVersion) {
     reply_error(peer, request,
                 {Code::kVersion,
@@ -159,19 +145,23 @@ void Loop::handle(net::Delivery& delivery) {
                 nullptr);
     return;
   }
-  const Operation* operation = op < by_case_.size() ? by_case_[op] : nullptr;
-  if (operation == nullptr) {
+  const int op = request.op_case();
+  const Handler* handler = operations_.find(op);
+  if (handler == nullptr) {
     reply_error(peer, request, {Code::kUnsupported, fmt::format("the PIF Server has no operation {}", op), {}},
                 nullptr);
     return;
   }
-  if (holds_up(delivery, *operation)) return;
+  const wire::Operation& operation = *wire::find_operation(op);
+  if (holds_up(delivery, operation, handler->when)) return;
   Session* session = nullptr;
-  if (operation->needs_session && !find_session(peer, request, *operation, session)) return;
+  if (needs_session(operation) && !find_session(peer, request, operation, session)) return;
+  if (auto allowed = check_right(operation.at_server, request, session); !allowed)
+    return reply_error(peer, request, allowed.error(), &operation);
   net::Packet reply = net::reply_to(request);
   Call call{peer, request, session, reply.envelope, arrived_};
   const std::uint64_t before = context_.rows.writes();
-  Status done = operation->handler(context_, call);
+  Status done = handler->run(context_, call);
   const bool wrote = context_.rows.writes() != before;
   if (!done) {
     // A handler checks first and writes last; one that failed in between has left half of something.
@@ -179,17 +169,17 @@ void Loop::handle(net::Delivery& delivery) {
     reply = net::error_reply(request, done.error(), kNode);
   }
   if (done && call.deferred) return;
-  if (operation->recorded) context_.sessions.remember(*session, request.id(), reply.envelope, wrote);
-  push(peer, std::move(reply), operation, arrived_);
+  if (is_recorded(operation)) context_.sessions.remember(*session, request.id(), reply.envelope, wrote);
+  push(peer, std::move(reply), &operation, arrived_);
 }
 
-void Loop::push(net::PeerId peer, net::Packet packet, const Operation* operation, Time arrived) {
+void Loop::push(net::PeerId peer, net::Packet packet, const wire::Operation* operation, Time arrived) {
   replies_.push_back(
       {peer, std::move(packet), operation, arrived, context_.rows.writing() || context_.rows.is_broken()});
 }
 
 void Loop::reply_error(net::PeerId peer, const proto::Envelope& request, const Error& error,
-                       const Operation* operation) {
+                       const wire::Operation* operation) {
   push(peer, net::error_reply(request, error, kNode), operation, arrived_);
 }
 
@@ -280,7 +270,7 @@ void Loop::run_job() {
       session->running.erase(job.request.id());
       context_.sessions.remember(*session, job.request.id(), reply.envelope, true);
     }
-    push(job.peer, std::move(reply), by_case_[Op::kRemove], job.arrived);
+    push(job.peer, std::move(reply), &kRemoveOperation, job.arrived);
     return;
   }
   if (finished && context_.now >= job.next_sign) {
@@ -307,7 +297,7 @@ void Loop::answer_waiters() {
       waiter.next_sign = context_.now + kSignEvery;
       reply.envelope.set_working(true);
     }
-    push(waiter.peer, std::move(reply), done ? by_case_[Op::kNodes] : nullptr, waiter.arrived);
+    push(waiter.peer, std::move(reply), done ? &kNodesOperation : nullptr, waiter.arrived);
     return done;
   });
 }
@@ -337,7 +327,7 @@ void Loop::finish_turn() {
 void Loop::fail_jobs(const Error& error) {
   for (const RemoveJob& job : context_.jobs) {
     if (Session* session = context_.sessions.find(job.session)) session->running.erase(job.request.id());
-    push(job.peer, net::error_reply(job.request, error, kNode), by_case_[Op::kRemove], job.arrived);
+    push(job.peer, net::error_reply(job.request, error, kNode), &kRemoveOperation, job.arrived);
   }
   context_.jobs.clear();
 }
@@ -360,7 +350,7 @@ void Loop::send_replies(const std::optional<Error>& failed) {
     if (reply.operation != nullptr) {
       const proto::Envelope& envelope = reply.packet.envelope;
       const Code code = envelope.has_error() ? static_cast<Code>(envelope.error().code()) : Code::kOk;
-      context_.stats.add(reply.operation->op, 0, reply.packet.body.size(), code, now - reply.arrived);
+      context_.stats.add(reply.operation->request, 0, reply.packet.body.size(), code, now - reply.arrived);
     }
     Status sent = context_.world.messenger.send(reply.peer, std::move(reply.packet));
     if (!sent && sent.error().code == Code::kTooLarge) {

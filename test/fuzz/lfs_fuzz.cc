@@ -313,7 +313,7 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
     e.mutable_read_bytes()->set_file(kFile), e.mutable_read_bytes()->set_bytes(99);
   };
   const auto offsets = [](Envelope& e) { e.mutable_offsets()->set_file(kFile), e.mutable_offsets()->add_rows(1); };
-  const auto flush = [](Envelope& e) { e.mutable_flush()->set_file(kFile); };
+  const auto flush = [](Envelope& e) { e.mutable_flush(); };
   const auto list = [](Envelope& e) { e.mutable_list_components()->set_limit(5); };
   const auto check = [](Envelope& e) {
     e.mutable_check_component()->set_file(kFile), e.mutable_check_component()->set_sums(true);
@@ -333,7 +333,7 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
       {"attach-new", ask(kMayCreate, attach_new) + write_rows(ten, 0, 5, rows) + seal(ten, 5, 50)},
       {"unsealed", write_rows(ten, 0, 5, rows) + restart + seal(ten, 5, 50)},
       {"power-cut", put + overwrite(1, 1, "0123456789") + crash + read_rows(0, 5)},
-      {"overwrite", put + overwrite(0, 5, std::string(50, 'w')) + overwrite(2, 1, "ab", 3, 2) + ask(kMayWrite, flush) +
+      {"overwrite", put + overwrite(0, 5, std::string(50, 'w')) + overwrite(2, 1, "ab", 3, 2) + manage(flush) +
                         restart + read_rows(0, 5)},
       {"overwrite-lines", put_lines + overwrite(0, 2, variable({"ONE\n", ""})) + crash + read_rows(0, 3)},
       {"append",
@@ -353,7 +353,7 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
                          read_rows(0, 1, 0, kGood | kExpired) + ask(kMayCreate, length)},
       {"zmq", put + read_rows(0, 1, 0, kGood, 1) + read_rows(0, 1, 0, kGood | kGoodCredential, 1)},
       {"jobs", ask(0, spawn) + ask(0, job_wait) + second + ask(0, job_kill) + ask(0, worker)},
-      {"other-ops", ask(0, [](Envelope& e) { e.mutable_hello(); }) + ask(0, [](Envelope& e) { e.mutable_counters(); }) +
+      {"other-ops", ask(0, [](Envelope& e) { e.mutable_hello(); }) + ask(0, [](Envelope& e) { e.mutable_stats(); }) +
                         ask(0, [](Envelope& e) { e.mutable_stat(); })},
   };
 }

@@ -200,7 +200,7 @@ std::string look(const char* path) {
   return ask(0, [=](Envelope& e) { e.mutable_stat()->add_paths(path), e.mutable_stat()->add_paths("/"); }) +
          ask(0, [=](Envelope& e) { e.mutable_list()->set_path(path), e.mutable_list()->set_limit(2); }) +
          ask(0, [](Envelope& e) { e.mutable_nodes(); }) + ask(0, [](Envelope& e) { e.mutable_list_files(); }) +
-         ask(0, [](Envelope& e) { e.mutable_counters(); });
+         ask(0, [](Envelope& e) { e.mutable_stats(); });
 }
 std::string managed(const Fill& fill) { return ask(0, fill, fuzz::kGoodCapability | fuzz::kAnyFile); }
 

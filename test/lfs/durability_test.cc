@@ -53,11 +53,11 @@ TEST_CASE("an overwrite is not forgotten by the redo log after a failed append t
     fail_at(node, "sync", "0007.dat");
     CHECK(code_of(a.rows(0, grant, 100, 2, pattern(200, 4))) == Code::kIo);
     node.disk->set_fault({});
-    CHECK(code_of(peer.flush(8)) == Code::kIo);  // the log cannot be emptied
+    CHECK(code_of(peer.flush()) == Code::kIo);  // the log cannot be emptied
     node.crash();
     node.start();
     CHECK(peer.read(7, 0, 1).value() == pattern(100, 3));
-    REQUIRE_OK(peer.flush(8));
+    REQUIRE_OK(peer.flush());
   });
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("a head of the redo log that failed to sync is written again when the 
     REQUIRE_OK(peer.put(TestFile{}, pattern(10000, 1)));
     REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
     fail_at(node, "sync", "redo.log");
-    CHECK_FALSE(peer.flush(7).has_value());
+    CHECK_FALSE(peer.flush().has_value());
     node.disk->set_fault({});
     node.kill();
     node.start();
@@ -185,7 +185,7 @@ TEST_CASE("a lost file whose overwrites are home long since does not keep an LFS
     REQUIRE_OK(peer.put(other, pattern(10000, 1)));
     REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
     fail_at(node, "write", "redo.log");
-    CHECK_FALSE(peer.flush(7).has_value());  // home, but the log still has them
+    CHECK_FALSE(peer.flush().has_value());  // home, but the log still has them
     node.disk->set_fault({});
     node.kill();
     REQUIRE_OK(component::make_memory_storage(node.disk)->remove("/lfs0/data/07/0000000000000007.dat"));

@@ -124,7 +124,7 @@ const std::vector<Operation> kOperations = {
     {"overwrite and flush",
      [](Peer& p, Node&) -> Status {
        PIF_TRY(p.overwrite(7, 130, 1, pattern(30, 9)));
-       return p.flush(7);
+       return p.flush();
      },
      [](Peer& p) { return reads(p, 7, 130, pattern(30, 9)); }},
     {"append", [](Peer& p, Node& n) { return append(p, n, variable(8), "appended"); },

@@ -121,13 +121,21 @@ struct Host {
     auto storage = component::make_memory_storage(disk);
     auto catalogue = kv::open_memory(kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size())));
     InlineExecutor executor;
+    Replies replies(self.messenger(), config.name);
+    Operations operations;
     WorkerHost host(
         config, World{self.messenger(), *storage, *catalogue, executor, spawner, self.entropy(), {}},
-        [&](net::PeerId peer, net::Packet packet, int, Time) { (void)self.messenger().send(peer, std::move(packet)); });
+        [&](net::PeerId peer, net::Packet packet, int, Time) { (void)self.messenger().send(peer, std::move(packet)); },
+        operations);
     while (true) {
       auto delivery = self.messenger().receive(host.next_deadline());
       if (!delivery) return;
-      if (*delivery) host.handle(**delivery);
+      if (*delivery && !host.offer(**delivery) && (*delivery)->kind == net::Delivery::Kind::kPacket) {
+        const Time now = self.clock().now();
+        const Request request{(*delivery)->peer, std::move((*delivery)->packet), {}, now, now, {}};
+        if (const Handler* handler = operations.find(request.envelope().op_case()))
+          handler->run(handler->part, replies, request);
+      }
       host.tick();
     }
   }

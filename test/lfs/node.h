@@ -255,9 +255,9 @@ class Peer {
     PIF_TRY(call(overwrite_request(file, first, count, body, within, bytes)));
     return {};
   }
-  Status flush(std::uint64_t file) {
-    auto packet = request(file, kMayWrite);
-    packet.envelope.mutable_flush()->set_file(file);
+  Status flush() {
+    auto packet = request(0, kMayManage);
+    packet.envelope.mutable_flush();
     PIF_TRY(call(std::move(packet)));
     return {};
   }

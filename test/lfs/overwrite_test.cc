@@ -158,7 +158,7 @@ bool old_or_new_after(unsigned failing, bool power_loss) {
             sure = next;
           else
             unsure = next;
-          if (!unsure && i == 3) (void)peer.flush(7);
+          if (!unsure && i == 3) (void)peer.flush();
         }
         node.disk->set_fault({});
         power_loss ? node.crash() : node.kill();

@@ -312,8 +312,9 @@ TEST_CASE("overwrites in part are of one fixed record, inside of it") {
     CHECK(code_of(peer.overwrite(8, 0, 1, variable_body({"ONE"}), 0, 1)) == Code::kInvalid);
     CHECK(code_of(peer.overwrite(8, 0, 1, "x")) == Code::kInvalid);
     CHECK(code_of(peer.overwrite(9, 0, 1, pattern(100, 1))) == Code::kNotFound);
-    CHECK(code_of(peer.flush(7)) == Code::kOk);
-    CHECK(asked(peer, 7, kMayRead, [](auto& e) { e.mutable_flush()->set_file(7); }) == Code::kBadCapability);
+    CHECK(code_of(peer.flush()) == Code::kOk);
+    CHECK(asked(peer, 7, kMayRead, [](auto& e) { e.mutable_flush(); }) == Code::kBadCapability);
+    CHECK(asked(peer, 7, kMayWrite, [](auto& e) { e.mutable_flush(); }) == Code::kBadCapability);
     CHECK(asked(peer, 0, kMayManage, [](auto& e) { e.mutable_flush(); }) == Code::kOk);
     CHECK(peer.read(7, 0, 9).value() == pattern(550, 1));
   });

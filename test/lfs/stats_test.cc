@@ -66,9 +66,7 @@ TEST_CASE("the redo log's fill shows what has not gone home yet") {
     REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 2)));
     CHECK(stats(peer).log_bytes() > 0);
     CHECK(stats(peer).log_bytes() < stats(peer).log_bytes_max());
-    auto flush = peer.request(7, kMayWrite);
-    flush.envelope.mutable_flush()->set_file(7);
-    REQUIRE_OK(peer.call(std::move(flush)));
+    REQUIRE_OK(peer.flush());
     CHECK(stats(peer).log_bytes() == 0);
   });
 }

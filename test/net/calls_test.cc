@@ -78,7 +78,7 @@ Delivery packet_from(PeerId peer, std::uint64_t id) {
 }
 Delivery done(PeerId peer, std::uint64_t id) {
   auto out = packet_from(peer, id);
-  out.packet.envelope.mutable_done();
+  out.packet.envelope.mutable_nodes_reply();
   return out;
 }
 Delivery working(PeerId peer, std::uint64_t id) {
@@ -329,21 +329,33 @@ TEST_CASE("what nobody asked for goes to the one who takes it, and pump returns 
   REQUIRE(unasked.size() == 1);
 }
 
+TEST_CASE("an answer to another request than the one that was asked fails the call by name") {
+  FakeMessenger messenger;
+  Calls calls(messenger);
+  Answers answers;
+  const CallId call = calls.start(1, request(), 30s, "server", answers.into(1));
+  auto wrong = packet_from(1, call);
+  wrong.packet.envelope.mutable_done();
+  REQUIRE(calls.offer(wrong));
+  CHECK(answers.codes.at(1) == Code::kInternal);
+  CHECK(answers.texts.at(1).find("Nodes was answered with something else than NodesReply") != std::string::npos);
+  CHECK(answers.texts.at(1).find("server") != std::string::npos);
+}
+
+TEST_CASE("a call by type gives the reply's message, or its error") {
+  FakeMessenger messenger;
+  Caller caller(messenger, 1);
+  auto reply = packet_from(1, 1);
+  reply.packet.envelope.mutable_nodes_reply()->set_files(5);
+  messenger.incoming.emplace_back(0s, std::move(reply));
+  CHECK(caller.call(1, proto::Nodes(), 30s, "server").value().files() == 5);
+  messenger.incoming.emplace_back(0s, closed(1));
+  CHECK(caller.call(1, proto::Nodes(), 30s, "server").error().code == Code::kUnavailable);
+}
+
 TEST_CASE("an interrupt ends a wait") {
   FakeMessenger messenger;
   Caller caller(messenger, 1);
   messenger.interrupted = true;
   REQUIRE(caller.call(1, request(), 30s, "a").error().code == Code::kCancelled);
-}
-
-TEST_CASE("errors keep their code, text and node on the wire, and unknown codes become internal") {
-  const Error error{Code::kBusy, "held by pif-copy[4711]", "lfs2"};
-  const auto back = error_of(proto_of(error, "server"));
-  REQUIRE(back.code == error.code);
-  REQUIRE(back.text == error.text);
-  REQUIRE(back.node == "lfs2");
-  REQUIRE(proto_of({Code::kBusy, "x", {}}, "server").node() == "server");
-  proto::Error newer;
-  newer.set_code(60'000);
-  REQUIRE(error_of(newer).code == Code::kInternal);
 }

@@ -109,7 +109,7 @@ TEST_CASE("descriptors arrive as working descriptors that programs started later
   EchoDaemon daemon(on_unix(folder / "d.sock"), [&](Messenger& messenger, Delivery& delivery) {
     if (delivery.kind != Delivery::Kind::kPacket) return;
     Packet reply = reply_to(delivery.packet.envelope);
-    reply.envelope.mutable_done();
+    reply.envelope.mutable_length_reply();
     reply.handles = std::move(delivery.packet.handles);
     std::reverse(reply.handles.begin(), reply.handles.end());
     (void)messenger.send(delivery.peer, std::move(reply));
@@ -230,7 +230,7 @@ TEST_CASE("both ends of a socketpair can be adopted, and closing one is told to 
   right.reset();
   auto first = must(left->receive(kNever));
   REQUIRE(first->kind == Delivery::Kind::kPacket);  // what was sent before the end still arrives
-  REQUIRE(first->packet.envelope.read_bytes().offset() == 3);
+  REQUIRE(first->packet.envelope.length().file() == 3);
   auto second = must(left->receive(kNever));
   REQUIRE(second->kind == Delivery::Kind::kClosed);
   REQUIRE(second->peer == to_right);
@@ -248,7 +248,7 @@ TEST_CASE("what a peer sent before it ended arrives even if it left something un
   must(left->send(to_right, question(1)));
   must(right->send(to_left, question(2)));
   right.reset();  // question(1) was never read: the kernel calls this a reset
-  REQUIRE(must(left->receive(kNever))->packet.envelope.read_bytes().offset() == 2);
+  REQUIRE(must(left->receive(kNever))->packet.envelope.length().file() == 2);
   REQUIRE(must(left->receive(kNever))->kind == Delivery::Kind::kClosed);
 }
 
@@ -329,7 +329,7 @@ TEST_CASE("malformed packets get an error where an id can be read, and never end
   REQUIRE(reply->id() == 6);
   REQUIRE(reply->error().code() == static_cast<std::uint32_t>(Code::kUnsupported));
 
-  empty.mutable_read_bytes()->set_offset(300);
+  empty.mutable_length()->set_file(300);
   empty.set_id(7);
   auto broken = raw_packet(empty);
   broken.back() = static_cast<char>(broken.back() | 0x80);  // a number without its last byte
@@ -426,7 +426,7 @@ TEST_CASE("a slow reader gets everything that fits its queue, in order") {
     must(left->receive(Time{}));  // sends what waits
     auto delivery = must(right->receive(Time{}));
     if (!delivery) continue;
-    REQUIRE(delivery->packet.envelope.read_bytes().offset() == i);
+    REQUIRE(delivery->packet.envelope.length().file() == i);
     REQUIRE(delivery->packet.body.size() == 100'000);
     ++i;
   }

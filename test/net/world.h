@@ -51,7 +51,8 @@ inline std::unique_ptr<Messenger> make_messenger(MessengerOptions options = {}) 
   return must(make_real_messenger(std::move(options)));
 }
 
-// A daemon: one thread with a messenger that answers ReadBytes{offset} with LengthReply{offset} and the body it got.
+// A daemon: one thread with a messenger that answers Length{file} with LengthReply{generation}, the same number, and
+// the body it got.
 class EchoDaemon {
  public:
   using Handler = std::function<void(Messenger&, Delivery&)>;
@@ -74,7 +75,7 @@ class EchoDaemon {
     if (delivery.kind != Delivery::Kind::kPacket) return;
     Packet reply = reply_to(delivery.packet.envelope);
     const auto& request = delivery.packet.envelope;
-    reply.envelope.mutable_length_reply()->set_generation(request.read_bytes().offset());
+    reply.envelope.mutable_length_reply()->set_generation(request.length().file());
     reply.envelope.set_credential(request.credential());
     reply.body = std::move(delivery.packet.body);
     (void)messenger.send(delivery.peer, std::move(reply));
@@ -98,7 +99,7 @@ class EchoDaemon {
 
 inline Packet question(std::uint64_t number, std::size_t body_bytes = 0) {
   Packet request;
-  request.envelope.mutable_read_bytes()->set_offset(number);
+  request.envelope.mutable_length()->set_file(number);
   if (body_bytes == 0) return request;
   request.body = Buffer(body_bytes);
   for (std::size_t i = 0; i < body_bytes; ++i) request.body.data()[i] = static_cast<std::byte>(i * 31 + number);

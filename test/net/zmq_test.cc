@@ -77,7 +77,7 @@ std::string envelope(std::uint64_t id, std::uint32_t version = kProtocolVersion,
   proto::Envelope out;
   out.set_version(version);
   out.set_id(id);
-  if (with_op) out.mutable_read_bytes()->set_offset(id);
+  if (with_op) out.mutable_length()->set_file(id);
   return out.SerializeAsString();
 }
 

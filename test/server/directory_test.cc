@@ -59,7 +59,7 @@ TEST_CASE("an unknown version and an unknown operation get precise errors") {
   Envelope request;
   request.set_version(7);
   request.set_id(800);
-  request.mutable_counters();
+  request.mutable_stats();
   world.messenger->deliver(client.peer(), request);
   world.run();
   CHECK(client.answer(800).error().code == Code::kVersion);

@@ -14,6 +14,7 @@
 #include "pif/kv/memory_store.h"
 #include "pif/net/calls.h"
 #include "pif/server/server.h"
+#include "pif/wire/convert.h"
 #include "sim/by_hand.h"
 #include "sim/faults.h"
 
@@ -287,7 +288,7 @@ class Client {
   Result<Envelope> answer(std::uint64_t id) {
     auto reply = world_.reply(peer_, id);
     if (!reply) return fail(Code::kTimeout, "no reply");
-    if (reply->has_error()) return fail(net::error_of(reply->error()));
+    if (reply->has_error()) return fail(wire::error_of(reply->error()));
     return std::move(*reply);
   }
   Result<Envelope> ask(const Envelope& request, std::uint64_t id = 0) {
@@ -360,7 +361,7 @@ class Client {
     auto reply = ask(request);
     if (!reply) return fail(reply.error());
     const auto& one = reply->stat_reply().results(0);
-    if (one.has_error()) return fail(net::error_of(one.error()));
+    if (one.has_error()) return fail(wire::error_of(one.error()));
     return one.entry();
   }
   bool exists(const std::string& path) { return stat(path).has_value(); }

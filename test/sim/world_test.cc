@@ -23,7 +23,7 @@ proto::Endpoints at(const std::string& name) {
 
 net::Packet question(std::uint64_t number) {
   net::Packet out;
-  out.envelope.mutable_read_bytes()->set_offset(number);
+  out.envelope.mutable_length()->set_file(number);
   return out;
 }
 
@@ -34,7 +34,7 @@ void serve_echo(Actor& self) {
     if (!*delivery || (*delivery)->kind != net::Delivery::Kind::kPacket) continue;
     auto& packet = (*delivery)->packet;
     net::Packet reply = net::reply_to(packet.envelope);
-    reply.envelope.mutable_length_reply()->set_generation(packet.envelope.read_bytes().offset());
+    reply.envelope.mutable_length_reply()->set_generation(packet.envelope.length().file());
     reply.body = std::move(packet.body);
     reply.handles = std::move(packet.handles);
     (void)self.messenger().send((*delivery)->peer, std::move(reply));
@@ -111,7 +111,7 @@ TEST_CASE("packets of one peer arrive in the order in which they were sent") {
     while (seen.size() < 50) {
       auto delivery = self.messenger().receive(kNever);
       REQUIRE(delivery);
-      seen.push_back((*delivery)->packet.envelope.read_bytes().offset());
+      seen.push_back((*delivery)->packet.envelope.length().file());
     }
   });
   world.spawn("sender", [](Actor& self) {
@@ -359,7 +359,7 @@ TEST_CASE("packets overtake one another where a route may reorder, and nowhere e
       if (!delivery) return;
       const auto& identity = self.messenger().identity((*delivery)->peer);
       if (identity.via == net::Identity::Via::kSimulated) unix_end = (*delivery)->peer;
-      seen[(*delivery)->peer].push_back((*delivery)->packet.envelope.read_bytes().offset());
+      seen[(*delivery)->peer].push_back((*delivery)->packet.envelope.length().file());
     }
   });
   world.spawn_main("client", [](Actor& self) {

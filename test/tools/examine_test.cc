@@ -2,7 +2,7 @@
 
 #include "../../tools/pif/cluster/examine.h"
 #include "pif/base/format.h"
-#include "pif/client/convert.h"
+#include "pif/wire/convert.h"
 
 using namespace pif;
 using namespace pif::cli;
@@ -22,8 +22,8 @@ struct World {
     file.set_file(kId);
     file.set_path("/a");
     file.set_state(kFileCommitted);
-    *file.mutable_format() = client::proto_of(Format::fixed(kLength));
-    *file.mutable_file_length() = client::proto_of(file_length);
+    *file.mutable_format() = wire::proto_of(Format::fixed(kLength));
+    *file.mutable_file_length() = wire::proto_of(file_length);
     for (std::uint32_t node = 1; node <= width; ++node) file.mutable_layout()->add_nodes(node);
     for (const std::uint32_t size : bevies) file.mutable_layout()->add_bevies(size);
     const auto layout = parity::Layout::make(width, bevies);
@@ -42,7 +42,7 @@ struct World {
     state.set_rows(rows);
     const RecordNumber last = *layout.record_at({index, rows - 1});
     state.set_bytes((rows - 1) * kLength + fixed_record_bytes(kLength, file_length, last));
-    *state.mutable_published() = client::proto_of(file_length);
+    *state.mutable_published() = wire::proto_of(file_length);
   }
 
   std::vector<Finding> look() const { return examine(kId, &file, held); }
@@ -94,10 +94,10 @@ TEST_CASE("rows of an append that never finished are no damage, lost ones are") 
 
 TEST_CASE("the sequencer's length is the file's, and never behind the directory's") {
   World world(900);
-  *world.file.mutable_file_length() = client::proto_of(fixed_file_length(kLength, 600));
+  *world.file.mutable_file_length() = wire::proto_of(fixed_file_length(kLength, 600));
   CHECK(world.verdict() == "none");
-  *world.held[1].mutable_published() = client::proto_of(fixed_file_length(kLength, 300));
-  *world.file.mutable_file_length() = client::proto_of(fixed_file_length(kLength, 900));
+  *world.held[1].mutable_published() = wire::proto_of(fixed_file_length(kLength, 300));
+  *world.file.mutable_file_length() = wire::proto_of(fixed_file_length(kLength, 900));
   CHECK(world.verdict() == "length");
 }
 

@@ -52,5 +52,7 @@ Offences check_leftovers(const Tree& tree);
 Offences check_placement(const Tree& tree);
 // No calls that are unsafe, that sleep (in libraries and tests), that fork, or that end the process below main.
 Offences check_calls(const Tree& tree);
+// What docs/PROTOCOL.md writes as `Message`, `Message.field` or `kConstant` is in the .proto files, or in the code.
+Offences check_protocol(const Tree& tree);
 
 }  // namespace pif::tree

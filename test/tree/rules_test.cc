@@ -156,6 +156,26 @@ TEST_CASE("banned calls are found with their line") {
     CHECK(check_calls({{"test/lfs/a.cc", "int f() { " + call + "; }"}}).size() == 1);
 }
 
+TEST_CASE("a message, a field or a constant that the protocol's document only imagines is found") {
+  const Tree tree = {{"proto/messages.proto",
+                      "message Read {\n  uint64 file = 1;  // uint64 row = 2;\n  message One { uint64 in = 1; }\n"
+                      "  oneof what { bytes body = 3; }\n}\n"},
+                     {"base/include/pif/base/limits.h", "constexpr int kBodyBytesMax = 1;\n"}};
+  const auto named = [&](const std::string& text) {
+    Tree with = tree;
+    with["docs/PROTOCOL.md"] = "# Protocol\n" + text + "\n";
+    return first(check_protocol(with));
+  };
+  for (const std::string good : {"`Read`", "`Read.file` and `Read{file}`", "`Read.body`", "`One.in`", "`kBodyBytesMax`",
+                                 "`SO_PEERCRED`", "`busy`", "Write", "`--insecure-loopback`", "`pif fsck`"})
+    CHECK(named(good) == "");
+  CHECK(named("`Read`, `Write`") == "docs/PROTOCOL.md:2: no .proto file has a message Write");
+  CHECK(named("`Read.row`") == "docs/PROTOCOL.md:2: Read has no field row");
+  CHECK(named("`Read.in`") == "docs/PROTOCOL.md:2: Read has no field in");
+  CHECK(named("`kBodyBytes`") == "docs/PROTOCOL.md:2: no constant of the code is called kBodyBytes");
+  CHECK(first(check_protocol({})) == "docs/PROTOCOL.md:1: is not there");
+}
+
 TEST_CASE("a sleep in a test's script is found") {
   CHECK(check_calls({{"test/system/a.py", "import time\ntime.sleep(1)\n"}}).size() == 1);
   CHECK(check_calls({{"scripts/a.py", "time.sleep(1)\n"}}).empty());

@@ -40,6 +40,7 @@ TEST_CASE("headers may be included twice, and private ones are included") { repo
 TEST_CASE("files and functions are short") { report(check_lengths(tree())); }
 TEST_CASE("nothing is left to do") { report(check_leftovers(tree())); }
 TEST_CASE("placement is computed in base and parity only") { report(check_placement(tree())); }
+TEST_CASE("docs/PROTOCOL.md names only what is there") { report(check_protocol(tree())); }
 TEST_CASE("no banned function is called") { report(check_calls(tree())); }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "file/file_state.h"
 #include "pif/base/limits.h"
-#include "pif/client/convert.h"
+#include "pif/wire/convert.h"
 
 namespace pif::client {
 
@@ -102,7 +102,7 @@ class AppendAttempt {
     reserve.set_bytes(data_.size());
     reserve.set_fill(fill);
     *reserve.mutable_shape() = file_.parts.shape(0);
-    *reserve.mutable_known() = proto_of(file_.parts.file_length);
+    *reserve.mutable_known() = wire::proto_of(file_.parts.file_length);
     packet.envelope.set_capability(file_.parts.capability);
     PIF_TRY_VALUE(net::Packet answer, file_.session->ask_node(file_.parts.nodes[0], std::move(packet), remaining()));
     reply_ = answer.envelope.reserve_reply();

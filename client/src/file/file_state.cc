@@ -7,7 +7,7 @@
 
 #include "file/async.h"
 #include "pif/base/capability.h"
-#include "pif/client/convert.h"
+#include "pif/wire/convert.h"
 
 namespace pif::client {
 
@@ -23,7 +23,7 @@ constexpr std::uint64_t kSealBytesPerSecond = 4u << 20;  // slower than any disk
 proto::ComponentShape FileParts::shape(LfsIndex index) const {
   proto::ComponentShape out;
   out.set_file(file.value);
-  *out.mutable_format() = proto_of(format);
+  *out.mutable_format() = wire::proto_of(format);
   *out.mutable_layout() = file_layout;
   out.set_index(index);
   out.set_chunk_bytes(component::chunk_bytes_for(format));
@@ -106,7 +106,7 @@ Result<FileLength> FileState::length(bool fresh) {
     reply = session->ask_node(parts.nodes[0], std::move(again));
   }
   if (reply) {
-    file_length = file_length_of(reply->envelope.length_reply().file_length());
+    file_length = wire::file_length_of(reply->envelope.length_reply().file_length());
     if (file_length.records < parts.file_length.records) {
       return fail(Code::kStaleNode,
                   fmt::format("{}: the directory knows of {} records, and the LFS that keeps the length of {}: it has "
@@ -140,7 +140,7 @@ proto::Envelope FileState::seal_request(LfsIndex lfs, const component::Tail* tai
   proto::Envelope request;
   proto::Seal& seal = *request.mutable_seal();
   *seal.mutable_shape() = parts.shape(lfs);
-  *seal.mutable_file() = proto_of(file_length);
+  *seal.mutable_file() = wire::proto_of(file_length);
   if (tail != nullptr) {
     seal.set_rows(tail->rows);
     seal.set_bytes(tail->bytes);
@@ -215,7 +215,7 @@ net::Packet FileState::commit_request(const FileLength& length) const {
   net::Packet request;
   proto::Commit& commit = *request.envelope.mutable_commit();
   commit.set_file(parts.file.value);
-  *commit.mutable_file_length() = proto_of(length);
+  *commit.mutable_file_length() = wire::proto_of(length);
   if (modified_ns) commit.set_modified(*modified_ns);
   return request;
 }
@@ -274,7 +274,7 @@ Status FileState::close() {
   close.add_files(parts.file.value);
   if (file_length_known && file_length != parts.file_length) {
     close.set_length_file(parts.file.value);
-    *close.mutable_file_length() = proto_of(file_length);
+    *close.mutable_file_length() = wire::proto_of(file_length);
   }
   PIF_TRY(session->ask_server(std::move(request), std::min(kRenewPatience, session->timeout())));
   return {};

@@ -4,7 +4,7 @@
 #include "file/async.h"
 #include "file/file_state.h"
 #include "names/names.h"
-#include "pif/client/convert.h"
+#include "pif/wire/convert.h"
 #include "session/one_user.h"
 
 namespace pif {
@@ -84,7 +84,7 @@ void add_length(FileState& file) {
     return packet;
   };
   request.take = [&file](net::Packet& reply) -> Status {
-    file.file_length = client::file_length_of(reply.envelope.length_reply().file_length());
+    file.file_length = wire::file_length_of(reply.envelope.length_reply().file_length());
     file.file_length_known = true;
     return {};
   };

@@ -8,7 +8,7 @@
 #include "names/names.h"
 #include "pif/base/capability.h"
 #include "pif/base/path.h"
-#include "pif/client/convert.h"
+#include "pif/wire/convert.h"
 
 namespace pif {
 
@@ -30,11 +30,11 @@ Result<Entry> entry_of(const proto::EntryInfo& info) {
   entry.mode = info.attributes().mode();
   entry.modified_ns = info.attributes().modified();
   if (entry.kind == EntryKind::kFile) {
-    PIF_TRY_VALUE(entry.format, format_of(info.format()));
+    PIF_TRY_VALUE(entry.format, wire::format_of(info.format()));
   }
   entry.nodes.assign(info.layout().nodes().begin(), info.layout().nodes().end());
   entry.bevies.assign(info.layout().bevies().begin(), info.layout().bevies().end());
-  entry.file_length = file_length_of(info.file_length());
+  entry.file_length = wire::file_length_of(info.file_length());
   for (const auto& [name, value] : info.attributes().named()) entry.attributes.emplace(name, value);
   for (const proto::FileMark& mark : info.marks())
     entry.marks.push_back({mark.node(), static_cast<FileMark::Kind>(mark.kind()), mark.since()});
@@ -51,7 +51,7 @@ net::Packet create_packet(const std::string& path, const CreateOptions& options,
   net::Packet packet;
   proto::Create& create = *packet.envelope.mutable_create();
   create.set_path(path);
-  *create.mutable_format() = proto_of(options.format);
+  *create.mutable_format() = wire::proto_of(options.format);
   create.set_width(options.width);
   create.mutable_nodes()->Assign(options.nodes.begin(), options.nodes.end());
   create.mutable_bevies()->Assign(options.bevies.begin(), options.bevies.end());
@@ -87,7 +87,7 @@ Result<std::unique_ptr<FileState>> created_state(const std::shared_ptr<Session>&
   parts.creating = true;
   parts.format = options.format;
   parts.file_layout = created.layout();
-  PIF_TRY_VALUE(parts.layout, client::layout_of(created.layout()));
+  PIF_TRY_VALUE(parts.layout, wire::layout_of(created.layout()));
   parts.nodes.assign(created.nodes().begin(), created.nodes().end());
   parts.capability = created.capability();
   parts.capability_until = session->clock().wall_seconds() + kCapabilitySeconds;
@@ -120,7 +120,7 @@ Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& 
   parts.path = path;
   parts.format = entry.format;
   parts.file_layout = opened.entry().layout();
-  PIF_TRY_VALUE(parts.layout, client::layout_of(parts.file_layout));
+  PIF_TRY_VALUE(parts.layout, wire::layout_of(parts.file_layout));
   parts.nodes.assign(opened.nodes().begin(), opened.nodes().end());
   parts.capability = opened.capability();
   parts.capability_until = session->clock().wall_seconds() + kCapabilitySeconds;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "names/names.h"
+#include "pif/wire/convert.h"
 
 namespace pif {
 
@@ -50,7 +51,8 @@ Node node_of(const proto::NodeInfo& info) {
   return node;
 }
 
-Status done(Result<net::Packet> reply) {
+template <typename Reply>
+Status done(Result<Reply> reply) {
   if (!reply) return fail(strip(std::move(reply.error())));
   return {};
 }
@@ -95,12 +97,11 @@ Result<std::vector<Status>> Client::create_empty_many(std::span<const std::strin
 
 Status Client::make_folder(const std::string& path, bool parents, std::uint32_t mode) {
   PIF_TRY(sendable(path));
-  net::Packet request;
-  proto::MakeFolder& make = *request.envelope.mutable_make_folder();
+  proto::MakeFolder make;
   make.set_path(path);
   make.set_parents(parents);
   make.set_mode(mode);
-  return done(session_->change(std::move(request), {"the folder was made", path}));
+  return done(session_->change(std::move(make), {"the folder was made", path}));
 }
 
 std::vector<Status> Client::make_folder_many(std::span<const NewFolder> folders) {
@@ -124,13 +125,12 @@ std::vector<Status> Client::make_folder_many(std::span<const NewFolder> folders)
 
 Status Client::change_attributes(const std::string& path, const AttributeChange& change) {
   PIF_TRY(sendable(path));
-  net::Packet request;
-  proto::SetAttributes& set = *request.envelope.mutable_set_attributes();
+  proto::SetAttributes set;
   set.set_path(path);
   if (change.mode) set.set_mode(*change.mode);
   if (change.owner) set.set_owner(*change.owner);
   if (change.group) set.set_group(*change.group);
-  return done(session_->ask_server(std::move(request)));
+  return done(session_->call(std::move(set)));
 }
 
 Result<Entry> Client::stat(const std::string& path) {
@@ -153,7 +153,7 @@ Result<std::vector<Result<Entry>>> Client::stat_many(std::span<const std::string
     if (!reply) return fail(strip(std::move(reply.error())));
     for (const proto::StatReply::One& one : reply->envelope.stat_reply().results()) {
       if (one.has_error()) {
-        entries.push_back(fail(strip(net::error_of(one.error()))));
+        entries.push_back(fail(strip(wire::error_of(one.error()))));
       } else {
         entries.push_back(entry_of(one.entry()));
       }
@@ -165,16 +165,15 @@ Result<std::vector<Result<Entry>>> Client::stat_many(std::span<const std::string
 
 Result<ListPage> Client::list(const std::string& path, const std::string& after, std::uint32_t limit) {
   PIF_TRY(sendable(path));
-  net::Packet request;
-  proto::List& list = *request.envelope.mutable_list();
+  proto::List list;
   list.set_path(path);
   list.set_after(after);
   list.set_limit(limit);
-  auto reply = session_->ask_server(std::move(request));
-  if (!reply) return fail(strip(std::move(reply.error())));
+  const auto reply = session_->call(std::move(list));
+  if (!reply) return fail(strip(reply.error()));
   ListPage page;
-  page.more = reply->envelope.list_reply().more();
-  for (const proto::EntryInfo& info : reply->envelope.list_reply().entries()) {
+  page.more = reply->more();
+  for (const proto::EntryInfo& info : reply->entries()) {
     PIF_TRY_VALUE(Entry entry, entry_of(info));
     page.entries.push_back(std::move(entry));
   }
@@ -183,14 +182,13 @@ Result<ListPage> Client::list(const std::string& path, const std::string& after,
 
 Status Client::remove(const std::string& path, bool recursive) {
   PIF_TRY(sendable(path));
-  net::Packet request;
-  request.envelope.mutable_remove()->add_paths(path);
-  request.envelope.mutable_remove()->set_recursive(recursive);
-  auto reply = session_->change(std::move(request), {"it was removed", path});
-  if (!reply) return fail(strip(std::move(reply.error())));
-  const proto::RemoveReply& removed = reply->envelope.remove_reply();
-  for (const proto::Error& error : removed.errors()) {
-    if (error.code() != 0) return fail(strip(net::error_of(error)));
+  proto::Remove request;
+  request.add_paths(path);
+  request.set_recursive(recursive);
+  const auto reply = session_->change(std::move(request), {"it was removed", path});
+  if (!reply) return fail(strip(reply.error()));
+  for (const proto::Error& error : reply->errors()) {
+    if (error.code() != 0) return fail(strip(wire::error_of(error)));
   }
   return {};
 }
@@ -211,7 +209,7 @@ Result<std::vector<Status>> Client::remove_many(std::span<const std::string> pat
     asked = std::min(paths.size(), asked + kPathsPerRemove);
     if (!reply) return fail(strip(std::move(reply.error())));
     for (const proto::Error& error : reply->envelope.remove_reply().errors()) {
-      outcome.push_back(error.code() == 0 ? Status() : fail(strip(net::error_of(error))));
+      outcome.push_back(error.code() == 0 ? Status() : fail(strip(wire::error_of(error))));
     }
     if (outcome.size() != asked) {
       return fail(Code::kInternal, fmt::format("the server answered for {} of {} paths", outcome.size(), asked));
@@ -223,20 +221,19 @@ Result<std::vector<Status>> Client::remove_many(std::span<const std::string> pat
 Status Client::rename(const std::string& from, const std::string& to, bool no_replace) {
   PIF_TRY(sendable(from));
   PIF_TRY(sendable(to));
-  net::Packet request;
-  proto::Rename& rename = *request.envelope.mutable_rename();
+  proto::Rename rename;
   rename.set_from(from);
   rename.set_to(to);
   rename.set_no_replace(no_replace);
-  return done(session_->change(std::move(request), {"it was renamed", to}));
+  return done(session_->change(std::move(rename), {"it was renamed", to}));
 }
 
 Result<SystemStatus> Client::status(std::uint32_t wait_up) {
-  net::Packet request;
-  request.envelope.mutable_nodes()->set_wait_up(wait_up);
-  auto reply = session_->ask_server(std::move(request));
-  if (!reply) return fail(strip(std::move(reply.error())));
-  const proto::NodesReply& nodes = reply->envelope.nodes_reply();
+  proto::Nodes request;
+  request.set_wait_up(wait_up);
+  const auto reply = session_->call(std::move(request));
+  if (!reply) return fail(strip(reply.error()));
+  const proto::NodesReply& nodes = *reply;
   SystemStatus status;
   status.cluster = nodes.cluster();
   for (const proto::NodeInfo& info : nodes.nodes()) status.nodes.push_back(node_of(info));

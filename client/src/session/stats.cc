@@ -42,19 +42,6 @@ DaemonStats stats_of(const proto::StatsReply& reply) {
   return out;
 }
 
-net::Packet stats_request() {
-  net::Packet request;
-  request.envelope.mutable_stats();
-  return request;
-}
-
-Result<proto::NodesReply> ask_nodes(client::Session& session) {
-  net::Packet request;
-  request.envelope.mutable_nodes();
-  PIF_TRY_VALUE(const net::Packet reply, session.ask_server(std::move(request)));
-  return reply.envelope.nodes_reply();
-}
-
 }  // namespace
 
 std::vector<OperationStats> Client::stats() const {
@@ -64,17 +51,17 @@ std::vector<OperationStats> Client::stats() const {
 }
 
 Result<std::vector<DaemonStats>> Client::daemon_stats() {
-  PIF_TRY_VALUE(const proto::NodesReply nodes, ask_nodes(*session_));
-  PIF_TRY_VALUE(const net::Packet server, session_->ask_server(stats_request()));
-  std::vector<DaemonStats> out = {stats_of(server.envelope.stats_reply())};
+  PIF_TRY_VALUE(const proto::NodesReply nodes, session_->call(proto::Nodes()));
+  PIF_TRY_VALUE(const proto::StatsReply server, session_->call(proto::Stats()));
+  std::vector<DaemonStats> out = {stats_of(server)};
   std::vector<net::CallId> calls;
   for (const proto::NodeInfo& node : nodes.nodes()) {
     if (node.state() == kStateDown) continue;
-    if (const auto call = session_->start_node(node, stats_request(), kPatience)) calls.push_back(*call);
+    if (const auto call = session_->start_node(node, net::packet_of(proto::Stats()), kPatience)) calls.push_back(*call);
   }
   for (const net::CallId call : calls) {
-    const auto reply = session_->caller().wait(call);
-    if (reply) out.push_back(stats_of(reply->envelope.stats_reply()));
+    const auto reply = net::reply_in<proto::Stats>(session_->caller().wait(call));
+    if (reply) out.push_back(stats_of(*reply));
   }
   return out;
 }

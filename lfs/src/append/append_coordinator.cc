@@ -14,23 +14,28 @@ constexpr Duration kForget = std::chrono::seconds(60);   // a sequencer that nob
 constexpr std::size_t kWaitingMax = 16;                  // repeated AppendDone of one ticket
 
 void set_published(proto::ComponentState& state, const Sequencer::Publication& publication) {
-  set_file_length(state.mutable_published(), publication.file_length);
+  *state.mutable_published() = wire::proto_of(publication.file_length);
   state.set_published_ticket(publication.ticket);
   state.set_published_generation(publication.generation);
 }
 
 }  // namespace
 
+AppendCoordinator::AppendCoordinator(LfsContext& context) : context_(context) {
+  context.operations.bind<&AppendCoordinator::reserve>(*this);
+  context.operations.bind<&AppendCoordinator::append_done>(*this);
+  context.operations.bind<&AppendCoordinator::append_cancel>(*this);
+}
+
 // An empty file has no component at its LFS 0: the first reservation makes it.
 Result<ComponentPtr> AppendCoordinator::component_of(const Request& request) {
   const auto& asked = request.envelope().reserve();
   const FileId file(asked.file());
-  auto found = context_.published(request, file, kMayWrite);
+  auto found = context_.published(request, file);
   if (found || found.error().code != Code::kNotFound || !asked.has_shape()) return found;
-  PIF_TRY_VALUE(const auto capability, context_.allow(request, file, kMayWrite));
   PIF_TRY(context_.check_shape(asked.shape(), file));
   PIF_TRY(context_.check_space(0));
-  PIF_TRY_VALUE(auto made, context_.components.create(asked.shape(), capability.epoch, context_.now()));
+  PIF_TRY_VALUE(auto made, context_.components.create(asked.shape(), request.capability.epoch, context_.now()));
   // Durable before the catalogue names it; so little that it is done here.
   auto synced = component::sync(made->files).and_then([&] {
     return context_.world.storage.sync_folder(context_.components.folder(file));
@@ -74,8 +79,7 @@ AppendCoordinator::File& AppendCoordinator::file_of(const ComponentPtr& componen
   return *slot;
 }
 
-void AppendCoordinator::reserve(const Request& request) {
-  const auto& asked = request.envelope().reserve();
+void AppendCoordinator::reserve(const Request& request, const proto::Reserve& asked) {
   auto component = component_of(request);
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
   if ((*component)->state.shape().index() != 0)
@@ -117,16 +121,15 @@ void AppendCoordinator::grant(std::uint64_t id, const Sequencer::Grant& grant, R
   net::Packet packet;
   auto* reply = packet.envelope.mutable_reserve_reply();
   reply->set_ticket(grant.ticket);
-  set_file_length(reply->mutable_start(), grant.start);
-  set_file_length(reply->mutable_base(), grant.base);
+  *reply->mutable_start() = wire::proto_of(grant.start);
+  *reply->mutable_base() = wire::proto_of(grant.base);
   reply->set_generation(grant.generation);
   reply->set_deadline_ms(static_cast<std::uint32_t>(std::max<std::int64_t>(left, 0)));
   context_.replies.answer(token, Result<net::Packet>(std::move(packet)));
 }
 
-void AppendCoordinator::append_done(const Request& request) {
-  const auto& asked = request.envelope().append_done();
-  auto component = context_.published(request, FileId(asked.file()), kMayWrite);
+void AppendCoordinator::append_done(const Request& request, const proto::AppendDone& asked) {
+  auto component = context_.published(request, FileId(asked.file()));
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
   if ((*component)->state.shape().index() != 0)
     return context_.replies.answer(request, fail(Code::kInvalid, "appends are finished at LFS 0 of the file"));
@@ -144,9 +147,8 @@ void AppendCoordinator::append_done(const Request& request) {
   waiting.push_back(context_.replies.defer(request));
 }
 
-void AppendCoordinator::append_cancel(const Request& request) {
-  const auto& asked = request.envelope().append_cancel();
-  const auto component = context_.published(request, FileId(asked.file()), kMayWrite);
+void AppendCoordinator::append_cancel(const Request& request, const proto::AppendCancel& asked) {
+  const auto component = context_.published(request, FileId(asked.file()));
   if (!component) return context_.replies.answer(request, fail(component.error()));
   const auto at = files_.find(asked.file());
   if (at != files_.end() && asked.generation() >= at->second->first_generation)

@@ -18,6 +18,10 @@ Error gone() { return {Code::kStaleFile, "the file was deleted meanwhile", {}}; 
 
 }  // namespace
 
+Appending::Appending(LfsContext& context) : context_(context) {
+  context.operations.bind<&Appending::append_rows>(*this);
+}
+
 Status Appending::check(const Request& request) {
   const auto& asked = request.envelope().append_rows();
   if (asked.count() == 0) return fail(Code::kInvalid, "an append of no rows");
@@ -34,16 +38,15 @@ Status Appending::check(const Request& request) {
 Result<ComponentPtr> Appending::component_of(const Request& request) {
   const auto& asked = request.envelope().append_rows();
   const FileId file(asked.file());
-  PIF_TRY_VALUE(const auto capability, context_.allow(request, file, kMayWrite));
   const auto known = context_.components.find_in_memory(file);
   if (known && known->by_append && known->is_open() && !known->failure) {
     context_.components.touch(*known, context_.now());
     return known;
   }
-  auto found = context_.published(request, file, kMayWrite);
+  auto found = context_.published(request, file);
   if (found || found.error().code != Code::kNotFound || !asked.has_shape()) return found;
   PIF_TRY(context_.check_shape(asked.shape(), file));
-  found = context_.components.create(asked.shape(), capability.epoch, context_.now());
+  found = context_.components.create(asked.shape(), request.capability.epoch, context_.now());
   if (found) (*found)->make_by_append();
   return found;
 }
@@ -66,8 +69,7 @@ Status Appending::check_body(const Component& component, const proto::AppendRows
   return {};
 }
 
-void Appending::append_rows(const Request& request) {
-  const auto& asked = request.envelope().append_rows();
+void Appending::append_rows(const Request& request, const proto::AppendRows& asked) {
   if (auto ok = check(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
   auto component = component_of(request);
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
@@ -187,7 +189,7 @@ bool Appending::begin_generation(Line& line) {
   const auto change = [generation, base, t = *tail](proto::ComponentState& state) {
     set_tail(state, t);
     state.set_generation(generation);
-    if (state.shape().index() != 0) set_file_length(state.mutable_published(), base);
+    if (state.shape().index() != 0) *state.mutable_published() = wire::proto_of(base);
   };
   if (*tail == tail_of(c.state)) {
     change(c.state);  // nothing to drop: durable with the rows

@@ -16,9 +16,9 @@ namespace pif::lfs {
 
 class Appending {
  public:
-  explicit Appending(LfsContext& context) : context_(context) {}
+  explicit Appending(LfsContext& context);
 
-  void append_rows(const Request& request);
+  void append_rows(const Request& request, const proto::AppendRows& asked);
   // Writes what has become possible. Once per turn.
   void advance();
   Time next_deadline() const;
@@ -85,11 +85,11 @@ class Appending {
 
 class AppendCoordinator {
  public:
-  explicit AppendCoordinator(LfsContext& context) : context_(context) {}
+  explicit AppendCoordinator(LfsContext& context);
 
-  void reserve(const Request& request);
-  void append_done(const Request& request);
-  void append_cancel(const Request& request);
+  void reserve(const Request& request, const proto::Reserve& asked);
+  void append_done(const Request& request, const proto::AppendDone& asked);
+  void append_cancel(const Request& request, const proto::AppendCancel& asked);
   // Who had these connections is gone, and so is what was reserved over them.
   void drop_peer(net::PeerId peer);
   // Publishes what is done, cancels what has lapsed. Once per turn.

@@ -17,11 +17,6 @@ constexpr std::size_t kUnixHeaderBytes = 4096;  // of a packet, for envelope and
 
 }  // namespace
 
-Status LfsContext::allow_management(const Request& request) {
-  PIF_TRY(allow(request, FileId(0), kMayManage));
-  return {};
-}
-
 Status LfsContext::check_epoch(Component& component, const Capability& capability) {
   const auto known = component.state.epoch();
   if (capability.epoch < known)
@@ -45,10 +40,9 @@ Status LfsContext::check_not_held(const Component& component) {
               fmt::format("file {} is held against writing by a tool that reads it", name_of(component.file)));
 }
 
-Result<ComponentPtr> LfsContext::published(const Request& request, FileId file, std::uint32_t rights) {
-  PIF_TRY_VALUE(const auto capability, allow(request, file, rights));
+Result<ComponentPtr> LfsContext::published(const Request& request, FileId file) {
   PIF_TRY_VALUE(auto component, components.find(file));
-  PIF_TRY(check_epoch(*component, capability));
+  PIF_TRY(check_epoch(*component, request.capability));
   if (component->is_open())
     return fail(Code::kInvalid, fmt::format("file {} is still being written: seal and commit it first", name_of(file)));
   if (component->sealing) return fail(Code::kRetry, fmt::format("file {} is being sealed", name_of(file)));

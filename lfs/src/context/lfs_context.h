@@ -4,6 +4,7 @@
 #include "context/authorizer.h"
 #include "context/input_locks.h"
 #include "context/replies.h"
+#include "operations.h"
 #include "pif/lfs/lfs.h"
 #include "store/batch.h"
 #include "store/components.h"
@@ -41,6 +42,7 @@ struct LfsContext {
   Authorizer authorizer;
   InputLocks input_locks;
   Replies replies;
+  Operations operations;
   std::shared_ptr<RedoLog> shared_log;  // for work away from the loop, which may end after the loop
   RedoLog& log;
   Standing standing = Standing::kServing;
@@ -49,17 +51,12 @@ struct LfsContext {
 
   Time now() const { return world.messenger.clock().now(); }
 
-  [[nodiscard]] Result<Capability> allow(const Request& request, FileId file, std::uint32_t rights) {
-    return authorizer.allow(request.peer, request.who, request.envelope(), file, rights);
-  }
   // A component that is about to change; kBusy while a tool reads it.
   [[nodiscard]] Status check_not_held(const Component& component);
-  // kMayManage, for any file.
-  [[nodiscard]] Status allow_management(const Request& request);
-  // A component that is complete, for somebody with `rights` to it. That he has them without the right to create proves
+  // A component that is complete, for somebody with rights to it. That he has them without the right to create proves
   // that the file is committed. It is not noted: only the server's word says when that was (docs/FORMAT.md "Who is how
   // old").
-  [[nodiscard]] Result<ComponentPtr> published(const Request& request, FileId file, std::uint32_t rights);
+  [[nodiscard]] Result<ComponentPtr> published(const Request& request, FileId file);
   // kBadCapability if the component knows a later epoch; a later one is remembered.
   [[nodiscard]] Status check_epoch(Component& component, const Capability& capability);
   void note_committed(const ComponentPtr& component);

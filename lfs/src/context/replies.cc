@@ -2,9 +2,20 @@
 
 #include <algorithm>
 
+#include "pif/base/assert.h"
 #include "pif/base/timers.h"
+#include "pif/wire/operations.h"
 
 namespace pif::lfs {
+namespace {
+
+// A result is what the table says that the operation is answered with.
+void check_result(int operation, const proto::Envelope& result) {
+  const wire::Operation* asked = wire::find_operation(operation);
+  PIF_ASSERT(asked != nullptr && result.op_case() == asked->reply, operation, result.op_case());
+}
+
+}  // namespace
 
 void Replies::send(net::PeerId peer, net::Packet packet) {
   const std::uint64_t id = packet.envelope.id();
@@ -16,6 +27,7 @@ void Replies::send(net::PeerId peer, net::Packet packet) {
 }
 
 void Replies::answer(const Request& request, Result<net::Packet> result) {
+  if (result) check_result(request.envelope().op_case(), result->envelope);
   stats_.add(request.envelope().op_case(), request.packet.body.size(), result ? result->body.size() : 0,
              result ? Code::kOk : result.error().code, now() - request.arrived);
   send(request.peer, result ? std::move(*result) : net::error_reply(request.envelope(), result.error(), node_));
@@ -23,6 +35,7 @@ void Replies::answer(const Request& request, Result<net::Packet> result) {
 
 void Replies::send_answer(net::PeerId peer, net::Packet packet, int operation, Time arrived) {
   const proto::Envelope& envelope = packet.envelope;
+  if (!envelope.has_error()) check_result(operation, envelope);
   const Code code = envelope.has_error() ? code_from_number(envelope.error().code()) : Code::kOk;
   stats_.add(operation, 0, packet.body.size(), code, now() - arrived);
   send(peer, std::move(packet));
@@ -50,6 +63,7 @@ void Replies::answer(ReplyToken token, Result<net::Packet> result) {
   const auto at = later_.find(token);
   if (at == later_.end()) return;  // its deadline passed, or its peer is gone
   const Later later = at->second;
+  if (result) check_result(later.op, result->envelope);
   end(at);
   stats_.add(later.op, later.bytes_in, result ? result->body.size() : 0, result ? Code::kOk : result.error().code,
              now() - later.arrived);
@@ -100,13 +114,6 @@ Time Replies::next_deadline() const { return signs_.empty() ? kNever : signs_.be
 
 std::uint64_t Replies::uptime_ms() const {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now() - started_).count());
-}
-
-proto::CountersReply Replies::counters() const {
-  proto::CountersReply out;
-  stats_.describe(out);
-  out.set_uptime_ms(uptime_ms());
-  return out;
 }
 
 proto::StatsReply Replies::stats() const {

@@ -18,7 +18,8 @@ struct Request {
   net::Packet packet;
   Requester who;
   Time arrived;
-  Time deadline;  // its requester's
+  Time deadline;          // its requester's
+  Capability capability;  // as far as the operation needs one: verified
 
   const proto::Envelope& envelope() const { return packet.envelope; }
 };
@@ -49,7 +50,6 @@ class Replies {
   // An answer that another part made: counted like the others. Best effort: a peer that is gone gets nothing.
   void send_answer(net::PeerId peer, net::Packet packet, int operation, Time arrived);
 
-  proto::CountersReply counters() const;
   proto::StatsReply stats() const;  // node, requests and time; the rest is for others to fill in
 
  private:

@@ -22,6 +22,11 @@ Error cannot_empty(const Error& why) {
 
 }  // namespace
 
+Overwriting::Overwriting(LfsContext& context) : context_(context) {
+  context.operations.bind<&Overwriting::overwrite>(*this);
+  context.operations.bind<&Overwriting::flush>(*this);
+}
+
 Status Overwriting::check(const Request& request) {
   const auto& asked = request.envelope().overwrite();
   if (stuck_) return fail(*stuck_);
@@ -31,10 +36,9 @@ Status Overwriting::check(const Request& request) {
   return {};
 }
 
-void Overwriting::overwrite(const Request& request) {
-  const auto& asked = request.envelope().overwrite();
+void Overwriting::overwrite(const Request& request, const proto::Overwrite& asked) {
   if (auto ok = check(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
-  auto component = context_.published(request, FileId(asked.file()), kMayWrite);
+  auto component = context_.published(request, FileId(asked.file()));
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
   const RequestDedup::Key key{request.who.session, request.envelope().id()};
   if (dedup_.knows(key)) return context_.replies.answer(context_.replies.defer(request), Status());
@@ -241,12 +245,7 @@ Status Overwriting::apply(const Image& image) {
   return {};
 }
 
-void Overwriting::flush(const Request& request) {
-  auto allowed = context_.allow(request, FileId(request.envelope().flush().file()), kMayWrite);
-  if (!allowed) {
-    if (auto manage = context_.allow_management(request); !manage)
-      return context_.replies.answer(request, fail(allowed.error()));
-  }
+void Overwriting::flush(const Request& request, const proto::Flush&) {
   if (stuck_) return context_.replies.answer(request, fail(*stuck_));
   flushers_.push_back(context_.replies.defer(request));
   checkpoint_asked_ = true;

@@ -17,13 +17,13 @@ namespace pif::lfs {
 
 class Overwriting {
  public:
-  explicit Overwriting(LfsContext& context) : context_(context) {}
+  explicit Overwriting(LfsContext& context);
 
-  void overwrite(const Request& request);
+  void overwrite(const Request& request, const proto::Overwrite& asked);
   // Starts the next batch, or sends the log's entries home when it is half full. Once per turn.
   void advance();
   // Answers when every entry of the log is home.
-  void flush(const Request& request);
+  void flush(const Request& request, const proto::Flush& asked);
   bool busy() const { return syncing_ || checkpointing_; }
   // Whether overwrites of it wait or are under way.
   bool concerns(const Component& component) const;

@@ -10,21 +10,22 @@ constexpr std::uint32_t kForMaxMs = 300'000;
 
 }  // namespace
 
-void Holding::hold(const Request& request) {
-  const std::uint32_t for_ms = request.envelope().hold().for_ms();
-  if (auto ok = context_.allow_management(request); !ok)
-    return context_.replies.answer(request, fail(std::move(ok.error())));
-  if (for_ms > kForMaxMs)
+Holding::Holding(LfsContext& context) : context_(context) {
+  context.operations.bind<&Holding::hold>(*this, When::kAlways);
+}
+
+void Holding::hold(const Request& request, const proto::Hold& asked) {
+  if (asked.for_ms() > kForMaxMs)
     return context_.replies.answer(
         request, fail(Code::kTooLarge, fmt::format("commits can be held for {} s at most", kForMaxMs / 1000)));
   if (by_ != 0 && by_ != request.peer)
     return context_.replies.answer(request, fail(Code::kBusy, "somebody else holds the commits"));
-  if (for_ms == 0) {
+  if (asked.for_ms() == 0) {
     end();
     return context_.replies.answer(context_.replies.defer(request), Status());
   }
   by_ = request.peer;
-  until_ = context_.now() + std::chrono::milliseconds(for_ms);
+  until_ = context_.now() + std::chrono::milliseconds(asked.for_ms());
   waiting_.push_back(context_.replies.defer(request));
 }
 

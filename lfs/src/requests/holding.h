@@ -10,9 +10,9 @@ namespace pif::lfs {
 
 class Holding {
  public:
-  explicit Holding(LfsContext& context) : context_(context) {}
+  explicit Holding(LfsContext& context);
 
-  void hold(const Request& request);
+  void hold(const Request& request, const proto::Hold& asked);
   void drop_peer(net::PeerId peer);
   // Whether no change may begin.
   bool is_asked() const { return by_ != 0; }

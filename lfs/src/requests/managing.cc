@@ -25,6 +25,12 @@ std::int64_t kept_seconds(const proto::ComponentState& state) {
 
 }  // namespace
 
+Managing::Managing(LfsContext& context) : context_(context) {
+  context.operations.bind<&Managing::settle>(*this);
+  context.operations.bind<&Managing::list_components>(*this, When::kAlways);
+  context.operations.bind<&Managing::check_component>(*this, When::kAlways);
+}
+
 void Managing::remove_files(FileId file) {
   auto result = std::make_shared<Status>();
   context_.components.set_removing(file, true);
@@ -133,10 +139,7 @@ Status Managing::check_word(const proto::Settle& asked) {
   return {};
 }
 
-void Managing::settle(const Request& request) {
-  if (auto ok = context_.allow_management(request); !ok)
-    return context_.replies.answer(request, fail(std::move(ok.error())));
-  const auto& asked = request.envelope().settle();
+void Managing::settle(const Request& request, const proto::Settle& asked) {
   if (auto ok = check_word(asked); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
   const auto token = context_.replies.defer(request);
   auto left = std::make_shared<std::size_t>(1);
@@ -193,11 +196,8 @@ Result<net::Packet> Managing::list_quarantine(const Request& request) {
   return reply;
 }
 
-Result<net::Packet> Managing::list_components(const Request& request) {
-  PIF_TRY(context_.allow_management(request));
-  if (request.envelope().list_components().quarantined() && request.envelope().list_components().after() != UINT64_MAX)
-    return list_quarantine(request);
-  const auto& asked = request.envelope().list_components();
+Result<net::Packet> Managing::list_components(const Request& request, const proto::ListComponents& asked) {
+  if (asked.quarantined() && asked.after() != UINT64_MAX) return list_quarantine(request);
   const auto limit = std::clamp<std::uint32_t>(asked.limit(), 1, kListMax);
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_list_components_reply();
@@ -233,17 +233,15 @@ struct Managing::Check {
   std::vector<std::string> damages;
 };
 
-void Managing::check_component(const Request& request) {
-  if (auto ok = context_.allow_management(request); !ok)
-    return context_.replies.answer(request, fail(std::move(ok.error())));
-  auto found = context_.components.find(FileId(request.envelope().check_component().file()));
+void Managing::check_component(const Request& request, const proto::CheckComponent& asked) {
+  auto found = context_.components.find(FileId(asked.file()));
   if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
   if ((*found)->is_open())
     return context_.replies.answer(request, fail(Code::kInvalid, "the file is still being written"));
   auto check = std::make_shared<Check>();
   check->component = std::move(*found);
   check->token = context_.replies.defer(request);
-  check->sums = request.envelope().check_component().sums();
+  check->sums = asked.sums();
   run_check(std::move(check));
 }
 

@@ -7,11 +7,11 @@ namespace pif::lfs {
 
 class Managing {
  public:
-  explicit Managing(LfsContext& context) : context_(context) {}
+  explicit Managing(LfsContext& context);
 
-  void settle(const Request& request);
-  void check_component(const Request& request);
-  [[nodiscard]] Result<net::Packet> list_components(const Request& request);
+  void settle(const Request& request, const proto::Settle& asked);
+  void check_component(const Request& request, const proto::CheckComponent& asked);
+  [[nodiscard]] Result<net::Packet> list_components(const Request& request, const proto::ListComponents& asked);
 
   // Takes a component away, in the catalogue first, then its files; done(kOk) also if there is none. for_good: see
   // Components::forget.

@@ -65,14 +65,20 @@ Status gather(const component::Reader& reader, std::uint64_t first, std::uint64_
 
 }  // namespace
 
+Reading::Reading(LfsContext& context) : context_(context) {
+  context.operations.bind<&Reading::read>(*this);
+  context.operations.bind<&Reading::read_bytes>(*this);
+  context.operations.bind<&Reading::offsets>(*this);
+  context.operations.bind<&Reading::length>(*this);
+}
+
 Result<ComponentPtr> Reading::readable(const Request& request, FileId file) {
-  PIF_TRY_VALUE(auto component, context_.published(request, file, kMayRead));
+  PIF_TRY_VALUE(auto component, context_.published(request, file));
   PIF_TRY(context_.components.open_files(*component, component::Access::kRead));
   return component;
 }
 
-Result<net::Packet> Reading::read(const Request& request) {
-  const auto& asked = request.envelope().read();
+Result<net::Packet> Reading::read(const Request& request, const proto::Read& asked) {
   PIF_TRY_VALUE(const auto component, readable(request, FileId(asked.file())));
   Span span{asked.first(), asked.count(), std::max<std::uint64_t>(asked.stride(), 1)};
   const std::uint64_t rows = component->reader->tail().rows;
@@ -168,8 +174,7 @@ Result<net::Buffer> Reading::read_variable_strided(const Component& component, S
   return body;
 }
 
-Result<net::Packet> Reading::read_bytes(const Request& request) {
-  const auto& asked = request.envelope().read_bytes();
+Result<net::Packet> Reading::read_bytes(const Request& request, const proto::ReadBytes& asked) {
   PIF_TRY_VALUE(const auto component, readable(request, FileId(asked.file())));
   const std::uint64_t end = component->reader->tail().bytes;
   if (asked.bytes() == 0) return fail(Code::kInvalid, "a read of no bytes");
@@ -183,8 +188,7 @@ Result<net::Packet> Reading::read_bytes(const Request& request) {
   return reply;
 }
 
-Result<net::Packet> Reading::offsets(const Request& request) {
-  const auto& asked = request.envelope().offsets();
+Result<net::Packet> Reading::offsets(const Request& request, const proto::Offsets& asked) {
   PIF_TRY_VALUE(const auto component, readable(request, FileId(asked.file())));
   if (component->shape.format.is_fixed())
     return fail(Code::kInvalid, "fixed-length records have no offsets to ask for");
@@ -205,14 +209,13 @@ Result<net::Packet> Reading::offsets(const Request& request) {
   return reply;
 }
 
-Result<net::Packet> Reading::length(const Request& request) {
-  const FileId file(request.envelope().length().file());
-  auto component = context_.published(request, file, kMayRead);
+Result<net::Packet> Reading::length(const Request& request, const proto::Length& asked) {
+  auto component = context_.published(request, FileId(asked.file()));
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_length_reply();
   // A file that never had a record has no component: it is empty.
   if (!component && component.error().code == Code::kNotFound) {
-    set_file_length(out->mutable_file_length(), {});
+    *out->mutable_file_length() = wire::proto_of(FileLength());
     return reply;
   }
   if (!component) return fail(std::move(component.error()));
@@ -226,7 +229,7 @@ Result<net::Packet> Reading::length(const Request& request) {
 }
 
 void Reading::attach(const Request& request) {
-  auto component = context_.published(request, FileId(request.envelope().attach().file()), kMayRead);
+  auto component = context_.published(request, FileId(request.envelope().attach().file()));
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
   if (!context_.input_locks.is_worker(request.peer)) {
     return context_.replies.answer(context_.replies.defer(request), descriptors(**component));

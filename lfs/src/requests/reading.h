@@ -7,12 +7,12 @@ namespace pif::lfs {
 
 class Reading {
  public:
-  explicit Reading(LfsContext& context) : context_(context) {}
+  explicit Reading(LfsContext& context);
 
-  [[nodiscard]] Result<net::Packet> read(const Request& request);
-  [[nodiscard]] Result<net::Packet> read_bytes(const Request& request);
-  [[nodiscard]] Result<net::Packet> offsets(const Request& request);
-  [[nodiscard]] Result<net::Packet> length(const Request& request);
+  [[nodiscard]] Result<net::Packet> read(const Request& request, const proto::Read& asked);
+  [[nodiscard]] Result<net::Packet> read_bytes(const Request& request, const proto::ReadBytes& asked);
+  [[nodiscard]] Result<net::Packet> offsets(const Request& request, const proto::Offsets& asked);
+  [[nodiscard]] Result<net::Packet> length(const Request& request, const proto::Length& asked);
   // For reading: descriptors of a complete component. A worker gets them when nothing changes the component any more,
   // and holds it against changes until it ends.
   void attach(const Request& request);

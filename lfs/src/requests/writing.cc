@@ -38,9 +38,14 @@ Status expect_size(component::File& file, std::uint64_t size, bool exact, FileId
 
 }  // namespace
 
+Writing::Writing(LfsContext& context) : context_(context) {
+  context.operations.bind<&Writing::write>(*this);
+  context.operations.bind<&Writing::seal>(*this);
+}
+
 Result<ComponentPtr> Writing::open_component(const Request& request, const proto::ComponentShape& shape) {
   const FileId file(shape.file());
-  PIF_TRY_VALUE(const auto capability, context_.allow(request, file, kMayCreate));
+  const Capability& capability = request.capability;
   auto found = context_.components.find(file);
   if (!found && found.error().code == Code::kNotFound) {
     PIF_TRY(context_.check_shape(shape, file));
@@ -73,8 +78,7 @@ Result<net::Packet> Writing::attach(const Request& request) {
   return reply;
 }
 
-Result<net::Packet> Writing::write(const Request& request) {
-  const auto& asked = request.envelope().write();
+Result<net::Packet> Writing::write(const Request& request, const proto::Write& asked) {
   const auto body = request.packet.body.span();
   if (asked.count() == 0) return fail(Code::kInvalid, "a write of no rows");
   PIF_TRY(context_.check_space(body.size()));
@@ -135,14 +139,10 @@ Status Writing::finish_writer(Component& component) {
   return {};
 }
 
-void Writing::seal(const Request& request) {
+void Writing::seal(const Request& request, const proto::Seal& asked) {
   auto prepared = prepare_seal(request);
   if (!prepared) return context_.replies.answer(request, fail(std::move(prepared.error())));
-  Sealing sealing{std::move(*prepared),
-                  request.envelope().seal(),
-                  context_.replies.defer(request),
-                  context_.now() + kWritersPatience,
-                  {}};
+  Sealing sealing{std::move(*prepared), asked, context_.replies.defer(request), context_.now() + kWritersPatience, {}};
   if (!sealing.component->is_open()) {
     net::Packet reply;
     *reply.envelope.mutable_seal_reply()->mutable_state() = sealing.component->state;
@@ -197,7 +197,7 @@ void Writing::end_seal(const Sealing& sealing, Status failed) {
 Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   const auto& asked = request.envelope().seal();
   const FileId file(asked.shape().file());
-  PIF_TRY_VALUE(const auto capability, context_.allow(request, file, kMayCreate));
+  const Capability& capability = request.capability;
   auto found = context_.components.find(file);
   if (!found && found.error().code == Code::kNotFound) {
     if (asked.rows() > 0)
@@ -296,7 +296,7 @@ void Writing::sync_and_seal(const Sealing& sealing) {
 void Writing::finish_seal(const ComponentPtr& component, const FileLength& file, ReplyToken token) {
   const auto change = [file](proto::ComponentState& state) {
     state.set_state(kSealed);
-    set_file_length(state.mutable_published(), file);
+    *state.mutable_published() = wire::proto_of(file);
   };
   context_.batch.update(component, change, [this, component, token](const Status& committed) {
     component->sealing = false;

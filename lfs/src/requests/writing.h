@@ -11,15 +11,15 @@ namespace pif::lfs {
 
 class Writing {
  public:
-  explicit Writing(LfsContext& context) : context_(context) {}
+  explicit Writing(LfsContext& context);
 
   // For writing: makes the component if it is not there; descriptors that can write.
   [[nodiscard]] Result<net::Packet> attach(const Request& request);
-  [[nodiscard]] Result<net::Packet> write(const Request& request);
+  [[nodiscard]] Result<net::Packet> write(const Request& request, const proto::Write& asked);
   // Answers later: the component's bytes become durable first, away from the loop. While somebody could still write it,
   // it is looked at again for kWritersPatience: a worker that is being started has this process's descriptors, of all
   // components, until it has become another program, which takes milliseconds on a busy machine.
-  void seal(const Request& request);
+  void seal(const Request& request, const proto::Seal& asked);
   // Once per turn: seals go on that nobody holds up any more, or end.
   void advance();
   Time next_deadline() const;

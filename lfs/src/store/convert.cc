@@ -6,21 +6,6 @@
 
 namespace pif::lfs {
 
-Result<Format> format_of(const proto::Format& in) {
-  Format out;
-  if (in.kind() < 1 || in.kind() > 3) return fail(Code::kInvalid, fmt::format("record kind {} is unknown", in.kind()));
-  if (in.delimiter() > 255) return fail(Code::kInvalid, fmt::format("delimiter {} is not a byte", in.delimiter()));
-  out.kind = static_cast<RecordKind>(in.kind());
-  out.record_length = in.record_length();
-  out.delimiter = static_cast<std::uint8_t>(in.delimiter());
-  PIF_TRY(out.validate());
-  return out;
-}
-
-Result<parity::Layout> layout_of(const proto::FileLayout& in) {
-  return parity::Layout::make(static_cast<std::uint32_t>(in.nodes_size()), {in.bevies().begin(), in.bevies().end()});
-}
-
 Result<component::Shape> shape_of(const proto::ComponentShape& in) {
   if (in.file() == 0) return fail(Code::kInvalid, "the component's shape names no file");
   PIF_TRY_VALUE(const Format format, format_of(in.format()));

@@ -1,4 +1,4 @@
-// Between messages and the types of base and component. Pure.
+// Between messages and what a component is on disk; wire/ has the rest. Pure.
 #pragma once
 
 #include <string>
@@ -6,25 +6,20 @@
 #include "pif/base/format.h"
 #include "pif/component/component.h"
 #include "pif/parity/layout.h"
-#include "pif/proto/messages.pb.h"
+#include "pif/wire/convert.h"
 
 namespace pif::lfs {
 
 // States of a component, as the catalogue and the messages have them.
 enum State : std::uint32_t { kOpen = 1, kSealed = 2, kCommitted = 3 };
 
-[[nodiscard]] Result<Format> format_of(const proto::Format& format);
-[[nodiscard]] Result<parity::Layout> layout_of(const proto::FileLayout& layout);
+using wire::file_length_of;
+using wire::format_of;
+using wire::layout_of;
+
 // kInvalid if anything in it is not possible.
 [[nodiscard]] Result<component::Shape> shape_of(const proto::ComponentShape& shape);
 
-inline FileLength file_length_of(const proto::FileLength& file_length) {
-  return {file_length.records(), file_length.bytes()};
-}
-inline void set_file_length(proto::FileLength* out, const FileLength& file_length) {
-  out->set_records(file_length.records);
-  out->set_bytes(file_length.bytes);
-}
 inline component::Tail tail_of(const proto::ComponentState& state) {
   return {state.rows(), state.bytes(), state.data_tail_sum(), state.index_tail_sum()};
 }

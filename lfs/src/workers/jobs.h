@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "context/replies.h"
 #include "pif/lfs/lfs.h"
 
 namespace pif::lfs {
@@ -70,13 +71,13 @@ struct Job {
   bool is_over() const { return !workers.empty() && !has_live_workers(); }
 };
 
-inline Asker asker_of(const net::Delivery& delivery, Time now) {
+inline Asker asker_of(const Request& request) {
   Asker asker;
-  asker.peer = delivery.peer;
-  asker.request.set_version(delivery.packet.envelope.version());
-  asker.request.set_id(delivery.packet.envelope.id());
-  asker.operation = delivery.packet.envelope.op_case();
-  asker.arrived = now;
+  asker.peer = request.peer;
+  asker.request.set_version(request.envelope().version());
+  asker.request.set_id(request.envelope().id());
+  asker.operation = request.envelope().op_case();
+  asker.arrived = request.arrived;
   return asker;
 }
 

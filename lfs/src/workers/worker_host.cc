@@ -39,12 +39,12 @@ bool tells_end(const net::Identity& identity) {
 
 // A credential speaks for somebody else only when it comes from ZeroMQ (where the kernel says nothing), or from root or
 // another LFS of ours, which hand on what a user asked.
-Result<net::Identity> WorkerHost::Impl::requester(const net::Delivery& delivery) {
+Result<net::Identity> WorkerHost::Impl::requester(const Request& request) {
   // The kernel names this LFS where a worker speaks through the socket it was born with.
-  if (job_of_worker.contains(delivery.peer))
+  if (job_of_worker.contains(request.peer))
     return fail(Code::kPermission, "workers neither start nor end workers: their controller does");
-  const net::Identity& kernel = world.messenger.identity(delivery.peer);
-  const auto& credential = delivery.packet.envelope.credential();
+  const net::Identity& kernel = world.messenger.identity(request.peer);
+  const auto& credential = request.envelope().credential();
   const bool speaks_for_others = !kernel.has_uid || kernel.uid == 0 || kernel.uid == config.uid;
   if (!speaks_for_others || (credential.empty() && kernel.has_uid)) return kernel;
   if (credential.empty()) {
@@ -60,21 +60,21 @@ Result<net::Identity> WorkerHost::Impl::requester(const net::Delivery& delivery)
   return identity;
 }
 
-Status WorkerHost::Impl::may_use(const Job& job, const net::Delivery& delivery) {
+Status WorkerHost::Impl::may_use(const Job& job, const Request& request) {
   // Over ZeroMQ a peer is a routing id, which another program may have by now.
-  if (delivery.peer == job.controller && world.messenger.identity(delivery.peer).has_uid) return {};
-  PIF_TRY_VALUE(const net::Identity who, requester(delivery));
+  if (request.peer == job.controller && world.messenger.identity(request.peer).has_uid) return {};
+  PIF_TRY_VALUE(const net::Identity who, requester(request));
   if (who.uid == job.uid || who.uid == 0) return {};
   return fail(Code::kPermission, fmt::format("job {:016x} belongs to another user (uid {})", job.id, job.uid));
 }
 
 // The job, made if it is not known yet: the controller's first wait may come before the spawn tree does.
-Result<Job*> WorkerHost::Impl::job_for(std::uint64_t id, const net::Delivery& delivery) {
+Result<Job*> WorkerHost::Impl::job_for(std::uint64_t id, const Request& request) {
   if (const auto found = jobs.find(id); found != jobs.end()) {
-    PIF_TRY(may_use(found->second, delivery));
+    PIF_TRY(may_use(found->second, request));
     return &found->second;
   }
-  PIF_TRY_VALUE(const net::Identity who, requester(delivery));
+  PIF_TRY_VALUE(const net::Identity who, requester(request));
   PIF_TRY(room_for_job(who.uid));
   Job& job = jobs[id];
   job.id = id;
@@ -101,36 +101,33 @@ Status WorkerHost::Impl::room_for_job(std::uint32_t uid) {
 
 // ---- spawn --------------------------------------------------------------------------------------------------------
 
-void WorkerHost::Impl::on_spawn(net::Delivery& delivery) {
-  const Asker asker = asker_of(delivery, now());
-  auto begun = begin_spawn(delivery);
-  if (!begun) return refuse(asker, begun.error());
+void WorkerHost::Impl::spawn(const Request& request, const proto::Spawn& spawn) {
+  auto begun = begin_spawn(request, spawn);
+  if (!begun) return refuse(asker_of(request), begun.error());
   Spawning& spawning = **begun;
   if (spawning.waiting == 0 || spawning.error) answer_spawn(spawning);
 }
 
-Result<std::shared_ptr<Spawning>> WorkerHost::Impl::begin_spawn(net::Delivery& delivery) {
-  const Envelope& request = delivery.packet.envelope;
-  const proto::Spawn& spawn = request.spawn();
-  PIF_TRY_VALUE(const net::Identity who, requester(delivery));
+Result<std::shared_ptr<Spawning>> WorkerHost::Impl::begin_spawn(const Request& request, const proto::Spawn& spawn) {
+  PIF_TRY_VALUE(const net::Identity who, requester(request));
   PIF_TRY(check_spawn(spawn, who));
-  PIF_TRY_VALUE(Job* const job, job_for(spawn.job(), delivery));
+  PIF_TRY_VALUE(Job* const job, job_for(spawn.job(), request));
   if (job->killed) return fail(Code::kCancelled, fmt::format("job {:016x} was ended", job->id));
   auto& spawning = job->spawning[spawn.rank()];
   if (spawning) {  // asked again: the answer goes to whoever asked last
-    spawning->asker = asker_of(delivery, now());
+    spawning->asker = asker_of(request);
     spawning->answered = false;
     return spawning;
   }
   spawning = std::make_shared<Spawning>();
-  spawning->asker = asker_of(delivery, now());
+  spawning->asker = asker_of(request);
   job->lease = std::max(job->lease, now() + kJobClaim);
   if (auto started = start_worker(*job, spawn); !started) {
     spawning->error = started.error();
     return spawning;
   }
   spawning->started = 1;
-  hand_on(*job, request, spawning);
+  hand_on(*job, request.envelope(), spawning);
   return spawning;
 }
 
@@ -242,14 +239,13 @@ void WorkerHost::Impl::answer_spawn(Spawning& spawning) {
 
 // ---- waiting and killing ------------------------------------------------------------------------------------------
 
-void WorkerHost::Impl::on_wait(net::Delivery& delivery) {
-  const Asker asker = asker_of(delivery, now());
-  const proto::JobWait& request = delivery.packet.envelope.job_wait();
-  auto found = job_for(request.job(), delivery);
+void WorkerHost::Impl::wait(const Request& request, const proto::JobWait& asked) {
+  const Asker asker = asker_of(request);
+  auto found = job_for(asked.job(), request);
   if (!found) return refuse(asker, found.error());
   Job& job = **found;
   if (job.killed) return refuse(asker, Error{Code::kCancelled, fmt::format("job {:016x} was ended", job.id), {}});
-  if (request.started() && job.workers.empty()) {
+  if (asked.started() && job.workers.empty()) {
     return refuse(asker, Error{Code::kCancelled,
                                fmt::format("job {:016x} is not known here any more: its controller was silent "
                                            "for too long, or this LFS was started again",
@@ -257,37 +253,32 @@ void WorkerHost::Impl::on_wait(net::Delivery& delivery) {
                                {}});
   }
   if (job.wait) answer_wait(job);  // a newer wait replaces an older one
-  job.controller = delivery.peer;
+  job.controller = request.peer;
   // A controller that is stopped can go on: where the transport tells of its end, nothing else ends its job.
-  job.lease = tells_end(world.messenger.identity(delivery.peer)) ? kNever : now() + kJobLease;
-  while (!job.events.empty() && job.events.front().number() <= request.seen()) job.events.pop_front();
-  job.wait = Wait{asker, now() + std::min<Duration>(milliseconds(request.hold_ms()), kJobHoldMax), request.seen()};
+  job.lease = tells_end(world.messenger.identity(request.peer)) ? kNever : now() + kJobLease;
+  while (!job.events.empty() && job.events.front().number() <= asked.seen()) job.events.pop_front();
+  job.wait = Wait{asker, now() + std::min<Duration>(milliseconds(asked.hold_ms()), kJobHoldMax), asked.seen()};
   if (!job.events.empty()) answer_wait(job);
 }
 
-void WorkerHost::Impl::on_kill(net::Delivery& delivery) {
-  const Asker asker = asker_of(delivery, now());
+void WorkerHost::Impl::kill(const Request& request, const proto::JobKill& asked) {
+  const Asker asker = asker_of(request);
   // A job that is not known yet is remembered as killed: its spawn may still be on the way.
-  auto found = job_for(delivery.packet.envelope.job_kill().job(), delivery);
+  auto found = job_for(asked.job(), request);
   if (!found) return refuse(asker, found.error());
   kill_job(**found, "its controller ended it");
-  net::Packet packet = net::reply_to(asker.request);
-  packet.envelope.mutable_done();
-  reply(asker, std::move(packet));
+  reply_done(asker);
 }
 
-void WorkerHost::Impl::on_meet(net::Delivery& delivery) {
-  const Asker asker = asker_of(delivery, now());
-  proto::JobMeet& request = *delivery.packet.envelope.mutable_job_meet();
-  auto found = job_for(request.job(), delivery);
+void WorkerHost::Impl::meet(const Request& request, const proto::JobMeet& asked) {
+  const Asker asker = asker_of(request);
+  auto found = job_for(asked.job(), request);
   if (!found) return refuse(asker, found.error());
   Job& job = **found;
   job.met.emplace().set_met(true);
-  *job.met->mutable_values() = std::move(*request.mutable_values());
+  *job.met->mutable_values() = asked.values();
   answer_meetings(job);
-  net::Packet packet = net::reply_to(asker.request);
-  packet.envelope.mutable_done();
-  reply(asker, std::move(packet));
+  reply_done(asker);
 }
 
 void WorkerHost::Impl::add_event(Job& job, proto::JobWaitReply::Event event) {
@@ -319,8 +310,19 @@ void WorkerHost::Impl::answer_wait(Job& job) {
 
 // ---- the host -----------------------------------------------------------------------------------------------------
 
-WorkerHost::WorkerHost(const Config& config, World world, Send send)
-    : impl_(std::make_unique<Impl>(config, world, std::move(send))) {}
+WorkerHost::WorkerHost(const Config& config, World world, Send send, Operations& operations)
+    : impl_(std::make_unique<Impl>(config, world, std::move(send))) {
+  impl_->bind(operations);
+  impl_->bind_workers(operations);
+}
+
+// Who may use a job, the job says.
+void WorkerHost::Impl::bind(Operations& operations) {
+  operations.bind<&Impl::spawn>(*this);
+  operations.bind<&Impl::wait>(*this);
+  operations.bind<&Impl::kill>(*this);
+  operations.bind<&Impl::meet>(*this);
+}
 
 WorkerHost::~WorkerHost() {
   for (auto& [id, job] : impl_->jobs) {
@@ -330,22 +332,14 @@ WorkerHost::~WorkerHost() {
   }
 }
 
-bool WorkerHost::handle(net::Delivery& delivery) {
+bool WorkerHost::offer(net::Delivery& delivery) {
   if (delivery.kind == net::Delivery::Kind::kClosed) {
     const bool ours = impl_->on_closed(delivery.peer);
     (void)impl_->calls.offer(delivery);  // fails what waits for this peer
     return ours;                         // others must hear of a closed peer that is no worker
   }
-  if (delivery.kind != net::Delivery::Kind::kPacket) return false;
-  const Envelope& envelope = delivery.packet.envelope;
-  if (net::is_reply(envelope)) return envelope.id() >= kFirstCall && impl_->calls.offer(delivery);
-  switch (envelope.op_case()) {
-    case Envelope::kSpawn: impl_->on_spawn(delivery); return true;
-    case Envelope::kJobWait: impl_->on_wait(delivery); return true;
-    case Envelope::kJobKill: impl_->on_kill(delivery); return true;
-    case Envelope::kJobMeet: impl_->on_meet(delivery); return true;
-    default: return impl_->on_worker_packet(delivery);
-  }
+  if (delivery.kind != net::Delivery::Kind::kPacket || !net::is_reply(delivery.packet.envelope)) return false;
+  return delivery.packet.envelope.id() >= kFirstCall && impl_->calls.offer(delivery);
 }
 
 void WorkerHost::tick() {

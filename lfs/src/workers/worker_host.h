@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "operations.h"
 #include "pif/lfs/lfs.h"
 
 namespace pif::lfs {
@@ -15,13 +16,12 @@ class WorkerHost {
   // Answers a request of this operation, which came at `arrived`. Best effort: a peer that is gone gets nothing.
   using Send = std::function<void(net::PeerId, net::Packet, int operation, Time arrived)>;
 
-  // config and what world refers to outlive the host.
-  WorkerHost(const Config& config, World world, Send send);
+  // config and what world refers to outlive the host. Its operations are bound in `operations`.
+  WorkerHost(const Config& config, World world, Send send, Operations& operations);
   ~WorkerHost();
 
-  // Takes Spawn, JobWait, JobKill, WorkerStart, WorkerProgress, WorkerResult, replies to its own calls, and kClosed of
-  // worker connections. Returns false for what is not its own.
-  bool handle(net::Delivery& delivery);
+  // Takes replies to its own calls, and kClosed of worker connections. Returns false for what is not its own.
+  bool offer(net::Delivery& delivery);
   void tick();                 // at or after next_deadline(), and on every turn of the loop
   Time next_deadline() const;  // kNever when no job is here
   // Whom a worker's connection speaks for: the user of its job (the socket was made by this process, so the kernel

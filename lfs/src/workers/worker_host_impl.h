@@ -35,27 +35,37 @@ struct WorkerHost::Impl {
   Time now() { return world.messenger.clock().now(); }
 
   // ---- who asks ----
-  Result<net::Identity> requester(const net::Delivery& delivery);
-  Status may_use(const Job& job, const net::Delivery& delivery);
-  Result<Job*> job_for(std::uint64_t id, const net::Delivery& delivery);
+  Result<net::Identity> requester(const Request& request);
+  Status may_use(const Job& job, const Request& request);
+  Result<Job*> job_for(std::uint64_t id, const Request& request);
   Status room_for_job(std::uint32_t uid);
 
   // ---- operations ----
-  void on_spawn(net::Delivery& delivery);
-  Result<std::shared_ptr<Spawning>> begin_spawn(net::Delivery& delivery);
+  void bind(Operations& operations);
+  void bind_workers(Operations& operations);
+  void spawn(const Request& request, const proto::Spawn& spawn);
+  Result<std::shared_ptr<Spawning>> begin_spawn(const Request& request, const proto::Spawn& spawn);
   Status check_spawn(const proto::Spawn& spawn, const net::Identity& who);
   Status start_worker(Job& job, const proto::Spawn& spawn);
   void hand_on(const Job& job, const proto::Envelope& request, const std::shared_ptr<Spawning>& spawning);
   void hand_part(const Job& job, const proto::Envelope& request, Range part, const std::shared_ptr<Spawning>& spawning);
   void answer_spawn(Spawning& spawning);
-  void on_wait(net::Delivery& delivery);
-  void on_kill(net::Delivery& delivery);
-  void on_meet(net::Delivery& delivery);
-  bool on_worker_packet(net::Delivery& delivery);
-  void on_worker_start(const Asker& asker, const Job& job, const Worker& worker);
-  void on_worker_scratch(const Asker& asker);
-  void on_worker_said(const Asker& asker, Job& job, Worker& worker, const proto::Envelope& request);
-  void on_worker_meet(const Asker& asker, Job& job, Worker& worker, const std::string& value);
+  void wait(const Request& request, const proto::JobWait& asked);
+  void kill(const Request& request, const proto::JobKill& asked);
+  void meet(const Request& request, const proto::JobMeet& asked);
+  // ---- of workers ----
+  struct Speaker {
+    Job& job;
+    Worker& worker;
+  };
+  // Nothing, and kPermission as the answer, for who is no worker of this LFS.
+  std::optional<Speaker> speaker_of(const Request& request);
+  void worker_start(const Request& request, const proto::WorkerStart& asked);
+  void worker_progress(const Request& request, const proto::WorkerProgress& asked);
+  void worker_result(const Request& request, const proto::WorkerResult& asked);
+  void worker_scratch(const Request& request, const proto::WorkerScratch& asked);
+  void worker_meet(const Request& request, const proto::WorkerMeet& asked);
+  bool fits(const Asker& asker, const std::string& result);
   void answer_meetings(Job& job);
   bool on_closed(net::PeerId peer);
 
@@ -70,6 +80,11 @@ struct WorkerHost::Impl {
   void remove_next_folder();
   void kill_job(Job& job, std::string_view why);
 
+  void reply_done(const Asker& asker) {
+    net::Packet packet = net::reply_to(asker.request);
+    packet.envelope.mutable_done();
+    reply(asker, std::move(packet));
+  }
   void reply(const Asker& asker, net::Packet packet) {
     send(asker.peer, std::move(packet), asker.operation, asker.arrived);
   }

@@ -11,8 +11,6 @@
 namespace pif::lfs {
 namespace {
 
-using proto::Envelope;
-
 constexpr Duration kTombstone = std::chrono::seconds(10);           // a killed job's spawn may still be on its way
 constexpr Duration kPollSoon = std::chrono::milliseconds(1);        // of processes that are ending
 constexpr Duration kExitPatience = std::chrono::milliseconds(500);  // a worker that hung up must be gone by then
@@ -23,61 +21,66 @@ constexpr std::size_t kMeetBytesMax = 1024;  // of one worker
 
 // ---- workers' own requests ----------------------------------------------------------------------------------------
 
-bool WorkerHost::Impl::on_worker_packet(net::Delivery& delivery) {
-  const Envelope& request = delivery.packet.envelope;
-  const auto op = request.op_case();
-  if (op != Envelope::kWorkerStart && op != Envelope::kWorkerProgress && op != Envelope::kWorkerResult &&
-      op != Envelope::kWorkerScratch && op != Envelope::kWorkerMeet)
-    return false;
-  const Asker asker = asker_of(delivery, now());
-  const auto known = job_of_worker.find(delivery.peer);
+void WorkerHost::Impl::bind_workers(Operations& operations) {
+  operations.bind<&Impl::worker_start>(*this);
+  operations.bind<&Impl::worker_progress>(*this);
+  operations.bind<&Impl::worker_result>(*this);
+  operations.bind<&Impl::worker_scratch>(*this);
+  operations.bind<&Impl::worker_meet>(*this);
+}
+
+std::optional<WorkerHost::Impl::Speaker> WorkerHost::Impl::speaker_of(const Request& request) {
+  const auto known = job_of_worker.find(request.peer);
   if (known == job_of_worker.end()) {
-    refuse(asker, Error{Code::kPermission, "only a worker that this LFS started may ask this", {}});
-    return true;
+    refuse(asker_of(request), Error{Code::kPermission, "only a worker that this LFS started may ask this", {}});
+    return std::nullopt;
   }
   Job& job = jobs.at(known->second);
-  Worker& worker = worker_at(job, delivery.peer);
-  if (op == Envelope::kWorkerStart)
-    on_worker_start(asker, job, worker);
-  else if (op == Envelope::kWorkerScratch)
-    on_worker_scratch(asker);
-  else if (op == Envelope::kWorkerMeet)
-    on_worker_meet(asker, job, worker, request.worker_meet().value());
-  else
-    on_worker_said(asker, job, worker, request);
-  return true;
+  return Speaker{job, worker_at(job, request.peer)};
+}
+
+bool WorkerHost::Impl::fits(const Asker& asker, const std::string& result) {
+  if (result.size() <= kResultBytesMax) return true;
+  refuse(asker,
+         Error{Code::kTooLarge,
+               fmt::format("a worker's result of {} bytes; at most {} are allowed", result.size(), kResultBytesMax),
+               {}});
+  return false;
 }
 
 // For its controller.
-void WorkerHost::Impl::on_worker_said(const Asker& asker, Job& job, Worker& worker, const Envelope& request) {
-  const bool is_progress = request.has_worker_progress();
-  const std::string& bytes = is_progress ? request.worker_progress().progress() : request.worker_result().result();
-  if (bytes.size() > kResultBytesMax) {
-    return refuse(asker, Error{Code::kTooLarge,
-                               fmt::format("a worker's result of {} bytes; at most {} are allowed", bytes.size(),
-                                           kResultBytesMax),
-                               {}});
-  }
-  if (!is_progress && std::exchange(worker.has_result, true))  // they are kept until the controller has them
-    return refuse(asker, Error{Code::kInvalid, "a worker has one result, and this one has given it", {}});
+void WorkerHost::Impl::worker_progress(const Request& request, const proto::WorkerProgress& asked) {
+  const auto speaker = speaker_of(request);
+  if (!speaker || !fits(asker_of(request), asked.progress())) return;
   proto::JobWaitReply::Event event;
-  event.set_rank(worker.rank);
-  if (is_progress) {
-    event.set_progress(bytes);
-  } else {
-    event.set_result(bytes);
-    net::Packet packet = net::reply_to(request);
-    packet.envelope.mutable_done();
-    reply(asker, std::move(packet));
-  }
-  add_event(job, std::move(event));
+  event.set_rank(speaker->worker.rank);
+  event.set_progress(asked.progress());
+  add_event(speaker->job, std::move(event));
 }
 
-void WorkerHost::Impl::on_worker_meet(const Asker& asker, Job& job, Worker& worker, const std::string& value) {
-  if (value.size() > kMeetBytesMax) {
+// For its controller.
+void WorkerHost::Impl::worker_result(const Request& request, const proto::WorkerResult& asked) {
+  const auto speaker = speaker_of(request);
+  const Asker asker = asker_of(request);
+  if (!speaker || !fits(asker, asked.result())) return;
+  if (std::exchange(speaker->worker.has_result, true))  // they are kept until the controller has them
+    return refuse(asker, Error{Code::kInvalid, "a worker has one result, and this one has given it", {}});
+  proto::JobWaitReply::Event event;
+  event.set_rank(speaker->worker.rank);
+  event.set_result(asked.result());
+  reply_done(asker);
+  add_event(speaker->job, std::move(event));
+}
+
+void WorkerHost::Impl::worker_meet(const Request& request, const proto::WorkerMeet& asked) {
+  const auto speaker = speaker_of(request);
+  if (!speaker) return;
+  const Asker asker = asker_of(request);
+  auto& [job, worker] = *speaker;
+  if (asked.value().size() > kMeetBytesMax) {
     return refuse(asker, Error{Code::kTooLarge,
                                fmt::format("a worker gives {} bytes to the others; at most {} are allowed",
-                                           value.size(), kMeetBytesMax),
+                                           asked.value().size(), kMeetBytesMax),
                                {}});
   }
   worker.meeting = asker;
@@ -86,7 +89,7 @@ void WorkerHost::Impl::on_worker_meet(const Asker& asker, Job& job, Worker& work
   if (std::exchange(worker.meets, true)) return;
   proto::JobWaitReply::Event event;
   event.set_rank(worker.rank);
-  event.set_meet(value);
+  event.set_meet(asked.value());
   add_event(job, std::move(event));
 }
 
@@ -102,19 +105,24 @@ void WorkerHost::Impl::answer_meetings(Job& job) {
   }
 }
 
-void WorkerHost::Impl::on_worker_start(const Asker& asker, const Job& job, const Worker& worker) {
+void WorkerHost::Impl::worker_start(const Request& request, const proto::WorkerStart&) {
+  const auto speaker = speaker_of(request);
+  if (!speaker) return;
+  const Asker asker = asker_of(request);
   net::Packet packet = net::reply_to(asker.request);
   proto::WorkerStartReply& answer = *packet.envelope.mutable_worker_start_reply();
-  answer.set_job(job.id);
-  answer.set_rank(worker.rank);
-  answer.set_description(job.description);
+  answer.set_job(speaker->job.id);
+  answer.set_rank(speaker->worker.rank);
+  answer.set_description(speaker->job.description);
   answer.mutable_node()->set_id(config.node);
   answer.mutable_node()->set_name(config.name);
   *answer.mutable_node()->mutable_endpoints() = config.endpoints;
   reply(asker, std::move(packet));
 }
 
-void WorkerHost::Impl::on_worker_scratch(const Asker& asker) {
+void WorkerHost::Impl::worker_scratch(const Request& request, const proto::WorkerScratch&) {
+  if (!speaker_of(request)) return;
+  const Asker asker = asker_of(request);
   auto file = world.storage.make_nameless(scratch_folder(config.root));
   if (!file) return refuse(asker, file.error());
   net::Packet packet = net::reply_to(asker.request);

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "controller/job_run.h"
-#include "pif/client/convert.h"
 #include "pif/net/real_messenger.h"
+#include "pif/wire/convert.h"
 
 namespace pif::tool {
 namespace {
@@ -78,11 +78,8 @@ Client& Controller::client() { return impl_->client; }
 // ---- running ------------------------------------------------------------------------------------------------------
 
 Result<std::vector<proto::NodeInfo>> Controller::Impl::all_nodes() {
-  net::Packet request;
-  request.envelope.mutable_nodes();
-  PIF_TRY_VALUE(const net::Packet answer, session.ask_server(std::move(request)));
-  const auto& nodes = answer.envelope.nodes_reply().nodes();
-  return std::vector<proto::NodeInfo>(nodes.begin(), nodes.end());
+  PIF_TRY_VALUE(const proto::NodesReply answer, session.call(proto::Nodes()));
+  return std::vector<proto::NodeInfo>(answer.nodes().begin(), answer.nodes().end());
 }
 
 Result<std::vector<proto::NodeInfo>> Controller::Impl::workers_of(const Job& job) {
@@ -130,7 +127,7 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const std
   const auto add = [&](File& file, const FileLength& file_length, job::JobFile& entry) {
     const client::FileParts& parts = client::parts_of(file);
     entry = job_file_of(parts);
-    *entry.mutable_file_length() = client::proto_of(file_length);
+    *entry.mutable_file_length() = wire::proto_of(file_length);
     for (const auto& node : parts.nodes) {
       if (std::find(described.begin(), described.end(), node.id()) != described.end()) continue;
       *description.add_other_nodes() = brief(node);
@@ -261,7 +258,7 @@ Result<std::vector<net::CallId>> Controller::Impl::start_seals(Made& made, const
     *seal.mutable_shape() = parts.shape(lfs);
     seal.set_rows(end.rows());
     seal.set_bytes(end.bytes());
-    *seal.mutable_file() = client::proto_of(file_length);
+    *seal.mutable_file() = wire::proto_of(file_length);
     seal.set_by_descriptor(true);
     seal.set_data_tail_sum(end.data_tail_sum());
     seal.set_index_tail_sum(end.index_tail_sum());

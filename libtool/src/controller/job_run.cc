@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "pif/base/timers.h"
+#include "pif/wire/convert.h"
 
 namespace pif::tool {
 namespace {
@@ -89,12 +90,12 @@ Status JobRun::start_tree(const std::string& description) {
 }
 
 Status JobRun::ask(Node& node) {
-  net::Packet request;
-  request.envelope.mutable_job_wait()->set_job(id_);
-  request.envelope.mutable_job_wait()->set_hold_ms(static_cast<std::uint32_t>(kJobHold / milliseconds(1)));
-  request.envelope.mutable_job_wait()->set_seen(node.seen);
-  request.envelope.mutable_job_wait()->set_started(spawning_.empty());
-  PIF_TRY_VALUE(node.waiting, session_.start_node(node.info, std::move(request), kWaitTimeout));
+  proto::JobWait wait;
+  wait.set_job(id_);
+  wait.set_hold_ms(static_cast<std::uint32_t>(kJobHold / milliseconds(1)));
+  wait.set_seen(node.seen);
+  wait.set_started(spawning_.empty());
+  PIF_TRY_VALUE(node.waiting, session_.start_node(node.info, net::packet_of(std::move(wait)), kWaitTimeout));
   return {};
 }
 
@@ -179,7 +180,7 @@ Status JobRun::take_result(std::uint32_t rank, const std::string& bytes) {
   if (!end.ParseFromString(bytes)) {
     return worker_failed(rank, {Code::kVersion, "its report cannot be read", {}});
   }
-  if (end.has_error()) return worker_failed(rank, net::error_of(end.error()));
+  if (end.has_error()) return worker_failed(rank, wire::error_of(end.error()));
   nodes_[rank].end = std::move(end);
   return {};
 }
@@ -192,9 +193,7 @@ Status JobRun::take_meet(std::uint32_t rank, std::string value) {
   all.set_job(id_);
   for (const Node& node : nodes_) all.add_values(*node.meet);
   for (const Node& node : nodes_) {
-    net::Packet request;
-    *request.envelope.mutable_job_meet() = all;
-    PIF_TRY_VALUE(const net::CallId call, session_.start_node(node.info, std::move(request), kSpawnTimeout));
+    PIF_TRY_VALUE(const net::CallId call, session_.start_node(node.info, net::packet_of(all), kSpawnTimeout));
     meeting_.push_back({call, node.info.name()});
   }
   return {};
@@ -242,9 +241,9 @@ tl::unexpected<Error> JobRun::end_everywhere(Error error) {
   for (auto& node : nodes_) {
     if (node.waiting) session_.caller().forget(*node.waiting);
     node.waiting.reset();
-    net::Packet request;
-    request.envelope.mutable_job_kill()->set_job(id_);
-    auto call = session_.start_node(node.info, std::move(request), kKillTimeout);
+    proto::JobKill kill;
+    kill.set_job(id_);
+    auto call = session_.start_node(node.info, net::packet_of(std::move(kill)), kKillTimeout);
     if (call) kills.push_back(*call);  // an LFS that cannot be reached ends the job itself
   }
   for (const net::CallId call : kills) (void)session_.caller().wait(call).has_value();

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "pif/client/convert.h"
+#include "pif/wire/convert.h"
 
 namespace pif::tool {
 namespace {
@@ -32,9 +32,9 @@ job::JobFile job_file_of(const client::FileParts& parts) {
   file.set_file(parts.file.value);
   file.set_path(parts.path);
   file.set_creating(parts.creating);
-  *file.mutable_format() = client::proto_of(parts.format);
+  *file.mutable_format() = wire::proto_of(parts.format);
   *file.mutable_layout() = parts.file_layout;
-  *file.mutable_file_length() = client::proto_of(parts.file_length);
+  *file.mutable_file_length() = wire::proto_of(parts.file_length);
   file.set_capability(parts.capability);
   file.set_capability_until(parts.capability_until);
   file.set_rights(parts.rights);
@@ -48,10 +48,10 @@ Result<client::FileParts> parts_of(const job::JobFile& file, const job::JobDescr
   parts.file = FileId(file.file());
   parts.path = file.path();
   parts.creating = file.creating();
-  PIF_TRY_VALUE(parts.format, client::format_of(file.format()));
+  PIF_TRY_VALUE(parts.format, wire::format_of(file.format()));
   parts.file_layout = file.layout();
-  PIF_TRY_VALUE(parts.layout, client::layout_of(file.layout()));
-  parts.file_length = client::file_length_of(file.file_length());
+  PIF_TRY_VALUE(parts.layout, wire::layout_of(file.layout()));
+  parts.file_length = wire::file_length_of(file.file_length());
   parts.capability = file.capability();
   parts.capability_until = file.capability_until();
   parts.rights = file.rights();

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "pif/client/convert.h"
+#include "pif/wire/convert.h"
 #include "worker/worker_impl.h"
 
 namespace pif::tool {
@@ -22,10 +22,7 @@ component::Tail tail_of(const proto::ComponentState& state) {
 
 Status Worker::Impl::start() {
   PIF_TRY_VALUE(lfs, world.messenger.adopt(std::move(world.connection)));
-  net::Packet request;
-  request.envelope.mutable_worker_start();
-  PIF_TRY_VALUE(const net::Packet answer, caller.call(lfs, std::move(request), kLocalTimeout, "the LFS"));
-  const proto::WorkerStartReply& start = answer.envelope.worker_start_reply();
+  PIF_TRY_VALUE(const proto::WorkerStartReply start, caller.call(lfs, proto::WorkerStart(), kLocalTimeout, "the LFS"));
   job_id = start.job();
   rank = start.rank();
   node_name = start.node().name();
@@ -44,11 +41,11 @@ Status Worker::Impl::start() {
 Result<std::vector<std::string>> Worker::Impl::meet(const std::string& value, Duration patience) {
   const Time deadline = caller.messenger().clock().now() + patience;
   while (caller.messenger().clock().now() < deadline) {
-    net::Packet request;
-    request.envelope.mutable_worker_meet()->set_value(value);
-    PIF_TRY_VALUE(const net::Packet answer, caller.call(lfs, std::move(request), kLocalTimeout, node_name));
-    const auto& values = answer.envelope.worker_meet_reply().values();
-    if (!answer.envelope.worker_meet_reply().met()) continue;
+    proto::WorkerMeet request;
+    request.set_value(value);
+    PIF_TRY_VALUE(const proto::WorkerMeetReply answer, caller.call(lfs, std::move(request), kLocalTimeout, node_name));
+    if (!answer.met()) continue;
+    const auto& values = answer.values();
     if (values.size() != description.nodes_size())
       return fail(Code::kInternal, "word of the other workers is not complete", node_name);
     return std::vector<std::string>(values.begin(), values.end());
@@ -119,7 +116,7 @@ Status Worker::Impl::report(const Status& outcome) {
   job::WorkerEnd end;
   Status ended = outcome;
   if (ended) ended = end_outputs(end);
-  if (!ended) *end.mutable_error() = net::proto_of(ended.error(), node_name);
+  if (!ended) *end.mutable_error() = wire::proto_of(ended.error(), node_name);
   for (const auto& input : inputs) {
     if (input) end.set_bytes_read(end.bytes_read() + input->bytes_read());
   }
@@ -127,8 +124,8 @@ Status Worker::Impl::report(const Status& outcome) {
   end.set_value(result);
   inputs.clear();
   outputs.clear();
-  net::Packet request;
-  request.envelope.mutable_worker_result()->set_result(end.SerializeAsString());
+  proto::WorkerResult request;
+  request.set_result(end.SerializeAsString());
   PIF_TRY(caller.call(lfs, std::move(request), kLocalTimeout, node_name));
   return ended;
 }
@@ -205,8 +202,7 @@ Result<Output*> Worker::output(std::size_t i) {
 }
 
 Result<Scratch> Worker::scratch() {
-  net::Packet request;
-  request.envelope.mutable_worker_scratch();
+  net::Packet request = net::packet_of(proto::WorkerScratch());
   PIF_TRY_VALUE(net::Packet answer,
                 impl_->caller.call(impl_->lfs, std::move(request), kLocalTimeout, impl_->node_name));
   if (answer.handles.size() != 1) return fail(Code::kInternal, "the LFS passed no scratch file", impl_->node_name);

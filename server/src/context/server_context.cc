@@ -30,9 +30,9 @@ Status check_named(const google::protobuf::Map<std::string, std::string>& named)
               fmt::format("the attributes have {} bytes together, the limit is {}", bytes, kAttributeBytesMax));
 }
 
-Status require_owner(const Call& call) {
-  if (call.who().all_powerful) return {};
-  return fail(Code::kPermission, fmt::format("uid {} is neither root nor the file system's owner", call.who().uid));
+Status require_owner(const Requester& who) {
+  if (who.all_powerful) return {};
+  return fail(Code::kPermission, fmt::format("uid {} is neither root nor the file system's owner", who.uid));
 }
 
 Status require_manager(const ServerContext& context, const proto::Envelope& request) {

@@ -14,6 +14,7 @@
 #include "directory/numbers.h"
 #include "directory/opens.h"
 #include "directory/rows.h"
+#include "operations.h"
 #include "pif/net/stats.h"
 #include "pif/server/server.h"
 
@@ -105,33 +106,30 @@ struct Call {
   const Requester& who() const { return session->who; }
 };
 
-// ---- operations; an error leaves no row written ----
-using Handler = Status (*)(ServerContext&, Call&);
-Status hello(ServerContext& context, Call& call);
-Status bye(ServerContext& context, Call& call);
-Status counters(ServerContext& context, Call& call);
-Status stats(ServerContext& context, Call& call);
-Status stat(ServerContext& context, Call& call);
-Status list(ServerContext& context, Call& call);
-Status make_folder(ServerContext& context, Call& call);
-Status create(ServerContext& context, Call& call);
-Status commit(ServerContext& context, Call& call);
-Status abort_create(ServerContext& context, Call& call);
-Status open(ServerContext& context, Call& call);
-Status close(ServerContext& context, Call& call);
-Status remove(ServerContext& context, Call& call);
-Status rename(ServerContext& context, Call& call);
-Status set_attributes(ServerContext& context, Call& call);
-Status nodes(ServerContext& context, Call& call);
-Status heartbeat(ServerContext& context, Call& call);
-Status file_states(ServerContext& context, Call& call);
-Status list_files(ServerContext& context, Call& call);
-Status renew(ServerContext& context, Call& call);
-Status mark_files(ServerContext& context, Call& call);
-Status accept_stale(ServerContext& context, Call& call);
-Status replace_node(ServerContext& context, Call& call);
-Status adopt_files(ServerContext& context, Call& call);
-Status hold(ServerContext& context, Call& call);
+template <auto kHandler>
+Status Operations::run(ServerContext& context, Call& call) {
+  using R = RequestOf<kHandler>;
+  using Operation = wire::OperationOf<R>;
+  const R& ask = Operation::request(call.request);
+  if constexpr (!std::is_invocable_v<decltype(kHandler), ServerContext&, Call&, const R&>) {
+    return kHandler(context, call, ask, Operation::add_reply(call.reply));
+  } else if constexpr (std::is_same_v<wire::ReplyTo<R>, proto::Done>) {
+    call.reply.mutable_done();
+    return kHandler(context, call, ask);
+  } else {
+    static_assert(std::is_void_v<wire::ReplyTo<R>>, "the handler must fill in a reply");
+    return kHandler(context, call, ask);
+  }
+}
+
+// ---- operations, by the files that have them; an error of a handler leaves no row written ----
+void bind_reading(Operations& operations);
+void bind_names(Operations& operations);
+void bind_removing(Operations& operations);
+void bind_lifecycle(Operations& operations);
+void bind_opening(Operations& operations);
+void bind_admission(Operations& operations);
+void bind_rescue(Operations& operations);
 
 // ---- shared between them ----
 // The file whose entry this is loses its name, in this turn: its row becomes doomed, or goes at once if no LFS has a
@@ -155,7 +153,7 @@ void end_session(ServerContext& context, Session& session);
 [[nodiscard]] Result<bool> step_remove(ServerContext& context, RemoveJob& job, std::size_t budget);
 void describe_nodes(ServerContext& context, proto::NodesReply& reply);
 // kPermission unless root or the file system's owner asks.
-[[nodiscard]] Status require_owner(const Call& call);
+[[nodiscard]] Status require_owner(const Requester& who);
 // Serves from now on: once all LFSs that the directory knows have presented themselves, or the time for that is over.
 void end_gathering(ServerContext& context);
 

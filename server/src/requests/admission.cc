@@ -82,12 +82,7 @@ Status go_on(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   return context.registry.note_heartbeat(node, context.now);
 }
 
-}  // namespace
-
-Status heartbeat(ServerContext& context, Call& call) {
-  PIF_TRY(require_manager(context, call.request));
-  const proto::Heartbeat& beat = call.request.heartbeat();
-  proto::HeartbeatReply& reply = *call.reply.mutable_heartbeat_reply();
+Status heartbeat(ServerContext& context, Call&, const proto::Heartbeat& beat, proto::HeartbeatReply& reply) {
   reply.set_wall(context.wall);
   PIF_TRY_VALUE(Node * node, context.registry.meet(beat));
   if (beat.wall() != 0) node->presented.mutable_node()->set_clock_ahead(beat.wall() - context.wall);
@@ -128,6 +123,10 @@ Status heartbeat(ServerContext& context, Call& call) {
   if (confirms) return confirm(context, *node, reply);
   return beat.stage() == kAsks ? admit(context, *node, reply) : go_on(context, *node, reply);
 }
+
+}  // namespace
+
+void bind_admission(Operations& operations) { operations.bind<heartbeat>(kAlways); }
 
 void end_gathering(ServerContext& context) {
   if (context.standing != Standing::kGathering) return;

@@ -3,7 +3,7 @@
 
 #include "context/server_context.h"
 #include "directory/names.h"
-#include "pif/base/format.h"
+#include "pif/wire/convert.h"
 #include "requests/layouts.h"
 
 namespace pif::server {
@@ -11,14 +11,6 @@ namespace {
 
 constexpr std::size_t kCreatingPerSessionMax = 65536;
 constexpr std::uint64_t kFirstEpoch = 1;
-
-Status check_format(const proto::Format& format) {
-  if (format.kind() > 255 || format.delimiter() > 255)
-    return fail(Code::kInvalid, "a record format that does not exist");
-  const Format f{static_cast<RecordKind>(format.kind()), format.record_length(),
-                 static_cast<std::uint8_t>(format.delimiter())};
-  return f.validate();
-}
 
 // Whether a file may get the name that `existing` has.
 Status check_target(const std::optional<proto::StoredEntry>& existing, std::string_view path, bool exclusive) {
@@ -97,11 +89,8 @@ Status put_doomed(ServerContext& context, std::uint64_t file, proto::StoredFile 
   return {};
 }
 
-}  // namespace
-
-Status create(ServerContext& context, Call& call) {
-  const proto::Create& ask = call.request.create();
-  PIF_TRY(check_format(ask.format()));
+Status create(ServerContext& context, Call& call, const proto::Create& ask, proto::CreateReply& reply) {
+  PIF_TRY(wire::format_of(ask.format()));
   PIF_TRY(check_named(ask.named()));
   PIF_TRY_VALUE(const Place at, context.directory.place_to_change(ask.path(), call.who()));
   PIF_TRY_VALUE(const auto existing, context.rows.entry(at.folder->id(), at.name));
@@ -115,7 +104,6 @@ Status create(ServerContext& context, Call& call) {
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
   if (ask.nodes_size() == 0) ++context.layouts_chosen;
   const proto::StoredEntry entry = new_entry(context, call, id, std::move(layout));
-  proto::CreateReply& reply = *call.reply.mutable_create_reply();
   reply.set_file(id);
   reply.set_epoch(kFirstEpoch);
   *reply.mutable_layout() = entry.layout();
@@ -129,9 +117,7 @@ Status create(ServerContext& context, Call& call) {
   return put_pending(context, call, at, entry);
 }
 
-Status commit(ServerContext& context, Call& call) {
-  const proto::Commit& ask = call.request.commit();
-  call.reply.mutable_done();
+Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {
   PIF_TRY_VALUE(auto row, context.rows.file(ask.file()));
   if (!row || row->state() == kDoomed) {
     return fail(Code::kStaleFile,
@@ -163,10 +149,8 @@ Status commit(ServerContext& context, Call& call) {
   return {};
 }
 
-Status abort_create(ServerContext& context, Call& call) {
-  const std::uint64_t file = call.request.abort().file();
-  call.reply.mutable_done();
-  PIF_TRY_VALUE(const auto row, context.rows.file(file));
+Status abort_create(ServerContext& context, Call& call, const proto::Abort& ask) {
+  PIF_TRY_VALUE(const auto row, context.rows.file(ask.file()));
   if (!row || row->state() == kDoomed) return {};
   if (row->state() == kCommitted) {
     return fail(Code::kInvalid, fmt::format("{} is committed: it can be removed, not aborted", row->name()));
@@ -175,7 +159,15 @@ Status abort_create(ServerContext& context, Call& call) {
     return fail(Code::kPermission,
                 fmt::format("{} is being created by uid {}", row->name(), row->entry().attributes().owner()));
   }
-  return abort_pending(context, file);
+  return abort_pending(context, ask.file());
+}
+
+}  // namespace
+
+void bind_lifecycle(Operations& operations) {
+  operations.bind<create>();
+  operations.bind<commit>();
+  operations.bind<abort_create>();
 }
 
 Status abort_pending(ServerContext& context, std::uint64_t file) {

@@ -44,11 +44,7 @@ Status make_missing(ServerContext& context, const Call& call, std::string_view p
   return {};
 }
 
-}  // namespace
-
-Status make_folder(ServerContext& context, Call& call) {
-  const proto::MakeFolder& ask = call.request.make_folder();
-  call.reply.mutable_done();
+Status make_folder(ServerContext& context, Call& call, const proto::MakeFolder& ask) {
   PIF_TRY_VALUE(const std::string_view path, check_path(ask.path()));
   // Folders made in this turn must not be remembered if it fails.
   context.rows.on_abort([&context] { context.directory.forget_folders(); });
@@ -59,8 +55,6 @@ Status make_folder(ServerContext& context, Call& call) {
   PIF_TRY(make_one(context, call, at.folder->id(), at.name));
   return {};
 }
-
-namespace {
 
 bool contains(const Folder& folder, std::uint64_t id) {
   for (const Folder::Step& step : folder.chain) {
@@ -101,11 +95,7 @@ Status put_moved(ServerContext& context, const Place& to, const proto::StoredEnt
   return context.rows.put_file(entry.id(), *row);
 }
 
-}  // namespace
-
-Status rename(ServerContext& context, Call& call) {
-  const proto::Rename& ask = call.request.rename();
-  call.reply.mutable_done();
+Status rename(ServerContext& context, Call& call, const proto::Rename& ask) {
   PIF_TRY_VALUE(const Place from, context.directory.place_to_change(ask.from(), call.who()));
   PIF_TRY_VALUE(const Place to, context.directory.place_to_change(ask.to(), call.who()));
   PIF_TRY_VALUE(auto moved, context.rows.entry(from.folder->id(), from.name));
@@ -127,8 +117,6 @@ Status rename(ServerContext& context, Call& call) {
   return put_moved(context, to, *moved);
 }
 
-namespace {
-
 Status change_owner(const Call& call, const proto::SetAttributes& ask, proto::Attributes& attributes) {
   const Requester& who = call.who();
   if (ask.has_owner() && ask.owner() != attributes.owner()) {
@@ -146,11 +134,7 @@ Status change_owner(const Call& call, const proto::SetAttributes& ask, proto::At
   return {};
 }
 
-}  // namespace
-
-Status set_attributes(ServerContext& context, Call& call) {
-  const proto::SetAttributes& ask = call.request.set_attributes();
-  call.reply.mutable_done();
+Status set_attributes(ServerContext& context, Call& call, const proto::SetAttributes& ask) {
   PIF_TRY_VALUE(Directory::Found found, context.directory.find(ask.path(), call.who()));
   proto::Attributes& attributes = *found.entry.mutable_attributes();
   const bool owns = call.who().all_powerful || call.who().uid == attributes.owner();
@@ -178,6 +162,14 @@ Status set_attributes(ServerContext& context, Call& call) {
   ++context.weight;
   const std::uint64_t parent = found.place.folder ? found.place.folder->id() : kRootParent;
   return context.rows.put_entry(parent, found.place.name, found.entry);
+}
+
+}  // namespace
+
+void bind_names(Operations& operations) {
+  operations.bind<make_folder>();
+  operations.bind<rename>();
+  operations.bind<set_attributes>();
 }
 
 }  // namespace pif::server

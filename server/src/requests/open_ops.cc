@@ -131,10 +131,7 @@ void take_lease(ServerContext& context, const Call& call, std::uint64_t file, st
   }
 }
 
-}  // namespace
-
-Status open(ServerContext& context, Call& call) {
-  const proto::Open& ask = call.request.open();
+Status open(ServerContext& context, Call& call, const proto::Open& ask, proto::OpenReply& reply) {
   if (ask.rights() == 0 || (ask.rights() & ~kOpenRights) != 0) {
     return fail(Code::kInvalid, "a file is opened for reading, writing, or both");
   }
@@ -151,7 +148,6 @@ Status open(ServerContext& context, Call& call) {
   PIF_TRY(note_open(context, opened, ask.rights()));
   PIF_TRY(lock_input(context, call, id, ask, again));
   take_lease(context, call, id, ask.rights(), ask.hold(), again);
-  proto::OpenReply& reply = *call.reply.mutable_open_reply();
   const std::string& path = ask.path();
   const std::size_t slash = path.find_last_not_of('/');
   const std::string_view trimmed = std::string_view(path).substr(0, slash + 1);
@@ -161,8 +157,6 @@ Status open(ServerContext& context, Call& call) {
   reply.set_epoch(opened.entry.epoch());
   return {};
 }
-
-namespace {
 
 // The length that a writer last heard from the file's sequencer, so that stat shows it. Only ever rises.
 Status note_length(ServerContext& context, const Call& call, std::uint64_t file, const proto::FileLength& file_length) {
@@ -206,11 +200,7 @@ Result<std::string> renewed(ServerContext& context, const Call& call, std::uint6
   return capability_for(context, file, call.who().uid, rights, opened->entry.epoch());
 }
 
-}  // namespace
-
-Status close(ServerContext& context, Call& call) {
-  const proto::Close& ask = call.request.close();
-  call.reply.mutable_done();
+Status close(ServerContext& context, Call& call, const proto::Close& ask) {
   if (ask.length_file() != 0 && ask.has_file_length())
     PIF_TRY(note_length(context, call, ask.length_file(), ask.file_length()));
   for (const std::uint64_t file : ask.files()) {
@@ -219,8 +209,8 @@ Status close(ServerContext& context, Call& call) {
   return {};
 }
 
-Status renew(ServerContext& context, Call& call) {
-  const auto& files = call.request.renew().files();
+Status renew(ServerContext& context, Call& call, const proto::Renew& ask, proto::RenewReply& reply) {
+  const auto& files = ask.files();
   if (files.size() > kRenewFilesMax) {
     return fail(Code::kTooLarge, fmt::format("{} files in one request, the limit is {}", files.size(), kRenewFilesMax));
   }
@@ -229,7 +219,6 @@ Status renew(ServerContext& context, Call& call) {
     return context.opens.find(file, call.session->id) == nullptr && !context.pending.contains(file);
   });
   PIF_TRY(check_count(context, call, static_cast<std::size_t>(fresh)));
-  proto::RenewReply& reply = *call.reply.mutable_renew_reply();
   Reached reached;
   const auto& to_hold = call.request.renew().held();
   const std::unordered_set<std::uint64_t> held(to_hold.begin(), to_hold.end());
@@ -238,6 +227,14 @@ Status renew(ServerContext& context, Call& call) {
   }
   context.weight += static_cast<std::size_t>(files.size());
   return {};
+}
+
+}  // namespace
+
+void bind_opening(Operations& operations) {
+  operations.bind<open>();
+  operations.bind<close>();
+  operations.bind<renew>();
 }
 
 }  // namespace pif::server

@@ -66,10 +66,7 @@ class Page {
   std::uint32_t count_ = 0;
 };
 
-}  // namespace
-
-Status hello(ServerContext& context, Call& call) {
-  proto::HelloReply& reply = *call.reply.mutable_hello_reply();
+Status hello(ServerContext& context, Call& call, const proto::Hello&, proto::HelloReply& reply) {
   const net::Identity& identity = context.world.messenger.identity(call.peer);
   PIF_TRY(context.sessions.hello(call.peer, call.request, identity, context.now, context.wall, reply));
   reply.set_cluster(context.config.cluster);
@@ -80,7 +77,7 @@ Status hello(ServerContext& context, Call& call) {
 }
 
 // Answered by nothing: nobody is there any more.
-Status bye(ServerContext& context, Call& call) {
+Status bye(ServerContext& context, Call& call, const proto::Bye&) {
   if (Session* ended = context.sessions.closed(call.peer, context.now)) end_session(context, *ended);
   std::erase_if(context.waiters, [&](const NodesWaiter& waiter) { return waiter.peer == call.peer; });
   context.world.messenger.disconnect(call.peer);
@@ -88,16 +85,7 @@ Status bye(ServerContext& context, Call& call) {
   return {};
 }
 
-Status counters(ServerContext& context, Call& call) {
-  proto::CountersReply& reply = *call.reply.mutable_counters_reply();
-  context.stats.describe(reply);
-  const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(context.now - context.started);
-  reply.set_uptime_ms(static_cast<std::uint64_t>(uptime.count()));
-  return {};
-}
-
-Status stats(ServerContext& context, Call& call) {
-  proto::StatsReply& reply = *call.reply.mutable_stats_reply();
+Status stats(ServerContext& context, Call&, const proto::Stats&, proto::StatsReply& reply) {
   context.stats.describe(reply);
   reply.set_node("server");
   reply.set_version(std::string(version()));
@@ -107,13 +95,11 @@ Status stats(ServerContext& context, Call& call) {
   return {};
 }
 
-Status stat(ServerContext& context, Call& call) {
-  const proto::Stat& ask = call.request.stat();
+Status stat(ServerContext& context, Call& call, const proto::Stat& ask, proto::StatReply& reply) {
   if (ask.paths_size() > kStatPathsMax) {
     return fail(Code::kTooLarge,
                 fmt::format("{} paths in one request, the limit is {}", ask.paths_size(), kStatPathsMax));
   }
-  proto::StatReply& reply = *call.reply.mutable_stat_reply();
   reply.mutable_results()->Reserve(ask.paths_size());
   for (const std::string& path : ask.paths()) {
     proto::StatReply::One& one = *reply.add_results();
@@ -131,8 +117,7 @@ Status stat(ServerContext& context, Call& call) {
   return {};
 }
 
-Status list(ServerContext& context, Call& call) {
-  const proto::List& ask = call.request.list();
+Status list(ServerContext& context, Call& call, const proto::List& ask, proto::ListReply& reply) {
   PIF_TRY_VALUE(const std::string_view path, check_path(ask.path()));
   PIF_TRY_VALUE(const FolderRef folder, context.directory.folder(path, call.who()));
   if (!may(call.who(), folder->guard(), kWantRead)) {
@@ -142,7 +127,6 @@ Status list(ServerContext& context, Call& call) {
   const std::string prefix = kv::key_u64(folder->id());
   std::string from = prefix + ask.after();
   if (!ask.after().empty()) from.push_back('\0');  // the first key after it
-  proto::ListReply& reply = *call.reply.mutable_list_reply();
   Page page(ask.names_only());
   bool more = false;
   bool good = true;
@@ -160,6 +144,8 @@ Status list(ServerContext& context, Call& call) {
   context.weight += page.count();
   return {};
 }
+
+}  // namespace
 
 void describe_nodes(ServerContext& context, proto::NodesReply& reply) {
   context.registry.describe(context.now, *reply.mutable_nodes());
@@ -190,12 +176,9 @@ Status check_waiters(const ServerContext& context, const Requester& who) {
               fmt::format("{} requests of uid {} wait for LFSs already, the limit of one user", theirs, who.uid));
 }
 
-}  // namespace
-
-Status nodes(ServerContext& context, Call& call) {
-  const proto::Nodes& ask = call.request.nodes();
+Status nodes(ServerContext& context, Call& call, const proto::Nodes& ask, proto::NodesReply& reply) {
   if (context.registry.up_count(context.now) >= ask.wait_up()) {
-    describe_nodes(context, *call.reply.mutable_nodes_reply());
+    describe_nodes(context, reply);
     return {};
   }
   PIF_TRY(check_waiters(context, call.who()));
@@ -214,13 +197,10 @@ Status nodes(ServerContext& context, Call& call) {
   return {};
 }
 
-Status file_states(ServerContext& context, Call& call) {
-  PIF_TRY(require_manager(context, call.request));
-  const proto::FileStates& ask = call.request.file_states();
+Status file_states(ServerContext& context, Call&, const proto::FileStates& ask, proto::FileStatesReply& reply) {
   if (ask.files_size() > kStatesMax) {
     return fail(Code::kTooLarge, fmt::format("{} files in one request, the limit is {}", ask.files_size(), kStatesMax));
   }
-  proto::FileStatesReply& reply = *call.reply.mutable_file_states_reply();
   for (const std::uint64_t id : ask.files()) {
     PIF_TRY_VALUE(const auto file, context.rows.file(id));
     reply.add_states(file && !file->aborted() ? file->state() : kUnknown);
@@ -229,12 +209,9 @@ Status file_states(ServerContext& context, Call& call) {
   return {};
 }
 
-Status list_files(ServerContext& context, Call& call) {
-  PIF_TRY(require_owner(call));
-  const proto::ListFiles& ask = call.request.list_files();
+Status list_files(ServerContext& context, Call& call, const proto::ListFiles& ask, proto::ListFilesReply& reply) {
   const std::uint32_t limit = ask.limit() == 0 ? kListDefault : std::min(ask.limit(), kListMax);
   std::vector<std::pair<std::uint64_t, proto::StoredFile>> page;
-  proto::ListFilesReply& reply = *call.reply.mutable_list_files_reply();
   reply.set_capability(capability_for(context, 0, call.who().uid, kMayManage, 0));
   if (ask.after() == UINT64_MAX) return {};  // no id is greater
   std::size_t bytes = 0;
@@ -267,6 +244,19 @@ Status list_files(ServerContext& context, Call& call) {
   }
   context.weight += page.size();
   return {};
+}
+
+}  // namespace
+
+void bind_reading(Operations& operations) {
+  operations.bind<hello>(kAlways);
+  operations.bind<bye>(kAlways);
+  operations.bind<stats>(kAlways);
+  operations.bind<stat>(kWhileHeld);
+  operations.bind<list>(kWhileHeld);
+  operations.bind<nodes>(kAlways);
+  operations.bind<file_states>();
+  operations.bind<list_files>(kWhileBehind | kWhileHeld);
 }
 
 }  // namespace pif::server

@@ -53,10 +53,7 @@ void add_result(proto::RemoveReply& reply, const Status& status) {
   error.set_node("server");
 }
 
-}  // namespace
-
-Status remove(ServerContext& context, Call& call) {
-  const proto::Remove& ask = call.request.remove();
+Status remove(ServerContext& context, Call& call, const proto::Remove& ask, proto::RemoveReply& reply) {
   if (ask.paths_size() > kRemovePathsMax) {
     return fail(Code::kTooLarge,
                 fmt::format("{} paths in one request, the limit is {}", ask.paths_size(), kRemovePathsMax));
@@ -75,7 +72,6 @@ Status remove(ServerContext& context, Call& call) {
     call.deferred = true;
     return {};
   }
-  proto::RemoveReply& reply = *call.reply.mutable_remove_reply();
   std::uint64_t removed = 0;
   for (const std::string& path : ask.paths()) {
     const Status done = remove_one(context, path, call.who());
@@ -86,8 +82,6 @@ Status remove(ServerContext& context, Call& call) {
   reply.set_removed(removed);
   return {};
 }
-
-namespace {
 
 void finish_path(RemoveJob& job, const Status& status) {
   add_result(job.reply, status);
@@ -201,6 +195,8 @@ Status check_outermost(ServerContext& context, const RemoveJob& job) {
 }
 
 }  // namespace
+
+void bind_removing(Operations& operations) { operations.bind<remove>(); }
 
 Result<bool> step_remove(ServerContext& context, RemoveJob& job, std::size_t budget) {
   if (auto there = leave_moved(context, job); !there) finish_path(job, there);

@@ -5,8 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include "context/server_context.h"
-#include "pif/base/format.h"
-#include "pif/parity/layout.h"
+#include "pif/wire/convert.h"
 
 namespace pif::server {
 namespace {
@@ -90,13 +89,9 @@ Result<std::uint64_t> lost_found(ServerContext& context) {
 }
 
 Status check_adopted(const proto::AdoptFiles::One& one) {
-  if (one.file() == 0 || one.format().kind() > 255 || one.format().delimiter() > 255)
-    return fail(Code::kInvalid, fmt::format("file {} has a format that cannot be", one.file()));
-  const Format format{static_cast<RecordKind>(one.format().kind()), one.format().record_length(),
-                      static_cast<std::uint8_t>(one.format().delimiter())};
-  PIF_TRY(format.validate());
-  PIF_TRY(parity::Layout::make(static_cast<std::uint32_t>(one.layout().nodes_size()),
-                               {one.layout().bevies().begin(), one.layout().bevies().end()}));
+  if (one.file() == 0) return fail(Code::kInvalid, "a file without an id");
+  PIF_TRY(wire::format_of(one.format()));
+  PIF_TRY(wire::layout_of(one.layout()));
   return {};
 }
 
@@ -123,12 +118,7 @@ Status adopt(ServerContext& context, std::uint64_t folder, const proto::AdoptFil
   return {};
 }
 
-}  // namespace
-
-Status mark_files(ServerContext& context, Call& call) {
-  const proto::MarkFiles& ask = call.request.mark_files();
-  call.reply.mutable_done();
-  PIF_TRY(require_owner(call));
+Status mark_files(ServerContext& context, Call&, const proto::MarkFiles& ask) {
   if (ask.files_size() > kMarkFilesMax)
     return fail(Code::kTooLarge,
                 fmt::format("{} files in one request, the limit is {}", ask.files_size(), kMarkFilesMax));
@@ -140,10 +130,8 @@ Status mark_files(ServerContext& context, Call& call) {
   return {};
 }
 
-Status accept_stale(ServerContext& context, Call& call) {
-  call.reply.mutable_done();
-  PIF_TRY(require_owner(call));
-  PIF_TRY_VALUE(Node * node, known_node(context, call.request.accept_stale().node()));
+Status accept_stale(ServerContext& context, Call& call, const proto::AcceptStale& ask) {
+  PIF_TRY_VALUE(Node * node, known_node(context, ask.node()));
   if (context.registry.state(*node, context.now) != kStale)
     return fail(Code::kInvalid, fmt::format("{} is not stale", node->info.name()));
   if (!node->uuid.empty() && node->presented.node().uuid() != node->uuid)
@@ -153,10 +141,7 @@ Status accept_stale(ServerContext& context, Call& call) {
   return take_as_presented(context, *node);
 }
 
-Status replace_node(ServerContext& context, Call& call) {
-  const proto::ReplaceNode& ask = call.request.replace_node();
-  call.reply.mutable_done();
-  PIF_TRY(require_owner(call));
+Status replace_node(ServerContext& context, Call& call, const proto::ReplaceNode& ask) {
   PIF_TRY_VALUE(Node * node, known_node(context, ask.node()));
   if (node->uuid == ask.uuid()) return {};  // asked again
   if (node->ever && context.registry.state(*node, context.now) == kUp)
@@ -171,10 +156,7 @@ Status replace_node(ServerContext& context, Call& call) {
   return context.registry.store(*node);
 }
 
-Status adopt_files(ServerContext& context, Call& call) {
-  const proto::AdoptFiles& ask = call.request.adopt_files();
-  call.reply.mutable_done();
-  PIF_TRY(require_owner(call));
+Status adopt_files(ServerContext& context, Call& call, const proto::AdoptFiles& ask) {
   if (ask.files_size() > kAdoptFilesMax)
     return fail(Code::kTooLarge,
                 fmt::format("{} files in one request, the limit is {}", ask.files_size(), kAdoptFilesMax));
@@ -198,15 +180,23 @@ Status adopt_files(ServerContext& context, Call& call) {
   return {};
 }
 
-Status hold(ServerContext& context, Call& call) {
-  const std::uint32_t for_ms = call.request.hold().for_ms();
-  call.reply.mutable_done();
-  PIF_TRY(require_owner(call));
-  if (for_ms > kHoldMaxMs)
+Status hold(ServerContext& context, Call& call, const proto::Hold& ask) {
+  if (ask.for_ms() > kHoldMaxMs)
     return fail(Code::kTooLarge, fmt::format("commits can be held for {} s at most", kHoldMaxMs / 1000));
   if (context.held.by != 0 && context.held.by != call.peer) return fail(Code::kBusy, "somebody else holds the commits");
-  context.held = for_ms == 0 ? HeldCommits() : HeldCommits{call.peer, context.now + std::chrono::milliseconds(for_ms)};
+  context.held =
+      ask.for_ms() == 0 ? HeldCommits() : HeldCommits{call.peer, context.now + std::chrono::milliseconds(ask.for_ms())};
   return {};
+}
+
+}  // namespace
+
+void bind_rescue(Operations& operations) {
+  operations.bind<mark_files>(kWhileBehind);
+  operations.bind<accept_stale>();
+  operations.bind<replace_node>();
+  operations.bind<adopt_files>(kWhileBehind);
+  operations.bind<hold>(kWhileHeld);
 }
 
 }  // namespace pif::server

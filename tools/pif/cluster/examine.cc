@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "pif/client/convert.h"
+#include "pif/wire/convert.h"
 
 namespace pif::cli {
 namespace {
@@ -17,8 +17,8 @@ class FileExam {
   FileExam(const FileRecord& file, const Held& held) : file_(file), held_(held) {}
 
   std::vector<Finding> run() {
-    const auto layout = client::layout_of(file_.layout());
-    const auto format = client::format_of(file_.format());
+    const auto layout = wire::layout_of(file_.layout());
+    const auto format = wire::format_of(file_.format());
     if (!layout || !format) {
       add(Kind::kShape, 0, "the directory's own layout or format is not valid");
       return std::move(findings_);
@@ -38,11 +38,11 @@ class FileExam {
 
   // As the sequencer knows it; the directory's is a hint that is never ahead of it.
   FileLength published() {
-    const FileLength hint = client::file_length_of(file_.file_length());
+    const FileLength hint = wire::file_length_of(file_.file_length());
     if (file_.layout().nodes_size() == 0) return hint;
     const auto first = held_.find(file_.layout().nodes(0));
     if (first == held_.end() || first->second.state() != kComponentCommitted) return hint;
-    const FileLength now = client::file_length_of(first->second.published());
+    const FileLength now = wire::file_length_of(first->second.published());
     if (now.records < hint.records)
       add(Kind::kLength, first->first,
           fmt::format("published are {} records, the directory says {}", now.records, hint.records));

@@ -13,43 +13,33 @@ constexpr auto kCheckTimeout = std::chrono::minutes(30);  // of one component; s
 constexpr std::uint32_t kNodeUp = 1;
 constexpr std::uint32_t kUnknownFile = 4;  // FileStatesReply
 
-proto::Envelope list_components(std::uint64_t after, std::uint32_t limit) {
-  proto::Envelope request;
-  request.mutable_list_components()->set_after(after);
-  request.mutable_list_components()->set_limit(limit);
+proto::ListComponents list_components(std::uint64_t after, std::uint32_t limit) {
+  proto::ListComponents request;
+  request.set_after(after);
+  request.set_limit(limit);
   return request;
 }
 
-proto::Envelope list_files(std::uint64_t after, std::uint32_t limit) {
-  proto::Envelope request;
-  request.mutable_list_files()->set_after(after);
-  request.mutable_list_files()->set_limit(limit);
+proto::ListFiles list_files(std::uint64_t after, std::uint32_t limit) {
+  proto::ListFiles request;
+  request.set_after(after);
+  request.set_limit(limit);
   return request;
-}
-
-net::Packet packet_of(proto::Envelope envelope) {
-  net::Packet packet;
-  packet.envelope = std::move(envelope);
-  return packet;
 }
 
 }  // namespace
 
-Result<net::Packet> Inventory::ask_server(proto::Envelope request) {
-  return session_->ask_server(packet_of(std::move(request)));
-}
-
-Result<net::Packet> Inventory::ask(const proto::NodeInfo& node, proto::Envelope request) {
+template <wire::Request R>
+Result<wire::ReplyTo<R>> Inventory::ask(const proto::NodeInfo& node, R request) {
   PIF_TRY(renew());
-  request.set_capability(capability_);
-  return session_->ask_node(node, packet_of(std::move(request)));
+  return session_->call(node, std::move(request), capability_);
 }
 
 Status Inventory::renew() {
   const Time now = session_->clock().now();
   if (!capability_.empty() && now - capability_from_ < kRenewAfter) return {};
-  PIF_TRY_VALUE(const net::Packet reply, ask_server(list_files(0, 1)));
-  capability_ = reply.envelope.list_files_reply().capability();
+  PIF_TRY_VALUE(const proto::ListFilesReply reply, session_->call(list_files(0, 1)));
+  capability_ = reply.capability();
   capability_from_ = now;
   if (capability_.empty())
     return fail(Code::kPermission, "only root and the owner of the file system may check it; run fsck as one of them");
@@ -57,10 +47,8 @@ Status Inventory::renew() {
 }
 
 Status Inventory::open(Needs needs) {
-  proto::Envelope request;
-  request.mutable_nodes();
-  PIF_TRY_VALUE(const net::Packet reply, ask_server(std::move(request)));
-  nodes_.assign(reply.envelope.nodes_reply().nodes().begin(), reply.envelope.nodes_reply().nodes().end());
+  PIF_TRY_VALUE(const proto::NodesReply reply, session_->call(proto::Nodes()));
+  nodes_.assign(reply.nodes().begin(), reply.nodes().end());
   for (const auto& node : nodes_) {
     const bool good =
         node.state() == kNodeUp || needs == Needs::kServer || (needs == Needs::kAnswers && node.state() == kNodeStale);
@@ -81,18 +69,19 @@ const std::string& Inventory::name_of(std::uint32_t node) const {
   return found == nodes_.end() ? kUnknown : found->name();
 }
 
-std::vector<Result<net::Packet>> Inventory::ask_all(const std::vector<const proto::NodeInfo*>& nodes,
-                                                    const std::vector<proto::Envelope>& requests, Duration timeout) {
+template <wire::Request R>
+std::vector<Result<wire::ReplyTo<R>>> Inventory::ask_all(const std::vector<const proto::NodeInfo*>& nodes,
+                                                         const std::vector<R>& requests, Duration timeout) {
   std::vector<Result<net::CallId>> calls;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    proto::Envelope request = requests[i];
-    request.set_capability(capability_);
-    calls.push_back(session_->start_node(*nodes[i], packet_of(std::move(request)), timeout));
+    net::Packet packet = net::packet_of(requests[i]);
+    packet.envelope.set_capability(capability_);
+    calls.push_back(session_->start_node(*nodes[i], std::move(packet), timeout));
   }
-  std::vector<Result<net::Packet>> replies;
+  std::vector<Result<wire::ReplyTo<R>>> replies;
   for (auto& call : calls) {
     if (call) {
-      replies.push_back(session_->caller().wait(*call));
+      replies.push_back(net::reply_in<R>(session_->caller().wait(*call)));
     } else {
       replies.push_back(fail(std::move(call.error())));
     }
@@ -107,14 +96,13 @@ Result<std::map<std::uint64_t, Held>> Inventory::all_components() {
   std::vector<std::uint64_t> after(nodes_.size(), 0);
   while (!asked.empty()) {
     PIF_TRY(renew());
-    std::vector<proto::Envelope> requests;
+    std::vector<proto::ListComponents> requests;
     for (const auto* node : asked)
       requests.push_back(list_components(after[static_cast<std::size_t>(node - nodes_.data())], kPage));
     auto replies = ask_all(asked, requests, session_->timeout());
     std::vector<const proto::NodeInfo*> more;
     for (std::size_t i = 0; i < asked.size(); ++i) {
-      PIF_TRY_VALUE(net::Packet packet, std::move(replies[i]));
-      auto& page = *packet.envelope.mutable_list_components_reply();
+      PIF_TRY_VALUE(proto::ListComponentsReply page, std::move(replies[i]));
       if (page.more() && page.components_size() > 0) {
         after[static_cast<std::size_t>(asked[i] - nodes_.data())] =
             page.components(page.components_size() - 1).shape().file();
@@ -131,8 +119,7 @@ Result<std::map<std::uint64_t, Held>> Inventory::all_components() {
 Result<std::map<std::uint64_t, proto::ComponentState>> Inventory::components_on(const proto::NodeInfo& node) {
   std::map<std::uint64_t, proto::ComponentState> out;
   for (std::uint64_t after = 0;;) {
-    PIF_TRY_VALUE(net::Packet packet, ask(node, list_components(after, kPage)));
-    auto& page = *packet.envelope.mutable_list_components_reply();
+    PIF_TRY_VALUE(proto::ListComponentsReply page, ask(node, list_components(after, kPage)));
     for (auto& component : *page.mutable_components()) {
       after = component.shape().file();
       out[after] = std::move(component);
@@ -145,10 +132,9 @@ Result<std::vector<Inventory::Quarantined>> Inventory::quarantine() {
   std::vector<Quarantined> out;
   for (const auto& node : nodes_) {
     for (std::uint64_t after = 0;;) {
-      proto::Envelope request = list_components(after, kPage);
-      request.mutable_list_components()->set_quarantined(true);
-      PIF_TRY_VALUE(net::Packet packet, ask(node, std::move(request)));
-      auto& page = *packet.envelope.mutable_list_components_reply();
+      proto::ListComponents request = list_components(after, kPage);
+      request.set_quarantined(true);
+      PIF_TRY_VALUE(proto::ListComponentsReply page, ask(node, std::move(request)));
       if (page.since_size() != page.components_size()) return out;  // an LFS that is older than the quarantine
       for (int i = 0; i < page.components_size(); ++i) {
         after = page.components(i).shape().file();
@@ -168,13 +154,16 @@ Result<std::map<std::uint64_t, Held>> Inventory::everything() {
 }
 
 Status Inventory::hold(std::chrono::milliseconds time) {
-  proto::Envelope request;
-  request.mutable_hold()->set_for_ms(static_cast<std::uint32_t>(time.count()));
+  proto::Hold request;
+  request.set_for_ms(static_cast<std::uint32_t>(time.count()));
   PIF_TRY(renew());
-  PIF_TRY(ask_server(request));  // first, so that nobody is told of what is not in the snapshot
   std::vector<const proto::NodeInfo*> all;
   for (const auto& node : nodes_) all.push_back(&node);
-  for (auto& reply : ask_all(all, std::vector<proto::Envelope>(all.size(), request), session_->timeout())) {
+  // So that the files of a snapshot are nearly all that there is, and what reads them needs no redo log. Where it
+  // fails, the log in the snapshot has the rest.
+  if (time.count() > 0) ask_all(all, std::vector<proto::Flush>(all.size()), session_->timeout());
+  PIF_TRY(session_->call(request));  // first, so that nobody is told of what is not in the snapshot
+  for (auto& reply : ask_all(all, std::vector<proto::Hold>(all.size(), request), session_->timeout())) {
     if (!reply) return fail(std::move(reply.error()));
   }
   return {};
@@ -184,8 +173,7 @@ Result<std::map<std::uint64_t, FileRecord>> Inventory::all_files() {
   std::map<std::uint64_t, FileRecord> out;
   std::uint64_t after = 0;
   while (true) {
-    PIF_TRY_VALUE(net::Packet packet, ask_server(list_files(after, kPage)));
-    auto& page = *packet.envelope.mutable_list_files_reply();
+    PIF_TRY_VALUE(proto::ListFilesReply page, session_->call(list_files(after, kPage)));
     for (auto& file : *page.mutable_files()) {
       after = std::max(after, file.file());
       out[file.file()] = std::move(file);
@@ -198,12 +186,11 @@ Result<Held> Inventory::components_of(std::uint64_t file) {
   PIF_TRY(renew());
   std::vector<const proto::NodeInfo*> asked;
   for (const auto& node : nodes_) asked.push_back(&node);
-  auto replies =
-      ask_all(asked, std::vector<proto::Envelope>(asked.size(), list_components(file - 1, 1)), session_->timeout());
+  auto replies = ask_all(asked, std::vector<proto::ListComponents>(asked.size(), list_components(file - 1, 1)),
+                         session_->timeout());
   Held held;
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    PIF_TRY_VALUE(net::Packet packet, std::move(replies[i]));
-    auto& page = *packet.envelope.mutable_list_components_reply();
+    PIF_TRY_VALUE(proto::ListComponentsReply page, std::move(replies[i]));
     if (page.components_size() > 0 && page.components(0).shape().file() == file)
       held[asked[i]->id()] = std::move(*page.mutable_components(0));
   }
@@ -211,8 +198,7 @@ Result<Held> Inventory::components_of(std::uint64_t file) {
 }
 
 Result<std::optional<FileRecord>> Inventory::file(std::uint64_t id) {
-  PIF_TRY_VALUE(net::Packet packet, ask_server(list_files(id - 1, 1)));
-  auto& page = *packet.envelope.mutable_list_files_reply();
+  PIF_TRY_VALUE(proto::ListFilesReply page, session_->call(list_files(id - 1, 1)));
   if (page.files_size() == 0 || page.files(0).file() != id) return std::optional<FileRecord>{};
   return std::optional<FileRecord>(std::move(*page.mutable_files(0)));
 }
@@ -225,24 +211,22 @@ Result<Inventory::SumCheck> Inventory::check_sums(
   for (std::size_t turn = 0; turn < longest; ++turn) {
     PIF_TRY(renew());
     std::vector<const proto::NodeInfo*> asked;
-    std::vector<proto::Envelope> requests;
+    std::vector<proto::CheckComponent> requests;
     for (const auto& node : nodes_) {
       const auto files = files_by_node.find(node.id());
       if (files == files_by_node.end() || files->second.size() <= turn) continue;
       asked.push_back(&node);
-      requests.emplace_back().mutable_check_component()->set_file(files->second[turn]);
-      requests.back().mutable_check_component()->set_sums(true);
+      requests.emplace_back().set_file(files->second[turn]);
+      requests.back().set_sums(true);
     }
     auto replies = ask_all(asked, requests, kCheckTimeout);
     for (std::size_t i = 0; i < asked.size(); ++i) {
       if (!replies[i] && (replies[i].error().code == Code::kNotFound || replies[i].error().code == Code::kStaleFile))
         continue;
-      PIF_TRY_VALUE(const net::Packet packet, std::move(replies[i]));
-      const auto& reply = packet.envelope.check_component_reply();
+      PIF_TRY_VALUE(const proto::CheckComponentReply reply, std::move(replies[i]));
       out.bytes += reply.bytes();
       for (const auto& damage : reply.damages())
-        out.findings.push_back(
-            {Finding::Kind::kSums, requests[i].check_component().file(), asked[i]->id(), "", damage});
+        out.findings.push_back({Finding::Kind::kSums, requests[i].file(), asked[i]->id(), "", damage});
     }
   }
   return out;
@@ -250,17 +234,18 @@ Result<Inventory::SumCheck> Inventory::check_sums(
 
 Status Inventory::remove_component(std::uint32_t node, std::uint64_t file) {
   PIF_TRY(renew());
-  proto::Envelope question;
-  question.mutable_file_states()->add_files(file);
-  question.set_capability(capability_);
-  PIF_TRY_VALUE(const net::Packet reply, ask_server(std::move(question)));
-  const auto& states = reply.envelope.file_states_reply().states();
+  proto::FileStates question;
+  question.add_files(file);
+  net::Packet packet = net::packet_of(std::move(question));
+  packet.envelope.set_capability(capability_);
+  PIF_TRY_VALUE(const auto reply, net::reply_in<proto::FileStates>(session_->ask_server(std::move(packet))));
+  const auto& states = reply.states();
   if (states.size() != 1 || states[0] != kUnknownFile)
     return fail(Code::kBusy, fmt::format("the server knows file {} after all; run fsck again", file));
   const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& n) { return n.id() == node; });
   if (found == nodes_.end()) return fail(Code::kNotFound, fmt::format("there is no node {}", node));
-  proto::Envelope order;
-  order.mutable_settle()->add_unknown(file);
+  proto::Settle order;
+  order.add_unknown(file);
   PIF_TRY(ask(*found, std::move(order)));
   return {};
 }

@@ -53,13 +53,13 @@ class Inventory {
   [[nodiscard]] Status remove_component(std::uint32_t node, std::uint64_t file);
 
  private:
-  [[nodiscard]] Result<net::Packet> ask_server(proto::Envelope request);
-  [[nodiscard]] Result<net::Packet> ask(const proto::NodeInfo& node, proto::Envelope request);
+  template <wire::Request R>
+  [[nodiscard]] Result<wire::ReplyTo<R>> ask(const proto::NodeInfo& node, R request);
   [[nodiscard]] Status renew();  // a capability that is good for the next minutes
   // One request to each of several LFSs, all under way together; replies in order.
-  [[nodiscard]] std::vector<Result<net::Packet>> ask_all(const std::vector<const proto::NodeInfo*>& nodes,
-                                                         const std::vector<proto::Envelope>& requests,
-                                                         Duration timeout);
+  template <wire::Request R>
+  std::vector<Result<wire::ReplyTo<R>>> ask_all(const std::vector<const proto::NodeInfo*>& nodes,
+                                                const std::vector<R>& requests, Duration timeout);
 
   std::shared_ptr<client::Session> session_;
   std::vector<proto::NodeInfo> nodes_;

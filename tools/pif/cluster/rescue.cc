@@ -19,8 +19,8 @@
 #include "command/program.h"
 #include "command/text.h"
 #include "pif/base/print.h"
-#include "pif/client/convert.h"
 #include "pif/cluster/cluster.h"
+#include "pif/wire/convert.h"
 
 namespace pif::cli {
 namespace {
@@ -38,17 +38,9 @@ struct Options {
   bool list_only = false;
 };
 
-Status ask(client::Session& session, proto::Envelope request) {
-  net::Packet packet;
-  packet.envelope = std::move(request);
-  PIF_TRY(session.ask_server(std::move(packet)));
-  return {};
-}
-
 Status mark(client::Session& session, const std::vector<MarkedFile>& files) {
   for (std::size_t begin = 0; begin < files.size();) {
-    proto::Envelope request;
-    proto::MarkFiles& ask_for = *request.mutable_mark_files();
+    proto::MarkFiles ask_for;
     const MarkedFile& first = files[begin];
     ask_for.mutable_mark()->set_node(first.node);
     ask_for.mutable_mark()->set_kind(first.kind);
@@ -57,7 +49,7 @@ Status mark(client::Session& session, const std::vector<MarkedFile>& files) {
          ++begin) {
       ask_for.add_files(files[begin].file);
     }
-    PIF_TRY(ask(session, std::move(request)));
+    PIF_TRY(session.call(std::move(ask_for)));
   }
   return {};
 }
@@ -130,9 +122,9 @@ Outcome accept_stale(const Program& program, const Options& options) {
   if (!program.common.json) PIF_TRY(print(text_of(marked)));
   if (options.list_only) return ExitCode::kDone;
   PIF_TRY(mark(*session, marked));
-  proto::Envelope request;
-  request.mutable_accept_stale()->set_node(node.id());
-  PIF_TRY(ask(*session, std::move(request)));
+  proto::AcceptStale request;
+  request.set_node(node.id());
+  PIF_TRY(session->call(std::move(request)));
   PIF_TRY(await_node(client, node.name()));
   if (!program.common.quiet)
     print_error(fmt::format("{} serves again; {} marked, to be read with --stale only\n", node.name(),
@@ -202,10 +194,10 @@ Result<std::vector<MarkedFile>> replace_root(Client& client, cluster::Cluster& c
   PIF_TRY(mark(*session, marked));
   PIF_TRY_VALUE(lfs.uuid, cluster::random_uuid());
   PIF_TRY(cluster::save_cluster(cluster));
-  proto::Envelope request;
-  request.mutable_replace_node()->set_node(lfs.id);
-  request.mutable_replace_node()->set_uuid(lfs.uuid);
-  PIF_TRY(ask(*session, std::move(request)));
+  proto::ReplaceNode request;
+  request.set_node(lfs.id);
+  request.set_uuid(lfs.uuid);
+  PIF_TRY(session->call(std::move(request)));
   PIF_TRY(make_root_anew(cluster, lfs.name));
   return marked;
 }
@@ -275,15 +267,15 @@ Outcome accept_old(const Program& program, const Options& options) {
   }
   if (options.list_only) return ExitCode::kDone;
   for (std::size_t begin = 0; begin < plan.adopted.size(); begin += kAdoptedAtOnce) {
-    proto::Envelope request;
+    proto::AdoptFiles request;
     for (std::size_t i = begin; i < std::min(plan.adopted.size(), begin + kAdoptedAtOnce); ++i)
-      *request.mutable_adopt_files()->add_files() = plan.adopted[i];
-    PIF_TRY(ask(*session, std::move(request)));
+      *request.add_files() = plan.adopted[i];
+    PIF_TRY(session->call(std::move(request)));
   }
   PIF_TRY(mark(*session, plan.marked));
-  proto::Envelope request;
-  request.mutable_adopt_files()->set_done(true);
-  PIF_TRY(ask(*session, std::move(request)));
+  proto::AdoptFiles request;
+  request.set_done(true);
+  PIF_TRY(session->call(std::move(request)));
   if (!program.common.quiet)
     print_error(fmt::format("{}; {} put under /lost+found, {} marked\n",
                             status.refused.empty() ? "the server serves" : "the server serves again",

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "pif/client/convert.h"
+#include "pif/wire/convert.h"
 
 namespace pif::cli {
 namespace {
 
 // How many rows of the file the directory expects on the node; 0 too if its layout cannot be read.
 std::uint64_t rows_on(std::uint32_t node, const proto::FileLayout& file_layout, const proto::FileLength& file_length) {
-  const auto layout = client::layout_of(file_layout);
+  const auto layout = wire::layout_of(file_layout);
   const auto at = std::find(file_layout.nodes().begin(), file_layout.nodes().end(), node);
   if (!layout || at == file_layout.nodes().end()) return 0;
   return layout->rows(static_cast<LfsIndex>(at - file_layout.nodes().begin()), file_length.records());

@@ -24,6 +24,7 @@
 #include "pif/net/messenger.h"
 #include "pif/parity/layout.h"
 #include "pif/proto/messages.pb.h"
+#include "pif/wire/operations.h"
 
 namespace pif::client {
 
@@ -117,8 +118,18 @@ class Session : public std::enable_shared_from_this<Session> {
   // Asks the server. If the connection breaks (the server restarts) it connects again, resumes the session, and sends
   // the same request again, until the deadline: all requests to the server are safe to repeat. Zero: options().timeout.
   [[nodiscard]] Result<net::Packet> ask_server(net::Packet request, Duration timeout = Duration::zero());
+  // The same, by type: a request of wire::kOperations, and what answers it.
+  template <wire::Request R>
+  [[nodiscard]] Result<wire::ReplyTo<R>> call(R request, Duration timeout = Duration::zero()) {
+    return net::reply_in<R>(ask_server(net::packet_of(std::move(request)), timeout));
+  }
   // The same for what changes something: an error says so when the outcome is not known, and where to look.
   [[nodiscard]] Result<net::Packet> change(net::Packet request, const Change& change);
+  template <wire::Request R>
+  [[nodiscard]] Result<wire::ReplyTo<R>> change(R request, const Change& change) {
+    static_assert(wire::OperationOf<R>::kRow.again == wire::Again::kDeduplicated, "the server would do it twice");
+    return net::reply_in<R>(this->change(net::packet_of(std::move(request)), change));
+  }
   // Several of them under way at once; answers in the order asked. As many `changes`.
   std::vector<Result<net::Packet>> change_all(std::vector<net::Packet> requests, const std::vector<Change>& changes);
   // Several requests under way at once; answers in the order asked.
@@ -136,6 +147,14 @@ class Session : public std::enable_shared_from_this<Session> {
   // (found_elsewhere).
   [[nodiscard]] Result<net::Packet> ask_node(const proto::NodeInfo& node, net::Packet request,
                                              Duration timeout = Duration::zero());
+  // The same, by type. `capability`: packed; empty: none is needed.
+  template <wire::Request R>
+  [[nodiscard]] Result<wire::ReplyTo<R>> call(const proto::NodeInfo& node, R request, std::string capability = {},
+                                              Duration timeout = Duration::zero()) {
+    net::Packet packet = net::packet_of(std::move(request));
+    packet.envelope.set_capability(std::move(capability));
+    return net::reply_in<R>(ask_node(node, std::move(packet), timeout));
+  }
   // Starts a request; wait for it with caller().wait(). `bulk`: see link(); the reply may be large, or the order among
   // bulk requests matters. Large bodies go that way in any case.
   [[nodiscard]] Result<net::CallId> start_node(const proto::NodeInfo& node, net::Packet request,

@@ -21,6 +21,11 @@ class Caller {
   Result<Packet> wait(CallId id);
   // start + wait.
   Result<Packet> call(PeerId peer, Packet request, Duration timeout, std::string peer_name);
+  // The same, by type: a request of wire::kOperations, and what answers it.
+  template <wire::Request R>
+  Result<wire::ReplyTo<R>> call(PeerId peer, R request, Duration timeout, std::string peer_name) {
+    return reply_in<R>(call(peer, packet_of(std::move(request)), timeout, std::move(peer_name)));
+  }
   // Whether wait(id) would return at once.
   bool is_done(CallId id) const;
   // Waits until any call is done, something unasked came, or the deadline. kCancelled after an interrupt.

@@ -13,6 +13,7 @@
 #include "pif/base/timers.h"
 #include "pif/net/messenger.h"
 #include "pif/net/stats.h"
+#include "pif/wire/operations.h"
 
 namespace pif::net {
 
@@ -31,9 +32,9 @@ class Calls {
   // (`timeout` is not above zero) nothing is sent.
   CallId start(PeerId peer, Packet request, Duration timeout, std::string peer_name, OnReply on_reply);
 
-  // Takes replies: true, also for one that comes too late. Fails the calls of a lost peer with kUnavailable, but
-  // returns false for kClosed, because others keep state about peers too; and for requests and wakes, which are not
-  // ours.
+  // Takes replies: true, also for one that comes too late. A reply that does not belong to what was asked
+  // (wire::kOperations) is kInternal. Fails the calls of a lost peer with kUnavailable, but returns
+  // false for kClosed, because others keep state about peers too; and for requests and wakes, which are not ours.
   bool offer(Delivery& delivery);
   // Fails what is late. Call at or after next_deadline(). Who comes more than kCameLate after it was stopped, or busy,
   // and answers may lie unread: nothing is late before the same time has passed again.
@@ -84,7 +85,20 @@ bool is_reply(const proto::Envelope& envelope);
 // An empty reply to `request`, to be filled in.
 Packet reply_to(const proto::Envelope& request);
 Packet error_reply(const proto::Envelope& request, const Error& error, std::string_view node);
-Error error_of(const proto::Error& error);
-proto::Error proto_of(const Error& error, std::string_view node = {});
+
+// ---- by type ----
+// A packet with this request.
+template <wire::Request R>
+Packet packet_of(R request) {
+  Packet packet;
+  wire::OperationOf<R>::add_request(packet.envelope) = std::move(request);
+  return packet;
+}
+// What answers a request of type R, out of a packet that Calls gave.
+template <wire::Request R>
+Result<wire::ReplyTo<R>> reply_in(Result<Packet> packet) {
+  if (!packet) return fail(std::move(packet.error()));
+  return std::move(wire::OperationOf<R>::add_reply(packet->envelope));
+}
 
 }  // namespace pif::net

@@ -11,6 +11,7 @@
 #include "pif/base/histogram.h"
 #include "pif/base/result.h"
 #include "pif/proto/messages.pb.h"
+#include "pif/wire/operations.h"
 
 namespace pif::net {
 
@@ -19,7 +20,7 @@ std::string operation_name(int operation);
 
 class Stats {
  public:
-  static constexpr std::size_t kOperationsMax = 128;  // field numbers of Envelope.op
+  static constexpr std::size_t kOperationsMax = wire::kOpCasesMax;
   static constexpr std::size_t kCodesMax = 32;
 
   struct One {
@@ -57,7 +58,6 @@ class Stats {
                                                                 : nullptr;
   }
   void describe(proto::StatsReply& reply) const;
-  void describe(proto::CountersReply& reply) const;
 
  private:
   One& at(int operation) {

@@ -1,0 +1,58 @@
+// Which handler the LFS has for each operation, bound by its type: whoever has handlers binds them in its constructor.
+#pragma once
+
+#include <type_traits>
+
+#include "context/replies.h"
+#include "pif/wire/bindings.h"
+
+namespace pif::lfs {
+
+// Whether an operation waits until the LFS serves.
+enum class When : std::uint8_t { kServing, kAlways };
+
+struct Handler {
+  void* part = nullptr;  // what has the handler
+  void (*run)(void* part, Replies& replies, const Request& request) = nullptr;
+  wire::NeededRights (*needed)(const proto::Envelope& request) = nullptr;
+  When when = When::kServing;
+};
+
+class Operations {
+ public:
+  // kMethod: of `part`, `Result<net::Packet> (const Request&, const R&)`, whose result is the answer, or `void (...)`,
+  // which answers by itself. `part` outlives this.
+  template <auto kMethod, typename Part>
+  void bind(Part& part, When when = When::kServing) {
+    using R = RequestOf<kMethod>;
+    bindings_.bind<R>({&part, &run<kMethod, Part>, &needed<R>, when});
+  }
+  // Null for what is not an LFS's.
+  const Handler* find(int op_case) const { return bindings_.find(op_case); }
+  void start() const { bindings_.start(); }
+
+ private:
+  template <typename Part, typename Result, typename R>
+  static R request_of(Result (Part::*)(const Request&, const R&));
+  template <auto kMethod>
+  using RequestOf = decltype(request_of(kMethod));
+
+  template <typename R>
+  static wire::NeededRights needed(const proto::Envelope& request) {
+    return wire::needed_rights(wire::OperationOf<R>::request(request));
+  }
+  template <auto kMethod, typename Part>
+  static void run(void* part, Replies& replies, const Request& request) {
+    const auto& asked = wire::OperationOf<RequestOf<kMethod>>::request(request.envelope());
+    Part& self = *static_cast<Part*>(part);
+    if constexpr (std::is_void_v<decltype((self.*kMethod)(request, asked))>) {
+      (self.*kMethod)(request, asked);
+    } else {
+      replies.answer(request, (self.*kMethod)(request, asked));
+    }
+  }
+
+  wire::Bindings<wire::Daemon::kLfs, Handler> bindings_;
+};
+
+}  // namespace pif::lfs

@@ -1,0 +1,27 @@
+// Between messages and the types that the rest works with. What comes from another process is checked here. Pure.
+#pragma once
+
+#include <string_view>
+
+#include "pif/base/format.h"
+#include "pif/base/result.h"
+#include "pif/parity/layout.h"
+#include "pif/proto/messages.pb.h"
+
+namespace pif::wire {
+
+// kInvalid, saying why, for what cannot be.
+[[nodiscard]] Result<Format> format_of(const proto::Format& format);
+[[nodiscard]] Result<parity::Layout> layout_of(const proto::FileLayout& layout);
+inline FileLength file_length_of(const proto::FileLength& file_length) {
+  return {file_length.records(), file_length.bytes()};
+}
+// A code that this program does not know is kInternal.
+Error error_of(const proto::Error& error);
+
+proto::Format proto_of(const Format& format);
+proto::FileLength proto_of(const FileLength& file_length);
+// `node`: who says so, where the error does not name another. Its text travels as UTF-8.
+proto::Error proto_of(const Error& error, std::string_view node = {});
+
+}  // namespace pif::wire

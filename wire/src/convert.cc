@@ -1,0 +1,50 @@
+#include "pif/wire/convert.h"
+
+#include <fmt/format.h>
+
+#include "pif/base/path.h"
+
+namespace pif::wire {
+
+Result<Format> format_of(const proto::Format& format) {
+  if (format.kind() < 1 || format.kind() > 3)
+    return fail(Code::kInvalid, fmt::format("record kind {} is unknown", format.kind()));
+  if (format.delimiter() > 255)
+    return fail(Code::kInvalid, fmt::format("delimiter {} is not a byte", format.delimiter()));
+  const Format out{static_cast<RecordKind>(format.kind()), format.record_length(),
+                   static_cast<std::uint8_t>(format.delimiter())};
+  PIF_TRY(out.validate());
+  return out;
+}
+
+Result<parity::Layout> layout_of(const proto::FileLayout& layout) {
+  return parity::Layout::make(static_cast<std::uint32_t>(layout.nodes_size()),
+                              {layout.bevies().begin(), layout.bevies().end()});
+}
+
+Error error_of(const proto::Error& error) { return {code_from_number(error.code()), error.text(), error.node()}; }
+
+proto::Format proto_of(const Format& format) {
+  proto::Format out;
+  out.set_kind(static_cast<std::uint32_t>(format.kind));
+  out.set_record_length(format.record_length);
+  out.set_delimiter(format.delimiter);
+  return out;
+}
+
+proto::FileLength proto_of(const FileLength& file_length) {
+  proto::FileLength out;
+  out.set_records(file_length.records);
+  out.set_bytes(file_length.bytes);
+  return out;
+}
+
+proto::Error proto_of(const Error& error, std::string_view node) {
+  proto::Error out;
+  out.set_code(static_cast<std::uint32_t>(error.code));
+  out.set_text(to_utf8(error.text));
+  out.set_node(error.node.empty() ? std::string(node) : error.node);
+  return out;
+}
+
+}  // namespace pif::wire
