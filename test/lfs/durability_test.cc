@@ -112,6 +112,20 @@ TEST_CASE("small components that are sealed at the same time are all durable whe
   }
 }
 
+TEST_CASE("large components, which are synced by themselves, do not count among the batches of small ones") {
+  with_node([&](Peer& peer, Node&) {
+    TestFile large;
+    large.format = Format::fixed(4096);
+    const auto rows = pattern(4096 * 20, 5);
+    for (large.id = 50; large.id < 53; ++large.id) {
+      for (std::uint64_t row = 0; row < 280; row += 20) REQUIRE_OK(peer.write(large, row, 20, rows));
+      REQUIRE_OK(peer.seal(large, 280, 4096 * 280));
+      const auto ends = seal_at_once(peer, large.id * 100, 20);  // goes on although a large one has ended
+      CHECK(std::count(ends.begin(), ends.end(), Code::kOk) == 20);
+    }
+  });
+}
+
 TEST_CASE("of components that are synced together only the one fails whose bytes were lost") {
   with_node([&](Peer& peer, Node& node) {
     fail_at(node, "sync", "006e.dat");  // 110

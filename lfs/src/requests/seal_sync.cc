@@ -5,6 +5,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "pif/base/assert.h"
+
 namespace pif::lfs {
 namespace {
 
@@ -24,7 +26,7 @@ void SealSync::add(const ComponentPtr& component, Done done) {
   }
   std::vector<Item> alone;
   alone.push_back(std::move(item));
-  submit(std::move(alone));
+  submit(std::move(alone), false);
 }
 
 // One batch at a time: the longer a sync takes, the more share the next one. But nobody waits for a sync of all that
@@ -42,16 +44,19 @@ void SealSync::advance() {
       items.resize(kBatchMax);
     }
     if (under_way_ > 0) all_again_ = std::max(all_again_, context_.now() + kLongPause);
-    ++under_way_;
     begun_ = context_.now();
-    submit(std::move(items));
+    submit(std::move(items), true);
   }
 }
 
-void SealSync::submit(std::vector<Item> items) {
+void SealSync::submit(std::vector<Item> items, bool is_counted) {
+  PIF_ASSERT(!items.empty() && items.size() <= kBatchMax, items.size());
   auto batch = std::make_shared<Batch>();
   batch->items = std::move(items);
   batch->begun = context_.now();
+  batch->is_counted = is_counted;
+  if (is_counted) ++under_way_;
+  PIF_ASSERT(under_way_ <= kBatchesMax, under_way_);
   batch->is_all = batch->items.size() >= context_.config.sync_all_from && context_.now() >= all_again_;
   auto* storage = &context_.world.storage;
   context_.world.executor.submit([batch, storage, root = context_.config.root] { sync(*storage, root, *batch); },
@@ -77,7 +82,8 @@ void SealSync::sync_each(component::Storage& storage, std::vector<Item>& items) 
 }
 
 void SealSync::finish(Batch& batch) {
-  if (batch.items.front().component->state.bytes() < kSmallBytes) --under_way_;
+  PIF_ASSERT(!batch.is_counted || under_way_ > 0, under_way_);
+  if (batch.is_counted) --under_way_;
   if (batch.is_unsupported) {
     all_again_ = kNever;
   } else if (batch.is_all && context_.now() - batch.begun > kLong) {

@@ -33,11 +33,12 @@ class SealSync {
   struct Batch {
     std::vector<Item> items;
     Time begun{};
+    bool is_counted = false;      // in under_way_: not one that is synced by itself
     bool is_all = false;          // by one sync of all
     bool is_unsupported = false;  // which cannot be had here
   };
   bool may_begin() const;
-  void submit(std::vector<Item> items);
+  void submit(std::vector<Item> items, bool is_counted);
   void finish(Batch& batch);
   // Away from the loop.
   static void sync(component::Storage& storage, const std::string& root, Batch& batch);
@@ -45,7 +46,7 @@ class SealSync {
 
   LfsContext& context_;
   std::vector<Item> waiting_;
-  unsigned under_way_ = 0;  // batches
+  unsigned under_way_ = 0;  // batches that are counted
   Time begun_{};            // the last one
   Time all_again_{};        // before that no sync of all: the last one took too long, for others write a lot
 };
