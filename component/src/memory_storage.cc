@@ -166,6 +166,11 @@ class MemoryFile final : public File {
     return total;
   }
 
+  Result<std::size_t> read_cached(std::uint64_t offset, std::span<std::byte> into) override {
+    if (opened_->disk->inject("read_cached", opened_->path) != Code::kOk) return 0;
+    return File::read(offset, into);
+  }
+
   Status write(std::uint64_t offset, std::span<const ConstPiece> pieces) override {
     const Code code = opened_->disk->inject("write", opened_->path);
     const std::lock_guard guard(opened_->disk->mutex);

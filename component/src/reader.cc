@@ -79,7 +79,7 @@ Status Reader::read_rows(Row first, std::uint64_t count, Rows out) const {
   if (!lengths_agree(shape_, tail_)) return fail(Code::kCorrupt, lengths_text(shape_, tail_));
   if (count > 1 && out.stride < length)
     return fail(Code::kInvalid, fmt::format("rows of {} bytes cannot be {} bytes apart", length, out.stride));
-  const StoredStream stream = StoredStream::data_of(shape_, tail_, *files_);
+  const StoredStream stream = StoredStream::data_of(shape_, tail_, *files_, only_cached_);
   if (out.stride == length || count == 1) {
     const std::uint64_t end = std::min(tail_.bytes, (first + count) * length);
     return read_packed(stream, first * length, {out.base, end - first * length});
@@ -95,7 +95,7 @@ Status Reader::read_ends(Row first, std::uint64_t count, std::span<std::uint64_t
   if (ends.size() != count + 1)
     return fail(Code::kInvalid, fmt::format("{} places for the {} ends of {} rows", ends.size(), count + 1, count));
   if (first > tail_.rows || count > tail_.rows - first) return past_end(shape_, "rows", first, count, tail_.rows);
-  const StoredStream stream = StoredStream::index_of(shape_, tail_, *files_);
+  const StoredStream stream = StoredStream::index_of(shape_, tail_, *files_, only_cached_);
   if (first == 0) {
     ends[0] = 0;
     PIF_TRY(read_packed(stream, 0, std::as_writable_bytes(ends.subspan(1))));
@@ -109,7 +109,7 @@ Status Reader::read_bytes(std::uint64_t offset, std::span<std::byte> out) const 
   PIF_TRY(validate(shape_, tail_));
   if (offset > tail_.bytes || out.size() > tail_.bytes - offset)
     return past_end(shape_, "bytes", offset, out.size(), tail_.bytes);
-  return read_packed(StoredStream::data_of(shape_, tail_, *files_), offset, out);
+  return read_packed(StoredStream::data_of(shape_, tail_, *files_, only_cached_), offset, out);
 }
 
 Status Reader::check_bytes(std::uint64_t offset, std::uint64_t size, std::span<const std::byte> mapped) const {

@@ -101,6 +101,17 @@ class RealFile final : public File {
     return done;
   }
 
+  Result<std::size_t> read_cached(std::uint64_t offset, std::span<std::byte> into) override {
+    const iovec vector{into.data(), into.size()};
+    const ssize_t n =
+        uninterrupted([&] { return ::preadv2(fd_.get(), &vector, 1, static_cast<off_t>(offset), RWF_NOWAIT); });
+    if (n >= 0) return static_cast<std::size_t>(n);
+    if (errno == EAGAIN) return 0;
+    // A file system that cannot tell (NFS, FUSE) may have to wait at any time; one in memory never has to.
+    if (errno == EOPNOTSUPP) return is_in_memory() ? File::read(offset, into) : Result<std::size_t>(0);
+    return fail_errno(errno, fmt::format("cannot read {} at byte {}", path_, offset));
+  }
+
   Status write(std::uint64_t offset, std::span<const ConstPiece> pieces) override {
     if (!writable_) return fail(Code::kReadOnly, fmt::format("{} is open for reading only", path_));
     Vectors<ConstPiece> vectors(pieces);
@@ -182,6 +193,11 @@ class RealFile final : public File {
   }
 
  private:
+  bool is_in_memory() const {
+    struct statfs info {};
+    return ::fstatfs(fd_.get(), &info) == 0 && static_cast<unsigned long>(info.f_type) == TMPFS_MAGIC;
+  }
+
   const UniqueFd fd_;
   const std::string path_;
   const bool writable_;

@@ -58,16 +58,20 @@ struct Stream {
 struct StoredStream : Stream {
   std::uint64_t length = 0;
   std::uint64_t tail_sum = 0;
+  bool only_cached = false;  // reads do not wait for a disk
 
-  StoredStream(const Stream& stream, std::uint64_t bytes, std::uint64_t tail)
-      : Stream(stream), length(bytes), tail_sum(tail) {}
+  StoredStream(const Stream& stream, std::uint64_t bytes, std::uint64_t tail, bool cached = false)
+      : Stream(stream), length(bytes), tail_sum(tail), only_cached(cached) {}
 
-  static StoredStream data_of(const Shape& shape, const Tail& tail, Files& files) {
-    return {Stream::data_of(shape, files), tail.bytes, tail.data_sum};
+  static StoredStream data_of(const Shape& shape, const Tail& tail, Files& files, bool cached = false) {
+    return {Stream::data_of(shape, files), tail.bytes, tail.data_sum, cached};
   }
-  static StoredStream index_of(const Shape& shape, const Tail& tail, Files& files) {
-    return {Stream::index_of(shape, files), tail.rows * sizeof(std::uint64_t), tail.index_sum};
+  static StoredStream index_of(const Shape& shape, const Tail& tail, Files& files, bool cached = false) {
+    return {Stream::index_of(shape, files), tail.rows * sizeof(std::uint64_t), tail.index_sum, cached};
   }
+
+  // From `data` or `sums`. kBusy: it would have to wait for the disk, and may not.
+  [[nodiscard]] Result<std::size_t> read(File& file, std::uint64_t offset, std::span<std::byte> out) const;
 
   std::uint64_t full_chunks() const { return length / chunk_bytes; }
   std::uint64_t chunks() const { return length / chunk_bytes + (length % chunk_bytes != 0 ? 1 : 0); }

@@ -28,7 +28,7 @@ Status ends_early(const StoredStream& stream, std::uint64_t byte) {
 }
 
 Status read_exact(const StoredStream& stream, std::uint64_t offset, std::span<std::byte> out) {
-  PIF_TRY_VALUE(const std::size_t n, stream.data->read(offset, out));
+  PIF_TRY_VALUE(const std::size_t n, stream.read(*stream.data, offset, out));
   if (n != out.size()) return ends_early(stream, offset + n);
   return {};
 }
@@ -74,6 +74,13 @@ void scatter(const std::byte* from, std::size_t length, std::uint64_t count, Row
 
 }  // namespace
 
+Result<std::size_t> StoredStream::read(File& file, std::uint64_t offset, std::span<std::byte> out) const {
+  if (!only_cached) return file.read(offset, out);
+  PIF_TRY_VALUE(const std::size_t n, file.read_cached(offset, out));
+  if (n != out.size()) return fail(Code::kBusy, "the disk would have to be waited for");
+  return n;
+}
+
 Status SumReader::load(std::uint64_t chunk) {
   const std::uint64_t full = stream_.full_chunks();
   std::uint64_t count = std::min<std::uint64_t>(end_ - chunk, sums_.size());
@@ -81,7 +88,7 @@ Status SumReader::load(std::uint64_t chunk) {
   loaded_end_ = loaded_begin_ = 0;
   if (stored > 0) {
     const auto into = std::as_writable_bytes(std::span(sums_.data(), stored));
-    PIF_TRY_VALUE(const std::size_t n, stream_.sums->read(chunk * kSumBytes, into));
+    PIF_TRY_VALUE(const std::size_t n, stream_.read(*stream_.sums, chunk * kSumBytes, into));
     if (n < kSumBytes)
       return fail(Code::kCorrupt, fmt::format("{}: the file of checksums ends before it", stream_.place(chunk)));
     if (n < into.size()) count = n / kSumBytes;  // the chunks before the end can still be checked
@@ -130,6 +137,7 @@ Status read_packed(const StoredStream& stream, std::uint64_t offset, std::span<s
 }
 
 Status read_long_rows(const StoredStream& stream, Row first, std::uint64_t count, Rows out) {
+  if (stream.only_cached) return fail(Code::kBusy, "rows at a distance are not read from memory alone");
   SumReader sums(stream, first + count);
   std::array<Piece, kPieces> pieces;
   const std::uint64_t slice = std::min(kPieces, stream.slice_chunks(kSliceBytes));

@@ -37,7 +37,7 @@ namespace {
 using namespace pif;
 
 enum Exit { kExitOk = 0, kExitDamaged = 1, kExitUsage = 2, kExitCannot = 3 };
-constexpr unsigned kExecutorThreads = 4;
+constexpr unsigned kExecutorThreads = 8;  // half of them for reads that wait for the disk
 constexpr rlim_t kFilesWanted = 65536;
 constexpr auto kLockPatience = std::chrono::milliseconds(300);
 constexpr auto kLockPoll = std::chrono::milliseconds(5);

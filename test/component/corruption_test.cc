@@ -108,6 +108,29 @@ TEST_CASE("corruption: bytes that are checked where they are mapped are wrong if
   CHECK(code_of(reader.check_bytes(0, 10, mapped)) == Code::kCorrupt);
 }
 
+TEST_CASE("corruption: a reader that does not wait is busy where it would have to, and checks what it gets") {
+  Fixture fixture(Format::fixed(100));
+  const Bytes bytes = pattern(10'050, 4);
+  fixture.fill(bytes);
+  const Reader reader = fixture.reader().cached();
+  Bytes into(bytes.size());
+  must(reader.read_bytes(0, into));
+  CHECK(into == bytes);
+  const auto make_cold = [&](const std::string& name) {
+    fixture.disk->set_fault([name](std::string_view call, std::string_view path) {
+      return call == "read_cached" && path.ends_with(name) ? Code::kIo : Code::kOk;
+    });
+  };
+  make_cold(".dat");
+  CHECK(code_of(reader.read_bytes(0, into)) == Code::kBusy);
+  make_cold(".sum");
+  CHECK(code_of(reader.read_bytes(0, into)) == Code::kBusy);
+  must(fixture.reader().read_bytes(0, into));
+  make_cold("nothing");
+  fixture.disk->flip_bit(fixture.path + ".dat", 4'500, 0);
+  CHECK(code_of(reader.read_bytes(0, into)) == Code::kCorrupt);
+}
+
 TEST_CASE("corruption: a wrong tail sum is found") {
   Fixture fixture(Format::fixed(100));
   fixture.fill(pattern(8'250, 1));

@@ -83,6 +83,23 @@ TEST_CASE("storage: a read is short at the end of the file only") {
   CHECK(must(file->size()) == 100);
 }
 
+TEST_CASE("storage: what is read without waiting is what is there, or less of it") {
+  BOTH_STORAGES;
+  const Bytes bytes = pattern(100'000, 3);
+  const auto file = place.make("a", bytes);
+  Bytes out(50'000);
+  const std::size_t n = must(file->read_cached(30'000, out));
+  CHECK(n <= out.size());
+  CHECK(std::equal(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(n), bytes.begin() + 30'000));
+  CHECK(must(file->read_cached(100'000, out)) == 0);
+  if (place.real) return;
+  CHECK(n == out.size());  // all is in memory
+  place.disk->set_fault(
+      [](std::string_view call, std::string_view) { return call == "read_cached" ? Code::kIo : Code::kOk; });
+  CHECK(must(file->read_cached(30'000, out)) == 0);
+  CHECK(must(file->read(30'000, out)) == out.size());
+}
+
 TEST_CASE("storage: a file grows with zeros and shrinks") {
   BOTH_STORAGES;
   const Bytes bytes = pattern(100, 1);

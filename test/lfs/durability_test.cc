@@ -1,9 +1,8 @@
 // What was acknowledged survives a power cut after calls that failed before it.
 #include <algorithm>
-#include <deque>
-#include <utility>
 
 #include "appender.h"
+#include "held_executor.h"
 
 using namespace pif;
 using namespace pif::lfs::test;
@@ -16,28 +15,6 @@ void fail_at(Node& node, std::string call, std::string name) {
     return c == call && path.find(name) != std::string_view::npos ? Code::kIo : Code::kOk;
   });
 }
-
-// What is submitted while it holds is done at release(), in that order.
-class HeldExecutor final : public Executor {
- public:
-  void submit(std::function<void()> work, std::function<void()> done) override {
-    if (holds_) return held_.emplace_back(std::move(work), std::move(done)), void();
-    work();
-    done();
-  }
-  void hold() { holds_ = true; }
-  std::size_t held() const { return held_.size(); }
-  void release() {
-    holds_ = false;
-    const auto all = std::exchange(held_, {});
-    for (const auto& [work, done] : all) work();
-    for (const auto& [work, done] : all) done();
-  }
-
- private:
-  bool holds_ = false;
-  std::deque<std::pair<std::function<void()>, std::function<void()>>> held_;
-};
 
 }  // namespace
 

@@ -70,6 +70,7 @@ class Node {
   ClusterKey key;
   std::uint64_t log_bytes = 1u << 20;
   proto::Endpoints server;
+  Executor* executor = nullptr;  // null: the actor's
   std::optional<Error> open_error;
 
  private:
@@ -92,7 +93,8 @@ class Node {
     config.key = key;
     config.server = server;
     config.log_bytes = log_bytes;
-    Lfs lfs(std::move(config), World{self.messenger(), *storage, *store, self.executor(), spawner, self.entropy()});
+    Executor& works = executor != nullptr ? *executor : self.executor();
+    Lfs lfs(std::move(config), World{self.messenger(), *storage, *store, works, spawner, self.entropy()});
     if (auto opened = lfs.open(); !opened) {
       open_error = opened.error();
       return;

@@ -15,6 +15,7 @@ void require(const Status& made) {
 
 // Sizes that a torn write leaves pieces of: below, at and above a sector's.
 constexpr std::size_t kBlockBytes[] = {64, 512, 4096};
+constexpr double kColdChance = 0.25;  // that a read has to wait for the disk
 
 }  // namespace
 
@@ -122,6 +123,7 @@ void Cluster::restart_server() {
 void Cluster::start_lfs(unsigned index) {
   auto& node = nodes_.at(index);
   node.faults->revive();
+  node.faults->set_cold([this] { return world_.chance(kColdChance); });
   if (options_.faulty)
     node.root.disk->set_fault(
         [faults = node.faults](std::string_view call, std::string_view path) { return faults->ask(call, path); });

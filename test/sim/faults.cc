@@ -55,6 +55,7 @@ bool Faults::cuts(std::string_view call) {
 
 Code Faults::ask(std::string_view call, std::string_view path) {
   if (dead_) return Code::kIo;
+  if (call == "read_cached") return is_cold_ && is_cold_() ? Code::kIo : Code::kOk;
   if (cuts(call)) {
     dead_ = true;
     if (const auto cut = std::exchange(cut_, nullptr)) cut();

@@ -30,6 +30,8 @@ class Faults {
   void kill() { dead_ = true; }  // whatever its process still tries has no effect
   void revive();
   bool is_dead() const { return dead_; }
+  // Says of a read whether the disk has to be waited for. Without it, all is in memory.
+  void set_cold(std::function<bool()> is_cold) { is_cold_ = std::move(is_cold); }
 
   Code ask(std::string_view call, std::string_view path);
   bool has_failed() const { return failed_; }  // since heal()
@@ -49,6 +51,7 @@ class Faults {
   bool failed_ = false;
   std::string failed_call_;
   std::function<void()> cut_;
+  std::function<bool()> is_cold_;
 };
 
 // A store, named in its errors, whose calls may fail. A commit that fails has changed nothing; one at which the power

@@ -37,7 +37,7 @@ Result<ComponentPtr> AppendCoordinator::component_of(const Request& request) {
   PIF_TRY(context_.check_space(0));
   PIF_TRY_VALUE(auto made, context_.components.create(asked.shape(), request.capability.epoch, context_.now()));
   // Durable before the catalogue names it; so little that it is done here.
-  auto synced = component::sync(made->files).and_then([&] {
+  auto synced = component::sync(*made->files).and_then([&] {
     return context_.world.storage.sync_folder(context_.components.folder(file));
   });
   if (!synced) {

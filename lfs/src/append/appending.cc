@@ -197,6 +197,7 @@ bool Appending::begin_generation(Line& line) {
     return true;
   }
   // The catalogue must know the shorter length before the files lose what is past it.
+  ++c.changes;
   line.busy = true;
   context_.components.drop_writer(c);
   context_.batch.update(line.component, change, [this, &line](const Status& status) {
@@ -315,7 +316,7 @@ void Appending::make_durable(Line& line, std::vector<ReplyToken> tokens) {
   // A component that is not in the catalogue is new: its names must become durable too.
   const auto folder = c.catalogued ? std::string() : context_.components.folder(c.file);
   auto work = [component = line.component, result, folder, storage = &context_.world.storage] {
-    *result = component::sync(component->files);
+    *result = component::sync(*component->files);
     if (*result && !folder.empty()) *result = storage->sync_folder(folder);
   };
   auto done = [this, &line, result, t = *tail, applied = c.applied, tokens = std::move(tokens)] {

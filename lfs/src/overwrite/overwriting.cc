@@ -236,7 +236,7 @@ Status Overwriting::apply(const Image& image) {
   dirty_.emplace(c.file.value, image.component);
   c.dirty = true;
   auto tail = tail_of(c.state);
-  PIF_TRY(write_home(c.shape, c.files, image.first_chunk, image.bytes, tail));
+  PIF_TRY(write_home(c.shape, *c.files, image.first_chunk, image.bytes, tail));
   set_tail(c.state, tail);
   c.reader->set_tail(tail);
   context_.components.drop_writer(c);  // it may remember the old bytes of the last chunk
@@ -273,7 +273,7 @@ void Overwriting::sync_in_place() {
   }
   auto results = std::make_shared<std::vector<Status>>(components->size());
   auto work = [components, results] {
-    for (std::size_t i = 0; i < components->size(); ++i) (*results)[i] = sync_home((*components)[i]->files);
+    for (std::size_t i = 0; i < components->size(); ++i) (*results)[i] = sync_home(*(*components)[i]->files);
   };
   context_.world.executor.submit(std::move(work), [this, components, results] {
     for (const auto& component : *components) context_.components.unpin(*component);

@@ -1,66 +1,20 @@
 #include "requests/reading.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "pif/base/limits.h"
+#include "pif/base/assert.h"
+#include "requests/row_reader.h"
 
 namespace pif::lfs {
 namespace {
 
-constexpr std::uint64_t kEndsAtOnce = 8192;       // of the index, while it is found out how many rows fit a body
-constexpr std::size_t kGatherBytes = 256u << 10;  // read at once when short rows at a distance are picked out
-constexpr std::uint64_t kScanBytesMax =
-    4u << 20;  // read for one request, whatever of it is asked for: others wait meanwhile
-constexpr std::uint64_t kRowsMax = kBulkBytes / sizeof(std::uint32_t);
+constexpr std::size_t kColdMax = 65536;  // reads that wait for the disk; each is of a few hundred bytes
+constexpr unsigned kColdAtOnce = 4;      // of them under way: the executor's other threads are for syncs
+constexpr unsigned kColdTriesMax = 3;    // away from the loop, while others change the component
 
-Status past_end(const Component& c, std::string_view what, std::uint64_t at, std::uint64_t end) {
-  return fail(Code::kEndOfFile,
-              fmt::format("{} {} of file {} is asked for, this LFS has {}", what, at, name_of(c.file), end));
-}
-
-Status too_long(std::uint64_t bytes, std::size_t bytes_max) {
-  return fail(Code::kTooLarge, fmt::format("a record of {} bytes does not fit a packet of {} here: ask through ZeroMQ",
-                                           bytes, bytes_max));
-}
-
-// Whether rows at this distance are picked out of large reads, not read one by one.
-bool are_close(std::uint64_t stride, std::uint64_t length) { return stride * length < kGatherBytes / 4; }
-
-// What picking one row of many at this distance reads.
-std::uint64_t scanned(std::uint64_t stride, std::uint64_t length, std::uint64_t chunk_bytes) {
-  return are_close(stride, length) ? stride * length : length + chunk_bytes;
-}
-
-// Picks rows that lie `stride` apart out of large reads.
-Status gather(const component::Reader& reader, std::uint64_t first, std::uint64_t count, std::uint64_t stride,
-              std::uint64_t length, std::span<std::byte> out) {
-  const std::uint64_t end_of_data = reader.tail().bytes;
-  if (!are_close(stride, length)) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const std::uint64_t at = (first + i * stride) * length;
-      PIF_TRY(reader.read_bytes(at, out.subspan(i * length, std::min(length, end_of_data - at))));
-    }
-    return {};
-  }
-  std::vector<std::byte> window;
-  const std::uint64_t rows_at_once = kGatherBytes / (stride * length);
-  for (std::uint64_t done = 0; done < count;) {
-    const std::uint64_t rows = std::min(rows_at_once, count - done);
-    const std::uint64_t begin = (first + done * stride) * length;
-    const std::uint64_t end = std::min(begin + ((rows - 1) * stride + 1) * length, end_of_data);
-    window.resize(end - begin);
-    PIF_TRY(reader.read_bytes(begin, window));
-    for (std::uint64_t i = 0; i < rows; ++i) {
-      const std::uint64_t at = i * stride * length;
-      std::memcpy(out.data() + (done + i) * length, window.data() + at, std::min(length, window.size() - at));
-    }
-    done += rows;
-  }
-  return {};
+void log_damage(const Result<net::Packet>& result) {
+  if (!result && result.error().code == Code::kCorrupt) spdlog::error("{}", result.error().text);
 }
 
 }  // namespace
@@ -72,141 +26,83 @@ Reading::Reading(LfsContext& context) : context_(context) {
   context.operations.bind<&Reading::length>(*this);
 }
 
-Result<ComponentPtr> Reading::readable(const Request& request, FileId file) {
-  PIF_TRY_VALUE(auto component, context_.published(request, file));
-  PIF_TRY(context_.components.open_files(*component, component::Access::kRead));
-  return component;
-}
+void Reading::read(const Request& request, const proto::Read&) { start(request); }
+void Reading::read_bytes(const Request& request, const proto::ReadBytes&) { start(request); }
+void Reading::offsets(const Request& request, const proto::Offsets&) { start(request); }
 
-Result<net::Packet> Reading::read(const Request& request, const proto::Read& asked) {
-  PIF_TRY_VALUE(const auto component, readable(request, FileId(asked.file())));
-  Span span{asked.first(), asked.count(), std::max<std::uint64_t>(asked.stride(), 1)};
-  const std::uint64_t rows = component->reader->tail().rows;
-  if (span.count == 0) return fail(Code::kInvalid, "a read of no rows");
-  if (span.first >= rows) return fail(past_end(*component, "row", span.first, rows).error());
-  span.count = std::min(span.count, (rows - 1 - span.first) / span.stride + 1);
+void Reading::start(const Request& request) {
+  auto found = context_.published(request, file_of_read(request.envelope()));
+  if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
+  if (auto opened = context_.components.open_files(**found, component::Access::kRead); !opened)
+    return context_.replies.answer(request, fail(std::move(opened.error())));
   const auto bytes_max = LfsContext::body_bytes_max(request);
-  auto body = component->shape.format.is_fixed() ? read_fixed(*component, span, bytes_max)
-              : span.stride == 1                 ? read_variable(*component, span, bytes_max)
-                                                 : read_variable_strided(*component, span, bytes_max);
-  if (!body) {
-    if (body.error().code == Code::kCorrupt) spdlog::error("{}", body.error().text);
-    return fail(std::move(body.error()));
+  const auto reader = (*found)->reader->cached();
+  auto result = answer_read(request.envelope(), {(*found)->shape, reader, bytes_max});
+  if (result || result.error().code != Code::kBusy) {
+    log_damage(result);
+    return context_.replies.answer(request, std::move(result));
   }
-  net::Packet reply = Replies::reply(request);
-  reply.envelope.mutable_read_reply()->set_rows(span.count);
-  reply.body = std::move(*body);
-  return reply;
+  if (cold_.size() >= kColdMax)
+    return context_.replies.answer(request,
+                                   fail(Code::kRetry, fmt::format("{} reads wait for the disk here", kColdMax)));
+  auto cold = std::make_shared<ColdRead>();
+  cold->token = context_.replies.defer(request);
+  cold->component = std::move(*found);
+  cold->asked = request.envelope();
+  cold->bytes_max = bytes_max;
+  cold_.push_back(std::move(cold));
 }
 
-Result<net::Buffer> Reading::read_fixed(const Component& component, Span& span, std::size_t bytes_max) {
-  const std::uint64_t length = component.shape.format.record_length;
-  if (length > bytes_max && bytes_max < kBulkBytes) return fail(too_long(length, bytes_max).error());
-  span.count = std::min(span.count, std::max<std::uint64_t>(bytes_max / length, 1));
-  if (span.stride > 1) {
-    const std::uint64_t each = scanned(span.stride, length, component.shape.chunk_bytes);
-    span.count = std::min(span.count, std::max<std::uint64_t>(kScanBytesMax / each, 1));
+void Reading::begin_cold() {
+  while (cold_under_way_ < kColdAtOnce && !cold_.empty()) {
+    auto cold = std::move(cold_.front());
+    cold_.pop_front();
+    if (context_.replies.is_waiting(cold->token) && may_serve(*cold)) submit(std::move(cold));
   }
-  const std::uint64_t last = span.first + (span.count - 1) * span.stride;
-  const std::uint64_t last_bytes = std::min(length, component.reader->tail().bytes - last * length);
-  net::Buffer body((span.count - 1) * length + last_bytes);
-  if (span.stride == 1) {
-    PIF_TRY(component.reader->read_bytes(span.first * length, body.span()));
+}
+
+// Answers, and says false, if the component has gone meanwhile.
+bool Reading::may_serve(const ColdRead& cold) {
+  Component& c = *cold.component;
+  Status may;
+  if (c.removed) {
+    may = fail(Code::kStaleFile, "the file was deleted meanwhile");
+  } else if (c.failure) {
+    may = fail(*c.failure);
   } else {
-    PIF_TRY(gather(*component.reader, span.first, span.count, span.stride, length, body.span()));
+    may = context_.components.open_files(c, component::Access::kRead);
   }
-  return body;
+  if (!may) context_.replies.answer(cold.token, may);
+  return may.has_value();
 }
 
-Result<net::Buffer> Reading::read_variable(const Component& component, Span& span, std::size_t bytes_max) {
-  std::vector<std::uint32_t> lengths;
-  std::vector<std::uint64_t> ends;
-  std::uint64_t begin = 0;
-  std::uint64_t total = 0;
-  const std::uint64_t rows_max = std::min(span.count, kRowsMax);
-  for (bool full = false; !full && lengths.size() < rows_max;) {
-    const std::uint64_t count = std::min(kEndsAtOnce, rows_max - lengths.size());
-    ends.resize(count + 1);
-    PIF_TRY(component.reader->read_ends(span.first + lengths.size(), count, ends));
-    if (lengths.empty()) begin = ends[0];
-    for (std::uint64_t i = 0; i < count && !full; ++i) {
-      const std::uint64_t row_bytes = ends[i + 1] - ends[i];
-      full = !lengths.empty() && total + row_bytes + (lengths.size() + 1) * sizeof(std::uint32_t) > bytes_max;
-      if (full) break;
-      lengths.push_back(static_cast<std::uint32_t>(row_bytes));
-      total += row_bytes;
-    }
-  }
-  const std::size_t head = lengths.size() * sizeof(std::uint32_t);
-  if (head + total > bytes_max && bytes_max < kBulkBytes) return fail(too_long(total, bytes_max).error());
-  span.count = lengths.size();
-  net::Buffer body(head + total);
-  std::memcpy(body.data(), lengths.data(), head);
-  PIF_TRY(component.reader->read_bytes(begin, body.span().subspan(head)));
-  return body;
+// The work has the files and their lengths for itself: the component may be changed, closed and removed meanwhile.
+void Reading::submit(std::shared_ptr<ColdRead> cold) {
+  const Component& c = *cold->component;
+  PIF_ASSERT(c.reader && c.files && cold->tries < kColdTriesMax, cold->tries);
+  ++cold_under_way_;
+  ++cold->tries;
+  cold->changes = c.changes;
+  auto work = [cold, files = c.files, shape = c.shape, reader = *c.reader] {
+    cold->result = answer_read(cold->asked, {shape, reader, cold->bytes_max});
+  };
+  context_.world.executor.submit(std::move(work), [this, cold] { finish(cold); });
 }
 
-Result<net::Buffer> Reading::read_variable_strided(const Component& component, Span& span, std::size_t bytes_max) {
-  std::vector<std::uint32_t> lengths;
-  std::vector<std::byte> data;
-  const std::uint64_t chunk_bytes = component.shape.chunk_bytes;
-  std::uint64_t scanned_bytes = 0, next_chunk = 0;  // behind the last row
-  for (std::uint64_t i = 0; i < std::min(span.count, kRowsMax) && scanned_bytes < kScanBytesMax; ++i) {
-    std::uint64_t ends[2];
-    PIF_TRY(component.reader->read_ends(span.first + i * span.stride, 1, ends));
-    const std::uint64_t row_bytes = ends[1] - ends[0];
-    const bool fits = data.size() + row_bytes + (lengths.size() + 1) * sizeof(std::uint32_t) <= bytes_max;
-    if (!fits && !lengths.empty()) break;
-    if (!fits && bytes_max < kBulkBytes) return fail(too_long(row_bytes, bytes_max).error());
-    lengths.push_back(static_cast<std::uint32_t>(row_bytes));
-    data.resize(data.size() + row_bytes);
-    if (row_bytes > 0 && ends[1] > next_chunk) {
-      scanned_bytes += row_bytes + chunk_bytes;
-      next_chunk = (ends[1] + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
-    }
-    PIF_TRY(component.reader->read_bytes(ends[0], std::span(data).last(row_bytes)));
+void Reading::finish(const std::shared_ptr<ColdRead>& cold) {
+  PIF_ASSERT(cold_under_way_ > 0 && cold->result, cold_under_way_);
+  --cold_under_way_;
+  if (!may_serve(*cold)) return;
+  const Component& c = *cold->component;
+  PIF_ASSERT(c.changes >= cold->changes, c.changes, cold->changes);
+  // A change in the middle may show in one half of a record and not in the other, or as a sum that does not hold.
+  if (c.changes != cold->changes) {
+    if (cold->tries < kColdTriesMax) return cold_.push_front(cold);
+    cold->result =
+        answer_read(cold->asked, {c.shape, *c.reader, cold->bytes_max});  // nobody changes it in the middle of this
   }
-  span.count = lengths.size();
-  const std::size_t head = lengths.size() * sizeof(std::uint32_t);
-  net::Buffer body(head + data.size());
-  std::memcpy(body.data(), lengths.data(), head);
-  if (!data.empty()) std::memcpy(body.data() + head, data.data(), data.size());
-  return body;
-}
-
-Result<net::Packet> Reading::read_bytes(const Request& request, const proto::ReadBytes& asked) {
-  PIF_TRY_VALUE(const auto component, readable(request, FileId(asked.file())));
-  const std::uint64_t end = component->reader->tail().bytes;
-  if (asked.bytes() == 0) return fail(Code::kInvalid, "a read of no bytes");
-  if (asked.offset() >= end) return fail(past_end(*component, "byte", asked.offset(), end).error());
-  const auto bytes =
-      std::min({asked.bytes(), end - asked.offset(), std::uint64_t{LfsContext::body_bytes_max(request)}});
-  net::Packet reply = Replies::reply(request);
-  reply.body = net::Buffer(bytes);
-  PIF_TRY(component->reader->read_bytes(asked.offset(), reply.body.span()));
-  reply.envelope.mutable_done();
-  return reply;
-}
-
-Result<net::Packet> Reading::offsets(const Request& request, const proto::Offsets& asked) {
-  PIF_TRY_VALUE(const auto component, readable(request, FileId(asked.file())));
-  if (component->shape.format.is_fixed())
-    return fail(Code::kInvalid, "fixed-length records have no offsets to ask for");
-  const auto count = static_cast<std::size_t>(asked.rows_size());
-  if (count * sizeof(std::uint64_t) > LfsContext::body_bytes_max(request))
-    return fail(Code::kTooLarge, fmt::format("offsets of {} rows at once", count));
-  const auto tail = component->reader->tail();
-  std::vector<std::uint64_t> offsets;
-  for (const auto row : asked.rows()) {
-    if (row > tail.rows) return fail(past_end(*component, "row", row, tail.rows).error());
-    std::uint64_t offset = row == tail.rows ? tail.bytes : 0;
-    if (row > 0 && row < tail.rows) PIF_TRY(component->reader->read_ends(row, 0, std::span(&offset, 1)));
-    offsets.push_back(offset);
-  }
-  net::Packet reply = Replies::reply(request);
-  reply.body = net::Buffer::copy_of(std::as_bytes(std::span(offsets)));
-  reply.envelope.mutable_done();
-  return reply;
+  log_damage(*cold->result);
+  context_.replies.answer(cold->token, std::move(*cold->result));
 }
 
 Result<net::Packet> Reading::length(const Request& request, const proto::Length& asked) {
@@ -239,6 +135,7 @@ void Reading::attach(const Request& request) {
 }
 
 void Reading::advance(const IsChanging& is_changing) {
+  begin_cold();
   std::erase_if(attaching_, [&](const Attaching& one) {
     if (!context_.replies.is_waiting(one.token)) return true;
     if (one.component->removed) {
@@ -256,7 +153,7 @@ Result<net::Packet> Reading::descriptors(Component& component) {
   *reply.envelope.mutable_attach_reply()->mutable_state() = component.state;
   if (component.access == component::Access::kRead || !component.access) {
     PIF_TRY(context_.components.open_files(component, component::Access::kRead));
-    PIF_TRY_VALUE(reply.handles, component::share(component.files));
+    PIF_TRY_VALUE(reply.handles, component::share(*component.files));
     return reply;
   }
   // Ours can write: others get descriptors that cannot.

@@ -1,6 +1,8 @@
 // Reading: rows, bytes and offsets by message, descriptors of whole components, published lengths.
 #pragma once
 
+#include <deque>
+
 #include "context/lfs_context.h"
 
 namespace pif::lfs {
@@ -9,28 +11,36 @@ class Reading {
  public:
   explicit Reading(LfsContext& context);
 
-  [[nodiscard]] Result<net::Packet> read(const Request& request, const proto::Read& asked);
-  [[nodiscard]] Result<net::Packet> read_bytes(const Request& request, const proto::ReadBytes& asked);
-  [[nodiscard]] Result<net::Packet> offsets(const Request& request, const proto::Offsets& asked);
+  // What is in memory is answered at once; what the disk has to be waited for, later and by the executor, so that nobody
+  // else waits for it.
+  void read(const Request& request, const proto::Read& asked);
+  void read_bytes(const Request& request, const proto::ReadBytes& asked);
+  void offsets(const Request& request, const proto::Offsets& asked);
   [[nodiscard]] Result<net::Packet> length(const Request& request, const proto::Length& asked);
   // For reading: descriptors of a complete component. A worker gets them when nothing changes the component any more,
   // and holds it against changes until it ends.
   void attach(const Request& request);
   using IsChanging = std::function<bool(const Component&)>;
-  // Answers workers whose components have come to rest. Once per turn.
+  // Begins reads that wait for the disk; answers workers whose components have come to rest. Once per turn.
   void advance(const IsChanging& is_changing);
 
  private:
-  struct Span {  // of rows asked for
-    std::uint64_t first = 0;
-    std::uint64_t count = 0;
-    std::uint64_t stride = 1;
+  // A read that waits for the disk. If the component was changed while it was read, it is read again; after some tries
+  // by the loop itself, which makes all changes.
+  struct ColdRead {
+    ReplyToken token = 0;
+    ComponentPtr component;
+    proto::Envelope asked;
+    std::size_t bytes_max = 0;
+    std::uint64_t changes = 0;  // of the component when the try began
+    unsigned tries = 0;
+    std::optional<Result<net::Packet>> result;
   };
-  [[nodiscard]] Result<net::Buffer> read_fixed(const Component& component, Span& span, std::size_t bytes_max);
-  [[nodiscard]] Result<net::Buffer> read_variable(const Component& component, Span& span, std::size_t bytes_max);
-  [[nodiscard]] Result<net::Buffer> read_variable_strided(const Component& component, Span& span,
-                                                          std::size_t bytes_max);
-  [[nodiscard]] Result<ComponentPtr> readable(const Request& request, FileId file);
+  void start(const Request& request);
+  void begin_cold();
+  [[nodiscard]] bool may_serve(const ColdRead& cold);
+  void submit(std::shared_ptr<ColdRead> cold);
+  void finish(const std::shared_ptr<ColdRead>& cold);
 
   [[nodiscard]] Result<net::Packet> descriptors(Component& component);
 
@@ -39,7 +49,9 @@ class Reading {
     ComponentPtr component;
   };
   LfsContext& context_;
-  std::vector<Attaching> attaching_;  // workers
+  std::vector<Attaching> attaching_;            // workers
+  std::deque<std::shared_ptr<ColdRead>> cold_;  // to be begun
+  unsigned cold_under_way_ = 0;
 };
 
 }  // namespace pif::lfs

@@ -74,7 +74,7 @@ Result<net::Packet> Writing::attach(const Request& request) {
   component->given_out = true;
   net::Packet reply = Replies::reply(request);
   *reply.envelope.mutable_attach_reply()->mutable_state() = component->state;
-  PIF_TRY_VALUE(reply.handles, component::share(component->files));
+  PIF_TRY_VALUE(reply.handles, component::share(*component->files));
   return reply;
 }
 
@@ -255,7 +255,7 @@ Status Writing::take_lengths(Component& component, const proto::Seal& asked) {
 }
 
 Status Writing::check_sizes(Component& component, const component::Tail& tail) {
-  auto& files = component.files;
+  auto& files = *component.files;
   PIF_TRY(expect_size(*files.data, tail.bytes, true, component.file, "data"));
   PIF_TRY(expect_size(*files.sums, tail.bytes / component.shape.chunk_bytes * 8, false, component.file, "sum file"));
   if (component.shape.format.is_fixed()) return {};
@@ -267,7 +267,7 @@ Status Writing::check_sizes(Component& component, const component::Tail& tail) {
 Result<bool> Writing::has_writers(Component& component) {
   if (!component.given_out) return false;
   for (auto* file :
-       {&component.files.data, &component.files.sums, &component.files.index, &component.files.index_sums}) {
+       {&component.files->data, &component.files->sums, &component.files->index, &component.files->index_sums}) {
     if (*file == nullptr) continue;
     PIF_TRY_VALUE(const bool writers, (*file)->has_writers());
     if (writers) return true;

@@ -90,9 +90,10 @@ Status Components::open_files(Component& component, component::Access access) {
   using component::Access;
   if (component.access && (access == Access::kRead || *component.access != Access::kRead)) return {};
   close_files(component);
-  PIF_TRY_VALUE(component.files, component::open_files(storage_, stem(component.file), component.shape.format, access));
+  PIF_TRY_VALUE(auto files, component::open_files(storage_, stem(component.file), component.shape.format, access));
+  component.files = std::make_shared<component::Files>(std::move(files));
   component.access = access;
-  component.reader.emplace(component.shape, tail_of(component.state), component.files);
+  component.reader.emplace(component.shape, tail_of(component.state), *component.files);
   component.place = with_files_.insert(with_files_.end(), &component);
   return {};
 }
@@ -102,7 +103,7 @@ Status Components::open_writer(Component& component) {
   if (writers_ >= kWritersMax && !close_spare_writer())
     return fail(Code::kBusy, fmt::format("{} components are being written here by message: try again", kWritersMax));
   PIF_TRY(open_files(component, component::Access::kWrite));
-  component.writer.emplace(component.shape, tail_of(component.state), component.files);
+  component.writer.emplace(component.shape, tail_of(component.state), *component.files);
   ++writers_;
   return {};
 }
@@ -132,7 +133,7 @@ void Components::close_files(Component& component) {
   component.reader.reset();
   if (component.access) with_files_.erase(component.place);
   component.access.reset();
-  component.files = {};
+  component.files.reset();
 }
 
 void Components::unpin(Component& component) {

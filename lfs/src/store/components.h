@@ -34,7 +34,8 @@ struct Component {
   const parity::Layout layout;
   bool catalogued = false;
 
-  component::Files files;
+  std::shared_ptr<component::Files>
+      files;  // shared with reads away from the loop, which may end after they were closed here
   std::optional<component::Access> access;  // of `files`; nothing: closed
   std::optional<component::Reader> reader;  // over `files`, up to the state's tail
   std::optional<component::Writer> writer;  // over `files`
@@ -51,7 +52,7 @@ struct Component {
   bool committing = false;  // the note that it is committed is on its way to the catalogue
   bool removed = false;
   std::uint64_t applied;      // number of the last log entry that is in its in-place data, or failed
-  std::uint64_t changes = 0;  // of in-place data, to see whether a check met one
+  std::uint64_t changes = 0;  // of what is inside the tail, so that work away from the loop sees whether it met one
   std::optional<Error> failure;
 
   bool is_open() const { return state.state() == kOpen; }

@@ -94,6 +94,12 @@ class Reader {
 
   const Tail& tail() const { return tail_; }
   void set_tail(const Tail& tail) { tail_ = tail; }
+  // One that does not wait for a disk: its reads fail with kBusy where this one would have to. For event loops.
+  Reader cached() const {
+    Reader out = *this;
+    out.only_cached_ = true;
+    return out;
+  }
 
   // Fixed records: rows [first, first + count) into `out`; reads that are whole chunks long go there without a copy.
   // kEndOfFile past the last row. A short last row leaves the rest of its place untouched.
@@ -113,6 +119,7 @@ class Reader {
   Shape shape_;
   Tail tail_;
   Files* files_;
+  bool only_cached_ = false;
 };
 
 // Writes a component that nobody reads yet, or the unpublished part of one. Keeps the sums right whatever the order.

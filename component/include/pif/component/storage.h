@@ -29,6 +29,9 @@ class File {
   virtual ~File() = default;
   // Fills the pieces in order from `offset`; fewer bytes only at the end of the file.
   virtual Result<std::size_t> read(std::uint64_t offset, std::span<const Piece> pieces) = 0;
+  // The same, of what is in memory: it does not wait for a disk. Fewer bytes, also none, where it would have to, or
+  // where nobody knows.
+  virtual Result<std::size_t> read_cached(std::uint64_t offset, std::span<std::byte> into) = 0;
   // All of it, or an error (after which any part may have been written).
   virtual Status write(std::uint64_t offset, std::span<const ConstPiece> pieces) = 0;
   virtual Status sync() = 0;  // data and size durable; after an error nothing is known: never retried
