@@ -78,7 +78,7 @@ void write_raw(component::Storage& disk, std::uint64_t offset, std::string_view 
 void write_entries(component::Storage& disk, fuzz::Input& in) {
   RedoLog log(disk, kLog, kLogBytes);
   must(log.open([](const LogEntry&, std::uint64_t) -> Status { return {}; }).has_value(), "a new log opens");
-  if ((in.byte() & 1) != 0) must(log.restart(in.wide()).has_value(), "and starts a round");
+  if ((in.byte() & 1) != 0) must(log.restart(in.wide() / 2).has_value(), "and starts a round");
   for (unsigned count = in.byte() % 8; count > 0; --count) {
     const std::uint64_t file = in.byte();
     const std::uint64_t first_chunk = (file & 0x80) != 0 ? in.wide() : in.byte();

@@ -136,6 +136,18 @@ TEST_CASE("wherever the log is cut, whole entries before the cut come back and t
   }
 }
 
+TEST_CASE("an intact entry of an unknown type is a newer program's, and not taken for the end of the log") {
+  Fixture f;
+  f.open();
+  f.add(1, 5, "first");
+  const std::uint64_t second = f.size();
+  f.add(2, 6, "second");
+  f.forge(second, kEntryBytes, 0, std::uint32_t{0x46646552});
+  CHECK(f.open_code() == Code::kVersion);
+  f.forge(second, kEntryBytes, 0, lfs::LogEntryType::kChunks);
+  CHECK(f.open().size() == 2);
+}
+
 TEST_CASE("a flipped bit ends the log there, wherever it is") {
   Fixture f;
   f.open();

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/assert.h"
 #include "store/catalogue.h"
 #include "store/convert.h"
 #include "store/in_place.h"
@@ -27,6 +28,7 @@ class Replayer {
 
  private:
   Result<proto::ComponentState*> state_of(FileId file);
+  Status replay_chunks(const LogEntry& entry, std::uint64_t number);
 
   component::Storage& storage_;
   kv::Store& catalogue_;
@@ -47,6 +49,13 @@ Result<proto::ComponentState*> Replayer::state_of(FileId file) {
 }
 
 Status Replayer::replay(const LogEntry& entry, std::uint64_t number) {
+  switch (entry.type) {
+    case LogEntryType::kChunks: return replay_chunks(entry, number);
+  }
+  return fail(Code::kVersion, fmt::format("redo log, entry {}: of an unknown type", number));  // RedoLog said so before
+}
+
+Status Replayer::replay_chunks(const LogEntry& entry, std::uint64_t number) {
   PIF_TRY_VALUE(auto* state, state_of(entry.file));
   if (state == nullptr || number <= state->log_applied()) return {};
   PIF_TRY_VALUE(const auto shape, shape_of(state->shape()));
@@ -73,6 +82,7 @@ Status Replayer::replay(const LogEntry& entry, std::uint64_t number) {
 Status Replayer::finish() {
   std::vector<const proto::ComponentState*> changed;
   for (const auto& [id, shape] : changed_) {
+    PIF_ASSERT(states_.contains(id) && states_.at(id), id);
     PIF_TRY_VALUE(auto files, component::open_files(storage_, component::stem(root_, FileId(id)), shape.format,
                                                     component::Access::kWrite));
     PIF_TRY(sync_home(files));
@@ -103,6 +113,7 @@ Status replay_log(component::Storage& storage, kv::Store& catalogue, const std::
   }));
   if (entries > 0) spdlog::info("{} entries of the redo log brought home", entries);
   PIF_TRY(replayer.finish());
+  PIF_ASSERT(entries == 0 || !log.empty(), entries);
   PIF_TRY_VALUE(const auto numbers, catalogue::numbers(catalogue));
   return log.confirm(
       std::max(applied_max, numbers.number()));  // they never go back, even behind what a lost log had given out

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/checksum.h"
 #include "pif/base/limits.h"
 
@@ -15,7 +16,6 @@ static_assert(std::endian::native == std::endian::little,
               "what is stored is little-endian and written as it is in memory");
 
 constexpr std::uint64_t kHeadMagic = 0x31676f4c64655250;  // "PRedLog1"
-constexpr std::uint32_t kEntryMagic = 0x45646552;         // "RedE"
 constexpr std::uint32_t kLogVersion = 1;
 constexpr std::uint64_t kHeadBytes = 4096;
 constexpr std::uint64_t kAlign = 8;
@@ -33,7 +33,7 @@ struct StoredHead {
 static_assert(sizeof(StoredHead) == 40);
 
 struct StoredEntry {
-  std::uint32_t magic;
+  std::uint32_t type;  // LogEntryType
   std::uint32_t chunk_bytes;
   std::uint64_t number;
   std::uint64_t file;
@@ -50,6 +50,7 @@ std::uint64_t hash_fields(const T& stored) {
   return hash_bytes(std::as_bytes(std::span(&stored, 1)).first(sizeof(T) - sizeof(std::uint64_t)));
 }
 
+bool is_known(std::uint32_t type) { return type == static_cast<std::uint32_t>(LogEntryType::kChunks); }
 std::uint64_t padding(std::uint64_t bytes) { return (kAlign - bytes % kAlign) % kAlign; }
 constexpr std::array<std::byte, kAlign> kZeros{};
 
@@ -99,6 +100,8 @@ Result<RedoLog::Head> RedoLog::read_head(std::uint64_t size) {
 }
 
 Status RedoLog::write_head(std::uint64_t round, std::uint64_t number) {
+  PIF_ASSERT(round > 0 && (round == round_ || round == round_ + 1), round, round_);
+  PIF_ASSERT(number >= last_number_, number, last_number_);
   StoredHead stored{kHeadMagic, kLogVersion, 0, round, number, 0};
   stored.hash = hash_fields(stored);
   // Rounds alternate between the two heads, so that one is always whole.
@@ -131,27 +134,40 @@ Result<bool> RedoLog::replay_one(std::uint64_t size, const Replay& replay) {
   if (end_ + sizeof stored > size) return false;
   PIF_TRY_VALUE(const auto got, file_->read(end_, std::as_writable_bytes(std::span(&stored, 1))));
   if (got != sizeof stored) return fail(cut_short(end_, size).error());
-  if (stored.magic != kEntryMagic || stored.hash != hash_fields(stored)) return false;
+  if (stored.hash != hash_fields(stored)) return false;
   if (stored.chain != chain_ || stored.number <= last_number_) return false;
   if (stored.bytes > kEntryBytesMax || end_ + sizeof stored + stored.bytes > size) return false;
   std::vector<std::byte> data(stored.bytes);
   PIF_TRY_VALUE(const auto got_data, file_->read(end_ + sizeof stored, std::span(data)));
   if (got_data != data.size()) return fail(cut_short(end_, size).error());
   if (hash_bytes(data) != stored.data_hash) return false;
-  PIF_TRY(replay({FileId(stored.file), stored.first_chunk, stored.chunk_bytes, data}, stored.number));
+  if (!is_known(stored.type))
+    return fail(Code::kVersion,
+                fmt::format("{} has an entry of type {:08x} at byte {}, which this program does not know: "
+                            "start the one that wrote it",
+                            path_, stored.type, end_.load()));
+  const auto type = static_cast<LogEntryType>(stored.type);
+  PIF_TRY(replay({FileId(stored.file), stored.first_chunk, stored.chunk_bytes, data, type}, stored.number));
   end_ += sizeof stored + stored.bytes + padding(stored.bytes);
   last_number_ = stored.number;
+  PIF_ASSERT(end_ % kAlign == 0, end_.load());
   chain_ = stored.hash;
   return true;
 }
 
 void RedoLog::add(const LogEntry& entry, std::uint64_t number) {
-  if (batch_.pieces.empty()) {
-    batch_.chain = chain_;
-  }
-  StoredEntry stored{kEntryMagic,      entry.chunk_bytes,      number,
-                     entry.file.value, entry.first_chunk,      entry.data.size(),
-                     batch_.chain,     hash_bytes(entry.data), 0};
+  PIF_ASSERT(number > std::max(last_number_, batch_.number), number, last_number_, batch_.number);
+  PIF_ASSERT(entry.data.size() <= kEntryBytesMax, entry.data.size());
+  if (batch_.pieces.empty()) batch_.chain = chain_;
+  StoredEntry stored{static_cast<std::uint32_t>(entry.type),
+                     entry.chunk_bytes,
+                     number,
+                     entry.file.value,
+                     entry.first_chunk,
+                     entry.data.size(),
+                     batch_.chain,
+                     hash_bytes(entry.data),
+                     0};
   stored.hash = hash_fields(stored);
   auto& header = batch_.headers.emplace_back();
   std::memcpy(header.data(), &stored, sizeof stored);
@@ -165,6 +181,8 @@ void RedoLog::add(const LogEntry& entry, std::uint64_t number) {
 }
 
 Status RedoLog::write_batch() {
+  PIF_ASSERT(file_ && batch_.bytes > 0 && batch_.bytes % kAlign == 0, batch_.bytes);
+  PIF_ASSERT(end_ >= kFirstEntry && end_ % kAlign == 0, end_.load());
   if (failed_)
     return fail(Code::kIo, fmt::format("{} failed to sync: overwrites stop until the LFS is started again", path_));
   PIF_TRY(file_->write(end_, batch_.pieces));
@@ -177,8 +195,10 @@ Status RedoLog::write_batch() {
 }
 
 void RedoLog::end_batch(bool ok) {
+  PIF_ASSERT(batch_.number > last_number_, batch_.number, last_number_);
   if (ok) {
     end_ += batch_.bytes;
+    PIF_ASSERT(end_ % kAlign == 0, end_.load());
     chain_ = batch_.chain;
   }
   last_number_ = std::max(last_number_, batch_.number);

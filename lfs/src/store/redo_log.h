@@ -21,11 +21,17 @@
 
 namespace pif::lfs {
 
+// What an entry is, as its first four bytes say it.
+enum class LogEntryType : std::uint32_t {
+  kChunks = 0x45646552,  // "RedE": whole chunks of .dat as they are now
+};
+
 struct LogEntry {
   FileId file;
   std::uint64_t first_chunk = 0;
   std::uint32_t chunk_bytes = 0;
   std::span<const std::byte> data;  // from the start of first_chunk on
+  LogEntryType type = LogEntryType::kChunks;
 };
 
 class RedoLog {
@@ -35,7 +41,8 @@ class RedoLog {
   RedoLog(component::Storage& storage, std::string path, std::uint64_t bytes_max)
       : storage_(storage), path_(std::move(path)), bytes_max_(bytes_max) {}
 
-  // Opens the log, making it if there is none, and hands over its entries from the front. kCorrupt if its head is lost.
+  // Opens the log, making it if there is none, and hands over its entries from the front. kCorrupt if its head is lost;
+  // kVersion if an intact entry is of a type that a newer program wrote.
   [[nodiscard]] Status open(const Replay& replay);
 
   // Loop's thread: adds an entry to the next batch. `data` must live until the batch is written. number: above all
