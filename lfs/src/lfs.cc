@@ -1,5 +1,6 @@
 // The event loop: deliveries in, handlers, group commits, answers out.
 #include "pif/lfs/lfs.h"
+#include "pif/base/assert.h"
 
 #include <algorithm>
 
@@ -65,7 +66,6 @@ struct Lfs::Impl {
   void end_waiting();
   void dispatch(Request& request);
   void attach(const Request& request, const proto::Attach& asked);
-  bool is_changing(const Component& component) const;
   Result<net::Packet> hello(const Request& request, const proto::Hello& asked);
   Result<net::Packet> stats(const Request& request, const proto::Stats& asked);
   bool end_turn();
@@ -173,6 +173,7 @@ void Lfs::Impl::end_waiting() {
              "this LFS has been started and waits for the PIF Server, which alone knows whether it is up to date");
     return;
   }
+  PIF_ASSERT(context.standing != Standing::kWaiting);
   for (auto& delivery : waiting_room.take_all()) handle(delivery);
 }
 
@@ -196,6 +197,7 @@ void Lfs::Impl::handle_request(net::Delivery& delivery) {
 
 // The table says what the requester must show; a handler runs for who has shown it.
 void Lfs::Impl::dispatch(Request& request) {
+  PIF_ASSERT(request.deadline >= request.arrived && !net::is_reply(request.envelope()));
   const int op = request.envelope().op_case();
   const Handler* handler = context.operations.find(op);
   if (op == Envelope::OP_NOT_SET)
@@ -219,10 +221,6 @@ void Lfs::Impl::attach(const Request& request, const proto::Attach& asked) {
         request, fail(Code::kUnsupported, "descriptors travel over Unix sockets only: use Read and Write here"));
   if (!asked.has_create()) return reading.attach(request);
   context.replies.answer(request, writing.attach(request));
-}
-
-bool Lfs::Impl::is_changing(const Component& component) const {
-  return component.appending || overwriting.concerns(component) || appending.concerns(component.file);
 }
 
 Result<net::Packet> Lfs::Impl::hello(const Request& request, const proto::Hello&) {
@@ -258,7 +256,7 @@ bool Lfs::Impl::end_turn() {
   if (!holding.is_asked()) overwriting.advance();
   appending.advance();
   append_coordinator.advance();
-  reading.advance([this](const Component& component) { return is_changing(component); });
+  reading.advance();
   const bool committed = !is_held && !context.batch.empty();
   if (!is_held) context.batch.flush();
   if (is_held) holding.begin();

@@ -172,3 +172,41 @@ TEST_CASE("only some of the reads that wait for the disk are under way at once, 
       CHECK(bytes_of(peer.wait(reads[i]).value().body) == cold.bytes.substr(i * 100, 100));
   });
 }
+
+TEST_CASE("an overwrite that has to read its chunk first keeps no overwrite of another file waiting") {
+  Cold cold;
+  cold.run([&](Peer& peer, Node& node) {
+    TestFile other_file;
+    other_file.id = 8;
+    REQUIRE_OK(peer.put(other_file, pattern(1000, 2)));
+    cold.executor.hold(1);
+    const auto fresh = pattern(100, 6);
+    const auto slow = peer.start(peer.overwrite_request(7, 3, 1, fresh));
+    cold.wait_for_work(peer);
+    const auto behind = peer.start(peer.overwrite_request(7, 3, 1, pattern(100, 7)));  // of the same file: in order
+    REQUIRE_OK(peer.overwrite(8, 3, 1, pattern(100, 3)));
+    CHECK(cold.executor.held() == 1);
+    CHECK(peer.read(7, 3, 1).value() == cold.bytes.substr(300, 100));
+    cold.executor.release();
+    REQUIRE_OK(peer.wait(slow));
+    REQUIRE_OK(peer.wait(behind));
+    cold.bytes.replace(300, 100, pattern(100, 7));
+    CHECK(peer.read(7, 0, 130).value() == cold.bytes);
+    node.crash();
+    node.start();
+    CHECK(peer.read(7, 0, 130).value() == cold.bytes);
+    CHECK(peer.read(8, 3, 1).value() == pattern(100, 3));
+  });
+}
+
+TEST_CASE("variable records are overwritten as from memory where index and data have to be waited for") {
+  with_node([](Peer& peer, Node& node) {
+    REQUIRE_OK(peer.put_variable(variable(8), {"one", "", "three", std::string(9000, 'x')}));
+    make_cold(node, "");
+    REQUIRE_OK(peer.overwrite(8, 0, 3, variable_body({"ONE", "", "THREE"})));
+    REQUIRE_OK(peer.overwrite(8, 1, 1, variable_body({""})));
+    CHECK(code_of(peer.overwrite(8, 0, 1, variable_body({"four"}))) == Code::kInvalid);
+    CHECK(code_of(peer.overwrite(8, 9, 1, variable_body({"four"}))) == Code::kEndOfFile);
+    CHECK(peer.read(8, 0, 3).value() == variable_body({"ONE", "", "THREE"}));
+  });
+}

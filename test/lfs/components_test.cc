@@ -36,6 +36,7 @@ struct Table {
     auto state = component.state;
     state.set_state(kCommitted);
     components.set_state(component, state);
+    component.enter(Stage::kResting);
   }
 
   std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
@@ -55,7 +56,7 @@ TEST_CASE("of many components those that nobody uses are forgotten; one that is 
   const auto held = table.components.find(FileId(5)).value();
   for (std::uint64_t file = 1; file < count; ++file) REQUIRE_OK(table.components.find(FileId(file)));
   const auto pinned = table.components.find(FileId(count)).value().get();
-  table.components.pin(*pinned);
+  pinned->enter(Stage::kOverwriting);
   table.components.evict();
   CHECK(table.components.find_in_memory(FileId(6)) == nullptr);
   CHECK(table.components.find_in_memory(FileId(count)).get() == pinned);
@@ -65,15 +66,12 @@ TEST_CASE("of many components those that nobody uses are forgotten; one that is 
 
 TEST_CASE("what is busy in any way is not forgotten") {
   using Busy = std::function<void(Component&)>;
-  const Busy busy[] = {[](Component& c) { c.catalogued = false; },
-                       [](Component& c) { c.overwriting = 1; },
-                       [](Component& c) { c.appending = true; },
-                       [](Component& c) { c.sealing = true; },
-                       [](Component& c) { c.dirty = true; },
-                       [](Component& c) { c.committing = true; },
-                       [](Component& c) { c.failure = Error{}; },
-                       [](Component& c) { c.applied = 1; },
-                       [](Component& c) { c.pins = 1; }};
+  const Busy busy[] = {
+      [](Component& c) { c.catalogued = false; },       [](Component& c) { c.enter(Stage::kOverwriting); },
+      [](Component& c) { c.enter(Stage::kAppending); }, [](Component& c) { c.enter(Stage::kCheckpointing); },
+      [](Component& c) { c.enter(Stage::kFailed); },    [](Component& c) { c.dirty = true; },
+      [](Component& c) { c.committing = true; },        [](Component& c) { c.applied = 1; },
+      [](Component& c) { c.queued_changes = 1; }};
   Table table;
   const std::uint64_t count = Components::kKnownMax + 1;
   table.put(count);
@@ -88,18 +86,19 @@ TEST_CASE("what is busy in any way is not forgotten") {
 TEST_CASE("over the limit the longest unused components lose their open files, those in use do not") {
   Table table;
   const std::uint64_t count = Components::kOpenFilesMax + 10;
-  for (std::uint64_t file = 1; file <= count; ++file) table.settle(*table.make(file));
+  for (std::uint64_t file = 1; file <= count; ++file) {
+    const auto made = table.make(file);
+    if (file != 4 && file != 5) table.settle(*made);
+  }
   const auto is_open = [&](std::uint64_t file) {
     return table.components.find_in_memory(FileId(file))->access.has_value();
   };
-  table.components.pin(*table.components.find_in_memory(FileId(1)));
-  table.components.find_in_memory(FileId(2))->appending = true;
-  table.components.find_in_memory(FileId(3))->overwriting = 1;
-  const auto written = table.components.find_in_memory(FileId(4));
-  written->state.set_state(kOpen);
-  REQUIRE_OK(table.components.open_writer(*written));
-  table.components.find_in_memory(FileId(5))->state.set_state(kOpen);  // open, but nobody is writing it
-  REQUIRE_OK(table.components.find(FileId(6)));                        // used just now
+  table.components.find_in_memory(FileId(1))->enter(Stage::kCheckpointing);
+  table.components.find_in_memory(FileId(2))->enter(Stage::kAppending);
+  table.components.find_in_memory(FileId(3))->enter(Stage::kOverwriting);
+  REQUIRE_OK(
+      table.components.open_writer(*table.components.find_in_memory(FileId(4))));  // 5 is open, too, but not written
+  REQUIRE_OK(table.components.find(FileId(6)));                                    // used just now
   table.components.evict();
   for (const std::uint64_t file : {1, 2, 3, 4, 6}) CHECK(is_open(file));
   CHECK_FALSE(is_open(5));
@@ -131,11 +130,12 @@ TEST_CASE("whoever is written next gets the place of the writer that was unused 
       auto state = component->state;
       state.set_state(kCommitted);
       table.components.set_state(*component, state);
+      component->enter(Stage::kResting);
     }
   }
-  table.components.find_in_memory(FileId(1))->appending = true;
-  table.components.pin(*table.components.find_in_memory(FileId(2)));
-  table.components.find_in_memory(FileId(3))->overwriting = 1;
+  table.components.find_in_memory(FileId(1))->enter(Stage::kAppending);
+  table.components.find_in_memory(FileId(2))->enter(Stage::kCheckpointing);
+  table.components.find_in_memory(FileId(3))->enter(Stage::kOverwriting);
   REQUIRE_OK(table.components.open_writer(*table.make(Components::kWritersMax + 1)));
   CHECK_FALSE(is_written(4));
   for (const std::uint64_t file : {1, 2, 3, 5}) CHECK(is_written(file));
@@ -149,13 +149,11 @@ TEST_CASE("of removed components the last ones are remembered as removed; files 
   CHECK(code_of(table.components.find(FileId(2))) == Code::kStaleFile);
   CHECK(code_of(table.components.find(FileId(1))) == Code::kNotFound);
   const auto used = table.make(1);
-  table.components.pin(*used);
-  table.components.pin(*used);
+  const auto in_use = used->files;
   table.components.forget(*used);
-  table.components.unpin(*used);
-  CHECK(used->access.has_value());
-  table.components.unpin(*used);
   CHECK_FALSE(used->access.has_value());
+  CHECK(in_use->data->size().has_value());
+  CHECK(in_use.use_count() == 1);
   const auto again = table.make(1);
   table.components.forget(*again, false);
   CHECK(code_of(table.components.find(FileId(1))) == Code::kStaleFile);  // as before

@@ -1,9 +1,11 @@
 #include "simulate/history_base.h"
 
 #include <exception>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/kv/value.h"
 #include "simulate/nemesis.h"
 
@@ -13,6 +15,8 @@ using namespace std::chrono_literals;
 
 Outcome History::run() {
   say(plan_.to_string());
+  // What the code asserts is a violation in this history, and not the end of all.
+  set_assertion_handler([](const BrokenAssertion& broken) { throw std::logic_error(broken.to_string()); });
   try {
     live();
     settle();

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include "append/appending.h"
+#include "pif/base/assert.h"
 
 namespace pif::lfs {
 namespace {
@@ -46,6 +47,7 @@ Result<ComponentPtr> AppendCoordinator::component_of(const Request& request) {
   }
   made->state.set_state(kCommitted);
   made->make_by_append();
+  made->enter(Stage::kResting);
   return made;
 }
 
@@ -63,6 +65,7 @@ Status AppendCoordinator::done_before(const proto::ComponentState& state, const 
 }
 
 AppendCoordinator::File& AppendCoordinator::file_of(const ComponentPtr& component) {
+  PIF_ASSERT(component->state.shape().index() == 0, component->file.value);
   auto& slot = files_[component->file.value];
   if (!slot) {
     const auto& state = component->state;
@@ -92,6 +95,7 @@ void AppendCoordinator::reserve(const Request& request, const proto::Reserve& as
   File& file = file_of(*component);
   const auto grant = file.sequencer.reserve(asked.records(), asked.bytes(), asked.fill(), context_.now(), request.peer);
   if (!grant) return context_.replies.answer(request, fail(grant.error()));
+  PIF_ASSERT(grant->generation >= file.first_generation, grant->generation, file.first_generation);
   const auto token = context_.replies.defer(request);
   if (file.durable_generation == grant->generation) return this->grant((*component)->file.value, *grant, token);
   // A generation is durable before anybody gets a range of it, so that no later one is taken for it.
@@ -144,6 +148,7 @@ void AppendCoordinator::append_done(const Request& request, const proto::AppendD
   if (waiting.size() >= kWaitingMax)
     return context_.replies.answer(
         request, fail(Code::kBusy, fmt::format("{} wait for the end of this append already", kWaitingMax)));
+  PIF_ASSERT(*outcome == Sequencer::Outcome::kWait, asked.ticket());
   waiting.push_back(context_.replies.defer(request));
 }
 
@@ -164,7 +169,7 @@ void AppendCoordinator::advance() {
   const Time now = context_.now();
   std::vector<std::uint64_t> over;
   for (auto& [id, file] : files_) {
-    if (file->component->removed || file->component->failure) {
+    if (file->component->is_removed() || file->component->failure) {
       over.push_back(id);
       continue;
     }
@@ -176,6 +181,7 @@ void AppendCoordinator::advance() {
 }
 
 void AppendCoordinator::publish(File& file) {
+  PIF_ASSERT(!file.publishing, file.component->file.value);
   const auto publication = file.sequencer.to_publish();
   if (!publication) return;
   file.publishing = true;

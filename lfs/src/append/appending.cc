@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/assert.h"
+
 namespace pif::lfs {
 namespace {
 
@@ -87,19 +89,20 @@ void Appending::append_rows(const Request& request, const proto::AppendRows& ask
   const std::uint32_t uid = request.who.uid.value_or(context_.config.uid);
   std::size_t& waiting_bytes = bytes_of_user_[uid];
   const std::size_t body_bytes = request.packet.body.size();
-  const bool must_wait = asked.first() > (*component)->state.rows() || (*component)->appending;
+  const bool must_wait = asked.first() > (*component)->state.rows() || (*component)->stage() == Stage::kAppending;
   if (must_wait && waiting_bytes + body_bytes > kWaitingBytesMax)
     return context_.replies.answer(request, fail(Code::kRetry, fmt::format("uid {} has {} MiB of rows waiting here",
                                                                            uid, kWaitingBytesMax >> 20)));
   Line& line = lines_[asked.file()];
-  line.component = std::move(*component);
+  line.component = *component;
   if (line.waiting.size() >= kWaitingMax)
     return context_.replies.answer(request,
                                    fail(Code::kRetry, fmt::format("{} appends are waiting here", kWaitingMax)));
   line.waiting.push_back({context_.replies.defer(request), asked.first(), asked.count(), asked.generation(),
                           asked.within(), file_length_of(asked.base()),
                           net::Buffer::copy_of(request.packet.body.span()),
-                          std::min(request.deadline, context_.now() + kWaitMax), Charge(waiting_bytes, body_bytes)});
+                          std::min(request.deadline, context_.now() + kWaitMax), Charge(waiting_bytes, body_bytes),
+                          QueuedChange(std::move(*component))});
 }
 
 void Appending::advance() {
@@ -120,13 +123,14 @@ Time Appending::next_deadline() const {
 
 void Appending::advance(Line& line) {
   Component& c = *line.component;
+  PIF_ASSERT(!line.busy || c.stage() == Stage::kAppending || c.failure || c.is_removed(), c.file.value, c.stage());
   if (line.busy) return;
-  if (c.removed || c.failure) {
-    const Error why = c.removed ? gone() : *c.failure;
+  if (c.is_removed() || c.failure) {
+    const Error why = c.is_removed() ? gone() : *c.failure;
     for (auto& waiting : std::exchange(line.waiting, {})) context_.replies.answer(waiting.token, Status(fail(why)));
     return;
   }
-  if (c.overwriting > 0 || (c.dirty && context_.checkpointing)) return;
+  if (context_.may(Operation::kAppend, c) != Permission::kNow) return;
   refuse_old(line);
   if (line.waiting.empty() || !begin_generation(line)) return;
   write_ready(line);
@@ -173,9 +177,11 @@ Result<component::Tail> Appending::base_tail(Component& c, const FileLength& bas
 // True when the component is at the newest generation that anybody waits with.
 bool Appending::begin_generation(Line& line) {
   Component& c = *line.component;
+  PIF_ASSERT(!line.waiting.empty() && !line.busy, c.file.value);
   const auto newest = std::max_element(line.waiting.begin(), line.waiting.end(),
                                        [](const Waiting& a, const Waiting& b) { return a.generation < b.generation; });
   if (newest->generation == c.state.generation()) return true;
+  PIF_ASSERT(newest->generation > c.state.generation(), newest->generation, c.state.generation());
   const auto generation = newest->generation;
   const auto base = newest->base;
   const auto tail = base_tail(c, base);
@@ -199,9 +205,11 @@ bool Appending::begin_generation(Line& line) {
   // The catalogue must know the shorter length before the files lose what is past it.
   ++c.changes;
   line.busy = true;
+  c.enter(Stage::kAppending);
   context_.components.drop_writer(c);
   context_.batch.update(line.component, change, [this, &line](const Status& status) {
     line.busy = false;
+    line.component->end_change();
     context_.components.drop_writer(*line.component);
     if (status) return;
     for (auto& waiting : std::exchange(line.waiting, {})) context_.replies.answer(waiting.token, status);
@@ -235,6 +243,7 @@ void Appending::write_ready(Line& line) {
     for (auto& waiting : std::exchange(line.waiting, {})) context_.replies.answer(waiting.token, opened);
     return;
   }
+  PIF_ASSERT(c.writer && c.writer->rows() >= c.state.rows(), c.file.value, c.state.rows());
   std::vector<ReplyToken> tokens;
   Status failed;
   std::uint64_t bytes = 0;
@@ -280,10 +289,12 @@ Status Appending::write_fixed(Component& c, const Waiting& w) {
 }
 
 Status Appending::fill_row(Component& c, const Waiting& w) {
+  PIF_ASSERT(c.reader && c.writer && w.within > 0, w.within);
   const std::size_t length = c.shape.format.record_length;
   std::vector<std::byte> row(length);
   PIF_TRY(c.reader->read_bytes(w.first * length, std::span(row).first(w.within)));
   const std::size_t added = std::min(length - w.within, w.body.size());
+  PIF_ASSERT(w.within < length && added > 0, w.within, length);
   std::memcpy(row.data() + w.within, w.body.data(), added);
   const auto filled = static_cast<std::uint32_t>(w.within + added);
   PIF_TRY(c.writer->write_rows(w.first, 1, {row.data(), length}, filled == length ? 0 : filled));
@@ -296,6 +307,7 @@ Status Appending::fill_row(Component& c, const Waiting& w) {
 Status Appending::write_variable(Component& c, const Waiting& w) {
   PIF_TRY_VALUE(const auto rows, parse_variable(w.body.span(), w.count));
   if (const auto have = c.writer->rows(); w.first > have) {
+    PIF_ASSERT(c.layout.has_parity(), c.file.value, w.first, have);
     const std::vector<std::uint32_t> parity(w.first - have, 0);
     PIF_TRY(c.writer->append_rows(parity, {}));
   }
@@ -304,28 +316,27 @@ Status Appending::write_variable(Component& c, const Waiting& w) {
 
 void Appending::make_durable(Line& line, std::vector<ReplyToken> tokens) {
   Component& c = *line.component;
+  PIF_ASSERT(!line.busy && c.writer && !tokens.empty(), c.file.value);
   auto tail = c.writer->finish();
   if (!tail) {
     context_.components.drop_writer(c);
     return answer_all(tokens, fail(std::move(tail.error())));
   }
+  PIF_ASSERT(tail->rows >= c.state.rows() && tail->bytes >= c.state.bytes(), tail->rows, c.state.rows());
   line.busy = true;
-  c.appending = true;
-  context_.components.pin(c);
+  c.enter(Stage::kAppending);
   auto result = std::make_shared<Status>();
   // A component that is not in the catalogue is new: its names must become durable too.
   const auto folder = c.catalogued ? std::string() : context_.components.folder(c.file);
-  auto work = [component = line.component, result, folder, storage = &context_.world.storage] {
-    *result = component::sync(*component->files);
+  auto work = [files = c.files, result, folder, storage = &context_.world.storage] {
+    *result = component::sync(*files);
     if (*result && !folder.empty()) *result = storage->sync_folder(folder);
   };
   auto done = [this, &line, result, t = *tail, applied = c.applied, tokens = std::move(tokens)] {
     Component& component = *line.component;
-    context_.components.unpin(component);
-    if (*result && !component.removed) return publish_rows(line, t, applied, tokens);
-    component.appending = false;
+    if (*result && !component.is_removed()) return publish_rows(line, t, applied, tokens);
     line.busy = false;
-    if (component.removed) return answer_all(tokens, fail(gone()));
+    if (component.is_removed()) return answer_all(tokens, fail(gone()));
     context_.components.set_failed(component, result->error());
     spdlog::error("{}", component.failure->text);
     answer_all(tokens, fail(*component.failure));
@@ -335,6 +346,7 @@ void Appending::make_durable(Line& line, std::vector<ReplyToken> tokens) {
 
 void Appending::publish_rows(Line& line, const component::Tail& tail, std::uint64_t applied,
                              std::vector<ReplyToken> tokens) {
+  PIF_ASSERT(line.busy && line.component->stage() == Stage::kAppending, line.component->file.value);
   const auto generation = line.component->state.generation();
   const auto change = [tail, applied, generation](proto::ComponentState& state) {
     set_tail(state, tail);
@@ -343,7 +355,7 @@ void Appending::publish_rows(Line& line, const component::Tail& tail, std::uint6
     state.set_state(kCommitted);
   };
   context_.batch.update(line.component, change, [this, &line, tokens = std::move(tokens)](const Status& status) {
-    line.component->appending = false;
+    line.component->end_change();
     line.busy = false;
     if (!status) context_.components.drop_writer(*line.component);
     answer_all(tokens, status);

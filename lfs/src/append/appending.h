@@ -11,6 +11,7 @@
 
 #include "append/sequencer.h"
 #include "context/lfs_context.h"
+#include "pif/base/assert.h"
 
 namespace pif::lfs {
 
@@ -22,8 +23,6 @@ class Appending {
   // Writes what has become possible. Once per turn.
   void advance();
   Time next_deadline() const;
-  // Whether appends to it wait or are under way.
-  bool concerns(FileId file) const { return lines_.contains(file.value); }
 
  private:
   // Bytes of rows that one user has waiting here, as long as it lives.
@@ -36,7 +35,10 @@ class Appending {
       std::swap(bytes_, other.bytes_);
       return *this;
     }
-    ~Charge() { *total_ -= bytes_; }
+    ~Charge() {
+      PIF_ASSERT(*total_ >= bytes_, *total_, bytes_);
+      *total_ -= bytes_;
+    }
 
    private:
     std::size_t* total_;
@@ -52,6 +54,7 @@ class Appending {
     net::Buffer body;
     Time deadline;
     Charge charge;
+    QueuedChange queued;
   };
   struct Line {  // of one component
     ComponentPtr component;

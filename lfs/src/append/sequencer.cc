@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 
 namespace pif::lfs {
@@ -47,9 +48,12 @@ Result<Sequencer::Grant> Sequencer::reserve(std::uint64_t records, std::uint64_t
     return fail(Code::kBusy,
                 "so many appends to this file were cancelled that it takes no more until the LFS is started again");
   const FileLength start = grants_.empty() ? published_ : grants_.back().grant.end;
+  PIF_ASSERT(grants_.empty() || grants_.back().grant.ticket < next_ticket_, next_ticket_);
+  PIF_ASSERT(grants_.empty() || grants_.back().grant.generation == generation_ || grants_.back().done, generation_);
   PIF_TRY_VALUE(const FileLength end, end_of(start, records, bytes, fill));
   // Deadlines rise with positions even if the clock should not.
   const Time deadline = grants_.empty() ? now + patience_ : std::max(now + patience_, grants_.back().grant.deadline);
+  PIF_ASSERT(end.records >= start.records && end.bytes >= start.bytes, end.records, start.records);
   const Grant grant{next_ticket_++, generation_, start, end, base_, deadline, owner};
   grants_.push_back({grant});
   return grant;
@@ -92,6 +96,7 @@ std::optional<Sequencer::Publication> Sequencer::to_publish() const {
 std::vector<std::uint64_t> Sequencer::publish(const Publication& publication) {
   std::vector<std::uint64_t> out;
   while (!grants_.empty() && grants_.front().grant.ticket <= publication.ticket) {
+    PIF_ASSERT(grants_.front().done, grants_.front().grant.ticket, publication.ticket);
     const std::uint64_t ticket = grants_.front().grant.ticket;
     out.push_back(ticket);
     grants_.pop_front();
@@ -99,6 +104,9 @@ std::vector<std::uint64_t> Sequencer::publish(const Publication& publication) {
       published_tickets_.push_back({ticket, ticket});
     published_tickets_.back().last = ticket;
   }
+  PIF_ASSERT(publication.file_length.records >= published_.records, publication.file_length.records,
+             published_.records);
+  PIF_ASSERT(publication.file_length.bytes >= published_.bytes, publication.file_length.bytes, published_.bytes);
   published_ = publication.file_length;
   while (published_tickets_.size() > kRangesRemembered) published_tickets_.pop_front();
   return out;
@@ -114,8 +122,10 @@ std::vector<std::uint64_t> Sequencer::expire(Time now) {
   if (first == grants_.end() || (!first->given_up && first->grant.deadline > now)) return {};
   std::vector<std::uint64_t> cancelled;
   const FileLength base = first->grant.start;
+  PIF_ASSERT(base.records >= published_.records && base.bytes >= published_.bytes, base.records, published_.records);
   for (auto at = first; at != grants_.end(); ++at) cancelled.push_back(at->grant.ticket);
   grants_.erase(first, grants_.end());
+  PIF_ASSERT(!cancelled.empty());
   raise_generation(base);
   return cancelled;
 }

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
+
 namespace pif::lfs {
 
 Authorizer::Peer& Authorizer::peer_of(net::PeerId id) {
   if (const auto at = peers_.find(id); at != peers_.end()) return at->second;
   if (peers_.size() >= kPeersMax) peers_.clear();  // everything can be verified again
+  PIF_ASSERT(peers_.size() < kPeersMax, peers_.size());
   Peer& peer = peers_[id];
   const auto overridden = override_(id);
   peer.identity = overridden ? *overridden : messenger_.identity(id);
@@ -30,6 +33,7 @@ Result<Requester> Authorizer::identify(net::PeerId id, const proto::Envelope& re
   }
   if (peer.credential->expiry < now - kClockSkewSeconds)
     return fail(Code::kBadCapability, "the credential has expired: say hello to the PIF Server again");
+  PIF_ASSERT(peer.packed == request.credential());
   who.uid = peer.credential->uid;
   who.session = peer.credential->session.value;
   return who;
@@ -46,6 +50,7 @@ Result<Capability> Authorizer::verified(Peer& peer, const std::string& packed) {
   }
   PIF_TRY_VALUE(const Capability capability, verify_capability(key_, packed, now));
   if (peer.capabilities.size() >= kCapabilitiesMax) peer.capabilities.clear();
+  PIF_ASSERT(peer.capabilities.size() < kCapabilitiesMax, peer.capabilities.size());
   peer.capabilities.emplace(packed, capability);
   return capability;
 }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "pif/base/assert.h"
 #include "pif/base/ids.h"
 #include "pif/net/messenger.h"
 
@@ -24,6 +25,7 @@ class InputLocks {
   // Until the worker ends.
   void add(FileId file, net::PeerId worker) {
     std::erase_if(holders_, [this](const auto& held) { return !is_held(held.second); });
+    PIF_ASSERT(worker != 0 && file.value != 0, file.value);
     holders_[file.value].insert(worker);
   }
   bool is_held(FileId file) const {

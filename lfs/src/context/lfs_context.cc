@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/base/print.h"
 
@@ -23,6 +24,7 @@ Status LfsContext::check_epoch(Component& component, const Capability& capabilit
     return fail(Code::kBadCapability, fmt::format("the capability has epoch {}, file {} has {}: open the file again",
                                                   capability.epoch, name_of(component.file), known));
   if (capability.epoch > known) component.state.set_epoch(capability.epoch);  // durable with its next change
+  PIF_ASSERT(component.state.epoch() == capability.epoch, component.state.epoch(), capability.epoch);
   return {};
 }
 
@@ -43,9 +45,10 @@ Status LfsContext::check_not_held(const Component& component) {
 Result<ComponentPtr> LfsContext::published(const Request& request, FileId file) {
   PIF_TRY_VALUE(auto component, components.find(file));
   PIF_TRY(check_epoch(*component, request.capability));
-  if (component->is_open())
+  const Permission may_read = may(Operation::kRead, *component);
+  if (may_read == Permission::kNever)
     return fail(Code::kInvalid, fmt::format("file {} is still being written: seal and commit it first", name_of(file)));
-  if (component->sealing) return fail(Code::kRetry, fmt::format("file {} is being sealed", name_of(file)));
+  if (may_read == Permission::kLater) return fail(Code::kRetry, fmt::format("file {} is being sealed", name_of(file)));
   PIF_TRY(component::check_tail(component->shape, tail_of(component->state)));
   components.touch(*component, now());
   return component;
@@ -75,6 +78,7 @@ Status LfsContext::check_space(std::uint64_t bytes) {
 
 std::size_t LfsContext::body_bytes_max(const Request& request) {
   using Via = net::Identity::Via;
+  static_assert(kUnixHeaderBytes < kUnixPacketBytesMax && kUnixPacketBytesMax <= kBulkBytes);
   const bool small_packets = request.who.via == Via::kUnix || request.who.via == Via::kSimulated;
   return small_packets ? kUnixPacketBytesMax - kUnixHeaderBytes : kBulkBytes;
 }
@@ -97,6 +101,7 @@ Result<VariableBody> parse_variable(std::span<const std::byte> body, std::uint64
   if (total != out.data.size())
     return fail(Code::kInvalid,
                 fmt::format("the rows' lengths add up to {} bytes, the body has {}", total, out.data.size()));
+  PIF_ASSERT(out.lengths.size() == count && head + total == body.size(), count, total, body.size());
   return out;
 }
 
@@ -104,6 +109,7 @@ Result<std::uint32_t> last_row_bytes(std::uint64_t bytes, std::uint64_t count, s
   const std::uint64_t length = record_length;
   if (count == 0 || count > kBodyBytesMax || bytes > count * length || bytes <= (count - 1) * length)
     return fail(Code::kInvalid, fmt::format("a body of {} bytes is not {} records of {} bytes", bytes, count, length));
+  PIF_ASSERT(bytes > (count - 1) * length && bytes <= count * length, bytes, count);
   return static_cast<std::uint32_t>(bytes - (count - 1) * length);
 }
 

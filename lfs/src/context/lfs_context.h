@@ -51,6 +51,8 @@ struct LfsContext {
 
   Time now() const { return world.messenger.clock().now(); }
 
+  // What is under way, and what is about to be, decides who may do what to a component (component_stage.h).
+  Permission may(Operation what, const Component& component) const { return component.may(what, checkpointing); }
   // A component that is about to change; kBusy while a tool reads it.
   [[nodiscard]] Status check_not_held(const Component& component);
   // A component that is complete, for somebody with rights to it. That he has them without the right to create proves

@@ -47,6 +47,7 @@ ReplyToken Replies::defer(const Request& request) {
   const proto::Envelope& envelope = request.envelope();
   later_.emplace(token, Later{request.peer, envelope.id(), envelope.op_case(), request.packet.body.size(),
                               request.arrived, request.deadline, sign});
+  PIF_ASSERT(signs_.size() + 1 == later_.size(), signs_.size(), later_.size());
   signs_.emplace(sign, token);
   stats_.set_under_way(later_.size());
   return token;
@@ -85,7 +86,8 @@ void Replies::drop_peer(net::PeerId peer) {
 }
 
 void Replies::end(std::unordered_map<ReplyToken, Later>::iterator at) {
-  signs_.erase({at->second.next_sign, at->first});
+  const std::size_t erased = signs_.erase({at->second.next_sign, at->first});
+  PIF_ASSERT(erased == 1, at->first);
   later_.erase(at);
   stats_.set_under_way(later_.size());
 }
@@ -94,6 +96,7 @@ void Replies::tick(Time now) {
   while (!signs_.empty() && signs_.begin()->first <= now) {
     const ReplyToken token = signs_.begin()->second;
     const auto at = later_.find(token);
+    PIF_ASSERT(at != later_.end(), token);
     Later& later = at->second;
     if (later.deadline <= now) {
       end(at);

@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "pif/base/assert.h"
+
 namespace pif::lfs {
 
 // The last 65,536 of all clients. Forgotten when the LFS ends: what was under way to it then is gone, too.
@@ -23,6 +25,7 @@ class RequestDedup {
   void add(const Key& key) {
     if (key.session == 0 || !done_.insert(key).second) return;
     order_.push_back(key);
+    PIF_ASSERT(done_.size() == order_.size() && order_.size() <= kKept + 1, done_.size(), order_.size());
     if (order_.size() <= kKept) return;
     done_.erase(order_.front());
     order_.pop_front();

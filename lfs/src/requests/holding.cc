@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/assert.h"
+
 namespace pif::lfs {
 namespace {
 
@@ -26,10 +28,12 @@ void Holding::hold(const Request& request, const proto::Hold& asked) {
   }
   by_ = request.peer;
   until_ = context_.now() + std::chrono::milliseconds(asked.for_ms());
+  PIF_ASSERT(by_ == request.peer && until_ >= context_.now(), by_);
   waiting_.push_back(context_.replies.defer(request));
 }
 
 void Holding::begin() {
+  PIF_ASSERT(by_ != 0);
   for (const ReplyToken token : std::exchange(waiting_, {})) context_.replies.answer(token, Status());
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/assert.h"
 #include "store/catalogue.h"
 #include "store/check.h"
 
@@ -146,6 +147,7 @@ void Managing::settle(const Request& request, const proto::Settle& asked) {
   auto failed = std::make_shared<Status>();
   const auto one_done = [this, token, left, failed](const Status& status) {
     if (!status && status.error().code != Code::kStaleFile) *failed = status;
+    PIF_ASSERT(*left > 0, token);
     if (--*left > 0) return;
     if (!*failed) return context_.replies.answer(token, *failed);
     net::Packet reply;
@@ -247,6 +249,7 @@ void Managing::check_component(const Request& request, const proto::CheckCompone
 
 void Managing::run_check(std::shared_ptr<Check> check) {
   check->damages.clear();
+  PIF_ASSERT(check->tries < kCheckTriesMax, check->tries);
   check->changes = check->component->changes;
   check->tail = tail_of(check->component->state);
   ++check->tries;
@@ -258,8 +261,9 @@ void Managing::run_check(std::shared_ptr<Check> check) {
 
 void Managing::finish_check(std::shared_ptr<Check> check) {
   const Component& c = *check->component;
-  if (c.removed)
-    return context_.replies.answer(check->token, Status(fail(Code::kStaleFile, "the file was deleted meanwhile")));
+  PIF_ASSERT(c.changes >= check->changes, c.changes, check->changes);
+  if (c.is_removed())
+    return context_.replies.answer(check->token, fail(Code::kStaleFile, "the file was deleted meanwhile"));
   const bool changed = c.changes != check->changes || !(tail_of(c.state) == check->tail);
   if (!check->damages.empty() && changed && check->tries < kCheckTriesMax) return run_check(std::move(check));
   net::Packet reply;

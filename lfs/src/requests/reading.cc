@@ -50,6 +50,7 @@ void Reading::start(const Request& request) {
   cold->component = std::move(*found);
   cold->asked = request.envelope();
   cold->bytes_max = bytes_max;
+  PIF_ASSERT(cold->token != 0 && cold_.size() < kColdMax, cold_.size());
   cold_.push_back(std::move(cold));
 }
 
@@ -65,7 +66,7 @@ void Reading::begin_cold() {
 bool Reading::may_serve(const ColdRead& cold) {
   Component& c = *cold.component;
   Status may;
-  if (c.removed) {
+  if (c.is_removed()) {
     may = fail(Code::kStaleFile, "the file was deleted meanwhile");
   } else if (c.failure) {
     may = fail(*c.failure);
@@ -80,6 +81,7 @@ bool Reading::may_serve(const ColdRead& cold) {
 void Reading::submit(std::shared_ptr<ColdRead> cold) {
   const Component& c = *cold->component;
   PIF_ASSERT(c.reader && c.files && cold->tries < kColdTriesMax, cold->tries);
+  PIF_ASSERT(cold_under_way_ < kColdAtOnce, cold_under_way_);
   ++cold_under_way_;
   ++cold->tries;
   cold->changes = c.changes;
@@ -134,16 +136,19 @@ void Reading::attach(const Request& request) {
   attaching_.push_back({context_.replies.defer(request), std::move(*component)});
 }
 
-void Reading::advance(const IsChanging& is_changing) {
+void Reading::advance() {
   begin_cold();
   std::erase_if(attaching_, [&](const Attaching& one) {
     if (!context_.replies.is_waiting(one.token)) return true;
-    if (one.component->removed) {
+    if (one.component->is_removed()) {
       context_.replies.answer(one.token, fail(Code::kStaleFile, "the file was deleted meanwhile"));
       return true;
     }
-    if (is_changing(*one.component)) return false;
-    context_.replies.answer(one.token, descriptors(*one.component));
+    const Permission may_copy = context_.may(Operation::kCopy, *one.component);
+    if (may_copy == Permission::kLater) return false;
+    const auto& failure = one.component->failure;
+    PIF_ASSERT(failure || may_copy == Permission::kNow, one.component->file.value, one.component->stage());
+    context_.replies.answer(one.token, failure ? fail(*failure) : descriptors(*one.component));
     return true;
   });
 }

@@ -20,9 +20,8 @@ class Reading {
   // For reading: descriptors of a complete component. A worker gets them when nothing changes the component any more,
   // and holds it against changes until it ends.
   void attach(const Request& request);
-  using IsChanging = std::function<bool(const Component&)>;
   // Begins reads that wait for the disk; answers workers whose components have come to rest. Once per turn.
-  void advance(const IsChanging& is_changing);
+  void advance();
 
  private:
   // A read that waits for the disk. If the component was changed while it was read, it is read again; after some tries

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/assert.h"
+
 namespace pif::lfs {
 namespace {
 
@@ -16,7 +18,7 @@ constexpr Duration kPatience = std::chrono::seconds(5);
 constexpr std::size_t kStatesAtOnce = 4096;
 
 // Of heartbeats and their answers (proto/messages.proto).
-enum Stage : std::uint32_t { kServes = 0, kAsks = 1, kConfirms = 2 };
+enum BeatStage : std::uint32_t { kServes = 0, kAsks = 1, kConfirms = 2 };
 enum Verdict : std::uint32_t { kGoOn = 1, kAdmitted = 2, kIsStale = 3, kNotYet = 5 };
 
 }  // namespace
@@ -121,6 +123,7 @@ proto::NodeInfo Reporting::node_info() {
 
 void Reporting::beat() {
   if (beating_) return;
+  PIF_ASSERT(server_ != 0);
   beating_ = true;
   net::Packet packet = request();
   proto::Heartbeat& beat = *packet.envelope.mutable_heartbeat();
@@ -129,6 +132,7 @@ void Reporting::beat() {
   beat.set_wall(context_.world.messenger.clock().wall_seconds());
   if (context_.standing != Standing::kServing) beat.set_stage(has_kept_ ? kConfirms : kAsks);
   calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this](Result<net::Packet> reply) {
+    PIF_ASSERT(beating_);
     beating_ = false;
     if (!reply) return lose(reply.error());
     if (silent_logged_) spdlog::info("the PIF Server answers");
@@ -204,6 +208,7 @@ void Reporting::ask_states() {
   net::Packet packet = request();
   for (const auto id : files) packet.envelope.mutable_file_states()->add_files(id);
   calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this, files](Result<net::Packet> reply) {
+    PIF_ASSERT(asking_);
     asking_ = false;
     if (reply && (!agrees_ || !context_.numbers.is_of_server(reply->envelope.file_states_reply().moment())))
       return;  // asks again in a minute
@@ -220,6 +225,7 @@ void Reporting::ask_states() {
 
 // The server has it for committed: from now on it will say so when the file is removed.
 void Reporting::settled(Component& component) {
+  PIF_ASSERT(component.state.state() == kCommitted, component.file.value, component.state.state());
   component.by_append = false;
   context_.components.unsettled().erase(component.file.value);
 }
@@ -229,12 +235,12 @@ void Reporting::learn_states(const std::vector<std::uint64_t>& files, const prot
   for (std::size_t i = 0; i < count; ++i) {
     const FileId file(files[i]);
     const auto component = context_.components.find(file);
-    if (!component || (*component)->sealing) continue;
+    if (!component || (*component)->stage() == Stage::kSealing) continue;
     const auto state = reply.states(static_cast<int>(i));
     if (state == 2 && (*component)->state.state() == kSealed) context_.note_committed(*component);
     if (state == 2 && (*component)->state.state() == kCommitted) settled(**component);
     // Committed, but only being made here: no part of the file (an append that never came to its end).
-    const bool abandoned = state == 2 && (*component)->is_open() && !(*component)->appending;
+    const bool abandoned = state == 2 && (*component)->stage() == Stage::kFilling;
     if (state >= 4) managing_.unknown(file, [](const Status&) {});
     if (state != 3 && !abandoned) continue;
     spdlog::info("file {} is {}: its component is removed", name_of(file),

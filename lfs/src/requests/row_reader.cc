@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/net/calls.h"
 #include "store/convert.h"
@@ -47,6 +48,7 @@ Status gather(const component::Reader& reader, std::uint64_t first, std::uint64_
     return {};
   }
   std::vector<std::byte> window;
+  PIF_ASSERT(stride * length > 0 && out.size() > (count - 1) * length, stride, count, out.size());
   const std::uint64_t rows_at_once = kGatherBytes / (stride * length);
   for (std::uint64_t done = 0; done < count;) {
     const std::uint64_t rows = std::min(rows_at_once, count - done);
@@ -79,7 +81,9 @@ Result<net::Buffer> read_fixed(const RowSource& source, Span& span) {
     span.count = std::min(span.count, std::max<std::uint64_t>(kScanBytesMax / each, 1));
   }
   const std::uint64_t last = span.first + (span.count - 1) * span.stride;
+  PIF_ASSERT(span.count > 0 && last < source.reader.tail().rows, last, source.reader.tail().rows);
   const std::uint64_t last_bytes = std::min(length, source.reader.tail().bytes - last * length);
+  PIF_ASSERT(last_bytes > 0, last);
   net::Buffer body((span.count - 1) * length + last_bytes);
   if (span.stride == 1) {
     PIF_TRY(source.reader.read_bytes(span.first * length, body.span()));
@@ -111,6 +115,7 @@ Result<net::Buffer> read_variable(const RowSource& source, Span& span) {
   const std::size_t head = lengths.size() * sizeof(std::uint32_t);
   if (head + total > source.bytes_max && source.bytes_max < kBulkBytes)
     return fail(too_long(total, source.bytes_max).error());
+  PIF_ASSERT(!lengths.empty() && lengths.size() <= span.count, lengths.size(), span.count);
   span.count = lengths.size();
   net::Buffer body(head + total);
   std::memcpy(body.data(), lengths.data(), head);
@@ -138,6 +143,7 @@ Result<net::Buffer> read_variable_strided(const RowSource& source, Span& span) {
     }
     PIF_TRY(source.reader.read_bytes(ends[0], std::span(data).last(row_bytes)));
   }
+  PIF_ASSERT(!lengths.empty() && lengths.size() <= span.count, lengths.size(), span.count);
   span.count = lengths.size();
   const std::size_t head = lengths.size() * sizeof(std::uint32_t);
   net::Buffer body(head + data.size());

@@ -19,7 +19,8 @@ constexpr Duration kLongPause = std::chrono::seconds(30);
 }  // namespace
 
 void SealSync::add(const ComponentPtr& component, Done done) {
-  Item item{component, context_.components.folder(component->file), std::move(done), {}};
+  PIF_ASSERT(component->stage() == Stage::kSealing && component->files, component->file.value, component->stage());
+  Item item{component->files, context_.components.folder(component->file), std::move(done), {}};
   if (component->state.bytes() < kSmallBytes) {
     waiting_.push_back(std::move(item));
     return;
@@ -68,12 +69,12 @@ void SealSync::sync(component::Storage& storage, const std::string& root, Batch&
   const Status all = storage.sync_all(root);
   batch.is_unsupported = !all && all.error().code == Code::kUnsupported;
   if (!all) return sync_each(storage, batch.items);  // which says whose bytes were lost
-  for (Item& item : batch.items) item.result = component::check_written(*item.component->files);
+  for (Item& item : batch.items) item.result = component::check_written(*item.files);
 }
 
 void SealSync::sync_each(component::Storage& storage, std::vector<Item>& items) {
   std::map<std::string, Status> folders;
-  for (Item& item : items) item.result = component::sync(*item.component->files);
+  for (Item& item : items) item.result = component::sync(*item.files);
   for (Item& item : items) {
     const auto [folder, is_new] = folders.try_emplace(item.folder);
     if (is_new) folder->second = storage.sync_folder(item.folder);

@@ -18,14 +18,15 @@ class SealSync {
 
   explicit SealSync(LfsContext& context) : context_(context) {}
 
-  // The component is pinned, and nobody writes it. Syncing begins at once, or with the next batch.
+  // The component is at kSealing, with open files, and nobody writes it. Syncing begins at once, or with the next
+  // batch.
   void add(const ComponentPtr& component, Done done);
   // Once per turn: what has waited begins, unless enough is under way.
   void advance();
 
  private:
   struct Item {
-    ComponentPtr component;
+    std::shared_ptr<component::Files> files;
     std::string folder;
     Done done;
     Status result;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/timers.h"
 
 namespace pif::lfs {
@@ -56,9 +57,10 @@ Result<ComponentPtr> Writing::open_component(const Request& request, const proto
   if (!found) return found;
   Component& component = **found;
   PIF_TRY(context_.check_epoch(component, capability));
-  if (!component.is_open())
+  const Permission may_fill = context_.may(Operation::kFill, component);
+  if (may_fill == Permission::kNever)
     return fail(Code::kExists, fmt::format("file {} is complete here: it cannot be written any more", name_of(file)));
-  if (component.sealing) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
+  if (may_fill == Permission::kLater) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
   if (!is_same(component.state.shape(), shape))
     return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of(file)));
   context_.components.touch(component, context_.now());
@@ -72,6 +74,7 @@ Result<net::Packet> Writing::attach(const Request& request) {
     PIF_TRY(finish_writer(*component));  // what it holds back must not come after what others write
   PIF_TRY(context_.components.open_files(*component, component::Access::kWrite));
   component->given_out = true;
+  PIF_ASSERT(!component->writer && component->stage() == Stage::kFilling, component->file.value);
   net::Packet reply = Replies::reply(request);
   *reply.envelope.mutable_attach_reply()->mutable_state() = component->state;
   PIF_TRY_VALUE(reply.handles, component::share(*component->files));
@@ -93,6 +96,7 @@ Result<net::Packet> Writing::write(const Request& request, const proto::Write& a
 
 Status Writing::check_skipped(const Component& component, std::uint64_t begin, std::uint64_t bytes) {
   const std::uint64_t have = component.writer->bytes();
+  PIF_ASSERT(begin + bytes >= begin, begin, bytes);
   const auto known = skippers_.find(component.file.value);
   if (begin <= have && known == skippers_.end()) return {};
   Skipper skipper = known == skippers_.end() ? Skipper{have, 0} : known->second;
@@ -128,11 +132,13 @@ Status Writing::write_variable(Component& component, const proto::Write& asked, 
     return fail(Code::kRetry,
                 fmt::format("row {} comes before row {}: variable rows are written in order", asked.first(), have));
   if (asked.first() < have && asked.count() <= have - asked.first()) return {};  // a repeated request
+  PIF_ASSERT(component.stage() == Stage::kFilling, component.file.value, component.stage());
   if (asked.first() < have) PIF_TRY(component.writer->truncate(asked.first()));
   return component.writer->append_rows(rows.lengths, rows.data);
 }
 
 Status Writing::finish_writer(Component& component) {
+  PIF_ASSERT(component.writer && component.stage() == Stage::kFilling, component.file.value, component.stage());
   PIF_TRY_VALUE(const auto tail, component.writer->finish());
   set_tail(component.state, tail);
   context_.components.drop_writer(component);
@@ -148,8 +154,7 @@ void Writing::seal(const Request& request, const proto::Seal& asked) {
     *reply.envelope.mutable_seal_reply()->mutable_state() = sealing.component->state;
     return context_.replies.answer(sealing.token, std::move(reply));
   }
-  sealing.component->sealing = true;  // from now on nobody gets it for writing
-  context_.components.pin(*sealing.component);
+  sealing.component->enter(Stage::kSealing);  // from now on nobody gets it for writing
   if (!try_seal(sealing)) waiting_.push_back(std::move(sealing));
 }
 
@@ -167,7 +172,8 @@ Time Writing::next_deadline() const {
 
 bool Writing::try_seal(Sealing& sealing) {
   Component& component = *sealing.component;
-  if (component.removed) {
+  PIF_ASSERT(component.stage() == Stage::kSealing || component.is_removed(), component.file.value, component.stage());
+  if (component.is_removed()) {
     end_seal(sealing, fail(Code::kStaleFile, "the file was removed meanwhile"));
     return true;
   }
@@ -189,8 +195,7 @@ bool Writing::try_seal(Sealing& sealing) {
 }
 
 void Writing::end_seal(const Sealing& sealing, Status failed) {
-  sealing.component->sealing = false;
-  context_.components.unpin(*sealing.component);
+  sealing.component->end_change();
   context_.replies.answer(sealing.token, std::move(failed));
 }
 
@@ -210,7 +215,8 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   if (!found) return found;
   Component& component = **found;
   PIF_TRY(context_.check_epoch(component, capability));
-  if (component.sealing) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
+  const Permission may_seal = context_.may(Operation::kSeal, component);
+  if (may_seal == Permission::kLater) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
   if (!is_same(component.state.shape(), asked.shape()))
     return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of(file)));
   if (!component.is_open()) {
@@ -218,6 +224,8 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
     return fail(Code::kExists, fmt::format("file {} is sealed with {} rows and {} bytes", name_of(file),
                                            component.state.rows(), component.state.bytes()));
   }
+  if (may_seal == Permission::kNever)
+    return fail(Code::kExists, fmt::format("file {} is complete: rows are being appended to it", name_of(file)));
   if (component.writer) PIF_TRY(finish_writer(component));
   const component::Tail tail = tail_to_seal(component, asked);
   if (tail.rows != asked.rows() || tail.bytes != asked.bytes())
@@ -247,6 +255,7 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
 }
 
 Status Writing::take_lengths(Component& component, const proto::Seal& asked) {
+  PIF_ASSERT(component.files && component.reader && !component.writer, component.file.value);
   const component::Tail tail = tail_to_seal(component, asked);
   PIF_TRY(check_sizes(component, tail));
   set_tail(component.state, tail);
@@ -265,6 +274,7 @@ Status Writing::check_sizes(Component& component, const component::Tail& tail) {
 }
 
 Result<bool> Writing::has_writers(Component& component) {
+  PIF_ASSERT(component.files, component.file.value);
   if (!component.given_out) return false;
   for (auto* file :
        {&component.files->data, &component.files->sums, &component.files->index, &component.files->index_sums}) {
@@ -280,13 +290,10 @@ void Writing::sync_and_seal(const Sealing& sealing) {
   sync_.add(component, [this, component, file = file_length_of(sealing.asked.file()),
                         token = sealing.token](const Status& synced) {
     // Nobody gets descriptors to write what is complete.
-    if (component->pins == 1 && component->access == component::Access::kWrite)
-      context_.components.close_files(*component);
-    context_.components.unpin(*component);
-    if (component->removed)
+    if (component->access == component::Access::kWrite) context_.components.close_files(*component);
+    if (component->is_removed())
       return context_.replies.answer(token, fail(Code::kStaleFile, "the file was removed meanwhile"));
     if (synced) return finish_seal(component, file, token);
-    component->sealing = false;
     context_.components.set_failed(*component, synced.error());
     spdlog::error("file {}: {}", name_of(component->file), synced.error().text);
     context_.replies.answer(token, fail(synced.error()));
@@ -294,12 +301,13 @@ void Writing::sync_and_seal(const Sealing& sealing) {
 }
 
 void Writing::finish_seal(const ComponentPtr& component, const FileLength& file, ReplyToken token) {
+  PIF_ASSERT(component->stage() == Stage::kSealing, component->file.value, component->stage());
   const auto change = [file](proto::ComponentState& state) {
     state.set_state(kSealed);
     *state.mutable_published() = wire::proto_of(file);
   };
   context_.batch.update(component, change, [this, component, token](const Status& committed) {
-    component->sealing = false;
+    component->end_change();
     if (!committed) return context_.replies.answer(token, committed);
     context_.components.touch(*component, context_.now());
     net::Packet reply;

@@ -30,7 +30,7 @@ class Writing {
     std::uint64_t taken = 0;
     std::uint64_t skipped = 0;
   };
-  // A Seal that waits until nobody can write the component. It is pinned, and `sealing`.
+  // A Seal that waits until nobody can write the component. It is at kSealing.
   struct Sealing {
     ComponentPtr component;
     proto::Seal asked;

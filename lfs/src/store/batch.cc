@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "store/catalogue.h"
 
 namespace pif::lfs {
@@ -15,10 +16,12 @@ constexpr std::size_t kItemsMax = 1024;  // per transaction: far below kv::kTran
 }  // namespace
 
 void CatalogueBatch::update(ComponentPtr component, Change change, Done done) {
+  PIF_ASSERT(component && change);
   items_.push_back({std::move(component), std::move(change), {}, std::move(done)});
 }
 
 void CatalogueBatch::leave(ComponentPtr component, Write write, Done done) {
+  PIF_ASSERT(write);
   items_.push_back({std::move(component), {}, std::move(write), std::move(done)});
 }
 
@@ -66,6 +69,7 @@ void CatalogueBatch::flush() {
     const std::size_t end = std::min(items.size(), begin + kItemsMax);
     std::vector<Item> part(std::make_move_iterator(items.begin() + static_cast<std::ptrdiff_t>(begin)),
                            std::make_move_iterator(items.begin() + static_cast<std::ptrdiff_t>(end)));
+    PIF_ASSERT(begin < end && part.size() == end - begin, begin, end);
     const Status committed = commit(part);
     const Status stale = fail(Code::kStaleFile, "the file was deleted meanwhile");
     for (auto& item : part)
@@ -78,12 +82,12 @@ Status CatalogueBatch::commit(std::vector<Item>& items) {
   std::unordered_map<Component*, proto::ComponentState> changed;
   std::vector<ComponentPtr> erased;
   const auto is_erased = [&](const ComponentPtr& c) {
-    return c->removed || std::find(erased.begin(), erased.end(), c) != erased.end();
+    return c->is_removed() || std::find(erased.begin(), erased.end(), c) != erased.end();
   };
   for (auto& item : items) {
     if (!item.component) {
       PIF_TRY(item.write(*transaction));
-    } else if (item.component->removed) {
+    } else if (item.component->is_removed()) {
       item.stale = item.change != nullptr;
     } else if (item.change) {
       item.change(changed.try_emplace(item.component.get(), item.component->state).first->second);
@@ -93,18 +97,20 @@ Status CatalogueBatch::commit(std::vector<Item>& items) {
     }
   }
   for (const auto& [component, state] : changed) {
+    PIF_ASSERT(state.shape().file() == component->file.value, state.shape().file(), component->file.value);
     const bool gone =
         std::any_of(erased.begin(), erased.end(), [c = component](const auto& e) { return e.get() == c; });
     if (!gone) PIF_TRY(catalogue::put(*transaction, state));
   }
   PIF_TRY_VALUE(const auto record, numbers_.put(*transaction));
   PIF_TRY(transaction->commit());
+  PIF_ASSERT(record.number() > numbers_.durable(), record.number(), numbers_.durable());
   numbers_.committed(record);
   for (auto& item : items)
     if (item.change && is_erased(item.component)) item.stale = true;
   for (const auto& [component, state] : changed) components_.set_state(*component, state);
   for (const auto& component : erased)
-    if (!component->removed) components_.forget(*component);
+    if (!component->is_removed()) components_.forget(*component);
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/kv/value.h"
 #include "store/convert.h"
@@ -47,6 +48,7 @@ Status put(kv::Transaction& transaction, const proto::ComponentState& state) {
 }
 
 Status erase(kv::Transaction& transaction, FileId file) {
+  PIF_ASSERT(file.value != 0);
   return transaction.erase(kComponents, kv::key_u64(file.value));
 }
 
@@ -67,6 +69,7 @@ Status quarantine(kv::Transaction& transaction, const proto::ComponentState& sta
   *stored.mutable_state() = state;
   stored.set_since(since);
   const FileId file(state.shape().file());
+  PIF_ASSERT(file.value != 0);
   PIF_TRY(transaction.put(kQuarantine, kv::key_u64(file.value), kv::seal_value(stored.SerializeAsString())));
   return erase(transaction, file);
 }

@@ -2,9 +2,27 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "store/catalogue.h"
 
 namespace pif::lfs {
+
+void Component::enter(Stage stage) {
+  PIF_ASSERT(may_follow(stage_, stage), file.value, stage_, stage);
+  PIF_ASSERT(stage != Stage::kResting || !is_open(), file.value, stage_);
+  PIF_ASSERT(stage != Stage::kSealing || is_open(), file.value, stage_);
+  stage_ = stage;
+}
+
+void Component::end_change() {
+  if (stage_ == Stage::kFailed || stage_ == Stage::kRemoved) return;
+  enter(is_open() ? Stage::kFilling : Stage::kResting);
+}
+
+Permission Component::may(Operation what, bool is_checkpoint_due) const {
+  return pif::lfs::may(
+      what, {stage_, is_open(), by_append, dirty, writer.has_value(), queued_changes > 0, is_checkpoint_due});
+}
 
 Status Components::load(Time now) {
   PIF_TRY(catalogue::each_quarantined(catalogue_, FileId(0), [&](FileId file, const proto::StoredQuarantine&) {
@@ -38,12 +56,14 @@ Result<ComponentPtr> Components::add(proto::ComponentState state) {
   PIF_TRY_VALUE(const auto shape, shape_of(state.shape()));
   PIF_TRY_VALUE(auto layout, layout_of(state.shape().layout()));
   auto made = std::make_shared<Component>(shape, std::move(layout), std::move(state));
+  PIF_ASSERT(!all_.contains(shape.file.value), shape.file.value);
   all_[shape.file.value] = made;
   return made;
 }
 
 Result<ComponentPtr> Components::find(FileId file) {
   if (auto found = find_in_memory(file)) {
+    PIF_ASSERT(found->file == file && !found->is_removed(), file.value, found->stage());
     if (found->failure) return fail(*found->failure);
     if (found->access) with_files_.splice(with_files_.end(), with_files_, found->place);
     return found;
@@ -77,6 +97,7 @@ Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::ui
   state.set_epoch(epoch);
   state.set_run(numbers_.run());
   PIF_TRY_VALUE(auto made, add(std::move(state)));
+  PIF_ASSERT(made->stage() == Stage::kFilling && !made->catalogued, shape.file.value, made->stage());
   if (auto opened = open_files(*made, component::Access::kCreate); !opened) {
     all_.erase(shape.file.value);
     (void)component::remove_files(storage_, stem(shape.file));  // half made; the first error is the one to tell
@@ -88,6 +109,8 @@ Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::ui
 
 Status Components::open_files(Component& component, component::Access access) {
   using component::Access;
+  PIF_ASSERT(!component.is_removed(), component.file.value);
+  PIF_ASSERT(component.access.has_value() == (component.files != nullptr), component.file.value);
   if (component.access && (access == Access::kRead || *component.access != Access::kRead)) return {};
   close_files(component);
   PIF_TRY_VALUE(auto files, component::open_files(storage_, stem(component.file), component.shape.format, access));
@@ -95,6 +118,7 @@ Status Components::open_files(Component& component, component::Access access) {
   component.access = access;
   component.reader.emplace(component.shape, tail_of(component.state), *component.files);
   component.place = with_files_.insert(with_files_.end(), &component);
+  PIF_ASSERT(component.files->data && component.files->sums, component.file.value);
   return {};
 }
 
@@ -105,6 +129,7 @@ Status Components::open_writer(Component& component) {
   PIF_TRY(open_files(component, component::Access::kWrite));
   component.writer.emplace(component.shape, tail_of(component.state), *component.files);
   ++writers_;
+  PIF_ASSERT(writers_ <= kWritersMax, writers_);
   return {};
 }
 
@@ -117,28 +142,21 @@ bool Components::close_spare_writer() {
   return false;
 }
 
-// What a writer of an unsealed component knows is nowhere else.
-bool Components::is_spare(const Component& component) {
-  return component.pins == 0 && !component.appending && component.overwriting == 0 && !component.dirty &&
-         !(component.is_open() && component.writer);
-}
+bool Components::is_spare(const Component& component) { return component.may(Operation::kClose) == Permission::kNow; }
 
 void Components::drop_writer(Component& component) {
+  PIF_ASSERT(!component.writer || writers_ > 0, component.file.value);
   if (component.writer) --writers_;
   component.writer.reset();
 }
 
 void Components::close_files(Component& component) {
+  PIF_ASSERT(component.access.has_value() == component.reader.has_value(), component.file.value);
   drop_writer(component);
   component.reader.reset();
   if (component.access) with_files_.erase(component.place);
   component.access.reset();
   component.files.reset();
-}
-
-void Components::unpin(Component& component) {
-  --component.pins;
-  if (component.removed && component.pins == 0) close_files(component);
 }
 
 void Components::touch(Component& component, Time now) {
@@ -162,6 +180,7 @@ void Components::evict() {
 }
 
 void Components::set_state(Component& component, const proto::ComponentState& state) {
+  PIF_ASSERT(state.shape().file() == component.file.value && !component.is_removed(), component.file.value);
   if (!component.catalogued) {
     ++totals_.components;
     totals_.bytes += state.bytes();
@@ -176,21 +195,23 @@ void Components::set_state(Component& component, const proto::ComponentState& st
 }
 
 void Components::forget(Component& component, bool for_good) {
-  component.removed = true;
+  component.enter(Stage::kRemoved);
   if (component.catalogued) {
+    PIF_ASSERT(totals_.components > 0 && totals_.bytes >= component.state.bytes(), totals_.components, totals_.bytes);
     --totals_.components;
     totals_.bytes -= component.state.bytes();
     component.catalogued = false;
   }
   const auto id = component.file.value;
   const auto self = find_in_memory(component.file);  // keeps it while we are here
+  PIF_ASSERT(self.get() == &component, id);
   unsettled_.erase(id);
   if (for_good && tombstones_.insert(id).second) tombstone_order_.push_back(id);
   if (tombstone_order_.size() > kTombstonesMax) {
     tombstones_.erase(tombstone_order_.front());
     tombstone_order_.pop_front();
   }
-  if (component.pins == 0) close_files(component);
+  close_files(component);
   all_.erase(id);
 }
 
@@ -216,6 +237,7 @@ void Components::set_removing(FileId file, bool is_removing) {
 }
 
 void Components::set_failed(Component& component, const Error& why) {
+  component.enter(Stage::kFailed);
   component.failure = Error{Code::kIo,
                             fmt::format("file {} is out of service here until the LFS is started again: {}",
                                         name_of(component.file), why.text),
@@ -225,6 +247,7 @@ void Components::set_failed(Component& component, const Error& why) {
 Result<component::Tail> tail_at(const component::Shape& shape, const component::Reader& reader, std::uint64_t rows,
                                 std::uint64_t bytes) {
   component::Tail tail{rows, bytes, 0, 0};
+  PIF_ASSERT(rows <= reader.tail().rows && bytes <= reader.tail().bytes, rows, bytes);
   const std::uint64_t begin = bytes - bytes % shape.chunk_bytes;
   if (begin < bytes) {
     std::vector<std::byte> chunk(bytes - begin);

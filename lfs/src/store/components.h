@@ -1,6 +1,6 @@
 // The components of this LFS: what is known of each, and a bounded number of open files. The catalogue is the truth of
 // sealed and committed ones; an open one (being written) is known here only.
-// One thread, except that pinned files may be used by the executor.
+// One thread. Work away from the loop takes a component's `files` along, which are then open until it has ended.
 #pragma once
 
 #include <list>
@@ -15,6 +15,7 @@
 #include "pif/base/timers.h"
 #include "pif/component/component.h"
 #include "pif/kv/store.h"
+#include "store/component_stage.h"
 #include "store/convert.h"
 #include "store/numbers.h"
 
@@ -26,7 +27,8 @@ struct Component {
         state(std::move(state_in)),
         shape(shape_in),
         layout(std::move(layout_in)),
-        applied(state.log_applied()) {}
+        applied(state.log_applied()),
+        stage_(is_open() ? Stage::kFilling : Stage::kResting) {}
 
   const FileId file;
   proto::ComponentState state;  // as in the catalogue, but for sums of a tail that the redo log has newer
@@ -34,39 +36,60 @@ struct Component {
   const parity::Layout layout;
   bool catalogued = false;
 
-  std::shared_ptr<component::Files>
-      files;  // shared with reads away from the loop, which may end after they were closed here
+  std::shared_ptr<component::Files> files;  // open; work away from the loop may have them longer
   std::optional<component::Access> access;  // of `files`; nothing: closed
   std::optional<component::Reader> reader;  // over `files`, up to the state's tail
   std::optional<component::Writer> writer;  // over `files`
   std::list<Component*>::iterator place;    // among those with open files
 
-  unsigned pins = 0;         // work that uses the files away from the loop
-  unsigned overwriting = 0;  // entries of the log batch under way
-  bool by_append = false;    // made by an append to a committed file that had no rows here, and not asked about since
-  bool appending = false;    // rows are being made durable
-  bool sealing = false;
+  unsigned queued_changes = 0;  // overwrites and appends that wait
+  bool by_append = false;  // made by an append to a committed file that had no rows here, and not asked about since
   bool given_out = false;  // somebody got its descriptors for writing: only then can others than this process write it
   bool dirty = false;  // has entries in the redo log whose in-place data may not be durable; the files that they went
                        // through stay open
-  bool committing = false;  // the note that it is committed is on its way to the catalogue
-  bool removed = false;
+  bool committing = false;    // the note that it is committed is on its way to the catalogue
   std::uint64_t applied;      // number of the last log entry that is in its in-place data, or failed
   std::uint64_t changes = 0;  // of what is inside the tail, so that work away from the loop sees whether it met one
   std::optional<Error> failure;
 
   bool is_open() const { return state.state() == kOpen; }
+  Stage stage() const { return stage_; }
+  bool is_removed() const { return stage_ == Stage::kRemoved; }
+  void enter(Stage stage);
+  // What changed it is over, whether it went well or not: back to where it began. Nothing, if it failed or was removed.
+  void end_change();
+  Permission may(Operation what, bool is_checkpoint_due = false) const;
   // Its file was committed once, in this run or another: it cannot have been given up while it was created.
   void make_by_append() {
     by_append = true;
     state.clear_run();
   }
   bool is_idle() const {
-    return catalogued && pins == 0 && overwriting == 0 && !appending && !sealing && !dirty && !committing && !failure &&
+    return catalogued && stage_ == Stage::kResting && !dirty && !committing && queued_changes == 0 &&
            applied <= state.log_applied();
   }
+
+ private:
+  Stage stage_;
 };
 using ComponentPtr = std::shared_ptr<Component>;
+
+// An overwrite or append that waits, as long as it lives.
+class QueuedChange {
+ public:
+  explicit QueuedChange(ComponentPtr component) : component_(std::move(component)) { ++component_->queued_changes; }
+  QueuedChange(QueuedChange&& other) noexcept = default;
+  QueuedChange& operator=(QueuedChange&& other) noexcept {
+    std::swap(component_, other.component_);
+    return *this;
+  }
+  ~QueuedChange() {
+    if (component_) --component_->queued_changes;
+  }
+
+ private:
+  ComponentPtr component_;
+};
 
 class Components {
  public:
@@ -107,9 +130,6 @@ class Components {
   [[nodiscard]] Status open_writer(Component& component);
   void drop_writer(Component& component);
   void close_files(Component& component);
-  // The files are used away from the loop: they stay open. unpin() comes once for each pin().
-  void pin(Component& component) { ++component.pins; }
-  void unpin(Component& component);
   // Closes the longest unused files over the limit. Once per turn.
   void evict();
   // An unsettled component is in use: it is not asked about for a while.

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
+
 namespace pif::lfs {
 
 Result<component::Shape> shape_of(const proto::ComponentShape& in) {
@@ -38,11 +40,14 @@ bool parse_file_name(const std::string& name, FileId& file) {
 
 std::uint64_t fixed_component_bytes(const parity::Layout& layout, LfsIndex index, std::uint32_t record_length,
                                     std::uint64_t rows, const FileLength& file_length) {
+  PIF_ASSERT(record_length > 0 && index < layout.width(), record_length, index);
   const std::uint64_t whole = rows * record_length;
   if (rows == 0 || file_length.records == 0) return whole;
   const auto last = layout.locate(file_length.records - 1);
   if (last.lfs != index || last.row + 1 != rows) return whole;
-  return whole - (file_length.records * record_length - file_length.bytes);
+  const std::uint64_t missing = file_length.records * record_length - file_length.bytes;
+  PIF_ASSERT(missing < record_length && missing <= whole, missing, record_length, whole);
+  return whole - missing;
 }
 
 }  // namespace pif::lfs

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "pif/base/assert.h"
+
 namespace pif::lfs {
 
 Status write_home(const component::Shape& shape, component::Files& files, std::uint64_t first_chunk,
                   std::span<const std::byte> bytes, component::Tail& tail) {
   const std::uint64_t chunk_bytes = shape.chunk_bytes;
+  PIF_ASSERT(chunk_bytes > 0);
   const std::uint64_t begin = first_chunk * chunk_bytes;
   if (begin >= tail.bytes) return {};
   bytes = bytes.first(std::min<std::uint64_t>(bytes.size(), tail.bytes - begin));
@@ -19,12 +22,15 @@ Status write_home(const component::Shape& shape, component::Files& files, std::u
     else
       tail.data_sum = sum;
   }
+  PIF_ASSERT(sums.size() == bytes.size() / chunk_bytes, sums.size(), bytes.size());
+  PIF_ASSERT(begin + bytes.size() <= tail.bytes, begin, bytes.size(), tail.bytes);
   PIF_TRY(files.data->write(begin, bytes));
   if (sums.empty()) return {};
   return files.sums->write(first_chunk * sizeof(std::uint64_t), std::as_bytes(std::span(sums)));
 }
 
 Status sync_home(component::Files& files) {
+  PIF_ASSERT(files.data && files.sums);
   PIF_TRY(files.data->sync());
   return files.sums->sync();
 }

@@ -1,5 +1,6 @@
 #include "store/numbers.h"
 
+#include "pif/base/assert.h"
 #include "store/catalogue.h"
 
 namespace pif::lfs {
@@ -25,6 +26,8 @@ Result<proto::StoredNumbers> Numbers::put(kv::Transaction& transaction) {
 }
 
 void Numbers::committed(const proto::StoredNumbers& record) {
+  PIF_ASSERT(record.number() <= last_ && record.number() > record_.number(), record.number(), last_);
+  PIF_ASSERT(record.uuid() == record_.uuid());
   record_ = record;
   became_durable(record.number());
 }

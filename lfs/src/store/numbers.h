@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "pif/base/assert.h"
 #include "pif/kv/store.h"
 #include "pif/proto/stored.pb.h"
 
@@ -22,7 +23,10 @@ class Numbers {
 
   // For the next change.
   std::uint64_t take() { return ++last_; }
-  void became_durable(std::uint64_t number) { durable_ = std::max(durable_, number); }
+  void became_durable(std::uint64_t number) {
+    PIF_ASSERT(number <= last_, number, last_);
+    durable_ = std::max(durable_, number);
+  }
   // Puts the record of the transaction that is about to be committed; committed(it), if it is.
   [[nodiscard]] Result<proto::StoredNumbers> put(kv::Transaction& transaction);
   void committed(const proto::StoredNumbers& record);

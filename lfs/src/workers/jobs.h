@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "context/replies.h"
+#include "pif/base/assert.h"
 #include "pif/lfs/lfs.h"
 
 namespace pif::lfs {
@@ -86,6 +87,7 @@ inline std::vector<Range> cut(std::size_t count, std::size_t parts) {
   std::vector<Range> ranges;
   parts = std::clamp<std::size_t>(parts, 1, std::max<std::size_t>(count, 1));
   for (std::size_t i = 0; i < parts && count > 0; ++i) ranges.push_back({i * count / parts, (i + 1) * count / parts});
+  PIF_ASSERT(ranges.empty() || ranges.back().end == count, count);
   return ranges;
 }
 

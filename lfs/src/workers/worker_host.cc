@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/assert.h"
 #include "workers/worker_host_impl.h"
 
 namespace pif::lfs {
@@ -174,9 +175,11 @@ Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn) {
   worker.process = started->process;
   worker.own_folder = order.scratch_folder;
   worker.peer = *peer;
+  PIF_ASSERT(!job_of_worker.contains(*peer) && job.workers.size() < kWorkersPerJobMax, job.workers.size());
   job.workers.push_back(worker);
   job_of_worker[*peer] = job.id;
   ++live;
+  PIF_ASSERT(live <= kWorkersMax && job_of_worker.size() <= live, live);
   next_poll = std::min(next_poll, now() + kPollEvery);
   return {};
 }
@@ -189,6 +192,7 @@ void WorkerHost::Impl::hand_on(const Job& job, const Envelope& request, const st
 void WorkerHost::Impl::hand_part(const Job& job, const Envelope& request, Range part,
                                  const std::shared_ptr<Spawning>& spawning) {
   const proto::Spawn& spawn = request.spawn();
+  PIF_ASSERT(part.begin < part.end && part.end <= static_cast<std::size_t>(spawn.subtree_size()), part.begin, part.end);
   const proto::SpawnNode& head = spawn.subtree(static_cast<int>(part.begin));
   net::Packet packet;
   proto::Spawn& onward = *packet.envelope.mutable_spawn();
@@ -216,6 +220,7 @@ void WorkerHost::Impl::hand_part(const Job& job, const Envelope& request, Range 
   const Duration timeout = request.timeout_ms() > 0 ? milliseconds(request.timeout_ms()) : kSpawnTimeout;
   ++spawning->waiting;
   calls.start(*peer, std::move(packet), timeout, head.node().name(), [this, spawning](Result<net::Packet> answer) {
+    PIF_ASSERT(spawning->waiting > 0);
     --spawning->waiting;
     if (answer)
       spawning->started += answer->envelope.spawn_reply().started();
@@ -288,11 +293,13 @@ void WorkerHost::Impl::add_event(Job& job, proto::JobWaitReply::Event event) {
     });
   }
   event.set_number(++job.last_number);
+  PIF_ASSERT(job.events.empty() || job.events.back().number() < event.number(), job.last_number);
   job.events.push_back(std::move(event));
   if (job.wait) answer_wait(job);
 }
 
 void WorkerHost::Impl::answer_wait(Job& job) {
+  PIF_ASSERT(job.wait, job.id);
   net::Packet packet = net::reply_to(job.wait->asker.request);
   proto::JobWaitReply& answer = *packet.envelope.mutable_job_wait_reply();
   std::size_t bytes = 0;

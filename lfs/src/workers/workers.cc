@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/path.h"
 #include "store/root.h"
 #include "workers/worker_host_impl.h"
@@ -174,8 +175,10 @@ void WorkerHost::Impl::remove_folder(std::string path) {
 }
 
 void WorkerHost::Impl::remove_next_folder() {
+  PIF_ASSERT(!left_folders.empty());
   auto work = [storage = &world.storage, path = left_folders.front()] { (void)storage->remove_tree(path); };
   world.executor.submit(std::move(work), [this] {
+    PIF_ASSERT(!left_folders.empty());
     left_folders.pop_front();
     if (!left_folders.empty()) remove_next_folder();
   });
@@ -189,6 +192,7 @@ bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
     return true;
   }
   worker.gone = true;
+  PIF_ASSERT(live > 0 && !job.workers.empty(), live);
   --live;
   if (!worker.own_folder.empty()) remove_folder(worker.own_folder);
   if (worker.peer != 0) {
