@@ -1,5 +1,5 @@
-// What records are sorted by, as people type it, on records of any kind; and the words that the workers of a merge
-// exchange.
+// What records are sorted by, as people type it, on records of any kind; and what the processes of a
+// sort send one another.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <span>
 
 #include "../../tools/pif_sort/keys/key_spec.h"
-#include "../../tools/pif_sort/token/token_messages.h"
+#include "../../tools/pif_sort/messages.h"
 #include "fuzz.h"
 
 namespace {
@@ -109,7 +109,13 @@ void check_numbers(fuzz::Input& in) {
 
 void check_words(fuzz::Input& in) {
   const std::string_view text = in.text(), body = in.rest();
-  if (const auto head = Head::unpack(text)) must(head->pack() == text, "a head is what was sent");
+  // What is taken from another process is taken again as it is sent on.
+  if (const auto wish = unpack_wish(text))
+    must(pack(*unpack_wish(pack(*wish))) == pack(*wish), "a job is what was sent");
+  if (const auto outcome = unpack_outcome(text, 1, {1000, 1000}))
+    must(pack(*unpack_outcome(pack(*outcome), 1, {1000, 1000})) == pack(*outcome), "an outcome is what was sent");
+  if (const auto tails = unpack_tails(text, 1, 2))
+    must(unpack_tails(pack_tails(*tails), 1, 2).value() == *tails, "tails are what was sent");
   const auto keys = KeyList::unpack(bytes_of(body));
   if (!keys) return;
   const net::Buffer packed = keys->pack(0);
@@ -140,9 +146,25 @@ std::string words_input(std::initializer_list<std::string_view> keys) {
   const net::Buffer body = list.pack(0);
   return fuzz::Output()
       .byte(2)
-      .text(Head{Say::kToken, 3, {1, 2, 3, 4, 5}}.pack())
+      .text(pack_tails(std::vector<component::Tail>{{1, 2, 3, 4}, {5, 6, 7, 8}}))
       .bytes({reinterpret_cast<const char*>(body.data()), body.size()})
       .str();
+}
+
+Wish a_job() {
+  Wish wish;
+  wish.keys.keys = {"0:3"};
+  wish.keys.separator = ',';
+  wish.merge = MergeKind::kToken;
+  return wish;
+}
+
+Outcome an_outcome() {
+  Outcome outcome;
+  outcome.put_out = {7, 70};
+  outcome.sort_seconds = 1.5;
+  outcome.constants = {1e-9, 2e-9, 3e-9, 4e-6, 2};
+  return outcome;
 }
 
 }  // namespace
@@ -170,5 +192,7 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
       {"wrong", key_input(1, 0, 0, 0, "0\n1.0\n1,0\n:1\n1:0\n1:3:u\n1:1:q\n4294967296", "", "")},
       {"compare", Output().byte(1).text(" -0012.50e").bytes("12.5").str()},
       {"list", words_input({"a", "", std::string_view("\0\xff", 2)})},
-      {"empty-list", words_input({})}};
+      {"empty-list", words_input({})},
+      {"job", fuzz::Output().byte(2).text(pack(a_job())).str()},
+      {"outcome", fuzz::Output().byte(2).text(pack(an_outcome())).str()}};
 }

@@ -20,12 +20,20 @@ struct Inbox {
   std::deque<net::Delivery> mail, rest;
 };
 
+// Changes what a worker sends, as a worker that lies does.
+using Spoil = std::function<void(net::Packet& packet)>;
+
 // An actor's messenger, reached by others under names of libtool's. A name that nobody has yet is waited for, as ZeroMQ
 // connects again until somebody is there.
 class NamedMessenger final : public net::Messenger {
  public:
-  NamedMessenger(Actor& self, Names& names, std::shared_ptr<Inbox> inbox, bool for_mail)
-      : self_(self), inner_(self.messenger()), names_(names), inbox_(std::move(inbox)), for_mail_(for_mail) {}
+  NamedMessenger(Actor& self, Names& names, std::shared_ptr<Inbox> inbox, bool for_mail, const Spoil& spoil)
+      : self_(self),
+        inner_(self.messenger()),
+        names_(names),
+        inbox_(std::move(inbox)),
+        for_mail_(for_mail),
+        spoil_(spoil) {}
 
   Result<net::PeerId> connect(const proto::Endpoints& to, net::Route route) override {
     if (!for_mail_) return inner_.connect(to, route);
@@ -44,7 +52,10 @@ class NamedMessenger final : public net::Messenger {
   }
   Result<net::PeerId> adopt(Handle connection) override { return inner_.adopt(std::move(connection)); }
   void disconnect(net::PeerId peer) override { inner_.disconnect(peer); }
-  Status send(net::PeerId peer, net::Packet packet) override { return inner_.send(peer, std::move(packet)); }
+  Status send(net::PeerId peer, net::Packet packet) override {
+    if (spoil_) spoil_(packet);
+    return inner_.send(peer, std::move(packet));
+  }
   Result<std::optional<net::Delivery>> receive(Time deadline) override {
     auto& own = for_mail_ ? inbox_->mail : inbox_->rest;
     while (own.empty()) {
@@ -66,6 +77,7 @@ class NamedMessenger final : public net::Messenger {
   Names& names_;
   std::shared_ptr<Inbox> inbox_;
   bool for_mail_;
+  Spoil spoil_;
 };
 
 inline constexpr const char* kToolProgram = "/bin/tool";
@@ -74,17 +86,17 @@ inline constexpr const char* kToolProgram = "/bin/tool";
 using WorkerBody = std::function<Status(tool::Worker&, Actor& self)>;
 
 // Makes `work` what the workers of kToolProgram do. names: outlives the world.
-inline void register_tool(Cluster& cluster, Names& names, WorkerBody work) {
-  cluster.programs().mains[kToolProgram] = [&names, work = std::move(work)](Actor& self, const lfs::Spawner::Order&,
-                                                                            Handle connection) {
+inline void register_tool(Cluster& cluster, Names& names, WorkerBody work, Spoil spoil = {}) {
+  cluster.programs().mains[kToolProgram] = [&names, work = std::move(work), spoil = std::move(spoil)](
+                                               Actor& self, const lfs::Spawner::Order&, Handle connection) {
     ClientSide side(self);
     const ClientWorld client = side.world();
     const auto inbox = std::make_shared<Inbox>();
-    NamedMessenger to_lfs(self, names, inbox, false);
+    NamedMessenger to_lfs(self, names, inbox, false, spoil);
     tool::WorkerWorld world{to_lfs, client.storage, client.entropy, std::move(connection), {}};
     world.listen = [&](const tool::MailPlace& place) -> Result<tool::Mailbox> {
       names[place.at.ipc()] = names[place.at.unix_path()] = self.name();
-      tool::Mailbox box{std::make_unique<NamedMessenger>(self, names, inbox, true), place.at};
+      tool::Mailbox box{std::make_unique<NamedMessenger>(self, names, inbox, true, spoil), place.at};
       if (!place.at.tcp().empty()) {
         box.at.set_tcp("port of " + self.name());
         names[box.at.tcp()] = self.name();

@@ -22,9 +22,11 @@ inline void must(const Status& status) {
 
 // A file system and a tool.
 struct ToolFixture {
-  ToolFixture(std::uint64_t seed, unsigned lfss, tool::WorkerFunction work)
+  ToolFixture(std::uint64_t seed, unsigned lfss, tool::WorkerFunction work, Spoil spoil = {})
       : world(seed, {.steps_max = UINT64_MAX / 2}), cluster(world, lfss) {
-    register_tool(cluster, names, [work = std::move(work)](tool::Worker& worker, Actor&) { return work(worker); });
+    register_tool(
+        cluster, names, [work = std::move(work)](tool::Worker& worker, Actor&) { return work(worker); },
+        std::move(spoil));
   }
   void run(const std::function<void(Client&)>& body) {
     world.spawn_main(

@@ -14,15 +14,6 @@ double merge_of(MergeKind kind, std::uint32_t width, std::uint64_t batch) {
 
 }  // namespace
 
-TEST_CASE("constants travel as text") {
-  const Constants back = Constants::unpack(kConstants.pack());
-  CHECK(back.load == kConstants.load);
-  CHECK(back.compare == kConstants.compare);
-  CHECK(back.move == kConstants.move);
-  CHECK(back.hop == kConstants.hop);
-  CHECK(back.crowd == kConstants.crowd);
-}
-
 TEST_CASE("a sort of twice the width takes half the time, until the token is what takes it") {
   const auto sort = [](std::uint32_t width) {
     return predict(kConstants, {10'000'000, width, false, 0}, MergeKind::kSplit).sort;

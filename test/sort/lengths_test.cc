@@ -15,7 +15,9 @@ TEST_CASE("so many fit as have room even if they are the longest, and hardly few
     const auto bytes = *rc::gen::inRange<std::uint64_t>(0, 40'000);
     Lengths some, others;
     for (std::size_t i = 0; i < all.size(); ++i) (i % 2 == 0 ? some : others).add(all[i]);
-    some.add(*Lengths::unpack(others.pack()));
+    message::RunSizes sizes;
+    others.pack(sizes);
+    some.add(*Lengths::unpack(sizes));
     const std::uint64_t count = some.fit(bytes, 4);
     std::sort(all.rbegin(), all.rend());
     const auto taken = [&](std::uint64_t most) {
@@ -36,7 +38,7 @@ TEST_CASE("many of one length count as so many") {
   CHECK(lengths.fit((1 << 20) + 4 + 10 * 104, 4) == 11);
   CHECK(lengths.fit(1 << 20, 4) == 0);
   CHECK(lengths.fit(1 << 21, 4) == UINT64_MAX);
-  CHECK(!Lengths::unpack("short"));
+  CHECK(!Lengths::unpack(message::RunSizes()));
 }
 
 }  // namespace pif::sort

@@ -17,15 +17,6 @@ parity::Layout layout(std::uint32_t width) { return parity::Layout::make(width).
 
 }  // namespace
 
-TEST_CASE("constants travel as text") {
-  const Constants back = Constants::unpack(kConstants.pack());
-  CHECK(back.read == kConstants.read);
-  CHECK(back.transpose == kConstants.transpose);
-  CHECK(back.weave == kConstants.weave);
-  CHECK(back.write == kConstants.write);
-  CHECK(back.crowd == kConstants.crowd);
-}
-
 TEST_CASE("the mean leaves out workers that have no rows") {
   const Constants mean = mean_of({kConstants, Constants{}, kConstants});
   CHECK(mean.read == Approx(kConstants.read));

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <thread>
-
-#include <fmt/format.h>
 
 namespace pif::sort {
 namespace {
@@ -34,15 +31,6 @@ Result<double> time_hop(tool::Worker& worker, tool::Team& team) {
 double log2_of(double x) { return std::log2(std::max(x, 2.0)); }
 
 }  // namespace
-
-std::string Constants::pack() const { return fmt::format("{} {} {} {} {}", load, compare, move, hop, crowd); }
-
-Constants Constants::unpack(std::string_view text) {
-  Constants out;
-  std::istringstream in{std::string(text)};
-  in >> out.load >> out.compare >> out.move >> out.hop >> out.crowd;
-  return out;
-}
 
 Result<Constants> measure(tool::Worker& worker, tool::Team& team, tool::Input& input, const KeyMaker& maker) {
   Constants out;

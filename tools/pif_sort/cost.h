@@ -2,8 +2,7 @@
 // sample of their own components, one after another.
 #pragma once
 
-#include <string>
-#include <string_view>
+#include <vector>
 
 #include "pif/tool/team.h"
 #include "runs/run.h"
@@ -18,9 +17,6 @@ struct Constants {
   double move = 0;     // of a record: to its place in another file
   double hop = 0;      // of a word from one worker to the next
   double crowd = 1;    // workers per core: each has the machine for itself when it is measured, and not when it works
-
-  std::string pack() const;
-  static Constants unpack(std::string_view text);
 };
 
 // Called by all workers.

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "messages.h"
 #include "pif/base/print.h"
 #include "pif/tool/memory.h"
-#include "told.h"
 
 namespace pif::sort {
 namespace {
@@ -70,18 +70,16 @@ CostShape cost_shape(tool::Controller& controller, const SortOptions& wanted, co
           wanted.token_batch};
 }
 
-std::string told_to_workers(const SortOptions& wanted, const Task& task) {
-  SortOptions told = wanted;
-  spec.memory = task.memory;
-  return pack(spec);
-}
-
 Result<std::vector<Outcome>> run_job(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
+  SortOptions for_workers = wanted;
+  for_workers.memory = task.memory;
   tool::Job job;
-  job.value = told_to_workers(wanted, task);
+  job.value = pack(for_workers);
   PIF_TRY_VALUE(const auto results, controller.run(job));
   std::vector<Outcome> outcomes;
-  for (const std::string& result : results) outcomes.push_back(unpack_outcome(result));
+  for (std::uint32_t rank = 0; rank < results.size(); ++rank) {
+    PIF_TRY_VALUE(outcomes.emplace_back(), unpack_outcome(results[rank], rank, task.file_length));
+  }
   return outcomes;
 }
 

@@ -1,17 +1,16 @@
 // The workers of a sort.
 #include <algorithm>
-#include <cstring>
 #include <numeric>
-#include <sstream>
 
 #include <fmt/format.h>
 
+#include "messages.h"
+#include "pif/base/assert.h"
 #include "runs/merge.h"
 #include "runs/output.h"
 #include "runs/run.h"
 #include "split/far_split.h"
 #include "token/token_sort.h"
-#include "told.h"
 
 namespace pif::sort {
 namespace {
@@ -24,16 +23,20 @@ struct RunsOfAll {
   Lengths lengths;                     // as Runs has them, of all together
 };
 
-Result<RunsOfAll> gather(tool::Team& team, const Runs& own) {
-  const std::uint64_t records = std::accumulate(own.counts.begin(), own.counts.end(), std::uint64_t{0});
-  const std::string text(reinterpret_cast<const char*>(&records), sizeof records);
-  PIF_TRY_VALUE(const auto told, team.all_gather(text + own.lengths.pack()));
+// records: that each worker has, by rank.
+Result<RunsOfAll> gather(tool::Team& team, const Runs& own, std::vector<std::uint64_t> records) {
+  message::RunSizes sizes;
+  sizes.set_records(std::accumulate(own.counts.begin(), own.counts.end(), std::uint64_t{0}));
+  own.lengths.pack(sizes);
+  PIF_TRY_VALUE(const auto gathered, team.all_gather(sizes.SerializeAsString()));
   RunsOfAll all;
-  for (const std::string_view one : spec) {
-    const auto lengths = Lengths::unpack(one.substr(std::min(sizeof records, one.size())));
-    if (!lengths) return fail(Code::kInternal, "the workers do not agree on their runs");
+  all.records = std::move(records);
+  for (std::uint32_t rank = 0; rank < gathered.size(); ++rank) {
+    PIF_TRY_VALUE(const auto each, tool::parse_message<message::RunSizes>(gathered[rank], rank));
+    const auto lengths = Lengths::unpack(each);
+    if (!lengths || each.records() != all.records[rank])
+      return tool::sent_nonsense(rank, fmt::format("{} sorted records of {}", each.records(), all.records[rank]));
     all.lengths.add(*lengths);
-    std::memcpy(&all.records.emplace_back(), one.data(), sizeof records);
   }
   return all;
 }
@@ -69,9 +72,10 @@ class Sorter {
   [[nodiscard]] Status put_out_parallel();
   [[nodiscard]] Status put_out_in_turn();
   [[nodiscard]] Status take_tails(const std::string& own);
+  [[nodiscard]] Result<std::vector<std::uint64_t>> records_by_rank() const;
   [[nodiscard]] Result<RankRange> count_share(std::uint64_t count);
   [[nodiscard]] Status append_kept(RankRange share, Appender& appender);
-  [[nodiscard]] Status append_share(LfsIndex lfs, RankRange share, std::string& state);
+  [[nodiscard]] Status append_share(LfsIndex lfs, RankRange share, std::string& state, component::Tail& tail);
   template <typename F>
   [[nodiscard]] Status for_each_pick(const F& f);
   std::uint64_t cut_rank(std::uint32_t rank, std::uint64_t alignment) const;
@@ -101,12 +105,28 @@ Status Sorter::share_area(const Area& own, Area Runs::*area) {
   return {};
 }
 
+// Of the input, what the worker of each rank has.
+Result<std::vector<std::uint64_t>> Sorter::records_by_rank() const {
+  PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
+  std::vector<std::uint64_t> records(worker_.width());
+  for (LfsIndex lfs = 0; lfs < ranks.size(); ++lfs)
+    records[ranks[lfs]] += input_.layout().data_rows(lfs, input_.file_length().records);
+  return records;
+}
+
 Status Sorter::share_counts(const Runs& own) {
-  PIF_TRY_VALUE(const auto all, team_.all_gather(fmt::format("{} {}", own.by_row ? 1 : 0, fmt::join(own.counts, " "))));
+  message::SharedRuns shared;
+  shared.set_by_row(own.by_row);
+  for (const std::uint64_t count : own.counts) shared.add_counts(count);
+  PIF_TRY_VALUE(const auto all, team_.all_gather(shared.SerializeAsString()));
+  PIF_TRY_VALUE(const auto records, records_by_rank());
   for (std::uint32_t rank = 0; rank < worker_.width(); ++rank) {
-    std::istringstream text(all[rank]);
-    text >> runs_[rank].by_row;
-    for (std::uint64_t count = 0; text >> count;) runs_[rank].counts.push_back(count);
+    PIF_TRY_VALUE(const auto each, tool::parse_message<message::SharedRuns>(all[rank], rank));
+    runs_[rank].by_row = each.by_row();
+    runs_[rank].counts.assign(each.counts().begin(), each.counts().end());
+    if (!holds_together(runs_[rank], input_.format(), records[rank]))
+      return tool::sent_nonsense(
+          rank, fmt::format("{} runs that are not the {} records that it has", each.counts_size(), records[rank]));
   }
   return {};
 }
@@ -148,7 +168,7 @@ Merger Sorter::merger(std::uint64_t begin, std::uint64_t end) {
 // there.
 Status Sorter::take_tails(const std::string& own) {
   PIF_TRY_VALUE(const auto last, team_.broadcast(own, worker_.width() - 1));
-  PIF_TRY_VALUE(const auto ends, unpack_tails(last, files_.size()));
+  PIF_TRY_VALUE(const auto ends, unpack_tails(last, worker_.width() - 1, files_.size()));
   if (output_.is_made()) output_.set_tail(ends[output_.index()], false);
   return {};
 }
@@ -170,8 +190,8 @@ Status Sorter::put_out_parallel() {
   }
   worker_.count_sent(out.moved_bytes());
   std::string tails;
-  PIF_TRY(team_.in_turn([&](std::string& state) {
-    Status finished = out.finish(state);
+  PIF_TRY(team_.in_turn([&](std::string& state) -> Status {
+    Status finished = out.finish(state, worker_.rank());
     tails = state;
     return finished;
   }));
@@ -209,9 +229,15 @@ Status Sorter::for_each_pick(const F& f) {
 
 // Where this worker's share begins when each has `count` records of its own.
 Result<RankRange> Sorter::count_share(std::uint64_t count) {
-  PIF_TRY_VALUE(const auto counts, team_.all_gather(std::to_string(count)));
+  PIF_TRY_VALUE(const auto counts, team_.all_gather_numbers({count}));
   RankRange share;
-  for (std::uint32_t rank = 0; rank < worker_.rank(); ++rank) share.begin += std::stoull(counts[rank]);
+  std::uint64_t all = 0;
+  for (std::uint32_t rank = 0; rank < counts.size(); ++rank) {
+    if (counts[rank][0] > records_ - all)
+      return tool::sent_nonsense(rank, fmt::format("a share of {} records", counts[rank][0]));
+    all += counts[rank][0];
+    if (rank < worker_.rank()) share.begin = all;
+  }
   share.end = share.begin + count;
   return share;
 }
@@ -225,23 +251,21 @@ Status Sorter::put_out_in_turn() {
     return {};
   }));
   PIF_TRY_VALUE(const RankRange share, count_share(put_out_.records));
-  std::string own_tails;
+  std::vector<component::Tail> tails;
   for (LfsIndex lfs = 0; lfs < files_.size(); ++lfs) {
-    std::string tail = pack_tails(std::vector<component::Tail>(1));
-    PIF_TRY(team_.in_turn([&](std::string& state) {
-      Status appended;
-      if (files_[lfs].data) appended = append_share(lfs, share, state);
-      if (!state.empty()) tail = state;
-      return appended;
+    component::Tail& tail = tails.emplace_back();
+    PIF_TRY(team_.in_turn([&](std::string& state) -> Status {
+      if (files_[lfs].data) return append_share(lfs, share, state, tail);
+      return {};
     }));
-    own_tails += tail;
   }
-  return take_tails(own_tails);
+  return take_tails(pack_tails(tails));
 }
 
 Status Sorter::append_kept(RankRange share, Appender& appender) {
   const std::uint64_t ahead = kAhead * output_.layout().width();
   while (appender.wanted() < share.end) {
+    PIF_ASSERT(appender.wanted() >= share.begin, appender.wanted(), share.begin);
     const std::uint64_t at = appender.wanted() - share.begin;
     if (at + 2 * ahead < kept_.size()) views_[kept_[at + 2 * ahead].run].fetch_place(kept_[at + 2 * ahead].index);
     if (at + ahead < kept_.size()) views_[kept_[at + ahead].run].fetch(kept_[at + ahead].index);
@@ -250,10 +274,14 @@ Status Sorter::append_kept(RankRange share, Appender& appender) {
   return {};
 }
 
-Status Sorter::append_share(LfsIndex lfs, RankRange share, std::string& state) {
-  component::Tail tail;
-  if (!state.empty()) {
-    PIF_TRY_VALUE(const auto before, unpack_tails(state, 1));
+// state: the component's end, as the worker before this one has left it; empty for the first one.
+Status Sorter::append_share(LfsIndex lfs, RankRange share, std::string& state, component::Tail& tail) {
+  if (worker_.rank() > 0) {
+    PIF_TRY_VALUE(const auto before, unpack_tails(state, worker_.rank() - 1, 1));
+    if (before[0].rows != output_.layout().rows(lfs, share.begin))
+      return tool::sent_nonsense(
+          worker_.rank() - 1, fmt::format("{} rows of LFS {}, where {} come before this worker's", before[0].rows, lfs,
+                                          output_.layout().rows(lfs, share.begin)));
     tail = before[0];
   }
   Appender appender(output_, lfs, tail, files_[lfs]);
@@ -287,7 +315,8 @@ TokenOptions Sorter::token_options(const Lengths& lengths) const {
 
 Status Sorter::merge_by_token() {
   PIF_TRY_VALUE(const Runs own, sort_runs());
-  PIF_TRY_VALUE(const RunsOfAll all, gather(team_, own));
+  PIF_TRY_VALUE(auto by_rank, records_by_rank());
+  PIF_TRY_VALUE(const RunsOfAll all, gather(team_, own, std::move(by_rank)));
   PIF_TRY_VALUE(auto ranks, worker_.ranks_on(input_));
   std::vector<std::uint64_t> records;
   for (const std::uint32_t rank : ranks) records.push_back(all.records[rank]);
@@ -353,7 +382,7 @@ Status Sorter::run() {
 }  // namespace
 
 Status work(tool::Worker& worker) {
-  const SortOptions wanted = unpack(worker.value());
+  PIF_TRY_VALUE(const SortOptions wanted, unpack_wish(worker.value()));
   PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
   PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
   PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, input->format()));

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <sstream>
 #include <thread>
-
-#include <fmt/format.h>
 
 #include "pif/matrix/transpose.h"
 #include "pif/matrix/weave.h"
@@ -84,15 +81,6 @@ class Sample {
 };
 
 }  // namespace
-
-std::string Constants::pack() const { return fmt::format("{} {} {} {} {}", read, transpose, weave, write, crowd); }
-
-Constants Constants::unpack(std::string_view text) {
-  Constants out;
-  std::istringstream in{std::string(text)};
-  in >> out.read >> out.transpose >> out.weave >> out.write >> out.crowd;
-  return out;
-}
 
 Result<Constants> measure(tool::Worker& worker, tool::Input& input, const Shape& shape) {
   Constants out;

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,9 +22,6 @@ struct Constants {
   double weave = 0;      // pieces to rows
   double write = 0;      // to a file                           (k3, k4, k8, k11)
   double crowd = 1;      // workers per core: a sample is too short to be interrupted, the work is not
-
-  std::string pack() const;
-  static Constants unpack(std::string_view text);
 };
 
 // A sample of this worker's rows; nothing is measured where it has none.

@@ -1,12 +1,11 @@
 #include "direct.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "messages.h"
 #include "row_source.h"
 #include "woven_rows.h"
 
@@ -17,19 +16,11 @@ constexpr std::uint32_t kUnderWayMax = 2;  // messages from one worker to anothe
 constexpr Duration kSilenceMax =
     std::chrono::hours(24);  // a source reads its whole share first; a worker that dies ends the job
 
-// What workers tell each other. Numbers: offset and length of each piece.
-enum class Kind : std::uint64_t { kPieces, kTaken, kDone };
-struct Head {
-  Kind kind = Kind::kPieces;
-  std::uint64_t offset = 0, bytes = 0;
+using message::DirectMessage;
 
-  std::string pack() const { return {reinterpret_cast<const char*>(this), sizeof *this}; }
-  static Result<Head> unpack(const std::string& text) {
-    Head head;
-    if (text.size() != sizeof head) return fail(Code::kInvalid, "a worker said something that is not of this tool");
-    std::memcpy(&head, text.data(), sizeof head);
-    return head;
-  }
+// The bytes of each row of a destination that a batch fills.
+struct Piece {
+  std::uint64_t offset = 0, bytes = 0;
 };
 
 class Direct {
@@ -61,10 +52,12 @@ class Direct {
   [[nodiscard]] Status send_batch(const Stripe& stripe, std::uint64_t first, std::uint64_t count);
   [[nodiscard]] Status begin_batch(const Stripe& stripe, std::uint64_t offset, std::uint64_t bytes);
   void find_places(const Stripe& stripe, std::uint64_t bytes);
-  [[nodiscard]] Status end_batch(const Stripe& stripe, const Head& head);
+  [[nodiscard]] Status end_batch(const Stripe& stripe, const Piece& piece);
   [[nodiscard]] Status tell_done();
   [[nodiscard]] Status receive(const Stripe& stripe);
-  [[nodiscard]] Status accept(const Stripe& stripe, const Head& head, const tool::Message& word);
+  [[nodiscard]] Status accept(const Stripe& stripe, const DirectMessage::Pieces& pieces, const tool::Message& word);
+  [[nodiscard]] Status take_done(std::uint32_t from);
+  [[nodiscard]] Status take_taken(std::uint32_t from);
   bool is_shared(const Outlet& outlet) const { return outlet.rank == worker_.rank() || share_memory_; }
   double take_seconds();
   void show_progress(std::uint64_t bytes) { worker_.progress(bytes_done_ += bytes, bytes_total_); }
@@ -82,7 +75,7 @@ class Direct {
   std::vector<tool::SharedMemory> windows_;  // of others, by rank; empty: not shared
   std::vector<std::byte*> places_;           // of pieces, by column
   std::vector<std::byte> unwanted_;          // where columns go that are not wanted
-  std::uint32_t done_ = 0;                   // sources that have sent all of the stripe
+  std::vector<bool> is_done_;                // by LFS of the input: it has sent all of the stripe
   DirectTimes times_;
   Time begun_;
   std::uint64_t bytes_done_ = 0, bytes_total_ = 0;
@@ -133,13 +126,13 @@ Status Direct::send_rows(const Stripe& stripe) {
 
 Status Direct::send_batch(const Stripe& stripe, std::uint64_t first, std::uint64_t count) {
   const matrix::Element element = plan_.shape.element;
-  const Head head{Kind::kPieces, element.bytes_of(first), element.bytes_of(count)};
+  const Piece piece{element.bytes_of(first), element.bytes_of(count)};
   PIF_TRY_VALUE(const matrix::ConstRows in, source_.next(count));
-  PIF_TRY(begin_batch(stripe, head.offset, head.bytes));
-  find_places(stripe, head.bytes);
+  PIF_TRY(begin_batch(stripe, piece.offset, piece.bytes));
+  find_places(stripe, piece.bytes);
   matrix::transpose(in, count, places_.size(), matrix::RowPlaces{places_, 0}, element);
   show_progress(count * (bytes_of(stripe, element).end - bytes_of(stripe, element).begin));
-  return end_batch(stripe, head);
+  return end_batch(stripe, piece);
 }
 
 // Room for the pieces: in the destination's window, or in a message, when few enough are under way.
@@ -173,62 +166,88 @@ void Direct::find_places(const Stripe& stripe, std::uint64_t bytes) {
   }
 }
 
-Status Direct::end_batch(const Stripe& stripe, const Head& head) {
+Status Direct::end_batch(const Stripe& stripe, const Piece& piece) {
+  DirectMessage message;
+  message.mutable_pieces()->set_offset(piece.offset);
+  message.mutable_pieces()->set_bytes(piece.bytes);
   const parity::Layout& layout = output_.layout();
   for (LfsIndex lfs = 0; lfs < outlets_.size(); ++lfs) {
     Outlet& outlet = outlets_[lfs];
     const std::uint64_t slots = layout.data_rows(lfs, stripe.records.end) - layout.data_rows(lfs, stripe.records.begin);
-    if (outlet.rank != worker_.rank()) worker_.count_sent(slots * head.bytes);
+    if (outlet.rank != worker_.rank()) worker_.count_sent(slots * piece.bytes);
     if (slots == 0 || is_shared(outlet)) continue;
     ++outlet.under_way;
-    PIF_TRY(team_.send(outlet.rank, head.pack(), std::move(outlet.body)));
+    PIF_TRY(team_.send(outlet.rank, message.SerializeAsString(), std::move(outlet.body)));
   }
   return {};
 }
 
 Status Direct::tell_done() {
   if (!input_.is_here()) return {};
-  for (const Outlet& outlet : outlets_) PIF_TRY(team_.send(outlet.rank, Head{Kind::kDone, 0, 0}.pack()));
+  DirectMessage done;
+  done.mutable_done();
+  for (const Outlet& outlet : outlets_) PIF_TRY(team_.send(outlet.rank, done.SerializeAsString()));
   return {};
 }
 
 // ---- a destination
 // ------------------------------------------------------------------------------------------------------
 
-Status Direct::accept(const Stripe& stripe, const Head& head, const tool::Message& word) {
+Status Direct::accept(const Stripe& stripe, const DirectMessage::Pieces& pieces, const tool::Message& word) {
   const auto source = std::find(sources_.begin(), sources_.end(), word.from);
-  if (!rows_ || source == sources_.end()) return fail(Code::kInvalid, "pieces came from or to where there are none");
-  PIF_TRY(rows_->accept(stripe, static_cast<LfsIndex>(source - sources_.begin()), head.offset, head.bytes,
-                        std::as_const(word.body).span()));
-  return team_.send(word.from, Head{Kind::kTaken, 0, 0}.pack());
+  if (!rows_ || source == sources_.end())
+    return tool::sent_nonsense(word.from, "pieces from or to where there are none");
+  const auto taken = rows_->accept(stripe, static_cast<LfsIndex>(source - sources_.begin()), pieces.offset(),
+                                   pieces.bytes(), std::as_const(word.body).span());
+  if (!taken) return tool::sent_wrong(word.from, taken.error());
+  DirectMessage answer;
+  answer.mutable_taken();
+  return team_.send(word.from, answer.SerializeAsString());
+}
+
+Status Direct::take_done(std::uint32_t from) {
+  const auto source = std::find(sources_.begin(), sources_.end(), from);
+  const auto lfs = static_cast<std::size_t>(source - sources_.begin());
+  if (source == sources_.end() || is_done_[lfs])
+    return tool::sent_nonsense(from, "the end of a stripe that it has no more of");
+  is_done_[lfs] = true;
+  return {};
+}
+
+Status Direct::take_taken(std::uint32_t from) {
+  const auto found =
+      std::find_if(outlets_.begin(), outlets_.end(), [from](const Outlet& outlet) { return outlet.rank == from; });
+  if (found == outlets_.end() || found->under_way == 0)
+    return tool::sent_nonsense(from, "that it took pieces which were not sent");
+  --found->under_way;
+  return {};
 }
 
 // The next word, whatever it is about.
 Status Direct::receive(const Stripe& stripe) {
   PIF_TRY_VALUE(const auto word, team_.receive(worker_.clock().now() + kSilenceMax));
   if (!word) return fail(Code::kTimeout, "the other workers have said nothing for five minutes");
-  PIF_TRY_VALUE(const Head head, Head::unpack(word->head));
-  if (head.kind == Kind::kPieces) return accept(stripe, head, *word);
-  if (head.kind == Kind::kDone) {
-    ++done_;
-    return {};
+  PIF_TRY_VALUE(const auto message, tool::parse_message<DirectMessage>(word->head, word->from));
+  switch (message.what_case()) {
+    case DirectMessage::kPieces: return accept(stripe, message.pieces(), *word);
+    case DirectMessage::kDone: return take_done(word->from);
+    case DirectMessage::kTaken: return take_taken(word->from);
+    case DirectMessage::WHAT_NOT_SET: break;
   }
-  for (Outlet& outlet : outlets_)
-    if (outlet.rank == word->from && outlet.under_way > 0) --outlet.under_way;
-  return {};
+  return tool::sent_nonsense(word->from, "a message that says nothing");
 }
 
 // ---- both
 // ---------------------------------------------------------------------------------------------------------------
 
 Status Direct::do_stripe(const Stripe& stripe) {
-  done_ = 0;
+  is_done_.assign(sources_.size(), false);
   for (Outlet& outlet : outlets_) outlet.under_way = 0;  // all has been taken, or nobody would have come so far
   team_.begin_talk();
   times_.wait += take_seconds();
   PIF_TRY(send_rows(stripe));
   times_.transpose += take_seconds();
-  while (output_.is_here() && done_ < sources_.size()) PIF_TRY(receive(stripe));
+  while (output_.is_here() && std::count(is_done_.begin(), is_done_.end(), false) > 0) PIF_TRY(receive(stripe));
   times_.wait += take_seconds();
   if (rows_) PIF_TRY(rows_->write(stripe));
   times_.put_together += take_seconds();

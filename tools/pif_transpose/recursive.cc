@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "messages.h"
 #include "passes.h"
 #include "pif/base/placement.h"
 #include "pif/base/timers.h"
@@ -18,23 +19,7 @@ namespace {
 
 constexpr std::uint64_t kMessageBytes = 4u << 20;
 constexpr std::uint64_t kPutBytes = 4u << 20;  // of rows, before others are heard
-constexpr char kSign = 'B';                    // first byte of words about rows of bands
-constexpr const char* kTaken = "T";            // the answer to one
-constexpr std::uint32_t kUnderWayMax = 2;      // of them from one worker to another
-
-// Rows of a band: the band, and the first of the sender's rows of it.
-struct RowsHead {
-  std::uint64_t band = 0, first = 0;
-
-  std::string pack() const { return kSign + std::string(reinterpret_cast<const char*>(this), sizeof *this); }
-  static Result<RowsHead> unpack(const std::string& text) {
-    RowsHead head;
-    if (text.size() != 1 + sizeof head || text[0] != kSign)
-      return fail(Code::kInvalid, "a worker said something that is not of this tool");
-    std::memcpy(&head, text.data() + 1, sizeof head);
-    return head;
-  }
-};
+constexpr std::uint32_t kUnderWayMax = 2;      // messages of rows from one worker to another
 
 // The last part of figure 5.15. Bands are dealt round to the input's workers; in each round everybody first sends to
 // all what it has of their bands, each beginning with another one, then takes its own, transposes its grains and puts
@@ -67,7 +52,7 @@ class Bands {
   [[nodiscard]] Status do_band(std::uint64_t number);
   [[nodiscard]] Status put_rows(std::uint64_t band);
   [[nodiscard]] Status take(tool::Message word);
-  [[nodiscard]] Status take_rows(const tool::Message& word);
+  [[nodiscard]] Status take_rows(const message::RecursiveMessage::Rows& rows, const tool::Message& word);
   template <typename F>
   [[nodiscard]] Status go_on_until(const F& holds);
 
@@ -83,6 +68,7 @@ class Bands {
   std::vector<std::vector<std::uint64_t>> places_;  // in a band, of the rows that an LFS has of it
   std::optional<tool::OrderedOutput> out_;
   Band bands_[2];  // this worker's: the present one and the next
+  Row round_ = 0;  // of the present one
   std::vector<std::byte> transposed_;
 };
 
@@ -116,7 +102,10 @@ Status Bands::send_rows(std::uint64_t band) {
     std::memcpy(body.data(), rows.data(), rows.size());
     if (rank != worker_.rank()) worker_.count_sent(rows.size());
     ++under_way_[rank];
-    PIF_TRY(team_.send(rank, RowsHead{band, first}.pack(), std::move(body)));
+    message::RecursiveMessage message;
+    message.mutable_rows()->set_band(band);
+    message.mutable_rows()->set_first(first);
+    PIF_TRY(team_.send(rank, message.SerializeAsString(), std::move(body)));
   }
   return {};
 }
@@ -130,27 +119,36 @@ Status Bands::send_round(std::uint64_t first_band) {
   return {};
 }
 
-Status Bands::take_rows(const tool::Message& word) {
-  PIF_TRY_VALUE(const RowsHead head, RowsHead::unpack(word.head));
+// Of this worker's present band or its next one, and no more of it than there is.
+Status Bands::take_rows(const message::RecursiveMessage::Rows& rows, const tool::Message& word) {
   const auto found = std::find(ranks_.begin(), ranks_.end(), word.from);
   const std::size_t row_bytes = plan_.row_bytes();
   const std::uint64_t count = word.body.size() / row_bytes;
-  const bool fits = found != ranks_.end() && head.first <= share() && count <= share() - head.first &&
-                    word.body.size() == count * row_bytes && head.band < plan_.band_count();
-  if (!fits) return fail(Code::kInvalid, "rows came that are of no band of this worker's");
+  const Cell place = dealt_.locate(rows.band());
+  const bool is_mine = rows.band() < plan_.band_count() && input_.is_here() && place.lfs == input_.index() &&
+                       (place.row == round_ || place.row == round_ + 1);
+  const bool fits = found != ranks_.end() && is_mine && rows.first() <= share() && count <= share() - rows.first() &&
+                    word.body.size() == count * row_bytes && count <= plan_.band - band_of(rows.band()).come;
+  if (!fits)
+    return tool::sent_nonsense(word.from, fmt::format("rows of band {}, which is none of this worker's", rows.band()));
   const auto& places = places_[static_cast<std::size_t>(found - ranks_.begin())];
-  Band& band = band_of(head.band);
+  Band& band = band_of(rows.band());
   band.rows.resize(plan_.band * row_bytes);
   for (std::uint64_t i = 0; i < count; ++i)
-    std::memcpy(band.rows.data() + places[head.first + i] * row_bytes, std::as_const(word.body).data() + i * row_bytes,
-                row_bytes);
+    std::memcpy(band.rows.data() + places[rows.first() + i] * row_bytes,
+                std::as_const(word.body).data() + i * row_bytes, row_bytes);
   band.come += count;
-  return team_.send(word.from, kTaken);
+  message::RecursiveMessage answer;
+  answer.mutable_taken();
+  return team_.send(word.from, answer.SerializeAsString());
 }
 
 Status Bands::take(tool::Message word) {
   if (tool::OrderedOutput::is_own(word)) return out_->take(std::move(word));
-  if (word.head != kTaken) return take_rows(word);
+  PIF_TRY_VALUE(const auto message, tool::parse_message<message::RecursiveMessage>(word.head, word.from));
+  if (message.has_rows()) return take_rows(message.rows(), word);
+  if (!message.has_taken() || under_way_[word.from] == 0)
+    return tool::sent_nonsense(word.from, "that it took rows which were not sent");
   --under_way_[word.from];
   return {};
 }
@@ -182,6 +180,7 @@ Status Bands::do_band(std::uint64_t number) {
                       {transposed_.data() + grain, row_bytes}, plan_.shape.element);
   }
   band.come = 0;
+  ++round_;
   return put_rows(number);
 }
 

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "direct_plan.h"
+#include "messages.h"
 #include "pif/tool/memory.h"
 #include "recursive_plan.h"
-#include "told.h"
 
 namespace pif::transpose {
 namespace {
@@ -57,7 +57,9 @@ Result<std::vector<Outcome>> run_job(tool::Controller& controller, const Task& t
   job.value = pack(task.spec);
   PIF_TRY_VALUE(const auto results, controller.run(job));
   std::vector<Outcome> outcomes;
-  for (const std::string& result : results) outcomes.push_back(unpack_outcome(result));
+  for (std::uint32_t rank = 0; rank < results.size(); ++rank) {
+    PIF_TRY_VALUE(outcomes.emplace_back(), unpack_outcome(results[rank], rank));
+  }
   return outcomes;
 }
 

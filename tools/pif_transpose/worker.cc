@@ -1,8 +1,8 @@
 // The workers of a transpose.
 #include "cost.h"
 #include "direct.h"
+#include "messages.h"
 #include "recursive.h"
-#include "told.h"
 
 namespace pif::transpose {
 namespace {
@@ -21,8 +21,9 @@ Result<Phases> transpose(tool::Worker& worker, const JobSpec& spec, tool::Input&
 }  // namespace
 
 Status work(tool::Worker& worker) {
-  const JobSpec spec = unpack(worker.value());
   PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
+  PIF_TRY_VALUE(const JobSpec spec,
+                unpack_job_spec(worker.value(), input->file_length().records, input->format().record_length));
   PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
   Outcome outcome;
   if (spec.measure) {

@@ -6,6 +6,7 @@
 
 #include "controller/job_run.h"
 #include "pif/net/real_messenger.h"
+#include "pif/tool/message.h"
 #include "pif/wire/convert.h"
 
 namespace pif::tool {
@@ -33,7 +34,7 @@ struct Controller::Impl {
   [[nodiscard]] Result<std::vector<proto::NodeInfo>> workers_of(const Job& job);
   [[nodiscard]] Result<job::JobDescription> describe(const Job& job, const std::vector<proto::NodeInfo>& workers);
   [[nodiscard]] static Status let_talk(job::JobDescription& description);
-  void collect(const std::vector<job::WorkerEnd>& ends, const std::vector<proto::NodeInfo>& workers);
+  [[nodiscard]] Status collect(const std::vector<job::WorkerEnd>& ends, const std::vector<proto::NodeInfo>& workers);
   [[nodiscard]] Result<FileLength> file_length_of(Made& made);
   [[nodiscard]] Status check_rows(Made& made, const FileLength& file_length);
   [[nodiscard]] Result<std::vector<net::CallId>> start_seals(Made& made, const FileLength& file_length);
@@ -187,15 +188,18 @@ Result<std::vector<std::string>> Controller::run(const Job& job) {
   const auto ends = run.wait();
   if (impl.options.on_finish) impl.options.on_finish();
   if (!ends) return fail(ends.error());
-  impl.collect(*ends, workers);
+  PIF_TRY(impl.collect(*ends, workers));
   std::vector<std::string> values;
   for (const auto& end : *ends) values.push_back(end.value());
   return values;
 }
 
-void Controller::Impl::collect(const std::vector<job::WorkerEnd>& ends, const std::vector<proto::NodeInfo>& workers) {
+Status Controller::Impl::collect(const std::vector<job::WorkerEnd>& ends, const std::vector<proto::NodeInfo>& workers) {
   report.workers = static_cast<std::uint32_t>(workers.size());
-  for (const auto& end : ends) {
+  for (std::uint32_t rank = 0; rank < ends.size(); ++rank) {
+    const job::WorkerEnd& end = ends[rank];
+    if (static_cast<std::size_t>(end.outputs_size()) != outputs.size())
+      return sent_nonsense(rank, fmt::format("{} outputs of a job that has {}", end.outputs_size(), outputs.size()));
     report.bytes_read_local += end.bytes_read();
     report.bytes_written_local += end.bytes_written();
     report.bytes_cloned += end.bytes_cloned();
@@ -209,10 +213,11 @@ void Controller::Impl::collect(const std::vector<job::WorkerEnd>& ends, const st
     for (std::size_t rank = 0; rank < ends.size(); ++rank) {
       const auto lfs =
           std::find_if(nodes.begin(), nodes.end(), [&](const auto& n) { return n.id() == workers[rank].id(); });
-      if (lfs == nodes.end() || number >= static_cast<std::size_t>(ends[rank].outputs_size())) continue;
+      if (lfs == nodes.end()) continue;
       made.ends[static_cast<std::size_t>(lfs - nodes.begin())] = ends[rank].outputs(static_cast<int>(number));
     }
   }
+  return {};
 }
 
 // ---- commit -------------------------------------------------------------------------------------------------------

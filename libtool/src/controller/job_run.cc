@@ -165,7 +165,7 @@ Status JobRun::take_event(const proto::JobWaitReply::Event& event) {
   using Event = proto::JobWaitReply::Event;
   if (event.rank() >= nodes_.size()) return fail(Code::kInternal, fmt::format("an event of worker {}", event.rank()));
   switch (event.what_case()) {
-    case Event::kProgress: take_progress(event.rank(), event.progress()); return {};
+    case Event::kProgress: return take_progress(event.rank(), event.progress());
     case Event::kResult: return take_result(event.rank(), event.result());
     case Event::kMeet: return take_meet(event.rank(), event.meet());
     case Event::kExited:
@@ -211,8 +211,10 @@ Status JobRun::take_exit(std::uint32_t rank, const proto::JobWaitReply::Event& e
   return worker_failed(rank, {Code::kCancelled, std::move(how), {}});
 }
 
-void JobRun::take_progress(std::uint32_t rank, const std::string& bytes) {
-  if (!nodes_[rank].status.ParseFromString(bytes) || !options_.on_progress) return;
+Status JobRun::take_progress(std::uint32_t rank, const std::string& bytes) {
+  if (!nodes_[rank].status.ParseFromString(bytes))
+    return worker_failed(rank, {Code::kVersion, "what it says of its progress cannot be read", {}});
+  if (!options_.on_progress) return {};
   std::uint64_t done = 0;
   std::uint64_t total = 0;
   for (const auto& node : nodes_) {
@@ -220,6 +222,7 @@ void JobRun::take_progress(std::uint32_t rank, const std::string& bytes) {
     total += node.status.bytes_total();
   }
   options_.on_progress(done, total);
+  return {};
 }
 
 tl::unexpected<Error> JobRun::worker_failed(std::uint32_t rank, Error error) const {

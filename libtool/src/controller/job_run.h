@@ -48,7 +48,7 @@ class JobRun {
   [[nodiscard]] Status take_result(std::uint32_t rank, const std::string& bytes);
   [[nodiscard]] Status take_meet(std::uint32_t rank, std::string value);
   [[nodiscard]] Status take_exit(std::uint32_t rank, const proto::JobWaitReply::Event& event);
-  void take_progress(std::uint32_t rank, const std::string& bytes);
+  [[nodiscard]] Status take_progress(std::uint32_t rank, const std::string& bytes);
   [[nodiscard]] tl::unexpected<Error> worker_failed(std::uint32_t rank, Error error) const;
   [[nodiscard]] bool is_over() const;
   // Kills the workers everywhere, for at most a second, and hands the error back.

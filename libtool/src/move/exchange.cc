@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "move/rows.h"
+#include "pif/tool/message.h"
 #include "pif/tool/team.h"
 #include "worker/mail.h"
 #include "worker/worker_impl.h"
@@ -32,7 +33,7 @@ class Exchange {
   [[nodiscard]] Status open_sender();
   [[nodiscard]] Status answer_ready(std::uint32_t rank);
   [[nodiscard]] Status take_window(std::uint32_t rank, const job::Window& window, std::vector<Handle> handles);
-  void take_grant(std::uint32_t rank, const job::Grant& grant);
+  [[nodiscard]] Status take_grant(std::uint32_t rank, const job::Grant& grant);
   [[nodiscard]] Status send_message(RowMessage message);
   [[nodiscard]] Status take(Letter letter);
   [[nodiscard]] Status take_batch(Letter letter);
@@ -114,7 +115,7 @@ Status Exchange::open() {
 }
 
 Status Exchange::answer_ready(std::uint32_t rank) {
-  if (!receiver_) return fail(Code::kInvalid, fmt::format("worker {} asks for a window, but gets no rows here", rank));
+  if (!receiver_) return sent_nonsense(rank, "it asks for a window where it gets no rows");
   const SharedMemory& memory = receiver_->memory();
   job::Mail answer;
   job::Window& window = *answer.mutable_window();
@@ -130,13 +131,16 @@ Status Exchange::answer_ready(std::uint32_t rank) {
 }
 
 Status Exchange::take_window(std::uint32_t rank, const job::Window& window, std::vector<Handle> handles) {
-  if (!sender_ || windows_.contains(rank)) return {};
+  if (!sender_ || !lfs_of(rank)) return sent_nonsense(rank, "a window that was not asked for");
+  if (windows_.contains(rank)) return {};
   SharedMemory memory;
   if (window.bytes() > 0) {
     const bool fits = handles.size() == 1 && window.rows() == window_.rows && input_.format().is_fixed() &&
                       window.bytes() == window_.rows * input_.format().record_length;
-    if (!fits) return fail(Code::kInvalid, fmt::format("worker {} has a window of another size than this one", rank));
-    PIF_TRY_VALUE(memory, SharedMemory::adopt(std::move(handles[0]), window.bytes()));
+    if (!fits) return sent_nonsense(rank, "a window of another size than this worker's");
+    auto adopted = SharedMemory::adopt(std::move(handles[0]), window.bytes());
+    if (!adopted) return sent_wrong(rank, adopted.error());
+    memory = std::move(*adopted);
     memory.populate(0, window.bytes());
   }
   const SharedMemory& kept = windows_[rank] = std::move(memory);
@@ -187,26 +191,31 @@ Status Exchange::send_message(RowMessage message) {
 }
 
 Status Exchange::take_batch(Letter letter) {
-  if (!receiver_) return fail(Code::kInvalid, "rows came for an LFS that is not one of the output's");
+  if (!receiver_) return sent_nonsense(letter.from, "rows for an LFS that is not one of the output's");
   const job::Batch& batch = letter.mail.batch();
   RowMessage message;
   message.first = batch.first();
   message.count = batch.count();
   message.stride = batch.stride();
   message.placed = batch.placed();
-  bytes_taken_ += message.placed ? batch.count() * output_.format().record_length : letter.body.size();
+  const std::uint64_t bytes = message.placed ? batch.count() * output_.format().record_length : letter.body.size();
   message.body = std::move(letter.body);
-  PIF_TRY(receiver_->accept(std::move(message)));
+  if (const auto taken = receiver_->accept(std::move(message)); !taken) return sent_wrong(letter.from, taken.error());
+  bytes_taken_ += bytes;
   if (sender_) sender_->settle(output_.index(), receiver_->settled());
   return {};
 }
 
 // ---- messages -----------------------------------------------------------------------------------------------------
 
-void Exchange::take_grant(std::uint32_t rank, const job::Grant& grant) {
-  if (!sender_) return;
-  const Row settled = grant.limit() >= window_.rows ? grant.limit() - window_.rows : 0;
-  if (const auto lfs = lfs_of(rank)) sender_->settle(*lfs, settled);
+Status Exchange::take_grant(std::uint32_t rank, const job::Grant& grant) {
+  const auto lfs = lfs_of(rank);
+  const Row settled = grant.limit() - std::min(grant.limit(), window_.rows);
+  if (!sender_ || !lfs || settled > output_.layout().rows(*lfs, input_.file_length().records))
+    return sent_nonsense(rank,
+                         fmt::format("leave to send rows below {}, which its component has no use for", grant.limit()));
+  sender_->settle(*lfs, settled);
+  return {};
 }
 
 Status Exchange::take(Letter letter) {
@@ -214,13 +223,13 @@ Status Exchange::take(Letter letter) {
     case job::Mail::kReady: return answer_ready(letter.from);
     case job::Mail::kWindow: return take_window(letter.from, letter.mail.window(), std::move(letter.handles));
     case job::Mail::kBatch: return take_batch(std::move(letter));
-    case job::Mail::kGrant: take_grant(letter.from, letter.mail.grant()); return {};
+    case job::Mail::kGrant: return take_grant(letter.from, letter.mail.grant());
     case job::Mail::kHere:
     case job::Mail::kPass:
     case job::Mail::kWord:
     case job::Mail::WHAT_NOT_SET: break;
   }
-  return fail(Code::kInvalid, fmt::format("worker {} sent something unknown", letter.from));
+  return sent_nonsense(letter.from, "a letter of another kind than an exchange has");
 }
 
 // Takes what is there; waits for the first message if nothing else can be done.

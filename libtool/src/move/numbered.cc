@@ -53,13 +53,10 @@ void NumberedSender::put(std::uint64_t number, std::span<const std::byte> head, 
 
 // Distances, lengths, and the records that are not placed.
 net::Buffer NumberedSender::pack(const Open& open) const {
-  const std::size_t words = open.distances.size() * sizeof(std::uint32_t);
-  net::Buffer body(words + open.lengths.size() * sizeof(std::uint32_t) + (open.placed != nullptr ? 0 : open.bytes));
-  std::byte* at = body.data();
-  std::memcpy(at, open.distances.data(), words);
-  at += words;
-  if (!open.lengths.empty()) std::memcpy(at, open.lengths.data(), words);
-  at += open.lengths.size() * sizeof(std::uint32_t);
+  const std::size_t words = open.distances.size() + open.lengths.size();
+  net::Buffer body(words * sizeof(std::uint32_t) + (open.placed != nullptr ? 0 : open.bytes));
+  std::byte* at = pack_numbers(std::span(std::as_const(open.distances)), body.data());
+  at = pack_numbers(std::span(std::as_const(open.lengths)), at);
   for (const auto piece : open.pieces) {
     if (!piece.empty()) std::memcpy(at, piece.data(), piece.size());
     at += piece.size();

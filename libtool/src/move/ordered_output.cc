@@ -1,26 +1,22 @@
 #include "pif/tool/ordered_output.h"
 
-#include <array>
-#include <cstring>
+#include <algorithm>
 
 #include <fmt/format.h>
 
+#include "job.pb.h"
 #include "move/rows.h"
 #include "pif/base/timers.h"
+#include "pif/tool/message.h"
 
 namespace pif::tool {
 namespace {
 
 constexpr std::uint64_t kQueuedBytesMax = 8u << 20;
 
-// A word's head behind the sign: rows (first, last, count of a message), or a row below which all is written.
-enum class Kind : char { kRows = 'r', kPlaced = 'p', kSettled = 's' };
-using Numbers = std::array<std::uint64_t, 3>;
+using Rows = job::OutputMessage::Rows;
 
-std::string head_of(Kind kind, const Numbers& numbers) {
-  std::string head{OrderedOutput::kSign, static_cast<char>(kind)};
-  return head.append(reinterpret_cast<const char*>(numbers.data()), sizeof numbers);
-}
+std::string head_of(const job::OutputMessage& message) { return OrderedOutput::kSign + message.SerializeAsString(); }
 
 }  // namespace
 
@@ -29,6 +25,7 @@ struct OrderedOutput::Impl {
       : worker(w),
         team(t),
         output(o),
+        records(file_length.records),
         window(size),
         destinations(std::move(ranks)),
         sender(o.layout().width(), limits(), [&layout = o.layout()](std::uint64_t number) {
@@ -47,12 +44,14 @@ struct OrderedOutput::Impl {
     return out;
   }
   [[nodiscard]] Status send(NumberedMessage message);
-  [[nodiscard]] Status accept(const Numbers& numbers, net::Buffer body, bool placed);
+  [[nodiscard]] Status accept(std::uint32_t from, const Rows& rows, net::Buffer body);
+  [[nodiscard]] Status settle(std::uint32_t from, Row row);
   [[nodiscard]] Status tell_settled(bool now);
 
   Worker& worker;
   Team& team;
   Output& output;
+  std::uint64_t records;  // of the whole output
   WindowSize window;
   std::vector<std::uint32_t> destinations;  // ranks of the workers on the output's LFSs, in their order
   NumberedSender sender;
@@ -63,26 +62,40 @@ struct OrderedOutput::Impl {
 
 Status OrderedOutput::Impl::send(NumberedMessage message) {
   const std::uint32_t rank = destinations[message.to];
-  const Numbers numbers = {message.first, message.last, message.count};
-  if (rank == worker.rank()) return accept(numbers, std::move(message.body), message.placed);
+  job::OutputMessage message;
+  Rows& rows = *message.mutable_rows();
+  rows.set_first(message.first);
+  rows.set_last(message.last);
+  rows.set_count(message.count);
+  rows.set_placed(message.placed);
+  if (rank == worker.rank()) return accept(rank, rows, std::move(message.body));
   worker.count_sent(message.record_bytes);
-  if (rings.empty() || rings[rank].empty())
-    return team.send(rank, head_of(Kind::kRows, numbers), std::move(message.body));
+  if (rings.empty() || rings[rank].empty()) return team.send(rank, head_of(message), std::move(message.body));
   PIF_TRY(place_records(message, output.format().record_length, rings[rank].bytes()));
   message.body.shrink(message.count * sizeof(std::uint32_t));  // what stays is where they are
-  return team.send(rank, head_of(Kind::kPlaced, numbers), std::move(message.body));
+  rows.set_placed(true);
+  return team.send(rank, head_of(message), std::move(message.body));
 }
 
-Status OrderedOutput::Impl::accept(const Numbers& numbers, net::Buffer body, bool placed) {
-  if (!receiver) return fail(Code::kInvalid, "rows came for an LFS that is not one of the output's");
+Status OrderedOutput::Impl::accept(std::uint32_t from, const Rows& rows, net::Buffer body) {
+  if (!receiver) return sent_nonsense(from, "rows for an LFS that is not one of the output's");
   RowMessage message;
-  message.first = numbers[0];
-  message.count = numbers[2];
+  message.first = rows.first();
+  message.count = rows.count();
   message.stride = 0;
-  message.placed = placed;
+  message.placed = rows.placed();
   message.body = std::move(body);
-  PIF_TRY(receiver->accept(std::move(message)));
+  if (const auto taken = receiver->accept(std::move(message)); !taken) return sent_wrong(from, taken.error());
   sender.settle(output.index(), receiver->settled());
+  return {};
+}
+
+Status OrderedOutput::Impl::settle(std::uint32_t from, Row row) {
+  const auto found = std::find(destinations.begin(), destinations.end(), from);
+  const auto lfs = static_cast<LfsIndex>(found - destinations.begin());
+  if (found == destinations.end() || row > output.layout().rows(lfs, records))
+    return sent_nonsense(from, fmt::format("that row {} of its component is written, which it does not have", row));
+  sender.settle(lfs, row);
   return {};
 }
 
@@ -91,8 +104,10 @@ Status OrderedOutput::Impl::tell_settled(bool now) {
   if (!receiver || receiver->settled() == told) return {};
   if (!now && !receiver->is_done() && receiver->settled() - told < window.rows / 8) return {};
   told = receiver->settled();
+  job::OutputMessage message;
+  message.mutable_settled()->set_row(told);
   for (std::uint32_t rank = 0; rank < worker.width(); ++rank) {
-    if (rank != worker.rank()) PIF_TRY(team.send(rank, head_of(Kind::kSettled, {told, output.index(), 0})));
+    if (rank != worker.rank()) PIF_TRY(team.send(rank, head_of(message)));
   }
   return {};
 }
@@ -135,7 +150,7 @@ Status OrderedOutput::go_on(bool has_more) {
   PIF_TRY_VALUE(const bool sent, step());
   const bool may_wait = !sent && !(has_more && has_room()) && !is_done();
   return impl_->team.receive_some(may_wait ? kWorkerSilenceMax : Duration::zero(), [this](Message word) -> Status {
-    if (!is_own(word)) return fail(Code::kInvalid, fmt::format("worker {} said something unknown", word.from));
+    if (!is_own(word)) return sent_nonsense(word.from, "a word of another part of the tool");
     return take(std::move(word));
   });
 }
@@ -148,15 +163,14 @@ Result<bool> OrderedOutput::step() {
 }
 
 Status OrderedOutput::take(Message word) {
-  Numbers numbers;
-  if (word.head.size() != 2 + sizeof numbers)
-    return fail(Code::kInvalid, fmt::format("worker {} sent something unknown", word.from));
-  std::memcpy(numbers.data(), word.head.data() + 2, sizeof numbers);
-  const bool placed = word.head[1] == static_cast<char>(Kind::kPlaced);
-  if (placed || word.head[1] == static_cast<char>(Kind::kRows))
-    return impl_->accept(numbers, std::move(word.body), placed);
-  impl_->sender.settle(static_cast<std::uint32_t>(numbers[1]), numbers[0]);
-  return {};
+  const std::string_view text = std::string_view(word.head).substr(std::min<std::size_t>(word.head.size(), 1));
+  PIF_TRY_VALUE(const auto message, parse_message<job::OutputMessage>(text, word.from));
+  switch (message.what_case()) {
+    case job::OutputMessage::kRows: return impl_->accept(word.from, message.rows(), std::move(word.body));
+    case job::OutputMessage::kSettled: return impl_->settle(word.from, message.settled().row());
+    case job::OutputMessage::WHAT_NOT_SET: break;
+  }
+  return sent_nonsense(word.from, "a message about an output that says nothing");
 }
 
 bool OrderedOutput::is_done() const {

@@ -5,15 +5,6 @@
 #include "move/rows.h"
 
 namespace pif::tool {
-namespace {
-
-std::uint32_t word_at(const std::uint32_t* words, std::uint64_t i) {
-  std::uint32_t word = 0;
-  std::memcpy(&word, reinterpret_cast<const std::byte*>(words) + i * sizeof word, sizeof word);
-  return word;
-}
-
-}  // namespace
 
 RowReceiver::RowReceiver(Output& output, const FileLength& file_length, const WindowSize& window)
     : output_(output), window_(window) {
@@ -59,34 +50,35 @@ Status RowReceiver::not_asked_for(const RowMessage& message) const {
 Status RowReceiver::accept(RowMessage message) {
   const bool fixed = output_.format().is_fixed();
   const auto body = std::make_shared<net::Buffer>(std::move(message.body));
-  const std::uint64_t word_count = (message.stride == 0 ? message.count : 0) + (fixed ? 0 : message.count);
   const bool counts_fit = message.count > 0 && message.count <= window_.rows && message.stride <= window_.rows &&
-                          message.first >= settled_ && body->size() >= word_count * sizeof(std::uint32_t) &&
-                          (fixed || !message.placed);
-  if (!counts_fit) return not_asked_for(message);
-  const auto* const distances = message.stride == 0 ? reinterpret_cast<const std::uint32_t*>(body->data()) : nullptr;
-  const std::uint64_t skip = message.stride == 0 ? message.count * sizeof(std::uint32_t) : 0;
-  const std::span<const std::byte> rest = std::as_const(*body).span().subspan(skip);
+                          message.first >= settled_ && (fixed || !message.placed);
+  std::span<const std::byte> rest = std::as_const(*body).span();
+  const auto distances = PackedNumbers<std::uint32_t>::take(rest, message.stride == 0 ? message.count : 0);
+  if (!counts_fit || !distances) return not_asked_for(message);
   if (fixed) {
-    PIF_TRY(tick_off(message, distances));
-    PIF_TRY(accept_fixed(message, distances, rest));
+    PIF_TRY(tick_off(message, *distances));
+    PIF_TRY(accept_fixed(message, *distances, rest));
   } else {
-    PIF_TRY(accept_variable(message, distances, rest, body));
+    PIF_TRY(accept_variable(message, *distances, rest, body));
   }
   return advance();
 }
 
 // ---- fixed records ------------------------------------------------------------------------------------------------
 
+std::uint64_t RowReceiver::distance_of(const RowMessage& message, const Distances& distances, std::uint64_t i) {
+  return distances.empty() ? i * message.stride : distances[i];
+}
+
 // Counts the message's rows as come, piece by piece.
-Status RowReceiver::tick_off(const RowMessage& message, const std::uint32_t* distances) {
+Status RowReceiver::tick_off(const RowMessage& message, const Distances& distances) {
   const Row end = std::min(settled_ + window_.rows, rows_);
   if (message.first + (message.count - 1) * message.stride >= end) return not_asked_for(message);
   for (std::uint64_t i = 0; i < message.count;) {
-    const Row row = message.first + (distances != nullptr ? word_at(distances, i) : i * message.stride);
+    const Row row = message.first + distance_of(message, distances, i);
     if (row < settled_ || row >= end) return not_asked_for(message);
     const Row piece_end = (row / window_.piece + 1) * window_.piece;
-    const std::uint64_t here = distances != nullptr ? 1 : (piece_end - row + message.stride - 1) / message.stride;
+    const std::uint64_t here = !distances.empty() ? 1 : (piece_end - row + message.stride - 1) / message.stride;
     const std::uint64_t count = std::min(here, message.count - i);
     std::uint64_t& missing = missing_[row % window_.rows / window_.piece];
     if (missing < count) return not_asked_for(message);
@@ -97,12 +89,12 @@ Status RowReceiver::tick_off(const RowMessage& message, const std::uint32_t* dis
 }
 
 // The rows are ticked off, so they are in the window.
-Status RowReceiver::accept_fixed(const RowMessage& message, const std::uint32_t* distances,
+Status RowReceiver::accept_fixed(const RowMessage& message, const Distances& distances,
                                  std::span<const std::byte> data) {
   if (message.placed) return data.empty() ? Status{} : not_asked_for(message);
   const std::uint32_t length = output_.format().record_length;
   for (std::uint64_t i = 0; i < message.count; ++i) {
-    const Row row = message.first + (distances != nullptr ? word_at(distances, i) : i * message.stride);
+    const Row row = message.first + distance_of(message, distances, i);
     const std::uint32_t bytes = row + 1 == rows_ ? last_bytes_ : length;
     if (data.size() < bytes) return not_asked_for(message);
     std::memcpy(ring_.bytes().data() + row % window_.rows * length, data.data(), bytes);
@@ -130,14 +122,14 @@ Status RowReceiver::advance_fixed() {
 
 // ---- variable records ---------------------------------------------------------------------------------------------
 
-Status RowReceiver::accept_variable(const RowMessage& message, const std::uint32_t* distances,
+Status RowReceiver::accept_variable(const RowMessage& message, const Distances& distances,
                                     std::span<const std::byte> data, std::shared_ptr<net::Buffer> body) {
-  const auto* const lengths = reinterpret_cast<const std::uint32_t*>(data.data());
-  data = data.subspan(message.count * sizeof(std::uint32_t));
+  const auto lengths = PackedNumbers<std::uint32_t>::take(data, message.count);
+  if (!lengths) return not_asked_for(message);
   const Row end = std::min(settled_ + window_.rows, rows_);
   for (std::uint64_t i = 0; i < message.count; ++i) {
-    const Row row = message.first + (distances != nullptr ? word_at(distances, i) : i * message.stride);
-    const std::uint32_t bytes = word_at(lengths, i);
+    const Row row = message.first + distance_of(message, distances, i);
+    const std::uint32_t bytes = (*lengths)[i];
     if (row < settled_ || row >= end || data.size() < bytes) return not_asked_for(message);
     Slot& slot = slots_[row % slots_.size()];
     if (slot.body) return not_asked_for(message);

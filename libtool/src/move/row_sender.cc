@@ -118,11 +118,7 @@ void RowSender::pack(const Pending& pending, RowMessage& message) const {
   const std::size_t words = (message.stride == 0 ? message.count : 0) + (fixed ? 0 : message.count);
   message.body = net::Buffer(words * sizeof(std::uint32_t) + (message.placed ? 0 : message.record_bytes));
   std::byte* at = message.body.data();
-  const auto put = [&](std::uint64_t value) {
-    const auto word = static_cast<std::uint32_t>(value);
-    std::memcpy(at, &word, sizeof word);
-    at += sizeof word;
-  };
+  const auto put = [&](std::uint64_t value) { at = pack_number(static_cast<std::uint32_t>(value), at); };
   const std::uint64_t end = pending.sent + message.count;
   for (std::uint64_t i = pending.sent; message.stride == 0 && i < end; ++i) put(map.row(i) - message.first);
   for (std::uint64_t i = pending.sent; !fixed && i < end; ++i) put(length_of(map.source(i)));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "pif/base/packed.h"
 #include "pif/net/buffer.h"
 #include "pif/tool/exchange.h"
 #include "pif/tool/shared_memory.h"
@@ -109,10 +110,12 @@ class RowReceiver {
     const std::byte* data = nullptr;
     std::uint32_t length = 0;
   };
-  [[nodiscard]] Status tick_off(const RowMessage& message, const std::uint32_t* distances);
-  [[nodiscard]] Status accept_fixed(const RowMessage& message, const std::uint32_t* distances,
+  using Distances = PackedNumbers<std::uint32_t>;  // of rows from a message's first; empty: they follow from its stride
+  static std::uint64_t distance_of(const RowMessage& message, const Distances& distances, std::uint64_t i);
+  [[nodiscard]] Status tick_off(const RowMessage& message, const Distances& distances);
+  [[nodiscard]] Status accept_fixed(const RowMessage& message, const Distances& distances,
                                     std::span<const std::byte> data);
-  [[nodiscard]] Status accept_variable(const RowMessage& message, const std::uint32_t* distances,
+  [[nodiscard]] Status accept_variable(const RowMessage& message, const Distances& distances,
                                        std::span<const std::byte> data, std::shared_ptr<net::Buffer> body);
   [[nodiscard]] Status advance_fixed();
   [[nodiscard]] Status advance_variable();

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
+#include "pif/tool/message.h"
 #include "worker/worker_impl.h"
 
 namespace pif::tool {
@@ -34,9 +36,9 @@ Status Mail::meet(const proto::Endpoints& own) {
   outside.set_tcp(own.tcp());
   outside.set_curve_key(own.curve_key());
   PIF_TRY_VALUE(const auto all, worker_.impl_->meet(outside.SerializeAsString(), kMeetPatience));
-  for (const std::string& each : all) {
-    if (!far_.emplace_back().ParseFromString(each))
-      return fail(Code::kInternal, "a worker said nonsense of where it listens");
+  PIF_ASSERT(all.size() == worker_.width(), all.size(), worker_.width());
+  for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
+    PIF_TRY_VALUE(far_.emplace_back(), parse_message<proto::Endpoints>(all[rank], rank));
   }
   return {};
 }
@@ -53,6 +55,7 @@ net::Packet Mail::packet_of(job::Mail mail) const {
 }
 
 Result<net::PeerId> Mail::peer(std::uint32_t rank) {
+  PIF_ASSERT(rank < worker_.width(), rank, worker_.width());
   if (const auto known = peers_.find(rank); known != peers_.end()) return known->second;
   const auto& node = worker_.impl_->description.nodes(static_cast<int>(rank));
   const bool near = are_near(worker_.impl_->description, worker_.rank(), rank);
@@ -86,18 +89,18 @@ Status Mail::pass(std::uint32_t rank, job::Mail mail, std::vector<Handle> handle
   return messenger_->send(id, std::move(packet));
 }
 
-// Nothing if it is no letter of this job.
-std::optional<Letter> Mail::open_letter(net::Packet packet) {
+Result<std::optional<Letter>> Mail::open_letter(net::Packet packet) {
   const proto::WorkerMail& envelope = packet.envelope.worker_mail();
   const bool ours = envelope.job() == worker_.job() && envelope.secret() == worker_.impl_->description.secret() &&
                     envelope.from() < worker_.width();
   Letter letter;
-  if (!ours || !letter.mail.ParseFromString(envelope.value())) return std::nullopt;
+  if (!ours) return std::nullopt;
+  PIF_TRY_VALUE(letter.mail, parse_message<job::Mail>(envelope.value(), envelope.from()));
   if (letter.mail.number() != 0 && !windows_[envelope.from()].is_new(letter.mail.number())) return std::nullopt;
   letter.from = envelope.from();
   letter.body = std::move(packet.body);
   letter.handles = std::move(packet.handles);
-  return letter;
+  return std::optional<Letter>(std::move(letter));
 }
 
 std::optional<Letter> Mail::kept() {
@@ -118,7 +121,7 @@ Result<std::optional<Letter>> Mail::receive(Time deadline) {
     PIF_TRY_VALUE(auto delivery, messenger_->receive(deadline));
     if (!delivery) return std::nullopt;
     if (delivery->kind != net::Delivery::Kind::kPacket) continue;
-    auto letter = open_letter(std::move(delivery->packet));
+    PIF_TRY_VALUE(auto letter, open_letter(std::move(delivery->packet)));
     if (!letter || letter->mail.step() < step_) continue;
     if (letter->mail.step() == step_) return letter;
     early_.push_back(std::move(*letter));

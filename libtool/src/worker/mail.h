@@ -44,7 +44,9 @@ class Mail {
   [[nodiscard]] Status meet(const proto::Endpoints& own);
   net::Packet packet_of(job::Mail mail) const;
   Result<net::PeerId> peer(std::uint32_t rank);
-  std::optional<Letter> open_letter(net::Packet packet);
+  // Nothing if it is no letter of this job, or came before. kCorrupt for one of a worker of this job that cannot be
+  // read.
+  Result<std::optional<Letter>> open_letter(net::Packet packet);
   std::optional<Letter> kept();
 
   Worker& worker_;

@@ -1,12 +1,15 @@
 #include "pif/tool/team.h"
 
 #include <algorithm>
-#include <cstring>
+#include <climits>
 #include <iterator>
 #include <span>
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
+#include "pif/base/packed.h"
+#include "pif/tool/message.h"
 #include "worker/mail.h"
 #include "worker/worker_impl.h"
 
@@ -33,6 +36,12 @@ Result<Letter> Team::next() {
   return std::move(*letter);
 }
 
+Result<Letter> Team::next_from(std::uint32_t rank) {
+  PIF_TRY_VALUE(Letter letter, next());
+  if (letter.from != rank) return unexpected_letter(letter);
+  return letter;
+}
+
 // A header holds 1 MiB at most, and what many workers say of many runs is more.
 Status Team::send_value(std::uint32_t rank, const std::string& value) {
   const auto bytes = std::as_bytes(std::span(value));
@@ -47,10 +56,11 @@ Status Team::send_value(std::uint32_t rank, const std::string& value) {
   return {};
 }
 
-Result<bool> Team::take_part(const Letter& letter, std::string& value) const {
+Result<bool> Team::take_part(const Letter& letter, std::string& value) {
   if (!letter.mail.has_here()) return unexpected_letter(letter);
   const std::uint64_t size = letter.mail.here().size();
-  if (letter.body.size() > size - std::min<std::uint64_t>(size, value.size())) return unexpected_letter(letter);
+  if (value.size() > size || letter.body.size() > size - value.size())
+    return sent_nonsense(letter.from, fmt::format("more than the {} bytes that its value has", size));
   value.append(reinterpret_cast<const char*>(letter.body.data()), letter.body.size());
   return value.size() == size;
 }
@@ -58,14 +68,20 @@ Result<bool> Team::take_part(const Letter& letter, std::string& value) const {
 // The worker of rank 0 collects what all say, and tells all.
 Result<std::vector<std::string>> Team::collect(std::string value) {
   std::vector<std::string> values(worker_->width());
+  std::vector<bool> is_whole(worker_->width());
   values[0] = std::move(value);
+  is_whole[0] = true;
   for (std::uint32_t missing = worker_->width() - 1; missing > 0;) {
     PIF_TRY_VALUE(const Letter letter, next());
-    PIF_TRY_VALUE(const bool is_whole, take_part(letter, values[letter.from]));
-    if (is_whole) --missing;
+    if (is_whole[letter.from]) return sent_nonsense(letter.from, "two values for one step");
+    PIF_TRY_VALUE(is_whole[letter.from], take_part(letter, values[letter.from]));
+    if (is_whole[letter.from]) --missing;
   }
   job::All message;
   for (const std::string& each : values) message.add_values(each);
+  if (message.ByteSizeLong() > INT_MAX)
+    return fail(Code::kTooLarge, fmt::format("all workers together gave {} bytes; at most {} are possible",
+                                             message.ByteSizeLong(), INT_MAX));
   const std::string all = message.SerializeAsString();
   for (std::uint32_t rank = 1; rank < worker_->width(); ++rank) PIF_TRY(send_value(rank, all));
   return values;
@@ -77,12 +93,12 @@ Result<std::vector<std::string>> Team::all_gather(std::string value) {
   PIF_TRY(send_value(0, value));
   std::string all;
   for (bool is_whole = false; !is_whole;) {
-    PIF_TRY_VALUE(const Letter letter, next());
+    PIF_TRY_VALUE(const Letter letter, next_from(0));
     PIF_TRY_VALUE(is_whole, take_part(letter, all));
   }
-  job::All message;
-  if (!message.ParseFromString(all) || static_cast<std::uint32_t>(message.values_size()) != worker_->width())
-    return fail(Code::kInternal, "a worker said nonsense of what all have said");
+  PIF_TRY_VALUE(job::All message, parse_message<job::All>(all, 0));
+  if (static_cast<std::uint32_t>(message.values_size()) != worker_->width())
+    return sent_nonsense(0, fmt::format("{} values of {} workers", message.values_size(), worker_->width()));
   auto& values = *message.mutable_values();
   return std::vector<std::string>(std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
 }
@@ -98,16 +114,25 @@ Result<std::string> Team::broadcast(std::string value, std::uint32_t from) {
   return std::move(all[from]);
 }
 
+Result<std::vector<std::vector<std::uint64_t>>> Team::all_gather_numbers(const std::vector<std::uint64_t>& values) {
+  PIF_TRY_VALUE(const auto all, all_gather(packed(std::span<const std::uint64_t>(values))));
+  std::vector<std::vector<std::uint64_t>> numbers(all.size());
+  for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
+    const auto got = PackedNumbers<std::uint64_t>::all_of(std::as_bytes(std::span(all[rank])), values.size());
+    if (!got)
+      return sent_nonsense(rank, fmt::format("{} bytes, where {} numbers are", all[rank].size(), values.size()));
+    for (std::size_t i = 0; i < got->size(); ++i) numbers[rank].push_back((*got)[i]);
+  }
+  return numbers;
+}
+
 Result<std::vector<std::uint64_t>> Team::sum(const std::vector<std::uint64_t>& values) {
-  const std::size_t bytes = values.size() * sizeof(std::uint64_t);
-  PIF_TRY_VALUE(const auto all, all_gather(std::string(reinterpret_cast<const char*>(values.data()), bytes)));
+  PIF_TRY_VALUE(const auto all, all_gather_numbers(values));
   std::vector<std::uint64_t> sums(values.size());
-  for (const std::string& each : all) {
-    if (each.size() != bytes) return fail(Code::kInvalid, "the workers do not sum up the same number of values");
+  for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      std::uint64_t value = 0;
-      std::memcpy(&value, each.data() + i * sizeof value, sizeof value);
-      sums[i] += value;
+      if (__builtin_add_overflow(sums[i], all[rank][i], &sums[i]))
+        return sent_nonsense(rank, fmt::format("{}, of which the sum has no 64 bits", all[rank][i]));
     }
   }
   return sums;
@@ -119,6 +144,7 @@ Result<std::vector<Team::Handles>> Team::pass_to_all(const std::function<Result<
   job::Mail pass;
   pass.mutable_pass();
   std::vector<Handles> got(worker_->width());
+  std::vector<bool> has_come(worker_->width());
   for (std::uint32_t rank = 0; rank < worker_->width(); ++rank) {
     if (rank == worker_->rank()) continue;
     PIF_TRY_VALUE(Handles handles, make());
@@ -126,7 +152,8 @@ Result<std::vector<Team::Handles>> Team::pass_to_all(const std::function<Result<
   }
   for (std::uint32_t missing = worker_->width() - 1; missing > 0; --missing) {
     PIF_TRY_VALUE(Letter letter, next());
-    if (!letter.mail.has_pass()) return unexpected_letter(letter);
+    if (!letter.mail.has_pass() || has_come[letter.from]) return unexpected_letter(letter);
+    has_come[letter.from] = true;
     got[letter.from] = std::move(letter.handles);
   }
   return got;
@@ -134,7 +161,7 @@ Result<std::vector<Team::Handles>> Team::pass_to_all(const std::function<Result<
 
 template <typename T, typename Adopt>
 Result<std::vector<T>> Team::share_any(const T& own, std::uint64_t bytes, const Adopt& adopt) {
-  PIF_TRY_VALUE(const auto sizes, all_gather(std::to_string(bytes)));
+  PIF_TRY_VALUE(const auto sizes, all_gather_numbers({bytes}));
   PIF_TRY_VALUE(auto handles, pass_to_all([&]() -> Result<Handles> {
                   Handles one;
                   if (own.empty()) return one;
@@ -146,8 +173,13 @@ Result<std::vector<T>> Team::share_any(const T& own, std::uint64_t bytes, const 
   }
   std::vector<T> all(worker_->width());
   for (std::uint32_t rank = 0; rank < worker_->width(); ++rank) {
-    if (handles[rank].empty()) continue;
-    PIF_TRY_VALUE(all[rank], adopt(std::move(handles[rank][0]), std::stoull(sizes[rank])));
+    if (handles[rank].empty() && sizes[rank][0] == 0) continue;
+    if (handles[rank].size() != 1)
+      return sent_nonsense(rank,
+                           fmt::format("{} descriptors of {} bytes to share", handles[rank].size(), sizes[rank][0]));
+    auto adopted = adopt(std::move(handles[rank][0]), sizes[rank][0]);
+    if (!adopted) return sent_nonsense(rank, adopted.error().text);
+    all[rank] = std::move(*adopted);
   }
   return all;
 }
@@ -189,6 +221,7 @@ void Team::begin_talk() {
 }
 
 Status Team::send(std::uint32_t rank, std::string head, net::Buffer body) {
+  PIF_ASSERT(rank < worker_->width(), rank, worker_->width());
   if (rank == worker_->rank()) {
     own_.push_back({rank, std::move(head), std::move(body)});
     return {};
@@ -230,7 +263,7 @@ Status Team::in_turn(const std::function<Status(std::string& state)>& f) {
   mail_->next_step();
   std::string state;
   if (worker_->rank() > 0) {
-    PIF_TRY_VALUE(Letter letter, next());
+    PIF_TRY_VALUE(Letter letter, next_from(worker_->rank() - 1));
     if (!letter.mail.has_here()) return unexpected_letter(letter);
     state = std::move(*letter.mail.mutable_here()->mutable_value());
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 namespace pif::sort {
 
@@ -35,12 +34,22 @@ std::uint64_t Lengths::fit(std::uint64_t bytes, std::uint64_t overhead) const {
   return UINT64_MAX;
 }
 
-std::string Lengths::pack() const { return {reinterpret_cast<const char*>(classes_.data()), sizeof classes_}; }
+void Lengths::pack(message::RunSizes& out) const {
+  for (const Class& each : classes_) {
+    message::RunSizes::LengthClass& one = *out.add_lengths();
+    one.set_count(each.count);
+    one.set_bytes(each.bytes);
+    one.set_longest(each.longest);
+  }
+}
 
-std::optional<Lengths> Lengths::unpack(std::string_view text) {
+std::optional<Lengths> Lengths::unpack(const message::RunSizes& from) {
   Lengths lengths;
-  if (text.size() != sizeof lengths.classes_) return std::nullopt;
-  std::memcpy(lengths.classes_.data(), text.data(), text.size());
+  if (static_cast<std::size_t>(from.lengths_size()) != lengths.classes_.size()) return std::nullopt;
+  for (std::size_t i = 0; i < lengths.classes_.size(); ++i) {
+    const auto& one = from.lengths(static_cast<int>(i));
+    lengths.classes_[i] = {one.count(), one.bytes(), one.longest()};
+  }
   return lengths;
 }
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
+
+#include "sort.pb.h"
 
 namespace pif::sort {
 
@@ -17,8 +17,9 @@ class Lengths {
   // How many have no more than `bytes` together, `overhead` more for each, whichever they are.
   std::uint64_t fit(std::uint64_t bytes, std::uint64_t overhead) const;
 
-  std::string pack() const;
-  static std::optional<Lengths> unpack(std::string_view text);
+  void pack(message::RunSizes& out) const;
+  // Nothing if there are more classes than lengths have.
+  static std::optional<Lengths> unpack(const message::RunSizes& from);
 
  private:
   struct Class {

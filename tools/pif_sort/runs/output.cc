@@ -1,10 +1,9 @@
 #include "runs/output.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
-#include <fmt/format.h>
+#include "messages.h"
 
 namespace pif::sort {
 namespace {
@@ -64,10 +63,10 @@ void ParallelOutput::gather(std::span<const Pick> picks, std::size_t step, std::
   }
 }
 
-Status ParallelOutput::finish(std::string& state) {
+Status ParallelOutput::finish(std::string& state, std::uint32_t rank) {
   std::vector<component::Tail> tails(writers_.size());
-  if (!state.empty()) {
-    PIF_TRY_VALUE(tails, unpack_tails(state, writers_.size()));
+  if (rank > 0) {
+    PIF_TRY_VALUE(tails, unpack_tails(state, rank - 1, writers_.size()));
   }
   for (std::size_t lfs = 0; lfs < writers_.size(); ++lfs) {
     if (!writers_[lfs] || writers_[lfs]->rows() == 0) continue;
@@ -134,35 +133,6 @@ Status Appender::flush() {
   lengths_.clear();
   bytes_.clear();
   return {};
-}
-
-// ---- tails --------------------------------------------------------------------------------------------------------
-
-namespace {
-
-using Words = std::array<std::uint64_t, 4>;
-
-}  // namespace
-
-std::string pack_tails(std::span<const component::Tail> tails) {
-  std::string text;
-  for (const component::Tail& tail : tails) {
-    const Words words = {tail.rows, tail.bytes, tail.data_sum, tail.index_sum};
-    text.append(reinterpret_cast<const char*>(words.data()), sizeof words);
-  }
-  return text;
-}
-
-Result<std::vector<component::Tail>> unpack_tails(const std::string& text, std::size_t count) {
-  if (text.size() != count * sizeof(Words))
-    return fail(Code::kInternal, "the workers do not agree on the output's components");
-  std::vector<component::Tail> tails(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    Words words;
-    std::memcpy(words.data(), text.data() + i * sizeof words, sizeof words);
-    tails[i] = {words[0], words[1], words[2], words[3]};
-  }
-  return tails;
 }
 
 }  // namespace pif::sort

@@ -41,8 +41,9 @@ class ParallelOutput {
 
   // The next picks, from rank `first` on.
   [[nodiscard]] Status write(std::uint64_t first, std::span<const Pick> picks, std::span<const RunView> runs);
-  // In turn (tool::Team): a component's gap can be judged only when those before it are filled. `state`: the tails.
-  [[nodiscard]] Status finish(std::string& state);
+  // In turn (tool::Team): a component's gap can be judged only when those before it are filled. `state`: the tails, as
+  // the worker before this one, of rank `rank`, left them.
+  [[nodiscard]] Status finish(std::string& state, std::uint32_t rank);
   std::uint64_t moved_bytes() const { return moved_bytes_; }  // to components on other LFSs
 
  private:
@@ -85,9 +86,5 @@ class Appender {
   std::vector<std::uint32_t> lengths_;
   std::vector<std::byte> bytes_;
 };
-
-// Tails of the components, by LfsIndex, as text that travels.
-std::string pack_tails(std::span<const component::Tail> tails);
-Result<std::vector<component::Tail>> unpack_tails(const std::string& text, std::size_t count);
 
 }  // namespace pif::sort

@@ -380,6 +380,19 @@ Status RunMaker::make_run(Range rows) {
 
 }  // namespace
 
+bool holds_together(const Runs& runs, const Format& format, std::uint64_t records) {
+  std::uint64_t all = 0;
+  for (const std::uint64_t count : runs.counts) {
+    if (count > records - all) return false;
+    all += count;
+  }
+  const bool one_run = !runs.by_row || runs.counts.size() <= 1;
+  const bool has_elements = all <= runs.elements.bytes().size() / sizeof(Element);
+  if (all != records || !one_run || !has_elements) return false;
+  if (format.is_fixed()) return all <= runs.records.bytes().size() / format.record_length;
+  return all + runs.counts.size() <= runs.ends.bytes().size() / sizeof(std::uint64_t);
+}
+
 std::vector<RunView> views_of(const Runs& runs, const Format& format, LfsIndex lfs) {
   std::vector<RunView> views;
   const auto elements = as_array<Element>(runs.elements.bytes());

@@ -133,6 +133,10 @@ struct Runs {
 // Reads the worker's component and sorts it: all of it in memory, or, with `memory` bytes for this worker, runs of what
 // fits in scratch files. A component that is not there has no run.
 Result<Runs> load_runs(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, std::uint64_t memory);
+// Whether what a worker says of its runs fits the memory and files that it shares, and they are `records` records.
+// (What is in these stays its own: a worker that writes nonsense there makes nonsense of the result, or ends itself and
+// the job.)
+bool holds_together(const Runs& runs, const Format& format, std::uint64_t records);
 // Those that are not empty; runs outlives them.
 std::vector<RunView> views_of(const Runs& runs, const Format& format, LfsIndex lfs);
 

@@ -1,15 +1,19 @@
 #include "split/far_split.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <numeric>
 
 #include <fmt/format.h>
 
+#include "pif/base/packed.h"
 #include "pif/base/timers.h"
+#include "pif/tool/message.h"
 
 namespace pif::sort {
 namespace {
+
+using message::MergeMessage;
 
 constexpr std::size_t kBatchBytesMax = 512u << 10;
 constexpr std::size_t kBatchBytesMin = 16u << 10;
@@ -41,7 +45,8 @@ Status FarSplit::open(std::span<const RunView> own) {
   const std::uint32_t shares = worker_.width();
   PIF_TRY_VALUE(sources_, worker_.ranks_on(input_));
   PIF_TRY_VALUE(targets_, worker_.ranks_on(output_));
-  PIF_TRY_VALUE(const Splitters splitters, Splitters::choose(team_, own, maker_, order_, shares, unique_));
+  PIF_TRY_VALUE(const Splitters splitters,
+                Splitters::choose(team_, own, maker_, order_, shares, unique_, input_.file_length().records));
   std::vector<std::uint64_t> records(shares);
   for (std::uint32_t share = 0; share < shares && input_.is_here(); ++share) {
     std::vector<std::size_t> begin, end;
@@ -54,6 +59,9 @@ Status FarSplit::open(std::span<const RunView> own) {
         {share, PieceSender(own, std::move(begin), std::move(end), order_, input_.format()), kBatchesAhead});
   }
   PIF_TRY_VALUE(const auto totals, team_.sum(records));
+  const std::uint64_t all = std::accumulate(totals.begin(), totals.end(), std::uint64_t{0});
+  if (all != input_.file_length().records)
+    return fail(Code::kCorrupt, fmt::format("the workers have {} records of {}", all, input_.file_length().records));
   std::vector<LfsIndex> lfss(sources_.size());
   std::iota(lfss.begin(), lfss.end(), LfsIndex{0});
   merger_.emplace(std::move(lfss), maker_, order_, input_.format());
@@ -66,8 +74,7 @@ Status FarSplit::open(std::span<const RunView> own) {
   numbers.end = numbers.begin + totals[worker_.rank()];
   blocks_.emplace(output_, numbers);
   under_way_.resize(targets_.size());
-  const std::uint64_t all = std::accumulate(totals.begin(), totals.end(), std::uint64_t{0});
-  if (output_.is_here()) rows_missing_ = output_.layout().rows(output_.index(), all);
+  if (output_.is_here()) rows_ = rows_missing_ = output_.layout().rows(output_.index(), all);
   return {};
 }
 
@@ -108,8 +115,11 @@ Result<bool> FarSplit::send_pieces() {
     if (piece.room == 0 || piece.sender.is_done()) continue;
     PieceBatch batch = piece.sender.next(batch_bytes_);
     if (piece.rank != worker_.rank()) worker_.count_sent(batch.body.size());
-    const Head head{MessageKind::kPiece, input_.index(), {batch.count, batch.is_last ? 1U : 0U}};
-    PIF_TRY(team_.send(piece.rank, head.pack(), std::move(batch.body)));
+    MergeMessage message;
+    message.set_node(input_.index());
+    message.mutable_piece()->set_count(batch.count);
+    message.mutable_piece()->set_is_last(batch.is_last);
+    PIF_TRY(team_.send(piece.rank, message.SerializeAsString(), std::move(batch.body)));
     --piece.room;
     sent = true;
   }
@@ -121,9 +131,11 @@ Result<bool> FarSplit::merge_pieces() {
       std::all_of(under_way_.begin(), under_way_.end(), [](std::uint64_t bytes) { return bytes <= kUnderWayMax; });
   if (merger_->is_done() || !merger_->is_ready() || !has_room) return false;
   PIF_TRY(merger_->merge([this](Bytes record) { return put(record); }));
+  MergeMessage more;
+  more.mutable_more_pieces();
   for (std::uint32_t lfs = 0; lfs < sources_.size(); ++lfs) {
     for (std::uint32_t batches = merger_->take_merged(lfs); batches > 0; --batches)
-      PIF_TRY(team_.send(sources_[lfs], Head{MessageKind::kMore, lfs, {}}.pack()));
+      PIF_TRY(team_.send(sources_[lfs], more.SerializeAsString()));
   }
   return true;
 }
@@ -145,7 +157,9 @@ Status FarSplit::keep(Bytes record) {
   ++put_out_.records;
   put_out_.bytes += record.size();
   const auto length = static_cast<std::uint32_t>(record.size());
-  PIF_TRY(kept_.append(std::as_bytes(std::span(&length, 1))));
+  std::array<std::byte, sizeof length> head;
+  pack_number(length, head.data());
+  PIF_TRY(kept_.append(head));
   return kept_.append(record);
 }
 
@@ -160,21 +174,27 @@ Result<bool> FarSplit::send_stretches() {
     const std::uint32_t to = targets_[block.to];
     if (to != worker_.rank()) worker_.count_sent(block.body.size());
     under_way_[block.to] += block.body.size();
-    PIF_TRY(team_.send(to, Head{MessageKind::kRowBlock, block.to, {block.first, block.count}}.pack(),
-                       std::move(block.body)));
+    MergeMessage message;
+    message.set_node(block.to);
+    message.mutable_stretch()->set_first(block.first);
+    message.mutable_stretch()->set_count(block.count);
+    PIF_TRY(team_.send(to, message.SerializeAsString(), std::move(block.body)));
   }
   return any;
 }
 
-Status FarSplit::write_stretch(std::uint32_t from, const Head& head, net::Buffer body) {
-  const auto [first, count] = std::pair(head.values[0], head.values[1]);
+Status FarSplit::write_stretch(std::uint32_t from, const MergeMessage& message, net::Buffer body) {
+  const std::uint64_t first = message.block().first(), count = message.block().count();
   const std::uint32_t length = output_.format().record_length;
-  const bool fits =
-      output_.is_made() && head.node == output_.index() && count <= rows_missing_ && body.size() == count * length;
-  if (!fits) return fail(Code::kInvalid, fmt::format("worker {} sent rows that do not belong here", from));
+  const bool fits = is_direct_ && output_.is_made() && message.node() == output_.index() && count <= rows_missing_ &&
+                    first <= rows_ - count && body.size() == count * length;
+  if (!fits) return tool::sent_nonsense(from, fmt::format("{} rows from {}, which do not belong here", count, first));
   PIF_TRY(output_.writer().write_rows(first, count, {std::as_const(body).data(), length}));
   rows_missing_ -= count;
-  return team_.send(from, Head{MessageKind::kWritten, head.node, {body.size()}}.pack());
+  MergeMessage written;
+  written.set_node(message.node());
+  written.mutable_written()->set_bytes(body.size());
+  return team_.send(from, written.SerializeAsString());
 }
 
 // ---- words ----------------------------------------------------------------------------------------------------------
@@ -185,40 +205,47 @@ Status FarSplit::receive(bool may_wait) {
 }
 
 Status FarSplit::take(tool::Message word) {
-  const auto head = Head::unpack(word.head);
-  const auto nonsense = [&] {
-    return fail(Code::kInvalid, fmt::format("worker {} said something that does not fit", word.from));
-  };
-  if (!head) return nonsense();
-  switch (head->say) {
-    case MessageKind::kPiece:
-      if (head->node >= sources_.size() || sources_[head->node] != word.from) return nonsense();
-      return merger_->take(head->node,
-                           {static_cast<std::uint32_t>(head->values[0]), head->values[1] != 0, std::move(word.body)});
-    case MessageKind::kMore:
-      if (word.from >= outgoing_.size()) return nonsense();
+  PIF_TRY_VALUE(const auto message, tool::parse_message<MergeMessage>(word.head, word.from));
+  const std::uint32_t lfs = message.node();
+  switch (message.what_case()) {
+    case MergeMessage::kPiece: return take_piece(word.from, message, std::move(word.body));
+    case MergeMessage::kRowBlock: return write_stretch(word.from, message, std::move(word.body));
+    case MergeMessage::kMorePieces:
+      if (word.from >= outgoing_.size() || outgoing_[word.from].room == kBatchesAhead)
+        return tool::sent_nonsense(word.from, "room for more than it has room for");
       ++outgoing_[word.from].room;
       return {};
-    case MessageKind::kRowBlock: return write_stretch(word.from, *head, std::move(word.body));
-    case MessageKind::kWritten:
-      if (head->node >= under_way_.size() || under_way_[head->node] < head->values[0]) return nonsense();
-      under_way_[head->node] -= head->values[0];
+    case MergeMessage::kWritten:
+      if (lfs >= under_way_.size() || targets_[lfs] != word.from || under_way_[lfs] < message.written().bytes())
+        return tool::sent_nonsense(
+            word.from, fmt::format("that {} bytes were written, which were not sent", message.written().bytes()));
+      under_way_[lfs] -= message.written().bytes();
       return {};
-    default: return nonsense();
+    default: return tool::sent_nonsense(word.from, "something that is not of this merge");
   }
+}
+
+Status FarSplit::take_piece(std::uint32_t from, const MergeMessage& message, net::Buffer body) {
+  const std::uint32_t lfs = message.node();
+  if (lfs >= sources_.size() || sources_[lfs] != from)
+    return tool::sent_nonsense(from, fmt::format("records of LFS {}", lfs));
+  const auto taken = merger_->take(lfs, {message.piece().count(), message.piece().is_last(), std::move(body)});
+  return taken ? taken : tool::sent_wrong(from, taken.error());
 }
 
 // ---- what was kept --------------------------------------------------------------------------------------------------
 
 Status FarSplit::put_out_kept() {
-  PIF_TRY_VALUE(const auto all, team_.all_gather(fmt::format("{} {}", put_out_.records, put_out_.bytes)));
+  PIF_TRY_VALUE(const auto all, team_.all_gather_numbers({put_out_.records, put_out_.bytes}));
+  const FileLength& input = input_.file_length();
   FileLength file_length;
   std::uint64_t number = 0;  // of this share's first record
   for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
-    const auto blank = all[rank].find(' ');
-    if (rank < worker_.rank()) number += std::stoull(all[rank]);
-    file_length.records += std::stoull(all[rank]);
-    file_length.bytes += std::stoull(all[rank].substr(blank + 1));
+    if (all[rank][0] > input.records - file_length.records || all[rank][1] > input.bytes + 1 - file_length.bytes)
+      return tool::sent_nonsense(rank, fmt::format("a share of {} records and {} bytes", all[rank][0], all[rank][1]));
+    if (rank < worker_.rank()) number += all[rank][0];
+    file_length.records += all[rank][0];
+    file_length.bytes += all[rank][1];
   }
   PIF_TRY(kept_.map());
   Bytes rest = kept_.bytes();
@@ -226,10 +253,10 @@ Status FarSplit::put_out_kept() {
   team_.begin_talk();
   while (!rest.empty() || !out.is_done()) {
     while (!rest.empty() && out.has_room()) {
-      std::uint32_t length = 0;
-      std::memcpy(&length, rest.data(), sizeof length);
-      out.put(number++, rest.subspan(sizeof length, length));
-      rest = rest.subspan(sizeof length + length);
+      const auto length = PackedNumbers<std::uint32_t>::take(rest, 1);
+      if (!length || (*length)[0] > rest.size()) return fail(Code::kInternal, "the kept records end too soon");
+      out.put(number++, rest.first((*length)[0]));
+      rest = rest.subspan((*length)[0]);
     }
     out.flush();
     PIF_TRY(out.go_on(!rest.empty()));

@@ -12,9 +12,9 @@
 
 #include "pif/tool/ordered_output.h"
 #include "runs/row_blocks.h"
+#include "sort.pb.h"
 #include "split/pieces.h"
 #include "split/splitters.h"
-#include "token/token_messages.h"
 
 namespace pif::sort {
 
@@ -40,7 +40,8 @@ class FarSplit {
   [[nodiscard]] Status put(Bytes record);
   [[nodiscard]] Status keep(Bytes record);
   [[nodiscard]] Result<bool> send_stretches();
-  [[nodiscard]] Status write_stretch(std::uint32_t from, const Head& head, net::Buffer body);
+  [[nodiscard]] Status take_piece(std::uint32_t from, const message::MergeMessage& message, net::Buffer body);
+  [[nodiscard]] Status write_stretch(std::uint32_t from, const message::MergeMessage& message, net::Buffer body);
   [[nodiscard]] Status receive(bool may_wait);
   [[nodiscard]] Status take(tool::Message word);
   [[nodiscard]] Status put_out_kept();
@@ -61,7 +62,8 @@ class FarSplit {
   std::optional<PieceMerger> merger_;  // of this worker's share
   std::optional<RowBlockMaker> blocks_;
   std::vector<std::uint64_t> under_way_;  // bytes of row blocks, by LFS of the output
-  std::uint64_t rows_missing_ = 0;        // of this worker's component
+  std::uint64_t rows_ = 0;                // of this worker's component,
+  std::uint64_t rows_missing_ = 0;        // and those that have not come
   std::vector<std::byte> last_;           // unique: the record before
   bool has_last_ = false;
   tool::Scratch kept_;  // the share: of each record its length (32 bits) and its bytes

@@ -1,14 +1,15 @@
 #include "split/pieces.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "pif/base/packed.h"
 
 namespace pif::sort {
 namespace {
 
 using Word = std::uint32_t;
 
-tl::unexpected<Error> nonsense() { return fail(Code::kInvalid, "another worker's records are not what it says"); }
+tl::unexpected<Error> nonsense() { return fail(Code::kInvalid, "records that are not what it says of them"); }
 
 }  // namespace
 
@@ -29,18 +30,18 @@ PieceBatch PieceSender::next(std::size_t bytes) {
   }
   is_done_ = merger_.is_done();
   PieceBatch batch{static_cast<std::uint32_t>(picks_.size()), is_done_, net::Buffer(size)};
-  std::byte* word = batch.body.data();
-  std::byte* at = word + picks_.size() * words * sizeof(Word);
-  for (std::size_t i = 0; i < picks_.size(); ++i, word += sizeof(Word)) {
+  std::byte* row = batch.body.data();
+  std::byte* length = row + picks_.size() * sizeof(Word);
+  std::byte* at = row + picks_.size() * words * sizeof(Word);
+  for (std::size_t i = 0; i < picks_.size(); ++i) {
     if (i + kAhead < picks_.size()) runs_[picks_[i + kAhead].run].fetch(picks_[i + kAhead].index);
     const RunView& run = runs_[picks_[i].run];
     const Bytes record = run.record(picks_[i].index);
-    const Word row = row_of(run.elements[picks_[i].index]);
-    std::memcpy(word, &row, sizeof row);
-    const auto length = static_cast<Word>(record_.size(record));
-    if (!is_fixed_) std::memcpy(word + picks_.size() * sizeof(Word), &length, sizeof length);
+    row = pack_number(row_of(run.elements[picks_[i].index]), row);
+    const std::size_t size_here = record_.size(record);
+    if (!is_fixed_) length = pack_number(static_cast<Word>(size_here), length);
     record_.copy(record, at);
-    at += length;
+    at += size_here;
   }
   return batch;
 }
@@ -65,21 +66,17 @@ Status PieceMerger::take(std::size_t piece, PieceBatch from) {
 }
 
 Status PieceMerger::open(const PieceBatch& from, Batch& batch) {
-  const Bytes body = from.body.span();
-  const std::size_t words = format_.is_fixed() ? 1 : 2;
-  if (body.size() / sizeof(Word) < words * from.count) return nonsense();
-  const std::byte* const rows = body.data();
-  const std::byte* const lengths = rows + from.count * sizeof(Word);
-  const Bytes records = body.subspan(words * from.count * sizeof(Word));
+  Bytes records = from.body.span();
+  const auto rows = PackedNumbers<Word>::take(records, from.count);
+  const auto lengths = PackedNumbers<Word>::take(records, format_.is_fixed() ? 0 : from.count);
+  if (!rows || !lengths) return nonsense();
   if (format_.is_fixed() && records.size() != std::size_t{from.count} * format_.record_length) return nonsense();
   batch.records = records.data();
   batch.elements.reserve(from.count);
   if (!format_.is_fixed()) batch.ends.push_back(0);
   std::size_t at = 0;
   for (std::uint32_t i = 0; i < from.count; ++i) {
-    Word row = 0, length = format_.record_length;
-    std::memcpy(&row, rows + i * sizeof row, sizeof row);
-    if (!format_.is_fixed()) std::memcpy(&length, lengths + i * sizeof length, sizeof length);
+    const Word row = (*rows)[i], length = format_.is_fixed() ? format_.record_length : (*lengths)[i];
     if (records.size() - at < length) return nonsense();
     const Bytes record = records.subspan(at, length);
     if (maker_.plain_offset()) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/packed.h"
 #include "pif/tool/numbered.h"
 
 namespace pif::sort {
@@ -21,7 +22,7 @@ void Block::clear() {
   gathered.clear();
 }
 
-void BlockMaker::add(std::uint64_t number, Bytes record, Block& block) {
+Status BlockMaker::add(std::uint64_t number, Bytes record, Block& block) {
   if (format_.size(record) != record.size()) {
     auto& mended = block.mended.emplace_back(format_.size(record));
     format_.copy(record, mended.data());
@@ -30,17 +31,19 @@ void BlockMaker::add(std::uint64_t number, Bytes record, Block& block) {
   block.numbers.push_back(number);
   block.records.push_back(record);
   if (maker_.plain_offset()) {
-    return block.keys.add(
-        {reinterpret_cast<const char*>(record.data()) + *maker_.plain_offset(), *maker_.fixed_length()}, number);
+    block.keys.add({reinterpret_cast<const char*>(record.data()) + *maker_.plain_offset(), *maker_.fixed_length()},
+                   number);
+    return {};
   }
-  (void)maker_.make_full_key(record, number, key_);  // it was made in the local phase, so it can be made
+  PIF_TRY(maker_.make_full_key(record, number, key_));
   block.keys.add(key_);
+  return {};
 }
 
-void BlockMaker::add(Bytes number_and_record, Block& block) {
-  std::uint64_t number = 0;
-  std::memcpy(&number, number_and_record.data(), kNumberBytes);
-  add(number, number_and_record.subspan(kNumberBytes), block);
+Status BlockMaker::add(Bytes number_and_record, Block& block) {
+  const auto number = PackedNumbers<std::uint64_t>::take(number_and_record, 1);
+  if (!number) return fail(Code::kCorrupt, "a record of a sub-file came without its number");
+  return add((*number)[0], number_and_record, block);
 }
 
 // ---- parts ----------------------------------------------------------------------------------------------------------
@@ -55,11 +58,9 @@ void Part::drop(std::uint64_t block) {
 Status Part::accept(Row first, std::uint64_t count, net::Buffer body, bool placed) {
   const std::uint64_t block = first / shape_.block_records;
   const std::uint64_t blocks = shape_.window_blocks == 0 ? shape_.blocks() : shape_.window_blocks;
-  const bool asked = first < shape_.rows && block >= first_ && block - first_ < blocks &&
-                     come_[block] + count <= shape_.block_size(block);
-  if (!asked)
-    return fail(Code::kInvalid,
-                fmt::format("another worker sent row {} of a sub-file, which was not asked for", first));
+  const bool asked = first < shape_.rows && block >= first_ && block - first_ < blocks && count > 0 &&
+                     count <= shape_.block_size(block) - come_[block] && (!placed || takes_placed_);
+  if (!asked) return fail(Code::kInvalid, fmt::format("row {} of a sub-file, which was not asked for", first));
   come_[block] += static_cast<std::uint32_t>(count);
   all_come_ += count;
   while (full_ < come_.size() && come_[full_] == shape_.block_size(full_)) ++full_;
@@ -68,7 +69,7 @@ Status Part::accept(Row first, std::uint64_t count, net::Buffer body, bool place
   PIF_TRY(tool::for_each_record(first, count, shape_.record_length, std::as_const(body).span(),
                                 [&](Row row, Bytes record) -> Status {
                                   if (row >= end || record.size() < kNumberBytes)
-                                    return fail(Code::kInvalid, "another worker sent rows of two blocks as one");
+                                    return fail(Code::kInvalid, "rows of two blocks as one");
                                   return put(row, record);
                                 }));
   keep(block, std::move(body));
@@ -114,13 +115,13 @@ Status OwnPart::load(std::uint64_t, Block& into) {
   for (const Pick pick : picks_) {
     const RunView& run = runs_[pick.run];
     const std::size_t size = run.record(pick.index).size();
-    maker_.add(order_.number(run, pick.index), rest.first(size), into);
+    PIF_TRY(maker_.add(order_.number(run, pick.index), rest.first(size), into));
     rest = rest.subspan(size);
   }
   return {};
 }
 
-Status OwnPart::put(Row, Bytes) { return fail(Code::kInvalid, "another worker sent rows of this worker's own runs"); }
+Status OwnPart::put(Row, Bytes) { return fail(Code::kInvalid, "rows of this worker's own runs"); }
 
 // ---- records of one length ------------------------------------------------------------------------------------------
 
@@ -128,7 +129,8 @@ namespace {
 
 class FixedPart final : public Part {
  public:
-  FixedPart(const PartShape& shape, BlockMaker maker) : Part(shape), maker_(std::move(maker)) {}
+  FixedPart(const PartShape& shape, BlockMaker maker, bool is_shared)
+      : Part(shape, is_shared), maker_(std::move(maker)) {}
 
   [[nodiscard]] Status open(tool::Worker& worker) {
     rows_ =
@@ -147,7 +149,7 @@ class FixedPart final : public Part {
     const Row first = block * shape_.block_records, end = first + shape_.block_size(block);
     for (Row row = first; row < end; ++row) {
       if (row + kAhead < end) fetch(place(row + kAhead));  // other cores wrote it
-      maker_.add(place(row), into);
+      PIF_TRY(maker_.add(place(row), into));
     }
     return {};
   }
@@ -183,7 +185,7 @@ class ScratchPart final : public Part {
   [[nodiscard]] Status load(std::uint64_t block, Block& into) override {
     const Row first = block * shape_.block_records;
     for (Row row = first; row < first + shape_.block_size(block); ++row) {
-      maker_.add(data_.bytes().subspan(places()[row].offset, places()[row].length), into);
+      PIF_TRY(maker_.add(data_.bytes().subspan(places()[row].offset, places()[row].length), into));
     }
     return {};
   }
@@ -195,6 +197,7 @@ class ScratchPart final : public Part {
   };
   std::span<Place> places() { return {reinterpret_cast<Place*>(index_.space().data()), shape_.rows}; }
   [[nodiscard]] Status put(Row row, Bytes record) override {
+    if (places()[row].length > 0) return fail(Code::kInvalid, fmt::format("row {} of a sub-file twice", row));
     places()[row] = {data_.size(), record.size()};
     PIF_TRY(data_.append(record));
     return --missing_ > 0 ? Status() : data_.map();
@@ -210,7 +213,7 @@ class WindowPart final : public Part {
   WindowPart(const PartShape& shape, BlockMaker maker) : Part(shape), maker_(std::move(maker)) {}
 
   [[nodiscard]] Status load(std::uint64_t block, Block& into) override {
-    for (const Bytes record : waiting_.at(block).records) maker_.add(record, into);
+    for (const Bytes record : waiting_.at(block).records) PIF_TRY(maker_.add(record, into));
     return {};
   }
   void drop(std::uint64_t block) override {
@@ -227,7 +230,9 @@ class WindowPart final : public Part {
     const std::uint64_t block = row / shape_.block_records;
     auto& records = waiting_[block].records;
     records.resize(shape_.block_size(block));
-    records[row % shape_.block_records] = record;
+    Bytes& place = records[row % shape_.block_records];
+    if (!place.empty()) return fail(Code::kInvalid, fmt::format("row {} of a sub-file twice", row));
+    place = record;
     return {};
   }
   void keep(std::uint64_t block, net::Buffer body) override { waiting_[block].bodies.push_back(std::move(body)); }
@@ -244,8 +249,9 @@ Result<std::unique_ptr<Part>> opened(tool::Worker& worker, std::unique_ptr<T> pa
 
 }  // namespace
 
-Result<std::unique_ptr<Part>> make_part(tool::Worker& worker, const PartShape& shape, BlockMaker maker) {
-  if (shape.record_length > 0) return opened(worker, std::make_unique<FixedPart>(shape, std::move(maker)));
+Result<std::unique_ptr<Part>> make_part(tool::Worker& worker, const PartShape& shape, BlockMaker maker,
+                                        bool is_shared) {
+  if (shape.record_length > 0) return opened(worker, std::make_unique<FixedPart>(shape, std::move(maker), is_shared));
   if (shape.window_blocks > 0) return std::make_unique<WindowPart>(shape, std::move(maker));
   return opened(worker, std::make_unique<ScratchPart>(shape, std::move(maker)));
 }

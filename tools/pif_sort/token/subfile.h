@@ -10,10 +10,10 @@
 #include <optional>
 #include <vector>
 
+#include "key_list.h"
 #include "pif/base/placement.h"
 #include "runs/merge.h"
 #include "runs/output.h"
-#include "token/token_messages.h"
 
 namespace pif::sort {
 
@@ -36,8 +36,9 @@ struct Block {
 class BlockMaker {
  public:
   BlockMaker(const KeyMaker& maker, const Format& format) : maker_(maker), format_(format) {}
-  void add(std::uint64_t number, Bytes record, Block& block);
-  void add(Bytes number_and_record, Block& block);
+  [[nodiscard]] Status add(std::uint64_t number, Bytes record, Block& block);
+  // kCorrupt if there is no number in it.
+  [[nodiscard]] Status add(Bytes number_and_record, Block& block);
 
  private:
   const KeyMaker& maker_;
@@ -58,7 +59,9 @@ struct PartShape {
 
 class Part {
  public:
-  explicit Part(const PartShape& shape) : shape_(shape), come_(shape.blocks()), dropped_(shape.blocks()) {}
+  // takes_placed: others put records into memory(), and say so.
+  explicit Part(const PartShape& shape, bool takes_placed = false)
+      : shape_(shape), takes_placed_(takes_placed), come_(shape.blocks()), dropped_(shape.blocks()) {}
   virtual ~Part() = default;
 
   // Blocks of this worker, from 0. A full one can be loaded, once, in rising order.
@@ -83,6 +86,7 @@ class Part {
   const PartShape shape_;
 
  private:
+  const bool takes_placed_;
   std::vector<std::uint32_t> come_;  // records of each block
   std::vector<bool> dropped_;
   std::uint64_t first_ = 0;  // block that is not dropped
@@ -110,7 +114,8 @@ class OwnPart final : public Part {
   std::vector<Pick> picks_;
 };
 
-// What others send: one of these, in a scratch file or (with a window) in memory.
-Result<std::unique_ptr<Part>> make_part(tool::Worker& worker, const PartShape& shape, BlockMaker maker);
+// What others send: one of these, in a scratch file or (with a window) in memory. is_shared: others write to that
+// memory.
+Result<std::unique_ptr<Part>> make_part(tool::Worker& worker, const PartShape& shape, BlockMaker maker, bool is_shared);
 
 }  // namespace pif::sort

@@ -1,8 +1,9 @@
 #include "token/token_merge.h"
 
-#include <cstring>
-
 #include <fmt/format.h>
+
+#include "pif/base/packed.h"
+#include "pif/tool/message.h"
 
 namespace pif::sort {
 namespace {
@@ -11,10 +12,7 @@ constexpr std::uint64_t kQueuedBytesMax = 16u << 20;  // of an outlet, beyond wh
 constexpr std::size_t kLoadedMax = 3;                 // blocks, beyond which none is loaded ahead
 constexpr std::size_t kNumberedMax = 8;  // row blocks of records that wait to be shipped while tokens are taken
 
-tl::unexpected<Error> nonsense(const Head& head) {
-  return fail(Code::kInvalid, fmt::format("another worker said '{}' of merge {}, which does not fit",
-                                          static_cast<char>(head.say), head.node));
-}
+using message::MergeMessage;
 
 }  // namespace
 
@@ -30,17 +28,25 @@ Merge::Merge(tool::Team& team, MergeShape shape, unsigned side, std::uint32_t in
 
 bool Merge::has_room() const { return outlet_.queued_bytes() < kQueuedBytesMax; }
 
-Status Merge::print_error(std::uint32_t rank, MessageKind what, const Values& values, net::Buffer body) {
+tl::unexpected<Error> Merge::does_not_fit(std::uint32_t from, std::string_view what) const {
+  return tool::sent_nonsense(from, fmt::format("{} of merge {}, which does not fit", what, shape_.node));
+}
+
+Status Merge::send(std::uint32_t rank, MergeMessage message, net::Buffer body) {
   if (body.size() > kBodyBytesMax)  // a single key: blocks have so few records that the keys of more fit
     return fail(Code::kTooLarge,
                 fmt::format("a record's sort key takes {} bytes on its way, and a token carries {}: use --merge split",
                             body.size(), kBodyBytesMax));
-  return team_.send(rank, Head{what, shape_.node, values}.pack(), std::move(body));
+  message.set_node(shape_.node);
+  return team_.send(rank, message.SerializeAsString(), std::move(body));
 }
 
 Result<Block*> Merge::load(std::uint64_t block) {
   const auto found = loaded_.find(block);
   if (found != loaded_.end()) return &found->second;
+  if (block != next_load_)  // others said something of it that is not so
+    return fail(Code::kCorrupt, fmt::format("block {} of merge {} is wanted, where block {} is the next", block,
+                                            shape_.node, next_load_));
   Block& made = loaded_[block];
   if (!spare_.empty()) {
     made = std::move(spare_.back());
@@ -86,37 +92,62 @@ Result<bool> Merge::advance() {
 // ---- blocks ---------------------------------------------------------------------------------------------------------
 
 Status BatchedMerge::start() {
-  if (own().records == 0) return say_rest(other(), 0, 0);
-  if (other().records == 0) return say_rest(own(), 0, 0);
+  if (own().records == 0) return send_rest(other(), 0, 0);
+  if (other().records == 0) return send_rest(own(), 0, 0);
   PIF_TRY_VALUE(const Block* const block, load(0));
-  return print_error(reader(other(), 0), MessageKind::kToken, {0, own().ranks[0], 0, 0, 0}, block->keys.pack(0));
+  return send_token(reader(other(), 0), {0, own().ranks[0], 0, 0, 0, {}}, block->keys.pack(0));
 }
 
-Status BatchedMerge::say_rest(const SideShape& side, std::uint64_t from, std::uint64_t number) {
-  for (const std::uint32_t rank : side.ranks) PIF_TRY(print_error(rank, MessageKind::kRest, {from, number}));
+Status BatchedMerge::send_token(std::uint32_t rank, const Token& token, net::Buffer keys) {
+  MergeMessage message;
+  MergeMessage::Token& out = *message.mutable_token();
+  out.set_block(token.block);
+  out.set_holder(token.holder);
+  out.set_other_block(token.other_block);
+  out.set_other_from(token.other_from);
+  out.set_number(token.number);
+  return send(rank, std::move(message), std::move(keys));
+}
+
+Status BatchedMerge::send_rest(const SideShape& side, std::uint64_t first, std::uint64_t number) {
+  MergeMessage message;
+  message.mutable_rest()->set_first(first);
+  message.mutable_rest()->set_number(number);
+  for (const std::uint32_t rank : side.ranks) PIF_TRY(send(rank, message));
   return {};
 }
 
-Status BatchedMerge::take(const Head& head, std::span<const std::byte> body) {
-  const Values& v = head.values;
-  switch (head.say) {
-    case MessageKind::kToken: {
-      auto keys = KeyList::unpack(body);
-      const bool fits = keys && is_own(v[0]) && !token_;
-      if (!fits) return nonsense(head);
-      ++counts_.hops;
-      token_ = Token{v[0], static_cast<std::uint32_t>(v[1]), v[2], v[3], v[4], std::move(*keys)};
-      return {};
-    }
-    case MessageKind::kPlace: return take_place(head, body);
-    case MessageKind::kRest: {
-      const Placement placement(static_cast<std::uint32_t>(own().ranks.size()));
-      const Row before = placement.rows(index_, v[0] / shape_.block_records);  // own blocks
-      rest_ = Rest{v[0], v[1], placement.record_at({index_, before})};
-      return {};
-    }
-    default: return nonsense(head);
+Status BatchedMerge::take(std::uint32_t from, const MergeMessage& message, std::span<const std::byte> body) {
+  switch (message.what_case()) {
+    case MergeMessage::kToken: return take_token(from, message.token(), body);
+    case MergeMessage::kPlace: return take_place(from, message.place(), body);
+    case MergeMessage::kRest: return take_rest(from, message.rest());
+    default: return does_not_fit(from, "a message");
   }
+}
+
+// Every block gets the token once, in their order.
+Status BatchedMerge::take_token(std::uint32_t from, const MergeMessage::Token& token, std::span<const std::byte> body) {
+  const std::uint64_t block = token.block(), other_block = token.other_block();
+  const bool blocks_fit = is_own(block) && can_load(block) && other_block < blocks(other()) && !token_ && !rest_;
+  if (!blocks_fit || token.holder() != reader(other(), other_block)) return does_not_fit(from, "a token");
+  auto keys = KeyList::unpack(body);
+  const bool keys_fit = keys && token.other_from() < block_size(other(), other_block) &&
+                        keys->size() == block_size(other(), other_block) - token.other_from();
+  const std::uint64_t before = block * shape_.block_records + other_block * shape_.block_records + token.other_from();
+  if (!keys_fit || token.number() != before) return does_not_fit(from, "a token's keys");
+  ++counts_.hops;
+  token_ = Token{block, token.holder(), other_block, token.other_from(), token.number(), std::move(*keys)};
+  return {};
+}
+
+Status BatchedMerge::take_rest(std::uint32_t from, const MergeMessage::Rest& rest) {
+  const bool fits = !rest_ && rest.first() <= own().records && rest.number() == rest.first() + other().records;
+  if (!fits) return does_not_fit(from, "the rest");
+  const Placement placement(static_cast<std::uint32_t>(own().ranks.size()));
+  const Row before = placement.rows(index_, rest.first() / shape_.block_records);  // own blocks
+  rest_ = Rest{rest.first(), rest.number(), placement.record_at({index_, before})};
+  return {};
 }
 
 Result<bool> BatchedMerge::go_on() {
@@ -168,9 +199,13 @@ Status BatchedMerge::merge(Token token) {
   PIF_TRY(pass_on(token, *block, x, z));
   counts_.acted += team_.clock().now() - begin;
   if (z > 0) {
-    net::Buffer numbers = net::Buffer::copy_of(std::as_bytes(std::span(other_at)));
-    const std::uint64_t first = token.other_block * shape_.block_records + token.other_from;
-    PIF_TRY(print_error(token.holder, MessageKind::kPlace, {first, z, token.number}, std::move(numbers)));
+    net::Buffer numbers(other_at.size() * sizeof(std::uint32_t));
+    pack_numbers(std::span(std::as_const(other_at)), numbers.data());
+    MergeMessage message;
+    message.mutable_place()->set_first(token.other_block * shape_.block_records + token.other_from);
+    message.mutable_place()->set_count(z);
+    message.mutable_place()->set_number(token.number);
+    PIF_TRY(send(token.holder, std::move(message), std::move(numbers)));
   }
   if (x > 0) numbered_.push_back({token.block, 0, token.number, std::move(own_at)});
   return {};
@@ -180,26 +215,32 @@ Status BatchedMerge::pass_on(const Token& token, const Block& block, std::size_t
   const std::uint64_t number = token.number + x + z, m = shape_.block_records;
   if (x == block.size()) {
     if (token.block + 1 == blocks(own()))
-      return say_rest(other(), token.other_block * m + token.other_from + z, number);
-    return print_error(reader(own(), token.block + 1), MessageKind::kToken,
-                       {token.block + 1, token.holder, token.other_block, token.other_from + z, number},
-                       token.keys.pack(z));
+      return send_rest(other(), token.other_block * m + token.other_from + z, number);
+    return send_token(reader(own(), token.block + 1),
+                      {token.block + 1, token.holder, token.other_block, token.other_from + z, number, {}},
+                      token.keys.pack(z));
   }
-  if (token.other_block + 1 == blocks(other())) return say_rest(own(), token.block * m + x, number);
+  if (token.other_block + 1 == blocks(other())) return send_rest(own(), token.block * m + x, number);
   ++counts_.crossings;
-  return print_error(reader(other(), token.other_block + 1), MessageKind::kToken,
-                     {token.other_block + 1, own().ranks[index_], token.block, x, number}, block.keys.pack(x));
+  return send_token(reader(other(), token.other_block + 1),
+                    {token.other_block + 1, own().ranks[index_], token.block, x, number, {}}, block.keys.pack(x));
 }
 
-Status BatchedMerge::take_place(const Head& head, std::span<const std::byte> body) {
-  const auto [first, count, number, unused, unused_too] = head.values;
-  const std::uint64_t block = first / shape_.block_records, from = first % shape_.block_records;
-  if (!is_own(block) || body.size() != count * sizeof(std::uint32_t)) return nonsense(head);
-  PIF_TRY_VALUE(const Block* const loaded, load(block));
-  if (from + count > loaded->size()) return nonsense(head);
-  std::vector<std::uint32_t> distances(count);
-  if (count > 0) std::memcpy(distances.data(), body.data(), body.size());
-  numbered_.push_back({block, from, number, std::move(distances)});
+// They are of a block that is here, because its keys went out with a token. Numbers rise: each record has its own.
+Status BatchedMerge::take_place(std::uint32_t from, const MergeMessage::Place& place, std::span<const std::byte> body) {
+  const std::uint64_t block = place.first() / shape_.block_records, at = place.first() % shape_.block_records;
+  const auto numbers = PackedNumbers<std::uint32_t>::all_of(body, place.count());
+  const Block* const numbered = loaded(block);
+  const bool fits = numbers && place.count() > 0 && numbered != nullptr && at <= numbered->size() &&
+                    place.count() <= numbered->size() - at && place.number() <= all_records();
+  if (!fits) return does_not_fit(from, "numbers of records");
+  std::vector<std::uint32_t> distances(numbers->size());
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    distances[i] = (*numbers)[i];
+    if (i > 0 && distances[i] <= distances[i - 1]) return does_not_fit(from, "numbers that do not rise");
+  }
+  if (distances.back() >= all_records() - place.number()) return does_not_fit(from, "a number beyond the last record");
+  numbered_.push_back({block, at, place.number(), std::move(distances)});
   return {};
 }
 
@@ -226,24 +267,31 @@ Status FigureMerge::start() {
     PIF_TRY_VALUE(const Block* const block, load(0));
     step.key = block->keys[0];
   }
-  if (!other().ranks.empty()) return say_step(other().ranks[0], step);
+  if (!other().ranks.empty()) return send_step(other().ranks[0], step);
   step.write_all = true;  // a merge with nothing
-  return say_step(own().ranks[0], step);
+  return send_step(own().ranks[0], step);
 }
 
-Status FigureMerge::say_step(std::uint32_t rank, const Step& step) {
+Status FigureMerge::send_step(std::uint32_t rank, const Step& step) {
   net::Buffer key = net::Buffer::copy_of(std::as_bytes(std::span(step.key)));
-  return print_error(rank, MessageKind::kStep, {step.write_all ? 1U : 0U, step.holder, step.number}, std::move(key));
+  MergeMessage message;
+  message.mutable_step()->set_write_all(step.write_all);
+  message.mutable_step()->set_holder(step.holder);
+  message.mutable_step()->set_number(step.number);
+  return send(rank, std::move(message), std::move(key));
 }
 
-Status FigureMerge::take(const Head& head, std::span<const std::byte> body) {
-  if (head.say == MessageKind::kEnd) {
+Status FigureMerge::take(std::uint32_t from, const MergeMessage& message, std::span<const std::byte> body) {
+  if (message.has_end()) {
     over_ = true;
     return {};
   }
-  if (head.say != MessageKind::kStep || step_) return nonsense(head);
+  const MergeMessage::Step& step = message.step();
+  const bool fits = message.has_step() && !step_ && (reads(own(), step.holder()) || reads(other(), step.holder())) &&
+                    step.number() <= all_records();
+  if (!fits) return does_not_fit(from, "a step");
   ++counts_.hops;
-  step_ = Step{head.values[0] != 0, static_cast<std::uint32_t>(head.values[1]), head.values[2],
+  step_ = Step{step.write_all(), step.holder(), step.number(),
                std::string(reinterpret_cast<const char*>(body.data()), body.size())};
   return {};
 }
@@ -260,19 +308,21 @@ Result<bool> FigureMerge::go_on() {
 
 Status FigureMerge::handle(const Step& step) {
   if (next_ >= own().records) {
-    if (step.write_all) return say_end();
-    return say_step(step.holder, {true, own().ranks[index_], step.number, {}});
+    if (step.write_all) return send_end();
+    return send_step(step.holder, {true, own().ranks[index_], step.number, {}});
   }
   if (step.write_all) return write_own(step);
   PIF_TRY_VALUE(const Block* const block, load(next_));
   if (block->keys[0] < std::string_view(step.key)) return write_own(step);
   ++counts_.crossings;
-  return say_step(step.holder, {false, own().ranks[index_], step.number, std::string(block->keys[0])});
+  return send_step(step.holder, {false, own().ranks[index_], step.number, std::string(block->keys[0])});
 }
 
-Status FigureMerge::say_end() {
+Status FigureMerge::send_end() {
+  MergeMessage message;
+  message.mutable_end();
   for (const SideShape& side : shape_.sides) {
-    for (const std::uint32_t rank : side.ranks) PIF_TRY(print_error(rank, MessageKind::kEnd, {}));
+    for (const std::uint32_t rank : side.ranks) PIF_TRY(send(rank, message));
   }
   return {};
 }
@@ -281,7 +331,7 @@ Status FigureMerge::write_own(const Step& step) {
   PIF_TRY_VALUE(Block* const block, load(next_));
   Step onward = step;
   ++onward.number;
-  PIF_TRY(say_step(reader(own(), next_ + 1), onward));
+  PIF_TRY(send_step(reader(own(), next_ + 1), onward));
   ship(*block, 0, step.number);
   shipped(next_);
   next_ += own().ranks.size();

@@ -16,14 +16,15 @@
 // output.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
 
 #include "pif/base/placement.h"
 #include "pif/tool/team.h"
+#include "sort.pb.h"
 #include "token/subfile.h"
-#include "token/token_messages.h"
 
 namespace pif::sort {
 
@@ -68,7 +69,9 @@ class Merge {
 
   // What can be done now; whether that was anything.
   [[nodiscard]] Result<bool> advance();
-  [[nodiscard]] virtual Status take(const Head& head, std::span<const std::byte> body) = 0;
+  // What worker `from` sent about this merge. kCorrupt if it cannot be true.
+  [[nodiscard]] virtual Status take(std::uint32_t from, const message::MergeMessage& message,
+                                    std::span<const std::byte> body) = 0;
   // All records of this worker's part have been shipped, and nobody will ask it for anything.
   virtual bool is_done() const { return shipped_ == own_records_; }
   const MergeCounts& counts() const { return counts_; }
@@ -88,8 +91,24 @@ class Merge {
     return (side.records + shape_.block_records - 1) / shape_.block_records;
   }
   bool is_full(std::uint64_t block) const { return part_.is_full(place(own(), block).row); }
+  std::uint64_t all_records() const { return own().records + other().records; }
+  // Records of block `block` of a side.
+  std::uint64_t block_size(const SideShape& side, std::uint64_t block) const {
+    return std::min(shape_.block_records, side.records - block * shape_.block_records);
+  }
+  static bool reads(const SideShape& side, std::uint32_t rank) {
+    return std::find(side.ranks.begin(), side.ranks.end(), rank) != side.ranks.end();
+  }
+  // Whether the block is in memory, or the next one that is to come there.
+  bool can_load(std::uint64_t block) const { return loaded_.contains(block) || block == next_load_; }
+  // The block, if it is in memory.
+  const Block* loaded(std::uint64_t block) const {
+    const auto found = loaded_.find(block);
+    return found == loaded_.end() ? nullptr : &found->second;
+  }
   [[nodiscard]] Result<Block*> load(std::uint64_t block);
-  [[nodiscard]] Status print_error(std::uint32_t rank, MessageKind what, const Values& values, net::Buffer body = {});
+  [[nodiscard]] Status send(std::uint32_t rank, message::MergeMessage message, net::Buffer body = {});
+  [[nodiscard]] tl::unexpected<Error> does_not_fit(std::uint32_t from, std::string_view what) const;
   // The next block that a token may come for, while there is time. False: nothing was to be done.
   [[nodiscard]] Result<bool> load_ahead();
   // Record i of the block.
@@ -117,7 +136,8 @@ class Merge {
 class BatchedMerge final : public Merge {
  public:
   using Merge::Merge;
-  [[nodiscard]] Status take(const Head& head, std::span<const std::byte> body) override;
+  [[nodiscard]] Status take(std::uint32_t from, const message::MergeMessage& message,
+                            std::span<const std::byte> body) override;
 
  private:
   struct Token {
@@ -142,8 +162,13 @@ class BatchedMerge final : public Merge {
   [[nodiscard]] Result<bool> go_on() override;
   [[nodiscard]] Status merge(Token token);
   [[nodiscard]] Status pass_on(const Token& token, const Block& block, std::size_t x, std::size_t z);
-  [[nodiscard]] Status say_rest(const SideShape& side, std::uint64_t from, std::uint64_t number);
-  [[nodiscard]] Status take_place(const Head& head, std::span<const std::byte> body);
+  [[nodiscard]] Status send_token(std::uint32_t rank, const Token& token, net::Buffer keys);
+  [[nodiscard]] Status send_rest(const SideShape& side, std::uint64_t first, std::uint64_t number);
+  [[nodiscard]] Status take_token(std::uint32_t from, const message::MergeMessage::Token& token,
+                                  std::span<const std::byte> body);
+  [[nodiscard]] Status take_place(std::uint32_t from, const message::MergeMessage::Place& place,
+                                  std::span<const std::byte> body);
+  [[nodiscard]] Status take_rest(std::uint32_t from, const message::MergeMessage::Rest& rest);
   [[nodiscard]] Status ship_rest();
   [[nodiscard]] Status ship_numbered();
 
@@ -158,7 +183,8 @@ class BatchedMerge final : public Merge {
 class FigureMerge final : public Merge {
  public:
   using Merge::Merge;
-  [[nodiscard]] Status take(const Head& head, std::span<const std::byte> body) override;
+  [[nodiscard]] Status take(std::uint32_t from, const message::MergeMessage& message,
+                            std::span<const std::byte> body) override;
 
  private:
   struct Step {
@@ -171,8 +197,8 @@ class FigureMerge final : public Merge {
   [[nodiscard]] Result<bool> go_on() override;
   [[nodiscard]] Status handle(const Step& step);
   [[nodiscard]] Status write_own(const Step& step);
-  [[nodiscard]] Status say_end();
-  [[nodiscard]] Status say_step(std::uint32_t rank, const Step& step);
+  [[nodiscard]] Status send_end();
+  [[nodiscard]] Status send_step(std::uint32_t rank, const Step& step);
 
   // A token may come to a reader without records.
   bool is_done() const override { return over_ && Merge::is_done(); }

@@ -1,11 +1,11 @@
 #include "token/token_sort.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/format.h>
 
 #include "pif/base/timers.h"
+#include "pif/tool/message.h"
 
 namespace pif::sort {
 namespace {
@@ -38,11 +38,12 @@ std::vector<TreeNode> make_tree(std::uint32_t width) {
 class TokenSort::ToPart final : public Outlet {
  public:
   ToPart(tool::Worker& worker, tool::Team& team, std::uint32_t node, std::vector<std::uint32_t> ranks,
-         const PartShape& shape, tool::NumberedLimits limits)
+         std::uint64_t records, const PartShape& shape, tool::NumberedLimits limits)
       : worker_(worker),
         team_(team),
         node_(node),
         ranks_(std::move(ranks)),
+        records_(records),
         shape_(shape),
         sender_(static_cast<std::uint32_t>(ranks_.size()), limits,
                 [placement =
@@ -62,7 +63,17 @@ class TokenSort::ToPart final : public Outlet {
   void flush() override { sender_.flush(); }
   std::uint64_t queued_bytes() const override { return sender_.queued_bytes(); }
 
-  void settle(std::uint32_t index, Row row) { sender_.settle(index, row); }
+  // What the reader of a part says of it.
+  [[nodiscard]] Status settle(std::uint32_t from, Row row) {
+    const auto found = std::find(ranks_.begin(), ranks_.end(), from);
+    const auto index = static_cast<std::uint32_t>(found - ranks_.begin());
+    const Placement placement(static_cast<std::uint32_t>(ranks_.size()), shape_.block_records);
+    // In whole blocks: the last one may be shorter.
+    if (found == ranks_.end() || row >= placement.rows(index, records_) + shape_.block_records)
+      return tool::sent_nonsense(from, fmt::format("that row {} of its part has room, which it does not have", row));
+    sender_.settle(index, row);
+    return {};
+  }
   Result<bool> step() {
     return sender_.step([this](tool::NumberedMessage message) { return send(std::move(message)); });
   }
@@ -70,18 +81,22 @@ class TokenSort::ToPart final : public Outlet {
  private:
   Status send(tool::NumberedMessage message) {
     const std::uint32_t rank = ranks_[message.to];
-    const Values values = {message.first, message.last, message.count};
+    message::MergeMessage message;
+    message.set_node(node_);
+    message.mutable_rows()->set_first(message.first);
+    message.mutable_rows()->set_count(message.count);
+    message.mutable_rows()->set_placed(!memories_.empty());
     if (rank != worker_.rank()) worker_.count_sent(message.record_bytes);
-    if (memories_.empty())
-      return team_.send(rank, Head{MessageKind::kRows, node_, values}.pack(), std::move(message.body));
+    if (memories_.empty()) return team_.send(rank, message.SerializeAsString(), std::move(message.body));
     PIF_TRY(tool::place_records(message, shape_.record_length, memories_[rank].space()));
-    return team_.send(rank, Head{MessageKind::kPlaced, node_, values}.pack());
+    return team_.send(rank, message.SerializeAsString());
   }
 
   tool::Worker& worker_;
   tool::Team& team_;
   std::uint32_t node_;
   std::vector<std::uint32_t> ranks_;
+  std::uint64_t records_;  // of the sub-file
   PartShape shape_;
   tool::NumberedSender sender_;
   std::vector<Area> memories_;
@@ -160,13 +175,14 @@ Status TokenSort::make_merge(std::uint32_t node) {
     live.outlet = std::make_unique<ToFile>(*out_, shipped_);
   } else {
     const PartShape part = part_shape(at);
-    PIF_TRY_VALUE(parts_[node], make_part(worker_, part, BlockMaker(maker_, output_.format())));
+    const bool is_shared = options_.share_memory && output_.format().is_fixed();
+    PIF_TRY_VALUE(parts_[node], make_part(worker_, part, BlockMaker(maker_, output_.format()), is_shared));
     tool::NumberedLimits limits;
     limits.fixed_length = output_.format().is_fixed();
     if (options_.pipelined) limits.window_rows = kWindowBlocks * options_.block_records;
     limits.stretch_rows = options_.block_records;
     if (!options_.pipelined && !options_.share_memory) limits.share_bytes = kUnderWayBytes;
-    auto outlet = std::make_unique<ToPart>(worker_, team_, node, ranks_of(at), part, limits);
+    auto outlet = std::make_unique<ToPart>(worker_, team_, node, ranks_of(at), records_of(at), part, limits);
     live.to_part = outlet.get();
     live.outlet = std::move(outlet);
   }
@@ -277,8 +293,10 @@ Status TokenSort::tell_settled(Live& live) {
   const Row settled = options_.pipelined ? part.settled() : part.arrived();
   if (settled == live.spec) return {};
   live.spec = settled;
-  const Head head{MessageKind::kSettled, node, {settled, *index_ - tree_[node].begin}};
-  for (const std::uint32_t rank : ranks_of(tree_[node])) PIF_TRY(team_.send(rank, head.pack()));
+  message::MergeMessage message;
+  message.set_node(node);
+  message.mutable_settled()->set_row(settled);
+  for (const std::uint32_t rank : ranks_of(tree_[node])) PIF_TRY(team_.send(rank, message.SerializeAsString()));
   return {};
 }
 
@@ -305,23 +323,22 @@ TokenSort::Live* TokenSort::find(std::uint32_t node) {
 
 Status TokenSort::take(tool::Message word) {
   if (out_ && tool::OrderedOutput::is_own(word)) return out_->take(std::move(word));
-  const auto head = Head::unpack(word.head);
-  const auto nonsense = [&] {
-    return fail(Code::kInvalid, fmt::format("worker {} said something that does not fit", word.from));
+  PIF_TRY_VALUE(const auto message, tool::parse_message<message::MergeMessage>(word.head, word.from));
+  const auto does_not_fit = [&] {
+    return tool::sent_nonsense(word.from,
+                               fmt::format("something of merge {}, which it has no part in", message.node()));
   };
-  if (!head) return nonsense();
-  if (head->say == MessageKind::kRows || head->say == MessageKind::kPlaced) {
-    const auto part = parts_.find(head->node);
-    if (part == parts_.end()) return nonsense();
-    return part->second->accept(head->values[0], head->values[2], std::move(word.body),
-                                head->say == MessageKind::kPlaced);
+  if (message.has_rows()) {
+    const auto part = parts_.find(message.node());
+    if (part == parts_.end()) return does_not_fit();
+    const auto& rows = message.rows();
+    const auto taken = part->second->accept(rows.first(), rows.count(), std::move(word.body), rows.placed());
+    return taken ? taken : tool::sent_wrong(word.from, taken.error());
   }
-  Live* const live = find(head->node);
-  if (live == nullptr) return nonsense();
-  if (head->say != MessageKind::kSettled) return live->merge->take(*head, std::as_const(word.body).span());
-  if (live->to_part == nullptr) return nonsense();
-  live->to_part->settle(static_cast<std::uint32_t>(head->values[1]), head->values[0]);
-  return {};
+  Live* const live = find(message.node());
+  if (live == nullptr) return does_not_fit();
+  if (!message.has_settled()) return live->merge->take(word.from, message, std::as_const(word.body).span());
+  return live->to_part == nullptr ? does_not_fit() : live->to_part->settle(word.from, message.settled().row());
 }
 
 }  // namespace pif::sort

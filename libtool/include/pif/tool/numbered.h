@@ -5,12 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <span>
 #include <vector>
 
+#include "pif/base/packed.h"
 #include "pif/base/placement.h"
 #include "pif/base/result.h"
 #include "pif/net/buffer.h"
@@ -101,21 +101,17 @@ class NumberedSender {
 template <typename F>
 [[nodiscard]] Status for_each_record(Row first, std::uint64_t count, std::uint32_t record_length,
                                      std::span<const std::byte> body, const F& f) {
-  const std::uint64_t words = record_length > 0 ? 1 : 2;
-  const auto word = [&](std::uint64_t i) {
-    std::uint32_t value = 0;
-    std::memcpy(&value, body.data() + i * sizeof value, sizeof value);
-    return value;
-  };
-  const bool has_words = count <= body.size() / (words * sizeof(std::uint32_t));
-  std::span<const std::byte> rest = has_words ? body.subspan(count * words * sizeof(std::uint32_t)) : body.first(0);
-  for (std::uint64_t i = 0; has_words && i < count; ++i) {
-    const std::uint32_t length = record_length > 0 ? record_length : word(count + i);
+  std::span<const std::byte> rest = body;
+  const auto distances = PackedNumbers<std::uint32_t>::take(rest, count);
+  const auto lengths = PackedNumbers<std::uint32_t>::take(rest, record_length > 0 ? 0 : count);
+  if (!distances || !lengths) return fail(Code::kInvalid, "a message of records is shorter than it says");
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint32_t length = record_length > 0 ? record_length : (*lengths)[i];
     if (rest.size() < length) return fail(Code::kInvalid, "a message of records is shorter than it says");
-    PIF_TRY(f(first + word(i), rest.first(length)));
+    PIF_TRY(f(first + (*distances)[i], rest.first(length)));
     rest = rest.subspan(length);
   }
-  if (has_words && rest.empty()) return {};
+  if (rest.empty()) return {};
   return fail(Code::kInvalid, "a message of records has another length than it says");
 }
 

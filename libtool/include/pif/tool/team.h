@@ -42,6 +42,8 @@ class Team {
   Result<std::vector<std::string>> all_gather(std::string value);
   // What the worker of that rank gave; the others' values do not count.
   Result<std::string> broadcast(std::string value, std::uint32_t from = 0);
+  // What every worker gave, by rank. kCorrupt names a worker that gave another number of values than this one.
+  Result<std::vector<std::vector<std::uint64_t>>> all_gather_numbers(const std::vector<std::uint64_t>& values);
   // The sums, place by place, of what all gave, which has the same number of places everywhere.
   Result<std::vector<std::uint64_t>> sum(const std::vector<std::uint64_t>& values);
   // Everybody's memory, by rank; this worker's own is mapped once more. Empty ones stay empty.
@@ -70,10 +72,12 @@ class Team {
   Team(Worker& worker, Mail& mail, Duration patience) : worker_(&worker), mail_(&mail), patience_(patience) {}
   using Handles = std::vector<Handle>;
   Result<Letter> next();
+  // The next letter of a step in which only that worker sends.
+  Result<Letter> next_from(std::uint32_t rank);
   Result<std::vector<std::string>> collect(std::string value);
   [[nodiscard]] Status send_value(std::uint32_t rank, const std::string& value);
   // Adds a part to the value; whether that was the last.
-  Result<bool> take_part(const Letter& letter, std::string& value) const;
+  static Result<bool> take_part(const Letter& letter, std::string& value);
   // Everybody's `own`, by rank: a SharedMemory or a Scratch of so many bytes.
   template <typename T, typename Adopt>
   Result<std::vector<T>> share_any(const T& own, std::uint64_t bytes, const Adopt& adopt);

@@ -1,0 +1,38 @@
+// What a tool's processes send one another are messages of the tool's own .proto file, or packed numbers
+// (pif/base/packed.h). Both come from another process: they can be wrong, and that is an error which says who sent
+// them.
+#pragma once
+
+#include <climits>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "pif/base/result.h"
+
+namespace pif::tool {
+
+// "worker 3": a sender in what follows.
+std::string worker_name(std::uint32_t rank);
+
+// kCorrupt: "worker 3 sent nonsense: a row that is not there".
+[[nodiscard]] tl::unexpected<Error> sent_nonsense(std::string_view sender, std::string_view what);
+[[nodiscard]] tl::unexpected<Error> sent_nonsense(std::uint32_t rank, std::string_view what);
+
+// What a check of its words found; any other error than kInvalid stays as it is.
+[[nodiscard]] tl::unexpected<Error> sent_wrong(std::uint32_t rank, const Error& error);
+
+// The message in these bytes. Its fields are still to be checked. Message: of protobuf.
+template <typename Message>
+[[nodiscard]] Result<Message> parse_message(std::string_view bytes, std::string_view sender) {
+  Message message;
+  if (bytes.size() > INT_MAX || !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return sent_nonsense(sender, "its message cannot be read");
+  return message;
+}
+template <typename Message>
+[[nodiscard]] Result<Message> parse_message(std::string_view bytes, std::uint32_t rank) {
+  return parse_message<Message>(bytes, worker_name(rank));
+}
+
+}  // namespace pif::tool

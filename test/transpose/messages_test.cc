@@ -1,0 +1,206 @@
+// What the controller and the workers of a transpose take from one another, right and wrong; and workers that lie.
+#include "../../tools/pif_transpose/messages.h"
+
+#include <limits>
+
+#include <catch2/catch.hpp>
+
+#include "libtool/liar.h"
+
+namespace pif::transpose {
+namespace {
+
+JobSpec a_spec() {
+  JobSpec spec;
+  spec.shape = {{4, matrix::BitOrder::kLsb}, {2, 30}, {1, 16}};
+  spec.algorithm = Algorithm::kRecursive;
+  spec.memory = 12345;
+  spec.measure = true;
+  return spec;
+}
+template <typename T>
+std::string error_of(const Result<T>& result) {
+  if (result) return {};
+  CHECK(result.error().code == Code::kCorrupt);
+  return result.error().text;
+}
+bool says(const std::string& error, std::string_view text) { return error.find(text) != std::string::npos; }
+template <typename F>
+std::string error_of_spec(F change) {
+  JobSpec spec = a_spec();
+  change(spec);
+  return error_of(unpack_job_spec(pack(spec), 30, 8));
+}
+
+constexpr unsigned kLfss = 4;
+
+struct Way {
+  Algorithm algorithm = Algorithm::kDirect;
+  bool apart = false;
+};
+const std::vector<Way> kWays = {
+    {}, {Algorithm::kDirect, true}, {Algorithm::kRecursive, false}, {Algorithm::kRecursive, true}};
+
+struct Fixture : sim::LiarFixture {
+  Fixture() : LiarFixture(kLfss, work) {}
+  void run_with_file(const std::function<void(Client&)>& body) {
+    run([&](Client& client) {
+      CreateOptions options;
+      options.format = Format::fixed(32);
+      options.width = kLfss;
+      File file = sim::must(client.create("/in", options));
+      sim::must(file.write(std::vector<std::byte>(32 * 100, std::byte{0x5a})));
+      sim::must(file.commit());
+      body(client);
+    });
+  }
+  std::string transpose(Client& client, const Way& way) {
+    tool::ControllerOptions options = sim::sim_controller();
+    options.apart = way.apart;
+    tool::Controller controller(client, options);
+    TransposeOptions wanted;
+    wanted.source = "/in";
+    wanted.target = "/out";
+    wanted.element_bits = 8;
+    wanted.algorithm = way.algorithm;
+    wanted.memory = 1u << 20;
+    const auto done = control(controller, wanted);
+    return done ? std::string() : done.error().to_string();
+  }
+};
+
+// Changes of messages that the tool's own words are.
+template <typename Message, typename F>
+sim::Liar::Change of(F change) {
+  return [change](job::Mail& mail, net::Buffer& body) {
+    Message message;
+    if (!mail.has_word() || mail.word().head().starts_with('O')) return false;
+    if (!message.ParseFromString(mail.word().head()) || !change(message, body)) return false;
+    mail.mutable_word()->set_head(message.SerializeAsString());
+    return true;
+  };
+}
+template <typename F>
+sim::Liar::Change of_direct(F change) {
+  return of<message::DirectMessage>(change);
+}
+template <typename F>
+sim::Liar::Change of_recursive(F change) {
+  return of<message::RecursiveMessage>(change);
+}
+
+// Changes of what an output in order says.
+template <typename F>
+sim::Liar::Change of_output(F change) {
+  return [change](job::Mail& mail, net::Buffer&) {
+    job::OutputMessage message;
+    if (!mail.has_word() || !mail.word().head().starts_with('O')) return false;
+    if (!message.ParseFromString(mail.word().head().substr(1)) || !change(message)) return false;
+    mail.mutable_word()->set_head('O' + message.SerializeAsString());
+    return true;
+  };
+}
+
+constexpr std::uint64_t kFar = std::uint64_t{1} << 62;
+
+}  // namespace
+
+TEST_CASE("what is to be transposed comes to the workers as it was said, if the file holds it") {
+  const auto back = unpack_job_spec(pack(a_spec()), 30, 8);
+  REQUIRE(back);
+  CHECK(back->shape.element == a_spec().shape.element);
+  CHECK(back->shape.rows.begin == 2);
+  CHECK(back->shape.columns.end == 16);
+  CHECK(back->algorithm == Algorithm::kRecursive);
+  CHECK(back->memory == 12345);
+  CHECK(back->measure);
+  CHECK(!back->measure_only);
+
+  CHECK(says(error_of(unpack_job_spec("{\"bits\":1}", 30, 8)), "the controller sent nonsense"));
+  CHECK(says(error_of_spec([](JobSpec& s) { s.shape.element.bits = 3; }), "elements of 3 bits"));
+  CHECK(says(error_of_spec([](JobSpec& s) { s.shape.rows.end = 31; }), "rows 2:31"));
+  CHECK(says(error_of_spec([](JobSpec& s) { s.shape.rows.begin = 30; }), "rows 30:30"));
+  CHECK(says(error_of_spec([](JobSpec& s) { s.shape.columns.end = UINT64_MAX; }), "columns"));
+  CHECK(says(error_of_spec([](JobSpec& s) { s.algorithm = static_cast<Algorithm>(9); }), "algorithm 9"));
+}
+
+TEST_CASE("what a worker of a transpose comes to is taken as it said it, if it can be true") {
+  Outcome outcome;
+  outcome.phases = {{"passes", 1.5}};
+  outcome.constants = {1e-9, 2e-9, 3e-9, 4e-9, 2};
+  const auto back = unpack_outcome(pack(outcome), 2);
+  REQUIRE(back);
+  CHECK(back->phases == outcome.phases);
+  CHECK(back->constants.write == 4e-9);
+  CHECK(says(error_of(unpack_outcome("\xff", 2)), "worker 2 sent nonsense"));
+  outcome.phases[0].second = std::numeric_limits<double>::infinity();
+  CHECK(says(error_of(unpack_outcome(pack(outcome), 2)), "worker 2 sent nonsense"));
+  outcome.phases.clear();
+  outcome.constants.crowd = -1;
+  CHECK(says(error_of(unpack_outcome(pack(outcome), 2)), "worker 2 sent nonsense"));
+}
+
+TEST_CASE("a worker that lies to another ends the transpose, by a name") {
+  const Way direct{Algorithm::kDirect, true}, recursive{Algorithm::kRecursive, true};
+  using Direct = message::DirectMessage;
+  using Recursive = message::RecursiveMessage;
+  using Output = job::OutputMessage;
+  const auto pieces = [](auto change) {
+    return of_direct([change](Direct& m, net::Buffer& body) { return m.has_pieces() && (change(m, body), true); });
+  };
+  const auto rows = [](auto change) {
+    return of_recursive([change](Recursive& m, net::Buffer& body) { return m.has_rows() && (change(m, body), true); });
+  };
+  const auto output = [](auto change) { return of_output(change); };
+  const std::vector<std::tuple<const char*, Way, sim::Liar::Change>> lies = {
+      {"pieces beyond the rows", direct, pieces([](Direct& m, net::Buffer&) { m.mutable_pieces()->set_offset(kFar); })},
+      {"pieces longer than rows", direct, pieces([](Direct& m, net::Buffer&) { m.mutable_pieces()->set_bytes(kFar); })},
+      {"pieces that did not come", direct, pieces([](Direct&, net::Buffer& body) { body = net::Buffer(); })},
+      {"taken, what was not sent", {}, of_direct([](Direct& m, net::Buffer&) {
+         return m.has_done() && (m.mutable_taken(), true);
+       })},
+      {"nothing", direct, pieces([](Direct& m, net::Buffer&) { m.clear_what(); })},
+      {"a band that is none", recursive, rows([](Recursive& m, net::Buffer&) { m.mutable_rows()->set_band(kFar); })},
+      {"rows beyond a band", recursive, rows([](Recursive& m, net::Buffer&) { m.mutable_rows()->set_first(kFar); })},
+      {"half a row", recursive, rows([](Recursive&, net::Buffer& body) { body.shrink(body.size() - 1); })},
+      {"rows of the output that are none", recursive,
+       output([](Output& m) { return m.has_rows() && (m.mutable_rows()->set_first(kFar), true); })},
+      {"more rows than came", recursive,
+       output([](Output& m) { return m.has_rows() && (m.mutable_rows()->set_count(kFar), true); })},
+      {"written rows that are none", recursive,
+       output([](Output& m) { return m.has_settled() && (m.mutable_settled()->set_row(kFar), true); })},
+      {"an output that says nothing", recursive,
+       output([](Output& m) { return m.has_settled() && (m.clear_what(), true); })},
+  };
+  Fixture fixture;
+  fixture.run_with_file([&](Client& client) {
+    for (const auto& [what, way, change] : lies) {
+      INFO(what);
+      fixture.liar().begin(change);
+      const std::string error = fixture.transpose(client, way);
+      INFO(error);
+      CHECK(fixture.liar().has_lied());
+      CHECK(says(error, "worker 1 sent nonsense: "));
+      CHECK(client.stat("/out").error().code == Code::kNotFound);
+    }
+  });
+  CHECK(fixture.thrown() == "");
+}
+
+TEST_CASE("whatever byte of a worker's messages is wrong, the transpose ends with an error or does not notice") {
+  Fixture fixture;
+  fixture.run_with_file([&](Client& client) {
+    for (std::size_t i = 0; i < kWays.size(); ++i) {
+      for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        fixture.liar().begin(sim::any_change(seed * 64 + i), static_cast<unsigned>(seed * 5 % 23));
+        const std::string error = fixture.transpose(client, kWays[i]);
+        INFO("way " << i << " seed " << seed << ": " << error);
+        CHECK(client.stat("/out").has_value() == error.empty());
+        if (error.empty()) sim::must(client.remove("/out"));
+        REQUIRE(fixture.thrown() == "");
+      }
+    }
+  });
+}
+
+}  // namespace pif::transpose

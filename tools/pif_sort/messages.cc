@@ -1,0 +1,117 @@
+#include "messages.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace pif::sort {
+namespace {
+
+constexpr const char* kController = "the controller";
+constexpr double kSecondsMax = 1e9;  // a sort takes less: what is beyond would fit no Duration
+
+bool is_time(double seconds) { return seconds >= 0 && seconds <= kSecondsMax; }
+
+Result<Constants> constants_of(const message::Constants& from, std::uint32_t rank) {
+  for (const double each : {from.load(), from.compare(), from.move(), from.hop(), from.crowd()})
+    if (!is_time(each)) return tool::sent_nonsense(rank, fmt::format("something took it {} s", each));
+  return Constants{from.load(), from.compare(), from.move(), from.hop(), from.crowd()};
+}
+
+}  // namespace
+
+std::string pack(const SortOptions& wanted) {
+  message::JobSpec spec;
+  for (const std::string& key : wanted.keys.keys) spec.add_keys(key);
+  if (wanted.keys.separator) spec.set_separator(std::string(1, *wanted.keys.separator));
+  spec.set_numeric(wanted.keys.numeric);
+  spec.set_reverse(wanted.keys.reverse);
+  spec.set_skip_blanks(wanted.keys.skip_blanks);
+  spec.set_unique(wanted.unique);
+  spec.set_memory(wanted.memory);
+  spec.set_merge(static_cast<message::MergeKind>(wanted.merge));
+  spec.set_token_batch(wanted.token_batch);
+  spec.set_measure(wanted.measure);
+  spec.set_measure_only(wanted.measure_only);
+  return spec.SerializeAsString();
+}
+
+Result<SortOptions> unpack_wish(std::string_view bytes) {
+  PIF_TRY_VALUE(const auto spec, tool::parse_message<message::JobSpec>(bytes, kController));
+  if (!message::MergeKind_IsValid(spec.merge()))
+    return tool::sent_nonsense(kController, fmt::format("merge {}", static_cast<int>(spec.merge())));
+  if (spec.has_separator() && spec.separator().size() != 1)
+    return tool::sent_nonsense(kController, fmt::format("a separator of {} characters", spec.separator().size()));
+  SortOptions wanted;
+  wanted.keys.keys.assign(spec.keys().begin(), spec.keys().end());
+  if (spec.has_separator()) wanted.keys.separator = spec.separator()[0];
+  wanted.keys.numeric = spec.numeric();
+  wanted.keys.reverse = spec.reverse();
+  wanted.keys.skip_blanks = spec.skip_blanks();
+  wanted.unique = spec.unique();
+  wanted.memory = spec.memory();
+  wanted.merge = static_cast<MergeKind>(spec.merge());
+  wanted.token_batch = spec.token_batch();
+  wanted.measure = spec.measure();
+  wanted.measure_only = spec.measure_only();
+  return wanted;
+}
+
+std::string pack(const Outcome& outcome) {
+  message::Outcome out;
+  out.set_records(outcome.put_out.records);
+  out.set_bytes(outcome.put_out.bytes);
+  out.set_hops(outcome.counts.hops);
+  out.set_crossings(outcome.counts.crossings);
+  out.set_acted_ns(std::chrono::nanoseconds(outcome.counts.acted).count());
+  out.set_sort_seconds(outcome.sort_seconds);
+  out.set_merge_seconds(outcome.merge_seconds);
+  message::Constants& constants = *out.mutable_constants();
+  constants.set_load(outcome.constants.load);
+  constants.set_compare(outcome.constants.compare);
+  constants.set_move(outcome.constants.move);
+  constants.set_hop(outcome.constants.hop);
+  constants.set_crowd(outcome.constants.crowd);
+  return out.SerializeAsString();
+}
+
+Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank, const FileLength& input) {
+  PIF_TRY_VALUE(const auto from, tool::parse_message<message::Outcome>(bytes, rank));
+  const std::uint64_t bytes_max = input.bytes + 1;  // a line that lacked its end has it now
+  if (from.records() > input.records || from.bytes() > bytes_max)
+    return tool::sent_nonsense(rank, fmt::format("it put out {} records of {} bytes, where the input has {} of {}",
+                                                 from.records(), from.bytes(), input.records, input.bytes));
+  if (from.acted_ns() < 0 || !is_time(from.sort_seconds()) || !is_time(from.merge_seconds()))
+    return tool::sent_nonsense(rank, fmt::format("it took {} s and {} s", from.sort_seconds(), from.merge_seconds()));
+  Outcome outcome;
+  outcome.put_out = {from.records(), from.bytes()};
+  outcome.counts = {from.hops(), from.crossings(), std::chrono::nanoseconds(from.acted_ns())};
+  outcome.sort_seconds = from.sort_seconds();
+  outcome.merge_seconds = from.merge_seconds();
+  PIF_TRY_VALUE(outcome.constants, constants_of(from.constants(), rank));
+  return outcome;
+}
+
+std::string pack_tails(std::span<const component::Tail> tails) {
+  message::Tails out;
+  for (const component::Tail& tail : tails) {
+    message::Tails::Tail& one = *out.add_tails();
+    one.set_rows(tail.rows);
+    one.set_bytes(tail.bytes);
+    one.set_data_sum(tail.data_sum);
+    one.set_index_sum(tail.index_sum);
+  }
+  return out.SerializeAsString();
+}
+
+Result<std::vector<component::Tail>> unpack_tails(std::string_view bytes, std::uint32_t rank, std::size_t count) {
+  PIF_TRY_VALUE(const auto from, tool::parse_message<message::Tails>(bytes, rank));
+  if (static_cast<std::size_t>(from.tails_size()) != count)
+    return tool::sent_nonsense(rank,
+                               fmt::format("the ends of {} components, where there are {}", from.tails_size(), count));
+  std::vector<component::Tail> tails;
+  for (const auto& tail : from.tails()) tails.push_back({tail.rows(), tail.bytes(), tail.data_sum(), tail.index_sum()});
+  return tails;
+}
+
+}  // namespace pif::sort

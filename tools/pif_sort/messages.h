@@ -1,0 +1,38 @@
+// Between what pif-sort's processes send one another (proto/sort.proto) and the shapes of the program. What is read
+// here comes from another process: errors are kCorrupt and say whose it was.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cost.h"
+#include "pif/component/component.h"
+#include "pif/tool/message.h"
+#include "sort.h"
+#include "sort.pb.h"
+#include "token/token_merge.h"
+
+namespace pif::sort {
+
+// What the controller asks of its workers (Job::value).
+std::string pack(const SortOptions& wanted);
+Result<SortOptions> unpack_wish(std::string_view bytes);
+
+// What a worker comes to (Worker::set_result).
+struct Outcome {
+  FileLength put_out;  // by this worker
+  MergeCounts counts;
+  double sort_seconds = 0, merge_seconds = 0;
+  Constants constants;
+};
+std::string pack(const Outcome& outcome);
+// input: a worker puts out no more than that.
+Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank, const FileLength& input);
+
+// How components of the output end so far.
+std::string pack_tails(std::span<const component::Tail> tails);
+Result<std::vector<component::Tail>> unpack_tails(std::string_view bytes, std::uint32_t rank, std::size_t count);
+
+}  // namespace pif::sort
