@@ -3,6 +3,9 @@
 
 #include <set>
 
+#include <fmt/format.h>
+
+#include "job.pb.h"
 #include "libtool/sim_tools.h"
 #include "pif/tool/exchange.h"
 
@@ -30,13 +33,16 @@ Status never_end(sim::Actor& self) {
 // A file system of four LFSs with the file "/a" on all of them, and a tool that makes "/b".
 class Job {
  public:
-  explicit Job(sim::WorkerBody work, std::uint64_t seed = 1) : world_(seed), cluster_(world_, 4) {
-    sim::register_tool(cluster_, names_,
-                       [this, work = std::move(work)](tool::Worker& worker, sim::Actor& self) -> Status {
-                         started_.insert(self.name());
-                         PIF_TRY(worker.output(0));  // a half-made component
-                         return work(worker, self);
-                       });
+  explicit Job(sim::WorkerBody work, std::uint64_t seed = 1, sim::Spoil spoil = {})
+      : world_(seed), cluster_(world_, 4) {
+    sim::register_tool(
+        cluster_, names_,
+        [this, work = std::move(work)](tool::Worker& worker, sim::Actor& self) -> Status {
+          started_.insert(self.name());
+          PIF_TRY(worker.output(0));  // a half-made component
+          return work(worker, self);
+        },
+        std::move(spoil));
   }
 
   sim::World& world() { return world_; }
@@ -80,6 +86,8 @@ class Job {
   Duration took() const { return took_; }
   std::size_t workers_left() const { return workers_left_; }
   bool target_exists() const { return target_exists_; }
+  void set_value(std::string value) { value_ = std::move(value); }
+  const std::vector<std::string>& results() const { return results_; }
 
   static void put(Client& client) {
     CreateOptions create;
@@ -98,7 +106,9 @@ class Job {
     create.format = Format::fixed(100);
     create.nodes = {4, 3, 2, 1};
     PIF_TRY(controller.create("/b", create));
-    PIF_TRY(controller.run({}));
+    tool::Job job;
+    job.value = value_;
+    PIF_TRY_VALUE(results_, controller.run(job));
     return controller.commit();
   }
 
@@ -108,6 +118,8 @@ class Job {
   tool::ControllerOptions options_ = sim::sim_controller();
   sim::World world_;
   sim::Cluster cluster_;
+  std::string value_;
+  std::vector<std::string> results_;  // of the workers
   Time start_{};
   Duration took_{};
   std::size_t workers_left_ = 0;
@@ -311,6 +323,96 @@ TEST_CASE("any single worker may die at any moment of an exchange, and nothing i
     REQUIRE(job.workers_left() == 0);
     REQUIRE(job.target_exists() == outcome.has_value());
   }
+}
+
+// Other bytes for every worker.
+std::string long_result(std::uint32_t rank, std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>((i * 2654435761u >> 13) ^ rank);
+  return bytes;
+}
+
+TEST_CASE("a value of some MiB comes to every worker, and results of some MiB from every worker") {
+  const std::string value = long_result(99, 5'000'001);
+  for (const std::uint32_t fan_out : {1u, 8u}) {
+    Job job([&](tool::Worker& worker, sim::Actor&) -> Status {
+      if (worker.value() != value) return fail(Code::kInternal, "another value");
+      worker.set_result(long_result(worker.rank(), 3'000'000 + worker.rank()));
+      return exchange_rows(worker);
+    });
+    job.options().fan_out = fan_out;
+    job.set_value(value);
+    const Status outcome = job.run();
+    INFO((outcome ? "" : outcome.error().to_string()));
+    REQUIRE(outcome);
+    REQUIRE(job.results().size() == 4);
+    for (std::uint32_t rank = 0; rank < 4; ++rank) CHECK((job.results()[rank] == long_result(rank, 3'000'000 + rank)));
+    CHECK(job.target_exists());
+  }
+}
+
+TEST_CASE("values and results may be as long as the headers say, and not longer") {
+  for (const std::size_t more : {0, 1}) {
+    Job with_value([](tool::Worker& worker, sim::Actor&) { return exchange_rows(worker); });
+    with_value.set_value(std::string(tool::kJobValueBytesMax + more, 'v'));
+    const Status told = with_value.run();
+    REQUIRE(told.has_value() == (more == 0));
+    if (!told) {
+      CHECK(told.error().code == Code::kTooLarge);
+      CHECK(says(told, fmt::format("a job's value of {} bytes; at most {} are allowed", tool::kJobValueBytesMax + 1,
+                                   tool::kJobValueBytesMax)));
+    }
+    Job with_result([more](tool::Worker& worker, sim::Actor&) {
+      if (worker.rank() == 2) worker.set_result(std::string(tool::kJobResultBytesMax + more, 'r'));
+      return exchange_rows(worker);
+    });
+    const Status found = with_result.run();
+    REQUIRE(found.has_value() == (more == 0));
+    if (found) continue;
+    CHECK(found.error().code == Code::kTooLarge);
+    CHECK(says(found, fmt::format("a worker's result of {} bytes; at most {} are allowed", tool::kJobResultBytesMax + 1,
+                                  tool::kJobResultBytesMax)));
+    CHECK(says(found, "worker 2 on lfs"));
+    CHECK(!with_result.target_exists());
+  }
+}
+
+TEST_CASE("a worker whose progress or report cannot be read ends the job by its name") {
+  for (const bool in_progress : {true, false}) {
+    Job job(
+        [](tool::Worker& worker, sim::Actor&) {
+          worker.progress(1, 2);
+          return exchange_rows(worker);
+        },
+        1,
+        [&](net::Packet& packet) {
+          if (in_progress && packet.envelope.has_worker_progress())
+            packet.envelope.mutable_worker_progress()->set_progress("\xff");
+          if (!in_progress && packet.envelope.has_worker_result())
+            packet.envelope.mutable_worker_result()->set_result("\xff");
+        });
+    const Status outcome = job.run();
+    REQUIRE(!outcome);
+    CHECK(outcome.error().code == Code::kVersion);
+    CHECK(says(outcome, " on lfs"));
+    CHECK(says(outcome, "cannot be read"));
+    CHECK(!job.target_exists());
+  }
+}
+
+TEST_CASE("a worker's report of other outputs than the job has ends it by its name") {
+  Job job([](tool::Worker& worker, sim::Actor&) { return exchange_rows(worker); }, 1,
+          [](net::Packet& packet) {
+            if (!packet.envelope.has_worker_result()) return;
+            job::WorkerEnd end;
+            REQUIRE(end.ParseFromString(packet.envelope.worker_result().result()));
+            end.add_outputs();
+            packet.envelope.mutable_worker_result()->set_result(end.SerializeAsString());
+          });
+  const Status outcome = job.run();
+  REQUIRE(!outcome);
+  CHECK(outcome.error().code == Code::kCorrupt);
+  CHECK(says(outcome, "worker 0 sent nonsense: 2 outputs of a job that has 1"));
 }
 
 TEST_CASE("a program that is not there is an error that names it") {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "context/replies.h"
@@ -36,12 +37,14 @@ struct Worker {
   net::PeerId peer = 0;    // 0: hung up
   Time hung_up = kNever;
   bool gone = false;
-  bool has_result = false;       // it has said what it found
-  bool meets = false;            // it has given what the others shall know,
-  std::optional<Asker> meeting;  // and asks for theirs
+  std::uint64_t result_bytes = 0;  // of what it found, said so far,
+  bool has_result = false;         // and all of it
+  bool meets = false;              // it has given what the others shall know,
+  std::optional<Asker> meeting;    // and asks for theirs
 };
 
-// One Spawn request: this LFS's worker, and the parts that were handed on.
+// One Spawn request, which may bring a part of the job's description: this LFS's worker, and the parts of the tree that
+// it was handed on to.
 struct Spawning {
   Asker asker;
   std::uint32_t started = 0;
@@ -54,20 +57,28 @@ struct Job {
   std::uint64_t id = 0;
   std::uint32_t uid = 0;
   std::vector<std::uint32_t> gids;
-  std::string description;
-  net::PeerId controller = 0;  // who last waited; was found to be `uid`
+  std::map<std::uint32_t, std::string> descriptions;  // as much as has come, by rank of the worker here
+  net::PeerId controller = 0;                         // who last waited; was found to be `uid`
   Time lease;
   bool killed = false;
   std::uint64_t last_number = 0;
   std::deque<proto::JobWaitReply::Event> events;
   std::vector<Worker> workers;
-  std::map<std::uint32_t, std::shared_ptr<Spawning>> spawning;  // by rank
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::shared_ptr<Spawning>>
+      spawning;  // by rank, and where its part begins
   std::optional<Wait> wait;
   std::optional<proto::WorkerMeetReply> met;  // what all workers gave, when the controller has said it
   Time meeting_until = kNever;                // then who waits for that gets word to ask again
 
   bool has_live_workers() const {
     return std::any_of(workers.begin(), workers.end(), [](const Worker& w) { return !w.gone; });
+  }
+  // What it keeps of the job's description and of results that its controller has not seen.
+  std::uint64_t kept_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto& [rank, description] : descriptions) bytes += description.size();
+    for (const auto& event : events) bytes += event.result().size();
+    return bytes;
   }
   bool is_over() const { return !workers.empty() && !has_live_workers(); }
 };

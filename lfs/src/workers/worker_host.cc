@@ -20,7 +20,9 @@ constexpr std::size_t kJobsMax = 1024;
 constexpr std::ptrdiff_t kJobsOfUserMax = kJobsMax / 4;  // so that there is room for others
 constexpr std::size_t kWorkersPerJobMax = 256;           // on one LFS
 constexpr std::size_t kWorkersMax = 4096;                // of all jobs
-constexpr std::size_t kReplyBytesMax = 96u << 10;        // of events in one JobWaitReply
+constexpr std::uint64_t kKeptBytesMax = 256u << 20;      // of descriptions and results of all jobs,
+constexpr std::uint64_t kKeptBytesOfUserMax = kKeptBytesMax / 2;
+constexpr std::size_t kReplyBytesMax = 96u << 10;  // of events in one JobWaitReply
 
 // The folder, for one worker alone, where others of its job reach it: beside the LFS's Unix socket. libtool has the
 // same rule; docs/PROTOCOL.md "Worker host". Empty: this LFS has no such place.
@@ -100,6 +102,22 @@ Status WorkerHost::Impl::room_for_job(std::uint32_t uid) {
   return {};
 }
 
+Status WorkerHost::Impl::room_for_bytes(std::uint32_t uid, std::size_t bytes) {
+  std::uint64_t all = bytes, of_user = bytes;
+  for (const auto& [id, job] : jobs) {
+    const std::uint64_t kept = job.kept_bytes();
+    all += kept;
+    if (job.uid == uid) of_user += kept;
+  }
+  if (all <= kKeptBytesMax && of_user <= kKeptBytesOfUserMax) return {};
+  return fail(
+      Code::kBusy,
+      fmt::format("descriptions and results of jobs would take {} MiB here, {} MiB of them of uid {}; {} and {} are "
+                  "the limits: try again when other jobs have ended",
+                  all >> 20, of_user >> 20, uid, kKeptBytesMax >> 20, kKeptBytesOfUserMax >> 20),
+      config.name);
+}
+
 // ---- spawn --------------------------------------------------------------------------------------------------------
 
 void WorkerHost::Impl::spawn(const Request& request, const proto::Spawn& spawn) {
@@ -114,22 +132,47 @@ Result<std::shared_ptr<Spawning>> WorkerHost::Impl::begin_spawn(const Request& r
   PIF_TRY(check_spawn(spawn, who));
   PIF_TRY_VALUE(Job* const job, job_for(spawn.job(), request));
   if (job->killed) return fail(Code::kCancelled, fmt::format("job {:016x} was ended", job->id));
-  auto& spawning = job->spawning[spawn.rank()];
-  if (spawning) {  // asked again: the answer goes to whoever asked last
-    spawning->asker = asker_of(request);
-    spawning->answered = false;
-    return spawning;
+  const std::pair part(spawn.rank(), spawn.description_at());
+  if (const auto found = job->spawning.find(part);
+      found != job->spawning.end()) {  // the answer goes to whoever asked last
+    found->second->asker = asker_of(request);
+    found->second->answered = false;
+    return found->second;
   }
-  spawning = std::make_shared<Spawning>();
+  PIF_TRY_VALUE(const bool is_whole, take_description(*job, spawn));
+  const auto spawning = job->spawning[part] = std::make_shared<Spawning>();
   spawning->asker = asker_of(request);
   job->lease = std::max(job->lease, now() + kJobClaim);
-  if (auto started = start_worker(*job, spawn); !started) {
-    spawning->error = started.error();
-    return spawning;
+  if (is_whole) {
+    if (auto started = start_worker(*job, spawn); !started) {
+      spawning->error = started.error();
+      return spawning;
+    }
+    spawning->started = 1;
   }
-  spawning->started = 1;
   hand_on(*job, request.envelope(), spawning);
   return spawning;
+}
+
+// Adds a part of the description, which follows those that have come; whether that was the last.
+Result<bool> WorkerHost::Impl::take_description(Job& job, const proto::Spawn& spawn) {
+  std::string& come = job.descriptions[spawn.rank()];
+  const std::size_t part = spawn.description().size();
+  const std::uint64_t size = spawn.description_size() == 0 ? part : spawn.description_size();
+  if (size > kWholeBytesMax) {
+    return fail(Code::kTooLarge,
+                fmt::format("a job's description of {} bytes; at most {} are allowed", size, kWholeBytesMax));
+  }
+  if (spawn.description_at() != come.size() || part > size - std::min<std::uint64_t>(size, come.size())) {
+    return fail(
+        Code::kInvalid,
+        fmt::format("bytes {} to {} of a job's description came, where {} of {} have come: perhaps this LFS was "
+                    "started again meanwhile",
+                    spawn.description_at(), spawn.description_at() + part, come.size(), size));
+  }
+  PIF_TRY(room_for_bytes(job.uid, part));
+  come += spawn.description();
+  return come.size() == size;
 }
 
 Status WorkerHost::Impl::check_spawn(const proto::Spawn& spawn, const net::Identity& who) {
@@ -169,7 +212,6 @@ Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn) {
     world.spawner.kill(started->process);
     return fail(std::move(peer.error()));
   }
-  job.description = spawn.description();
   Worker worker;
   worker.rank = spawn.rank();
   worker.process = started->process;
@@ -202,6 +244,8 @@ void WorkerHost::Impl::hand_part(const Job& job, const Envelope& request, Range 
   onward.set_rank(head.rank());
   onward.set_fan_out(spawn.fan_out());
   onward.set_description(spawn.description());
+  onward.set_description_at(spawn.description_at());
+  onward.set_description_size(spawn.description_size());
   onward.set_working_folder(spawn.working_folder());
   for (auto i = part.begin + 1; i < part.end; ++i) *onward.add_subtree() = spawn.subtree(static_cast<int>(i));
   Credential speaker;

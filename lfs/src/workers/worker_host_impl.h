@@ -15,6 +15,8 @@
 
 namespace pif::lfs {
 
+inline constexpr std::size_t kPartBytesMax = 64u << 10;                 // of a description or a result, in one message
+inline constexpr std::size_t kWholeBytesMax = 20u << 20;                // of a description, or of one worker's result
 inline constexpr Duration kPollEvery = std::chrono::milliseconds(100);  // of processes whose connection is open
 inline constexpr net::CallId kFirstCall = net::CallId{1}
                                           << 62;  // so that no other Calls of this daemon has the same ids
@@ -39,6 +41,7 @@ struct WorkerHost::Impl {
   Status may_use(const Job& job, const Request& request);
   Result<Job*> job_for(std::uint64_t id, const Request& request);
   Status room_for_job(std::uint32_t uid);
+  Status room_for_bytes(std::uint32_t uid, std::size_t bytes);
 
   // ---- operations ----
   void bind(Operations& operations);
@@ -46,6 +49,7 @@ struct WorkerHost::Impl {
   void spawn(const Request& request, const proto::Spawn& spawn);
   Result<std::shared_ptr<Spawning>> begin_spawn(const Request& request, const proto::Spawn& spawn);
   Status check_spawn(const proto::Spawn& spawn, const net::Identity& who);
+  Result<bool> take_description(Job& job, const proto::Spawn& spawn);
   Status start_worker(Job& job, const proto::Spawn& spawn);
   void hand_on(const Job& job, const proto::Envelope& request, const std::shared_ptr<Spawning>& spawning);
   void hand_part(const Job& job, const proto::Envelope& request, Range part, const std::shared_ptr<Spawning>& spawning);
@@ -66,6 +70,7 @@ struct WorkerHost::Impl {
   void worker_scratch(const Request& request, const proto::WorkerScratch& asked);
   void worker_meet(const Request& request, const proto::WorkerMeet& asked);
   bool fits(const Asker& asker, const std::string& result);
+  Status check_result(const Job& job, const Worker& worker, std::size_t bytes);
   void answer_meetings(Job& job);
   bool on_closed(net::PeerId peer);
 

@@ -15,8 +15,7 @@ namespace {
 constexpr Duration kTombstone = std::chrono::seconds(10);           // a killed job's spawn may still be on its way
 constexpr Duration kPollSoon = std::chrono::milliseconds(1);        // of processes that are ending
 constexpr Duration kExitPatience = std::chrono::milliseconds(500);  // a worker that hung up must be gone by then
-constexpr std::size_t kResultBytesMax = 64u << 10;
-constexpr std::size_t kMeetBytesMax = 1024;  // of one worker
+constexpr std::size_t kMeetBytesMax = 1024;                         // of one worker
 
 }  // namespace
 
@@ -41,12 +40,20 @@ std::optional<WorkerHost::Impl::Speaker> WorkerHost::Impl::speaker_of(const Requ
 }
 
 bool WorkerHost::Impl::fits(const Asker& asker, const std::string& result) {
-  if (result.size() <= kResultBytesMax) return true;
-  refuse(asker,
-         Error{Code::kTooLarge,
-               fmt::format("a worker's result of {} bytes; at most {} are allowed", result.size(), kResultBytesMax),
-               {}});
+  if (result.size() <= kPartBytesMax) return true;
+  refuse(asker, Error{Code::kTooLarge,
+                      fmt::format("{} bytes of a worker's result in one message; at most {} are allowed", result.size(),
+                                  kPartBytesMax),
+                      {}});
   return false;
+}
+
+// Results are kept until the controller has them.
+Status WorkerHost::Impl::check_result(const Job& job, const Worker& worker, std::size_t bytes) {
+  if (worker.has_result) return fail(Code::kInvalid, "a worker has one result, and this one has given it");
+  if (worker.result_bytes + bytes > kWholeBytesMax)
+    return fail(Code::kTooLarge, fmt::format("a worker's result of more than {} bytes", kWholeBytesMax));
+  return room_for_bytes(job.uid, bytes);
 }
 
 // For its controller.
@@ -64,11 +71,15 @@ void WorkerHost::Impl::worker_result(const Request& request, const proto::Worker
   const auto speaker = speaker_of(request);
   const Asker asker = asker_of(request);
   if (!speaker || !fits(asker, asked.result())) return;
-  if (std::exchange(speaker->worker.has_result, true))  // they are kept until the controller has them
-    return refuse(asker, Error{Code::kInvalid, "a worker has one result, and this one has given it", {}});
+  auto& [job, worker] = *speaker;
+  if (const auto checked = check_result(job, worker, asked.result().size()); !checked)
+    return refuse(asker, checked.error());
+  worker.result_bytes += asked.result().size();
+  worker.has_result = !asked.more();
   proto::JobWaitReply::Event event;
-  event.set_rank(speaker->worker.rank);
+  event.set_rank(worker.rank);
   event.set_result(asked.result());
+  event.set_more(asked.more());
   reply_done(asker);
   add_event(speaker->job, std::move(event));
 }
@@ -106,15 +117,20 @@ void WorkerHost::Impl::answer_meetings(Job& job) {
   }
 }
 
-void WorkerHost::Impl::worker_start(const Request& request, const proto::WorkerStart&) {
+void WorkerHost::Impl::worker_start(const Request& request, const proto::WorkerStart& asked) {
   const auto speaker = speaker_of(request);
   if (!speaker) return;
   const Asker asker = asker_of(request);
+  const std::string& description = speaker->job.descriptions.at(speaker->worker.rank);  // whole before the worker started
+  if (asked.at() > description.size())
+    return refuse(asker,
+                  Error{Code::kInvalid, fmt::format("the job's description has {} bytes", description.size()), {}});
   net::Packet packet = net::reply_to(asker.request);
   proto::WorkerStartReply& answer = *packet.envelope.mutable_worker_start_reply();
   answer.set_job(speaker->job.id);
   answer.set_rank(speaker->worker.rank);
-  answer.set_description(speaker->job.description);
+  answer.set_description(description.substr(asked.at(), kPartBytesMax));
+  answer.set_description_size(description.size());
   answer.mutable_node()->set_id(config.node);
   answer.mutable_node()->set_name(config.name);
   *answer.mutable_node()->mutable_endpoints() = config.endpoints;

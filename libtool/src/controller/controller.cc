@@ -15,8 +15,7 @@ namespace {
 using std::chrono::minutes;
 
 constexpr Duration kSealTimeout =
-    minutes(30);  // of syncing a component; an LFS that is silent meanwhile is found sooner
-constexpr std::size_t kValueBytesMax = 64u << 10;
+    minutes(30);                      // of syncing a component; an LFS that is silent meanwhile is found sooner
 constexpr int kFarWorkersMax = 1024;  // where all of them listen fits one packet to each
 
 struct Made {
@@ -171,9 +170,9 @@ Status Controller::Impl::let_talk(job::JobDescription& description) {
 }
 
 Result<std::vector<std::string>> Controller::run(const Job& job) {
-  if (job.value.size() > kValueBytesMax) {
-    return fail(Code::kTooLarge, fmt::format("a job's description of {} bytes; at most {} are allowed",
-                                             job.value.size(), kValueBytesMax));
+  if (job.value.size() > kJobValueBytesMax) {
+    return fail(Code::kTooLarge,
+                fmt::format("a job's value of {} bytes; at most {} are allowed", job.value.size(), kJobValueBytesMax));
   }
   Impl& impl = *impl_;
   PIF_TRY_VALUE(const std::vector<proto::NodeInfo> workers, impl.workers_of(job));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "pif/base/timers.h"
+#include "pif/tool/worker.h"
 #include "pif/wire/convert.h"
 
 namespace pif::tool {
@@ -17,6 +18,8 @@ constexpr Duration kTurn = milliseconds(100);       // how soon a wanted to end 
 constexpr Duration kWaitTimeout = 2 * kSilenceMax;  // of a JobWait: an LFS that is silent is given up sooner
 constexpr Duration kSpawnTimeout = seconds(15);
 constexpr Duration kKillTimeout = seconds(1);
+constexpr std::size_t kReportBytesMax =
+    kJobResultBytesMax + (1u << 20);  // of a worker: its result, and what libtool adds
 
 std::string signal_name(int number) {
   const char* const text = strsignal(number);
@@ -53,17 +56,21 @@ Status JobRun::start(const std::string& description) {
   std::vector<proto::NodeInfo> infos;
   for (const auto& node : nodes_) infos.push_back(node.info);
   session_.prepare(infos);
-  Status started = start_tree(description);
-  // Asked from the start: an LFS keeps a job whose workers have not come yet.
-  for (auto& node : nodes_) {
-    if (started) started = ask(node);
+  Status started;
+  for (std::size_t at = 0; started && !is_described_; at += kJobPartBytes) {
+    started = start_tree(description, at);
+    is_described_ = at + kJobPartBytes >= description.size();
+    // Asked from the start: an LFS keeps a job whose workers have not come yet.
+    for (auto& node : nodes_) {
+      if (started && at == 0) started = ask(node);
+    }
+    while (started && !spawning_.empty()) started = turn();
   }
-  while (started && !spawning_.empty()) started = turn();
   if (!started) return end_everywhere(std::move(started.error()));
   return {};
 }
 
-Status JobRun::start_tree(const std::string& description) {
+Status JobRun::start_tree(const std::string& description, std::size_t at) {
   const std::size_t count = nodes_.size();
   const std::size_t parts = std::min<std::size_t>(options_.fan_out, count);
   for (std::size_t part = 0; part < parts; ++part) {
@@ -75,7 +82,9 @@ Status JobRun::start_tree(const std::string& description) {
     for (const auto& argument : options_.arguments) spawn.add_arguments(argument);
     spawn.set_rank(static_cast<std::uint32_t>(first));
     spawn.set_fan_out(options_.fan_out);
-    spawn.set_description(description);
+    spawn.set_description(description.substr(at, kJobPartBytes));
+    spawn.set_description_at(at);
+    spawn.set_description_size(description.size());
     spawn.set_working_folder(options_.working_folder);
     for (std::size_t i = first + 1; i < (part + 1) * count / parts; ++i) {
       proto::SpawnNode& node = *spawn.add_subtree();
@@ -94,7 +103,7 @@ Status JobRun::ask(Node& node) {
   wait.set_job(id_);
   wait.set_hold_ms(static_cast<std::uint32_t>(kJobHold / milliseconds(1)));
   wait.set_seen(node.seen);
-  wait.set_started(spawning_.empty());
+  wait.set_started(is_described_ && spawning_.empty());
   PIF_TRY_VALUE(node.waiting, session_.start_node(node.info, net::packet_of(std::move(wait)), kWaitTimeout));
   return {};
 }
@@ -153,6 +162,7 @@ Status JobRun::take_waits() {
                   node.info.name());
     }
     for (const auto& event : answer->envelope.job_wait_reply().events()) {
+      if (event.number() <= node.seen) continue;
       PIF_TRY(take_event(event));
       node.seen = std::max(node.seen, event.number());
     }
@@ -166,7 +176,7 @@ Status JobRun::take_event(const proto::JobWaitReply::Event& event) {
   if (event.rank() >= nodes_.size()) return fail(Code::kInternal, fmt::format("an event of worker {}", event.rank()));
   switch (event.what_case()) {
     case Event::kProgress: return take_progress(event.rank(), event.progress());
-    case Event::kResult: return take_result(event.rank(), event.result());
+    case Event::kResult: return take_result(event.rank(), event);
     case Event::kMeet: return take_meet(event.rank(), event.meet());
     case Event::kExited:
     case Event::kKilled: return take_exit(event.rank(), event);
@@ -175,9 +185,17 @@ Status JobRun::take_event(const proto::JobWaitReply::Event& event) {
   return {};
 }
 
-Status JobRun::take_result(std::uint32_t rank, const std::string& bytes) {
+Status JobRun::take_result(std::uint32_t rank, const proto::JobWaitReply::Event& event) {
+  std::string& report = nodes_[rank].report;
+  if (nodes_[rank].end || report.size() + event.result().size() > kReportBytesMax) {
+    return worker_failed(rank, {Code::kTooLarge, fmt::format("it reports more than {} bytes", kReportBytesMax), {}});
+  }
+  report += event.result();
+  if (event.more()) return {};
   job::WorkerEnd end;
-  if (!end.ParseFromString(bytes)) {
+  const bool is_read = end.ParseFromString(report);
+  report = {};
+  if (!is_read) {
     return worker_failed(rank, {Code::kVersion, "its report cannot be read", {}});
   }
   if (end.has_error()) return worker_failed(rank, wire::error_of(end.error()));

@@ -27,7 +27,8 @@ class JobRun {
     proto::NodeInfo info;
     std::optional<net::CallId> waiting;  // JobWait under way
     std::uint64_t seen = 0;
-    std::optional<job::WorkerEnd> end;
+    std::string report;                 // as much as has come
+    std::optional<job::WorkerEnd> end;  // it, when it is whole
     bool exited = false;
     std::optional<std::string> meet;  // what its worker gives the others
     job::WorkerStatus status;
@@ -38,14 +39,15 @@ class JobRun {
     std::string name;
   };
 
-  [[nodiscard]] Status start_tree(const std::string& description);
+  // Sends the part of the description that begins there down the tree; the last one starts the workers.
+  [[nodiscard]] Status start_tree(const std::string& description, std::size_t at);
   [[nodiscard]] Status ask(Node& node);
   // One turn: waits a little, then takes every answer that is there.
   [[nodiscard]] Status turn();
   [[nodiscard]] Status take_answers(std::vector<Part>& parts);
   [[nodiscard]] Status take_waits();
   [[nodiscard]] Status take_event(const proto::JobWaitReply::Event& event);
-  [[nodiscard]] Status take_result(std::uint32_t rank, const std::string& bytes);
+  [[nodiscard]] Status take_result(std::uint32_t rank, const proto::JobWaitReply::Event& event);
   [[nodiscard]] Status take_meet(std::uint32_t rank, std::string value);
   [[nodiscard]] Status take_exit(std::uint32_t rank, const proto::JobWaitReply::Event& event);
   [[nodiscard]] Status take_progress(std::uint32_t rank, const std::string& bytes);
@@ -58,6 +60,7 @@ class JobRun {
   const ControllerOptions& options_;
   std::uint64_t id_;
   std::vector<Node> nodes_;
+  bool is_described_ = false;  // all parts of the description have been sent
   std::vector<Part> spawning_;
   std::vector<Part> meeting_;
 };

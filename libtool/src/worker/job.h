@@ -13,7 +13,8 @@ namespace pif::tool {
 
 inline constexpr std::uint32_t kJobVersion = 1;
 inline constexpr Duration kProgressEvery = std::chrono::milliseconds(200);
-inline constexpr std::size_t kResultBytesMax = 32u << 10;  // of the tool's own
+inline constexpr std::size_t kJobPartBytes =
+    64u << 10;  // of a description or a result, in one message: it fits a Unix socket's packet
 
 job::JobFile job_file_of(const client::FileParts& parts);
 // nodes_of finds a NodeInfo by its id; kInvalid if the description does not hold together.

@@ -22,11 +22,19 @@ component::Tail tail_of(const proto::ComponentState& state) {
 
 Status Worker::Impl::start() {
   PIF_TRY_VALUE(lfs, world.messenger.adopt(std::move(world.connection)));
-  PIF_TRY_VALUE(const proto::WorkerStartReply start, caller.call(lfs, proto::WorkerStart(), kLocalTimeout, "the LFS"));
-  job_id = start.job();
-  rank = start.rank();
-  node_name = start.node().name();
-  if (!description.ParseFromString(start.description()) || description.version() != kJobVersion ||
+  std::string text;
+  for (std::uint64_t size = UINT64_MAX; text.size() < size;) {
+    proto::WorkerStart ask;
+    ask.set_at(text.size());
+    PIF_TRY_VALUE(const proto::WorkerStartReply start, caller.call(lfs, std::move(ask), kLocalTimeout, "the LFS"));
+    job_id = start.job();
+    rank = start.rank();
+    node_name = start.node().name();
+    size = start.description_size();
+    if (start.description().empty()) break;
+    text += start.description();
+  }
+  if (!description.ParseFromString(text) || description.version() != kJobVersion ||
       rank >= static_cast<std::uint32_t>(description.nodes_size())) {
     return fail(Code::kVersion,
                 "the controller's description of the job cannot be read: is another version of the tool "
@@ -115,18 +123,32 @@ Status Worker::Impl::end_outputs(job::WorkerEnd& end) {
 Status Worker::Impl::report(const Status& outcome) {
   job::WorkerEnd end;
   Status ended = outcome;
+  if (ended && result.size() > kJobResultBytesMax) {
+    ended = fail(Code::kTooLarge, fmt::format("a worker's result of {} bytes; at most {} are allowed", result.size(),
+                                              kJobResultBytesMax));
+  }
   if (ended) ended = end_outputs(end);
   if (!ended) *end.mutable_error() = wire::proto_of(ended.error(), node_name);
   for (const auto& input : inputs) {
     if (input) end.set_bytes_read(end.bytes_read() + input->bytes_read());
   }
   end.set_bytes_sent(bytes_sent);
-  end.set_value(result);
+  if (ended) end.set_value(std::move(result));
   inputs.clear();
   outputs.clear();
-  proto::WorkerResult request;
-  request.set_result(end.SerializeAsString());
-  PIF_TRY(caller.call(lfs, std::move(request), kLocalTimeout, node_name));
+  std::string text;
+  for (std::uint64_t size = UINT64_MAX; text.size() < size;) {
+    proto::WorkerStart ask;
+    ask.set_at(text.size());
+    PIF_TRY_VALUE(const proto::WorkerStartReply start, caller.call(lfs, std::move(ask), kLocalTimeout, "the LFS"));
+    job_id = start.job();
+    rank = start.rank();
+    node_name = start.node().name();
+    size = start.description_size();
+    if (start.description().empty()) break;
+    text += start.description();
+  }
+  if (!description.ParseFromString(text) || description.version() != kJobVersion ||
   return ended;
 }
 

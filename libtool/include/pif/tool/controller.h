@@ -24,6 +24,10 @@
 
 namespace pif::tool {
 
+// Of Job::value. It is in the memory of the controller, of every LFS while the job runs, and of every worker. An LFS
+// gives all jobs together 256 MiB for values and results, and those of one user half of it: `busy` if that does not do.
+inline constexpr std::size_t kJobValueBytesMax = 16u << 20;
+
 struct ControllerOptions {
   std::string program;                 // absolute path of the tool, the same on all nodes
   std::vector<std::string> arguments;  // of the worker; tool_main.h makes them select the worker's role
@@ -44,7 +48,7 @@ struct Job {
   // NodeIds, one worker each, in the order of ranks. Empty: all LFSs of the inputs and outputs, or, if there are none
   // of these, all that are up.
   std::vector<std::uint32_t> nodes = {};
-  std::string value = {};  // for the workers: Worker::value(); at most 64 KiB
+  std::string value = {};  // for the workers: Worker::value(); at most kJobValueBytesMax
 };
 
 class Controller {

@@ -36,6 +36,10 @@ namespace pif::tool {
 
 class Worker;
 
+// Of Worker::set_result. The controller has those of all workers in memory at once; what an LFS keeps until then counts
+// as kJobValueBytesMax says (controller.h).
+inline constexpr std::size_t kJobResultBytesMax = 16u << 20;
+
 // What a worker process does. An error ends the whole job and is shown to the user, with worker and node.
 using WorkerFunction = std::function<Status(Worker&)>;
 
@@ -93,7 +97,8 @@ class Worker {
 
   // How far it is, for the user's eyes. Cheap: at most a few times a second it goes anywhere.
   void progress(std::uint64_t bytes_done, std::uint64_t bytes_total);
-  // The tool's own result, at most 32 KiB; the controller gets all of them by rank.
+  // The tool's own result, at most kJobResultBytesMax, else the worker ends with kTooLarge; the controller gets all of
+  // them by rank.
   void set_result(std::string value);
   // Counted in the tool's report.
   void count_sent(std::uint64_t record_bytes);
