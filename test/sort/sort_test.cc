@@ -6,6 +6,7 @@
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>
 
+#include "../../tools/pif_sort/check.h"
 #include "../../tools/pif_sort/sort.h"
 #include "libtool/tool_fixtures.h"
 
@@ -141,12 +142,67 @@ TEST_CASE("a check says whether a file is sorted, and which record is not") {
     put(client, options, {"a\n", "b\n", "b\n", "a\n"});
     File file = must(client.open("/in"));
     const KeyMaker maker = must(KeyMaker::make({}, options.format));
-    const OrderCheck plain = must(check_order(file, "/in", maker, false));
+    const OrderCheck plain = must(check_order(file, "/in", maker, false, {0, 4}));
     REQUIRE((!plain.sorted && plain.records == 4 && plain.bytes == 8));
     REQUIRE(plain.disorder == "/in: record 3 is out of order: a");
-    const OrderCheck unique = must(check_order(file, "/in", maker, true));
+    const OrderCheck unique = must(check_order(file, "/in", maker, true, {0, 4}));
     REQUIRE((!unique.sorted && unique.records == 3));
     REQUIRE(unique.disorder == "/in: record 2 is out of order: b");
+  });
+}
+
+TEST_CASE("workers that check a file come to the same as one client, wherever they are") {
+  Fixture fixture(6);
+  fixture.run([&](Client& client) {
+    REQUIRE(rc::check("checks", [&] {
+      Case one = Case::any();
+      const KeyMaker maker = must(KeyMaker::make(one.wanted.keys, one.options.format));
+      std::stable_sort(one.records.begin(), one.records.end(), [&](const std::string& a, const std::string& b) {
+        std::string first, second;
+        must(maker.make_key(std::as_bytes(std::span(a)), first));
+        must(maker.make_key(std::as_bytes(std::span(b)), second));
+        return first < second;
+      });
+      const auto swaps = *rc::gen::inRange<std::size_t>(0, 3);  // most are nearly sorted
+      for (std::size_t i = 0; i < swaps && !one.records.empty(); ++i) {
+        const auto any = [&] { return *rc::gen::inRange<std::size_t>(0, one.records.size()); };
+        std::swap(one.records[any()], one.records[any()]);
+      }
+      put(client, one.options, one.records);
+      one.wanted.check = true;
+      const auto results_by = [&](std::uint64_t check_by_workers) {
+        one.wanted.check_by_workers = check_by_workers;
+        tool::ControllerOptions options = sim::sim_controller();
+        options.apart = one.apart;
+        tool::Controller controller(client, std::move(options));
+        const tool::ExitCode code = must(control(controller, one.wanted));
+        std::string found = code == tool::ExitCode::kDone ? "sorted" : "not sorted";
+        for (const auto& [name, value] : controller.report().results)
+          std::visit([&](const auto& v) { found += fmt::format(" {} {}", name, v); }, value);
+        return fmt::format("{} {}", found, controller.report().bytes_client_side);
+      };
+      RC_ASSERT(results_by(0) == results_by(UINT64_MAX));
+    }));
+  });
+}
+
+TEST_CASE("a record that has no key ends a check by workers with the words of a check by the client") {
+  Fixture fixture(7);
+  fixture.run([&](Client& client) {
+    CreateOptions options;
+    options.format = Format::variable();
+    options.width = 4;
+    put(client, options, {"0001", "0002", "0003", "x", "0005", "0004"});
+    SortOptions wanted;
+    wanted.source = "/in";
+    wanted.check = true;
+    wanted.keys.keys = {"0:4:u"};
+    const auto error_by = [&](std::uint64_t check_by_workers) {
+      wanted.check_by_workers = check_by_workers;
+      tool::Controller controller(client, sim::sim_controller());
+      return control(controller, wanted).error().to_string();
+    };
+    REQUIRE(error_by(0) == error_by(UINT64_MAX));
   });
 }
 

@@ -1,8 +1,9 @@
+#include "check.h"
+
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
-
-#include "sort.h"
 
 namespace pif::sort {
 namespace {
@@ -10,20 +11,18 @@ namespace {
 constexpr std::uint64_t kBatchBytes = 4u << 20;
 constexpr std::size_t kShownBytes = 200;  // of a record, in a message
 
-// f(record) for every record of the file, in order, until it says no.
-Status for_each_record(File& file, const std::function<Result<bool>(Bytes)>& f) {
-  PIF_TRY_VALUE(const FileLength file_length, file.file_length());
+// f(record) for every record of the range, in order, until it says no.
+Status for_each_record(File& file, Range range, const std::function<Result<bool>(Bytes)>& f) {
   const Format& format = file.format();
   const std::uint64_t at_once = format.is_fixed() ? std::max<std::uint64_t>(1, kBatchBytes / format.record_length) : 0;
   std::vector<std::byte> batch(at_once * format.record_length);
-  for (RecordNumber first = 0; first < file_length.records;) {
+  for (RecordNumber first = range.begin; first < range.end;) {
     RecordBatch records;
     if (format.is_fixed()) {
-      PIF_TRY_VALUE(const std::uint64_t got,
-                    file.read_at(first, batch, std::min(at_once, file_length.records - first)));
+      PIF_TRY_VALUE(const std::uint64_t got, file.read_at(first, batch, std::min(at_once, range.end - first)));
       records.lengths.assign(got, format.record_length);
     } else {
-      PIF_TRY_VALUE(records, file.read_batch_at(first, file_length.records - first, kBatchBytes));
+      PIF_TRY_VALUE(records, file.read_batch_at(first, range.end - first, kBatchBytes));
     }
     Bytes rest = format.is_fixed() ? Bytes(batch) : Bytes(records.data);
     for (const std::uint32_t length : records.lengths) {
@@ -47,7 +46,7 @@ std::string shown(Bytes record) {
 
 }  // namespace
 
-Result<OrderCheck> check_order(File& file, const std::string& path, const KeyMaker& maker, bool unique) {
+Result<OrderCheck> check_order(File& file, const std::string& path, const KeyMaker& maker, bool unique, Range range) {
   std::string last, key;
   OrderCheck out;
   const auto check = [&](Bytes record) -> Result<bool> {
@@ -57,12 +56,12 @@ Result<OrderCheck> check_order(File& file, const std::string& path, const KeyMak
     out.bytes += record.size();
     out.sorted = order < 0 || (order == 0 && !unique);
     if (!out.sorted)
-      out.disorder = fmt::format("{}: record {} is out of order: {}", path, out.records - 1,
+      out.disorder = fmt::format("{}: record {} is out of order: {}", path, range.begin + out.records - 1,
                                  shown(without_terminator(record, file.format())));
     std::swap(last, key);
     return out.sorted;
   };
-  PIF_TRY(for_each_record(file, check));
+  PIF_TRY(for_each_record(file, range, check));
   return out;
 }
 

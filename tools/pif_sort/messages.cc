@@ -33,6 +33,7 @@ std::string pack(const SortOptions& wanted) {
   spec.set_token_batch(wanted.token_batch);
   spec.set_measure(wanted.measure);
   spec.set_measure_only(wanted.measure_only);
+  spec.set_check(wanted.check);
   return spec.SerializeAsString();
 }
 
@@ -54,6 +55,7 @@ Result<SortOptions> unpack_wish(std::string_view bytes) {
   wanted.token_batch = spec.token_batch();
   wanted.measure = spec.measure();
   wanted.measure_only = spec.measure_only();
+  wanted.check = spec.check();
   return wanted;
 }
 
@@ -89,6 +91,28 @@ Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank, const
   outcome.sort_seconds = from.sort_seconds();
   outcome.merge_seconds = from.merge_seconds();
   PIF_TRY_VALUE(outcome.constants, constants_of(from.constants(), rank));
+  return outcome;
+}
+
+std::string pack(const CheckOutcome& outcome) {
+  message::CheckResult out;
+  out.set_is_done(outcome.is_done);
+  if (outcome.suspect) out.set_suspect(*outcome.suspect);
+  out.set_error(outcome.error);
+  out.set_bytes(outcome.bytes);
+  return out.SerializeAsString();
+}
+
+Result<CheckOutcome> unpack_check(std::string_view bytes, std::uint32_t rank, const FileLength& input) {
+  PIF_TRY_VALUE(const auto from, tool::parse_message<message::CheckResult>(bytes, rank));
+  if (from.bytes() > input.bytes || (from.has_suspect() && from.suspect() >= input.records))
+    return tool::sent_nonsense(rank, fmt::format("record {} and {} bytes of a file of {} records and {} bytes",
+                                                 from.suspect(), from.bytes(), input.records, input.bytes));
+  CheckOutcome outcome;
+  outcome.is_done = from.is_done();
+  if (from.has_suspect()) outcome.suspect = from.suspect();
+  outcome.error = from.error();
+  outcome.bytes = from.bytes();
   return outcome;
 }
 

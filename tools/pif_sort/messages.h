@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "check.h"
 #include "cost.h"
 #include "pif/component/component.h"
 #include "pif/tool/message.h"
@@ -30,6 +31,10 @@ struct Outcome {
 std::string pack(const Outcome& outcome);
 // input: a worker puts out no more than that.
 Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank, const FileLength& input);
+
+// What a worker comes to that checks order (check_worker.h).
+std::string pack(const CheckOutcome& outcome);
+Result<CheckOutcome> unpack_check(std::string_view bytes, std::uint32_t rank, const FileLength& input);
 
 // How components of the output end so far.
 std::string pack_tails(std::span<const component::Tail> tails);

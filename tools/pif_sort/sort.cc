@@ -48,14 +48,48 @@ Result<Task> prepare(tool::Controller& controller, const SortOptions& wanted) {
   return task;
 }
 
-Result<tool::ExitCode> check(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
-  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, controller.input(task.input).format()));
-  tool::Report& report = controller.report();
+// By the workers. Nothing if they cannot.
+Result<std::optional<OrderCheck>> check_by_workers(tool::Controller& controller, const SortOptions& wanted,
+                                                   const Task& task, const KeyMaker& maker) {
+  tool::Job job;
+  job.value = pack(wanted);
+  PIF_TRY_VALUE(const auto results, controller.run(job));
   OrderCheck order;
-  {
-    const tool::PhaseTimer timer(report, "check", controller.client().session().clock());
-    PIF_TRY_VALUE(order, check_order(controller.input(task.input), task.source, maker, wanted.unique));
+  CheckOutcome first;  // of the worker that knows the lowest suspect
+  for (std::uint32_t rank = 0; rank < results.size(); ++rank) {
+    PIF_TRY_VALUE(const CheckOutcome outcome, unpack_check(results[rank], rank, task.file_length));
+    if (!outcome.is_done) return std::nullopt;
+    order.bytes += outcome.bytes;
+    if (outcome.suspect && (!first.suspect || *outcome.suspect < *first.suspect)) first = outcome;
   }
+  order.records = task.file_length.records;
+  if (!first.suspect) return order;
+  // Looked at once more, to say what is wrong as if it had been met here.
+  const Range around{*first.suspect - std::min<std::uint64_t>(*first.suspect, 1), *first.suspect + 1};
+  PIF_TRY_VALUE(OrderCheck found, check_order(controller.input(task.input), task.source, maker, wanted.unique, around));
+  if (found.sorted)
+    return fail(Code::kInternal,
+                fmt::format("{}: record {} is in order, but a worker could not check it{}{}", task.source,
+                            *first.suspect, first.error.empty() ? "" : ": ", first.error));
+  found.records = *first.suspect + 1;
+  found.bytes = order.bytes;
+  return found;
+}
+
+Result<OrderCheck> check_anywhere(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
+  File& file = controller.input(task.input);
+  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, file.format()));
+  if (task.file_length.bytes >= wanted.check_by_workers && task.file_length.records > 0) {
+    PIF_TRY_VALUE(const auto order, check_by_workers(controller, wanted, task, maker));
+    if (order) return *order;
+  }
+  const tool::PhaseTimer timer(controller.report(), "check", controller.client().session().clock());
+  return check_order(file, task.source, maker, wanted.unique, {0, task.file_length.records});
+}
+
+Result<tool::ExitCode> check(tool::Controller& controller, const SortOptions& wanted, const Task& task) {
+  tool::Report& report = controller.report();
+  PIF_TRY_VALUE(const OrderCheck order, check_anywhere(controller, wanted, task));
   report.bytes_client_side = order.bytes;
   report.add_result("sorted", order.sorted);
   report.add_result("records_checked", order.records);

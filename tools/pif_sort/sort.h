@@ -34,6 +34,8 @@ struct SortOptions : tool::OutputOptions {
   KeyOptions keys;
   bool unique = false;
   bool check = false;
+  std::uint64_t check_by_workers =
+      64u << 20;             // files of so many bytes; starting workers for less is not worth its time
   std::uint64_t memory = 0;  // bytes; 0: what the machine has to spare
   MergeKind merge = MergeKind::kSplit;
   bool measure = false;                     // workers measure what predictions need,
@@ -44,14 +46,5 @@ struct SortOptions : tool::OutputOptions {
 [[nodiscard]] Result<tool::ExitCode> control(tool::Controller& controller, const SortOptions& wanted);
 [[nodiscard]] Status work(tool::Worker& worker);
 [[nodiscard]] Result<tool::Plan> explain(tool::Controller& controller, const SortOptions& wanted);
-
-struct OrderCheck {
-  bool sorted = true;
-  std::uint64_t records = 0;  // looked at; the last of them is out of order, if one is
-  std::uint64_t bytes = 0;    // of these
-  std::string disorder;       // which one is, and what is in it
-};
-// Whether every record comes before the next one, or has the same key (not if `unique`).
-[[nodiscard]] Result<OrderCheck> check_order(File& file, const std::string& path, const KeyMaker& maker, bool unique);
 
 }  // namespace pif::sort

@@ -384,8 +384,9 @@ Status Sorter::run() {
 Status work(tool::Worker& worker) {
   PIF_TRY_VALUE(const SortOptions wanted, unpack_wish(worker.value()));
   PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
-  PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
   PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, input->format()));
+  if (wanted.check) return check_share(worker, *input, maker, wanted.unique);
+  PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
   PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
   return Sorter(worker, wanted, maker, *input, *output, std::move(team)).run();
 }

@@ -215,6 +215,30 @@ Result<std::vector<component::Files>> Team::share_output(Output& output) {
   return files;
 }
 
+Result<std::vector<std::unique_ptr<Input>>> Team::share_input(Input& input) {
+  const component::Tail& own = input.tail();
+  PIF_TRY_VALUE(const auto tails, all_gather_numbers({own.rows, own.bytes, own.data_sum, own.index_sum}));
+  const auto make = [&]() -> Result<Handles> {
+    if (!input.is_here() || input.rows() == 0) return Handles();
+    return component::share(input.files());
+  };
+  PIF_TRY_VALUE(auto handles, pass_to_all(make));
+  PIF_TRY_VALUE(handles[worker_->rank()], make());
+  PIF_TRY_VALUE(const auto ranks, worker_->ranks_on(input));
+  std::vector<std::unique_ptr<Input>> all(ranks.size());
+  for (LfsIndex lfs = 0; lfs < all.size(); ++lfs) {
+    const std::uint32_t rank = ranks[lfs];
+    if (input.layout().rows(lfs, input.file_length().records) == 0) continue;
+    std::unique_ptr<Input> made(new Input(input.file(), lfs));
+    auto files = component::adopt(worker_->impl_->world.storage, input.format(), std::move(handles[rank]));
+    if (!files) return sent_wrong(rank, files.error());
+    made->files_ = std::move(*files);
+    PIF_TRY(made->open({tails[rank][0], tails[rank][1], tails[rank][2], tails[rank][3]}));
+    all[lfs] = std::move(made);
+  }
+  return all;
+}
+
 void Team::begin_talk() {
   mail_->next_step();
   own_.clear();

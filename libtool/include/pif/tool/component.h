@@ -60,6 +60,7 @@ class Component {
 
  protected:
   friend class Worker;
+  friend class Team;
   Component(client::FileParts parts, std::optional<LfsIndex> index) : parts_(std::move(parts)), index_(index) {}
 
   client::FileParts parts_;
@@ -97,6 +98,7 @@ class Input : public Component {
 
  private:
   friend class Worker;
+  friend class Team;
   using Component::Component;
   [[nodiscard]] Status read_fixed(RowBatch& batch) const;
   [[nodiscard]] Status read_variable(std::size_t bytes, RowBatch& batch) const;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ class Team {
   // The component of `output` on every LFS of the file, by LfsIndex: writable, to be used by component::Writers as
   // these say. The owner of a component says how it ended (Output::set_tail), when all others are done with it.
   Result<std::vector<component::Files>> share_output(Output& output);
+  // The components of `input` on all its LFSs, by LfsIndex, for checked reads; empty where there are no rows. What is
+  // read through them is not counted as read by `input`.
+  Result<std::vector<std::unique_ptr<Input>>> share_input(Input& input);
   // One worker after another, by rank: f gets what its predecessor left (the first one: an empty string) and changes it
   // for its successor. Does not wait for the others' turns.
   [[nodiscard]] Status in_turn(const std::function<Status(std::string& state)>& f);
