@@ -5,7 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "../../tools/pif_sort/key_list.h"
+#include "../../tools/pif_sort/keys/key_list.h"
+#include "../../tools/pif_sort/runs/tails.h"
 #include "../../tools/pif_sort/keys/lengths.h"
 
 namespace pif::sort {

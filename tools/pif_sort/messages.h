@@ -2,14 +2,12 @@
 // here comes from another process: errors are kCorrupt and say whose it was.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "check.h"
 #include "cost.h"
-#include "pif/component/component.h"
 #include "pif/tool/message.h"
 #include "sort.h"
 #include "sort.pb.h"
@@ -35,9 +33,5 @@ Result<Outcome> unpack_outcome(std::string_view bytes, std::uint32_t rank, const
 // What a worker comes to that checks order (check_worker.h).
 std::string pack(const CheckOutcome& outcome);
 Result<CheckOutcome> unpack_check(std::string_view bytes, std::uint32_t rank, const FileLength& input);
-
-// How components of the output end so far.
-std::string pack_tails(std::span<const component::Tail> tails);
-Result<std::vector<component::Tail>> unpack_tails(std::string_view bytes, std::uint32_t rank, std::size_t count);
 
 }  // namespace pif::sort

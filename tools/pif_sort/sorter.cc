@@ -9,6 +9,7 @@
 #include "runs/merge.h"
 #include "runs/output.h"
 #include "runs/run.h"
+#include "runs/tails.h"
 #include "split/far_split.h"
 #include "token/token_sort.h"
 

@@ -3,8 +3,8 @@
 
 #include "context/authorizer.h"
 #include "context/input_locks.h"
+#include "context/operations.h"
 #include "context/replies.h"
-#include "operations.h"
 #include "pif/lfs/lfs.h"
 #include "store/batch.h"
 #include "store/components.h"

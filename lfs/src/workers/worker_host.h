@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "operations.h"
+#include "context/operations.h"
 #include "pif/lfs/lfs.h"
 
 namespace pif::lfs {

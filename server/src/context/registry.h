@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "companions.h"
+#include "context/companions.h"
 #include "directory/rows.h"
 #include "pif/base/clock.h"
 #include "pif/base/result.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "context/input_locks.h"
+#include "context/operations.h"
 #include "context/outbox.h"
 #include "context/parking.h"
 #include "context/registry.h"
@@ -14,7 +15,6 @@
 #include "directory/numbers.h"
 #include "directory/opens.h"
 #include "directory/rows.h"
-#include "operations.h"
 #include "pif/net/stats.h"
 #include "pif/server/server.h"
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "companions.h"
+#include "context/companions.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/parity/layout.h"

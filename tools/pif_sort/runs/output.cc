@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "messages.h"
+#include "runs/tails.h"
 
 namespace pif::sort {
 namespace {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "key_list.h"
+#include "keys/key_list.h"
 #include "pif/base/placement.h"
 #include "runs/merge.h"
 #include "runs/output.h"

@@ -1,4 +1,4 @@
-#include "companions.h"
+#include "context/companions.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "key_list.h"
+#include "keys/key_list.h"
 
 #include <cstring>
 
