@@ -111,8 +111,8 @@ void check_numbers(fuzz::Input& in) {
 void check_words(fuzz::Input& in) {
   const std::string_view text = in.text(), body = in.rest();
   // What is taken from another process is taken again as it is sent on.
-  if (const auto wish = unpack_wish(text))
-    must(pack(*unpack_wish(pack(*wish))) == pack(*wish), "a job is what was sent");
+  if (const auto wanted = unpack_options(text))
+    must(pack(*unpack_options(pack(*wanted))) == pack(*wanted), "a job is what was sent");
   if (const auto outcome = unpack_outcome(text, 1, {1000, 1000}))
     must(pack(*unpack_outcome(pack(*outcome), 1, {1000, 1000})) == pack(*outcome), "an outcome is what was sent");
   if (const auto tails = unpack_tails(text, 1, 2))
@@ -152,12 +152,12 @@ std::string words_input(std::initializer_list<std::string_view> keys) {
       .str();
 }
 
-Wish a_job() {
-  Wish wish;
-  wish.keys.keys = {"0:3"};
-  wish.keys.separator = ',';
-  wish.merge = MergeKind::kToken;
-  return wish;
+SortOptions a_job() {
+  SortOptions wanted;
+  wanted.keys.keys = {"0:3"};
+  wanted.keys.separator = ',';
+  wanted.merge = MergeKind::kToken;
+  return wanted;
 }
 
 Outcome an_outcome() {

@@ -144,12 +144,12 @@ const std::vector<Lie> kLies = {
     {"a piece of more records than came", kFarSplit, PIF_LIE(piece, f.set_count(UINT32_MAX))},
     {"a piece that is cut off", kFarSplit,
      PIF_LIE(piece, body = net::Buffer::copy_of(body.span().first(body.size() / 2)))},
-    {"rows of the output that are none", kFarSplit, PIF_LIE(block, f.set_first(kFar))},
-    {"rows of the output, beyond their number", kFarSplit, PIF_LIE(block, f.set_count(kFar))},
-    {"rows of another LFS", kFarSplit, PIF_LIE(block, m.set_node(99))},
+    {"rows of the output that are none", kFarSplit, PIF_LIE(row_block, f.set_first(kFar))},
+    {"rows of the output, beyond their number", kFarSplit, PIF_LIE(row_block, f.set_count(kFar))},
+    {"rows of another LFS", kFarSplit, PIF_LIE(row_block, m.set_node(99))},
     {"more bytes written than were sent", kFarSplit, PIF_LIE(written, f.set_bytes(kFar))},
     {"bytes written on an LFS that is none", kFarSplit, PIF_LIE(written, m.set_node(99))},
-    {"nothing at all", kFarSplit, PIF_LIE(block, m.clear_what())},
+    {"nothing at all", kFarSplit, PIF_LIE(row_block, m.clear_what())},
 };
 
 }  // namespace

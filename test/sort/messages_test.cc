@@ -48,7 +48,7 @@ TEST_CASE("what is to be sorted comes to the workers as it was said") {
   wanted.memory = UINT64_MAX;
   wanted.merge = MergeKind::kPipelined;
   wanted.token_batch = 0;
-  const auto back = unpack_wish(pack(wanted));
+  const auto back = unpack_options(pack(wanted));
   REQUIRE(back);
   CHECK(back->keys.keys == wanted.keys.keys);
   CHECK(back->keys.separator == wanted.keys.separator);
@@ -59,17 +59,17 @@ TEST_CASE("what is to be sorted comes to the workers as it was said") {
   CHECK(back->memory == wanted.memory);
   CHECK(back->merge == wanted.merge);
   CHECK(back->token_batch == 0);
-  CHECK(!unpack_wish(pack(SortOptions{}))->keys.separator);
+  CHECK(!unpack_options(pack(SortOptions{}))->keys.separator);
 }
 
 TEST_CASE("a job that is not one of a sort is refused") {
-  CHECK(says(error_of(unpack_wish("{\"keys\":[]}")), "the controller sent nonsense"));
+  CHECK(says(error_of(unpack_options("{\"keys\":[]}")), "the controller sent nonsense"));
   message::JobSpec spec;
   spec.set_merge(static_cast<message::MergeKind>(3));
-  CHECK(says(error_of(unpack_wish(spec.SerializeAsString())), "merge 3"));
+  CHECK(says(error_of(unpack_options(spec.SerializeAsString())), "merge 3"));
   spec.set_merge(message::SPLIT);
   spec.set_separator("ab");
-  CHECK(says(error_of(unpack_wish(spec.SerializeAsString())), "a separator of 2 characters"));
+  CHECK(says(error_of(unpack_options(spec.SerializeAsString())), "a separator of 2 characters"));
 }
 
 TEST_CASE("what a worker comes to is taken as it said it, if it can be true") {

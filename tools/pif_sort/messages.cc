@@ -37,7 +37,7 @@ std::string pack(const SortOptions& wanted) {
   return spec.SerializeAsString();
 }
 
-Result<SortOptions> unpack_wish(std::string_view bytes) {
+Result<SortOptions> unpack_options(std::string_view bytes) {
   PIF_TRY_VALUE(const auto spec, tool::parse_message<message::JobSpec>(bytes, kController));
   if (!message::MergeKind_IsValid(spec.merge()))
     return tool::sent_nonsense(kController, fmt::format("merge {}", static_cast<int>(spec.merge())));

@@ -17,7 +17,7 @@ namespace pif::sort {
 
 // What the controller asks of its workers (Job::value).
 std::string pack(const SortOptions& wanted);
-Result<SortOptions> unpack_wish(std::string_view bytes);
+Result<SortOptions> unpack_options(std::string_view bytes);
 
 // What a worker comes to (Worker::set_result).
 struct Outcome {

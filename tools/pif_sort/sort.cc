@@ -160,7 +160,7 @@ Result<tool::ExitCode> control(tool::Controller& controller, const SortOptions& 
   }
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
   if (task.options.format.is_fixed() && !wanted.unique) controller.set_file_length(output, task.file_length);
-  SortOptions told = wanted;
+  SortOptions spec = wanted;
   spec.measure = controller.report().is_wanted;
   PIF_TRY_VALUE(const auto outcomes, run_job(controller, spec, task));
   FileLength file_length;

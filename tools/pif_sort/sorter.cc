@@ -383,7 +383,7 @@ Status Sorter::run() {
 }  // namespace
 
 Status work(tool::Worker& worker) {
-  PIF_TRY_VALUE(const SortOptions wanted, unpack_wish(worker.value()));
+  PIF_TRY_VALUE(const SortOptions wanted, unpack_options(worker.value()));
   PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
   PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, input->format()));
   if (wanted.check) return check_share(worker, *input, maker, wanted.unique);

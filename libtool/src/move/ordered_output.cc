@@ -60,21 +60,21 @@ struct OrderedOutput::Impl {
   Row told = 0;
 };
 
-Status OrderedOutput::Impl::send(NumberedMessage message) {
-  const std::uint32_t rank = destinations[message.to];
+Status OrderedOutput::Impl::send(NumberedMessage records) {
+  const std::uint32_t rank = destinations[records.to];
   job::OutputMessage message;
   Rows& rows = *message.mutable_rows();
-  rows.set_first(message.first);
-  rows.set_last(message.last);
-  rows.set_count(message.count);
-  rows.set_placed(message.placed);
-  if (rank == worker.rank()) return accept(rank, rows, std::move(message.body));
-  worker.count_sent(message.record_bytes);
-  if (rings.empty() || rings[rank].empty()) return team.send(rank, head_of(message), std::move(message.body));
-  PIF_TRY(place_records(message, output.format().record_length, rings[rank].bytes()));
-  message.body.shrink(message.count * sizeof(std::uint32_t));  // what stays is where they are
+  rows.set_first(records.first);
+  rows.set_last(records.last);
+  rows.set_count(records.count);
+  rows.set_placed(records.placed);
+  if (rank == worker.rank()) return accept(rank, rows, std::move(records.body));
+  worker.count_sent(records.record_bytes);
+  if (rings.empty() || rings[rank].empty()) return team.send(rank, head_of(message), std::move(records.body));
+  PIF_TRY(place_records(records, output.format().record_length, rings[rank].bytes()));
+  records.body.shrink(records.count * sizeof(std::uint32_t));  // what stays is where they are
   rows.set_placed(true);
-  return team.send(rank, head_of(message), std::move(message.body));
+  return team.send(rank, head_of(message), std::move(records.body));
 }
 
 Status OrderedOutput::Impl::accept(std::uint32_t from, const Rows& rows, net::Buffer body) {

@@ -136,19 +136,15 @@ Status Worker::Impl::report(const Status& outcome) {
   if (ended) end.set_value(std::move(result));
   inputs.clear();
   outputs.clear();
-  std::string text;
-  for (std::uint64_t size = UINT64_MAX; text.size() < size;) {
-    proto::WorkerStart ask;
-    ask.set_at(text.size());
-    PIF_TRY_VALUE(const proto::WorkerStartReply start, caller.call(lfs, std::move(ask), kLocalTimeout, "the LFS"));
-    job_id = start.job();
-    rank = start.rank();
-    node_name = start.node().name();
-    size = start.description_size();
-    if (start.description().empty()) break;
-    text += start.description();
-  }
-  if (!description.ParseFromString(text) || description.version() != kJobVersion ||
+  const std::string text = end.SerializeAsString();
+  std::size_t at = 0;
+  do {
+    proto::WorkerResult part;
+    part.set_result(text.substr(at, kJobPartBytes));
+    at += kJobPartBytes;
+    part.set_more(at < text.size());
+    PIF_TRY(caller.call(lfs, std::move(part), kLocalTimeout, node_name));
+  } while (at < text.size());
   return ended;
 }
 

@@ -98,7 +98,7 @@ Status FarSplit::exchange() {
   while (!is_done()) {
     PIF_TRY_VALUE(const bool sent, send_pieces());
     PIF_TRY_VALUE(const bool merged, merge_pieces());
-    PIF_TRY_VALUE(const bool put, send_stretches());
+    PIF_TRY_VALUE(const bool put, send_row_blocks());
     if (is_done()) break;
     PIF_TRY(receive(!sent && !merged && !put));
     worker_.progress(input_.bytes() + put_out_.bytes, 2 * input_.bytes());
@@ -165,7 +165,7 @@ Status FarSplit::keep(Bytes record) {
 
 // ---- rows -----------------------------------------------------------------------------------------------------------
 
-Result<bool> FarSplit::send_stretches() {
+Result<bool> FarSplit::send_row_blocks() {
   if (!blocks_) return false;
   auto& made = blocks_->made();
   const bool any = !made.empty();
@@ -176,15 +176,15 @@ Result<bool> FarSplit::send_stretches() {
     under_way_[block.to] += block.body.size();
     MergeMessage message;
     message.set_node(block.to);
-    message.mutable_stretch()->set_first(block.first);
-    message.mutable_stretch()->set_count(block.count);
+    message.mutable_row_block()->set_first(block.first);
+    message.mutable_row_block()->set_count(block.count);
     PIF_TRY(team_.send(to, message.SerializeAsString(), std::move(block.body)));
   }
   return any;
 }
 
-Status FarSplit::write_stretch(std::uint32_t from, const MergeMessage& message, net::Buffer body) {
-  const std::uint64_t first = message.block().first(), count = message.block().count();
+Status FarSplit::write_row_block(std::uint32_t from, const MergeMessage& message, net::Buffer body) {
+  const std::uint64_t first = message.row_block().first(), count = message.row_block().count();
   const std::uint32_t length = output_.format().record_length;
   const bool fits = is_direct_ && output_.is_made() && message.node() == output_.index() && count <= rows_missing_ &&
                     first <= rows_ - count && body.size() == count * length;
@@ -209,7 +209,7 @@ Status FarSplit::take(tool::Message word) {
   const std::uint32_t lfs = message.node();
   switch (message.what_case()) {
     case MergeMessage::kPiece: return take_piece(word.from, message, std::move(word.body));
-    case MergeMessage::kRowBlock: return write_stretch(word.from, message, std::move(word.body));
+    case MergeMessage::kRowBlock: return write_row_block(word.from, message, std::move(word.body));
     case MergeMessage::kMorePieces:
       if (word.from >= outgoing_.size() || outgoing_[word.from].room == kBatchesAhead)
         return tool::sent_nonsense(word.from, "room for more than it has room for");

@@ -39,9 +39,9 @@ class FarSplit {
   [[nodiscard]] Result<bool> merge_pieces();
   [[nodiscard]] Status put(Bytes record);
   [[nodiscard]] Status keep(Bytes record);
-  [[nodiscard]] Result<bool> send_stretches();
+  [[nodiscard]] Result<bool> send_row_blocks();
   [[nodiscard]] Status take_piece(std::uint32_t from, const message::MergeMessage& message, net::Buffer body);
-  [[nodiscard]] Status write_stretch(std::uint32_t from, const message::MergeMessage& message, net::Buffer body);
+  [[nodiscard]] Status write_row_block(std::uint32_t from, const message::MergeMessage& message, net::Buffer body);
   [[nodiscard]] Status receive(bool may_wait);
   [[nodiscard]] Status take(tool::Message word);
   [[nodiscard]] Status put_out_kept();

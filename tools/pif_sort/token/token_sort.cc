@@ -79,16 +79,16 @@ class TokenSort::ToPart final : public Outlet {
   }
 
  private:
-  Status send(tool::NumberedMessage message) {
-    const std::uint32_t rank = ranks_[message.to];
+  Status send(tool::NumberedMessage records) {
+    const std::uint32_t rank = ranks_[records.to];
     message::MergeMessage message;
     message.set_node(node_);
-    message.mutable_rows()->set_first(message.first);
-    message.mutable_rows()->set_count(message.count);
+    message.mutable_rows()->set_first(records.first);
+    message.mutable_rows()->set_count(records.count);
     message.mutable_rows()->set_placed(!memories_.empty());
-    if (rank != worker_.rank()) worker_.count_sent(message.record_bytes);
-    if (memories_.empty()) return team_.send(rank, message.SerializeAsString(), std::move(message.body));
-    PIF_TRY(tool::place_records(message, shape_.record_length, memories_[rank].space()));
+    if (rank != worker_.rank()) worker_.count_sent(records.record_bytes);
+    if (memories_.empty()) return team_.send(rank, message.SerializeAsString(), std::move(records.body));
+    PIF_TRY(tool::place_records(records, shape_.record_length, memories_[rank].space()));
     return team_.send(rank, message.SerializeAsString());
   }
 
@@ -180,7 +180,7 @@ Status TokenSort::make_merge(std::uint32_t node) {
     tool::NumberedLimits limits;
     limits.fixed_length = output_.format().is_fixed();
     if (options_.pipelined) limits.window_rows = kWindowBlocks * options_.block_records;
-    limits.stretch_rows = options_.block_records;
+    limits.piece_rows = options_.block_records;
     if (!options_.pipelined && !options_.share_memory) limits.share_bytes = kUnderWayBytes;
     auto outlet = std::make_unique<ToPart>(worker_, team_, node, ranks_of(at), records_of(at), part, limits);
     live.to_part = outlet.get();
@@ -291,8 +291,8 @@ Status TokenSort::tell_settled(Live& live) {
   if (node == 0 || tree_[node].is_leaf() || (!options_.pipelined && options_.share_memory)) return {};
   const Part& part = *parts_.at(node);
   const Row settled = options_.pipelined ? part.settled() : part.arrived();
-  if (settled == live.spec) return {};
-  live.spec = settled;
+  if (settled == live.settled) return {};
+  live.settled = settled;
   message::MergeMessage message;
   message.set_node(node);
   message.mutable_settled()->set_row(settled);

@@ -49,7 +49,7 @@ class TokenSort {
     std::unique_ptr<Outlet> outlet;
     ToPart* to_part = nullptr;  // the outlet, if it is one
     std::unique_ptr<Merge> merge;
-    Row told = 0;  // rows of this worker's part of the child that its writers know to be settled
+    Row settled = 0;  // rows of this worker's part of the child that its writers know to be settled
     std::uint32_t child = 0;
   };
   std::uint64_t records_of(const TreeNode& node) const;
