@@ -40,6 +40,8 @@ class Liar {
     has_lied_ = true;
     mail.set_step(before.step());  // else it would be lost, which is another matter
     mail.set_number(before.number());
+    // Nor does it promise bytes that never come: that is silence.
+    if (mail.has_here() && mail.here().size() > body.size()) mail.mutable_here()->set_size(body.size());
     packet.envelope.mutable_worker_mail()->set_value(mail.SerializeAsString());
     packet.body = std::move(body);
   }
