@@ -117,7 +117,8 @@ proto::NodeInfo Reporting::node_info() {
     info.set_inodes_free(space->inodes_free);
   }
   const Status room = context_.check_space(0);
-  info.set_full(!room && room.error().code == Code::kNoSpace);
+  const bool no_inodes = info.inodes_total() > 0 && info.inodes_free() == 0;
+  info.set_full(no_inodes || (!room && room.error().code == Code::kNoSpace));
   return info;
 }
 
