@@ -110,10 +110,10 @@ TEST_CASE("files over 600 lines are found") {
   CHECK(check_lengths({{"test/x/a.py", lines(601)}}).size() == 1);
 }
 
-TEST_CASE("lines over 140 columns are found") {
-  CHECK(check_lengths({{"lfs/src/a.cc", std::string(140, ' ') + "\n"}}).empty());
-  CHECK(first(check_lengths({{"lfs/src/a.cc", "\n" + std::string(141, ' ') + "\n"}})) ==
-        "lfs/src/a.cc:2: a line of 141 columns");
+TEST_CASE("lines over 120 columns are found") {
+  CHECK(check_lengths({{"lfs/src/a.cc", std::string(120, ' ') + "\n"}}).empty());
+  CHECK(first(check_lengths({{"lfs/src/a.cc", "\n" + std::string(121, ' ') + "\n"}})) ==
+        "lfs/src/a.cc:2: a line of 121 columns");
 }
 
 TEST_CASE("functions over 70 lines are found, in namespaces, in classes and with initialisers") {

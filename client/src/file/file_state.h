@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "file/message_io.h"
+#include "session/message_io.h"
 #include "file/split.h"
 #include "pif/client/session.h"
 #include "pif/component/component.h"

@@ -1,4 +1,4 @@
-#include "file/message_io.h"
+#include "session/message_io.h"
 
 #include <algorithm>
 

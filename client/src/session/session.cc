@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "file/message_io.h"
+#include "session/message_io.h"
 #include "pif/base/limits.h"
 #include "pif/base/timers.h"
 #include "pif/cluster/cluster.h"

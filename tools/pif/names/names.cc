@@ -9,7 +9,7 @@
 #include "command/text.h"
 #include "names/entries.h"
 #include "names/mode_change.h"
-#include "operand_paths.h"
+#include "command/operand_paths.h"
 #include "pif/base/typed_path.h"
 
 namespace pif::cli {

@@ -7,7 +7,7 @@
 
 #include "command/expand.h"
 #include "names/entries.h"
-#include "operand_paths.h"
+#include "command/operand_paths.h"
 #include "pif/base/typed_path.h"
 
 namespace pif::cli {

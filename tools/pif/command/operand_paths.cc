@@ -1,4 +1,4 @@
-#include "operand_paths.h"
+#include "command/operand_paths.h"
 
 #include <fmt/format.h>
 
