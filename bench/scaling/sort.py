@@ -108,8 +108,8 @@ def own_children_seconds():
 
 
 def run_cold(system, command, size, speed):
-    """Runs a tool that has no less than `size` bytes to read and to write, from cold disks to durable output. None if it has no
-    such options."""
+    """Runs a tool that has no less than `size` bytes to read and to write, from cold disks to durable output. None if
+    it has no such options."""
     system.make_cold()
     system.hold_to(speed)
     moved, cpu = system.bytes_moved(), system.cpu_seconds() + own_children_seconds()

@@ -234,7 +234,8 @@ class System:
         return report
 
     def await_settled(self, seconds=LEASE_SECONDS + 60):
-        """A removed file that a killed client had open stays, if the server died too, until the client's lease is over."""
+        """A removed file that a killed client had open stays, if the server died too, until the client's lease is
+        over."""
         report = {}
 
         def settled():
@@ -249,8 +250,9 @@ class System:
             if waited >= next_word:
                 next_word += 60
                 print(
-                    f"waiting for the leases of killed clients: {waited} s, at most {seconds} s ({report['pending']} files of"
-                    f" theirs unfinished, {report['doomed']} removed, {report['leftovers']} leftovers)",
+                    f"waiting for the leases of killed clients: {waited} s, at most {seconds} s"
+                    f" ({report['pending']} files of theirs unfinished,"
+                    f" {report['doomed']} removed, {report['leftovers']} leftovers)",
                     flush=True,
                 )
             pause.wait(min(1, waited + 0.01))

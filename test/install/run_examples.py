@@ -1,4 +1,5 @@
-"""run_examples.py BUILT EXAMPLES: runs every program of the folder EXAMPLES, built in BUILT, on a file system of its own."""
+"""run_examples.py BUILT EXAMPLES: runs every program of the folder EXAMPLES, built in BUILT, on a file system of its
+own."""
 
 import collections
 import json

@@ -1,4 +1,5 @@
-"""Words, numbers and streams that are not what a command expects: brackets, line breaks, closed descriptors, odd folders."""
+"""Words, numbers and streams that are not what a command expects: brackets, line breaks, closed descriptors, odd
+folders."""
 
 import json
 import os

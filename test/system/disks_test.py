@@ -1,4 +1,5 @@
-"""Everything that docs/DISKS.md tells a person to do, done: disks that are not there, are lost, or come back as they were before."""
+"""Everything that docs/DISKS.md tells a person to do, done: disks that are not there, are lost, or come back as they
+were before."""
 
 import json
 import os
@@ -176,7 +177,8 @@ def a_catalogue_that_was_wiped_or_is_anothers_is_refused():
 
 
 def with_stale_lfs(fs):
-    """lfs1 is put back as it was before /changed was overwritten, /late made and /replaced replaced. Returns where the newer root is."""
+    """lfs1 is put back as it was before /changed was overwritten, /late made and /replaced replaced. Returns where
+    the newer root is."""
     for path in ("/same", "/changed", "/read"):
         fs.crash_put(path)
     put(fs, "/replaced", rows("r"))
@@ -535,8 +537,8 @@ def only_root_and_the_owner_decide():
 
 
 def a_file_system_of_format_1_is_taken_over_once():
-    """format1.tar.xz: made with the programs of the last commit that wrote format 1, whose daemons were killed, so that the redo logs have
-    entries: fs/, and files/ with what was put there."""
+    """format1.tar.xz: made with the programs of the last commit that wrote format 1, whose daemons were killed, so
+    that the redo logs have entries: fs/, and files/ with what was put there."""
     with FileSystem(1) as fs:
         down(fs)
         fs.folder = fs.local("fs")

@@ -83,7 +83,8 @@ def disks_are_held_to_their_speed_and_go_without_a_trace():
     took = seconds(read_direct, made[0].device), seconds(write_synced, os.path.join(points[0], "file"))
     check(made[0].bytes_moved() >= (read + BYTES, written + BYTES), "bytes come from the disk and reach it")
     print(
-        f"      read {BYTES / took[0] / 1e6:.0f} MB/s, written {BYTES / took[1] / 1e6:.0f} MB/s, held to {SPEED / 1e6:.0f}"
+        f"      read {BYTES / took[0] / 1e6:.0f} MB/s, written {BYTES / took[1] / 1e6:.0f} MB/s,"
+        f" held to {SPEED / 1e6:.0f}"
     )
     check("there are disks" in script("up", "1").stderr, "they are not made twice")
     ok("down")

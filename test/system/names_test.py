@@ -322,7 +322,8 @@ def tree_draws_folders():
     put("/t/c", b"c")
     drawn = "/t\n├── a/\n│   ├── f\n│   └── x/\n├── b/\n└── c\n\n3 folders, 2 files\n"
     check(FS.ok("tree", "/t").decode() == drawn, FS.ok("tree", "/t").decode())
-    check(shown("tree", "-L", "1", "-d", "/t") == ["/t", "├── a/", "└── b/", "", "2 folders, 0 files"], "-L -d")
+    folders = ["/t", "├── a/", "└── b/", "", "2 folders, 0 files"]
+    check(shown("tree", "-L", "1", "-d", "/t") == folders, "-L -d")
     check(
         [e["path"] for e in FS.json("tree", "/t")["entries"]] == ["/t", "/t/a", "/t/a/f", "/t/a/x", "/t/b", "/t/c"],
         "--json",

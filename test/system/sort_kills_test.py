@@ -1,4 +1,5 @@
-"""kill -9 of a worker, an LFS or the controller at some moment of a sort: a whole output or none, and the input as it was.
+"""kill -9 of a worker, an LFS or the controller at some moment of a sort: a whole output or none, and the input as it
+was.
 
 PIF_SORT_KILLS=N: so many, and then a wait until nothing is left of any."""
 

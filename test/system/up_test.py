@@ -1,4 +1,5 @@
-"""`pif up` and `pif down`: several at once, beside people who look at the locks, and in folders that are not to be trusted."""
+"""`pif up` and `pif down`: several at once, beside people who look at the locks, and in folders that are not to be
+trusted."""
 
 import contextlib
 import fcntl

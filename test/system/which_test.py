@@ -1,4 +1,5 @@
-"""Which file system: messages say it, down and destroy ask, status --all lists them; nobody else's files are touched."""
+"""Which file system: messages say it, down and destroy ask, status --all lists them; nobody else's files are
+touched."""
 
 import os
 import pty
@@ -14,7 +15,8 @@ COUNT = 2
 
 
 def on_a_terminal(fs, words, answer, env=None):
-    """A command with a terminal as all its streams, which gets this answer when it asks: exit code, and what it printed."""
+    """A command with a terminal as all its streams, which gets this answer when it asks: exit code, and what it
+    printed."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         fs.command(*words), env=env or fs.env, cwd=fs.temp, stdin=theirs, stdout=theirs, stderr=theirs
