@@ -57,8 +57,8 @@ function(pif_library name)
   set_target_properties(pif_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
 endfunction()
 
-# pif_precompile(TARGET HEADER...): what most sources of the target include is read once. Measured: more than a third of the
-# time of a build goes into reading the standard library, protobuf, CLI11 and Catch2.
+# pif_precompile(TARGET HEADER...): what most sources of the target include is read once. Measured: more than a third
+# of the time of a build goes into reading the standard library, protobuf, CLI11 and Catch2.
 function(pif_precompile target)
   if(NOT PIF_FUZZ AND NOT PIF_COVERAGE)
     target_precompile_headers(${target} PRIVATE ${ARGN})
@@ -73,8 +73,8 @@ set(PIF_TOOL_HEADERS ${PIF_STANDARD_HEADERS} <filesystem> <fmt/format.h> <CLI/CL
 # Everything that a file system runs on, and all tools. scripts/demo builds it, and tests see that it is enough.
 add_custom_target(programs)
 
-# pif_program(NAME [SOURCES ...] [LINK ...]): an executable in build/<preset>/bin, installed unless it is an example. Part of
-# `programs`, but for examples and the benchmark.
+# pif_program(NAME [SOURCES ...] [LINK ...]): an executable in build/<preset>/bin, installed unless it is an example.
+# Part of `programs`, but for examples and the benchmark.
 function(pif_program name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})

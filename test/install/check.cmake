@@ -36,7 +36,8 @@ foreach(completion bash-completion/completions/pif zsh/site-functions/_pif fish/
 endforeach()
 run("the installed pif" ${PREFIX}/bin/pif --version)
 
-# As the README and docs/WRITING-TOOLS.md say: find_package(pif), then pif::client or pif::tool. Every example is built so.
+# As the README and docs/WRITING-TOOLS.md say: find_package(pif), then pif::client or pif::tool. Every example is
+# built so.
 run("configuring against the installed package" ${CMAKE_COMMAND} -S ${OUTSIDE} -B ${WORK}/outside -G Ninja
   -D CMAKE_PREFIX_PATH=${PREFIX} -D CMAKE_CXX_COMPILER=${CXX} -D CMAKE_C_COMPILER=${CC} -D CMAKE_CXX_FLAGS=${FLAGS}
   -D CMAKE_C_FLAGS=${FLAGS} -D PIF_EXAMPLES=${EXAMPLES} -D PIF_INCLUDE=${PREFIX}/include)

@@ -1,4 +1,5 @@
-# cmake -D BUILD=... -D SOURCE=... -P demo_programs.cmake: scripts/demo builds every program that it runs, and CI runs it.
+# cmake -D BUILD=... -D SOURCE=... -P demo_programs.cmake: scripts/demo builds every program that it runs, and CI runs
+# it.
 file(READ ${SOURCE}/scripts/demo demo)
 file(READ ${SOURCE}/.ci/run ci)
 if(NOT ci MATCHES "\nscripts/demo\n(exec )?scripts/test\n")

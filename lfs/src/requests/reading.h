@@ -11,8 +11,8 @@ class Reading {
  public:
   explicit Reading(LfsContext& context);
 
-  // What is in memory is answered at once; what the disk has to be waited for, later and by the executor, so that nobody
-  // else waits for it.
+  // What is in memory is answered at once; what the disk has to be waited for, later and by the executor, so that
+  // nobody else waits for it.
   void read(const Request& request, const proto::Read& asked);
   void read_bytes(const Request& request, const proto::ReadBytes& asked);
   void offsets(const Request& request, const proto::Offsets& asked);

@@ -121,7 +121,8 @@ void WorkerHost::Impl::worker_start(const Request& request, const proto::WorkerS
   const auto speaker = speaker_of(request);
   if (!speaker) return;
   const Asker asker = asker_of(request);
-  const std::string& description = speaker->job.descriptions.at(speaker->worker.rank);  // whole before the worker started
+  // Whole before the worker started.
+  const std::string& description = speaker->job.descriptions.at(speaker->worker.rank);
   if (asked.at() > description.size())
     return refuse(asker,
                   Error{Code::kInvalid, fmt::format("the job's description has {} bytes", description.size()), {}});

@@ -16,8 +16,10 @@ _pif() {
   COMPREPLY=()
   while IFS= read -r line; do
     case $line in
-      :files) compopt -o filenames 2>/dev/null; mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$current") ;;
-      :folders) compopt -o filenames 2>/dev/null; mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -d -- "$current") ;;
+      :files) compopt -o filenames 2>/dev/null
+        mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$current") ;;
+      :folders) compopt -o filenames 2>/dev/null
+        mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -d -- "$current") ;;
       /* | pif:/*) compopt -o filenames 2>/dev/null; COMPREPLY+=("$line") ;;
       *) COMPREPLY+=("${line%%$'\t'*}") ;;
     esac

@@ -58,8 +58,8 @@ class Drawer {
     const std::string path = join_path(folder, entry.name);
     const bool is_folder = entry.kind == EntryKind::kFolder;
     ++(is_folder ? folders_ : files_);
-    PIF_TRY(json_ ? print_json(entry, path)
-                  : print(margin + (is_last ? "└── " : "├── ") + shown(entry.name) + (is_folder ? "/\n" : "\n")));
+    const std::string line = (is_last ? "└── " : "├── ") + shown(entry.name) + (is_folder ? "/\n" : "\n");
+    PIF_TRY(json_ ? print_json(entry, path) : print(margin + line));
     if (!is_folder || level >= options_.depth) return {};
     const Status drawn = draw_folder(path, margin + (is_last ? "    " : "│   "), level + 1);
     if (drawn || ends_all(drawn.error()) || drawn.error().code == Code::kIo) return drawn;
