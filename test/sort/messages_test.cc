@@ -6,8 +6,8 @@
 #include <catch2/catch.hpp>
 
 #include "../../tools/pif_sort/keys/key_list.h"
-#include "../../tools/pif_sort/runs/tails.h"
 #include "../../tools/pif_sort/keys/lengths.h"
+#include "../../tools/pif_sort/runs/tails.h"
 
 namespace pif::sort {
 namespace {

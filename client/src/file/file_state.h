@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "session/message_io.h"
 #include "file/split.h"
 #include "pif/client/session.h"
 #include "pif/component/component.h"
+#include "session/message_io.h"
 
 namespace pif::client {
 

@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
-#include "session/message_io.h"
 #include "pif/base/limits.h"
 #include "pif/base/timers.h"
 #include "pif/cluster/cluster.h"
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
+#include "session/message_io.h"
 #include "session/one_user.h"
 #include "session/pool.h"
 
