@@ -70,7 +70,8 @@ set(PIF_DAEMON_HEADERS ${PIF_STANDARD_HEADERS} <fmt/format.h> <spdlog/spdlog.h> 
 set(PIF_CLIENT_HEADERS ${PIF_STANDARD_HEADERS} <fmt/format.h> <pif/proto/messages.pb.h>)
 set(PIF_TOOL_HEADERS ${PIF_STANDARD_HEADERS} <filesystem> <fmt/format.h> <CLI/CLI.hpp> <nlohmann/json.hpp>)
 
-# For what is compiled for a short build, not for speed. GCC 12 warns about its own strings and optionals there (bug 105651).
+# For what is compiled for a short build, not for speed. GCC 12 warns about its own strings and optionals there (bug
+# 105651).
 set(PIF_QUICK_OPTIONS $<$<CONFIG:Release>:-O1>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized;-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>)
 

@@ -1,5 +1,4 @@
-"""Everything that docs/DISKS.md tells a person to do, done: disks that are not there, are lost, or come back as they
-were before."""
+"""All that docs/DISKS.md tells a person to do, done: disks that are missing, lost, or come back as they were before."""
 
 import json
 import os

@@ -272,6 +272,7 @@ Offences check_rooms(const Tree& tree, const Rooms& rooms) {
       continue;
     }
     for (const Include& include : includes_of(text)) {
+      if (ends_with(include.path, ".pb.h")) continue;  // a program's messages are for all its rooms
       const std::string header = include.quoted ? private_header(tree, path, include.path) : "";
       const Place used = place_of(rooms, header);
       if (used.folder != place.folder || used.room == place.room) continue;

@@ -5,11 +5,11 @@
 
 #include "command/expand.h"
 #include "command/failures.h"
-#include "command/operand_paths.h"
 #include "command/program.h"
 #include "command/text.h"
 #include "names/entries.h"
 #include "names/mode_change.h"
+#include "names/operand_paths.h"
 #include "pif/base/typed_path.h"
 
 namespace pif::cli {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "command/expand.h"
-#include "command/operand_paths.h"
 #include "names/entries.h"
+#include "names/operand_paths.h"
 #include "pif/base/typed_path.h"
 
 namespace pif::cli {

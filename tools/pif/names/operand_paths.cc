@@ -1,4 +1,4 @@
-#include "command/operand_paths.h"
+#include "names/operand_paths.h"
 
 #include <fmt/format.h>
 
