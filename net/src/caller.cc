@@ -36,10 +36,10 @@ Result<Packet> Caller::call(PeerId peer, Packet request, Duration timeout, std::
 bool Caller::is_done(CallId id) const { return done_.contains(id); }
 
 Status Caller::pump(Time deadline) {
-  const std::size_t before = done_.size();
+  const std::size_t before = calls_.under_way();
   for (;;) {
     calls_.expire();
-    if (done_.size() != before) return {};
+    if (calls_.under_way() < before) return {};
     const Time until = std::min(deadline, calls_.next_deadline());
     PIF_TRY_VALUE(auto delivery, messenger_.receive(until));
     if (!delivery) {

@@ -249,7 +249,7 @@ Result<FileLength> FileState::append(std::span<const std::uint32_t> lengths, std
     }
     const bool expired = start.error().code == Code::kBadCapability && !renewed;
     if (expired) {
-      PIF_TRY(renew());
+      PIF_TRY(grant.renew());
       renewed = true;
     }
     const bool again = start.error().code == Code::kRetry || expired;

@@ -13,33 +13,46 @@ namespace pif::client {
 
 namespace {
 
-constexpr std::int64_t kRenewBefore_s = 60;  // of a capability's life left
-constexpr std::int64_t kRenewAgain_s = 10;   // after a server that did not answer
 constexpr Duration kRenewPatience = std::chrono::seconds(5);
 constexpr std::uint64_t kSealBytesPerSecond = 4u << 20;  // slower than any disk: bounds the wait for a sync
 
 }  // namespace
 
-proto::ComponentShape FileParts::shape(LfsIndex index) const {
-  proto::ComponentShape out;
-  out.set_file(file.value);
-  *out.mutable_format() = wire::proto_of(format);
-  *out.mutable_layout() = file_layout;
-  out.set_index(index);
-  out.set_chunk_bytes(component::chunk_bytes_for(format));
-  out.set_owner(owner);
-  return out;
+namespace {
+
+// How a client renews a right: its server gives it a new one.
+Result<access::Grant::Capability> renew_at_server(Session& session, FileId file, const std::string& path, bool held) {
+  proto::Renew request;
+  request.add_files(file.value);
+  if (held) request.add_held(file.value);
+  PIF_TRY_VALUE(const proto::RenewReply renewed,
+                session.call(std::move(request), std::min(kRenewPatience, session.timeout())));
+  if (renewed.capabilities_size() != 1 || renewed.capabilities(0).empty()) {
+    return fail(Code::kStaleFile, fmt::format("{}: {}", path,
+                                              held ? "nobody was kept from changing it any more: it may "
+                                                     "have been written to, deleted or replaced since it was opened"
+                                                   : "deleted or replaced since it was opened"));
+  }
+  return access::Grant::Capability{renewed.capabilities(0), session.clock().wall_seconds() + kCapabilitySeconds};
 }
 
-FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_of_file)
+access::Grant::Renew renewal(Session& session, const FileParts& parts, bool adopted, const bool& held) {
+  if (adopted) return {};
+  return [&session, &held, file = parts.file, path = parts.path] { return renew_at_server(session, file, path, held); };
+}
+
+}  // namespace
+
+FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_of_file, bool is_adopted)
     : session(std::move(session_of_file)),
-      parts(std::move(parts_of_file)),
+      grant(parts_of_file, renewal(*session, parts_of_file, is_adopted, held)),
+      parts(grant.parts()),
       phase(parts.creating ? Phase::kCreating : Phase::kOpen),
+      adopted(is_adopted),
       file_length_known(parts.creating),
       file_length(parts.creating ? FileLength{} : parts.file_length),
       ports(parts.layout.width()),
       behind(*this),
-      renew_at_(parts.capability_until - kRenewBefore_s),
       hellos_(session->hellos()) {}
 
 FileState::~FileState() {
@@ -59,50 +72,17 @@ Status FileState::check_may_write() const {
   return fail(Code::kPermission, fmt::format("{}: it is open for reading; open it for writing", parts.path));
 }
 
-Status FileState::renew() {
-  if (adopted) return fail(Code::kBadCapability, fmt::format("{}: the right to this file has expired", parts.path));
-  net::Packet request;
-  request.envelope.mutable_renew()->add_files(parts.file.value);
-  if (held) request.envelope.mutable_renew()->add_held(parts.file.value);
-  PIF_TRY_VALUE(net::Packet reply,
-                session->ask_server(std::move(request), std::min(kRenewPatience, session->timeout())));
-  const proto::RenewReply& renewed = reply.envelope.renew_reply();
-  if (renewed.capabilities_size() != 1 || renewed.capabilities(0).empty()) {
-    return fail(Code::kStaleFile, fmt::format("{}: {}", parts.path,
-                                              held ? "nobody was kept from changing it any more: it may "
-                                                     "have been written to, deleted or replaced since it was opened"
-                                                   : "deleted or replaced since it was opened"));
-  }
-  parts.capability = renewed.capabilities(0);
-  parts.capability_until = session->clock().wall_seconds() + kCapabilitySeconds;
-  renew_at_ = parts.capability_until - kRenewBefore_s;
-  return {};
-}
-
-// While the server is down, what is open goes on until its capability expires.
-Status FileState::renew_soon() {
-  if (adopted) {
-    renew_at_ = parts.capability_until;
-    return {};
-  }
-  auto renewed = renew();
-  const std::int64_t now = session->clock().wall_seconds();
-  if (renewed || renewed.error().code == Code::kStaleFile || now >= parts.capability_until) return renewed;
-  renew_at_ = std::min(now + kRenewAgain_s, parts.capability_until);
-  return {};
-}
-
 Result<FileLength> FileState::length(bool fresh) {
   if (creating() || (file_length_known && (held || !fresh))) return file_length;
   net::Packet request;
   request.envelope.mutable_length()->set_file(parts.file.value);
-  request.envelope.set_capability(parts.capability);
+  request.envelope.set_capability(grant.capability());
   auto reply = session->ask_node(parts.nodes[0], std::move(request));
   if (!reply && reply.error().code == Code::kBadCapability && !adopted) {
-    PIF_TRY(renew());
+    PIF_TRY(grant.renew());
     net::Packet again;
     again.envelope.mutable_length()->set_file(parts.file.value);
-    again.envelope.set_capability(parts.capability);
+    again.envelope.set_capability(grant.capability());
     reply = session->ask_node(parts.nodes[0], std::move(again));
   }
   if (reply) {

@@ -44,7 +44,8 @@ class FileState {
  public:
   enum class Phase : std::uint8_t { kOpen, kCreating, kEnded };
 
-  FileState(std::shared_ptr<Session> session, FileParts parts);
+  // adopted: on somebody else's parts, not ours to commit, abort or close.
+  FileState(std::shared_ptr<Session> session, FileParts parts, bool adopted = false);
   ~FileState();
 
   // ---- rights and length (file_state.cc) ----
@@ -58,13 +59,10 @@ class FileState {
     session->keep_alive(now);
     if (held && hellos_ != session->hellos()) [[unlikely]] {  // whether it is held still
       hellos_ = session->hellos();
-      renew_at_ = 0;
+      grant.renew_next();
     }
-    if (now < renew_at_) [[likely]]
-      return {};
-    return renew_soon();
+    return grant.keep(now);
   }
-  [[nodiscard]] Status renew();
   // The file's length: as written when creating, else as its sequencer says (asked again each time if `fresh`).
   [[nodiscard]] Result<FileLength> length(bool fresh);
   // The length, asked anew if `records` are more than known, or end with a short record, which others may have filled
@@ -168,9 +166,10 @@ class FileState {
   [[nodiscard]] Result<std::size_t> pwrite(std::span<const std::byte> in, std::uint64_t offset);
 
   std::shared_ptr<Session> session;
-  FileParts parts;
+  access::Grant grant;
+  const FileParts& parts;  // grant's
   Phase phase = Phase::kOpen;
-  bool adopted = false;   // on somebody else's parts: not ours to commit, abort or close
+  const bool adopted;
   bool held = false;      // nobody can change its length
   bool is_small = false;  // rows go in messages, where nothing else is asked for: no descriptors for so little
   std::optional<std::int64_t>
@@ -189,7 +188,6 @@ class FileState {
 
  private:
   friend struct PortAttacher;
-  [[nodiscard]] Status renew_soon();
   [[nodiscard]] Status check_may_commit();
   [[nodiscard]] Status add_seals(Requests& seals);
   [[nodiscard]] Status seal_all();
@@ -199,7 +197,6 @@ class FileState {
   [[nodiscard]] Result<Port::Way> way_to(LfsIndex lfs);
   [[nodiscard]] Result<net::Packet> attach(LfsIndex lfs, net::Packet request);
 
-  std::int64_t renew_at_ = 0;     // wall seconds
   std::uint64_t hellos_ = 0;      // of the session, when the server was last known to hold it
   std::vector<RowRange> ranges_;  // scratch of a batch
   std::vector<ReadPart> read_parts_;

@@ -104,7 +104,7 @@ Status FileState::send_stage(LfsIndex lfs) {
   BulkRequest request;
   request.lfs = lfs;
   request.bytes = stage->data.size() + stage->lengths.size() * sizeof(std::uint32_t);
-  request.in_order = !is_small || request.bytes > kSmallBodyBytes;  // of a small file there is one
+  request.in_order = !is_small || request.bytes > access::kSmallBodyBytes;  // of a small file there is one
   request.patient = true;
   request.make = [this, lfs, stage] {
     net::Packet packet;

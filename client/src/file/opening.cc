@@ -218,9 +218,7 @@ struct FileAccess {
 
 Result<File> adopt_file(std::shared_ptr<Session> session, FileParts parts) {
   PIF_TRY(check_parts(parts));
-  auto state = std::make_unique<FileState>(std::move(session), std::move(parts));
-  state->adopted = true;
-  return FileAccess::make(std::move(state));
+  return FileAccess::make(std::make_unique<FileState>(std::move(session), std::move(parts), true));
 }
 
 }  // namespace client

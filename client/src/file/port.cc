@@ -24,7 +24,7 @@ Result<net::Packet> FileState::attach(LfsIndex lfs, net::Packet request) {
   request.envelope.set_capability(parts.capability);
   auto reply = session->ask_node(parts.nodes[lfs], std::move(request));
   if (reply || reply.error().code != Code::kBadCapability || adopted) return reply;
-  PIF_TRY(renew());
+  PIF_TRY(grant.renew());
   net::Packet again;
   again.envelope = envelope;
   again.envelope.set_capability(parts.capability);

@@ -28,13 +28,16 @@ class Caller {
   }
   // Whether wait(id) would return at once.
   bool is_done(CallId id) const;
-  // Waits until any call is done, something unasked came, or the deadline. kCancelled after an interrupt.
+  // Waits until any call is done (those of calls() too), something unasked came, or the deadline. kCancelled after an
+  // interrupt.
   Status pump(Time deadline);
   void forget(CallId id);
 
   void measure(Stats* stats) { calls_.measure(stats); }  // as Calls has it
 
   Messenger& messenger() { return messenger_; }
+  // For what is driven by steps and does not wait itself: pump() gives it its replies.
+  Calls& calls() { return calls_; }
 
  private:
   Messenger& messenger_;

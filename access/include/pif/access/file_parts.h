@@ -1,0 +1,37 @@
+// What the server said of one open file, or of one being created: all that is needed to use its components.
+// Values; any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pif/base/format.h"
+#include "pif/base/ids.h"
+#include "pif/parity/layout.h"
+#include "pif/proto/messages.pb.h"
+
+namespace pif::access {
+
+struct FileParts {
+  FileId file;
+  std::string path;  // as opened; for messages to people
+  bool creating = false;
+  Format format;
+  proto::FileLayout file_layout;  // `layout` as messages have it
+  parity::Layout layout = *parity::Layout::make(1);
+  std::vector<proto::NodeInfo> nodes;  // of the layout, in its order: layout.width() of them
+  std::string capability;
+  std::int64_t capability_until = 0;  // wall seconds; renew before
+  std::uint32_t rights = 0;           // Rights asked for
+  std::uint64_t epoch = 0;
+  std::uint32_t owner = 0;  // uid
+  FileLength file_length;   // hint: as of the last commit, flush or close
+  std::map<std::string, std::string> attributes;
+
+  // What an LFS is told of the component of LFS `index` of the file; index < layout.width().
+  proto::ComponentShape shape(LfsIndex index) const;
+};
+
+}  // namespace pif::access

@@ -1,0 +1,51 @@
+// The right to one file's records: a capability that expires, and how it is renewed.
+// Thread-safety: none; the thread of the LfsLinks it is used with.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "pif/access/file_parts.h"
+#include "pif/base/result.h"
+
+namespace pif::access {
+
+class Grant {
+ public:
+  struct Capability {
+    std::string packed;
+    std::int64_t until = 0;  // wall seconds
+  };
+  // Gets a fresh capability from whoever gives them: a client asks the server (and waits), an LFS makes its own.
+  // kStaleFile: the file is gone. Called from keep(), renew() and Requests::step(), never from inside net::Calls.
+  using Renew = std::function<Result<Capability>()>;
+
+  // Empty `renew`: the capability is somebody else's, who renews it if he wants to.
+  Grant(FileParts parts, Renew renew);
+
+  const FileParts& parts() const { return parts_; }
+  const std::string& capability() const { return parts_.capability; }
+  bool is_borrowed() const { return !renew_; }
+
+  // Before every operation: renews what has less than a minute left. now: wall seconds. While nobody gives a fresh one
+  // (the server is down), the old one is used until it expires.
+  [[nodiscard]] Status keep(std::int64_t now) {
+    if (now < renew_at_) [[likely]]
+      return {};
+    return renew_soon(now);
+  }
+  // The next keep() renews it: whoever gave it may have forgotten what it stands for.
+  void renew_next() { renew_at_ = 0; }
+  // A fresh one now. kBadCapability if it is borrowed; else what `renew` says.
+  [[nodiscard]] Status renew();
+
+ private:
+  [[nodiscard]] Status renew_soon(std::int64_t now);
+
+  FileParts parts_;
+  Renew renew_;
+  std::int64_t renew_at_ = 0;  // wall seconds
+};
+
+}  // namespace pif::access

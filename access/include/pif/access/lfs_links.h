@@ -1,0 +1,141 @@
+// Connections to LFSs: who is connected, how much each lets us have under way, and where one is that was started again.
+// It asks no server and never waits: it is driven by whoever runs the net::Calls (offer, expire), and what is not ready
+// yet says so.
+//
+// Invariants:
+//   1. At most one Hello is under way for each LFS and kind of connection.
+//   2. What is under way to an LFS (Outstanding) is the sum over all Requests; it never goes below zero.
+// Thread-safety: none; the thread of the messenger.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "pif/base/clock.h"
+#include "pif/base/result.h"
+#include "pif/net/calls.h"
+#include "pif/net/messenger.h"
+
+namespace pif::access {
+
+class Requests;
+
+// Largest body, in either direction, that is sent over a Unix socket's packets.
+inline constexpr std::size_t kSmallBodyBytes = 96u << 10;
+
+// A connection to one LFS that has answered Hello.
+struct Link {
+  net::PeerId peer = 0;
+  std::uint32_t node = 0;             // NodeId
+  std::string name;                   // "lfs0"
+  std::uint64_t window_bytes = 0;     // bulk bytes we may have outstanding there
+  std::uint64_t window_requests = 0;  // the same, counted in requests
+  bool passes_descriptors = false;    // same machine, Unix socket (or simulated)
+  bool small_packets = false;         // a Unix socket: bulk goes over a second connection (ZeroMQ)
+  std::uint64_t generation = 0;  // rises with every new connection to the node: descriptors of an older one are stale
+};
+
+// What is under way to one LFS, over all operations.
+struct Outstanding {
+  std::uint64_t bytes = 0;
+  std::uint64_t requests = 0;
+};
+
+// A fault of the connection, as opposed to an answer of the peer.
+inline bool is_lost(Code code) { return code == Code::kUnavailable || code == Code::kTimeout; }
+
+class LfsLinks {
+ public:
+  struct Options {
+    net::Route route = net::Route::kAuto;
+    std::string program;  // the name that LFSs are told
+    Duration timeout{};   // of a Hello, and of requests that say nothing else
+  };
+  // Asks whoever knows where LFSs are now and tells it by learn(). Whether this one is elsewhere than was known. May
+  // take `patience`; called from link() and found_elsewhere() only.
+  using FindAgain = std::function<bool(const proto::NodeInfo& node, Duration patience)>;
+
+  // messenger and calls outlive it.
+  LfsLinks(net::Messenger& messenger, net::Calls& calls, Options options);
+  ~LfsLinks();
+  LfsLinks(const LfsLinks&) = delete;
+  LfsLinks& operator=(const LfsLinks&) = delete;
+
+  // Who asks: packed Credential, in the envelope of every request.
+  void set_credential(std::string packed) { credential_ = std::move(packed); }
+  const std::string& credential() const { return credential_; }
+  // LFSs of other file systems are refused (kInvalid). Empty: any.
+  void set_cluster(std::string id) { cluster_ = std::move(id); }
+  // Empty: LFSs do not move.
+  void set_find_again(FindAgain find_again) { find_again_ = std::move(find_again); }
+
+  // The LFS: connected, and Hello'd. `bulk`: able to carry bulk messages; the same connection unless that is a Unix
+  // socket. Null: its Hello is under way; ask again when a call has ended. The link is valid until the next call here.
+  // kUnavailable, kTimeout: it cannot be reached, which is said once: the next call tries again.
+  [[nodiscard]] Result<const Link*> link(const proto::NodeInfo& node, bool bulk = false);
+  bool has(std::uint32_t node_id) const { return links_.contains(node_id); }
+  // A connection that there is already, and needs no Hello: a worker is born with one to its LFS.
+  void adopt(std::uint32_t node_id, std::string name, net::PeerId peer, std::uint64_t window_bytes);
+  // Of the connection that there is; 0: none.
+  net::PeerId peer_of(std::uint32_t node_id) const;
+  // Forgets the connection (it is broken, or the node does not answer); the next request makes a new one.
+  void drop(std::uint32_t node_id);
+  // The transport says that this peer is gone.
+  void closed(net::PeerId peer);
+
+  // Where the LFS is by now.
+  void learn(const proto::NodeInfo& node) { moved_[node.id()] = node.endpoints(); }
+  const proto::Endpoints& endpoints_of(const proto::NodeInfo& node) const;
+  // For a request over `peer` that was not answered: whether the LFS has another address by now, as one has that was
+  // started again and listens on tcp. There must be time left to ask; the next request goes there.
+  bool found_elsewhere(const proto::NodeInfo& node, net::PeerId peer, Duration left);
+
+  // What counts against its credit: Link::window_bytes and window_requests.
+  Outstanding& outstanding(std::uint32_t node_id) { return outstanding_[node_id]; }
+  // All bulk under way. Who waits for credit takes in what came for others, so that none of them keeps it.
+  void add(Requests& requests) { requests_.push_back(&requests); }
+  void remove(Requests& requests);
+  bool collect_others(const Requests& waiting);
+
+  net::Calls& calls() { return calls_; }
+  Clock& clock() { return messenger_.clock(); }
+  Duration timeout() const { return options_.timeout; }
+
+ private:
+  struct Hello {
+    net::PeerId peer = 0;
+    net::CallId call = 0;
+    bool second = false;          // after the LFS was looked up
+    std::optional<Status> ended;  // ok: the link is there
+    Time ended_at{};
+  };
+  using HelloKey = std::pair<std::uint32_t, bool>;  // NodeId, bulk
+  [[nodiscard]] Result<const Link*> connect(const proto::NodeInfo& node, bool bulk);
+  [[nodiscard]] Status start_hello(const proto::NodeInfo& node, bool bulk, bool second);
+  [[nodiscard]] Status finish_hello(const HelloKey& key, const std::string& name, net::PeerId peer,
+                                    Result<net::Packet> reply);
+  bool may_move(const proto::NodeInfo& node) const;
+
+  net::Messenger& messenger_;
+  net::Calls& calls_;
+  const Options options_;
+  FindAgain find_again_;
+  std::string credential_;
+  std::string cluster_;
+  std::unordered_map<std::uint32_t, Link> links_;       // by NodeId
+  std::unordered_map<std::uint32_t, Link> bulk_links_;  // the same, only where links_ has small packets
+  std::map<HelloKey, Hello> hellos_;                    // under way, or ended and not looked at yet
+  std::uint64_t generation_ = 0;
+  std::unordered_map<std::uint32_t, Outstanding> outstanding_;  // by NodeId
+  std::unordered_map<std::uint32_t, proto::Endpoints> moved_;   // by NodeId: where it was said last to be
+  std::unordered_set<std::uint32_t> doubted_;                   // did not answer: looked up before the next request
+  std::vector<Requests*> requests_;
+};
+
+}  // namespace pif::access

@@ -1,0 +1,21 @@
+#include "pif/access/file_parts.h"
+
+#include "pif/base/assert.h"
+#include "pif/component/component.h"
+#include "pif/wire/convert.h"
+
+namespace pif::access {
+
+proto::ComponentShape FileParts::shape(LfsIndex index) const {
+  PIF_ASSERT(index < layout.width(), index, layout.width());
+  proto::ComponentShape out;
+  out.set_file(file.value);
+  *out.mutable_format() = wire::proto_of(format);
+  *out.mutable_layout() = file_layout;
+  out.set_index(index);
+  out.set_chunk_bytes(component::chunk_bytes_for(format));
+  out.set_owner(owner);
+  return out;
+}
+
+}  // namespace pif::access
