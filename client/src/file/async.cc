@@ -27,10 +27,10 @@ Result<File::Operation> start_read(FileState& file, RecordNumber first, std::spa
   PIF_TRY(file.keep_rights());
   PIF_TRY(check_room(file));
   auto operation = std::make_unique<AsyncOperation>(file);
-  PIF_TRY_VALUE(operation->records, file.clip(first, out.size(), count));
-  std::vector<FileState::ReadPart> parts;
-  file.add_parts({first, first + operation->records}, out.data(), parts);
-  PIF_TRY(file.read_parts(parts, &operation->requests));
+  PIF_TRY_VALUE(operation->records, file.reader.clip(first, out.size(), count));
+  std::vector<ReadPart> parts;
+  file.reader.add_parts({first, first + operation->records}, out.data(), parts);
+  PIF_TRY(file.reader.read_parts(parts, &operation->requests));
   return keep(file, std::move(operation));
 }
 
@@ -44,11 +44,11 @@ Result<File::Operation> start_write(FileState& file, RecordNumber first, std::sp
   operation->records = length == 0 ? 0 : (in.size() + length - 1) / length;
   bool inside = false;
   if (file.parts.format.is_fixed() && !file.creating() && !in.empty()) {
-    PIF_TRY_VALUE(const FileLength now, file.length_for(first + operation->records));
+    PIF_TRY_VALUE(const FileLength now, file.length.for_records(first + operation->records));
     inside = first + operation->records <= now.records;
   }
   if (inside) {
-    PIF_TRY(file.overwrite(first, in, operation->requests));
+    PIF_TRY(file.overwriter.start(first, in, operation->requests));
   } else {
     PIF_TRY(file.write(first, in));  // staged (a file being created), or an append, which is one exchange anyway
   }
@@ -62,7 +62,7 @@ Result<std::uint64_t> wait_for(FileState& file, File::Operation operation) {
   }
   const std::unique_ptr<AsyncOperation> taken = std::move(found->second);
   file.operations.erase(found);
-  PIF_TRY(taken->requests.run());
+  PIF_TRY(file.run(taken->requests));
   return taken->records;
 }
 

@@ -9,8 +9,8 @@
 namespace pif::client {
 
 struct AsyncOperation {
-  explicit AsyncOperation(FileState& file) : requests(file) {}
-  Requests requests;
+  explicit AsyncOperation(FileState& file) : requests(file.session->links(), file.grant) {}
+  access::Requests requests;
   std::uint64_t records = 0;
 };
 

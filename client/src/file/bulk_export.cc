@@ -38,7 +38,7 @@ class ParallelExport {
   ParallelExport(FileState& file, Range records, const LocalFile& local, const Progress& progress)
       : file_(file),
         records_(records),
-        file_length_(file.file_length),
+        file_length_(file.length.now()),
         local_(local),
         progress_(progress),
         length_(file.parts.format.record_length),
@@ -54,7 +54,7 @@ class ParallelExport {
     for (const std::uint64_t block : failed_blocks_) {
       const Range records = records_of(block);
       const auto out = std::span(buffer).first(bytes_of(length_, file_length_, records));
-      PIF_TRY(file_.read(records.begin, out, records.size()));
+      PIF_TRY(file_.reader.read(records.begin, out, records.size()));
       PIF_TRY(local_.write(block * block_records_ * length_, out));
     }
     const BulkCounts counts{bytes_of(length_, file_length_, records_), records_.size()};
@@ -71,7 +71,7 @@ class ParallelExport {
 
   void work() {
     const auto buffer = std::make_unique_for_overwrite<std::byte[]>(block_records_ * length_);
-    std::vector<RowRange> ranges;
+    std::vector<access::RowRange> ranges;
     while (!stopped_) {
       const std::uint64_t block = next_++;
       if (block >= blocks_) return;
@@ -86,11 +86,12 @@ class ParallelExport {
     }
   }
 
-  Status export_block(std::uint64_t block, std::byte* buffer, std::vector<RowRange>& ranges) {
+  Status export_block(std::uint64_t block, std::byte* buffer, std::vector<access::RowRange>& ranges) {
     const Range records = records_of(block);
-    split(file_.parts.layout, records, ranges);
-    for (const RowRange& range : ranges) {
-      if (file_.read_direct({range, buffer, records.begin, file_length_})) continue;
+    access::split(file_.parts.layout, records, ranges);
+    for (const access::RowRange& rows : ranges) {
+      const ReadPart part{rows, buffer, records.begin, file_length_, 0};
+      if (access::read_direct(file_.parts, file_.component(rows.lfs), part)) continue;
       const std::lock_guard lock(mutex_);
       failed_blocks_.push_back(block);
       return {};
@@ -124,17 +125,12 @@ class ParallelExport {
 
 // Opens every LFS that has rows of the range; whether all are reached by descriptor.
 Result<bool> open_for(FileState& file, Range records) {
-  std::vector<RowRange> ranges;
-  split(file.parts.layout, records, ranges);
-  std::vector<proto::NodeInfo> nodes;
-  for (const RowRange& range : ranges) nodes.push_back(file.parts.nodes[range.lfs]);
-  file.session->prepare(nodes);
-  bool direct = true;
-  for (const RowRange& range : ranges) {
-    PIF_TRY(file.open_reader(range.lfs));
-    direct = direct && file.ports[range.lfs].reader;
-  }
-  return direct;
+  std::vector<access::RowRange> ranges;
+  access::split(file.parts.layout, records, ranges);
+  std::vector<LfsIndex> lfss;
+  for (const access::RowRange& rows : ranges) lfss.push_back(rows.lfs);
+  PIF_TRY(file.reader.open(lfss));
+  return std::all_of(lfss.begin(), lfss.end(), [&](LfsIndex lfs) { return file.component(lfs).has_reader(); });
 }
 
 // Blocks in order; those that follow are under way (by message) while one is written.
@@ -146,7 +142,7 @@ Result<BulkCounts> export_in_order(FileState& file, Range records, const LocalFi
     File::Operation operation = 0;
   };
   const std::uint64_t length = file.parts.format.record_length;
-  const FileLength file_length = file.file_length;
+  const FileLength file_length = file.length.now();
   const std::uint64_t block_records = records_per_block(file, kMessageBlock);
   const std::size_t fitting =
       std::clamp<std::size_t>(kBlockBytesUnderWay / (block_records * length), 1, kBlocksUnderWay);
@@ -195,7 +191,7 @@ Result<BulkCounts> export_variable(FileState& file, Range records, const LocalFi
   BulkCounts counts;
   while (counts.records < records.size()) {
     PIF_TRY_VALUE(const RecordBatch batch,
-                  file.read_batch(records.begin + counts.records, records.size() - counts.records, kBatchBytes));
+                  file.reader.read_batch(records.begin + counts.records, records.size() - counts.records, kBatchBytes));
     if (batch.lengths.empty()) break;
     PIF_TRY(local.write(counts.bytes, batch.data));
     counts.bytes += batch.data.size();
@@ -214,7 +210,7 @@ Result<BulkCounts> export_stream(File& file, int fd, const BulkOptions& options)
   PIF_TRY_VALUE(const client::Use use, client::Use::begin(state.session->user()));
   PIF_TRY(state.check_usable());
   PIF_TRY(state.keep_rights());
-  PIF_TRY_VALUE(const FileLength file_length, state.length(true));
+  PIF_TRY_VALUE(const FileLength file_length, state.length.get(true));
   const Range records{std::min(options.records.begin, file_length.records),
                       std::min(options.records.end, file_length.records)};
   PIF_TRY_VALUE(const client::LocalFile local, client::LocalFile::of(fd, options, true));

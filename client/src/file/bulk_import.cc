@@ -43,10 +43,10 @@ class ParallelImport {
     if (!failure_) return fail(failure_.error());
     const std::uint64_t bytes = local_.size();
     const FileLength file_length = fixed_file_length(file_.parts.format.record_length, bytes);
-    std::vector<RowRange> ranges;
-    split(file_.parts.layout, {0, file_length.records}, ranges);
-    for (const RowRange& range : ranges) file_.note_written(range);
-    file_.file_length = file_length;
+    std::vector<access::RowRange> ranges;
+    access::split(file_.parts.layout, {0, file_length.records}, ranges);
+    for (const access::RowRange& rows : ranges) file_.writer.note_written(rows);
+    file_.length.grow_to(file_length);
     file_.position = file_length.records;
     PIF_TRY(progress_.report({bytes, file_length.records}));
     return BulkCounts{bytes, file_length.records};
@@ -55,7 +55,7 @@ class ParallelImport {
  private:
   void work() {
     const auto buffer = std::make_unique_for_overwrite<std::byte[]>(block_bytes_);
-    std::vector<RowRange> ranges;
+    std::vector<access::RowRange> ranges;
     while (!stopped_) {
       const std::uint64_t block = next_++;
       if (block >= blocks_) return;
@@ -70,7 +70,7 @@ class ParallelImport {
     }
   }
 
-  Status import_block(std::uint64_t block, std::byte* buffer, std::vector<RowRange>& ranges) {
+  Status import_block(std::uint64_t block, std::byte* buffer, std::vector<access::RowRange>& ranges) {
     PIF_TRY(progress_.check());
     const std::uint64_t position = block * block_bytes_;
     const std::size_t wanted = std::min(block_bytes_, local_.size() - position);
@@ -79,11 +79,12 @@ class ParallelImport {
       return fail(Code::kIo, fmt::format("the local file became shorter: it ends at byte {}", position + got));
     const RecordNumber first = block * block_records_;
     const Range records{first, first + (got + length_ - 1) / length_};
-    split(file_.parts.layout, records, ranges);
+    access::split(file_.parts.layout, records, ranges);
     // Each thread begins with another LFS, so that they do not wait for the same file.
     const std::size_t offset = block % ranges.size();
     for (std::size_t i = 0; i < ranges.size(); ++i) {
-      PIF_TRY(file_.write_range(ranges[(i + offset) % ranges.size()], records, {buffer, got}));
+      const access::RowRange& rows = ranges[(i + offset) % ranges.size()];
+      PIF_TRY(file_.writer.sink(rows.lfs).write_records(rows, records, {buffer, got}));
     }
     return {};
   }
@@ -108,14 +109,9 @@ class ParallelImport {
 
 // Opens every LFS that will get rows; whether all are reached by descriptor.
 Result<bool> open_for(FileState& file, std::uint64_t records) {
-  bool direct = true;
-  const std::uint64_t used = std::min<std::uint64_t>(records, file.width());
-  file.session->prepare({file.parts.nodes.begin(), file.parts.nodes.begin() + static_cast<std::ptrdiff_t>(used)});
-  for (std::uint64_t i = 0; i < used; ++i) {
-    PIF_TRY(file.open_writer(static_cast<LfsIndex>(i)));
-    direct = direct && file.ports[i].writer;
-  }
-  return direct;
+  std::vector<access::RowRange> ranges;
+  access::split(file.parts.layout, {0, records}, ranges);
+  return file.writer.open(ranges);
 }
 
 Result<BulkCounts> import_in_order(FileState& file, const LocalFile& local, const Progress& progress) {
@@ -127,13 +123,13 @@ Result<BulkCounts> import_in_order(FileState& file, const LocalFile& local, cons
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(wanted);
   while (true) {
     PIF_TRY(progress.check());
-    PIF_TRY_VALUE(const std::size_t got, local.read(file.file_length.bytes, {buffer.get(), wanted}));
-    if (got > 0) PIF_TRY(file.write(file.file_length.records, {buffer.get(), got}));
-    PIF_TRY(progress.report({file.file_length.bytes, file.file_length.records}));
+    PIF_TRY_VALUE(const std::size_t got, local.read(file.length.bytes(), {buffer.get(), wanted}));
+    if (got > 0) PIF_TRY(file.write(file.length.records(), {buffer.get(), got}));
+    PIF_TRY(progress.report({file.length.bytes(), file.length.records()}));
     if (got < wanted) break;
   }
-  file.position = file.file_length.records;
-  return BulkCounts{file.file_length.bytes, file.file_length.records};
+  file.position = file.length.records();
+  return BulkCounts{file.length.bytes(), file.length.records()};
 }
 
 Result<BulkCounts> import_fixed(FileState& file, const LocalFile& local, const Progress& progress) {
@@ -163,10 +159,10 @@ class DelimitedImport {
     for (bool more = true; more;) {
       PIF_TRY_VALUE(more, fill());
       PIF_TRY(write_whole(!more));
-      PIF_TRY(progress_.report({file_.file_length.bytes, file_.file_length.records}));
+      PIF_TRY(progress_.report({file_.length.bytes(), file_.length.records()}));
     }
-    file_.position = file_.file_length.records;
-    return BulkCounts{file_.file_length.bytes, file_.file_length.records};
+    file_.position = file_.length.records();
+    return BulkCounts{file_.length.bytes(), file_.length.records()};
   }
 
  private:
@@ -176,12 +172,12 @@ class DelimitedImport {
       if (used_ > kRecordLengthMax) {
         return fail(Code::kTooLarge,
                     fmt::format("the record at byte {} is longer than {} bytes: is the delimiter right?",
-                                file_.file_length.bytes, kRecordLengthMax));
+                                file_.length.bytes(), kRecordLengthMax));
       }
       buffer_.resize(std::min<std::size_t>(buffer_.size() * 2, std::size_t{kRecordLengthMax} + 1));
     }
     const auto room = std::span(buffer_).subspan(used_);
-    PIF_TRY_VALUE(const std::size_t got, local_.read(file_.file_length.bytes + used_, room));
+    PIF_TRY_VALUE(const std::size_t got, local_.read(file_.length.bytes() + used_, room));
     used_ += got;
     return got == room.size();
   }
@@ -202,7 +198,7 @@ class DelimitedImport {
     }
     const auto size = static_cast<std::size_t>(begin - buffer_.data());
     PIF_TRY(file_.keep_rights());
-    if (!lengths_.empty()) PIF_TRY(file_.write_created_batch(lengths_, std::span(buffer_).first(size)));
+    if (!lengths_.empty()) PIF_TRY(file_.writer.append_batch(lengths_, std::span(buffer_).first(size)));
     used_ -= size;
     std::memmove(buffer_.data(), buffer_.data() + size, used_);
     scanned_ = used_;
@@ -215,10 +211,9 @@ class DelimitedImport {
   Status add(const std::byte* begin, const std::byte* end) {
     const auto length = static_cast<std::size_t>(end - begin);
     if (length > kRecordLengthMax) {
-      return fail(
-          Code::kTooLarge,
-          fmt::format("the record at byte {} is longer than {} bytes: is the delimiter right?",
-                      file_.file_length.bytes + static_cast<std::size_t>(begin - buffer_.data()), kRecordLengthMax));
+      return fail(Code::kTooLarge, fmt::format("the record at byte {} is longer than {} bytes: is the delimiter right?",
+                                               file_.length.bytes() + static_cast<std::size_t>(begin - buffer_.data()),
+                                               kRecordLengthMax));
     }
     lengths_.push_back(static_cast<std::uint32_t>(length));
     return {};
@@ -243,7 +238,7 @@ Result<BulkCounts> import_stream(File& file, int fd, const BulkOptions& options)
   PIF_TRY_VALUE(const client::Use use, client::Use::begin(state.session->user()));
   PIF_TRY(state.check_usable());
   PIF_TRY(state.keep_rights());
-  if (!state.creating() || state.file_length.records != 0) {
+  if (!state.creating() || state.length.records() != 0) {
     return fail(Code::kInvalid, fmt::format("{}: only a new file takes in a stream", state.parts.path));
   }
   if (state.parts.format.kind == RecordKind::kVariable) {

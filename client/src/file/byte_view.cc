@@ -17,54 +17,9 @@ constexpr std::uint64_t kZeroBytesAtOnce = 1u << 20;  // of a gap: between two l
 
 // ---- fixed records ----
 
-// Bytes [within, within + out.size()) of one record.
-Status read_within(FileState& file, RecordNumber record, std::uint32_t within, std::span<std::byte> out) {
-  const Cell cell = file.parts.layout.locate(record);
-  const std::uint64_t offset = cell.row * file.parts.format.record_length + within;
-  PIF_TRY(file.creating() ? file.make_readable(cell.lfs) : file.open_reader(cell.lfs));
-  if (const Port& port = file.ports[cell.lfs]; port.way != Port::Way::kMessages) {
-    if (port.reader->read_bytes(offset, out)) {
-      file.counts.bytes_by_descriptor += out.size();
-      return {};
-    }
-    if (!file.creating()) PIF_TRY(file.attach_again(cell.lfs));
-    if (port.reader && port.reader->read_bytes(offset, out)) return {};
-  }
-  if (file.creating()) {
-    std::vector<std::byte> whole(file.parts.format.record_length);
-    PIF_TRY(file.read_staged({{cell.lfs, cell.row, 1, record, true}, whole.data(), record}));
-    std::memcpy(out.data(), whole.data() + within, out.size());
-    return {};
-  }
-  Requests requests(file);
-  BulkRequest request;
-  request.lfs = cell.lfs;
-  request.bytes = out.size();
-  request.make = [&] {
-    net::Packet packet;
-    proto::ReadBytes& read = *packet.envelope.mutable_read_bytes();
-    read.set_file(file.parts.file.value);
-    read.set_offset(offset);
-    read.set_bytes(out.size());
-    return packet;
-  };
-  request.take = [&](net::Packet& reply) -> Status {
-    if (reply.body.size() != out.size()) {
-      return fail(Code::kCorrupt,
-                  fmt::format("{}: {} bytes instead of {}", file.parts.path, reply.body.size(), out.size()),
-                  file.parts.nodes[cell.lfs].name());
-    }
-    std::memcpy(out.data(), reply.body.data(), out.size());
-    file.counts.bytes_by_message += out.size();
-    return {};
-  };
-  requests.add(std::move(request));
-  return requests.run();
-}
-
 Result<std::size_t> pread_fixed(FileState& file, std::span<std::byte> out, std::uint64_t offset) {
   const std::uint64_t length = file.parts.format.record_length;
-  const std::uint64_t end_of_file = file.file_length.bytes;  // as known when it began; nobody makes it less
+  const std::uint64_t end_of_file = file.length.bytes();  // as known when it began; nobody makes it less
   const std::uint64_t end = offset + out.size();
   std::uint64_t at = offset;
   while (at < end) {
@@ -73,11 +28,11 @@ Result<std::size_t> pread_fixed(FileState& file, std::span<std::byte> out, std::
     const auto rest = out.subspan(at - offset);
     if (within == 0 && (rest.size() >= length || end == end_of_file)) {
       const std::uint64_t whole = std::max<std::uint64_t>(1, rest.size() / length);
-      PIF_TRY(file.read_known(record, rest, whole));
+      PIF_TRY(file.reader.read_known(record, rest, whole));
       at = std::min(end, (record + whole) * length);
     } else {
       const auto piece = rest.first(std::min<std::size_t>(rest.size(), length - within));
-      PIF_TRY(read_within(file, record, within, piece));
+      PIF_TRY(file.reader.read_within(record, within, piece));
       at += piece.size();
     }
   }
@@ -86,11 +41,11 @@ Result<std::size_t> pread_fixed(FileState& file, std::span<std::byte> out, std::
 
 // A part of one record of a file being created: the record is read, changed, and written again.
 Status patch_created(FileState& file, RecordNumber record, std::uint32_t within, std::span<const std::byte> in) {
-  const std::size_t present = file.record_bytes(record);
+  const std::size_t present = file.length.record_bytes(record);
   std::vector<std::byte> bytes(std::max<std::size_t>(present, within + in.size()));
-  if (present > 0) PIF_TRY(file.read(record, bytes, 1));
+  if (present > 0) PIF_TRY(file.reader.read(record, bytes, 1));
   std::memcpy(bytes.data() + within, in.data(), in.size());
-  return file.write_created(record, bytes);
+  return file.writer.write(record, bytes);
 }
 
 // Bytes that all lie inside the file, or (being created) go on from its end.
@@ -100,15 +55,15 @@ Status pwrite_inside(FileState& file, std::span<const std::byte> in, std::uint64
     const RecordNumber record = offset / length;
     const auto within = static_cast<std::uint32_t>(offset % length);
     std::size_t piece = std::min<std::size_t>(in.size(), length - within);
-    const bool whole = within == 0 && piece >= std::max<std::size_t>(1, file.record_bytes(record));
+    const bool whole = within == 0 && piece >= std::max<std::size_t>(1, file.length.record_bytes(record));
     if (whole && in.size() >= length) piece = in.size() / length * length;
     if (file.creating()) {
-      PIF_TRY(whole ? file.write_created(record, in.first(piece))
+      PIF_TRY(whole ? file.writer.write(record, in.first(piece))
                     : patch_created(file, record, within, in.first(piece)));
     } else if (whole) {
-      PIF_TRY(file.overwrite_all(record, in.first(piece)));
+      PIF_TRY(file.overwriter.overwrite(record, in.first(piece)));
     } else {
-      PIF_TRY(file.overwrite_within(record, within, in.first(piece)));
+      PIF_TRY(file.overwriter.overwrite_within(record, within, in.first(piece)));
     }
     in = in.subspan(piece);
     offset += piece;
@@ -118,20 +73,20 @@ Status pwrite_inside(FileState& file, std::span<const std::byte> in, std::uint64
 
 // Zeros from the end up to `offset`.
 Status fill_gap(FileState& file, std::uint64_t offset, Time deadline) {
-  const std::vector<std::byte> zeros(std::min(kZeroBytesAtOnce, offset - file.file_length.bytes));
-  while (file.file_length.bytes < offset) {
+  const std::vector<std::byte> zeros(std::min(kZeroBytesAtOnce, offset - file.length.bytes()));
+  while (file.length.bytes() < offset) {
     if (file.session->clock().now() >= deadline) {
       return fail(Code::kTimeout,
                   fmt::format("{}: the time was up when zeros had been written as far as byte {} of a gap that ends "
                               "at byte {}",
-                              file.parts.path, file.file_length.bytes, offset));
+                              file.parts.path, file.length.bytes(), offset));
     }
-    const auto piece = std::span(zeros).first(std::min<std::uint64_t>(zeros.size(), offset - file.file_length.bytes));
+    const auto piece = std::span(zeros).first(std::min<std::uint64_t>(zeros.size(), offset - file.length.bytes()));
     if (file.creating()) {
-      PIF_TRY(pwrite_inside(file, piece, file.file_length.bytes));
+      PIF_TRY(pwrite_inside(file, piece, file.length.bytes()));
     } else {
-      const std::uint64_t at = file.file_length.bytes;
-      PIF_TRY(file.append({}, piece, true, &at, deadline));
+      const std::uint64_t at = file.length.bytes();
+      PIF_TRY(file.appender.append({}, piece, true, &at, deadline));
     }
   }
   return {};
@@ -139,12 +94,12 @@ Status fill_gap(FileState& file, std::uint64_t offset, Time deadline) {
 
 // kRetry: the end of the file has moved.
 Status pwrite_fixed(FileState& file, std::span<const std::byte> in, std::uint64_t offset, Time deadline) {
-  if (offset > file.file_length.bytes) PIF_TRY(fill_gap(file, offset, deadline));
+  if (offset > file.length.bytes()) PIF_TRY(fill_gap(file, offset, deadline));
   if (file.creating()) return pwrite_inside(file, in, offset);
-  const std::size_t inside = std::min<std::uint64_t>(in.size(), file.file_length.bytes - offset);
+  const std::size_t inside = std::min<std::uint64_t>(in.size(), file.length.bytes() - offset);
   if (inside < in.size()) {
-    const std::uint64_t at = file.file_length.bytes;
-    PIF_TRY(file.append({}, in.subspan(inside), true, &at, deadline));
+    const std::uint64_t at = file.length.bytes();
+    PIF_TRY(file.appender.append({}, in.subspan(inside), true, &at, deadline));
   }
   return pwrite_inside(file, in.first(inside), offset);
 }
@@ -160,12 +115,12 @@ struct Found {
 // records to a sixteenth.
 Result<Found> find_record(FileState& file, std::uint64_t offset) {
   Found low;
-  RecordNumber high = file.file_length.records;  // starts past `offset`
+  RecordNumber high = file.length.records();  // starts past `offset`
   while (high - low.record > 1) {
     std::vector<RecordNumber> probes;
     const std::uint64_t step = std::max<std::uint64_t>(1, (high - low.record) / kProbes);
     for (RecordNumber n = low.record + step; n < high && probes.size() < kProbes; n += step) probes.push_back(n);
-    PIF_TRY_VALUE(const auto starts, file.byte_offsets(probes));
+    PIF_TRY_VALUE(const auto starts, file.reader.byte_offsets(probes));
     for (std::size_t i = 0; i < probes.size(); ++i) {
       if (starts[i] <= offset) {
         low = {probes[i], starts[i]};
@@ -183,7 +138,7 @@ Result<std::size_t> pread_variable(FileState& file, std::span<std::byte> out, st
   std::size_t done = 0;
   std::uint64_t skip = offset - found.start;
   while (done < out.size()) {
-    PIF_TRY_VALUE(const RecordBatch batch, file.read_batch(found.record, UINT64_MAX, skip + out.size() - done));
+    PIF_TRY_VALUE(const RecordBatch batch, file.reader.read_batch(found.record, UINT64_MAX, skip + out.size() - done));
     if (batch.lengths.empty()) break;
     const auto bytes = std::span(batch.data).subspan(std::min<std::size_t>(skip, batch.data.size()));
     const std::size_t piece = std::min(bytes.size(), out.size() - done);
@@ -201,7 +156,7 @@ Status pwrite_variable(FileState& file, std::span<const std::byte> in, std::uint
         Code::kUnsupported,
         fmt::format("{}: records of variable length are written in order while the file is created", file.parts.path));
   }
-  if (offset + in.size() > file.file_length.bytes) {
+  if (offset + in.size() > file.length.bytes()) {
     return fail(Code::kInvalid, fmt::format("{}: bytes {} to {} are past the end, and records keep their lengths",
                                             file.parts.path, offset, offset + in.size()));
   }
@@ -209,13 +164,14 @@ Status pwrite_variable(FileState& file, std::span<const std::byte> in, std::uint
   std::size_t done = 0;
   std::uint64_t skip = offset - found.start;
   while (done < in.size()) {
-    PIF_TRY_VALUE(RecordBatch batch, file.read_batch(found.record, UINT64_MAX,
-                                                     std::min<std::uint64_t>(skip + in.size() - done, 4 * kBulkBytes)));
+    PIF_TRY_VALUE(RecordBatch batch,
+                  file.reader.read_batch(found.record, UINT64_MAX,
+                                         std::min<std::uint64_t>(skip + in.size() - done, 4 * kBulkBytes)));
     if (batch.lengths.empty()) break;
     const std::size_t piece =
         std::min(batch.data.size() - std::min<std::size_t>(skip, batch.data.size()), in.size() - done);
     if (piece > 0) std::memcpy(batch.data.data() + skip, in.data() + done, piece);
-    PIF_TRY(file.overwrite_batch(found.record, batch.lengths, batch.data));
+    PIF_TRY(file.overwriter.overwrite_batch(found.record, batch.lengths, batch.data));
     done += piece;
     skip = 0;
     found.record += batch.lengths.size();
@@ -228,10 +184,10 @@ Status pwrite_variable(FileState& file, std::span<const std::byte> in, std::uint
 Result<std::size_t> FileState::pread(std::span<std::byte> out, std::uint64_t offset) {
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
-  if (!file_length_known || out.size() > file_length.bytes || offset > file_length.bytes - out.size())
-    PIF_TRY(length(true));
-  if (out.empty() || offset >= file_length.bytes) return 0;
-  const auto part = out.first(std::min<std::uint64_t>(out.size(), file_length.bytes - offset));
+  const bool may_be_past = out.size() > length.bytes() || offset > length.bytes() - out.size();
+  if (!length.is_known() || may_be_past) PIF_TRY(length.get(true));
+  if (out.empty() || offset >= length.bytes()) return 0;
+  const auto part = out.first(std::min<std::uint64_t>(out.size(), length.bytes() - offset));
   return parts.format.is_fixed() ? pread_fixed(*this, part, offset) : pread_variable(*this, part, offset);
 }
 
@@ -245,17 +201,17 @@ Result<std::size_t> FileState::pwrite(std::span<const std::byte> in, std::uint64
                                              parts.path, in.size(), offset, kFileBytesMax));
   }
   const Time deadline = session->clock().now() + session->timeout();
-  PIF_TRY(length(true));
+  PIF_TRY(length.get(true));
   if (!parts.format.is_fixed()) {
     PIF_TRY(pwrite_variable(*this, in, offset));
     return in.size();
   }
-  if (offset > file_length.bytes && offset - file_length.bytes > kGapBytesMax) {
+  if (offset > length.bytes() && offset - length.bytes() > kGapBytesMax) {
     return fail(
         Code::kTooLarge,
         fmt::format("{}: byte {} is asked for, the file ends at byte {}: a gap of {} bytes would be filled with "
                     "zeros; at most {} may be",
-                    parts.path, offset, file_length.bytes, offset - file_length.bytes, kGapBytesMax));
+                    parts.path, offset, length.bytes(), offset - length.bytes(), kGapBytesMax));
   }
   while (true) {
     auto status = pwrite_fixed(*this, in, offset, deadline);

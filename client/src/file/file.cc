@@ -34,16 +34,16 @@ Result<FileLength> File::file_length() {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY(state_->check_usable());
   PIF_TRY(state_->keep_rights());
-  return state_->length(true);
+  return state_->length.get(true);
 }
 
-FileLength File::file_length_seen() const { return state_->file_length; }
+FileLength File::file_length_seen() const { return state_->length.now(); }
 
 RecordNumber File::position() const { return state_->position; }
 Status File::seek(RecordNumber record) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY(state_->check_usable());
-  PIF_TRY_VALUE(const FileLength now, state_->length_for(record));
+  PIF_TRY_VALUE(const FileLength now, state_->length.for_records(record));
   if (record > now.records) {
     return fail(Code::kInvalid,
                 fmt::format("{}: record {} is past the end, which is at {}", state_->parts.path, record, now.records));
@@ -54,13 +54,13 @@ Status File::seek(RecordNumber record) {
 
 Result<std::uint64_t> File::read(std::span<std::byte> out, std::uint64_t count) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  PIF_TRY_VALUE(const std::uint64_t records, state_->read(state_->position, out, count));
+  PIF_TRY_VALUE(const std::uint64_t records, state_->reader.read(state_->position, out, count));
   state_->position += records;
   return records;
 }
 Result<std::uint64_t> File::read_at(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return state_->read(first, out, count);
+  return state_->reader.read(first, out, count);
 }
 Status File::write(std::span<const std::byte> in) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
@@ -76,13 +76,13 @@ Status File::write_at(RecordNumber first, std::span<const std::byte> in) {
 
 Result<RecordBatch> File::read_batch(std::uint64_t count, std::size_t bytes_max) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  PIF_TRY_VALUE(RecordBatch batch, state_->read_batch(state_->position, count, bytes_max));
+  PIF_TRY_VALUE(RecordBatch batch, state_->reader.read_batch(state_->position, count, bytes_max));
   state_->position += batch.lengths.size();
   return batch;
 }
 Result<RecordBatch> File::read_batch_at(RecordNumber first, std::uint64_t count, std::size_t bytes_max) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return state_->read_batch(first, count, bytes_max);
+  return state_->reader.read_batch(first, count, bytes_max);
 }
 Status File::write_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
@@ -98,7 +98,7 @@ Status File::write_batch_at(RecordNumber first, std::span<const std::uint32_t> l
 
 Status File::read_many(std::span<ReadRequest> requests) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return state_->read_many(requests);
+  return state_->reader.read_many(requests);
 }
 
 Result<File::Operation> File::start_read(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
@@ -124,7 +124,7 @@ Result<RecordNumber> File::append(std::span<const std::byte> in) {
     return fail(Code::kInvalid,
                 fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
   }
-  PIF_TRY_VALUE(const FileLength start, state_->append({}, in, false, nullptr));
+  PIF_TRY_VALUE(const FileLength start, state_->appender.append({}, in, false, nullptr));
   return start.records;
 }
 Result<std::uint64_t> File::append_bytes(std::span<const std::byte> in) {
@@ -133,14 +133,14 @@ Result<std::uint64_t> File::append_bytes(std::span<const std::byte> in) {
     return fail(Code::kInvalid,
                 fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
   }
-  PIF_TRY_VALUE(const FileLength start, state_->append({}, in, true, nullptr));
+  PIF_TRY_VALUE(const FileLength start, state_->appender.append({}, in, true, nullptr));
   return start.bytes;
 }
 Result<RecordNumber> File::append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
   PIF_TRY_VALUE(const client::Use use, use_of(*state_));
   PIF_TRY(state_->check_usable());
   PIF_TRY(state_->check_batch(lengths, data));
-  PIF_TRY_VALUE(const FileLength start, state_->append(lengths, data, false, nullptr));
+  PIF_TRY_VALUE(const FileLength start, state_->appender.append(lengths, data, false, nullptr));
   return start.records;
 }
 
@@ -172,6 +172,7 @@ namespace client {
 const FileParts& parts_of(File& file) { return file.state().parts; }
 Status commit_sealed(File& file, const FileLength& file_length) { return file.state().commit_at_server(file_length); }
 Status renew_if_needed(File& file) { return file.state().keep_rights(); }
+access::Grant& grant_of(File& file) { return file.state().grant; }
 std::shared_ptr<Session> session_of(Client& client) { return client.session().shared_from_this(); }
 
 }  // namespace client

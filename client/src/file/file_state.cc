@@ -1,4 +1,4 @@
-// Life, rights and length of an open file.
+// Life and rights of an open file; what is written to it, of either kind.
 #include "file/file_state.h"
 
 #include <algorithm>
@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "file/async.h"
+#include "pif/base/assert.h"
 #include "pif/base/capability.h"
+#include "pif/base/limits.h"
 #include "pif/wire/convert.h"
 
 namespace pif::client {
@@ -14,11 +16,6 @@ namespace pif::client {
 namespace {
 
 constexpr Duration kRenewPatience = std::chrono::seconds(5);
-constexpr std::uint64_t kSealBytesPerSecond = 4u << 20;  // slower than any disk: bounds the wait for a sync
-
-}  // namespace
-
-namespace {
 
 // How a client renews a right: its server gives it a new one.
 Result<access::Grant::Capability> renew_at_server(Session& session, FileId file, const std::string& path, bool held) {
@@ -36,31 +33,56 @@ Result<access::Grant::Capability> renew_at_server(Session& session, FileId file,
   return access::Grant::Capability{renewed.capabilities(0), session.clock().wall_seconds() + kCapabilitySeconds};
 }
 
-access::Grant::Renew renewal(Session& session, const FileParts& parts, bool adopted, const bool& held) {
-  if (adopted) return {};
-  return [&session, &held, file = parts.file, path = parts.path] { return renew_at_server(session, file, path, held); };
+access::Grant::Renew renewal(Session& session, const FileParts& parts, const OpenKind& kind) {
+  if (kind.adopted) return {};
+  return [&session, held = kind.held, file = parts.file, path = parts.path] {
+    return renew_at_server(session, file, path, held);
+  };
+}
+
+access::DataPath path_for(DataPath wanted, bool is_small) {
+  if (wanted == DataPath::kDescriptors) return access::DataPath::kDescriptors;
+  if (wanted == DataPath::kMessages || is_small) return access::DataPath::kMessages;
+  return access::DataPath::kAuto;
+}
+
+std::vector<std::unique_ptr<access::ComponentAccess>> components_of(Session& session, const FileParts& parts,
+                                                                    bool is_small) {
+  const access::DataPath path = path_for(session.options().data_path, is_small);
+  std::vector<std::unique_ptr<access::ComponentAccess>> components;
+  for (LfsIndex lfs = 0; lfs < parts.layout.width(); ++lfs) {
+    components.push_back(std::make_unique<access::ComponentAccess>(session.storage(), parts, lfs, path));
+  }
+  return components;
 }
 
 }  // namespace
 
-FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_of_file, bool is_adopted)
+FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_of_file, const OpenKind& kind_of_file)
     : session(std::move(session_of_file)),
-      grant(parts_of_file, renewal(*session, parts_of_file, is_adopted, held)),
+      grant(parts_of_file, renewal(*session, parts_of_file, kind_of_file)),
       parts(grant.parts()),
+      kind(kind_of_file),
       phase(parts.creating ? Phase::kCreating : Phase::kOpen),
-      adopted(is_adopted),
-      file_length_known(parts.creating),
-      file_length(parts.creating ? FileLength{} : parts.file_length),
-      ports(parts.layout.width()),
-      behind(*this),
-      hellos_(session->hellos()) {}
+      components(components_of(*session, parts, kind.is_small)),
+      length(*this),
+      reader(*this),
+      writer(*this),
+      overwriter(*this),
+      appender(*this),
+      hellos_(session->hellos()) {
+  PIF_ASSERT(parts.nodes.size() == width(), parts.nodes.size(), width());
+}
 
 FileState::~FileState() {
   operations.clear();
-  if (phase == Phase::kEnded || adopted) return;
+  if (phase == Phase::kEnded || kind.adopted) return;
   // A destructor cannot report; the server also ends what a lost client had open.
   if (auto done = creating() ? abort() : close(); !done) phase = Phase::kEnded;
 }
+
+// ---- what everybody needs
+// -----------------------------------------------------------------------------------------------
 
 Status FileState::check_usable() const {
   if (phase != Phase::kEnded) return {};
@@ -72,167 +94,151 @@ Status FileState::check_may_write() const {
   return fail(Code::kPermission, fmt::format("{}: it is open for reading; open it for writing", parts.path));
 }
 
-Result<FileLength> FileState::length(bool fresh) {
-  if (creating() || (file_length_known && (held || !fresh))) return file_length;
-  net::Packet request;
-  request.envelope.mutable_length()->set_file(parts.file.value);
-  request.envelope.set_capability(grant.capability());
-  auto reply = session->ask_node(parts.nodes[0], std::move(request));
-  if (!reply && reply.error().code == Code::kBadCapability && !adopted) {
-    PIF_TRY(grant.renew());
-    net::Packet again;
-    again.envelope.mutable_length()->set_file(parts.file.value);
-    again.envelope.set_capability(grant.capability());
-    reply = session->ask_node(parts.nodes[0], std::move(again));
+Status FileState::past_end(RecordNumber record) const {
+  return fail(Code::kEndOfFile,
+              fmt::format("{}: record {} is past the end, which is at {}", parts.path, record, length.records()));
+}
+
+Result<net::Packet> FileState::ask_node(LfsIndex lfs, const proto::Envelope& envelope) {
+  const auto ask = [&] {
+    net::Packet packet;
+    packet.envelope = envelope;
+    packet.envelope.set_capability(grant.capability());
+    return session->ask_node(node(lfs), std::move(packet));
+  };
+  auto reply = ask();
+  if (reply || reply.error().code != Code::kBadCapability || grant.is_borrowed()) return reply;
+  PIF_TRY(grant.renew());
+  return ask();
+}
+
+// ---- writing
+// --------------------------------------------------------------------------------------------------------------
+
+Status FileState::write(RecordNumber first, std::span<const std::byte> in) {
+  PIF_TRY(check_usable());
+  PIF_TRY(keep_rights());
+  if (!parts.format.is_fixed()) {
+    return fail(Code::kInvalid, fmt::format("{}: records of variable length are written in batches", parts.path));
   }
-  if (reply) {
-    file_length = wire::file_length_of(reply->envelope.length_reply().file_length());
-    if (file_length.records < parts.file_length.records) {
-      return fail(Code::kStaleNode,
-                  fmt::format("{}: the directory knows of {} records, and the LFS that keeps the length of {}: it has "
-                              "lost some; run pif fsck",
-                              parts.path, parts.file_length.records, file_length.records),
-                  parts.nodes[0].name());
+  if (creating()) return writer.write(first, in);
+  PIF_TRY(check_may_write());
+  const Time deadline = session->clock().now() + session->timeout();
+  while (true) {
+    const auto status = write_committed(first, in);
+    if (status || status.error().code != Code::kRetry || session->clock().now() >= deadline) return status;
+  }
+}
+
+// Up to the end records are overwritten; what goes on from there is appended. kRetry: the end has moved.
+Status FileState::write_committed(RecordNumber first, std::span<const std::byte> in) {
+  const std::uint64_t record_length = parts.format.record_length;
+  const std::uint64_t count = (in.size() + record_length - 1) / record_length;
+  PIF_TRY_VALUE(const FileLength now, length.for_records(first + count));
+  if (first > now.records) return past_end(first);
+  const std::uint64_t inside = std::min(count, now.records - first);
+  const std::size_t inside_bytes = std::min<std::size_t>(in.size(), inside * record_length);
+  if (count > inside) PIF_TRY(appender.append({}, in.subspan(inside_bytes), false, &now.bytes));
+  return inside == 0 ? Status() : overwriter.overwrite(first, in.first(inside_bytes));
+}
+
+Status FileState::check_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) const {
+  if (parts.format.is_fixed())
+    return fail(Code::kInvalid, fmt::format("{}: its records have a fixed length: use write", parts.path));
+  std::uint64_t total = 0;
+  const bool delimited = parts.format.kind == RecordKind::kDelimited;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] > kRecordLengthMax) {
+      return fail(Code::kTooLarge, fmt::format("{}: record {} of the batch has {} bytes, more than {}", parts.path, i,
+                                               lengths[i], kRecordLengthMax));
     }
-  } else if (reply.error().code == Code::kNotFound && parts.file_length.records == 0) {
-    file_length = {};  // an empty file has no component
-  } else {
-    return fail(std::move(reply.error()));
+    total += lengths[i];
+    if (!delimited || total > data.size()) continue;
+    const bool ends = lengths[i] > 0 && data[total - 1] == std::byte{parts.format.delimiter};
+    if (!ends && i + 1 < lengths.size()) {
+      return fail(Code::kInvalid, fmt::format("{}: record {} of the batch lacks its delimiter", parts.path, i));
+    }
   }
-  file_length_known = true;
-  return file_length;
+  if (total == data.size()) return {};
+  return fail(Code::kInvalid,
+              fmt::format("{}: the lengths add up to {} bytes, {} are given", parts.path, total, data.size()));
 }
 
-Result<FileLength> FileState::length_for(std::uint64_t records) {
-  const bool may_have_changed = records == file_length.records && ends_short();
-  if (file_length_known && records <= file_length.records && !may_have_changed) return file_length;
-  return length(true);
-}
-
-// ---- the end of writing ---------------------------------------------------------------------------------------------
-
-Status FileState::end_writing() {
-  PIF_TRY(flush_all_stages());
-  return behind.run();
-}
-
-proto::Envelope FileState::seal_request(LfsIndex lfs, const component::Tail* tail) const {
-  proto::Envelope request;
-  proto::Seal& seal = *request.mutable_seal();
-  *seal.mutable_shape() = parts.shape(lfs);
-  *seal.mutable_file() = wire::proto_of(file_length);
-  if (tail != nullptr) {
-    seal.set_rows(tail->rows);
-    seal.set_bytes(tail->bytes);
-    seal.set_by_descriptor(true);
-    seal.set_data_tail_sum(tail->data_sum);
-    seal.set_index_tail_sum(tail->index_sum);
-    return request;
+Status FileState::write_batch(RecordNumber first, std::span<const std::uint32_t> lengths,
+                              std::span<const std::byte> data) {
+  PIF_TRY(check_usable());
+  PIF_TRY(keep_rights());
+  PIF_TRY(check_batch(lengths, data));
+  if (creating()) {
+    if (first == length.records()) return writer.append_batch(lengths, data);
+    if (first > length.records()) return past_end(first);
+    return fail(
+        Code::kUnsupported,
+        fmt::format("{}: records of variable length are written in order while the file is created", parts.path));
   }
-  seal.set_rows(ports[lfs].rows);
-  std::uint64_t bytes = ports[lfs].bytes;
-  if (parts.format.is_fixed()) {
-    const std::uint32_t length = parts.format.record_length;
-    bytes = ports[lfs].rows * length;
-    const std::uint64_t missing = file_length.records * length - file_length.bytes;  // of a short last record
-    if (file_length.records > 0 && parts.layout.locate(file_length.records - 1).lfs == lfs) bytes -= missing;
+  PIF_TRY(check_may_write());
+  PIF_TRY_VALUE(const FileLength now, length.for_records(first + lengths.size()));
+  if (first > now.records) return past_end(first);
+  if (first + lengths.size() <= now.records) {
+    return lengths.empty() ? Status() : overwriter.overwrite_batch(first, lengths, data);
   }
-  seal.set_bytes(bytes);
-  return request;
-}
-
-// Ends writing to one component; after this it can only be sealed (again, if need be).
-Status FileState::prepare_seal(LfsIndex lfs) {
-  Port& port = ports[lfs];
-  if (port.sealing) return {};
-  if (port.writer) {
-    PIF_TRY_VALUE(const component::Tail tail, port.writer->finish());
-    port.sealing = std::make_shared<proto::Envelope>(seal_request(lfs, &tail));
-  } else {
-    port.sealing = std::make_shared<proto::Envelope>(seal_request(lfs, nullptr));
+  if (first == now.records) {
+    PIF_TRY(appender.append(lengths, data, false, &now.bytes));
+    return {};
   }
-  port.reader.reset();
-  port.writer.reset();
-  port.files = {};  // the LFS refuses while anybody could still write
-  return {};
+  return fail(Code::kInvalid, fmt::format("{}: records {} to {} are partly inside the file and partly past its end",
+                                          parts.path, first, first + lengths.size()));
 }
 
-// Every LFS that got rows, all at once; and LFS 0 of a file that has any, since it is the one that knows the length.
-Status FileState::add_seals(Requests& seals) {
-  const auto sync_s = static_cast<std::int64_t>(file_length.bytes / kSealBytesPerSecond);
-  for (LfsIndex lfs = 0; lfs < width(); ++lfs) {
-    if (ports[lfs].rows == 0 && (lfs != 0 || file_length.records == 0)) continue;
-    PIF_TRY(prepare_seal(lfs));
-    BulkRequest request;
-    request.lfs = lfs;
-    request.make = [envelope = ports[lfs].sealing] {
-      net::Packet packet;
-      packet.envelope = *envelope;
-      return packet;
-    };
-    request.timeout = session->timeout() + std::chrono::seconds(sync_s);
-    seals.add(std::move(request));
-  }
-  return {};
-}
+// ---- the end
+// --------------------------------------------------------------------------------------------------------------
 
-Status FileState::seal_all() {
-  Requests seals(*this);
-  PIF_TRY(add_seals(seals));
-  return seals.run();
-}
-
-// They go over one connection, on which an LFS takes rows before the seal that was sent after them.
-Status FileState::start_sealing() {
-  PIF_TRY(check_may_commit());
-  PIF_TRY(flush_all_stages());
-  if (!is_small) PIF_TRY(behind.run());
-  PIF_TRY(add_seals(behind));
-  return behind.step();
-}
-
-net::Packet FileState::commit_request(const FileLength& length) const {
+net::Packet FileState::commit_request(const FileLength& file_length) const {
   net::Packet request;
   proto::Commit& commit = *request.envelope.mutable_commit();
   commit.set_file(parts.file.value);
-  *commit.mutable_file_length() = wire::proto_of(length);
-  if (modified_ns) commit.set_modified(*modified_ns);
+  *commit.mutable_file_length() = wire::proto_of(file_length);
+  if (kind.modified_ns) commit.set_modified(*kind.modified_ns);
   return request;
 }
 
 // A commit that is asked for again answers Done if the file is committed.
-Status FileState::commit_at_server(const FileLength& length) {
-  PIF_TRY(session->change(commit_request(length), commit_change()));
+Status FileState::commit_at_server(const FileLength& file_length) {
+  PIF_TRY(session->change(commit_request(file_length), commit_change()));
   phase = Phase::kEnded;
   return {};
 }
 
 Status FileState::check_may_commit() {
   PIF_TRY(check_usable());
-  if (!creating() || adopted)
+  if (!creating() || kind.adopted)
     return fail(Code::kInvalid, fmt::format("{}: only a file being created is committed", parts.path));
   return keep_rights();
 }
 
+Status FileState::start_sealing() {
+  PIF_TRY(check_may_commit());
+  return writer.start_sealing();
+}
+
 Status FileState::commit() {
   PIF_TRY(check_may_commit());
-  PIF_TRY(end_writing());
-  PIF_TRY(seal_all());
-  return commit_at_server(file_length);
+  PIF_TRY(writer.seal());
+  return commit_at_server(length.now());
+}
+
+void FileState::forget_components() {
+  operations.clear();
+  writer.drop();
+  for (const auto& component : components) component->close();
 }
 
 Status FileState::abort() {
   if (phase == Phase::kEnded) return {};
-  if (!creating() || adopted)
+  if (!creating() || kind.adopted)
     return fail(Code::kInvalid, fmt::format("{}: only a file being created is aborted", parts.path));
   phase = Phase::kEnded;
-  operations.clear();
-  behind.drop_all();
-  for (Port& port : ports) {
-    port.reader.reset();
-    port.writer.reset();
-    port.files = {};
-  }
+  forget_components();
   net::Packet request;
   request.envelope.mutable_abort()->set_file(parts.file.value);
   PIF_TRY(session->ask_server(std::move(request), std::min(kRenewPatience, session->timeout())));
@@ -241,20 +247,16 @@ Status FileState::abort() {
 
 Status FileState::close() {
   if (phase == Phase::kEnded) return {};
-  if (creating() && !adopted) return abort();
+  if (creating() && !kind.adopted) return abort();
   phase = Phase::kEnded;
-  operations.clear();
-  for (Port& port : ports) {
-    port.reader.reset();
-    port.files = {};
-  }
-  if (adopted) return {};
+  forget_components();
+  if (kind.adopted) return {};
   net::Packet request;
   proto::Close& close = *request.envelope.mutable_close();
   close.add_files(parts.file.value);
-  if (file_length_known && file_length != parts.file_length) {
+  if (length.is_known() && length.now() != parts.file_length) {
     close.set_length_file(parts.file.value);
-    *close.mutable_file_length() = wire::proto_of(file_length);
+    *close.mutable_file_length() = wire::proto_of(length.now());
   }
   PIF_TRY(session->ask_server(std::move(request), std::min(kRenewPatience, session->timeout())));
   return {};

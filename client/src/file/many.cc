@@ -10,11 +10,10 @@
 namespace pif {
 
 using client::FileState;
-using client::Requests;
 
 namespace {
 
-// Files, each with requests of its own (FileState::behind), so that one that fails takes no other with it.
+// Files, each with requests of its own (CreatedWriter::requests), so that one that fails takes no other with it.
 class Batch {
  public:
   Batch(const client::Session& session, std::span<File* const> files) : outcome_(files.size()) {
@@ -25,6 +24,7 @@ class Batch {
   }
   std::size_t size() const { return states_.size(); }
   FileState& state(std::size_t i) { return *states_[i]; }
+  access::Requests& requests(std::size_t i) { return states_[i]->writer.requests(); }
   std::vector<Status>& outcome() { return outcome_; }
   // For each file that has not failed yet: step(state, index).
   template <typename Step>
@@ -36,8 +36,8 @@ class Batch {
   void run() {
     std::size_t first_waiting = 0;
     for (std::size_t i = 0; i < size(); ++i) {
-      while (outcome_[i] && !states_[i]->behind.idle()) {
-        outcome_[i] = states_[i]->behind.pump();
+      while (outcome_[i] && !requests(i).idle()) {
+        outcome_[i] = states_[i]->session->pump(requests(i));
         start_waiting(first_waiting);
       }
     }
@@ -46,9 +46,9 @@ class Batch {
  private:
   void start_waiting(std::size_t& first) {
     for (; first < size(); ++first) {
-      Requests& requests = states_[first]->behind;
-      if (outcome_[first] && requests.waits()) outcome_[first] = requests.step();
-      if (outcome_[first] && requests.waits()) return;
+      access::Requests& next = requests(first);
+      if (outcome_[first] && next.waits()) outcome_[first] = next.step();
+      if (outcome_[first] && next.waits()) return;
     }
   }
 
@@ -62,7 +62,7 @@ void commit_sealed(client::Session& session, Batch& batch) {
   std::vector<std::size_t> which;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (!batch.outcome()[i]) continue;
-    commits.push_back(batch.state(i).commit_request(batch.state(i).file_length));
+    commits.push_back(batch.state(i).commit_request(batch.state(i).length.now()));
     changes.push_back(batch.state(i).commit_change());
     which.push_back(i);
   }
@@ -77,24 +77,23 @@ void commit_sealed(client::Session& session, Batch& batch) {
 
 // Asks for the length of a file; the answer is taken when the request ends.
 void add_length(FileState& file) {
-  client::BulkRequest request;
+  access::BulkRequest request;
   request.make = [&file] {
     net::Packet packet;
     packet.envelope.mutable_length()->set_file(file.parts.file.value);
     return packet;
   };
   request.take = [&file](net::Packet& reply) -> Status {
-    file.file_length = wire::file_length_of(reply.envelope.length_reply().file_length());
-    file.file_length_known = true;
+    file.length.set(wire::file_length_of(reply.envelope.length_reply().file_length()));
     return {};
   };
-  file.behind.add(std::move(request));
+  file.writer.requests().add(std::move(request));
 }
 
 // One that others have made longer or shorter, or whose records are not of one length, is read by itself.
 Status read_alone(FileState& file, std::vector<std::byte>& out) {
-  file.file_length_known = false;
-  PIF_TRY_VALUE(const FileLength now, file.length(true));
+  file.length.forget();
+  PIF_TRY_VALUE(const FileLength now, file.length.get(true));
   out.resize(now.bytes);
   PIF_TRY_VALUE(const std::size_t got, file.pread(out, 0));
   out.resize(got);
@@ -108,20 +107,19 @@ Status start_reading(FileState& file, std::vector<std::byte>& out) {
   PIF_TRY(file.check_usable());
   PIF_TRY(file.keep_rights());
   if (can_guess(file)) {
-    file.file_length = file.parts.file_length;
-    out.resize(file.file_length.bytes);
-    std::vector<FileState::ReadPart> parts;
-    file.add_parts({0, file.file_length.records}, out.data(), parts);
-    PIF_TRY(file.read_parts(parts, &file.behind));
+    file.length.go_by(file.parts.file_length);
+    out.resize(file.length.bytes());
+    std::vector<client::ReadPart> parts;
+    file.reader.add_parts({0, file.length.records()}, out.data(), parts);
+    PIF_TRY(file.reader.read_parts(parts, &file.writer.requests()));
   }
   add_length(file);
-  return file.behind.step();
+  return file.writer.requests().step();
 }
 
 // read: how that ended.
 Status finish_reading(FileState& file, const Status& read, std::vector<std::byte>& out) {
-  const bool is_whole =
-      read && file.file_length.bytes == out.size() && (file.file_length.records == 0 || can_guess(file));
+  const bool is_whole = read && file.length.bytes() == out.size() && (file.length.records() == 0 || can_guess(file));
   return is_whole ? Status() : read_alone(file, out);
 }
 
@@ -169,8 +167,10 @@ Status Client::close_many(std::span<File* const> files) {
   net::Packet request;
   for (File* file : files) {
     FileState& state = file->state();
-    const bool has_news = state.file_length_known && state.file_length != state.parts.file_length;  // for the directory
-    if (state.phase != FileState::Phase::kOpen || state.adopted || has_news || state.session.get() != session_.get()) {
+    const bool has_news =
+        state.length.is_known() && state.length.now() != state.parts.file_length;  // for the directory
+    if (state.phase != FileState::Phase::kOpen || state.kind.adopted || has_news ||
+        state.session.get() != session_.get()) {
       PIF_TRY(state.close());
       continue;
     }

@@ -96,10 +96,8 @@ Result<std::unique_ptr<FileState>> created_state(const std::shared_ptr<Session>&
   parts.owner = session->uid();
   parts.attributes = options.attributes;
   PIF_TRY(check_parts(parts));
-  auto state = std::make_unique<FileState>(session, std::move(parts));
-  state->is_small = options.is_small;
-  state->modified_ns = options.modified_ns;
-  return state;
+  const client::OpenKind kind{false, false, options.is_small, options.modified_ns};
+  return std::make_unique<FileState>(session, std::move(parts), kind);
 }
 
 net::Packet open_packet(const Session& session, const std::string& path, Client::Mode mode) {
@@ -113,7 +111,7 @@ net::Packet open_packet(const Session& session, const std::string& path, Client:
 }
 
 Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& session, const std::string& path,
-                                                Client::Mode mode, const proto::OpenReply& opened) {
+                                                Client::Mode mode, const proto::OpenReply& opened, bool is_small) {
   PIF_TRY_VALUE(Entry entry, client::entry_of(opened.entry()));
   FileParts parts;
   parts.file = FileId(entry.id);
@@ -130,9 +128,8 @@ Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& 
   parts.file_length = entry.marks.empty() ? entry.file_length : FileLength{};  // of a marked one it may be shorter
   parts.attributes = std::move(entry.attributes);
   PIF_TRY(check_parts(parts));
-  auto state = std::make_unique<FileState>(session, std::move(parts));
-  state->held = mode == Client::Mode::kHold;
-  return state;
+  const client::OpenKind kind{false, mode == Client::Mode::kHold, is_small, {}};
+  return std::make_unique<FileState>(session, std::move(parts), kind);
 }
 
 }  // namespace
@@ -178,7 +175,7 @@ Result<File> Client::open(const std::string& path, Mode mode) {
   PIF_TRY(sendable(path));
   auto reply = session_->ask_server(open_packet(*session_, path, mode));
   if (!reply) return fail(strip(std::move(reply.error())));
-  PIF_TRY_VALUE(auto state, opened_state(session_, path, mode, reply->envelope.open_reply()));
+  PIF_TRY_VALUE(auto state, opened_state(session_, path, mode, reply->envelope.open_reply(), false));
   return File(std::move(state));
 }
 
@@ -198,13 +195,12 @@ std::vector<Result<File>> Client::open_small_many(std::span<const std::string> p
       continue;
     }
     auto& reply = replies[next++];
-    auto state = reply ? opened_state(session_, paths[i], Mode::kRead, reply->envelope.open_reply())
+    auto state = reply ? opened_state(session_, paths[i], Mode::kRead, reply->envelope.open_reply(), true)
                        : Result<std::unique_ptr<FileState>>(fail(strip(std::move(reply.error()))));
     if (!state) {
       out.emplace_back(fail(std::move(state.error())));
       continue;
     }
-    (*state)->is_small = true;
     out.emplace_back(File(std::move(*state)));
   }
   return out;
@@ -218,7 +214,7 @@ struct FileAccess {
 
 Result<File> adopt_file(std::shared_ptr<Session> session, FileParts parts) {
   PIF_TRY(check_parts(parts));
-  return FileAccess::make(std::make_unique<FileState>(std::move(session), std::move(parts), true));
+  return FileAccess::make(std::make_unique<FileState>(std::move(session), std::move(parts), OpenKind{.adopted = true}));
 }
 
 }  // namespace client

@@ -12,7 +12,6 @@
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
-#include "session/message_io.h"
 #include "session/one_user.h"
 #include "session/pool.h"
 

@@ -156,6 +156,8 @@ class Session : public std::enable_shared_from_this<Session> {
 const FileParts& parts_of(File& file);
 // The file's components are all sealed already (by workers): makes it visible and durable with this length.
 [[nodiscard]] Status commit_sealed(File& file, const FileLength& file_length);
+// Its right, as requests need it.
+access::Grant& grant_of(File& file);
 // A fresh capability in parts_of(file) if the present one has less than a minute left.
 [[nodiscard]] Status renew_if_needed(File& file);
 // A File on somebody else's parts (a worker on its controller's): no server needed, except to renew; never commits or

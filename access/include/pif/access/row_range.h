@@ -1,4 +1,4 @@
-// Which rows of which LFS a batch of records is. Pure.
+// Which rows of which LFS a batch of records is. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 #include "pif/base/ids.h"
 #include "pif/parity/layout.h"
 
-namespace pif::client {
+namespace pif::access {
 
 // One LFS's part of a batch: `rows` rows from `row`.
 // Without bevies ("even") row i holds record `record + i * width`: in the user's memory its rows lie width records
@@ -22,7 +22,7 @@ struct RowRange {
   bool operator==(const RowRange&) const = default;
 };
 
-// The ranges of `records`, one for each LFS that has any, in the order of their first records. `out` is replaced.
+// The rows of `records`, a range for each LFS that has any, in the order of their first records. `out` is replaced.
 void split(const parity::Layout& layout, Range records, std::vector<RowRange>& out);
 
 // The record in row `range.row + i`, or nothing for a parity cell.
@@ -35,8 +35,8 @@ inline std::optional<RecordNumber> record_of(const parity::Layout& layout, const
 // parity cell; then `record` means nothing.
 RowRange part_of(const parity::Layout& layout, const RowRange& range, std::uint64_t begin, std::uint64_t rows);
 
-// The pieces of `range` without parity cells, each at most `rows_max` long, in order.
+// The pieces of `range` without parity cells, each at most `rows_max` long, in order. `out` is replaced.
 void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max,
                  std::vector<RowRange>& out);
 
-}  // namespace pif::client
+}  // namespace pif::access

@@ -1,11 +1,12 @@
-// Appending to a committed file, together with others (docs/PROTOCOL.md "Append"): LFS 0 of the file grants a range of
-// records, every LFS makes its rows durable, and LFS 0 publishes the new length.
+#include "file/appender.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "file/file_state.h"
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/wire/convert.h"
 
@@ -18,8 +19,9 @@ constexpr Duration kRetryPause = std::chrono::milliseconds(2);
 // What one attempt sends where.
 class AppendAttempt {
  public:
-  AppendAttempt(FileState& file, std::span<const std::uint32_t> lengths, std::span<const std::byte> data, Time deadline)
-      : file_(file), lengths_(lengths), data_(data), deadline_(deadline) {}
+  AppendAttempt(FileState& file, std::span<const std::uint32_t> lengths, std::span<const std::byte> data, Time deadline,
+                std::uint64_t& terminated_at)
+      : file_(file), lengths_(lengths), data_(data), deadline_(deadline), terminated_at_(terminated_at) {}
 
   Result<FileLength> run(bool fill, const std::uint64_t* at_bytes) {
     PIF_TRY(reserve(fill));
@@ -30,7 +32,7 @@ class AppendAttempt {
     }
     PIF_TRY(done());
     if (is_delimited() && lengths_.back() > 0 && ends_with_delimiter(data_))
-      file_.terminated_at = start.bytes + data_.size();
+      terminated_at_ = start.bytes + data_.size();
     return start;
   }
 
@@ -44,13 +46,13 @@ class AppendAttempt {
     if (is_delimited()) {
       PIF_TRY_VALUE(others_write, check_terminated(start));
     }
-    Requests requests(file_);
+    access::Requests requests(file_.session->links(), file_.grant);
     if (file_.parts.format.is_fixed()) {
       add_fixed(requests, start);
     } else {
       add_variable(requests, start);
     }
-    PIF_TRY(requests.run());
+    PIF_TRY(file_.run(requests));
     if (others_write) PIF_TRY(await_and_check(start));
     if (file_.session->clock().now() < deadline_) return {};
     return fail(Code::kTimeout,
@@ -70,10 +72,10 @@ class AppendAttempt {
   // kInvalid if the record before `start` lacks its delimiter. True: others still write it, so that it cannot be read
   // yet.
   Result<bool> check_terminated(const FileLength& start) {
-    if (start.records == 0 || start.bytes == file_.terminated_at) return false;
-    PIF_TRY_VALUE(const FileLength now, file_.length(true));
+    if (start.records == 0 || start.bytes == terminated_at_) return false;
+    PIF_TRY_VALUE(const FileLength now, file_.length.get(true));
     if (now.records < start.records) return true;
-    PIF_TRY_VALUE(const RecordBatch last, file_.read_batch(start.records - 1, 1, kRecordLengthMax));
+    PIF_TRY_VALUE(const RecordBatch last, file_.reader.read_batch(start.records - 1, 1, kRecordLengthMax));
     if (ends_with_delimiter(last.data)) return false;
     return fail(Code::kInvalid,
                 fmt::format("{}: the last record lacks its delimiter, so that none can follow it: write the file "
@@ -103,8 +105,8 @@ class AppendAttempt {
     reserve.set_fill(fill);
     *reserve.mutable_shape() = file_.parts.shape(0);
     *reserve.mutable_known() = wire::proto_of(file_.parts.file_length);
-    packet.envelope.set_capability(file_.parts.capability);
-    PIF_TRY_VALUE(net::Packet answer, file_.session->ask_node(file_.parts.nodes[0], std::move(packet), remaining()));
+    packet.envelope.set_capability(file_.grant.capability());
+    PIF_TRY_VALUE(net::Packet answer, file_.session->ask_node(file_.node(0), std::move(packet), remaining()));
     reply_ = answer.envelope.reserve_reply();
     return {};
   }
@@ -115,8 +117,8 @@ class AppendAttempt {
     packet.envelope.mutable_append_cancel()->set_file(file_.parts.file.value);
     packet.envelope.mutable_append_cancel()->set_ticket(reply_.ticket());
     packet.envelope.mutable_append_cancel()->set_generation(reply_.generation());
-    packet.envelope.set_capability(file_.parts.capability);
-    file_.session->tell_node(file_.parts.nodes[0], std::move(packet));
+    packet.envelope.set_capability(file_.grant.capability());
+    file_.session->tell_node(file_.node(0), std::move(packet));
   }
 
   Status done() {
@@ -125,16 +127,17 @@ class AppendAttempt {
     done.set_file(file_.parts.file.value);
     done.set_ticket(reply_.ticket());
     done.set_generation(reply_.generation());
-    packet.envelope.set_capability(file_.parts.capability);
-    auto answer = file_.session->ask_node(file_.parts.nodes[0], std::move(packet), remaining());
+    packet.envelope.set_capability(file_.grant.capability());
+    auto answer = file_.session->ask_node(file_.node(0), std::move(packet), remaining());
     if (answer) return {};
     return fail(outcome_unknown(std::move(answer.error()), "the records were appended", file_.parts.path));
   }
 
-  void send(Requests& requests, const RowRange& piece, std::vector<std::byte> bytes, std::uint32_t within) {
+  void send(access::Requests& requests, const access::RowRange& piece, std::vector<std::byte> bytes,
+            std::uint32_t within) {
     auto body = std::make_shared<std::vector<std::byte>>(std::move(bytes));
     file_.counts.bytes_by_message += body->size();
-    BulkRequest request;
+    access::BulkRequest request;
     request.lfs = piece.lfs;
     request.bytes = body->size();
     request.timeout = remaining();
@@ -154,7 +157,7 @@ class AppendAttempt {
     requests.add(std::move(request));
   }
 
-  void add_fixed(Requests& requests, const FileLength& start) {
+  void add_fixed(access::Requests& requests, const FileLength& start) {
     const std::size_t length = file_.parts.format.record_length;
     std::span<const std::byte> rest = data_;
     if (const std::uint64_t missing = start.records * length - start.bytes; missing > 0) {
@@ -166,15 +169,16 @@ class AppendAttempt {
     }
     const std::uint64_t count = (rest.size() + length - 1) / length;
     const std::uint64_t rows_max = std::max<std::uint64_t>(1, kBulkBytes / length);
-    std::vector<RowRange> ranges;
-    split(file_.parts.layout, {start.records, start.records + count}, ranges);
-    for (const RowRange& range : ranges) {
+    std::vector<access::RowRange> ranges;
+    access::split(file_.parts.layout, {start.records, start.records + count}, ranges);
+    for (const access::RowRange& range : ranges) {
       for (std::uint64_t done = 0; done < range.rows; done += rows_max) {
-        const RowRange piece = part_of(file_.parts.layout, range, done, std::min(rows_max, range.rows - done));
+        const access::RowRange piece =
+            access::part_of(file_.parts.layout, range, done, std::min(rows_max, range.rows - done));
         std::vector<std::byte> bytes;
         bytes.reserve(piece.rows * length);
         for (std::uint64_t i = 0; i < piece.rows; ++i) {
-          const auto record = record_of(file_.parts.layout, piece, i);
+          const auto record = access::record_of(file_.parts.layout, piece, i);
           if (!record) {
             bytes.resize(bytes.size() + length);  // a parity cell
             continue;
@@ -188,15 +192,15 @@ class AppendAttempt {
     }
   }
 
-  void add_variable(Requests& requests, const FileLength& start) {
+  void add_variable(access::Requests& requests, const FileLength& start) {
     std::vector<std::uint64_t> starts(lengths_.size() + 1, 0);
     for (std::size_t i = 0; i < lengths_.size(); ++i) starts[i + 1] = starts[i] + lengths_[i];
-    std::vector<RowRange> ranges;
-    split(file_.parts.layout, {start.records, start.records + lengths_.size()}, ranges);
-    for (const RowRange& range : ranges) {
+    std::vector<access::RowRange> ranges;
+    access::split(file_.parts.layout, {start.records, start.records + lengths_.size()}, ranges);
+    for (const access::RowRange& range : ranges) {
       // Parity cells since this LFS's last data row are rows without bytes; they come first.
       const Row written = file_.parts.layout.rows(range.lfs, start.records);
-      RowRange piece{range.lfs, written, 0, 0, false};
+      access::RowRange piece{range.lfs, written, 0, 0, false};
       std::vector<std::uint32_t> row_lengths(range.row - written, 0);
       std::vector<std::byte> rows;
       const auto flush = [&] {
@@ -210,7 +214,7 @@ class AppendAttempt {
         rows.clear();
       };
       for (std::uint64_t i = 0; i < range.rows; ++i) {
-        const auto record = record_of(file_.parts.layout, range, i);
+        const auto record = access::record_of(file_.parts.layout, range, i);
         const std::uint32_t size = record ? lengths_[*record - start.records] : 0;
         if (!row_lengths.empty() && rows.size() + size > kBulkBytes) flush();
         row_lengths.push_back(size);
@@ -226,40 +230,43 @@ class AppendAttempt {
   std::span<const std::uint32_t> lengths_;
   std::span<const std::byte> data_;
   const Time deadline_;
+  std::uint64_t& terminated_at_;
   proto::ReserveReply reply_;
 };
 
 }  // namespace
 
-Result<FileLength> FileState::append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data, bool fill,
-                                     const std::uint64_t* at_bytes, Time until) {
-  PIF_TRY(check_usable());
-  PIF_TRY(keep_rights());
-  PIF_TRY(check_may_write());
-  if (creating())
-    return fail(Code::kInvalid, fmt::format("{}: append is for committed files; write to this one", parts.path));
-  if (data.empty() && lengths.empty()) return length(true);
-  const Time deadline = std::min(until, session->clock().now() + session->timeout());
+Result<FileLength> Appender::append(std::span<const std::uint32_t> lengths, std::span<const std::byte> data, bool fill,
+                                    const std::uint64_t* at_bytes, Time until) {
+  PIF_TRY(file_.check_usable());
+  PIF_TRY(file_.keep_rights());
+  PIF_TRY(file_.check_may_write());
+  if (file_.creating()) {
+    return fail(Code::kInvalid, fmt::format("{}: append is for committed files; write to this one", file_.parts.path));
+  }
+  if (data.empty() && lengths.empty()) return file_.length.get(true);
+  Session& session = *file_.session;
+  const Time deadline = std::min(until, session.clock().now() + session.timeout());
   for (bool renewed = false;;) {
-    AppendAttempt attempt(*this, lengths, data, deadline);
+    AppendAttempt attempt(file_, lengths, data, deadline, terminated_at_);
     auto start = attempt.run(fill, at_bytes);
     if (start) {
-      file_length_known = length(true).has_value();  // the records are there, whoever does not answer now
+      if (!file_.length.get(true)) file_.length.forget();  // the records are there, whoever does not answer now
       return start;
     }
     const bool expired = start.error().code == Code::kBadCapability && !renewed;
     if (expired) {
-      PIF_TRY(grant.renew());
+      PIF_TRY(file_.grant.renew());
       renewed = true;
     }
     const bool again = start.error().code == Code::kRetry || expired;
     if (at_bytes != nullptr && again) {
-      PIF_TRY(length(true));
+      PIF_TRY(file_.length.get(true));
       return fail(Code::kRetry, start.error().text, start.error().node);
     }
-    const Time now = session->clock().now();
+    const Time now = session.clock().now();
     if (!again || now >= deadline) return start;
-    PIF_TRY(session->caller().pump(std::min(deadline, now + kRetryPause)));
+    PIF_TRY(session.caller().pump(std::min(deadline, now + kRetryPause)));
   }
 }
 

@@ -1,8 +1,10 @@
-#include "file/split.h"
+#include "pif/access/row_range.h"
 
 #include <algorithm>
 
-namespace pif::client {
+#include "pif/base/assert.h"
+
+namespace pif::access {
 
 void split(const parity::Layout& layout, Range records, std::vector<RowRange>& out) {
   out.clear();
@@ -27,6 +29,7 @@ void split(const parity::Layout& layout, Range records, std::vector<RowRange>& o
 }
 
 RowRange part_of(const parity::Layout& layout, const RowRange& range, std::uint64_t begin, std::uint64_t rows) {
+  PIF_ASSERT(begin <= range.rows && rows <= range.rows - begin, begin, rows, range.rows);
   RowRange part = range;
   part.row += begin;
   part.rows = rows;
@@ -37,6 +40,7 @@ RowRange part_of(const parity::Layout& layout, const RowRange& range, std::uint6
 
 void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max,
                  std::vector<RowRange>& out) {
+  PIF_ASSERT(rows_max > 0, rows_max);
   out.clear();
   std::uint64_t begin = 0;
   while (begin < range.rows) {
@@ -56,4 +60,4 @@ void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint6
   }
 }
 
-}  // namespace pif::client
+}  // namespace pif::access

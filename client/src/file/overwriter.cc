@@ -1,10 +1,12 @@
-// Changing records of a committed file. It goes by message: the LFS has a redo log for it.
+#include "file/overwriter.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "file/file_state.h"
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 
 namespace pif::client {
@@ -14,8 +16,9 @@ namespace {
 // A body that can be sent again ranges its bytes with the request.
 using SharedBytes = std::shared_ptr<std::vector<std::byte>>;
 
-BulkRequest overwrite_request(const FileState& file, const RowRange& piece, SharedBytes bytes) {
-  BulkRequest request;
+access::BulkRequest overwrite_request(const FileState& file, const RowRange& piece, SharedBytes bytes) {
+  PIF_ASSERT(piece.rows > 0, piece.lfs, piece.row);
+  access::BulkRequest request;
   request.lfs = piece.lfs;
   request.bytes = bytes->size();
   request.patient = true;
@@ -33,52 +36,53 @@ BulkRequest overwrite_request(const FileState& file, const RowRange& piece, Shar
 
 }  // namespace
 
-Status FileState::overwrite(RecordNumber first, std::span<const std::byte> in, Requests& requests) {
+Status Overwriter::start(RecordNumber first, std::span<const std::byte> in, access::Requests& requests) {
+  const FileParts& parts = file_.parts;
   const std::size_t length = parts.format.record_length;
   const std::uint64_t count = (in.size() + length - 1) / length;
-  if (in.size() != (count - 1) * length + record_bytes(first + count - 1)) {
+  if (in.size() != (count - 1) * length + file_.length.record_bytes(first + count - 1)) {
     return fail(Code::kInvalid, fmt::format("{}: records {} to {} keep their lengths: {} bytes do not fit them",
                                             parts.path, first, first + count, in.size()));
   }
-  split(parts.layout, {first, first + count}, ranges_);
+  access::split(parts.layout, {first, first + count}, ranges_);
   std::vector<RowRange> pieces;
-  for (const RowRange& range : ranges_) {
-    data_pieces(parts.layout, range, std::max<std::uint64_t>(1, kBulkBytes / length), pieces);
+  for (const RowRange& rows : ranges_) {
+    access::data_pieces(parts.layout, rows, std::max<std::uint64_t>(1, kBulkBytes / length), pieces);
     for (const RowRange& piece : pieces) {
       auto bytes = std::make_shared<std::vector<std::byte>>();
       bytes->reserve(piece.rows * length);
       for (std::uint64_t i = 0; i < piece.rows; ++i) {
-        const std::size_t from = (*record_of(parts.layout, piece, i) - first) * length;
+        const std::size_t from = (*access::record_of(parts.layout, piece, i) - first) * length;
         const auto row = in.subspan(from, std::min(length, in.size() - from));
         bytes->insert(bytes->end(), row.begin(), row.end());
       }
-      counts.bytes_by_message += bytes->size();
-      requests.add(overwrite_request(*this, piece, std::move(bytes)));
+      file_.counts.bytes_by_message += bytes->size();
+      requests.add(overwrite_request(file_, piece, std::move(bytes)));
     }
   }
   return requests.step();
 }
 
-Status FileState::overwrite_all(RecordNumber first, std::span<const std::byte> in) {
-  const FileLength before = file_length;
-  Requests requests(*this);
-  auto status = overwrite(first, in, requests);
-  if (status) status = requests.run();
+Status Overwriter::overwrite(RecordNumber first, std::span<const std::byte> in) {
+  const FileLength before = file_.length.now();
+  access::Requests requests(file_.session->links(), file_.grant);
+  auto status = start(first, in, requests);
+  if (status) status = file_.run(requests);
   // Of a short last record whose length has changed the LFS can only say that the bytes do not fit it.
-  if (status || status.error().code != Code::kInvalid || !ends_short()) return status;
-  PIF_TRY(length(true));
-  return file_length == before ? status
-                               : fail(Code::kRetry, std::move(status.error().text), std::move(status.error().node));
+  if (status || status.error().code != Code::kInvalid || !file_.length.ends_short()) return status;
+  PIF_TRY_VALUE(const FileLength now, file_.length.get(true));
+  return now == before ? status : fail(Code::kRetry, std::move(status.error().text), std::move(status.error().node));
 }
 
-Status FileState::overwrite_within(RecordNumber record, std::uint32_t within, std::span<const std::byte> in) {
-  const Cell cell = parts.layout.locate(record);
+Status Overwriter::overwrite_within(RecordNumber record, std::uint32_t within, std::span<const std::byte> in) {
+  PIF_ASSERT(within + in.size() <= file_.parts.format.record_length, record, within, in.size());
+  const Cell cell = file_.parts.layout.locate(record);
   auto bytes = std::make_shared<std::vector<std::byte>>(in.begin(), in.end());
-  BulkRequest request;
+  access::BulkRequest request;
   request.lfs = cell.lfs;
   request.bytes = in.size();
   request.patient = true;
-  request.make = [id = parts.file.value, cell, within, bytes] {
+  request.make = [id = file_.parts.file.value, cell, within, bytes] {
     net::Packet packet;
     proto::Overwrite& overwrite = *packet.envelope.mutable_overwrite();
     overwrite.set_file(id);
@@ -89,18 +93,19 @@ Status FileState::overwrite_within(RecordNumber record, std::uint32_t within, st
     packet.body = net::Buffer::copy_of(*bytes);
     return packet;
   };
-  counts.bytes_by_message += in.size();
-  Requests requests(*this);
+  file_.counts.bytes_by_message += in.size();
+  access::Requests requests(file_.session->links(), file_.grant);
   requests.add(std::move(request));
-  return requests.run();
+  return file_.run(requests);
 }
 
-Status FileState::overwrite_batch(RecordNumber first, std::span<const std::uint32_t> lengths,
-                                  std::span<const std::byte> data) {
+Status Overwriter::overwrite_batch(RecordNumber first, std::span<const std::uint32_t> lengths,
+                                   std::span<const std::byte> data) {
+  const FileParts& parts = file_.parts;
   std::vector<std::uint64_t> starts(lengths.size() + 1, 0);
   for (std::size_t i = 0; i < lengths.size(); ++i) starts[i + 1] = starts[i] + lengths[i];
-  split(parts.layout, {first, first + lengths.size()}, ranges_);
-  Requests requests(*this);
+  access::split(parts.layout, {first, first + lengths.size()}, ranges_);
+  access::Requests requests(file_.session->links(), file_.grant);
   for (const RowRange& range : ranges_) {
     RowRange piece;
     std::vector<std::uint32_t> row_lengths;
@@ -111,13 +116,13 @@ Status FileState::overwrite_batch(RecordNumber first, std::span<const std::uint3
       std::memcpy(body->data(), row_lengths.data(), row_lengths.size() * sizeof(std::uint32_t));
       if (!rows.empty())
         std::memcpy(body->data() + row_lengths.size() * sizeof(std::uint32_t), rows.data(), rows.size());
-      requests.add(overwrite_request(*this, piece, std::move(body)));
+      requests.add(overwrite_request(file_, piece, std::move(body)));
       piece.rows = 0;
       row_lengths.clear();
       rows.clear();
     };
     for (std::uint64_t i = 0; i < range.rows; ++i) {
-      const auto record = record_of(parts.layout, range, i);
+      const auto record = access::record_of(parts.layout, range, i);
       const std::uint64_t size = record ? lengths[*record - first] : 0;
       if (!record || (piece.rows > 0 && rows.size() + size > kBulkBytes)) send();
       if (!record) continue;
@@ -129,8 +134,8 @@ Status FileState::overwrite_batch(RecordNumber first, std::span<const std::uint3
     }
     send();
   }
-  counts.bytes_by_message += data.size();
-  return requests.run();
+  file_.counts.bytes_by_message += data.size();
+  return file_.run(requests);
 }
 
 }  // namespace pif::client

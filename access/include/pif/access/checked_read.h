@@ -1,0 +1,66 @@
+// Reading rows of one component, every byte of them checked: through descriptors by this process, by message by the
+// LFS. A direct read that fails is made again (it may have met an overwrite half way), then with a new tail, and in the
+// end the LFS is asked.
+//
+// A read is: open_reader() of its components, run those requests; read_by_message() or, on any thread, read_direct();
+// recover() for what failed; run those requests. Thread-safety: read_direct() and read_rows_direct() from several
+// threads; all else only on the thread of the requests.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "pif/access/component_access.h"
+#include "pif/access/requests.h"
+#include "pif/access/row_range.h"
+
+namespace pif::access {
+
+// ---- fixed records ----
+
+// Rows of records: the place of record n is out + (n - origin) * record length.
+struct ReadPart {
+  RowRange rows;
+  std::byte* out = nullptr;
+  RecordNumber origin = 0;
+  FileLength file_length;  // of the file, as the read goes by: others may make its last record longer meanwhile
+  std::uint64_t turn = 0;  // consecutive parts of the same turn are read by one thread
+};
+
+// Packed rows of `rows` (some of part's) to their places. A short last row is just shorter; parity cells go nowhere.
+void scatter(const FileParts& parts, const ReadPart& part, const RowRange& rows, std::span<const std::byte> packed);
+
+// Through the component's descriptors; has_reader(). kEndOfFile: it was attached when it was shorter. kCorrupt: see
+// component::Reader.
+[[nodiscard]] Status read_direct(const FileParts& parts, const ComponentAccess& component, const ReadPart& part);
+// moved: bytes that came are added to it; it outlives the requests.
+void read_by_message(Requests& requests, const ReadPart& part, std::uint64_t& moved);
+// read_direct() has failed so: kCorrupt and kEndOfFile are tried again, in the end by message; others are returned.
+[[nodiscard]] Status recover(Requests& requests, ComponentAccess& component, const ReadPart& part, std::uint64_t& moved,
+                             Error error);
+
+// ---- variable records ----
+
+// Consecutive rows of one LFS.
+struct FetchedRows {
+  Row first = 0;
+  std::vector<std::uint32_t> lengths;
+  std::vector<std::byte> data;
+  std::size_t offset = 0;  // of the next record's bytes: records are taken in order, and parity cells have none
+};
+
+// As many of the rows as `bytes_max` holds, at least one.
+[[nodiscard]] Status read_rows_direct(const FileParts& parts, const ComponentAccess& component, const RowRange& rows,
+                                      std::size_t bytes_max, FetchedRows& out);
+// As many as the LFS puts into one reply. out and moved outlive the requests.
+void read_rows_by_message(Requests& requests, const RowRange& rows, FetchedRows& out, std::uint64_t& moved);
+[[nodiscard]] Status recover_rows(Requests& requests, ComponentAccess& component, const RowRange& rows,
+                                  std::size_t bytes_max, FetchedRows& out, std::uint64_t& moved, const Error& error);
+
+// Adds to sums[i] where row rows[i] of the component starts. `rows` and `sums` have the same size; sums outlives the
+// requests.
+void add_offsets(Requests& requests, ComponentAccess& component, std::vector<Row> rows,
+                 std::vector<std::uint64_t>& sums);
+
+}  // namespace pif::access

@@ -1,0 +1,113 @@
+// The one way by which rows get into a component of a file being made: for client, bulk transfers, tools and whoever
+// rebuilds. It writes through descriptors, or gathers rows and sends them by message. Nobody else has a
+// component::Writer on such a component.
+//
+// Rows that hold parity are the sink's: with variable records they are passed over as rows without bytes, with fixed
+// records as zeros, for this release does not compute them.
+//
+// Life: rows are written, in any order (fixed) or one after another (variable); finish() says how the component ends;
+// after that nothing more can be written, and the file can be sealed (sealing.h). Thread-safety: none; but write_rows()
+// and write_records() with is_direct() may run on several threads, on disjoint pieces of whole chunks. Several sinks
+// may range a component in the same way (component::Writer says which finishes last).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "pif/access/file_parts.h"
+#include "pif/access/requests.h"
+#include "pif/access/row_range.h"
+#include "pif/component/component.h"
+
+namespace pif::access {
+
+// How a component ends: what its LFS is told when it is sealed.
+struct ComponentEnd {
+  LfsIndex lfs = 0;
+  bool by_descriptor = false;  // its sums are known here; else the LFS has written it, and knows them
+  component::Tail tail;        // sums: by descriptor only
+};
+
+class RowSink {
+ public:
+  // Through descriptors: `files` are the component's, and go on after `tail`. parts and files outlive it.
+  RowSink(const FileParts& parts, LfsIndex lfs, component::Files& files, const component::Tail& tail = {});
+  // By message. stage_bytes: gathered before they are sent (one row may be longer). Who must bound memory looks at
+  // requests.bytes(). small: one message for all, over the connection of other requests. moved: bytes sent are added to
+  // it. All outlive it.
+  struct ByMessage {
+    Requests& requests;
+    std::uint64_t& moved;
+    std::uint64_t stage_bytes = 0;
+    bool small = false;
+  };
+  RowSink(const FileParts& parts, LfsIndex lfs, const ByMessage& by_message);
+  RowSink(const RowSink&) = delete;
+  RowSink& operator=(const RowSink&) = delete;
+
+  bool is_direct() const { return writer_.has_value(); }
+  LfsIndex lfs() const { return lfs_; }
+  // Of the component: written or gathered. bytes: of .dat.
+  std::uint64_t rows() const;
+  std::uint64_t bytes() const;
+
+  // Fixed records: rows [first, first + count); the last one last_bytes long (0: whole), which only the file's short
+  // last record may be. Cells that hold parity are among them, and zero; or left out, which is the same. kInvalid,
+  // kCorrupt, kIo: as component::Writer.
+  [[nodiscard]] Status write_rows(Row first, std::uint64_t count, component::ConstRows in,
+                                  std::uint32_t last_bytes = 0);
+  // The same for the records of `rows` that are in `in`: packed, from record `records.begin` on; only the last may be
+  // short.
+  [[nodiscard]] Status write_records(const RowRange& rows, Range records, std::span<const std::byte> in);
+
+  // Variable records: rows from `first` on, which is the next one that holds a record (or that follows in the
+  // component). lengths: of the rows; data: their bytes, packed. kInvalid if rows are left out.
+  [[nodiscard]] Status append_rows(Row first, std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
+  // The same for one row, gathered with those before it.
+  [[nodiscard]] Status append_row(Row row, std::span<const std::byte> bytes);
+
+  // What is gathered goes out.
+  [[nodiscard]] Status flush();
+  // Through descriptors: everything written is in the files, and they end so. Nothing: as at the last show().
+  [[nodiscard]] Result<std::optional<component::Tail>> show();
+  bool has_unshown() const { return stage_.rows > 0 || changed_.load(std::memory_order_relaxed); }
+  // By message: packed rows of `rows` if they are still gathered here; empty: they have been sent.
+  std::span<const std::byte> gathered(const RowRange& rows) const;
+
+  // For who filled the files without this sink (component::copy_component): how that ended.
+  void set_end(const component::Tail& tail);
+  // Ends writing. By message what was gathered is under way: seal when the requests have run. Again: the same answer.
+  [[nodiscard]] Result<ComponentEnd> finish();
+
+ private:
+  // Rows for an LFS, gathered until they are worth a message or a write.
+  struct Stage {
+    Row first = 0;
+    std::uint64_t rows = 0;
+    std::vector<std::uint32_t> lengths;  // variable records
+    std::vector<std::byte> data;
+  };
+  std::uint64_t length() const { return parts_.format.record_length; }
+  [[nodiscard]] Status check_open() const;
+  [[nodiscard]] Status pass_parity(Row until);
+  [[nodiscard]] Status stage_fixed(Row row, std::span<const std::byte> bytes);
+  [[nodiscard]] Status stage_variable(std::span<const std::byte> bytes);
+  void send_stage();
+  static net::Buffer body_of(const Stage& stage);
+
+  const FileParts& parts_;
+  const LfsIndex lfs_;
+  std::optional<component::Writer> writer_;  // through descriptors
+  std::optional<ByMessage> by_message_;      // the other way
+  Stage stage_;
+  std::uint64_t rows_ = 0;            // by message, or variable: written or gathered
+  std::uint64_t bytes_ = 0;           // the same
+  std::atomic<bool> changed_ = true;  // since the last show(); nothing has been shown at first
+  std::optional<ComponentEnd> end_;
+};
+
+}  // namespace pif::access

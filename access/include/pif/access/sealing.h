@@ -1,0 +1,40 @@
+// The end of a file's making, after its rows and before its commit: every component that has rows is sealed by its LFS.
+// This is the one place that knows when a component's rows are complete and durable, and when all of a file's are. What
+// must follow then and come before the commit (parity over the sealed rows) belongs in Sealing::all_sealed.
+//
+//   kWriting --start()--> kSealing --all have answered--> kSealed
+//                         kSealing --start(), after an error--> kSealing
+//
+// Thread-safety: none; the thread of the requests.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "pif/access/requests.h"
+#include "pif/access/row_sink.h"
+
+namespace pif::access {
+
+class Sealing {
+ public:
+  enum class State : std::uint8_t { kWriting, kSealing, kSealed };
+
+  // Adds a Seal for each of `ends` to requests, which outlive neither this nor their grant. length: of the whole file.
+  // patience: for a sync, beside what `extent` takes at the speed of a slow disk. LFSs without an end have no
+  // component, and so no rows.
+  void start(Requests& requests, const FileLength& file_length, std::span<const ComponentEnd> ends, Duration patience);
+  State state() const { return state_; }
+  bool is_sealed(LfsIndex lfs) const { return lfs < sealed_.size() && sealed_[lfs]; }
+
+ private:
+  [[nodiscard]] Status component_sealed(LfsIndex lfs);
+  [[nodiscard]] Status all_sealed();
+
+  State state_ = State::kWriting;
+  std::vector<bool> sealed_;  // by LFS
+  std::size_t missing_ = 0;   // of those asked for
+};
+
+}  // namespace pif::access

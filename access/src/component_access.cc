@@ -1,0 +1,119 @@
+#include "pif/access/component_access.h"
+
+#include "pif/base/assert.h"
+
+namespace pif::access {
+
+component::Tail tail_of(const proto::ComponentState& state) {
+  return {state.rows(), state.bytes(), state.data_tail_sum(), state.index_tail_sum()};
+}
+
+ComponentAccess::ComponentAccess(component::Storage& storage, const FileParts& parts, LfsIndex lfs, DataPath wanted)
+    : storage_(storage), parts_(parts), lfs_(lfs), wanted_(wanted) {
+  PIF_ASSERT(lfs < parts.layout.width(), lfs, parts.layout.width());
+  if (wanted_ == DataPath::kMessages) path_ = DataPath::kMessages;
+}
+
+// ---- attaching
+// --------------------------------------------------------------------------------------------------------
+
+Result<bool> ComponentAccess::admit(const Link& link) {
+  if (link.passes_descriptors) return true;
+  if (wanted_ == DataPath::kDescriptors) {
+    return fail(Code::kUnsupported, "descriptors cannot be had over this route: use unix, or let data go by message",
+                link.name);
+  }
+  path_ = DataPath::kMessages;
+  return false;
+}
+
+// A component that cannot be had by descriptor, but perhaps by message.
+Status ComponentAccess::refused(Error error) {
+  if (wanted_ != DataPath::kAuto || error.code != Code::kUnsupported) return fail(std::move(error));
+  path_ = DataPath::kMessages;
+  return {};
+}
+
+BulkRequest ComponentAccess::attach_request(bool create) {
+  BulkRequest request;
+  request.lfs = lfs_;
+  request.make = [this, create] {
+    net::Packet packet;
+    proto::Attach& attach = *packet.envelope.mutable_attach();
+    if (create)
+      *attach.mutable_create() = parts_.shape(lfs_);
+    else
+      attach.set_file(parts_.file.value);
+    return packet;
+  };
+  request.admit = [this](const Link& link) { return admit(link); };
+  request.refused = [this](Error error) { return refused(std::move(error)); };
+  return request;
+}
+
+void ComponentAccess::open_reader(Requests& requests) {
+  PIF_ASSERT(!parts_.creating, lfs_);
+  if (!reader_ && !by_message()) attach_again(requests);
+}
+
+void ComponentAccess::attach_again(Requests& requests, std::function<Status()> then) {
+  BulkRequest request = attach_request(false);
+  request.take = [this, then](net::Packet& reply) -> Status {
+    PIF_TRY(take_reader(reply));
+    return then ? then() : Status();
+  };
+  request.refused = [this, then](Error error) -> Status {
+    PIF_TRY(refused(std::move(error)));
+    return then ? then() : Status();
+  };
+  request.admit = [this](const Link& link) -> Result<bool> {
+    // Whoever has attached before reads on with what he has, over whatever route the LFS is reached now.
+    return reader_ ? Result<bool>(true) : admit(link);
+  };
+  requests.add(std::move(request));
+}
+
+Status ComponentAccess::take_reader(net::Packet& reply) {
+  const component::Tail tail = tail_of(reply.envelope.attach_reply().state());
+  if (reader_) {
+    reader_->set_tail(tail);  // the descriptors we have are of the same files
+    return {};
+  }
+  PIF_TRY_VALUE(files_, component::adopt(storage_, parts_.format, std::move(reply.handles)));
+  path_ = DataPath::kDescriptors;
+  reader_ = std::make_unique<component::Reader>(shape(), tail, files_);
+  return {};
+}
+
+void ComponentAccess::open_writer(Requests& requests) {
+  PIF_ASSERT(parts_.creating, lfs_);
+  if (path_ != DataPath::kAuto) return;
+  BulkRequest request = attach_request(true);
+  request.take = [this](net::Packet& reply) { return take_writer(reply); };
+  requests.add(std::move(request));
+}
+
+Status ComponentAccess::take_writer(net::Packet& reply) {
+  if (files_.data) return {};  // asked for twice
+  PIF_TRY_VALUE(files_, component::adopt(storage_, parts_.format, std::move(reply.handles)));
+  path_ = DataPath::kDescriptors;
+  return {};
+}
+
+// ---- what is there
+// ------------------------------------------------------------------------------------------------------
+
+void ComponentAccess::show(const component::Tail& tail) {
+  PIF_ASSERT(path_ == DataPath::kDescriptors && files_.data != nullptr, path_, tail.rows);
+  if (reader_)
+    reader_->set_tail(tail);
+  else
+    reader_ = std::make_unique<component::Reader>(shape(), tail, files_);
+}
+
+void ComponentAccess::close() {
+  reader_.reset();
+  files_ = {};
+}
+
+}  // namespace pif::access

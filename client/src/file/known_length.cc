@@ -1,0 +1,63 @@
+#include "file/known_length.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "file/file_state.h"
+#include "pif/base/assert.h"
+#include "pif/wire/convert.h"
+
+namespace pif::client {
+
+KnownLength::KnownLength(FileState& file)
+    : file_(file),
+      known_(file.parts.creating),
+      file_length_(file.parts.creating ? FileLength{} : file.parts.file_length) {}
+
+bool KnownLength::ends_short() const {
+  const Format& format = file_.parts.format;
+  return format.is_fixed() && file_length_.bytes < file_length_.records * format.record_length;
+}
+
+std::uint32_t KnownLength::record_bytes(RecordNumber n) const {
+  return fixed_record_bytes(file_.parts.format.record_length, file_length_, n);
+}
+
+void KnownLength::grow_to(const FileLength& file_length) {
+  PIF_ASSERT(file_.creating(), file_length.records, file_length.bytes);
+  file_length_.records = std::max(file_length_.records, file_length.records);
+  file_length_.bytes = std::max(file_length_.bytes, file_length.bytes);
+}
+
+Result<FileLength> KnownLength::get(bool fresh) {
+  if (file_.creating() || (known_ && (file_.kind.held || !fresh))) return file_length_;
+  const FileParts& parts = file_.parts;
+  proto::Envelope request;
+  request.mutable_length()->set_file(parts.file.value);
+  auto reply = file_.ask_node(0, request);
+  if (reply) {
+    file_length_ = wire::file_length_of(reply->envelope.length_reply().file_length());
+    if (file_length_.records < parts.file_length.records) {
+      return fail(Code::kStaleNode,
+                  fmt::format("{}: the directory knows of {} records, and the LFS that keeps the length of {}: it has "
+                              "lost some; run pif fsck",
+                              parts.path, parts.file_length.records, file_length_.records),
+                  file_.node(0).name());
+    }
+  } else if (reply.error().code == Code::kNotFound && parts.file_length.records == 0) {
+    file_length_ = {};  // an empty file has no component
+  } else {
+    return fail(std::move(reply.error()));
+  }
+  known_ = true;
+  return file_length_;
+}
+
+Result<FileLength> KnownLength::for_records(std::uint64_t records) {
+  const bool may_have_changed = records == file_length_.records && ends_short();
+  if (known_ && records <= file_length_.records && !may_have_changed) return file_length_;
+  return get(true);
+}
+
+}  // namespace pif::client
