@@ -111,6 +111,14 @@ void ComponentAccess::show(const component::Tail& tail) {
     reader_ = std::make_unique<component::Reader>(shape(), tail, files_);
 }
 
+void ComponentAccess::adopt(component::Files files, const component::Tail& tail) {
+  PIF_ASSERT(path_ == DataPath::kAuto && wanted_ != DataPath::kMessages, path_, wanted_);
+  PIF_ASSERT(files.data != nullptr, tail.rows);
+  path_ = DataPath::kDescriptors;
+  files_ = std::move(files);
+  show(tail);
+}
+
 void ComponentAccess::close() {
   reader_.reset();
   files_ = {};

@@ -63,7 +63,7 @@ Status WovenRows::write_run(Row first, std::uint64_t slot, std::uint64_t count) 
   for (std::uint32_t source = 0; source < sources_; ++source)
     pieces[source] = window_.bytes().data() + plan_.place_of(source, slot);
   weave_.weave(pieces, plan_.pitch, count, {rows_.data(), room});
-  return output_.writer().write_rows(first, count, {rows_.data(), room});
+  return output_.sink().write_rows(first, count, {rows_.data(), room});
 }
 
 }  // namespace pif::transpose

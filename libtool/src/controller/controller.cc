@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "controller/job_run.h"
+#include "pif/access/sealing.h"
 #include "pif/net/real_messenger.h"
 #include "pif/tool/message.h"
 #include "pif/wire/convert.h"
@@ -22,6 +23,8 @@ struct Made {
   File file;
   std::optional<FileLength> file_length;
   std::vector<job::ComponentEnd> ends;  // by LFS of the file
+  std::unique_ptr<access::Sealing> sealing;
+  std::unique_ptr<access::Requests> seals;  // for `sealing`
 };
 
 }  // namespace
@@ -36,8 +39,8 @@ struct Controller::Impl {
   [[nodiscard]] Status collect(const std::vector<job::WorkerEnd>& ends, const std::vector<proto::NodeInfo>& workers);
   [[nodiscard]] Result<FileLength> file_length_of(Made& made);
   [[nodiscard]] Status check_rows(Made& made, const FileLength& file_length);
-  [[nodiscard]] Result<std::vector<net::CallId>> start_seals(Made& made, const FileLength& file_length);
-  [[nodiscard]] Status wait_all(std::vector<net::CallId> calls);
+  [[nodiscard]] Status start_seal(Made& made, const FileLength& file_length);
+  [[nodiscard]] Status finish_seals();
   [[nodiscard]] Status seal(std::vector<FileLength>& extents);
 
   Client& client;
@@ -63,7 +66,7 @@ Result<std::size_t> Controller::open(const std::string& path) {
 Result<std::size_t> Controller::create(const std::string& path, const CreateOptions& options) {
   const PhaseTimer timer(impl_->report, "create", impl_->session.clock());
   PIF_TRY_VALUE(File file, impl_->client.create(path, options));
-  impl_->outputs.push_back(Made{std::move(file), std::nullopt, {}});
+  impl_->outputs.push_back(Made{std::move(file), std::nullopt, {}, nullptr, nullptr});
   return impl_->outputs.size() - 1;
 }
 
@@ -221,17 +224,23 @@ Status Controller::Impl::collect(const std::vector<job::WorkerEnd>& ends, const 
 
 // ---- commit -------------------------------------------------------------------------------------------------------
 
+// As the controller said, or as far as the workers' rows go; check_rows() then sees that none is missing.
 Result<FileLength> Controller::Impl::file_length_of(Made& made) {
-  FileLength file_length;
-  for (const auto& end : made.ends) {
-    file_length.records += end.rows();
-    file_length.bytes += end.bytes();
-  }
   if (made.file_length) return *made.file_length;
   const client::FileParts& parts = client::parts_of(made.file);
-  if (parts.layout.has_parity() && file_length.records > 0) {
-    return fail(Code::kInternal, fmt::format("{} has bevies, so the tool must say how long it is", parts.path));
+  FileLength file_length;
+  for (LfsIndex lfs = 0; lfs < made.ends.size(); ++lfs) {
+    Row rows = made.ends[lfs].rows();
+    while (rows > 0 && parts.layout.is_parity({lfs, rows - 1})) --rows;
+    if (rows > 0) file_length.records = std::max(file_length.records, *parts.layout.record_at({lfs, rows - 1}) + 1);
+    file_length.bytes += made.ends[lfs].bytes();
   }
+  if (!parts.format.is_fixed() || file_length.records == 0) return file_length;
+  const std::uint64_t length =
+      parts.format.record_length;  // rows that hold parity have bytes, too, which are not the file's
+  const Cell last = parts.layout.locate(file_length.records - 1);
+  const job::ComponentEnd& end = made.ends[last.lfs];
+  file_length.bytes = (file_length.records - 1) * length + std::min(length, end.bytes() - last.row * length);
   return file_length;
 }
 
@@ -251,58 +260,41 @@ Status Controller::Impl::check_rows(Made& made, const FileLength& file_length) {
   return {};
 }
 
-Result<std::vector<net::CallId>> Controller::Impl::start_seals(Made& made, const FileLength& file_length) {
-  const client::FileParts& parts = client::parts_of(made.file);
-  std::vector<net::CallId> calls;
+Status Controller::Impl::start_seal(Made& made, const FileLength& file_length) {
+  std::vector<access::ComponentEnd> ends;
   for (LfsIndex lfs = 0; lfs < made.ends.size(); ++lfs) {
     const job::ComponentEnd& end = made.ends[lfs];
     if (!end.here()) continue;  // no component: no rows
-    net::Packet request;
-    proto::Seal& seal = *request.envelope.mutable_seal();
-    *seal.mutable_shape() = parts.shape(lfs);
-    seal.set_rows(end.rows());
-    seal.set_bytes(end.bytes());
-    *seal.mutable_file() = wire::proto_of(file_length);
-    seal.set_by_descriptor(true);
-    seal.set_data_tail_sum(end.data_tail_sum());
-    seal.set_index_tail_sum(end.index_tail_sum());
-    request.envelope.set_capability(parts.capability);
-    PIF_TRY_VALUE(const net::CallId call, session.start_node(parts.nodes[lfs], std::move(request), kSealTimeout));
-    calls.push_back(call);
+    ends.push_back({lfs, true, {end.rows(), end.bytes(), end.data_tail_sum(), end.index_tail_sum()}});
   }
-  return calls;
+  made.sealing = std::make_unique<access::Sealing>();
+  made.seals = std::make_unique<access::Requests>(session.links(), client::grant_of(made.file));
+  made.sealing->start(*made.seals, file_length, ends, kSealTimeout);
+  return made.seals->step();
 }
 
-Status Controller::Impl::wait_all(std::vector<net::CallId> calls) {
-  Status outcome;
-  while (!calls.empty()) {
-    std::erase_if(calls, [&](const net::CallId call) {
-      if (!session.caller().is_done(call)) return false;
-      auto answer = session.caller().wait(call);
-      if (!answer && outcome) outcome = fail(std::move(answer.error()));
-      return true;
-    });
-    if (!outcome || calls.empty()) break;
-    outcome = pump(session, options);
+Status Controller::Impl::finish_seals() {
+  for (Made& made : outputs) {
+    while (true) {
+      PIF_TRY(made.seals->step());
+      if (made.seals->idle()) break;
+      PIF_TRY(pump(session, options));
+    }
   }
-  for (const net::CallId call : calls) session.caller().forget(call);
-  return outcome;
+  return {};
 }
 
 Status Controller::Impl::seal(std::vector<FileLength>& extents) {
   const PhaseTimer timer(report, "seal", session.clock());
   for (auto& file : inputs) PIF_TRY(client::renew_if_needed(file));  // they are as they were when the workers read them
-  std::vector<net::CallId> calls;
-  Status outcome;
-  for (auto& made : outputs) {
+  for (Made& made : outputs) {
     PIF_TRY(client::renew_if_needed(made.file));
     PIF_TRY_VALUE(const FileLength file_length, file_length_of(made));
     PIF_TRY(check_rows(made, file_length));
-    PIF_TRY_VALUE(const std::vector<net::CallId> started, start_seals(made, file_length));
-    calls.insert(calls.end(), started.begin(), started.end());
+    PIF_TRY(start_seal(made, file_length));
     extents.push_back(file_length);
   }
-  return wait_all(std::move(calls));
+  return finish_seals();
 }
 
 Status Controller::commit() {

@@ -31,11 +31,7 @@ Result<ExitCode> control(Controller& controller, const Names& names) {
   PIF_TRY_VALUE(const std::string target, pif_path(names.target));
   PIF_TRY_VALUE(const std::size_t in, controller.open(source));
   PIF_TRY_VALUE(const CreateOptions options, like(controller, in, source));
-  PIF_TRY_VALUE(const std::size_t out, controller.create(target, options));
-  if (controller.input(in).layout().has_parity()) {
-    PIF_TRY_VALUE(const FileLength file_length, controller.input(in).file_length());
-    controller.set_file_length(out, file_length);
-  }
+  PIF_TRY(controller.create(target, options));
   return run_and_commit(controller);
 }
 

@@ -112,7 +112,7 @@ Status RowReceiver::advance_fixed() {
     const std::uint64_t count = std::min(window_.piece, rows_ - settled_);
     std::byte* const base = ring_.bytes().data() + place * length;
     const bool is_last = settled_ + count == rows_;
-    PIF_TRY(output_.writer().write_rows(settled_, count, {base, length}, is_last ? last_bytes_ : 0));
+    PIF_TRY(output_.sink().write_rows(settled_, count, {base, length}, is_last ? last_bytes_ : 0));
     if (output_.layout().has_parity()) std::memset(base, 0, count * length);  // parity cells stay zero
     missing = data_rows_in(settled_ + window_.rows);
     settled_ += count;

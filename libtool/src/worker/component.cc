@@ -9,7 +9,14 @@ constexpr std::uint64_t kIndexRows = 32768;  // end offsets read at once
 
 }  // namespace
 
-Status Input::open(const component::Tail& tail) {
+Component::Component(component::Storage& storage, access::FileParts parts, std::optional<LfsIndex> index)
+    : grant_(std::move(parts), {}), index_(index) {
+  if (index_)
+    access_ = std::make_unique<access::ComponentAccess>(storage, file(), *index_, access::DataPath::kDescriptors);
+}
+
+Status Input::open() {
+  const component::Tail tail = reader().tail();
   const std::uint64_t expected = layout().rows(index(), file_length().records);
   if (tail.rows < expected) {
     return fail(Code::kCorrupt,
@@ -18,7 +25,6 @@ Status Input::open(const component::Tail& tail) {
   }
   tail_ = tail;
   rows_ = expected;
-  reader_ = std::make_unique<component::Reader>(shape(), tail_, files_);
   if (rows_ == 0) return {};
   if (format().is_fixed()) {
     const RecordNumber last = file_length().records - 1;
@@ -29,7 +35,7 @@ Status Input::open(const component::Tail& tail) {
     return {};
   }
   std::vector<std::uint64_t> ends(2);
-  PIF_TRY(reader_->read_ends(rows_ - 1, 1, ends));
+  PIF_TRY(reader().read_ends(rows_ - 1, 1, ends));
   bytes_ = ends[1];
   return {};
 }
@@ -70,7 +76,7 @@ Status Input::read(Row first, std::uint64_t count, std::size_t bytes, RowBatch& 
 Status Input::read_fixed(RowBatch& batch) const {
   const std::uint64_t length = batch.record_length;
   batch.data.resize(batch.count * length);  // rows in full, since the reader may use all of the last one's place
-  PIF_TRY(reader_->read_rows(batch.first, batch.count, {batch.data.data(), length}));
+  PIF_TRY(reader().read_rows(batch.first, batch.count, {batch.data.data(), length}));
   const std::uint64_t end = std::min((batch.first + batch.count) * length, bytes());
   batch.data.resize(end - batch.first * length);
   return {};
@@ -79,63 +85,51 @@ Status Input::read_fixed(RowBatch& batch) const {
 Status Input::read_variable(std::size_t bytes, RowBatch& batch) const {
   const std::uint64_t most = std::min(batch.count, kIndexRows);
   std::vector<std::uint64_t> ends(most + 1);
-  PIF_TRY(reader_->read_ends(batch.first, most, ends));
+  PIF_TRY(reader().read_ends(batch.first, most, ends));
   std::uint64_t count = 1;
   while (count < most && ends[count + 1] - ends[0] <= bytes) ++count;
   batch.count = count;
   batch.lengths.resize(count);
   for (std::uint64_t i = 0; i < count; ++i) batch.lengths[i] = static_cast<std::uint32_t>(ends[i + 1] - ends[i]);
   batch.data.resize(ends[count] - ends[0]);
-  return reader_->read_bytes(ends[0], batch.data);
+  return reader().read_bytes(ends[0], batch.data);
 }
 
 Status Input::check(std::uint64_t offset, std::uint64_t size, const Scratch& mapped) const {
   if (!mapped.load(offset, size)) {
     std::vector<std::byte> bytes(size);
-    return reader_->read_bytes(offset, bytes);  // says what is wrong
+    return reader().read_bytes(offset, bytes);  // says what is wrong
   }
-  return reader_->check_bytes(offset, size, mapped.bytes());
+  return reader().check_bytes(offset, size, mapped.bytes());
 }
 
 Result<Scratch> Input::map() {
-  PIF_TRY_VALUE(Handle handle, files_.data->share());
+  PIF_TRY_VALUE(Handle handle, files().data->share());
   if (!handle.fd) return fail(Code::kUnsupported, "this storage cannot be mapped");
-  PIF_TRY_VALUE(const std::uint64_t size, files_.data->size());
+  PIF_TRY_VALUE(const std::uint64_t size, files().data->size());
   return Scratch::adopt(std::move(handle), size);
 }
 
 Status Output::write(const RowBatch& batch) {
   if (batch.count == 0) return {};
-  if (!writer_) return fail(Code::kInvalid, fmt::format("{} has no component on this worker's LFS", file().path));
-  if (format().is_fixed()) {
-    const std::uint64_t length = format().record_length;
-    const std::uint64_t last = batch.data.size() - (batch.count - 1) * length;
-    return writer_->write_rows(batch.first, batch.count, {batch.data.data(), length}, static_cast<std::uint32_t>(last));
-  }
-  if (batch.first != writer_->rows()) {
-    return fail(Code::kInvalid, fmt::format("variable records must be written in order: row {} after {}", batch.first,
-                                            writer_->rows()));
-  }
-  return writer_->append_rows(batch.lengths, batch.data);
+  if (!sink_) return fail(Code::kInvalid, fmt::format("{} has no component on this worker's LFS", file().path));
+  if (!format().is_fixed()) return sink_->append_rows(batch.first, batch.lengths, batch.data);
+  const std::uint64_t length = format().record_length;
+  const std::uint64_t last = batch.data.size() - (batch.count - 1) * length;
+  return sink_->write_rows(batch.first, batch.count, {batch.data.data(), length}, static_cast<std::uint32_t>(last));
 }
 
 void Output::set_tail(const component::Tail& tail, bool cloned) {
-  tail_ = tail;
+  sink_->set_end(tail);
   cloned_ = cloned;
 }
 
-std::uint64_t Output::bytes_written() const {
-  if (tail_) return tail_->bytes;
-  return writer_ ? writer_->bytes() : 0;
-}
+std::uint64_t Output::bytes_written() const { return sink_ ? sink_->bytes() : 0; }
 
 Result<component::Tail> Output::finish() {
-  if (!tail_) {
-    PIF_TRY_VALUE(tail_, writer_->finish());
-  }
-  writer_.reset();
-  files_ = {};  // the LFS seals only what nobody may write to any more
-  return *tail_;
+  PIF_TRY_VALUE(const access::ComponentEnd end, sink_->finish());
+  access_->close();  // the LFS seals only what nobody may write to any more
+  return end.tail;
 }
 
 }  // namespace pif::tool

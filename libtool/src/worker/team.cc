@@ -229,11 +229,11 @@ Result<std::vector<std::unique_ptr<Input>>> Team::share_input(Input& input) {
   for (LfsIndex lfs = 0; lfs < all.size(); ++lfs) {
     const std::uint32_t rank = ranks[lfs];
     if (input.layout().rows(lfs, input.file_length().records) == 0) continue;
-    std::unique_ptr<Input> made(new Input(input.file(), lfs));
+    std::unique_ptr<Input> made(new Input(worker_->impl_->world.storage, input.file(), lfs));
     auto files = component::adopt(worker_->impl_->world.storage, input.format(), std::move(handles[rank]));
     if (!files) return sent_wrong(rank, files.error());
-    made->files_ = std::move(*files);
-    PIF_TRY(made->open({tails[rank][0], tails[rank][1], tails[rank][2], tails[rank][3]}));
+    made->access_->adopt(std::move(*files), {tails[rank][0], tails[rank][1], tails[rank][2], tails[rank][3]});
+    PIF_TRY(made->open());
     all[lfs] = std::move(made);
   }
   return all;

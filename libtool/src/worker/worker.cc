@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/limits.h"
 #include "pif/wire/convert.h"
 #include "worker/worker_impl.h"
 
@@ -12,13 +13,14 @@ using std::chrono::seconds;
 
 constexpr Duration kLocalTimeout = seconds(30);  // of the worker's requests to its LFS
 
-component::Tail tail_of(const proto::ComponentState& state) {
-  return {state.rows(), state.bytes(), state.data_tail_sum(), state.index_tail_sum()};
-}
-
 }  // namespace
 
 // ---- the job ------------------------------------------------------------------------------------------------------
+
+Worker::Impl::Impl(WorkerWorld w)
+    : world(std::move(w)),
+      caller(world.messenger, 1),
+      links(world.messenger, caller.calls(), {net::Route::kUnix, "worker", kLocalTimeout}) {}
 
 Status Worker::Impl::start() {
   PIF_TRY_VALUE(lfs, world.messenger.adopt(std::move(world.connection)));
@@ -41,6 +43,8 @@ Status Worker::Impl::start() {
                 "installed on this node?",
                 node_name);
   }
+  links.set_credential(description.credential());
+  links.adopt(description.nodes(static_cast<int>(rank)).id(), node_name, lfs, kBulkBytes);
   inputs.resize(static_cast<std::size_t>(description.inputs_size()));
   outputs.resize(static_cast<std::size_t>(description.outputs_size()));
   return {};
@@ -61,7 +65,7 @@ Result<std::vector<std::string>> Worker::Impl::meet(const std::string& value, Du
   return fail(Code::kTimeout, "the other workers did not say where they listen", node_name);
 }
 
-std::optional<LfsIndex> Worker::Impl::index_of(const client::FileParts& parts) const {
+std::optional<LfsIndex> Worker::Impl::index_of(const access::FileParts& parts) const {
   const std::uint32_t here = description.nodes(static_cast<int>(rank)).id();
   for (std::size_t i = 0; i < parts.nodes.size(); ++i) {
     if (parts.nodes[i].id() == here) return static_cast<LfsIndex>(i);
@@ -71,22 +75,21 @@ std::optional<LfsIndex> Worker::Impl::index_of(const client::FileParts& parts) c
 
 // ---- components ---------------------------------------------------------------------------------------------------
 
-Result<proto::ComponentState> Worker::Impl::attach_files(net::Packet request, const client::FileParts& parts,
-                                                         component::Files& files) {
-  request.envelope.set_capability(parts.capability);
-  request.envelope.set_credential(description.credential());
-  PIF_TRY_VALUE(net::Packet answer, caller.call(lfs, std::move(request), kLocalTimeout, node_name));
-  PIF_TRY_VALUE(files, component::adopt(world.storage, parts.format, std::move(answer.handles)));
-  return answer.envelope.attach_reply().state();
+Status Worker::Impl::run(access::Requests& requests) {
+  while (true) {
+    PIF_TRY(requests.step());
+    if (requests.idle()) return {};
+    PIF_TRY(caller.pump(requests.next_try()));  // every call ends by its deadline
+  }
 }
 
 Status Worker::Impl::attach(Input& input) {
-  // An LFS whose share is no rows has no component.
+  // An LFS to which the layout gives no rows has no component.
   if (!input.is_here() || input.layout().rows(input.index(), input.file_length().records) == 0) return {};
-  net::Packet request;
-  request.envelope.mutable_attach()->set_file(input.file().file.value);
-  PIF_TRY_VALUE(const proto::ComponentState state, attach_files(std::move(request), input.file(), input.files()));
-  return input.open(tail_of(state));
+  access::Requests requests(links, input.grant_);
+  input.access_->open_reader(requests);
+  PIF_TRY(run(requests));
+  return input.open();
 }
 
 Status Worker::Impl::attach(Output& output) {
@@ -95,10 +98,10 @@ Status Worker::Impl::attach(Output& output) {
   const bool gets_rows =
       output.is_here() && (records == 0 || output.index() == 0 || output.layout().rows(output.index(), records) > 0);
   if (!gets_rows) return {};
-  net::Packet request;
-  *request.envelope.mutable_attach()->mutable_create() = output.file().shape(output.index());
-  PIF_TRY(attach_files(std::move(request), output.file(), output.files()));
-  output.writer_ = std::make_unique<component::Writer>(output.shape(), component::Tail{}, output.files());
+  access::Requests requests(links, output.grant_);
+  output.access_->open_writer(requests);
+  PIF_TRY(run(requests));
+  output.sink_ = std::make_unique<access::RowSink>(output.file(), output.index(), output.files());
   return {};
 }
 
@@ -196,9 +199,9 @@ Result<Input*> Worker::input(std::size_t i) {
   auto& slot = impl_->inputs[i];
   if (!slot) {
     const job::JobFile& file = impl_->description.inputs(static_cast<int>(i));
-    PIF_TRY_VALUE(client::FileParts parts, parts_of(file, impl_->description));
+    PIF_TRY_VALUE(access::FileParts parts, parts_of(file, impl_->description));
     const auto index = impl_->index_of(parts);
-    std::unique_ptr<Input> made(new Input(std::move(parts), index));
+    std::unique_ptr<Input> made(new Input(impl_->world.storage, std::move(parts), index));
     PIF_TRY(impl_->attach(*made));
     slot = std::move(made);
   }
@@ -210,9 +213,9 @@ Result<Output*> Worker::output(std::size_t i) {
   auto& slot = impl_->outputs[i];
   if (!slot) {
     const job::JobFile& file = impl_->description.outputs(static_cast<int>(i));
-    PIF_TRY_VALUE(client::FileParts parts, parts_of(file, impl_->description));
+    PIF_TRY_VALUE(access::FileParts parts, parts_of(file, impl_->description));
     const auto index = impl_->index_of(parts);
-    std::unique_ptr<Output> made(new Output(std::move(parts), index));
+    std::unique_ptr<Output> made(new Output(impl_->world.storage, std::move(parts), index));
     PIF_TRY(impl_->attach(*made));
     slot = std::move(made);
   }

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "pif/access/lfs_links.h"
+#include "pif/access/requests.h"
 #include "pif/net/caller.h"
 #include "pif/tool/worker.h"
 #include "worker/job.h"
@@ -12,21 +14,22 @@
 namespace pif::tool {
 
 struct Worker::Impl {
-  explicit Impl(WorkerWorld w) : world(std::move(w)), caller(world.messenger, 1) {}
+  explicit Impl(WorkerWorld w);
 
   [[nodiscard]] Status start();
   // What every worker gave, by rank, through the controller. Once in a job's life, by all workers.
   [[nodiscard]] Result<std::vector<std::string>> meet(const std::string& value, Duration patience);
   [[nodiscard]] Status attach(Input& input);
   [[nodiscard]] Status attach(Output& output);
-  [[nodiscard]] Result<proto::ComponentState> attach_files(net::Packet request, const client::FileParts& parts,
-                                                           component::Files& files);
+  // Until all of them are done.
+  [[nodiscard]] Status run(access::Requests& requests);
   [[nodiscard]] Status report(const Status& outcome);
   [[nodiscard]] Status end_outputs(job::WorkerEnd& end);
-  [[nodiscard]] std::optional<LfsIndex> index_of(const client::FileParts& parts) const;
+  [[nodiscard]] std::optional<LfsIndex> index_of(const access::FileParts& parts) const;
 
   WorkerWorld world;
   net::Caller caller;
+  access::LfsLinks links;  // to the worker's own LFS
   net::PeerId lfs = 0;
   std::uint64_t job_id = 0;
   std::uint32_t rank = 0;

@@ -27,10 +27,10 @@ std::uint64_t ParallelOutput::alignment(const Format& format, const parity::Layo
 }
 
 ParallelOutput::ParallelOutput(const tool::Output& output, std::span<component::Files> files, std::uint64_t records)
-    : output_(output), writers_(files.size()) {
+    : output_(output), sinks_(files.size()) {
   for (std::size_t lfs = 0; lfs < files.size(); ++lfs) {
     if (output.layout().rows(static_cast<LfsIndex>(lfs), records) > 0)
-      writers_[lfs].emplace(output.shape(), component::Tail{}, files[lfs]);
+      sinks_[lfs] = std::make_unique<access::RowSink>(output.file(), static_cast<LfsIndex>(lfs), files[lfs]);
   }
 }
 
@@ -38,9 +38,9 @@ Status ParallelOutput::write(std::uint64_t first, std::span<const Pick> picks, s
   const parity::Layout& layout = output_.layout();
   const std::size_t length = output_.format().record_length;
   const Range ranks{first, first + picks.size()};
-  for (std::size_t i = 0; i < writers_.size(); ++i) {
+  for (std::size_t i = 0; i < sinks_.size(); ++i) {
     // Not all workers at the same one: a local file system lets one write to a file at a time.
-    const auto lfs = static_cast<LfsIndex>(((output_.is_here() ? output_.index() : 0) + i) % writers_.size());
+    const auto lfs = static_cast<LfsIndex>(((output_.is_here() ? output_.index() : 0) + i) % sinks_.size());
     const Range rows = layout.rows(lfs, ranks);
     if (rows.empty()) continue;
     const std::uint64_t at =
@@ -48,7 +48,7 @@ Status ParallelOutput::write(std::uint64_t first, std::span<const Pick> picks, s
     bytes_.resize(rows.size() * length);
     gather(picks.subspan(at), layout.width(), runs);
     if (!output_.is_here() || lfs != output_.index()) moved_bytes_ += bytes_.size();
-    PIF_TRY(writers_[lfs]->write_rows(rows.begin, rows.size(), {bytes_.data(), length}));
+    PIF_TRY(sinks_[lfs]->write_rows(rows.begin, rows.size(), {bytes_.data(), length}));
   }
   return {};
 }
@@ -64,14 +64,14 @@ void ParallelOutput::gather(std::span<const Pick> picks, std::size_t step, std::
 }
 
 Status ParallelOutput::finish(std::string& state, std::uint32_t rank) {
-  std::vector<component::Tail> tails(writers_.size());
+  std::vector<component::Tail> tails(sinks_.size());
   if (rank > 0) {
-    PIF_TRY_VALUE(tails, unpack_tails(state, rank - 1, writers_.size()));
+    PIF_TRY_VALUE(tails, unpack_tails(state, rank - 1, sinks_.size()));
   }
-  for (std::size_t lfs = 0; lfs < writers_.size(); ++lfs) {
-    if (!writers_[lfs] || writers_[lfs]->rows() == 0) continue;
-    PIF_TRY_VALUE(const component::Tail tail, writers_[lfs]->finish());
-    if (tail.rows > tails[lfs].rows) tails[lfs] = tail;
+  for (std::size_t lfs = 0; lfs < sinks_.size(); ++lfs) {
+    if (!sinks_[lfs] || sinks_[lfs]->rows() == 0) continue;
+    PIF_TRY_VALUE(const access::ComponentEnd end, sinks_[lfs]->finish());
+    if (end.tail.rows > tails[lfs].rows) tails[lfs] = end.tail;
   }
   state = pack_tails(tails);
   return {};
@@ -84,7 +84,7 @@ Appender::Appender(const tool::Output& output, LfsIndex lfs, const component::Ta
       lfs_(lfs),
       format_(output.format()),
       record_(output.format()),
-      writer_(output.shape(), tail, files),
+      sink_(output.file(), lfs, files, tail),
       row_(tail.rows) {
   find_next();
 }
@@ -120,15 +120,16 @@ void Appender::add_parity() {
 Result<component::Tail> Appender::finish(std::uint64_t end) {
   while (row_ < layout_.rows(lfs_, end)) add_parity();
   PIF_TRY(flush());
-  return writer_.finish();
+  PIF_TRY_VALUE(const access::ComponentEnd ended, sink_.finish());
+  return ended.tail;
 }
 
 Status Appender::flush() {
   if (lengths_.empty()) return {};
   if (format_.is_fixed()) {
-    PIF_TRY(writer_.write_rows(writer_.rows(), lengths_.size(), {bytes_.data(), format_.record_length}));
+    PIF_TRY(sink_.write_rows(sink_.rows(), lengths_.size(), {bytes_.data(), format_.record_length}));
   } else {
-    PIF_TRY(writer_.append_rows(lengths_, bytes_));
+    PIF_TRY(sink_.append_rows(sink_.rows(), lengths_, bytes_));
   }
   lengths_.clear();
   bytes_.clear();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -50,8 +51,8 @@ class ParallelOutput {
   void gather(std::span<const Pick> picks, std::size_t step, std::span<const RunView> runs);
 
   const tool::Output& output_;
-  std::vector<std::optional<component::Writer>> writers_;
-  std::vector<std::byte> bytes_;  // rows of one batch for one LFS
+  std::vector<std::unique_ptr<access::RowSink>> sinks_;  // by LfsIndex; empty: it gets no rows
+  std::vector<std::byte> bytes_;                         // rows of one batch for one LFS
   std::uint64_t moved_bytes_ = 0;
 };
 
@@ -78,7 +79,7 @@ class Appender {
   LfsIndex lfs_;
   Format format_;
   OutputRecord record_;
-  component::Writer writer_;
+  access::RowSink sink_;
   Row row_;
   Row data_row_ = 0;        // the first from row_ on that holds a record
   std::uint64_t next_ = 0;  // that record's rank

@@ -189,7 +189,7 @@ Status FarSplit::write_row_block(std::uint32_t from, const MergeMessage& message
   const bool fits = is_direct_ && output_.is_made() && message.node() == output_.index() && count <= rows_missing_ &&
                     first <= rows_ - count && body.size() == count * length;
   if (!fits) return tool::sent_nonsense(from, fmt::format("{} rows from {}, which do not belong here", count, first));
-  PIF_TRY(output_.writer().write_rows(first, count, {std::as_const(body).data(), length}));
+  PIF_TRY(output_.sink().write_rows(first, count, {std::as_const(body).data(), length}));
   rows_missing_ -= count;
   MergeMessage written;
   written.set_node(message.node());

@@ -42,6 +42,9 @@ class ComponentAccess {
   // The reader's tail anew, after the component has grown or its last chunk has changed; `then` runs afterwards.
   void attach_again(Requests& requests, std::function<Status()> then = {});
 
+  // The descriptors of a component whose tail is known came another way: nothing is asked of its LFS.
+  void adopt(component::Files files, const component::Tail& tail);
+
   bool has_reader() const { return reader_ != nullptr; }
   const component::Reader& reader() const { return *reader_; }
   // Of a file being created: what its writer has put into the files so far can be read.

@@ -13,6 +13,9 @@
 #include <span>
 #include <vector>
 
+#include "pif/access/component_access.h"
+#include "pif/access/grant.h"
+#include "pif/access/row_sink.h"
 #include "pif/base/format.h"
 #include "pif/base/result.h"
 #include "pif/client/session.h"
@@ -49,36 +52,38 @@ struct RowBatch {
 // What all components have in common.
 class Component {
  public:
-  const client::FileParts& file() const { return parts_; }
-  const Format& format() const { return parts_.format; }
-  const parity::Layout& layout() const { return parts_.layout; }
+  const access::FileParts& file() const { return grant_.parts(); }
+  const Format& format() const { return file().format; }
+  const parity::Layout& layout() const { return file().layout; }
   // Whether the worker's LFS is one of the file's. Everything below needs that.
   bool is_here() const { return index_.has_value(); }
   LfsIndex index() const { return *index_; }  // which LFS of the file
-  component::Shape shape() const { return component::Shape::of(parts_.file, parts_.format); }
-  component::Files& files() { return files_; }
+  component::Shape shape() const { return component::Shape::of(file().file, file().format); }
+  // Of the component that is here.
+  component::Files& files() { return access_->files(); }
 
  protected:
   friend class Worker;
   friend class Team;
-  Component(client::FileParts parts, std::optional<LfsIndex> index) : parts_(std::move(parts)), index_(index) {}
+  // storage outlives it. index: which LFS of the file the worker's is.
+  Component(component::Storage& storage, access::FileParts parts, std::optional<LfsIndex> index);
 
-  client::FileParts parts_;
+  access::Grant grant_;  // the controller's, who renews it
   std::optional<LfsIndex> index_;
-  component::Files files_;
+  std::unique_ptr<access::ComponentAccess> access_;  // if it is here
 };
 
 // A component of an input. Nobody may write to the file while the tool holds it.
 class Input : public Component {
  public:
-  const FileLength& file_length() const { return parts_.file_length; }  // of the whole file
+  const FileLength& file_length() const { return file().file_length; }  // of the whole file
   std::uint64_t rows() const { return rows_; }                          // of this component, as the file's length gives
   std::uint64_t bytes() const { return bytes_; }
   // What the component holds. More than rows() and bytes() if somebody died appending; is_exact() otherwise.
   const component::Tail& tail() const { return tail_; }
   bool is_exact() const { return tail_.rows == rows_ && tail_.bytes == bytes_; }
   // Checked reads anywhere in the component.
-  const component::Reader& reader() const { return *reader_; }
+  const component::Reader& reader() const { return access_->reader(); }
 
   // The next rows, from the front, up to kBatchBytes of them; false at the end. Rows that hold parity are passed over.
   [[nodiscard]] Result<bool> next(RowBatch& batch);
@@ -103,13 +108,12 @@ class Input : public Component {
   [[nodiscard]] Status read_fixed(RowBatch& batch) const;
   [[nodiscard]] Status read_variable(std::size_t bytes, RowBatch& batch) const;
 
-  // Takes what the LFS said; finds rows() and bytes(). kCorrupt if the component is shorter than the file says.
-  [[nodiscard]] Status open(const component::Tail& tail);
+  // Attached: finds rows() and bytes(). kCorrupt if the component is shorter than the file says.
+  [[nodiscard]] Status open();
 
   component::Tail tail_;
   std::uint64_t rows_ = 0;
   std::uint64_t bytes_ = 0;
-  std::unique_ptr<component::Reader> reader_;
   Row next_ = 0;
   mutable std::uint64_t bytes_read_ = 0;
 };
@@ -117,23 +121,23 @@ class Input : public Component {
 // A component of an output: seen by nobody until the controller commits.
 class Output : public Component {
  public:
-  // Checked writes. Fixed records in any order, variable ones one after another.
-  component::Writer& writer() { return *writer_; }
-  // Writes the batch's rows at batch.first (variable records: which must be the next row).
+  // Where its rows go: fixed records in any order, variable ones one after another. Only if is_made().
+  access::RowSink& sink() { return *sink_; }
+  // Writes the batch's rows at batch.first. Variable records: the next row that holds a record; rows that hold parity
+  // are passed over.
   [[nodiscard]] Status write(const RowBatch& batch);
-  // For who filled files() without the writer (component::copy_component): how it ended.
+  // For who filled files() without the sink (component::copy_component): how it ended.
   void set_tail(const component::Tail& tail, bool cloned);
   std::uint64_t bytes_written() const;
-  // Whether there is a component: not on LFSs whose share of the length that the controller set is no rows.
-  bool is_made() const { return tail_.has_value() || writer_ != nullptr; }
+  // Whether there is a component: not on LFSs whose part of the length that the controller set is no rows.
+  bool is_made() const { return sink_ != nullptr; }
 
  private:
   friend class Worker;
   using Component::Component;
   [[nodiscard]] Result<component::Tail> finish();
 
-  std::unique_ptr<component::Writer> writer_;
-  std::optional<component::Tail> tail_;  // set by set_tail
+  std::unique_ptr<access::RowSink> sink_;
   bool cloned_ = false;
 };
 
