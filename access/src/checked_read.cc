@@ -59,8 +59,7 @@ Status read_even(const FileParts& parts, const ReadPart& part, std::size_t bytes
 
 }  // namespace
 
-// ---- fixed records
-// ------------------------------------------------------------------------------------------------------
+// ---- fixed records -------------------------------------------------------------------------------------------------
 
 void scatter(const FileParts& parts, const ReadPart& part, const RowRange& rows, std::span<const std::byte> packed) {
   const std::size_t length = parts.format.record_length;
@@ -155,8 +154,7 @@ Status recover(Requests& requests, ComponentAccess& component, const ReadPart& p
   return {};
 }
 
-// ---- variable records
-// -----------------------------------------------------------------------------------------------------
+// ---- variable records ----------------------------------------------------------------------------------------------
 
 Status read_rows_direct(const FileParts& parts, const ComponentAccess& component, const RowRange& rows,
                         std::size_t bytes_max, FetchedRows& out) {
@@ -229,8 +227,7 @@ Status recover_rows(Requests& requests, ComponentAccess& component, const RowRan
   return {};
 }
 
-// ---- offsets
-// --------------------------------------------------------------------------------------------------------------
+// ---- offsets -------------------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -14,8 +14,7 @@ ComponentAccess::ComponentAccess(component::Storage& storage, const FileParts& p
   if (wanted_ == DataPath::kMessages) path_ = DataPath::kMessages;
 }
 
-// ---- attaching
-// --------------------------------------------------------------------------------------------------------
+// ---- attaching -----------------------------------------------------------------------------------------------------
 
 Result<bool> ComponentAccess::admit(const Link& link) {
   if (link.passes_descriptors) return true;
@@ -100,8 +99,7 @@ Status ComponentAccess::take_writer(net::Packet& reply) {
   return {};
 }
 
-// ---- what is there
-// ------------------------------------------------------------------------------------------------------
+// ---- what is there -------------------------------------------------------------------------------------------------
 
 void ComponentAccess::show(const component::Tail& tail) {
   PIF_ASSERT(path_ == DataPath::kDescriptors && files_.data != nullptr, path_, tail.rows);

@@ -163,8 +163,7 @@ void LfsLinks::closed(net::PeerId peer) {
   }
 }
 
-// ---- LFSs that were started again: over tcp they are at another port then
-// ---------------------------------------------
+// ---- LFSs that were started again: over tcp they are at another port then ------------------------------------------
 
 const proto::Endpoints& LfsLinks::endpoints_of(const proto::NodeInfo& node) const {
   const auto moved = moved_.find(node.id());
@@ -188,8 +187,7 @@ bool LfsLinks::found_elsewhere(const proto::NodeInfo& node, net::PeerId peer, Du
   return true;
 }
 
-// ---- requests of all operations
-// ----------------------------------------------------------------------------------------
+// ---- requests of all operations ------------------------------------------------------------------------------------
 
 void LfsLinks::remove(Requests& requests) {
   const auto found = std::find(requests_.rbegin(), requests_.rend(), &requests);  // mostly the last one

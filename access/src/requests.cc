@@ -30,8 +30,7 @@ void Requests::add(BulkRequest request) {
   queued_[request.lfs].push_back(std::move(request));
 }
 
-// ---- sending
-// ----------------------------------------------------------------------------------------------------------
+// ---- sending -------------------------------------------------------------------------------------------------------
 
 void Requests::start(BulkRequest request, const Link& link, net::PeerId over) {
   net::Packet packet = request.make();
@@ -94,8 +93,7 @@ Status Requests::start_allowed() {
   return {};
 }
 
-// ---- answers
-// ------------------------------------------------------------------------------------------------------------
+// ---- answers -------------------------------------------------------------------------------------------------------
 
 void Requests::release(const Running& running) {
   Outstanding& used = links_.outstanding(running.node);

@@ -65,8 +65,7 @@ Status RowSink::check_open() const {
   return fail(Code::kInvalid, fmt::format("{}: nothing can be written to a component that is finished", parts_.path));
 }
 
-// ---- fixed records
-// ------------------------------------------------------------------------------------------------------
+// ---- fixed records -------------------------------------------------------------------------------------------------
 
 // One row into the stage: behind its last, or over one it has.
 Status RowSink::stage_fixed(Row row, std::span<const std::byte> bytes) {
@@ -113,8 +112,7 @@ Status RowSink::write_records(const RowRange& rows, Range records, std::span<con
   return status;
 }
 
-// ---- variable records
-// -----------------------------------------------------------------------------------------------------
+// ---- variable records ----------------------------------------------------------------------------------------------
 
 Status RowSink::stage_variable(std::span<const std::byte> bytes) {
   const std::uint64_t limit = writer_ ? kDirectStageBytes : by_message_->stage_bytes;
@@ -165,8 +163,7 @@ Status RowSink::append_rows(Row first, std::span<const std::uint32_t> lengths, s
   return {};
 }
 
-// ---- what is gathered
-// -------------------------------------------------------------------------------------------------------
+// ---- what is gathered ----------------------------------------------------------------------------------------------
 
 // The message's body: lengths (variable records), then the rows.
 net::Buffer RowSink::body_of(const Stage& stage) {
@@ -233,8 +230,7 @@ Result<std::optional<component::Tail>> RowSink::show() {
   return std::optional(tail);
 }
 
-// ---- the end
-// ------------------------------------------------------------------------------------------------------------------
+// ---- the end -------------------------------------------------------------------------------------------------------
 
 void RowSink::set_end(const component::Tail& tail) {
   PIF_ASSERT(!end_ && stage_.rows == 0, lfs_, stage_.rows);

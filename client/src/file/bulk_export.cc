@@ -30,8 +30,7 @@ std::uint64_t bytes_of(std::uint64_t record_length, const FileLength& file_lengt
   return records.empty() ? 0 : end - records.begin * record_length;
 }
 
-// ---- fixed records, several threads
-// ----------------------------------------------------------------------------------
+// ---- fixed records, several threads --------------------------------------------------------------------------------
 
 class ParallelExport {
  public:

@@ -22,8 +22,7 @@ namespace {
 
 constexpr std::size_t kScanBytes = 4u << 20;  // of a delimited stream, read at once
 
-// ---- fixed records, several threads
-// ----------------------------------------------------------------------------------
+// ---- fixed records, several threads --------------------------------------------------------------------------------
 
 // Blocks of a regular file, straight into the components.
 class ParallelImport {
@@ -142,8 +141,7 @@ Result<BulkCounts> import_fixed(FileState& file, const LocalFile& local, const P
   return import_in_order(file, local, progress);
 }
 
-// ---- delimited records
-// -------------------------------------------------------------------------------------------------
+// ---- delimited records ---------------------------------------------------------------------------------------------
 
 // Cuts a stream at its delimiters and writes the records in batches.
 class DelimitedImport {

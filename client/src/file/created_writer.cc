@@ -40,8 +40,7 @@ Status check_created(const FileState& file, RecordNumber first, std::uint64_t co
 CreatedWriter::CreatedWriter(FileState& file)
     : file_(file), sinks_(file.width()), behind_(file.session->links(), file.grant) {}
 
-// ---- components
-// -------------------------------------------------------------------------------------------------------
+// ---- components ----------------------------------------------------------------------------------------------------
 
 Result<bool> CreatedWriter::open(std::span<const access::RowRange> rows) {
   PIF_ASSERT(file_.creating(), file_.phase);
@@ -89,8 +88,7 @@ void CreatedWriter::drop() {
   for (auto& sink : sinks_) sink.reset();
 }
 
-// ---- fixed records
-// ------------------------------------------------------------------------------------------------------
+// ---- fixed records -------------------------------------------------------------------------------------------------
 
 void CreatedWriter::note_written(const access::RowRange& rows) {
   if (sinks_[rows.lfs]->is_direct()) file_.counts.bytes_by_descriptor += rows.rows * file_.parts.format.record_length;
@@ -142,8 +140,7 @@ Status CreatedWriter::write(RecordNumber first, std::span<const std::byte> in) {
   return {};
 }
 
-// ---- variable records
-// -----------------------------------------------------------------------------------------------------
+// ---- variable records ----------------------------------------------------------------------------------------------
 
 Status CreatedWriter::append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
   const FileParts& parts = file_.parts;
@@ -171,8 +168,7 @@ Status CreatedWriter::append_batch(std::span<const std::uint32_t> lengths, std::
   return {};
 }
 
-// ---- the end
-// ----------------------------------------------------------------------------------------------------------------
+// ---- the end -------------------------------------------------------------------------------------------------------
 
 Status CreatedWriter::flush() {
   for (const auto& sink : sinks_) {

@@ -81,8 +81,7 @@ FileState::~FileState() {
   if (auto done = creating() ? abort() : close(); !done) phase = Phase::kEnded;
 }
 
-// ---- what everybody needs
-// -----------------------------------------------------------------------------------------------
+// ---- what everybody needs ------------------------------------------------------------------------------------------
 
 Status FileState::check_usable() const {
   if (phase != Phase::kEnded) return {};
@@ -112,8 +111,7 @@ Result<net::Packet> FileState::ask_node(LfsIndex lfs, const proto::Envelope& env
   return ask();
 }
 
-// ---- writing
-// --------------------------------------------------------------------------------------------------------------
+// ---- writing -------------------------------------------------------------------------------------------------------
 
 Status FileState::write(RecordNumber first, std::span<const std::byte> in) {
   PIF_TRY(check_usable());
@@ -190,8 +188,7 @@ Status FileState::write_batch(RecordNumber first, std::span<const std::uint32_t>
                                           parts.path, first, first + lengths.size()));
 }
 
-// ---- the end
-// --------------------------------------------------------------------------------------------------------------
+// ---- the end -------------------------------------------------------------------------------------------------------
 
 net::Packet FileState::commit_request(const FileLength& file_length) const {
   net::Packet request;

@@ -22,8 +22,7 @@ constexpr std::uint32_t kLongRowBytes = 4096;    // from here on neighbours in m
 
 }  // namespace
 
-// ---- components
-// -------------------------------------------------------------------------------------------------------
+// ---- components ----------------------------------------------------------------------------------------------------
 
 Status RecordReader::open(std::span<const LfsIndex> lfss) {
   if (file_.creating()) {
@@ -53,8 +52,7 @@ Status RecordReader::read_gathered(const ReadPart& part) const {
   return {};
 }
 
-// ---- parts
-// ------------------------------------------------------------------------------------------------------------
+// ---- parts ---------------------------------------------------------------------------------------------------------
 
 Status RecordReader::read_all_direct(std::span<const ReadPart> parts, std::uint64_t bytes, access::Requests& messages) {
   const auto read_one = [this](const ReadPart& part) {
@@ -135,8 +133,7 @@ void RecordReader::add_parts(Range records, std::byte* out, std::vector<ReadPart
   }
 }
 
-// ---- requests
-// -----------------------------------------------------------------------------------------------------------
+// ---- requests ------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -213,8 +210,7 @@ Status RecordReader::read_many(std::span<File::ReadRequest> requests) {
   return read_parts(all, nullptr);
 }
 
-// ---- within one record
-// ----------------------------------------------------------------------------------------------------
+// ---- within one record ---------------------------------------------------------------------------------------------
 
 Status RecordReader::read_within_by_message(const Cell& cell, std::uint64_t offset, std::span<std::byte> out) {
   const FileParts& parts = file_.parts;

@@ -142,8 +142,7 @@ bool Session::look_up(const proto::NodeInfo& node, Duration patience) {
   return after.tcp() != before.tcp() || after.curve_key() != before.curve_key();
 }
 
-// ---- waiting for LFSs
-// -------------------------------------------------------------------------------------------------
+// ---- waiting for LFSs ----------------------------------------------------------------------------------------------
 
 Result<Link> Session::link(const proto::NodeInfo& node, bool bulk) {
   PIF_TRY_VALUE(const Use use, Use::begin(*user_));
