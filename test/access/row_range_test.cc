@@ -63,21 +63,21 @@ TEST_CASE("a part of a range holds the records of those rows") {
   }));
 }
 
-TEST_CASE("data stretches hold all records of a range, no parity cell, and are no longer than asked") {
+TEST_CASE("data pieces hold all records of a range, no parity cell, and are no longer than asked") {
   REQUIRE(rc::check([] {
     const auto layout = any_layout();
     Range records = any_records();
     records.end = std::max(records.end, records.begin + 1);
     const auto rows_max = *rc::gen::inRange<std::uint64_t>(1, 9);
-    std::vector<RowRange> ranges, stretches;
+    std::vector<RowRange> ranges, pieces;
     split(layout, records, ranges);
     for (const RowRange& range : ranges) {
-      data_stretches(layout, range, rows_max, stretches);
+      data_pieces(layout, range, rows_max, pieces);
       std::uint64_t found = 0;
-      for (const RowRange& stretch : stretches) {
-        RC_ASSERT(stretch.rows >= 1 && stretch.rows <= rows_max);
-        for (std::uint64_t i = 0; i < stretch.rows; ++i) {
-          const auto record = record_of(layout, stretch, i);
+      for (const RowRange& piece : pieces) {
+        RC_ASSERT(piece.rows >= 1 && piece.rows <= rows_max);
+        for (std::uint64_t i = 0; i < piece.rows; ++i) {
+          const auto record = record_of(layout, piece, i);
           RC_ASSERT(record && *record >= records.begin && *record < records.end);
           ++found;
         }
