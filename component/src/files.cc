@@ -16,16 +16,16 @@ std::array<std::unique_ptr<File>*, 4> slots(Files& files) {
 }
 
 // The first component of one of the 256 folders makes it.
-Result<std::unique_ptr<File>> open_in_folder(Storage& storage, const std::string& path, Access access) {
-  auto file = storage.open(path, access);
-  if (file || access != Access::kCreate || file.error().code != Code::kNotFound) return file;
+Result<std::unique_ptr<File>> open_in_folder(Storage& storage, const std::string& path, OpenMode mode) {
+  auto file = storage.open(path, mode);
+  if (file || mode != OpenMode::kCreate || file.error().code != Code::kNotFound) return file;
   const std::string folder = path.substr(0, path.rfind('/'));
   PIF_TRY(storage.make_folder(folder));
   if (auto synced = storage.sync_folder(folder.substr(0, folder.rfind('/'))); !synced) {
     (void)storage.remove_tree(folder);  // so that the next one does not take it for durable
     return fail(std::move(synced.error()));
   }
-  return storage.open(path, access);
+  return storage.open(path, mode);
 }
 
 }  // namespace
@@ -34,12 +34,12 @@ std::string stem(const std::string& root, FileId file) {
   return fmt::format("{}/data/{:02x}/{:016x}", root, file.value & 0xff, file.value);
 }
 
-Result<Files> open_files(Storage& storage, const std::string& stem, const Format& format, Access access) {
+Result<Files> open_files(Storage& storage, const std::string& stem, const Format& format, OpenMode mode) {
   PIF_TRY(format.validate());
   Files files;
   const auto slot = slots(files);
   for (std::size_t i = 0; i < file_count(format); ++i) {
-    PIF_TRY_VALUE(*slot[i], open_in_folder(storage, stem + kSuffixes[i], access));
+    PIF_TRY_VALUE(*slot[i], open_in_folder(storage, stem + kSuffixes[i], mode));
   }
   return files;
 }

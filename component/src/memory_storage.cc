@@ -301,7 +301,7 @@ class MemoryStorage final : public Storage {
     for (const auto& path : locks_) disk_->locks.erase(path);
   }
 
-  Result<std::unique_ptr<File>> open(const std::string& path, Access access) override {
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
     PIF_TRY(begin("open", path));
     std::shared_ptr<Opened> opened;  // goes after the guard: its destructor locks
     const std::lock_guard guard(disk_->mutex);
@@ -309,12 +309,12 @@ class MemoryStorage final : public Storage {
     PIF_TRY_VALUE(auto parent, find_parent(disk_->root, path));
     auto& [folder, name] = parent;
     if (!folder->names.contains(name)) {
-      if (access != Access::kCreate) return fail(Code::kNotFound, fmt::format("cannot open {}: no such file", path));
+      if (mode != OpenMode::kCreate) return fail(Code::kNotFound, fmt::format("cannot open {}: no such file", path));
       folder->change({{name, std::make_shared<Inode>(false)}});
     }
     auto inode = folder->names[name];
     if (inode->folder) return fail(Code::kIsDirectory, fmt::format("{} is a folder", path));
-    opened = std::make_shared<Opened>(disk_, std::move(inode), path, access != Access::kRead);
+    opened = std::make_shared<Opened>(disk_, std::move(inode), path, mode != OpenMode::kRead);
     return std::make_unique<MemoryFile>(std::move(opened));
   }
 

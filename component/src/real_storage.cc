@@ -206,12 +206,12 @@ class RealFile final : public File {
 
 class RealStorage final : public Storage {
  public:
-  Result<std::unique_ptr<File>> open(const std::string& path, Access access) override {
-    const int flags = access == Access::kRead ? O_RDONLY : access == Access::kWrite ? O_RDWR : O_RDWR | O_CREAT;
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
+    const int flags = mode == OpenMode::kRead ? O_RDONLY : mode == OpenMode::kWrite ? O_RDWR : O_RDWR | O_CREAT;
     UniqueFd fd(uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600); }));
     if (!fd) return fail_errno(errno, fmt::format("cannot open {}", path));
     PIF_TRY(check_regular(fd, path));
-    return std::make_unique<RealFile>(std::move(fd), path, access != Access::kRead);
+    return std::make_unique<RealFile>(std::move(fd), path, mode != OpenMode::kRead);
   }
 
   Result<std::unique_ptr<File>> adopt(Handle handle) override {

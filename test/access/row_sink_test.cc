@@ -24,7 +24,7 @@ struct Place {
     parts.layout = *parity::Layout::make(4, {2, 2});
     parts.nodes.resize(4);
     parts.nodes[lfs].set_name("lfs" + std::to_string(lfs));
-    files = *component::open_files(*storage, "/7", format, component::Access::kCreate);
+    files = *component::open_files(*storage, "/7", format, component::OpenMode::kCreate);
   }
   component::Reader reader(const component::Tail& tail) {
     return component::Reader(component::Shape::of(parts.file, parts.format), tail, files);

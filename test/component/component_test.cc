@@ -330,7 +330,7 @@ TEST_CASE("component: files are passed on as handles and removed by their stem")
     CHECK(code_of(adopt(*fixture.storage, format, {})) == Code::kInvalid);
     must(remove_files(*fixture.storage, fixture.path));
     CHECK(must(fixture.storage->list("/lfs/data/0c")).empty());
-    CHECK(code_of(open_files(*fixture.storage, fixture.path, format, Access::kRead)) == Code::kNotFound);
+    CHECK(code_of(open_files(*fixture.storage, fixture.path, format, OpenMode::kRead)) == Code::kNotFound);
   }
 }
 

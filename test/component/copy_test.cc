@@ -8,7 +8,7 @@ namespace {
 // Copies `from` into a component with another id on the same disk.
 struct Copy {
   Copy(Fixture& from, FileId id) : target(Shape::of(id, from.shape.format)) {
-    files = must(open_files(*from.storage, stem("/lfs", id), from.shape.format, Access::kCreate));
+    files = must(open_files(*from.storage, stem("/lfs", id), from.shape.format, OpenMode::kCreate));
   }
   Result<Tail> run(Fixture& from, const std::function<bool(std::uint64_t)>& keep_going = nullptr) {
     auto result = copy_component(from.shape, from.tail, from.files, target.file, files, &cloned, keep_going);
@@ -142,8 +142,8 @@ TEST_CASE("copy: between files of the local disk, cloned where it can") {
   const Shape source = Shape::of(FileId(1), Format::fixed(100));
   const Shape target = Shape::of(FileId(2), Format::fixed(100));
   must(storage->make_folder(folder.path() + "/data"));
-  Files from = must(open_files(*storage, stem(folder.path(), source.file), source.format, Access::kCreate));
-  Files to = must(open_files(*storage, stem(folder.path(), target.file), target.format, Access::kCreate));
+  Files from = must(open_files(*storage, stem(folder.path(), source.file), source.format, OpenMode::kCreate));
+  Files to = must(open_files(*storage, stem(folder.path(), target.file), target.format, OpenMode::kCreate));
   const Bytes bytes = pattern(1'000'050, 1);
   Writer writer(source, {}, from);
   must(writer.write_rows(0, 10'001, {bytes.data(), 100}, 50));

@@ -31,7 +31,7 @@ bool all_readable(Fixture& fixture, const Bytes& expected) {
 }
 
 void flip_everything(Fixture& fixture, const Bytes& expected, const std::string& suffix) {
-  const std::uint64_t size = must(must(fixture.storage->open(fixture.path + suffix, Access::kRead))->size());
+  const std::uint64_t size = must(must(fixture.storage->open(fixture.path + suffix, OpenMode::kRead))->size());
   CAPTURE(suffix, size);
   REQUIRE(size > 0);
   std::uint64_t unnoticed = 0;
@@ -190,7 +190,7 @@ TEST_CASE("corruption: data or sums that are cut off are corrupt, not zeros and 
   for (const char* suffix : {".dat", ".sum"}) {
     Fixture fixture(Format::fixed(100));
     fixture.fill(pattern(12'000, 1));
-    auto file = must(fixture.storage->open(fixture.path + suffix, Access::kWrite));
+    auto file = must(fixture.storage->open(fixture.path + suffix, OpenMode::kWrite));
     must(file->resize(must(file->size()) - 1));
     Bytes into(12'000);
     CHECK(code_of(fixture.reader().read_rows(0, 120, {into.data(), 100})) == Code::kCorrupt);

@@ -22,7 +22,7 @@ struct Crashing {
     must(storage->sync_folder("/"));
   }
   std::unique_ptr<File> make(const std::string& name, const Bytes& bytes) {
-    auto file = must(storage->open("/root/" + name, Access::kCreate));
+    auto file = must(storage->open("/root/" + name, OpenMode::kCreate));
     must(file->write(0, bytes));
     return file;
   }
@@ -32,7 +32,7 @@ struct Crashing {
     storage = make_memory_storage(disk);
   }
   Bytes read(const std::string& name) {
-    auto file = must(storage->open("/root/" + name, Access::kRead));
+    auto file = must(storage->open("/root/" + name, OpenMode::kRead));
     Bytes bytes(must(file->size()));
     must(file->read(0, bytes));
     return bytes;

@@ -111,7 +111,7 @@ TEST_CASE("faults: whichever call fails, reading and copying give an error and n
   for (std::uint64_t n = 0;; ++n) {
     CAPTURE(n);
     Files target =
-        must(open_files(*fixture.storage, stem("/lfs", FileId(n + 100)), fixture.shape.format, Access::kCreate));
+        must(open_files(*fixture.storage, stem("/lfs", FileId(n + 100)), fixture.shape.format, OpenMode::kCreate));
     const NthFault fault(*fixture.disk, n, code);
     std::vector<std::uint64_t> ends(3001);
     Bytes back(bytes.size());
@@ -152,7 +152,7 @@ TEST_CASE("faults: opening, sharing and removing components hand their errors on
         [&](std::string_view call, std::string_view) { return call == name ? Code::kIo : Code::kOk; });
     const std::string_view call = name;
     if (call == "open")
-      CHECK(code_of(open_files(*fixture.storage, fixture.path, fixture.shape.format, Access::kRead)) == Code::kIo);
+      CHECK(code_of(open_files(*fixture.storage, fixture.path, fixture.shape.format, OpenMode::kRead)) == Code::kIo);
     if (call == "share") CHECK(code_of(share(fixture.files)) == Code::kIo);
     if (call == "adopt") CHECK(code_of(adopt(*fixture.storage, fixture.shape.format, std::move(handles))) == Code::kIo);
     if (call == "remove") CHECK(code_of(remove_files(*fixture.storage, fixture.path)) == Code::kIo);

@@ -73,7 +73,7 @@ Code code_of(const Result<T>& result) {
 struct Fixture {
   explicit Fixture(const Format& format, FileId file = FileId(12)) : shape(Shape::of(file, format)) { reopen(); }
 
-  void reopen() { files = must(open_files(*storage, path, shape.format, Access::kCreate)); }
+  void reopen() { files = must(open_files(*storage, path, shape.format, OpenMode::kCreate)); }
   Writer writer() { return Writer(shape, tail, files); }
   Reader reader() { return Reader(shape, tail, files); }
   // Packed rows from row 0 on, as a finished component.

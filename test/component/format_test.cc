@@ -10,7 +10,7 @@ Bytes bytes_of(const std::string& text) {
 }
 
 std::string stored(Fixture& fixture, const std::string& suffix) {
-  auto file = must(fixture.storage->open(fixture.path + suffix, Access::kRead));
+  auto file = must(fixture.storage->open(fixture.path + suffix, OpenMode::kRead));
   Bytes bytes(must(file->size()));
   CHECK(must(file->read(0, bytes)) == bytes.size());
   return text(bytes);

@@ -27,12 +27,12 @@ struct Place {
   std::unique_ptr<Storage> again() const { return real ? make_real_storage() : make_memory_storage(disk); }
   std::string at(const std::string& name) const { return folder + "/" + name; }
   std::unique_ptr<File> make(const std::string& name, const Bytes& bytes) const {
-    auto file = must(storage->open(at(name), Access::kCreate));
+    auto file = must(storage->open(at(name), OpenMode::kCreate));
     must(file->write(0, bytes));
     return file;
   }
   Bytes contents(const std::string& name) const {
-    auto file = must(storage->open(at(name), Access::kRead));
+    auto file = must(storage->open(at(name), OpenMode::kRead));
     Bytes bytes(must(file->size()));
     CHECK(must(file->read(0, bytes)) == bytes.size());
     return bytes;
@@ -56,7 +56,7 @@ struct Place {
 
 TEST_CASE("storage: what is written in pieces is read in other pieces") {
   BOTH_STORAGES;
-  auto file = must(storage.open(place.at("a"), Access::kCreate));
+  auto file = must(storage.open(place.at("a"), OpenMode::kCreate));
   const Bytes bytes = pattern(100'000, 1);
   std::vector<ConstPiece> out;
   for (std::size_t i = 0; i < bytes.size(); i += 10) out.push_back({bytes.data() + i, 10});  // more than one call takes
@@ -114,20 +114,20 @@ TEST_CASE("storage: a file grows with zeros and shrinks") {
 TEST_CASE("storage: a file open for reading cannot be written") {
   BOTH_STORAGES;
   place.make("a", pattern(10, 1));
-  auto file = must(storage.open(place.at("a"), Access::kRead));
+  auto file = must(storage.open(place.at("a"), OpenMode::kRead));
   CHECK(code_of(file->write(0, pattern(1, 1))) == Code::kReadOnly);
   CHECK(code_of(file->resize(0)) == Code::kReadOnly);
 }
 
 TEST_CASE("storage: opening what is missing or a folder fails and names the path") {
   BOTH_STORAGES;
-  const auto missing = storage.open(place.at("no"), Access::kWrite);
+  const auto missing = storage.open(place.at("no"), OpenMode::kWrite);
   CHECK(code_of(missing) == Code::kNotFound);
   CHECK(missing.error().text.find(place.at("no")) != std::string::npos);
   must(storage.make_folder(place.at("folder")));
-  CHECK(code_of(storage.open(place.at("folder"), Access::kRead)) == Code::kIsDirectory);
+  CHECK(code_of(storage.open(place.at("folder"), OpenMode::kRead)) == Code::kIsDirectory);
   place.make("a", {});
-  CHECK(code_of(storage.open(place.at("a/b"), Access::kCreate)) == Code::kNotDirectory);
+  CHECK(code_of(storage.open(place.at("a/b"), OpenMode::kCreate)) == Code::kNotDirectory);
 }
 
 TEST_CASE("storage: names are made, listed in order, renamed over others and removed") {
@@ -173,7 +173,7 @@ TEST_CASE("storage: a shared handle becomes the same file with the same access")
   auto other = must(storage.adopt(must(writable->share())));
   must(other->write(0, pattern(10, 2)));
   CHECK(place.contents("a") == pattern(10, 2));
-  auto readable = must(storage.open(place.at("a"), Access::kRead));
+  auto readable = must(storage.open(place.at("a"), OpenMode::kRead));
   auto borrowed = must(storage.adopt(must(readable->share())));
   CHECK(code_of(borrowed->write(0, pattern(1, 1))) == Code::kReadOnly);
   CHECK(code_of(storage.adopt(Handle{})) == Code::kInvalid);
@@ -182,8 +182,8 @@ TEST_CASE("storage: a shared handle becomes the same file with the same access")
 TEST_CASE("storage: has_writers sees a second open file, a shared one, and neither afterwards") {
   BOTH_STORAGES;
   auto writable = place.make("a", pattern(10, 1));
-  auto file = must(storage.open(place.at("a"), Access::kRead));
-  auto second_reader = must(storage.open(place.at("a"), Access::kRead));
+  auto file = must(storage.open(place.at("a"), OpenMode::kRead));
+  auto second_reader = must(storage.open(place.at("a"), OpenMode::kRead));
   CHECK(must(file->has_writers()));
   auto shared = must(storage.adopt(must(writable->share())));
   writable.reset();
@@ -191,7 +191,7 @@ TEST_CASE("storage: has_writers sees a second open file, a shared one, and neith
   shared.reset();
   CHECK_FALSE(must(file->has_writers()));
   CHECK_FALSE(must(file->has_writers()));
-  must(storage.open(place.at("a"), Access::kWrite));
+  must(storage.open(place.at("a"), OpenMode::kWrite));
   CHECK_FALSE(must(file->has_writers()));
 }
 
@@ -244,9 +244,9 @@ TEST_CASE("real storage: files are 0600, folders 0700, and a symbolic link is no
     CHECK((info.st_mode & 0777) == 0700);
   }
   REQUIRE(::symlink(place.at("a").c_str(), place.at("link").c_str()) == 0);
-  CHECK_FALSE(place.storage->open(place.at("link"), Access::kRead).has_value());
+  CHECK_FALSE(place.storage->open(place.at("link"), OpenMode::kRead).has_value());
   REQUIRE(::mkfifo(place.at("fifo").c_str(), 0600) == 0);
-  CHECK_FALSE(place.storage->open(place.at("fifo"), Access::kRead).has_value());
+  CHECK_FALSE(place.storage->open(place.at("fifo"), OpenMode::kRead).has_value());
 }
 
 TEST_CASE("real storage: a tree of any depth is removed with few descriptors, and what links in it lead to stays") {
@@ -289,7 +289,7 @@ TEST_CASE("real storage: a shared writable mapping counts as a writer after its 
   REQUIRE(map != MAP_FAILED);
   handle.fd.reset();
   writable.reset();
-  auto file = must(place.storage->open(place.at("a"), Access::kRead));
+  auto file = must(place.storage->open(place.at("a"), OpenMode::kRead));
   CHECK(must(file->has_writers()));
   ::munmap(map, 4096);
   CHECK_FALSE(must(file->has_writers()));
@@ -308,7 +308,7 @@ TEST_CASE("memory storage: a crash forgets bytes, sizes and names that were not 
 
   auto storage = make_memory_storage(place.disk);
   CHECK(must(storage->list(place.folder)) == std::vector<std::string>{"kept"});
-  auto file = must(storage->open(place.at("kept"), Access::kRead));
+  auto file = must(storage->open(place.at("kept"), OpenMode::kRead));
   Bytes bytes(200);
   CHECK(must(file->read(0, bytes)) == 100);
   bytes.resize(100);
@@ -352,11 +352,11 @@ TEST_CASE("memory storage: a crash brings back what was removed, renamed or cut 
   must(place.storage->sync_folder("/"));
   must(place.storage->remove(place.at("removed")));
   must(place.storage->rename(place.at("renamed"), place.at("new")));
-  must(must(place.storage->open(place.at("cut"), Access::kWrite))->resize(3));
+  must(must(place.storage->open(place.at("cut"), OpenMode::kWrite))->resize(3));
   place.disk->crash();
   auto storage = make_memory_storage(place.disk);
   CHECK(must(storage->list(place.folder)) == std::vector<std::string>{"cut", "removed", "renamed"});
-  CHECK(must(must(storage->open(place.at("cut"), Access::kRead))->size()) == 10);
+  CHECK(must(must(storage->open(place.at("cut"), OpenMode::kRead))->size()) == 10);
 }
 
 TEST_CASE("memory storage: after a crash everything of the old world fails") {

@@ -29,7 +29,7 @@ Storage& disk() {
 }
 
 void put(const std::string& suffix, std::string_view bytes) {
-  auto file = disk().open(stem("", kFile) + suffix, Access::kCreate);
+  auto file = disk().open(stem("", kFile) + suffix, OpenMode::kCreate);
   must(file && (*file)->resize(0) && (*file)->write(0, std::as_bytes(std::span(bytes))), "memory can be written");
 }
 
@@ -81,7 +81,7 @@ void read_variable(const Reader& reader, const Read& what, bool sound) {
 }
 
 void read_all(const Shape& shape, const Tail& tail, const Read& what, std::uint64_t offset) {
-  auto files = open_files(disk(), stem("", kFile), shape.format, Access::kRead);
+  auto files = open_files(disk(), stem("", kFile), shape.format, OpenMode::kRead);
   must(files.has_value() == shape.format.validate().has_value(), "the files are there");
   if (!files) return;
   const Reader reader(shape, tail, *files);

@@ -35,7 +35,7 @@ component::Storage& disk() {
 
 void check_root(std::string_view text) {
   must(disk().make_folder("/lfs").has_value(), "a folder can be made in memory");
-  auto file = disk().open("/lfs/lfs.toml", component::Access::kCreate);
+  auto file = disk().open("/lfs/lfs.toml", component::OpenMode::kCreate);
   must(file && (*file)->resize(0) && (*file)->write(0, std::as_bytes(std::span(text))), "memory can be written");
   const auto read = lfs::read_identity(disk(), "/lfs");
   must(!read || (!read->cluster.empty() && read->node != 0), "an identity that was read names cluster and node");

@@ -62,7 +62,7 @@ class Root {
 
  private:
   void make_file(const std::string& path, std::uint64_t bytes) {
-    auto file = disk->open(path, component::Access::kCreate);
+    auto file = disk->open(path, component::OpenMode::kCreate);
     must(file && (*file)->resize(0) && (*file)->resize(bytes), "files");
   }
   const std::array<proto::ComponentState, 3> states_ = {component_of(1, 100, 50), component_of(2, 1000, 12),
@@ -70,7 +70,7 @@ class Root {
 };
 
 void write_raw(component::Storage& disk, std::uint64_t offset, std::string_view bytes) {
-  auto file = disk.open(kLog, component::Access::kCreate);
+  auto file = disk.open(kLog, component::OpenMode::kCreate);
   must(file && (*file)->write(offset, std::as_bytes(std::span(bytes))), "memory can be written");
 }
 

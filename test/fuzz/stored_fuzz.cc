@@ -154,7 +154,7 @@ void put_file(component::Storage& storage, fuzz::Input& in) {
   const auto path = component::stem("/lfs0", FileId(kFiles[what % kFiles.size()])) + kSuffixes[what >> 4 & 3];
   const auto bytes = in.text();
   if (!storage.make_folder(path.substr(0, path.rfind('/')))) return;
-  auto file = storage.open(path, component::Access::kCreate);
+  auto file = storage.open(path, component::OpenMode::kCreate);
   must(file && (*file)->write(0, std::as_bytes(std::span(bytes))), "memory can be written");
 }
 

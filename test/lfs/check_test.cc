@@ -10,8 +10,8 @@ std::string path_of(const Node& node, std::uint64_t file, const char* suffix) {
   return component::stem(node.root(), FileId(file)) + suffix;
 }
 std::unique_ptr<component::File> open(Node& node, const std::string& path,
-                                      component::Access access = component::Access::kWrite) {
-  return component::make_memory_storage(node.disk)->open(path, access).value();
+                                      component::OpenMode mode = component::OpenMode::kWrite) {
+  return component::make_memory_storage(node.disk)->open(path, mode).value();
 }
 // The one damage that the checker finds.
 std::string only_damage(Node& node, bool sums = true) {
@@ -107,7 +107,7 @@ TEST_CASE("a flipped bit anywhere in data or index is found by reading, in its c
 TEST_CASE("a file that no entry of the catalogue owns is found, is no damage, and is removed at the next start") {
   with_root([](Node& node) {
     const auto orphan = path_of(node, 0x1234508, ".dat");
-    open(node, orphan, component::Access::kCreate);
+    open(node, orphan, component::OpenMode::kCreate);
     const auto report = node.check().value();
     CHECK(report.damages.empty());
     REQUIRE(report.leftovers.size() == 1);
@@ -116,7 +116,7 @@ TEST_CASE("a file that no entry of the catalogue owns is found, is no damage, an
   with_node([](Peer& peer, Node& node) {
     REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
     node.kill();
-    open(node, path_of(node, 0x99907, ".sum"), component::Access::kCreate);
+    open(node, path_of(node, 0x99907, ".sum"), component::OpenMode::kCreate);
     node.start();
     CHECK(peer.read(7, 0, 5).value() == pattern(500, 1));
     CHECK(node.check().value().damages.empty());

@@ -91,7 +91,7 @@ TEST_CASE("over the limit the longest unused components lose their open files, t
     if (file != 4 && file != 5) table.settle(*made);
   }
   const auto is_open = [&](std::uint64_t file) {
-    return table.components.find_in_memory(FileId(file))->access.has_value();
+    return table.components.find_in_memory(FileId(file))->mode.has_value();
   };
   table.components.find_in_memory(FileId(1))->enter(Stage::kCheckpointing);
   table.components.find_in_memory(FileId(2))->enter(Stage::kAppending);
@@ -151,7 +151,7 @@ TEST_CASE("of removed components the last ones are remembered as removed; files 
   const auto used = table.make(1);
   const auto in_use = used->files;
   table.components.forget(*used);
-  CHECK_FALSE(used->access.has_value());
+  CHECK_FALSE(used->mode.has_value());
   CHECK(in_use->data->size().has_value());
   CHECK(in_use.use_count() == 1);
   const auto again = table.make(1);

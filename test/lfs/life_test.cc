@@ -11,7 +11,7 @@ std::string data_path(const Node& node, std::uint64_t file, const char* suffix) 
   return component::stem(node.root(), FileId(file)) + suffix;
 }
 bool exists(Node& node, const std::string& path) {
-  return component::make_memory_storage(node.disk)->open(path, component::Access::kRead).has_value();
+  return component::make_memory_storage(node.disk)->open(path, component::OpenMode::kRead).has_value();
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ TEST_CASE("a log that gets full starts over, and nothing acknowledged is lost") 
           REQUIRE_OK(peer.overwrite(7, first, 200, fresh));
           bytes.replace(first * 100, fresh.size(), fresh);
           const auto log =
-              component::make_memory_storage(node.disk)->open("/lfs0/log/redo.log", component::Access::kRead).value();
+              component::make_memory_storage(node.disk)->open("/lfs0/log/redo.log", component::OpenMode::kRead).value();
           CHECK(log->size().value() < (128u << 10));
           if (round % 13 == 12) {
             node.crash();

@@ -113,7 +113,7 @@ TEST_CASE("whichever call fails while leftovers are removed, that is said, and t
     const auto orphan = component::stem(node.root(), FileId(0x99907)) + ".dat";
     const auto foreign = node.root() + "/data/07/not-ours";
     const auto storage = component::make_memory_storage(node.disk);
-    for (const auto& path : {orphan, foreign}) REQUIRE_OK(storage->open(path, component::Access::kCreate));
+    for (const auto& path : {orphan, foreign}) REQUIRE_OK(storage->open(path, component::OpenMode::kCreate));
     for (const char* folder : {"", "/07"}) REQUIRE_OK(storage->sync_folder(node.root() + "/data" + folder));
     CHECK(with_each_call_failing(node, [](Start& start) { return start.remove(); }) >= 6);
     const auto left = node.disk->files(node.root() + "/data");
@@ -219,7 +219,7 @@ TEST_CASE("the checker names what no start would mend: impossible shapes, length
             s.mutable_shape()->set_index(1);
           }).empty());
     start.put_state(before);
-    REQUIRE_OK(start.storage->open(node.root() + "/data/07/not-ours", component::Access::kCreate));
+    REQUIRE_OK(start.storage->open(node.root() + "/data/07/not-ours", component::OpenMode::kCreate));
     CHECK(damages().size() == 1);
     REQUIRE_OK(start.storage->remove(node.root() + "/data/07/not-ours"));
     start.put_rotten_state(8);
@@ -255,7 +255,7 @@ TEST_CASE("an lfs.toml with a line that cannot be read, or without one it needs,
   const auto read = [](const std::string& text) {
     const auto storage = component::make_memory_storage(component::MemoryDisk::make());
     REQUIRE_OK(storage->make_folder("/lfs0"));
-    const auto file = storage->open("/lfs0/lfs.toml", component::Access::kCreate).value();
+    const auto file = storage->open("/lfs0/lfs.toml", component::OpenMode::kCreate).value();
     REQUIRE_OK(file->write(0, std::as_bytes(std::span(text))));
     return code_of(read_identity(*storage, "/lfs0"));
   };

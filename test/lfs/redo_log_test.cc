@@ -70,9 +70,9 @@ struct Fixture {
       std::memcpy(bytes_of_log.data() + at + bytes - sizeof hash, &hash, sizeof hash);
     });
   }
-  std::uint64_t size() { return storage->open(kPath, component::Access::kRead).value()->size().value(); }
+  std::uint64_t size() { return storage->open(kPath, component::OpenMode::kRead).value()->size().value(); }
   void resize(std::uint64_t size) {
-    REQUIRE(storage->open(kPath, component::Access::kWrite).value()->resize(size).has_value());
+    REQUIRE(storage->open(kPath, component::OpenMode::kWrite).value()->resize(size).has_value());
   }
 
   std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();

@@ -224,7 +224,7 @@ TEST_CASE("what was written through descriptors is sealed only if its files are 
       REQUIRE_OK(peer.write(file, 0, rows.size(), variable_body(rows)));
       REQUIRE_OK(peer.attach_new(file));  // its rows are in the files now
       const auto path = component::stem(node.root(), FileId(7)) + suffix;
-      auto harmed = component::make_memory_storage(node.disk)->open(path, component::Access::kWrite).value();
+      auto harmed = component::make_memory_storage(node.disk)->open(path, component::OpenMode::kWrite).value();
       const auto size = harmed->size().value();
       const component::Tail tail{600, 5400, 1, 2};
       REQUIRE_OK(harmed->resize(size - 1));

@@ -40,15 +40,13 @@ access::Grant::Renew renewal(Session& session, const FileParts& parts, const Ope
   };
 }
 
-access::DataPath path_for(DataPath wanted, bool is_small) {
-  if (wanted == DataPath::kDescriptors) return access::DataPath::kDescriptors;
-  if (wanted == DataPath::kMessages || is_small) return access::DataPath::kMessages;
-  return access::DataPath::kAuto;
+DataPath path_for(DataPath wanted, bool is_small) {
+  return is_small && wanted == DataPath::kAuto ? DataPath::kMessages : wanted;
 }
 
 std::vector<std::unique_ptr<access::ComponentAccess>> components_of(Session& session, const FileParts& parts,
                                                                     bool is_small) {
-  const access::DataPath path = path_for(session.options().data_path, is_small);
+  const DataPath path = path_for(session.options().data_path, is_small);
   std::vector<std::unique_ptr<access::ComponentAccess>> components;
   for (LfsIndex lfs = 0; lfs < parts.layout.width(); ++lfs) {
     components.push_back(std::make_unique<access::ComponentAccess>(session.storage(), parts, lfs, path));

@@ -166,11 +166,11 @@ Result<component::Tail> Appending::base_tail(Component& c, const FileLength& bas
   } else if (rows == tail.rows) {
     bytes = tail.bytes;
   } else if (rows > 0) {
-    PIF_TRY(context_.components.open_files(c, component::Access::kRead));
+    PIF_TRY(context_.components.open_files(c, component::OpenMode::kRead));
     PIF_TRY(c.reader->read_ends(rows, 0, std::span(&bytes, 1)));
   }
   if (rows == tail.rows && bytes == tail.bytes) return tail;
-  PIF_TRY(context_.components.open_files(c, component::Access::kRead));
+  PIF_TRY(context_.components.open_files(c, component::OpenMode::kRead));
   return tail_at(c.shape, *c.reader, rows, bytes);
 }
 

@@ -46,7 +46,7 @@ void Overwriting::overwrite(const Request& request, const proto::Overwrite& aske
   if (dedup_.knows(key)) return context_.replies.answer(context_.replies.defer(request), Status());
   if (auto free = context_.check_not_held(**component); !free)
     return context_.replies.answer(request, fail(std::move(free.error())));
-  if (auto opened = context_.components.open_files(**component, component::Access::kWrite); !opened)
+  if (auto opened = context_.components.open_files(**component, component::OpenMode::kWrite); !opened)
     return context_.replies.answer(request, fail(std::move(opened.error())));
   auto waiting = std::make_shared<Waiting>(Waiting{0, key, *component, QueuedChange(*component), asked.first(),
                                                    asked.count(), asked.within(), asked.bytes(),
@@ -194,7 +194,7 @@ Result<Overwriting::Image> Overwriting::image_at_once(const Waiting& waiting, Ov
   Component& c = *waiting.component;
   if (c.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
   if (c.failure) return fail(*c.failure);
-  PIF_TRY(context_.components.open_files(c, component::Access::kWrite));  // they may have been closed meanwhile
+  PIF_TRY(context_.components.open_files(c, component::OpenMode::kWrite));  // they may have been closed meanwhile
   if (waiting.heat == Heat::kWarm) return image_of(waiting, *c.reader, overlay);
   return image_of(waiting, c.reader->cached(), overlay);
 }
@@ -246,7 +246,7 @@ void Overwriting::write_batch(std::shared_ptr<std::vector<Image>> images) {
     image.number = context_.numbers.take();
     const Component& c = *image.component;
     PIF_ASSERT(c.stage() == Stage::kOverwriting, c.file.value, c.stage());
-    PIF_ASSERT(c.access && *c.access != component::Access::kRead, c.file.value);
+    PIF_ASSERT(c.mode && *c.mode != component::OpenMode::kRead, c.file.value);
     PIF_ASSERT(!image.bytes.empty(), c.file.value);
     context_.log.add({c.file, image.first_chunk, c.shape.chunk_bytes, image.bytes, LogEntryType::kChunks},
                      image.number);
@@ -293,7 +293,7 @@ void Overwriting::finish_one(const Image& image, const Status& written) {
 Status Overwriting::apply(const Image& image) {
   Component& c = *image.component;
   PIF_ASSERT(c.stage() == Stage::kOverwriting, c.file.value, c.stage());
-  PIF_TRY(context_.components.open_files(c, component::Access::kWrite));
+  PIF_TRY(context_.components.open_files(c, component::OpenMode::kWrite));
   dirty_.emplace(c.file.value, image.component);
   c.dirty = true;
   auto tail = tail_of(c.state);

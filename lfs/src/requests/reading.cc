@@ -33,7 +33,7 @@ void Reading::offsets(const Request& request, const proto::Offsets&) { start(req
 void Reading::start(const Request& request) {
   auto found = context_.published(request, file_of_read(request.envelope()));
   if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
-  if (auto opened = context_.components.open_files(**found, component::Access::kRead); !opened)
+  if (auto opened = context_.components.open_files(**found, component::OpenMode::kRead); !opened)
     return context_.replies.answer(request, fail(std::move(opened.error())));
   const auto bytes_max = LfsContext::body_bytes_max(request);
   const auto reader = (*found)->reader->cached();
@@ -71,7 +71,7 @@ bool Reading::may_serve(const ColdRead& cold) {
   } else if (c.failure) {
     may = fail(*c.failure);
   } else {
-    may = context_.components.open_files(c, component::Access::kRead);
+    may = context_.components.open_files(c, component::OpenMode::kRead);
   }
   if (!may) context_.replies.answer(cold.token, may);
   return may.has_value();
@@ -156,14 +156,14 @@ void Reading::advance() {
 Result<net::Packet> Reading::descriptors(Component& component) {
   net::Packet reply;
   *reply.envelope.mutable_attach_reply()->mutable_state() = component.state;
-  if (component.access == component::Access::kRead || !component.access) {
-    PIF_TRY(context_.components.open_files(component, component::Access::kRead));
+  if (component.mode == component::OpenMode::kRead || !component.mode) {
+    PIF_TRY(context_.components.open_files(component, component::OpenMode::kRead));
     PIF_TRY_VALUE(reply.handles, component::share(*component.files));
     return reply;
   }
   // Ours can write: others get descriptors that cannot.
   PIF_TRY_VALUE(auto files, component::open_files(context_.world.storage, context_.components.stem(component.file),
-                                                  component.shape.format, component::Access::kRead));
+                                                  component.shape.format, component::OpenMode::kRead));
   PIF_TRY_VALUE(reply.handles, component::share(files));
   return reply;
 }

@@ -72,7 +72,7 @@ Result<net::Packet> Writing::attach(const Request& request) {
   PIF_TRY_VALUE(const auto component, open_component(request, request.envelope().attach().create()));
   if (component->writer)
     PIF_TRY(finish_writer(*component));  // what it holds back must not come after what others write
-  PIF_TRY(context_.components.open_files(*component, component::Access::kWrite));
+  PIF_TRY(context_.components.open_files(*component, component::OpenMode::kWrite));
   component->given_out = true;
   PIF_ASSERT(!component->writer && component->stage() == Stage::kFilling, component->file.value);
   net::Packet reply = Replies::reply(request);
@@ -245,12 +245,12 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
                 fmt::format("of a file of {} records and {} bytes, {} rows and {} bytes belong here, not {} and {}",
                             file_length.records, file_length.bytes, rows, bytes, tail.rows, tail.bytes));
   if (!component.given_out) {
-    PIF_TRY(context_.components.open_files(component, component::Access::kWrite));
+    PIF_TRY(context_.components.open_files(component, component::OpenMode::kWrite));
     return found;
   }
   // Our own descriptors must not count as somebody's who writes.
   context_.components.close_files(component);
-  PIF_TRY(context_.components.open_files(component, component::Access::kRead));
+  PIF_TRY(context_.components.open_files(component, component::OpenMode::kRead));
   return found;
 }
 
@@ -290,7 +290,7 @@ void Writing::sync_and_seal(const Sealing& sealing) {
   sync_.add(component, [this, component, file = file_length_of(sealing.asked.file()),
                         token = sealing.token](const Status& synced) {
     // Nobody gets descriptors to write what is complete.
-    if (component->access == component::Access::kWrite) context_.components.close_files(*component);
+    if (component->mode == component::OpenMode::kWrite) context_.components.close_files(*component);
     if (component->is_removed())
       return context_.replies.answer(token, fail(Code::kStaleFile, "the file was removed meanwhile"));
     if (synced) return finish_seal(component, file, token);

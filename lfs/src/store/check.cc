@@ -31,7 +31,7 @@ bool is_short(component::File& file, const std::string& path, std::uint64_t expe
 
 void check_files(component::Storage& storage, const std::string& stem, const component::Shape& shape,
                  const component::Tail& tail, bool sums, std::vector<std::string>& damages) {
-  auto files = component::open_files(storage, stem, shape.format, component::Access::kRead);
+  auto files = component::open_files(storage, stem, shape.format, component::OpenMode::kRead);
   if (!files) {
     const bool missing = files.error().code == Code::kNotFound;
     damages.push_back(

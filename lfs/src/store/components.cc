@@ -65,7 +65,7 @@ Result<ComponentPtr> Components::find(FileId file) {
   if (auto found = find_in_memory(file)) {
     PIF_ASSERT(found->file == file && !found->is_removed(), file.value, found->stage());
     if (found->failure) return fail(*found->failure);
-    if (found->access) with_files_.splice(with_files_.end(), with_files_, found->place);
+    if (found->mode) with_files_.splice(with_files_.end(), with_files_, found->place);
     return found;
   }
   if (tombstones_.contains(file.value))
@@ -98,7 +98,7 @@ Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::ui
   state.set_run(numbers_.run());
   PIF_TRY_VALUE(auto made, add(std::move(state)));
   PIF_ASSERT(made->stage() == Stage::kFilling && !made->catalogued, shape.file.value, made->stage());
-  if (auto opened = open_files(*made, component::Access::kCreate); !opened) {
+  if (auto opened = open_files(*made, component::OpenMode::kCreate); !opened) {
     all_.erase(shape.file.value);
     (void)component::remove_files(storage_, stem(shape.file));  // half made; the first error is the one to tell
     return fail(std::move(opened.error()));
@@ -107,15 +107,15 @@ Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::ui
   return made;
 }
 
-Status Components::open_files(Component& component, component::Access access) {
-  using component::Access;
+Status Components::open_files(Component& component, component::OpenMode mode) {
+  using component::OpenMode;
   PIF_ASSERT(!component.is_removed(), component.file.value);
-  PIF_ASSERT(component.access.has_value() == (component.files != nullptr), component.file.value);
-  if (component.access && (access == Access::kRead || *component.access != Access::kRead)) return {};
+  PIF_ASSERT(component.mode.has_value() == (component.files != nullptr), component.file.value);
+  if (component.mode && (mode == OpenMode::kRead || *component.mode != OpenMode::kRead)) return {};
   close_files(component);
-  PIF_TRY_VALUE(auto files, component::open_files(storage_, stem(component.file), component.shape.format, access));
+  PIF_TRY_VALUE(auto files, component::open_files(storage_, stem(component.file), component.shape.format, mode));
   component.files = std::make_shared<component::Files>(std::move(files));
-  component.access = access;
+  component.mode = mode;
   component.reader.emplace(component.shape, tail_of(component.state), *component.files);
   component.place = with_files_.insert(with_files_.end(), &component);
   PIF_ASSERT(component.files->data && component.files->sums, component.file.value);
@@ -126,7 +126,7 @@ Status Components::open_writer(Component& component) {
   if (component.writer) return {};
   if (writers_ >= kWritersMax && !close_spare_writer())
     return fail(Code::kBusy, fmt::format("{} components are being written here by message: try again", kWritersMax));
-  PIF_TRY(open_files(component, component::Access::kWrite));
+  PIF_TRY(open_files(component, component::OpenMode::kWrite));
   component.writer.emplace(component.shape, tail_of(component.state), *component.files);
   ++writers_;
   PIF_ASSERT(writers_ <= kWritersMax, writers_);
@@ -151,11 +151,11 @@ void Components::drop_writer(Component& component) {
 }
 
 void Components::close_files(Component& component) {
-  PIF_ASSERT(component.access.has_value() == component.reader.has_value(), component.file.value);
+  PIF_ASSERT(component.mode.has_value() == component.reader.has_value(), component.file.value);
   drop_writer(component);
   component.reader.reset();
-  if (component.access) with_files_.erase(component.place);
-  component.access.reset();
+  if (component.mode) with_files_.erase(component.place);
+  component.mode.reset();
   component.files.reset();
 }
 
@@ -174,7 +174,7 @@ void Components::evict() {
   // One that a request, a sequencer or the redo log holds stays: found again, it would be another object with a state
   // of its own.
   for (auto known = all_.begin(); known != all_.end();) {
-    const bool unused = known->second.use_count() == 1 && !known->second->access && known->second->is_idle();
+    const bool unused = known->second.use_count() == 1 && !known->second->mode && known->second->is_idle();
     known = unused ? all_.erase(known) : std::next(known);
   }
 }

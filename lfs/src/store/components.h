@@ -37,7 +37,7 @@ struct Component {
   bool catalogued = false;
 
   std::shared_ptr<component::Files> files;  // open; work away from the loop may have them longer
-  std::optional<component::Access> access;  // of `files`; nothing: closed
+  std::optional<component::OpenMode> mode;  // of `files`; nothing: closed
   std::optional<component::Reader> reader;  // over `files`, up to the state's tail
   std::optional<component::Writer> writer;  // over `files`
   std::list<Component*>::iterator place;    // among those with open files
@@ -125,8 +125,8 @@ class Components {
   // Makes its files, state open. shape: checked by the caller. kRetry while files of that name are being removed.
   [[nodiscard]] Result<ComponentPtr> create(const proto::ComponentShape& shape, std::uint64_t epoch, Time now);
 
-  // Opens the files if they are not open with at least this access; afterwards `reader` is there.
-  [[nodiscard]] Status open_files(Component& component, component::Access access);
+  // Opens the files if they are not open with at least in this mode; afterwards `reader` is there.
+  [[nodiscard]] Status open_files(Component& component, component::OpenMode mode);
   [[nodiscard]] Status open_writer(Component& component);
   void drop_writer(Component& component);
   void close_files(Component& component);

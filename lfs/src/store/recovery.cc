@@ -63,7 +63,7 @@ Status Replayer::replay_chunks(const LogEntry& entry, std::uint64_t number) {
     return fail(Code::kCorrupt, fmt::format("redo log, entry {}: chunks of {} bytes, file {} has {}", number,
                                             entry.chunk_bytes, name_of(entry.file), shape.chunk_bytes));
   auto files =
-      component::open_files(storage_, component::stem(root_, entry.file), shape.format, component::Access::kWrite);
+      component::open_files(storage_, component::stem(root_, entry.file), shape.format, component::OpenMode::kWrite);
   if (!files && files.error().code == Code::kNotFound) {
     spdlog::error("redo log, entry {}: {}", number, files.error().text);  // a damaged component; others go on
     states_[entry.file.value].reset();
@@ -84,7 +84,7 @@ Status Replayer::finish() {
   for (const auto& [id, shape] : changed_) {
     PIF_ASSERT(states_.contains(id) && states_.at(id), id);
     PIF_TRY_VALUE(auto files, component::open_files(storage_, component::stem(root_, FileId(id)), shape.format,
-                                                    component::Access::kWrite));
+                                                    component::OpenMode::kWrite));
     PIF_TRY(sync_home(files));
     changed.push_back(&*states_.at(id));
   }

@@ -57,7 +57,7 @@ constexpr std::array<std::byte, kAlign> kZeros{};
 }  // namespace
 
 Status RedoLog::open(const Replay& replay) {
-  auto opened = storage_.open(path_, component::Access::kWrite);
+  auto opened = storage_.open(path_, component::OpenMode::kWrite);
   if (!opened && opened.error().code == Code::kNotFound) return create();
   if (!opened) return fail(std::move(opened.error()));
   file_ = std::move(*opened);
@@ -74,7 +74,7 @@ Status RedoLog::open(const Replay& replay) {
 }
 
 Status RedoLog::create() {
-  PIF_TRY_VALUE(file_, storage_.open(path_, component::Access::kCreate));
+  PIF_TRY_VALUE(file_, storage_.open(path_, component::OpenMode::kCreate));
   PIF_TRY(file_->resize(kFirstEntry));
   PIF_TRY(write_head(1, 0));
   return sync_folder();

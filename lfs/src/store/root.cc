@@ -45,7 +45,7 @@ bool parse_line(std::string_view line, RootIdentity& out, std::uint32_t& format)
 }
 
 Result<std::string> read_text(component::Storage& storage, const std::string& path) {
-  PIF_TRY_VALUE(auto file, storage.open(path, component::Access::kRead));
+  PIF_TRY_VALUE(auto file, storage.open(path, component::OpenMode::kRead));
   std::string text(kIdentityBytesMax, '\0');
   PIF_TRY_VALUE(const auto size, file->read(0, std::as_writable_bytes(std::span(text))));
   text.resize(size);
@@ -59,7 +59,7 @@ Status write_identity(component::Storage& storage, const std::string& root, cons
       "format = {}\ncluster = \"{}\"\nnode = {}\nname = \"{}\"\nuuid = \"{}\"\n",
       kFormatVersion, ours.cluster, ours.node, ours.name, ours.uuid);
   {
-    PIF_TRY_VALUE(auto file, storage.open(path + ".new", component::Access::kCreate));
+    PIF_TRY_VALUE(auto file, storage.open(path + ".new", component::OpenMode::kCreate));
     PIF_TRY(file->resize(0));
     PIF_TRY(file->write(0, std::as_bytes(std::span(text))));
     PIF_TRY(file->sync());

@@ -60,21 +60,21 @@ struct OrderedOutput::Impl {
   Row told = 0;
 };
 
-Status OrderedOutput::Impl::send(NumberedMessage records) {
-  const std::uint32_t rank = destinations[records.to];
+Status OrderedOutput::Impl::send(NumberedMessage numbered) {
+  const std::uint32_t rank = destinations[numbered.to];
   job::OutputMessage message;
   Rows& rows = *message.mutable_rows();
-  rows.set_first(records.first);
-  rows.set_last(records.last);
-  rows.set_count(records.count);
-  rows.set_placed(records.placed);
-  if (rank == worker.rank()) return accept(rank, rows, std::move(records.body));
-  worker.count_sent(records.record_bytes);
-  if (rings.empty() || rings[rank].empty()) return team.send(rank, head_of(message), std::move(records.body));
-  PIF_TRY(place_records(records, output.format().record_length, rings[rank].bytes()));
-  records.body.shrink(records.count * sizeof(std::uint32_t));  // what stays is where they are
+  rows.set_first(numbered.first);
+  rows.set_last(numbered.last);
+  rows.set_count(numbered.count);
+  rows.set_placed(numbered.placed);
+  if (rank == worker.rank()) return accept(rank, rows, std::move(numbered.body));
+  worker.count_sent(numbered.record_bytes);
+  if (rings.empty() || rings[rank].empty()) return team.send(rank, head_of(message), std::move(numbered.body));
+  PIF_TRY(place_records(numbered, output.format().record_length, rings[rank].bytes()));
+  numbered.body.shrink(numbered.count * sizeof(std::uint32_t));  // what stays is where they are
   rows.set_placed(true);
-  return team.send(rank, head_of(message), std::move(records.body));
+  return team.send(rank, head_of(message), std::move(numbered.body));
 }
 
 Status OrderedOutput::Impl::accept(std::uint32_t from, const Rows& rows, net::Buffer body) {

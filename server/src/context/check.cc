@@ -40,8 +40,8 @@ class Checker {
   }
 
  private:
-  void damage(std::string text) {
-    if (report_.damages.size() < kDamagesMax) report_.damages.push_back(std::move(text));
+  void damage(std::string_view text) {
+    if (report_.damages.size() < kDamagesMax) report_.damages.emplace_back(text);
   }
 
   template <typename Visit>

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "pif/access/data_path.h"
 #include "pif/base/capability.h"
 #include "pif/base/clock.h"
 #include "pif/base/format.h"
@@ -39,11 +40,7 @@ class FileState;    // one open file
 struct FileAccess;  // makes Files (adopt_file in session.h)
 }  // namespace client
 
-enum class DataPath : std::uint8_t {
-  kAuto,         // passed descriptors where the LFS is on this machine, else messages
-  kDescriptors,  // descriptors or an error
-  kMessages,     // always by message, over the route below
-};
+using access::DataPath;
 
 struct ConnectOptions {
   std::string where;           // folder of the file system, or empty: found as SEMANTICS says

@@ -61,7 +61,7 @@ struct Files {
 
 // "ROOT/data/ab/<id>": the stem of a component's file names (ab: the id's low byte, so that folders fill evenly).
 std::string stem(const std::string& root, FileId file);
-Result<Files> open_files(Storage& storage, const std::string& stem, const Format& format, Access access);
+Result<Files> open_files(Storage& storage, const std::string& stem, const Format& format, OpenMode mode);
 // {data, sums[, index, index_sums]} in the order in which descriptors travel.
 Result<std::vector<Handle>> share(Files& files);
 Result<Files> adopt(Storage& storage, const Format& format, std::vector<Handle> handles);

@@ -59,7 +59,7 @@ class File {
   }
 };
 
-enum class Access : std::uint8_t {
+enum class OpenMode : std::uint8_t {
   kRead,
   kWrite /* read and write */,
   kCreate /* write; made if missing, mode 0600 */
@@ -75,7 +75,7 @@ struct Space {
 class Storage {
  public:
   virtual ~Storage() = default;
-  virtual Result<std::unique_ptr<File>> open(const std::string& path, Access access) = 0;
+  virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
   virtual Result<std::unique_ptr<File>> adopt(Handle handle) = 0;  // what share() made, after it travelled
   // A new file in that folder without a name, to read and write and map: a descriptor, even in memory. It is gone with
   // the last process that has it.
