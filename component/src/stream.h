@@ -71,7 +71,7 @@ struct StoredStream : Stream {
   }
 
   // From `data` or `sums`. kBusy: it would have to wait for the disk, and may not.
-  [[nodiscard]] Result<std::size_t> read(File& file, std::uint64_t offset, std::span<std::byte> out) const;
+  [[nodiscard]] Result<std::size_t> read(File& from, std::uint64_t offset, std::span<std::byte> out) const;
 
   std::uint64_t full_chunks() const { return length / chunk_bytes; }
   std::uint64_t chunks() const { return length / chunk_bytes + (length % chunk_bytes != 0 ? 1 : 0); }

@@ -74,9 +74,9 @@ void scatter(const std::byte* from, std::size_t length, std::uint64_t count, Row
 
 }  // namespace
 
-Result<std::size_t> StoredStream::read(File& file, std::uint64_t offset, std::span<std::byte> out) const {
-  if (!only_cached) return file.read(offset, out);
-  PIF_TRY_VALUE(const std::size_t n, file.read_cached(offset, out));
+Result<std::size_t> StoredStream::read(File& from, std::uint64_t offset, std::span<std::byte> out) const {
+  if (!only_cached) return from.read(offset, out);
+  PIF_TRY_VALUE(const std::size_t n, from.read_cached(offset, out));
   if (n != out.size()) return fail(Code::kBusy, "the disk would have to be waited for");
   return n;
 }
