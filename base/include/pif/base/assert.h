@@ -16,7 +16,7 @@ struct BrokenAssertion {
   const char* condition;  // source text
   std::string values;     // "i = 5, count = 3"; empty without values
 
-  // "lfs/src/append/sequencer.cc:12: assertion failed: i < count (i = 5, count = 3)"
+  // One line without an end of line: "lfs/src/append/sequencer.cc:12: assertion failed: i < count (i = 5, count = 3)"
   std::string to_string() const;
 };
 

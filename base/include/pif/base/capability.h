@@ -47,15 +47,18 @@ struct Capability {
   std::int64_t expiry = 0;   // wall seconds
 };
 
-// Packed bytes, ready for the envelope.
+// Packed bytes with their MAC, ready for Envelope.credential and Envelope.capability. Of a credential's groups the
+// first kGroupsMax are packed.
 std::string mint(const ClusterKey& key, const Credential& credential);
 std::string mint(const ClusterKey& key, const Capability& capability);
 
-// kBadCapability for anything but intact, unexpired bytes. `now` in wall seconds; kClockSkewSeconds are allowed for.
+// What mint() packed. kBadCapability for anything but intact, unexpired bytes: the text says whether they are forged or
+// too old. `now` in wall seconds; kClockSkewSeconds are allowed for.
 [[nodiscard]] Result<Credential> verify_credential(const ClusterKey& key, std::string_view packed, std::int64_t now);
 [[nodiscard]] Result<Capability> verify_capability(const ClusterKey& key, std::string_view packed, std::int64_t now);
 
-// Whether `rights` of Rights are all in the capability, it is for `file` (or any), and its holder is `uid`.
+// Ok if `rights` of Rights are all in the capability, it is for `file` (or, with kMayManage, any), and its holder is
+// `uid`; else kBadCapability, saying which of these is not so. Does not look at its expiry: verify_capability() has.
 [[nodiscard]] Status require(const Capability& capability, FileId file, std::uint32_t rights, std::uint32_t uid);
 
 }  // namespace pif

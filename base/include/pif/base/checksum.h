@@ -13,7 +13,7 @@ namespace pif {
 // XXH3-64 of the bytes.
 std::uint64_t hash_bytes(std::span<const std::byte> bytes);
 // What binds a sum to (file, stream, chunk). `stream` tells apart the checked streams of one component: 0 data, 1
-// index.
+// index. chunk: its number in the stream, from 0. chunk_sum: the sum of that chunk's bytes, so bound, as it is stored.
 std::uint64_t chunk_mix(FileId file, std::uint32_t stream, std::uint64_t chunk);
 inline std::uint64_t chunk_sum(FileId file, std::uint32_t stream, std::uint64_t chunk,
                                std::span<const std::byte> bytes) {

@@ -19,11 +19,11 @@ class Clock {
   virtual std::int64_t wall_seconds() const = 0;  // seconds since 1970, may jump; any thread
 };
 
-// Random bytes for ids and nonces; a seed in a simulation. One thread.
+// Random numbers for ids, nonces and secrets; a seed in a simulation. One thread.
 class Entropy {
  public:
   virtual ~Entropy() = default;
-  virtual std::uint64_t next() = 0;
+  virtual std::uint64_t next() = 0;  // 64 random bits; fit for keys in the real world
 };
 
 }  // namespace pif

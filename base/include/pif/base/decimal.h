@@ -5,8 +5,8 @@
 
 namespace pif {
 
-// Without the zeros in front of another digit: 0100 means a hundred to whoever types it, and 64 to strtol. Made to be
-// the first transformation of every option that is a number.
+// The text without the zeros in front of another digit: 0100 means a hundred to whoever types it, and 64 to strtol.
+// Made to be the first transformation of every option that is a number.
 std::string decimal(std::string text);
 
 }  // namespace pif

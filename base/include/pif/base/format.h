@@ -20,11 +20,14 @@ struct Format {
   std::uint32_t record_length = kByteRecordLength;  // bytes; 0 unless kFixed
   std::uint8_t delimiter = 0;                       // 0 unless kDelimited
 
+  // The four kinds as files have them; lines(): delimited by line ends. length: bytes of every record. Nothing is
+  // checked: validate() does that.
   static constexpr Format fixed(std::uint32_t length) { return {RecordKind::kFixed, length, 0}; }
   static constexpr Format variable() { return {RecordKind::kVariable, 0, 0}; }
   static constexpr Format delimited(std::uint8_t c) { return {RecordKind::kDelimited, 0, c}; }
   static constexpr Format lines() { return delimited('\n'); }
 
+  // Records of one length, whose places are arithmetic; without it there is an index (component.h).
   constexpr bool is_fixed() const { return kind == RecordKind::kFixed; }
   constexpr bool operator==(const Format&) const = default;
 
@@ -39,10 +42,11 @@ struct FileLength {
   constexpr bool operator==(const FileLength&) const = default;
 };
 
-// Fixed records: the length of a file of `bytes` bytes, and the length of record n (0 past the end).
+// All with record_length >= 1. The length of a file of `bytes` bytes: the last record takes what is left.
 FileLength fixed_file_length(std::uint32_t record_length, std::uint64_t bytes);
 // Whether so many fixed records of a file or component can have so many bytes.
 bool is_fixed_file_length(std::uint32_t record_length, const FileLength& file_length);
+// Bytes of record n of a file of this length; 0 past its end.
 std::uint32_t fixed_record_bytes(std::uint32_t record_length, const FileLength& file_length, RecordNumber n);
 
 }  // namespace pif

@@ -6,10 +6,12 @@
 
 namespace pif {
 
-// Owns one file descriptor (-1: none) and closes it.
+// Owns one file descriptor (-1: none) and closes it when it goes. Move-only; moved from, it owns none. Not thread-safe.
 class UniqueFd {
  public:
   UniqueFd() = default;
+  // Takes over `fd`, which nobody else closes from now on. What is owned is closed by reset(), by a descriptor that is
+  // moved here, and at the end.
   explicit UniqueFd(int fd) : fd_(fd) {}
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
@@ -23,6 +25,8 @@ class UniqueFd {
   UniqueFd& operator=(const UniqueFd&) = delete;
   ~UniqueFd() { reset(); }
 
+  // get(): borrowed, valid as long as it is owned here. release(): the caller's to close from now on. reset(): closes
+  // it now; errors of close are not told, so data that must last is synced before.
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   int release() { return std::exchange(fd_, -1); }

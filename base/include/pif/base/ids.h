@@ -13,6 +13,7 @@ template <typename Tag, typename T = std::uint64_t>
 struct Id {
   T value{};
 
+  // Ids are made from numbers by name only, so that no number becomes an id unnoticed; the default is 0, "none".
   constexpr Id() = default;
   constexpr explicit Id(T v) : value(v) {}
   constexpr auto operator<=>(const Id&) const = default;
@@ -32,6 +33,7 @@ struct Range {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 
+  // One that ends before it begins is empty, too.
   constexpr std::uint64_t size() const { return end > begin ? end - begin : 0; }
   constexpr bool empty() const { return end <= begin; }
   constexpr bool operator==(const Range&) const = default;
@@ -41,5 +43,6 @@ struct Range {
 
 template <typename Tag, typename T>
 struct std::hash<pif::Id<Tag, T>> {
+  // For hash tables in memory: it is not the same in all processes, and never stored.
   std::size_t operator()(const pif::Id<Tag, T>& id) const noexcept { return std::hash<T>{}(id.value); }
 };

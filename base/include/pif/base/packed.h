@@ -20,7 +20,7 @@ static_assert(std::endian::native == std::endian::little, "numbers travel as mem
 template <typename T>
 concept PackedNumber = (std::is_integral_v<T> && !std::is_same_v<T, bool>) || std::is_floating_point_v<T>;
 
-// The bytes outlive it.
+// A view: the bytes outlive it. Thread-safety: a value; const calls from several threads are fine.
 template <PackedNumber T>
 class PackedNumbers {
  public:
@@ -37,6 +37,7 @@ class PackedNumbers {
     return numbers;
   }
 
+  // In numbers, not bytes; i < size(). Any alignment.
   std::size_t size() const { return bytes_.size() / sizeof(T); }
   bool empty() const { return bytes_.empty(); }
   T operator[](std::size_t i) const {
@@ -51,7 +52,8 @@ class PackedNumbers {
   std::span<const std::byte> bytes_;
 };
 
-// Packs numbers into memory that has room for them; where that goes on.
+// Packs numbers into memory that has room for them, sizeof(T) bytes each, of any alignment; returns where that goes on.
+// packed(): the same in a string of its own, as messages take it.
 template <PackedNumber T>
 std::byte* pack_numbers(std::span<const T> numbers, std::byte* at) {
   if (!numbers.empty()) std::memcpy(at, numbers.data(), numbers.size_bytes());

@@ -22,9 +22,11 @@ class Placement {
   // width >= 1, block >= 1.
   constexpr explicit Placement(std::uint32_t width, std::uint64_t block = 1) : width_(width), block_(block) {}
 
+  // LFSs of the file, and consecutive records that stay together on one of them.
   constexpr std::uint32_t width() const { return width_; }
   constexpr std::uint64_t block() const { return block_; }
 
+  // Where record n is, and which record is there (cell.lfs < width()): inverse to one another, for any number.
   constexpr Cell locate(RecordNumber n) const {
     const std::uint64_t b = n / block_;
     return {static_cast<LfsIndex>(b % width_), b / width_ * block_ + n % block_};
@@ -32,7 +34,7 @@ class Placement {
   constexpr RecordNumber record_at(Cell cell) const {
     return (cell.row / block_ * width_ + cell.lfs) * block_ + cell.row % block_;
   }
-  // Rows that LFS `lfs` holds of the first `records` records.
+  // Rows that LFS `lfs` < width() holds of the first `records` records.
   std::uint64_t rows(LfsIndex lfs, std::uint64_t records) const;
   // The rows of `lfs` that hold records of `range`: contiguous. Empty ranges come back as {x, x}.
   Range rows(LfsIndex lfs, Range range) const {

@@ -16,7 +16,7 @@ std::string visible(std::string_view text);
 // All white space runs become one blank, so that a message stays one line; the rest is visible().
 std::string one_line(std::string_view text);
 
-// "17", "1.2 KiB", "3.0 GiB".
+// "17", "1.2 KiB", "3.0 GiB": powers of 1024, rounded to one digit; below 1 KiB without a unit.
 std::string human_bytes(std::uint64_t bytes);
 
 // For the start of main: of descriptors 0 to 2, each that is closed becomes /dev/null, opened so that reading stdin and

@@ -69,11 +69,13 @@ template <typename T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
+// An error to return from a function with a Result or Status. code: not kOk. text and node: as in Error.
 inline tl::unexpected<Error> fail(Code code, std::string text, std::string node = {}) {
   return tl::unexpected<Error>(Error{code, std::move(text), std::move(node)});
 }
 inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
-// fail() for a system call: "WHAT: strerror(errno)".
+// fail() for a system call that left `error` in errno: code_from_errno(), and "WHAT: strerror(error)". For EMFILE the
+// text says what to do.
 tl::unexpected<Error> fail_errno(int error, std::string_view what);
 
 }  // namespace pif
