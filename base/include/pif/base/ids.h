@@ -43,6 +43,6 @@ struct Range {
 
 template <typename Tag, typename T>
 struct std::hash<pif::Id<Tag, T>> {
-  // For hash tables in memory: it is not the same in all processes, and never stored.
+  // For hash tables in memory; another standard library may compute another one, so it is never stored or sent.
   std::size_t operator()(const pif::Id<Tag, T>& id) const noexcept { return std::hash<T>{}(id.value); }
 };

@@ -16,8 +16,12 @@ class Caller {
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
 
+  // Sends a request, as Calls::start() does. Each call is ended by one wait() or forget(): its reply is kept until
+  // then.
   CallId start(PeerId peer, Packet request, Duration timeout, std::string peer_name);
-  // Waits for this call's reply.
+  // Waits for this call's reply, at most until the call's own deadline. Errors: as Calls::start(); those of
+  // Messenger::receive(), and the call is forgotten; kInternal if it was never started, was waited for already, or was
+  // forgotten.
   Result<Packet> wait(CallId id);
   // start + wait.
   Result<Packet> call(PeerId peer, Packet request, Duration timeout, std::string peer_name);
@@ -28,13 +32,15 @@ class Caller {
   }
   // Whether wait(id) would return at once.
   bool is_done(CallId id) const;
-  // Waits until any call is done (those of calls() too), something unasked came, or the deadline. kCancelled after an
-  // interrupt.
+  // Waits until any call is done (those of calls() too), something unasked came, or the deadline. Errors: those of
+  // Messenger::receive().
   Status pump(Time deadline);
+  // Nobody waits for this call any more: its reply is dropped. An id that is not known changes nothing.
   void forget(CallId id);
 
   void measure(Stats* stats) { calls_.measure(stats); }  // as Calls has it
 
+  // Of the constructor: for its clock, and for connecting. Only the caller receives from it.
   Messenger& messenger() { return messenger_; }
   // For what is driven by steps and does not wait itself: pump() gives it its replies.
   Calls& calls() { return calls_; }

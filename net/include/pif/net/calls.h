@@ -23,13 +23,15 @@ class Calls {
  public:
   using OnReply = std::function<void(Result<Packet>)>;  // an Envelope.error arrives here as an Error
 
+  // messenger outlives it. first_id: ids of requests count up from it; not 0.
   explicit Calls(Messenger& messenger, std::uint64_t first_id = 1) : messenger_(messenger), next_id_(first_id) {}
 
   // Sends `request` (version, timeout and id are filled in here; an id that is set already is kept, so that a request
   // sent again is recognised). on_reply is called exactly once, from offer() or expire(), never from start(); it may
   // start and forget calls. The call fails with kTimeout after `timeout`, or earlier when the peer has been silent for
-  // kSilenceMax (any packet of it is a sign of life, a `working` reply too), naming `peer_name`. With no time left
-  // (`timeout` is not above zero) nothing is sent.
+  // kSilenceMax (any packet of it is a sign of life, a `working` reply too), naming `peer_name`; with kUnavailable or
+  // kTooLarge if it cannot be sent. With no time left (`timeout` is not above zero) nothing is sent. An error of the
+  // connection has no node; one that the peer has sent has: its own, or `peer_name`.
   CallId start(PeerId peer, Packet request, Duration timeout, std::string peer_name, OnReply on_reply);
 
   // Takes replies: true, also for one that comes too late. A reply that does not belong to what was asked
@@ -42,6 +44,7 @@ class Calls {
   Time next_deadline() const;  // kNever when nothing is under way
   // Forgets a call; its on_reply is not called.
   void forget(CallId id);
+  // How many calls, and whether this one, have been started and neither ended nor been forgotten.
   std::size_t under_way() const { return calls_.size(); }
   bool is_under_way(CallId id) const { return calls_.contains(id); }
   // From now on every call that ends is counted there (bytes_in: of replies). Outlives this; null: nowhere.
@@ -82,7 +85,8 @@ class Calls {
 bool is_reply(const proto::Envelope& envelope);
 
 // ---- what a daemon's replies look like ----
-// An empty reply to `request`, to be filled in.
+// An empty reply to `request`, with its id and this program's protocol version, to be filled in; and one that is an
+// error. node: the daemon that says so, where the error names no other.
 Packet reply_to(const proto::Envelope& request);
 Packet error_reply(const proto::Envelope& request, const Error& error, std::string_view node);
 
@@ -94,7 +98,8 @@ Packet packet_of(R request) {
   wire::OperationOf<R>::add_request(packet.envelope) = std::move(request);
   return packet;
 }
-// What answers a request of type R, out of a packet that Calls gave.
+// What answers a request of type R, out of a packet that Calls gave for it; errors are handed on. A body and handles
+// are dropped: who wants these takes the packet.
 template <wire::Request R>
 Result<wire::ReplyTo<R>> reply_in(Result<Packet> packet) {
   if (!packet) return fail(std::move(packet.error()));

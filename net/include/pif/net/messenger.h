@@ -62,13 +62,16 @@ class Messenger {
   virtual Result<PeerId> connect(const proto::Endpoints& to, Route route) = 0;
   // Takes a connected SOCK_SEQPACKET socket (or a simulated end) as a peer.
   virtual Result<PeerId> adopt(Handle connection) = 0;
+  // Nothing more is sent to it or comes from it, and it is not announced as closed. A peer that is gone: nothing
+  // happens.
   virtual void disconnect(PeerId peer) = 0;
 
   // Takes over the packet. Never waits: a peer whose queue is full is disconnected (it costs itself) and gets
   // kUnavailable. kTooLarge over the limits of base/limits.h.
   virtual Status send(PeerId peer, Packet packet) = 0;
 
-  // The next delivery, or nothing at the deadline. A deadline in the past polls. kCancelled after interrupt().
+  // The next delivery, or nothing at the deadline. A deadline in the past polls. An error is of the wait itself, and
+  // ends who waits; kCancelled: a simulation ends this actor.
   // Malformed frames from a peer are counted and dropped, with an error reply where an id could be read.
   virtual Result<std::optional<Delivery>> receive(Time deadline) = 0;
 
@@ -77,7 +80,7 @@ class Messenger {
   // Makes receive() return Delivery::kWake soon. Any thread, and signal handlers.
   virtual void wake() = 0;
 
-  virtual Clock& clock() = 0;
+  virtual Clock& clock() = 0;  // of all deadlines here; lives as long as the messenger
 };
 
 }  // namespace pif::net

@@ -13,6 +13,7 @@ struct CurveKeys {
   std::string public_key;  // Z85, 40 characters
   std::string secret_key;
 };
+// A new pair. kUnsupported if this machine's ZeroMQ has no CURVE. Any thread.
 Result<CurveKeys> make_curve_keys();
 
 struct ListenOptions {
@@ -37,7 +38,8 @@ struct MessengerOptions {
 // Starts listening at once; one that listens raises the process's soft limit of descriptors. Errors name the endpoint
 // and what to do (kBusy: in use; kPermission; kInvalid: tcp without keys, plain tcp on another address than 127.0.0.1).
 [[nodiscard]] Result<std::unique_ptr<Messenger>> make_real_messenger(MessengerOptions options);
-// Where a messenger made above listens (the port that was picked filled in).
+// Where a messenger made above listens (the port that was picked filled in). Empty for one that does not listen, or is
+// none of these.
 proto::Endpoints listening(const Messenger& messenger);
 // Messages of peers that it could not make sense of so far.
 std::uint64_t malformed_count(const Messenger& messenger);

@@ -15,7 +15,7 @@
 
 namespace pif::net {
 
-// "read" of the operation's number in Envelope.
+// "read" of the operation's number in Envelope; "op77" for one that this program does not know, "unknown" for 0.
 std::string operation_name(int operation);
 
 class Stats {
@@ -33,7 +33,8 @@ class Stats {
     Histogram latency;
   };
 
-  // `operation`: number in Envelope; others count as "unknown".
+  // One request that has ended: `operation`: its number in Envelope; others count as "unknown". bytes: of bodies, in
+  // and out. code: kOk, or how it failed.
   void add(int operation, std::uint64_t bytes_in, std::uint64_t bytes_out, Code code, Duration took) {
     One& one = at(operation);
     ++one.count;
@@ -52,11 +53,12 @@ class Stats {
     if (count > under_way_max_) under_way_max_ = count;
   }
 
-  // Null if it was never asked for.
+  // Null if it was never asked for; valid as long as this object.
   const One* find(int operation) const {
     return static_cast<std::size_t>(operation) < kOperationsMax ? operations_[static_cast<std::size_t>(operation)].get()
                                                                 : nullptr;
   }
+  // Adds what was counted: operations, errors by code, and requests under way. Times in microseconds there.
   void describe(proto::StatsReply& reply) const;
 
  private:

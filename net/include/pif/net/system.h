@@ -21,12 +21,15 @@ class SystemEntropy final : public Entropy {
 };
 
 // Threads that run submitted work; completions are run by run_completions(), which the loop calls on Delivery::kWake.
-// The destructor waits for work under way.
+// The destructor waits for work under way; what has not begun by then, and completions that were not run, never happen.
 class ThreadExecutor final : public Executor {
  public:
+  // loop outlives it and is woken after each work. threads: at most so many, 0 is taken for 1; each starts when it is
+  // needed.
   ThreadExecutor(Messenger& loop, unsigned threads);
   ~ThreadExecutor() override;
   void submit(std::function<void()> work, std::function<void()> done) override;
+  // Runs the `done` of all work that has ended since; they may submit more. On the loop's thread only.
   void run_completions();
 
  private:

@@ -10,15 +10,18 @@
 
 namespace pif::wire {
 
-// kInvalid, saying why, for what cannot be.
+// kInvalid, saying why, for what cannot be: Format::validate() and Layout::make() have the rules. The layout's width is
+// the number of its nodes.
 [[nodiscard]] Result<Format> format_of(const proto::Format& format);
 [[nodiscard]] Result<parity::Layout> layout_of(const proto::FileLayout& layout);
+// Not checked: records and bytes may not belong together (base/format.h: is_fixed_file_length).
 inline FileLength file_length_of(const proto::FileLength& file_length) {
   return {file_length.records(), file_length.bytes()};
 }
-// A code that this program does not know is kInternal.
+// The peer's error with its text and node. A code that this program does not know is kInternal.
 Error error_of(const proto::Error& error);
 
+// As they travel; format_of() and file_length_of() are the way back.
 proto::Format proto_of(const Format& format);
 proto::FileLength proto_of(const FileLength& file_length);
 // `node`: who says so, where the error does not name another. Its text travels as UTF-8.

@@ -113,6 +113,7 @@ struct Operation {
   Right at_lfs;
   Again again;
 
+  // What that daemon wants to be shown before it does it; kNone: it does not have the operation.
   constexpr Right right_at(Daemon daemon) const { return daemon == Daemon::kServer ? at_server : at_lfs; }
 };
 
@@ -145,12 +146,13 @@ constexpr std::array<CaseInfo, kOpCasesMax> index_operations() {
 inline constexpr auto kCases = index_operations();
 }  // namespace detail
 
-// The operation that a message of this number asks for; null if it is a reply, or a number that this program does not
-// know.
+// The operation that a message of this number asks for, which is valid for ever; null if it is a reply, or a number
+// that this program does not know. op_case: of an envelope, any number.
 constexpr const Operation* find_operation(int op_case) {
   const auto index = static_cast<std::size_t>(op_case);  // huge, if it is negative
   return index < kOpCasesMax ? detail::kCases[index].operation : nullptr;
 }
+// Whether a message of this number answers some operation.
 constexpr bool is_reply_case(int op_case) {
   const auto index = static_cast<std::size_t>(op_case);
   return index < kOpCasesMax && detail::kCases[index].is_reply;
@@ -199,7 +201,8 @@ struct NeededRights {
   std::uint32_t rights = 0;  // pif::Rights; 0: no capability is needed
 };
 
-// For a request of an LFS.
+// What a request to an LFS must be allowed to do, and with which file: by the row of its operation, and the file that
+// the request itself names. File 0 with kMayManage: any. Attach alone says itself which of two rights it needs.
 template <Request R>
 NeededRights needed_rights([[maybe_unused]] const R& request) {
   constexpr Right right = OperationOf<R>::kRow.at_lfs;
