@@ -39,6 +39,7 @@ struct Shape {
   Format format;
   std::uint32_t chunk_bytes = 0;
 
+  // With the chunks that such records have. format: valid (Format::validate()).
   static Shape of(FileId file, const Format& format) { return {file, format, chunk_bytes_for(format)}; }
 };
 
@@ -61,11 +62,17 @@ struct Files {
 
 // "ROOT/data/ab/<id>": the stem of a component's file names (ab: the id's low byte, so that folders fill evenly).
 std::string stem(const std::string& root, FileId file);
+// All files of a component. kCreate makes what is missing, and makes the folder durable, but not the names in it.
+// kInvalid: the format; kNotFound: a file is missing; else as Storage::open().
 Result<Files> open_files(Storage& storage, const std::string& stem, const Format& format, OpenMode mode);
-// {data, sums[, index, index_sums]} in the order in which descriptors travel.
+// {data, sums[, index, index_sums]} in the order in which descriptors travel; with the access that `files` have.
 Result<std::vector<Handle>> share(Files& files);
+// What share() gave, after it travelled. kInvalid: another number of handles than such a component has files, or one
+// that is no regular file. What the files hold is not looked at.
 Result<Files> adopt(Storage& storage, const Format& format, std::vector<Handle> handles);
+// Whatever of the component's files is there; the folder is not synced.
 Status remove_files(Storage& storage, const std::string& stem);
+// File::sync() of all its files, one after another, up to the first error.
 Status sync(Files& files);
 // After Storage::sync_all: whether all of it is durable.
 Status check_written(Files& files);
@@ -85,13 +92,17 @@ struct ConstRows {
   std::size_t stride = 0;
 };
 
-// Reads a published component and checks every byte it returns: kCorrupt names file, row and chunk.
+// Reads a published component and checks every byte it returns: kCorrupt names file, row and chunk. Other errors of all
+// calls: kIo; kInvalid for a shape that cannot be, or a call that its format has not; kCorrupt for such a tail. What is
+// in `out` after an error is not to be used.
 // Thread-safety: const calls from several threads are fine; set_tail needs all others out.
 class Reader {
  public:
   // files outlive the reader.
   Reader(const Shape& shape, const Tail& tail, Files& files) : shape_(shape), tail_(tail), files_(&files) {}
 
+  // How long the component is for this reader: nothing behind it is read. A new tail is one that its LFS has told
+  // since.
   const Tail& tail() const { return tail_; }
   void set_tail(const Tail& tail) { tail_ = tail; }
   // One that does not wait for a disk: its reads fail with kBusy where this one would have to. For event loops.
@@ -102,17 +113,19 @@ class Reader {
   }
 
   // Fixed records: rows [first, first + count) into `out`; reads that are whole chunks long go there without a copy.
-  // kEndOfFile past the last row. A short last row leaves the rest of its place untouched.
+  // kEndOfFile past the last row, also in the calls below. A short last row leaves the rest of its place untouched.
   [[nodiscard]] Status read_rows(Row first, std::uint64_t count, Rows out) const;
   // Variable records: end offsets: ends[0] = start of row `first`, ends[i] = end of row first + i - 1; count + 1 of
   // them.
   [[nodiscard]] Status read_ends(Row first, std::uint64_t count, std::span<std::uint64_t> ends) const;
   // Bytes [offset, offset + out.size()) of .dat, any format.
   [[nodiscard]] Status read_bytes(std::uint64_t offset, std::span<std::byte> out) const;
-  // Checks bytes [offset, offset + size) of .dat where they are mapped: `mapped` is .dat from its first byte on.
+  // Checks bytes [offset, offset + size) of .dat where they are mapped: `mapped` is .dat from its first byte on,
+  // kCorrupt if it is shorter than tail() says.
   [[nodiscard]] Status check_bytes(std::uint64_t offset, std::uint64_t size, std::span<const std::byte> mapped) const;
 
-  // Reads everything and lists what does not hold, at most 100 lines ("chunk 17 (rows 680 to 719): checksum ...").
+  // Reads everything and lists what does not hold, at most 100 lines ("chunk 17 (rows 680 to 719):
+  // checksum ..."); empty: all holds. What the disk cannot read is among them, and no error.
   [[nodiscard]] Result<std::vector<std::string>> check() const;
 
  private:
@@ -130,25 +143,28 @@ class Reader {
 // until then finish() fails.
 class Writer {
  public:
-  // Goes on after `tail` (all zero for a new component). `files` outlive the writer. If they may be longer than `tail`
-  // (rows written but never published), truncate(tail.rows) first: otherwise a gap would read as what is there.
+  // Goes on after `tail` (all zero for a new component). `files`, open for writing, outlive the writer. If they may be
+  // longer than `tail` (rows written but never published), truncate(tail.rows) first: otherwise a gap would read as
+  // what is there.
   Writer(const Shape& shape, const Tail& tail, Files& files);
   ~Writer();
-  Writer(Writer&&) noexcept;
+  Writer(Writer&&) noexcept;  // moved from, it may only be assigned to and destroyed
   Writer& operator=(Writer&&) noexcept;
 
   // Fixed records: rows [first, first + count); the last one is last_bytes long (0: whole), which only the file's short
   // last record may be. Rows may be written in any order and again; a gap reads as zeros. kCorrupt: a chunk written in
   // part was read back and did not match its sum.
   [[nodiscard]] Status write_rows(Row first, std::uint64_t count, ConstRows in, std::uint32_t last_bytes = 0);
-  // Variable records: rows after the last one. lengths: one per row; data: their bytes, packed.
+  // Variable records: rows after the last one. lengths: one per row; data: their bytes, packed. kInvalid: lengths that
+  // do not add up to data.size(), or fixed records; kTooLarge: a length over kRecordLengthMax.
   [[nodiscard]] Status append_rows(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
   // Forgets rows from `row` on (variable: so that a repeated batch can be written again; fixed: a shorter component),
-  // and cuts the files there. row <= rows().
+  // and cuts the files there. kInvalid: row > rows().
   [[nodiscard]] Status truncate(Row row);
   // Everything written is in the files, with sums of full chunks; the tail says the rest. Does not sync.
   [[nodiscard]] Result<Tail> finish();
 
+  // Of the component as far as it is written here, with what was there before; gaps in it count. bytes: of .dat.
   std::uint64_t rows() const;
   std::uint64_t bytes() const;
 

@@ -13,6 +13,7 @@ namespace pif::component {
 // The disk, which outlives the process that "crashed": make a new storage over the same disk to restart.
 class MemoryDisk {
  public:
+  // An empty one, of unlimited capacity, without faults.
   static std::shared_ptr<MemoryDisk> make();
   // Another disk, with what is durable on this one; of the same capacity, without faults.
   virtual std::shared_ptr<MemoryDisk> copy() const = 0;
@@ -27,6 +28,7 @@ class MemoryDisk {
   virtual void crash(std::size_t block_bytes, const Pick& pick) = 0;
   // Makes any part of it durable, as a kernel does at any time.
   virtual void write_back(std::size_t block_bytes, const Pick& pick) = 0;
+  // Files with names take so many bytes at most: kNoSpace beyond it. What is there already stays.
   virtual void set_capacity(std::uint64_t bytes) = 0;
   virtual void set_inodes(std::uint64_t total,
                           std::uint64_t free) = 0;  // what space() says of them; nothing is refused
@@ -34,6 +36,7 @@ class MemoryDisk {
   virtual void edit(const std::string& path, const std::function<void(std::vector<std::byte>& bytes)>& change) = 0;
   virtual std::uint64_t used() const = 0;                                       // bytes of files that have a name
   virtual std::vector<std::string> files(const std::string& folder) const = 0;  // paths of all in it and below, sorted
+  // edit() of one bit (0: the lowest) of one byte; nothing happens past the file's end, or without such a file.
   virtual void flip_bit(const std::string& path, std::uint64_t byte, unsigned bit) = 0;
   // Asked before every call that touches the disk: ("write", path) -> an error to inject, or Code::kOk. The names of
   // the calls: read read_cached write sync check_written resize size clone has_writers share; open adopt make_nameless
@@ -45,6 +48,8 @@ class MemoryDisk {
   virtual void set_fault(std::function<Code(std::string_view call, std::string_view path)> fault) = 0;
 };
 
+// What one process has of the disk. After a crash() its calls fail with kIo, and another one is made. Locks that it
+// holds end with it. Any thread.
 std::unique_ptr<Storage> make_memory_storage(std::shared_ptr<MemoryDisk> disk);
 
 }  // namespace pif::component

@@ -38,6 +38,7 @@ class File {
   // After Storage::sync_all: whether all that was written here has got to the disk. What sync() says, without waiting
   // for it.
   virtual Status check_written() = 0;
+  // Cuts it off there, or makes it longer with zeros. kReadOnly, of writes too: it is not open for writing.
   virtual Status resize(std::uint64_t size) = 0;
   virtual Result<std::uint64_t> size() = 0;
   // Asks for early write-back, so that a later sync has less to do. Only a hint.
@@ -45,10 +46,12 @@ class File {
   // Shares all blocks of `source` (FICLONE). kUnsupported where the file system cannot.
   virtual Status clone_from(File& source) = 0;
   // Whether any descriptor or mapping other than this one may still write. This file must be open read-only.
+  // kInvalid if it is not.
   virtual Result<bool> has_writers() = 0;
   // A handle another process may hold; the same access as this file.
   virtual Result<Handle> share() = 0;
 
+  // The same with one piece of memory.
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) {
     const Piece piece{into.data(), into.size()};
     return read(offset, std::span(&piece, 1));
@@ -75,14 +78,18 @@ struct Space {
 class Storage {
  public:
   virtual ~Storage() = default;
+  // kNotFound; kIsDirectory for a folder; kInvalid for what is no regular file. The last name is not followed if it is
+  // a link. Its name is durable after sync_folder().
   virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
   virtual Result<std::unique_ptr<File>> adopt(Handle handle) = 0;  // what share() made, after it travelled
   // A new file in that folder without a name, to read and write and map: a descriptor, even in memory. It is gone with
   // the last process that has it.
   virtual Result<Handle> make_nameless(const std::string& folder) = 0;
   virtual Status remove(const std::string& path) = 0;  // a missing file is no error
+  // A file that has the name `to` is replaced, in one step.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   virtual Status make_folder(const std::string& path) = 0;  // with parents; existing is no error; mode 0700
+  // A file, or a folder with all that is in it; what is missing is no error. Links are removed, not followed.
   virtual Status remove_tree(const std::string& path) = 0;
   virtual Result<std::vector<std::string>> list(const std::string& path) = 0;  // names, sorted
   virtual Status sync_folder(const std::string& path) = 0;  // names made or removed in it are durable
@@ -90,8 +97,9 @@ class Storage {
   // became of one file, its check_written() says. kIo: something was not written. kUnsupported: not known to be durable
   // here.
   virtual Status sync_all(const std::string& path) = 0;
+  // Of the file system that the path is on; free: what this process may still use.
   virtual Result<Space> space(const std::string& path) = 0;
-  // Takes the folder for this process until it ends: kBusy, naming the holder, if another has it.
+  // Takes the folder for this Storage, until it is destroyed: kBusy, naming the holder, if another has it.
   virtual Status lock(const std::string& path) = 0;
 };
 
