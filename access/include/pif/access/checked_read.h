@@ -28,15 +28,18 @@ struct ReadPart {
   std::uint64_t turn = 0;  // consecutive parts of the same turn are read by one thread
 };
 
-// Packed rows of `rows` (some of part's) to their places. A short last row is just shorter; parity cells go nowhere.
+// Packed rows of `rows` (some of part's) to their places in part.out, which has room for them. packed: record_length
+// bytes each, as many rows as there are; a short last row is just shorter; parity cells go nowhere.
 void scatter(const FileParts& parts, const ReadPart& part, const RowRange& rows, std::span<const std::byte> packed);
 
 // Through the component's descriptors; has_reader(). kEndOfFile: it was attached when it was shorter. kCorrupt: see
 // component::Reader.
 [[nodiscard]] Status read_direct(const FileParts& parts, const ComponentAccess& component, const ReadPart& part);
-// moved: bytes that came are added to it; it outlives the requests.
+// Adds requests for all of it, of at most kBulkBytes each (or one record). moved: bytes that came are added to it; it
+// and the memory outlive the requests. They end with kCorrupt, naming the LFS, if a reply is not what was asked for.
 void read_by_message(Requests& requests, const ReadPart& part, std::uint64_t& moved);
-// read_direct() has failed so: kCorrupt and kEndOfFile are tried again, in the end by message; others are returned.
+// read_direct() has failed so: kCorrupt and kEndOfFile are tried again, in the end by message, by requests that are
+// added; others are returned. component, moved and the memory outlive the requests.
 [[nodiscard]] Status recover(Requests& requests, ComponentAccess& component, const ReadPart& part, std::uint64_t& moved,
                              Error error);
 
@@ -50,16 +53,19 @@ struct FetchedRows {
   std::size_t offset = 0;  // of the next record's bytes: records are taken in order, and parity cells have none
 };
 
-// As many of the rows as `bytes_max` holds, at least one.
+// As many of the rows as `bytes_max` holds, at least one; rows.rows >= 1. `out` comes empty. Errors: as
+// component::Reader; kCorrupt also for a row over kRecordLengthMax.
 [[nodiscard]] Status read_rows_direct(const FileParts& parts, const ComponentAccess& component, const RowRange& rows,
                                       std::size_t bytes_max, FetchedRows& out);
-// As many as the LFS puts into one reply. out and moved outlive the requests.
+// As many as the LFS puts into one reply, at least one. `out` is replaced; it and moved outlive the requests.
 void read_rows_by_message(Requests& requests, const RowRange& rows, FetchedRows& out, std::uint64_t& moved);
+// read_rows_direct() has failed so: tried again with a new tail, in the end by message, by requests that are added. The
+// error itself for a file being created. component, out and moved outlive the requests.
 [[nodiscard]] Status recover_rows(Requests& requests, ComponentAccess& component, const RowRange& rows,
                                   std::size_t bytes_max, FetchedRows& out, std::uint64_t& moved, const Error& error);
 
-// Adds to sums[i] where row rows[i] of the component starts. `rows` and `sums` have the same size; sums outlives the
-// requests.
+// Variable records: adds to sums[i] the byte of .dat where row rows[i] of the component starts; its number of rows
+// gives the end. `rows` and `sums` have the same size; sums outlives the requests.
 void add_offsets(Requests& requests, ComponentAccess& component, std::vector<Row> rows,
                  std::vector<std::uint64_t>& sums);
 

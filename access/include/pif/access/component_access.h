@@ -17,7 +17,7 @@
 
 namespace pif::access {
 
-// A tail as the catalogue tells it.
+// A tail as the catalogue tells it. Not checked: what is read by it is.
 component::Tail tail_of(const proto::ComponentState& state);
 
 class ComponentAccess {
@@ -27,11 +27,12 @@ class ComponentAccess {
   ComponentAccess(const ComponentAccess&) = delete;  // reader and writers point to its files
   ComponentAccess& operator=(const ComponentAccess&) = delete;
 
+  // Which LFS of the file; how its rows travel, as far as that is known by now; and what every such component is like.
   LfsIndex lfs() const { return lfs_; }
   DataPath path() const { return path_; }
   bool by_message() const { return path_ == DataPath::kMessages; }
   component::Shape shape() const { return component::Shape::of(parts_.file, parts_.format); }
-  // Open once path() is kDescriptors, until close().
+  // Open once path() is kDescriptors, until close(); null before and after. Valid as long as this object.
   component::Files& files() { return files_; }
 
   // Until rows of a committed file can be read by path(). Adds nothing if they can be already. This outlives the
@@ -45,6 +46,8 @@ class ComponentAccess {
   // The descriptors of a component whose tail is known came another way: nothing is asked of its LFS.
   void adopt(component::Files files, const component::Tail& tail);
 
+  // For direct reads: there is a reader once open_reader(), adopt() or show() has made one, until close(). The
+  // reference is valid as long.
   bool has_reader() const { return reader_ != nullptr; }
   const component::Reader& reader() const { return *reader_; }
   // Of a file being created: what its writer has put into the files so far can be read.

@@ -30,7 +30,8 @@ struct FileParts {
   FileLength file_length;   // hint: as of the last commit, flush or close
   std::map<std::string, std::string> attributes;
 
-  // What an LFS is told of the component of LFS `index` of the file; index < layout.width().
+  // What an LFS is told of the component of LFS `index` of the file, where it makes or writes it; index <
+  // layout.width().
   proto::ComponentShape shape(LfsIndex index) const;
 };
 

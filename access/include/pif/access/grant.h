@@ -21,15 +21,18 @@ class Grant {
   // kStaleFile: the file is gone. Called from keep(), renew() and Requests::step(), never from inside net::Calls.
   using Renew = std::function<Result<Capability>()>;
 
-  // Empty `renew`: the capability is somebody else's, who renews it if he wants to.
+  // parts: with a capability. Empty `renew`: the capability is somebody else's, who renews it if he wants to.
   Grant(FileParts parts, Renew renew);
 
+  // Valid as long as this object; a renewal changes the capability in it, so nobody keeps a copy. is_borrowed(): it
+  // cannot be renewed here.
   const FileParts& parts() const { return parts_; }
   const std::string& capability() const { return parts_.capability; }
   bool is_borrowed() const { return !renew_; }
 
   // Before every operation: renews what has less than a minute left. now: wall seconds. While nobody gives a fresh one
-  // (the server is down), the old one is used until it expires.
+  // (the server is down), the old one is used until it expires; then, and when the file is gone (kStaleFile), what
+  // `renew` says. A borrowed one is never an error here: its LFSs refuse it.
   [[nodiscard]] Status keep(std::int64_t now) {
     if (now < renew_at_) [[likely]]
       return {};

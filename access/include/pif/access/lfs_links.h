@@ -61,7 +61,7 @@ class LfsLinks {
   // take `patience`; called from link() and found_elsewhere() only.
   using FindAgain = std::function<bool(const proto::NodeInfo& node, Duration patience)>;
 
-  // messenger and calls outlive it.
+  // messenger and calls outlive it. All Requests end before it.
   LfsLinks(net::Messenger& messenger, net::Calls& calls, Options options);
   ~LfsLinks();
   LfsLinks(const LfsLinks&) = delete;
@@ -79,6 +79,7 @@ class LfsLinks {
   // socket. Null: its Hello is under way; ask again when a call has ended. The link is valid until the next call here.
   // kUnavailable, kTimeout: it cannot be reached, which is said once: the next call tries again.
   [[nodiscard]] Result<const Link*> link(const proto::NodeInfo& node, bool bulk = false);
+  // Whether there is a connection that has answered Hello.
   bool has(std::uint32_t node_id) const { return links_.contains(node_id); }
   // A connection that there is already, and needs no Hello: a worker is born with one to its LFS.
   void adopt(std::uint32_t node_id, std::string name, net::PeerId peer, std::uint64_t window_bytes);
@@ -86,23 +87,27 @@ class LfsLinks {
   net::PeerId peer_of(std::uint32_t node_id) const;
   // Forgets the connection (it is broken, or the node does not answer); the next request makes a new one.
   void drop(std::uint32_t node_id);
-  // The transport says that this peer is gone.
+  // The transport says that this peer is gone: Delivery::kClosed. Peers of others change nothing.
   void closed(net::PeerId peer);
 
   // Where the LFS is by now.
   void learn(const proto::NodeInfo& node) { moved_[node.id()] = node.endpoints(); }
+  // As last learnt, else those of `node`; valid until the next learn(), and no longer than `node`.
   const proto::Endpoints& endpoints_of(const proto::NodeInfo& node) const;
   // For a request over `peer` that was not answered: whether the LFS has another address by now, as one has that was
   // started again and listens on tcp. There must be time left to ask; the next request goes there.
   bool found_elsewhere(const proto::NodeInfo& node, net::PeerId peer, Duration left);
 
   // What counts against its credit: Link::window_bytes and window_requests.
+  // Counted by whoever sends, for as long as the request is under way. Valid as long as this object.
   Outstanding& outstanding(std::uint32_t node_id) { return outstanding_[node_id]; }
-  // All bulk under way. Who waits for credit takes in what came for others, so that none of them keeps it.
+  // All bulk under way: Requests add and remove themselves. Who waits for credit takes in what came for others, so that
+  // none of them keeps it; collect_others(): whether anything had come.
   void add(Requests& requests) { requests_.push_back(&requests); }
   void remove(Requests& requests);
   bool collect_others(const Requests& waiting);
 
+  // Those of the constructor. timeout(): of requests that say nothing else.
   net::Calls& calls() { return calls_; }
   Clock& clock() { return messenger_.clock(); }
   Duration timeout() const { return options_.timeout; }

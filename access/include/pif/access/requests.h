@@ -43,15 +43,21 @@ class Requests {
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
+  // Behind what is queued for the same LFS; step() starts it. request.lfs: of the grant's file.
   void add(BulkRequest request);
-  // Starts what credit allows and takes what has come, without waiting. The first error stays: all else is dropped.
+  // Starts what credit allows and takes what has come, without waiting. The first error stays: all else is dropped. It
+  // is the LFS's own, with its node; kTimeout or kUnavailable where sending it again does not help; what
+  // LfsLinks::link(), Grant::renew() or one of the request's functions says.
   [[nodiscard]] Status step();
   // Takes what has come: whether anything had. An error stays for the next step.
   bool collect();
   // Takes in what has come for others who use the same credit, if any of these requests waits for it.
   bool collect_for_credit();
+  // Forgets all of them, queued or under way: nothing of them is called any more, and their credit is free. LFSs may
+  // still do what was sent.
   void drop_all();
 
+  // How far it is. idle(): none is left; size(): queued and under way; has_news(): answers wait for the next step().
   bool idle() const { return size() == 0; }
   std::size_t size() const { return queued_count_ + running_.size(); }
   bool has_news() const { return !arrived_.empty(); }
@@ -59,6 +65,7 @@ class Requests {
   std::uint64_t bytes() const { return bytes_; }    // of bulk, waiting and under way
   // When step() is to be called even if no call has ended. kNever: no need.
   Time next_try() const;
+  // Those of the constructor.
   LfsLinks& links() { return links_; }
   Grant& grant() { return grant_; }
 

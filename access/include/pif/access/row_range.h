@@ -25,17 +25,17 @@ struct RowRange {
 // The rows of `records`, a range for each LFS that has any, in the order of their first records. `out` is replaced.
 void split(const parity::Layout& layout, Range records, std::vector<RowRange>& out);
 
-// The record in row `range.row + i`, or nothing for a parity cell.
+// The record in row `range.row + i` (i < range.rows), or nothing for a parity cell.
 inline std::optional<RecordNumber> record_of(const parity::Layout& layout, const RowRange& range, std::uint64_t i) {
   if (range.even) return range.record + i * layout.width();
   return layout.record_at({range.lfs, range.row + i});
 }
 
-// The part of `range` from its row `begin` (counted from its first), `rows` long. With bevies it may begin with a
-// parity cell; then `record` means nothing.
+// The part of `range` from its row `begin` (counted from its first), `rows` long, which must be inside. With bevies it
+// may begin with a parity cell; then `record` means nothing.
 RowRange part_of(const parity::Layout& layout, const RowRange& range, std::uint64_t begin, std::uint64_t rows);
 
-// The pieces of `range` without parity cells, each at most `rows_max` long, in order. `out` is replaced.
+// The pieces of `range` without parity cells, each at most `rows_max` >= 1 long, in order. `out` is replaced.
 void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max,
                  std::vector<RowRange>& out);
 

@@ -8,7 +8,7 @@
 // Life: rows are written, in any order (fixed) or one after another (variable); finish() says how the component ends;
 // after that nothing more can be written, and the file can be sealed (sealing.h). Thread-safety: none; but write_rows()
 // and write_records() with is_direct() may run on several threads, on disjoint pieces of whole chunks. Several sinks
-// may range a component in the same way (component::Writer says which finishes last).
+// may share a component in the same way (component::Writer says which finishes last).
 #pragma once
 
 #include <atomic>
@@ -45,10 +45,12 @@ class RowSink {
     std::uint64_t stage_bytes = 0;
     bool small = false;
   };
+  // by_message itself is copied; parts outlive the sink and its requests.
   RowSink(const FileParts& parts, LfsIndex lfs, const ByMessage& by_message);
   RowSink(const RowSink&) = delete;
   RowSink& operator=(const RowSink&) = delete;
 
+  // Whether rows go through descriptors; no longer once it is finished. lfs(): which LFS of the file.
   bool is_direct() const { return writer_.has_value(); }
   LfsIndex lfs() const { return lfs_; }
   // Of the component: written or gathered. bytes: of .dat.
@@ -70,12 +72,14 @@ class RowSink {
   // The same for one row, gathered with those before it.
   [[nodiscard]] Status append_row(Row row, std::span<const std::byte> bytes);
 
-  // What is gathered goes out.
+  // What is gathered goes out: to the files, or as one more request.
   [[nodiscard]] Status flush();
   // Through descriptors: everything written is in the files, and they end so. Nothing: as at the last show().
+  // has_unshown(): whether anything has been written since, or there was none.
   [[nodiscard]] Result<std::optional<component::Tail>> show();
   bool has_unshown() const { return stage_.rows > 0 || changed_.load(std::memory_order_relaxed); }
-  // By message: packed rows of `rows` if they are still gathered here; empty: they have been sent.
+  // By message, fixed records: packed rows from the first of `rows` on if all of them are still gathered here; empty:
+  // they have been sent. Valid until the next call that writes or sends.
   std::span<const std::byte> gathered(const RowRange& rows) const;
 
   // For who filled the files without this sink (component::copy_component): how that ended.

@@ -21,10 +21,12 @@ class Sealing {
  public:
   enum class State : std::uint8_t { kWriting, kSealing, kSealed };
 
-  // Adds a Seal for each of `ends` to requests, which outlive neither this nor their grant. length: of the whole file.
-  // patience: for a sync, beside what `extent` takes at the speed of a slow disk. LFSs without an end have no
-  // component, and so no rows.
+  // Adds a Seal for each of `ends` to requests, which outlive neither this nor their grant. file_length: of the whole
+  // file. patience: for a sync, beside what so many bytes take at the speed of a slow disk. LFSs without an end have no
+  // component, and so no rows. Errors are those of the requests; after one, start() may be called again.
   void start(Requests& requests, const FileLength& file_length, std::span<const ComponentEnd> ends, Duration patience);
+  // kSealed when the last Seal has been answered, or there was none to ask for. is_sealed(): one component is; false
+  // for LFSs that were not asked.
   State state() const { return state_; }
   bool is_sealed(LfsIndex lfs) const { return lfs < sealed_.size() && sealed_[lfs]; }
 
