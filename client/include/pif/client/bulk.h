@@ -28,10 +28,12 @@ struct BulkOptions {
 
 // All bytes from `fd` into a file being created, of any format; does not commit. Fixed records: the last one may be
 // short. Variable ones must be delimited: kTooLarge, naming the offset, for one over kRecordLengthMax; kInvalid for
-// kVariable, which has nothing to cut at. After an error abort the file.
+// kVariable, which has nothing to cut at. kCancelled as BulkOptions says; else the errors of `fd` and of File::write().
+// After an error abort the file.
 [[nodiscard]] Result<BulkCounts> import_stream(File& file, int fd, const BulkOptions& options = {});
 
-// The bytes of the records, in order, to `fd`. The local file is neither truncated nor synced.
+// The bytes of the records, in order, to `fd`. The local file is neither truncated nor synced. Errors: kCancelled,
+// those of `fd` and of File::read(); any part may have been written then.
 [[nodiscard]] Result<BulkCounts> export_stream(File& file, int fd, const BulkOptions& options = {});
 
 }  // namespace pif

@@ -168,13 +168,19 @@ struct TransferCounts {
   std::uint64_t bytes_by_message = 0;
 };
 
+// An open file, or one being created; Client makes them. Errors that its calls may give beside those they name:
+// kInvalid (closed, aborted or committed), kStaleFile (deleted or replaced since it was opened), kTimeout and
+// kUnavailable (a daemon, which is named), kCorrupt and kIo (rows that cannot be had), kNoSpace.
 class File {
  public:
+  // Made so, or moved from, it is no file: it may only be assigned to and destroyed.
   File();
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;
-  ~File();  // closes; a file never committed is aborted
+  ~File();  // closes; a file never committed is aborted; errors of that are not told
 
+  // What it is, as of its opening or creation: asks nobody, and never changes. Valid as long as the File. attributes():
+  // the named ones. id(): of this incarnation, never given to another file.
   const Format& format() const;
   const parity::Layout& layout() const;
   std::span<const std::uint32_t> nodes() const;  // NodeId of LFS 0, 1, ...
@@ -186,6 +192,7 @@ class File {
   FileLength file_length_seen() const;
 
   // ---- position, in records ----
+  // Where read(), write(), read_batch() and write_batch() go on; each moves it behind what it has moved. 0 at first.
   RecordNumber position() const;
   // kInvalid past the end (the end itself is allowed).
   [[nodiscard]] Status seek(RecordNumber record);
@@ -194,18 +201,29 @@ class File {
   // Up to `count` records from the position into `out` (packed, out.size() >= count * record_length; a short last
   // record is shorter). Returns records read, 0 at the end of the file; the position moves behind them. A last record
   // that somebody fills up meanwhile is read as it is now, or, if `out` has room only for what was known of it, as it
-  // was: whole in either case, and extent_seen() says which.
+  // was: whole in either case, and file_length_seen() says which. kEndOfFile: it begins past the end; kInvalid: `out`
+  // is too small, or the records have no fixed length; kUnsupported: of a file being created, what went by message.
   [[nodiscard]] Result<std::uint64_t> read(std::span<std::byte> out, std::uint64_t count);
   [[nodiscard]] Result<std::uint64_t> read_at(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
   // Writes records at the position: whole ones (in.size() a multiple of record_length; the last one may be short only
-  // at the end of a file being created). At the end they are appended, before it overwritten, never past it.
+  // at the end of a file being created). At the end they are appended, before it overwritten, never past it
+  // (kEndOfFile). kInvalid: they do not fit, or the records have no fixed length; kPermission: it is open for reading.
+  // Records of a committed file are durable when it returns; after an error any of them may have been written.
   [[nodiscard]] Status write(std::span<const std::byte> in);
   [[nodiscard]] Status write_at(RecordNumber first, std::span<const std::byte> in);
 
   // ---- variable records ----
+  // Up to `count` records from the position, or from `first`: as many as `bytes_max` holds, but at least one, whatever
+  // its length; none at the end of the file. kEndOfFile: it begins past the end; kInvalid: the records have a fixed
+  // length; kUnsupported: of a file being created, what went by message.
   [[nodiscard]] Result<RecordBatch> read_batch(std::uint64_t count, std::size_t bytes_max = 4u << 20);
   [[nodiscard]] Result<RecordBatch> read_batch_at(RecordNumber first, std::uint64_t count,
                                                   std::size_t bytes_max = 4u << 20);
+  // Writes records at the position, or at `first`: lengths, one for each, and their bytes, packed; delimited ones with
+  // their delimiters. At the end they are appended; before it, in a committed file, overwritten: each keeps its length.
+  // kInvalid: the lengths do not fit the bytes or the records there, a delimiter is missing, some records are before
+  // the end and some past it, or records have a fixed length; kTooLarge: one over kRecordLengthMax; kUnsupported:
+  // before the end of a file being created; kEndOfFile; kPermission.
   [[nodiscard]] Status write_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
   [[nodiscard]] Status write_batch_at(RecordNumber first, std::span<const std::uint32_t> lengths,
                                       std::span<const std::byte> data);
@@ -217,11 +235,14 @@ class File {
     std::span<std::byte> out;
     std::uint64_t done = 0;  // records read
   };
-  // All requests at once on all LFSs (fixed records).
+  // All requests at once on all LFSs (fixed records); each is told what read_at() would return. After an error nothing
+  // is known of any.
   [[nodiscard]] Status read_many(std::span<ReadRequest> requests);
 
   // ---- asynchronous forms ----
-  // Starts; the memory belongs to the operation until wait() has returned for it.
+  // Starts read_at() or write_at(); the memory belongs to the operation until wait() has returned for it. Errors:
+  // theirs, and kTooLarge if too many are under way already. wait(): once for each operation, else kInvalid. is_done():
+  // whether wait() would return at once, perhaps with an error. Closing the file ends all of them.
   using Operation = std::uint64_t;
   [[nodiscard]] Result<Operation> start_read(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
   [[nodiscard]] Result<Operation> start_write(RecordNumber first, std::span<const std::byte> in);
@@ -246,14 +267,19 @@ class File {
   [[nodiscard]] Result<std::size_t> pwrite(std::span<const std::byte> in, std::uint64_t offset);
 
   // ---- end ----
-  // A file being created: durable, and visible under its name, when it returns.
+  // A file being created: durable, and visible under its name, when it returns; then it is closed here. kExists: it is
+  // exclusive, and the name is taken; kIsDirectory: a folder has the name; kNotFound: its folder is gone; kStaleFile:
+  // it was aborted meanwhile. kTimeout and kUnavailable say so if it may be committed all the same. It may be asked
+  // again.
   [[nodiscard]] Status commit();
-  [[nodiscard]] Status abort();  // removes what was written
+  // Nothing happens to a file that is closed already. An error is of word to the server, which finds out by itself.
+  [[nodiscard]] Status abort();  // of a file being created, else kInvalid: removes what was written
   [[nodiscard]] Status close();  // of an opened file; of one being created: abort()
 
+  // Bytes of records that this File has moved so far, in and out, by the way they took. Asks nobody.
   TransferCounts transfers() const;
 
-  client::FileState& state() { return *state_; }  // for libtool
+  client::FileState& state() { return *state_; }  // for libtool; valid as long as the File
 
  private:
   friend class Client;
@@ -262,57 +288,86 @@ class File {
   std::unique_ptr<client::FileState> state_;
 };
 
+// A session at one file system. Paths are absolute, UTF-8, as base/path.h has them; what is wrong with one is kInvalid
+// or kTooLarge. Errors that calls with paths may give beside those they name: kNotFound, kNotDirectory and kPermission
+// (of the path, or a folder above it), kTimeout and kUnavailable (the server), kStaleServer (it serves nobody until a
+// person decides). Where a change may have happened although no answer came, the error's text says so.
 class Client {
  public:
+  // kNotFound: no file system is there; kInvalid: an unknown route, or a pif.toml that is wrong; kUnavailable,
+  // kTimeout: its server cannot be reached; kPermission: it cannot tell who asks; kBusy: it has too many sessions;
+  // kVersion.
   [[nodiscard]] static Result<Client> connect(ConnectOptions options = {});
-  // In a simulation: `server` is the server's endpoint there.
+  // In a simulation: `server` is the server's endpoint there. What `world` refers to outlives the Client and its Files.
   [[nodiscard]] static Result<Client> connect_in(ClientWorld world, const std::string& server,
                                                  ConnectOptions options = {});
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
   ~Client();
 
+  // A new file, which nobody sees before its commit(); until then a file of that name stays as it is. kInvalid: a
+  // format or layout that cannot be; kUnavailable: too few LFSs are up, or one that is named is not; kExists:
+  // `exclusive`, and the name is taken; kIsDirectory: a folder has the name.
   [[nodiscard]] Result<File> create(const std::string& path, const CreateOptions& options = {});
   enum class Mode : std::uint8_t { kRead, kWrite /* and read */, kHold /* read, and nobody may write meanwhile */ };
+  // A committed file. kBusy: kWrite while somebody holds it, or kHold while somebody writes, whom it names, or too many
+  // files are open; kStaleData: it has marks, and ConnectOptions::stale is not set; kIsDirectory.
   [[nodiscard]] Result<File> open(const std::string& path, Mode mode = Mode::kRead);
   // Many small files at once: requests are sent together, and answers come in the order asked. Some hundreds at a time
-  // use the daemons best: their changes range transactions and syncs.
+  // use the daemons best: their changes share transactions and syncs. One that fails takes no other with it.
   struct NewFile {
     std::string path;
     CreateOptions options;
   };
+  // What create() does: the file, or its error, for each of them.
   std::vector<Result<File>> create_many(std::span<const NewFile> files);
-  // What File::commit does, for files that this client creates.
+  // What File::commit does, for files that this client creates (kInvalid for others); how each ended, in their order.
   std::vector<Status> commit_many(std::span<File* const> files);
   // For reading, as CreateOptions::is_small says.
   std::vector<Result<File>> open_small_many(std::span<const std::string> paths);
-  // All bytes of each, as File::pread gives them. The caller knows that they are small.
+  // All bytes of each, as File::pread gives them, in the order asked. The caller knows that they are small. Files of
+  // another client: kInvalid.
   std::vector<Result<std::vector<std::byte>>> read_many(std::span<File* const> files);
+  // What File::close does. After an error some of them may still be open.
   [[nodiscard]] Status close_many(std::span<File* const> files);
-  // An empty file, durable: one directory transaction.
+  // An empty file, durable: one directory transaction. Errors: those of create() and of File::commit().
   [[nodiscard]] Status create_empty(const std::string& path, const CreateOptions& options = {});
-  // Many at once: requests are sent together, and errors come back in the order asked (ok: nothing).
+  // Many at once: requests are sent together, and errors come back in the order asked (ok: nothing). An error of the
+  // whole call (a path that is not UTF-8, a format that cannot be): nothing was sent.
   [[nodiscard]] Result<std::vector<Status>> create_empty_many(std::span<const std::string> paths,
                                                               const CreateOptions& options = {});
 
+  // Durable when it returns. parents: missing folders above are made, too, and a folder that is there is no error;
+  // without it kExists. mode: permission bits of all that are made.
   [[nodiscard]] Status make_folder(const std::string& path, bool parents = false, std::uint32_t mode = 0755);
   struct NewFolder {
     std::string path;
     std::uint32_t mode = 0755;
   };
-  // Many at once, none of them inside another.
+  // Many at once, none of them inside another; how each ended, in their order.
   [[nodiscard]] std::vector<Status> make_folder_many(std::span<const NewFolder> folders);
   // Of a file or folder, all at once, durable. The mode is its owner's to change, and the group, to one that he is in;
   // the owner is root's and the file system's owner's to change.
   [[nodiscard]] Status change_attributes(const std::string& path, const AttributeChange& change);
+  // The entry, whose name is the path's last; of a file that is open for writing file_length is a hint.
   [[nodiscard]] Result<Entry> stat(const std::string& path);
+  // One answer for each path, in their order; an error of the whole call: none is known.
   [[nodiscard]] Result<std::vector<Result<Entry>>> stat_many(std::span<const std::string> paths);
-  // Entries with names after `after` in byte order.
+  // Entries of a folder with names after `after` in byte order: at most `limit` (0: as the server likes), or fewer;
+  // ListPage::more says whether there are others. Names that come and go meanwhile may be missed.
   [[nodiscard]] Result<ListPage> list(const std::string& path, const std::string& after = {},
                                       std::uint32_t limit = 1000);
+  // A file, or an empty folder; recursive: with all that is in it, else kNotEmpty. Whoever has a file open keeps it.
+  // Durable when it returns; a recursive one that failed has removed a part.
   [[nodiscard]] Status remove(const std::string& path, bool recursive = false);
+  // Many at once, none of them recursively; how each ended, in their order. An error of the whole call: some may be
+  // gone.
   [[nodiscard]] Result<std::vector<Status>> remove_many(std::span<const std::string> paths);
+  // In one step, durable; a file, or an empty folder, that has the name `to` is replaced. kExists: no_replace, and it
+  // is taken; kInvalid: a folder into itself; kNotEmpty, kIsDirectory, kNotDirectory: what is there cannot be replaced.
   [[nodiscard]] Status rename(const std::string& from, const std::string& to, bool no_replace = false);
+  // What the server knows of itself and of its LFSs. wait_up: waits until so many LFSs are up, or most of the timeout
+  // has passed: fewer are no error.
   [[nodiscard]] Result<SystemStatus> status(std::uint32_t wait_up = 0);
 
   // The requests of this client and its files so far. What travels through passed descriptors is no request.
@@ -320,7 +375,7 @@ class Client {
   // The server, then the LFSs that are up and answer.
   [[nodiscard]] Result<std::vector<DaemonStats>> daemon_stats();
 
-  client::Session& session() { return *session_; }  // for libtool
+  client::Session& session() { return *session_; }  // for libtool; valid as long as the Client
 
  private:
   explicit Client(std::shared_ptr<client::Session> session);

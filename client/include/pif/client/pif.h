@@ -118,18 +118,23 @@ typedef int (*pif_list_function)(void* user, const char* name, const pif_stat_in
 /* `where`: folder of the file system; NULL: $PIF, pif.toml here or above, or the user's default. Never NULL unless
  * memory is out: ask pif_error() whether it is connected. */
 pif_connection* pif_connect(const char* where, const pif_options* options);
+/* Frees it; NULL is allowed. What its files are creating goes on until they are closed. */
 void pif_disconnect(pif_connection* connection);
 /* Code (PIF_OK: none) and text of the last call that failed on this connection or its files. The text is valid until
  * the next call on them. */
 int pif_error(const pif_connection* connection);
 const char* pif_error_text(const pif_connection* connection);
+/* "not-found" for PIF_E_NOT_FOUND, "unknown" for a number that is no code; a literal, valid for ever. */
 const char* pif_code_name(int code);
-/* What this connection and its files have asked so far. What travels through passed descriptors is no request. */
+/* What this connection and its files have asked so far. What travels through passed descriptors is no request. Calls
+ * `each`, on this thread, with `user`; 0 also if nothing was asked yet. */
 int pif_stats(const pif_connection* connection, pif_stats_function each, void* user);
 
 /* ---- names ----------------------------------------------------------------------------------------------------------
  */
 
+/* A folder, durable. parents, if not 0: missing folders above are made, too, and a folder that is there is no error.
+ * mode: permission bits of all that are made. */
 int pif_mkdir(pif_connection* connection, const char* path, int parents); /* mode 0755 */
 int pif_mkdir_mode(pif_connection* connection, const char* path, int parents, uint32_t mode);
 /* Of a file or folder, durable. The mode is its owner's to change; so is the group, to one that he is in; the owner is
@@ -137,19 +142,25 @@ int pif_mkdir_mode(pif_connection* connection, const char* path, int parents, ui
 #define PIF_KEEP UINT32_MAX
 int pif_chmod(pif_connection* connection, const char* path, uint32_t mode);
 int pif_chown(pif_connection* connection, const char* path, uint32_t owner, uint32_t group);
+/* A file, or an empty folder; recursive, if not 0: with all that is in it. */
 int pif_remove(pif_connection* connection, const char* path, int recursive);
+/* In one step; what has the name `to` is replaced unless no_replace is not 0. */
 int pif_rename(pif_connection* connection, const char* from, const char* to, int no_replace);
+/* `info` is written only if it succeeds. */
 int pif_stat(pif_connection* connection, const char* path, pif_stat_info* info);
-/* All names of a folder in byte order. */
+/* All names of a folder in byte order, on this thread. Names that come and go meanwhile may be missed. */
 int pif_list(pif_connection* connection, const char* path, pif_list_function each, void* user);
 
 /* ---- open and close
  * --------------------------------------------------------------------------------------------------- */
 
+/* A file being created (options NULL: the defaults), or a committed one. The caller closes it, also after commit or
+ * abort. NULL: pif_error() says why. */
 pif_file* pif_create(pif_connection* connection, const char* path, const pif_create_options* options);
 pif_file* pif_open(pif_connection* connection, const char* path, enum pif_mode mode);
 /* A file being created becomes durable and visible. It must still be closed. */
 int pif_commit(pif_file* file);
+/* Removes what was written to a file being created. It must still be closed. */
 int pif_abort(pif_file* file);
 /* Frees `file` in any case; a file being created and not committed is aborted. */
 int pif_close(pif_file* file);
@@ -157,12 +168,17 @@ int pif_close(pif_file* file);
 /* ---- records
  * ------------------------------------------------------------------------------------------------------------ */
 
+/* The position, in records: where calls without a number of a record go on; they move it. Not past the end. */
 uint64_t pif_tell(const pif_file* file);
 int pif_seek(pif_file* file, uint64_t record);
+/* The length as published now. The record length in bytes; 0 where records have no fixed one. */
 int pif_file_length(pif_file* file, uint64_t* records, uint64_t* bytes); /* either may be NULL */
 uint32_t pif_record_length(const pif_file* file);
 
-/* Fixed records, packed. Records read, 0 at the end of the file. */
+/* Fixed records, packed: up to `count` from the position, or from `first`. Records read, 0 at the end of the file,
+ * fewer than `count` only where the file ends; -PIF_E_INVALID if out_bytes is too little for them. pif_read_many: all
+ * requests at once; `done` of each says how many. pif_write: whole records at the position, or at `first`: overwritten,
+ * or appended at the end. */
 int64_t pif_read(pif_file* file, void* out, size_t out_bytes, uint64_t count);
 int64_t pif_read_at(pif_file* file, uint64_t first, void* out, size_t out_bytes, uint64_t count);
 int pif_read_many(pif_file* file, pif_read_request* requests, size_t count);
@@ -174,12 +190,15 @@ int64_t pif_append(pif_file* file, const void* in, size_t bytes);
 /* Variable records: up to `count` from the position, packed into `out`, their lengths into `lengths`. Records read; 0
  * at the end; -PIF_E_TOO_LARGE if the next one is longer than out_bytes. */
 int64_t pif_read_batch(pif_file* file, void* out, size_t out_bytes, uint32_t* lengths, uint64_t count);
+/* `count` records, whose `lengths` add up to `bytes`, to the position, or behind all others: then the number of the
+ * first is returned, and they are durable and visible. */
 int pif_write_batch(pif_file* file, const void* in, size_t bytes, const uint32_t* lengths, uint64_t count);
 int64_t pif_append_batch(pif_file* file, const void* in, size_t bytes, const uint32_t* lengths, uint64_t count);
 
 /* ---- asynchronous: the memory belongs to the operation until pif_wait has returned for it
  * ---------------------------------- */
 
+/* An operation, at least 0, which is waited for once. pif_is_done: whether pif_wait would return at once. */
 int64_t pif_start_read(pif_file* file, uint64_t first, void* out, size_t out_bytes, uint64_t count); /* an operation */
 int64_t pif_start_write(pif_file* file, uint64_t first, const void* in, size_t bytes);
 int64_t pif_wait(pif_file* file, int64_t operation); /* records moved */
@@ -188,6 +207,8 @@ int pif_is_done(pif_file* file, int64_t operation);  /* 1 or 0 */
 /* ---- bytes
  * ------------------------------------------------------------------------------------------------------------------ */
 
+/* Bytes across records, any format. Bytes read, fewer than `bytes` only at the end of the file; bytes written, all of
+ * them, unless it fails. */
 int64_t pif_pread(pif_file* file, void* out, size_t bytes, uint64_t offset);
 int64_t pif_pwrite(pif_file* file, const void* in, size_t bytes, uint64_t offset);
 

@@ -1,5 +1,5 @@
 // The session at the PIF Server: it begins with Hello, and lives on over broken connections and restarts of the server.
-// Thread-safety: none; the Client's thread. Others, and forked children, get kInvalid (src/one_user.h).
+// Thread-safety: none; the Client's thread. Others, and forked children, get kInvalid (src/session/one_user.h).
 #pragma once
 
 #include <cstdint>
@@ -43,9 +43,12 @@ class ServerSession {
   // All that `world` names outlives it. cluster: of servers of other file systems kInvalid; empty: any.
   ServerSession(const World& world, Where where, net::Route route, std::string cluster, const ConnectOptions& options);
 
+  // Connects and says Hello: a new session, or the one that there was. kInvalid: a server of another file system;
+  // kUnavailable, kTimeout: it cannot be reached; else what it says (kPermission, kBusy, kVersion).
   [[nodiscard]] Status hello(Time deadline);
   // Over ZeroMQ the server would not see the end by itself.
   void say_bye();
+  // Id of the file system, as the server says; empty before the first Hello if none was given.
   const std::string& cluster() const { return cluster_; }
   // How often it has said Hello: if more often than before, the server may have forgotten what was open.
   std::uint64_t hellos() const { return hellos_; }
@@ -57,7 +60,7 @@ class ServerSession {
   [[nodiscard]] Result<net::Packet> ask(net::Packet request, Duration timeout = Duration::zero());
   // The same for what changes something: an error says so when the outcome is not known, and where to look.
   [[nodiscard]] Result<net::Packet> change(net::Packet request, const Change& change);
-  // Several of them under way at once; answers in the order asked. As many `changes`.
+  // Several of them under way at once; answers in the order asked. As many `changes` as requests.
   std::vector<Result<net::Packet>> change_all(std::vector<net::Packet> requests, const std::vector<Change>& changes);
   // Several requests under way at once; answers in the order asked.
   std::vector<Result<net::Packet>> ask_all(std::vector<net::Packet> requests, Duration timeout = Duration::zero());

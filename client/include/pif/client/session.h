@@ -1,7 +1,7 @@
 // The connections of one Client: a ServerSession, and access::LfsLinks; and the ways to wait for them. Not
 // installed for users of pif/client/client.h: for client/ itself and for libtool/.
 // Thread-safety: none; one thread at a time, like the Client. Two at once, and a forked child, get kInvalid
-// (src/one_user.h).
+// (src/session/one_user.h).
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,16 @@ using access::Link;
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  // Over sockets: finds the cluster's folder, makes a messenger, says Hello to the server.
+  // Over sockets: finds the cluster's folder, makes a messenger, says Hello to the server. Errors: Client::connect().
   [[nodiscard]] static Result<std::shared_ptr<Session>> connect(ConnectOptions options);
-  // In a given world; `server` may be empty (a worker, which only talks to LFSs).
+  // In a given world, which outlives it; `server` may be empty (a worker, which only talks to LFSs).
   [[nodiscard]] static Result<std::shared_ptr<Session>> connect_in(ClientWorld world, const proto::Endpoints& server,
                                                                    ConnectOptions options);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  // The parts that it is made of, and how it was connected: valid as long as the session.
   net::Caller& caller() { return *caller_; }
   access::LfsLinks& links() { return *links_; }
   const net::Stats& stats() const { return stats_; }  // of the requests sent from here
@@ -58,6 +59,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void set_credential(std::string packed) {
     links_->set_credential(std::move(packed));
   }  // a worker gets its controller's
+  // Id of the file system; not for a worker.
   const std::string& cluster() const { return server_->cluster(); }
   std::uint32_t uid() const { return server_ ? server_->uid() : 0; }  // as the server takes us for
   net::Route route() const { return route_; }
@@ -72,6 +74,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] Result<wire::ReplyTo<R>> call(R request, Duration timeout = Duration::zero()) {
     return net::reply_in<R>(ask_server(net::packet_of(std::move(request)), timeout));
   }
+  // ServerSession::change(), by message and by type; and both ways to have many under way.
   [[nodiscard]] Result<net::Packet> change(net::Packet request, const Change& change);
   template <wire::Request R>
   [[nodiscard]] Result<wire::ReplyTo<R>> change(R request, const Change& change) {
@@ -85,12 +88,13 @@ class Session : public std::enable_shared_from_this<Session> {
                                                   Duration timeout = Duration::zero()) {
     return server_->ask_all(std::move(requests), timeout);
   }
+  // ServerSession::keep_alive(); now: wall seconds. Nothing happens for a worker.
   void keep_alive() { keep_alive(clock().wall_seconds()); }
   void keep_alive(std::int64_t now) {
     if (server_) server_->keep_alive(now);
   }
 
-  // The LFS: connected, and Hello'd; waits for that. See LfsLinks::link.
+  // The LFS: connected, and Hello'd; waits until that has ended. Errors: LfsLinks::link(). node(): only its peer.
   [[nodiscard]] Result<Link> link(const proto::NodeInfo& node, bool bulk = false);
   [[nodiscard]] Result<net::PeerId> node(const proto::NodeInfo& node);
   // Connects to all of them at once, so that wide files open fast. An LFS that cannot be reached is no error here.
@@ -118,10 +122,11 @@ class Session : public std::enable_shared_from_this<Session> {
   void tell_node(const proto::NodeInfo& node, net::Packet request);
   // Forgets the connection (it is broken, or the node does not answer); the next request makes a new one.
   void drop_node(std::uint32_t node_id) { links_->drop(node_id); }
-  // Steps, and waits for news if nothing came. The second: until none is left.
+  // Steps, and waits for news if nothing came. The second: until none is left. Errors: those of Requests::step().
   [[nodiscard]] Status pump(access::Requests& requests);
   [[nodiscard]] Status run(access::Requests& requests);
 
+  // Who is inside: whatever sends or waits enters it first (src/session/one_user.h).
   OneUser& user() { return *user_; }
   // Threads for transfers through descriptors; made at first use.
   Pool& pool();
@@ -152,13 +157,15 @@ class Session : public std::enable_shared_from_this<Session> {
 
 // ---- files, for libtool -------------------------------------------------------------------------------------------
 
-// What an open File is made of.
+// What an open File is made of; valid as long as the File, and so is its Grant.
 const FileParts& parts_of(File& file);
-// The file's components are all sealed already (by workers): makes it visible and durable with this length.
+// The file's components are all sealed already (by workers): makes it visible and durable with this length. Errors:
+// those of File::commit().
 [[nodiscard]] Status commit_sealed(File& file, const FileLength& file_length);
 // Its right, as requests need it.
 access::Grant& grant_of(File& file);
-// A fresh capability in parts_of(file) if the present one has less than a minute left.
+// A fresh capability in parts_of(file) if the present one has less than a minute left. kStaleFile: the file is gone, or
+// a hold of it was lost.
 [[nodiscard]] Status renew_if_needed(File& file);
 // A File on somebody else's parts (a worker on its controller's): no server needed, except to renew; never commits or
 // aborts it.
