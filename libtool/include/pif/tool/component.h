@@ -37,7 +37,8 @@ struct RowBatch {
   std::vector<std::uint32_t> lengths;
   std::vector<std::byte> data;
 
-  // f(std::span<std::byte> record) for every record, in order.
+  // f(std::span<std::byte> record) for every record, in order. The records are those in `data`: f may change their
+  // bytes.
   template <typename F>
   void for_each(F&& f) {
     std::span<std::byte> rest(data);
@@ -52,6 +53,7 @@ struct RowBatch {
 // What all components have in common.
 class Component {
  public:
+  // The whole file, as the controller opened or created it; valid as long as this object.
   const access::FileParts& file() const { return grant_.parts(); }
   const Format& format() const { return file().format; }
   const parity::Layout& layout() const { return file().layout; }
@@ -59,7 +61,7 @@ class Component {
   bool is_here() const { return index_.has_value(); }
   LfsIndex index() const { return *index_; }  // which LFS of the file
   component::Shape shape() const { return component::Shape::of(file().file, file().format); }
-  // Of the component that is here.
+  // Of the component that is here; open once the worker has attached it, until the worker's end.
   component::Files& files() { return access_->files(); }
 
  protected:
@@ -76,16 +78,19 @@ class Component {
 // A component of an input. Nobody may write to the file while the tool holds it.
 class Input : public Component {
  public:
+  // What this component has of the file: all of it is there, else the worker does not get an Input. bytes(): of .dat,
+  // with rows that hold parity. 0 and 0 where no rows are.
   const FileLength& file_length() const { return file().file_length; }  // of the whole file
   std::uint64_t rows() const { return rows_; }                          // of this component, as the file's length gives
   std::uint64_t bytes() const { return bytes_; }
   // What the component holds. More than rows() and bytes() if somebody died appending; is_exact() otherwise.
   const component::Tail& tail() const { return tail_; }
   bool is_exact() const { return tail_.rows == rows_ && tail_.bytes == bytes_; }
-  // Checked reads anywhere in the component.
+  // Checked reads anywhere in the component. Only if it has rows here; valid as long as this object.
   const component::Reader& reader() const { return access_->reader(); }
 
   // The next rows, from the front, up to kBatchBytes of them; false at the end. Rows that hold parity are passed over.
+  // The batch is replaced. Errors: as component::Reader.
   [[nodiscard]] Result<bool> next(RowBatch& batch);
   // Rows from `first` on: at most `count`, at most `bytes` bytes of them, but at least one; none at the end.
   [[nodiscard]] Status read(Row first, std::uint64_t count, std::size_t bytes, RowBatch& batch) const;
@@ -97,6 +102,7 @@ class Input : public Component {
   // cannot be read dies; this says what is wrong.
   [[nodiscard]] Status check(std::uint64_t offset, std::uint64_t size, const Scratch& mapped) const;
 
+  // Of records, so far, for the tool's report: by next() and read(), and as count_read() is told.
   std::uint64_t bytes_read() const { return bytes_read_; }
   // For who read files() without this object.
   void count_read(std::uint64_t bytes) { bytes_read_ += bytes; }
@@ -124,10 +130,12 @@ class Output : public Component {
   // Where its rows go: fixed records in any order, variable ones one after another. Only if is_made().
   access::RowSink& sink() { return *sink_; }
   // Writes the batch's rows at batch.first. Variable records: the next row that holds a record; rows that hold parity
-  // are passed over.
+  // are passed over. kInvalid: no component is here, or rows are left out; else as component::Writer.
   [[nodiscard]] Status write(const RowBatch& batch);
-  // For who filled files() without the sink (component::copy_component): how it ended.
+  // For who filled files() without the sink (component::copy_component): how it ended. cloned: its data shares blocks
+  // with another file; for the report. Only if is_made(), once, and nothing is written through the sink then.
   void set_tail(const component::Tail& tail, bool cloned);
+  // Of .dat, as far as the sink has them; 0 without a component.
   std::uint64_t bytes_written() const;
   // Whether there is a component: not on LFSs whose part of the length that the controller set is no rows.
   bool is_made() const { return sink_ != nullptr; }

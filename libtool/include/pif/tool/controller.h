@@ -53,32 +53,39 @@ struct Job {
 
 class Controller {
  public:
+  // client outlives it; what options call runs on the thread of run(). Nothing is asked yet.
   Controller(Client& client, ControllerOptions options);
   ~Controller();  // aborts what was not committed
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
   // Opens an input and holds it against writers until the job is over. kBusy names a writer who has it. Returns its
-  // number.
+  // number, from 0. Else as Client::open().
   Result<std::size_t> open(const std::string& path);
-  // Creates an output that nobody sees before commit(). Returns its number.
+  // Creates an output that nobody sees before commit(). Returns its number, from 0. Errors: as Client::create().
   Result<std::size_t> create(const std::string& path, const CreateOptions& options);
-  // The length that an output will have. Without it: the sum of what the workers wrote (right for files without
-  // bevies).
+  // The length that an output will have; before run(), for workers go by it. Without it: the sum of what the workers
+  // wrote (right for files without bevies).
   void set_file_length(std::size_t output, const FileLength& file_length);
 
+  // By the numbers that open() and create() gave, and no others. Valid until the next open() or create(), outputs until
+  // commit() or abort().
   File& input(std::size_t i);
   File& output(std::size_t i);
 
   // Starts the workers and waits for all of them; their own results (Worker::set_result) by rank.
-  // kCancelled when is_cancelled said so. Once per controller.
+  // kCancelled when is_cancelled said so; kTooLarge for a value over kJobValueBytesMax; kInvalid for a node that is not
+  // there; kUnavailable if no LFS is up, or workers on several machines have no tcp; else how a worker ended, which the
+  // text names. Then no worker is left. Once per controller, after all open() and create().
   [[nodiscard]] Result<std::vector<std::string>> run(const Job& job);
   // Seals every output on all its LFSs at once and commits one after another: durable and visible when it returns.
+  // After run(). kInternal: the workers made other rows than the output's length gives. After an error some outputs may
+  // be committed; abort() removes the others.
   [[nodiscard]] Status commit();
   // Removes the outputs. No error: what cannot be told now, the PIF Server finds when this session ends.
   void abort();
 
-  // Phases and bytes so far.
+  // Phases and bytes so far; tools add their own. Both are valid as long as the controller.
   Report& report();
   Client& client();
 

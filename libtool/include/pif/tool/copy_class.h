@@ -14,18 +14,19 @@ namespace pif::tool {
 // Whether both files have the same LFSs in the same order, and the same bevies.
 bool have_same_layout(const Component& a, const Component& b);
 
-// F on a batch of records, in place: for_each gives each of them. With variable records it may change lengths and data.
+// F on a batch of records, in place: for_each gives each of them. With variable records it may change lengths and data;
+// the number of records stays. Its error ends the job.
 using BatchFunction = std::function<Status(RowBatch&)>;
 
-// Every batch of the worker's component of `input`, through F, to the same rows of `output`, which has the same layout.
-// Parity cells are not written.
+// Every batch of the worker's component of `input`, through F, to the same rows of `output`, which has the same layout
+// (else kInvalid). Parity cells are not written. Called by every worker on an LFS of the files.
 [[nodiscard]] Status transform(Worker& worker, Input& input, Output& output, const BatchFunction& f);
 
 // F is the identity, and the layouts are the same: the component is cloned where the local file system can, else copied
 // as fast as that goes; parity cells are copied as they are.
 [[nodiscard]] Status copy_component(Worker& worker, Input& input, Output& output);
 
-// A whole tool: NAME SRC DST. DST has the format, layout, attributes and mode of SRC.
+// A whole tool: NAME SRC DST. DST has the format, layout, attributes and mode of SRC. name, summary: as in Tool.
 Tool copy_class_tool(const std::string& name, const std::string& summary, BatchFunction f);
 
 }  // namespace pif::tool

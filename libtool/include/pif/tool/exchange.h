@@ -35,6 +35,7 @@ struct RowMap {
   std::vector<std::uint32_t> source_list;  // if not empty: instead of source_stride
   std::vector<std::uint32_t> list;         // and instead of stride
 
+  // Of record i < count: its row in the source block, from the block's first, and its row at the destination.
   std::uint64_t source(std::uint64_t i) const {
     return source_first + (list.empty() ? i * source_stride : source_list[i]);
   }
@@ -55,7 +56,9 @@ struct ExchangeOptions {
 
 // Moves all records of `input` to their places in `output`, which has the same format. Called by every worker of the
 // job at the same time; workers are needed on all LFSs of both files. Returns when this worker's rows are written at
-// their destinations and its own component of the output is complete. Once per worker.
+// their destinations and its own component of the output is complete. Once per worker. kTimeout: all others were
+// silent; kCorrupt names a worker that sent what cannot be; kInternal: an LFS of the files has no worker; kIo,
+// kNoSpace.
 [[nodiscard]] Status exchange(Worker& worker, Input& input, Output& output, const ExchangeOptions& options = {});
 
 }  // namespace pif::tool

@@ -19,10 +19,11 @@ std::string worker_name(std::uint32_t rank);
 [[nodiscard]] tl::unexpected<Error> sent_nonsense(std::string_view sender, std::string_view what);
 [[nodiscard]] tl::unexpected<Error> sent_nonsense(std::uint32_t rank, std::string_view what);
 
-// What a check of its words found; any other error than kInvalid stays as it is.
+// What a check of its words found: kInvalid becomes sent_nonsense(); any other error stays as it is.
 [[nodiscard]] tl::unexpected<Error> sent_wrong(std::uint32_t rank, const Error& error);
 
-// The message in these bytes. Its fields are still to be checked. Message: of protobuf.
+// The message in these bytes; kCorrupt, naming the sender, if they are none. Its fields are still to be checked.
+// Message: of protobuf.
 template <typename Message>
 [[nodiscard]] Result<Message> parse_message(std::string_view bytes, std::string_view sender) {
   Message message;

@@ -48,6 +48,8 @@ class NumberedSender {
   using Place = std::function<NumberedPlace(std::uint64_t number)>;
   using Emit = std::function<Status(NumberedMessage)>;
 
+  // place: where the record of a number goes, to < destinations, with rows that rise with the numbers of one
+  // destination. Every destination has room for window_rows from row 0 on.
   NumberedSender(std::uint32_t destinations, NumberedLimits limits, Place place);
   // The destination's window in memory, for records of one length: row r at r mod its rows. What there is room for when
   // it is put goes there at once, and its message has only word of it (NumberedMessage::placed). The memory outlives
@@ -57,13 +59,14 @@ class NumberedSender {
   // Numbers rise between two flushes. `head` and `record` together are the record; both stay where they are until the
   // flush.
   void put(std::uint64_t number, std::span<const std::byte> head, std::span<const std::byte> record);
-  // What was put may go.
+  // What was put may go; its memory is the caller's again.
   void flush();
-  // Sends what there is room for; whether that was anything.
+  // Sends what there is room for; whether that was anything. An error is emit's, and that message is lost.
   [[nodiscard]] Result<bool> step(const Emit& emit);
-  // The destination has room for window_rows from this row on.
+  // The destination has room for window_rows from this row on; a lower row than before changes nothing.
   void settle(std::uint32_t to, Row row);
 
+  // Bodies of messages that were flushed and not sent yet, in bytes; what is put and not flushed does not count.
   std::uint64_t queued_bytes() const { return queued_bytes_; }
   bool is_empty() const { return queued_bytes_ == 0; }
 
@@ -96,8 +99,8 @@ class NumberedSender {
   std::uint64_t queued_bytes_ = 0;
 };
 
-// f(row, bytes) for every record of a message; kInvalid if the body is not what `count` says. record_length 0: lengths
-// differ.
+// f(row, bytes) for every record of a message, a Status, up to its first error; kInvalid if the body is not what
+// `count` says, perhaps after some records. record_length 0: lengths differ. Rows are not checked.
 template <typename F>
 [[nodiscard]] Status for_each_record(Row first, std::uint64_t count, std::uint32_t record_length,
                                      std::span<const std::byte> body, const F& f) {
@@ -116,7 +119,7 @@ template <typename F>
 }
 
 // A message of records of one length to their places, if it is not placed yet: row r is at r mod the rows that the
-// memory has.
+// memory has, which is at least one. kInvalid: as for_each_record().
 [[nodiscard]] Status place_records(const NumberedMessage& message, std::uint32_t record_length,
                                    std::span<std::byte> memory);
 

@@ -31,13 +31,15 @@ class OrderedOutput {
     std::size_t window_bytes = 8u << 20;  // that this worker holds of its component's rows
     bool share_memory = true;  // rows of fixed length go straight into windows, if all workers are on one machine
   };
-  // Called by all workers. length: of the whole output. The three outlive it.
+  // Called by all workers; a step of the team. file_length: of the whole output. The three outlive it. kInternal: an
+  // LFS of the output has no worker; else as Team::share().
   static Result<OrderedOutput> open(Worker& worker, Team& team, Output& output, const FileLength& file_length,
                                     const Options& options);
   OrderedOutput(OrderedOutput&&) noexcept;
   ~OrderedOutput();
 
-  // Numbers rise between two flushes; the record stays where it is until the flush.
+  // number: below the output's records, put by one worker only. Numbers rise between two flushes; the record stays
+  // where it is until the flush. Neither sends anything: step() and go_on() do.
   void put(RecordNumber number, std::span<const std::byte> record);
   void flush();
   std::uint64_t queued_bytes() const;  // of records that wait for room at their destinations
@@ -45,10 +47,12 @@ class OrderedOutput {
   // Whether little enough waits that it is time to put more.
   bool has_room() const;
   // Sends what there is room for and takes what others sent; waits for them only if there is no room for more.
-  // has_more: this worker will put more.
+  // has_more: this worker will put more. kTimeout: all others were silent; kCorrupt names a worker that sent what
+  // cannot be; kIo, kNoSpace: rows cannot be written.
   [[nodiscard]] Status go_on(bool has_more);
 
-  // Sends what there is room for, and tells others of room here; whether anything was sent.
+  // Sends what there is room for, and tells others of room here; whether anything was sent. take(): a word for which
+  // is_own() holds; errors as go_on().
   [[nodiscard]] Result<bool> step();
   static bool is_own(const Message& word) { return !word.head.empty() && word.head[0] == kSign; }
   [[nodiscard]] Status take(Message word);

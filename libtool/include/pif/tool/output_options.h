@@ -23,11 +23,11 @@ struct OutputOptions {
   bool no_clobber = false;
 };
 
-// --width, --nodes, --bevy, --same-host-ok, --no-clobber.
+// --width, --nodes, --bevy, --same-host-ok, --no-clobber. Parsing writes to `wanted`, which outlives that.
 void add_output_options(CLI::App& app, OutputOptions& wanted);
 
 // How to create it: the input's format, mode and attributes, and its LFSs and bevies unless `wanted` says otherwise.
-// kInvalid says what does not fit. source: the input's path.
+// kInvalid says what does not fit; else as Client::stat() and status(). input: its number; source: its path.
 [[nodiscard]] Result<CreateOptions> options_of_output(Controller& controller, std::size_t input,
                                                       const std::string& source, const OutputOptions& wanted);
 

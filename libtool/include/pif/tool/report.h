@@ -1,4 +1,4 @@
-// What a tool did and how long it took: for --report and --json, and for people.
+// What a tool did and how long it took: for --report and --json, and for people. Thread-safety: none.
 #pragma once
 
 #include <chrono>
@@ -33,6 +33,7 @@ struct Report {
   // What the tool has found out, in order: "results" of the JSON document.
   using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string>;
   std::vector<std::pair<std::string, Value>> results;
+  // Behind those before it. name: as scripts will look for it; one that was added before is added again.
   void add_result(std::string name, Value value) { results.emplace_back(std::move(name), std::move(value)); }
 
   // What the tool's cost formula said of a part of the work, beside how long that took.
@@ -43,7 +44,7 @@ struct Report {
   };
   std::vector<Prediction> predictions;
 
-  // Adds to the phase, which is made if it is new.
+  // Adds to the phase, which is made if it is new. total(): of all phases.
   void add(const std::string& phase, Duration time);
   Duration total() const;
 
@@ -54,6 +55,7 @@ struct Report {
 // Adds the time from its making to its end to a phase.
 class PhaseTimer {
  public:
+  // Report and clock outlive it.
   PhaseTimer(Report& report, std::string phase, Clock& clock)
       : report_(report), phase_(std::move(phase)), clock_(clock), start_(clock.now()) {}
   ~PhaseTimer() { report_.add(phase_, clock_.now() - start_); }

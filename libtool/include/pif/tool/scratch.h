@@ -19,23 +19,29 @@ namespace pif::tool {
 class Scratch {
  public:
   Scratch() = default;
+  // handle: a new file's descriptor. node: named in errors. One that is made without them is empty, and stays so.
+  // Moving exchanges the two; the one that goes takes its mapping with it, not the file that others have.
   Scratch(Handle handle, std::string node);  // Worker::scratch() makes them
   Scratch(Scratch&& other) noexcept;
   Scratch& operator=(Scratch&& other) noexcept;
   ~Scratch();
 
+  // In bytes, with what has been appended or allocated so far.
   std::uint64_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  // A place for the next `bytes` bytes, to be filled before the next call.
+  // A place for the next `bytes` bytes, to be filled before the next call. append(): the same, filled with these.
+  // kNoSpace, kIo: what was written before cannot go to the disk. Until map().
   [[nodiscard]] Result<std::byte*> room(std::size_t bytes);
   [[nodiscard]] Status append(std::span<const std::byte> bytes);
 
-  // Nothing is written any more: all of it is at bytes() now.
+  // Nothing is written any more: all of it is at bytes() now, until this object goes. Once.
   [[nodiscard]] Status map();
   std::span<const std::byte> bytes() const { return mapped_; }
-  // Reads these of them into memory, if they are not there yet, in one call; false if the disk cannot be read.
+  // Reads these of them into memory, if they are not there yet, in one call; false if the disk cannot be read. They are
+  // inside bytes().
   bool load(std::uint64_t offset, std::uint64_t size) const;
   // Instead of append() and map(): so many bytes, zero, to be written in place. kNoSpace if the disk has not got them.
+  // space(): all of them; empty if they may not be written here.
   [[nodiscard]] Status allocate(std::uint64_t bytes);
   std::span<std::byte> space() { return {const_cast<std::byte*>(mapped_.data()), is_writable_ ? mapped_.size() : 0}; }
   // To a worker on this machine, once it is mapped.

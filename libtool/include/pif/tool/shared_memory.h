@@ -11,8 +11,10 @@ namespace pif::tool {
 
 class SharedMemory {
  public:
+  // None: empty. Moving leaves the other one with what was here. Its end unmaps it; the others' mappings stay.
   SharedMemory() = default;
-  // Zeroed, of exactly `bytes` bytes for as long as it lives: nobody can shrink it under the others.
+  // Zeroed, of exactly `bytes` bytes for as long as it lives: nobody can shrink it under the others. 0: none. kIo and
+  // the like: the machine gives none.
   static Result<SharedMemory> make(std::size_t bytes);
   // What share() of another process gave; kInvalid unless it is memory of `bytes` bytes that nobody can shrink.
   static Result<SharedMemory> adopt(Handle handle, std::size_t bytes);
@@ -20,11 +22,13 @@ class SharedMemory {
   SharedMemory& operator=(SharedMemory&& other) noexcept;
   ~SharedMemory();
 
+  // For another process, as often as wanted; not of an empty one.
   Result<Handle> share() const;
   // Gets the pages of these bytes for this process, which will use them all: one call costs a third of a page fault for
   // every 4 KiB. make() has done that; what is adopted counts as memory of this process only where it is used. Only a
   // hint.
   void populate(std::size_t offset, std::size_t bytes) const;
+  // Valid as long as this object; others read and write there at the same time.
   std::span<std::byte> bytes() const { return bytes_; }
   bool empty() const { return bytes_.empty(); }
 

@@ -1,8 +1,9 @@
 // What the workers of a job do together: barriers, gathering, memory and outputs in common, turns. Every worker calls
 // the same functions in the same order; each call is one step. A worker's death ends the job, and so everybody's wait.
 //
-// Sharing memory and outputs needs all workers on one machine: kUnavailable otherwise.
-// Not thread-safe.
+// Sharing memory and outputs needs all workers on one machine: kUnavailable otherwise. Errors of all steps: kTimeout
+// after the team's patience; kInternal: a worker is at another step than this one; kCorrupt names a worker that sent
+// what cannot be. After an error the team is of no more use. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -35,17 +36,19 @@ class Team {
   // within seconds; this is for messages that were lost, and for the case that nobody is left to end it.
   static Result<Team> join(Worker& worker, Duration patience = std::chrono::hours(24));
 
+  // The worker's: deadlines of receive() are by it.
   Clock& clock() { return worker_->clock(); }
 
   // Returns when all workers have called it.
   [[nodiscard]] Status barrier();
-  // What every worker gave, by rank. Some MiB in all, since every worker gets it.
+  // What every worker gave, by rank. Some MiB in all, since every worker gets it; kTooLarge from 2 GiB on.
   Result<std::vector<std::string>> all_gather(std::string value);
-  // What the worker of that rank gave; the others' values do not count.
+  // What the worker of that rank gave; the others' values do not count. kInvalid: there is no such rank.
   Result<std::string> broadcast(std::string value, std::uint32_t from = 0);
   // What every worker gave, by rank. kCorrupt names a worker that gave another number of values than this one.
   Result<std::vector<std::vector<std::uint64_t>>> all_gather_numbers(const std::vector<std::uint64_t>& values);
-  // The sums, place by place, of what all gave, which has the same number of places everywhere.
+  // The sums, place by place, of what all gave, which has the same number of places everywhere. kCorrupt: one does not
+  // fit 64 bits.
   Result<std::vector<std::uint64_t>> sum(const std::vector<std::uint64_t>& values);
   // Everybody's memory, by rank; this worker's own is mapped once more. Empty ones stay empty.
   Result<std::vector<SharedMemory>> share(const SharedMemory& own);
@@ -59,11 +62,13 @@ class Team {
   // read through them is not counted as read by `input`.
   Result<std::vector<std::unique_ptr<Input>>> share_input(Input& input);
   // One worker after another, by rank: f gets what its predecessor left (the first one: an empty string) and changes it
-  // for its successor. Does not wait for the others' turns.
+  // for its successor. Does not wait for the others' turns. An error of f is returned, and those after it wait in vain.
+  // The state travels in a header: kTooLarge from about kHeaderBytesMax on.
   [[nodiscard]] Status in_turn(const std::function<Status(std::string& state)>& f);
 
   // Talk, a step of any length: every worker begins it, and it ends with the next call of anything else. What is told
-  // between two workers is heard in that order. Never waits; a worker may tell itself.
+  // between two workers is heard in that order. Never waits; a worker may tell itself. rank < width. What is left
+  // unheard when the talk ends is dropped. send(): kUnavailable if more waits for that worker than the transport keeps.
   void begin_talk();
   [[nodiscard]] Status send(std::uint32_t rank, std::string head, net::Buffer body = {});
   // The next word for this worker; nothing at the deadline.

@@ -46,12 +46,14 @@ struct Tool {
 // The first argument of a worker process.
 inline constexpr const char* kWorkerRole = "--pif-worker";
 
+// All of a tool's main(): parses the command line, connects, and runs tool.control, or tool.work in a worker; prints
+// errors on stderr. Returns the exit code. Once per process, before it has other threads.
 int main(int argc, char** argv, const Tool& tool);
 
-// What most tools' control ends with: runs the job and commits the outputs.
+// What most tools' control ends with: runs the job and commits the outputs. kDone, or their errors.
 [[nodiscard]] Result<ExitCode> run_and_commit(Controller& controller, const Job& job = {});
 
-// "pif:/a/b" and "/a/b" are the same; kInvalid for a path that is not absolute.
+// "pif:/a/b" and "/a/b" are the same: base/typed_path.h, parse_path().
 [[nodiscard]] Result<std::string> pif_path(const std::string& path);
 
 }  // namespace pif::tool

@@ -71,9 +71,9 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  std::uint32_t rank() const;   // 0 .. width - 1
-  std::uint32_t width() const;  // workers of the job
-  std::uint64_t job() const;
+  std::uint32_t rank() const;                       // 0 .. width - 1
+  std::uint32_t width() const;                      // workers of the job
+  std::uint64_t job() const;                        // its id, the same for all workers
   const std::string& node() const;                  // name of its LFS, "lfs2"
   std::uint32_t node_id(std::uint32_t rank) const;  // NodeId of that worker's LFS
   // The worker on that node. Nothing if the job has none there.
@@ -82,17 +82,20 @@ class Worker {
   [[nodiscard]] Result<std::vector<std::uint32_t>> ranks_on(const Component& file) const;
   // Whether all workers of the job are on one machine, and so may share memory and files (Team::share).
   bool shares_machine() const;
-  // The tool's own description of the job (Job::value), the same for all workers.
+  // The tool's own description of the job (Job::value), the same for all workers. Valid as long as the worker.
   std::string_view value() const;
 
+  // How many inputs and outputs the controller opened and created, on whatever LFSs.
   std::size_t input_count() const;
   std::size_t output_count() const;
   // In the order in which the controller opened and created them; the worker owns them. The first call attaches the
-  // component. Not an error: a file that has no component on this worker's LFS (is_here() says so).
+  // component. Not an error: a file that has no component on this worker's LFS (is_here() says so). kInvalid: the job
+  // has no such number; kCorrupt: the component is shorter than the file; else what the LFS says. Valid as long as the
+  // worker.
   [[nodiscard]] Result<Input*> input(std::size_t i);
   [[nodiscard]] Result<Output*> output(std::size_t i);
 
-  // A new scratch file on the disk of the worker's LFS.
+  // A new scratch file on the disk of the worker's LFS. It may outlive the worker object.
   [[nodiscard]] Result<Scratch> scratch();
 
   // How far it is, for the user's eyes. Cheap: at most a few times a second it goes anywhere.
@@ -103,6 +106,7 @@ class Worker {
   // Counted in the tool's report.
   void count_sent(std::uint64_t record_bytes);
 
+  // Of the worker's world: real, or a simulation's, so that tools can be simulated. Valid as long as the worker.
   Clock& clock();
   Entropy& entropy();
 
