@@ -16,6 +16,7 @@ struct Element {
   std::uint32_t bits = 1;  // 1, 2, 4, 8, 16, 32 or 64
   BitOrder order = BitOrder::kMsb;
 
+  // Whether elements may have so many bits. All below is for such elements only.
   static constexpr bool is_width(std::uint64_t bits) { return bits >= 1 && bits <= 64 && (bits & (bits - 1)) == 0; }
   constexpr bool operator==(const Element&) const = default;
 
@@ -23,6 +24,7 @@ struct Element {
   constexpr std::uint64_t bytes_of(std::uint64_t elements) const { return (elements * bits + 7) / 8; }
   // Elements that begin and end with a byte: their number is a multiple of this.
   constexpr std::uint32_t per_byte() const { return bits < 8 ? 8 / bits : 1; }
+  // Elements of a 64-bit word.
   constexpr std::uint32_t per_word() const { return 64 / bits; }
 };
 

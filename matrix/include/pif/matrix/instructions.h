@@ -11,6 +11,7 @@ using InstructionSet = std::int64_t;  // one of Highway's targets
 
 // Those that kernels are compiled for and this machine has, the fastest last. There is always one.
 std::vector<InstructionSet> instruction_sets();
+// "AVX2", as Highway calls it; valid for ever.
 const char* name_of(InstructionSet set);
 // From now on all kernels of this process use this one. set: of instruction_sets(). Not while a kernel runs.
 void use_only(InstructionSet set);

@@ -32,8 +32,8 @@ struct RowPlaces {
 };
 
 // out[c][r] = in[r][c] for all r < rows, c < columns. `out` gets `columns` rows of element.bytes_of(rows) bytes, whose
-// padding is zero whatever that of `in` is. Reads element.bytes_of(columns) bytes of each row of `in`, and no others;
-// the two do not overlap. Any alignment.
+// padding is zero whatever that of `in` is; RowPlaces: begins has `columns` places. Reads element.bytes_of(columns)
+// bytes of each row of `in`, and no others; the two do not overlap. Any alignment.
 void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, Rows out, Element element);
 void transpose(ConstRows in, std::uint64_t rows, std::uint64_t columns, RowPlaces out, Element element);
 

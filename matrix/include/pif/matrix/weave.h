@@ -16,8 +16,8 @@ class Weave {
  public:
   using PartOf = std::function<std::uint32_t(std::uint64_t)>;
 
-  // Rows of `elements` elements. part_of(j): which of `parts` parts element j < elements is of, in a pattern that
-  // repeats every `period` elements.
+  // Rows of `elements` elements. element: a width that Element::is_width() allows. part_of(j): which of `parts` parts
+  // element j < elements is of, in a pattern that repeats every `period` elements.
   Weave(Element element, std::uint64_t elements, std::uint32_t parts, std::uint64_t period, const PartOf& part_of);
   Weave(Weave&&) noexcept;
   ~Weave();

@@ -25,18 +25,23 @@ class Layout {
   // the sizes do not add up to width, their number is odd, one is below 2, or companions differ.
   [[nodiscard]] static Result<Layout> make(std::uint32_t width, std::vector<std::uint32_t> bevies = {});
 
+  // LFSs of the file; and the bevies' sizes in order, as make() got them, none without parity. The span is valid as
+  // long as this object.
   std::uint32_t width() const { return plain_.width(); }
   bool has_parity() const { return !bevies_.empty(); }
   std::span<const std::uint32_t> bevies() const { return sizes_; }
 
-  // Where record n is; its inverse (nothing for a parity cell).
+  // Where record n is (eq. 4.8); its inverse (nothing for a parity cell). Here and below cell.lfs and lfs are below
+  // width().
   Cell locate(RecordNumber n) const;
   std::optional<RecordNumber> record_at(Cell cell) const;
 
+  // Whether the cell holds a parity record, in a file that is long enough: c = r mod B. Never without bevies.
   bool is_parity(Cell cell) const;
-  // data: a data cell of a layout with parity. Its parity cell, in the companion bevy.
+  // data: a data cell of a layout with parity. Its parity cell, in the companion bevy (eq. 4.2 to 4.4).
   Cell parity_of(Cell data) const;
-  // parity: a parity cell. Its B - 1 data cells, on B - 1 different LFSs of the companion bevy, by rising row.
+  // parity: a parity cell. Its B - 1 data cells, on B - 1 different LFSs of the companion bevy, by rising row (eq. 4.5
+  // to 4.7).
   std::vector<Cell> members_of(Cell parity) const;
 
   // One more than the highest row in which `lfs` has a data record among the first `records` records (0: none).
@@ -50,6 +55,7 @@ class Layout {
   // First data row of `lfs` that is at or after `row`.
   Row next_data_row(LfsIndex lfs, Row row) const;
 
+  // The same records in the same cells; of which nodes the LFSs are, a layout does not know.
   bool operator==(const Layout& other) const { return width() == other.width() && sizes_ == other.sizes_; }
 
  private:

@@ -1,5 +1,6 @@
 // The pattern in which a layout deals records out repeats: records n and n + period_of(layout) are on the same LFS, for
 // all n, and every LFS holds as many of them as any other.
+// Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,8 @@
 
 namespace pif::parity {
 
+// In records: a multiple of the width, and the width itself without bevies. With many different sizes of bevies it does
+// not fit 64 bits, and means nothing.
 std::uint64_t period_of(const Layout& layout);
 
 }  // namespace pif::parity
