@@ -47,6 +47,7 @@ struct Cluster {
   std::string directory;  // uuid of the server's directory
   std::vector<LfsEntry> lfss;
 
+  // DIR/run, or the folder in /tmp where paths of sockets in DIR would be too long. It may not be there yet.
   std::string run_folder() const;
   // Equal for all daemons that share a run folder on one machine since it was booted; 0: it cannot be found out.
   std::uint64_t machine() const;
@@ -68,9 +69,12 @@ struct Cluster {
                                              TcpMode tcp);
 // kNotFound if there is no pif.toml, kVersion for a newer format, kInvalid naming line and key for anything else.
 [[nodiscard]] Result<Cluster> load_cluster(const std::string& folder);
+// Replaces DIR/pif.toml in one step, durable. kInvalid for a description that load_cluster() would refuse: the old one
+// stays.
 [[nodiscard]] Status save_cluster(const Cluster& cluster);
 // kAdopting, and every root gets a uuid; for a description of kBefore.
 [[nodiscard]] Status name_roots(Cluster& cluster);
+// 32 hex digits. kInternal: the machine gives no random numbers.
 [[nodiscard]] Result<std::string> random_uuid();
 // kInvalid, with what to do, unless it is kReady.
 [[nodiscard]] Status check_ready(const Cluster& cluster);
@@ -89,12 +93,13 @@ void remove_short_run_folder(const Cluster& cluster);
 // The folder of the file system meant: `named` (--pif) if not empty, else $PIF, else pif.toml here or above (of the
 // user himself or root: others' are passed over), else the user's default. kNotFound says all of that.
 [[nodiscard]] Result<std::string> find_cluster(const std::string& named);
-// The same, and what named it.
+// What named it.
 enum class FoundBy : std::uint8_t { kNamed, kEnvironment, kCurrentFolder, kDefault };
 struct FoundCluster {
   std::string folder;
   FoundBy by = FoundBy::kNamed;
 };
+// find_cluster(), and what named it.
 [[nodiscard]] Result<FoundCluster> look_up_cluster(const std::string& named);
 // Makes `folder` the user's default if there is none, or if its file system is gone.
 [[nodiscard]] Status offer_default(const std::string& folder);
@@ -103,6 +108,8 @@ struct FoundCluster {
 // $XDG_STATE_HOME or
 // ~/.local/state remembers them. Some may be gone.
 [[nodiscard]] Result<std::vector<std::string>> known_clusters();
+// It is among them from now on; again, too. Nothing happens for a user without a home. kInvalid: a line break in its
+// name.
 [[nodiscard]] Status remember_cluster(const std::string& folder);
 // Neither known nor the default any more.
 [[nodiscard]] Status forget_cluster(const std::string& folder);

@@ -16,8 +16,8 @@ void seal_in_place(std::string& value);
 // The payload; kCorrupt, naming `what`, if the checksum fails. The view is into `value`.
 [[nodiscard]] Result<std::string_view> open_value(std::string_view value, std::string_view what);
 
-std::string key_u64(std::uint64_t value);  // 8 bytes, big-endian: keys sort as numbers
-std::string key_u32(std::uint32_t value);
+std::string key_u64(std::uint64_t value);        // 8 bytes, big-endian: keys sort as numbers
+std::string key_u32(std::uint32_t value);        // 4 bytes, likewise
 std::uint64_t u64_of_key(std::string_view key);  // key: at least 8 bytes
 
 }  // namespace pif::kv
