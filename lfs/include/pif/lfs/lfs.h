@@ -30,7 +30,8 @@ struct WorkerExit {
   std::string last_words;  // end of its stderr
 };
 
-// Starts and ends worker processes (spawner.h has the real one; a simulation starts actors).
+// Starts and ends worker processes (real_spawner.h has the real one; a simulation starts actors). The loop's thread
+// only.
 class Spawner {
  public:
   struct Order {
@@ -47,6 +48,8 @@ class Spawner {
     Handle connection;  // our end of the socket it was born with; adopt() it
   };
   virtual ~Spawner() = default;
+  // The process runs, or is about to: that its program cannot be run shows in how it ends. kIo and the like: none was
+  // started.
   virtual Result<Started> start(const Order& order) = 0;
   virtual void kill(ProcessId process) = 0;                         // SIGKILL, with all its children
   virtual std::optional<WorkerExit> exited(ProcessId process) = 0;  // does not wait; once it is given, the id is gone
@@ -83,6 +86,8 @@ struct World {
 
 class Lfs {
  public:
+  // The catalogue is open with kCatalogueTables. Nothing is read yet. Its end answers nobody, and leaves what is on the
+  // disk to the next open().
   Lfs(Config config, World world);
   ~Lfs();
 
@@ -112,7 +117,8 @@ struct RootIdentity {
 [[nodiscard]] Status adopt_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
                                 const RootIdentity& identity);
 
-// `pif-lfs check ROOT`: without any daemon, reads catalogue, files and all sums under a root that no daemon has open.
+// `pif-lfs check ROOT`: without any daemon, reads catalogue, files and all sums under a root that no daemon has open,
+// after it has replayed its redo log.
 struct CheckReport {
   std::uint64_t components = 0;
   std::uint64_t bytes = 0;
@@ -120,6 +126,9 @@ struct CheckReport {
   std::uint64_t quarantined = 0;       // components of files that the server did not know, kept for a while
   std::vector<std::string> leftovers;  // what a crash may leave, and the next start removes: no damage
 };
+// verify_sums: reads every byte; else only what files there are and how long they are. An error: it cannot be read at
+// all (kNotFound: no root is there; kVersion, kCorrupt, kIo); what is wrong in it is in the report, up to a bound on
+// lines.
 [[nodiscard]] Result<CheckReport> check_root(component::Storage& storage, kv::Store& catalogue, const std::string& root,
                                              bool verify_sums);
 

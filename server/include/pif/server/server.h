@@ -56,6 +56,8 @@ struct World {
 
 class Server {
  public:
+  // What `world` refers to outlives it; the directory is open with kDirectoryTables. Nothing is read yet. Its end
+  // answers nobody.
   Server(Config config, World world);
   ~Server();
 
@@ -69,12 +71,14 @@ class Server {
   std::unique_ptr<Impl> impl_;
 };
 
-// `pif-server check FOLDER`: reads the whole directory without any daemon and lists what does not hold.
+// `pif-server check FOLDER`: reads the whole directory without any daemon and lists what does not hold, in lines for
+// people, up to a bound on their number.
 struct CheckReport {
   std::uint64_t folders = 0;
   std::uint64_t files = 0;
   std::vector<std::string> damages;
 };
+// Writes nothing. An error: it cannot be read at all (kVersion, kCorrupt, kIo); what is wrong in it is in the report.
 [[nodiscard]] Result<CheckReport> check_directory(kv::Store& directory);
 
 }  // namespace pif::server
