@@ -39,7 +39,7 @@ class Requests {
  public:
   // Both outlive it. What `make`, `take`, `admit` and `refused` refer to outlives it, too, or drop_all().
   Requests(LfsLinks& links, Grant& grant);
-  ~Requests();
+  ~Requests();  // drop_all()
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 

@@ -1,5 +1,6 @@
 // The checksum of stored bytes. A chunk's sum binds its position, so that right bytes in the wrong place fail too,
-// and can be bound to another file without reading the data (a clone): sum' = sum ^ mix(old) ^ mix(new).
+// and can be bound to another file without reading the data (a clone): sum' = sum ^ mix(old) ^ mix(new). Pure; any
+// thread.
 #pragma once
 
 #include <cstddef>

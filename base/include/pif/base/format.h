@@ -1,4 +1,4 @@
-// What the records of a file are, and how long a file is.
+// What the records of a file are, and how long a file is. Values and pure functions; any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // The numbers that name things, as types that do not mix: a record's place in the file and a row's place in a
-// component are both 64-bit counts, and taking one for the other is the classic bug of an interleaved file.
+// component are both 64-bit counts, and taking one for the other is the classic bug of an interleaved file. Values; any
+// thread.
 #pragma once
 
 #include <compare>

@@ -1,4 +1,4 @@
-// What a program says to people, and the streams that it needs for that.
+// What a program says to people, and the streams that it needs for that. Any thread, but fill_standard_streams().
 #pragma once
 
 #include <cstdint>

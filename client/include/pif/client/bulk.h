@@ -1,6 +1,6 @@
 // Whole files in and out of a file system: what `pif put` and `pif get` do. Local data comes from a descriptor of this
 // process: a regular file (read and written by several threads, in large pieces) or anything else (in order).
-// Memory is bounded whatever the size of the file.
+// Memory is bounded whatever the size of the file. Called on the thread of the File.
 #pragma once
 
 #include <atomic>

@@ -255,6 +255,7 @@ class File {
   [[nodiscard]] Result<RecordNumber> append(std::span<const std::byte> in);
   // Fixed records: bytes that go on where the file ends, a short last record filled up first. Returns where they begin.
   [[nodiscard]] Result<std::uint64_t> append_bytes(std::span<const std::byte> in);
+  // Variable records, given as to write_batch(). Returns the number of the first.
   [[nodiscard]] Result<RecordNumber> append_batch(std::span<const std::uint32_t> lengths,
                                                   std::span<const std::byte> data);
 
@@ -301,6 +302,7 @@ class Client {
   // In a simulation: `server` is the server's endpoint there. What `world` refers to outlives the Client and its Files.
   [[nodiscard]] static Result<Client> connect_in(ClientWorld world, const std::string& server,
                                                  ConnectOptions options = {});
+  // Moved from, it may only be assigned to and destroyed. The session ends with the Client and the last of its Files.
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
   ~Client();

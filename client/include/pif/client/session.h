@@ -40,7 +40,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // In a given world, which outlives it; `server` may be empty (a worker, which only talks to LFSs).
   [[nodiscard]] static Result<std::shared_ptr<Session>> connect_in(ClientWorld world, const proto::Endpoints& server,
                                                                    ConnectOptions options);
-  ~Session();
+  ~Session();  // says Bye; in a forked child it leaves everything to the parent
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -62,7 +62,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Id of the file system; not for a worker.
   const std::string& cluster() const { return server_->cluster(); }
   std::uint32_t uid() const { return server_ ? server_->uid() : 0; }  // as the server takes us for
-  net::Route route() const { return route_; }
+  net::Route route() const { return route_; }                         // as ConnectOptions::route asks for
 
   // Gets what no call waits for: requests from peers (workers), wakes.
   void set_unasked(std::function<void(net::Delivery&)> handler) { unasked_ = std::move(handler); }

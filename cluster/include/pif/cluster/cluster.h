@@ -7,6 +7,10 @@
 //   DIR/run/            sockets (in /tmp/pif-<cluster id> instead if their paths would be too long for a Unix socket)
 //   DIR/server/         the PIF Server's directory, log and lock
 //   DIR/lfs0/ ...       one LFS root each
+//
+// Files change in one step, so that readers see them as they were or as they are now. Errors that name no code here are
+// the file system's (base/result.h: code_from_errno). Thread-safety: a Cluster is a value; functions may be called from
+// any thread, but start_logging().
 #pragma once
 
 #include <cstdint>
@@ -51,8 +55,9 @@ struct Cluster {
   std::string run_folder() const;
   // Equal for all daemons that share a run folder on one machine since it was booted; 0: it cannot be found out.
   std::uint64_t machine() const;
+  // Where the server's directory is; an LFS's root is in its LfsEntry.
   std::string server_folder() const { return folder + "/server"; }
-  // Sockets of a daemon ("server", "lfs0").
+  // Sockets of a daemon ("server", "lfs0"), in run_folder(): a path, and "ipc://" with one.
   std::string unix_path(const std::string& daemon) const;
   std::string ipc_endpoint(const std::string& daemon) const;
   // The server's endpoints as this machine reaches them; its tcp endpoint is in run/server.tcp once it listens

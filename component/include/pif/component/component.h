@@ -147,7 +147,7 @@ class Writer {
   // longer than `tail` (rows written but never published), truncate(tail.rows) first: otherwise a gap would read as
   // what is there.
   Writer(const Shape& shape, const Tail& tail, Files& files);
-  ~Writer();
+  ~Writer();                  // without finish(): what is gathered is lost
   Writer(Writer&&) noexcept;  // moved from, it may only be assigned to and destroyed
   Writer& operator=(Writer&&) noexcept;
 

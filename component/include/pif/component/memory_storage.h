@@ -1,6 +1,6 @@
 // A local file system in memory, for tests and simulation. Faults it injects: loss of unsynced data and names at a
 // crash, all of it or any part, with torn writes; a full disk, failed calls, short reads and writes, syncs that fail
-// and lose what they were to write, flipped bits, blocks that landed elsewhere. Same calls, same results.
+// and lose what they were to write, flipped bits, blocks that landed elsewhere. Same calls, same results. Any thread.
 #pragma once
 
 #include <functional>

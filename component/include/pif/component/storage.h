@@ -1,5 +1,6 @@
 // The storage seam: files and folders of one local file system. Real (real_storage.h) or in memory with faults
-// (memory_storage.h). Offsets and sizes in bytes. Files may be used by several threads at once for positioned calls.
+// (memory_storage.h). Offsets and sizes in bytes. Files may be used by several threads at once for positioned calls, a
+// Storage for all calls.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +41,7 @@ class File {
   virtual Status check_written() = 0;
   // Cuts it off there, or makes it longer with zeros. kReadOnly, of writes too: it is not open for writing.
   virtual Status resize(std::uint64_t size) = 0;
-  virtual Result<std::uint64_t> size() = 0;
+  virtual Result<std::uint64_t> size() = 0;  // as all who have it open have made it by now
   // Asks for early write-back, so that a later sync has less to do. Only a hint.
   virtual void start_writeback(std::uint64_t offset, std::uint64_t size) = 0;
   // Shares all blocks of `source` (FICLONE). kUnsupported where the file system cannot.

@@ -1,4 +1,5 @@
 // Values with a checksum in front, and keys of big-endian integers: what the server and the LFSs store.
+// Pure; any thread.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,8 @@
 namespace pif::lfs {
 
 // helper_path: absolute path of pif-exec, which sets user, process group, parent-death signal and limits, and then
-// executes the worker's program.
+// executes the worker's program; it is not looked for before the first worker. Workers that run when it goes are
+// killed and waited for. Used by the loop's thread.
 std::unique_ptr<Spawner> make_real_spawner(std::string helper_path);
 
 }  // namespace pif::lfs

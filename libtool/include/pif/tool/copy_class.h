@@ -1,5 +1,5 @@
 // Copy-class work (Dibble 1990, section 5.2): output record x = F(input record x). Every worker handles its own
-// component alone; nothing is said between workers.
+// component alone; nothing is said between workers. Not thread-safe.
 #pragma once
 
 #include <functional>

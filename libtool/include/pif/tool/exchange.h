@@ -11,6 +11,8 @@
 // there when its turn comes. Between workers on one machine rows of fixed length are put straight into the
 // destination's window, which is memory they share; only word of them travels. Memory of a worker: window_bytes (or two
 // records), one block, and what the transport holds of the same window.
+//
+// Plans are pure; exchange() is called on the worker's thread.
 #pragma once
 
 #include <cstdint>

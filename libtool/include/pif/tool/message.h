@@ -1,6 +1,6 @@
 // What a tool's processes send one another are messages of the tool's own .proto file, or packed numbers
 // (pif/base/packed.h). Both come from another process: they can be wrong, and that is an error which says who sent
-// them.
+// them. Pure; any thread.
 #pragma once
 
 #include <climits>

@@ -2,6 +2,7 @@
 // rows each, which go as far as the destination has room. Pure: what is sent, the caller sends.
 //
 // It cannot deadlock where destinations make room in the order of their rows: of what waits, the lowest rows go first.
+// Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -35,8 +35,8 @@ class OrderedOutput {
   // LFS of the output has no worker; else as Team::share().
   static Result<OrderedOutput> open(Worker& worker, Team& team, Output& output, const FileLength& file_length,
                                     const Options& options);
-  OrderedOutput(OrderedOutput&&) noexcept;
-  ~OrderedOutput();
+  OrderedOutput(OrderedOutput&&) noexcept;  // moved from, it may only be destroyed
+  ~OrderedOutput();                         // what is not is_done() yet is lost
 
   // number: below the output's records, put by one worker only. Numbers rise between two flushes; the record stays
   // where it is until the flush. Neither sends anything: step() and go_on() do.

@@ -1,4 +1,5 @@
-// The output that most tools make of one input: laid out like it, unless the user says otherwise.
+// The output that most tools make of one input: laid out like it, unless the user says otherwise. The controller's
+// thread.
 #pragma once
 
 #include <cstdint>

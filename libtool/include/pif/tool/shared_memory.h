@@ -1,4 +1,5 @@
-// Memory that workers on one machine share: one makes it and passes a handle, others map it.
+// Memory that workers on one machine share: one makes it and passes a handle, others map it. The object is not
+// thread-safe; who writes where, and when others may look, its users agree on.
 #pragma once
 
 #include <cstddef>

@@ -67,7 +67,7 @@ class Worker {
  public:
   // Asks the LFS what the job is, runs `work`, and reports how it ended, which is also what it returns.
   [[nodiscard]] static Status run(WorkerWorld world, const WorkerFunction& work);
-  ~Worker();
+  ~Worker();  // of run(), which makes the only one
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 

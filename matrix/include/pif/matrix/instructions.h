@@ -1,5 +1,5 @@
 // Kernels are compiled for several instruction sets; the best that the machine has is used (Highway's dispatch). This
-// is for tests and measurements, which want each of them.
+// is for tests and measurements, which want each of them. Any thread, but use_only().
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ class Weave {
   // Rows of `elements` elements. element: a width that Element::is_width() allows. part_of(j): which of `parts` parts
   // element j < elements is of, in a pattern that repeats every `period` elements.
   Weave(Element element, std::uint64_t elements, std::uint32_t parts, std::uint64_t period, const PartOf& part_of);
-  Weave(Weave&&) noexcept;
+  Weave(Weave&&) noexcept;  // moved from, it may only be destroyed
   ~Weave();
 
   // Bytes that a row takes: whole words.

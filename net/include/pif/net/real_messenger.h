@@ -1,4 +1,5 @@
-// The real transport: SOCK_SEQPACKET Unix sockets (SO_PEERCRED, SCM_RIGHTS) and ZeroMQ.
+// The real transport: SOCK_SEQPACKET Unix sockets (SO_PEERCRED, SCM_RIGHTS) and ZeroMQ. A messenger belongs to one
+// thread at a time (messenger.h).
 #pragma once
 
 #include <cstdint>

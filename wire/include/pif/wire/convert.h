@@ -1,4 +1,5 @@
-// Between messages and the types that the rest works with. What comes from another process is checked here. Pure.
+// Between messages and the types that the rest works with. What comes from another process is checked here. Pure; any
+// thread.
 #pragma once
 
 #include <string_view>
