@@ -43,7 +43,7 @@ struct FileAccess;  // makes Files (adopt_file in session.h)
 using access::DataPath;
 
 struct ConnectOptions {
-  std::string where;           // folder of the file system, or empty: found as SEMANTICS says
+  std::string where;           // folder of the file system; empty: $PIF, pif.toml here or above, or the default
   std::string route = "auto";  // auto | unix | ipc | tcp
   DataPath data_path = DataPath::kAuto;
   Duration timeout = std::chrono::seconds(30);
