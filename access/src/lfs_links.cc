@@ -115,7 +115,7 @@ Result<const Link*> LfsLinks::connect(const proto::NodeInfo& node, bool bulk) {
 
 Result<const Link*> LfsLinks::link(const proto::NodeInfo& node, bool bulk) {
   if (!doubted_.empty() && doubted_.erase(node.id()) > 0 && find_again_ && find_again_(node, options_.timeout))
-    drop(node.id());
+    drop(node.id(), peer_of(node.id()));
   if (bulk) {
     if (const auto found = bulk_links_.find(node.id()); found != bulk_links_.end()) {
       hellos_.erase({node.id(), true});
@@ -148,7 +148,9 @@ net::PeerId LfsLinks::peer_of(std::uint32_t node_id) const {
   return found == links_.end() ? 0 : found->second.peer;
 }
 
-void LfsLinks::drop(std::uint32_t node_id) {
+void LfsLinks::drop(std::uint32_t node_id, net::PeerId peer) {
+  const net::PeerId now = peer_of(node_id);
+  if (now != 0 && now != peer) return;
   for (auto* links : {&links_, &bulk_links_}) {
     const auto found = links->find(node_id);
     if (found == links->end()) continue;
@@ -183,7 +185,7 @@ bool LfsLinks::found_elsewhere(const proto::NodeInfo& node, net::PeerId peer, Du
     doubted_.insert(node.id());
     return false;
   }
-  drop(node.id());
+  drop(node.id(), peer);
   return true;
 }
 

@@ -119,7 +119,7 @@ Status Requests::finish(Running& running, Result<net::Packet> reply, bool& again
   again = running.request.attempts < kAttemptsMax;
   if (again && error.code == Code::kBadCapability) return grant_.renew();
   if (again && error.code == Code::kUnavailable && error.node.empty()) {
-    links_.drop(node.id());
+    links_.drop(node.id(), running.peer);
     return {};
   }
   const bool silent = error.code == Code::kTimeout && error.node.empty();

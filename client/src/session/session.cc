@@ -184,7 +184,7 @@ Result<net::Packet> Session::ask_node(const proto::NodeInfo& info, net::Packet r
   auto reply = caller_->wait(id);
   if (!reply && access::is_lost(reply.error().code) && reply.error().node.empty()) {
     const bool is_closed = reply.error().code == Code::kUnavailable;
-    if (is_closed) drop_node(info.id());
+    if (is_closed) links_->drop(info.id(), peer);
     const bool again = is_closed ? was_linked : links_->found_elsewhere(info, peer, deadline - clock().now());
     if (const Duration left = deadline - clock().now(); again && repeatable && left > Duration::zero()) {
       net::Packet second;

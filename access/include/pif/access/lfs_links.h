@@ -85,8 +85,9 @@ class LfsLinks {
   void adopt(std::uint32_t node_id, std::string name, net::PeerId peer, std::uint64_t window_bytes);
   // Of the connection that there is; 0: none.
   net::PeerId peer_of(std::uint32_t node_id) const;
-  // Forgets the connection (it is broken, or the node does not answer); the next request makes a new one.
-  void drop(std::uint32_t node_id);
+  // Forgets the connection over `peer` (it is broken, or the node does not answer); the next request makes a new one.
+  // One that was made since then stays: others have requests under way over it.
+  void drop(std::uint32_t node_id, net::PeerId peer);
   // The transport says that this peer is gone: Delivery::kClosed. Peers of others change nothing.
   void closed(net::PeerId peer);
 

@@ -121,7 +121,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Sends it over the connection that is there, if one is; nobody waits for the answer.
   void tell_node(const proto::NodeInfo& node, net::Packet request);
   // Forgets the connection (it is broken, or the node does not answer); the next request makes a new one.
-  void drop_node(std::uint32_t node_id) { links_->drop(node_id); }
+  void drop_node(std::uint32_t node_id) { links_->drop(node_id, links_->peer_of(node_id)); }
   // Steps, and waits for news if nothing came. The second: until none is left. Errors: those of Requests::step().
   [[nodiscard]] Status pump(access::Requests& requests);
   [[nodiscard]] Status run(access::Requests& requests);
