@@ -1,14 +1,17 @@
 #include "pif/parity/layout.h"
 
 #include <algorithm>
-#include <cassert>
+#include <numeric>
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 
 namespace pif::parity {
 namespace {
+
+constexpr std::uint64_t kPeriodMax = std::uint64_t{1} << 40;  // records; see period.h
 
 // Arithmetic inside one bevy of size B: rows r, columns c, and data records m numbered through the bevy in the order
 // in which they are written, B - 1 to a row. Column c's data rows are numbered q, from 0, skipping its parity rows.
@@ -50,6 +53,11 @@ Status check_bevies(std::uint32_t width, std::span<const std::uint32_t> sizes) {
                               sizes[a], sizes[a + half]));
   if (sum != width)
     return fail(Code::kInvalid, fmt::format("the bevy sizes add up to {}, but the width is {}", sum, width));
+  std::uint64_t cycles = 1;
+  for (const std::uint32_t size : sizes) {
+    cycles = std::lcm(cycles, std::uint64_t{size} - 1);
+    if (cycles > kPeriodMax / width) return fail(Code::kInvalid, "the bevies have too many different sizes");
+  }
   return {};
 }
 
@@ -101,7 +109,7 @@ bool Layout::is_parity(Cell cell) const {
 
 // Dibble 1990, 4.1.1, eq. (4.2) to (4.4), the last as simplified in layout.h.
 Cell Layout::parity_of(Cell data) const {
-  assert(has_parity() && !is_parity(data));
+  PIF_ASSERT(has_parity() && !is_parity(data), data.lfs, data.row);
   const Bevy& bevy = bevy_of(data.lfs);
   const std::uint64_t column = data.lfs - bevy.first;
   const std::uint64_t i = (column + bevy.size + 1 - data.row % bevy.size) % (bevy.size + 1);
@@ -110,7 +118,7 @@ Cell Layout::parity_of(Cell data) const {
 
 // Dibble 1990, 4.1.1, eq. (4.5) to (4.7), with t up to B - 2: the printed bound gives one cell too many.
 std::vector<Cell> Layout::members_of(Cell parity) const {
-  assert(is_parity(parity));
+  PIF_ASSERT(is_parity(parity), parity.lfs, parity.row);
   const Bevy& bevy = bevy_of(parity.lfs);
   const LfsIndex companion_first = bevies_[bevy.companion].first;
   const Row block = parity.row / bevy.size * bevy.size;

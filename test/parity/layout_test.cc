@@ -1,6 +1,7 @@
 // What a layout is, cell by cell. What placement with parity guarantees is in guarantees_test.cc.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <sstream>
 #include <string>
 
@@ -237,6 +238,10 @@ TEST_CASE("each invalid layout is refused with the rule it breaks") {
   CHECK(refusal(8, {4, 0}) == "bevy 1 has size 0: a bevy needs at least 2 LFSs");
   CHECK(refusal(10, {2, 3, 3, 2}) == "bevies 0 and 2 are companions and must have the same size, not 2 and 3");
   CHECK(refusal(9, {4, 4}) == "the bevy sizes add up to 8, but the width is 9");
+  std::vector<std::uint32_t> primes = {3, 4, 6, 8, 12, 14, 18, 20, 24, 30, 32, 38, 42};  // each plus one
+  const std::uint32_t half = std::accumulate(primes.begin(), primes.end(), 0U);
+  primes.insert(primes.end(), primes.begin(), primes.begin() + 13);
+  CHECK(refusal(2 * half, primes) == "the bevies have too many different sizes");
   // A sum that wraps around at 32 bits must not pass for the width.
   CHECK(refusal(4, {0x80000002u, 0x80000002u}) == "the bevy sizes add up to 4294967300, but the width is 4");
 }

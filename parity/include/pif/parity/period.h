@@ -9,8 +9,8 @@
 
 namespace pif::parity {
 
-// In records: a multiple of the width, and the width itself without bevies. With many different sizes of bevies it does
-// not fit 64 bits, and means nothing.
+// In records: a multiple of the width, and the width itself without bevies. At most 2^40: Layout::make() refuses sizes
+// of bevies that give more.
 std::uint64_t period_of(const Layout& layout);
 
 }  // namespace pif::parity
