@@ -39,7 +39,7 @@ class Job {
         cluster_, names_,
         [this, work = std::move(work)](tool::Worker& worker, sim::Actor& self) -> Status {
           started_.insert(self.name());
-          PIF_TRY(worker.output(0));  // a half-made component
+          if (!is_late_) PIF_TRY(worker.output(0));  // a half-made component
           return work(worker, self);
         },
         std::move(spoil));
@@ -88,6 +88,8 @@ class Job {
   bool target_exists() const { return target_exists_; }
   void set_value(std::string value) { value_ = std::move(value); }
   const std::vector<std::string>& results() const { return results_; }
+  // The output is created when the workers have ended.
+  void create_late() { is_late_ = true; }
 
   static void put(Client& client) {
     CreateOptions create;
@@ -105,10 +107,12 @@ class Job {
     CreateOptions create;
     create.format = Format::fixed(100);
     create.nodes = {4, 3, 2, 1};
-    PIF_TRY(controller.create("/b", create));
+    if (!is_late_) PIF_TRY(controller.create("/b", create));
     tool::Job job;
     job.value = value_;
     PIF_TRY_VALUE(results_, controller.run(job));
+    if (is_late_) PIF_TRY(controller.create("/b", create));
+    if (is_late_) controller.set_file_length(0, {200, 20000});
     return controller.commit();
   }
 
@@ -119,6 +123,7 @@ class Job {
   sim::World world_;
   sim::Cluster cluster_;
   std::string value_;
+  bool is_late_ = false;
   std::vector<std::string> results_;  // of the workers
   Time start_{};
   Duration took_{};
@@ -349,6 +354,15 @@ TEST_CASE("a value of some MiB comes to every worker, and results of some MiB fr
     for (std::uint32_t rank = 0; rank < 4; ++rank) CHECK((job.results()[rank] == long_result(rank, 3'000'000 + rank)));
     CHECK(job.target_exists());
   }
+}
+
+TEST_CASE("an output that no worker has seen is not committed with the length of one that was written") {
+  Job job([](tool::Worker&, sim::Actor&) { return Status(); });
+  job.create_late();
+  const Status outcome = job.run();
+  REQUIRE(!outcome);
+  CHECK(says(outcome, "/b: the workers made 0 rows"));
+  CHECK(!job.target_exists());
 }
 
 TEST_CASE("values and results may be as long as the headers say, and not longer") {

@@ -41,7 +41,7 @@ struct Controller::Impl {
   [[nodiscard]] Status check_rows(Made& made, const FileLength& file_length);
   [[nodiscard]] Status start_seal(Made& made, const FileLength& file_length);
   [[nodiscard]] Status finish_seals();
-  [[nodiscard]] Status seal(std::vector<FileLength>& extents);
+  [[nodiscard]] Status seal(std::vector<FileLength>& file_lengths);
 
   Client& client;
   client::Session& session;
@@ -247,9 +247,9 @@ Result<FileLength> Controller::Impl::file_length_of(Made& made) {
 // A file that is committed has on every LFS what its length and layout say.
 Status Controller::Impl::check_rows(Made& made, const FileLength& file_length) {
   const client::FileParts& parts = client::parts_of(made.file);
-  for (LfsIndex lfs = 0; lfs < made.ends.size(); ++lfs) {
+  for (LfsIndex lfs = 0; lfs < parts.layout.width(); ++lfs) {
     const std::uint64_t expected = parts.layout.rows(lfs, file_length.records);
-    const std::uint64_t rows = made.ends[lfs].rows();
+    const std::uint64_t rows = lfs < made.ends.size() ? made.ends[lfs].rows() : 0;  // no worker: it has made none
     const bool right = parts.layout.has_parity() ? rows >= expected : rows == expected;
     if (!right) {
       return fail(Code::kInternal,
@@ -284,7 +284,7 @@ Status Controller::Impl::finish_seals() {
   return {};
 }
 
-Status Controller::Impl::seal(std::vector<FileLength>& extents) {
+Status Controller::Impl::seal(std::vector<FileLength>& file_lengths) {
   const PhaseTimer timer(report, "seal", session.clock());
   for (auto& file : inputs) PIF_TRY(client::renew_if_needed(file));  // they are as they were when the workers read them
   for (Made& made : outputs) {
@@ -292,20 +292,20 @@ Status Controller::Impl::seal(std::vector<FileLength>& extents) {
     PIF_TRY_VALUE(const FileLength file_length, file_length_of(made));
     PIF_TRY(check_rows(made, file_length));
     PIF_TRY(start_seal(made, file_length));
-    extents.push_back(file_length);
+    file_lengths.push_back(file_length);
   }
   return finish_seals();
 }
 
 Status Controller::commit() {
   Impl& impl = *impl_;
-  std::vector<FileLength> extents;
-  PIF_TRY(impl.seal(extents));
+  std::vector<FileLength> file_lengths;
+  PIF_TRY(impl.seal(file_lengths));
   const PhaseTimer timer(impl.report, "commit", impl.session.clock());
   for (std::size_t i = 0; i < impl.outputs.size(); ++i) {
-    PIF_TRY(client::commit_sealed(impl.outputs[i].file, extents[i]));
-    impl.report.records += extents[i].records;
-    impl.report.bytes += extents[i].bytes;
+    PIF_TRY(client::commit_sealed(impl.outputs[i].file, file_lengths[i]));
+    impl.report.records += file_lengths[i].records;
+    impl.report.bytes += file_lengths[i].bytes;
   }
   impl.outputs.clear();
   return {};

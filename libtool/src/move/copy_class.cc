@@ -21,6 +21,7 @@ Result<CreateOptions> like(Controller& controller, std::size_t input, const std:
   options.format = file.format();
   options.nodes.assign(file.nodes().begin(), file.nodes().end());
   options.bevies.assign(file.layout().bevies().begin(), file.layout().bevies().end());
+  options.same_host_ok = true;  // as its source is
   options.mode = entry.mode;
   options.attributes = file.attributes();
   return options;

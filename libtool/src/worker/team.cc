@@ -209,8 +209,9 @@ Result<std::vector<component::Files>> Team::share_output(Output& output) {
   for (std::size_t lfs = 0; lfs < files.size(); ++lfs) {
     const auto rank = worker_->rank_on(output.file().nodes[lfs].id());
     if (!rank || handles[*rank].empty()) continue;
-    PIF_TRY_VALUE(files[lfs],
-                  component::adopt(worker_->impl_->world.storage, output.format(), std::move(handles[*rank])));
+    auto adopted = component::adopt(worker_->impl_->world.storage, output.format(), std::move(handles[*rank]));
+    if (!adopted) return sent_wrong(*rank, adopted.error());
+    files[lfs] = std::move(*adopted);
   }
   return files;
 }
