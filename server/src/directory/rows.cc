@@ -27,7 +27,11 @@ std::string entry_key(std::uint64_t parent, std::string_view name) {
   return key;
 }
 
-std::string folder_key(std::uint64_t folder) { return "f" + kv::key_u64(folder); }
+std::string folder_key(std::uint64_t folder) {
+  std::string key = "f";
+  key += kv::key_u64(folder);
+  return key;
+}
 
 Result<kv::Transaction*> Rows::reader() {
   if (writer_) return writer_.get();
