@@ -57,7 +57,7 @@ TEST_CASE("the last fixed record may be short, and all add up to the file") {
   }));
 }
 
-TEST_CASE("extents do not overflow at the largest lengths") {
+TEST_CASE("lengths do not overflow at the largest lengths") {
   const std::uint64_t bytes = ~std::uint64_t{0};
   CHECK(fixed_file_length(1, bytes).records == bytes);
   CHECK(fixed_file_length(2, bytes).records == bytes / 2 + 1);

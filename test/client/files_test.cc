@@ -77,6 +77,22 @@ TEST_CASE("an exclusive create fails where the name is taken") {
   });
 }
 
+TEST_CASE("entries that are too long for one reply come in several") {
+  FileSystem fs(2);
+  fs.run(DataPath::kAuto, [](Client& client) {
+    CreateOptions options = fixed(8);
+    options.attributes["note"] = std::string(4000, 'n');
+    std::vector<std::string> paths;
+    for (int i = 0; i < 100; ++i) paths.push_back("/" + std::to_string(i));
+    for (const Status& made : must(client.create_empty_many(paths, options))) must(made);
+    paths.push_back("/missing");
+    const auto entries = must(client.stat_many(paths));
+    REQUIRE(entries.size() == 101);
+    for (std::size_t i = 0; i < 100; ++i) CHECK(must(entries[i]).name == paths[i].substr(1));
+    CHECK(code_of(entries[100]) == Code::kNotFound);
+  });
+}
+
 TEST_CASE("empty files are made by the hundred, and removed so") {
   FileSystem fs(2);
   fs.run(DataPath::kAuto, [](Client& client) {

@@ -1,4 +1,6 @@
 // Fixed records: writing, reading, positions, overwriting.
+#include <limits>
+
 #include "fixture.h"
 
 using namespace pif;
@@ -231,6 +233,7 @@ TEST_CASE("started operations move the same records, and each is waited for once
       CHECK(must(file.wait(a)) == 50);
       CHECK(file.is_done(a));
       CHECK(code_of(file.wait(a)) == Code::kInvalid);
+      CHECK(code_of(file.start_write(std::numeric_limits<RecordNumber>::max(), Bytes(200))) == Code::kEndOfFile);
       CHECK(std::equal(first.begin(), first.end(), bytes.begin()));
       CHECK(std::equal(second.begin(), second.end(), bytes.begin() + 15000));
       const Bytes fresh = pattern(1000, 9);

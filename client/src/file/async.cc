@@ -1,5 +1,7 @@
 #include "file/async.h"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 namespace pif::client {
@@ -42,6 +44,7 @@ Result<File::Operation> start_write(FileState& file, RecordNumber first, std::sp
   auto operation = std::make_unique<AsyncOperation>(file);
   const std::uint64_t length = file.parts.format.record_length;
   operation->records = length == 0 ? 0 : (in.size() + length - 1) / length;
+  if (operation->records > std::numeric_limits<RecordNumber>::max() - first) PIF_TRY(file.past_end(first));
   bool inside = false;
   if (file.parts.format.is_fixed() && !file.creating() && !in.empty()) {
     PIF_TRY_VALUE(const FileLength now, file.length.for_records(first + operation->records));

@@ -1,5 +1,5 @@
 // One open file: its rights, its components, how long it is, and who reads and writes it. Each of these knows its own
-// part; what they range is here. One thread at a time.
+// part; what they share is here. One thread at a time.
 #pragma once
 
 #include <map>

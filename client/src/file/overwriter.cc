@@ -13,7 +13,7 @@ namespace pif::client {
 
 namespace {
 
-// A body that can be sent again ranges its bytes with the request.
+// A body that can be sent again shares its bytes with the request.
 using SharedBytes = std::shared_ptr<std::vector<std::byte>>;
 
 access::BulkRequest overwrite_request(const FileState& file, const RowRange& piece, SharedBytes bytes) {

@@ -57,6 +57,36 @@ Status done(Result<Reply> reply) {
   return {};
 }
 
+// Many paths at once; fewer in one request where entries (attributes, many LFSs) are too long for one reply.
+Status stat_some(client::Session& session, std::span<const std::string> paths, std::size_t at_once,
+                 std::vector<Result<Entry>>& entries) {
+  std::vector<net::Packet> requests;
+  for (std::size_t begin = 0; begin < paths.size(); begin += at_once) {
+    net::Packet& request = requests.emplace_back();
+    for (const std::string& path : paths.subspan(begin, std::min(at_once, paths.size() - begin))) {
+      request.envelope.mutable_stat()->add_paths(path);
+    }
+  }
+  std::size_t begin = 0;
+  for (auto& reply : session.ask_server_all(std::move(requests))) {
+    const auto asked = paths.subspan(begin, std::min(at_once, paths.size() - begin));
+    begin += asked.size();
+    if (!reply && reply.error().code == Code::kTooLarge && asked.size() > 1) {
+      PIF_TRY(stat_some(session, asked, (asked.size() + 3) / 4, entries));
+      continue;
+    }
+    if (!reply) return fail(strip(std::move(reply.error())));
+    for (const proto::StatReply::One& one : reply->envelope.stat_reply().results()) {
+      if (one.has_error()) {
+        entries.push_back(fail(strip(wire::error_of(one.error()))));
+      } else {
+        entries.push_back(entry_of(one.entry()));
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Client::Client(std::shared_ptr<Session> session) : session_(std::move(session)) {}
@@ -78,6 +108,7 @@ Result<Client> Client::connect_in(ClientWorld world, const std::string& server, 
 }
 
 Status Client::create_empty(const std::string& path, const CreateOptions& options) {
+  PIF_TRY(sendable(path));
   PIF_TRY(options.format.validate());
   return done(session_->change(create_packet(path, options, true), {"the file was created", path}));
 }
@@ -87,11 +118,16 @@ Result<std::vector<Status>> Client::create_empty_many(std::span<const std::strin
   for (const std::string& path : paths) PIF_TRY(sendable(path));
   PIF_TRY(options.format.validate());
   std::vector<net::Packet> requests;
+  std::vector<client::Change> changes;
   requests.reserve(paths.size());
-  for (const std::string& path : paths) requests.push_back(create_packet(path, options, true));
+  changes.reserve(paths.size());
+  for (const std::string& path : paths) {
+    requests.push_back(create_packet(path, options, true));
+    changes.push_back({"the file was created", path});
+  }
   std::vector<Status> outcome;
   outcome.reserve(paths.size());
-  for (auto& reply : session_->ask_server_all(std::move(requests))) outcome.push_back(done(std::move(reply)));
+  for (auto& reply : session_->change_all(std::move(requests), changes)) outcome.push_back(done(std::move(reply)));
   return outcome;
 }
 
@@ -130,7 +166,7 @@ Status Client::change_attributes(const std::string& path, const AttributeChange&
   if (change.mode) set.set_mode(*change.mode);
   if (change.owner) set.set_owner(*change.owner);
   if (change.group) set.set_group(*change.group);
-  return done(session_->call(std::move(set)));
+  return done(session_->change(std::move(set), {"the attributes were changed", path}));
 }
 
 Result<Entry> Client::stat(const std::string& path) {
@@ -140,25 +176,9 @@ Result<Entry> Client::stat(const std::string& path) {
 
 Result<std::vector<Result<Entry>>> Client::stat_many(std::span<const std::string> paths) {
   for (const std::string& path : paths) PIF_TRY(sendable(path));
-  std::vector<net::Packet> requests;
-  for (std::size_t begin = 0; begin < paths.size(); begin += kPathsPerStat) {
-    net::Packet& request = requests.emplace_back();
-    for (const std::string& path : paths.subspan(begin, std::min(kPathsPerStat, paths.size() - begin))) {
-      request.envelope.mutable_stat()->add_paths(path);
-    }
-  }
   std::vector<Result<Entry>> entries;
   entries.reserve(paths.size());
-  for (auto& reply : session_->ask_server_all(std::move(requests))) {
-    if (!reply) return fail(strip(std::move(reply.error())));
-    for (const proto::StatReply::One& one : reply->envelope.stat_reply().results()) {
-      if (one.has_error()) {
-        entries.push_back(fail(strip(wire::error_of(one.error()))));
-      } else {
-        entries.push_back(entry_of(one.entry()));
-      }
-    }
-  }
+  PIF_TRY(stat_some(*session_, paths, kPathsPerStat, entries));
   if (entries.size() == paths.size()) return entries;
   return fail(Code::kInternal, fmt::format("the server answered for {} of {} paths", entries.size(), paths.size()));
 }
@@ -196,7 +216,9 @@ Status Client::remove(const std::string& path, bool recursive) {
 Result<std::vector<Status>> Client::remove_many(std::span<const std::string> paths) {
   for (const std::string& path : paths) PIF_TRY(sendable(path));
   std::vector<net::Packet> requests;
+  std::vector<client::Change> changes;
   for (std::size_t begin = 0; begin < paths.size(); begin += kPathsPerRemove) {
+    changes.push_back({"they were removed", paths[begin]});
     net::Packet& request = requests.emplace_back();
     for (const std::string& path : paths.subspan(begin, std::min(kPathsPerRemove, paths.size() - begin))) {
       request.envelope.mutable_remove()->add_paths(path);
@@ -205,7 +227,7 @@ Result<std::vector<Status>> Client::remove_many(std::span<const std::string> pat
   std::vector<Status> outcome;
   outcome.reserve(paths.size());
   std::size_t asked = 0;
-  for (auto& reply : session_->ask_server_all(std::move(requests))) {
+  for (auto& reply : session_->change_all(std::move(requests), changes)) {
     asked = std::min(paths.size(), asked + kPathsPerRemove);
     if (!reply) return fail(strip(std::move(reply.error())));
     for (const proto::Error& error : reply->envelope.remove_reply().errors()) {

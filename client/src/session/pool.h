@@ -1,4 +1,4 @@
-// A few threads that range the work of one transfer. They touch descriptors and memory only, never the messenger.
+// A few threads that share the work of one transfer. They touch descriptors and memory only, never the messenger.
 #pragma once
 
 #include <atomic>

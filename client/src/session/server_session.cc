@@ -181,21 +181,21 @@ Result<net::Packet> ServerSession::change_again(net::Packet request, const Chang
 
 std::vector<Result<net::Packet>> ServerSession::ask_all(std::vector<net::Packet> requests, Duration timeout) {
   const Time deadline = clock().now() + or_default(timeout);
-  return ask_each(std::move(requests), deadline, [&](std::size_t, net::Packet again, std::uint64_t) {
+  return ask_each(std::move(requests), deadline, deadline, [&](std::size_t, net::Packet again, std::uint64_t) {
     return ask(std::move(again), deadline - clock().now());
   });
 }
 
 std::vector<Result<net::Packet>> ServerSession::change_all(std::vector<net::Packet> requests,
                                                            const std::vector<Change>& changes) {
-  return ask_each(std::move(requests), clock().now() + timeout_,
+  return ask_each(std::move(requests), clock().now() + timeout_, kNever,
                   [&](std::size_t index, net::Packet again, std::uint64_t sent_in) {
                     return change_again(std::move(again), changes[index], sent_in);
                   });
 }
 
 std::vector<Result<net::Packet>> ServerSession::ask_each(std::vector<net::Packet> requests, Time deadline,
-                                                         const AskAgain& again) {
+                                                         Time again_until, const AskAgain& again) {
   std::vector<Result<net::Packet>> replies;
   replies.reserve(requests.size());
   const auto use = Use::begin(world_.user);
@@ -217,7 +217,7 @@ std::vector<Result<net::Packet>> ServerSession::ask_each(std::vector<net::Packet
     for (std::size_t i = begin; i < end; ++i) {
       const bool started = i - begin < calls.size();
       auto reply = started ? world_.caller.wait(calls[i - begin]) : Result<net::Packet>(fail(Code::kUnavailable, ""));
-      if (!reply && access::is_lost(reply.error().code) && reply.error().node.empty() && clock().now() < deadline) {
+      if (!reply && access::is_lost(reply.error().code) && reply.error().node.empty() && clock().now() < again_until) {
         net::Packet second;
         second.envelope = started ? std::move(copies[i - begin]) : std::move(requests[i].envelope);
         reply = again(i, std::move(second), started ? sent_in : 0);

@@ -30,8 +30,8 @@ std::string name_of(FileId file);
 // Takes the id from the name of one of a component's files ("000000000000001f.dat"); false if it is none.
 bool parse_file_name(const std::string& name, FileId& file);
 
-// How many bytes of .dat the first `rows` rows of fixed records are at LFS `index`, when the whole file is `extent`
-// long.
+// How many bytes of .dat the first `rows` rows of fixed records are at LFS `index`, when the whole file is
+// `file_length` long.
 std::uint64_t fixed_component_bytes(const parity::Layout& layout, LfsIndex index, std::uint32_t record_length,
                                     std::uint64_t rows, const FileLength& file_length);
 

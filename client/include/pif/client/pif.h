@@ -45,7 +45,10 @@ enum pif_code {
   PIF_E_CANCELLED = 20,
   PIF_E_END_OF_FILE = 21,
   PIF_E_RETRY = 22,
-  PIF_E_INTERNAL = 23
+  PIF_E_INTERNAL = 23,
+  PIF_E_STALE_NODE = 24,
+  PIF_E_STALE_SERVER = 25,
+  PIF_E_STALE_DATA = 26
 };
 
 typedef struct pif_connection pif_connection;

@@ -83,7 +83,9 @@ class ServerSession {
   Asked try_until(net::Packet request, Time deadline, std::uint64_t sent_in = 0);
   [[nodiscard]] Result<net::Packet> change_again(net::Packet request, const Change& change, std::uint64_t sent_in);
   using AskAgain = std::function<Result<net::Packet>(std::size_t index, net::Packet request, std::uint64_t sent_in)>;
-  std::vector<Result<net::Packet>> ask_each(std::vector<net::Packet> requests, Time deadline, const AskAgain& again);
+  // again_until: what has no answer by `deadline` is asked again before this.
+  std::vector<Result<net::Packet>> ask_each(std::vector<net::Packet> requests, Time deadline, Time again_until,
+                                            const AskAgain& again);
   void say_alive();
   void is_lost();
   [[nodiscard]] Status wait_a_moment(Time deadline);
