@@ -9,7 +9,6 @@ namespace pif::lfs {
 Authorizer::Peer& Authorizer::peer_of(net::PeerId id) {
   if (const auto at = peers_.find(id); at != peers_.end()) return at->second;
   if (peers_.size() >= kPeersMax) peers_.clear();  // everything can be verified again
-  PIF_ASSERT(peers_.size() < kPeersMax, peers_.size());
   Peer& peer = peers_[id];
   const auto overridden = override_(id);
   peer.identity = overridden ? *overridden : messenger_.identity(id);
@@ -50,7 +49,6 @@ Result<Capability> Authorizer::verified(Peer& peer, const std::string& packed) {
   }
   PIF_TRY_VALUE(const Capability capability, verify_capability(key_, packed, now));
   if (peer.capabilities.size() >= kCapabilitiesMax) peer.capabilities.clear();
-  PIF_ASSERT(peer.capabilities.size() < kCapabilitiesMax, peer.capabilities.size());
   peer.capabilities.emplace(packed, capability);
   return capability;
 }

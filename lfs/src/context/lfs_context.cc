@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/base/print.h"
 
@@ -24,7 +23,6 @@ Status LfsContext::check_epoch(Component& component, const Capability& capabilit
     return fail(Code::kBadCapability, fmt::format("the capability has epoch {}, file {} has {}: open the file again",
                                                   capability.epoch, name_of(component.file), known));
   if (capability.epoch > known) component.state.set_epoch(capability.epoch);  // durable with its next change
-  PIF_ASSERT(component.state.epoch() == capability.epoch, component.state.epoch(), capability.epoch);
   return {};
 }
 
@@ -101,7 +99,6 @@ Result<VariableBody> parse_variable(std::span<const std::byte> body, std::uint64
   if (total != out.data.size())
     return fail(Code::kInvalid,
                 fmt::format("the rows' lengths add up to {} bytes, the body has {}", total, out.data.size()));
-  PIF_ASSERT(out.lengths.size() == count && head + total == body.size(), count, total, body.size());
   return out;
 }
 
@@ -109,7 +106,6 @@ Result<std::uint32_t> last_row_bytes(std::uint64_t bytes, std::uint64_t count, s
   const std::uint64_t length = record_length;
   if (count == 0 || count > kBodyBytesMax || bytes > count * length || bytes <= (count - 1) * length)
     return fail(Code::kInvalid, fmt::format("a body of {} bytes is not {} records of {} bytes", bytes, count, length));
-  PIF_ASSERT(bytes > (count - 1) * length && bytes <= count * length, bytes, count);
   return static_cast<std::uint32_t>(bytes - (count - 1) * length);
 }
 
