@@ -29,7 +29,8 @@ FileLength fixed_file_length(std::uint32_t record_length, std::uint64_t bytes) {
 }
 
 bool is_fixed_file_length(std::uint32_t record_length, const FileLength& file_length) {
-  return fixed_file_length(record_length, file_length.bytes) == file_length;
+  // No file has more bytes: the length of all its records, the last one whole, must fit into 64 bits.
+  return file_length.bytes <= INT64_MAX && fixed_file_length(record_length, file_length.bytes) == file_length;
 }
 
 std::uint32_t fixed_record_bytes(std::uint32_t record_length, const FileLength& file_length, RecordNumber n) {

@@ -333,6 +333,26 @@ TEST_CASE("rows that come without a grant's generation are refused, and are not 
   });
 }
 
+TEST_CASE("a base whose records and bytes do not fit each other is refused, and the LFS goes on") {
+  with_node([](Peer& peer, Node& node) {
+    TestFile file;
+    REQUIRE_OK(peer.put(file, pattern(1000, 1)));
+    Appender a(peer.self(), {&node}, file);
+    auto grant = a.reserve(1, 100).value();
+    const FileLength huge = fixed_file_length(100, UINT64_MAX);
+    // More is missing of the last record than it has; it has more than whole; none; the records have no 64 bits.
+    for (const FileLength& base : {FileLength{10, 1}, FileLength{10, 1100}, FileLength{10, 0}, FileLength{0, 5}, huge}) {
+      auto lie = grant;
+      lie.mutable_base()->set_records(base.records);
+      lie.mutable_base()->set_bytes(base.bytes);
+      CHECK(code_of(a.rows(0, lie, 10, 1, pattern(100, 2))) == Code::kInvalid);
+    }
+    REQUIRE_OK(a.rows(0, grant, 10, 1, pattern(100, 2)));
+    REQUIRE_OK(a.done(grant));
+    CHECK(peer.read(7, 10, 1).value() == pattern(100, 2));
+  });
+}
+
 TEST_CASE("an LFS that has fewer rows than were published says so instead of going on") {
   with_node([](Peer& peer, Node& node) {
     TestFile file;

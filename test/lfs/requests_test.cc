@@ -211,6 +211,10 @@ TEST_CASE("a length of the whole file whose records and bytes do not fit each ot
   with_node([](Peer& peer, Node&) {
     REQUIRE_OK(peer.attach_new(TestFile{}));
     CHECK(code_of(peer.seal(TestFile{}, 5, 0, component::Tail{5, 0, 0, 0}, FileLength{5, 0})) == Code::kInvalid);
+    // So long that the length of its records, the last one whole, has no 64 bits.
+    const auto huge = fixed_file_length(100, UINT64_MAX);
+    CHECK(code_of(peer.seal(TestFile{}, huge.records, huge.bytes, component::Tail{huge.records, huge.bytes, 0, 0},
+                            huge)) == Code::kInvalid);
     REQUIRE_OK(peer.seal(TestFile{}, 0, 0));
   });
 }

@@ -103,6 +103,23 @@ TEST_CASE("fixed records may end in a short one, which only a fill goes on from"
   CHECK(code_of(variable.reserve(1, 5, true, kStart)) == Code::kInvalid);
 }
 
+// Nobody has written so much: reservations are free, and a seal of variable records may say any number of bytes.
+TEST_CASE("a file that would get longer than 64 bits can say takes no more") {
+  Sequencer variable(Format::variable(), {3, UINT64_MAX}, 1, kPatience);
+  CHECK(code_of(variable.reserve(1, 5, false, kStart)) == Code::kTooLarge);
+  Sequencer many(Format::variable(), {UINT64_MAX, 3}, 1, kPatience);
+  CHECK(code_of(many.reserve(1, 5, false, kStart)) == Code::kTooLarge);
+  auto full = fixed(fixed_file_length(10, INT64_MAX - 7));
+  CHECK(code_of(full.reserve(0, 10, true, kStart)) == Code::kTooLarge);
+  CHECK(code_of(full.reserve(0, 5, true, kStart)) == Code::kOk);
+}
+
+TEST_CASE("a published length that the records cannot have is not gone on from") {
+  auto s = fixed({100, 10});
+  CHECK(code_of(s.reserve(0, 5, true, kStart)) == Code::kCorrupt);
+  CHECK(code_of(s.reserve(1, 10, false, kStart)) == Code::kCorrupt);
+}
+
 TEST_CASE("generations stay within an incarnation: when they are used up, no more is granted") {
   constexpr std::uint64_t kLast =
       (std::uint64_t{7} << Sequencer::kIncarnationShift) + (1u << Sequencer::kIncarnationShift) - 2;

@@ -94,6 +94,9 @@ void Appending::append_rows(const Request& request, const proto::AppendRows& ask
     return context_.replies.answer(request, fail(Code::kRetry, fmt::format("uid {} has {} MiB of rows waiting here",
                                                                            uid, kWaitingBytesMax >> 20)));
   Line& line = lines_[asked.file()];
+  if (line.component && line.component != *component)  // what waits and what is under way is of that one
+    return context_.replies.answer(request,
+                                   fail(Code::kRetry, "an earlier component of the file is still being appended to"));
   line.component = *component;
   if (line.waiting.size() >= kWaitingMax)
     return context_.replies.answer(request,

@@ -24,11 +24,18 @@ Result<FileLength> Sequencer::end_of(const FileLength& start, std::uint64_t reco
                                      bool fill) const {
   if (bytes > kAppendBytesMax || records > kAppendBytesMax)
     return fail(Code::kTooLarge, fmt::format("an append of {} records, {} bytes", records, bytes));
+  // Reservations cost nothing, and a seal may say any length of variable records: the sum must fit all the same.
+  if (start.records > INT64_MAX - records || start.bytes > INT64_MAX - bytes)
+    return fail(Code::kTooLarge, fmt::format("an append of {} records, {} bytes to a file of {} records, {} bytes",
+                                             records, bytes, start.records, start.bytes));
   if (!format_.is_fixed()) {
     if (fill) return fail(Code::kInvalid, "bytes can be appended to files of fixed-length records only");
     if (records == 0) return fail(Code::kInvalid, "an append of no records");
     return FileLength{start.records + records, start.bytes + bytes};
   }
+  if (!is_fixed_file_length(format_.record_length, start))
+    return fail(Code::kCorrupt, fmt::format("a file of {} records of {} bytes cannot have {} bytes", start.records,
+                                            format_.record_length, start.bytes));
   const std::uint64_t length = format_.record_length;
   if (bytes == 0) return fail(Code::kInvalid, "an append of no bytes");
   if (fill) return fixed_file_length(format_.record_length, start.bytes + bytes);

@@ -44,7 +44,7 @@ struct FileLength {
 
 // All with record_length >= 1. The length of a file of `bytes` bytes: the last record takes what is left.
 FileLength fixed_file_length(std::uint32_t record_length, std::uint64_t bytes);
-// Whether so many fixed records of a file or component can have so many bytes.
+// Whether so many fixed records of a file or component can have so many bytes; none has over INT64_MAX.
 bool is_fixed_file_length(std::uint32_t record_length, const FileLength& file_length);
 // Bytes of record n of a file of this length; 0 past its end.
 std::uint32_t fixed_record_bytes(std::uint32_t record_length, const FileLength& file_length, RecordNumber n);
