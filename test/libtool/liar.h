@@ -22,6 +22,12 @@ class Liar {
     skipped_ = skipped;
     has_lied_ = false;
   }
+  // From now on the next descriptors that worker 1 passes are lost.
+  void begin_without_handles() {
+    change_ = {};
+    loses_handles_ = true;
+    has_lied_ = false;
+  }
   bool has_lied() const { return has_lied_; }
   Spoil spoil() {
     return [this](net::Packet& packet) { look_at(packet); };
@@ -29,8 +35,14 @@ class Liar {
 
  private:
   void look_at(net::Packet& packet) {
-    if (has_lied_ || !change_ || !packet.envelope.has_worker_mail() || packet.envelope.worker_mail().from() != 1)
+    if (has_lied_ || !packet.envelope.has_worker_mail() || packet.envelope.worker_mail().from() != 1) return;
+    if (loses_handles_ && !packet.handles.empty()) {
+      packet.handles.clear();
+      loses_handles_ = false;
+      has_lied_ = true;
       return;
+    }
+    if (!change_) return;
     job::Mail mail;
     if (!mail.ParseFromString(packet.envelope.worker_mail().value())) return;
     const job::Mail before = mail;
@@ -48,6 +60,7 @@ class Liar {
 
   Change change_;
   unsigned skipped_ = 0;
+  bool loses_handles_ = false;
   bool has_lied_ = false;
 };
 

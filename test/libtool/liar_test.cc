@@ -59,6 +59,16 @@ Status step_together(tool::Worker& worker) {
   });
 }
 
+Status share_an_output(tool::Worker& worker) {
+  PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
+  PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
+  PIF_TRY_VALUE(auto files, team.share_output(*output));
+  for (const component::Files& one : files)
+    if (!one.data) return fail(Code::kInternal, "a component is missing");
+  files.clear();
+  return team.barrier();
+}
+
 using Change = std::function<bool(job::Mail&, net::Buffer&)>;
 
 Change in_exchange(std::function<bool(job::Mail&)> change) {
@@ -125,6 +135,19 @@ TEST_CASE("what workers give one another in common is what it must be, or ends t
         CHECK(error.find("worker 1 ") != std::string::npos);
       }
     }
+  });
+  CHECK(fixture.thrown() == "");
+}
+
+TEST_CASE("a worker that does not pass its component of an output ends the job, by a name") {
+  Fixture fixture(share_an_output);
+  fixture.run_with_file([&](Client& client) {
+    REQUIRE(fixture.run_tool(client, false) == "");
+    fixture.liar().begin_without_handles();
+    const std::string error = fixture.run_tool(client, false);
+    INFO(error);
+    CHECK(fixture.liar().has_lied());
+    CHECK(error.find("worker 1 sent nonsense: ") != std::string::npos);
   });
   CHECK(fixture.thrown() == "");
 }

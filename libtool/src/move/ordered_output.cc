@@ -129,8 +129,12 @@ Result<OrderedOutput> OrderedOutput::open(Worker& worker, Team& team, Output& ou
   if (options.share_memory && worker.shares_machine() && output.format().is_fixed()) {
     const SharedMemory none;
     PIF_TRY_VALUE(impl->rings, team.share(impl->receiver ? impl->receiver->memory() : none));
+    const std::uint64_t ring_bytes = window.rows * output.format().record_length;
     for (std::uint32_t to = 0; to < impl->destinations.size(); ++to) {
-      const SharedMemory& ring = impl->rings[impl->destinations[to]];
+      const std::uint32_t rank = impl->destinations[to];
+      const SharedMemory& ring = impl->rings[rank];
+      if (!ring.empty() && ring.bytes().size() != ring_bytes)
+        return sent_nonsense(rank, fmt::format("a window of {} bytes, not of {}", ring.bytes().size(), ring_bytes));
       ring.populate(0, ring.bytes().size());
       impl->sender.give_memory(to, ring.bytes());
     }

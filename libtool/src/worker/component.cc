@@ -110,6 +110,11 @@ Result<Scratch> Input::map() {
   return Scratch::adopt(std::move(handle), size);
 }
 
+bool Output::has_component(LfsIndex lfs) const {
+  const std::uint64_t records = file().file_length.records;  // if the controller said so, else 0
+  return records == 0 || lfs == 0 || layout().rows(lfs, records) > 0;
+}
+
 Status Output::write(const RowBatch& batch) {
   if (batch.count == 0) return {};
   if (!sink_) return fail(Code::kInvalid, fmt::format("{} has no component on this worker's LFS", file().path));

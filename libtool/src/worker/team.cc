@@ -205,12 +205,12 @@ Result<std::vector<component::Files>> Team::share_output(Output& output) {
   };
   PIF_TRY_VALUE(auto handles, pass_to_all(make));
   PIF_TRY_VALUE(handles[worker_->rank()], make());
+  PIF_TRY_VALUE(const auto ranks, worker_->ranks_on(output));
   std::vector<component::Files> files(output.layout().width());
-  for (std::size_t lfs = 0; lfs < files.size(); ++lfs) {
-    const auto rank = worker_->rank_on(output.file().nodes[lfs].id());
-    if (!rank || handles[*rank].empty()) continue;
-    auto adopted = component::adopt(worker_->impl_->world.storage, output.format(), std::move(handles[*rank]));
-    if (!adopted) return sent_wrong(*rank, adopted.error());
+  for (LfsIndex lfs = 0; lfs < files.size(); ++lfs) {
+    if (!output.has_component(lfs)) continue;
+    auto adopted = component::adopt(worker_->impl_->world.storage, output.format(), std::move(handles[ranks[lfs]]));
+    if (!adopted) return sent_wrong(ranks[lfs], adopted.error());
     files[lfs] = std::move(*adopted);
   }
   return files;

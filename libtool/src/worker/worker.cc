@@ -93,11 +93,7 @@ Status Worker::Impl::attach(Input& input) {
 }
 
 Status Worker::Impl::attach(Output& output) {
-  const std::uint64_t records = output.file().file_length.records;  // if the controller said so, else 0
-  // LFS 0 keeps the file's length, even when all of its first rows are parity.
-  const bool gets_rows =
-      output.is_here() && (records == 0 || output.index() == 0 || output.layout().rows(output.index(), records) > 0);
-  if (!gets_rows) return {};
+  if (!output.is_here() || !output.has_component(output.index())) return {};
   access::Requests requests(links, output.grant_);
   output.access_->open_writer(requests);
   PIF_TRY(run(requests));

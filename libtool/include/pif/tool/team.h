@@ -55,8 +55,9 @@ class Team {
   // The same with scratch files that are mapped; and with allocated ones, for everybody to write to.
   Result<std::vector<Scratch>> share(const Scratch& own);
   Result<std::vector<Scratch>> share_writable(const Scratch& own);
-  // The component of `output` on every LFS of the file, by LfsIndex: writable, to be used by component::Writers as
-  // these say. The owner of a component says how it ended (Output::set_tail), when all others are done with it.
+  // The component of `output` on every LFS that has one (Output::has_component), by LfsIndex: writable, to be used by
+  // component::Writers as these say. The owner of a component says how it ended (Output::set_tail), when all others are
+  // done with it. kCorrupt names a worker that did not pass its own.
   Result<std::vector<component::Files>> share_output(Output& output);
   // The components of `input` on all its LFSs, by LfsIndex, for checked reads; empty where there are no rows. What is
   // read through them is not counted as read by `input`.
