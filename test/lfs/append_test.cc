@@ -340,8 +340,9 @@ TEST_CASE("a base whose records and bytes do not fit each other is refused, and 
     Appender a(peer.self(), {&node}, file);
     auto grant = a.reserve(1, 100).value();
     const FileLength huge = fixed_file_length(100, UINT64_MAX);
-    // More is missing of the last record than it has; it has more than whole; none; the records have no 64 bits.
-    for (const FileLength& base : {FileLength{10, 1}, FileLength{10, 1100}, FileLength{10, 0}, FileLength{0, 5}, huge}) {
+    // More is missing of the last record than it has; it has more than all; there is none; the records' bytes have
+    // no 64 bits.
+    for (const auto& base : {FileLength{10, 1}, FileLength{10, 1100}, FileLength{10, 0}, FileLength{0, 5}, huge}) {
       auto lie = grant;
       lie.mutable_base()->set_records(base.records);
       lie.mutable_base()->set_bytes(base.bytes);

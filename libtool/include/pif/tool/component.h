@@ -137,8 +137,8 @@ class Output : public Component {
   void set_tail(const component::Tail& tail, bool cloned);
   // Of .dat, as far as the sink has them; 0 without a component.
   std::uint64_t bytes_written() const;
-  // Whether that LFS of the file gets a component: not if its part of the length that the controller set is no rows. But
-  // LFS 0 keeps the file's length, even when all of its first rows are parity.
+  // Whether that LFS of the file gets a component: not if its part of the length that the controller set is no rows.
+  // But LFS 0 keeps the file's length, even when all of its first rows are parity.
   bool has_component(LfsIndex lfs) const;
   // Whether there is a component here.
   bool is_made() const { return sink_ != nullptr; }
