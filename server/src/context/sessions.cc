@@ -119,8 +119,10 @@ Session* Sessions::greeted(net::PeerId peer, std::uint32_t uid) const {
 
 void Sessions::attach(net::PeerId peer, const net::Identity& identity, Session& session, const std::string& credential,
                       std::int64_t expiry, Time now) {
-  Peer& known = peers_[peer];
-  known.tells_loss = tells_loss(identity);
+  const auto [at, is_new] = peers_.try_emplace(peer);
+  Peer& known = at->second;
+  // For good: of a peer that is gone, and whose last request is handled late, the transport knows nothing any more.
+  if (is_new) known.tells_loss = tells_loss(identity);
   if (known.session != &session) {
     if (known.session != nullptr) {  // another session from the same peer: it has left the first
       known.session->peers.erase(peer);
