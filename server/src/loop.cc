@@ -213,8 +213,6 @@ void Loop::run_timers() {
     released(context_, context_.opens.expire(context_.wall));
     context_.outbox.expire_held(context_.wall);
     context_.registry.log_changes(context_.now);
-    if (auto refilled = context_.outbox.refill(context_.wall); !refilled)
-      spdlog::warn("{}", refilled.error().to_string());
     if (context_.locks.has_ended()) {
       if (auto erased = context_.locks.erase_ended(); !erased) context_.rows.break_with(std::move(erased.error()));
     }
@@ -321,7 +319,11 @@ void Loop::finish_turn() {
   }
   job_stepped_ = false;
   send_replies(failed);
-  if (may_change()) context_.outbox.pump(context_.now, context_.wall, context_.numbers.moment());
+  if (!may_change()) return;
+  // From what is durable: a file whose removal failed with this turn is there, and no LFS may be told otherwise.
+  if (auto refilled = context_.outbox.refill(context_.wall); !refilled)
+    spdlog::warn("{}", refilled.error().to_string());
+  context_.outbox.pump(context_.now, context_.wall, context_.numbers.moment());
 }
 
 void Loop::fail_jobs(const Error& error) {

@@ -33,7 +33,7 @@ class Outbox {
 
   // At start: one doomed row of the table.
   void loaded(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall);
-  // Takes up what did not fit into memory before.
+  // Takes up what did not fit into memory before. Between two turns: rows that are not durable yet may be taken back.
   [[nodiscard]] Status refill(std::int64_t wall);
   // Releases what was loaded with an expiry that has passed.
   void expire_held(std::int64_t wall);
