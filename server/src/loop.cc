@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/base/timers.h"
 #include "pif/net/calls.h"
@@ -63,6 +64,8 @@ Status Loop::turn(net::Delivery first) {
   context_.now = context_.clock.now();
   context_.wall = context_.clock.wall_seconds();
   context_.weight = 0;
+  PIF_ASSERT(replies_.empty() && !job_stepped_, replies_.size());
+  PIF_ASSERT(!context_.rows.writing() && !context_.rows.is_broken(), context_.rows.writes());
   take(first);
   for (std::size_t count = 1; count < kDeliveriesPerTurn && context_.weight < kWeightPerTurn; ++count) {
     auto more = context_.world.messenger.receive(Time::min());
@@ -99,6 +102,7 @@ bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const 
     return false;
   }
   session = *found;
+  PIF_ASSERT(session != nullptr && !session->has_ended(), operation.request);
   if (!is_recorded(operation)) return true;
   if (session->running.contains(request.id())) {  // asked again, over a new connection: answered there
     for (RemoveJob& job : context_.jobs) {
@@ -114,6 +118,7 @@ bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const 
 }
 
 Status Loop::check_right(wire::Right right, const proto::Envelope& request, const Session* session) const {
+  PIF_ASSERT(right != wire::Right::kNone && (right != wire::Right::kOwner || session != nullptr), right);
   if (right == wire::Right::kManage) return require_manager(context_, request);
   return right == wire::Right::kOwner ? require_owner(session->who) : Status();
 }
@@ -152,6 +157,7 @@ void Loop::handle(net::Delivery& delivery) {
                 nullptr);
     return;
   }
+  PIF_ASSERT(wire::find_operation(op) != nullptr, op);
   const wire::Operation& operation = *wire::find_operation(op);
   if (holds_up(delivery, operation, handler->when)) return;
   Session* session = nullptr;
@@ -163,12 +169,14 @@ void Loop::handle(net::Delivery& delivery) {
   const std::uint64_t before = context_.rows.writes();
   Status done = handler->run(context_, call);
   const bool wrote = context_.rows.writes() != before;
+  PIF_ASSERT(!call.deferred || (done && !wrote), op);  // what is answered later does nothing yet
   if (!done) {
     // A handler checks first and writes last; one that failed in between has left half of something.
     if (wrote) context_.rows.break_with(done.error());
     reply = net::error_reply(request, done.error(), kNode);
   }
   if (done && call.deferred) return;
+  PIF_ASSERT(session != nullptr || !is_recorded(operation), op);
   if (is_recorded(operation)) context_.sessions.remember(*session, request.id(), reply.envelope, wrote);
   push(peer, std::move(reply), &operation, arrived_);
 }
@@ -257,6 +265,7 @@ void Loop::sweep_sessions() {
 // A part of one recursive removal; the next turn does a part of the next.
 void Loop::run_job() {
   if (context_.jobs.empty()) return;
+  PIF_ASSERT(may_change() && !job_stepped_, context_.standing, context_.jobs.size());
   RemoveJob job = std::move(context_.jobs.front());
   context_.jobs.pop_front();
   auto finished = step_remove(context_, job, kJobStep);

@@ -26,6 +26,7 @@ struct OpenPair {
     if (!fits_first && !fits_second) return false;
     const bool prefers_first = !apart || pair.first.size() <= pair.second.size();
     (fits_first && (prefers_first || !fits_second) ? pair.first : pair.second).push_back(candidate);
+    PIF_ASSERT(pair.first.size() <= size && pair.second.size() <= size, pair.first.size(), pair.second.size(), size);
     return true;
   }
 };
@@ -58,7 +59,8 @@ std::vector<PairGroup> pair_up(std::span<const Candidate> candidates, std::span<
     const auto begin = pairs.begin() + static_cast<std::ptrdiff_t>(first_open);
     if (std::any_of(begin, pairs.end(), [&](OpenPair& pair) { return pair.add(candidate, apart); })) continue;
     pairs.push_back({{}, sizes[pairs.size() % sizes.size()]});
-    pairs.back().add(candidate, apart);
+    const bool is_added = pairs.back().add(candidate, apart);
+    PIF_ASSERT(is_added, candidate.node, pairs.back().size);  // an empty pair takes anybody
   }
   std::vector<PairGroup> groups;
   for (std::size_t at = 0; at + sizes.size() <= pairs.size(); at += sizes.size()) {

@@ -18,7 +18,8 @@ Status InputLocks::load(Sessions& sessions, Time now, std::int64_t wall) {
   bool good = true;
   PIF_TRY(rows_.scan(kInputLocks, {}, [&](std::string_view key, std::string_view payload) {
     proto::StoredInputLock row;
-    good = key.size() == kKeyBytes && row.ParseFromArray(payload.data(), static_cast<int>(payload.size()));
+    good = key.size() == kKeyBytes && row.ParseFromArray(payload.data(), static_cast<int>(payload.size())) &&
+           row.count() > 0;
     if (!good) return false;
     Holder holder{.session = kv::u64_of_key(key.substr(8)), .rights = row.rights(), .hold = true, .count = row.count()};
     holder.expiry = wall + kLeaseSeconds;
@@ -27,12 +28,13 @@ Status InputLocks::load(Sessions& sessions, Time now, std::int64_t wall) {
     opens_.restore(kv::u64_of_key(key), holder);
     return true;
   }));
-  if (!good) return fail(Code::kCorrupt, "the directory's table input-locks has a value that is no message");
+  if (!good) return fail(Code::kCorrupt, "the directory's table input-locks has a row that cannot be read");
   return {};
 }
 
 Status InputLocks::store(std::uint64_t file, const Session& session, const Holder& holder) {
   PIF_ASSERT(holder.hold && holder.count > 0, file, holder.count);
+  PIF_ASSERT(holder.session == session.id, file, holder.session, session.id);
   proto::StoredInputLock row;
   row.set_uid(session.who.uid);
   row.set_program(session.program);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "directory/opens.h"
+#include "pif/base/assert.h"
 #include "pif/base/capability.h"
 #include "pif/kv/value.h"
 
@@ -43,6 +44,7 @@ void Outbox::add(std::uint64_t file, Doomed doomed) {
   at->second = std::move(doomed);
   if (at->second.expiry != 0) {
     held_.insert(file);
+    PIF_ASSERT(held_.size() <= doomed_.size(), held_.size(), doomed_.size());
   } else {
     queue(file, at->second);
   }
@@ -54,9 +56,10 @@ void Outbox::queue(std::uint64_t file, const Doomed& doomed) {
 
 void Outbox::release(std::uint64_t file) {
   if (held_.erase(file) == 0) return;
-  Doomed& doomed = doomed_.at(file);
-  doomed.expiry = 0;
-  queue(file, doomed);
+  const auto found = doomed_.find(file);
+  PIF_ASSERT(found != doomed_.end() && found->second.expiry != 0, file);
+  found->second.expiry = 0;
+  queue(file, found->second);
 }
 
 void Outbox::loaded(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall) {
@@ -73,7 +76,9 @@ void Outbox::extend_held(std::uint64_t file, std::int64_t expiry) {
 void Outbox::expire_held(std::int64_t wall) {
   std::vector<std::uint64_t> expired;
   for (const std::uint64_t file : held_) {
-    if (doomed_.at(file).expiry <= wall) expired.push_back(file);
+    const auto found = doomed_.find(file);
+    PIF_ASSERT(found != doomed_.end(), file);
+    if (found->second.expiry <= wall) expired.push_back(file);
   }
   std::sort(expired.begin(), expired.end());
   for (const std::uint64_t file : expired) release(file);
@@ -81,6 +86,7 @@ void Outbox::expire_held(std::int64_t wall) {
 
 Status Outbox::refill(std::int64_t wall) {
   if (!more_in_table_ || doomed_.size() > kDoomedInMemory / 2) return {};
+  PIF_ASSERT(!rows_.writing(), doomed_.size());
   more_in_table_ = false;
   return rows_.scan(kFiles, {}, [&](std::string_view key, std::string_view payload) {
     proto::StoredFile row;
@@ -103,6 +109,7 @@ void Outbox::pump(Time now, std::int64_t wall, const proto::Moment& moment) {
 
 void Outbox::send(std::uint32_t node, const Node& known, Line& line, Time now, std::int64_t wall,
                   const proto::Moment& moment) {
+  PIF_ASSERT(!line.under_way && known.info.id() == node, node, known.info.id());
   line.not_before = now + kRetryPause;  // taken back by a good answer
   auto peer = messenger_.connect(known.info.endpoints(), net::Route::kAuto);
   if (!peer) return;
@@ -125,6 +132,7 @@ void Outbox::send(std::uint32_t node, const Node& known, Line& line, Time now, s
        line.committed.pop_front()) {
     settle.add_committed(line.committed.front());
   }
+  PIF_ASSERT(!removed.empty() || settle.committed_size() > 0, node);
   line.under_way = true;
   calls_.start(*peer, std::move(packet), kSettleTimeout, known.info.name(),
                [this, node, ids = std::move(removed)](Result<net::Packet> reply) mutable {
@@ -143,6 +151,7 @@ Status Outbox::apply_answers() {
 
 Status Outbox::apply(Answer& answer) {
   Line& line = lines_[answer.node];
+  PIF_ASSERT(line.under_way, answer.node);
   line.under_way = false;
   if (!answer.good) {  // again, after the pause; what was committed the LFS asks about by itself
     line.removed.insert(line.removed.begin(), answer.removed.begin(), answer.removed.end());
@@ -153,12 +162,14 @@ Status Outbox::apply(Answer& answer) {
   for (const std::uint64_t file : answer.removed) {
     const auto found = doomed_.find(file);
     if (found == doomed_.end() || std::erase(found->second.waiting, answer.node) == 0) continue;
+    PIF_ASSERT(found->second.expiry == 0, file, found->second.expiry);  // nobody is told of what is held
     if (!found->second.waiting.empty()) continue;
     // The row keeps all nodes until the last has answered: to tell one twice is harmless, and costs less than a write
     // each.
     PIF_TRY(rows_.erase_file(file));
     rows_.on_commit([this, file] {
-      doomed_.erase(file);
+      const std::size_t erased = doomed_.erase(file);
+      PIF_ASSERT(erased == 1 && doomed_count_ > doomed_.size(), file, doomed_count_, doomed_.size());
       --doomed_count_;
     });
   }

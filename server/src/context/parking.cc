@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "pif/base/assert.h"
+
 namespace pif::server {
 
 bool Parking::add(net::Delivery& delivery, Time now) {
+  PIF_ASSERT(delivery.kind == net::Delivery::Kind::kPacket && delivery.peer != 0, delivery.kind, delivery.peer);
   if (waiting_.size() >= kMax) return false;
   waiting_.push_back({std::move(delivery), now + kSignEvery});
   return true;
@@ -15,6 +18,7 @@ void Parking::drop(net::PeerId peer) {
 }
 
 std::deque<net::Delivery> Parking::take() {
+  PIF_ASSERT(waiting_.size() <= kMax, waiting_.size());
   std::deque<net::Delivery> all;
   for (Waiting& one : waiting_) all.push_back(std::move(one.delivery));
   waiting_.clear();

@@ -1,10 +1,12 @@
 #include "context/registry.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/assert.h"
 #include "pif/kv/value.h"
 
 namespace pif::server {
@@ -63,6 +65,7 @@ Result<Node*> Registry::meet(const proto::Heartbeat& beat) {
     node.ask_all = node.stored = false;
   }
   if (node.info.id() == 0) node.info = info;
+  PIF_ASSERT(node.info.id() == info.id(), node.info.id(), info.id());
   node.presented = beat;
   node.met = true;
   return &node;
@@ -70,6 +73,7 @@ Result<Node*> Registry::meet(const proto::Heartbeat& beat) {
 
 Status Registry::note_heartbeat(Node& node, Time now) {
   const proto::NodeInfo& info = node.presented.node();
+  PIF_ASSERT(node.met && info.id() == node.info.id(), info.id(), node.info.id());
   const bool is_new = !node.has_row || !same_stored(node.info, info);
   node.info = info;
   node.heard = now;
@@ -78,6 +82,7 @@ Status Registry::note_heartbeat(Node& node, Time now) {
 }
 
 void Registry::refuse(Node& node, std::string why, Time now, std::int64_t wall) {
+  PIF_ASSERT(node.met && node.presented.node().id() == node.info.id(), node.presented.node().id(), node.info.id());
   // Another process, with a root of the same identity, serves: this one does not take its place.
   if (node.ever && now - node.heard < config_.suspect_after) return;
   const std::int64_t since = node.info.trouble().empty() ? wall : node.info.trouble_since();
@@ -90,6 +95,7 @@ void Registry::refuse(Node& node, std::string why, Time now, std::int64_t wall) 
 }
 
 Status Registry::store(Node& node) {
+  PIF_ASSERT(find(node.info.id()) == &node, node.info.id());  // what is taken back is looked for by that
   proto::StoredNode row;
   proto::NodeInfo& shown = *row.mutable_node();
   shown.set_id(node.info.id());
@@ -201,6 +207,7 @@ void Registry::log_changes(Time now) {
   for (auto& [id, node] : nodes_) {
     const std::uint32_t is = state(node, now);
     if (is == node.shown || (!node.ever && is != kStale)) continue;
+    PIF_ASSERT(is < std::size(kStateNames), is);
     spdlog::info("{} (node {}) is {}", node.info.name(), id, kStateNames[is]);
     node.shown = is;
   }

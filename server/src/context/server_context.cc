@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/kv/value.h"
 
@@ -46,6 +47,9 @@ Status require_manager(const ServerContext& context, const proto::Envelope& requ
 
 std::string capability_for(const ServerContext& context, std::uint64_t file, std::uint32_t uid, std::uint32_t rights,
                            std::uint64_t epoch) {
+  // To manage is for no file, and for no client.
+  PIF_ASSERT((rights & ~(kMayRead | kMayWrite | kMayCreate)) == 0 || (rights == kMayManage && file == 0), rights, file);
+  PIF_ASSERT(rights != 0, file, uid);
   return mint(context.config.key, Capability{FileId(file), uid, rights, epoch, context.wall + kCapabilitySeconds});
 }
 
@@ -53,6 +57,9 @@ void released(ServerContext& context, const std::vector<std::uint64_t>& files) {
   for (const std::uint64_t file : files) context.outbox.release(file);
 }
 
-void end_session(ServerContext& context, Session& session) { released(context, context.opens.close_all(session.id)); }
+void end_session(ServerContext& context, Session& session) {
+  released(context, context.opens.close_all(session.id));
+  PIF_ASSERT(context.opens.count_of(session.id) == 0, session.id);
+}
 
 }  // namespace pif::server

@@ -15,6 +15,7 @@
 #include "directory/numbers.h"
 #include "directory/opens.h"
 #include "directory/rows.h"
+#include "pif/base/assert.h"
 #include "pif/net/stats.h"
 #include "pif/server/server.h"
 
@@ -103,7 +104,11 @@ struct Call {
   Time arrived{};
   bool deferred = false;  // somebody will answer later
 
-  const Requester& who() const { return session->who; }
+  // Of operations that need a session.
+  const Requester& who() const {
+    PIF_ASSERT(session != nullptr, request.op_case());
+    return session->who;
+  }
 };
 
 template <auto kHandler>

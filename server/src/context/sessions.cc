@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "pif/base/assert.h"
 #include "pif/kv/value.h"
 
 namespace pif::server {
@@ -97,6 +98,7 @@ Result<Session*> Sessions::hello(net::PeerId peer, const proto::Envelope& reques
     PIF_TRY_VALUE(session, add(id, requester(identity.uid, identity.gids), now));
     session->answers_loaded = true;  // there are none
   }
+  PIF_ASSERT(!identity.has_uid || session->who.uid == identity.uid, session->who.uid, identity.uid);
   session->program = cut(request.hello().program(), kProgramBytesKept);
   const std::int64_t expiry = wall + kCredentialSeconds;
   std::vector<std::uint32_t> gids = session->who.gids;
@@ -125,13 +127,15 @@ void Sessions::attach(net::PeerId peer, const net::Identity& identity, Session& 
   if (is_new) known.tells_loss = tells_loss(identity);
   if (known.session != &session) {
     if (known.session != nullptr) {  // another session from the same peer: it has left the first
-      known.session->peers.erase(peer);
+      const std::size_t erased = known.session->peers.erase(peer);
+      PIF_ASSERT(erased == 1 && (!known.tells_loss || known.session->connections > 0), peer, known.session->id);
       if (known.tells_loss) --known.session->connections;
       if (known.session->connections == 0) known.session->last_heard = now;
     }
     known.session = &session;
     session.peers.insert(peer);
     if (known.tells_loss) ++session.connections;
+    PIF_ASSERT(session.connections <= session.peers.size(), session.connections, session.peers.size());
   }
   known.credential = credential;
   known.expiry = expiry;
@@ -201,13 +205,19 @@ Session& Sessions::insert(std::uint64_t id, Requester who, Time now) {
   session->who = std::move(who);
   session->last_heard = now;
   ++of_user_[session->who.uid];
-  return *sessions_.emplace(id, std::move(session)).first->second;
+  const auto [at, is_new] = sessions_.emplace(id, std::move(session));
+  PIF_ASSERT(is_new, id);
+  return *at->second;
 }
 
 Sessions::ById::iterator Sessions::forget(ById::iterator at) {
   const Session& session = *at->second;
-  for (const net::PeerId peer : session.peers) peers_.erase(peer);
+  for (const net::PeerId peer : session.peers) {
+    const std::size_t erased = peers_.erase(peer);
+    PIF_ASSERT(erased == 1, peer, session.id);
+  }
   const auto theirs = of_user_.find(session.who.uid);
+  PIF_ASSERT(theirs != of_user_.end() && theirs->second > 0, session.who.uid);
   if (--theirs->second == 0) of_user_.erase(theirs);
   return sessions_.erase(at);
 }
@@ -231,7 +241,8 @@ Session* Sessions::closed(net::PeerId peer, Time now) {
   const bool counted = known->second.tells_loss;
   peers_.erase(known);
   if (session == nullptr) return nullptr;
-  session->peers.erase(peer);
+  const std::size_t erased = session->peers.erase(peer);
+  PIF_ASSERT(erased == 1 && (!counted || session->connections > 0), peer, session->id, session->connections);
   if (counted) --session->connections;
   const bool heard_elsewhere = !session->peers.empty() && session->last_heard + kSilentSession > now;
   if (heard_elsewhere) session->probe = now;  // all of its program may be gone
@@ -270,6 +281,7 @@ std::size_t Sessions::count() const {
 }
 
 void Sessions::remember(Session& session, std::uint64_t request, const proto::Envelope& reply, bool stored) {
+  PIF_ASSERT(session.answers.empty() || session.answers.back().turn <= turn_, session.answers.back().turn, turn_);
   session.answers.push_back({request, reply.SerializeAsString(), turn_});
   session.answers_stored = false;
   session.answer_bytes += session.answers.back().reply.size();
@@ -282,7 +294,9 @@ void Sessions::remember(Session& session, std::uint64_t request, const proto::En
 }
 
 void Sessions::drop_answers(Session& session) const {
-  session.answer_bytes -= session.answers.front().reply.size();
+  const std::size_t bytes = session.answers.front().reply.size();
+  PIF_ASSERT(session.answers.front().turn < turn_ && session.answer_bytes >= bytes, session.answer_bytes, bytes);
+  session.answer_bytes -= bytes;
   session.answers.pop_front();
 }
 
@@ -290,6 +304,7 @@ Status Sessions::store_answers(std::int64_t wall) {
   for (Session* session : to_store_) {
     proto::StoredAnswer row;
     const auto& answers = session->answers;
+    PIF_ASSERT(!answers.empty() && answers.back().turn == turn_, session->id, answers.size());
     std::size_t first = answers.size();
     while (first > 0 && (answers[first - 1].turn == turn_ || answers.size() - first < kAnswersStored)) --first;
     for (std::size_t i = first; i < answers.size(); ++i) {
@@ -308,7 +323,9 @@ void Sessions::end_turn(bool failed) {
   for (Session* session : answered_) {
     if (failed) session->answers_stored = false;
     while (failed && !session->answers.empty() && session->answers.back().turn == turn_) {
-      session->answer_bytes -= session->answers.back().reply.size();
+      const std::size_t bytes = session->answers.back().reply.size();
+      PIF_ASSERT(session->answer_bytes >= bytes, session->answer_bytes, bytes);
+      session->answer_bytes -= bytes;
       session->answers.pop_back();
     }
   }
@@ -347,6 +364,7 @@ Result<bool> Sessions::prune(std::int64_t wall, std::size_t limit) {
     if (!good || row.time() + kAnswersSeconds < wall) old.emplace_back(key);
     return true;
   }));
+  PIF_ASSERT(next.empty() || next >= from, next.size(), from.size());
   for (const std::string& key : old) PIF_TRY(rows_.erase(kRecent, key));
   prune_from_ = std::move(next);
   return prune_from_.empty();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "directory/names.h"
+#include "pif/base/assert.h"
 
 namespace pif::server {
 namespace {
@@ -56,6 +57,7 @@ bool append_info(std::string_view stored, std::string_view name, std::string& in
     } else if (wire != 0) {
       return false;
     }
+    PIF_ASSERT(at > start && at <= stored.size(), at, start, stored.size());
     if (tag >> 3 == kEpochField) continue;
     info.push_back(static_cast<char>(tag + 8));
     info.append(stored, start + 1, at - start - 1);
@@ -88,6 +90,7 @@ Directory::Walk Directory::nearest(std::string_view path) const {
 
 void Directory::remember(std::string_view path, const FolderRef& folder) {
   if (folders_.contains(path)) return;
+  PIF_ASSERT(!folder->chain.empty(), path.size());
   if (folders_.size() >= kFoldersRemembered || steps_ >= kStepsRemembered) forget_folders();
   folders_.emplace(std::string(path), folder);
   steps_ += folder->chain.size();
@@ -113,6 +116,7 @@ Status Directory::descend(std::string_view path, Folder& folder, std::size_t& en
   }
   while (end < path.size()) {
     const std::size_t next = name_end(path, end);
+    PIF_ASSERT(path[end] == '/' && next > end + 1, end, next, path.size());  // the path is checked: no name is empty
     PIF_TRY_VALUE(const bool there,
                   enter(folder, folder.id(), path.substr(end + 1, next - end - 1), path.substr(0, next)));
     if (!there) break;
@@ -141,6 +145,7 @@ Result<Directory::Walk> Directory::walk(std::string_view path, const Requester& 
     end = name_end(path, end);
   }
   if (!descended) return fail(std::move(descended.error()));
+  PIF_ASSERT(!walked.folder->chain.empty() && walked.end <= path.size(), walked.end, path.size());
   return walked;
 }
 
@@ -155,6 +160,7 @@ Result<Place> Directory::place(std::string_view path, const Requester& who) {
   if (checked.empty()) return fail(Code::kInvalid, "that cannot be done to the root folder /");
   const Split parts = split(checked);
   PIF_TRY_VALUE(FolderRef in, folder(parts.folder, who));
+  PIF_ASSERT(!parts.name.empty() && parts.folder.size() + 1 + parts.name.size() == checked.size(), checked.size());
   return Place{std::move(in), parts.name, checked};
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/kv/value.h"
 
@@ -33,6 +34,7 @@ Status scan_tag(Rows& rows, char tag, const std::function<void(std::uint64_t, st
 Status make_numbers(Rows& rows) { return rows.put_bytes(kTop, kIndexKey, kv::key_u64(0)); }
 
 Status Numbers::load(Entropy& entropy) {
+  PIF_ASSERT(run_ == 0, run_);  // once, at a start
   entropy_ = &entropy;
   PIF_TRY_VALUE(auto stored, rows_.get(kTop, kIndexKey));
   if (!stored) {  // where the first programs of format 2 kept it
@@ -58,6 +60,7 @@ Status Numbers::load(Entropy& entropy) {
 // At random, so that a directory that was restored from a backup does not give out what the lost one has given out
 // since.
 Status Numbers::begin_range() {
+  PIF_ASSERT(entropy_ != nullptr && run_ != 0, run_);
   std::uint64_t range = 0;  // is that of the root folder, and of ids that earlier releases gave out
   while (range == 0 || ranges_.contains(range)) range = entropy_->next() >> kRangeShift;
   PIF_TRY(rows_.put_bytes(kNumbers, key_of(kRangeTag, range), kv::key_u64(run_)));
@@ -68,7 +71,9 @@ Status Numbers::begin_range() {
 
 Result<std::uint64_t> Numbers::next_id() {
   if ((last_id_ + 1) >> kRangeShift != last_id_ >> kRangeShift) PIF_TRY(begin_range());
-  return ++last_id_;
+  ++last_id_;
+  PIF_ASSERT(last_id_ >> kRangeShift != 0 && last_id_ << kRangeShift != 0, last_id_);
+  return last_id_;
 }
 
 Status Numbers::take_in(std::uint64_t id) {
@@ -82,11 +87,13 @@ Status Numbers::take_in(std::uint64_t id) {
 void Numbers::raise_above(std::uint64_t index) { above_ = std::max(above_, index); }
 
 Status Numbers::stamp() {
+  PIF_ASSERT(rows_.writing(), index_);
   rows_.on_commit([this, index = next_index()] { index_ = index; });
   return rows_.put_bytes(kTop, kIndexKey, kv::key_u64(next_index()));
 }
 
 proto::Moment Numbers::moment() const {
+  PIF_ASSERT(run_ != 0, index_);
   proto::Moment moment;
   moment.set_run(run_);
   moment.set_index(index_);

@@ -30,10 +30,12 @@ void Opens::add(std::uint64_t file, std::uint64_t session, std::uint32_t rights,
   auto* holder = const_cast<Holder*>(find(file, session));
   if (holder == nullptr) {
     holder = &files_[file].emplace_back(Holder{.session = session});
-    by_session_[session].insert(file);
+    const bool is_new = by_session_[session].insert(file).second;
+    PIF_ASSERT(is_new, file, session);
     again = false;
   }
   if (!again) ++holder->count;
+  PIF_ASSERT(holder->count > 0, file, session);
   holder->rights |= rights;
   holder->hold |= hold;
   holder->expiry = wall + kLeaseSeconds;
@@ -45,18 +47,21 @@ std::size_t Opens::count_of(std::uint64_t session) const {
 }
 
 void Opens::restore(std::uint64_t file, Holder holder) {
-  PIF_ASSERT(find(file, holder.session) == nullptr, file, holder.session);
-  by_session_[holder.session].insert(file);
+  PIF_ASSERT(find(file, holder.session) == nullptr && holder.count > 0, file, holder.session, holder.count);
+  const bool is_new = by_session_[holder.session].insert(file).second;
+  PIF_ASSERT(is_new, file, holder.session);
   files_[file].push_back(holder);
 }
 
 bool Opens::remove(std::uint64_t file, std::uint64_t session) {
   const auto found = files_.find(file);
-  std::erase_if(found->second, [&](const Holder& holder) {
+  PIF_ASSERT(found != files_.end(), file, session);
+  const std::size_t erased = std::erase_if(found->second, [&](const Holder& holder) {
     if (holder.session != session) return false;
     if (holder.hold) ended_holds_.push_back({file, session});
     return true;
   });
+  PIF_ASSERT(erased == 1, file, session, erased);
   const bool last = found->second.empty();
   if (last) files_.erase(found);
   return last;
@@ -64,13 +69,16 @@ bool Opens::remove(std::uint64_t file, std::uint64_t session) {
 
 void Opens::forget(std::uint64_t file, const Holder& holder) {
   const auto files = by_session_.find(holder.session);
-  files->second.erase(file);
+  const std::size_t erased = files == by_session_.end() ? 0 : files->second.erase(file);
+  PIF_ASSERT(erased == 1, file, holder.session);
   if (files->second.empty()) by_session_.erase(files);
 }
 
 bool Opens::close(std::uint64_t file, std::uint64_t session) {
   auto* holder = const_cast<Holder*>(find(file, session));
-  if (holder == nullptr || --holder->count > 0) return false;
+  if (holder == nullptr) return false;
+  PIF_ASSERT(holder->count > 0, file, session);
+  if (--holder->count > 0) return false;
   forget(file, *holder);
   return remove(file, session);
 }
@@ -88,6 +96,7 @@ std::vector<std::uint64_t> Opens::close_all(std::uint64_t session) {
 std::vector<std::uint64_t> Opens::expire(std::int64_t wall) {
   std::vector<std::uint64_t> closed;
   for (auto file = files_.begin(); file != files_.end();) {
+    PIF_ASSERT(!file->second.empty(), file->first);
     std::erase_if(file->second, [&](const Holder& holder) {
       if (holder.expiry >= wall) return false;
       forget(file->first, holder);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/kv/value.h"
 #include "pif/server/server.h"
 
@@ -56,6 +57,7 @@ Result<kv::Transaction*> Rows::writer() {
 }
 
 Result<std::optional<std::string_view>> Rows::get(kv::Table table, std::string_view key) {
+  PIF_ASSERT(table < kDirectoryTables.size(), table);
   PIF_TRY_VALUE(kv::Transaction * txn, reader());
   PIF_TRY_VALUE(const auto value, txn->get(table, key));
   if (!value) return std::optional<std::string_view>();
@@ -65,6 +67,7 @@ Result<std::optional<std::string_view>> Rows::get(kv::Table table, std::string_v
 
 Status Rows::scan(kv::Table table, std::string_view from,
                   const std::function<bool(std::string_view, std::string_view)>& visit) {
+  PIF_ASSERT(table < kDirectoryTables.size(), table);
   PIF_TRY_VALUE(kv::Transaction * txn, reader());
   Status good;
   PIF_TRY(txn->scan(table, from, [&](std::string_view key, std::string_view value) {
@@ -84,6 +87,7 @@ Result<std::uint64_t> Rows::count(kv::Table table) {
 }
 
 Status Rows::written(Status status) {
+  PIF_ASSERT(writer_ != nullptr && reader_ == nullptr && !broken_, writes_);
   ++writes_;
   if (!status) break_with(status.error());
   return status;
@@ -150,9 +154,11 @@ Status Rows::commit() {
   const auto back = std::exchange(on_abort_, {});
   if (!broken_) {
     for (const auto& action : done) action();
+    PIF_ASSERT(on_commit_.empty() && on_abort_.empty() && !writer_, on_commit_.size(), on_abort_.size());
     return {};
   }
   for (auto action = back.rbegin(); action != back.rend(); ++action) (*action)();
+  PIF_ASSERT(on_commit_.empty() && on_abort_.empty() && !writer_, on_commit_.size(), on_abort_.size());
   Error error = std::move(*broken_);
   broken_.reset();
   return fail(std::move(error));

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "context/server_context.h"
+#include "pif/base/assert.h"
 
 namespace pif::server {
 namespace {
@@ -53,6 +54,8 @@ void note_alive(const ServerContext& context, Node& node) {
 
 // What it presents is confirmed thereby: it may end before it has kept what it is offered, and present the same again.
 Status admit(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
+  PIF_ASSERT(context.standing == Standing::kServing && context.held.by == 0, context.standing);
+  PIF_ASSERT(is_current(node), node.info.id());
   node.confirmed = node.presented.node().incarnation();
   node.offered = context.numbers.next_index();
   node.info = node.presented.node();
@@ -65,6 +68,8 @@ Status admit(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
 // It has kept what it was offered, which is durable here before it serves: an older state of its root is stale from now
 // on.
 Status confirm(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
+  PIF_ASSERT(context.standing == Standing::kServing && context.held.by == 0, context.standing);
+  PIF_ASSERT(node.presented.node().incarnation() == node.offered, node.presented.node().incarnation(), node.offered);
   note_alive(context, node);
   node.confirmed = node.offered;
   node.number = node.presented.node().number();
@@ -75,6 +80,7 @@ Status confirm(ServerContext& context, Node& node, proto::HeartbeatReply& reply)
 
 Status go_on(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   const proto::NodeInfo& info = node.presented.node();
+  PIF_ASSERT(context.standing == Standing::kServing && info.number() >= node.number, info.number(), node.number);
   if (node.confirmed != info.incarnation() || node.number != info.number()) node.stored = false;
   node.confirmed = info.incarnation();
   node.number = info.number();

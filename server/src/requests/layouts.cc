@@ -48,7 +48,9 @@ Result<std::uint32_t> free_width(std::uint32_t bevy, std::uint32_t available, st
   if (pair > available)
     return fail(too_few(pair, available, known,
                         fmt::format("bevies of {} need at least {} LFSs, and {} may be used", bevy, pair, available)));
-  return static_cast<std::uint32_t>(available / pair * pair);
+  const auto width = static_cast<std::uint32_t>(available / pair * pair);
+  PIF_ASSERT(width >= pair && width <= available, width, pair, available);
+  return width;
 }
 
 // How wide the file is to be, from `available` nodes (those named, or all that are up) of all that are `known`.
@@ -104,6 +106,7 @@ void rotate_by(std::vector<T>& list, std::size_t count, std::uint64_t turn) {
 
 // `width` of the nodes, round from the turn's on: those with room first. Without parity.
 std::vector<Candidate> in_turn(std::vector<Candidate> nodes, std::uint32_t width, std::uint64_t turn) {
+  PIF_ASSERT(width > 0 && width <= nodes.size(), width, nodes.size());
   const auto with_room = std::count_if(nodes.begin(), nodes.end(), [](const Candidate& node) { return !node.is_full; });
   rotate_by(nodes, with_room > 0 ? static_cast<std::size_t>(with_room) : nodes.size(), turn);
   nodes.resize(width);
@@ -120,6 +123,7 @@ struct PairsWanted {
 };
 
 PairsWanted pairs_wanted(const proto::Create& ask, const std::vector<std::uint32_t>& bevies) {
+  PIF_ASSERT(!bevies.empty() && bevies.size() % 2 == 0, bevies.size());
   const std::size_t pairs = bevies.size() / 2;
   const auto is_alike = [&](std::uint32_t size) { return size == bevies.front(); };
   const bool alike = std::all_of(bevies.begin(), bevies.end(), is_alike);
@@ -154,7 +158,7 @@ std::vector<PairGroup> find_groups(const std::vector<Candidate>& known, const Pa
 // The nodes of a file on `count` of the groups, from the turn's on, round. Inside a pair the bevies rotate, and change
 // places; who is whose companion never changes.
 std::vector<Candidate> arrange(std::vector<PairGroup> groups, std::size_t count, std::uint64_t turn) {
-  PIF_ASSERT(count <= groups.size(), count, groups.size());
+  PIF_ASSERT(count > 0 && count <= groups.size(), count, groups.size());
   rotate_by(groups, groups.size(), turn);
   turn /= groups.size();
   groups.resize(count);
@@ -168,6 +172,7 @@ std::vector<Candidate> arrange(std::vector<PairGroup> groups, std::size_t count,
       second.insert(second.end(), pair.second.begin(), pair.second.end());
     }
   }
+  PIF_ASSERT(first.size() == second.size(), first.size(), second.size());  // companions have one size
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
@@ -201,6 +206,7 @@ Status check_companions(const proto::Create& ask, std::span<const Candidate> nod
   if (ask.same_host_ok() || bevies.empty() || !on_several_machines(known)) return {};
   std::vector<std::span<const Candidate>> parts;
   for (const std::uint32_t size : bevies) {
+    PIF_ASSERT(size <= nodes.size(), size, nodes.size());  // the sizes add up to the width
     parts.push_back(nodes.first(size));
     nodes = nodes.subspan(size);
   }
@@ -245,6 +251,8 @@ Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry
   } else {
     PIF_TRY_VALUE(nodes, in_pairs(ask, known, turn, bevies));
   }
+  PIF_ASSERT(!nodes.empty() && nodes.size() <= width, nodes.size(), width);
+  PIF_ASSERT(nodes.size() == width || !bevies.empty(), nodes.size(), width);
   proto::FileLayout layout;
   for (const Candidate& node : nodes) layout.add_nodes(node.node);
   layout.mutable_bevies()->Add(bevies.begin(), bevies.end());

@@ -3,6 +3,7 @@
 
 #include "context/server_context.h"
 #include "directory/names.h"
+#include "pif/base/assert.h"
 #include "pif/wire/convert.h"
 #include "requests/layouts.h"
 
@@ -22,6 +23,7 @@ Status check_target(const std::optional<proto::StoredEntry>& existing, std::stri
 
 proto::StoredEntry new_entry(const ServerContext& context, const Call& call, std::uint64_t id,
                              proto::FileLayout layout) {
+  PIF_ASSERT(id != 0 && layout.nodes_size() > 0 && !call.who().gids.empty(), id, layout.nodes_size());
   const proto::Create& ask = call.request.create();
   proto::StoredEntry entry;
   entry.set_type(proto::FILE_ENTRY);
@@ -61,7 +63,8 @@ Status put_pending(ServerContext& context, const Call& call, const Place& at, co
   row.set_session(call.session->id);
   PIF_TRY(context.rows.put_file(entry.id(), row));
   context.rows.on_commit([&context, id = entry.id(), session = call.session->id] {
-    context.pending[id] = session;
+    const bool is_new = context.pending.emplace(id, session).second;
+    PIF_ASSERT(is_new, id, session);
     if (Session* creator = context.sessions.find(session)) creator->creating.insert(id);
   });
   return {};

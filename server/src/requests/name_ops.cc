@@ -3,12 +3,14 @@
 
 #include "context/server_context.h"
 #include "directory/names.h"
+#include "pif/base/assert.h"
 
 namespace pif::server {
 namespace {
 
 proto::StoredEntry folder_entry(const ServerContext& context, const Requester& who, std::uint64_t id,
                                 std::uint32_t mode) {
+  PIF_ASSERT(id != 0 && !who.gids.empty(), id, who.uid);
   proto::StoredEntry entry;
   entry.set_type(proto::FOLDER);
   entry.set_id(id);
@@ -38,6 +40,7 @@ Status make_missing(ServerContext& context, const Call& call, std::string_view p
   std::uint64_t parent = walked.folder->id();
   for (std::size_t end = walked.end; end < path.size();) {
     const std::size_t next = name_end(path, end);
+    PIF_ASSERT(path[end] == '/' && next > end + 1, end, next, path.size());
     PIF_TRY_VALUE(parent, make_one(context, call, parent, path.substr(end + 1, next - end - 1)));
     end = next;
   }

@@ -50,7 +50,8 @@ Result<Opened> by_id(ServerContext& context, const Call& call, std::uint64_t fil
 
 Result<Opened> by_path(ServerContext& context, const std::string& path, const Requester& who) {
   PIF_TRY_VALUE(Directory::Found found, context.directory.find(path, who));
-  if (found.entry.type() != proto::FILE_ENTRY) return fail(Code::kIsDirectory, fmt::format("{} is a folder", path));
+  if (!found.place.folder || found.entry.type() != proto::FILE_ENTRY)
+    return fail(Code::kIsDirectory, fmt::format("{} is a folder", path));
   PIF_TRY_VALUE(auto row, context.rows.file(found.entry.id()));
   if (!row) return fail(Code::kCorrupt, fmt::format("the directory has no row for {}: run `pif fsck`", path));
   return Opened{std::move(*row), std::move(found.entry)};

@@ -6,6 +6,7 @@
 
 #include "context/server_context.h"
 #include "directory/names.h"
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/base/timers.h"
 #include "pif/base/version.h"
@@ -191,6 +192,7 @@ Status nodes(ServerContext& context, Call& call, const proto::Nodes& ask, proto:
                      .uid = call.who().uid,
                      .arrived = call.arrived};
   waiter.deadline = context.now + std::min<Duration>(timeout - timeout / 10, kWaitMax);
+  PIF_ASSERT(waiter.deadline >= context.now, timeout.count());
   waiter.next_sign = context.now + kSignEvery;
   context.waiters.push_back(std::move(waiter));
   call.deferred = true;

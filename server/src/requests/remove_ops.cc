@@ -3,6 +3,7 @@
 
 #include "context/server_context.h"
 #include "directory/names.h"
+#include "pif/base/assert.h"
 #include "pif/base/timers.h"
 
 namespace pif::server {
@@ -84,6 +85,7 @@ Status remove(ServerContext& context, Call& call, const proto::Remove& ask, prot
 }
 
 void finish_path(RemoveJob& job, const Status& status) {
+  PIF_ASSERT(job.path < job.request.remove().paths_size(), job.path);
   add_result(job.reply, status);
   job.levels.clear();
   ++job.path;
@@ -91,6 +93,7 @@ void finish_path(RemoveJob& job, const Status& status) {
 
 // The next path of the request: a file goes at once, a folder becomes the outermost level.
 Status start_path(ServerContext& context, RemoveJob& job) {
+  PIF_ASSERT(job.levels.empty() && job.path < job.request.remove().paths_size(), job.path, job.levels.size());
   const std::string& path = job.request.remove().paths(job.path);
   PIF_TRY_VALUE(const Place at, context.directory.place_to_change(path, job.who));
   PIF_TRY_VALUE(const auto entry, context.rows.entry(at.folder->id(), at.name));
@@ -111,6 +114,7 @@ struct Child {
 };
 
 Result<std::vector<Child>> children(ServerContext& context, std::uint64_t folder, std::size_t limit) {
+  PIF_ASSERT(limit > 0, folder);
   std::vector<Child> found;
   const std::string prefix = entry_key(folder, {});
   PIF_TRY(context.rows.scan(kEntries, prefix, [&](std::string_view key, std::string_view stored) {
@@ -120,6 +124,7 @@ Result<std::vector<Child>> children(ServerContext& context, std::uint64_t folder
     child.entry.ParseFromArray(stored.data(), static_cast<int>(stored.size()));
     return found.size() < limit;
   }));
+  PIF_ASSERT(found.size() <= limit, found.size(), limit);
   return found;
 }
 
@@ -127,6 +132,7 @@ Result<std::vector<Child>> children(ServerContext& context, std::uint64_t folder
 // tree.
 Status enter(RemoveJob& job, const Child& child) {
   const std::uint64_t id = child.entry.id();
+  PIF_ASSERT(!job.levels.empty() && child.entry.type() == proto::FOLDER, id, job.path);
   for (const RemoveJob::Level& level : job.levels)
     if (level.folder == id)
       return fail(Code::kCorrupt, fmt::format("the folder {} below {} lies in itself", child.name,
@@ -138,6 +144,7 @@ Status enter(RemoveJob& job, const Child& child) {
 // Part of the innermost folder: its files up to the first folder in it, which becomes the innermost; or, if it is
 // empty, itself.
 Status step_level(ServerContext& context, RemoveJob& job, std::size_t& budget) {
+  PIF_ASSERT(!job.levels.empty() && budget > 0, job.levels.size(), budget);
   const RemoveJob::Level level = job.levels.back();
   PIF_TRY_VALUE(const auto found, children(context, level.folder, std::min(budget, kChildrenAtOnce)));
   if (found.empty()) {
@@ -185,6 +192,7 @@ Status leave_moved(ServerContext& context, RemoveJob& job) {
 
 // The outermost folder of a path needs the same rights as those within it.
 Status check_outermost(ServerContext& context, const RemoveJob& job) {
+  PIF_ASSERT(job.levels.size() == 1, job.levels.size());
   const RemoveJob::Level& level = job.levels.front();
   PIF_TRY_VALUE(const auto entry, context.rows.entry(level.parent, level.name));
   if (entry && may(job.who, guard_of(entry->attributes()), kWantRead | kWantWrite | kWantSearch)) return {};
@@ -212,6 +220,7 @@ Result<bool> step_remove(ServerContext& context, RemoveJob& job, std::size_t bud
     if (context.rows.broken()) return fail(*context.rows.broken());  // perhaps by another request of this turn
     if (!done) finish_path(job, done);
   }
+  PIF_ASSERT(job.reply.errors_size() == job.path, job.reply.errors_size(), job.path);  // a result for each path
   return job.path >= job.request.remove().paths_size();
 }
 
