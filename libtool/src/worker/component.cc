@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/limits.h"
+
 namespace pif::tool {
 namespace {
 
@@ -90,7 +92,11 @@ Status Input::read_variable(std::size_t bytes, RowBatch& batch) const {
   while (count < most && ends[count + 1] - ends[0] <= bytes) ++count;
   batch.count = count;
   batch.lengths.resize(count);
-  for (std::uint64_t i = 0; i < count; ++i) batch.lengths[i] = static_cast<std::uint32_t>(ends[i + 1] - ends[i]);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (ends[i + 1] - ends[i] > kRecordLengthMax)
+      return fail(Code::kCorrupt, fmt::format("{}: row {} is too long", file().path, batch.first + i));
+    batch.lengths[i] = static_cast<std::uint32_t>(ends[i + 1] - ends[i]);
+  }
   batch.data.resize(ends[count] - ends[0]);
   return reader().read_bytes(ends[0], batch.data);
 }

@@ -52,6 +52,11 @@ Result<client::FileParts> parts_of(const job::JobFile& file, const job::JobDescr
   parts.file_layout = file.layout();
   PIF_TRY_VALUE(parts.layout, wire::layout_of(file.layout()));
   parts.file_length = wire::file_length_of(file.file_length());
+  if (parts.format.is_fixed() && !parts.creating &&
+      !is_fixed_file_length(parts.format.record_length, parts.file_length))
+    return fail(Code::kCorrupt,
+                fmt::format("{}: {} records of {} bytes cannot have {} bytes", parts.path, parts.file_length.records,
+                            parts.format.record_length, parts.file_length.bytes));
   parts.capability = file.capability();
   parts.capability_until = file.capability_until();
   parts.rights = file.rights();
