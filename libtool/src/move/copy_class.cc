@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "pif/base/assert.h"
+
 namespace pif::tool {
 namespace {
 
@@ -53,6 +55,7 @@ Status transform(Worker& worker, Input& input, Output& output, const BatchFuncti
   while (true) {
     PIF_TRY_VALUE(const bool more, input.next(batch));
     if (!more) return {};
+    PIF_ASSERT(batch.count > 0 && batch.first + batch.count <= input.rows(), batch.first, batch.count, input.rows());
     PIF_TRY(f(batch));
     PIF_TRY(output.write(batch));
     worker.progress(input.bytes_read(), input.bytes());
@@ -65,6 +68,7 @@ Status copy_component(Worker& worker, Input& input, Output& output) {
     RowBatch batch;
     for (Row row = 0; row < input.rows(); row += batch.count) {
       PIF_TRY(input.read(row, input.rows() - row, kBatchBytes, batch));
+      PIF_ASSERT(batch.first == row && batch.count > 0, row, batch.first, batch.count);
       PIF_TRY(output.write(batch));
       worker.progress(input.bytes_read(), input.bytes());
     }
@@ -78,6 +82,7 @@ Status copy_component(Worker& worker, Input& input, Output& output) {
   PIF_TRY_VALUE(const component::Tail tail,
                 component::copy_component(input.shape(), input.tail(), input.files(), output.file().file,
                                           output.files(), &cloned, keep_going));
+  PIF_ASSERT(tail.rows == input.rows() && tail.bytes == input.bytes(), tail.rows, input.rows(), tail.bytes);
   input.count_read(cloned ? 0 : tail.bytes);
   output.set_tail(tail, cloned);
   return {};

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "move/rows.h"
+#include "pif/base/assert.h"
 #include "pif/tool/message.h"
 #include "pif/tool/team.h"
 #include "worker/mail.h"
@@ -76,6 +77,8 @@ Status Exchange::find_sources() {
     if (from.rows(lfs, input_.file_length().records) > 0) sources_.push_back(ranks[lfs]);
   }
   PIF_TRY_VALUE(destinations_, worker_.ranks_on(output_));
+  PIF_ASSERT(ranks.size() == from.width() && destinations_.size() == output_.layout().width(), ranks.size(),
+             destinations_.size());
   return {};
 }
 
@@ -174,8 +177,10 @@ Status Exchange::run() {
 // ---- rows ---------------------------------------------------------------------------------------------------------
 
 Status Exchange::send_message(RowMessage message) {
+  PIF_ASSERT(message.to < destinations_.size() && message.count > 0, message.to, destinations_.size(), message.count);
   const std::uint32_t rank = destinations_[message.to];
   if (rank == worker_.rank()) {
+    PIF_ASSERT(receiver_.has_value(), message.to);
     PIF_TRY(receiver_->accept(std::move(message)));
     sender_->settle(output_.index(), receiver_->settled());
     return {};
@@ -253,6 +258,7 @@ Status Exchange::take_messages(bool may_wait) {
 Status Exchange::tell_settled(bool now) {
   if (!receiver_ || receiver_->settled() == told_) return {};
   if (!now && !receiver_->is_done() && receiver_->settled() - told_ < window_.rows / 4) return {};
+  PIF_ASSERT(receiver_->settled() > told_, receiver_->settled(), told_);
   told_ = receiver_->settled();
   job::Mail mail;
   mail.mutable_grant()->set_limit(told_ + window_.rows);

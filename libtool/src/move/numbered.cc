@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
+
 namespace pif::tool {
 namespace {
 
@@ -11,7 +13,9 @@ constexpr std::size_t kMessageBytes = 256u << 10;  // aimed at
 }  // namespace
 
 NumberedSender::NumberedSender(std::uint32_t destinations, NumberedLimits limits, Place place)
-    : limits_(limits), place_(std::move(place)), destinations_(destinations) {}
+    : limits_(limits), place_(std::move(place)), destinations_(destinations) {
+  PIF_ASSERT(limits_.piece_rows > 0 && limits_.window_rows > 0, limits_.piece_rows, limits_.window_rows);
+}
 
 bool NumberedSender::has_room(const Destination& destination, Row row) const {
   return limits_.window_rows == UINT64_MAX || row < destination.settled + limits_.window_rows;
@@ -31,6 +35,7 @@ void NumberedSender::place(Destination& destination, Row row, std::span<const st
 
 void NumberedSender::put(std::uint64_t number, std::span<const std::byte> head, std::span<const std::byte> record) {
   const NumberedPlace at = place_(number);
+  PIF_ASSERT(at.to < destinations_.size(), at.to, destinations_.size(), number);
   Destination& destination = destinations_[at.to];
   Open& open = destination.open;
   const std::size_t size = head.size() + record.size();
@@ -61,6 +66,7 @@ net::Buffer NumberedSender::pack(const Open& open) const {
     if (!piece.empty()) std::memcpy(at, piece.data(), piece.size());
     at += piece.size();
   }
+  PIF_ASSERT(at == std::as_const(body).data() + body.size(), open.distances.size(), open.bytes, body.size());
   return body;
 }
 
@@ -68,6 +74,8 @@ void NumberedSender::close(std::uint32_t to) {
   Destination& destination = destinations_[to];
   Open& open = destination.open;
   if (open.distances.empty()) return;
+  PIF_ASSERT(limits_.fixed_length ? open.lengths.empty() : open.lengths.size() == open.distances.size(),
+             open.lengths.size(), open.distances.size());
   NumberedMessage message;
   message.to = to;
   message.first = open.first;
@@ -104,6 +112,7 @@ Result<bool> NumberedSender::step(const Emit& emit) {
     while (!destination.waiting.empty() && may_go(destination, destination.waiting.begin()->second)) {
       NumberedMessage message = std::move(destination.waiting.begin()->second);
       destination.waiting.erase(destination.waiting.begin());
+      PIF_ASSERT(queued_bytes_ >= message.body.size() && message.count > 0, queued_bytes_, message.body.size());
       queued_bytes_ -= message.body.size();
       if (limits_.share_bytes != UINT64_MAX) {
         destination.under_way[message.last] += message.record_bytes;
@@ -121,7 +130,9 @@ void NumberedSender::settle(std::uint32_t to, Row row) {
   Destination& destination = destinations_[to];
   destination.settled = std::max(destination.settled, row);
   while (!destination.under_way.empty() && destination.under_way.begin()->first < row) {
-    destination.bytes_under_way -= destination.under_way.begin()->second;
+    const std::uint64_t bytes = destination.under_way.begin()->second;
+    PIF_ASSERT(destination.bytes_under_way >= bytes, to, destination.bytes_under_way, bytes);
+    destination.bytes_under_way -= bytes;
     destination.under_way.erase(destination.under_way.begin());
   }
 }

@@ -6,6 +6,7 @@
 
 #include "job.pb.h"
 #include "move/rows.h"
+#include "pif/base/assert.h"
 #include "pif/base/timers.h"
 #include "pif/tool/message.h"
 
@@ -61,6 +62,7 @@ struct OrderedOutput::Impl {
 };
 
 Status OrderedOutput::Impl::send(NumberedMessage numbered) {
+  PIF_ASSERT(numbered.to < destinations.size() && numbered.count > 0, numbered.to, destinations.size(), numbered.count);
   const std::uint32_t rank = destinations[numbered.to];
   job::OutputMessage message;
   Rows& rows = *message.mutable_rows();
@@ -72,6 +74,7 @@ Status OrderedOutput::Impl::send(NumberedMessage numbered) {
   worker.count_sent(numbered.record_bytes);
   if (rings.empty() || rings[rank].empty()) return team.send(rank, head_of(message), std::move(numbered.body));
   PIF_TRY(place_records(numbered, output.format().record_length, rings[rank].bytes()));
+  PIF_ASSERT(numbered.body.size() >= numbered.count * sizeof(std::uint32_t), numbered.body.size(), numbered.count);
   numbered.body.shrink(numbered.count * sizeof(std::uint32_t));  // what stays is where they are
   rows.set_placed(true);
   return team.send(rank, head_of(message), std::move(numbered.body));
@@ -103,6 +106,7 @@ Status OrderedOutput::Impl::settle(std::uint32_t from, Row row) {
 Status OrderedOutput::Impl::tell_settled(bool now) {
   if (!receiver || receiver->settled() == told) return {};
   if (!now && !receiver->is_done() && receiver->settled() - told < window.rows / 8) return {};
+  PIF_ASSERT(receiver->settled() > told, receiver->settled(), told);
   told = receiver->settled();
   job::OutputMessage message;
   message.mutable_settled()->set_row(told);
@@ -119,6 +123,7 @@ OrderedOutput::~OrderedOutput() = default;
 Result<OrderedOutput> OrderedOutput::open(Worker& worker, Team& team, Output& output, const FileLength& file_length,
                                           const Options& options) {
   PIF_TRY_VALUE(auto ranks, worker.ranks_on(output));
+  PIF_ASSERT(ranks.size() == output.layout().width(), ranks.size(), output.layout().width());
   const WindowSize window = WindowSize::of(output.format(), options.window_bytes, worker.width());
   auto impl = std::make_unique<Impl>(worker, team, output, file_length, window, std::move(ranks));
   if (impl->receiver) {

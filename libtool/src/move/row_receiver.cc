@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include "move/rows.h"
+#include "pif/base/assert.h"
 
 namespace pif::tool {
 
 RowReceiver::RowReceiver(Output& output, const FileLength& file_length, const WindowSize& window)
     : output_(output), window_(window) {
+  PIF_ASSERT(window_.piece > 0 && window_.rows > 0 && window_.rows % window_.piece == 0, window_.piece, window_.rows);
   const parity::Layout& layout = output.layout();
   const Format& format = output.format();
   rows_ = layout.rows(output.index(), file_length.records);
@@ -67,6 +69,7 @@ Status RowReceiver::accept(RowMessage message) {
 // ---- fixed records ------------------------------------------------------------------------------------------------
 
 std::uint64_t RowReceiver::distance_of(const RowMessage& message, const Distances& distances, std::uint64_t i) {
+  PIF_ASSERT(distances.empty() == (message.stride > 0), distances.size(), message.stride);
   return distances.empty() ? i * message.stride : distances[i];
 }
 
@@ -80,7 +83,9 @@ Status RowReceiver::tick_off(const RowMessage& message, const Distances& distanc
     const Row piece_end = (row / window_.piece + 1) * window_.piece;
     const std::uint64_t here = !distances.empty() ? 1 : (piece_end - row + message.stride - 1) / message.stride;
     const std::uint64_t count = std::min(here, message.count - i);
-    std::uint64_t& missing = missing_[row % window_.rows / window_.piece];
+    const std::uint64_t piece = row % window_.rows / window_.piece;
+    PIF_ASSERT(count > 0 && piece < missing_.size(), count, piece, missing_.size());
+    std::uint64_t& missing = missing_[piece];
     if (missing < count) return not_asked_for(message);
     missing -= count;
     i += count;
@@ -95,6 +100,7 @@ Status RowReceiver::accept_fixed(const RowMessage& message, const Distances& dis
   const std::uint32_t length = output_.format().record_length;
   for (std::uint64_t i = 0; i < message.count; ++i) {
     const Row row = message.first + distance_of(message, distances, i);
+    PIF_ASSERT(row >= settled_ && row < settled_ + window_.rows && row < rows_, row, settled_, rows_);
     const std::uint32_t bytes = row + 1 == rows_ ? last_bytes_ : length;
     if (data.size() < bytes) return not_asked_for(message);
     std::memcpy(ring_.bytes().data() + row % window_.rows * length, data.data(), bytes);
@@ -107,6 +113,8 @@ Status RowReceiver::advance_fixed() {
   const std::uint32_t length = output_.format().record_length;
   while (settled_ < rows_) {
     const std::uint64_t place = settled_ % window_.rows;
+    PIF_ASSERT(place % window_.piece == 0 && (place + window_.piece) * length <= ring_.bytes().size(), place,
+               window_.piece, ring_.bytes().size());
     std::uint64_t& missing = missing_[place / window_.piece];
     if (missing > 0) return {};
     const std::uint64_t count = std::min(window_.piece, rows_ - settled_);
@@ -142,6 +150,7 @@ Status RowReceiver::accept_variable(const RowMessage& message, const Distances& 
 Status RowReceiver::write_gathered() {
   if (gathered_.lengths.empty()) return {};
   gathered_.count = gathered_.lengths.size();
+  PIF_ASSERT(gathered_.first + gathered_.count == settled_, gathered_.first, gathered_.count, settled_);
   PIF_TRY(output_.write(gathered_));
   gathered_.first += gathered_.count;
   gathered_.lengths.clear();

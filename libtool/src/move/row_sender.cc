@@ -1,7 +1,9 @@
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "move/rows.h"
+#include "pif/base/assert.h"
 
 namespace pif::tool {
 namespace {
@@ -30,6 +32,7 @@ WindowSize WindowSize::of(const Format& format, std::size_t window_bytes, std::u
   }
   const std::uint64_t piece_rows = window_bytes / kPieces / format.record_length;
   const std::uint64_t chunk_rows = component::chunk_bytes_for(format) / format.record_length;
+  PIF_ASSERT(chunk_rows > 0, format.record_length);
   // Whole checksum chunks, so that none is summed twice.
   window.piece = std::max<std::uint64_t>(piece_rows / chunk_rows * chunk_rows, chunk_rows);
   const std::uint64_t slabs =
@@ -46,20 +49,24 @@ RowSender::RowSender(Input& input, const parity::Layout& to, const WindowSize& w
       destinations_(to.width()) {}
 
 Status RowSender::load_block() {
+  PIF_ASSERT(strips_.empty() && next_ < input_.rows(), strips_.size(), next_, input_.rows());
   PIF_TRY(input_.read(next_, input_.rows() - next_, block_bytes_, block_));
   for (auto& map : plan_row_maps(input_.layout(), input_.index(), {next_, next_ + block_.count}, to_)) {
     strips_.push_back({std::move(map), 0});
   }
+  PIF_ASSERT(block_.count > 0 && block_.count <= input_.rows() - next_, block_.count, next_, input_.rows());
   next_ += block_.count;
   if (input_.format().is_fixed()) return {};
   offsets_.resize(block_.count + 1);
   offsets_[0] = 0;
   std::inclusive_scan(block_.lengths.begin(), block_.lengths.end(), offsets_.begin() + 1, std::plus<>(),
                       std::uint64_t{0});
+  PIF_ASSERT(offsets_.back() == block_.data.size(), offsets_.back(), block_.data.size());
   return {};
 }
 
 std::uint32_t RowSender::length_of(std::uint64_t block_row) const {
+  PIF_ASSERT(block_row < block_.count, block_row, block_.count);
   if (!input_.format().is_fixed()) return block_.lengths[block_row];
   const std::uint64_t rest = block_.data.size() - block_row * block_.record_length;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(rest, block_.record_length));
@@ -71,6 +78,7 @@ std::uint64_t RowSender::offset_of(std::uint64_t block_row) const {
 
 std::uint64_t RowSender::allowed(const Pending& pending) const {
   const RowMap& map = pending.map;
+  PIF_ASSERT(map.to < destinations_.size() && pending.sent <= map.count, map.to, pending.sent, map.count);
   const Destination& destination = destinations_[map.to];
   if (!destination.is_open) return 0;
   const std::uint64_t below = map.count_below(destination.settled + window_.rows);
@@ -93,6 +101,7 @@ std::uint64_t RowSender::allowed(const Pending& pending) const {
 std::uint64_t RowSender::bytes_of(const Pending& pending, std::uint64_t count) const {
   const RowMap& map = pending.map;
   const std::uint64_t end = pending.sent + count;
+  PIF_ASSERT(count > 0 && end <= map.count, pending.sent, count, map.count);
   if (input_.format().is_fixed()) {  // only the block's last row may be shorter
     return (count - 1) * block_.record_length + length_of(map.source(end - 1));
   }
@@ -105,6 +114,7 @@ std::uint64_t RowSender::bytes_of(const Pending& pending, std::uint64_t count) c
 void RowSender::place(const Pending& pending, const RowMessage& message) const {
   const RowMap& map = pending.map;
   const std::span<std::byte> window = destinations_[map.to].window;
+  PIF_ASSERT(window.size() == window_.rows * block_.record_length, window.size(), window_.rows, block_.record_length);
   for (std::uint64_t i = pending.sent; i < pending.sent + message.count; ++i) {
     const std::uint64_t row = map.source(i);
     std::memcpy(window.data() + map.row(i) % window_.rows * block_.record_length, block_.data.data() + offset_of(row),
@@ -129,6 +139,7 @@ void RowSender::pack(const Pending& pending, RowMessage& message) const {
     if (length > 0) std::memcpy(at, block_.data.data() + offset_of(row), length);
     at += length;
   }
+  PIF_ASSERT(at == std::as_const(message.body).data() + message.body.size(), message.count, message.record_bytes);
 }
 
 RowMessage RowSender::message(Pending& pending, std::uint64_t count) {
@@ -172,7 +183,9 @@ void RowSender::settle(LfsIndex to, Row settled) {
   Destination& destination = destinations_[to];
   destination.settled = std::max(destination.settled, settled);
   while (!destination.under_way.empty() && destination.under_way.front().first < destination.settled) {
-    destination.bytes_under_way -= destination.under_way.front().second;
+    const std::uint64_t bytes = destination.under_way.front().second;
+    PIF_ASSERT(destination.bytes_under_way >= bytes, to, destination.bytes_under_way, bytes);
+    destination.bytes_under_way -= bytes;
     destination.under_way.pop_front();
   }
 }

@@ -18,6 +18,7 @@ constexpr Duration kMeetPatience = std::chrono::hours(1);  // a worker that dies
 Result<Mail*> Mail::of(Worker& worker) {
   auto& impl = *worker.impl_;
   if (impl.mail) return impl.mail.get();
+  PIF_ASSERT(worker.rank() < worker.width(), worker.rank(), worker.width());
   const auto& here = impl.description.nodes(static_cast<int>(worker.rank()));
   MailPlace place;
   place.at = mail_endpoints(here, worker.job(), worker.rank());
@@ -59,6 +60,7 @@ Result<net::PeerId> Mail::peer(std::uint32_t rank) {
   if (const auto known = peers_.find(rank); known != peers_.end()) return known->second;
   const auto& node = worker_.impl_->description.nodes(static_cast<int>(rank));
   const bool near = are_near(worker_.impl_->description, worker_.rank(), rank);
+  PIF_ASSERT(near || rank < far_.size(), rank, far_.size());  // who is far has said where it listens
   PIF_TRY_VALUE(const net::PeerId id,
                 near ? messenger_->connect(mail_endpoints(node, worker_.job(), rank), net::Route::kIpc)
                      : messenger_->connect(far_.at(rank), net::Route::kTcp));
@@ -78,6 +80,7 @@ Status Mail::send(std::uint32_t rank, job::Mail mail, net::Buffer body) {
 }
 
 Status Mail::pass(std::uint32_t rank, job::Mail mail, std::vector<Handle> handles) {
+  PIF_ASSERT(rank < worker_.width(), rank, worker_.width());
   const auto& node = worker_.impl_->description.nodes(static_cast<int>(rank));
   if (!are_near(worker_.impl_->description, worker_.rank(), rank)) {
     return fail(Code::kUnavailable, fmt::format("worker {} is on another machine, where nothing can be shared", rank));

@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
+
 namespace pif::tool {
 namespace {
 
@@ -52,6 +54,7 @@ Status Scratch::write(std::span<const std::byte> bytes) {
 }
 
 Status Scratch::flush() {
+  PIF_ASSERT(used_ <= buffer_.size() && used_ <= size_, used_, buffer_.size(), size_);
   const std::size_t used = std::exchange(used_, 0);
   return write(std::span(buffer_).first(used));
 }
@@ -61,6 +64,7 @@ Result<std::byte*> Scratch::room(std::size_t bytes) {
     PIF_TRY(flush());
     if (bytes > buffer_.size()) buffer_.resize(std::max(bytes, kBufferBytes));
   }
+  PIF_ASSERT(used_ + bytes <= buffer_.size() && mapped_.empty(), used_, bytes, buffer_.size());
   std::byte* const at = buffer_.data() + used_;
   used_ += bytes;
   size_ += bytes;
@@ -85,6 +89,7 @@ Status Scratch::map() {
 }
 
 Status Scratch::allocate(std::uint64_t bytes) {
+  PIF_ASSERT(size_ == 0 && mapped_.empty(), size_, bytes);
   if (bytes == 0) return {};
   if (const int error = ::posix_fallocate(fd_.get(), 0, static_cast<off_t>(bytes)); error != 0) {
     return fail(code_from_errno(error),
@@ -104,6 +109,7 @@ bool Scratch::load(std::uint64_t offset, std::uint64_t size) const {
 }
 
 Status Scratch::map(int protection) {
+  PIF_ASSERT(mapped_.empty() && used_ == 0, size_, used_);
   if (size_ == 0) return {};
   void* const at = ::mmap(nullptr, size_, protection, MAP_SHARED, fd_.get(), 0);
   if (at == MAP_FAILED) return fail_errno(errno, "cannot map a scratch file");

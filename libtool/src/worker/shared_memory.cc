@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
+
 namespace pif::tool {
 namespace {
 
@@ -38,6 +40,7 @@ SharedMemory::~SharedMemory() {
 }
 
 Status SharedMemory::map(std::size_t bytes) {
+  PIF_ASSERT(bytes > 0 && bytes_.empty(), bytes, bytes_.size());
   void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
   if (at == MAP_FAILED) return failed("map it");
   bytes_ = {static_cast<std::byte*>(at), bytes};
@@ -75,6 +78,7 @@ void SharedMemory::populate(std::size_t offset, std::size_t bytes) const {
 }
 
 Result<Handle> SharedMemory::share() const {
+  PIF_ASSERT(!bytes_.empty() && fd_.get() >= 0, bytes_.size());
   Handle handle;
   handle.fd = UniqueFd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
   if (!handle.fd) return failed("share it");

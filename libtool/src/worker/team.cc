@@ -37,6 +37,7 @@ Result<Letter> Team::next() {
 }
 
 Result<Letter> Team::next_from(std::uint32_t rank) {
+  PIF_ASSERT(rank < worker_->width() && rank != worker_->rank(), rank, worker_->width());
   PIF_TRY_VALUE(Letter letter, next());
   if (letter.from != rank) return unexpected_letter(letter);
   return letter;
@@ -67,12 +68,14 @@ Result<bool> Team::take_part(const Letter& letter, std::string& value) {
 
 // The worker of rank 0 collects what all say, and tells all.
 Result<std::vector<std::string>> Team::collect(std::string value) {
+  PIF_ASSERT(worker_->rank() == 0, worker_->rank());
   std::vector<std::string> values(worker_->width());
   std::vector<bool> is_whole(worker_->width());
   values[0] = std::move(value);
   is_whole[0] = true;
   for (std::uint32_t missing = worker_->width() - 1; missing > 0;) {
     PIF_TRY_VALUE(const Letter letter, next());
+    PIF_ASSERT(letter.from < values.size(), letter.from, values.size());  // of strangers there are no letters
     if (is_whole[letter.from]) return sent_nonsense(letter.from, "two values for one step");
     PIF_TRY_VALUE(is_whole[letter.from], take_part(letter, values[letter.from]));
     if (is_whole[letter.from]) --missing;
@@ -152,6 +155,7 @@ Result<std::vector<Team::Handles>> Team::pass_to_all(const std::function<Result<
   }
   for (std::uint32_t missing = worker_->width() - 1; missing > 0; --missing) {
     PIF_TRY_VALUE(Letter letter, next());
+    PIF_ASSERT(letter.from < got.size(), letter.from, got.size());
     if (!letter.mail.has_pass() || has_come[letter.from]) return unexpected_letter(letter);
     has_come[letter.from] = true;
     got[letter.from] = std::move(letter.handles);
@@ -171,6 +175,7 @@ Result<std::vector<T>> Team::share_any(const T& own, std::uint64_t bytes, const 
   if (!own.empty()) {
     PIF_TRY_VALUE(handles[worker_->rank()].emplace_back(), own.share());
   }
+  PIF_ASSERT(handles.size() == worker_->width() && sizes.size() == handles.size(), handles.size(), sizes.size());
   std::vector<T> all(worker_->width());
   for (std::uint32_t rank = 0; rank < worker_->width(); ++rank) {
     if (handles[rank].empty() && sizes[rank][0] == 0) continue;
@@ -206,6 +211,7 @@ Result<std::vector<component::Files>> Team::share_output(Output& output) {
   PIF_TRY_VALUE(auto handles, pass_to_all(make));
   PIF_TRY_VALUE(handles[worker_->rank()], make());
   PIF_TRY_VALUE(const auto ranks, worker_->ranks_on(output));
+  PIF_ASSERT(ranks.size() == output.layout().width(), ranks.size(), output.layout().width());
   std::vector<component::Files> files(output.layout().width());
   for (LfsIndex lfs = 0; lfs < files.size(); ++lfs) {
     if (!output.has_component(lfs)) continue;
@@ -226,6 +232,7 @@ Result<std::vector<std::unique_ptr<Input>>> Team::share_input(Input& input) {
   PIF_TRY_VALUE(auto handles, pass_to_all(make));
   PIF_TRY_VALUE(handles[worker_->rank()], make());
   PIF_TRY_VALUE(const auto ranks, worker_->ranks_on(input));
+  PIF_ASSERT(ranks.size() == input.layout().width(), ranks.size(), input.layout().width());
   std::vector<std::unique_ptr<Input>> all(ranks.size());
   for (LfsIndex lfs = 0; lfs < all.size(); ++lfs) {
     const std::uint32_t rank = ranks[lfs];
