@@ -12,14 +12,8 @@
 namespace pif {
 namespace {
 
-void end_process(const BrokenAssertion& broken) {
-  const std::string line = broken.to_string() + "\n";
-  static_cast<void>(write_all(STDERR_FILENO, std::as_bytes(std::span(line)), "standard error"));
-  std::abort();
-}
-
 // The one global of the project: an assertion has no object that could bring the handler along.
-std::atomic<AssertionHandler> handler_of_process = &end_process;
+std::atomic<AssertionHandler> handler_of_process = nullptr;
 
 // A compiler cache may hand the compiler a path that starts at the build folder.
 std::string from_root(std::string_view file) {
@@ -49,8 +43,20 @@ std::string BrokenAssertion::to_string() const {
   return text;
 }
 
+void end_process(const BrokenAssertion& broken) {
+  const std::string line = broken.to_string() + "\n";
+  static_cast<void>(write_all(STDERR_FILENO, std::as_bytes(std::span(line)), "standard error"));
+  std::abort();
+}
+
 AssertionHandler set_assertion_handler(AssertionHandler handler) noexcept {
-  return handler_of_process.exchange(handler == nullptr ? &end_process : handler);
+  return handler_of_process.exchange(handler);
+}
+
+void set_assertion_handler_if_none(AssertionHandler handler) noexcept {
+  AssertionHandler none = nullptr;
+  if (handler_of_process.load(std::memory_order_relaxed) == nullptr)
+    handler_of_process.compare_exchange_strong(none, handler);
 }
 
 void detail::assertion_failed(const char* file, int line, const char* condition, const char* names,
@@ -61,8 +67,8 @@ void detail::assertion_failed(const char* file, int line, const char* condition,
     if (!broken.values.empty()) broken.values += ", ";
     broken.values += std::string(take_name(rest)) + " = " + std::to_string(value);
   }
-  handler_of_process.load()(broken);
-  std::abort();  // a handler that returned
+  if (const AssertionHandler handler = handler_of_process.load()) handler(broken);
+  end_process(broken);  // without a handler, or with one that returned
 }
 
 }  // namespace pif

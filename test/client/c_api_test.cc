@@ -1,10 +1,55 @@
 // The C interface, used from C.
+#include <csignal>
+#include <thread>
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "../../client/src/c_api/c_handles.h"
 #include "c_calls.h"
 #include "fixture.h"
+#include "pif/base/assert.h"
 
 using namespace pif;
 using namespace pif::test;
+
+namespace {
+
+// Lists the root, which has an entry, with a function that breaks an assertion.
+int break_inside(pif_connection& connection) {
+  REQUIRE(pif_mkdir(&connection, "/d", 0) == 0);
+  const pif_list_function each = [](void*, const char*, const pif_stat_info*) {
+    PIF_ASSERT(1 + 1 == 3);
+    return 0;
+  };
+  return pif_list(&connection, "/", each, nullptr);
+}
+
+// What is written to standard error by a child in which an assertion breaks outside of all calls, which must end it.
+std::string text_of_broken_child() {
+  int ends[2] = {-1, -1};
+  REQUIRE(::pipe(ends) == 0);
+  const long child = ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);  // as in one_user_test.cc
+  if (child == 0) {
+    std::signal(SIGABRT, SIG_DFL);  // not the test program's
+    ::dup2(ends[1], STDERR_FILENO);
+    std::thread([] { PIF_ASSERT(2 + 2 == 5); }).join();
+    ::syscall(SYS_exit_group, 0);
+  }
+  REQUIRE(child > 0);
+  ::close(ends[1]);
+  std::string text;
+  char some[256];
+  for (ssize_t n = 0; (n = ::read(ends[0], some, sizeof some)) > 0;) text.append(some, static_cast<std::size_t>(n));
+  ::close(ends[0]);
+  int status = 0;
+  REQUIRE(::waitpid(static_cast<pid_t>(child), &status, 0) == child);
+  CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT));
+  return text;
+}
+
+}  // namespace
 
 TEST_CASE("a program in C reads, writes and names files") {
   for (const DataPath path : kBothPaths) {
@@ -38,4 +83,43 @@ TEST_CASE("a connection that could not be made says why, and every call on it to
   CHECK(pif_mkdir(connection, "/d", 0) == -PIF_E_UNAVAILABLE);
   CHECK(pif_open(connection, "/f", PIF_READ) == nullptr);
   pif_disconnect(connection);
+}
+
+TEST_CASE(
+    "an assertion that breaks inside a call is the error internal, after which the connection does nothing more") {
+  const AssertionHandler before = set_assertion_handler(nullptr);
+  FileSystem fs(2);
+  fs.run(DataPath::kAuto, [](Client& client) {
+    pif_connection connection;
+    connection.client = std::make_unique<Client>(std::move(client));
+    CHECK(break_inside(connection) == -PIF_E_INTERNAL);
+    CHECK(pif_error(&connection) == PIF_E_INTERNAL);
+    const std::string text = pif_error_text(&connection);
+    CHECK(text.find("c_api_test.cc:") != std::string::npos);
+    CHECK(text.find(": assertion failed: 1 + 1 == 3") != std::string::npos);
+    CHECK(pif_mkdir(&connection, "/e", 0) == -PIF_E_INTERNAL);
+    CHECK(pif_open(&connection, "/f", PIF_READ) == nullptr);
+    CHECK(pif_error_text(&connection) == text);
+  });
+  set_assertion_handler(before);
+}
+
+TEST_CASE("a program's own handler of broken assertions stays") {
+  const AssertionHandler before = set_assertion_handler(
+      [](const BrokenAssertion& broken) { throw std::runtime_error(broken.to_string() + ", said by the program"); });
+  FileSystem fs(2);
+  fs.run(DataPath::kAuto, [](Client& client) {
+    pif_connection connection;
+    connection.client = std::make_unique<Client>(std::move(client));
+    CHECK(break_inside(connection) == -PIF_E_INTERNAL);
+    CHECK(std::string(pif_error_text(&connection)).find("1 + 1 == 3, said by the program") != std::string::npos);
+  });
+  set_assertion_handler(before);
+}
+
+TEST_CASE("an assertion that breaks on another thread than that of a call ends the process, with its text") {
+  const AssertionHandler before = set_assertion_handler(nullptr);
+  pif_disconnect(pif_connect("/no/such/folder", nullptr));  // a call: the library's handler is there
+  CHECK(text_of_broken_child().find(": assertion failed: 2 + 2 == 5") != std::string::npos);
+  set_assertion_handler(before);
 }

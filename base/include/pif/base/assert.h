@@ -23,9 +23,15 @@ struct BrokenAssertion {
 // Does not return: it ends the process, or throws.
 using AssertionHandler = void (*)(const BrokenAssertion& broken);
 
-// Returns the handler before it. Without one the text goes to standard error and the process is ended by SIGABRT: right
-// for daemons and workers, which must not go on with wrong state. libpif sets one that throws, and returns `internal`.
+// Writes the text to standard error and ends the process by SIGABRT. What happens without a handler: right for daemons,
+// workers and tools, which must not go on with wrong state.
+[[noreturn]] void end_process(const BrokenAssertion& broken);
+
+// Returns the handler before it; null: none.
 AssertionHandler set_assertion_handler(AssertionHandler handler) noexcept;
+// The same for a library, which leaves the program's own as it is. The C interface of libpif sets one that throws
+// inside its calls, which return `internal` then, and ends the process everywhere else.
+void set_assertion_handler_if_none(AssertionHandler handler) noexcept;
 
 namespace detail {
 // `names`: the source text of the values, separated by commas.

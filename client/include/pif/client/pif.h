@@ -45,7 +45,8 @@ enum pif_code {
   PIF_E_CANCELLED = 20,
   PIF_E_END_OF_FILE = 21,
   PIF_E_RETRY = 22,
-  PIF_E_INTERNAL = 23,
+  PIF_E_INTERNAL = 23, /* a bug of the library's, described by the text. If it was an assertion that broke, the
+                          connection and its files do nothing more: close them, and connect anew */
   PIF_E_STALE_NODE = 24,
   PIF_E_STALE_SERVER = 25,
   PIF_E_STALE_DATA = 26
