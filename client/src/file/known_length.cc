@@ -30,6 +30,15 @@ void KnownLength::grow_to(const FileLength& file_length) {
   file_length_.bytes = std::max(file_length_.bytes, file_length.bytes);
 }
 
+Status KnownLength::check(const FileLength& file_length) const {
+  const FileParts& parts = file_.parts;
+  if (!parts.format.is_fixed() || is_fixed_file_length(parts.format.record_length, file_length)) return {};
+  return fail(Code::kCorrupt,
+              fmt::format("{}: {} records of {} bytes cannot have {} bytes", parts.path, file_length.records,
+                          parts.format.record_length, file_length.bytes),
+              file_.node(0).name());
+}
+
 Result<FileLength> KnownLength::get(bool fresh) {
   if (file_.creating() || (known_ && (file_.kind.held || !fresh))) return file_length_;
   const FileParts& parts = file_.parts;
@@ -37,7 +46,9 @@ Result<FileLength> KnownLength::get(bool fresh) {
   request.mutable_length()->set_file(parts.file.value);
   auto reply = file_.ask_node(0, request);
   if (reply) {
-    file_length_ = wire::file_length_of(reply->envelope.length_reply().file_length());
+    const FileLength said = wire::file_length_of(reply->envelope.length_reply().file_length());
+    PIF_TRY(check(said));
+    file_length_ = said;
     if (file_length_.records < parts.file_length.records) {
       return fail(Code::kStaleNode,
                   fmt::format("{}: the directory knows of {} records, and the LFS that keeps the length of {}: it has "

@@ -21,6 +21,8 @@ class KnownLength {
   // More than the server's hint.
   bool is_known() const { return known_; }
 
+  // Others say how long a file is. kCorrupt: with fixed records no file is so long.
+  [[nodiscard]] Status check(const FileLength& file_length) const;
   // The file's length: as written when creating, else as its sequencer says (asked again each time if `fresh`).
   [[nodiscard]] Result<FileLength> get(bool fresh);
   // The length, asked anew if `records` are more than known, or end with a short record, which others may have filled

@@ -84,7 +84,9 @@ void add_length(FileState& file) {
     return packet;
   };
   request.take = [&file](net::Packet& reply) -> Status {
-    file.length.set(wire::file_length_of(reply.envelope.length_reply().file_length()));
+    const FileLength file_length = wire::file_length_of(reply.envelope.length_reply().file_length());
+    PIF_TRY(file.length.check(file_length));
+    file.length.set(file_length);
     return {};
   };
   file.writer.requests().add(std::move(request));
@@ -100,7 +102,11 @@ Status read_alone(FileState& file, std::vector<std::byte>& out) {
   return {};
 }
 
-bool can_guess(const FileState& file) { return file.parts.format.is_fixed() && file.parts.file_length.records > 0; }
+// The directory has the length that the file's maker said.
+bool can_guess(const FileState& file) {
+  return file.parts.format.is_fixed() && file.parts.file_length.records > 0 &&
+         file.length.check(file.parts.file_length).has_value();
+}
 
 // The length is asked for, and the rows that the directory knows of with it.
 Status start_reading(FileState& file, std::vector<std::byte>& out) {
