@@ -276,7 +276,7 @@ TEST_CASE("an existing target is kept with --no-clobber and replaced without") {
   });
 }
 
-TEST_CASE("wrong wishes are refused with a reason") {
+TEST_CASE("wrong options are refused with a reason") {
   Fixture fixture(2);
   fixture.run([&](Client& client) {
     put_fixed(client, "/a", laid_out(Format::fixed(100), {1, 2}), bytes_of(1000, 1));

@@ -38,15 +38,15 @@ struct Way {
   const char* source = "/fixed";
 };
 
-SortOptions wish_of(const Way& way) {
-  SortOptions wanted;
-  wanted.source = way.source;
-  wanted.target = "/out";
-  wanted.memory = 1u << 30;
-  wanted.merge = way.merge;
-  wanted.token_batch = way.token_batch;
-  wanted.unique = way.unique;
-  return wanted;
+SortOptions options_of(const Way& way) {
+  SortOptions options;
+  options.source = way.source;
+  options.target = "/out";
+  options.memory = 1u << 30;
+  options.merge = way.merge;
+  options.token_batch = way.token_batch;
+  options.unique = way.unique;
+  return options;
 }
 
 struct Fixture : sim::LiarFixture {
@@ -56,7 +56,7 @@ struct Fixture : sim::LiarFixture {
     tool::ControllerOptions options = sim::sim_controller();
     options.apart = way.apart;
     tool::Controller controller(client, options);
-    const auto done = control(controller, wish_of(way));
+    const auto done = control(controller, options_of(way));
     return done ? std::string() : done.error().to_string();
   }
   void run_with_files(const std::function<void(Client&)>& body) {

@@ -68,17 +68,17 @@ TEST_CASE("merging between any cuts gives those ranks of a stable sort") {
     const auto from = cut_at(runs, begin, order), to = cut_at(runs, end, order);
     RC_ASSERT(std::accumulate(from.begin(), from.end(), std::size_t{0}) == begin);
     Merger merger(runs, from, to, order);
-    std::size_t rank = begin;
+    std::size_t position = begin;
     std::optional<RecordNumber> last;
-    for (; !merger.is_done(); merger.advance(), ++rank) {
+    for (; !merger.is_done(); merger.advance(), ++position) {
       const Pick pick = merger.peek();
       const auto value = static_cast<int>(runs[pick.run].record(pick.index)[0]);
-      RC_ASSERT(value == sample.all[rank]);
-      const bool is_tie = rank > begin && sample.all[rank - 1] == value;
+      RC_ASSERT(value == sample.all[position]);
+      const bool is_tie = position > begin && sample.all[position - 1] == value;
       if (is_tie) RC_ASSERT(*last < sample.number(pick));
       last = sample.number(pick);
     }
-    RC_ASSERT(rank == end);
+    RC_ASSERT(position == end);
   }));
 }
 

@@ -44,10 +44,10 @@ Result<RunsOfAll> gather(tool::Team& team, const Runs& own, std::vector<std::uin
 
 class Sorter {
  public:
-  Sorter(tool::Worker& worker, const SortOptions& wanted, const KeyMaker& maker, tool::Input& input,
+  Sorter(tool::Worker& worker, const SortOptions& options, const KeyMaker& maker, tool::Input& input,
          tool::Output& output, tool::Team team)
       : worker_(worker),
-        wish_(wanted),
+        options_(options),
         maker_(maker),
         input_(input),
         output_(output),
@@ -60,7 +60,7 @@ class Sorter {
   double take_seconds();  // since the last call
   // 0: there is enough for everything.
   std::uint64_t own_memory() const {
-    return wish_.memory == 0 ? 0 : std::max<std::uint64_t>(wish_.memory / worker_.width(), 1);
+    return options_.memory == 0 ? 0 : std::max<std::uint64_t>(options_.memory / worker_.width(), 1);
   }
   [[nodiscard]] Result<Runs> sort_runs();
   [[nodiscard]] Status merge_split();
@@ -74,17 +74,17 @@ class Sorter {
   [[nodiscard]] Status put_out_in_turn();
   [[nodiscard]] Status take_tails(const std::string& own);
   [[nodiscard]] Result<std::vector<std::uint64_t>> records_by_rank() const;
-  [[nodiscard]] Result<RankRange> count_share(std::uint64_t count);
-  [[nodiscard]] Status append_kept(RankRange share, Appender& appender);
-  [[nodiscard]] Status append_share(LfsIndex lfs, RankRange share, std::string& state, component::Tail& tail);
+  [[nodiscard]] Result<PositionRange> count_share(std::uint64_t count);
+  [[nodiscard]] Status append_kept(PositionRange share, Appender& appender);
+  [[nodiscard]] Status append_share(LfsIndex lfs, PositionRange share, std::string& state, component::Tail& tail);
   template <typename F>
   [[nodiscard]] Status for_each_pick(const F& f);
-  std::uint64_t cut_rank(std::uint32_t rank, std::uint64_t alignment) const;
+  std::uint64_t share_begin(std::uint32_t rank, std::uint64_t alignment) const;
   Merger merger(std::uint64_t begin, std::uint64_t end);
   std::optional<Pick> last_before(const std::vector<std::size_t>& cut);
 
   tool::Worker& worker_;
-  const SortOptions& wish_;
+  const SortOptions& options_;
   const KeyMaker& maker_;
   tool::Input& input_;
   tool::Output& output_;
@@ -153,8 +153,8 @@ Status Sorter::share_runs() {
   return {};
 }
 
-// Where the share of worker `rank` begins.
-std::uint64_t Sorter::cut_rank(std::uint32_t rank, std::uint64_t alignment) const {
+// The position where the share of worker `rank` begins.
+std::uint64_t Sorter::share_begin(std::uint32_t rank, std::uint64_t alignment) const {
   if (rank >= worker_.width()) return records_;
   const std::uint64_t share = (records_ + worker_.width() - 1) / worker_.width();
   const std::uint64_t even = std::min(share * rank, records_);
@@ -176,7 +176,7 @@ Status Sorter::take_tails(const std::string& own) {
 
 Status Sorter::put_out_parallel() {
   const std::uint64_t alignment = ParallelOutput::alignment(output_.format(), output_.layout());
-  const RankRange share{cut_rank(worker_.rank(), alignment), cut_rank(worker_.rank() + 1, alignment)};
+  const PositionRange share{share_begin(worker_.rank(), alignment), share_begin(worker_.rank() + 1, alignment)};
   put_out_ = {share.end - share.begin, (share.end - share.begin) * output_.format().record_length};
   ParallelOutput out(output_, files_, records_);
   Merger merge = merger(share.begin, share.end);
@@ -213,14 +213,14 @@ std::optional<Pick> Sorter::last_before(const std::vector<std::size_t>& cut) {
 // f(pick) for all of this worker's share in order, without those that a -u drops.
 template <typename F>
 Status Sorter::for_each_pick(const F& f) {
-  const std::uint64_t begin = cut_rank(worker_.rank(), 1), end = cut_rank(worker_.rank() + 1, 1);
+  const std::uint64_t begin = share_begin(worker_.rank(), 1), end = share_begin(worker_.rank() + 1, 1);
   std::vector<std::size_t> from = cut_at(views_, begin, order_);
   std::optional<Pick> last = last_before(from);
   Merger merge(views_, std::move(from), cut_at(views_, end, order_), order_);
   for (; !merge.is_done(); merge.advance()) {
     const Pick pick = merge.peek();
-    const bool again =
-        wish_.unique && last && order_.compare_keys(views_[last->run], last->index, views_[pick.run], pick.index) == 0;
+    const bool again = options_.unique && last &&
+                       order_.compare_keys(views_[last->run], last->index, views_[pick.run], pick.index) == 0;
     if (again) continue;
     PIF_TRY(f(pick));
     last = pick;
@@ -229,9 +229,9 @@ Status Sorter::for_each_pick(const F& f) {
 }
 
 // Where this worker's share begins when each has `count` records of its own.
-Result<RankRange> Sorter::count_share(std::uint64_t count) {
+Result<PositionRange> Sorter::count_share(std::uint64_t count) {
   PIF_TRY_VALUE(const auto counts, team_.all_gather_numbers({count}));
-  RankRange share;
+  PositionRange share;
   std::uint64_t all = 0;
   for (std::uint32_t rank = 0; rank < counts.size(); ++rank) {
     if (counts[rank][0] > records_ - all)
@@ -247,11 +247,11 @@ Result<RankRange> Sorter::count_share(std::uint64_t count) {
 // the share is merged again for each component rather than kept.
 Status Sorter::put_out_in_turn() {
   PIF_TRY(for_each_pick([&](Pick pick) -> Status {
-    if (wish_.memory == 0) kept_.push_back(pick);
+    if (options_.memory == 0) kept_.push_back(pick);
     ++put_out_.records;
     return {};
   }));
-  PIF_TRY_VALUE(const RankRange share, count_share(put_out_.records));
+  PIF_TRY_VALUE(const PositionRange share, count_share(put_out_.records));
   std::vector<component::Tail> tails;
   for (LfsIndex lfs = 0; lfs < files_.size(); ++lfs) {
     component::Tail& tail = tails.emplace_back();
@@ -263,7 +263,7 @@ Status Sorter::put_out_in_turn() {
   return take_tails(pack_tails(tails));
 }
 
-Status Sorter::append_kept(RankRange share, Appender& appender) {
+Status Sorter::append_kept(PositionRange share, Appender& appender) {
   const std::uint64_t ahead = kAhead * output_.layout().width();
   while (appender.wanted() < share.end) {
     PIF_ASSERT(appender.wanted() >= share.begin, appender.wanted(), share.begin);
@@ -276,7 +276,7 @@ Status Sorter::append_kept(RankRange share, Appender& appender) {
 }
 
 // state: the component's end, as the worker before this one has left it; empty for the first one.
-Status Sorter::append_share(LfsIndex lfs, RankRange share, std::string& state, component::Tail& tail) {
+Status Sorter::append_share(LfsIndex lfs, PositionRange share, std::string& state, component::Tail& tail) {
   if (worker_.rank() > 0) {
     PIF_TRY_VALUE(const auto before, unpack_tails(state, worker_.rank() - 1, 1));
     if (before[0].rows != output_.layout().rows(lfs, share.begin))
@@ -286,11 +286,11 @@ Status Sorter::append_share(LfsIndex lfs, RankRange share, std::string& state, c
     tail = before[0];
   }
   Appender appender(output_, lfs, tail, files_[lfs]);
-  std::uint64_t rank = share.begin;
-  if (wish_.memory == 0) {
+  std::uint64_t position = share.begin;
+  if (options_.memory == 0) {
     PIF_TRY(append_kept(share, appender));
   } else {
-    PIF_TRY(for_each_pick([&](Pick pick) { return appender.offer(rank++, views_[pick.run].record(pick.index)); }));
+    PIF_TRY(for_each_pick([&](Pick pick) { return appender.offer(position++, views_[pick.run].record(pick.index)); }));
   }
   put_out_.bytes += appender.bytes();
   if (!output_.is_here() || lfs != output_.index()) worker_.count_sent(appender.bytes());
@@ -302,16 +302,16 @@ Status Sorter::append_share(LfsIndex lfs, RankRange share, std::string& state, c
 // A block is worth a message, but no more than a few MiB, however long records are; and its keys fit into a message
 // (and its records into as much), also where the longest ones meet.
 TokenOptions Sorter::token_options(const Lengths& lengths) const {
-  TokenOptions options;
-  options.pipelined = wish_.merge == MergeKind::kPipelined;
-  options.figure = wish_.token_batch == 0;
-  options.in_memory = wish_.memory == 0;
-  options.share_memory = worker_.shares_machine();
+  TokenOptions token;
+  token.pipelined = options_.merge == MergeKind::kPipelined;
+  token.figure = options_.token_batch == 0;
+  token.in_memory = options_.memory == 0;
+  token.share_memory = worker_.shares_machine();
   const std::uint64_t record =
       std::max<std::uint64_t>(input_.file_length().bytes / std::max<std::uint64_t>(input_.file_length().records, 1), 1);
   const std::uint64_t most = std::min<std::uint64_t>(kBatchBytes / record, KeyList::fit(lengths, kBodyBytesMax));
-  options.block_records = std::clamp<std::uint64_t>(wish_.token_batch, 1, std::max<std::uint64_t>(most, 1));
-  return options;
+  token.block_records = std::clamp<std::uint64_t>(options_.token_batch, 1, std::max<std::uint64_t>(most, 1));
+  return token;
 }
 
 Status Sorter::merge_by_token() {
@@ -347,7 +347,7 @@ Status Sorter::merge_far() {
   PIF_TRY_VALUE(const Runs own, sort_runs());
   std::vector<RunView> views;
   if (input_.is_here()) views = views_of(own, input_.format(), input_.index());
-  FarSplit split(worker_, team_, input_, output_, maker_, order_, wish_.unique, own_memory());
+  FarSplit split(worker_, team_, input_, output_, maker_, order_, options_.unique, own_memory());
   PIF_TRY(split.run(views));
   put_out_ = split.put_out();
   return {};
@@ -356,19 +356,19 @@ Status Sorter::merge_far() {
 Status Sorter::merge_split() {
   PIF_TRY(share_runs());
   PIF_TRY_VALUE(files_, team_.share_output(output_));
-  const bool in_turn = !output_.format().is_fixed() || output_.layout().has_parity() || wish_.unique;
+  const bool in_turn = !output_.format().is_fixed() || output_.layout().has_parity() || options_.unique;
   PIF_TRY(in_turn ? put_out_in_turn() : put_out_parallel());
   files_.clear();  // the LFS seals only what nobody may write to any more
   return team_.barrier();
 }
 
 Status Sorter::run() {
-  if (wish_.measure) {
+  if (options_.measure) {
     PIF_TRY_VALUE(outcome_.constants, measure(worker_, team_, input_, maker_));
   }
   begun_ = worker_.clock().now();
-  if (!wish_.measure_only) {
-    if (wish_.merge != MergeKind::kSplit) {
+  if (!options_.measure_only) {
+    if (options_.merge != MergeKind::kSplit) {
       PIF_TRY(merge_by_token());
     } else {
       PIF_TRY(worker_.shares_machine() ? merge_split() : merge_far());
@@ -383,13 +383,13 @@ Status Sorter::run() {
 }  // namespace
 
 Status work(tool::Worker& worker) {
-  PIF_TRY_VALUE(const SortOptions wanted, unpack_options(worker.value()));
+  PIF_TRY_VALUE(const SortOptions options, unpack_options(worker.value()));
   PIF_TRY_VALUE(tool::Input* const input, worker.input(0));
-  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(wanted.keys, input->format()));
-  if (wanted.check) return check_share(worker, *input, maker, wanted.unique);
+  PIF_TRY_VALUE(const KeyMaker maker, KeyMaker::make(options.keys, input->format()));
+  if (options.check) return check_share(worker, *input, maker, options.unique);
   PIF_TRY_VALUE(tool::Output* const output, worker.output(0));
   PIF_TRY_VALUE(tool::Team team, tool::Team::join(worker));
-  return Sorter(worker, wanted, maker, *input, *output, std::move(team)).run();
+  return Sorter(worker, options, maker, *input, *output, std::move(team)).run();
 }
 
 }  // namespace pif::sort

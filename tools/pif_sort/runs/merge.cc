@@ -27,7 +27,7 @@ std::size_t count_before(const RunView& run, Window window, const RunView& of, s
 
 // Each round halves the largest window: its middle element comes before the cut or after it, and so do, in every run,
 // those before it or after it.
-std::vector<std::size_t> cut_at(std::span<const RunView> runs, std::uint64_t rank, Order& order) {
+std::vector<std::size_t> cut_at(std::span<const RunView> runs, std::uint64_t position, Order& order) {
   std::vector<Window> windows;
   for (const RunView& run : runs) windows.push_back({0, run.elements.size()});
   std::vector<std::size_t> before(runs.size());
@@ -43,7 +43,7 @@ std::vector<std::size_t> cut_at(std::span<const RunView> runs, std::uint64_t ran
       before[i] = i == pivot ? middle : count_before(runs[i], windows[i], runs[pivot], middle, order);
       total += before[i];
     }
-    const bool is_before = total < rank;
+    const bool is_before = total < position;
     for (std::size_t i = 0; i < runs.size(); ++i) (is_before ? windows[i].low : windows[i].high) = before[i];
     if (is_before) ++widest->low;
   }

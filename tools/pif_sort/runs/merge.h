@@ -9,8 +9,8 @@
 
 namespace pif::sort {
 
-// How many elements of each run come before rank `rank` of all of them together; rank <= their number.
-std::vector<std::size_t> cut_at(std::span<const RunView> runs, std::uint64_t rank, Order& order);
+// How many elements of each run come before `position` in the order of all of them; position <= their number.
+std::vector<std::size_t> cut_at(std::span<const RunView> runs, std::uint64_t position, Order& order);
 
 // Record `index` of run `run`.
 struct Pick {

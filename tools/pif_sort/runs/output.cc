@@ -95,8 +95,8 @@ void Appender::find_next() {
   next_ = *layout_.record_at({lfs_, data_row_});
 }
 
-Status Appender::offer(std::uint64_t rank, Bytes record) {
-  if (rank != next_) return {};  // it goes elsewhere
+Status Appender::offer(std::uint64_t position, Bytes record) {
+  if (position != next_) return {};  // it goes elsewhere
   while (row_ < data_row_) add_parity();
   const std::size_t size = record_.size(record);
   const std::size_t at = bytes_.size();

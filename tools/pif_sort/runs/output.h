@@ -11,8 +11,8 @@
 
 namespace pif::sort {
 
-// What the workers put out, each its ranks [begin, end).
-struct RankRange {
+// What the workers put out, each its positions [begin, end).
+struct PositionRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
@@ -40,7 +40,7 @@ class ParallelOutput {
   ParallelOutput(const tool::Output& output, std::span<component::Files> files, std::uint64_t records);
   static std::uint64_t alignment(const Format& format, const parity::Layout& layout);
 
-  // The next picks, from rank `first` on.
+  // The next picks, from position `first` on.
   [[nodiscard]] Status write(std::uint64_t first, std::span<const Pick> picks, std::span<const RunView> runs);
   // In turn (tool::Team): a component's gap can be judged only when those before it are filled. `state`: the tails, as
   // the worker before this one, of rank `rank`, left them.
@@ -62,12 +62,12 @@ class Appender {
  public:
   // tail: where the component ends. output and files outlive it.
   Appender(const tool::Output& output, LfsIndex lfs, const component::Tail& tail, component::Files& files);
-  // The next rank that belongs here.
+  // The next position that belongs here.
   std::uint64_t wanted() const { return next_; }
   std::uint64_t bytes() const { return offered_bytes_; }  // of records
-  // The record of that rank; ranks rise. One that belongs elsewhere is passed over.
-  [[nodiscard]] Status offer(std::uint64_t rank, Bytes record);
-  // All ranks below `end` were offered, by whomever.
+  // The record at that position; positions rise. One that belongs elsewhere is passed over.
+  [[nodiscard]] Status offer(std::uint64_t position, Bytes record);
+  // All positions below `end` were offered, by whomever.
   [[nodiscard]] Result<component::Tail> finish(std::uint64_t end);
 
  private:
@@ -82,7 +82,7 @@ class Appender {
   access::RowSink sink_;
   Row row_;
   Row data_row_ = 0;        // the first from row_ on that holds a record
-  std::uint64_t next_ = 0;  // that record's rank
+  std::uint64_t next_ = 0;  // that record's position
   std::uint64_t offered_bytes_ = 0;
   std::vector<std::uint32_t> lengths_;
   std::vector<std::byte> bytes_;
