@@ -53,7 +53,7 @@ TEST_CASE("rows that were appended after an old directory was copied are missed 
   const auto marked = plan_old({{1, known}}, {{1, {{1, first}}}}, nodes).marked;
   REQUIRE(marked.size() == 1);
   CHECK(marked[0].node == 2);
-  CHECK(marked[0].kind == kMarkLost);
+  CHECK(marked[0].kind == wire::kMarkLost);
 }
 
 TEST_CASE("a file is marked whose LFS 0 has removed its component, and with it what it gave out") {
@@ -73,7 +73,7 @@ TEST_CASE("a file is marked whose LFS 0 has removed its component, and with it w
   const auto marked = marks({{1, known}}).marked;
   REQUIRE(marked.size() == 1);
   CHECK(marked[0].node == 1);
-  CHECK(marked[0].kind == kMarkLost);
+  CHECK(marked[0].kind == wire::kMarkLost);
   const auto adopted = marks({}).adopted;
   REQUIRE(adopted.size() == 1);
   REQUIRE(adopted[0].marks_size() == 1);

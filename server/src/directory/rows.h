@@ -28,9 +28,6 @@ enum FileState : std::uint32_t { kPending = 1, kCommitted = 2, kDoomed = 3 };
 // What FileStates says besides.
 inline constexpr std::uint32_t kUnknown = 4;
 
-// Of a FileMark.
-inline constexpr std::uint32_t kMarkMixed = 1, kMarkLost = 2;
-
 inline constexpr std::uint64_t kRootParent = 0;
 inline constexpr std::uint64_t kRootFolder = 1;
 inline constexpr std::string_view kRootName = "/";

@@ -7,6 +7,7 @@
 #include "context/server_context.h"
 #include "directory/names.h"
 #include "pif/base/format.h"
+#include "pif/wire/values.h"
 
 namespace pif::server {
 namespace {
@@ -89,7 +90,7 @@ Status check_conflict(ServerContext& context, const Call& call, std::uint64_t fi
 Status check_marks(const proto::StoredEntry& entry, const proto::Open& ask, std::string_view what) {
   if (entry.marks().empty() || ask.stale()) return {};
   const bool lost = std::any_of(entry.marks().begin(), entry.marks().end(),
-                                [](const auto& mark) { return mark.kind() == kMarkLost; });
+                                [](const auto& mark) { return mark.kind() == wire::kMarkLost; });
   return fail(Code::kStaleData,
               fmt::format("{}: {} (see `pif stat`); read it all the same with --stale, or put it anew", what,
                           lost ? "rows of it are gone" : "rows of it may be older than others"));

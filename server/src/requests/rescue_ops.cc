@@ -6,6 +6,7 @@
 
 #include "context/server_context.h"
 #include "pif/wire/convert.h"
+#include "pif/wire/values.h"
 
 namespace pif::server {
 namespace {
@@ -122,7 +123,7 @@ Status mark_files(ServerContext& context, Call&, const proto::MarkFiles& ask) {
   if (ask.files_size() > kMarkFilesMax)
     return fail(Code::kTooLarge,
                 fmt::format("{} files in one request, the limit is {}", ask.files_size(), kMarkFilesMax));
-  if (ask.mark().kind() != kMarkMixed && ask.mark().kind() != kMarkLost)
+  if (ask.mark().kind() != wire::kMarkMixed && ask.mark().kind() != wire::kMarkLost)
     return fail(Code::kInvalid, "a mark of an unknown kind");
   proto::FileMark mark = ask.mark();
   mark.set_since(context.wall);

@@ -57,7 +57,8 @@ Status mark(client::Session& session, const std::vector<MarkedFile>& files) {
 Json json_of(const std::vector<MarkedFile>& files) {
   Json out = Json::array();
   for (const MarkedFile& file : files)
-    out.push_back({{"path", file.path}, {"file", file.file}, {"kind", file.kind == kMarkLost ? "lost" : "mixed"}});
+    out.push_back(
+        {{"path", file.path}, {"file", file.file}, {"kind", file.kind == wire::kMarkLost ? "lost" : "mixed"}});
   return out;
 }
 
@@ -76,7 +77,7 @@ std::string text_of(const std::vector<MarkedFile>& files) {
   for (const auto& [id, file] : by_file(files)) {
     const std::string name =
         file.path.empty() ? fmt::format("file {}, which is being created, and is given up", id) : one_line(file.path);
-    out += fmt::format("{}  {}\n", file.kind == kMarkLost ? "lost " : "mixed", name);
+    out += fmt::format("{}  {}\n", file.kind == wire::kMarkLost ? "lost " : "mixed", name);
   }
   return out;
 }

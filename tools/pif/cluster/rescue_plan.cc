@@ -65,7 +65,7 @@ proto::AdoptFiles::One adopted(std::uint64_t file, const Held& held) {
     if (has_rows && !lacks_sequencer(node, one.layout(), held)) continue;
     proto::FileMark& mark = *one.add_marks();
     mark.set_node(node);
-    mark.set_kind(kMarkLost);
+    mark.set_kind(wire::kMarkLost);
   }
   return one;
 }
@@ -81,9 +81,9 @@ std::vector<MarkedFile> plan_stale(std::uint32_t node, const std::map<std::uint6
     const auto component = there.find(id);
     const bool lost = component == there.end() ? rows > 0 : component->second.rows() < rows;
     if (file.state() == kFilePending) {
-      out.push_back({id, node, kMarkMixed, ""});
+      out.push_back({id, node, wire::kMarkMixed, ""});
     } else if (lost || !file.untouched()) {
-      out.push_back({id, node, lost ? kMarkLost : kMarkMixed, file.path()});
+      out.push_back({id, node, lost ? wire::kMarkLost : wire::kMarkMixed, file.path()});
     }
   }
   sort(out);
@@ -97,7 +97,7 @@ std::vector<MarkedFile> plan_lost(std::uint32_t node, const std::map<std::uint64
     // A file that was appended to may have more rows there than the directory knows of.
     const bool has_rows = rows_on(node, file.layout(), file.file_length()) > 0 || !file.untouched();
     if (file.state() == kFilePending || has_rows)
-      out.push_back({id, node, kMarkLost, file.state() == kFilePending ? "" : file.path()});
+      out.push_back({id, node, wire::kMarkLost, file.state() == kFilePending ? "" : file.path()});
   }
   sort(out);
   return out;
@@ -130,7 +130,7 @@ OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files,
           !has_rows || (held != everything.end() && lacks_sequencer(node.id(), file.layout(), held->second));
       // The directory may have forgotten that the LFS was taken back after changes had been lost there.
       const bool mixed = node.taken_back() > 0 && !file.untouched();
-      if (lost || mixed) out.marked.push_back({id, node.id(), lost ? kMarkLost : kMarkMixed, file.path()});
+      if (lost || mixed) out.marked.push_back({id, node.id(), lost ? wire::kMarkLost : wire::kMarkMixed, file.path()});
     }
   }
   sort(out.marked);

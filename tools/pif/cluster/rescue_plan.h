@@ -7,15 +7,14 @@
 #include <vector>
 
 #include "cluster/examine.h"
+#include "pif/wire/values.h"
 
 namespace pif::cli {
-
-inline constexpr std::uint32_t kMarkMixed = 1, kMarkLost = 2;  // FileMark.kind
 
 struct MarkedFile {
   std::uint64_t file = 0;
   std::uint32_t node = 0;
-  std::uint32_t kind = kMarkMixed;
+  std::uint32_t kind = wire::kMarkMixed;
   std::string path;  // empty: it is being created, and will be given up
 };
 
