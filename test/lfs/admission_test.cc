@@ -38,9 +38,9 @@ TEST_CASE("an LFS serves once the server has admitted it, and knows that it has 
     f.start_server();
     REQUIRE_OK(peer.put(file, pattern(500, 1)));
     REQUIRE(f.server.stages.size() >= 3);
-    CHECK(f.server.stages[0] == FakeServer::kAsks);
-    CHECK(f.server.stages[1] == FakeServer::kConfirms);
-    CHECK(f.server.stages[2] == FakeServer::kServes);
+    CHECK(f.server.stages[0] == wire::kAsks);
+    CHECK(f.server.stages[1] == wire::kConfirms);
+    CHECK(f.server.stages[2] == wire::kServes);
     CHECK(f.server.beat.node().incarnation() == 101);
   });
 }
@@ -100,7 +100,7 @@ TEST_CASE("a start presents the number that is on the disk, before anything of i
     f.node.catalogue = catalogue;
     f.server.beats = 0;
     f.start_server();
-    f.server.verdict = FakeServer::kIsStale;
+    f.server.verdict = wire::kIsStale;
     f.node.start();
     peer.self().pause(std::chrono::seconds(1));
     REQUIRE(f.server.beats > 0);
@@ -119,7 +119,7 @@ TEST_CASE(
     REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
     peer.self().pause(std::chrono::seconds(65));  // it has been settled
     f.server.asked.clear();
-    f.server.verdict = FakeServer::kIsStale;
+    f.server.verdict = wire::kIsStale;
     f.node.restart();
     peer.self().pause(std::chrono::seconds(2));
     const auto refused = peer.read(7, 0, 1);
@@ -142,7 +142,7 @@ TEST_CASE("a server that is behind is not asked, nor obeyed, and an LFS that ser
     f.server.states = {{7, 2}};
     REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
     f.world.kill(f.actor);
-    f.server.verdict = FakeServer::kBehind;
+    f.server.verdict = wire::kServerBehind;
     f.server.session = 2;
     f.server.index = 5;
     f.server.asked.clear();

@@ -3,6 +3,7 @@
 
 #include "appender.h"
 #include "held_executor.h"
+#include "pif/wire/values.h"
 
 using namespace pif;
 using namespace pif::lfs::test;
@@ -220,7 +221,7 @@ TEST_CASE("what an append made takes no names that are still being removed") {
                   auto reply = net::reply_to(request);
                   if (request.has_heartbeat()) {
                     proto::HeartbeatReply& answer = *reply.envelope.mutable_heartbeat_reply();
-                    answer.set_verdict(request.heartbeat().stage() == 1 ? 2 : 1);
+                    answer.set_verdict(request.heartbeat().stage() == wire::kAsks ? wire::kAdmitted : wire::kGoOn);
                     answer.set_incarnation(5);
                     answer.mutable_moment()->set_run(1);
                   }

@@ -6,14 +6,12 @@
 
 #include "node.h"
 #include "pif/net/calls.h"
+#include "pif/wire/values.h"
 
 namespace pif::lfs::test {
 
 // Stands for the PIF Server: knows files' states, and notes what it hears.
 struct FakeServer {
-  enum Stage : std::uint32_t { kServes, kAsks, kConfirms };
-  enum Verdict : std::uint32_t { kGoOn = 1, kAdmitted, kIsStale, kBehind };
-
   std::map<std::uint64_t, std::uint32_t> states;  // others: `unknown`
   std::uint32_t unknown = 3;
   std::vector<std::uint64_t> asked;
@@ -70,10 +68,10 @@ struct FakeServer {
   void answer_beat(const proto::Heartbeat& heard, proto::HeartbeatReply& reply) {
     beat = heard;
     stages.push_back(heard.stage());
-    reply.set_verdict(verdict != 0 ? verdict : heard.stage() == kAsks ? kAdmitted : kGoOn);
+    reply.set_verdict(verdict != 0 ? verdict : heard.stage() == wire::kAsks ? wire::kAdmitted : wire::kGoOn);
     reply.set_text("why");
     reply.set_ask_all(ask_all);
-    if (reply.verdict() == kAdmitted) reply.set_incarnation(++index);
+    if (reply.verdict() == wire::kAdmitted) reply.set_incarnation(++index);
     *reply.mutable_moment() = moment();
   }
 };

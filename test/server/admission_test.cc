@@ -2,12 +2,13 @@
 #include <set>
 
 #include "fixture.h"
+#include "pif/wire/values.h"
 
 namespace pif::server::testing {
 namespace {
 
-enum Stage : std::uint32_t { kServes, kAsks, kConfirms };
-enum Verdict : std::uint32_t { kGoOn = 1, kAdmitted, kIsStale, kServerBehind };
+using enum wire::BeatStage;
+using enum wire::Verdict;
 
 // An LFS as the server sees it. Copy it, and there is one that was restored from a snapshot.
 struct Lfs {
@@ -16,7 +17,7 @@ struct Lfs {
   std::uint64_t number = 0;
   proto::Moment told;
 
-  proto::HeartbeatReply beat(World& world, Stage stage = kServes) {
+  proto::HeartbeatReply beat(World& world, wire::BeatStage stage = kServes) {
     Envelope request = world.heartbeat(id);
     proto::Heartbeat& beat = *request.mutable_heartbeat();
     beat.mutable_node()->set_uuid(std::string(32, static_cast<char>('0' + id)));

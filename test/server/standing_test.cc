@@ -2,13 +2,14 @@
 // (docs/ARCHITECTURE.md).
 #include <fmt/format.h>
 
+#include "pif/wire/values.h"
 #include "server/fixture.h"
 
 namespace pif::server::testing {
 namespace {
 
-constexpr std::uint32_t kAsks = 1;
-constexpr std::uint32_t kAdmitted = 2, kBehind = 4, kNotYet = 5;
+using enum wire::BeatStage;
+using enum wire::Verdict;
 
 struct Meeting {
   explicit Meeting(World& world_in) : world(world_in) {}
@@ -43,10 +44,10 @@ TEST_CASE("nobody is told anything of a directory before all LFSs that it knows 
   world.start();
   Meeting meeting(world);
   CHECK(meeting.beat(1, kAsks).verdict() == kNotYet);
-  CHECK(meeting.beat(1, 0).verdict() == kNotYet);
+  CHECK(meeting.beat(1, kServes).verdict() == kNotYet);
   SECTION("one that has seen a newer one: it is told to all") {
-    CHECK(meeting.beat(2, kAsks, lost_moment(100)).verdict() == kBehind);
-    CHECK(meeting.beat(1, kAsks).verdict() == kBehind);
+    CHECK(meeting.beat(2, kAsks, lost_moment(100)).verdict() == kServerBehind);
+    CHECK(meeting.beat(1, kAsks).verdict() == kServerBehind);
   }
   SECTION("the last one ends that") {
     CHECK(meeting.beat(2, kAsks).verdict() == kAdmitted);
@@ -62,8 +63,8 @@ TEST_CASE("a directory that is kept is kept for every LFS, however much each was
   World world(2);
   Meeting meeting(world);
   const auto [first, second] = GENERATE(std::pair(101, 100), std::pair(100, 101));
-  CHECK(meeting.beat(1, kAsks, lost_moment(static_cast<std::uint64_t>(first))).verdict() == kBehind);
-  CHECK(meeting.beat(2, kAsks, lost_moment(static_cast<std::uint64_t>(second))).verdict() == kBehind);
+  CHECK(meeting.beat(1, kAsks, lost_moment(static_cast<std::uint64_t>(first))).verdict() == kServerBehind);
+  CHECK(meeting.beat(2, kAsks, lost_moment(static_cast<std::uint64_t>(second))).verdict() == kServerBehind);
   Client person(world);
   Envelope request;
   request.mutable_adopt_files()->set_done(true);
@@ -80,7 +81,7 @@ TEST_CASE("a file that was being created when the directory was copied, and was 
   world.start();
   world.heartbeats();
   Meeting meeting(world);
-  CHECK(meeting.beat(1, 0, lost_moment(100)).verdict() == kBehind);
+  CHECK(meeting.beat(1, kServes, lost_moment(100)).verdict() == kServerBehind);
   Client person(world);
   Envelope request;
   const std::uint64_t of_lost_run = 0x1234567800000003;

@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "pif/base/assert.h"
+#include "pif/wire/values.h"
 
 namespace pif::lfs {
 namespace {
@@ -17,9 +18,8 @@ constexpr Duration kAskAgainEvery = std::chrono::milliseconds(100);  // a server
 constexpr Duration kPatience = std::chrono::seconds(5);
 constexpr std::size_t kStatesAtOnce = 4096;
 
-// Of heartbeats and their answers (proto/messages.proto).
-enum BeatStage : std::uint32_t { kServes = 0, kAsks = 1, kConfirms = 2 };
-enum Verdict : std::uint32_t { kGoOn = 1, kAdmitted = 2, kIsStale = 3, kNotYet = 5 };
+using enum wire::BeatStage;
+using enum wire::Verdict;
 
 }  // namespace
 

@@ -4,12 +4,13 @@
 
 #include "context/server_context.h"
 #include "pif/base/assert.h"
+#include "pif/wire/values.h"
 
 namespace pif::server {
 namespace {
 
-enum Stage : std::uint32_t { kServes = 0, kAsks = 1, kConfirms = 2 };
-enum Verdict : std::uint32_t { kGoOn = 1, kAdmitted = 2, kIsStale = 3, kServerBehind = 4, kNotYet = 5 };
+using enum wire::BeatStage;
+using enum wire::Verdict;
 
 void refuse(ServerContext& context, Node& node, std::string why, proto::HeartbeatReply& reply) {
   reply.set_verdict(kIsStale);
