@@ -12,10 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <iostream>
-#include <thread>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -39,8 +37,6 @@ using namespace pif;
 enum Exit { kExitOk = 0, kExitDamaged = 1, kExitUsage = 2, kExitCannot = 3 };
 constexpr unsigned kExecutorThreads = 8;  // half of them for reads that wait for the disk
 constexpr rlim_t kFilesWanted = 65536;
-constexpr auto kLockPatience = std::chrono::milliseconds(300);
-constexpr auto kLockPoll = std::chrono::milliseconds(5);
 
 // What a signal handler can reach. Set before the handlers are installed, and never changed afterwards.
 std::atomic<bool> stop_asked = false;
@@ -92,14 +88,8 @@ Result<cluster::LfsEntry> entry_of(const cluster::Cluster& cluster, const std::s
   return fail(Code::kNotFound, fmt::format("{}/pif.toml has no LFS named {}", cluster.folder, name));
 }
 
-// Who looks whether a daemon runs (pif status) holds the lock for a moment: that is no reason not to start.
-Status lock_patiently(component::Storage& storage, const std::string& root) {
-  const auto deadline = std::chrono::steady_clock::now() + kLockPatience;
-  while (true) {
-    Status locked = storage.lock(root);
-    if (locked || locked.error().code != Code::kBusy || std::chrono::steady_clock::now() >= deadline) return locked;
-    std::this_thread::sleep_for(kLockPoll);
-  }
+Status lock(component::Storage& storage, const std::string& root) {
+  return cluster::lock_patiently([&] { return storage.lock(root); });
 }
 
 // LMDB and the lock would make what is missing.
@@ -124,7 +114,7 @@ Status init(const std::string& folder, const std::string& name, bool replace) {
   auto storage = component::make_real_storage();
   if (is_new) PIF_TRY(storage->make_folder(entry.root));
   if (!is_new) PIF_TRY(check_root_there(entry.root));
-  PIF_TRY(lock_patiently(*storage, entry.root));
+  PIF_TRY(lock(*storage, entry.root));
   if (is_new) PIF_TRY(storage->make_folder(entry.root + "/catalogue"));
   PIF_TRY_VALUE(auto catalogue, kv::open_lmdb(entry.root + "/catalogue", lfs::kCatalogueTables));
   const auto identity = identity_of(cluster, entry);
@@ -138,7 +128,7 @@ Status serve(const std::string& folder, const std::string& name) {
   PIF_TRY(cluster::check_ready(cluster));
   auto storage = component::make_real_storage();
   PIF_TRY(check_root_there(entry.root));
-  PIF_TRY(lock_patiently(*storage, entry.root));
+  PIF_TRY(lock(*storage, entry.root));
   PIF_TRY_VALUE(auto catalogue, kv::open_lmdb(entry.root + "/catalogue", lfs::kCatalogueTables));
 
   net::MessengerOptions options;
@@ -184,7 +174,7 @@ int run(const std::string& folder, const std::string& name, bool verbose) {
 Result<lfs::CheckReport> check_locked(const std::string& root, bool sums) {
   auto storage = component::make_real_storage();
   PIF_TRY(storage->list(root));
-  PIF_TRY(lock_patiently(*storage, root));
+  PIF_TRY(lock(*storage, root));
   PIF_TRY(storage->list(root + "/catalogue"));  // a checker makes none
   PIF_TRY_VALUE(auto catalogue, kv::open_lmdb(root + "/catalogue", lfs::kCatalogueTables));
   return lfs::check_root(*storage, *catalogue, root, sums);

@@ -9,7 +9,6 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -30,20 +29,22 @@ namespace {
 using namespace pif;
 
 constexpr int kExitDone = 0, kExitNegative = 1, kExitUsage = 2, kExitFailed = 3;  // as `pif` has them
-constexpr auto kLockPatience = std::chrono::milliseconds(300);
-constexpr auto kLockPoll = std::chrono::milliseconds(5);
 
 std::string directory_path(const std::string& server_folder) { return server_folder + "/directory"; }
 
-// Who looks whether a daemon runs (pif status) holds the lock for a moment: that is no reason not to start. False with
-// errno.
-bool lock_patiently(int fd) {
-  const auto deadline = std::chrono::steady_clock::now() + kLockPatience;
+// fd: of FOLDER/lock. kBusy names who has it.
+Status try_lock(int fd, const std::string& folder) {
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EINTR && (errno != EWOULDBLOCK || std::chrono::steady_clock::now() >= deadline)) return false;
-    std::this_thread::sleep_for(kLockPoll);
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return fail_errno(errno, "cannot lock the folder " + folder);
+    char text[32] = {};
+    const ssize_t length = ::pread(fd, text, sizeof(text) - 1, 0);
+    std::string holder(text, length > 0 ? static_cast<std::size_t>(length) : 0);
+    holder.resize(std::min(holder.size(), holder.find('\n')));
+    return fail(Code::kBusy,
+                fmt::format("the folder {} is in use by process {}", folder, holder.empty() ? "?" : holder));
   }
-  return true;
+  return {};
 }
 
 // The folder is ours as long as this lives: an exclusive lock on FOLDER/lock, with our process id in it for people.
@@ -53,15 +54,7 @@ Result<UniqueFd> lock_folder(const std::string& folder) {
   const std::string path = folder + "/lock";
   UniqueFd fd(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   if (!fd) return fail_errno(errno, "cannot lock the folder " + folder);
-  if (!lock_patiently(fd.get())) {
-    if (errno != EWOULDBLOCK) return fail_errno(errno, "cannot lock the folder " + folder);
-    char text[32] = {};
-    const ssize_t length = ::pread(fd.get(), text, sizeof(text) - 1, 0);
-    std::string holder(text, length > 0 ? static_cast<std::size_t>(length) : 0);
-    holder.resize(std::min(holder.size(), holder.find('\n')));
-    return fail(Code::kBusy,
-                fmt::format("the folder {} is in use by process {}", folder, holder.empty() ? "?" : holder));
-  }
+  PIF_TRY(cluster::lock_patiently([&] { return try_lock(fd.get(), folder); }));
   const std::string pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(fd.get(), 0) != 0 ||
       ::pwrite(fd.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {

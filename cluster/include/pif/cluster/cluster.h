@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -120,6 +121,11 @@ struct FoundCluster {
 [[nodiscard]] Status forget_cluster(const std::string& folder);
 // The folder that the user's default names; empty if there is none.
 std::string default_cluster();
+
+// A daemon's exclusive lock on its folder. Calls `lock` again while it says kBusy, for less than a second: who looks
+// whether a daemon runs (pif status) has the lock for a moment, and that is no reason not to start. Gives what `lock`
+// said last. Blocks; for main functions only.
+[[nodiscard]] Status lock_patiently(const std::function<Status()>& lock);
 
 // Log of a daemon: one line per event, to stderr (which `pif up` points at FOLDER/<daemon>.log). Returns nothing to
 // keep; call once in main.
