@@ -101,6 +101,18 @@ Status Worker::Impl::attach(Output& output) {
   return {};
 }
 
+template <typename File>
+Result<File*> Worker::Impl::attached(std::unique_ptr<File>& slot, const job::JobFile& file) {
+  if (!slot) {
+    PIF_TRY_VALUE(access::FileParts parts, parts_of(file, description));
+    const auto index = index_of(parts);
+    std::unique_ptr<File> made(new File(world.storage, std::move(parts), index));
+    PIF_TRY(attach(*made));
+    slot = std::move(made);
+  }
+  return slot.get();
+}
+
 // ---- the end ------------------------------------------------------------------------------------------------------
 
 Status Worker::Impl::end_outputs(job::WorkerEnd& end) {
@@ -192,30 +204,12 @@ Result<std::vector<std::uint32_t>> Worker::ranks_on(const Component& file) const
 
 Result<Input*> Worker::input(std::size_t i) {
   if (i >= impl_->inputs.size()) return fail(Code::kInvalid, fmt::format("the job has no input {}", i));
-  auto& slot = impl_->inputs[i];
-  if (!slot) {
-    const job::JobFile& file = impl_->description.inputs(static_cast<int>(i));
-    PIF_TRY_VALUE(access::FileParts parts, parts_of(file, impl_->description));
-    const auto index = impl_->index_of(parts);
-    std::unique_ptr<Input> made(new Input(impl_->world.storage, std::move(parts), index));
-    PIF_TRY(impl_->attach(*made));
-    slot = std::move(made);
-  }
-  return slot.get();
+  return impl_->attached(impl_->inputs[i], impl_->description.inputs(static_cast<int>(i)));
 }
 
 Result<Output*> Worker::output(std::size_t i) {
   if (i >= impl_->outputs.size()) return fail(Code::kInvalid, fmt::format("the job has no output {}", i));
-  auto& slot = impl_->outputs[i];
-  if (!slot) {
-    const job::JobFile& file = impl_->description.outputs(static_cast<int>(i));
-    PIF_TRY_VALUE(access::FileParts parts, parts_of(file, impl_->description));
-    const auto index = impl_->index_of(parts);
-    std::unique_ptr<Output> made(new Output(impl_->world.storage, std::move(parts), index));
-    PIF_TRY(impl_->attach(*made));
-    slot = std::move(made);
-  }
-  return slot.get();
+  return impl_->attached(impl_->outputs[i], impl_->description.outputs(static_cast<int>(i)));
 }
 
 Result<Scratch> Worker::scratch() {

@@ -21,6 +21,9 @@ struct Worker::Impl {
   [[nodiscard]] Result<std::vector<std::string>> meet(const std::string& value, Duration patience);
   [[nodiscard]] Status attach(Input& input);
   [[nodiscard]] Status attach(Output& output);
+  // What `slot` has; made and attached when it is first asked for.
+  template <typename File>
+  [[nodiscard]] Result<File*> attached(std::unique_ptr<File>& slot, const job::JobFile& file);
   // Until all of them are done.
   [[nodiscard]] Status run(access::Requests& requests);
   [[nodiscard]] Status report(const Status& outcome);
