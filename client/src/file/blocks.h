@@ -1,11 +1,13 @@
-// How a bulk transfer is cut into blocks.
+// How a bulk transfer is cut into blocks, and done by several threads.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 
 #include "file/file_state.h"
 #include "pif/component/component.h"
+#include "session/pool.h"
 
 namespace pif::client {
 
@@ -27,5 +29,12 @@ inline std::uint64_t records_per_block(const FileState& file, const BlockAim& ai
   const std::uint64_t unit = chunk_rows == 1 && records < file.width() ? 1 : file.width() * chunk_rows;
   return std::max(unit, records / unit * unit);
 }
+
+// Does blocks [0, count) on all threads of the pool. make_worker() gives what does one block after another on one
+// thread. report() runs on the caller's thread, after each block that it has done. The first error stops all of them,
+// and is the outcome.
+using BlockWorker = std::function<Status(std::uint64_t block)>;
+[[nodiscard]] Status do_blocks(Pool& pool, std::uint64_t count, const std::function<BlockWorker()>& make_worker,
+                               const std::function<Status()>& report);
 
 }  // namespace pif::client

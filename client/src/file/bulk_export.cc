@@ -4,7 +4,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -12,7 +11,6 @@
 #include "file/blocks.h"
 #include "file/local_io.h"
 #include "session/one_user.h"
-#include "session/pool.h"
 
 namespace pif {
 
@@ -42,12 +40,11 @@ class ParallelExport {
         progress_(progress),
         length_(file.parts.format.record_length),
         block_records_(records_per_block(file, kDirectBlock)),
-        blocks_((records.size() + block_records_ - 1) / block_records_),
-        caller_(std::this_thread::get_id()) {}
+        blocks_((records.size() + block_records_ - 1) / block_records_) {}
 
   Result<BulkCounts> run() {
-    file_.session->pool().run(file_.session->pool().threads(), [this](std::size_t) { work(); });
-    if (!failure_) return fail(failure_.error());
+    PIF_TRY(do_blocks(
+        file_.session->pool(), blocks_, [this] { return worker(); }, [this] { return report(); }));
     // What could not be read through descriptors needs the LFS, and so this thread.
     std::vector<std::byte> buffer(failed_blocks_.empty() ? 0 : block_records_ * length_);
     for (const std::uint64_t block : failed_blocks_) {
@@ -68,24 +65,22 @@ class ParallelExport {
     return {first, std::min(records_.end, first + block_records_)};
   }
 
-  void work() {
-    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(block_records_ * length_);
-    std::vector<access::RowRange> ranges;
-    while (!stopped_) {
-      const std::uint64_t block = next_++;
-      if (block >= blocks_) return;
-      auto status = progress_.check();
-      if (status) status = export_block(block, buffer.get(), ranges);
+  BlockWorker worker() {
+    const std::shared_ptr buffer = std::make_unique_for_overwrite<std::byte[]>(block_records_ * length_);
+    return [this, buffer, ranges = std::vector<access::RowRange>()](std::uint64_t block) mutable {
+      auto status = export_block(block, buffer.get(), ranges);
       done_records_ += block_records_;
-      if (status && std::this_thread::get_id() == caller_) {
-        const std::uint64_t records = std::min<std::uint64_t>(done_records_, records_.size());
-        status = progress_.report({records * length_, records});
-      }
-      if (!status) stop(std::move(status));
-    }
+      return status;
+    };
+  }
+
+  Status report() {
+    const std::uint64_t records = std::min<std::uint64_t>(done_records_, records_.size());
+    return progress_.report({records * length_, records});
   }
 
   Status export_block(std::uint64_t block, std::byte* buffer, std::vector<access::RowRange>& ranges) {
+    PIF_TRY(progress_.check());
     const Range records = records_of(block);
     access::split(file_.parts.layout, records, ranges);
     for (const access::RowRange& rows : ranges) {
@@ -100,25 +95,15 @@ class ParallelExport {
     return local_.write(block * block_records_ * length_, {buffer, bytes_of(length_, file_length_, records)});
   }
 
-  void stop(Status status) {
-    const std::lock_guard lock(mutex_);
-    if (failure_) failure_ = std::move(status);
-    stopped_ = true;
-  }
-
   FileState& file_;
   const Range records_;
   const FileLength file_length_;  // of the file, as the export goes by
   const LocalFile& local_;
   const Progress& progress_;
   const std::uint64_t length_, block_records_, blocks_;
-  const std::thread::id caller_;
-  std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint64_t> done_records_{0};
-  std::atomic<bool> stopped_{false};
   std::mutex write_turn_;
   std::mutex mutex_;
-  Status failure_;                            // guarded by mutex_
   std::vector<std::uint64_t> failed_blocks_;  // guarded by mutex_
 };
 

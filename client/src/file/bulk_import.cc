@@ -3,8 +3,6 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -12,7 +10,6 @@
 #include "file/local_io.h"
 #include "pif/base/limits.h"
 #include "session/one_user.h"
-#include "session/pool.h"
 
 namespace pif {
 
@@ -34,12 +31,11 @@ class ParallelImport {
         length_(file.parts.format.record_length),
         block_records_(records_per_block(file, kDirectBlock)),
         block_bytes_(block_records_ * length_),
-        blocks_((local.size() + block_bytes_ - 1) / block_bytes_),
-        caller_(std::this_thread::get_id()) {}
+        blocks_((local.size() + block_bytes_ - 1) / block_bytes_) {}
 
   Result<BulkCounts> run() {
-    file_.session->pool().run(file_.session->pool().threads(), [this](std::size_t) { work(); });
-    if (!failure_) return fail(failure_.error());
+    PIF_TRY(do_blocks(
+        file_.session->pool(), blocks_, [this] { return worker(); }, [this] { return report(); }));
     const std::uint64_t bytes = local_.size();
     const FileLength file_length = fixed_file_length(file_.parts.format.record_length, bytes);
     std::vector<access::RowRange> ranges;
@@ -52,21 +48,19 @@ class ParallelImport {
   }
 
  private:
-  void work() {
-    const auto buffer = std::make_unique_for_overwrite<std::byte[]>(block_bytes_);
-    std::vector<access::RowRange> ranges;
-    while (!stopped_) {
-      const std::uint64_t block = next_++;
-      if (block >= blocks_) return;
+  BlockWorker worker() {
+    const std::shared_ptr buffer = std::make_unique_for_overwrite<std::byte[]>(block_bytes_);
+    return [this, buffer, ranges = std::vector<access::RowRange>()](std::uint64_t block) mutable {
       auto status = import_block(block, buffer.get(), ranges);
       done_bytes_ += block_bytes_;
-      if (status && std::this_thread::get_id() == caller_) {
-        file_.session->keep_alive();
-        const std::uint64_t bytes = std::min<std::uint64_t>(done_bytes_, local_.size());
-        status = progress_.report({bytes, bytes / length_});
-      }
-      if (!status) stop(std::move(status));
-    }
+      return status;
+    };
+  }
+
+  Status report() {
+    file_.session->keep_alive();
+    const std::uint64_t bytes = std::min<std::uint64_t>(done_bytes_, local_.size());
+    return progress_.report({bytes, bytes / length_});
   }
 
   Status import_block(std::uint64_t block, std::byte* buffer, std::vector<access::RowRange>& ranges) {
@@ -88,22 +82,11 @@ class ParallelImport {
     return {};
   }
 
-  void stop(Status status) {
-    const std::lock_guard lock(mutex_);
-    if (failure_) failure_ = std::move(status);
-    stopped_ = true;
-  }
-
   FileState& file_;
   const LocalFile& local_;
   const Progress& progress_;
   const std::uint64_t length_, block_records_, block_bytes_, blocks_;
-  const std::thread::id caller_;
-  std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint64_t> done_bytes_{0};
-  std::atomic<bool> stopped_{false};
-  std::mutex mutex_;
-  Status failure_;  // guarded by mutex_
 };
 
 // Opens every LFS that will get rows; whether all are reached by descriptor.

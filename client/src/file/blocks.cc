@@ -1,0 +1,32 @@
+#include "file/blocks.h"
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+namespace pif::client {
+
+Status do_blocks(Pool& pool, std::uint64_t count, const std::function<BlockWorker()>& make_worker,
+                 const std::function<Status()>& report) {
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<std::uint64_t> next{0};
+  std::atomic<bool> stopped{false};
+  std::mutex mutex;
+  Status outcome;  // guarded by mutex
+  pool.run(pool.threads(), [&](std::size_t) {
+    const BlockWorker work = make_worker();
+    while (!stopped) {
+      const std::uint64_t block = next++;
+      if (block >= count) return;
+      Status status = work(block);
+      if (status && std::this_thread::get_id() == caller) status = report();
+      if (status) continue;
+      const std::lock_guard lock(mutex);
+      if (outcome) outcome = std::move(status);
+      stopped = true;
+    }
+  });
+  return outcome;
+}
+
+}  // namespace pif::client
