@@ -132,6 +132,24 @@ Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& 
   return std::make_unique<FileState>(session, std::move(parts), kind);
 }
 
+// A file for each of `sound`: what `make` makes of its reply, or what was wrong with it. Only the sound ones were asked
+// for.
+template <typename Make>
+std::vector<Result<File>> make_each(const std::vector<Status>& sound, std::vector<Result<net::Packet>> replies,
+                                    const Make& make) {
+  std::vector<Result<File>> out;
+  auto reply = replies.begin();
+  for (std::size_t i = 0; i < sound.size(); ++i) {
+    if (!sound[i]) {
+      out.emplace_back(fail(sound[i].error()));
+      continue;
+    }
+    out.push_back(*reply ? make(i, (*reply)->envelope) : fail(strip(std::move(reply->error()))));
+    ++reply;
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<File> Client::create(const std::string& path, const CreateOptions& options) {
@@ -152,23 +170,11 @@ std::vector<Result<File>> Client::create_many(std::span<const NewFile> files) {
     if (valid) requests.push_back(client::create_packet(file.path, file.options, false));
     sound.push_back(std::move(valid));
   }
-  auto replies = session_->ask_server_all(std::move(requests));
-  std::vector<Result<File>> out;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    if (!sound[i]) {
-      out.emplace_back(fail(sound[i].error()));
-      continue;
-    }
-    auto& reply = replies[next++];
-    auto state = reply ? created_state(session_, files[i].path, files[i].options, reply->envelope.create_reply())
-                       : Result<std::unique_ptr<FileState>>(fail(strip(std::move(reply.error()))));
-    if (state)
-      out.emplace_back(File(std::move(*state)));
-    else
-      out.emplace_back(fail(std::move(state.error())));
-  }
-  return out;
+  const auto make = [&](std::size_t i, const proto::Envelope& reply) -> Result<File> {
+    PIF_TRY_VALUE(auto state, created_state(session_, files[i].path, files[i].options, reply.create_reply()));
+    return File(std::move(state));
+  };
+  return make_each(sound, session_->ask_server_all(std::move(requests)), make);
 }
 
 Result<File> Client::open(const std::string& path, Mode mode) {
@@ -186,24 +192,11 @@ std::vector<Result<File>> Client::open_small_many(std::span<const std::string> p
     sound.push_back(sendable(path));
     if (sound.back()) requests.push_back(open_packet(*session_, path, Mode::kRead));
   }
-  auto replies = session_->ask_server_all(std::move(requests));
-  std::vector<Result<File>> out;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    if (!sound[i]) {
-      out.emplace_back(fail(sound[i].error()));
-      continue;
-    }
-    auto& reply = replies[next++];
-    auto state = reply ? opened_state(session_, paths[i], Mode::kRead, reply->envelope.open_reply(), true)
-                       : Result<std::unique_ptr<FileState>>(fail(strip(std::move(reply.error()))));
-    if (!state) {
-      out.emplace_back(fail(std::move(state.error())));
-      continue;
-    }
-    out.emplace_back(File(std::move(*state)));
-  }
-  return out;
+  const auto make = [&](std::size_t i, const proto::Envelope& reply) -> Result<File> {
+    PIF_TRY_VALUE(auto state, opened_state(session_, paths[i], Mode::kRead, reply.open_reply(), true));
+    return File(std::move(state));
+  };
+  return make_each(sound, session_->ask_server_all(std::move(requests)), make);
 }
 
 namespace client {
