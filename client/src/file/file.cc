@@ -14,6 +14,16 @@ namespace {
 // Of every call of a File.
 Result<client::Use> use_of(const FileState& state) { return client::Use::begin(state.session->user()); }
 
+// Where what is appended begins. fill: as Appender::append.
+Result<FileLength> append_fixed(FileState& state, std::span<const std::byte> in, bool fill) {
+  PIF_TRY_VALUE(const client::Use use, use_of(state));
+  if (!state.parts.format.is_fixed()) {
+    return fail(Code::kInvalid,
+                fmt::format("{}: records of variable length are appended in batches", state.parts.path));
+  }
+  return state.appender.append({}, in, fill, nullptr);
+}
+
 }  // namespace
 
 File::File() = default;
@@ -119,21 +129,11 @@ bool File::is_done(Operation operation) {
 }
 
 Result<RecordNumber> File::append(std::span<const std::byte> in) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  if (!state_->parts.format.is_fixed()) {
-    return fail(Code::kInvalid,
-                fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
-  }
-  PIF_TRY_VALUE(const FileLength start, state_->appender.append({}, in, false, nullptr));
+  PIF_TRY_VALUE(const FileLength start, append_fixed(*state_, in, false));
   return start.records;
 }
 Result<std::uint64_t> File::append_bytes(std::span<const std::byte> in) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  if (!state_->parts.format.is_fixed()) {
-    return fail(Code::kInvalid,
-                fmt::format("{}: records of variable length are appended in batches", state_->parts.path));
-  }
-  PIF_TRY_VALUE(const FileLength start, state_->appender.append({}, in, true, nullptr));
+  PIF_TRY_VALUE(const FileLength start, append_fixed(*state_, in, true));
   return start.bytes;
 }
 Result<RecordNumber> File::append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
