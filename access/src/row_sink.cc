@@ -116,8 +116,7 @@ Status RowSink::write_records(const RowRange& rows, Range records, std::span<con
 
 Status RowSink::stage_variable(std::span<const std::byte> bytes) {
   const std::uint64_t limit = writer_ ? kDirectStageBytes : by_message_->stage_bytes;
-  const std::size_t size = stage_.data.size() + stage_.lengths.size() * sizeof(std::uint32_t);
-  if (stage_.rows > 0 && size + bytes.size() + sizeof(std::uint32_t) > limit) PIF_TRY(flush());
+  if (stage_.rows > 0 && stage_.size() + bytes.size() + sizeof(std::uint32_t) > limit) PIF_TRY(flush());
   if (stage_.rows == 0) stage_.first = rows_;
   PIF_ASSERT(stage_.first + stage_.rows == rows_, stage_.first, stage_.rows, rows_);
   stage_.lengths.push_back(static_cast<std::uint32_t>(bytes.size()));
@@ -165,22 +164,13 @@ Status RowSink::append_rows(Row first, std::span<const std::uint32_t> lengths, s
 
 // ---- what is gathered ----------------------------------------------------------------------------------------------
 
-// The message's body: lengths (variable records), then the rows.
-net::Buffer RowSink::body_of(const Stage& stage) {
-  const std::size_t lengths_bytes = stage.lengths.size() * sizeof(std::uint32_t);
-  net::Buffer body(lengths_bytes + stage.data.size());
-  if (lengths_bytes > 0) std::memcpy(body.data(), stage.lengths.data(), lengths_bytes);
-  if (!stage.data.empty()) std::memcpy(body.data() + lengths_bytes, stage.data.data(), stage.data.size());
-  return body;
-}
-
 void RowSink::send_stage() {
   PIF_ASSERT(by_message_ && stage_.rows > 0, stage_.rows);
   auto stage = std::make_shared<Stage>(std::move(stage_));
   stage_ = {};
   BulkRequest request;
   request.lfs = lfs_;
-  request.bytes = stage->data.size() + stage->lengths.size() * sizeof(std::uint32_t);
+  request.bytes = stage->size();
   request.in_order = !by_message_->small || request.bytes > kSmallBodyBytes;  // of a small file there is one
   request.patient = true;
   by_message_->moved += stage->data.size();
@@ -190,7 +180,7 @@ void RowSink::send_stage() {
     *write.mutable_shape() = parts.shape(lfs);
     write.set_first(stage->first);
     write.set_count(stage->rows);
-    packet.body = body_of(*stage);
+    packet.body = stage->to_buffer();
     return packet;
   };
   by_message_->requests.add(std::move(request));

@@ -1,11 +1,12 @@
 #include "file/appender.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "file/file_state.h"
+#include "pif/access/row_body.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/wire/convert.h"
@@ -133,9 +134,9 @@ class AppendAttempt {
     return fail(outcome_unknown(std::move(answer.error()), "the records were appended", file_.parts.path));
   }
 
-  void send(access::Requests& requests, const access::RowRange& piece, std::vector<std::byte> bytes,
+  void send(access::Requests& requests, const access::RowRange& piece, access::RowBody rows_of_piece,
             std::uint32_t within) {
-    auto body = std::make_shared<std::vector<std::byte>>(std::move(bytes));
+    const auto body = std::make_shared<const access::RowBody>(std::move(rows_of_piece));
     file_.counts.bytes_by_message += body->size();
     access::BulkRequest request;
     request.lfs = piece.lfs;
@@ -151,7 +152,7 @@ class AppendAttempt {
       rows.set_within(within);
       *rows.mutable_shape() = file_.parts.shape(piece.lfs);
       *rows.mutable_base() = reply_.base();
-      packet.body = net::Buffer::copy_of(*body);
+      packet.body = body->to_buffer();
       return packet;
     };
     requests.add(std::move(request));
@@ -163,7 +164,7 @@ class AppendAttempt {
     if (const std::uint64_t missing = start.records * length - start.bytes; missing > 0) {
       const auto fill = rest.first(std::min<std::size_t>(missing, rest.size()));
       const Cell last = file_.parts.layout.locate(start.records - 1);
-      send(requests, {last.lfs, last.row, 1, start.records - 1, true}, {fill.begin(), fill.end()},
+      send(requests, {last.lfs, last.row, 1, start.records - 1, true}, {{}, {fill.begin(), fill.end()}},
            static_cast<std::uint32_t>(length - missing));
       rest = rest.subspan(fill.size());
     }
@@ -187,7 +188,7 @@ class AppendAttempt {
           const auto row = rest.subspan(from, std::min(length, rest.size() - from));
           bytes.insert(bytes.end(), row.begin(), row.end());
         }
-        send(requests, piece, std::move(bytes), 0);
+        send(requests, piece, {{}, std::move(bytes)}, 0);
       }
     }
   }
@@ -201,26 +202,21 @@ class AppendAttempt {
       // Parity cells since this LFS's last data row are rows without bytes; they come first.
       const Row written = file_.parts.layout.rows(range.lfs, start.records);
       access::RowRange piece{range.lfs, written, 0, 0, false};
-      std::vector<std::uint32_t> row_lengths(range.row - written, 0);
-      std::vector<std::byte> rows;
+      access::RowBody rows;
+      rows.lengths.resize(range.row - written, 0);
       const auto flush = [&] {
-        piece.rows = row_lengths.size();
-        std::vector<std::byte> body(row_lengths.size() * sizeof(std::uint32_t));
-        std::memcpy(body.data(), row_lengths.data(), body.size());
-        body.insert(body.end(), rows.begin(), rows.end());
-        send(requests, piece, std::move(body), 0);
+        piece.rows = rows.lengths.size();
+        send(requests, piece, std::exchange(rows, {}), 0);
         piece.row += piece.rows;
-        row_lengths.clear();
-        rows.clear();
       };
       for (std::uint64_t i = 0; i < range.rows; ++i) {
         const auto record = access::record_of(file_.parts.layout, range, i);
         const std::uint32_t size = record ? lengths_[*record - start.records] : 0;
-        if (!row_lengths.empty() && rows.size() + size > kBulkBytes) flush();
-        row_lengths.push_back(size);
+        if (!rows.lengths.empty() && rows.data.size() + size > kBulkBytes) flush();
+        rows.lengths.push_back(size);
         if (!record) continue;
         const auto bytes = data_.subspan(starts[*record - start.records], size);
-        rows.insert(rows.end(), bytes.begin(), bytes.end());
+        rows.data.insert(rows.data.end(), bytes.begin(), bytes.end());
       }
       flush();
     }

@@ -1,11 +1,12 @@
 #include "file/overwriter.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "file/file_state.h"
+#include "pif/access/row_body.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 
@@ -13,22 +14,20 @@ namespace pif::client {
 
 namespace {
 
-// A body that can be sent again shares its bytes with the request.
-using SharedBytes = std::shared_ptr<std::vector<std::byte>>;
-
-access::BulkRequest overwrite_request(const FileState& file, const RowRange& piece, SharedBytes bytes) {
+access::BulkRequest overwrite_request(const FileState& file, const RowRange& piece, access::RowBody rows) {
   PIF_ASSERT(piece.rows > 0, piece.lfs, piece.row);
+  const auto body = std::make_shared<const access::RowBody>(std::move(rows));
   access::BulkRequest request;
   request.lfs = piece.lfs;
-  request.bytes = bytes->size();
+  request.bytes = body->size();
   request.patient = true;
-  request.make = [id = file.parts.file.value, piece, bytes] {
+  request.make = [id = file.parts.file.value, piece, body] {
     net::Packet packet;
     proto::Overwrite& overwrite = *packet.envelope.mutable_overwrite();
     overwrite.set_file(id);
     overwrite.set_first(piece.row);
     overwrite.set_count(piece.rows);
-    packet.body = net::Buffer::copy_of(*bytes);
+    packet.body = body->to_buffer();
     return packet;
   };
   return request;
@@ -49,15 +48,16 @@ Status Overwriter::start(RecordNumber first, std::span<const std::byte> in, acce
   for (const RowRange& rows : ranges_) {
     access::data_pieces(parts.layout, rows, std::max<std::uint64_t>(1, kBulkBytes / length), pieces);
     for (const RowRange& piece : pieces) {
-      auto bytes = std::make_shared<std::vector<std::byte>>();
-      bytes->reserve(piece.rows * length);
+      access::RowBody rows_of_piece;
+      std::vector<std::byte>& bytes = rows_of_piece.data;
+      bytes.reserve(piece.rows * length);
       for (std::uint64_t i = 0; i < piece.rows; ++i) {
         const std::size_t from = (*access::record_of(parts.layout, piece, i) - first) * length;
         const auto row = in.subspan(from, std::min(length, in.size() - from));
-        bytes->insert(bytes->end(), row.begin(), row.end());
+        bytes.insert(bytes.end(), row.begin(), row.end());
       }
-      file_.counts.bytes_by_message += bytes->size();
-      requests.add(overwrite_request(file_, piece, std::move(bytes)));
+      file_.counts.bytes_by_message += bytes.size();
+      requests.add(overwrite_request(file_, piece, std::move(rows_of_piece)));
     }
   }
   return requests.step();
@@ -108,28 +108,21 @@ Status Overwriter::overwrite_batch(RecordNumber first, std::span<const std::uint
   access::Requests requests(file_.session->links(), file_.grant);
   for (const RowRange& range : ranges_) {
     RowRange piece;
-    std::vector<std::uint32_t> row_lengths;
-    std::vector<std::byte> rows;
+    access::RowBody rows;
     const auto send = [&] {
       if (piece.rows == 0) return;
-      auto body = std::make_shared<std::vector<std::byte>>(row_lengths.size() * sizeof(std::uint32_t) + rows.size());
-      std::memcpy(body->data(), row_lengths.data(), row_lengths.size() * sizeof(std::uint32_t));
-      if (!rows.empty())
-        std::memcpy(body->data() + row_lengths.size() * sizeof(std::uint32_t), rows.data(), rows.size());
-      requests.add(overwrite_request(file_, piece, std::move(body)));
+      requests.add(overwrite_request(file_, piece, std::exchange(rows, {})));
       piece.rows = 0;
-      row_lengths.clear();
-      rows.clear();
     };
     for (std::uint64_t i = 0; i < range.rows; ++i) {
       const auto record = access::record_of(parts.layout, range, i);
       const std::uint64_t size = record ? lengths[*record - first] : 0;
-      if (!record || (piece.rows > 0 && rows.size() + size > kBulkBytes)) send();
+      if (!record || (piece.rows > 0 && rows.data.size() + size > kBulkBytes)) send();
       if (!record) continue;
       if (piece.rows == 0) piece = {range.lfs, range.row + i, 0, *record, range.even};
       const auto from = data.subspan(starts[*record - first], size);
-      rows.insert(rows.end(), from.begin(), from.end());
-      row_lengths.push_back(static_cast<std::uint32_t>(size));
+      rows.data.insert(rows.data.end(), from.begin(), from.end());
+      rows.lengths.push_back(static_cast<std::uint32_t>(size));
       ++piece.rows;
     }
     send();

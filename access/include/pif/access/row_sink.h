@@ -20,6 +20,7 @@
 
 #include "pif/access/file_parts.h"
 #include "pif/access/requests.h"
+#include "pif/access/row_body.h"
 #include "pif/access/row_range.h"
 #include "pif/component/component.h"
 
@@ -89,11 +90,9 @@ class RowSink {
 
  private:
   // Rows for an LFS, gathered until they are worth a message or a write.
-  struct Stage {
+  struct Stage : RowBody {
     Row first = 0;
     std::uint64_t rows = 0;
-    std::vector<std::uint32_t> lengths;  // variable records
-    std::vector<std::byte> data;
   };
   std::uint64_t length() const { return parts_.format.record_length; }
   [[nodiscard]] Status check_open() const;
@@ -101,7 +100,6 @@ class RowSink {
   [[nodiscard]] Status stage_fixed(Row row, std::span<const std::byte> bytes);
   [[nodiscard]] Status stage_variable(std::span<const std::byte> bytes);
   void send_stage();
-  static net::Buffer body_of(const Stage& stage);
 
   const FileParts& parts_;
   const LfsIndex lfs_;
