@@ -25,14 +25,7 @@ PackedRows rows_of(const FileParts& parts, const RowRange& rows, RecordNumber or
   const std::size_t length = parts.format.record_length;
   if (rows.even) return {{in.data() + (rows.record - origin) * length, length * parts.layout.width()}, {}};
   PackedRows packed;
-  packed.copy.resize(rows.rows * length);
-  for (std::uint64_t i = 0; i < rows.rows; ++i) {
-    const auto record = record_of(parts.layout, rows, i);
-    if (!record) continue;
-    PIF_ASSERT(*record >= origin && (*record - origin) * length < in.size(), *record, origin, in.size());
-    const std::size_t from = (*record - origin) * length;
-    std::memcpy(packed.copy.data() + i * length, in.data() + from, std::min(length, in.size() - from));
-  }
+  packed.copy = gather(parts, rows, origin, in);
   packed.rows = {packed.copy.data(), length};
   return packed;
 }

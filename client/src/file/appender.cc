@@ -176,19 +176,7 @@ class AppendAttempt {
       for (std::uint64_t done = 0; done < range.rows; done += rows_max) {
         const access::RowRange piece =
             access::part_of(file_.parts.layout, range, done, std::min(rows_max, range.rows - done));
-        std::vector<std::byte> bytes;
-        bytes.reserve(piece.rows * length);
-        for (std::uint64_t i = 0; i < piece.rows; ++i) {
-          const auto record = access::record_of(file_.parts.layout, piece, i);
-          if (!record) {
-            bytes.resize(bytes.size() + length);  // a parity cell
-            continue;
-          }
-          const std::size_t from = (*record - start.records) * length;
-          const auto row = rest.subspan(from, std::min(length, rest.size() - from));
-          bytes.insert(bytes.end(), row.begin(), row.end());
-        }
-        send(requests, piece, {{}, std::move(bytes)}, 0);
+        send(requests, piece, {{}, access::gather(file_.parts, piece, start.records, rest)}, 0);
       }
     }
   }

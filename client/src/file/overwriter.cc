@@ -48,16 +48,9 @@ Status Overwriter::start(RecordNumber first, std::span<const std::byte> in, acce
   for (const RowRange& rows : ranges_) {
     access::data_pieces(parts.layout, rows, std::max<std::uint64_t>(1, kBulkBytes / length), pieces);
     for (const RowRange& piece : pieces) {
-      access::RowBody rows_of_piece;
-      std::vector<std::byte>& bytes = rows_of_piece.data;
-      bytes.reserve(piece.rows * length);
-      for (std::uint64_t i = 0; i < piece.rows; ++i) {
-        const std::size_t from = (*access::record_of(parts.layout, piece, i) - first) * length;
-        const auto row = in.subspan(from, std::min(length, in.size() - from));
-        bytes.insert(bytes.end(), row.begin(), row.end());
-      }
-      file_.counts.bytes_by_message += bytes.size();
-      requests.add(overwrite_request(file_, piece, std::move(rows_of_piece)));
+      access::RowBody body{{}, access::gather(parts, piece, first, in)};
+      file_.counts.bytes_by_message += body.size();
+      requests.add(overwrite_request(file_, piece, std::move(body)));
     }
   }
   return requests.step();

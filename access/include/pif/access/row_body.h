@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "pif/access/file_parts.h"
+#include "pif/access/row_range.h"
 #include "pif/net/buffer.h"
 
 namespace pif::access {
@@ -18,5 +21,10 @@ struct RowBody {
   // size() bytes.
   net::Buffer to_buffer() const;
 };
+
+// The fixed records of `rows` that are in `in`, packed; cells that hold parity are zero. in: consecutive records from
+// `origin` on, of which the last may be short: it is so in the result, too, if it is the last of `rows`.
+std::vector<std::byte> gather(const FileParts& parts, const RowRange& rows, RecordNumber origin,
+                              std::span<const std::byte> in);
 
 }  // namespace pif::access
