@@ -14,19 +14,25 @@ namespace pif::client {
 
 namespace {
 
-access::BulkRequest overwrite_request(const FileState& file, const RowRange& piece, access::RowBody rows) {
+// within: a part of one row, from this byte on.
+access::BulkRequest overwrite_request(const FileState& file, const RowRange& piece, access::RowBody rows,
+                                      std::optional<std::uint32_t> within = {}) {
   PIF_ASSERT(piece.rows > 0, piece.lfs, piece.row);
   const auto body = std::make_shared<const access::RowBody>(std::move(rows));
   access::BulkRequest request;
   request.lfs = piece.lfs;
   request.bytes = body->size();
   request.patient = true;
-  request.make = [id = file.parts.file.value, piece, body] {
+  request.make = [id = file.parts.file.value, piece, body, within] {
     net::Packet packet;
     proto::Overwrite& overwrite = *packet.envelope.mutable_overwrite();
     overwrite.set_file(id);
     overwrite.set_first(piece.row);
     overwrite.set_count(piece.rows);
+    if (within) {
+      overwrite.set_within(*within);
+      overwrite.set_bytes(static_cast<std::uint32_t>(body->size()));
+    }
     packet.body = body->to_buffer();
     return packet;
   };
@@ -70,25 +76,9 @@ Status Overwriter::overwrite(RecordNumber first, std::span<const std::byte> in) 
 Status Overwriter::overwrite_within(RecordNumber record, std::uint32_t within, std::span<const std::byte> in) {
   PIF_ASSERT(within + in.size() <= file_.parts.format.record_length, record, within, in.size());
   const Cell cell = file_.parts.layout.locate(record);
-  auto bytes = std::make_shared<std::vector<std::byte>>(in.begin(), in.end());
-  access::BulkRequest request;
-  request.lfs = cell.lfs;
-  request.bytes = in.size();
-  request.patient = true;
-  request.make = [id = file_.parts.file.value, cell, within, bytes] {
-    net::Packet packet;
-    proto::Overwrite& overwrite = *packet.envelope.mutable_overwrite();
-    overwrite.set_file(id);
-    overwrite.set_first(cell.row);
-    overwrite.set_count(1);
-    overwrite.set_within(within);
-    overwrite.set_bytes(static_cast<std::uint32_t>(bytes->size()));
-    packet.body = net::Buffer::copy_of(*bytes);
-    return packet;
-  };
   file_.counts.bytes_by_message += in.size();
   access::Requests requests(file_.session->links(), file_.grant);
-  requests.add(std::move(request));
+  requests.add(overwrite_request(file_, {cell.lfs, cell.row, 1, record, true}, {{}, {in.begin(), in.end()}}, within));
   return file_.run(requests);
 }
 
