@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/access/row_body.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 
@@ -82,10 +83,9 @@ Status read_direct(const FileParts& parts, const ComponentAccess& component, con
   }
   if (part.rows.even) return read_even(parts, part, bytes, reader);
   // Parity cells are among the rows: read packed, then take the records.
-  const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kBulkBytes / length);
+  const std::uint64_t rows_at_once = rows_per_message(parts.format.record_length);
   std::vector<std::byte> packed(std::min(rows_at_once, part.rows.rows) * length);
-  for (std::uint64_t done = 0; done < part.rows.rows; done += rows_at_once) {
-    const RowRange piece = part_of(parts.layout, part.rows, done, std::min(rows_at_once, part.rows.rows - done));
+  for (const RowRange& piece : pieces_of(parts.layout, part.rows, rows_at_once)) {
     PIF_TRY(reader.read_rows(piece.row, piece.rows, {packed.data(), length}));
     scatter(parts, part, piece, std::span(packed).first(bytes_of(parts, part.file_length, piece)));
   }
@@ -128,11 +128,8 @@ void ask_for_rows(Requests& requests, const ReadPart& part, const RowRange& piec
 
 void read_by_message(Requests& requests, const ReadPart& part, std::uint64_t& moved) {
   const FileParts& parts = requests.grant().parts();
-  const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kBulkBytes / parts.format.record_length);
-  for (std::uint64_t done = 0; done < part.rows.rows; done += rows_at_once) {
-    const std::uint64_t rows = std::min(rows_at_once, part.rows.rows - done);
-    ask_for_rows(requests, part, part_of(parts.layout, part.rows, done, rows), moved);
-  }
+  for (const RowRange& piece : pieces_of(parts.layout, part.rows, rows_per_message(parts.format.record_length)))
+    ask_for_rows(requests, part, piece, moved);
 }
 
 Status recover(Requests& requests, ComponentAccess& component, const ReadPart& part, std::uint64_t& moved,

@@ -38,6 +38,14 @@ RowRange part_of(const parity::Layout& layout, const RowRange& range, std::uint6
   return part;
 }
 
+std::vector<RowRange> pieces_of(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max) {
+  PIF_ASSERT(rows_max > 0, rows_max);
+  std::vector<RowRange> pieces;
+  for (std::uint64_t begin = 0; begin < range.rows; begin += rows_max)
+    pieces.push_back(part_of(layout, range, begin, std::min(rows_max, range.rows - begin)));
+  return pieces;
+}
+
 void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max,
                  std::vector<RowRange>& out) {
   PIF_ASSERT(rows_max > 0, rows_max);

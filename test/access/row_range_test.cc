@@ -63,6 +63,26 @@ TEST_CASE("a part of a range holds the records of those rows") {
   }));
 }
 
+TEST_CASE("pieces follow one another, cover the range, and are no longer than asked") {
+  REQUIRE(rc::check([] {
+    const auto layout = any_layout();
+    Range records = any_records();
+    records.end = std::max(records.end, records.begin + 1);
+    const auto rows_max = *rc::gen::inRange<std::uint64_t>(1, 9);
+    std::vector<RowRange> ranges;
+    split(layout, records, ranges);
+    for (const RowRange& range : ranges) {
+      std::uint64_t begin = 0;
+      for (const RowRange& piece : pieces_of(layout, range, rows_max)) {
+        RC_ASSERT(piece.rows >= 1 && piece.rows <= rows_max);
+        RC_ASSERT(piece == part_of(layout, range, begin, piece.rows));
+        begin += piece.rows;
+      }
+      RC_ASSERT(begin == range.rows);
+    }
+  }));
+}
+
 TEST_CASE("data pieces hold all records of a range, no parity cell, and are no longer than asked") {
   REQUIRE(rc::check([] {
     const auto layout = any_layout();

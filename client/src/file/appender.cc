@@ -169,15 +169,12 @@ class AppendAttempt {
       rest = rest.subspan(fill.size());
     }
     const std::uint64_t count = (rest.size() + length - 1) / length;
-    const std::uint64_t rows_max = std::max<std::uint64_t>(1, kBulkBytes / length);
+    const std::uint64_t rows_max = access::rows_per_message(file_.parts.format.record_length);
     std::vector<access::RowRange> ranges;
     access::split(file_.parts.layout, {start.records, start.records + count}, ranges);
     for (const access::RowRange& range : ranges) {
-      for (std::uint64_t done = 0; done < range.rows; done += rows_max) {
-        const access::RowRange piece =
-            access::part_of(file_.parts.layout, range, done, std::min(rows_max, range.rows - done));
+      for (const access::RowRange& piece : access::pieces_of(file_.parts.layout, range, rows_max))
         send(requests, piece, {{}, access::gather(file_.parts, piece, start.records, rest)}, 0);
-      }
     }
   }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "file/file_state.h"
+#include "pif/access/row_body.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "session/pool.h"
@@ -101,9 +102,8 @@ Status CreatedWriter::bound_behind() {
 }
 
 Status CreatedWriter::write_by_message(const access::RowRange& rows, Range records, std::span<const std::byte> in) {
-  const std::uint64_t rows_at_once = std::max<std::uint64_t>(1, kBulkBytes / file_.parts.format.record_length);
-  for (std::uint64_t done = 0; done < rows.rows; done += rows_at_once) {
-    const auto piece = access::part_of(file_.parts.layout, rows, done, std::min(rows_at_once, rows.rows - done));
+  const std::uint64_t rows_at_once = access::rows_per_message(file_.parts.format.record_length);
+  for (const access::RowRange& piece : access::pieces_of(file_.parts.layout, rows, rows_at_once)) {
     PIF_TRY(sink(rows.lfs).write_records(piece, records, in));
     PIF_TRY(bound_behind());
   }

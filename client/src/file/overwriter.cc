@@ -52,7 +52,7 @@ Status Overwriter::start(RecordNumber first, std::span<const std::byte> in, acce
   access::split(parts.layout, {first, first + count}, ranges_);
   std::vector<RowRange> pieces;
   for (const RowRange& rows : ranges_) {
-    access::data_pieces(parts.layout, rows, std::max<std::uint64_t>(1, kBulkBytes / length), pieces);
+    access::data_pieces(parts.layout, rows, access::rows_per_message(parts.format.record_length), pieces);
     for (const RowRange& piece : pieces) {
       access::RowBody body{{}, access::gather(parts, piece, first, in)};
       file_.counts.bytes_by_message += body.size();

@@ -1,6 +1,7 @@
 // Rows as the body of a message (docs/PROTOCOL.md "LFS operations").
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,6 +9,7 @@
 
 #include "pif/access/file_parts.h"
 #include "pif/access/row_range.h"
+#include "pif/base/limits.h"
 #include "pif/net/buffer.h"
 
 namespace pif::access {
@@ -21,6 +23,11 @@ struct RowBody {
   // size() bytes.
   net::Buffer to_buffer() const;
 };
+
+// How many rows of this length are moved by one message.
+inline std::uint64_t rows_per_message(std::uint32_t record_length) {
+  return std::max<std::uint64_t>(1, kBulkBytes / record_length);
+}
 
 // The fixed records of `rows` that are in `in`, packed; cells that hold parity are zero. in: consecutive records from
 // `origin` on, of which the last may be short: it is so in the result, too, if it is the last of `rows`.

@@ -35,6 +35,9 @@ inline std::optional<RecordNumber> record_of(const parity::Layout& layout, const
 // may begin with a parity cell; then `record` means nothing.
 RowRange part_of(const parity::Layout& layout, const RowRange& range, std::uint64_t begin, std::uint64_t rows);
 
+// The pieces of `range`, each at most `rows_max` >= 1 long, in order.
+std::vector<RowRange> pieces_of(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max);
+
 // The pieces of `range` without parity cells, each at most `rows_max` >= 1 long, in order. `out` is replaced.
 void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max,
                  std::vector<RowRange>& out);
