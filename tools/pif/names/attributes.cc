@@ -9,7 +9,7 @@
 #include "command/text.h"
 #include "names/entries.h"
 #include "names/mode_change.h"
-#include "pif/base/typed_path.h"
+#include "names/operand_paths.h"
 
 namespace pif::cli {
 namespace {
@@ -67,10 +67,7 @@ class Changer {
 };
 
 Outcome change_all(const Program& program, const Options& options, const Change& change) {
-  std::vector<std::string> paths;
-  for (const auto& text : options.paths) {
-    PIF_TRY_VALUE(paths.emplace_back(), parse_path(text));
-  }
+  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY(expand(client, paths));
   Changer changer(program, client, options.recursive, change);

@@ -8,7 +8,7 @@
 #include "command/program.h"
 #include "command/text.h"
 #include "names/entries.h"
-#include "pif/base/typed_path.h"
+#include "names/operand_paths.h"
 
 namespace pif::cli {
 namespace {
@@ -109,10 +109,7 @@ Status list_one(Client& client, const Options& options, const std::string& path,
 }
 
 Outcome list(const Program& program, const Options& options) {
-  std::vector<std::string> paths;
-  for (const auto& text : options.paths) {
-    PIF_TRY_VALUE(paths.emplace_back(), parse_path(text));
-  }
+  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   PIF_TRY(check_stdout());
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY(expand(client, paths));
@@ -157,10 +154,7 @@ std::string text_of(const Entry& entry, const std::string& path) {
 }
 
 Outcome stat(const Program& program, const Options& options) {
-  std::vector<std::string> paths;
-  for (const auto& text : options.paths) {
-    PIF_TRY_VALUE(paths.emplace_back(), parse_path(text));
-  }
+  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY(expand(client, paths));
   Json documents = Json::array();
@@ -208,10 +202,7 @@ Result<Usage> usage_of(Client& client, const std::string& path, Failures& failur
 }
 
 Outcome usage(const Program& program, const Options& options) {
-  std::vector<std::string> paths;
-  for (const auto& text : options.paths) {
-    PIF_TRY_VALUE(paths.emplace_back(), parse_path(text));
-  }
+  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY(expand(client, paths));
   Json document = {{"usage", Json::array()}};

@@ -15,7 +15,7 @@
 #include "command/progress.h"
 #include "command/text.h"
 #include "names/entries.h"
-#include "pif/base/typed_path.h"
+#include "names/operand_paths.h"
 #include "pif/client/bulk.h"
 #include "transfer/get_files.h"
 #include "transfer/transfers.h"
@@ -150,14 +150,6 @@ Outcome write_to_stdout(const Program& program, Client& client, const std::vecto
     PIF_TRY(write_file(client, path, 1, kStdout, options_with(progress)));
     return {};
   });
-}
-
-Result<std::vector<std::string>> parse_paths(const std::vector<std::string>& texts) {
-  std::vector<std::string> out;
-  for (const auto& text : texts) {
-    PIF_TRY_VALUE(out.emplace_back(), parse_path(text));
-  }
-  return out;
 }
 
 Status check_local(const Program& program, const std::string& local) {
