@@ -1,6 +1,6 @@
 // What people type: paths, ranges of records, lengths, lists, delimiters; and the layouts that come of them.
 #include "../../net/src/zap.h"
-#include "../../tools/pif/command/text.h"
+#include "../../tools/pif/text/text.h"
 #include "fuzz.h"
 #include "pif/base/path.h"
 #include "pif/base/print.h"

@@ -1,8 +1,8 @@
 // The words of find(1), and patterns.
 #include <catch2/catch.hpp>
 
-#include "../../tools/pif/command/expand.h"
-#include "../../tools/pif/command/find_words.h"
+#include "../../tools/pif/text/expand.h"
+#include "../../tools/pif/text/find_words.h"
 
 using namespace pif;
 using namespace pif::cli;

@@ -5,8 +5,8 @@
 
 #include "../../tools/pif/command/dispatch.h"
 #include "../../tools/pif/command/progress.h"
-#include "../../tools/pif/command/text.h"
 #include "../../tools/pif/names/mode_change.h"
+#include "../../tools/pif/text/text.h"
 #include "pif/base/limits.h"
 #include "pif/base/typed_path.h"
 

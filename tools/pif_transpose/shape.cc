@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "../pif/command/text.h"
+#include "../pif/text/text.h"
 #include "header_kinds.h"
 
 namespace pif::transpose {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "command/text.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

@@ -17,10 +17,10 @@
 #include "command/confirm.h"
 #include "command/dispatch.h"
 #include "command/program.h"
-#include "command/text.h"
 #include "pif/base/decimal.h"
 #include "pif/base/print.h"
 #include "pif/cluster/cluster.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

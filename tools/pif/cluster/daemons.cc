@@ -20,7 +20,7 @@
 
 #include "command/dispatch.h"
 #include "command/io.h"
-#include "command/text.h"
+#include "text/text.h"
 
 extern char** environ;
 

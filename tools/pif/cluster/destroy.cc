@@ -13,9 +13,9 @@
 #include "cluster/lfs_identity.h"
 #include "command/confirm.h"
 #include "command/program.h"
-#include "command/text.h"
 #include "names/removal.h"
 #include "pif/base/print.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include "cluster/examine.h"
 #include "cluster/inventory.h"
 #include "command/program.h"
-#include "command/text.h"
 #include "pif/client/session.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

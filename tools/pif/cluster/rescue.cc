@@ -17,10 +17,10 @@
 #include "cluster/startup.h"
 #include "command/dispatch.h"
 #include "command/program.h"
-#include "command/text.h"
 #include "pif/base/print.h"
 #include "pif/cluster/cluster.h"
 #include "pif/wire/convert.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

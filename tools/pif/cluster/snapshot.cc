@@ -10,9 +10,9 @@
 
 #include "cluster/inventory.h"
 #include "command/program.h"
-#include "command/text.h"
 #include "pif/base/decimal.h"
 #include "pif/base/print.h"
+#include "text/text.h"
 
 extern char** environ;
 

@@ -12,10 +12,10 @@
 #include "cluster/daemons.h"
 #include "command/dispatch.h"
 #include "command/program.h"
-#include "command/text.h"
 #include "pif/base/print.h"
 #include "pif/base/write_all.h"
 #include "pif/cluster/cluster.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 
 #include "command/exit_code.h"
-#include "command/text.h"
 #include "pif/base/print.h"
+#include "text/text.h"
 
 namespace pif::cli {
 

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "command/dispatch.h"
-#include "command/text.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

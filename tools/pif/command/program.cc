@@ -12,11 +12,11 @@
 
 #include "command/dispatch.h"
 #include "command/failures.h"
-#include "command/find_words.h"
 #include "command/help.h"
-#include "command/text.h"
 #include "pif/base/print.h"
 #include "pif/base/write_all.h"
+#include "text/find_words.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

@@ -7,13 +7,13 @@
 
 #include "command/child.h"
 #include "command/dispatch.h"
-#include "command/expand.h"
 #include "command/help.h"
 #include "command/program.h"
-#include "command/text.h"
 #include "completion/candidates.h"
 #include "completion/scripts.h"
 #include "pif/base/typed_path.h"
+#include "text/expand.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

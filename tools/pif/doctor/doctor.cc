@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "command/dispatch.h"
-#include "command/text.h"
 #include "pif/base/print.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

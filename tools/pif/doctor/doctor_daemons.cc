@@ -14,10 +14,10 @@
 #include <fmt/format.h>
 
 #include "cluster/daemons.h"
-#include "command/text.h"
 #include "doctor/doctor.h"
 #include "pif/base/handle.h"
 #include "pif/base/version.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

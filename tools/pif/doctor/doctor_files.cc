@@ -15,10 +15,10 @@
 #include <fmt/format.h>
 
 #include "cluster/lfs_identity.h"
-#include "command/text.h"
 #include "doctor/doctor.h"
 #include "pif/base/limits.h"
 #include "pif/base/print.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

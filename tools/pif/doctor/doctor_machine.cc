@@ -19,11 +19,11 @@
 
 #include <fmt/format.h>
 
-#include "command/text.h"
 #include "doctor/doctor.h"
 #include "pif/base/capability.h"
 #include "pif/base/handle.h"
 #include "pif/base/version.h"
+#include "text/text.h"
 
 extern char** environ;
 

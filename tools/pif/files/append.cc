@@ -15,11 +15,11 @@
 #include "command/interrupt.h"
 #include "command/program.h"
 #include "command/progress.h"
-#include "command/text.h"
 #include "names/operands.h"
 #include "pif/base/handle.h"
 #include "pif/base/limits.h"
 #include "pif/base/print.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "command/interrupt.h"
 #include "command/program.h"
-#include "command/text.h"
 #include "files/copy_file.h"
 #include "names/operands.h"
 #include "pif/base/print.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "command/program.h"
-#include "command/text.h"
 #include "files/byte_view.h"
 #include "names/operands.h"
+#include "text/text.h"
 #include "transfer/header.h"
 
 namespace pif::cli {

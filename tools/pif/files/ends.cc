@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 
 #include "command/program.h"
-#include "command/text.h"
 #include "files/byte_view.h"
 #include "names/operands.h"
 #include "pif/base/decimal.h"
 #include "pif/base/write_all.h"
 #include "pif/client/bulk.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "command/expand.h"
 #include "command/failures.h"
 #include "command/program.h"
-#include "command/text.h"
 #include "names/entries.h"
 #include "names/mode_change.h"
 #include "names/operand_paths.h"
+#include "text/expand.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 
 #include "command/child.h"
-#include "command/find_words.h"
 #include "command/interrupt.h"
 #include "command/program.h"
-#include "command/text.h"
 #include "names/operands.h"
+#include "text/find_words.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "command/expand.h"
 #include "command/program.h"
-#include "command/text.h"
 #include "names/entries.h"
 #include "names/operand_paths.h"
+#include "text/expand.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "command/expand.h"
-#include "command/text.h"
 #include "names/entries.h"
 #include "pif/base/assert.h"
 #include "pif/base/typed_path.h"
+#include "text/expand.h"
+#include "text/text.h"
 
 namespace pif::cli {
 

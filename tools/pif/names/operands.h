@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "command/expand.h"
 #include "names/entries.h"
 #include "names/operand_paths.h"
 #include "pif/base/typed_path.h"
+#include "text/expand.h"
 
 namespace pif::cli {
 

@@ -6,10 +6,10 @@
 #include <fmt/ranges.h>
 
 #include "command/program.h"
-#include "command/text.h"
 #include "pif/base/decimal.h"
 #include "pif/base/typed_path.h"
 #include "pif/parity/layout.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

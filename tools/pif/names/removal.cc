@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "command/expand.h"
 #include "pif/base/handle.h"
+#include "text/expand.h"
 
 namespace pif::cli {
 namespace {

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "command/program.h"
-#include "command/text.h"
 #include "names/operands.h"
 #include "pif/base/decimal.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

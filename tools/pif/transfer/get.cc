@@ -10,13 +10,13 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
-#include "command/expand.h"
 #include "command/program.h"
 #include "command/progress.h"
-#include "command/text.h"
 #include "names/entries.h"
 #include "names/operand_paths.h"
 #include "pif/client/bulk.h"
+#include "text/expand.h"
+#include "text/text.h"
 #include "transfer/get_files.h"
 #include "transfer/transfers.h"
 

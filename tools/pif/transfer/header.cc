@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "command/io.h"
-#include "command/text.h"
 #include "pif/base/limits.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

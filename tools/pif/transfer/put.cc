@@ -13,10 +13,10 @@
 
 #include "command/interrupt.h"
 #include "command/program.h"
-#include "command/text.h"
 #include "names/entries.h"
 #include "pif/base/decimal.h"
 #include "pif/base/typed_path.h"
+#include "text/text.h"
 #include "transfer/put_files.h"
 #include "transfer/transfers.h"
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "command/expand.h"
 #include "command/io.h"
+#include "text/expand.h"
 #include "transfer/header.h"
 
 namespace pif::cli {

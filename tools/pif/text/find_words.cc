@@ -1,4 +1,4 @@
-#include "command/find_words.h"
+#include "text/find_words.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "command/text.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "command/expand.h"
+#include "text/expand.h"
 
 #include <fnmatch.h>
 #include <locale.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "command/text.h"
+#include "text/text.h"
 
 namespace pif::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "command/text.h"
+#include "text/text.h"
 
 #include <algorithm>
 #include <array>
