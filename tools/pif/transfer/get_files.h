@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "command/tally.h"
 #include "pif/client/client.h"
+#include "transfer/tally.h"
 #include "transfer/tree_options.h"
 
 namespace pif::cli {

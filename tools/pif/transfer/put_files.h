@@ -9,8 +9,8 @@
 
 #include <sys/stat.h>
 
-#include "command/tally.h"
 #include "pif/client/client.h"
+#include "transfer/tally.h"
 #include "transfer/tree_options.h"
 
 namespace pif::cli {

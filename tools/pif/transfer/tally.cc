@@ -1,4 +1,4 @@
-#include "command/tally.h"
+#include "transfer/tally.h"
 
 #include <algorithm>
 #include <chrono>
