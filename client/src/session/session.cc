@@ -221,11 +221,9 @@ Status Session::run(access::Requests& requests) {
 }
 
 void Session::on_unasked(net::Delivery& delivery) {
-  if (delivery.kind == net::Delivery::Kind::kClosed) {
-    if (server_) server_->closed(delivery.peer);
-    links_->closed(delivery.peer);
-  }
-  if (unasked_) unasked_(delivery);
+  if (delivery.kind != net::Delivery::Kind::kClosed) return;
+  if (server_) server_->closed(delivery.peer);
+  links_->closed(delivery.peer);
 }
 
 }  // namespace pif::client

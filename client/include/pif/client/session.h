@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,16 +55,10 @@ class Session : public std::enable_shared_from_this<Session> {
   Duration timeout() const { return options_.timeout; }
   // Packed Credential of the session; goes into the envelope of every request (ask_* put it there).
   const std::string& credential() const { return links_->credential(); }
-  void set_credential(std::string packed) {
-    links_->set_credential(std::move(packed));
-  }  // a worker gets its controller's
   // Id of the file system; not for a worker.
   const std::string& cluster() const { return server_->cluster(); }
   std::uint32_t uid() const { return server_ ? server_->uid() : 0; }  // as the server takes us for
   net::Route route() const { return route_; }                         // as ConnectOptions::route asks for
-
-  // Gets what no call waits for: requests from peers (workers), wakes.
-  void set_unasked(std::function<void(net::Delivery&)> handler) { unasked_ = std::move(handler); }
 
   // The server: see ServerSession. Only a worker has none (kUnavailable); it never asks for many at once.
   [[nodiscard]] Result<net::Packet> ask_server(net::Packet request, Duration timeout = Duration::zero());
@@ -147,7 +140,6 @@ class Session : public std::enable_shared_from_this<Session> {
   Entropy& entropy_;
   ConnectOptions options_;
   net::Route route_;
-  std::function<void(net::Delivery&)> unasked_;
   net::Stats stats_;  // before caller_, which counts in it
   std::unique_ptr<net::Caller> caller_;
   std::unique_ptr<access::LfsLinks> links_;
