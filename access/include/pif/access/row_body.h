@@ -19,8 +19,9 @@ struct RowBody {
   std::vector<std::uint32_t> lengths;  // of the rows; none with fixed records
   std::vector<std::byte> data;         // the rows, packed
 
+  // Of the body, in bytes.
   std::size_t size() const { return lengths.size() * sizeof(std::uint32_t) + data.size(); }
-  // size() bytes.
+  // The body itself.
   net::Buffer to_buffer() const;
 };
 
