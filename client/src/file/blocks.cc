@@ -13,7 +13,12 @@ Status do_blocks(Pool& pool, std::uint64_t count, const std::function<BlockWorke
   std::atomic<bool> stopped{false};
   std::mutex mutex;
   Status outcome;  // guarded by mutex
+  struct Stop {    // when somebody leaves, no block is left, or one failed, or something was thrown
+    std::atomic<bool>& stopped;
+    ~Stop() { stopped = true; }
+  };
   pool.run(pool.threads(), [&](std::size_t) {
+    const Stop stop{stopped};
     const BlockWorker work = make_worker();
     while (!stopped) {
       const std::uint64_t block = next++;
@@ -23,7 +28,7 @@ Status do_blocks(Pool& pool, std::uint64_t count, const std::function<BlockWorke
       if (status) continue;
       const std::lock_guard lock(mutex);
       if (outcome) outcome = std::move(status);
-      stopped = true;
+      return;
     }
   });
   return outcome;

@@ -26,17 +26,29 @@ Pool::~Pool() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
-// Takes items until none are left. The lock is held between items, not during one.
+// One item: the lock is not held during it. It may end by what it throws.
+struct Pool::Turn {
+  Turn(std::unique_lock<std::mutex>& lock_of_pool, std::size_t& running_in_pool)
+      : lock(lock_of_pool), running(running_in_pool) {
+    ++running;
+    lock.unlock();
+  }
+  ~Turn() {
+    lock.lock();
+    --running;
+  }
+  std::unique_lock<std::mutex>& lock;
+  std::size_t& running;
+};
+
+// Takes items until none are left.
 void Pool::take_turns(std::unique_lock<std::mutex>& lock) {
   while (next_ < count_) {
     const std::size_t index = next_++;
     if (next_ == count_) has_work_ = false;
     const auto* work = work_;
-    ++running_;
-    lock.unlock();
+    const Turn turn(lock, running_);
     (*work)(index);
-    lock.lock();
-    --running_;
   }
 }
 
@@ -61,6 +73,17 @@ void Pool::help() {
   }
 }
 
+void Pool::wait_for_helpers(std::unique_lock<std::mutex>& lock) {
+  if (running_ > 0) {
+    lock.unlock();
+    look_for(is_done_);
+    lock.lock();
+  }
+  finished_.wait(lock, [this] { return running_ == 0; });
+  work_ = nullptr;
+  count_ = next_ = 0;
+}
+
 void Pool::run(std::size_t count, const std::function<void(std::size_t)>& work) {
   if (count <= 1 || helpers_wanted_ == 0) {
     for (std::size_t i = 0; i < count; ++i) work(i);
@@ -74,15 +97,15 @@ void Pool::run(std::size_t count, const std::function<void(std::size_t)>& work) 
   is_done_ = false;
   has_work_ = true;
   if (asleep_ > 0) more_.notify_all();
-  take_turns(lock);
-  if (running_ > 0) {
-    lock.unlock();
-    look_for(is_done_);
-    lock.lock();
+  try {
+    take_turns(lock);
+  } catch (...) {  // helpers use what is on this thread's stack
+    next_ = count_;
+    has_work_ = false;
+    wait_for_helpers(lock);
+    throw;
   }
-  finished_.wait(lock, [this] { return running_ == 0; });
-  work_ = nullptr;
-  count_ = next_ = 0;
+  wait_for_helpers(lock);
 }
 
 }  // namespace pif::client

@@ -19,13 +19,16 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   unsigned threads() const { return helpers_wanted_ + 1; }
-  // Runs work(0) ... work(count - 1), the caller's thread included, and returns when all have returned.
+  // Runs work(0) ... work(count - 1), the caller's thread included, and returns when all have returned. What is thrown
+  // on the caller's thread goes on from here when the other threads have returned.
   void run(std::size_t count, const std::function<void(std::size_t)>& work);
 
  private:
+  struct Turn;
   void help();
   void take_turns(std::unique_lock<std::mutex>& lock);
   void wait_for_work(std::unique_lock<std::mutex>& lock);
+  void wait_for_helpers(std::unique_lock<std::mutex>& lock);
 
   const unsigned helpers_wanted_;
   std::vector<std::thread> helpers_;  // started at the first run
