@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "harness.h"
+#include "pif/base/assert.h"
 #include "sort_records.h"
 
 namespace pif::bench {
@@ -122,6 +123,7 @@ int bench_main(int argc, char** argv) {
 }  // namespace pif::bench
 
 int main(int argc, char** argv) {
+  pif::set_assertion_handler(&pif::end_process);  // a call that breaks one ends the program, too
   if (argc == 2 && std::strcmp(argv[1], "--touch") == 0) return pif::bench::touch_main();
   if (argc == 3 && std::strcmp(argv[1], "--echo") == 0) return pif::bench::echo_main(argv[2]);
   if (argc == 4 && std::strcmp(argv[1], "--make-records") == 0) return pif::bench::make_records_main(argv[2], argv[3]);

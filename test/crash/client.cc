@@ -17,6 +17,7 @@
 #include <sstream>
 #include <string>
 
+#include "pif/base/assert.h"
 #include "pif/client/client.h"
 #include "records.h"
 
@@ -214,6 +215,7 @@ void answer(const std::string& number, const Status& done) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
+  set_assertion_handler(&end_process);  // not one more call that failed
   ConnectOptions options;
   options.where = argv[1];
   if (argc > 2) options.route = argv[2];

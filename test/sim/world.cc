@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "sim/links.h"
 
 namespace pif::sim {
@@ -48,7 +49,10 @@ bool Actor::pause(Duration duration) {
 // ---- world ----
 
 World::World(std::uint64_t seed, Options options)
-    : seed_(seed), options_(options), random_(seed), links_(std::make_unique<Switchboard>(*this)) {}
+    : seed_(seed), options_(options), random_(seed), links_(std::make_unique<Switchboard>(*this)) {
+  // Actors share a thread, so that a client's calls would seem to be around what daemons do meanwhile.
+  set_assertion_handler_if_none(&end_process);
+}
 
 World::~World() { kill_all(); }
 

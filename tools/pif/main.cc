@@ -4,10 +4,12 @@
 
 #include "command/dispatch.h"
 #include "command/program.h"
+#include "pif/base/assert.h"
 #include "pif/base/print.h"
 
 int main(int argc, char** argv) {
   pif::fill_standard_streams();
+  pif::set_assertion_handler(&pif::end_process);  // a call that breaks one ends the program, too
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (const std::string command = pif::cli::command_in_name(argv[0]); !command.empty())
     arguments.insert(arguments.begin(), command);

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "c_api/c_handles.h"
-#include "pif/base/assert.h"
 
 using pif::Client;
 using pif::Error;
@@ -31,38 +30,6 @@ int note_thrown(pif_errors& errors, const std::exception& thrown) noexcept {
   } catch (const std::bad_alloc&) {
     errors.text.clear();
   }
-  return -PIF_E_INTERNAL;
-}
-
-// What a broken assertion throws inside a call. It leaves none.
-struct AssertionBroken {
-  std::string text;
-};
-
-// While it lives, broken assertions of this thread are thrown, unless the program has a handler of its own.
-class InsideCall {
- public:
-  InsideCall() noexcept {
-    pif::set_assertion_handler_if_none(&throw_or_end);
-    ++calls_here;
-  }
-  ~InsideCall() { --calls_here; }
-  InsideCall(const InsideCall&) = delete;
-  InsideCall& operator=(const InsideCall&) = delete;
-
- private:
-  // Nobody would catch it on a thread of the library itself, nor while something else is being thrown.
-  static void throw_or_end(const pif::BrokenAssertion& broken) {
-    if (calls_here == 0 || std::uncaught_exceptions() > 0) pif::end_process(broken);
-    throw AssertionBroken{broken.to_string()};
-  }
-  static inline thread_local int calls_here = 0;  // one inside the other: a program's function may call again
-};
-
-int note_broken(pif_errors& errors, AssertionBroken broken) noexcept {
-  errors.code = PIF_E_INTERNAL;
-  errors.text = std::move(broken.text);
-  errors.is_broken = true;
   return -PIF_E_INTERNAL;
 }
 
@@ -99,20 +66,15 @@ int64_t value_of(const Result<T>& result) {
 }
 
 // Checks the arguments, then runs `call`: its value, or the negative code of what went wrong. Programs in C cannot
-// catch what is thrown (by the library's containers, when memory is out or a size is absurd; by a broken assertion): it
-// becomes an error here.
+// catch what is thrown (by the library's containers, when memory is out or a size is absurd): it becomes an error here.
 template <typename Call>
 int64_t run(pif_errors& errors, Arguments arguments, Call call) noexcept {
-  if (errors.is_broken) return -PIF_E_INTERNAL;
   try {
-    const InsideCall inside;
     if (const Status checked = check(arguments); !checked) return note(errors, checked.error());
     const auto result = call();
     return result ? value_of(result) : note(errors, result.error());
   } catch (const std::exception& thrown) {
     return note_thrown(errors, thrown);
-  } catch (AssertionBroken& broken) {
-    return note_broken(errors, std::move(broken));
   }
 }
 

@@ -10,7 +10,6 @@
 struct pif_errors {
   int code = PIF_OK;
   std::string text;
-  bool is_broken = false;  // an assertion broke: what the connection knows may be wrong, and nothing more is done by it
 };
 
 struct pif_connection {

@@ -10,7 +10,7 @@
 #include "file/async.h"
 #include "file/blocks.h"
 #include "file/local_io.h"
-#include "session/one_user.h"
+#include "session/in_use.h"
 
 namespace pif {
 
@@ -185,33 +185,36 @@ Result<BulkCounts> export_variable(FileState& file, Range records, const LocalFi
   return counts;
 }
 
+Result<BulkCounts> export_in_use(FileState& state, int fd, const BulkOptions& options) {
+  PIF_TRY(state.check_usable());
+  PIF_TRY(state.keep_rights());
+  PIF_TRY_VALUE(const FileLength file_length, state.length.get(true));
+  const Range records{std::min(options.records.begin, file_length.records),
+                      std::min(options.records.end, file_length.records)};
+  PIF_TRY_VALUE(const LocalFile local, LocalFile::of(fd, options, true));
+  const bool fixed = state.parts.format.is_fixed();
+  const bool whole = records.size() == file_length.records;
+  const std::uint64_t total = fixed   ? bytes_of(state.parts.format.record_length, file_length, records)
+                              : whole ? file_length.bytes
+                                      : 0;
+  const Progress progress(options, total);
+  if (records.empty()) {
+    PIF_TRY(progress.report({}));
+    return BulkCounts{};
+  }
+  auto counts =
+      fixed ? export_fixed(state, records, local, progress) : export_variable(state, records, local, progress);
+  if (counts) local.set_position(counts->bytes);
+  return counts;
+}
+
 }  // namespace
 
 }  // namespace client
 
 Result<BulkCounts> export_stream(File& file, int fd, const BulkOptions& options) {
   client::FileState& state = file.state();
-  PIF_TRY_VALUE(const client::Use use, client::Use::begin(state.session->user()));
-  PIF_TRY(state.check_usable());
-  PIF_TRY(state.keep_rights());
-  PIF_TRY_VALUE(const FileLength file_length, state.length.get(true));
-  const Range records{std::min(options.records.begin, file_length.records),
-                      std::min(options.records.end, file_length.records)};
-  PIF_TRY_VALUE(const client::LocalFile local, client::LocalFile::of(fd, options, true));
-  const bool fixed = state.parts.format.is_fixed();
-  const bool whole = records.size() == file_length.records;
-  const std::uint64_t total = fixed   ? client::bytes_of(state.parts.format.record_length, file_length, records)
-                              : whole ? file_length.bytes
-                                      : 0;
-  const client::Progress progress(options, total);
-  if (records.empty()) {
-    PIF_TRY(progress.report({}));
-    return BulkCounts{};
-  }
-  auto counts = fixed ? client::export_fixed(state, records, local, progress)
-                      : client::export_variable(state, records, local, progress);
-  if (counts) local.set_position(counts->bytes);
-  return counts;
+  return client::in_use(state.session->user(), [&] { return client::export_in_use(state, fd, options); });
 }
 
 }  // namespace pif

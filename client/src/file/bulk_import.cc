@@ -9,7 +9,7 @@
 #include "file/blocks.h"
 #include "file/local_io.h"
 #include "pif/base/limits.h"
-#include "session/one_user.h"
+#include "session/in_use.h"
 
 namespace pif {
 
@@ -210,13 +210,7 @@ class DelimitedImport {
   std::vector<std::uint32_t> lengths_;
 };
 
-}  // namespace
-
-}  // namespace client
-
-Result<BulkCounts> import_stream(File& file, int fd, const BulkOptions& options) {
-  client::FileState& state = file.state();
-  PIF_TRY_VALUE(const client::Use use, client::Use::begin(state.session->user()));
+Result<BulkCounts> import_in_use(FileState& state, int fd, const BulkOptions& options) {
   PIF_TRY(state.check_usable());
   PIF_TRY(state.keep_rights());
   if (!state.creating() || state.length.records() != 0) {
@@ -226,13 +220,22 @@ Result<BulkCounts> import_stream(File& file, int fd, const BulkOptions& options)
     return fail(Code::kInvalid,
                 fmt::format("{}: a stream cannot be cut into variable records without a delimiter", state.parts.path));
   }
-  PIF_TRY_VALUE(client::LocalFile local, client::LocalFile::of(fd, options, false));
+  PIF_TRY_VALUE(LocalFile local, LocalFile::of(fd, options, false));
   local.set_idle([&state] { state.session->keep_alive(); });
-  const client::Progress progress(options, local.size());
-  auto counts = state.parts.format.is_fixed() ? client::import_fixed(state, local, progress)
-                                              : client::DelimitedImport(state, local, progress).run();
+  const Progress progress(options, local.size());
+  auto counts = state.parts.format.is_fixed() ? import_fixed(state, local, progress)
+                                              : DelimitedImport(state, local, progress).run();
   if (counts) local.set_position(counts->bytes);
   return counts;
+}
+
+}  // namespace
+
+}  // namespace client
+
+Result<BulkCounts> import_stream(File& file, int fd, const BulkOptions& options) {
+  client::FileState& state = file.state();
+  return client::in_use(state.session->user(), [&] { return client::import_in_use(state, fd, options); });
 }
 
 }  // namespace pif

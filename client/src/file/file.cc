@@ -3,7 +3,7 @@
 
 #include "file/async.h"
 #include "file/file_state.h"
-#include "session/one_user.h"
+#include "session/in_use.h"
 
 namespace pif {
 
@@ -11,17 +11,21 @@ using client::FileState;
 
 namespace {
 
-// Of every call of a File.
-Result<client::Use> use_of(const FileState& state) { return client::Use::begin(state.session->user()); }
+// Every call of a File.
+template <typename Body>
+auto in_use(const FileState& file, Body body) {
+  return client::in_use(file.session->user(), body);
+}
 
 // Where what is appended begins. fill: as Appender::append.
 Result<FileLength> append_fixed(FileState& state, std::span<const std::byte> in, bool fill) {
-  PIF_TRY_VALUE(const client::Use use, use_of(state));
-  if (!state.parts.format.is_fixed()) {
-    return fail(Code::kInvalid,
-                fmt::format("{}: records of variable length are appended in batches", state.parts.path));
-  }
-  return state.appender.append({}, in, fill, nullptr);
+  return in_use(state, [&]() -> Result<FileLength> {
+    if (!state.parts.format.is_fixed()) {
+      return fail(Code::kInvalid,
+                  fmt::format("{}: records of variable length are appended in batches", state.parts.path));
+    }
+    return state.appender.append({}, in, fill, nullptr);
+  });
 }
 
 }  // namespace
@@ -41,91 +45,89 @@ std::span<const std::uint32_t> File::nodes() const {
 const std::map<std::string, std::string>& File::attributes() const { return state_->parts.attributes; }
 std::uint64_t File::id() const { return state_->parts.file.value; }
 Result<FileLength> File::file_length() {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  PIF_TRY(state_->check_usable());
-  PIF_TRY(state_->keep_rights());
-  return state_->length.get(true);
+  return in_use(*state_, [&]() -> Result<FileLength> {
+    PIF_TRY(state_->check_usable());
+    PIF_TRY(state_->keep_rights());
+    return state_->length.get(true);
+  });
 }
 
 FileLength File::file_length_seen() const { return state_->length.now(); }
 
 RecordNumber File::position() const { return state_->position; }
 Status File::seek(RecordNumber record) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  PIF_TRY(state_->check_usable());
-  PIF_TRY_VALUE(const FileLength now, state_->length.for_records(record));
-  if (record > now.records) {
-    return fail(Code::kInvalid,
-                fmt::format("{}: record {} is past the end, which is at {}", state_->parts.path, record, now.records));
-  }
-  state_->position = record;
-  return {};
+  return in_use(*state_, [&]() -> Status {
+    PIF_TRY(state_->check_usable());
+    PIF_TRY_VALUE(const FileLength now, state_->length.for_records(record));
+    if (record > now.records) {
+      return fail(Code::kInvalid, fmt::format("{}: record {} is past the end, which is at {}", state_->parts.path,
+                                              record, now.records));
+    }
+    state_->position = record;
+    return {};
+  });
 }
 
 Result<std::uint64_t> File::read(std::span<std::byte> out, std::uint64_t count) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  PIF_TRY_VALUE(const std::uint64_t records, state_->reader.read(state_->position, out, count));
-  state_->position += records;
-  return records;
+  return in_use(*state_, [&]() -> Result<std::uint64_t> {
+    PIF_TRY_VALUE(const std::uint64_t records, state_->reader.read(state_->position, out, count));
+    state_->position += records;
+    return records;
+  });
 }
 Result<std::uint64_t> File::read_at(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return state_->reader.read(first, out, count);
+  return in_use(*state_, [&] { return state_->reader.read(first, out, count); });
 }
 Status File::write(std::span<const std::byte> in) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  PIF_TRY(state_->write(state_->position, in));
-  const std::uint64_t length = state_->parts.format.record_length;
-  state_->position += (in.size() + length - 1) / length;
-  return {};
+  return in_use(*state_, [&]() -> Status {
+    PIF_TRY(state_->write(state_->position, in));
+    const std::uint64_t length = state_->parts.format.record_length;
+    state_->position += (in.size() + length - 1) / length;
+    return {};
+  });
 }
 Status File::write_at(RecordNumber first, std::span<const std::byte> in) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return state_->write(first, in);
+  return in_use(*state_, [&] { return state_->write(first, in); });
 }
 
 Result<RecordBatch> File::read_batch(std::uint64_t count, std::size_t bytes_max) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  PIF_TRY_VALUE(RecordBatch batch, state_->reader.read_batch(state_->position, count, bytes_max));
-  state_->position += batch.lengths.size();
-  return batch;
+  return in_use(*state_, [&]() -> Result<RecordBatch> {
+    PIF_TRY_VALUE(RecordBatch batch, state_->reader.read_batch(state_->position, count, bytes_max));
+    state_->position += batch.lengths.size();
+    return batch;
+  });
 }
 Result<RecordBatch> File::read_batch_at(RecordNumber first, std::uint64_t count, std::size_t bytes_max) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return state_->reader.read_batch(first, count, bytes_max);
+  return in_use(*state_, [&] { return state_->reader.read_batch(first, count, bytes_max); });
 }
 Status File::write_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  PIF_TRY(state_->write_batch(state_->position, lengths, data));
-  state_->position += lengths.size();
-  return {};
+  return in_use(*state_, [&]() -> Status {
+    PIF_TRY(state_->write_batch(state_->position, lengths, data));
+    state_->position += lengths.size();
+    return {};
+  });
 }
 Status File::write_batch_at(RecordNumber first, std::span<const std::uint32_t> lengths,
                             std::span<const std::byte> data) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return state_->write_batch(first, lengths, data);
+  return in_use(*state_, [&] { return state_->write_batch(first, lengths, data); });
 }
 
 Status File::read_many(std::span<ReadRequest> requests) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return state_->reader.read_many(requests);
+  return in_use(*state_, [&] { return state_->reader.read_many(requests); });
 }
 
 Result<File::Operation> File::start_read(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return client::start_read(*state_, first, out, count);
+  return in_use(*state_, [&] { return client::start_read(*state_, first, out, count); });
 }
 Result<File::Operation> File::start_write(RecordNumber first, std::span<const std::byte> in) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return client::start_write(*state_, first, in);
+  return in_use(*state_, [&] { return client::start_write(*state_, first, in); });
 }
 Result<std::uint64_t> File::wait(Operation operation) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return client::wait_for(*state_, operation);
+  return in_use(*state_, [&] { return client::wait_for(*state_, operation); });
 }
 bool File::is_done(Operation operation) {
-  const auto use = use_of(*state_);
-  return !use || client::is_done(*state_, operation);  // wait() tells what is wrong
+  const auto done = in_use(*state_, [&]() -> Result<bool> { return client::is_done(*state_, operation); });
+  return !done || *done;  // wait() tells what is wrong
 }
 
 Result<RecordNumber> File::append(std::span<const std::byte> in) {
@@ -137,33 +139,29 @@ Result<std::uint64_t> File::append_bytes(std::span<const std::byte> in) {
   return start.bytes;
 }
 Result<RecordNumber> File::append_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  PIF_TRY(state_->check_usable());
-  PIF_TRY(state_->check_batch(lengths, data));
-  PIF_TRY_VALUE(const FileLength start, state_->appender.append(lengths, data, false, nullptr));
-  return start.records;
+  return in_use(*state_, [&]() -> Result<RecordNumber> {
+    PIF_TRY(state_->check_usable());
+    PIF_TRY(state_->check_batch(lengths, data));
+    PIF_TRY_VALUE(const FileLength start, state_->appender.append(lengths, data, false, nullptr));
+    return start.records;
+  });
 }
 
 Result<std::size_t> File::pread(std::span<std::byte> out, std::uint64_t offset) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return state_->pread(out, offset);
+  return in_use(*state_, [&] { return state_->pread(out, offset); });
 }
 Result<std::size_t> File::pwrite(std::span<const std::byte> in, std::uint64_t offset) {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return state_->pwrite(in, offset);
+  return in_use(*state_, [&] { return state_->pwrite(in, offset); });
 }
 
 Status File::commit() {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return state_->commit();
+  return in_use(*state_, [&] { return state_->commit(); });
 }
 Status File::abort() {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return state_->abort();
+  return in_use(*state_, [&] { return state_->abort(); });
 }
 Status File::close() {
-  PIF_TRY_VALUE(const client::Use use, use_of(*state_));
-  return state_->close();
+  return in_use(*state_, [&] { return state_->close(); });
 }
 TransferCounts File::transfers() const { return state_->counts; }
 

@@ -10,6 +10,7 @@
 #include "pif/base/capability.h"
 #include "pif/base/limits.h"
 #include "pif/wire/convert.h"
+#include "session/one_user.h"
 
 namespace pif::client {
 
@@ -74,7 +75,7 @@ FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_o
 
 FileState::~FileState() {
   operations.clear();
-  if (phase == Phase::kEnded || kind.adopted) return;
+  if (phase == Phase::kEnded || kind.adopted || session->user().is_broken()) return;
   // A destructor cannot report; the server also ends what a lost client had open.
   if (auto done = creating() ? abort() : close(); !done) phase = Phase::kEnded;
 }

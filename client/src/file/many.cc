@@ -5,7 +5,7 @@
 #include "file/file_state.h"
 #include "names/names.h"
 #include "pif/wire/convert.h"
-#include "session/one_user.h"
+#include "session/in_use.h"
 
 namespace pif {
 
@@ -132,61 +132,59 @@ Status finish_reading(FileState& file, const Status& read, std::vector<std::byte
 }  // namespace
 
 std::vector<Status> Client::commit_many(std::span<File* const> files) {
-  const auto use = client::Use::begin(session_->user());
-  if (!use) return std::vector<Status>(files.size(), fail(use.error()));
-  Batch batch(*session_, files);
-  batch.each([](FileState& file, std::size_t) { return file.start_sealing(); });
-  batch.run();
-  commit_sealed(*session_, batch);
-  return std::move(batch.outcome());
+  return client::in_use_each(session_->user(), files.size(), [&] {
+    Batch batch(*session_, files);
+    batch.each([](FileState& file, std::size_t) { return file.start_sealing(); });
+    batch.run();
+    commit_sealed(*session_, batch);
+    return std::move(batch.outcome());
+  });
 }
 
 std::vector<Result<std::vector<std::byte>>> Client::read_many(std::span<File* const> files) {
-  std::vector<Result<std::vector<std::byte>>> out;
-  const auto use = client::Use::begin(session_->user());
-  if (!use) {
-    for (std::size_t i = 0; i < files.size(); ++i) out.emplace_back(fail(use.error()));
+  return client::in_use_each(session_->user(), files.size(), [&] {
+    std::vector<Result<std::vector<std::byte>>> out;
+    std::vector<std::vector<std::byte>> bytes(files.size());
+    Batch batch(*session_, files);
+    std::vector<bool> is_begun(files.size());
+    batch.each([&](FileState& file, std::size_t i) {
+      const Status begun = start_reading(file, bytes[i]);
+      is_begun[i] = begun.has_value();
+      return begun;
+    });
+    batch.run();
+    for (std::size_t i = 0; i < files.size(); ++i)
+      if (is_begun[i]) batch.outcome()[i] = finish_reading(batch.state(i), batch.outcome()[i], bytes[i]);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      if (batch.outcome()[i])
+        out.emplace_back(std::move(bytes[i]));
+      else
+        out.emplace_back(fail(std::move(batch.outcome()[i].error())));
+    }
     return out;
-  }
-  std::vector<std::vector<std::byte>> bytes(files.size());
-  Batch batch(*session_, files);
-  std::vector<bool> is_begun(files.size());
-  batch.each([&](FileState& file, std::size_t i) {
-    const Status begun = start_reading(file, bytes[i]);
-    is_begun[i] = begun.has_value();
-    return begun;
   });
-  batch.run();
-  for (std::size_t i = 0; i < files.size(); ++i)
-    if (is_begun[i]) batch.outcome()[i] = finish_reading(batch.state(i), batch.outcome()[i], bytes[i]);
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    if (batch.outcome()[i])
-      out.emplace_back(std::move(bytes[i]));
-    else
-      out.emplace_back(fail(std::move(batch.outcome()[i].error())));
-  }
-  return out;
 }
 
 Status Client::close_many(std::span<File* const> files) {
-  PIF_TRY_VALUE(const client::Use use, client::Use::begin(session_->user()));
-  net::Packet request;
-  for (File* file : files) {
-    FileState& state = file->state();
-    const bool has_news =
-        state.length.is_known() && state.length.now() != state.parts.file_length;  // for the directory
-    if (state.phase != FileState::Phase::kOpen || state.kind.adopted || has_news ||
-        state.session.get() != session_.get()) {
-      PIF_TRY(state.close());
-      continue;
+  return client::in_use(session_->user(), [&]() -> Status {
+    net::Packet request;
+    for (File* file : files) {
+      FileState& state = file->state();
+      const bool has_news =
+          state.length.is_known() && state.length.now() != state.parts.file_length;  // for the directory
+      if (state.phase != FileState::Phase::kOpen || state.kind.adopted || has_news ||
+          state.session.get() != session_.get()) {
+        PIF_TRY(state.close());
+        continue;
+      }
+      state.phase = FileState::Phase::kEnded;
+      state.operations.clear();
+      request.envelope.mutable_close()->add_files(state.parts.file.value);
     }
-    state.phase = FileState::Phase::kEnded;
-    state.operations.clear();
-    request.envelope.mutable_close()->add_files(state.parts.file.value);
-  }
-  if (!request.envelope.has_close()) return {};
-  PIF_TRY(session_->ask_server(std::move(request)));
-  return {};
+    if (!request.envelope.has_close()) return {};
+    PIF_TRY(session_->ask_server(std::move(request)));
+    return {};
+  });
 }
 
 }  // namespace pif

@@ -9,6 +9,7 @@
 #include "pif/base/capability.h"
 #include "pif/base/path.h"
 #include "pif/wire/convert.h"
+#include "session/in_use.h"
 
 namespace pif {
 
@@ -153,50 +154,58 @@ std::vector<Result<File>> make_each(const std::vector<Status>& sound, std::vecto
 }  // namespace
 
 Result<File> Client::create(const std::string& path, const CreateOptions& options) {
-  PIF_TRY(sendable(path));
-  PIF_TRY(options.format.validate());
-  auto reply = session_->ask_server(client::create_packet(path, options, false));
-  if (!reply) return fail(strip(std::move(reply.error())));
-  PIF_TRY_VALUE(auto state, created_state(session_, path, options, reply->envelope.create_reply()));
-  return File(std::move(state));
+  return client::in_use(session_->user(), [&]() -> Result<File> {
+    PIF_TRY(sendable(path));
+    PIF_TRY(options.format.validate());
+    auto reply = session_->ask_server(client::create_packet(path, options, false));
+    if (!reply) return fail(strip(std::move(reply.error())));
+    PIF_TRY_VALUE(auto state, created_state(session_, path, options, reply->envelope.create_reply()));
+    return File(std::move(state));
+  });
 }
 
 std::vector<Result<File>> Client::create_many(std::span<const NewFile> files) {
-  std::vector<net::Packet> requests;
-  std::vector<Status> sound;
-  for (const NewFile& file : files) {
-    Status valid = sendable(file.path);
-    if (valid) valid = file.options.format.validate();
-    if (valid) requests.push_back(client::create_packet(file.path, file.options, false));
-    sound.push_back(std::move(valid));
-  }
-  const auto make = [&](std::size_t i, const proto::Envelope& reply) -> Result<File> {
-    PIF_TRY_VALUE(auto state, created_state(session_, files[i].path, files[i].options, reply.create_reply()));
-    return File(std::move(state));
-  };
-  return make_each(sound, session_->ask_server_all(std::move(requests)), make);
+  return client::in_use_each(session_->user(), files.size(), [&] {
+    std::vector<net::Packet> requests;
+    std::vector<Status> sound;
+    for (const NewFile& file : files) {
+      Status valid = sendable(file.path);
+      if (valid) valid = file.options.format.validate();
+      if (valid) requests.push_back(client::create_packet(file.path, file.options, false));
+      sound.push_back(std::move(valid));
+    }
+    const auto make = [&](std::size_t i, const proto::Envelope& reply) -> Result<File> {
+      PIF_TRY_VALUE(auto state, created_state(session_, files[i].path, files[i].options, reply.create_reply()));
+      return File(std::move(state));
+    };
+    return make_each(sound, session_->ask_server_all(std::move(requests)), make);
+  });
 }
 
 Result<File> Client::open(const std::string& path, Mode mode) {
-  PIF_TRY(sendable(path));
-  auto reply = session_->ask_server(open_packet(*session_, path, mode));
-  if (!reply) return fail(strip(std::move(reply.error())));
-  PIF_TRY_VALUE(auto state, opened_state(session_, path, mode, reply->envelope.open_reply(), false));
-  return File(std::move(state));
+  return client::in_use(session_->user(), [&]() -> Result<File> {
+    PIF_TRY(sendable(path));
+    auto reply = session_->ask_server(open_packet(*session_, path, mode));
+    if (!reply) return fail(strip(std::move(reply.error())));
+    PIF_TRY_VALUE(auto state, opened_state(session_, path, mode, reply->envelope.open_reply(), false));
+    return File(std::move(state));
+  });
 }
 
 std::vector<Result<File>> Client::open_small_many(std::span<const std::string> paths) {
-  std::vector<net::Packet> requests;
-  std::vector<Status> sound;
-  for (const std::string& path : paths) {
-    sound.push_back(sendable(path));
-    if (sound.back()) requests.push_back(open_packet(*session_, path, Mode::kRead));
-  }
-  const auto make = [&](std::size_t i, const proto::Envelope& reply) -> Result<File> {
-    PIF_TRY_VALUE(auto state, opened_state(session_, paths[i], Mode::kRead, reply.open_reply(), true));
-    return File(std::move(state));
-  };
-  return make_each(sound, session_->ask_server_all(std::move(requests)), make);
+  return client::in_use_each(session_->user(), paths.size(), [&] {
+    std::vector<net::Packet> requests;
+    std::vector<Status> sound;
+    for (const std::string& path : paths) {
+      sound.push_back(sendable(path));
+      if (sound.back()) requests.push_back(open_packet(*session_, path, Mode::kRead));
+    }
+    const auto make = [&](std::size_t i, const proto::Envelope& reply) -> Result<File> {
+      PIF_TRY_VALUE(auto state, opened_state(session_, paths[i], Mode::kRead, reply.open_reply(), true));
+      return File(std::move(state));
+    };
+    return make_each(sound, session_->ask_server_all(std::move(requests)), make);
+  });
 }
 
 namespace client {

@@ -5,6 +5,7 @@
 
 #include "names/names.h"
 #include "pif/wire/convert.h"
+#include "session/in_use.h"
 
 namespace pif {
 
@@ -95,78 +96,94 @@ Client& Client::operator=(Client&&) noexcept = default;
 Client::~Client() = default;
 
 Result<Client> Client::connect(ConnectOptions options) {
-  PIF_TRY_VALUE(auto session, Session::connect(std::move(options)));
-  return Client(std::move(session));
+  client::OneUser user;  // a session has its own
+  return client::in_use(user, [&]() -> Result<Client> {
+    PIF_TRY_VALUE(auto session, Session::connect(std::move(options)));
+    return Client(std::move(session));
+  });
 }
 
 Result<Client> Client::connect_in(ClientWorld world, const std::string& server, ConnectOptions options) {
-  proto::Endpoints endpoints;
-  endpoints.set_unix_path(server);
-  options.threads = std::min(options.threads, world.threads_max);
-  PIF_TRY_VALUE(auto session, Session::connect_in(world, endpoints, std::move(options)));
-  return Client(std::move(session));
+  client::OneUser user;
+  return client::in_use(user, [&]() -> Result<Client> {
+    proto::Endpoints endpoints;
+    endpoints.set_unix_path(server);
+    options.threads = std::min(options.threads, world.threads_max);
+    PIF_TRY_VALUE(auto session, Session::connect_in(world, endpoints, std::move(options)));
+    return Client(std::move(session));
+  });
 }
 
 Status Client::create_empty(const std::string& path, const CreateOptions& options) {
-  PIF_TRY(sendable(path));
-  PIF_TRY(options.format.validate());
-  return done(session_->change(create_packet(path, options, true), {"the file was created", path}));
+  return client::in_use(session_->user(), [&]() -> Status {
+    PIF_TRY(sendable(path));
+    PIF_TRY(options.format.validate());
+    return done(session_->change(create_packet(path, options, true), {"the file was created", path}));
+  });
 }
 
 Result<std::vector<Status>> Client::create_empty_many(std::span<const std::string> paths,
                                                       const CreateOptions& options) {
-  for (const std::string& path : paths) PIF_TRY(sendable(path));
-  PIF_TRY(options.format.validate());
-  std::vector<net::Packet> requests;
-  std::vector<client::Change> changes;
-  requests.reserve(paths.size());
-  changes.reserve(paths.size());
-  for (const std::string& path : paths) {
-    requests.push_back(create_packet(path, options, true));
-    changes.push_back({"the file was created", path});
-  }
-  std::vector<Status> outcome;
-  outcome.reserve(paths.size());
-  for (auto& reply : session_->change_all(std::move(requests), changes)) outcome.push_back(done(std::move(reply)));
-  return outcome;
+  return client::in_use(session_->user(), [&]() -> Result<std::vector<Status>> {
+    for (const std::string& path : paths) PIF_TRY(sendable(path));
+    PIF_TRY(options.format.validate());
+    std::vector<net::Packet> requests;
+    std::vector<client::Change> changes;
+    requests.reserve(paths.size());
+    changes.reserve(paths.size());
+    for (const std::string& path : paths) {
+      requests.push_back(create_packet(path, options, true));
+      changes.push_back({"the file was created", path});
+    }
+    std::vector<Status> outcome;
+    outcome.reserve(paths.size());
+    for (auto& reply : session_->change_all(std::move(requests), changes)) outcome.push_back(done(std::move(reply)));
+    return outcome;
+  });
 }
 
 Status Client::make_folder(const std::string& path, bool parents, std::uint32_t mode) {
-  PIF_TRY(sendable(path));
-  proto::MakeFolder make;
-  make.set_path(path);
-  make.set_parents(parents);
-  make.set_mode(mode);
-  return done(session_->change(std::move(make), {"the folder was made", path}));
+  return client::in_use(session_->user(), [&]() -> Status {
+    PIF_TRY(sendable(path));
+    proto::MakeFolder make;
+    make.set_path(path);
+    make.set_parents(parents);
+    make.set_mode(mode);
+    return done(session_->change(std::move(make), {"the folder was made", path}));
+  });
 }
 
 std::vector<Status> Client::make_folder_many(std::span<const NewFolder> folders) {
-  std::vector<net::Packet> requests;
-  std::vector<client::Change> changes;
-  std::vector<Status> outcome;
-  for (const NewFolder& folder : folders) {
-    outcome.push_back(sendable(folder.path));
-    if (!outcome.back()) continue;
-    proto::MakeFolder& make = *requests.emplace_back().envelope.mutable_make_folder();
-    make.set_path(folder.path);
-    make.set_mode(folder.mode);
-    changes.push_back({"the folder was made", folder.path});
-  }
-  auto replies = session_->change_all(std::move(requests), changes);
-  auto next = replies.begin();
-  for (Status& one : outcome)
-    if (one) one = done(std::move(*next++));
-  return outcome;
+  return client::in_use_each(session_->user(), folders.size(), [&] {
+    std::vector<net::Packet> requests;
+    std::vector<client::Change> changes;
+    std::vector<Status> outcome;
+    for (const NewFolder& folder : folders) {
+      outcome.push_back(sendable(folder.path));
+      if (!outcome.back()) continue;
+      proto::MakeFolder& make = *requests.emplace_back().envelope.mutable_make_folder();
+      make.set_path(folder.path);
+      make.set_mode(folder.mode);
+      changes.push_back({"the folder was made", folder.path});
+    }
+    auto replies = session_->change_all(std::move(requests), changes);
+    auto next = replies.begin();
+    for (Status& one : outcome)
+      if (one) one = done(std::move(*next++));
+    return outcome;
+  });
 }
 
 Status Client::change_attributes(const std::string& path, const AttributeChange& change) {
-  PIF_TRY(sendable(path));
-  proto::SetAttributes set;
-  set.set_path(path);
-  if (change.mode) set.set_mode(*change.mode);
-  if (change.owner) set.set_owner(*change.owner);
-  if (change.group) set.set_group(*change.group);
-  return done(session_->change(std::move(set), {"the attributes were changed", path}));
+  return client::in_use(session_->user(), [&]() -> Status {
+    PIF_TRY(sendable(path));
+    proto::SetAttributes set;
+    set.set_path(path);
+    if (change.mode) set.set_mode(*change.mode);
+    if (change.owner) set.set_owner(*change.owner);
+    if (change.group) set.set_group(*change.group);
+    return done(session_->change(std::move(set), {"the attributes were changed", path}));
+  });
 }
 
 Result<Entry> Client::stat(const std::string& path) {
@@ -175,100 +192,112 @@ Result<Entry> Client::stat(const std::string& path) {
 }
 
 Result<std::vector<Result<Entry>>> Client::stat_many(std::span<const std::string> paths) {
-  for (const std::string& path : paths) PIF_TRY(sendable(path));
-  std::vector<Result<Entry>> entries;
-  entries.reserve(paths.size());
-  PIF_TRY(stat_some(*session_, paths, kPathsPerStat, entries));
-  if (entries.size() == paths.size()) return entries;
-  return fail(Code::kInternal, fmt::format("the server answered for {} of {} paths", entries.size(), paths.size()));
+  return client::in_use(session_->user(), [&]() -> Result<std::vector<Result<Entry>>> {
+    for (const std::string& path : paths) PIF_TRY(sendable(path));
+    std::vector<Result<Entry>> entries;
+    entries.reserve(paths.size());
+    PIF_TRY(stat_some(*session_, paths, kPathsPerStat, entries));
+    if (entries.size() == paths.size()) return entries;
+    return fail(Code::kInternal, fmt::format("the server answered for {} of {} paths", entries.size(), paths.size()));
+  });
 }
 
 Result<ListPage> Client::list(const std::string& path, const std::string& after, std::uint32_t limit) {
-  PIF_TRY(sendable(path));
-  proto::List list;
-  list.set_path(path);
-  list.set_after(after);
-  list.set_limit(limit);
-  const auto reply = session_->call(std::move(list));
-  if (!reply) return fail(strip(reply.error()));
-  ListPage page;
-  page.more = reply->more();
-  for (const proto::EntryInfo& info : reply->entries()) {
-    PIF_TRY_VALUE(Entry entry, entry_of(info));
-    page.entries.push_back(std::move(entry));
-  }
-  return page;
+  return client::in_use(session_->user(), [&]() -> Result<ListPage> {
+    PIF_TRY(sendable(path));
+    proto::List list;
+    list.set_path(path);
+    list.set_after(after);
+    list.set_limit(limit);
+    const auto reply = session_->call(std::move(list));
+    if (!reply) return fail(strip(reply.error()));
+    ListPage page;
+    page.more = reply->more();
+    for (const proto::EntryInfo& info : reply->entries()) {
+      PIF_TRY_VALUE(Entry entry, entry_of(info));
+      page.entries.push_back(std::move(entry));
+    }
+    return page;
+  });
 }
 
 Status Client::remove(const std::string& path, bool recursive) {
-  PIF_TRY(sendable(path));
-  proto::Remove request;
-  request.add_paths(path);
-  request.set_recursive(recursive);
-  const auto reply = session_->change(std::move(request), {"it was removed", path});
-  if (!reply) return fail(strip(reply.error()));
-  for (const proto::Error& error : reply->errors()) {
-    if (error.code() != 0) return fail(strip(wire::error_of(error)));
-  }
-  return {};
+  return client::in_use(session_->user(), [&]() -> Status {
+    PIF_TRY(sendable(path));
+    proto::Remove request;
+    request.add_paths(path);
+    request.set_recursive(recursive);
+    const auto reply = session_->change(std::move(request), {"it was removed", path});
+    if (!reply) return fail(strip(reply.error()));
+    for (const proto::Error& error : reply->errors()) {
+      if (error.code() != 0) return fail(strip(wire::error_of(error)));
+    }
+    return {};
+  });
 }
 
 Result<std::vector<Status>> Client::remove_many(std::span<const std::string> paths) {
-  for (const std::string& path : paths) PIF_TRY(sendable(path));
-  std::vector<net::Packet> requests;
-  std::vector<client::Change> changes;
-  for (std::size_t begin = 0; begin < paths.size(); begin += kPathsPerRemove) {
-    changes.push_back({"they were removed", paths[begin]});
-    net::Packet& request = requests.emplace_back();
-    for (const std::string& path : paths.subspan(begin, std::min(kPathsPerRemove, paths.size() - begin))) {
-      request.envelope.mutable_remove()->add_paths(path);
+  return client::in_use(session_->user(), [&]() -> Result<std::vector<Status>> {
+    for (const std::string& path : paths) PIF_TRY(sendable(path));
+    std::vector<net::Packet> requests;
+    std::vector<client::Change> changes;
+    for (std::size_t begin = 0; begin < paths.size(); begin += kPathsPerRemove) {
+      changes.push_back({"they were removed", paths[begin]});
+      net::Packet& request = requests.emplace_back();
+      for (const std::string& path : paths.subspan(begin, std::min(kPathsPerRemove, paths.size() - begin))) {
+        request.envelope.mutable_remove()->add_paths(path);
+      }
     }
-  }
-  std::vector<Status> outcome;
-  outcome.reserve(paths.size());
-  std::size_t asked = 0;
-  for (auto& reply : session_->change_all(std::move(requests), changes)) {
-    asked = std::min(paths.size(), asked + kPathsPerRemove);
-    if (!reply) return fail(strip(std::move(reply.error())));
-    for (const proto::Error& error : reply->envelope.remove_reply().errors()) {
-      outcome.push_back(error.code() == 0 ? Status() : fail(strip(wire::error_of(error))));
+    std::vector<Status> outcome;
+    outcome.reserve(paths.size());
+    std::size_t asked = 0;
+    for (auto& reply : session_->change_all(std::move(requests), changes)) {
+      asked = std::min(paths.size(), asked + kPathsPerRemove);
+      if (!reply) return fail(strip(std::move(reply.error())));
+      for (const proto::Error& error : reply->envelope.remove_reply().errors()) {
+        outcome.push_back(error.code() == 0 ? Status() : fail(strip(wire::error_of(error))));
+      }
+      if (outcome.size() != asked) {
+        return fail(Code::kInternal, fmt::format("the server answered for {} of {} paths", outcome.size(), asked));
+      }
     }
-    if (outcome.size() != asked) {
-      return fail(Code::kInternal, fmt::format("the server answered for {} of {} paths", outcome.size(), asked));
-    }
-  }
-  return outcome;
+    return outcome;
+  });
 }
 
 Status Client::rename(const std::string& from, const std::string& to, bool no_replace) {
-  PIF_TRY(sendable(from));
-  PIF_TRY(sendable(to));
-  proto::Rename rename;
-  rename.set_from(from);
-  rename.set_to(to);
-  rename.set_no_replace(no_replace);
-  return done(session_->change(std::move(rename), {"it was renamed", to}));
+  return client::in_use(session_->user(), [&]() -> Status {
+    PIF_TRY(sendable(from));
+    PIF_TRY(sendable(to));
+    proto::Rename rename;
+    rename.set_from(from);
+    rename.set_to(to);
+    rename.set_no_replace(no_replace);
+    return done(session_->change(std::move(rename), {"it was renamed", to}));
+  });
 }
 
 Result<SystemStatus> Client::status(std::uint32_t wait_up) {
-  proto::Nodes request;
-  request.set_wait_up(wait_up);
-  const auto reply = session_->call(std::move(request));
-  if (!reply) return fail(strip(reply.error()));
-  const proto::NodesReply& nodes = *reply;
-  SystemStatus status;
-  status.cluster = nodes.cluster();
-  for (const proto::NodeInfo& info : nodes.nodes()) status.nodes.push_back(node_of(info));
-  status.files = nodes.files();
-  status.folders = nodes.folders();
-  status.pending = nodes.pending();
-  status.doomed = nodes.doomed();
-  status.sessions = nodes.sessions();
-  status.refused = nodes.refused();
-  status.refused_since = nodes.refused_since();
-  status.run = nodes.moment().run();
-  status.index = nodes.moment().index();
-  return status;
+  return client::in_use(session_->user(), [&]() -> Result<SystemStatus> {
+    proto::Nodes request;
+    request.set_wait_up(wait_up);
+    const auto reply = session_->call(std::move(request));
+    if (!reply) return fail(strip(reply.error()));
+    const proto::NodesReply& nodes = *reply;
+    SystemStatus status;
+    status.cluster = nodes.cluster();
+    for (const proto::NodeInfo& info : nodes.nodes()) status.nodes.push_back(node_of(info));
+    status.files = nodes.files();
+    status.folders = nodes.folders();
+    status.pending = nodes.pending();
+    status.doomed = nodes.doomed();
+    status.sessions = nodes.sessions();
+    status.refused = nodes.refused();
+    status.refused_since = nodes.refused_since();
+    status.run = nodes.moment().run();
+    status.index = nodes.moment().index();
+    return status;
+  });
 }
 
 }  // namespace pif

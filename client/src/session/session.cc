@@ -60,7 +60,7 @@ Session::Session(ClientWorld world, ConnectOptions options, net::Route route)
 // epoll), and what it has only the memory of (threads): that goes with the process.
 Session::~Session() {
   if (!user_->is_in_child()) {
-    if (server_) server_->say_bye();
+    if (server_ && !user_->is_broken()) server_->say_bye();
     return;
   }
   static_cast<void>(server_.release());

@@ -3,6 +3,7 @@
 
 #include "pif/client/client.h"
 #include "pif/client/session.h"
+#include "session/in_use.h"
 
 namespace pif {
 namespace {
@@ -51,19 +52,22 @@ std::vector<OperationStats> Client::stats() const {
 }
 
 Result<std::vector<DaemonStats>> Client::daemon_stats() {
-  PIF_TRY_VALUE(const proto::NodesReply nodes, session_->call(proto::Nodes()));
-  PIF_TRY_VALUE(const proto::StatsReply server, session_->call(proto::Stats()));
-  std::vector<DaemonStats> out = {stats_of(server)};
-  std::vector<net::CallId> calls;
-  for (const proto::NodeInfo& node : nodes.nodes()) {
-    if (node.state() == kStateDown) continue;
-    if (const auto call = session_->start_node(node, net::packet_of(proto::Stats()), kPatience)) calls.push_back(*call);
-  }
-  for (const net::CallId call : calls) {
-    const auto reply = net::reply_in<proto::Stats>(session_->caller().wait(call));
-    if (reply) out.push_back(stats_of(*reply));
-  }
-  return out;
+  return client::in_use(session_->user(), [&]() -> Result<std::vector<DaemonStats>> {
+    PIF_TRY_VALUE(const proto::NodesReply nodes, session_->call(proto::Nodes()));
+    PIF_TRY_VALUE(const proto::StatsReply server, session_->call(proto::Stats()));
+    std::vector<DaemonStats> out = {stats_of(server)};
+    std::vector<net::CallId> calls;
+    for (const proto::NodeInfo& node : nodes.nodes()) {
+      if (node.state() == kStateDown) continue;
+      if (const auto call = session_->start_node(node, net::packet_of(proto::Stats()), kPatience))
+        calls.push_back(*call);
+    }
+    for (const net::CallId call : calls) {
+      const auto reply = net::reply_in<proto::Stats>(session_->caller().wait(call));
+      if (reply) out.push_back(stats_of(*reply));
+    }
+    return out;
+  });
 }
 
 }  // namespace pif

@@ -14,6 +14,7 @@
 
 #include "controller/report_file.h"
 #include "controller/terminal.h"
+#include "pif/base/assert.h"
 #include "pif/base/path.h"
 #include "pif/base/print.h"
 #include "pif/base/typed_path.h"
@@ -221,6 +222,7 @@ Result<ExitCode> control(const Tool& tool, const CommonOptions& common) {
 
 int main(int argc, char** argv, const Tool& tool) {
   fill_standard_streams();
+  set_assertion_handler(&end_process);  // a call of the client that breaks one ends the tool, too
   net::tune_allocator();
   if (argc > 1 && std::string_view(argv[1]) == kWorkerRole) return work(tool);
   CommonOptions common;

@@ -24,13 +24,14 @@ struct BrokenAssertion {
 using AssertionHandler = void (*)(const BrokenAssertion& broken);
 
 // Writes the text to standard error and ends the process by SIGABRT. What happens without a handler: right for daemons,
-// workers and tools, which must not go on with wrong state.
+// workers and tools, which must not go on with wrong state. A program that uses libpif and wants this inside of the
+// library's calls, too, sets it as its handler.
 [[noreturn]] void end_process(const BrokenAssertion& broken);
 
 // Returns the handler before it; null: none.
 AssertionHandler set_assertion_handler(AssertionHandler handler) noexcept;
-// The same for a library, which leaves the program's own as it is. The C interface of libpif sets one that throws
-// inside its calls, which return `internal` then, and ends the process everywhere else.
+// The same for a library, which leaves the program's own as it is. libpif, in C++ and in C, sets one that throws inside
+// its calls, which return `internal` then, and ends the process everywhere else.
 void set_assertion_handler_if_none(AssertionHandler handler) noexcept;
 
 namespace detail {

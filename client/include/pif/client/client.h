@@ -6,6 +6,11 @@
 // Thread-safety: a Client and its Files belong to one thread at a time; different Clients are independent. Calls of a
 // second thread while one is inside get kInvalid (a debug build ends with an assertion). A child of fork() can neither
 // use nor close the Clients that its parent made (kInvalid): it connects anew. Files keep their Client alive.
+//
+// An assertion of the library that breaks inside a call is kInternal, with its text. From then on the calls of that
+// Client and its Files give the same error and do nothing; destructors tell nobody. Connect anew. On a thread of the
+// library itself, and in a destructor, a broken assertion ends the process. A handler of the program's own
+// (pif/base/assert.h) stays.
 #pragma once
 
 #include <cstdint>
