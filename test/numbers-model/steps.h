@@ -25,6 +25,8 @@ struct Successor {
 
 class Steps {
  public:
+  using State = numbers::State;
+
   Steps(const Bounds& bounds, Mutant mutant) : bounds_(bounds), mutant_(mutant) {}
 
   [[nodiscard]] State first() const;
