@@ -131,14 +131,11 @@ struct Options {
 
 std::optional<Options> parse(const Model& model, std::vector<std::string_view> words) {
   Options out;
-  if (words.size() >= 2 && words[words.size() - 2] == "--limit") {
-    if (!parse(words.back(), out.limit, kStatesMax)) return std::nullopt;
-    words.resize(words.size() - 2);
+  if (const auto at = std::find(words.begin(), words.end(), "--limit"); at != words.end()) {
+    if (at + 1 == words.end() || !parse(at[1], out.limit, kStatesMax)) return std::nullopt;
+    words.erase(at, at + 2);
   }
-  if (!words.empty() && words.back() == "--safety") {
-    out.ends = false;
-    words.pop_back();
-  }
+  out.ends = std::erase(words, "--safety") == 0;
   std::vector<std::pair<Byte*, Byte>> fields = {
       {&out.bounds.appends, Byte{4}}, {&out.bounds.crashes, Byte{3}}, {&out.bounds.losses, Byte{3}}};
   if (has_create(model)) fields.insert(fields.begin(), {&out.bounds.sealed, Byte{4}});

@@ -41,6 +41,7 @@ void Steps::seal_member(const State& s, std::size_t member) {
 bool Steps::can_gather(const State& s) const {
   const Byte view = s.create.view;
   if (is_absent(s, view, kP) || !takes(s, kP, view) || s.create.gathered != Gathered::kNo) return false;
+  if (bounds_.sealed == 0) return false;
   for (std::size_t record = 0; record < bounds_.sealed; ++record) {
     const std::size_t member = member_of(record);
     if (is_absent(s, view, member)) {
@@ -76,7 +77,7 @@ void Steps::commit(const State& s) {
     if (!has(s.create.sealed, member) && !is_absent(s, view, member)) return;
   const bool gathered = s.create.gathered == Gathered::kSynced || is(Weak::kCommitBeforeGather) ||
                         (is(Weak::kGatherAnsweredUnsynced) && s.create.gathered == Gathered::kWritten);
-  if (!gathered && !is_absent(s, view, kP)) return;
+  if (bounds_.sealed != 0 && !gathered && !is_absent(s, view, kP)) return;
   State next = s;
   next.committed = 1;
   next.directory_length = next.seen = bounds_.sealed;

@@ -26,12 +26,13 @@ std::size_t cut_power(State& s, std::size_t node, std::size_t kept) {
 // A gather that P has not answered, it does not answer any more.
 void drop_gathered(State& s) {
   if (s.create.gathered == Gathered::kWritten) s.create.gathered = Gathered::kNo;
-  if (s.append.covered == Gathered::kWritten) s.append.covered = Gathered::kNo;
+  for (Append* append : {&s.append, &s.late})
+    if (append->covered == Gathered::kWritten) append->covered = Gathered::kNo;
 }
 
 // A new root: nothing is left, and it begins in the newest view.
 void wipe(State& s, std::size_t node) {
-  s.nodes[node] = {0, s.views.newest, 0, 0};
+  s.nodes[node] = {0, s.views.newest, 0, 0, 0};
   if (node == kP) {
     s.frames = {};
     s.pages = {};

@@ -19,7 +19,9 @@ void Steps::sync_member(const State& s, std::size_t member) {
     if (!row.dirty()) continue;
     any = true;
     row.durable = row.written;
-    if (s.append.holds(record) && row.durable == s.append.content) next.append.rows = with(next.append.rows, record);
+    for (const auto which : {&State::append, &State::late})
+      if ((s.*which).holds(record) && row.durable == (s.*which).content)
+        (next.*which).rows = with((next.*which).rows, record);
   }
   if (any) emit({"sync", -1, static_cast<int>(member)}, next);
 }
@@ -28,28 +30,32 @@ void Steps::sync_member(const State& s, std::size_t member) {
 void Steps::sync_parity(const State& s) {
   if (s.nodes[kP].up == 0) return;
   State next = s;
-  bool any = s.create.gathered == Gathered::kWritten || s.append.covered == Gathered::kWritten;
+  bool any = s.create.gathered == Gathered::kWritten;
   for (std::size_t record = 0; record < kRecords; ++record) {
     Row& frame = next.frames[record];
     if (!frame.dirty()) continue;
     any = true;
     frame.durable = frame.written;
-    if (s.append.holds(record) && frame.durable == s.append.content)
-      next.append.copies = with(next.append.copies, record);
+    for (const auto which : {&State::append, &State::late})
+      if ((s.*which).holds(record) && frame.durable == (s.*which).content)
+        (next.*which).copies = with((next.*which).copies, record);
   }
   for (StoredPage& page : next.pages) {
     any = any || page.dirty();
     page.durable = page.written;
+  }
+  for (const auto which : {&State::append, &State::late}) {
+    if ((s.*which).covered != Gathered::kWritten) continue;
+    any = true;
+    (next.*which).covered = Gathered::kSynced;
+    if ((s.*which).content >= s.nodes[kP].newest || is(Weak::kOldCoverAccepted))
+      next.covered = with(next.covered, page_of((s.*which).first));
   }
   if (!any) return;
   if (s.create.gathered == Gathered::kWritten) {
     next.create.gathered = Gathered::kSynced;
     next.page_count = byte(bounds_.sealed / kMembers);
     std::fill_n(next.frames.begin(), next.page_count * kMembers, Row{});
-  }
-  if (s.append.covered == Gathered::kWritten) {
-    next.append.covered = Gathered::kSynced;
-    next.covered = with(s.covered, page_of(s.append.first));
   }
   emit({"sync", -1, kP}, next);
 }

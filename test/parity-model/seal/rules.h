@@ -26,6 +26,8 @@ enum class Weak : Byte {
   kOldRowsKept,
   kOldFramesKept,
   kOldPageKept,
+  kOlderGenerationAccepted,
+  kOldCoverAccepted,
   kSilentIsAbsent,
   kShownWithoutDeputy,
   kCancelledAfterNote,

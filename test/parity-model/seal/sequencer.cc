@@ -25,7 +25,7 @@ void Steps::publish(State& s, std::size_t length) const {
 
 void Steps::stop(State& s, std::size_t sequencer) const {
   s.sequencers[sequencer].active = s.sequencers[sequencer].shown = 0;
-  if (s.append.sequencer == sequencer) s.append = {};
+  if (s.append.phase != Phase::kNone && s.append.sequencer == sequencer) leave(s);
 }
 
 // A complete range: LFS 0 sends the note to its deputy and writes its own length, at the same time. What both have
@@ -60,7 +60,7 @@ void Steps::publish_steps(const State& s) {
     publish(next, end);
     next.sequencers[q].shown = end;
     if (q == 1) next.nodes[kP].known = end;
-    next.append = {};
+    leave(next);
     emit({"published, length", end}, next);
   }
 }

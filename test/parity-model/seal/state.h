@@ -41,6 +41,7 @@ struct Node {
   Byte view = 0;   // the newest that it has adopted
   Byte open = 1;   // it serves: it has not heard that it was lost, or has opened again
   Byte known = 0;  // records below this are published, as far as it knows: what it was told as a base or a length
+  Byte newest = 0;  // generation of the newest append that it has taken part in
 };
 
 // Both sequencers: LFS 0, and its deputy.
@@ -64,7 +65,8 @@ struct Create {
 
 enum class Phase : Byte { kNone, kGranted, kNoted };
 
-// The append under way; one at a time. `first` is the published length at its grant: its base.
+// An append. `first` is the published length at its grant: its base. `content` is its generation, too: each grant
+// has a newer one, and the model grants one range at a time.
 struct Append {
   Phase phase = Phase::kNone;
   Byte sequencer = 0;
@@ -88,7 +90,8 @@ struct State {
   Byte covered = 0;     // pages of `Cover` that are not counted yet; frames of earlier groups may still be unfolded
   std::array<Sequencer, kSequencers> sequencers{};
   Create create;
-  Append append;
+  Append append;  // the one under way
+  Append late;    // the one before it: its requests may still come
   Byte committed = 0;
   Byte directory_length = 0;
   Byte contents = 1;  // numbers given

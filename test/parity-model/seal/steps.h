@@ -36,12 +36,14 @@ class Steps {
   // append.cc
   void append_steps(const State& s);
   void reserve(const State& s, std::size_t sequencer);
-  void send_row(const State& s, std::size_t record);
-  void send_copy(const State& s, std::size_t record);
-  void cover(const State& s);
+  void send_rows(const State& s, Append State::*which);
+  void send_row(const State& s, Append State::*which, std::size_t record);
+  void send_copy(const State& s, Append State::*which, std::size_t record);
+  void cover(const State& s, Append State::*which);
+  [[nodiscard]] bool takes_append(const State& s, std::size_t node, const Append& append) const;
   void end_append(const State& s);
-  [[nodiscard]] bool needs_copy(const State& s, std::size_t record) const;
-  [[nodiscard]] bool needs_cover(const State& s) const;
+  [[nodiscard]] bool needs_copy(const State& s, const Append& append, std::size_t record) const;
+  [[nodiscard]] bool needs_cover(const State& s, const Append& append) const;
   [[nodiscard]] bool is_complete(const State& s) const;
   // sequencer.cc
   void sequencer_steps(const State& s);
@@ -77,12 +79,16 @@ class Steps {
   [[nodiscard]] bool left_out(const State& s, Byte view, std::size_t node) const;
   // `length` records are published: what they hold is right from now on.
   void publish(State& s, std::size_t length) const;
+  // The append is over; its requests may still come.
+  void leave(State& s) const;
+  [[nodiscard]] bool may_still_come(const State& s) const;
   // The sequencer forgets what it granted.
   void stop(State& s, std::size_t sequencer) const;
   [[nodiscard]] bool is(Weak weak) const { return weak_ == weak; }
 
   void emit(Label label, const State& state, Need need = Need::kWillHappen, const char* violation = nullptr) {
     out_.push_back({label, state, need == Need::kAccident, violation});
+    if (!may_still_come(state)) out_.back().state.late = {};
   }
 
   Bounds bounds_;
