@@ -1,7 +1,6 @@
 // pif-parity-model: searches all states of one of the models of the parity protocol within bounds.
 //
-//   pif-parity-model seal SEALED APPENDS CRASHES LOSSES [MUTANT] [--safety] [--limit STATES]
-//   pif-parity-model append APPENDS CRASHES LOSSES [MUTANT] [--safety] [--limit STATES]
+//   pif-parity-model seal|append SEALED APPENDS CRASHES LOSSES [MUTANT] [--safety] [--limit STATES]
 //   pif-parity-model --rules     the rules, and what is without each
 //   pif-parity-model --mutants   each mutant with small bounds that catch it; all must be caught
 //   pif-parity-model --test      the same, and the rules themselves with bounds that are soon searched
@@ -37,18 +36,14 @@ const std::array<const Model*, 2> kModels = {&pif::parity_model::kSeal, &pif::pa
 
 int usage() {
   std::fputs(
-      "usage: pif-parity-model seal SEALED APPENDS CRASHES LOSSES [MUTANT] [--safety] [--limit STATES]\n"
-      "       pif-parity-model append APPENDS CRASHES LOSSES [MUTANT] [--safety] [--limit STATES]\n"
+      "usage: pif-parity-model seal|append SEALED APPENDS CRASHES LOSSES [MUTANT] [--safety] [--limit STATES]\n"
       "       pif-parity-model --rules | --mutants | --test | --long\n",
       stderr);
   return 2;
 }
 
-bool has_create(const Model& model) { return &model == kModels.front(); }
-
 std::string text(const Model& model, const Bounds& b) {
-  const std::string sealed = has_create(model) ? fmt::format("{} ", b.sealed) : "";
-  return fmt::format("{} {}{} {} {}", model.name, sealed, b.appends, b.crashes, b.losses);
+  return fmt::format("{} {} {} {} {}", model.name, b.sealed, b.appends, b.crashes, b.losses);
 }
 
 void print(std::string_view name, const Model& model, const Bounds& bounds, const Outcome& outcome) {
@@ -136,9 +131,10 @@ std::optional<Options> parse(const Model& model, std::vector<std::string_view> w
     words.erase(at, at + 2);
   }
   out.ends = std::erase(words, "--safety") == 0;
-  std::vector<std::pair<Byte*, Byte>> fields = {
-      {&out.bounds.appends, Byte{4}}, {&out.bounds.crashes, Byte{3}}, {&out.bounds.losses, Byte{3}}};
-  if (has_create(model)) fields.insert(fields.begin(), {&out.bounds.sealed, Byte{4}});
+  const std::array<std::pair<Byte*, Byte>, 4> fields = {{{&out.bounds.sealed, model.sealed_max},
+                                                         {&out.bounds.appends, Byte{4}},
+                                                         {&out.bounds.crashes, Byte{3}},
+                                                         {&out.bounds.losses, Byte{3}}}};
   for (std::size_t i = 0; i < fields.size(); ++i)
     if (i >= words.size() || !parse(words[i], *fields[i].first, fields[i].second)) return std::nullopt;
   if (words.size() == fields.size()) return out;

@@ -12,7 +12,7 @@ namespace pif::parity_model {
 
 // Sizes of one search.
 struct Bounds {
-  Byte sealed = 0;   // records that the create writes; `append` begins with an empty file
+  Byte sealed = 0;   // records that the create writes; in `append`, that are there
   Byte appends = 0;  // ranges granted
   Byte crashes = 0;
   Byte losses = 0;
@@ -34,6 +34,7 @@ struct Mutant {
 
 struct Model {
   std::string_view name;
+  Byte sealed_max = 0;
   std::span<const Rule> rules;
   std::span<const Mutant> mutants;
   std::span<const Bounds> tested;  // complete searches of the test

@@ -17,16 +17,18 @@ const char* Steps::check(const State& s) const {
   return check_readers(s);
 }
 
-// With the disk of `lost` gone, all that anybody was told is there; with none gone, P covers it all.
+// With the disk of `lost` gone, all that anybody was told is there, and all that the next sequencer will find to be
+// published; with none gone, P covers it.
 const char* Steps::check_loss(const State& s, std::size_t lost) const {
   Byte length = 0;
   if (lost != kD0) length = std::max(length, s.sequencers[0].length);
   if (lost != kP) length = std::max(length, s.sequencers[1].length);
   if (length < s.seen) return "a length that was told is lost";
-  for (std::size_t record = 0; record < s.seen; ++record) {
-    const Byte right = s.right[record];
+  for (std::size_t record = 0; record < length; ++record) {
     const bool at_member = member_of(record) != lost;
-    if (right == 0) return "a record is published that nobody has";
+    const Byte there = at_member ? s.rows[record] : from_parity(s, record);
+    const Byte right = record < s.seen ? s.right[record] : there;
+    if (right == 0 || right == kGarbage) return "a length is durable, and not its records";
     if (at_member && s.rows[record] != right) return "a published record is not at its LFS";
     if (at_member && lost != kNodes) continue;
     if (from_parity(s, record) == right) continue;

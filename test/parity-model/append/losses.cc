@@ -12,14 +12,6 @@ void stop(State& s, std::size_t node) {
   sequencer.active = sequencer.shown = 0;
 }
 
-// What `node` has of records from `first` on.
-void drop(State& s, std::size_t node, std::size_t first) {
-  for (std::size_t record = first; record < kRecords; ++record) {
-    if (node == kP) s.frames[record] = 0;
-    if (node == member_of(record)) s.rows[record] = 0;
-  }
-}
-
 // A new root: nothing is left, and it begins in the newest view.
 void wipe(State& s, std::size_t node) {
   stop(s, node);
@@ -128,13 +120,11 @@ void Steps::open(const State& s, std::size_t node) {
   const Byte length = node == kD0 ? std::max(own.length, deputy.length) : own.shown;
   fetch(next, node, length);
   next.nodes[node].open = 1;
-  if (node == kP) {
-    deputy.length = std::max(deputy.length, length);
-    next.nodes[kP].generation = std::max(s.nodes[kP].generation, s.nodes[kD0].generation);
-  }
+  if (node == kP) deputy.length = std::max(deputy.length, length);
   if (node == kD0) {
     const Byte generation = raised(s, kD0, std::max(s.nodes[kD0].generation, s.nodes[kP].generation));
-    next.nodes[kD0].generation = next.nodes[kP].generation = generation;
+    raise(next, kD0, generation, length);
+    raise(next, kP, generation, length);
     next.nodes[kP].known = std::max(s.nodes[kP].known, length);
     own = {length, 1, length};
     deputy.length = length;

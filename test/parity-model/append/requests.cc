@@ -25,19 +25,18 @@ void Steps::request_steps(const State& s, std::size_t place) {
   publish_range(s, place);
 }
 
-// A newer generation drops all that the LFS has from the base on.
+// A newer generation drops all that the LFS has from the base on. In one generation a record is granted once: what is
+// there has come before.
 void Steps::row_comes(const State& s, std::size_t place) {
   const Append& append = s.appends[place];
   const std::size_t member = member_of(append.record);
   if (!takes(s, member, append) || is_older(s, member, append)) return;
   State next = s;
   Node& node = next.nodes[member];
-  if (append.generation > node.generation && !is(Weak::kOldRowsKept))
-    for (std::size_t record = append.base; record < kRecords; ++record)
-      if (member_of(record) == member) next.rows[record] = 0;
+  if (append.generation > node.generation && !is(Weak::kOldRowsKept)) drop(next, member, append.base);
   node.generation = std::max(node.generation, append.generation);
   node.known = std::max(node.known, append.base);
-  if (next.rows[append.record] == 0 || !is(Weak::kOldRowsKept)) next.rows[append.record] = byte(place + 1);
+  if (next.rows[append.record] == 0) next.rows[append.record] = byte(place + 1);
   if (append.is_alive()) next.appends[place].row = 1;
   emit({"row of append", static_cast<int>(place + 1), static_cast<int>(member)}, next);
 }
@@ -47,13 +46,11 @@ void Steps::copy_comes(const State& s, std::size_t place) {
   if (!takes(s, kP, append) || is_older(s, kP, append)) return;
   State next = s;
   Node& node = next.nodes[kP];
-  if (append.generation > node.generation && !is(Weak::kOldCopiesKept))
-    std::fill(next.frames.begin() + append.base, next.frames.end(), Byte{0});
+  if (append.generation > node.generation && !is(Weak::kOldCopiesKept)) drop(next, kP, append.base);
   node.generation = std::max(node.generation, append.generation);
   node.known = std::max(node.known, append.base);
   Byte& frame = next.frames[append.record];
-  const bool kept = frame != 0 && is(Weak::kOldCopiesKept);
-  if (!is_folded(s, append.record) && !kept) frame = byte(place + 1);
+  if (!is_folded(s, append.record) && frame == 0) frame = byte(place + 1);
   if (append.is_alive()) next.appends[place].copy = 1;
   emit({"copy of append", static_cast<int>(place + 1), kP}, next);
 }

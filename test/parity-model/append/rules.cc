@@ -20,6 +20,7 @@ constexpr std::array kRules = {
     Rule{"newer-drops-older", "a newer generation drops rows and copies from its base on"},
     Rule{"settle-with-deputy", "the sequencer settles with its deputy before it grants"},
     Rule{"settle-raises-generation", "settling raises the generation at sequencer and deputy"},
+    Rule{"raising-cancels", "whoever raises its generation drops what it has above the published length"},
     Rule{"settle-without-absent", "the sequencer settles alone while its deputy is absent"},
     Rule{"takeover-raises-generation", "the deputy's generation is above all that LFS 0 can have used"},
     Rule{"alone-with-lease", "a sequencer tells lengths only with a lease, and its deputy acts for it without one"},
@@ -34,7 +35,7 @@ constexpr Mutant mutant(Weak weak, std::string_view name, std::string_view rule,
   return {static_cast<Byte>(weak), name, rule, weakened, bounds};
 }
 
-// Bounds: none sealed, appends, crashes, losses.
+// Bounds: sealed, appends, crashes, losses.
 constexpr std::array kMutants = {
     mutant(Weak::kDoneWithoutRow, "done-without-row", "done-needs-both", "a copy at P is enough", {0, 1, 0, 0}),
     mutant(Weak::kDoneWithoutCopy, "done-without-copy", "done-needs-both", "a row without its copy is enough",
@@ -49,24 +50,26 @@ constexpr std::array kMutants = {
     mutant(Weak::kOlderGenerationAccepted, "older-generation-accepted", "older-generation-refused",
            "late requests are taken", {0, 2, 0, 0}),
     mutant(Weak::kOldNoteAccepted, "old-note-accepted", "older-note-refused", "late notes are taken", {0, 2, 1, 0}),
-    mutant(Weak::kOldRowsKept, "old-rows-kept", "newer-drops-older", "a row that is there is kept", {0, 2, 0, 0}),
+    mutant(Weak::kOldRowsKept, "old-rows-kept", "newer-drops-older", "a row that is there is kept", {1, 2, 0, 0}),
     mutant(Weak::kOldCopiesKept, "old-copies-kept", "newer-drops-older", "a copy that is there is kept",
            {0, 2, 0, 0}),
     mutant(Weak::kSettlesAlone, "settles-alone", "settle-with-deputy", "the sequencer starts with its own length",
            {0, 2, 1, 0}),
     mutant(Weak::kSettleKeepsGeneration, "settle-keeps-generation", "settle-raises-generation",
            "the deputy hears of the new generation later", {0, 2, 1, 0}),
+    mutant(Weak::kRaiseKeepsCopies, "raise-keeps-copies", "raising-cancels",
+           "what is there is taken for repeated requests", {0, 2, 1, 0}),
     mutant(Weak::kSettleWaitsForAbsent, "settle-waits-for-absent", "settle-without-absent",
            "it waits for its deputy in any view", {0, 1, 0, 1}),
     mutant(Weak::kTakeoverKeepsGeneration, "takeover-keeps-generation", "takeover-raises-generation",
-           "the deputy goes on with the generation that it knows", {0, 2, 0, 1}),
+           "the deputy goes on with the generation that it knows", {1, 2, 0, 1}),
     mutant(Weak::kTakeoverCountsOwn, "takeover-counts-own", "takeover-raises-generation",
-           "the deputy raises the generation that it knows by one", {0, 3, 0, 1}),
+           "the deputy raises the generation that it knows by one", {1, 3, 0, 1}),
     mutant(Weak::kTakeoverUnderLease, "takeover-under-lease", "alone-with-lease",
            "the deputy takes over when it hears of the view", {0, 1, 0, 1}),
     mutant(Weak::kZombieTellsLength, "zombie-tells-length", "alone-with-lease", "LFS 0 tells lengths without",
            {0, 1, 0, 1}),
-    mutant(Weak::kOldViewAccepted, "old-view-accepted", "older-view-refused", "views are not compared", {0, 3, 0, 1}),
+    mutant(Weak::kOldViewAccepted, "old-view-accepted", "older-view-refused", "views are not compared", {1, 2, 0, 1}),
     mutant(Weak::kFoldUnpublished, "fold-unpublished", "fold-published", "P folds whatever it has", {0, 2, 0, 0}),
     mutant(Weak::kReturnKeepsUnpublished, "return-keeps-unpublished", "lost-drops-unpublished",
            "it fetches the rows that it does not have", {0, 2, 0, 1}),
@@ -84,6 +87,6 @@ model::Outcome search_all(const Bounds& bounds, Byte weak, std::uint64_t states_
 
 }  // namespace
 
-const Model kAppend = {"append", kRules, kMutants, kTested, kLarger, search_all};
+const Model kAppend = {"append", append::kRecords, kRules, kMutants, kTested, kLarger, search_all};
 
 }  // namespace pif::parity_model

@@ -19,6 +19,7 @@ enum class Weak : Byte {
   kOldCopiesKept,
   kSettlesAlone,
   kSettleKeepsGeneration,
+  kRaiseKeepsCopies,
   kSettleWaitsForAbsent,
   kTakeoverKeepsGeneration,
   kTakeoverCountsOwn,

@@ -28,6 +28,11 @@ Byte Steps::raised(const State& s, std::size_t node, Byte generation) const {
   return std::max(byte(s.nodes[node].view * kGenerationsPerView), byte(generation + 1u));
 }
 
+void Steps::raise(State& s, std::size_t node, Byte generation, std::size_t length) const {
+  s.nodes[node].generation = generation;
+  if (!is(Weak::kRaiseKeepsCopies)) drop(s, node, length);
+}
+
 void Steps::sequencer_steps(const State& s, std::size_t sequencer) {
   if (!works(s, sequencer)) return;
   reserve(s, sequencer);
@@ -61,7 +66,7 @@ void Steps::cancel(const State& s, std::size_t sequencer) {
   if (!any || (noted && !is(Weak::kCancelledAfterNote)) || is(Weak::kDeadNotCancelled)) return;
   State next = s;
   const std::size_t node = node_of(sequencer);
-  ++next.nodes[node].generation;
+  raise(next, node, byte(s.nodes[node].generation + 1u), s.sequencers[sequencer].shown);
   emit({"ranges lapse", -1, static_cast<int>(node)}, next, alive ? Need::kAccident : Need::kWillHappen);
 }
 
@@ -132,8 +137,8 @@ void Steps::settle(const State& s) {
   own.active = 1;
   own.shown = own.length;
   generation = raised(s, kD0, generation);
-  next.nodes[kD0].generation = generation;
-  if (asks && !is(Weak::kSettleKeepsGeneration)) next.nodes[kP].generation = generation;
+  raise(next, kD0, generation, own.length);
+  if (asks && !is(Weak::kSettleKeepsGeneration)) raise(next, kP, generation, own.length);
   publish(next, own.length);
   emit({"settle at length", own.length, kD0}, next);
 }
@@ -147,11 +152,10 @@ void Steps::take_over(const State& s) {
   Sequencer& own = next.sequencers[1];
   own.active = 1;
   own.shown = own.length;
-  Byte& generation = next.nodes[kP].generation;
-  if (is(Weak::kTakeoverCountsOwn))
-    ++generation;
-  else if (!is(Weak::kTakeoverKeepsGeneration))
-    generation = raised(s, kP, generation);
+  Byte generation = raised(s, kP, node.generation);
+  if (is(Weak::kTakeoverCountsOwn)) generation = byte(node.generation + 1u);
+  if (is(Weak::kTakeoverKeepsGeneration)) generation = node.generation;
+  raise(next, kP, generation, own.length);
   next.nodes[kP].known = std::max(node.known, own.length);
   publish(next, own.length);
   emit({"the deputy takes over at length", own.length, kP}, next);

@@ -14,7 +14,8 @@ namespace pif::parity_model::append {
 inline constexpr std::size_t kRecords = 3;
 inline constexpr std::size_t kAppendsMax = 4;
 inline constexpr std::size_t kGrantsMax = 2;  // open at the same time
-inline constexpr Byte kGarbage = 255;
+inline constexpr Byte kSealed = 254;   // content of records that are there at the beginning
+inline constexpr Byte kGarbage = 255;  // what comes out where parity does not fit its members
 inline constexpr Byte kGenerationsPerView = 16;
 
 struct Node {
@@ -76,6 +77,14 @@ inline bool is_absent(const State& s, Byte view, std::size_t node) { return s.vi
 inline bool is_gone(const State& s, std::size_t node) {
   const View& view = s.views.last();
   return view.is_absent(node) || (view.is_returning(node) && s.nodes[node].open == 0);
+}
+
+// What `node` has of records from `first` on, in no page.
+inline void drop(State& s, std::size_t node, std::size_t first) {
+  for (std::size_t record = first; record < kRecords; ++record) {
+    if (node == kP) s.frames[record] = 0;
+    if (node == member_of(record)) s.rows[record] = 0;
+  }
 }
 
 inline bool is_folded(const State& s, std::size_t record) { return record < kMembers && s.page[0] != 0; }

@@ -6,6 +6,10 @@ State Steps::first() const {
   State s;
   s.crashes = bounds_.crashes;
   s.losses = bounds_.losses;
+  for (std::size_t record = 0; record < bounds_.sealed; ++record)
+    s.rows[record] = s.frames[record] = s.right[record] = kSealed;
+  s.seen = s.sequencers[0].length = s.sequencers[1].length = bounds_.sealed;
+  for (Node& node : s.nodes) node.known = bounds_.sealed;
   return s;
 }
 

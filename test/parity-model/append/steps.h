@@ -61,6 +61,8 @@ class Steps {
   [[nodiscard]] const char* check_readers(const State& s) const;
 
   void publish(State& s, std::size_t length) const;
+  // From now on `node` refuses what is older than `generation`. Ranges above `length` are cancelled by that.
+  void raise(State& s, std::size_t node, Byte generation, std::size_t length) const;
   [[nodiscard]] Byte raised(const State& s, std::size_t node, Byte generation) const;
   void forget_late(State& s) const;
   [[nodiscard]] bool is(Weak weak) const { return weak_ == weak; }

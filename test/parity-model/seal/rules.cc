@@ -134,6 +134,6 @@ model::Outcome search_all(const Bounds& bounds, Byte weak, std::uint64_t states_
 
 }  // namespace
 
-const Model kSeal = {"seal", kRules, kMutants, kTested, kLarger, search_all};
+const Model kSeal = {"seal", seal::kRecords, kRules, kMutants, kTested, kLarger, search_all};
 
 }  // namespace pif::parity_model
