@@ -32,7 +32,7 @@ void drop_gathered(State& s) {
 
 // A new root: nothing is left, and it begins in the newest view.
 void wipe(State& s, std::size_t node) {
-  s.nodes[node] = {0, s.views.newest, 0, 0, 0};
+  s.nodes[node] = {0, s.views.newest, 0, 0, 0, 0};
   if (node == kP) {
     s.frames = {};
     s.pages = {};
@@ -66,7 +66,7 @@ void Steps::crash(const State& s, std::size_t node) {
   for (std::size_t kept = 0; kept < std::size_t{1} << dirty; ++kept) {
     State next = s;
     --next.crashes;
-    next.nodes[node].up = 0;
+    next.nodes[node].up = next.nodes[node].fetched = 0;
     dirty = cut_power(next, node, kept);
     if (node == kD0) stop(next, 0);
     if (node == kP) {
@@ -88,8 +88,10 @@ void Steps::view_steps(const State& s) {
 void Steps::adopt(const State& s, std::size_t node) {
   State next = s;
   const Byte view = ++next.nodes[node].view;
+  next.nodes[node].fetched = 0;
   if (node == kD0 && !is(Weak::kSettlesAtStartsOnly)) stop(next, 0);
-  if (node == kP) stop(next, 1);
+  const bool goes_on = is(Weak::kDeputyGoesOn) && s.views.at(view).is_returning(kD0);
+  if (node == kP && !goes_on) stop(next, 1);
   if (is_absent(s, view, node)) learn_lost(next, node);
   emit({"adopt view", view, static_cast<int>(node)}, next);
 }
@@ -139,6 +141,7 @@ void Steps::return_steps(const State& s) {
     next.views.add({});
     emit({"view: all are members"}, next);
   } else {
+    fetch_rest(s, node);
     open(s, node);
   }
 }
@@ -184,24 +187,30 @@ void Steps::rebuild_round(const State& s, std::size_t node) {
 }
 
 // In the cutover view: the rest comes from those that have adopted it, up to the length that the sequencer has settled
-// in it. LFS 0 takes its deputy's, and settles by that.
+// in it. LFS 0 takes its deputy's. What comes later is written to the returning node, too.
+void Steps::fetch_rest(const State& s, std::size_t node) {
+  if (s.nodes[node].fetched != 0 || !have_adopted(s, node)) return;
+  State next = s;
+  next.nodes[node].fetched = 1;
+  if (s.committed != 0) {
+    const Sequencer &own = s.sequencers[0], &deputy = s.sequencers[1];
+    if (node != kD0 && own.active == 0 && !is(Weak::kOpensBeforeSettled)) return;
+    Byte length = std::max(own.length, s.directory_length);
+    if (node == kD0) length = std::max(length, deputy.length);
+    if (node != kD0 && own.active != 0) length = own.shown;
+    if (!is(Weak::kOpensWithoutRest)) fetch(next, node, length);
+    if (node == kD0) next.sequencers[0].length = length;
+    if (node == kP) next.sequencers[1].length = std::max(deputy.length, length);
+  }
+  emit({"the rest is fetched", -1, static_cast<int>(node)}, next);
+}
+
+// LFS 0 settles as at any start.
 void Steps::open(const State& s, std::size_t node) {
-  if (!have_adopted(s, node)) return;
+  if (s.nodes[node].fetched == 0) return;
   State next = s;
   next.nodes[node].open = 1;
-  if (s.committed != 0) {
-    Sequencer &own = next.sequencers[0], &deputy = next.sequencers[1];
-    if (node != kD0 && own.active == 0 && !is(Weak::kOpensBeforeSettled)) return;
-    const Byte settled = node == kD0 ? std::max(own.length, deputy.length) : own.length;
-    const Byte length = std::max(s.directory_length, node != kD0 && own.active != 0 ? own.shown : settled);
-    if (!is(Weak::kOpensWithoutRest)) fetch(next, node, length);
-    if (node == kD0) {
-      own = {length, 1, length};
-      next.nodes[kP].known = std::max(s.nodes[kP].known, length);
-    }
-    if (node != kD1) deputy.length = std::max(deputy.length, length);
-    if (node == kD0) publish(next, length);
-  }
+  next.nodes[node].fetched = 0;
   emit({"open", -1, static_cast<int>(node)}, next);
 }
 

@@ -26,7 +26,9 @@ constexpr std::array kRules = {
     Rule{"settle-with-deputy", "the sequencer settles with its deputy before it grants"},
     Rule{"settle-in-each-view", "the sequencer settles again in each new view"},
     Rule{"deputy-takes-over", "while LFS 0 is absent its deputy is the sequencer"},
-    Rule{"fold-published", "P folds published rows"},
+    Rule{"deputy-stops", "from the cutover view on the deputy grants no more; LFS 0 does when it has opened"},
+    Rule{"fold-published", "P folds published rows; that it has noted a length is not enough"},
+    Rule{"published-is-told", "P is told the published length"},
     Rule{"fold-whole-groups", "P folds whole groups"},
     Rule{"count-after-sync", "a page is counted when it is synced"},
     Rule{"frames-go-with-count", "frames go in the transaction that counts their page"},
@@ -94,9 +96,12 @@ constexpr std::array kMutants = {
     mutant(Weak::kSettlesAtStartsOnly, "settles-at-starts-only", "settle-in-each-view",
            "what was granted in an older view goes on", {0, 1, 0, 1}),
     mutant(Weak::kNoTakeover, "no-takeover", "deputy-takes-over", "appends wait for LFS 0", {0, 1, 0, 1}),
+    mutant(Weak::kDeputyGoesOn, "deputy-goes-on", "deputy-stops", "it grants until all are members", {0, 1, 0, 1}),
     mutant(Weak::kFoldUnpublished, "fold-unpublished", "fold-published", "P folds whatever it has", {0, 2, 0, 0}),
     mutant(Weak::kFoldNoted, "fold-noted", "fold-published", "P folds what its note covers, before it is published",
            {0, 2, 0, 1}),
+    mutant(Weak::kPublishedNotTold, "published-not-told", "published-is-told", "it hears of it with the next append",
+           {0, 2, 0, 0}),
     mutant(Weak::kFoldPartial, "fold-partial", "fold-whole-groups", "P folds the rows of a group that are there",
            {0, 1, 0, 0}),
     mutant(Weak::kCountedBeforeSync, "counted-before-sync", "count-after-sync", "the page is counted, then synced",
@@ -124,8 +129,10 @@ constexpr std::array kMutants = {
            "who returns is left out until all are members", {0, 1, 0, 1}),
 };
 
-constexpr std::array kTested = {Bounds{2, 0, 1, 1}, Bounds{0, 2, 1, 0}, Bounds{1, 2, 0, 1}};
-constexpr std::array kLarger = {Bounds{1, 3, 1, 0}, Bounds{0, 2, 1, 1}};
+constexpr std::array kTested = {Bounds{4, 0, 1, 1}, Bounds{1, 3, 1, 0}, Bounds{0, 3, 2, 0}, Bounds{0, 1, 0, 2},
+                                Bounds{2, 2, 1, 1}, Bounds{0, 2, 1, 1}};
+constexpr std::array kLarger = {Bounds{3, 1, 1, 2}, Bounds{1, 3, 1, 1}, Bounds{0, 3, 0, 1}, Bounds{0, 2, 2, 1},
+                                Bounds{0, 2, 0, 2}};
 
 model::Outcome search_all(const Bounds& bounds, Byte weak, std::uint64_t states_max, bool ends) {
   const seal::Steps steps(bounds, static_cast<Weak>(weak));

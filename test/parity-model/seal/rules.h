@@ -34,9 +34,11 @@ enum class Weak : Byte {
   kSettlesAlone,
   kSettlesAtStartsOnly,
   kNoTakeover,
+  kDeputyGoesOn,
   // Folding.
   kFoldUnpublished,
   kFoldNoted,
+  kPublishedNotTold,
   kFoldPartial,
   kCountedBeforeSync,
   kFramesFreedFirst,

@@ -68,14 +68,14 @@ void Steps::publish_steps(const State& s) {
 // A length that P has noted may yet be less than published: if P is lost now, LFS 0 goes on without it. So P is told.
 void Steps::tell_published(const State& s) {
   const Sequencer& own = s.sequencers[0];
-  if (own.active == 0 || s.nodes[kP].known >= own.shown) return;
+  if (own.active == 0 || s.nodes[kP].known >= own.shown || is(Weak::kPublishedNotTold)) return;
   if (left_out(s, s.nodes[kD0].view, kP) || !takes(s, kP, s.nodes[kD0].view)) return;
   State next = s;
   next.nodes[kP].known = own.shown;
   emit({"P hears of the published length", own.shown}, next);
 }
 
-// LFS 0 at its start, and in each new view. A returning one opens instead (losses.cc).
+// LFS 0 at its start, in each new view, and when it has returned.
 void Steps::settle(const State& s) {
   const Node& node = s.nodes[kD0];
   if (s.sequencers[0].active != 0 || node.up == 0 || node.open == 0) return;

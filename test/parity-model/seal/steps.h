@@ -64,6 +64,7 @@ class Steps {
   void declare_lost(const State& s);
   void return_steps(const State& s);
   void rebuild_round(const State& s, std::size_t node);
+  void fetch_rest(const State& s, std::size_t node);
   void open(const State& s, std::size_t node);
   void learn_lost(State& s, std::size_t node) const;
   bool fetch(State& s, std::size_t node, std::size_t length) const;
