@@ -139,8 +139,8 @@ std::optional<Options> parse(const Model& model, std::vector<std::string_view> w
     if (i >= words.size() || !parse(words[i], *fields[i].first, fields[i].second)) return std::nullopt;
   if (words.size() == fields.size()) return out;
   out.name = words[fields.size()];
-  const auto mutant = std::find_if(model.mutants.begin(), model.mutants.end(),
-                                   [&](const Mutant& one) { return one.name == out.name; });
+  const auto mutant =
+      std::find_if(model.mutants.begin(), model.mutants.end(), [&](const Mutant& one) { return one.name == out.name; });
   if (mutant == model.mutants.end() || words.size() > fields.size() + 1) return std::nullopt;
   out.mutant = mutant->id;
   return out;

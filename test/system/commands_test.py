@@ -250,6 +250,7 @@ def help_lists_all_commands_and_tools():
         "exec",
         "simulate",
         "numbers-model",
+        "parity-model",
     }
     check(programs <= listed, f"not in the list: {programs - listed}")
     check(all(len(line) <= 110 for line in text.splitlines()), "a line each")

@@ -98,8 +98,8 @@ void Steps::publish_range(const State& s, std::size_t place) {
   const Sequencer& own = s.sequencers[append.sequencer];
   if (append.record != own.shown && !is(Weak::kPublishedBeforeLower)) return;
   const bool alone = append.sequencer == 1 || is_absent(s, append.view, kP);
-  const bool noted = append.noted != 0 && own.length > append.record &&
-                     (append.answered != 0 || is(Weak::kShownWithoutDeputy));
+  const bool noted =
+      append.noted != 0 && own.length > append.record && (append.answered != 0 || is(Weak::kShownWithoutDeputy));
   if (alone ? append.phase != Phase::kDone : !noted) return;
   State next = s;
   Sequencer& changed = next.sequencers[append.sequencer];

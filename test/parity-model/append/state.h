@@ -14,8 +14,8 @@ namespace pif::parity_model::append {
 inline constexpr std::size_t kRecords = 3;
 inline constexpr std::size_t kAppendsMax = 4;
 inline constexpr std::size_t kGrantsMax = 2;  // open at the same time
-inline constexpr Byte kSealed = 254;   // content of records that are there at the beginning
-inline constexpr Byte kGarbage = 255;  // what comes out where parity does not fit its members
+inline constexpr Byte kSealed = 254;          // content of records that are there at the beginning
+inline constexpr Byte kGarbage = 255;         // what comes out where parity does not fit its members
 inline constexpr Byte kGenerationsPerView = 16;
 
 struct Node {

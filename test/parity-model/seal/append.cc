@@ -128,7 +128,7 @@ bool Steps::is_complete(const State& s) const {
   const Append& append = s.append;
   for (std::size_t record = append.first; record < append.end(); ++record) {
     const bool row = has(append.rows, record) || is(Weak::kDoneWithoutRow);
-    if (!row && !left_out(s, append.view, member_of(record))) return false;
+    if (!row && (is(Weak::kAbsentAwaited) || !left_out(s, append.view, member_of(record)))) return false;
     if (needs_copy(s, append, record) && !has(append.copies, record) && !is(Weak::kDoneWithoutCopy)) return false;
   }
   return !needs_cover(s, append) || append.covered == Gathered::kSynced || is(Weak::kDoneWithoutCover);

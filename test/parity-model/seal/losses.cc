@@ -30,19 +30,18 @@ void drop_gathered(State& s) {
     if (append->covered == Gathered::kWritten) append->covered = Gathered::kNo;
 }
 
-// A new root: nothing is left, and it begins in the newest view.
-void wipe(State& s, std::size_t node) {
-  s.nodes[node] = {0, s.views.newest, 0, 0, 0, 0};
-  if (node == kP) {
-    s.frames = {};
-    s.pages = {};
-    s.page_count = s.covered = 0;
-    s.sequencers[1].length = 0;
-    drop_gathered(s);
-    return;
-  }
-  for (std::size_t record = node; record < kRecords; record += kMembers) s.rows[record] = {};
+// The root that comes back is a new one, or an old one: it has the first `known` records, and no more. It has not heard
+// of any view since, so it is told the newest.
+void replace_root(State& s, std::size_t node, Byte known) {
+  s.nodes[node] = {.up = 0, .view = s.views.newest, .open = 0, .known = known};
+  const auto old = [&](std::size_t record) { return record < known ? s.right[record] : Byte{0}; };
+  for (std::size_t record = node; record < kRecords && node != kP; record += kMembers) s.rows[record].set(old(record));
   if (node == kD0) s.sequencers[0].length = 0;
+  if (node != kP) return;
+  s.pages = {};
+  s.page_count = s.covered = s.sequencers[1].length = 0;
+  for (std::size_t record = 0; record < kRecords; ++record) s.frames[record].set(old(record));
+  drop_gathered(s);
 }
 
 }  // namespace
@@ -112,7 +111,7 @@ void Steps::learn_lost(State& s, std::size_t node) const {
   if (node == kP) s.covered = 0;
 }
 
-// A node is declared lost if no other is absent; it may go on as a zombie, or have lost its disk.
+// A node is declared lost if no other is absent. It may go on as a zombie, or come back with another disk.
 void Steps::declare_lost(const State& s) {
   const View& last = s.views.last();
   for (std::size_t node = 0; node < kNodes; ++node) {
@@ -121,9 +120,12 @@ void Steps::declare_lost(const State& s) {
     --next.losses;
     next.views.add({Kind::kLost, byte(node)});
     emit({"declared lost:", -1, static_cast<int>(node)}, next, Need::kAccident);
-    wipe(next, node);
     if (node != kD1) stop(next, node == kD0 ? 0 : 1);
-    emit({"declared lost, its disk is empty:", -1, static_cast<int>(node)}, next, Need::kAccident);
+    for (Byte known = 0; known == 0 || known < s.nodes[node].known; ++known) {
+      replace_root(next, node, known);
+      const char* text = known == 0 ? "declared lost, its disk is empty:" : "declared lost, its disk is an older one:";
+      emit({text, -1, static_cast<int>(node)}, next, Need::kAccident);
+    }
   }
 }
 
@@ -170,8 +172,7 @@ bool Steps::fetch(State& s, std::size_t node, std::size_t length) const {
     s.page_count = byte(place + 1);
     s.covered = without(s.covered, place);
   }
-  if (length % kMembers != 0 && s.frames[length - 1].written == 0)
-    s.frames[length - 1].set(s.rows[length - 1].written);
+  if (length % kMembers != 0 && s.frames[length - 1].written == 0) s.frames[length - 1].set(s.rows[length - 1].written);
   return s.nodes[node].known != before.nodes[node].known;
 }
 

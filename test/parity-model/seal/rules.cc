@@ -73,8 +73,7 @@ constexpr std::array kMutants = {
            {1, 1, 0, 0}),
     mutant(Weak::kDoneWithoutCover, "done-without-cover", "done-needs-both", "a page's rows without Cover are enough",
            {0, 1, 0, 0}),
-    mutant(Weak::kCoverBeforeRows, "cover-before-rows", "cover-after-rows", "P gathers what has arrived",
-           {0, 2, 0, 0}),
+    mutant(Weak::kCoverBeforeRows, "cover-before-rows", "cover-after-rows", "P gathers what has arrived", {0, 2, 0, 0}),
     mutant(Weak::kCoverForgotten, "cover-forgotten", "cover-is-noted", "a restart of P drops pages beyond `pages`",
            {0, 1, 1, 0}),
     mutant(Weak::kOldRowsKept, "old-rows-kept", "newer-drops-older", "a row that is there is kept", {0, 2, 0, 0}),
@@ -87,6 +86,8 @@ constexpr std::array kMutants = {
            {0, 3, 0, 0}),
     mutant(Weak::kSilentIsAbsent, "silent-is-absent", "only-absent-left-out", "who does not answer is left out",
            {1, 1, 1, 0}),
+    mutant(Weak::kAbsentAwaited, "absent-awaited", "only-absent-left-out", "an append waits for rows of all LFSs",
+           {0, 1, 0, 1}),
     mutant(Weak::kShownWithoutDeputy, "shown-without-deputy", "shown-at-both", "the sequencer's own length is enough",
            {1, 1, 0, 0}),
     mutant(Weak::kCancelledAfterNote, "cancelled-after-note", "noted-not-cancelled", "any range is cancelled",
@@ -106,11 +107,10 @@ constexpr std::array kMutants = {
            {0, 1, 0, 0}),
     mutant(Weak::kCountedBeforeSync, "counted-before-sync", "count-after-sync", "the page is counted, then synced",
            {0, 2, 0, 0}),
-    mutant(Weak::kFramesFreedFirst, "frames-freed-first", "frames-go-with-count", "frames go when their page is written",
-           {0, 2, 0, 0}),
+    mutant(Weak::kFramesFreedFirst, "frames-freed-first", "frames-go-with-count",
+           "frames go when their page is written", {0, 2, 0, 0}),
     mutant(Weak::kOldViewAccepted, "old-view-accepted", "older-view-refused", "views are not compared", {0, 2, 0, 1}),
-    mutant(Weak::kZombieTellsLength, "zombie-tells-length", "alone-with-lease", "it tells them without",
-           {0, 1, 0, 1}),
+    mutant(Weak::kZombieTellsLength, "zombie-tells-length", "alone-with-lease", "it tells them without", {0, 1, 0, 1}),
     mutant(Weak::kReturnKeepsUnpublished, "return-keeps-unpublished", "lost-drops-unpublished",
            "it fetches the rows that it does not have", {0, 2, 0, 1}),
     mutant(Weak::kReturnKeepsLength, "return-keeps-length", "lost-forgets-length", "the maximum counts its length",
@@ -129,8 +129,8 @@ constexpr std::array kMutants = {
            "who returns is left out until all are members", {0, 1, 0, 1}),
 };
 
-constexpr std::array kTested = {Bounds{4, 0, 1, 1}, Bounds{1, 3, 1, 0}, Bounds{0, 3, 2, 0}, Bounds{0, 1, 0, 2},
-                                Bounds{2, 2, 1, 1}, Bounds{0, 2, 1, 1}};
+constexpr std::array kTested = {Bounds{4, 0, 1, 1}, Bounds{1, 3, 1, 0}, Bounds{0, 3, 2, 0},
+                                Bounds{0, 1, 0, 2}, Bounds{2, 2, 1, 1}, Bounds{0, 2, 1, 1}};
 constexpr std::array kLarger = {Bounds{3, 1, 1, 2}, Bounds{1, 3, 1, 1}, Bounds{0, 3, 0, 1}, Bounds{0, 2, 2, 1},
                                 Bounds{0, 2, 0, 2}};
 

@@ -29,6 +29,7 @@ enum class Weak : Byte {
   kOlderGenerationAccepted,
   kOldCoverAccepted,
   kSilentIsAbsent,
+  kAbsentAwaited,
   kShownWithoutDeputy,
   kCancelledAfterNote,
   kSettlesAlone,

@@ -38,9 +38,9 @@ struct StoredPage {
 
 struct Node {
   Byte up = 1;
-  Byte view = 0;   // the newest that it has adopted
-  Byte open = 1;   // it serves: it has not heard that it was lost, or has opened again
-  Byte known = 0;  // records below this are published, as far as it knows: what it was told as a base or a length
+  Byte view = 0;     // the newest that it has adopted
+  Byte open = 1;     // it serves: it has not heard that it was lost, or has opened again
+  Byte known = 0;    // records below this are published, as far as it knows: what it was told as a base or a length
   Byte fetched = 0;  // returning, it has all that was settled in this view; in memory
   Byte newest = 0;   // generation of the newest append that it has taken part in
 };

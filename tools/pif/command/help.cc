@@ -41,7 +41,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kTools = 
      {"transpose", "Transpose a matrix whose rows are records"}}};
 
 // Programs, but not for people.
-constexpr std::array<std::string_view, 5> kNoTools = {"server", "lfs", "exec", "simulate", "numbers-model"};
+constexpr std::array<std::string_view, 6> kNoTools = {"server",   "lfs",           "exec",
+                                                      "simulate", "numbers-model", "parity-model"};
 
 std::string line(const std::string& name, const std::string& what) { return fmt::format("  {:<13} {}\n", name, what); }
 
