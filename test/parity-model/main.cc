@@ -1,11 +1,12 @@
 // pif-parity-model: searches all states of one of the models of the parity protocol within bounds.
 //
-//   pif-parity-model seal|append SEALED APPENDS CRASHES LOSSES [MUTANT] [--safety] [--limit STATES]
+//   pif-parity-model seal|append SEALED APPENDS CRASHES LOSSES [MUTANT] [--apart] [--safety] [--limit STATES]
 //   pif-parity-model --rules     the rules, and what is without each
 //   pif-parity-model --mutants   each mutant with small bounds that catch it; all must be caught
 //   pif-parity-model --test      the same, and the rules themselves with bounds that are soon searched
 //   pif-parity-model --long      the rules with larger bounds
 //
+// --apart, for `append`: the deputy is another LFS than P.
 // --safety leaves out whether what is begun can end, which needs memory for every step.
 // Exit code 1: a violation (with a mutant too), a mutant that is not caught, or a rule without one.
 #include <algorithm>
@@ -36,14 +37,16 @@ const std::array<const Model*, 2> kModels = {&pif::parity_model::kSeal, &pif::pa
 
 int usage() {
   std::fputs(
-      "usage: pif-parity-model seal|append SEALED APPENDS CRASHES LOSSES [MUTANT] [--safety] [--limit STATES]\n"
+      "usage: pif-parity-model seal|append SEALED APPENDS CRASHES LOSSES [MUTANT] [--apart] [--safety] [--limit "
+      "STATES]\n"
       "       pif-parity-model --rules | --mutants | --test | --long\n",
       stderr);
   return 2;
 }
 
 std::string text(const Model& model, const Bounds& b) {
-  return fmt::format("{} {} {} {} {}", model.name, b.sealed, b.appends, b.crashes, b.losses);
+  return fmt::format("{} {} {} {} {}{}", model.name, b.sealed, b.appends, b.crashes, b.losses,
+                     b.apart ? " --apart" : "");
 }
 
 void print(std::string_view name, const Model& model, const Bounds& bounds, const Outcome& outcome) {
@@ -131,6 +134,8 @@ std::optional<Options> parse(const Model& model, std::vector<std::string_view> w
     words.erase(at, at + 2);
   }
   out.ends = std::erase(words, "--safety") == 0;
+  out.bounds.apart = std::erase(words, "--apart") != 0;
+  if (out.bounds.apart && !model.may_be_apart) return std::nullopt;
   const std::array<std::pair<Byte*, Byte>, 4> fields = {{{&out.bounds.sealed, model.sealed_max},
                                                          {&out.bounds.appends, Byte{4}},
                                                          {&out.bounds.crashes, Byte{3}},

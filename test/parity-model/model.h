@@ -16,6 +16,7 @@ struct Bounds {
   Byte appends = 0;  // ranges granted
   Byte crashes = 0;
   Byte losses = 0;
+  bool apart = false;  // `append`: the deputy is another LFS than P
 };
 
 struct Rule {
@@ -35,6 +36,7 @@ struct Mutant {
 struct Model {
   std::string_view name;
   Byte sealed_max = 0;
+  bool may_be_apart = false;
   std::span<const Rule> rules;
   std::span<const Mutant> mutants;
   std::span<const Bounds> tested;  // complete searches of the test

@@ -6,12 +6,12 @@
 namespace pif::parity_model::append {
 
 const char* Steps::check(const State& s) const {
-  constexpr std::size_t kNobody = kNodes;
-  std::size_t gone = kNobody;
-  for (std::size_t node = 0; node < kNodes; ++node)
+  const std::size_t nobody = s.node_count;
+  std::size_t gone = nobody;
+  for (std::size_t node = 0; node < s.node_count; ++node)
     if (is_gone(s, node)) gone = node;
-  for (std::size_t lost = 0; lost <= kNobody; ++lost) {
-    if (gone != kNobody && lost != gone) continue;
+  for (std::size_t lost = 0; lost <= nobody; ++lost) {
+    if (gone != nobody && lost != gone) continue;
     if (const char* wrong = check_loss(s, lost)) return wrong;
   }
   return check_readers(s);
@@ -22,7 +22,7 @@ const char* Steps::check(const State& s) const {
 const char* Steps::check_loss(const State& s, std::size_t lost) const {
   Byte length = 0;
   if (lost != kD0) length = std::max(length, s.sequencers[0].length);
-  if (lost != kP) length = std::max(length, s.sequencers[1].length);
+  if (lost != s.deputy) length = std::max(length, s.sequencers[1].length);
   if (length < s.seen) return "a length that was told is lost";
   for (std::size_t record = 0; record < length; ++record) {
     const bool at_member = member_of(record) != lost;
@@ -30,7 +30,7 @@ const char* Steps::check_loss(const State& s, std::size_t lost) const {
     const Byte right = record < s.seen ? s.right[record] : there;
     if (right == 0 || right == kGarbage) return "a length is durable, and not its records";
     if (at_member && s.rows[record] != right) return "a published record is not at its LFS";
-    if (at_member && lost != kNodes) continue;
+    if (at_member && lost != s.node_count) continue;
     if (from_parity(s, record) == right) continue;
     return at_member ? "a published record is not covered by P" : "a published record of a lost LFS is not at P";
   }

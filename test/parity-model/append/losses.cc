@@ -6,8 +6,10 @@
 namespace pif::parity_model::append {
 namespace {
 
+bool is_sequencer(const State& s, std::size_t node) { return node == kD0 || node == s.deputy; }
+
 void stop(State& s, std::size_t node) {
-  if (node == kD1) return;
+  if (!is_sequencer(s, node)) return;
   Sequencer& sequencer = s.sequencers[node == kD0 ? 0 : 1];
   sequencer.active = sequencer.shown = 0;
 }
@@ -17,14 +19,14 @@ void wipe(State& s, std::size_t node) {
   stop(s, node);
   drop(s, node, 0);
   s.nodes[node] = {0, s.views.newest, 0, 0, 0};
-  if (node != kD1) s.sequencers[node == kD0 ? 0 : 1].length = 0;
+  if (is_sequencer(s, node)) s.sequencers[node == kD0 ? 0 : 1].length = 0;
   if (node == kP) s.page = {};
 }
 
 }  // namespace
 
 void Steps::crash_steps(const State& s) {
-  for (std::size_t node = 0; node < kNodes; ++node) {
+  for (std::size_t node = 0; node < s.node_count; ++node) {
     State next = s;
     if (s.nodes[node].up == 0) {
       next.nodes[node].up = 1;
@@ -41,7 +43,7 @@ void Steps::crash_steps(const State& s) {
 }
 
 void Steps::view_steps(const State& s) {
-  for (std::size_t node = 0; node < kNodes; ++node)
+  for (std::size_t node = 0; node < s.node_count; ++node)
     if (s.nodes[node].up != 0 && s.nodes[node].view < s.views.newest) adopt(s, node);
   if (s.losses > 0 && !s.views.full()) declare_lost(s);
   if (s.lease != 0) {
@@ -62,13 +64,13 @@ void Steps::adopt(const State& s, std::size_t node) {
 // Who hears that it was lost closes, and forgets all that it does not know to be published. Its length does not count.
 void Steps::learn_lost(State& s, std::size_t node) const {
   s.nodes[node].open = 0;
-  if (node != kD1 && !is(Weak::kReturnKeepsLength)) s.sequencers[node == kD0 ? 0 : 1].length = 0;
+  if (is_sequencer(s, node) && !is(Weak::kReturnKeepsLength)) s.sequencers[node == kD0 ? 0 : 1].length = 0;
   if (!is(Weak::kReturnKeepsUnpublished)) drop(s, node, s.nodes[node].known);
 }
 
 void Steps::declare_lost(const State& s) {
   const View& last = s.views.last();
-  for (std::size_t node = 0; node < kNodes; ++node) {
+  for (std::size_t node = 0; node < s.node_count; ++node) {
     if (last.kind != Kind::kAllMembers && !last.is_returning(node)) continue;
     State next = s;
     --next.losses;
@@ -112,20 +114,20 @@ void Steps::fetch(State& s, std::size_t node, std::size_t length) const {
 // The rest comes from those that have adopted the cutover view, up to the length that the sequencer has settled in it.
 // LFS 0 takes its deputy's, and settles by that.
 void Steps::open(const State& s, std::size_t node) {
-  for (const Node& other : s.nodes)
-    if (other.up == 0 || other.view != s.views.newest) return;
+  for (std::size_t other = 0; other < s.node_count; ++other)
+    if (s.nodes[other].up == 0 || s.nodes[other].view != s.views.newest) return;
   State next = s;
   Sequencer &own = next.sequencers[0], &deputy = next.sequencers[1];
   if (node != kD0 && own.active == 0) return;
   const Byte length = node == kD0 ? std::max(own.length, deputy.length) : own.shown;
   fetch(next, node, length);
   next.nodes[node].open = 1;
-  if (node == kP) deputy.length = std::max(deputy.length, length);
+  if (node == s.deputy) deputy.length = std::max(deputy.length, length);
   if (node == kD0) {
-    const Byte generation = raised(s, kD0, std::max(s.nodes[kD0].generation, s.nodes[kP].generation));
+    const Byte generation = raised(s, kD0, std::max(s.nodes[kD0].generation, s.nodes[s.deputy].generation));
     raise(next, kD0, generation, length);
-    raise(next, kP, generation, length);
-    next.nodes[kP].known = std::max(s.nodes[kP].known, length);
+    raise(next, s.deputy, generation, length);
+    next.nodes[s.deputy].known = std::max(s.nodes[s.deputy].known, length);
     own = {length, 1, length};
     deputy.length = length;
     publish(next, length);

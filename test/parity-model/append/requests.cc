@@ -63,7 +63,8 @@ void Steps::done_comes(const State& s, std::size_t place) {
   next.appends[place].phase = Phase::kDead;
   emit({"the client dies of append", static_cast<int>(place + 1)}, next, Need::kAccident);
   bool refused = works(s, append.sequencer) && !is_open(s, append);
-  for (const Node& node : s.nodes) refused = refused || (node.up != 0 && node.view > append.view);
+  for (std::size_t node = 0; node < s.node_count; ++node)
+    refused = refused || (s.nodes[node].up != 0 && s.nodes[node].view > append.view);
   if (refused) emit({"refused: append", static_cast<int>(place + 1)}, next);
   const bool row = append.row != 0 || is_absent(s, append.view, member_of(append.record));
   const bool copy = append.copy != 0 || is_absent(s, append.view, kP);
@@ -75,16 +76,16 @@ void Steps::done_comes(const State& s, std::size_t place) {
 
 void Steps::note_comes(const State& s, std::size_t place) {
   const Append& append = s.appends[place];
-  const bool older = append.generation < s.nodes[kP].generation && !is(Weak::kOldNoteAccepted);
-  if (append.noted == 0 || !takes(s, kP, append) || older) return;
+  const bool older = append.generation < s.nodes[s.deputy].generation && !is(Weak::kOldNoteAccepted);
+  if (append.noted == 0 || !takes(s, s.deputy, append) || older) return;
   State next = s;
-  Node& node = next.nodes[kP];
+  Node& node = next.nodes[s.deputy];
   Byte& length = next.sequencers[1].length;
   length = std::max(length, byte(append.record + 1u));
   node.generation = std::max(node.generation, append.generation);
   node.known = std::max(node.known, append.base);
   next.appends[place].answered = 1;
-  emit({"note of append", static_cast<int>(place + 1), kP}, next);
+  emit({"note of append", static_cast<int>(place + 1), s.deputy}, next);
 }
 
 void Steps::fold(const State& s) {

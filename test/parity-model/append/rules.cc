@@ -76,10 +76,10 @@ constexpr std::array kMutants = {
            {0, 2, 0, 1}),
 };
 
-constexpr std::array kTested = {Bounds{0, 3, 1, 0}, Bounds{0, 2, 3, 0}, Bounds{0, 1, 0, 2}, Bounds{1, 2, 0, 1},
-                                Bounds{0, 2, 1, 1}};
-constexpr std::array kLarger = {Bounds{0, 4, 1, 0}, Bounds{0, 3, 0, 1}, Bounds{1, 3, 0, 1}, Bounds{0, 2, 2, 1},
-                                Bounds{0, 2, 0, 2}};
+constexpr std::array kTested = {Bounds{0, 3, 1, 0}, Bounds{0, 2, 3, 0}, Bounds{0, 1, 0, 2},
+                                Bounds{1, 2, 0, 1}, Bounds{0, 2, 1, 1}, Bounds{1, 2, 0, 1, true}};
+constexpr std::array kLarger = {Bounds{0, 4, 1, 0}, Bounds{0, 2, 2, 1},       Bounds{0, 2, 0, 2},
+                                Bounds{0, 3, 1, 1}, Bounds{0, 2, 1, 1, true}, Bounds{0, 3, 0, 1, true}};
 
 model::Outcome search_all(const Bounds& bounds, Byte weak, std::uint64_t states_max, bool ends) {
   const append::Steps steps(bounds, static_cast<Weak>(weak));
@@ -88,6 +88,6 @@ model::Outcome search_all(const Bounds& bounds, Byte weak, std::uint64_t states_
 
 }  // namespace
 
-const Model kAppend = {"append", append::kRecords, kRules, kMutants, kTested, kLarger, search_all};
+const Model kAppend = {"append", append::kRecords, true, kRules, kMutants, kTested, kLarger, search_all};
 
 }  // namespace pif::parity_model

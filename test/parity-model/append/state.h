@@ -14,8 +14,10 @@ namespace pif::parity_model::append {
 inline constexpr std::size_t kRecords = 3;
 inline constexpr std::size_t kAppendsMax = 4;
 inline constexpr std::size_t kGrantsMax = 2;  // open at the same time
-inline constexpr Byte kSealed = 254;          // content of records that are there at the beginning
-inline constexpr Byte kGarbage = 255;         // what comes out where parity does not fit its members
+inline constexpr std::size_t kQ = 3;          // the deputy, if that is not P
+inline constexpr std::size_t kNodesMax = 4;
+inline constexpr Byte kSealed = 254;   // content of records that are there at the beginning
+inline constexpr Byte kGarbage = 255;  // what comes out where parity does not fit its members
 inline constexpr Byte kGenerationsPerView = 16;
 
 struct Node {
@@ -27,7 +29,6 @@ struct Node {
 };
 
 inline constexpr std::size_t kSequencers = 2;
-constexpr std::size_t node_of(std::size_t sequencer) { return sequencer == 0 ? kD0 : kP; }
 
 struct Sequencer {
   Byte length = 0;  // durable
@@ -54,7 +55,9 @@ struct Append {
 
 struct State {
   Views views;
-  std::array<Node, kNodes> nodes{};
+  Byte node_count = kNodes;
+  Byte deputy = kP;  // a node
+  std::array<Node, kNodesMax> nodes{};
   std::array<Sequencer, kSequencers> sequencers{};
   std::array<Append, kAppendsMax> appends{};
   std::array<Byte, kRecords> rows{};    // each at its member
@@ -70,6 +73,8 @@ struct State {
 
 static_assert(std::has_unique_object_representations_v<State>, "equal states have equal bytes");
 static_assert(std::is_trivially_copyable_v<State>);
+
+inline std::size_t node_of(const State& s, std::size_t sequencer) { return sequencer == 0 ? kD0 : s.deputy; }
 
 inline bool is_absent(const State& s, Byte view, std::size_t node) { return s.views.at(view).is_absent(node); }
 

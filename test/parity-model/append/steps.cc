@@ -6,10 +6,14 @@ State Steps::first() const {
   State s;
   s.crashes = bounds_.crashes;
   s.losses = bounds_.losses;
+  if (bounds_.apart) {
+    s.node_count = kNodesMax;
+    s.deputy = kQ;
+  }
   for (std::size_t record = 0; record < bounds_.sealed; ++record)
     s.rows[record] = s.frames[record] = s.right[record] = kSealed;
   s.seen = s.sequencers[0].length = s.sequencers[1].length = bounds_.sealed;
-  for (Node& node : s.nodes) node.known = bounds_.sealed;
+  for (std::size_t node = 0; node < s.node_count; ++node) s.nodes[node].known = bounds_.sealed;
   return s;
 }
 
@@ -19,7 +23,6 @@ const std::vector<Steps::Successor>& Steps::expand(const State& s) {
   for (std::size_t place = 0; place < s.used; ++place) request_steps(s, place);
   settle(s);
   take_over(s);
-  tell_published(s);
   fold(s);
   crash_steps(s);
   view_steps(s);
@@ -33,15 +36,15 @@ void Steps::forget_late(State& s) const {
   for (Append& append : s.appends) {
     if (append.phase != Phase::kDead && append.phase != Phase::kAcknowledged) continue;
     bool taken = is_open(s, append);
-    for (const Node& node : s.nodes)
-      taken = taken || (node.view <= append.view && node.generation <= append.generation);
+    for (std::size_t node = 0; node < s.node_count; ++node)
+      taken = taken || (s.nodes[node].view <= append.view && s.nodes[node].generation <= append.generation);
     if (!taken) append = {.phase = Phase::kDead};
   }
 }
 
 bool Steps::is_end(const State& s) const {
   if (s.views.last().kind == Kind::kReturning) return false;
-  for (std::size_t node = 0; node < kNodes; ++node)
+  for (std::size_t node = 0; node < s.node_count; ++node)
     if (!is_gone(s, node) && (s.nodes[node].up == 0 || s.nodes[node].view != s.views.newest)) return false;
   for (const Append& append : s.appends)
     if (append.is_alive()) return false;

@@ -42,7 +42,7 @@ class Steps {
   void publish_range(const State& s, std::size_t place);
   void settle(const State& s);
   void take_over(const State& s);
-  void tell_published(const State& s);
+  void tell_published(const State& s, std::size_t sequencer);
   [[nodiscard]] bool works(const State& s, std::size_t sequencer) const;
   [[nodiscard]] bool is_open(const State& s, const Append& append) const;
   [[nodiscard]] std::size_t open_count(const State& s, std::size_t sequencer) const;

@@ -131,8 +131,8 @@ constexpr std::array kMutants = {
 
 constexpr std::array kTested = {Bounds{4, 0, 1, 1}, Bounds{1, 3, 1, 0}, Bounds{0, 3, 2, 0},
                                 Bounds{0, 1, 0, 2}, Bounds{2, 2, 1, 1}, Bounds{0, 2, 1, 1}};
-constexpr std::array kLarger = {Bounds{3, 1, 1, 2}, Bounds{1, 3, 1, 1}, Bounds{0, 3, 0, 1}, Bounds{0, 2, 2, 1},
-                                Bounds{0, 2, 0, 2}};
+constexpr std::array kLarger = {Bounds{3, 1, 1, 2}, Bounds{1, 3, 1, 1}, Bounds{0, 2, 2, 1}, Bounds{0, 2, 0, 2},
+                                Bounds{1, 2, 1, 2}};
 
 model::Outcome search_all(const Bounds& bounds, Byte weak, std::uint64_t states_max, bool ends) {
   const seal::Steps steps(bounds, static_cast<Weak>(weak));
@@ -141,6 +141,6 @@ model::Outcome search_all(const Bounds& bounds, Byte weak, std::uint64_t states_
 
 }  // namespace
 
-const Model kSeal = {"seal", seal::kRecords, kRules, kMutants, kTested, kLarger, search_all};
+const Model kSeal = {"seal", seal::kRecords, false, kRules, kMutants, kTested, kLarger, search_all};
 
 }  // namespace pif::parity_model
