@@ -30,7 +30,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr auto kConnectPoll = std::chrono::milliseconds(5);
 constexpr std::uint32_t kDefaultCount = 4;
 
-struct Options {
+struct ClusterCommandsOptions {
   std::string folder;
   std::uint32_t count = 0;  // 0: not said
   std::uint32_t bevy = 0;
@@ -40,13 +40,13 @@ struct Options {
   bool yes = false;    // down
 };
 
-cluster::TcpMode tcp_mode(const Options& options) {
+cluster::TcpMode tcp_mode(const ClusterCommandsOptions& options) {
   if (options.insecure_loopback) return cluster::TcpMode::kInsecureLoopback;
   return options.curve ? cluster::TcpMode::kCurve : cluster::TcpMode::kNone;
 }
 
 // The folder of the file system says something else than the command line.
-Status check_same(const cluster::Cluster& cluster, const Options& options) {
+Status check_same(const cluster::Cluster& cluster, const ClusterCommandsOptions& options) {
   if (options.count != 0 && options.count != cluster.lfss.size())
     return fail(Code::kInvalid, fmt::format("{} has {} LFSs, not {}; leave out -n, or take another folder",
                                             cluster.folder, cluster.lfss.size(), options.count));
@@ -86,7 +86,7 @@ Status check_alone(const std::string& folder) {
                   join_path(folder, "pif")));
 }
 
-Result<cluster::Cluster> create(const Options& options) {
+Result<cluster::Cluster> create(const ClusterCommandsOptions& options) {
   if (!options.force) PIF_TRY(check_alone(options.folder));
   return cluster::create_cluster(options.folder, options.count == 0 ? kDefaultCount : options.count, options.bevy,
                                  tcp_mode(options));
@@ -99,13 +99,13 @@ Result<cluster::Cluster> load(const std::string& folder) {
   return cluster;
 }
 
-Result<cluster::Cluster> load_same(const Options& options) {
+Result<cluster::Cluster> load_same(const ClusterCommandsOptions& options) {
   auto loaded = load(options.folder);
   if (loaded) PIF_TRY(check_same(*loaded, options));
   return loaded;
 }
 
-Result<cluster::Cluster> load_or_create(const Options& options) {
+Result<cluster::Cluster> load_or_create(const ClusterCommandsOptions& options) {
   auto loaded = load_same(options);
   if (loaded || loaded.error().code != Code::kNotFound) return loaded;
   auto created = create(options);
@@ -178,7 +178,7 @@ Status print_up(const Program& program, const cluster::Cluster& cluster, std::si
   return print(text + fmt::format("export PIF={}\n", shell_word(cluster.folder)));
 }
 
-Outcome up(const Program& program, const Options& options) {
+Outcome up(const Program& program, const ClusterCommandsOptions& options) {
   const auto begin = SteadyClock::now();
   PIF_TRY_VALUE(cluster::Cluster cluster, load_or_create(options));
   PIF_TRY_VALUE(const UniqueFd alone,
@@ -201,7 +201,7 @@ Outcome up(const Program& program, const Options& options) {
 }
 
 // Nobody has typed which file system: it is said, and asked where somebody can answer.
-Status confirm_down(const Program& program, const Options& options, const cluster::FoundCluster& found) {
+Status confirm_down(const Program& program, const ClusterCommandsOptions& options, const cluster::FoundCluster& found) {
   if (options.yes || found.by == cluster::FoundBy::kNamed) return {};
   const char* why = found.by == cluster::FoundBy::kDefault       ? "your default"
                     : found.by == cluster::FoundBy::kEnvironment ? "from $PIF"
@@ -212,7 +212,7 @@ Status confirm_down(const Program& program, const Options& options, const cluste
   return {};
 }
 
-Outcome down(const Program& program, const Options& options) {
+Outcome down(const Program& program, const ClusterCommandsOptions& options) {
   std::string folder = options.folder;
   if (folder.empty()) {
     PIF_TRY_VALUE(const cluster::FoundCluster found, cluster::look_up_cluster(program.common.where));
@@ -234,7 +234,7 @@ Outcome down(const Program& program, const Options& options) {
   return ExitCode::kDone;
 }
 
-Outcome init(const Program& program, const Options& options) {
+Outcome init(const Program& program, const ClusterCommandsOptions& options) {
   PIF_TRY_VALUE(const cluster::Cluster cluster, create(options));
   if (program.common.json) {
     PIF_TRY(print(Json{{"folder", cluster.folder}, {"cluster", cluster.id}, {"lfss", cluster.lfss.size()}}));
@@ -246,7 +246,7 @@ Outcome init(const Program& program, const Options& options) {
   return ExitCode::kDone;
 }
 
-void add_cluster_options(CLI::App* command, Options& options) {
+void add_cluster_options(CLI::App* command, ClusterCommandsOptions& options) {
   command->add_option("DIR", options.folder, "Folder of the file system")->required();
   command->add_option("-n", options.count, "Number of LFSs of a new file system (default: 4)")
       ->check(CLI::Range(1u, kWidthMax))
@@ -265,7 +265,7 @@ void add_cluster_options(CLI::App* command, Options& options) {
 }  // namespace
 
 void add_cluster_commands(CLI::App& app, Program& program) {
-  auto up_options = std::make_shared<Options>();
+  auto up_options = std::make_shared<ClusterCommandsOptions>();
   CLI::App* up_command = add_command(app, program, "up", "Start a file system on this machine, made first if it is new",
                                      "  pif up -n 4 /data/pif\n  pif up /data/pif                  after a reboot\n"
                                      "  eval \"$(pif up -q /data/pif)\"     and make it this shell's file system");
@@ -273,7 +273,7 @@ void add_cluster_commands(CLI::App& app, Program& program) {
   up_command->add_flag("--force", up_options->force, "Make a new file system in a folder that has other things in it");
   on_run(up_command, program, up_options, up);
 
-  auto down_options = std::make_shared<Options>();
+  auto down_options = std::make_shared<ClusterCommandsOptions>();
   CLI::App* down_command =
       add_command(app, program, "down", "Stop a file system's daemons on this machine",
                   "  pif down /data/pif\n  pif down               which one, it says, and asks on a terminal");
@@ -281,7 +281,7 @@ void add_cluster_commands(CLI::App& app, Program& program) {
   down_command->add_flag("-y,--yes", down_options->yes, "Do not ask");
   on_run(down_command, program, down_options, down);
 
-  auto init_options = std::make_shared<Options>();
+  auto init_options = std::make_shared<ClusterCommandsOptions>();
   CLI::App* init_command =
       add_command(app, program, "init", "Make keys and configuration of a file system; start nothing",
                   "  pif init -n 8 --curve /data/pif");

@@ -114,13 +114,13 @@ Result<UniqueFd> process_of(const Daemon& daemon, pid_t pid, uid_t owner) {
 }
 
 // Who holds a daemon's lock.
-struct Held {
+struct LockHolder {
   Daemon daemon;
   pid_t pid = 0;      // as the lock says
   bool told = false;  // has got the signal
 };
 
-Status tell(Held& held, uid_t owner, int signal) {
+Status tell(LockHolder& held, uid_t owner, int signal) {
   PIF_TRY_VALUE(const UniqueFd process, process_of(held.daemon, held.pid, owner));
   if (!process) return {};
   held.told = ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) == 0;
@@ -130,10 +130,10 @@ Status tell(Held& held, uid_t owner, int signal) {
 
 // Signals each as soon as it is known, once, and waits until nobody holds the lock of any; returns who still does at
 // the deadline.
-Result<std::vector<Held>> tell_all(std::vector<Held> waiting, uid_t owner, int signal,
-                                   SteadyClock::time_point deadline) {
+Result<std::vector<LockHolder>> tell_all(std::vector<LockHolder> waiting, uid_t owner, int signal,
+                                         SteadyClock::time_point deadline) {
   while (true) {
-    std::vector<Held> left;
+    std::vector<LockHolder> left;
     for (auto& one : waiting) {
       PIF_TRY_VALUE(const auto pid, holder(one.daemon));
       if (!pid) continue;
@@ -213,7 +213,7 @@ Result<pid_t> start(const Daemon& daemon) {
 
 Result<Stopped> stop(const std::vector<Daemon>& daemons, uid_t owner, std::chrono::milliseconds deadline) {
   Stopped out;
-  std::vector<Held> running;
+  std::vector<LockHolder> running;
   for (const auto& daemon : daemons) {
     PIF_TRY_VALUE(const auto pid, holder(daemon));
     if (!pid) continue;
@@ -221,7 +221,7 @@ Result<Stopped> stop(const std::vector<Daemon>& daemons, uid_t owner, std::chron
     running.push_back({daemon, *pid});
   }
   PIF_TRY_VALUE(const auto left, tell_all(std::move(running), owner, SIGTERM, SteadyClock::now() + deadline));
-  std::vector<Held> stubborn, unknown;
+  std::vector<LockHolder> stubborn, unknown;
   for (const auto& one : left) (one.told ? stubborn : unknown).push_back({one.daemon, one.pid});
   for (const auto& one : stubborn) out.killed.push_back(one.daemon.name);
   PIF_TRY_VALUE(stubborn, tell_all(std::move(stubborn), owner, SIGKILL, SteadyClock::now() + deadline));

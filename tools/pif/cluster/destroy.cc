@@ -20,7 +20,7 @@
 namespace pif::cli {
 namespace {
 
-struct Options {
+struct DestroyOptions {
   std::string folder;
   bool yes = false;
 };
@@ -144,7 +144,7 @@ Result<Removal> remove_all(const cluster::Cluster& cluster, const Plan& plan) {
   return removal;
 }
 
-Outcome destroy(const Program& program, const Options& options) {
+Outcome destroy(const Program& program, const DestroyOptions& options) {
   PIF_TRY_VALUE(const cluster::Cluster cluster, cluster::load_cluster(options.folder));
   PIF_TRY(check_owner(cluster));
   const Plan plan = plan_for(cluster);
@@ -172,7 +172,7 @@ Outcome destroy(const Program& program, const Options& options) {
 }  // namespace
 
 void add_destroy_command(CLI::App& app, Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DestroyOptions>();
   CLI::App* command = add_command(
       app, program, "destroy", "Remove a whole file system, with everything in it",
       "  pif destroy /data/pif             says what it will remove, and asks\n  pif destroy --yes /data/pif");

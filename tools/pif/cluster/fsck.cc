@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kLooks = 2;  // what is still wrong at the last of so many looks was no passing state
 
-struct Options {
+struct FsckOptions {
   bool repair = false;
   bool no_sums = false;
 };
@@ -26,7 +26,7 @@ struct Totals {
 
 class Fsck {
  public:
-  Fsck(const Program& program, const Options& options, Inventory inventory)
+  Fsck(const Program& program, const FsckOptions& options, Inventory inventory)
       : program_(program), options_(options), inventory_(std::move(inventory)) {}
 
   Outcome run() {
@@ -153,7 +153,7 @@ class Fsck {
   }
 
   const Program& program_;
-  const Options& options_;
+  const FsckOptions& options_;
   Inventory inventory_;
   std::map<std::uint64_t, Held> components_;
   std::map<std::uint64_t, FileRecord> files_;
@@ -161,7 +161,7 @@ class Fsck {
   Totals totals_;
 };
 
-Outcome fsck(const Program& program, const Options& options) {
+Outcome fsck(const Program& program, const FsckOptions& options) {
   auto client = program.connect();
   if (!client) {
     Error error = client.error();
@@ -174,7 +174,7 @@ Outcome fsck(const Program& program, const Options& options) {
 }  // namespace
 
 void add_fsck_command(CLI::App& app, Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FsckOptions>();
   CLI::App* command = add_command(
       app, program, "fsck", "Check that directory and components agree, and read every byte; exit 1 if there is damage",
       "  pif fsck\n  pif fsck --repair\n  pif fsck --json --no-sums | jq .findings");

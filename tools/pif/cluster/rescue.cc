@@ -32,7 +32,7 @@ constexpr auto kPoll = std::chrono::milliseconds(50);
 constexpr std::size_t kMarkedAtOnce = 4096;
 constexpr std::size_t kAdoptedAtOnce = 500;
 
-struct Options {
+struct RescueOptions {
   std::string node;
   std::string root;
   bool list_only = false;
@@ -107,7 +107,7 @@ Status await_node(Client& client, const std::string& name) {
   }
 }
 
-Outcome accept_stale(const Program& program, const Options& options) {
+Outcome accept_stale(const Program& program, const RescueOptions& options) {
   PIF_TRY_VALUE(Client client, program.connect());
   const auto session = client::session_of(client);
   Inventory inventory(session);
@@ -203,7 +203,7 @@ Result<std::vector<MarkedFile>> replace_root(Client& client, cluster::Cluster& c
   return marked;
 }
 
-Outcome replace(const Program& program, const Options& options) {
+Outcome replace(const Program& program, const RescueOptions& options) {
   PIF_TRY_VALUE(const std::string folder, cluster::find_cluster(program.common.where));
   PIF_TRY_VALUE(cluster::Cluster cluster, cluster::load_cluster(folder));
   PIF_TRY_VALUE(const UniqueFd alone, lock_out_starters(cluster, kUpDeadline));
@@ -243,7 +243,7 @@ Outcome replace(const Program& program, const Options& options) {
   return ExitCode::kDone;
 }
 
-Outcome accept_old(const Program& program, const Options& options) {
+Outcome accept_old(const Program& program, const RescueOptions& options) {
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY_VALUE(const SystemStatus status, client.status());
   const auto session = client::session_of(client);
@@ -287,7 +287,7 @@ Outcome accept_old(const Program& program, const Options& options) {
 }  // namespace
 
 void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program) {
-  auto stale_options = std::make_shared<Options>();
+  auto stale_options = std::make_shared<RescueOptions>();
   CLI::App* stale =
       node.add_subcommand("accept-stale", "Take a stale LFS as it is; mark files that may mix old and new rows");
   stale->add_option("NODE", stale_options->node, "Name of the LFS, such as lfs1")->required();
@@ -295,7 +295,7 @@ void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program) {
   stale->fallthrough();
   on_run(stale, program, stale_options, accept_stale);
 
-  auto replace_options = std::make_shared<Options>();
+  auto replace_options = std::make_shared<RescueOptions>();
   CLI::App* replaces =
       node.add_subcommand("replace", "Give an LFS whose disk is lost an empty root; mark files that lost rows");
   replaces->add_option("NODE", replace_options->node, "Name of the LFS, such as lfs1")->required();
@@ -306,7 +306,7 @@ void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program) {
   CLI::App* server = add_command(app, program, "server", "Decide about the server's directory",
                                  "  pif server accept-old --list\n"
                                  "  pif server accept-old      keep a directory that is older than its LFSs");
-  auto old_options = std::make_shared<Options>();
+  auto old_options = std::make_shared<RescueOptions>();
   CLI::App* old =
       server->add_subcommand("accept-old", "Keep an old directory; what it does not know goes to /lost+found");
   old->add_flag("--list", old_options->list_only, "List what would be found and marked; change nothing");

@@ -13,7 +13,7 @@
 namespace pif::cli {
 namespace {
 
-struct Options {
+struct RunOptions {
   CLI::App* command = nullptr;  // its remaining arguments are the program and what is for it
 };
 
@@ -23,7 +23,7 @@ void set_environment(const Common& common, const std::string& folder) {
   if (common.data != "auto") ::setenv("PIF_DATA", common.data.c_str(), 1);
 }
 
-Outcome run(const Program& program, const Options& options) {
+Outcome run(const Program& program, const RunOptions& options) {
   const std::vector<std::string> words = options.command->remaining();
   if (words.empty()) return fail(Code::kInvalid, "which program? pif run PROGRAM [ARGUMENTS]");
   PIF_TRY_VALUE(const std::string folder, cluster::find_cluster(program.common.where));
@@ -38,7 +38,7 @@ Outcome run(const Program& program, const Options& options) {
 }  // namespace
 
 void add_run_command(CLI::App& app, Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   options->command =
       add_command(app, program, "run",
                   "Run a program of your own, such as a tool, on this file system: pif run PROGRAM [ARGUMENTS...]",

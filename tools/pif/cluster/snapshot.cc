@@ -23,7 +23,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kSecondsDefault = 30, kSecondsMax = 300;
 
-struct Options {
+struct SnapshotOptions {
   std::uint32_t seconds = kSecondsDefault;
   std::vector<std::string> command;
 };
@@ -50,7 +50,7 @@ void await_line() {
   }
 }
 
-Outcome snapshot_hold(const Program& program, const Options& options) {
+Outcome snapshot_hold(const Program& program, const SnapshotOptions& options) {
   PIF_TRY_VALUE(Client client, program.connect());
   Inventory inventory(client::session_of(client));
   PIF_TRY(inventory.open());
@@ -81,7 +81,7 @@ Outcome snapshot_hold(const Program& program, const Options& options) {
 }  // namespace
 
 void add_snapshot_command(CLI::App& app, Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SnapshotOptions>();
   CLI::App* command =
       add_command(app, program, "snapshot-hold", "Commit nothing while the snapshots of all disks are taken",
                   "  pif snapshot-hold -- lvcreate -s -n moment vg/pif\n"

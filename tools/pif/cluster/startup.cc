@@ -14,7 +14,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr auto kStopDeadline = std::chrono::seconds(10);
 constexpr auto kAskInterval = std::chrono::milliseconds(250);  // children are looked after between two questions
-constexpr auto kPoll = std::chrono::milliseconds(5);
+constexpr auto kStartPoll = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -54,7 +54,7 @@ Status Startup::await_end(SteadyClock::time_point deadline) {
       if (SteadyClock::now() >= deadline)
         return fail(Code::kTimeout,
                     fmt::format("{} has not ended; see its log {}", child.daemon.arguments[0], child.daemon.log()));
-      std::this_thread::sleep_for(kPoll);
+      std::this_thread::sleep_for(kStartPoll);
     }
     child.pid = 0;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return ended(child);
@@ -78,7 +78,7 @@ void Startup::undo() {
     if (child.pid == 0) continue;
     while (::waitpid(child.pid, nullptr, WNOHANG) == 0) {
       if (SteadyClock::now() >= deadline) ::kill(child.pid, SIGKILL);
-      std::this_thread::sleep_for(kPoll);
+      std::this_thread::sleep_for(kStartPoll);
     }
   }
 }
@@ -94,7 +94,7 @@ Result<Client> await_server(const cluster::Cluster& cluster, Startup& startup, S
     if (SteadyClock::now() >= deadline)
       return fail(Code::kTimeout, fmt::format("the server does not answer: {} (log: {}/server.log)",
                                               client.error().to_string(), cluster.server_folder()));
-    std::this_thread::sleep_for(kPoll);
+    std::this_thread::sleep_for(kStartPoll);
   }
 }
 

@@ -25,7 +25,7 @@ constexpr std::string_view kClear = "\x1b[H\x1b[2J";  // the screen
 constexpr std::uint64_t kInodesShare = 20;            // below this part of them df warns
 constexpr double kWatchSecondsMin = 0.05, kWatchSecondsMax = 86400;
 
-struct Options {
+struct StatusOptions {
   bool all = false;
   CLI::Option* watch = nullptr;
   double watch_seconds = 0;  // 0: not said
@@ -179,7 +179,7 @@ Result<std::vector<DaemonStats>> stats_of(Client& client) {
   return stats;
 }
 
-Result<double> watch_seconds(const Options& options) {
+Result<double> watch_seconds(const StatusOptions& options) {
   const double seconds = options.watch_seconds == 0 ? kWatchSecondsDefault : options.watch_seconds;
   if (seconds >= kWatchSecondsMin && seconds <= kWatchSecondsMax) return seconds;
   return fail(Code::kInvalid,
@@ -187,7 +187,7 @@ Result<double> watch_seconds(const Options& options) {
 }
 
 // What happens between one look and the next, until somebody ends it.
-Outcome watch(const Program& program, const Options& options, Client& client) {
+Outcome watch(const Program& program, const StatusOptions& options, Client& client) {
   PIF_TRY_VALUE(const double seconds, watch_seconds(options));
   const bool screen = !program.common.json && ::isatty(1) == 1;
   std::vector<DaemonStats> before;
@@ -211,7 +211,7 @@ Outcome watch(const Program& program, const Options& options, Client& client) {
   }
 }
 
-Outcome status(const Program& program, const Options& options) {
+Outcome status(const Program& program, const StatusOptions& options) {
   if (options.all) return list_all(program);
   auto client = program.connect();
   if (!client && client.error().code == Code::kUnavailable) return report_down(program, client.error());
@@ -227,7 +227,7 @@ Outcome status(const Program& program, const Options& options) {
   return ExitCode::kDone;
 }
 
-Outcome list_nodes(const Program& program, const Options&) {
+Outcome list_nodes(const Program& program, const StatusOptions&) {
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY_VALUE(const SystemStatus now, client.status());
   Json nodes = Json::array();
@@ -250,7 +250,7 @@ bool is_short_of_inodes(const Node& node) {
   return node.inodes_total > 0 && node.inodes_free * kInodesShare < node.inodes_total;
 }
 
-Outcome space(const Program& program, const Options&) {
+Outcome space(const Program& program, const StatusOptions&) {
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY_VALUE(const SystemStatus now, client.status());
   Json nodes = Json::array();
@@ -291,7 +291,7 @@ Outcome space(const Program& program, const Options&) {
 }  // namespace
 
 void add_status_commands(CLI::App& app, Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatusOptions>();
   CLI::App* status_command =
       add_command(app, program, "status", "Show the server and its LFSs: state, space, what they hold",
                   "  pif status\n  pif status --watch              what happens, each second\n"

@@ -13,7 +13,7 @@
 namespace pif::cli {
 namespace {
 
-struct Options {};
+struct DoctorOptions {};
 
 std::string state_name(Advice::State state) {
   switch (state) {
@@ -68,7 +68,7 @@ Status show(const Program& program, const Doctor& doctor) {
   return print(text);
 }
 
-Outcome examine_all(const Program& program, const Options&) {
+Outcome examine_all(const Program& program, const DoctorOptions&) {
   Doctor doctor;
   const std::string programs = program_folder();
   check_programs(doctor, programs);
@@ -99,7 +99,7 @@ void add_doctor_command(CLI::App& app, Program& program) {
                                   "Say what is wrong with an installation, and what to do; exit 1 if anything is",
                                   "  pif doctor\n  pif doctor -q                 only what is not well\n"
                                   "  pif doctor --json | jq '.checks[] | select(.state != \"ok\")'");
-  on_run(command, program, std::make_shared<Options>(), examine_all);
+  on_run(command, program, std::make_shared<DoctorOptions>(), examine_all);
 }
 
 }  // namespace pif::cli

@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kPieceBytes = 8u << 20;
 constexpr int kSilenceMs = 50;  // of a pipe, before what has come is appended
 
-struct Options {
+struct AppendOptions {
   std::string local, path;
   bool terminate = false;
 };
@@ -140,7 +140,7 @@ class Appender {
 };
 
 // Said before anything is appended, where it can be seen: a regular file's last byte.
-Status check_end(int fd, const struct stat& about, const Format& format, const Options& options) {
+Status check_end(int fd, const struct stat& about, const Format& format, const AppendOptions& options) {
   if (format.is_fixed() || options.terminate || !S_ISREG(about.st_mode) || about.st_size == 0) return {};
   std::uint8_t last = 0;
   if (::pread(fd, &last, 1, about.st_size - 1) != 1 || last == format.delimiter) return {};
@@ -150,7 +150,8 @@ Status check_end(int fd, const struct stat& about, const Format& format, const O
                   "end it, or let --terminate do that; nothing was appended");
 }
 
-Status append_all(const Program& program, const Options& options, int fd, const std::string& path, Json& document) {
+Status append_all(const Program& program, const AppendOptions& options, int fd, const std::string& path,
+                  Json& document) {
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY_VALUE(File file, client.open(path, Client::Mode::kWrite));
   if (file.format().kind == RecordKind::kVariable)
@@ -182,7 +183,7 @@ Status append_all(const Program& program, const Options& options, int fd, const 
   return {};
 }
 
-Outcome append(const Program& program, const Options& options) {
+Outcome append(const Program& program, const AppendOptions& options) {
   PIF_TRY_VALUE(const std::string path, parse_path(options.path));
   UniqueFd opened(options.local == "-" ? -1 : ::open(options.local.c_str(), O_RDONLY | O_CLOEXEC));
   if (options.local != "-" && !opened) return fail_errno(errno, "cannot read " + options.local);
@@ -202,7 +203,7 @@ Outcome append(const Program& program, const Options& options) {
 }  // namespace
 
 void add_append_command(CLI::App& app, Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AppendOptions>();
   CLI::App* command = add_command(app, program, "append", "Add a local file or a stream to the end of a file",
                                   "  pif append today.log /log.txt\n  tail -f app.log | pif append - /log.txt\n"
                                   "  printf 'no end' | pif append --terminate - /log.txt\n"

@@ -16,7 +16,7 @@
 namespace pif::cli {
 namespace {
 
-struct Options {
+struct CpOptions {
   std::vector<std::string> paths;
   bool recursive = false;
   CopyOptions copy;
@@ -25,7 +25,7 @@ struct Options {
 // One run of cp. What cannot be copied while there is more to copy is a failure of its own, and the rest goes on.
 class Copier {
  public:
-  Copier(const Program& program, const Options& options, Client& client)
+  Copier(const Program& program, const CpOptions& options, Client& client)
       : program_(program), options_(options), client_(client), failures_(program) {}
 
   Status copy(const std::string& from, const std::string& to) {
@@ -96,7 +96,7 @@ class Copier {
   }
 
   const Program& program_;
-  const Options& options_;
+  const CpOptions& options_;
   Client& client_;
   Failures failures_;
   std::vector<std::pair<std::string, Entry>> closing_;  // folders that get their modes in the end
@@ -105,7 +105,7 @@ class Copier {
   Json documents_ = Json::array();
 };
 
-Outcome copy(const Program& program, const Options& options) {
+Outcome copy(const Program& program, const CpOptions& options) {
   if (options.paths.size() < 2)
     return fail(Code::kInvalid, "cp takes what to copy, and where to: pif cp /a.txt /b.txt");
   PIF_TRY_VALUE(auto operands, SourcesAndTarget::parse(options.paths));
@@ -128,7 +128,7 @@ Outcome refuse_link(const Program&, const NoOptions&) {
 }  // namespace
 
 void add_copy_commands(CLI::App& app, Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CpOptions>();
   CLI::App* cp =
       add_command(app, program, "cp", "Copy files and folders within the file system",
                   "  pif cp /a.txt /b.txt\n  pif cp '/logs/*.txt' /folder\n  pif cp -r /results /results.old\n"

@@ -15,7 +15,7 @@
 namespace pif::cli {
 namespace {
 
-struct Options {
+struct CountOptions {
   std::vector<std::string> paths;
   bool lines = false, words = false, records = false, bytes = false;
 };
@@ -56,7 +56,7 @@ Status count_text_lines(ByteView& view, Counts& counts) {
   return {};
 }
 
-Result<Counts> counts_of(Client& client, const Options& options, const std::string& path) {
+Result<Counts> counts_of(Client& client, const CountOptions& options, const std::string& path) {
   PIF_TRY_VALUE(const Entry entry, client.stat(path));
   if (entry.kind == EntryKind::kFolder)
     return fail(Code::kIsDirectory, path + " is a folder; name files (pif du sums up folders)");
@@ -74,7 +74,7 @@ Result<Counts> counts_of(Client& client, const Options& options, const std::stri
 }
 
 // What was asked for, in the order of wc(1).
-std::vector<std::pair<const char*, std::uint64_t>> columns_of(const Options& options, const Counts& counts) {
+std::vector<std::pair<const char*, std::uint64_t>> columns_of(const CountOptions& options, const Counts& counts) {
   std::vector<std::pair<const char*, std::uint64_t>> columns;
   if (options.lines) columns.emplace_back("lines", counts.lines);
   if (options.words) columns.emplace_back("words", counts.words);
@@ -83,8 +83,8 @@ std::vector<std::pair<const char*, std::uint64_t>> columns_of(const Options& opt
   return columns;
 }
 
-Outcome count(const Program& program, const Options& asked) {
-  Options options = asked;
+Outcome count(const Program& program, const CountOptions& asked) {
+  CountOptions options = asked;
   if (!options.lines && !options.words && !options.records && !options.bytes)
     options.lines = options.words = options.bytes = true;
   PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
@@ -125,7 +125,7 @@ Outcome count(const Program& program, const Options& asked) {
 }  // namespace
 
 void add_count_command(CLI::App& app, Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CountOptions>();
   CLI::App* command =
       add_command(app, program, "wc", "Count lines, words, records and bytes of files",
                   "  pif wc /log.txt                 lines, words and bytes\n  pif wc -l '/logs/*.txt'\n"

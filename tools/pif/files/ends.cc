@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t kLinesDefault = 10;
 
-struct Options {
+struct EndsOptions {
   std::vector<std::string> paths;
   std::optional<std::uint64_t> lines, bytes, records;
   bool from_end = false;  // tail
@@ -84,7 +84,7 @@ Status print_records(ByteView& view, Range records) {
   return moved ? Status{} : Status(fail(moved.error()));
 }
 
-Status print_end(Client& client, const Options& options, const std::string& path) {
+Status print_end(Client& client, const EndsOptions& options, const std::string& path) {
   PIF_TRY_VALUE(ByteView view, ByteView::open(client, path));
   const std::uint64_t size = view.size(), all = view.file_length().records;
   if (options.records) {
@@ -104,7 +104,7 @@ Status print_end(Client& client, const Options& options, const std::string& path
   return print_bytes(view, {0, end});
 }
 
-Outcome print_ends(const Program& program, const Options& options) {
+Outcome print_ends(const Program& program, const EndsOptions& options) {
   if (program.common.json)
     return fail(Code::kInvalid,
                 "stdout cannot bear bytes and a JSON document; pif cat --records A:B --json has records in base64");
@@ -125,7 +125,7 @@ Outcome print_ends(const Program& program, const Options& options) {
 }
 
 void add_end_command(CLI::App& app, Program& program, const char* name, const char* what, bool from_end) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EndsOptions>();
   options->from_end = from_end;
   const std::string end = from_end ? "last" : "first";
   CLI::App* command =

@@ -14,7 +14,7 @@
 namespace pif::cli {
 namespace {
 
-struct Options {
+struct AttributesOptions {
   std::string what;  // a mode, or an owner
   std::vector<std::string> paths;
   bool recursive = false;
@@ -66,7 +66,7 @@ class Changer {
   std::uint64_t changed_ = 0;
 };
 
-Outcome change_all(const Program& program, const Options& options, const Change& change) {
+Outcome change_all(const Program& program, const AttributesOptions& options, const Change& change) {
   PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY(expand(client, paths));
@@ -85,7 +85,7 @@ Outcome change_all(const Program& program, const Options& options, const Change&
   return changer.failures().exit_code();
 }
 
-Outcome change_mode(const Program& program, const Options& options) {
+Outcome change_mode(const Program& program, const AttributesOptions& options) {
   PIF_TRY_VALUE(const ModeChange mode, ModeChange::parse(options.what));
   return change_all(program, options, [mode](const Entry& entry) {
     AttributeChange change;
@@ -109,12 +109,12 @@ Result<AttributeChange> parse_owner(const std::string& text) {
   return change;
 }
 
-Outcome change_owner(const Program& program, const Options& options) {
+Outcome change_owner(const Program& program, const AttributesOptions& options) {
   PIF_TRY_VALUE(const AttributeChange change, parse_owner(options.what));
   return change_all(program, options, [change](const Entry&) { return change; });
 }
 
-void add_paths(CLI::App* command, Options& options, const char* paths) {
+void add_paths(CLI::App* command, AttributesOptions& options, const char* paths) {
   command->add_option("PATH", options.paths, paths)->required();
   command->add_flag("-R,--recursive", options.recursive, "Folders with everything in them");
 }
@@ -122,14 +122,14 @@ void add_paths(CLI::App* command, Options& options, const char* paths) {
 }  // namespace
 
 void add_attribute_commands(CLI::App& app, Program& program) {
-  auto mode_options = std::make_shared<Options>();
+  auto mode_options = std::make_shared<AttributesOptions>();
   CLI::App* chmod = add_command(app, program, "chmod", "Change who may read, write and search",
                                 "  pif chmod 0640 /a.txt\n  pif chmod -R u+w,go=rX /results\n  pif chmod a-w /sealed");
   chmod->add_option("MODE", mode_options->what, "Octal, or [ugoa][-+=][rwxX] with commas between")->required();
   add_paths(chmod, *mode_options, "Files or folders of one's own");
   on_run(chmod, program, mode_options, change_mode);
 
-  auto owner_options = std::make_shared<Options>();
+  auto owner_options = std::make_shared<AttributesOptions>();
   CLI::App* chown = add_command(app, program, "chown", "Give files and folders to another user or group",
                                 "  pif chown ada /home/ada                  as root or the file system's owner\n"
                                 "  pif chown -R ada:users /home/ada\n"

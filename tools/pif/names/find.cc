@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kNamesAtOnce = 1000;
 constexpr std::size_t kNameBytesAtOnce = 128u << 10;  // the kernel's own limit on arguments is above it
 
-struct Options {
+struct FindOptions {
   std::vector<std::string> paths;
   std::string name, type, size, newer, exec;
   bool print = false, print0 = false;
@@ -74,7 +74,7 @@ class Runner {
 // What becomes of an entry that passes.
 class Sink {
  public:
-  Sink(const Program& program, const Options& options, std::optional<ExecPlan> plan)
+  Sink(const Program& program, const FindOptions& options, std::optional<ExecPlan> plan)
       : json_(program.common.json), prints_(options.print || options.print0 || !plan), ends_with_nul_(options.print0) {
     if (plan) runner_.emplace(std::move(*plan));
   }
@@ -105,7 +105,7 @@ class Sink {
   std::optional<Runner> runner_;
 };
 
-Result<Tests> parse_tests(const Options& options) {
+Result<Tests> parse_tests(const FindOptions& options) {
   Tests tests;
   tests.name = options.name;
   if (!options.type.empty()) tests.kind = options.type == "d" ? EntryKind::kFolder : EntryKind::kFile;
@@ -125,7 +125,7 @@ Status search(Client& client, const Tests& tests, const std::string& path, Failu
   return top.kind == EntryKind::kFolder ? walk(client, path, failures, visit) : Status{};
 }
 
-Outcome find(const Program& program, const Options& options) {
+Outcome find(const Program& program, const FindOptions& options) {
   PIF_TRY_VALUE(auto paths, parse_paths(options.paths.empty() ? std::vector<std::string>{"/"} : options.paths));
   PIF_TRY_VALUE(Tests tests, parse_tests(options));
   std::optional<ExecPlan> plan;
@@ -157,13 +157,13 @@ Outcome find(const Program& program, const Options& options) {
 }  // namespace
 
 void add_find_command(CLI::App& app, Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FindOptions>();
   CLI::App* command =
       add_command(app, program, "find", "Find names below a path, and run a command for them",
                   "  pif find / -name '*.log' -size +10M\n  pif find /results -type f -newer /results/done\n"
                   "  pif find /tmp -name '*.tmp' -exec pif rm {} +         many names at once\n"
                   "  pif find / -type f -exec pif locate {} \\;             one at a time\n"
-                  "An entry must pass all tests. Options may have one dash, as find(1) has them, or two.");
+                  "An entry must pass all tests. FindOptions may have one dash, as find(1) has them, or two.");
   command->add_option("PATH", options->paths, "Where to look: files or folders (default: /)");
   command->add_option("--name", options->name, "The last part of the path matches this pattern")->type_name("GLOB");
   command->add_option("--type", options->type, "f: files, d: folders")->check(CLI::IsMember({"f", "d"}));

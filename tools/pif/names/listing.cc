@@ -13,7 +13,7 @@
 namespace pif::cli {
 namespace {
 
-struct Options {
+struct ListingOptions {
   std::vector<std::string> paths = {"/"};
   bool details = false;
   bool recursive = false;
@@ -25,7 +25,7 @@ struct Options {
 constexpr std::size_t kRowsAtOnce = 1000;  // of a long listing: its columns are aligned within such a stretch
 
 // Names that are equal in what is asked for come in their own order.
-EntryOrder order_of(const Options& options) {
+EntryOrder order_of(const ListingOptions& options) {
   if (!options.by_time && !options.by_size && !options.reverse) return {};
   const auto before = [time = options.by_time, size = options.by_size](const Entry& a, const Entry& b) {
     if (time && a.modified_ns != b.modified_ns) return a.modified_ns > b.modified_ns;
@@ -90,8 +90,8 @@ class Lister {
   std::vector<std::vector<std::string>> rows_ = {heading()};
 };
 
-Status list_one(Client& client, const Options& options, const std::string& path, bool with_paths, Failures& failures,
-                Lister& lister) {
+Status list_one(Client& client, const ListingOptions& options, const std::string& path, bool with_paths,
+                Failures& failures, Lister& lister) {
   PIF_TRY_VALUE(const Entry top, client.stat(path));
   if (top.kind == EntryKind::kFile || options.itself) return lister.entry(top, path, path == "/" ? "" : path);
   const EntryOrder order = order_of(options);
@@ -108,7 +108,7 @@ Status list_one(Client& client, const Options& options, const std::string& path,
       order);
 }
 
-Outcome list(const Program& program, const Options& options) {
+Outcome list(const Program& program, const ListingOptions& options) {
   PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   PIF_TRY(check_stdout());
   PIF_TRY_VALUE(Client client, program.connect());
@@ -153,7 +153,7 @@ std::string text_of(const Entry& entry, const std::string& path) {
   return out;
 }
 
-Outcome stat(const Program& program, const Options& options) {
+Outcome stat(const Program& program, const ListingOptions& options) {
   PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY(expand(client, paths));
@@ -201,7 +201,7 @@ Result<Usage> usage_of(Client& client, const std::string& path, Failures& failur
   return usage;
 }
 
-Outcome usage(const Program& program, const Options& options) {
+Outcome usage(const Program& program, const ListingOptions& options) {
   PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY(expand(client, paths));
@@ -237,7 +237,7 @@ Outcome usage(const Program& program, const Options& options) {
 }  // namespace
 
 void add_listing_commands(CLI::App& app, Program& program) {
-  auto list_options = std::make_shared<Options>();
+  auto list_options = std::make_shared<ListingOptions>();
   CLI::App* ls =
       add_command(app, program, "ls", "List folders",
                   "  pif ls\n  pif ls -l /data\n  pif ls -lhS /data           the largest first, in KiB, MiB, ...\n"
@@ -254,13 +254,13 @@ void add_listing_commands(CLI::App& app, Program& program) {
       "-1", [] {}, "Accepted: there is always one name in a line");
   on_run(ls, program, list_options, list);
 
-  auto stat_options = std::make_shared<Options>();
+  auto stat_options = std::make_shared<ListingOptions>();
   CLI::App* stat_command = add_command(app, program, "stat", "Show all that is known of files and folders",
                                        "  pif stat /data/a.txt\n  pif stat --json /data/a.txt | jq .records");
   stat_command->add_option("PATH", stat_options->paths, "Files or folders")->required();
   on_run(stat_command, program, stat_options, stat);
 
-  auto usage_options = std::make_shared<Options>();
+  auto usage_options = std::make_shared<ListingOptions>();
   CLI::App* du = add_command(app, program, "du", "Sum up bytes, records and files below a path",
                              "  pif du\n  pif du /data /results");
   du->add_option("PATH", usage_options->paths, "Files or folders (default: /)");

@@ -15,7 +15,7 @@
 namespace pif::cli {
 namespace {
 
-struct Options {
+struct NamesOptions {
   std::vector<std::string> paths;
   std::string mode;    // of a new folder
   bool flag = false;   // -p, -r, --no-clobber
@@ -44,13 +44,13 @@ constexpr std::uint32_t kFolderMode = 0755;
 
 // As mkdir(1) does it: the mode is for the folder that is named, not for missing parents, and not for one that is
 // there.
-Status make_folder(Client& client, const Options& options, const std::string& path, std::uint32_t mode) {
+Status make_folder(Client& client, const NamesOptions& options, const std::string& path, std::uint32_t mode) {
   const std::string parent = path.substr(0, path.rfind('/'));
   if (options.flag && mode != kFolderMode && !parent.empty()) PIF_TRY(client.make_folder(parent, true));
   return client.make_folder(path, options.flag, mode);
 }
 
-Outcome make_folders(const Program& program, const Options& options) {
+Outcome make_folders(const Program& program, const NamesOptions& options) {
   PIF_TRY_VALUE(const auto paths, parse_paths(options.paths));
   std::uint32_t mode = kFolderMode;
   if (!options.mode.empty()) {
@@ -64,7 +64,7 @@ Outcome make_folders(const Program& program, const Options& options) {
   });
 }
 
-Outcome remove(const Program& program, const Options& options) {
+Outcome remove(const Program& program, const NamesOptions& options) {
   PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   for (const auto& path : paths) {
     if (path == "/") return fail(Code::kInvalid, "the root folder cannot be removed; name what is in it");
@@ -79,7 +79,7 @@ Outcome remove(const Program& program, const Options& options) {
   });
 }
 
-Outcome move(const Program& program, const Options& options) {
+Outcome move(const Program& program, const NamesOptions& options) {
   if (options.paths.size() < 2) return fail(Code::kInvalid, "mv takes what to move, and where to");
   PIF_TRY_VALUE(auto operands, SourcesAndTarget::parse(options.paths));
   PIF_TRY_VALUE(Client client, program.connect());
@@ -97,7 +97,7 @@ Outcome move(const Program& program, const Options& options) {
 }  // namespace
 
 void add_name_commands(CLI::App& app, Program& program) {
-  auto make_options = std::make_shared<Options>();
+  auto make_options = std::make_shared<NamesOptions>();
   CLI::App* make = add_command(app, program, "mkdir", "Make folders",
                                "  pif mkdir /results\n  pif mkdir -p /a/b/c\n  pif mkdir -m 0700 /private");
   make->add_option("FOLDER", make_options->paths, "Folders to make")->required();
@@ -106,7 +106,7 @@ void add_name_commands(CLI::App& app, Program& program) {
   make->add_flag("-p,--parents", make_options->flag, "Make missing parents too; an existing folder is no error");
   on_run(make, program, make_options, make_folders);
 
-  auto remove_options = std::make_shared<Options>();
+  auto remove_options = std::make_shared<NamesOptions>();
   CLI::App* rm =
       add_command(app, program, "rm", "Remove files, and folders", "  pif rm /a.txt /b.txt\n  pif rm -r /results");
   rm->add_option("PATH", remove_options->paths, "Files, or empty folders, to remove")->required();
@@ -114,7 +114,7 @@ void add_name_commands(CLI::App& app, Program& program) {
   rm->add_flag("-f,--force", remove_options->force, "What is not there is no error");
   on_run(rm, program, remove_options, remove);
 
-  auto move_options = std::make_shared<Options>();
+  auto move_options = std::make_shared<NamesOptions>();
   CLI::App* mv =
       add_command(app, program, "mv", "Rename, or move into a folder; an existing file is replaced atomically",
                   "  pif mv /a.txt /b.txt\n  pif mv /a.txt /b.txt /folder");

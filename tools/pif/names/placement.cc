@@ -14,7 +14,7 @@
 namespace pif::cli {
 namespace {
 
-struct Options {
+struct PlacementOptions {
   std::string path;
   std::string records;
   std::uint32_t width = 0;
@@ -112,7 +112,7 @@ std::string text_of(const Run& run) {
   return text;
 }
 
-Json json_of(const Run& run, const std::string& node) {
+Json json_of_run(const Run& run, const std::string& node) {
   Json out = {{"lfs", run.lfs},
               {"node", node},
               {"records", run.records},
@@ -131,7 +131,7 @@ Status print_runs(const Program& program, const parity::Layout& layout, const st
   std::vector<std::vector<std::string>> rows = {{"lfs", "node", "records", "rows", "which"}};
   for (LfsIndex lfs = 0; lfs < layout.width(); ++lfs) {
     const Run run = run_of(layout, lfs, records);
-    document["ranges"].push_back(json_of(run, names[lfs]));
+    document["ranges"].push_back(json_of_run(run, names[lfs]));
     rows.push_back({std::to_string(lfs), names[lfs], std::to_string(run.records),
                     fmt::format("{}:{}", run.rows.begin, run.rows.end), text_of(run)});
   }
@@ -142,7 +142,7 @@ Status print_runs(const Program& program, const parity::Layout& layout, const st
                table(rows, {0, 2}));
 }
 
-Outcome placement(const Program& program, const Options& options) {
+Outcome placement(const Program& program, const PlacementOptions& options) {
   std::vector<std::uint32_t> bevies;
   if (!options.bevies.empty()) {
     PIF_TRY_VALUE(bevies, parse_list(options.bevies, "--bevies"));
@@ -176,7 +176,7 @@ Result<std::vector<std::string>> names_of(Client& client, const std::vector<std:
   return names;
 }
 
-Outcome locate(const Program& program, const Options& options) {
+Outcome locate(const Program& program, const PlacementOptions& options) {
   PIF_TRY_VALUE(const std::string path, parse_path(options.path));
   PIF_TRY_VALUE(const OpenRange range, parse_range(options.records.empty() ? ":" : options.records));
   PIF_TRY_VALUE(Client client, program.connect());
@@ -198,7 +198,7 @@ Outcome locate(const Program& program, const Options& options) {
 }  // namespace
 
 void add_placement_commands(CLI::App& app, Program& program) {
-  auto file_options = std::make_shared<Options>();
+  auto file_options = std::make_shared<PlacementOptions>();
   CLI::App* file =
       add_command(app, program, "locate", "Show which records of a file each LFS has, or where single ones are",
                   "  pif locate /data/a.txt                    what each LFS has\n"
@@ -209,7 +209,7 @@ void add_placement_commands(CLI::App& app, Program& program) {
       ->type_name("A:B");
   on_run(file, program, file_options, locate);
 
-  auto plain_options = std::make_shared<Options>();
+  auto plain_options = std::make_shared<PlacementOptions>();
   CLI::App* plain =
       add_command(app, program, "placement", "Show where records of a layout go: arithmetic, without a file",
                   "  pif placement --width 4 --records 0:10\n"

@@ -12,7 +12,7 @@
 namespace pif::cli {
 namespace {
 
-struct Options {
+struct TreeOptions {
   std::vector<std::string> paths = {"/"};
   std::uint64_t depth = UINT64_MAX;
   bool only_folders = false;
@@ -21,7 +21,7 @@ struct Options {
 // Draws one folder after another, each level a page of its listing at a time.
 class Drawer {
  public:
-  Drawer(const Options& options, Client& client, Failures& failures, bool json)
+  Drawer(const TreeOptions& options, Client& client, Failures& failures, bool json)
       : options_(options), client_(client), failures_(failures), json_(json) {}
 
   Status draw(const std::string& path) {
@@ -72,7 +72,7 @@ class Drawer {
     return print(before + json_of(entry, path).dump(-1, ' ', false, Json::error_handler_t::replace));
   }
 
-  const Options& options_;
+  const TreeOptions& options_;
   Client& client_;
   Failures& failures_;
   const bool json_;
@@ -80,7 +80,7 @@ class Drawer {
   std::uint64_t folders_ = 0, files_ = 0;
 };
 
-Outcome tree(const Program& program, const Options& options) {
+Outcome tree(const Program& program, const TreeOptions& options) {
   PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   PIF_TRY(check_stdout());
   PIF_TRY_VALUE(Client client, program.connect());
@@ -96,7 +96,7 @@ Outcome tree(const Program& program, const Options& options) {
 }  // namespace
 
 void add_tree_command(CLI::App& app, Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TreeOptions>();
   CLI::App* command = add_command(app, program, "tree", "Draw folders and what is in them",
                                   "  pif tree\n  pif tree -L 2 /results\n  pif tree -d");
   command->add_option("PATH", options->paths, "Files or folders (default: /)");

@@ -23,7 +23,7 @@
 namespace pif::cli {
 namespace {
 
-struct Options {
+struct GetOptions {
   std::vector<std::string> paths;
   std::string records;
   bool recursive = false;
@@ -38,7 +38,7 @@ constexpr const char* kStdout = "standard output";
 class Getter {
  public:
   // is_alone: there is one operand.
-  Getter(const Program& program, const Options& options, Client& client, Tally& tally, bool is_alone)
+  Getter(const Program& program, const GetOptions& options, Client& client, Tally& tally, bool is_alone)
       : options_(options),
         client_(client),
         tally_(tally),
@@ -118,7 +118,7 @@ class Getter {
     }
   }
 
-  const Options& options_;
+  const GetOptions& options_;
   Client& client_;
   Tally& tally_;
   const bool is_alone_;
@@ -164,7 +164,7 @@ Status check_local(const Program& program, const std::string& local) {
 
 // Where a file or folder goes; where nobody says, to its own name here. into: the local path is a folder. A tree that
 // is continued is there under that path's own name, unless it is inside.
-std::string place_of(const Options& options, const std::string& path, const std::string& local, bool into) {
+std::string place_of(const GetOptions& options, const std::string& path, const std::string& local, bool into) {
   if (!into) return options.paths.size() == 1 ? base_name(path) : local;
   const std::string inside = join_path(local, base_name(path));
   std::error_code error;
@@ -174,7 +174,7 @@ std::string place_of(const Options& options, const std::string& path, const std:
 }
 
 // One path alone goes to a local file of its name, and so does each that one pattern alone matches.
-Outcome get(const Program& program, const Options& options) {
+Outcome get(const Program& program, const GetOptions& options) {
   const bool alone = options.paths.size() == 1;
   PIF_TRY_VALUE(auto paths, parse_paths({options.paths.begin(), options.paths.end() - (alone ? 0 : 1)}));
   const std::string local = alone ? base_name(paths[0]) : options.paths.back();
@@ -313,7 +313,7 @@ Outcome cat_records(const Program& program, Client& client, const std::vector<st
   });
 }
 
-Outcome cat(const Program& program, const Options& options) {
+Outcome cat(const Program& program, const GetOptions& options) {
   PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
   PIF_TRY(check_stdout());
   OpenRange range;
@@ -329,7 +329,7 @@ Outcome cat(const Program& program, const Options& options) {
 }  // namespace
 
 void add_get_commands(CLI::App& app, Program& program) {
-  auto get_options = std::make_shared<Options>();
+  auto get_options = std::make_shared<GetOptions>();
   CLI::App* get_command = add_command(app, program, "get", "Write files as local files, byte for byte what put took",
                                       "  pif get /big.dat copy.dat\n  pif get /log.txt                 as ./log.txt\n"
                                       "  pif get /a.txt /b.txt folder/\n  pif get -r /results results\n"
@@ -346,7 +346,7 @@ void add_get_commands(CLI::App& app, Program& program) {
   get_command->add_flag("--stale", program.common.stale, "Files that `pif stat` marks, too");
   on_run(get_command, program, get_options, get);
 
-  auto cat_options = std::make_shared<Options>();
+  auto cat_options = std::make_shared<GetOptions>();
   CLI::App* cat_command = add_command(app, program, "cat", "Write files on standard output",
                                       "  pif cat /log.txt | grep error\n  pif cat --records 10:20 /log.txt\n"
                                       "  pif cat --records 7:8 --json /sort.in      records apart, in base64");

@@ -23,7 +23,7 @@
 namespace pif::cli {
 namespace {
 
-struct Options {
+struct PutOptions {
   std::vector<std::string> paths;
   std::uint32_t record_length = 0;  // 0: not said
   bool lines = false;
@@ -39,9 +39,7 @@ struct Options {
   TreeOptions tree;
 };
 
-constexpr std::uint32_t kModeBits = 0777;
-
-Result<Format> format_of(const Options& options) {
+Result<Format> format_of(const PutOptions& options) {
   if (options.lines) return Format::lines();
   if (!options.delimited.empty()) {
     PIF_TRY_VALUE(const std::uint8_t delimiter, parse_delimiter(options.delimited));
@@ -70,7 +68,7 @@ Result<std::vector<std::uint32_t>> node_ids(Client& client, const std::string& l
   return ids;
 }
 
-Result<CreateOptions> create_options(Client& client, const Options& options) {
+Result<CreateOptions> create_options(Client& client, const PutOptions& options) {
   CreateOptions create;
   PIF_TRY_VALUE(create.format, format_of(options));
   create.width = options.width;
@@ -87,7 +85,7 @@ Result<CreateOptions> create_options(Client& client, const Options& options) {
 class Putter {
  public:
   // is_alone: there is one operand.
-  Putter(const Program& program, const Options& options, Client& client, CreateOptions create, Tally& tally,
+  Putter(const Program& program, const PutOptions& options, Client& client, CreateOptions create, Tally& tally,
          bool is_alone)
       : options_(options),
         client_(client),
@@ -243,7 +241,7 @@ class Putter {
     return client_.change_attributes(target, change);
   }
 
-  const Options& options_;
+  const PutOptions& options_;
   Client& client_;
   const CreateOptions create_;
   Tally& tally_;
@@ -282,7 +280,7 @@ Status check_sources(const std::vector<std::string>& sources) {
 
 // Where a local file or folder goes. into: the target is a folder. A tree that is continued is there under the target's
 // own name, unless the target has it.
-Result<std::string> place_of(Client& client, const Options& options, const std::string& source,
+Result<std::string> place_of(Client& client, const PutOptions& options, const std::string& source,
                              const std::string& target, bool into) {
   if (!into) return target;
   PIF_TRY_VALUE(const std::string name, name_of(source));
@@ -295,7 +293,7 @@ Result<std::string> place_of(Client& client, const Options& options, const std::
   return has_it ? inside : target;
 }
 
-Outcome put(const Program& program, const Options& options) {
+Outcome put(const Program& program, const PutOptions& options) {
   std::vector<std::string> sources(options.paths.begin(), options.paths.end() - 1);
   PIF_TRY(check_sources(sources));
   const std::string& last = options.paths.back();
@@ -329,7 +327,7 @@ Outcome put(const Program& program, const Options& options) {
 }  // namespace
 
 void add_put_command(CLI::App& app, Program& program) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PutOptions>();
   CLI::App* command =
       add_command(app, program, "put", "Store local files as interleaved files; durable when it returns",
                   "  pif put big.dat /big.dat                        64 KiB records over all LFSs\n"

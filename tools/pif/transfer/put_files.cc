@@ -14,8 +14,6 @@
 namespace pif::cli {
 namespace {
 
-constexpr std::uint32_t kModeBits = 0777;
-
 Status within(const PutJob& job, Error error) {
   error.text = job.local + " to " + job.target + ": " + error.text;
   return fail(std::move(error));

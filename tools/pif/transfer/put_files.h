@@ -15,6 +15,9 @@
 
 namespace pif::cli {
 
+// Of a local file's mode, what its copy gets.
+inline constexpr std::uint32_t kModeBits = 0777;
+
 // A local file and where it goes.
 struct PutJob {
   std::string local;
