@@ -53,6 +53,9 @@ TEST_CASE("nobody sees a file before its commit, everybody after") {
   CHECK_FALSE(client.exists("/f"));
   CHECK(client.list("/")->entries_size() == 0);
   CHECK(states(world, {made->file()}) == std::vector<std::uint32_t>{kKeep});
+  auto impossible = Client::commit_request(made->file(), 7);
+  impossible.mutable_commit()->mutable_file_length()->set_bytes(701);
+  CHECK(client.ask(impossible).error().text == "7 records of 100 bytes cannot have 701 bytes");
   REQUIRE(client.ask(Client::commit_request(made->file(), 7)));
   CHECK(other.stat("/f")->file_length().records() == 7);
   CHECK(states(world, {made->file(), 99999}) == std::vector<std::uint32_t>{kIsCommitted, kNotKnown});

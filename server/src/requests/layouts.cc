@@ -10,6 +10,7 @@
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/parity/layout.h"
+#include "pif/wire/convert.h"
 
 namespace pif::server {
 namespace {
@@ -257,6 +258,13 @@ Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry
   for (const Candidate& node : nodes) layout.add_nodes(node.node);
   layout.mutable_bevies()->Add(bevies.begin(), bevies.end());
   return layout;
+}
+
+Status check_file_length(const proto::Format& format, const proto::FileLength& said) {
+  PIF_TRY_VALUE(const Format parsed, wire::format_of(format));
+  if (!parsed.is_fixed() || is_fixed_file_length(parsed.record_length, wire::file_length_of(said))) return {};
+  return fail(Code::kInvalid, fmt::format("{} records of {} bytes cannot have {} bytes", said.records(),
+                                          parsed.record_length, said.bytes()));
 }
 
 }  // namespace pif::server

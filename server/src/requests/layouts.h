@@ -1,4 +1,4 @@
-// Which LFSs a new file gets, in which order and in which bevies.
+// Which LFSs a new file gets, in which order and in which bevies; and how long it may be said to be.
 #pragma once
 
 #include "context/registry.h"
@@ -13,5 +13,8 @@ namespace pif::server {
 // kUnavailable: no LFS is up, or one that was asked for by name is down.
 [[nodiscard]] Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry& registry,
                                                       std::uint32_t default_bevy, std::uint64_t turn, Time now);
+
+// What a client says of the length of a file: kInvalid if files of that format cannot have it.
+[[nodiscard]] Status check_file_length(const proto::Format& format, const proto::FileLength& said);
 
 }  // namespace pif::server

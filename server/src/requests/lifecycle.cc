@@ -132,6 +132,7 @@ Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {
     return fail(Code::kPermission,
                 fmt::format("{} is being created by uid {}", row->name(), made.attributes().owner()));
   }
+  PIF_TRY(check_file_length(made.format(), ask.file_length()));
   PIF_TRY_VALUE(const auto folder, context.rows.folder(row->parent()));
   if (!folder && row->parent() != kRootFolder) {
     return fail(Code::kNotFound, fmt::format("the folder that {} was to be in has been removed", row->name()));

@@ -8,6 +8,7 @@
 #include "directory/names.h"
 #include "pif/base/format.h"
 #include "pif/wire/values.h"
+#include "requests/layouts.h"
 
 namespace pif::server {
 namespace {
@@ -170,6 +171,7 @@ Status note_length(ServerContext& context, const Call& call, std::uint64_t file,
   if (!entry || entry->id() != file) return {};
   if (file_length.bytes() < entry->file_length().bytes() || file_length.records() < entry->file_length().records())
     return {};
+  PIF_TRY(check_file_length(entry->format(), file_length));
   *entry->mutable_file_length() = file_length;
   entry->mutable_attributes()->set_modified(context.wall_ns());
   return context.rows.put_entry(row->parent(), row->name(), *entry);
