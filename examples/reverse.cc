@@ -24,10 +24,8 @@ pif::Status put_reversed(pif::tool::Input& in, pif::Row first, std::uint64_t cou
     PIF_TRY(in.read(row, first + count - row, pif::tool::kBatchBytes, batches.emplace_back()));
   }
   for (auto& batch : batches) batch.for_each([&](auto record) { records.push_back(record); });
-  for (std::uint64_t i = count; i-- > 0;) {
-    const auto number = in.layout().record_at({in.index(), first + i});
-    if (number) out.put(in.file_length().records - 1 - *number, records[i]);  // else the row holds parity
-  }
+  for (std::uint64_t i = count; i-- > 0;)
+    out.put(in.file_length().records - 1 - in.layout().record_at({in.index(), first + i}), records[i]);
   out.flush();
   return {};
 }

@@ -15,13 +15,13 @@ struct Options : pif::tool::OutputOptions {
   std::uint64_t every = 100;
 };
 
-// f(number in the output, record) for the chosen records of a batch. A row that holds parity has no number.
+// f(number in the output, record) for the chosen records of a batch.
 template <typename F>
 void choose(const pif::tool::Input& in, pif::tool::RowBatch& batch, std::uint64_t every, F&& f) {
   pif::Row row = batch.first;
   batch.for_each([&](auto record) {
-    const auto number = in.layout().record_at({in.index(), row++});
-    if (number && *number % every == 0) f(*number / every, record);
+    const pif::RecordNumber number = in.layout().record_at({in.index(), row++});
+    if (number % every == 0) f(number / every, record);
   });
 }
 

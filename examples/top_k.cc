@@ -68,9 +68,9 @@ pif::Status work(pif::tool::Worker& worker) {
     if (!more) break;
     pif::Row row = batch.first;
     batch.for_each([&](auto record) {
-      const auto number = in->layout().record_at({in->index(), row++});
+      const pif::RecordNumber number = in->layout().record_at({in->index(), row++});
       const auto key = number_in(field_of(text_of(record), field));
-      if (number && key) found.push_back({*key, *number});
+      if (key) found.push_back({*key, number});
     });
     if (found.size() > 4 * count) keep_first(found, count);
     worker.progress(in->bytes_read(), in->bytes());

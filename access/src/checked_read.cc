@@ -54,7 +54,7 @@ Status read_even(const FileParts& parts, const ReadPart& part, std::size_t bytes
   if (whole > 0) PIF_TRY(reader.read_rows(rows.row, whole, {place_of(part, rows.record, length), stride}));
   if (whole == rows.rows) return {};
   PIF_ASSERT(whole + 1 == rows.rows, whole, rows.rows, bytes);
-  std::byte* const last = place_of(part, *record_of(parts.layout, rows, whole), length);
+  std::byte* const last = place_of(part, record_of(parts.layout, rows, whole), length);
   return reader.read_bytes((rows.row + whole) * length, {last, bytes - whole * length});
 }
 
@@ -65,10 +65,9 @@ Status read_even(const FileParts& parts, const ReadPart& part, std::size_t bytes
 void scatter(const FileParts& parts, const ReadPart& part, const RowRange& rows, std::span<const std::byte> packed) {
   const std::size_t length = parts.format.record_length;
   for (std::uint64_t i = 0; i < rows.rows && i * length < packed.size(); ++i) {
-    const auto record = record_of(parts.layout, rows, i);
-    if (!record) continue;
+    const RecordNumber record = record_of(parts.layout, rows, i);
     const std::size_t size = std::min(length, packed.size() - i * length);
-    std::memcpy(place_of(part, *record, length), packed.data() + i * length, size);
+    std::memcpy(place_of(part, record, length), packed.data() + i * length, size);
   }
 }
 
@@ -82,7 +81,7 @@ Status read_direct(const FileParts& parts, const ComponentAccess& component, con
                                               reader.tail().bytes, end));
   }
   if (part.rows.even) return read_even(parts, part, bytes, reader);
-  // Parity cells are among the rows: read packed, then take the records.
+  // Distances of records vary: read packed, then put each in its place.
   const std::uint64_t rows_at_once = rows_per_message(parts.format.record_length);
   std::vector<std::byte> packed(std::min(rows_at_once, part.rows.rows) * length);
   for (const RowRange& piece : pieces_of(parts.layout, part.rows, rows_at_once)) {

@@ -21,13 +21,9 @@ std::vector<std::byte> gather(const FileParts& parts, const RowRange& rows, Reco
   std::vector<std::byte> packed;
   packed.reserve(rows.rows * length);
   for (std::uint64_t i = 0; i < rows.rows; ++i) {
-    const auto record = record_of(parts.layout, rows, i);
-    if (!record) {
-      packed.resize((i + 1) * length);  // a parity cell
-      continue;
-    }
-    PIF_ASSERT(*record >= origin && (*record - origin) * length < in.size(), *record, origin, in.size());
-    const std::size_t from = (*record - origin) * length;
+    const RecordNumber record = record_of(parts.layout, rows, i);
+    PIF_ASSERT(record >= origin && (record - origin) * length < in.size(), record, origin, in.size());
+    const std::size_t from = (record - origin) * length;
     const auto row = in.subspan(from, std::min(length, in.size() - from));
     packed.insert(packed.end(), row.begin(), row.end());
   }

@@ -10,7 +10,7 @@ void split(const parity::Layout& layout, Range records, std::vector<RowRange>& o
   out.clear();
   if (records.empty()) return;
   const std::uint32_t width = layout.width();
-  if (!layout.has_parity()) {
+  if (layout.is_even()) {
     const std::uint64_t used = std::min<std::uint64_t>(width, records.size());
     for (std::uint64_t i = 0; i < used; ++i) {
       const RecordNumber first = records.begin + i;
@@ -22,8 +22,7 @@ void split(const parity::Layout& layout, Range records, std::vector<RowRange>& o
   for (LfsIndex lfs = 0; lfs < width; ++lfs) {
     const Range rows = layout.rows(lfs, records);
     if (rows.empty()) continue;
-    const auto record = layout.record_at({lfs, rows.begin});
-    out.push_back({lfs, rows.begin, rows.size(), record.value_or(records.begin), rows.size() == 1});
+    out.push_back({lfs, rows.begin, rows.size(), layout.record_at({lfs, rows.begin}), rows.size() == 1});
   }
   std::sort(out.begin(), out.end(), [](const RowRange& a, const RowRange& b) { return a.record < b.record; });
 }
@@ -33,8 +32,7 @@ RowRange part_of(const parity::Layout& layout, const RowRange& range, std::uint6
   RowRange part = range;
   part.row += begin;
   part.rows = rows;
-  part.record = range.even ? range.record + begin * layout.width()
-                           : layout.record_at({part.lfs, part.row}).value_or(range.record);
+  part.record = record_of(layout, range, begin);
   return part;
 }
 
@@ -44,28 +42,6 @@ std::vector<RowRange> pieces_of(const parity::Layout& layout, const RowRange& ra
   for (std::uint64_t begin = 0; begin < range.rows; begin += rows_max)
     pieces.push_back(part_of(layout, range, begin, std::min(rows_max, range.rows - begin)));
   return pieces;
-}
-
-void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max,
-                 std::vector<RowRange>& out) {
-  PIF_ASSERT(rows_max > 0, rows_max);
-  out.clear();
-  std::uint64_t begin = 0;
-  while (begin < range.rows) {
-    if (!record_of(layout, range, begin)) {
-      ++begin;
-      continue;
-    }
-    std::uint64_t end = begin + 1;
-    const std::uint64_t limit = std::min(range.rows, begin + rows_max);
-    if (range.even) {
-      end = limit;
-    } else {
-      while (end < limit && record_of(layout, range, end)) ++end;
-    }
-    out.push_back(part_of(layout, range, begin, end - begin));
-    begin = end;
-  }
 }
 
 }  // namespace pif::access

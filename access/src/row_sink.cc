@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kDirectStageBytes = 256u
                                           << 10;  // variable rows gathered before they are written through a descriptor
 
-// Rows as memory: straight from the user's, or (parity cells among them) packed with zeros in between.
+// Rows as memory: straight from the user's, or packed where their distances vary.
 struct PackedRows {
   component::ConstRows rows;
   std::vector<std::byte> copy;
@@ -120,24 +120,22 @@ Status RowSink::stage_variable(std::span<const std::byte> bytes) {
   return {};
 }
 
-// Parity cells are rows without bytes.
-Status RowSink::pass_parity(Row until) {
-  while (rows_ < until && parts_.layout.is_parity({lfs_, rows_})) PIF_TRY(stage_variable({}));
-  if (rows_ == until) return {};
+Status RowSink::check_next(Row row) const {
+  if (row == rows_) return {};
   return fail(Code::kInvalid,
-              fmt::format("{}: variable records must be written in order: row {} after {}", parts_.path, until, rows_),
+              fmt::format("{}: variable records must be written in order: row {} after {}", parts_.path, row, rows_),
               parts_.nodes[lfs_].name());
 }
 
 Status RowSink::append_row(Row row, std::span<const std::byte> bytes) {
   PIF_TRY(check_open());
-  PIF_TRY(pass_parity(row));
+  PIF_TRY(check_next(row));
   return stage_variable(bytes);
 }
 
 Status RowSink::append_rows(Row first, std::span<const std::uint32_t> lengths, std::span<const std::byte> data) {
   PIF_TRY(check_open());
-  PIF_TRY(pass_parity(first));
+  PIF_TRY(check_next(first));
   if (writer_) {
     PIF_TRY(flush());
     changed_.store(true, std::memory_order_relaxed);

@@ -13,24 +13,24 @@ namespace {
 
 constexpr std::uint64_t kPeriodMax = std::uint64_t{1} << 40;  // records; see period.h
 
-// Arithmetic inside one bevy of size B: rows r, columns c, and data records m numbered through the bevy in the order
-// in which they are written, B - 1 to a row. Column c's data rows are numbered q, from 0, skipping its parity rows.
+// Arithmetic inside one bevy of size B: cell rows r, columns c, and data records m numbered through the bevy in the
+// order in which they are written, B - 1 to a cell row. Row q of column c is its q-th data cell; c's parity cells are
+// in cell rows c, c + B, c + 2B, ...
 
-bool is_parity_row(std::uint64_t size, std::uint64_t column, Row row) { return row % size == column; }
-
-// Data rows of `column` among the first `m` data records of the bevy.
-std::uint64_t data_rows_of_column(std::uint64_t size, std::uint64_t column, std::uint64_t m) {
-  const Row full = m / (size - 1);
-  const std::uint64_t in_last = m % (size - 1);
-  const std::uint64_t parity_rows = (full + size - 1 - column) / size;
-  const std::uint64_t diagonal = full % size;
-  const bool in_last_row = column != diagonal && column - (column > diagonal ? 1 : 0) < in_last;
-  return full - parity_rows + (in_last_row ? 1 : 0);
+// The row of the cell row `r` of column `c`, or of the next one if that is a parity cell.
+Row dense_row(std::uint64_t size, std::uint64_t column, Row cell_row) {
+  return cell_row - (cell_row + size - 1 - column) / size;
 }
 
-// The row of data row q of `column`: its parity rows are c, c + B, c + 2B, ...
-Row row_of_data_row(std::uint64_t size, std::uint64_t column, std::uint64_t q) {
-  return q < column ? q : q + 1 + (q - column) / (size - 1);
+// Where in its block of B - 1 rows column `c` has its member of the companion's column `y` != c.
+std::uint32_t member_offset(std::uint32_t size, std::uint32_t c, std::uint32_t y) {
+  const std::uint32_t in_block = (c + size - y) % (size + 1);  // the cell row
+  return in_block - (in_block > c ? 1 : 0);
+}
+
+// Of parity rows j with one member each, rows j * members + offset: so many first ones have theirs in the first `rows`.
+std::uint64_t covered(std::uint64_t rows, std::uint64_t members, std::uint64_t offset) {
+  return rows > offset ? (rows - offset - 1) / members + 1 : 0;
 }
 
 Status check_bevies(std::uint32_t width, std::span<const std::uint32_t> sizes) {
@@ -88,75 +88,94 @@ Cell Layout::locate(RecordNumber n) const {
   const Row row = m / (bevy.size - 1);
   const std::uint64_t d = m % (bevy.size - 1);
   const std::uint64_t column = d < row % bevy.size ? d : d + 1;
-  return {bevy.first + static_cast<LfsIndex>(column), row};
+  return {bevy.first + static_cast<LfsIndex>(column), dense_row(bevy.size, column, row)};
 }
 
-std::optional<RecordNumber> Layout::record_at(Cell cell) const {
+RecordNumber Layout::record_at(Cell cell) const {
   if (!has_parity()) return plain_.record_at(cell);
   const Bevy& bevy = bevy_of(cell.lfs);
   const std::uint64_t column = cell.lfs - bevy.first;
-  const std::uint64_t diagonal = cell.row % bevy.size;
-  if (column == diagonal) return std::nullopt;
-  const std::uint64_t m = cell.row * (bevy.size - 1) + (column < diagonal ? column : column - 1);
+  const Row row = cell_row(cell);
+  const std::uint64_t m = row * (bevy.size - 1) + (column < row % bevy.size ? column : column - 1);
   return plain_.record_at({bevy.first + static_cast<LfsIndex>(m % bevy.size), m / bevy.size});
 }
 
-bool Layout::is_parity(Cell cell) const {
-  if (!has_parity()) return false;
-  const Bevy& bevy = bevy_of(cell.lfs);
-  return is_parity_row(bevy.size, cell.lfs - bevy.first, cell.row);
-}
-
-// Dibble 1990, 4.1.1, eq. (4.2) to (4.4), the last as simplified in layout.h.
-Cell Layout::parity_of(Cell data) const {
-  PIF_ASSERT(has_parity() && !is_parity(data), data.lfs, data.row);
-  const Bevy& bevy = bevy_of(data.lfs);
-  const std::uint64_t column = data.lfs - bevy.first;
-  const std::uint64_t i = (column + bevy.size + 1 - data.row % bevy.size) % (bevy.size + 1);
-  return {bevies_[bevy.companion].first + static_cast<LfsIndex>(i - 1), data.row / bevy.size * bevy.size + i - 1};
-}
-
-// Dibble 1990, 4.1.1, eq. (4.5) to (4.7), with t up to B - 2: the printed bound gives one cell too many.
-std::vector<Cell> Layout::members_of(Cell parity) const {
-  PIF_ASSERT(is_parity(parity), parity.lfs, parity.row);
-  const Bevy& bevy = bevy_of(parity.lfs);
-  const LfsIndex companion_first = bevies_[bevy.companion].first;
-  const Row block = parity.row / bevy.size * bevy.size;
-  std::vector<Cell> members;
-  members.reserve(bevy.size - 1);
-  for (std::uint32_t t = 0; t + 1 < bevy.size; ++t) {
-    const std::uint32_t g = parity.lfs - bevy.first + 1 + t * (bevy.size + 1);
-    members.push_back({companion_first + g % bevy.size, block + g / bevy.size});
-  }
-  return members;
-}
-
-std::uint64_t Layout::data_rows(LfsIndex lfs, std::uint64_t records) const {
+std::uint64_t Layout::rows(LfsIndex lfs, std::uint64_t records) const {
   if (!has_parity()) return plain_.rows(lfs, records);
   const Bevy& bevy = bevy_of(lfs);
   const std::uint64_t rest = records % width();
   const std::uint64_t in_last_cycle = rest > bevy.first ? std::min<std::uint64_t>(rest - bevy.first, bevy.size) : 0;
-  return data_rows_of_column(bevy.size, lfs - bevy.first, records / width() * bevy.size + in_last_cycle);
-}
-
-std::uint64_t Layout::rows(LfsIndex lfs, std::uint64_t records) const {
-  const std::uint64_t held = data_rows(lfs, records);
-  if (held == 0 || !has_parity()) return held;
-  const Bevy& bevy = bevy_of(lfs);
-  return row_of_data_row(bevy.size, lfs - bevy.first, held - 1) + 1;
-}
-
-Range Layout::rows(LfsIndex lfs, Range range) const {
-  if (range.empty()) range.end = range.begin;
-  if (!has_parity()) return plain_.rows(lfs, range);
-  const Bevy& bevy = bevy_of(lfs);
+  const std::uint64_t m = records / width() * bevy.size + in_last_cycle;
+  const Row full = m / (bevy.size - 1);  // cell rows; then those of one more that come before record m
+  const std::uint64_t in_last = m % (bevy.size - 1);
   const std::uint64_t column = lfs - bevy.first;
-  const std::uint64_t first = data_rows(lfs, range.begin);
-  const std::uint64_t end = data_rows(lfs, range.end);
-  const Row begin = row_of_data_row(bevy.size, column, first);
-  return {begin, end > first ? row_of_data_row(bevy.size, column, end - 1) + 1 : begin};
+  const std::uint64_t diagonal = full % bevy.size;
+  const bool in_last_row = column != diagonal && column - (column > diagonal ? 1 : 0) < in_last;
+  return dense_row(bevy.size, column, full) + (in_last_row ? 1 : 0);
 }
 
-Row Layout::next_data_row(LfsIndex lfs, Row row) const { return is_parity({lfs, row}) ? row + 1 : row; }
+// Dibble 1990, 4.1.1, eq. (4.2) to (4.4), the last as simplified in layout.h.
+Cell Layout::parity_of(Cell data) const {
+  PIF_ASSERT(has_parity(), data.lfs, data.row);
+  const Bevy& bevy = bevy_of(data.lfs);
+  const std::uint64_t column = data.lfs - bevy.first;
+  const std::uint64_t i = (column + bevy.size + 1 - cell_row(data) % bevy.size) % (bevy.size + 1);
+  PIF_ASSERT(i > 0, data.lfs, data.row);
+  return {bevies_[bevy.companion].first + static_cast<LfsIndex>(i - 1), data.row / (bevy.size - 1)};
+}
+
+// Dibble 1990, 4.1.1, eq. (4.5) to (4.7), solved for the column: t runs up to B - 2, for the printed bound gives one
+// cell too many.
+Layout::ParityMembers Layout::members(LfsIndex keeper) const {
+  PIF_ASSERT(has_parity(), keeper);
+  const Bevy& bevy = bevy_of(keeper);
+  const LfsIndex companion_first = bevies_[bevy.companion].first;
+  const std::uint32_t y = keeper - bevy.first;
+  ParityMembers members;
+  for (std::uint32_t column = 0; column < bevy.size; ++column) {
+    if (column == y) continue;
+    members.lfs.push_back(companion_first + column);
+    members.offsets.push_back(member_offset(bevy.size, column, y));
+  }
+  return members;
+}
+
+std::vector<Cell> Layout::members_of(Cell parity) const {
+  const ParityMembers of = members(parity.lfs);
+  std::vector<Cell> cells;
+  cells.reserve(of.lfs.size());
+  for (std::size_t i = 0; i < of.lfs.size(); ++i)
+    cells.push_back({of.lfs[i], parity.row * of.lfs.size() + of.offsets[i]});
+  return cells;
+}
+
+std::uint64_t Layout::full_groups(LfsIndex keeper, std::uint64_t whole_records) const {
+  const ParityMembers of = members(keeper);
+  std::uint64_t groups = ~std::uint64_t{0};
+  for (std::size_t i = 0; i < of.lfs.size(); ++i)
+    groups = std::min(groups, covered(rows(of.lfs[i], whole_records), of.lfs.size(), of.offsets[i]));
+  return groups;
+}
+
+std::uint64_t Layout::parity_rows(LfsIndex keeper, std::uint64_t records) const {
+  const ParityMembers of = members(keeper);
+  std::uint64_t groups = 0;
+  for (std::size_t i = 0; i < of.lfs.size(); ++i)
+    groups = std::max(groups, covered(rows(of.lfs[i], records), of.lfs.size(), of.offsets[i]));
+  return groups;
+}
+
+Row Layout::cell_row(Cell data) const {
+  if (!has_parity()) return data.row;
+  const Bevy& bevy = bevy_of(data.lfs);
+  const std::uint64_t in_block = data.row % (bevy.size - 1);
+  return data.row / (bevy.size - 1) * bevy.size + in_block + (in_block >= data.lfs - bevy.first ? 1 : 0);
+}
+
+Row Layout::parity_cell_row(LfsIndex keeper, Row parity_row) const {
+  PIF_ASSERT(has_parity(), keeper);
+  const Bevy& bevy = bevy_of(keeper);
+  return parity_row * bevy.size + (keeper - bevy.first);
+}
 
 }  // namespace pif::parity

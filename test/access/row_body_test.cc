@@ -13,11 +13,11 @@ Bytes bytes_of(std::string_view text) {
   return {all.begin(), all.end()};
 }
 
-// Four LFSs, two bevies of two: rows 0, 2, ... of LFS 0 hold parity.
-FileParts parts_with_parity() {
+// Six LFSs, two bevies of three: distances between the records of an LFS vary.
+FileParts uneven_parts() {
   FileParts parts;
   parts.format = Format::fixed(2);
-  parts.layout = *parity::Layout::make(4, {2, 2});
+  parts.layout = *parity::Layout::make(6, {3, 3});
   return parts;
 }
 
@@ -50,16 +50,17 @@ TEST_CASE("records are packed as rows of their LFS, the last one as short as it 
   CHECK(gather(parts, {1, 0, 1, 11, true}, 10, bytes_of("aabbc")) == bytes_of("bb"));
 }
 
-TEST_CASE("cells that hold parity are packed as zeros") {
-  const FileParts parts = parts_with_parity();
-  const RowRange rows = rows_of_first(parts, 12);
+TEST_CASE("records at varying distances are packed row by row") {
+  const FileParts parts = uneven_parts();
+  const RowRange rows = rows_of_first(parts, 24);
+  REQUIRE(!rows.even);
   std::string in;
-  for (char c = 'a'; c < 'a' + 12; ++c) in += std::string(2, c);
+  for (char c = 'a'; c < 'a' + 24; ++c) in += std::string(2, c);
   const Bytes packed = gather(parts, rows, 0, bytes_of(in));
   REQUIRE(packed.size() == rows.rows * 2);
   for (std::uint64_t i = 0; i < rows.rows; ++i) {
-    const auto record = record_of(parts.layout, rows, i);
-    CHECK(packed[2 * i] == (record ? static_cast<std::byte>('a' + *record) : std::byte{0}));
+    const RecordNumber record = parts.layout.record_at({0, i});
+    CHECK(packed[2 * i] == static_cast<std::byte>('a' + record));
   }
 }
 

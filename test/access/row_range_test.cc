@@ -36,9 +36,9 @@ TEST_CASE("the ranges of a batch hold each of its records exactly once, where th
     for (const RowRange& range : ranges) {
       RC_ASSERT(range.rows > 0);
       for (std::uint64_t i = 0; i < range.rows; ++i) {
-        const auto record = record_of(layout, range, i);
+        const RecordNumber record = record_of(layout, range, i);
         RC_ASSERT(record == layout.record_at({range.lfs, range.row + i}));
-        if (record) RC_ASSERT(seen.insert(*record).second);
+        RC_ASSERT(seen.insert(record).second);
       }
     }
     RC_ASSERT(seen.size() == records.size());
@@ -79,32 +79,6 @@ TEST_CASE("pieces follow one another, cover the range, and are no longer than as
         begin += piece.rows;
       }
       RC_ASSERT(begin == range.rows);
-    }
-  }));
-}
-
-TEST_CASE("data pieces hold all records of a range, no parity cell, and are no longer than asked") {
-  REQUIRE(rc::check([] {
-    const auto layout = any_layout();
-    Range records = any_records();
-    records.end = std::max(records.end, records.begin + 1);
-    const auto rows_max = *rc::gen::inRange<std::uint64_t>(1, 9);
-    std::vector<RowRange> ranges, pieces;
-    split(layout, records, ranges);
-    for (const RowRange& range : ranges) {
-      data_pieces(layout, range, rows_max, pieces);
-      std::uint64_t found = 0;
-      for (const RowRange& piece : pieces) {
-        RC_ASSERT(piece.rows >= 1 && piece.rows <= rows_max);
-        for (std::uint64_t i = 0; i < piece.rows; ++i) {
-          const auto record = record_of(layout, piece, i);
-          RC_ASSERT(record && *record >= records.begin && *record < records.end);
-          ++found;
-        }
-      }
-      std::uint64_t expected = 0;
-      for (std::uint64_t i = 0; i < range.rows; ++i) expected += record_of(layout, range, i).has_value();
-      RC_ASSERT(found == expected);
     }
   }));
 }

@@ -15,7 +15,7 @@ Bytes bytes_of(std::string_view text) {
   return {all.begin(), all.end()};
 }
 
-// The component of LFS `lfs` of a file over four LFSs, two bevies of two: rows lfs % 2, lfs % 2 + 2, ... hold parity.
+// The component of LFS `lfs` of a file over four LFSs, two bevies of two.
 struct Place {
   explicit Place(const Format& format, LfsIndex of) : lfs(of) {
     parts.file = FileId(7);
@@ -39,30 +39,28 @@ struct Place {
 
 }  // namespace
 
-TEST_CASE("variable rows pass over those that hold parity") {
+TEST_CASE("variable rows follow one another, in batches and one by one") {
   Place place(Format::lines(), 0);
-  REQUIRE(place.parts.layout.is_parity({0, 0}));
-  REQUIRE(place.parts.layout.is_parity({0, 2}));
   RowSink sink(place.parts, 0, place.files);
   const std::vector<std::uint32_t> lengths = {3};
-  REQUIRE(sink.append_rows(1, lengths, bytes_of("ab\n")).has_value());
-  REQUIRE(sink.append_row(3, bytes_of("c\n")).has_value());
-  CHECK(sink.rows() == 4);
+  REQUIRE(sink.append_rows(0, lengths, bytes_of("ab\n")).has_value());
+  REQUIRE(sink.append_row(1, bytes_of("c\n")).has_value());
+  CHECK(sink.rows() == 2);
   CHECK(sink.bytes() == 5);
   const auto end = sink.finish();
   REQUIRE(end);
   CHECK(end->by_descriptor);
-  CHECK(end->tail.rows == 4);
-  std::vector<std::uint64_t> ends(5);
-  REQUIRE(place.reader(end->tail).read_ends(0, 4, ends).has_value());
-  CHECK(ends == std::vector<std::uint64_t>{0, 0, 3, 3, 5});
+  CHECK(end->tail.rows == 2);
+  std::vector<std::uint64_t> ends(3);
+  REQUIRE(place.reader(end->tail).read_ends(0, 2, ends).has_value());
+  CHECK(ends == std::vector<std::uint64_t>{0, 3, 5});
 }
 
 TEST_CASE("a row that is left out is told, with the LFS") {
   Place place(Format::lines(), 1);
   RowSink sink(place.parts, 1, place.files);
   const std::vector<std::uint32_t> lengths = {1};
-  const auto gap = sink.append_rows(2, lengths, bytes_of("\n"));  // row 0 holds a record
+  const auto gap = sink.append_rows(1, lengths, bytes_of("\n"));  // row 0 comes first
   REQUIRE(!gap);
   CHECK(gap.error().code == Code::kInvalid);
   CHECK(gap.error().node == "lfs1");
@@ -84,7 +82,7 @@ TEST_CASE("a finished component takes no more rows, and ends as it was said to e
   CHECK(sink.rows() == 2);
 }
 
-TEST_CASE("records of a batch get into their rows, zeros into those that hold parity") {
+TEST_CASE("records of a batch get into their rows, whatever the distances between them") {
   Place place(Format::fixed(2), 0);
   RowSink sink(place.parts, 0, place.files);
   Bytes in(2 * 16);
@@ -101,8 +99,8 @@ TEST_CASE("records of a batch get into their rows, zeros into those that hold pa
   Bytes got(2 * count);
   REQUIRE(place.reader(end->tail).read_rows(0, count, {got.data(), 2}).has_value());
   for (Row row = 0; row < count; ++row) {
-    const auto record = place.parts.layout.record_at({0, row});
-    CHECK(got[2 * row] == (record ? static_cast<std::byte>(*record + 1) : std::byte{0}));
+    const RecordNumber record = place.parts.layout.record_at({0, row});
+    CHECK(got[2 * row] == static_cast<std::byte>(record + 1));
   }
 }
 

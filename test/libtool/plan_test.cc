@@ -23,10 +23,9 @@ void check_plan(const parity::Layout& from, const parity::Layout& to, std::uint6
       for (const RowMap& map : plan_row_maps(from, lfs, {begin, std::min(begin + block, rows)}, to)) {
         REQUIRE(++maps[map.to] == 1);
         for (std::uint64_t i = 0; i < map.count; ++i) {
-          const auto record = from.record_at({lfs, begin + map.source(i)});
-          REQUIRE(record);
-          REQUIRE(to.locate(*record) == Cell{map.to, map.row(i)});
-          REQUIRE(placed.emplace(std::pair{map.to, map.row(i)}, *record).second);
+          const RecordNumber record = from.record_at({lfs, begin + map.source(i)});
+          REQUIRE(to.locate(record) == Cell{map.to, map.row(i)});
+          REQUIRE(placed.emplace(std::pair{map.to, map.row(i)}, record).second);
           REQUIRE((!last.contains(map.to) || last[map.to] < map.row(i)));
           last[map.to] = map.row(i);
         }

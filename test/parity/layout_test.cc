@@ -27,60 +27,82 @@ constexpr const char* kFigure41 =
     "34_6  35_7  P6    40_4   38_6  39_7  P6    44_4\n"
     "41_5  42_6  43_7  P7     45_5  46_6  47_7  P7\n";
 
-// The same table as the library sees it. Parity records of a bevy are numbered by row: one to each.
-std::string describe(const Layout& layout, Cell cell) {
-  if (layout.is_parity(cell)) return fmt::format("P{}", cell.row);
-  return fmt::format("{}_{}", layout.record_at(cell).value(), layout.parity_of(cell).row);
-}
-
 TEST_CASE("figure 4.1 is reproduced cell by cell, in both directions") {
   const Layout layout = layout_of({4, 4});
+  std::map<std::pair<LfsIndex, Row>, std::string> shown;
+  for (RecordNumber n = 0; n < 48; ++n) {
+    const Cell cell = layout.locate(n);
+    CHECK(layout.record_at(cell) == n);
+    const Cell parity = layout.parity_of(cell);
+    CHECK((parity.lfs < 4) == (cell.lfs >= 4));
+    const Row parity_row = layout.parity_cell_row(parity.lfs, parity.row);
+    shown[{cell.lfs, layout.cell_row(cell)}] = fmt::format("{}_{}", n, parity_row);
+    shown[{parity.lfs, parity_row}] = fmt::format("P{}", parity_row);
+  }
   std::istringstream lines(kFigure41);
   std::string word;
   for (Row row = 0; row < 8; ++row) {
     for (LfsIndex lfs = 0; lfs < 8; ++lfs) {
       REQUIRE(lines >> word);
-      CHECK(describe(layout, {lfs, row}) == word);
-      if (word[0] == 'P') {
-        CHECK_FALSE(layout.record_at({lfs, row}).has_value());
-      } else {
-        CHECK(layout.locate(std::stoull(word)) == Cell{lfs, row});
-        CHECK((layout.parity_of({lfs, row}).lfs < 4) == (lfs >= 4));
-      }
+      CHECK(shown[{lfs, row}] == word);
     }
   }
   CHECK_FALSE(lines >> word);
 }
 
-TEST_CASE("without bevies a layout is plain interleaving and has no parity cells") {
+TEST_CASE("without bevies a layout is plain interleaving, with a constant distance between an LFS's records") {
   const Layout layout = Layout::make(5).value();
   CHECK_FALSE(layout.has_parity());
+  CHECK(layout.is_even());
+  CHECK_FALSE(layout_of({4, 4}).is_even());
   CHECK(layout.bevies().empty());
   CHECK(layout.locate(13) == Cell{3, 2});
   CHECK(layout.record_at({3, 2}) == 13u);
-  CHECK_FALSE(layout.is_parity({0, 0}));
-  CHECK(layout.next_data_row(2, 7) == 7);
+  CHECK(layout.cell_row({3, 2}) == 2);
   CHECK(layout.rows(3, Range{13, 19}) == Range{2, 4});
 }
 
-TEST_CASE("locating a record is a bijection onto the data cells") {
+TEST_CASE("records are in the cells that the thesis's equations give, and rows are what is left without parity") {
+  for (const auto& sizes : all_bevies()) {
+    const Layout layout = layout_of(sizes);
+    CAPTURE(sizes);
+    for (RecordNumber n = 0; n < 4 * superblock(layout); ++n) {
+      const Cell in_figure = thesis::locate(sizes, n);
+      const Cell cell = layout.locate(n);
+      REQUIRE(cell == Cell{in_figure.lfs, thesis::row_of(sizes, in_figure)});
+      REQUIRE(layout.cell_row(cell) == in_figure.row);
+    }
+  }
+}
+
+TEST_CASE("parity is where the thesis's equations put it, and has the members that they give") {
+  for (const auto& sizes : all_bevies()) {
+    const Layout layout = layout_of(sizes);
+    CAPTURE(sizes);
+    for (RecordNumber n = 0; n < 4 * superblock(layout); ++n) {
+      const Cell parity_cell = thesis::parity_of(sizes, thesis::locate(sizes, n));
+      const Cell parity = layout.parity_of(layout.locate(n));
+      REQUIRE(parity == Cell{parity_cell.lfs, thesis::row_of(sizes, parity_cell)});
+      REQUIRE(layout.parity_cell_row(parity.lfs, parity.row) == parity_cell.row);
+      std::vector<Cell> members;
+      for (const Cell member : thesis::members_of(sizes, parity_cell))
+        members.push_back({member.lfs, thesis::row_of(sizes, member)});
+      std::sort(members.begin(), members.end(), [](Cell a, Cell b) { return a.lfs < b.lfs; });
+      REQUIRE(layout.members_of(parity) == members);
+    }
+  }
+}
+
+TEST_CASE("rows are dense: an LFS's records come to rows 0, 1, 2, ... of it, in their order") {
   for (const auto& sizes : sample_bevies()) {
     const Layout layout = layout_of(sizes);
     CAPTURE(sizes);
-    std::vector<std::vector<bool>> seen(layout.width());
-    const std::uint64_t records = two_periods(layout);
-    for (RecordNumber n = 0; n < records; ++n) {
+    std::vector<Row> next(layout.width());
+    for (RecordNumber n = 0; n < two_periods(layout); ++n) {
       const Cell cell = layout.locate(n);
-      REQUIRE_FALSE(layout.is_parity(cell));
+      REQUIRE(cell.row == next[cell.lfs]++);
       REQUIRE(layout.record_at(cell) == n);
-      auto& column = seen[cell.lfs];
-      column.resize(std::max<std::size_t>(column.size(), cell.row + 1));
-      REQUIRE_FALSE(column[cell.row]);
-      column[cell.row] = true;
     }
-    // After whole periods no data cell is empty below the highest row in use.
-    for (LfsIndex lfs = 0; lfs < layout.width(); ++lfs)
-      for (Row row = 0; row < seen[lfs].size(); ++row) REQUIRE(seen[lfs][row] != layout.is_parity({lfs, row}));
   }
 }
 
@@ -91,25 +113,24 @@ TEST_CASE("locating is inverted for any layout and any record that fits 60 bits"
     const Cell cell = layout.locate(n);
     RC_ASSERT(cell.lfs < layout.width());
     RC_ASSERT(layout.record_at(cell) == n);
-    RC_ASSERT(!layout.is_parity(cell));
+    RC_ASSERT(layout.rows(cell.lfs, n) == cell.row);
   }));
 }
 
-TEST_CASE("a data cell is a member of its parity cell's group, and of no other") {
+TEST_CASE("a row is a member of its parity's group, and of no other") {
   for (const auto& sizes : sample_bevies()) {
     const Layout layout = layout_of(sizes);
     CAPTURE(sizes);
     std::map<std::pair<LfsIndex, Row>, unsigned> groups_of;
-    const Row rows = 3 * *std::max_element(sizes.begin(), sizes.end());
     for (LfsIndex lfs = 0; lfs < layout.width(); ++lfs) {
-      for (Row row = 0; row < rows; ++row) {
-        if (!layout.is_parity({lfs, row})) {
-          const auto members = layout.members_of(layout.parity_of({lfs, row}));
-          REQUIRE(std::count(members.begin(), members.end(), Cell{lfs, row}) == 1);
-          continue;
-        }
-        for (const Cell member : layout.members_of({lfs, row})) {
-          REQUIRE(layout.parity_of(member) == Cell{lfs, row});
+      const std::uint32_t size = bevy_of(sizes, lfs).second;
+      for (Row row = 0; row < 3 * (size - 1); ++row) {
+        const auto members = layout.members_of(layout.parity_of({lfs, row}));
+        REQUIRE(std::count(members.begin(), members.end(), Cell{lfs, row}) == 1);
+      }
+      for (Row parity_row = 0; parity_row < 3; ++parity_row) {
+        for (const Cell member : layout.members_of({lfs, parity_row})) {
+          REQUIRE(layout.parity_of(member) == Cell{lfs, parity_row});
           ++groups_of[{member.lfs, member.row}];
         }
       }
@@ -118,89 +139,103 @@ TEST_CASE("a data cell is a member of its parity cell's group, and of no other")
   }
 }
 
-TEST_CASE("a parity group has B - 1 members on B - 1 LFSs of the companion bevy, by rising row") {
+TEST_CASE("a parity row has B - 1 members on B - 1 LFSs of the companion bevy, by rising LFS, at constant distances") {
   for (const auto& sizes : sample_bevies()) {
     const Layout layout = layout_of(sizes);
     CAPTURE(sizes);
     for (LfsIndex lfs = 0; lfs < layout.width(); ++lfs) {
       const auto [bevy, size] = bevy_of(sizes, lfs);
-      for (Row row = lfs - first_of(sizes, bevy); row < 4 * size; row += size) {
-        const auto members = layout.members_of({lfs, row});
-        REQUIRE(members.size() == size - 1);
-        for (std::size_t i = 0; i < members.size(); ++i) {
-          REQUIRE(bevy_of(sizes, members[i].lfs).first == (bevy + sizes.size() / 2) % sizes.size());
-          REQUIRE_FALSE(layout.is_parity(members[i]));
-          for (std::size_t j = 0; j < i; ++j) {
-            REQUIRE(members[i].lfs != members[j].lfs);
-            REQUIRE(members[j].row <= members[i].row);
-          }
-        }
+      const Layout::ParityMembers members = layout.members(lfs);
+      REQUIRE(members.lfs.size() == size - 1);
+      REQUIRE(members.offsets.size() == size - 1);
+      for (std::size_t i = 0; i < members.lfs.size(); ++i) {
+        REQUIRE(bevy_of(sizes, members.lfs[i]).first == (bevy + sizes.size() / 2) % sizes.size());
+        REQUIRE((i == 0 || members.lfs[i - 1] < members.lfs[i]));
+        REQUIRE(members.offsets[i] < size - 1);
+        for (Row j = 0; j < 4; ++j)
+          REQUIRE(layout.members_of({lfs, j})[i] == Cell{members.lfs[i], j * (size - 1) + members.offsets[i]});
       }
     }
   }
 }
 
-TEST_CASE("three records on two bevies of four put parity in row 1 of LFS 5 and row 2 of LFS 6, above missing cells") {
-  const Layout layout = layout_of({4, 4});
-  std::vector<Cell> parity;
-  for (RecordNumber n = 0; n < 3; ++n) parity.push_back(layout.parity_of(layout.locate(n)));
-  CHECK(parity == std::vector<Cell>{{4, 0}, {5, 1}, {6, 2}});
-  for (LfsIndex lfs = 0; lfs < 8; ++lfs) {
-    const bool holds = lfs >= 1 && lfs <= 3;
-    CHECK(layout.data_rows(lfs, 3) == (holds ? 1 : 0));
-    CHECK(layout.rows(lfs, 3) == (holds ? 1 : 0));
-  }
-}
-
-TEST_CASE("rows and data rows of a prefix agree with counting") {
+TEST_CASE("full groups and parity rows of a prefix agree with counting members") {
   for (const auto& sizes : sample_bevies()) {
     const Layout layout = layout_of(sizes);
     CAPTURE(sizes);
-    std::vector<std::uint64_t> highest(layout.width()), held(layout.width());
-    const std::uint64_t records = two_periods(layout);
+    std::vector<std::vector<std::uint32_t>> members(layout.width());  // of each parity row, so far
+    const std::uint64_t records = std::min<std::uint64_t>(two_periods(layout), 2000);
     for (std::uint64_t count = 0; count <= records; ++count) {
       for (LfsIndex lfs = 0; lfs < layout.width(); ++lfs) {
-        REQUIRE(layout.data_rows(lfs, count) == held[lfs]);
-        REQUIRE(layout.rows(lfs, count) == highest[lfs]);
+        const auto& of = members[lfs];
+        const std::uint32_t all = bevy_of(sizes, lfs).second - 1;
+        const auto first_partial = std::find_if(of.begin(), of.end(), [&](std::uint32_t has) { return has < all; });
+        REQUIRE(layout.full_groups(lfs, count) == static_cast<std::uint64_t>(first_partial - of.begin()));
+        REQUIRE(layout.parity_rows(lfs, count) == of.size());
       }
-      const Cell next = layout.locate(count);
-      highest[next.lfs] = next.row + 1;  // an LFS's rows rise with the record numbers
-      ++held[next.lfs];
+      const Cell parity = layout.parity_of(layout.locate(count));
+      auto& of = members[parity.lfs];
+      of.resize(std::max<std::size_t>(of.size(), parity.row + 1));
+      ++of[parity.row];
     }
   }
 }
 
-TEST_CASE("rows of a range are the tight stretch that a walk over its records finds") {
+TEST_CASE("three records on two bevies of four have three parity rows, on LFSs of the other bevy") {
+  const Layout layout = layout_of({4, 4});
+  std::vector<Cell> parity;
+  for (RecordNumber n = 0; n < 3; ++n) parity.push_back(layout.parity_of(layout.locate(n)));
+  CHECK(parity == std::vector<Cell>{{4, 0}, {5, 0}, {6, 0}});
+  CHECK(layout.parity_cell_row(6, 0) == 2);
+  for (LfsIndex lfs = 0; lfs < 8; ++lfs) {
+    CHECK(layout.rows(lfs, 3) == (lfs >= 1 && lfs <= 3 ? 1 : 0));
+    CHECK(layout.parity_rows(lfs, 3) == (lfs >= 4 && lfs <= 6 ? 1 : 0));
+    CHECK(layout.full_groups(lfs, 3) == 0);
+  }
+}
+
+TEST_CASE("rows of a prefix agree with counting") {
+  for (const auto& sizes : sample_bevies()) {
+    const Layout layout = layout_of(sizes);
+    CAPTURE(sizes);
+    std::vector<std::uint64_t> held(layout.width());
+    const std::uint64_t records = two_periods(layout);
+    for (std::uint64_t count = 0; count <= records; ++count) {
+      for (LfsIndex lfs = 0; lfs < layout.width(); ++lfs) REQUIRE(layout.rows(lfs, count) == held[lfs]);
+      ++held[layout.locate(count).lfs];
+    }
+  }
+}
+
+TEST_CASE("rows of a range are those that a walk over its records finds, without a gap") {
   REQUIRE(rc::check([] {
     const Layout layout = arbitrary_layout();
     const auto begin = *rc::gen::inRange<RecordNumber>(0, 100000);
     const Range range{begin, begin + *rc::gen::inRange<std::uint64_t>(0, 4 * layout.width())};
-    std::vector<Range> walked(layout.width(), Range{~Row{0}, 0});
+    std::vector<std::vector<Row>> walked(layout.width());
     for (RecordNumber n = range.begin; n < range.end; ++n) {
       const Cell cell = layout.locate(n);
-      walked[cell.lfs] = {std::min(walked[cell.lfs].begin, cell.row), std::max(walked[cell.lfs].end, cell.row + 1)};
+      walked[cell.lfs].push_back(cell.row);
     }
     for (LfsIndex lfs = 0; lfs < layout.width(); ++lfs) {
       const Range rows = layout.rows(lfs, range);
-      if (walked[lfs].empty())
-        RC_ASSERT(rows.begin == rows.end);
-      else
-        RC_ASSERT(rows == walked[lfs]);
+      RC_ASSERT(rows.size() == walked[lfs].size());
+      for (std::size_t i = 0; i < walked[lfs].size(); ++i) RC_ASSERT(walked[lfs][i] == rows.begin + i);
     }
   }));
 }
 
-TEST_CASE("neighbouring ranges give neighbouring rows: every data row of an LFS is in exactly one") {
+TEST_CASE("neighbouring ranges give neighbouring rows: every row of an LFS is in exactly one") {
   REQUIRE(rc::check([] {
     const Layout layout = arbitrary_layout();
     const auto lfs = *rc::gen::inRange<LfsIndex>(0, layout.width());
-    Row expected = layout.next_data_row(lfs, 0);
+    Row expected = 0;
     RecordNumber begin = 0;
     for (int i = 0; i < 20; ++i) {
       const RecordNumber end = begin + *rc::gen::inRange<std::uint64_t>(0, 3 * layout.width());
       const Range rows = layout.rows(lfs, Range{begin, end});
       RC_ASSERT(rows.begin == expected);
-      if (!rows.empty()) expected = layout.next_data_row(lfs, rows.end);
+      expected = rows.end;
       begin = end;
     }
   }));
@@ -209,18 +244,6 @@ TEST_CASE("neighbouring ranges give neighbouring rows: every data row of an LFS 
 TEST_CASE("a range that ends before it begins has no rows") {
   CHECK(layout_of({4, 4}).rows(2, Range{40, 7}).empty());
   CHECK(Layout::make(8).value().rows(2, Range{40, 7}).empty());
-}
-
-TEST_CASE("the next data row skips parity cells only") {
-  for (const auto& sizes : sample_bevies()) {
-    const Layout layout = layout_of(sizes);
-    for (LfsIndex lfs = 0; lfs < layout.width(); ++lfs)
-      for (Row row = 0; row < 40; ++row) {
-        Row walked = row;
-        while (layout.is_parity({lfs, walked})) ++walked;
-        REQUIRE(layout.next_data_row(lfs, row) == walked);
-      }
-  }
 }
 
 std::string refusal(std::uint32_t width, std::vector<std::uint32_t> bevies) {

@@ -43,7 +43,7 @@ struct Sample {
     return views;
   }
   RecordNumber number(Pick pick) const {
-    return *layout.record_at({views[pick.run].lfs, row_of(views[pick.run].elements[pick.index])});
+    return layout.record_at({views[pick.run].lfs, row_of(views[pick.run].elements[pick.index])});
   }
 
   parity::Layout layout;

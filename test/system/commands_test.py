@@ -366,10 +366,13 @@ def placement_is_figure_4_1():
     for r in shown:
         turn, rest = divmod(r["record"], width)
         expected = cells[rest // bevies * bevies][turn * bevies + rest % bevies]
-        check((r["lfs"], r["row"]) == expected, f"{r} should be at {expected}")
+        check((r["lfs"], r["cell_row"]) == expected, f"{r} should be at {expected}")
+        above = sum(not parity_cell(r["lfs"], row) for row in range(r["cell_row"]))
+        check(r["row"] == above, f"{r}: stored rows leave no room for parity")
     groups = {}
     for r in shown:
-        parity = (r["parity_lfs"], r["parity_row"])
+        parity = (r["parity_lfs"], r["parity_cell_row"])
+        check(r["parity_row"] == r["parity_cell_row"] // bevies, f"one parity cell in {bevies}: {r}")
         check(parity_cell(*parity) and parity[0] // bevies != r["lfs"] // bevies, f"parity in the companion bevy: {r}")
         groups.setdefault(parity, []).append(r["lfs"])
     check(all(len(set(lfss)) == len(lfss) <= bevies - 1 for lfss in groups.values()), "members are on different LFSs")

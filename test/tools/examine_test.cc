@@ -40,7 +40,7 @@ struct World {
     *state.mutable_shape()->mutable_layout() = file.layout();
     state.set_state(kComponentCommitted);
     state.set_rows(rows);
-    const RecordNumber last = *layout.record_at({index, rows - 1});
+    const RecordNumber last = layout.record_at({index, rows - 1});
     state.set_bytes((rows - 1) * kLength + fixed_record_bytes(kLength, file_length, last));
     *state.mutable_published() = wire::proto_of(file_length);
   }

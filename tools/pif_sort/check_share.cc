@@ -43,8 +43,7 @@ Result<RecordNumber> Chunk::read(Range range) {
     if (rows.empty()) continue;
     PIF_TRY(inputs_[lfs]->read(rows.begin, rows.size(), kChunkBytes, batch));
     PIF_ASSERT(batch.count > 0 && batch.first == rows.begin, batch.count, batch.first, rows.begin);
-    if (batch.count < rows.size())
-      end = std::min(end, *layout_.record_at({lfs, layout_.next_data_row(lfs, rows.begin + batch.count)}));
+    if (batch.count < rows.size()) end = std::min(end, layout_.record_at({lfs, rows.begin + batch.count}));
     if (batch.record_length > 0) continue;
     std::vector<std::uint64_t>& offsets = offsets_[lfs];
     offsets.assign(1, 0);

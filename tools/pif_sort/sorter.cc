@@ -111,7 +111,7 @@ Result<std::vector<std::uint64_t>> Sorter::records_by_rank() const {
   PIF_TRY_VALUE(const auto ranks, worker_.ranks_on(input_));
   std::vector<std::uint64_t> records(worker_.width());
   for (LfsIndex lfs = 0; lfs < ranks.size(); ++lfs)
-    records[ranks[lfs]] += input_.layout().data_rows(lfs, input_.file_length().records);
+    records[ranks[lfs]] += input_.layout().rows(lfs, input_.file_length().records);
   return records;
 }
 
@@ -356,7 +356,7 @@ Status Sorter::merge_far() {
 Status Sorter::merge_split() {
   PIF_TRY(share_runs());
   PIF_TRY_VALUE(files_, team_.share_output(output_));
-  const bool in_turn = !output_.format().is_fixed() || output_.layout().has_parity() || options_.unique;
+  const bool in_turn = !output_.format().is_fixed() || !output_.layout().is_even() || options_.unique;
   PIF_TRY(in_turn ? put_out_in_turn() : put_out_parallel());
   files_.clear();  // the LFS seals only what nobody may write to any more
   return team_.barrier();

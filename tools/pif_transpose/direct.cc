@@ -140,7 +140,7 @@ Status Direct::begin_batch(const Stripe& stripe, std::uint64_t offset, std::uint
   const parity::Layout& layout = output_.layout();
   for (LfsIndex lfs = 0; lfs < outlets_.size(); ++lfs) {
     Outlet& outlet = outlets_[lfs];
-    const std::uint64_t slots = layout.data_rows(lfs, stripe.records.end) - layout.data_rows(lfs, stripe.records.begin);
+    const std::uint64_t slots = layout.rows(lfs, stripe.records).size();
     if (slots == 0) continue;
     if (is_shared(outlet)) {
       const tool::SharedMemory& window = outlet.rank == worker_.rank() ? rows_->memory() : windows_[outlet.rank];
@@ -173,7 +173,7 @@ Status Direct::end_batch(const Stripe& stripe, const Piece& piece) {
   const parity::Layout& layout = output_.layout();
   for (LfsIndex lfs = 0; lfs < outlets_.size(); ++lfs) {
     Outlet& outlet = outlets_[lfs];
-    const std::uint64_t slots = layout.data_rows(lfs, stripe.records.end) - layout.data_rows(lfs, stripe.records.begin);
+    const std::uint64_t slots = layout.rows(lfs, stripe.records).size();
     if (outlet.rank != worker_.rank()) worker_.count_sent(slots * piece.bytes);
     if (slots == 0 || is_shared(outlet)) continue;
     ++outlet.under_way;

@@ -27,8 +27,7 @@ std::size_t pitch_for(std::uint64_t bytes) {
 
 std::uint64_t longest_piece(const Shape& shape, const parity::Layout& from) {
   std::uint64_t most = 0;
-  for (LfsIndex lfs = 0; lfs < from.width(); ++lfs)
-    most = std::max(most, from.data_rows(lfs, shape.rows.end) - from.data_rows(lfs, shape.rows.begin));
+  for (LfsIndex lfs = 0; lfs < from.width(); ++lfs) most = std::max(most, from.rows(lfs, shape.rows).size());
   return shape.element.bytes_of(most);
 }
 
@@ -43,8 +42,7 @@ std::uint64_t most_slots(const DirectPlan& plan, const parity::Layout& to) {
   std::uint64_t most = 0;
   for (std::uint64_t i = 0; i < plan.stripe_count(); ++i) {
     const Range records = plan.stripe(i).records;
-    for (LfsIndex lfs = 0; lfs < to.width(); ++lfs)
-      most = std::max(most, to.data_rows(lfs, records.end) - to.data_rows(lfs, records.begin));
+    for (LfsIndex lfs = 0; lfs < to.width(); ++lfs) most = std::max(most, to.rows(lfs, records).size());
   }
   return most;
 }

@@ -22,11 +22,9 @@ Passes::Passes(tool::Worker& worker, tool::Team& team, tool::Input& input, const
 void Passes::number_rows() {
   const parity::Layout& layout = input_.layout();
   const RecordNumber begin = plan_.shape.rows.begin;
-  Row row = layout.rows(input_.index(), Range{begin, begin + plan_.rows}).begin;
-  for (std::uint64_t i = 0; i < plan_.rows / layout.width(); ++i, ++row) {
-    row = layout.next_data_row(input_.index(), row);
-    numbers_.push_back(*layout.record_at({input_.index(), row}) - begin);
-  }
+  const Row first = layout.rows(input_.index(), begin);
+  for (std::uint64_t i = 0; i < plan_.rows / layout.width(); ++i)
+    numbers_.push_back(layout.record_at({input_.index(), first + i}) - begin);
 }
 
 Status Passes::load() {

@@ -21,7 +21,6 @@ std::size_t pitch_for(std::size_t bytes) {
 RowSource::RowSource(tool::Input& input, Range rows) : input_(input) {
   if (!input.is_here()) return;
   rows_ = input.layout().rows(input.index(), rows);
-  count_ = input.layout().data_rows(input.index(), rows.end) - input.layout().data_rows(input.index(), rows.begin);
 }
 
 void RowSource::begin_stripe(Range bytes) {
@@ -37,15 +36,8 @@ bool RowSource::reads_whole_rows() const {
 
 Result<matrix::ConstRows> RowSource::next(std::uint64_t count) {
   memory_.resize(std::max<std::size_t>(memory_.size(), count * pitch_));
-  for (std::uint64_t done = 0; done < count;) {
-    const parity::Layout& layout = input_.layout();
-    next_ = layout.next_data_row(input_.index(), next_);
-    std::uint64_t run = layout.has_parity() ? 1 : count - done;
-    while (layout.has_parity() && done + run < count && !layout.is_parity({input_.index(), next_ + run})) ++run;
-    PIF_TRY(read(next_, run, memory_.data() + done * pitch_));
-    next_ += run;
-    done += run;
-  }
+  PIF_TRY(read(next_, count, memory_.data()));
+  next_ += count;
   return matrix::ConstRows{memory_.data(), pitch_};
 }
 

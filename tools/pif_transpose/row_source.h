@@ -17,7 +17,7 @@ class RowSource {
   RowSource(tool::Input& input, Range rows);
 
   // Rows of this component among them.
-  std::uint64_t count() const { return count_; }
+  std::uint64_t count() const { return rows_.size(); }
   // From the first row on again, now bytes [bytes.begin, bytes.end) of each.
   void begin_stripe(Range bytes);
   // The next `count` rows, which must be there; in memory until the next call.
@@ -33,8 +33,7 @@ class RowSource {
   [[nodiscard]] Status map();
 
   tool::Input& input_;
-  Range rows_;  // local ones, with parity rows between them
-  std::uint64_t count_ = 0;
+  Range rows_;                 // local ones
   std::uint64_t stripes_ = 0;  // begun
   Range bytes_;
   Row next_ = 0;

@@ -22,9 +22,7 @@ Status WovenRows::open() {
 }
 
 std::uint64_t WovenRows::slots_of(const Stripe& stripe) const {
-  const parity::Layout& layout = output_.layout();
-  return layout.data_rows(output_.index(), stripe.records.end) -
-         layout.data_rows(output_.index(), stripe.records.begin);
+  return output_.layout().rows(output_.index(), stripe.records).size();
 }
 
 Status WovenRows::accept(const Stripe& stripe, LfsIndex source, std::uint64_t offset, std::uint64_t bytes,
@@ -40,19 +38,10 @@ Status WovenRows::accept(const Stripe& stripe, LfsIndex source, std::uint64_t of
 }
 
 Status WovenRows::write(const Stripe& stripe) {
-  const parity::Layout& layout = output_.layout();
-  const LfsIndex lfs = output_.index();
-  const Range rows = layout.rows(lfs, stripe.records);
+  const Range rows = output_.layout().rows(output_.index(), stripe.records);
   const std::uint64_t at_once = std::max<std::uint64_t>(plan_.cached_bytes() / weave_.row_room(), 1);
-  std::uint64_t slot = 0;
-  for (Row row = rows.begin; row < rows.end;) {
-    row = layout.next_data_row(lfs, row);
-    std::uint64_t run = 1;
-    while (run < at_once && row + run < rows.end && !layout.is_parity({lfs, row + run})) ++run;
-    PIF_TRY(write_run(row, slot, run));
-    row += run;
-    slot += run;
-  }
+  for (std::uint64_t slot = 0; slot < rows.size(); slot += at_once)
+    PIF_TRY(write_run(rows.begin + slot, slot, std::min(at_once, rows.size() - slot)));
   return {};
 }
 

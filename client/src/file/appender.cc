@@ -184,23 +184,19 @@ class AppendAttempt {
     std::vector<access::RowRange> ranges;
     access::split(file_.parts.layout, {start.records, start.records + lengths_.size()}, ranges);
     for (const access::RowRange& range : ranges) {
-      // Parity cells since this LFS's last data row are rows without bytes; they come first.
-      const Row written = file_.parts.layout.rows(range.lfs, start.records);
-      access::RowRange piece{range.lfs, written, 0, 0, false};
+      access::RowRange piece{range.lfs, range.row, 0, range.record, false};
       access::RowBody rows;
-      rows.lengths.resize(range.row - written, 0);
       const auto flush = [&] {
         piece.rows = rows.lengths.size();
         send(requests, piece, std::exchange(rows, {}), 0);
         piece.row += piece.rows;
       };
       for (std::uint64_t i = 0; i < range.rows; ++i) {
-        const auto record = access::record_of(file_.parts.layout, range, i);
-        const std::uint32_t size = record ? lengths_[*record - start.records] : 0;
+        const RecordNumber record = access::record_of(file_.parts.layout, range, i);
+        const std::uint32_t size = lengths_[record - start.records];
         if (!rows.lengths.empty() && rows.data.size() + size > kBulkBytes) flush();
         rows.lengths.push_back(size);
-        if (!record) continue;
-        const auto bytes = data_.subspan(starts[*record - start.records], size);
+        const auto bytes = data_.subspan(starts[record - start.records], size);
         rows.data.insert(rows.data.end(), bytes.begin(), bytes.end());
       }
       flush();

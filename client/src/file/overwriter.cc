@@ -50,10 +50,9 @@ Status Overwriter::start(RecordNumber first, std::span<const std::byte> in, acce
                                             parts.path, first, first + count, in.size()));
   }
   access::split(parts.layout, {first, first + count}, ranges_);
-  std::vector<RowRange> pieces;
+  const std::uint64_t rows_max = access::rows_per_message(parts.format.record_length);
   for (const RowRange& rows : ranges_) {
-    access::data_pieces(parts.layout, rows, access::rows_per_message(parts.format.record_length), pieces);
-    for (const RowRange& piece : pieces) {
+    for (const RowRange& piece : access::pieces_of(parts.layout, rows, rows_max)) {
       access::RowBody body{{}, access::gather(parts, piece, first, in)};
       file_.counts.bytes_by_message += body.size();
       requests.add(overwrite_request(file_, piece, std::move(body)));
@@ -98,12 +97,11 @@ Status Overwriter::overwrite_batch(RecordNumber first, std::span<const std::uint
       piece.rows = 0;
     };
     for (std::uint64_t i = 0; i < range.rows; ++i) {
-      const auto record = access::record_of(parts.layout, range, i);
-      const std::uint64_t size = record ? lengths[*record - first] : 0;
-      if (!record || (piece.rows > 0 && rows.data.size() + size > kBulkBytes)) send();
-      if (!record) continue;
-      if (piece.rows == 0) piece = {range.lfs, range.row + i, 0, *record, range.even};
-      const auto from = data.subspan(starts[*record - first], size);
+      const RecordNumber record = access::record_of(parts.layout, range, i);
+      const std::uint64_t size = lengths[record - first];
+      if (piece.rows > 0 && rows.data.size() + size > kBulkBytes) send();
+      if (piece.rows == 0) piece = {range.lfs, range.row + i, 0, record, range.even};
+      const auto from = data.subspan(starts[record - first], size);
       rows.data.insert(rows.data.end(), from.begin(), from.end());
       rows.lengths.push_back(static_cast<std::uint32_t>(size));
       ++piece.rows;

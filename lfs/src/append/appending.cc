@@ -221,7 +221,6 @@ bool Appending::begin_generation(Line& line) {
 }
 
 Appending::Place Appending::place_of(const Component& c, const Waiting& w) const {
-  const auto rows = c.writer->rows();
   if (c.shape.format.is_fixed()) {
     const std::uint64_t length = c.shape.format.record_length;
     const std::uint64_t begin = w.first * length + w.within;
@@ -230,14 +229,12 @@ Appending::Place Appending::place_of(const Component& c, const Waiting& w) const
     if (begin + w.body.size() <= bytes) return Place::kThere;
     if (begin < bytes) return Place::kWrong;
   } else {
+    const auto rows = c.writer->rows();
     if (w.first == rows) return Place::kNow;
     if (w.first + w.count <= rows) return Place::kThere;
     if (w.first < rows) return Place::kWrong;
   }
-  // Parity cells are rows that nobody appends.
-  const bool after_parity =
-      c.layout.has_parity() && w.within == 0 && w.first == c.layout.next_data_row(c.state.shape().index(), rows);
-  return after_parity ? Place::kNow : Place::kEarly;
+  return Place::kEarly;
 }
 
 void Appending::write_ready(Line& line) {
@@ -309,11 +306,7 @@ Status Appending::fill_row(Component& c, const Waiting& w) {
 
 Status Appending::write_variable(Component& c, const Waiting& w) {
   PIF_TRY_VALUE(const auto rows, parse_variable(w.body.span(), w.count));
-  if (const auto have = c.writer->rows(); w.first > have) {
-    PIF_ASSERT(c.layout.has_parity(), c.file.value, w.first, have);
-    const std::vector<std::uint32_t> parity(w.first - have, 0);
-    PIF_TRY(c.writer->append_rows(parity, {}));
-  }
+  PIF_ASSERT(w.first == c.writer->rows(), c.file.value, w.first, c.writer->rows());
   return c.writer->append_rows(rows.lengths, rows.data);
 }
 

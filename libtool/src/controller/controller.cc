@@ -230,17 +230,10 @@ Result<FileLength> Controller::Impl::file_length_of(Made& made) {
   const client::FileParts& parts = client::parts_of(made.file);
   FileLength file_length;
   for (LfsIndex lfs = 0; lfs < made.ends.size(); ++lfs) {
-    Row rows = made.ends[lfs].rows();
-    while (rows > 0 && parts.layout.is_parity({lfs, rows - 1})) --rows;
-    if (rows > 0) file_length.records = std::max(file_length.records, *parts.layout.record_at({lfs, rows - 1}) + 1);
+    const Row rows = made.ends[lfs].rows();
+    if (rows > 0) file_length.records = std::max(file_length.records, parts.layout.record_at({lfs, rows - 1}) + 1);
     file_length.bytes += made.ends[lfs].bytes();
   }
-  if (!parts.format.is_fixed() || file_length.records == 0) return file_length;
-  const std::uint64_t length =
-      parts.format.record_length;  // rows that hold parity have bytes, too, which are not the file's
-  const Cell last = parts.layout.locate(file_length.records - 1);
-  const job::ComponentEnd& end = made.ends[last.lfs];
-  file_length.bytes = (file_length.records - 1) * length + std::min(length, end.bytes() - last.row * length);
   return file_length;
 }
 
@@ -250,8 +243,7 @@ Status Controller::Impl::check_rows(Made& made, const FileLength& file_length) {
   for (LfsIndex lfs = 0; lfs < parts.layout.width(); ++lfs) {
     const std::uint64_t expected = parts.layout.rows(lfs, file_length.records);
     const std::uint64_t rows = lfs < made.ends.size() ? made.ends[lfs].rows() : 0;  // no worker: it has made none
-    const bool right = parts.layout.has_parity() ? rows >= expected : rows == expected;
-    if (!right) {
+    if (rows != expected) {
       return fail(Code::kInternal,
                   fmt::format("{}: the workers made {} rows on {}, where {} records give {}", parts.path, rows,
                               parts.nodes[lfs].name(), file_length.records, expected));

@@ -6,14 +6,14 @@
 namespace pif::tool {
 namespace {
 
-// Plain layouts: the rows of one LFS that go to the same destination are every lcm/width-th, and land there in steps of
+// Even layouts: the rows of one LFS that go to the same destination are every lcm/width-th, and land there in steps of
 // lcm/width' rows.
 std::vector<RowMap> plan_plain(const parity::Layout& from, LfsIndex lfs, Range rows, const parity::Layout& to) {
   const std::uint64_t round = std::lcm<std::uint64_t>(from.width(), to.width());
   const std::uint64_t period = round / from.width();
   std::vector<RowMap> maps;
   for (std::uint64_t k = 0; k < std::min(period, rows.size()); ++k) {
-    const Cell cell = to.locate(*from.record_at({lfs, rows.begin + k}));
+    const Cell cell = to.locate(from.record_at({lfs, rows.begin + k}));
     RowMap map;
     map.to = cell.lfs;
     map.count = (rows.size() - k + period - 1) / period;
@@ -26,14 +26,12 @@ std::vector<RowMap> plan_plain(const parity::Layout& from, LfsIndex lfs, Range r
   return maps;
 }
 
-// With bevies on either side: record by record.
+// Where distances vary on either side: record by record.
 std::vector<RowMap> plan_cells(const parity::Layout& from, LfsIndex lfs, Range rows, const parity::Layout& to) {
   std::vector<RowMap> maps;
   std::vector<std::size_t> map_of(to.width(), SIZE_MAX);
   for (std::uint64_t k = 0; k < rows.size(); ++k) {
-    const auto record = from.record_at({lfs, rows.begin + k});
-    if (!record) continue;  // a parity cell
-    const Cell cell = to.locate(*record);
+    const Cell cell = to.locate(from.record_at({lfs, rows.begin + k}));
     if (map_of[cell.lfs] == SIZE_MAX) {
       map_of[cell.lfs] = maps.size();
       maps.emplace_back();
@@ -59,7 +57,7 @@ std::uint64_t RowMap::count_below(Row limit) const {
 }
 
 std::vector<RowMap> plan_row_maps(const parity::Layout& from, LfsIndex lfs, Range rows, const parity::Layout& to) {
-  return from.has_parity() || to.has_parity() ? plan_cells(from, lfs, rows, to) : plan_plain(from, lfs, rows, to);
+  return from.is_even() && to.is_even() ? plan_plain(from, lfs, rows, to) : plan_cells(from, lfs, rows, to);
 }
 
 }  // namespace pif::tool

@@ -19,9 +19,8 @@ RowReceiver::RowReceiver(Output& output, const FileLength& file_length, const Wi
     return;
   }
   if (rows_ == 0) return;
-  const auto last = layout.record_at({output.index(), rows_ - 1});
-  last_bytes_ = last ? fixed_record_bytes(format.record_length, file_length, *last) : format.record_length;
-  for (Row first = 0; first < window_.rows; first += window_.piece) missing_.push_back(data_rows_in(first));
+  last_bytes_ = fixed_record_bytes(format.record_length, file_length, layout.record_at({output.index(), rows_ - 1}));
+  for (Row first = 0; first < window_.rows; first += window_.piece) missing_.push_back(rows_in(first));
 }
 
 Status RowReceiver::open() {
@@ -30,17 +29,8 @@ Status RowReceiver::open() {
   return {};
 }
 
-bool RowReceiver::holds_parity(Row row) const {
-  return output_.layout().has_parity() && output_.layout().is_parity({output_.index(), row});
-}
-
-std::uint64_t RowReceiver::data_rows_in(Row first) const {
-  const Row end = std::min(first + window_.piece, rows_);
-  if (first >= end) return 0;
-  if (!output_.layout().has_parity()) return end - first;
-  std::uint64_t count = 0;
-  for (Row row = first; row < end; ++row) count += holds_parity(row) ? 0 : 1;
-  return count;
+std::uint64_t RowReceiver::rows_in(Row first) const {
+  return first < rows_ ? std::min(window_.piece, rows_ - first) : 0;
 }
 
 Status RowReceiver::not_asked_for(const RowMessage& message) const {
@@ -121,8 +111,7 @@ Status RowReceiver::advance_fixed() {
     std::byte* const base = ring_.bytes().data() + place * length;
     const bool is_last = settled_ + count == rows_;
     PIF_TRY(output_.sink().write_rows(settled_, count, {base, length}, is_last ? last_bytes_ : 0));
-    if (output_.layout().has_parity()) std::memset(base, 0, count * length);  // parity cells stay zero
-    missing = data_rows_in(settled_ + window_.rows);
+    missing = rows_in(settled_ + window_.rows);
     settled_ += count;
   }
   return {};
@@ -161,14 +150,10 @@ Status RowReceiver::write_gathered() {
 Status RowReceiver::advance_variable() {
   while (settled_ < rows_) {
     Slot& slot = slots_[settled_ % slots_.size()];
-    if (holds_parity(settled_)) {
-      gathered_.lengths.push_back(0);
-    } else {
-      if (!slot.body) return {};
-      gathered_.lengths.push_back(slot.length);
-      gathered_.data.insert(gathered_.data.end(), slot.data, slot.data + slot.length);
-      slot = {};
-    }
+    if (!slot.body) break;
+    gathered_.lengths.push_back(slot.length);
+    gathered_.data.insert(gathered_.data.end(), slot.data, slot.data + slot.length);
+    slot = {};
     ++settled_;
     if (gathered_.data.size() >= kBatchBytes || gathered_.lengths.size() >= window_.rows) PIF_TRY(write_gathered());
   }

@@ -121,8 +121,7 @@ class RowReceiver {
   [[nodiscard]] Status advance_variable();
   [[nodiscard]] Status write_gathered();
   [[nodiscard]] Status not_asked_for(const RowMessage& message) const;
-  std::uint64_t data_rows_in(Row first) const;  // of the piece that starts there
-  bool holds_parity(Row row) const;
+  std::uint64_t rows_in(Row first) const;  // of the piece that starts there
 
   Output& output_;
   WindowSize window_;

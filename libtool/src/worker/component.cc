@@ -44,14 +44,7 @@ Status Input::open() {
 
 Result<bool> Input::next(RowBatch& batch) {
   if (!is_here() || next_ >= rows()) return false;
-  std::uint64_t count = rows() - next_;
-  if (layout().has_parity()) {
-    next_ = layout().next_data_row(index(), next_);
-    if (next_ >= rows()) return false;
-    count = 1;
-    while (next_ + count < rows() && !layout().is_parity({index(), next_ + count})) ++count;
-  }
-  PIF_TRY(read(next_, count, kBatchBytes, batch));
+  PIF_TRY(read(next_, rows() - next_, kBatchBytes, batch));
   next_ += batch.count;
   return true;
 }

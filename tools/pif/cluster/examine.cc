@@ -83,12 +83,12 @@ class FileExam {
                     const proto::ComponentState& state, std::uint64_t rows) {
     const std::uint32_t node = file_.layout().nodes(static_cast<int>(index));
     const bool appended = state.generation() > 0;
-    if (state.rows() < rows || (state.rows() > rows && !appended && !layout.has_parity())) {
+    if (state.rows() < rows || (state.rows() > rows && !appended)) {
       add(Kind::kLength, node, fmt::format("it has {} rows instead of {}", state.rows(), rows));
       return;
     }
-    if (!format.is_fixed() || layout.has_parity() || state.rows() != rows || rows == 0) return;
-    const RecordNumber last = *layout.record_at({index, rows - 1});
+    if (!format.is_fixed() || state.rows() != rows || rows == 0) return;
+    const RecordNumber last = layout.record_at({index, rows - 1});
     const std::uint64_t bytes =
         (rows - 1) * format.record_length + fixed_record_bytes(format.record_length, file_length, last);
     if (state.bytes() != bytes && !(appended && state.bytes() > bytes))

@@ -1,5 +1,6 @@
-// placement, locate: where records are, one by one or as the run that each LFS has. Arithmetic of parity/layout.h;
-// nothing is read.
+// placement, locate: where records are, one by one or as the run that each LFS has; with bevies also their cells and
+// parity cells, as figure 4.1 of the thesis shows them. Arithmetic of parity/layout.h; nothing is read.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -44,7 +45,8 @@ class Cells {
  private:
   std::string heading() const {
     std::string line = fmt::format("{:>12} {:>5} {:>12}", "record", "lfs", "row");
-    if (layout_.has_parity()) line += fmt::format(" {:>10} {:>12}", "parity_lfs", "parity_row");
+    if (layout_.has_parity())
+      line += fmt::format(" {:>12} {:>10} {:>12} {:>12}", "cell", "parity_lfs", "parity_row", "parity_cell");
     if (!names_.empty()) line += "  node";
     return line + "\n";
   }
@@ -53,7 +55,8 @@ class Cells {
     text_ += fmt::format("{:>12} {:>5} {:>12}", n, cell.lfs, cell.row);
     if (layout_.has_parity()) {
       const Cell parity = layout_.parity_of(cell);
-      text_ += fmt::format(" {:>10} {:>12}", parity.lfs, parity.row);
+      text_ += fmt::format(" {:>12} {:>10} {:>12} {:>12}", layout_.cell_row(cell), parity.lfs, parity.row,
+                           layout_.parity_cell_row(parity.lfs, parity.row));
     }
     if (!names_.empty()) text_ += "  " + names_[cell.lfs];
     text_ += '\n';
@@ -63,8 +66,10 @@ class Cells {
     Json record = {{"record", n}, {"lfs", cell.lfs}, {"row", cell.row}};
     if (layout_.has_parity()) {
       const Cell parity = layout_.parity_of(cell);
+      record["cell_row"] = layout_.cell_row(cell);
       record["parity_lfs"] = parity.lfs;
       record["parity_row"] = parity.row;
+      record["parity_cell_row"] = layout_.parity_cell_row(parity.lfs, parity.row);
     }
     if (!names_.empty()) record["node"] = names_[cell.lfs];
     text_ += record.dump();
@@ -91,16 +96,14 @@ struct Run {
 };
 
 Run run_of(const parity::Layout& layout, LfsIndex lfs, std::uint64_t records) {
-  constexpr std::size_t kFirst = 3;
+  constexpr Row kFirst = 3;
   Run run;
   run.lfs = lfs;
-  run.records = layout.data_rows(lfs, records);
-  run.rows = {0, layout.rows(lfs, records)};
+  run.records = layout.rows(lfs, records);
+  run.rows = {0, run.records};
   if (run.records == 0) return run;
-  run.last = layout.record_at({lfs, run.rows.end - 1}).value_or(0);
-  for (Row row = layout.next_data_row(lfs, 0); row < run.rows.end && run.first.size() < kFirst;
-       row = layout.next_data_row(lfs, row + 1))
-    run.first.push_back(layout.record_at({lfs, row}).value_or(0));
+  run.last = layout.record_at({lfs, run.rows.end - 1});
+  for (Row row = 0; row < std::min(run.rows.end, kFirst); ++row) run.first.push_back(layout.record_at({lfs, row}));
   return run;
 }
 
@@ -137,7 +140,7 @@ Status print_runs(const Program& program, const parity::Layout& layout, const st
   }
   if (program.common.json) return print(document);
   const std::string rule =
-      layout.has_parity() ? "in bevies" : fmt::format("record n is row n / {0} of LFS n mod {0}", layout.width());
+      layout.is_even() ? fmt::format("record n is row n / {0} of LFS n mod {0}", layout.width()) : "in bevies";
   return print(fmt::format("{}: {} records over {} LFSs, {}\n", shown(path), records, layout.width(), rule) +
                table(rows, {0, 2}));
 }

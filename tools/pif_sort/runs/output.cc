@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pif/base/assert.h"
 #include "runs/tails.h"
 
 namespace pif::sort {
@@ -43,8 +44,7 @@ Status ParallelOutput::write(std::uint64_t first, std::span<const Pick> picks, s
     const auto lfs = static_cast<LfsIndex>(((output_.is_here() ? output_.index() : 0) + i) % sinks_.size());
     const Range rows = layout.rows(lfs, ranks);
     if (rows.empty()) continue;
-    const std::uint64_t at =
-        *layout.record_at({lfs, rows.begin}) - first;  // and then every width-th: there is no parity
+    const std::uint64_t at = layout.record_at({lfs, rows.begin}) - first;  // and then every width-th
     bytes_.resize(rows.size() * length);
     gather(picks.subspan(at), layout.width(), runs);
     if (!output_.is_here() || lfs != output_.index()) moved_bytes_ += bytes_.size();
@@ -85,40 +85,23 @@ Appender::Appender(const tool::Output& output, LfsIndex lfs, const component::Ta
       format_(output.format()),
       record_(output.format()),
       sink_(output.file(), lfs, files, tail),
-      row_(tail.rows) {
-  find_next();
-}
-
-// The next row that holds a record.
-void Appender::find_next() {
-  data_row_ = layout_.next_data_row(lfs_, row_);
-  next_ = *layout_.record_at({lfs_, data_row_});
-}
+      row_(tail.rows),
+      next_(layout_.record_at({lfs, row_})) {}
 
 Status Appender::offer(std::uint64_t position, Bytes record) {
   if (position != next_) return {};  // it goes elsewhere
-  while (row_ < data_row_) add_parity();
   const std::size_t size = record_.size(record);
   const std::size_t at = bytes_.size();
   bytes_.resize(at + size);
   record_.copy(record, bytes_.data() + at);
   lengths_.push_back(static_cast<std::uint32_t>(size));
   offered_bytes_ += size;
-  ++row_;
-  find_next();
+  next_ = layout_.record_at({lfs_, ++row_});
   return bytes_.size() >= kAppendBytes || lengths_.size() >= kAppendRows ? flush() : Status();
 }
 
-// A row that holds parity, which this release does not compute.
-void Appender::add_parity() {
-  const std::size_t size = format_.is_fixed() ? format_.record_length : 0;
-  bytes_.resize(bytes_.size() + size);
-  lengths_.push_back(static_cast<std::uint32_t>(size));
-  ++row_;
-}
-
 Result<component::Tail> Appender::finish(std::uint64_t end) {
-  while (row_ < layout_.rows(lfs_, end)) add_parity();
+  PIF_ASSERT(row_ == layout_.rows(lfs_, end), lfs_, row_, end);
   PIF_TRY(flush());
   PIF_TRY_VALUE(const access::ComponentEnd ended, sink_.finish());
   return ended.tail;

@@ -33,7 +33,7 @@ class OutputRecord {
 };
 
 // All workers at once: each share begins at a multiple of alignment(), so that no two write to one checksum chunk. For
-// records of fixed length, without parity, of which none is dropped.
+// records of fixed length in an even layout, of which none is dropped.
 class ParallelOutput {
  public:
   // files: of the output's components, by LfsIndex; they and output outlive it.
@@ -71,8 +71,6 @@ class Appender {
   [[nodiscard]] Result<component::Tail> finish(std::uint64_t end);
 
  private:
-  void find_next();
-  void add_parity();
   [[nodiscard]] Status flush();
 
   const parity::Layout& layout_;
@@ -80,9 +78,8 @@ class Appender {
   Format format_;
   OutputRecord record_;
   access::RowSink sink_;
-  Row row_;
-  Row data_row_ = 0;        // the first from row_ on that holds a record
-  std::uint64_t next_ = 0;  // that record's position
+  Row row_;             // the next one
+  std::uint64_t next_;  // the position that belongs there
   std::uint64_t offered_bytes_ = 0;
   std::vector<std::uint32_t> lengths_;
   std::vector<std::byte> bytes_;

@@ -22,7 +22,7 @@ struct RowBlock {
 
 class RowBlockMaker {
  public:
-  // numbers: of the share's records. The output has no parity.
+  // numbers: of the share's records. The output's layout is even.
   RowBlockMaker(const tool::Output& output, Range numbers);
   // The share's next record.
   void put(Bytes record);

@@ -109,7 +109,6 @@ class Loaded {
 };
 
 Status Loaded::add(Row row) {
-  if (input_.layout().has_parity() && input_.layout().is_parity({input_.index(), row})) return {};
   const auto number = static_cast<std::uint32_t>(row);
   if (maker_.plain_offset()) {
     const auto* const at = reinterpret_cast<const char*>(record(number).data()) + *maker_.plain_offset();
@@ -227,17 +226,10 @@ Status Loaded::put_in_order(const Room& room, std::uint64_t* ends) const {
   return {};
 }
 
-std::uint64_t data_rows(const tool::Input& input) {
-  std::uint64_t count = input.rows();
-  if (!input.layout().has_parity()) return count;
-  for (Row row = 0; row < input.rows(); ++row) count -= input.layout().is_parity({input.index(), row}) ? 1 : 0;
-  return count;
-}
-
 }  // namespace
 
 RecordNumber Order::number(const RunView& run, std::size_t i) const {
-  return layout_->record_at({run.lfs, row_of(run.elements[i])}).value_or(0);
+  return layout_->record_at({run.lfs, row_of(run.elements[i])});
 }
 
 int Order::compare_keys(Bytes a, Bytes b) {
@@ -265,7 +257,7 @@ namespace {
 // Only what orders the records takes memory.
 Status load_in_place(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Runs& runs) {
   runs.by_row = true;
-  PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(data_rows(input) * sizeof(Element)));
+  PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(input.rows() * sizeof(Element)));
   const auto elements = as_array<Element>(runs.elements.memory.bytes());
   Loaded loaded(input, maker, {0, input.rows()}, elements, &runs.records.file);
   PIF_TRY(loaded.read(worker));
@@ -279,7 +271,7 @@ Status load_in_place(tool::Worker& worker, tool::Input& input, const KeyMaker& m
 }
 
 Status load_in_memory(tool::Worker& worker, tool::Input& input, const KeyMaker& maker, Runs& runs) {
-  const std::uint64_t count = data_rows(input);
+  const std::uint64_t count = input.rows();
   PIF_TRY_VALUE(runs.elements.memory, tool::SharedMemory::make(count * sizeof(Element)));
   Loaded loaded(input, maker, {0, input.rows()}, as_array<Element>(runs.elements.memory.bytes()));
   PIF_TRY(loaded.read(worker));

@@ -31,7 +31,7 @@ FarSplit::FarSplit(tool::Worker& worker, tool::Team& team, tool::Input& input, t
       maker_(maker),
       order_(order),
       unique_(unique),
-      is_direct_(output.format().is_fixed() && !output.layout().has_parity() && !unique),
+      is_direct_(output.format().is_fixed() && output.layout().is_even() && !unique),
       batch_bytes_(kBatchBytesMax) {
   // A share has batches of all pieces ahead, and as many are on their way from here.
   if (memory > 0)

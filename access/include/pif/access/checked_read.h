@@ -29,7 +29,7 @@ struct ReadPart {
 };
 
 // Packed rows of `rows` (some of part's) to their places in part.out, which has room for them. packed: record_length
-// bytes each, as many rows as there are; a short last row is just shorter; parity cells go nowhere.
+// bytes each, as many rows as there are; a short last row is just shorter.
 void scatter(const FileParts& parts, const ReadPart& part, const RowRange& rows, std::span<const std::byte> packed);
 
 // Through the component's descriptors; has_reader(). kEndOfFile: it was attached when it was shorter. kCorrupt: see
@@ -50,7 +50,7 @@ struct FetchedRows {
   Row first = 0;
   std::vector<std::uint32_t> lengths;
   std::vector<std::byte> data;
-  std::size_t offset = 0;  // of the next record's bytes: records are taken in order, and parity cells have none
+  std::size_t offset = 0;  // of the next record's bytes: records are taken in order
 };
 
 // As many of the rows as `bytes_max` holds, at least one; rows.rows >= 1. `out` comes empty. Errors: as

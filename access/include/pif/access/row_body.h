@@ -30,7 +30,7 @@ inline std::uint64_t rows_per_message(std::uint32_t record_length) {
   return std::max<std::uint64_t>(1, kBulkBytes / record_length);
 }
 
-// The fixed records of `rows` that are in `in`, packed; cells that hold parity are zero. in: consecutive records from
+// The fixed records of `rows` that are in `in`, packed. in: consecutive records from
 // `origin` on, of which the last may be short: it is so in the result, too, if it is the last of `rows`.
 std::vector<std::byte> gather(const FileParts& parts, const RowRange& rows, RecordNumber origin,
                               std::span<const std::byte> in);

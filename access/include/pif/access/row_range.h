@@ -1,7 +1,6 @@
 // Which rows of which LFS a batch of records is. Pure; any thread.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "pif/base/ids.h"
@@ -10,8 +9,8 @@
 namespace pif::access {
 
 // One LFS's part of a batch: `rows` rows from `row`.
-// Without bevies ("even") row i holds record `record + i * width`: in the user's memory its rows lie width records
-// apart. With bevies parity cells are among the rows, so that the distance varies: record_of() asks the layout.
+// If it is `even`, row i holds record `record + i * width`: in the user's memory its rows lie width records apart. With
+// bevies the distance varies: record_of() asks the layout.
 struct RowRange {
   LfsIndex lfs = 0;
   Row row = 0;
@@ -25,21 +24,16 @@ struct RowRange {
 // The rows of `records`, a range for each LFS that has any, in the order of their first records. `out` is replaced.
 void split(const parity::Layout& layout, Range records, std::vector<RowRange>& out);
 
-// The record in row `range.row + i` (i < range.rows), or nothing for a parity cell.
-inline std::optional<RecordNumber> record_of(const parity::Layout& layout, const RowRange& range, std::uint64_t i) {
+// The record in row `range.row + i` (i < range.rows).
+inline RecordNumber record_of(const parity::Layout& layout, const RowRange& range, std::uint64_t i) {
   if (range.even) return range.record + i * layout.width();
   return layout.record_at({range.lfs, range.row + i});
 }
 
-// The part of `range` from its row `begin` (counted from its first), `rows` long, which must be inside. With bevies it
-// may begin with a parity cell; then `record` means nothing.
+// The part of `range` from its row `begin` (counted from its first), `rows` long, which must be inside.
 RowRange part_of(const parity::Layout& layout, const RowRange& range, std::uint64_t begin, std::uint64_t rows);
 
 // The pieces of `range`, each at most `rows_max` >= 1 long, in order.
 std::vector<RowRange> pieces_of(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max);
-
-// The pieces of `range` without parity cells, each at most `rows_max` >= 1 long, in order. `out` is replaced.
-void data_pieces(const parity::Layout& layout, const RowRange& range, std::uint64_t rows_max,
-                 std::vector<RowRange>& out);
 
 }  // namespace pif::access

@@ -2,9 +2,6 @@
 // rebuilds. It writes through descriptors, or gathers rows and sends them by message. Nobody else has a
 // component::Writer on such a component.
 //
-// Rows that hold parity are the sink's: with variable records they are passed over as rows without bytes, with fixed
-// records as zeros, for this release does not compute them.
-//
 // Life: rows are written, in any order (fixed) or one after another (variable); finish() says how the component ends;
 // after that nothing more can be written, and the file can be sealed (sealing.h). Thread-safety: none; but write_rows()
 // and write_records() with is_direct() may run on several threads, on disjoint pieces of whole chunks. Several sinks
@@ -59,16 +56,15 @@ class RowSink {
   std::uint64_t bytes() const;
 
   // Fixed records: rows [first, first + count); the last one last_bytes long (0: whole), which only the file's short
-  // last record may be. Cells that hold parity are among them, and zero; or left out, which is the same. kInvalid,
-  // kCorrupt, kIo: as component::Writer.
+  // last record may be. kInvalid, kCorrupt, kIo: as component::Writer.
   [[nodiscard]] Status write_rows(Row first, std::uint64_t count, component::ConstRows in,
                                   std::uint32_t last_bytes = 0);
   // The same for the records of `rows` that are in `in`: packed, from record `records.begin` on; only the last may be
   // short.
   [[nodiscard]] Status write_records(const RowRange& rows, Range records, std::span<const std::byte> in);
 
-  // Variable records: rows from `first` on, which is the next one that holds a record (or that follows in the
-  // component). lengths: of the rows; data: their bytes, packed. kInvalid if rows are left out.
+  // Variable records: rows from `first` on, which is the next one of the component. lengths: of the rows; data: their
+  // bytes, packed. kInvalid if rows are left out.
   [[nodiscard]] Status append_rows(Row first, std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
   // The same for one row, gathered with those before it.
   [[nodiscard]] Status append_row(Row row, std::span<const std::byte> bytes);
@@ -96,7 +92,7 @@ class RowSink {
   };
   std::uint64_t length() const { return parts_.format.record_length; }
   [[nodiscard]] Status check_open() const;
-  [[nodiscard]] Status pass_parity(Row until);
+  [[nodiscard]] Status check_next(Row row) const;
   [[nodiscard]] Status stage_fixed(Row row, std::span<const std::byte> bytes);
   [[nodiscard]] Status stage_variable(std::span<const std::byte> bytes);
   void send_stage();

@@ -78,8 +78,8 @@ class Component {
 // A component of an input. Nobody may write to the file while the tool holds it.
 class Input : public Component {
  public:
-  // What this component has of the file: all of it is there, else the worker does not get an Input. bytes(): of .dat,
-  // with rows that hold parity. 0 and 0 where no rows are.
+  // What this component has of the file: all of it is there, else the worker does not get an Input. bytes(): of .dat.
+  // 0 and 0 where no rows are.
   const FileLength& file_length() const { return file().file_length; }  // of the whole file
   std::uint64_t rows() const { return rows_; }                          // of this component, as the file's length gives
   std::uint64_t bytes() const { return bytes_; }
@@ -89,8 +89,8 @@ class Input : public Component {
   // Checked reads anywhere in the component. Only if it has rows here; valid as long as this object.
   const component::Reader& reader() const { return access_->reader(); }
 
-  // The next rows, from the front, up to kBatchBytes of them; false at the end. Rows that hold parity are passed over.
-  // The batch is replaced. Errors: as component::Reader.
+  // The next rows, from the front, up to kBatchBytes of them; false at the end. The batch is replaced.
+  // Errors: as component::Reader.
   [[nodiscard]] Result<bool> next(RowBatch& batch);
   // Rows from `first` on: at most `count`, at most `bytes` bytes of them, but at least one; none at the end.
   [[nodiscard]] Status read(Row first, std::uint64_t count, std::size_t bytes, RowBatch& batch) const;
@@ -129,8 +129,8 @@ class Output : public Component {
  public:
   // Where its rows go: fixed records in any order, variable ones one after another. Only if is_made().
   access::RowSink& sink() { return *sink_; }
-  // Writes the batch's rows at batch.first. Variable records: the next row that holds a record; rows that hold parity
-  // are passed over. kInvalid: no component is here, or rows are left out; else as component::Writer.
+  // Writes the batch's rows at batch.first. Variable records: the next row. kInvalid: no component is here, or rows are
+  // left out; else as component::Writer.
   [[nodiscard]] Status write(const RowBatch& batch);
   // For who filled files() without the sink (component::copy_component): how it ended. cloned: its data shares blocks
   // with another file; for the report. Only if is_made(), once, and nothing is written through the sink then.

@@ -19,11 +19,11 @@ bool have_same_layout(const Component& a, const Component& b);
 using BatchFunction = std::function<Status(RowBatch&)>;
 
 // Every batch of the worker's component of `input`, through F, to the same rows of `output`, which has the same layout
-// (else kInvalid). Parity cells are not written. Called by every worker on an LFS of the files.
+// (else kInvalid). Called by every worker on an LFS of the files.
 [[nodiscard]] Status transform(Worker& worker, Input& input, Output& output, const BatchFunction& f);
 
 // F is the identity, and the layouts are the same: the component is cloned where the local file system can, else copied
-// as fast as that goes; parity cells are copied as they are.
+// as fast as that goes.
 [[nodiscard]] Status copy_component(Worker& worker, Input& input, Output& output);
 
 // A whole tool: NAME SRC DST. DST has the format, layout, attributes and mode of SRC. name, summary: as in Tool.

@@ -1,6 +1,6 @@
 // An output in the order of its records' numbers, from whichever workers have them: each puts the records that it knows
 // the numbers of, and they go to the workers on the output's LFSs, which put rows together in windows and write these
-// one after another. Fixed and variable records, bevies too (parity rows stay empty).
+// one after another. Fixed and variable records, bevies too.
 //
 //   PIF_TRY_VALUE(auto out, OrderedOutput::open(worker, team, output, length, {}));
 //   team.begin_talk();

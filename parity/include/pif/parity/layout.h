@@ -2,14 +2,15 @@
 // 4.8; the printed bound of t in 4.5-4.7 is one too high, and 4.4 simplifies to i = (c - r mod B) mod (B + 1)).
 //
 // Without bevies this is Placement. With bevies the p LFSs are cut into an even number m of consecutive bevies; bevies
-// a and a + m/2 are companions and have the same size B >= 2. Within a bevy, cell (r, c) is a parity record iff
-// c = r mod B; it protects data of the companion bevy. What placement guarantees, and what of the thesis's claims it
-// does not: docs/ARCHITECTURE.md "Placement".
+// a and a + m/2 are companions and have the same size B >= 2. The thesis has one array of cells for a bevy, in which
+// cell (r, c) is a parity record iff c = r mod B; it protects data of the companion bevy. Stored rows are dense: row q
+// of an LFS is its q-th data cell, and its parity row j is its j-th parity cell, so a block of B cell rows is B - 1
+// rows and one parity row. A cell's row is for pictures only. What placement guarantees, and what of the thesis's
+// claims it does not: docs/ARCHITECTURE.md "Placement".
 // Pure; values; any thread.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,29 +32,42 @@ class Layout {
   bool has_parity() const { return !bevies_.empty(); }
   std::span<const std::uint32_t> bevies() const { return sizes_; }
 
-  // Where record n is (eq. 4.8); its inverse (nothing for a parity cell). Here and below cell.lfs and lfs are below
-  // width().
+  // Consecutive rows of an LFS hold records width() apart. True without bevies; with them distances vary.
+  bool is_even() const { return bevies_.empty(); }
+
+  // Where record n is (eq. 4.8), and which record is there: inverse to one another. Here and below cell.lfs and lfs are
+  // below width().
   Cell locate(RecordNumber n) const;
-  std::optional<RecordNumber> record_at(Cell cell) const;
-
-  // Whether the cell holds a parity record, in a file that is long enough: c = r mod B. Never without bevies.
-  bool is_parity(Cell cell) const;
-  // data: a data cell of a layout with parity. Its parity cell, in the companion bevy (eq. 4.2 to 4.4).
-  Cell parity_of(Cell data) const;
-  // parity: a parity cell. Its B - 1 data cells, on B - 1 different LFSs of the companion bevy, by rising row (eq. 4.5
-  // to 4.7).
-  std::vector<Cell> members_of(Cell parity) const;
-
-  // One more than the highest row in which `lfs` has a data record among the first `records` records (0: none).
-  // Without bevies also the exact number of its rows.
+  RecordNumber record_at(Cell cell) const;
+  // The rows of `lfs` among the first `records` records: exactly so many.
   std::uint64_t rows(LfsIndex lfs, std::uint64_t records) const;
-  // How many data records of the first `records` records `lfs` holds.
-  std::uint64_t data_rows(LfsIndex lfs, std::uint64_t records) const;
-  // The rows of `lfs` that hold records of `range`; with bevies the stretch may have parity cells in it, and starts and
-  // ends with a data cell. Empty ranges come back as {x, x}.
-  Range rows(LfsIndex lfs, Range range) const;
-  // First data row of `lfs` that is at or after `row`.
-  Row next_data_row(LfsIndex lfs, Row row) const;
+  // The rows of `lfs` that hold records of `range`: contiguous. Empty ranges come back as {x, x}.
+  Range rows(LfsIndex lfs, Range range) const {
+    return {rows(lfs, range.begin), rows(lfs, range.empty() ? range.begin : range.end)};
+  }
+
+  // ---- parity: only with bevies ---- //
+
+  // The LFSs whose rows are in a keeper's parity, by rising LFS, and where: parity row j has row
+  // j * lfs.size() + offsets[i] of lfs[i].
+  struct ParityMembers {
+    std::vector<LfsIndex> lfs;           // B - 1 of the companion bevy
+    std::vector<std::uint32_t> offsets;  // each below B - 1
+  };
+
+  // Which LFS keeps the parity of a data row, in the companion bevy, and its parity row (eq. 4.2 to 4.4).
+  Cell parity_of(Cell data) const;
+  // The B - 1 rows of a parity row, by rising LFS (eq. 4.5 to 4.7). parity: {who keeps it, parity row}.
+  std::vector<Cell> members_of(Cell parity) const;
+  ParityMembers members(LfsIndex keeper) const;
+  // So many first parity rows of `keeper` have all their members among the first `whole_records` records; have any
+  // member among the first `records`.
+  std::uint64_t full_groups(LfsIndex keeper, std::uint64_t whole_records) const;
+  std::uint64_t parity_rows(LfsIndex keeper, std::uint64_t records) const;
+
+  // Where figure 4.1 shows a row, and a parity row. The former also without bevies, where it is the row.
+  Row cell_row(Cell data) const;
+  Row parity_cell_row(LfsIndex keeper, Row parity_row) const;
 
   // The same records in the same cells; of which nodes the LFSs are, a layout does not know.
   bool operator==(const Layout& other) const { return width() == other.width() && sizes_ == other.sizes_; }
