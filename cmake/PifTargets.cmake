@@ -7,6 +7,7 @@ find_path(CPPZMQ_INCLUDE zmq.hpp HINTS ${ZMQ_INCLUDE_DIRS} REQUIRED)  # Debian: 
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(LMDB REQUIRED IMPORTED_TARGET lmdb)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)  # CRC-64
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)  # vector kernels
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pif/access/rebuilt_read.h"
 #include "pif/access/row_body.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
@@ -102,6 +103,14 @@ void ask_for_rows(Requests& requests, const ReadPart& part, const RowRange& piec
   request.lfs = piece.lfs;
   request.bytes = piece.rows * length;
   request.patient = true;
+  request.replaceable = can_be_rebuilt(parts);
+  request.refused = [&requests, &moved, part, piece](Error error) -> Status {
+    if (!can_rebuild(requests.grant().parts(), error)) return fail(std::move(error));
+    ReadPart rest = part;
+    rest.rows = piece;
+    read_rebuilt(requests, rest, moved, error);
+    return {};
+  };
   request.make = [id = parts.file, piece] { return read_packet(id, piece); };
   request.take = [&requests, &parts, &moved, part, piece, length](net::Packet& reply) -> Status {
     const std::uint64_t rows = reply.envelope.read_reply().rows();
@@ -201,6 +210,12 @@ void read_rows_by_message(Requests& requests, const RowRange& rows, FetchedRows&
   BulkRequest request;
   request.lfs = rows.lfs;
   request.bytes = kBulkBytes;
+  request.replaceable = can_be_rebuilt(parts);
+  request.refused = [&requests, &parts, rows, &out, &moved](Error error) -> Status {
+    if (!can_rebuild(parts, error)) return fail(std::move(error));
+    read_rows_rebuilt(requests, rows, out, moved, error);
+    return {};
+  };
   request.make = [id = parts.file, rows] { return read_packet(id, rows); };
   request.take = [&parts, rows, &out, &moved](net::Packet& reply) { return take_rows(parts, rows, reply, out, moved); };
   requests.add(std::move(request));
@@ -233,11 +248,18 @@ Status offsets_direct(const ComponentAccess& component, std::span<const Row> row
   return {};
 }
 
-void offsets_by_message(Requests& requests, LfsIndex lfs, std::vector<Row> rows, std::vector<std::uint64_t>& sums) {
+void offsets_by_message(Requests& requests, LfsIndex lfs, std::vector<Row> rows, std::vector<std::uint64_t>& sums,
+                        std::optional<Error>& away) {
   const FileParts& parts = requests.grant().parts();
   BulkRequest request;
   request.lfs = lfs;
   request.bytes = rows.size() * sizeof(std::uint64_t);
+  request.replaceable = can_be_rebuilt(parts);
+  request.refused = [&parts, &away](Error error) -> Status {
+    if (!can_rebuild(parts, error)) return fail(std::move(error));
+    away = std::move(error);
+    return {};
+  };
   request.take = [&parts, lfs, count = rows.size(), &sums](net::Packet& reply) -> Status {
     if (reply.body.size() != count * sizeof(std::uint64_t)) {
       return fail(Code::kCorrupt,
@@ -264,7 +286,7 @@ void offsets_by_message(Requests& requests, LfsIndex lfs, std::vector<Row> rows,
 }  // namespace
 
 void add_offsets(Requests& requests, ComponentAccess& component, std::vector<Row> rows,
-                 std::vector<std::uint64_t>& sums) {
+                 std::vector<std::uint64_t>& sums, std::optional<Error>& away) {
   PIF_ASSERT(rows.size() == sums.size(), rows.size(), sums.size());
   const auto direct = [&component, &sums](const std::vector<Row>& of) -> bool {
     std::vector<std::uint64_t> found(of.size());
@@ -272,10 +294,10 @@ void add_offsets(Requests& requests, ComponentAccess& component, std::vector<Row
     for (std::size_t i = 0; i < found.size(); ++i) sums[i] += found[i];
     return true;
   };
-  if (component.by_message()) return offsets_by_message(requests, component.lfs(), std::move(rows), sums);
+  if (component.by_message()) return offsets_by_message(requests, component.lfs(), std::move(rows), sums, away);
   if (direct(rows)) return;
-  component.attach_again(requests, [&requests, &component, direct, rows = std::move(rows), &sums]() -> Status {
-    if (!direct(rows)) offsets_by_message(requests, component.lfs(), rows, sums);
+  component.attach_again(requests, [&requests, &component, direct, rows = std::move(rows), &sums, &away]() -> Status {
+    if (!direct(rows)) offsets_by_message(requests, component.lfs(), rows, sums, away);
     return {};
   });
 }

@@ -1,5 +1,6 @@
 #include "pif/access/component_access.h"
 
+#include "pif/access/rebuilt_read.h"
 #include "pif/base/assert.h"
 
 namespace pif::access {
@@ -26,8 +27,12 @@ Result<bool> ComponentAccess::admit(const Link& link) {
   return false;
 }
 
-// A component that cannot be had by descriptor, but perhaps by message.
+// A component that cannot be had by descriptor, but perhaps by message, or, if its LFS is away, from its parity.
 Status ComponentAccess::refused(Error error) {
+  if (can_rebuild(parts_, error)) {
+    if (!reader_) path_ = DataPath::kMessages;
+    return {};
+  }
   if (wanted_ != DataPath::kAuto || error.code != Code::kUnsupported) return fail(std::move(error));
   path_ = DataPath::kMessages;
   return {};
@@ -36,6 +41,7 @@ Status ComponentAccess::refused(Error error) {
 BulkRequest ComponentAccess::attach_request(bool create) {
   BulkRequest request;
   request.lfs = lfs_;
+  request.replaceable = can_be_rebuilt(parts_);
   request.make = [this, create] {
     net::Packet packet;
     proto::Attach& attach = *packet.envelope.mutable_attach();

@@ -1,7 +1,6 @@
 #include "pif/access/file_parts.h"
 
 #include "pif/base/assert.h"
-#include "pif/component/component.h"
 #include "pif/wire/convert.h"
 
 namespace pif::access {

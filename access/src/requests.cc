@@ -13,6 +13,13 @@ namespace {
 constexpr unsigned kAttemptsMax = 3;
 constexpr Duration kRetryPause = std::chrono::milliseconds(5);
 
+// As the server said when the file was opened (NodeInfo.state).
+bool is_down(const proto::NodeInfo& node) {
+  constexpr std::uint32_t kDown = 3;
+  constexpr std::uint32_t kStale = 5;
+  return node.state() == kDown || node.state() == kStale;
+}
+
 }  // namespace
 
 Requests::Requests(LfsLinks& links, Grant& grant) : links_(links), grant_(grant) { links_.add(*this); }
@@ -51,10 +58,38 @@ void Requests::start(BulkRequest request, const Link& link, net::PeerId over) {
   running_.emplace(number, Running{call, link.node, link.peer, std::move(request)});
 }
 
+BulkRequest Requests::take_first(std::deque<BulkRequest>& queue) {
+  BulkRequest request = std::move(queue.front());
+  queue.pop_front();
+  PIF_ASSERT(queued_count_ > 0 && bytes_ >= request.bytes, queued_count_, bytes_, request.bytes);
+  --queued_count_;
+  return request;
+}
+
+// The first of the queue cannot be sent.
+Status Requests::refuse_first(std::deque<BulkRequest>& queue, Error error) {
+  const BulkRequest request = take_first(queue);
+  bytes_ -= request.bytes;
+  if (is_lost(error.code)) links_.note_away(grant_.parts().nodes[request.lfs].id());
+  PIF_ASSERT(request.refused != nullptr, request.lfs);
+  return request.refused(std::move(error));
+}
+
 Result<bool> Requests::start_first(std::deque<BulkRequest>& queue) {
   BulkRequest& first = queue.front();
   const proto::NodeInfo& node = grant_.parts().nodes[first.lfs];
-  PIF_TRY_VALUE(const Link* const found, links_.link(node));
+  const bool is_said_to_be_away = is_down(node) && !links_.has(node.id());
+  if (first.replaceable && (is_said_to_be_away || links_.was_away(node.id()))) {
+    PIF_TRY(refuse_first(queue, {Code::kUnavailable, "it did not answer a moment ago", node.name()}));
+    return true;
+  }
+  auto reached = links_.link(node);
+  if (!reached) {
+    if (!first.refused) return fail(std::move(reached.error()));
+    PIF_TRY(refuse_first(queue, std::move(reached.error())));
+    return true;
+  }
+  const Link* const found = *reached;
   if (found == nullptr) return false;
   const Link link = *found;
   const Outstanding used = links_.outstanding(node.id());
@@ -62,14 +97,17 @@ Result<bool> Requests::start_first(std::deque<BulkRequest>& queue) {
   if (used.requests >= link.window_requests) return false;
   net::PeerId over = link.peer;
   if (first.in_order || first.bytes > kSmallBodyBytes) {
-    PIF_TRY_VALUE(const Link* const bulk, links_.link(node, true));
+    auto reached_bulk = links_.link(node, true);
+    if (!reached_bulk) {
+      if (!first.refused) return fail(std::move(reached_bulk.error()));
+      PIF_TRY(refuse_first(queue, std::move(reached_bulk.error())));
+      return true;
+    }
+    const Link* const bulk = *reached_bulk;
     if (bulk == nullptr) return false;
     over = bulk->peer;
   }
-  BulkRequest request = std::move(first);
-  queue.pop_front();
-  PIF_ASSERT(queued_count_ > 0 && bytes_ >= request.bytes, queued_count_, bytes_, request.bytes);
-  --queued_count_;
+  BulkRequest request = take_first(queue);
   bool is_wanted = true;
   if (request.admit) {
     auto admitted = request.admit(link);
@@ -125,7 +163,10 @@ Status Requests::finish(Running& running, Result<net::Packet> reply, bool& again
   const bool silent = error.code == Code::kTimeout && error.node.empty();
   if (again && silent && links_.found_elsewhere(node, running.peer, running.request.deadline - now)) return {};
   again = false;
-  if (error.node.empty()) error.node = node.name();
+  if (error.node.empty()) {
+    if (is_lost(error.code)) links_.note_away(node.id());
+    error.node = node.name();
+  }
   return fail_or_refuse(running, std::move(error));
 }
 

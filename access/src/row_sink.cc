@@ -42,7 +42,7 @@ std::uint32_t short_last_of(const FileParts& parts, const RowRange& rows, Range 
 RowSink::RowSink(const FileParts& parts, LfsIndex lfs, component::Files& files, const component::Tail& tail)
     : parts_(parts), lfs_(lfs), rows_(tail.rows), bytes_(tail.bytes) {
   PIF_ASSERT(lfs < parts.layout.width() && files.data != nullptr, lfs, parts.layout.width());
-  writer_.emplace(component::Shape::of(parts.file, parts.format), tail, files);
+  writer_.emplace(parts.stored_shape(), tail, files);
 }
 
 RowSink::RowSink(const FileParts& parts, LfsIndex lfs, const ByMessage& by_message)

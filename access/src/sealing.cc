@@ -9,6 +9,7 @@ namespace pif::access {
 namespace {
 
 constexpr std::uint64_t kSealBytesPerSecond = 4u << 20;  // slower than any disk: bounds the wait for a sync
+constexpr std::uint32_t kFormWithParity = 1;             // FileLayout.form
 
 net::Packet seal_packet(const FileParts& parts, const FileLength& file_length, const ComponentEnd& end) {
   net::Packet packet;
@@ -25,6 +26,15 @@ net::Packet seal_packet(const FileParts& parts, const FileLength& file_length, c
   return packet;
 }
 
+net::Packet gather_packet(const FileParts& parts, const FileLength& file_length, LfsIndex lfs) {
+  net::Packet packet;
+  proto::Gather& gather = *packet.envelope.mutable_gather();
+  *gather.mutable_shape() = parts.shape(lfs);
+  gather.mutable_file_length()->set_records(file_length.records);
+  gather.mutable_file_length()->set_bytes(file_length.bytes);
+  return packet;
+}
+
 }  // namespace
 
 void Sealing::start(Requests& requests, const FileLength& file_length, std::span<const ComponentEnd> ends,
@@ -33,29 +43,51 @@ void Sealing::start(Requests& requests, const FileLength& file_length, std::span
   const FileParts& parts = requests.grant().parts();
   PIF_ASSERT(parts.creating && ends.size() <= parts.layout.width(), parts.creating, ends.size(), parts.layout.width());
   state_ = State::kSealing;
+  file_length_ = file_length;
+  patience_ = patience + std::chrono::seconds(file_length.bytes / kSealBytesPerSecond);
   sealed_.assign(parts.layout.width(), false);
   missing_ = ends.size();
   for (const ComponentEnd& end : ends) {
     BulkRequest request;
     request.lfs = end.lfs;
-    request.timeout = patience + std::chrono::seconds(file_length.bytes / kSealBytesPerSecond);
+    request.timeout = patience_;
     request.make = [&parts, file_length, end] { return seal_packet(parts, file_length, end); };
-    request.take = [this, lfs = end.lfs](net::Packet&) { return component_sealed(lfs); };
+    request.take = [this, lfs = end.lfs, &requests](net::Packet&) { return component_sealed(lfs, requests); };
     requests.add(std::move(request));
   }
-  if (missing_ == 0) state_ = State::kSealed;
+  if (missing_ == 0) all_sealed(requests);
 }
 
-Status Sealing::component_sealed(LfsIndex lfs) {
+Status Sealing::component_sealed(LfsIndex lfs, Requests& requests) {
   PIF_ASSERT(state_ == State::kSealing && missing_ > 0 && !sealed_[lfs], state_, missing_, lfs);
   sealed_[lfs] = true;
-  return --missing_ == 0 ? all_sealed() : Status();
+  if (--missing_ == 0) all_sealed(requests);
+  return {};
 }
 
 // All rows of the file are durable, and none can be added.
-Status Sealing::all_sealed() {
+void Sealing::all_sealed(Requests& requests) {
   PIF_ASSERT(state_ == State::kSealing && missing_ == 0, state_, missing_);
+  const FileParts& parts = requests.grant().parts();
   state_ = State::kSealed;
+  if (!parts.layout.has_parity() || parts.file_layout.form() != kFormWithParity) return;
+  for (LfsIndex lfs = 0; lfs < parts.layout.width(); ++lfs) {
+    if (parts.layout.parity_rows(lfs, file_length_.records) == 0) continue;
+    state_ = State::kGathering;
+    ++missing_;
+    BulkRequest request;
+    request.lfs = lfs;
+    request.timeout = patience_;
+    request.patient = true;
+    request.make = [&parts, lfs, file_length = file_length_] { return gather_packet(parts, file_length, lfs); };
+    request.take = [this](net::Packet&) { return gathered(); };
+    requests.add(std::move(request));
+  }
+}
+
+Status Sealing::gathered() {
+  PIF_ASSERT(state_ == State::kGathering && missing_ > 0, state_, missing_);
+  if (--missing_ == 0) state_ = State::kSealed;
   return {};
 }
 

@@ -132,6 +132,18 @@ Result<Capability> verify_capability(const ClusterKey& key, std::string_view pac
   return out;
 }
 
+std::string sign(const ClusterKey& key, char tag, std::string_view payload) {
+  std::string out(1, tag);
+  out.append(payload);
+  return sealed(key, std::move(out));
+}
+
+Result<std::string_view> verify_signed(const ClusterKey& key, char tag, std::string_view packed) {
+  if (packed.size() < 1 + kMacBytes || packed[0] != tag || !is_authentic(key, packed))
+    return fail(Code::kBadCapability, "the bytes are not ones that this cluster signed");
+  return packed.substr(1, packed.size() - 1 - kMacBytes);
+}
+
 Status require(const Capability& capability, FileId file, std::uint32_t rights, std::uint32_t uid) {
   const bool any_file = (capability.rights & kMayManage) != 0 && capability.file.value == 0;
   if (capability.file != file && !any_file)

@@ -72,52 +72,57 @@ Result<bool> clone(const StoredStream& source, File& target) {
   return true;
 }
 
-// The sums of full chunks, bound to the target's id; returns the tail sum, likewise.
-Result<std::uint64_t> rebind(const StoredStream& source, FileId target_file, File& target) {
+// The sums of full chunks, bound to the target's id, in its form; returns the tail sum, likewise. Stamps become 0.
+Result<std::uint64_t> rebind(const StoredStream& source, const Stream& target) {
   const auto rebound = [&](std::uint64_t sum, std::uint64_t chunk) {
-    return sum ^ chunk_mix(source.file, source.id, chunk) ^ chunk_mix(target_file, source.id, chunk);
+    return sum ^ chunk_mix(source.file, source.id, chunk) ^ chunk_mix(target.file, target.id, chunk);
   };
-  std::vector<std::uint64_t> sums(std::min<std::uint64_t>(kSumBatch, source.full_chunks()));
-  for (std::uint64_t chunk = 0; chunk < source.full_chunks(); chunk += sums.size()) {
-    const std::span batch(sums.data(), std::min<std::uint64_t>(sums.size(), source.full_chunks() - chunk));
-    PIF_TRY_VALUE(const std::size_t n, source.sums->read(chunk * kSumBytes, std::as_writable_bytes(batch)));
-    if (n != batch.size_bytes())
-      return fail(Code::kCorrupt,
-                  fmt::format("{}: the file of checksums ends before it", source.place(chunk + n / kSumBytes)));
-    for (std::size_t i = 0; i < batch.size(); ++i) batch[i] = rebound(batch[i], chunk + i);
-    PIF_TRY(target.write(chunk * kSumBytes, std::as_bytes(batch)));
+  std::vector<std::uint64_t> words(std::min<std::uint64_t>(kSumBatch, source.full_chunks()) * source.sum_words());
+  for (std::uint64_t chunk = 0; chunk < source.full_chunks(); chunk += kSumBatch) {
+    const std::uint64_t count = std::min<std::uint64_t>(kSumBatch, source.full_chunks() - chunk);
+    const auto stored = std::as_writable_bytes(std::span(words).first(count * source.sum_words()));
+    PIF_TRY_VALUE(const std::size_t n, source.sums->read(chunk * source.sum_bytes(), stored));
+    if (n != stored.size())
+      return fail(Code::kCorrupt, fmt::format("{}: the file of checksums ends before it",
+                                              source.place(chunk + n / source.sum_bytes())));
+    source.load_sums(words, count);
+    for (std::size_t i = 0; i < count; ++i) words[i] = rebound(words[i], chunk + i);
+    PIF_TRY(target.write_sums(chunk, std::span(words).first(count)));
   }
-  PIF_TRY(target.resize(source.full_chunks() * kSumBytes));
+  PIF_TRY(target.sums->resize(source.full_chunks() * target.sum_bytes()));
   if (source.full_chunks() == source.chunks()) return std::uint64_t{0};
-  return rebound(source.tail_sum, source.full_chunks());
+  return target.with_stamp_0(rebound(source.tail_sum, source.full_chunks()));
 }
 
 // Returns the tail sum; *cloned becomes false when bytes had to be moved.
-Result<std::uint64_t> copy_stream(const StoredStream& source, FileId target_file, File& target, File& target_sums,
-                                  bool& cloned, Progress& progress) {
-  PIF_TRY_VALUE(const bool shared, clone(source, target));
+Result<std::uint64_t> copy_stream(const StoredStream& source, const Stream& target, bool& cloned, Progress& progress) {
+  PIF_TRY_VALUE(const bool shared, clone(source, *target.data));
   if (!shared) {
     cloned = false;
-    PIF_TRY(target.resize(source.length));
-    PIF_TRY(copy_bytes(source, target, progress));
+    PIF_TRY(target.data->resize(source.length));
+    PIF_TRY(copy_bytes(source, *target.data, progress));
   }
-  return rebind(source, target_file, target_sums);
+  return rebind(source, target);
 }
 
 }  // namespace
 
-Result<Tail> copy_component(const Shape& source_shape, const Tail& source_tail, Files& source, FileId target_file,
-                            Files& target, bool* cloned, const KeepGoing& keep_going) {
+Result<Tail> copy_component(const Shape& source_shape, const Tail& source_tail, Files& source,
+                            const Shape& target_shape, Files& target, bool* cloned, const KeepGoing& keep_going) {
   PIF_TRY(validate(source_shape, source_tail));
+  PIF_TRY(validate(target_shape));
+  if (target_shape.format != source_shape.format || target_shape.chunk_bytes != source_shape.chunk_bytes)
+    return fail(Code::kInvalid, fmt::format("file {} is of another format than file {}, which it is to be a copy of",
+                                            target_shape.file.value, source_shape.file.value));
   Progress progress(keep_going);
   PIF_TRY(progress.ask());
   bool all_cloned = true;
   Tail tail{source_tail.rows, source_tail.bytes, 0, 0};
-  PIF_TRY_VALUE(tail.data_sum, copy_stream(StoredStream::data_of(source_shape, source_tail, source), target_file,
-                                           *target.data, *target.sums, all_cloned, progress));
+  PIF_TRY_VALUE(tail.data_sum, copy_stream(StoredStream::data_of(source_shape, source_tail, source),
+                                           Stream::data_of(target_shape, target), all_cloned, progress));
   if (!source_shape.format.is_fixed()) {
-    PIF_TRY_VALUE(tail.index_sum, copy_stream(StoredStream::index_of(source_shape, source_tail, source), target_file,
-                                              *target.index, *target.index_sums, all_cloned, progress));
+    PIF_TRY_VALUE(tail.index_sum, copy_stream(StoredStream::index_of(source_shape, source_tail, source),
+                                              Stream::index_of(target_shape, target), all_cloned, progress));
   }
   if (cloned != nullptr) *cloned = all_cloned;
   return tail;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "files.h"
 #include "pif/component/component.h"
 
 namespace pif::component {
@@ -15,7 +16,8 @@ std::array<std::unique_ptr<File>*, 4> slots(Files& files) {
   return {&files.data, &files.sums, &files.index, &files.index_sums};
 }
 
-// The first component of one of the 256 folders makes it.
+}  // namespace
+
 Result<std::unique_ptr<File>> open_in_folder(Storage& storage, const std::string& path, OpenMode mode) {
   auto file = storage.open(path, mode);
   if (file || mode != OpenMode::kCreate || file.error().code != Code::kNotFound) return file;
@@ -27,8 +29,6 @@ Result<std::unique_ptr<File>> open_in_folder(Storage& storage, const std::string
   }
   return storage.open(path, mode);
 }
-
-}  // namespace
 
 std::string stem(const std::string& root, FileId file) {
   return fmt::format("{}/data/{:02x}/{:016x}", root, file.value & 0xff, file.value);
@@ -69,6 +69,7 @@ Result<Files> adopt(Storage& storage, const Format& format, std::vector<Handle> 
 
 Status remove_files(Storage& storage, const std::string& stem) {
   for (const char* suffix : kSuffixes) PIF_TRY(storage.remove(stem + suffix));
+  for (const char* suffix : kParitySuffixes) PIF_TRY(storage.remove(stem + suffix));
   return {};
 }
 

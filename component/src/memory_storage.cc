@@ -217,6 +217,34 @@ class MemoryFile final : public File {
     return opened_->disk->resize(*opened_->inode, size, opened_->path);
   }
 
+  Status punch(std::uint64_t offset, std::uint64_t size) override {
+    PIF_TRY(begin("punch"));
+    const std::lock_guard guard(opened_->disk->mutex);
+    PIF_TRY(usable_for_writing());
+    auto& bytes = opened_->inode->bytes;
+    const auto from = static_cast<std::size_t>(std::min<std::uint64_t>(offset, bytes.size()));
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(size, bytes.size() - from));
+    if (count == 0) return {};
+    std::memset(bytes.data() + from, 0, count);
+    opened_->inode->mark_dirty(from, from + count);
+    return {};
+  }
+
+  // Of blocks as a disk has them; those that hold zeros are holes.
+  Result<std::uint64_t> next_data(std::uint64_t offset) override {
+    constexpr std::ptrdiff_t kBlock = 4096;
+    PIF_TRY(begin("next_data"));
+    const std::lock_guard guard(opened_->disk->mutex);
+    if (stale()) return crashed(opened_->path);
+    const auto& bytes = opened_->inode->bytes;
+    if (offset >= bytes.size()) return bytes.size();
+    const auto found = std::find_if(bytes.begin() + static_cast<std::ptrdiff_t>(offset), bytes.end(),
+                                    [](std::byte byte) { return byte != std::byte{0}; });
+    if (found == bytes.end()) return bytes.size();
+    const auto block = static_cast<std::uint64_t>((found - bytes.begin()) / kBlock * kBlock);
+    return std::max(offset, block);
+  }
+
   Result<std::uint64_t> size() override {
     PIF_TRY(begin("size"));
     const std::lock_guard guard(opened_->disk->mutex);

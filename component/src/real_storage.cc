@@ -152,6 +152,24 @@ class RealFile final : public File {
     return fail_errno(errno, fmt::format("cannot resize {} to {} bytes", path_, size));
   }
 
+  Status punch(std::uint64_t offset, std::uint64_t size) override {
+    if (!writable_) return fail(Code::kReadOnly, fmt::format("{} is open for reading only", path_));
+    if (size == 0) return {};
+    const auto begin = static_cast<off_t>(offset), length = static_cast<off_t>(size);
+    if (uninterrupted(
+            [&] { return ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, begin, length); }) == 0)
+      return {};
+    return fail_errno(errno, fmt::format("cannot punch {} bytes at byte {} of {}", size, offset, path_));
+  }
+
+  Result<std::uint64_t> next_data(std::uint64_t offset) override {
+    // Moves the position of the open file, which nobody uses.
+    const off_t found = ::lseek(fd_.get(), static_cast<off_t>(offset), SEEK_DATA);
+    if (found >= 0) return static_cast<std::uint64_t>(found);
+    if (errno == ENXIO) return size();
+    return offset;
+  }
+
   Result<std::uint64_t> size() override {
     struct stat info {};
     if (::fstat(fd_.get(), &info) != 0) return fail_errno(errno, fmt::format("cannot examine {}", path_));

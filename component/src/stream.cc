@@ -1,6 +1,11 @@
 #include "stream.h"
 
+#include <array>
+#include <vector>
+
 #include <fmt/format.h>
+
+#include "pif/base/assert.h"
 
 namespace pif::component {
 
@@ -15,6 +20,9 @@ Status validate(const Shape& shape) {
   if (shape.chunk_bytes == 0 || shape.chunk_bytes > kRecordLengthMax || !whole_rows)
     return fail(Code::kInvalid, fmt::format("file {}: {} bytes cannot be the length of its chunks", shape.file.value,
                                             shape.chunk_bytes));
+  if (shape.form > kFormMax)
+    return fail(Code::kVersion,
+                fmt::format("file {} is of form {}: a newer pif is needed", shape.file.value, shape.form));
   return {};
 }
 
@@ -25,6 +33,35 @@ Status validate(const Shape& shape, const Tail& tail) {
     return fail(Code::kCorrupt, fmt::format("file {}: no component can have {} rows and {} bytes", shape.file.value,
                                             tail.rows, tail.bytes));
   return {};
+}
+
+void Stream::load_sums(std::span<std::uint64_t> words, std::size_t count) const {
+  PIF_ASSERT(count * sum_words() <= words.size(), count, words.size());
+  if (!has_stamps) return;
+  for (std::size_t i = 0; i < count; ++i) words[i] = words[2 * i] ^ stamp_mix(words[2 * i + 1]);
+}
+
+Status Stream::write_sums(std::uint64_t chunk, std::span<const std::uint64_t> of_chunks) const {
+  if (!has_stamps) return sums->write(chunk * sum_bytes(), std::as_bytes(of_chunks));
+  std::array<std::uint64_t, 1024> words;
+  while (!of_chunks.empty()) {
+    const std::size_t count = std::min(of_chunks.size(), words.size() / 2);
+    for (std::size_t i = 0; i < count; ++i) {
+      words[2 * i] = with_stamp_0(of_chunks[i]);
+      words[2 * i + 1] = 0;
+    }
+    PIF_TRY(sums->write(chunk * sum_bytes(), std::as_bytes(std::span(words.data(), 2 * count))));
+    chunk += count;
+    of_chunks = of_chunks.subspan(count);
+  }
+  return {};
+}
+
+Status write_sums(const Shape& shape, Files& files, std::uint64_t first_chunk, std::span<const std::uint64_t> sums) {
+  const Stream stream = Stream::data_of(shape, files);
+  std::vector<std::uint64_t> plain(sums.begin(), sums.end());
+  for (std::uint64_t& sum : plain) sum = stream.with_stamp_0(sum);
+  return stream.write_sums(first_chunk, plain);
 }
 
 std::string Stream::place(std::uint64_t chunk, std::uint64_t length) const {

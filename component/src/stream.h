@@ -15,13 +15,14 @@ namespace pif::component {
 
 static_assert(std::endian::native == std::endian::little, "sums and index are stored as this machine has them");
 
-inline constexpr std::size_t kSumBytes = sizeof(std::uint64_t);
+inline constexpr std::size_t kEndBytes = sizeof(std::uint64_t);  // of a row in .idx
 inline constexpr std::size_t kSliceBytes = 256u << 10;  // bytes moved and hashed in one go: they stay in the cache
 inline constexpr std::size_t kBounceBytes = 64u << 10;  // of a buffer on the stack
 inline constexpr std::size_t kPieces = 64;              // of one vectored call
 inline constexpr std::uint32_t kLongRowBytes = 4096;    // from here on a row is moved by itself, not through a buffer
 inline constexpr std::uint64_t kLengthMax = INT64_MAX;  // bytes of a file
 
+// In memory all sums are without stamps. load_sums() and write_sums() are the only ones that know how a file has them.
 struct Stream {
   FileId file;
   std::uint32_t id = kDataStream;
@@ -29,18 +30,30 @@ struct Stream {
   std::uint32_t row_bytes = 0;  // 0: variable
   File* data = nullptr;
   File* sums = nullptr;
+  bool has_stamps = false;  // {sum, stamp} is stored for each chunk
 
   static Stream data_of(const Shape& shape, Files& files) {
     const std::uint32_t row = shape.format.is_fixed() ? shape.format.record_length : 0;
-    return {shape.file, kDataStream, shape.chunk_bytes, row, files.data.get(), files.sums.get()};
+    return {shape.file, kDataStream, shape.chunk_bytes, row, files.data.get(), files.sums.get(), shape.form > 0};
   }
   static Stream index_of(const Shape& shape, Files& files) {
-    return {shape.file, kIndexStream, kIndexChunkBytes, kSumBytes, files.index.get(), files.index_sums.get()};
+    return {shape.file, kIndexStream, kIndexChunkBytes, kEndBytes, files.index.get(), files.index_sums.get(), false};
   }
 
   std::uint64_t sum(std::uint64_t chunk, std::span<const std::byte> bytes) const {
     return chunk_sum(file, id, chunk, bytes);
   }
+  // Numbers of 64 bits that are stored for each full chunk; bytes of them.
+  std::size_t sum_words() const { return has_stamps ? 2 : 1; }
+  std::size_t sum_bytes() const { return sum_words() * sizeof(std::uint64_t); }
+  // A sum from memory as it is stored with stamp 0, and back.
+  std::uint64_t with_stamp_0(std::uint64_t sum) const { return has_stamps ? sum ^ stamp_mix(0) : sum; }
+  // What a chunk has whose place in the file of sums was never written.
+  std::uint64_t unwritten_sum() const { return with_stamp_0(0); }
+  // words: what is stored for `count` chunks. Afterwards the first `count` are their sums.
+  void load_sums(std::span<std::uint64_t> words, std::size_t count) const;
+  // Stored with stamp 0, from `chunk` on.
+  [[nodiscard]] Status write_sums(std::uint64_t chunk, std::span<const std::uint64_t> of_chunks) const;
   // Bytes of a chunk when the stream is `length` bytes long.
   std::size_t size_of(std::uint64_t chunk, std::uint64_t length) const {
     const std::uint64_t begin = chunk * chunk_bytes;
@@ -57,11 +70,12 @@ struct Stream {
 // A stream that has been written, with its length and the sum of a partial last chunk.
 struct StoredStream : Stream {
   std::uint64_t length = 0;
-  std::uint64_t tail_sum = 0;
-  bool only_cached = false;  // reads do not wait for a disk
+  std::uint64_t tail_sum = 0;  // without a stamp
+  bool only_cached = false;    // reads do not wait for a disk
 
+  // tail: as the catalogue has it.
   StoredStream(const Stream& stream, std::uint64_t bytes, std::uint64_t tail, bool cached = false)
-      : Stream(stream), length(bytes), tail_sum(tail), only_cached(cached) {}
+      : Stream(stream), length(bytes), tail_sum(with_stamp_0(tail)), only_cached(cached) {}
 
   static StoredStream data_of(const Shape& shape, const Tail& tail, Files& files, bool cached = false) {
     return {Stream::data_of(shape, files), tail.bytes, tail.data_sum, cached};

@@ -83,15 +83,17 @@ Result<std::size_t> StoredStream::read(File& from, std::uint64_t offset, std::sp
 
 Status SumReader::load(std::uint64_t chunk) {
   const std::uint64_t full = stream_.full_chunks();
-  std::uint64_t count = std::min<std::uint64_t>(end_ - chunk, sums_.size());
+  const std::size_t sum_bytes = stream_.sum_bytes();
+  std::uint64_t count = std::min<std::uint64_t>(end_ - chunk, sums_.size() / stream_.sum_words());
   const std::size_t stored = chunk < full ? static_cast<std::size_t>(std::min(count, full - chunk)) : 0;
   loaded_end_ = loaded_begin_ = 0;
   if (stored > 0) {
-    const auto into = std::as_writable_bytes(std::span(sums_.data(), stored));
-    PIF_TRY_VALUE(const std::size_t n, stream_.read(*stream_.sums, chunk * kSumBytes, into));
-    if (n < kSumBytes)
+    const auto into = std::as_writable_bytes(std::span(sums_.data(), stored * stream_.sum_words()));
+    PIF_TRY_VALUE(const std::size_t n, stream_.read(*stream_.sums, chunk * sum_bytes, into));
+    if (n < sum_bytes)
       return fail(Code::kCorrupt, fmt::format("{}: the file of checksums ends before it", stream_.place(chunk)));
-    if (n < into.size()) count = n / kSumBytes;  // the chunks before the end can still be checked
+    if (n < into.size()) count = n / sum_bytes;  // the chunks before the end can still be checked
+    stream_.load_sums(sums_, std::min<std::uint64_t>(stored, count));
   }
   if (stored < count) sums_[stored] = stream_.tail_sum;
   loaded_begin_ = chunk;

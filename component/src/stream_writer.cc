@@ -18,8 +18,6 @@ constexpr std::size_t kSumBatch = 512;
 std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) { return value / unit * unit; }
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return round_down(value + unit - 1, unit); }
 
-std::span<const std::byte> bytes_of(std::span<const std::uint64_t> sums) { return std::as_bytes(sums); }
-
 }  // namespace
 
 void Source::gather(std::uint64_t from, std::size_t size, std::byte* to) const {
@@ -283,10 +281,13 @@ Status StreamWriter::flush() {
 // Of a whole chunk outside the window; nothing if it was never written.
 Result<std::optional<std::uint64_t>> StreamWriter::known_sum(std::uint64_t chunk) {
   PIF_TRY(flush_sums());
-  std::uint64_t sum = 0;
-  PIF_TRY(stream_.sums->read(chunk * kSumBytes, std::as_writable_bytes(std::span(&sum, 1))));
-  if (sum == 0 && chunk >= gap_begin_ && chunk < gap_end_) return std::optional<std::uint64_t>();
-  return std::optional(sum);
+  std::array<std::uint64_t, 2> words{};
+  PIF_TRY(stream_.sums->read(chunk * stream_.sum_bytes(),
+                             std::as_writable_bytes(std::span(words).first(stream_.sum_words()))));
+  stream_.load_sums(words, 1);
+  if (words[0] == stream_.unwritten_sum() && chunk >= gap_begin_ && chunk < gap_end_)
+    return std::optional<std::uint64_t>();
+  return std::optional(words[0]);
 }
 
 Status StreamWriter::push_sums(std::uint64_t chunk, std::span<const std::uint64_t> sums) {
@@ -300,7 +301,7 @@ Status StreamWriter::push_sums(std::uint64_t chunk, std::span<const std::uint64_
 
 Status StreamWriter::flush_sums() {
   if (pending_.empty()) return {};
-  PIF_TRY(stream_.sums->write(pending_chunk_ * kSumBytes, bytes_of(pending_)));
+  PIF_TRY(stream_.write_sums(pending_chunk_, pending_));
   pending_.clear();
   return {};
 }
@@ -312,14 +313,17 @@ Status StreamWriter::fill_gaps() {
   const std::vector<std::byte> zeros(chunk_bytes());
   const std::uint64_t zero_hash = hash_bytes(zeros);
   const std::uint64_t end = std::min(gap_end_, length_ / chunk_bytes());
-  std::array<std::uint64_t, kSumBatch> sums;
-  for (std::uint64_t chunk = gap_begin_; chunk < end; chunk += sums.size()) {
-    const auto batch = std::span(sums.data(), std::min<std::uint64_t>(sums.size(), end - chunk));
-    std::fill(batch.begin(), batch.end(), 0);
-    PIF_TRY(stream_.sums->read(chunk * kSumBytes, std::as_writable_bytes(batch)));
-    for (std::size_t i = 0; i < batch.size(); ++i)
-      if (batch[i] == 0) batch[i] = zero_hash ^ chunk_mix(stream_.file, stream_.id, chunk + i);
-    PIF_TRY(stream_.sums->write(chunk * kSumBytes, bytes_of(batch)));
+  std::array<std::uint64_t, 2 * kSumBatch> words;
+  for (std::uint64_t chunk = gap_begin_; chunk < end; chunk += kSumBatch) {
+    const std::size_t count = std::min<std::uint64_t>(kSumBatch, end - chunk);
+    const auto stored = std::span(words).first(count * stream_.sum_words());
+    std::fill(stored.begin(), stored.end(), 0);
+    PIF_TRY(stream_.sums->read(chunk * stream_.sum_bytes(), std::as_writable_bytes(stored)));
+    stream_.load_sums(words, count);
+    const auto batch = std::span(words).first(count);
+    for (std::size_t i = 0; i < count; ++i)
+      if (batch[i] == stream_.unwritten_sum()) batch[i] = zero_hash ^ chunk_mix(stream_.file, stream_.id, chunk + i);
+    PIF_TRY(stream_.write_sums(chunk, batch));
   }
   gap_begin_ = gap_end_ = 0;
   return {};
@@ -356,7 +360,7 @@ Status StreamWriter::truncate(std::uint64_t length) {
     length_ = length;
   }
   PIF_TRY(stream_.data->resize(length));
-  return stream_.sums->resize(chunk * kSumBytes);
+  return stream_.sums->resize(chunk * stream_.sum_bytes());
 }
 
 Result<std::uint64_t> StreamWriter::finish() {
@@ -366,7 +370,7 @@ Result<std::uint64_t> StreamWriter::finish() {
   PIF_TRY(flush_sums());
   PIF_TRY(fill_gaps());
   if (length_ % chunk_bytes() == 0) return std::uint64_t{0};
-  return tail_sum_;
+  return stream_.with_stamp_0(tail_sum_);
 }
 
 }  // namespace pif::component

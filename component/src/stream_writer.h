@@ -6,7 +6,7 @@
 //  2. If length() is inside a chunk, that chunk is in the window, or its sum is tail_sum_ and its bytes in the file.
 //  3. A whole chunk's sum is in the file of sums, or pending, or the chunk is in the window after dirty_; or it was
 //  never
-//     written and lies in [gap_begin_, gap_end_), where a stored sum of 0 says so.
+//     written and lies in [gap_begin_, gap_end_), where zeros in place of a stored sum say so.
 // Thread-safety: write() may run in several threads on disjoint stretches of whole chunks: their bytes are hashed and
 // written outside the mutex, which guards every member and is taken a few times per call. All else: one thread.
 #pragma once
@@ -46,8 +46,9 @@ class Writeback {
 
 class StreamWriter {
  public:
+  // tail_sum: as the catalogue has it.
   StreamWriter(const Stream& stream, std::uint64_t length, std::uint64_t tail_sum)
-      : stream_(stream), length_(length), tail_sum_(tail_sum) {}
+      : stream_(stream), length_(length), tail_sum_(stream.with_stamp_0(tail_sum)) {}
 
   // Bytes [0, size) of `in` to `offset`. What lies between length() and `offset` reads as zeros.
   [[nodiscard]] Status write(std::uint64_t offset, const Source& in, std::uint64_t size);
@@ -55,7 +56,7 @@ class StreamWriter {
   [[nodiscard]] Status truncate(std::uint64_t length);
   // Bytes [offset, offset + out.size()), which must lie inside one chunk.
   [[nodiscard]] Status peek(std::uint64_t offset, std::span<std::byte> out);
-  // Everything is in the files. The sum of the partial last chunk, 0 without one.
+  // Everything is in the files. The sum of the partial last chunk as the catalogue has it, 0 without one.
   [[nodiscard]] Result<std::uint64_t> finish();
 
   std::uint64_t length() const {
@@ -95,7 +96,7 @@ class StreamWriter {
   const Stream stream_;
   mutable std::mutex mutex_;  // guards everything below
   std::uint64_t length_;
-  std::uint64_t tail_sum_;
+  std::uint64_t tail_sum_;  // without a stamp, as all sums here
 
   std::vector<std::byte> window_;  // bytes from chunk window_chunk_ on; at most window_max()
   std::uint64_t window_chunk_ = 0;

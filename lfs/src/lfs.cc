@@ -8,9 +8,15 @@
 #include <spdlog/spdlog.h>
 
 #include "append/appending.h"
+#include "append/deputy.h"
 #include "context/lfs_context.h"
 #include "context/waiting_room.h"
 #include "overwrite/overwriting.h"
+#include "parity/covering.h"
+#include "parity/gathering.h"
+#include "parity/keeping.h"
+#include "parity/rebuild.h"
+#include "parity/reconstructing.h"
 #include "pif/base/limits.h"
 #include "pif/base/version.h"
 #include "pif/net/calls.h"
@@ -65,6 +71,7 @@ struct Lfs::Impl {
   void refuse(const net::Delivery& delivery, Code code, const std::string& why);
   void end_waiting();
   void dispatch(Request& request);
+  void ask_server(net::Packet packet, const Rebuild::Answered& done);
   void attach(const Request& request, const proto::Attach& asked);
   Result<net::Packet> hello(const Request& request, const proto::Hello& asked);
   Result<net::Packet> stats(const Request& request, const proto::Stats& asked);
@@ -76,9 +83,16 @@ struct Lfs::Impl {
   Writing writing{context};
   Overwriting overwriting{context};
   Appending appending{context};
-  AppendCoordinator append_coordinator{context};
   Managing managing{context};
   Reporting reporting{context, managing};
+  Keeping keeping{context, writing.seal_sync()};
+  AppendCoordinator append_coordinator{context, keeping.peers};
+  Deputy deputy{context};
+  Gathering gathering{keeping};
+  Rebuild rebuild{keeping, managing,
+                  [this](net::Packet packet, const Rebuild::Answered& done) { ask_server(std::move(packet), done); }};
+  Covering covering{keeping};
+  Reconstructing reconstructing{keeping};
   Holding holding{context};
   WaitingRoom waiting_room;
   WorkerHost worker_host;
@@ -94,6 +108,9 @@ Status Lfs::Impl::open() {
                      {config.cluster, config.node, config.name, config.uuid}));
   PIF_TRY(replay_log(context.world.storage, context.world.catalogue, config.root, context.log));
   PIF_TRY(context.numbers.load(context.world.catalogue, context.log.last_number()));
+  PIF_TRY_VALUE(const std::string view, catalogue::view(context.world.catalogue));
+  PIF_TRY(context.view.load(view));
+  context.numbers.begin_era(context.view.era_of(config.node));
   PIF_TRY(remove_leftovers(context.world.storage, context.world.catalogue, config.root));
   PIF_TRY(context.components.load(context.now()));
   spdlog::info("{} serves {}: {} components, {} bytes", config.name, config.root,
@@ -113,7 +130,8 @@ Status Lfs::Impl::serve(const std::atomic<bool>& stop) {
 Time Lfs::Impl::deadline() const {
   return std::min({context.now() + kTurnMax, holding.next_deadline(), waiting_room.next_deadline(),
                    context.replies.next_deadline(), appending.next_deadline(), append_coordinator.next_deadline(),
-                   writing.next_deadline(), reporting.next_deadline(), worker_host.next_deadline()});
+                   writing.next_deadline(), keeping.peers.next_deadline(), covering.next_deadline(),
+                   rebuild.next_deadline(), reporting.next_deadline(), worker_host.next_deadline()});
 }
 
 Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
@@ -141,10 +159,12 @@ void Lfs::Impl::handle(net::Delivery& delivery) {
     holding.drop_peer(delivery.peer);
     waiting_room.drop(delivery.peer);
     reporting.offer(delivery);
+    keeping.peers.offer(delivery);
     worker_host.offer(delivery);
     return;
   }
-  if (!reporting.offer(delivery) && !worker_host.offer(delivery) && may_serve(delivery)) handle_request(delivery);
+  const bool is_taken = reporting.offer(delivery) || keeping.peers.offer(delivery) || worker_host.offer(delivery);
+  if (!is_taken && may_serve(delivery)) handle_request(delivery);
 }
 
 // What may be asked of an LFS that does not serve. Other requests wait for the server to admit it.
@@ -213,6 +233,14 @@ void Lfs::Impl::dispatch(Request& request) {
   handler->run(handler->part, context.replies, request);
 }
 
+void Lfs::Impl::ask_server(net::Packet packet, const Rebuild::Answered& done) {
+  const bool makes_view = packet.envelope.has_node_rebuilt();
+  reporting.ask(std::move(packet), [this, makes_view, done](Result<net::Packet> reply) {
+    if (reply && makes_view) reporting.beat_soon();  // to get it
+    done(std::move(reply));
+  });
+}
+
 void Lfs::Impl::attach(const Request& request, const proto::Attach& asked) {
   const auto via = context.world.messenger.identity(request.peer).via;
   if (via != net::Identity::Via::kUnix && via != net::Identity::Via::kSimulated)
@@ -242,6 +270,8 @@ Result<net::Packet> Lfs::Impl::stats(const Request& request, const proto::Stats&
   out.set_pid(config.pid);
   out.set_log_bytes(context.log.bytes());
   out.set_log_bytes_max(config.log_bytes);
+  out.set_view(context.view.index());
+  out.set_has_lease(context.view.has_lease(context.world.messenger.clock().boottime()));
   return reply;
 }
 
@@ -251,6 +281,9 @@ bool Lfs::Impl::end_turn() {
   holding.tick();
   // While changes are held none begins; those under way end first.
   const bool is_held = holding.is_asked() && !overwriting.busy();
+  keeping.peers.tick();
+  if (!holding.is_asked()) rebuild.tick();
+  covering.advance();
   writing.advance();
   if (!holding.is_asked()) overwriting.advance();
   appending.advance();
@@ -265,8 +298,9 @@ bool Lfs::Impl::end_turn() {
   worker_host.tick();
   context.components.evict();
   // A commit, or an executor that works at once, may let the next batch start.
-  if (holding.is_asked()) return committed;
-  return committed || !context.batch.empty() || (overwriting.waiting() && !overwriting.busy());
+  if (holding.is_asked()) return committed || keeping.peers.is_fresh();
+  return committed || keeping.peers.is_fresh() || !context.batch.empty() ||
+         (overwriting.waiting() && !overwriting.busy());
 }
 
 }  // namespace pif::lfs

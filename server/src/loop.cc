@@ -7,6 +7,7 @@
 #include "pif/base/limits.h"
 #include "pif/base/timers.h"
 #include "pif/net/calls.h"
+#include "pif/wire/views.h"
 
 namespace pif::server {
 namespace {
@@ -31,8 +32,8 @@ bool needs_session(const wire::Operation& operation) {
 }  // namespace
 
 Loop::Loop(ServerContext& context) : context_(context) {
-  for (const auto bind :
-       {bind_reading, bind_names, bind_removing, bind_lifecycle, bind_opening, bind_admission, bind_rescue})
+  for (const auto bind : {bind_reading, bind_names, bind_removing, bind_lifecycle, bind_opening, bind_admission,
+                          bind_rescue, bind_views, bind_lost_files})
     bind(operations_);
   operations_.start();
 }
@@ -216,7 +217,12 @@ void Loop::run_timers() {
   if (!may_change()) return;
   if (auto applied = context_.outbox.apply_answers(); !applied) context_.rows.break_with(std::move(applied.error()));
   if (context_.now >= tick_) {
+    // Not when this process itself was stopped: heartbeats may wait to be read.
+    const bool came_late = context_.now - tick_ > kCameLate;
     tick_ = context_.now + kTick;
+    if (!came_late) {
+      if (auto declared = declare_silent(context_); !declared) context_.rows.break_with(std::move(declared.error()));
+    }
     sweep_sessions();
     released(context_, context_.opens.expire(context_.wall));
     context_.outbox.expire_held(context_.wall);
@@ -355,6 +361,9 @@ void Loop::send_replies(const std::optional<Error>& failed) {
     // What LFSs keep of the directory is durable.
     if (reply.packet.envelope.has_heartbeat_reply())
       *reply.packet.envelope.mutable_heartbeat_reply()->mutable_moment() = context_.numbers.moment();
+    if (reply.packet.envelope.heartbeat_reply().has_view())
+      reply.packet.envelope.mutable_heartbeat_reply()->set_view(
+          wire::pack_view(context_.config.key, context_.registry.views().view()));
     if (reply.packet.envelope.has_file_states_reply())
       *reply.packet.envelope.mutable_file_states_reply()->mutable_moment() = context_.numbers.moment();
     const std::uint64_t id = reply.packet.envelope.id();

@@ -26,9 +26,7 @@ struct Place {
     parts.nodes[lfs].set_name("lfs" + std::to_string(lfs));
     files = *component::open_files(*storage, "/7", format, component::OpenMode::kCreate);
   }
-  component::Reader reader(const component::Tail& tail) {
-    return component::Reader(component::Shape::of(parts.file, parts.format), tail, files);
-  }
+  component::Reader reader(const component::Tail& tail) { return component::Reader(parts.stored_shape(), tail, files); }
 
   std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
   std::unique_ptr<component::Storage> storage = component::make_memory_storage(disk);

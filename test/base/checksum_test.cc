@@ -19,6 +19,8 @@ TEST_CASE("the checksum of released components does not change") {
   CHECK(hash_bytes({}) == 0x2d06800538d394c2u);  // XXH3-64 of nothing, as published
   CHECK(chunk_mix(FileId(1), 0, 0) == 0x5e41ab087439611eu);
   CHECK(chunk_mix(FileId(0x1234), 1, 99) == 0x01c37eabf9e2311fu);
+  CHECK(stamp_mix(0) == 0xe220a8397b1dcdafu);  // splitmix64's first number, as published
+  CHECK(stamp_mix(7) == 0x63cbe1e459320dd7u);
 }
 
 TEST_CASE("a sum is rebound to another file without the bytes, as if computed there") {

@@ -6,11 +6,10 @@ using namespace pif::test;
 
 namespace {
 
-CreateOptions fixed(std::uint32_t length, std::uint32_t width, std::uint32_t bevy = 0) {
+CreateOptions fixed(std::uint32_t length, std::uint32_t width) {
   CreateOptions options;
   options.format = Format::fixed(length);
   options.width = width;
-  options.bevy = bevy;
   return options;
 }
 
@@ -23,19 +22,6 @@ std::uint64_t most_under_way(Client& client) {
 }
 
 }  // namespace
-
-TEST_CASE("as many small overwrites as a file with bevies needs are under way in turns, not all at once") {
-  FileSystem fs(4);
-  fs.run(DataPath::kAuto, [](Client& client) {
-    constexpr std::uint64_t kRecords = 20000;
-    put(client, "/f", fixed(10, 4, 2), pattern(kRecords * 10));
-    File file = must(client.open("/f", Client::Mode::kWrite));
-    const Bytes fresh = pattern(kRecords * 10, 2);
-    must(file.write_at(0, fresh));  // rows with parity cells between them: a request for every few
-    CHECK(get(file) == fresh);
-    CHECK(most_under_way(client) <= 256);
-  });
-}
 
 TEST_CASE("thousands of single records are read at once by message") {
   FileSystem fs(2);

@@ -13,8 +13,8 @@ namespace {
 // A fixed-record component beside a plain vector of the bytes it must have.
 class FixedModel {
  public:
-  explicit FixedModel(std::uint32_t length)
-      : length_(length), fixture_(Format::fixed(length)), writer_(fixture_.writer()) {}
+  FixedModel(std::uint32_t length, std::uint32_t form)
+      : length_(length), fixture_(Format::fixed(length), FileId(12), form), writer_(fixture_.writer()) {}
 
   std::uint64_t rows() const { return (bytes_.size() + length_ - 1) / length_; }
   std::uint64_t rows_max() const { return std::max<std::uint64_t>(4, 500'000 / length_); }
@@ -131,7 +131,7 @@ struct VariableModel {
     }
   }
 
-  Fixture fixture{Format::variable()};
+  Fixture fixture{Format::variable(), FileId(12), *rc::gen::element(0u, 1u)};
   Writer writer = fixture.writer();
   std::vector<Bytes> rows;
 };
@@ -149,7 +149,7 @@ TEST_CASE("component: chunks hold whole rows and aim at 4 KiB") {
 TEST_CASE("component: fixed rows written in any order, again, with gaps and cut off read back as a plain vector does") {
   REQUIRE(rc::check("fixed rows equal the model", [] {
     const std::uint32_t length = any_length();
-    FixedModel model(length);
+    FixedModel model(length, *rc::gen::element(0u, 1u));
     const auto steps = *rc::gen::inRange(1, 14);
     for (int i = 0; i < steps; ++i) {
       switch (*rc::gen::weightedElement<int>({{8, 0}, {1, 1}, {2, 2}, {1, 3}})) {
@@ -169,7 +169,7 @@ TEST_CASE("component: fixed rows written in any order, again, with gaps and cut 
 
 TEST_CASE("component: long rows are read and written, packed and with a stride") {
   const std::uint32_t length = GENERATE(65536u, 16u << 20);
-  FixedModel model(length);
+  FixedModel model(length, GENERATE(0u, 1u));
   const std::uint64_t rows = length == 65536 ? 200 : 3;
   model.write(0, rows, 0, 0);
   model.write(rows, 2, 4096, 1000);
@@ -183,7 +183,7 @@ TEST_CASE("component: long rows are read and written, packed and with a stride")
 
 TEST_CASE("component: a short last row is read to its place, and the rest of the place is left alone") {
   const std::uint32_t length = GENERATE(8u, 100u, 3000u, 5000u);
-  FixedModel model(length);
+  FixedModel model(length, GENERATE(0u, 1u));
   model.write(0, 60, 0, length / 2);
   model.finish(false);
   for (const std::size_t gap : {std::size_t{0}, std::size_t{28}}) {
@@ -194,7 +194,7 @@ TEST_CASE("component: a short last row is read to its place, and the rest of the
 }
 
 TEST_CASE("component: a large write over the end of small ones keeps what it does not cover") {
-  FixedModel model(100);
+  FixedModel model(100, GENERATE(0u, 1u));
   for (Row row = 0; row < 200; row += 10) model.write(row, 10, 0, 0);
   model.write(50, 1'000, 0, 0);
   for (Row row = 1'050; row < 1'250; row += 10) model.write(row, 10, 0, 0);
@@ -233,7 +233,7 @@ TEST_CASE("component: variable rows, empty ones too, read back from any row") {
 TEST_CASE("component: several threads fill disjoint stretches of whole chunks") {
   const std::uint32_t length = 100;
   const std::uint64_t stretch = 40 * 300;  // rows: 300 chunks
-  Fixture fixture(Format::fixed(length));
+  Fixture fixture(Format::fixed(length), FileId(12), GENERATE(0u, 1u));
   const Bytes bytes = pattern(4 * stretch * length + 50, 1);
   const bool own_writers = GENERATE(false, true);
   std::vector<Writer> writers;

@@ -7,11 +7,11 @@ namespace {
 
 // Copies `from` into a component with another id on the same disk.
 struct Copy {
-  Copy(Fixture& from, FileId id) : target(Shape::of(id, from.shape.format)) {
+  Copy(Fixture& from, FileId id, std::uint32_t form = 0) : target(Shape::of(id, from.shape.format, form)) {
     files = must(open_files(*from.storage, stem("/lfs", id), from.shape.format, OpenMode::kCreate));
   }
   Result<Tail> run(Fixture& from, const std::function<bool(std::uint64_t)>& keep_going = nullptr) {
-    auto result = copy_component(from.shape, from.tail, from.files, target.file, files, &cloned, keep_going);
+    auto result = copy_component(from.shape, from.tail, from.files, target, files, &cloned, keep_going);
     if (result) tail = *result;
     return result;
   }
@@ -54,6 +54,46 @@ TEST_CASE("copy: a copy, cloned or moved, has the bytes under sums of its own") 
     copy.tail = must(goes_on.finish());
     CHECK(must(copy.reader().check()).empty());
   }
+}
+
+TEST_CASE("copy: sums get the form of the target, whatever the source's") {
+  const bool clones = GENERATE(true, false);
+  const auto form = GENERATE(0u, 1u), other = GENERATE(0u, 1u);
+  for (const Format& format : {Format::fixed(100), Format::lines()}) {
+    Fixture from(format, FileId(12), form);
+    const Bytes bytes = pattern(49'000, 1);
+    if (format.is_fixed()) {
+      from.fill(bytes);
+    } else {
+      from.fill_variable(std::vector<std::uint32_t>(7000, 7), bytes);
+    }
+    if (!clones) without_clones(from);
+    Copy copy(from, FileId(99), other);
+    must(copy.run(from));
+    CHECK(copy.cloned == clones);
+    CHECK(same(from, copy));
+    CHECK(must(copy.files.sums->size()) == copy.tail.bytes / copy.target.chunk_bytes * copy.target.sum_bytes());
+    Copy back(from, FileId(98), form);
+    must(copy_component(copy.target, copy.tail, copy.files, back.target, back.files, nullptr, nullptr));
+    Bytes sums(must(back.files.sums->size())), made(sums.size());
+    must(back.files.sums->read(0, sums));
+    Fixture fresh(format, FileId(98), form);
+    if (format.is_fixed()) {
+      fresh.fill(bytes);
+    } else {
+      fresh.fill_variable(std::vector<std::uint32_t>(7000, 7), bytes);
+    }
+    must(fresh.files.sums->read(0, made));
+    CHECK(sums == made);
+  }
+}
+
+TEST_CASE("copy: a target of another format is refused") {
+  Fixture from(Format::fixed(100));
+  from.fill(pattern(500, 1));
+  Copy copy(from, FileId(99));
+  copy.target = Shape::of(FileId(99), Format::fixed(50), 0);
+  CHECK(code_of(copy.run(from)) == Code::kInvalid);
 }
 
 TEST_CASE("copy: variable rows and their index are copied") {
@@ -139,8 +179,8 @@ TEST_CASE("copy: it asks whether to go on every 8 MiB, and stops when told to") 
 TEST_CASE("copy: between files of the local disk, cloned where it can") {
   const TempFolder folder;
   const auto storage = make_real_storage();
-  const Shape source = Shape::of(FileId(1), Format::fixed(100));
-  const Shape target = Shape::of(FileId(2), Format::fixed(100));
+  const Shape source = Shape::of(FileId(1), Format::fixed(100), 0);
+  const Shape target = Shape::of(FileId(2), Format::fixed(100), 1);
   must(storage->make_folder(folder.path() + "/data"));
   Files from = must(open_files(*storage, stem(folder.path(), source.file), source.format, OpenMode::kCreate));
   Files to = must(open_files(*storage, stem(folder.path(), target.file), target.format, OpenMode::kCreate));
@@ -148,7 +188,7 @@ TEST_CASE("copy: between files of the local disk, cloned where it can") {
   Writer writer(source, {}, from);
   must(writer.write_rows(0, 10'001, {bytes.data(), 100}, 50));
   const Tail tail = must(writer.finish());
-  const Tail copied = must(copy_component(source, tail, from, target.file, to, nullptr, nullptr));
+  const Tail copied = must(copy_component(source, tail, from, target, to, nullptr, nullptr));
   Bytes back(bytes.size());
   must(Reader(target, copied, to).read_bytes(0, back));
   CHECK(back == bytes);

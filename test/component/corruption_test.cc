@@ -60,15 +60,15 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 }  // namespace
 
-TEST_CASE("corruption: every flipped bit of a fixed component is found") {
-  Fixture fixture(Format::fixed(100));
+TEST_CASE("corruption: every flipped bit of a fixed component is found, of a stamp, too") {
+  Fixture fixture(Format::fixed(100), FileId(12), GENERATE(0u, 1u));
   const Bytes bytes = pattern(8'250, 1);  // two chunks and a part, with a short last row
   fixture.fill(bytes);
   for (const char* suffix : {".dat", ".sum"}) flip_everything(fixture, bytes, suffix);
 }
 
 TEST_CASE("corruption: every flipped bit of a variable component is found") {
-  Fixture fixture(Format::variable());
+  Fixture fixture(Format::variable(), FileId(12), GENERATE(0u, 1u));
   const Bytes bytes = variable_bytes();
   fixture.fill_variable(kLengths, bytes);
   for (const char* suffix : {".dat", ".sum", ".idx"}) flip_everything(fixture, bytes, suffix);

@@ -118,8 +118,8 @@ TEST_CASE("faults: whichever call fails, reading and copying give an error and n
     const Status read_index = fixture.reader().read_ends(0, 3000, ends);
     const Status read_data = fixture.reader().read_bytes(0, back);
     const auto lines = fixture.reader().check();
-    const auto copied =
-        copy_component(fixture.shape, fixture.tail, fixture.files, FileId(n + 100), target, nullptr, nullptr);
+    const auto copied = copy_component(fixture.shape, fixture.tail, fixture.files,
+                                       Shape::of(FileId(n + 100), fixture.shape.format, 1), target, nullptr, nullptr);
     if (read_data) CHECK(back == bytes);
     const bool clean = lines && lines->empty();
     if (fault.calls() <= n) {

@@ -71,7 +71,10 @@ Code code_of(const Result<T>& result) {
 
 // One component on a disk in memory.
 struct Fixture {
-  explicit Fixture(const Format& format, FileId file = FileId(12)) : shape(Shape::of(file, format)) { reopen(); }
+  explicit Fixture(const Format& format, FileId file = FileId(12), std::uint32_t form = 0)
+      : shape(Shape::of(file, format, form)) {
+    reopen();
+  }
 
   void reopen() { files = must(open_files(*storage, path, shape.format, OpenMode::kCreate)); }
   Writer writer() { return Writer(shape, tail, files); }

@@ -111,12 +111,43 @@ TEST_CASE("storage: a file grows with zeros and shrinks") {
   CHECK(place.contents("a")[40] == std::byte{0});
 }
 
+TEST_CASE("storage: what is punched out reads as zeros, and the size stays") {
+  BOTH_STORAGES;
+  Bytes bytes = pattern(20000, 1);
+  auto file = place.make("a", bytes);
+  const Status status = file->punch(4000, 9000);
+  if (!status) CHECK(status.error().code == Code::kUnsupported);
+  if (status) std::fill_n(bytes.begin() + 4000, 9000, std::byte{0});
+  CHECK(place.contents("a") == bytes);
+  if (!status) return;
+  must(file->punch(19000, 5000));
+  must(file->punch(30000, 5000));
+  must(file->punch(100, 0));
+  std::fill(bytes.begin() + 19000, bytes.end(), std::byte{0});
+  CHECK(place.contents("a") == bytes);
+}
+
+TEST_CASE("storage: data that is not in a hole is found") {
+  BOTH_STORAGES;
+  auto file = place.make("a", pattern(100, 1));
+  must(file->write(3000000, pattern(100, 2)));
+  must(file->resize(5000000));
+  CHECK(must(file->next_data(50)) == 50);
+  const std::uint64_t next = must(file->next_data(500000));
+  CHECK((next >= 500000 && next <= 3000000));
+  CHECK(must(file->next_data(3000050)) == 3000050);
+  const std::uint64_t none = must(file->next_data(4000000));
+  CHECK((none >= 4000000 && none <= 5000000));
+  CHECK(must(file->next_data(5000000)) == 5000000);
+}
+
 TEST_CASE("storage: a file open for reading cannot be written") {
   BOTH_STORAGES;
   place.make("a", pattern(10, 1));
   auto file = must(storage.open(place.at("a"), OpenMode::kRead));
   CHECK(code_of(file->write(0, pattern(1, 1))) == Code::kReadOnly);
   CHECK(code_of(file->resize(0)) == Code::kReadOnly);
+  CHECK(code_of(file->punch(0, 1)) == Code::kReadOnly);
 }
 
 TEST_CASE("storage: opening what is missing or a folder fails and names the path") {

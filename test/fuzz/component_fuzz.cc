@@ -34,16 +34,19 @@ void put(const std::string& suffix, std::string_view bytes) {
 }
 
 // Sums that fit `stream`, and the sum of its partial end.
-std::string sums_of(std::string_view stream, std::uint32_t id, std::uint32_t chunk_bytes, std::uint64_t& tail_sum) {
+std::string sums_of(std::string_view stream, std::uint32_t id, std::uint32_t chunk_bytes, bool has_stamps,
+                    std::uint64_t& tail_sum) {
   std::string sums;
   const auto bytes = std::as_bytes(std::span(stream));
   for (std::size_t at = 0; at < bytes.size(); at += chunk_bytes) {
     const auto chunk = bytes.subspan(at, std::min<std::size_t>(chunk_bytes, bytes.size() - at));
-    const std::uint64_t sum = chunk_sum(kFile, id, at / chunk_bytes, chunk);
-    if (chunk.size() < chunk_bytes)
+    const std::uint64_t sum = chunk_sum(kFile, id, at / chunk_bytes, chunk) ^ (has_stamps ? stamp_mix(0) : 0);
+    if (chunk.size() < chunk_bytes) {
       tail_sum = sum;
-    else
-      sums.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+      break;
+    }
+    sums.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+    if (has_stamps) sums.append(8, '\0');
   }
   return sums;
 }
@@ -100,7 +103,7 @@ void read_all(const Shape& shape, const Tail& tail, const Read& what, std::uint6
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Input in(data, size);
   const unsigned flags = in.byte();
-  Shape shape = Shape::of(kFile, Format::fixed(1));
+  Shape shape = Shape::of(kFile, Format::fixed(1), (flags >> 4) & 3);
   shape.format = format_of(in);
   const auto chunk_bytes = in.word();
   shape.chunk_bytes = (flags & 1) != 0 || !shape.format.validate() ? chunk_bytes : chunk_bytes_for(shape.format);
@@ -114,8 +117,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   put(".dat", rows);
   put(".idx", index);
   if ((flags & 2) == 0 && shape.chunk_bytes > 0) {  // sums are right
-    put(".sum", sums_of(rows, kDataStream, shape.chunk_bytes, tail.data_sum));
-    put(".isum", sums_of(index.substr(0, tail.rows * 8), kIndexStream, kIndexChunkBytes, tail.index_sum));
+    put(".sum", sums_of(rows, kDataStream, shape.chunk_bytes, shape.form > 0, tail.data_sum));
+    put(".isum", sums_of(index.substr(0, tail.rows * 8), kIndexStream, kIndexChunkBytes, false, tail.index_sum));
   } else {
     put(".sum", in.text());
     put(".isum", in.text());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "node.h"
+#include "pif/wire/convert.h"
 
 namespace pif::lfs::test {
 
@@ -20,6 +21,7 @@ class Appender {
     reserve->set_bytes(bytes);
     reserve->set_fill(fill);
     *reserve->mutable_shape() = shape(0);
+    *reserve->mutable_known() = wire::proto_of(known);
     PIF_TRY_VALUE(auto reply, peers_[0]->call(std::move(packet)));
     return reply.envelope.reserve_reply();
   }
@@ -62,6 +64,7 @@ class Appender {
     return {reply->envelope.length_reply().file_length().records(),
             reply->envelope.length_reply().file_length().bytes()};
   }
+  FileLength known;  // the directory's length, as the client knows it
   Peer& peer(std::size_t lfs) { return *peers_[lfs]; }
   std::uint32_t width() const { return static_cast<std::uint32_t>(peers_.size()); }
   const TestFile& file() const { return file_; }

@@ -74,7 +74,7 @@ TEST_CASE("a shape is taken only if a component can have it") {
 }
 
 TEST_CASE("the names of a component's files tell its id, other names none") {
-  for (const char* suffix : {".dat", ".sum", ".idx", ".isum"})
+  for (const char* suffix : {".dat", ".sum", ".idx", ".isum", ".par", ".psum", ".pap"})
     CHECK(file_named(std::string("000000000000001f") + suffix).value == 0x1f);
   for (const char* other : {"1f", ".dat", "1f.tmp", "1g.dat", "x.dat", "11111111111111111.dat", "-1.sum"})
     CHECK(file_named(other).value == 0);
@@ -113,7 +113,8 @@ TEST_CASE(
   CHECK(version_code(std::nullopt) == Code::kCorrupt);
   CHECK(version_code(kv::seal_value(kv::key_u64(kFormatBefore))) == Code::kVersion);
   CHECK(version_code(kv::seal_value(kv::key_u64(kFormatVersion))) == Code::kOk);
-  CHECK(version_code(kv::seal_value(kv::key_u64(kFormatVersion + 1))) == Code::kVersion);
+  CHECK(version_code(kv::seal_value(kv::key_u64(kParityRootFormat))) == Code::kOk);
+  CHECK(version_code(kv::seal_value(kv::key_u64(kParityRootFormat + 1))) == Code::kVersion);
   CHECK(version_code(kv::seal_value(kv::key_u64(0))) == Code::kCorrupt);
   CHECK(version_code(kv::seal_value("one")) == Code::kCorrupt);
   CHECK(version_code("rotten") == Code::kCorrupt);

@@ -19,6 +19,8 @@ struct FakeServer {
   std::uint64_t index = 100;  // of the directory; rises with each admission
   std::uint32_t verdict = 0;  // instead of what it would say; 0: nothing
   bool ask_all = false;
+  std::string view;  // packed; empty: none
+  std::uint32_t lease_ms = 0;
   proto::Heartbeat beat;              // the last
   std::vector<std::uint32_t> stages;  // of heartbeats
   proto::NodeInfo node;
@@ -71,6 +73,8 @@ struct FakeServer {
     reply.set_verdict(verdict != 0 ? verdict : heard.stage() == wire::kAsks ? wire::kAdmitted : wire::kGoOn);
     reply.set_text("why");
     reply.set_ask_all(ask_all);
+    if (!view.empty()) reply.set_view(view);
+    reply.set_lease_ms(lease_ms);
     if (reply.verdict() == wire::kAdmitted) reply.set_incarnation(++index);
     *reply.mutable_moment() = moment();
   }

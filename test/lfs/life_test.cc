@@ -130,7 +130,7 @@ TEST_CASE("a component written through descriptors is sealed when its writer is 
     auto reply = peer.attach_new(file).value();
     std::optional files = component::adopt(*storage, file.format, std::move(reply.handles)).value();
     std::optional<component::Writer> writer;
-    writer.emplace(component::Shape::of(FileId(file.id), file.format), component::Tail(), *files);
+    writer.emplace(component::Shape::of(FileId(file.id), file.format, 0), component::Tail(), *files);
     REQUIRE_OK(writer->write_rows(0, 777, {reinterpret_cast<const std::byte*>(bytes.data()), 100}));
     const auto tail = writer->finish().value();
     CHECK(code_of(peer.seal(file, 777, bytes.size(), tail)) == Code::kBusy);
@@ -146,7 +146,7 @@ TEST_CASE("a component written through descriptors is sealed when its writer is 
     auto mine = component::adopt(*storage, file.format, std::move(opened.handles)).value();
     std::string read(bytes.size(), '\0');
     const auto& state = opened.envelope.attach_reply().state();
-    const component::Reader reader(component::Shape::of(FileId(file.id), file.format),
+    const component::Reader reader(component::Shape::of(FileId(file.id), file.format, 0),
                                    {state.rows(), state.bytes(), state.data_tail_sum(), state.index_tail_sum()}, mine);
     REQUIRE_OK(reader.read_bytes(0, std::as_writable_bytes(std::span(read))));
     CHECK(read == bytes);

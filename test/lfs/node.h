@@ -54,6 +54,8 @@ class Node {
     kill();
     start();
   }
+  // The next start makes a root on what is an empty disk.
+  void forget_root() { made_ = false; }
   Result<CheckReport> check(bool sums = true) {
     const auto storage = component::make_memory_storage(disk);
     const auto store = kv::open_memory(catalogue);
@@ -70,6 +72,7 @@ class Node {
   ClusterKey key;
   std::uint64_t log_bytes = 1u << 20;
   proto::Endpoints server;
+  std::vector<proto::NodeInfo> peers;
   Executor* executor = nullptr;  // null: the actor's
   std::optional<Error> open_error;
 
@@ -92,6 +95,7 @@ class Node {
     config.root = root();
     config.key = key;
     config.server = server;
+    config.peers = peers;
     config.log_bytes = log_bytes;
     Executor& works = executor != nullptr ? *executor : self.executor();
     Lfs lfs(std::move(config), World{self.messenger(), *storage, *store, works, spawner, self.entropy()});
@@ -143,6 +147,8 @@ struct TestFile {
   Format format = Format::fixed(100);
   std::vector<std::uint32_t> nodes = {kNode};
   std::uint32_t index = 0;
+  std::vector<std::uint32_t> bevies = {};
+  std::optional<std::uint32_t> form = {};  // nothing: LFSs keep parity if there are bevies
 
   proto::ComponentShape shape() const {
     proto::ComponentShape out;
@@ -151,6 +157,8 @@ struct TestFile {
     out.mutable_format()->set_record_length(format.record_length);
     out.mutable_format()->set_delimiter(format.delimiter);
     for (const auto node : nodes) out.mutable_layout()->add_nodes(node);
+    for (const auto bevy : bevies) out.mutable_layout()->add_bevies(bevy);
+    out.mutable_layout()->set_form(form.value_or(bevies.empty() ? 0 : 1));
     out.set_index(index);
     if (format.validate()) out.set_chunk_bytes(component::chunk_bytes_for(format));
     return out;

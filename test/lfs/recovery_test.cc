@@ -65,6 +65,15 @@ std::uint64_t with_each_call_failing(Node& node, const std::function<Status(Star
   }
 }
 
+// As lfs.toml says.
+int format_of_root(Node& node) {
+  const auto file =
+      component::make_memory_storage(node.disk)->open(node.root() + "/lfs.toml", component::OpenMode::kRead);
+  std::string text(300, '\0');
+  text.resize(file.value()->read(0, std::as_writable_bytes(std::span(text))).value());
+  return std::stoi(text.substr(text.find("format = ") + 9));
+}
+
 // File 7 of 500 bytes on a node that was killed, and its entry of the catalogue.
 void with_killed(const std::function<void(Peer&, Node&, Start&, proto::ComponentState state)>& body) {
   with_node([&](Peer& peer, Node& node) {
@@ -137,6 +146,57 @@ TEST_CASE("whichever call fails while a root is made, that is said, and the next
           5);  // at every start of its daemon
     CHECK(read_identity(*component::make_memory_storage(node.disk), node.root()).value().cluster == "c0ffee");
   }
+}
+
+TEST_CASE(
+    "whichever call fails while a root becomes one of format 3, it is one of format 2 or 3, and is raised again") {
+  sim::World world(1);
+  Node node(world);
+  REQUIRE_OK(Start(node).make());
+  const auto raise = [](Start& start) {
+    const auto done = raise_root(*start.storage, *start.store, start.node.root());
+    start.faults->stop_failing();
+    CHECK(code_of(start.claim()) == Code::kOk);
+    return done;
+  };
+  CHECK(with_each_call_failing(node, raise) > 5);
+  CHECK(format_of_root(node) == 3);
+  CHECK(catalogue::version(*kv::open_memory(node.catalogue)).value() == 3);
+}
+
+TEST_CASE("a root begins with format 2, and has format 3 from its first component with parity on") {
+  with_node([](Peer& peer, Node& node) {
+    REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
+    TestFile file{.id = 8, .nodes = {kNode, 2, 3, 4}};
+    REQUIRE_OK(peer.write(file, 0, 1, pattern(100, 1)));
+    CHECK(format_of_root(node) == 2);
+    file.id = 9;
+    file.bevies = {2, 2};
+    REQUIRE_OK(peer.write(file, 0, 1, pattern(100, 1)));
+    CHECK(format_of_root(node) == 3);
+    node.crash();
+    CHECK(format_of_root(node) == 3);
+    node.start();
+    CHECK(peer.read(7, 0, 5).value() == pattern(500, 1));
+    file.id = 10;
+    REQUIRE_OK(peer.write(file, 0, 1, pattern(100, 1)));
+    CHECK(node.check().value().damages.empty());
+  });
+}
+
+TEST_CASE("no component with parity is made in a root that cannot be raised") {
+  with_node([](Peer& peer, Node& node) {
+    TestFile file{.id = 9, .nodes = {kNode, 2, 3, 4}, .bevies = {2, 2}};
+    node.disk->set_fault([](std::string_view call, std::string_view path) {
+      return call == "rename" && path.ends_with("lfs.toml.new") ? Code::kIo : Code::kOk;
+    });
+    CHECK(code_of(peer.write(file, 0, 1, pattern(100, 1))) == Code::kIo);
+    CHECK(node.disk->files(data_folder(node.root())).empty());
+    node.disk->set_fault({});
+    CHECK(format_of_root(node) == 2);
+    REQUIRE_OK(peer.write(file, 0, 1, pattern(100, 1)));
+    CHECK(format_of_root(node) == 3);
+  });
 }
 
 TEST_CASE("a root that is not there, is empty, or is another one is refused, and nothing is made of it") {
@@ -261,6 +321,9 @@ TEST_CASE("an lfs.toml with a line that cannot be read, or without one it needs,
   };
   const std::string good = "format = 2\ncluster = \"c0ffee\"\nnode = 1\n";
   CHECK(read(good) == Code::kOk);
+  CHECK(read("format = 3\ncluster = \"c0ffee\"\nnode = 1\n") == Code::kOk);
+  CHECK(read("format = 4\nlater = \"x\"\n") == Code::kVersion);
+  CHECK(read("format = 1\ncluster = \"c0ffee\"\nnode = 1\n") == Code::kVersion);
   CHECK(read("# a comment\n\n \n" + good + "name = \"lfs0\"") == Code::kOk);
   CHECK(read("cluster = \"c0ffee\"\nnode = 1\n") == Code::kInvalid);
   CHECK(read("format = 2\nnode = 1\n") == Code::kInvalid);

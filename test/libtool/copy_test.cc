@@ -144,7 +144,7 @@ TEST_CASE("workers that talk over the network only copy the same bytes") {
                       [](const auto& name) { return name.first.starts_with("port of "); }) == 5);
 }
 
-TEST_CASE("a copy of so few records that the first LFS holds only parity has its length") {
+TEST_CASE("a copy of so few records that the first LFS has none has its length") {
   Fixture fixture(4);
   fixture.run([&](Client& client) {
     const auto bytes = bytes_of(13, 3);

@@ -155,10 +155,13 @@ class World {
     lfs_peers_.clear();
     store = std::make_unique<FaultyStore>(
         sim::make_faulty_store("directory", kv::open_memory(state), faults, [] { return false; }));
-    server = std::make_unique<Server>(
-        Config{
-            .cluster = cluster, .key = key, .owner_uid = 500, .default_bevy = default_bevy_, .gather_max = gather_max},
-        pif::server::World{*messenger, *store, entropy});
+    server = std::make_unique<Server>(Config{.cluster = cluster,
+                                             .key = key,
+                                             .owner_uid = 500,
+                                             .default_bevy = default_bevy_,
+                                             .declares_lost = declares_lost,
+                                             .gather_max = gather_max},
+                                      pif::server::World{*messenger, *store, entropy});
     REQUIRE(server->open());
   }
   // Lets the server go on until it waits.
@@ -239,6 +242,7 @@ class World {
   sim::CountingEntropy entropy;
   std::shared_ptr<sim::Faults> faults = std::make_shared<sim::Faults>();  // which calls of the directory fail
   Duration gather_max = Duration::zero();
+  bool declares_lost = false;
   std::shared_ptr<kv::MemoryState> state = kv::make_memory_state(static_cast<unsigned>(kDirectoryTables.size()));
   std::unique_ptr<FakeMessenger> messenger;
   std::unique_ptr<FaultyStore> store;

@@ -135,6 +135,7 @@ TEST_CASE("bevies of several sizes keep their order and their companions") {
   for (int i = 0; i < 40; ++i) {
     const auto made = layout(client, {.bevies = {3, 2, 3, 2}});
     CHECK(bevies_of(made) == Numbers{3, 2, 3, 2});
+    CHECK(made->form() == 1);  // its LFSs keep parity
     add_companions(made, companions);
     begun.insert(made->nodes(0));
   }
@@ -207,6 +208,7 @@ TEST_CASE("companions that would be on one machine are refused, unless that is a
         Numbers{1, 2, 3, 4});
   CHECK(nodes_of(layout(client, {.width = 8, .bevy = 2, .same_host_ok = true})).size() == 8);
   CHECK(nodes_of(layout(client, {})).size() == 8);  // without parity it does not matter
+  CHECK(layout(client, {})->form() == 0);
 }
 
 TEST_CASE("bevies: the largest width that fits, explicit sizes, and sizes for all") {

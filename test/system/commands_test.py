@@ -342,8 +342,8 @@ def locate_shows_what_each_lfs_has():
 def bevies_are_a_layout_without_parity_so_far():
     FS.ok("put", "--bevy", "2", "--record-length", "10", a_file("b", bytes(range(95))), "/b")
     stat = FS.json("stat", "/b")
-    check((stat["bevies"], stat["parity_computed"]) == ([2, 2], False), f"{stat}")
-    check(b"no parity" in FS.ok("stat", "/b"), "stat says so")
+    check((stat["bevies"], stat["protected"]) == ([2, 2], True), f"{stat}")
+    check(b"2,2 (protected)" in FS.ok("stat", "/b"), "stat says so")
     located = FS.json("locate", "--records", ":", "/b")["records"]
     placed = FS.json("placement", "--width", "4", "--bevies", "2,2", "--records", "0:10")["records"]
     check([{k: v for k, v in r.items() if k != "node"} for r in located] == placed, "locate shows the parity cells")

@@ -11,7 +11,6 @@ import threading
 import time
 
 from pif_system import BIN, FileSystem, await_condition, check, main
-
 FORMAT1 = os.path.join(os.path.dirname(os.path.abspath(__file__)), "format1.tar.xz")
 LENGTH = 100
 RECORDS = 30
@@ -514,6 +513,7 @@ def only_root_and_the_owner_decide():
             ("server", "accept-old"),
             ("snapshot-hold",),
             ("node", "replace", "lfs0"),
+            ("node", "lost", "lfs0"),
         ):
             done = subprocess.run(
                 [reachable, *fs.command(*words)[1:]],

@@ -71,6 +71,28 @@ TEST_CASE("fsck misses a component that has rows, not one that has none") {
   CHECK(small.verdict() == "none");
 }
 
+TEST_CASE("fsck misses LFS 0 of a file that was appended to, for it has the length, even without rows") {
+  World small(100, {2, 2}, 4);  // record 0 is on LFS 1
+  small.file.mutable_layout()->set_form(1);
+  for (auto& [node, state] : small.held) state.mutable_shape()->mutable_layout()->set_form(1);
+  CHECK(small.held.size() == 1);
+  CHECK(small.held.contains(2));
+  CHECK(small.look()[0].node == 3);  // keeps parity of it
+  auto& keeper = small.held[3];
+  keeper = small.held[2];
+  keeper.mutable_shape()->set_index(2);
+  keeper.set_rows(0);
+  keeper.set_bytes(0);
+  keeper.set_gathered(true);
+  CHECK(small.verdict() == "none");
+  small.held[2].set_generation(1);
+  CHECK(small.verdict() == "missing");
+  CHECK(small.look()[0].node == 1);
+  small.held[2].mutable_shape()->mutable_layout()->set_form(0);
+  small.held[2].set_generation(0);
+  CHECK(small.verdict() == "shape");
+}
+
 TEST_CASE("fsck counts rows and bytes exactly") {
   World few(950);
   few.held[2].set_rows(2);

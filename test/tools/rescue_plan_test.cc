@@ -79,3 +79,35 @@ TEST_CASE("a file is marked whose LFS 0 has removed its component, and with it w
   REQUIRE(adopted[0].marks_size() == 1);
   CHECK(adopted[0].marks(0).node() == 1);
 }
+
+TEST_CASE(
+    "a file that can be rebuilt gets no mark when a disk is lost; one that cannot gets one for all that is gone") {
+  FileRecord known = file(kFileCommitted);
+  known.set_path("/f");
+  known.mutable_file_length()->set_records(100);
+  known.mutable_layout()->clear_nodes();
+  for (std::uint32_t node = 1; node <= 8; ++node) known.mutable_layout()->add_nodes(node);
+  for (int bevy = 0; bevy < 4; ++bevy) known.mutable_layout()->add_bevies(2);  // pairs {1, 2, 5, 6}, {3, 4, 7, 8}
+  std::vector<proto::NodeInfo> nodes(8);
+  for (std::uint32_t i = 0; i < 8; ++i) nodes[i].set_id(i + 1);
+  const auto marked = [&] {
+    std::vector<std::uint32_t> out;
+    const LostPlan plan = plan_lost(2, {{1, known}}, nodes);
+    for (const MarkedFile& one : plan.marked) out.push_back(one.node);
+    CHECK(plan.rebuilt.size() == (out.empty() ? 1 : 0));
+    return out;
+  };
+  CHECK(marked() == std::vector<std::uint32_t>{2});  // made before LFSs kept parity
+  known.mutable_layout()->set_form(1);
+  CHECK(marked().empty());
+  nodes[2].set_view_state(wire::kViewRebuilding);  // of the other pair
+  nodes[4].set_state(3);                           // silent: it comes back
+  CHECK(marked().empty());
+  nodes[5].set_view_state(wire::kViewLost);
+  CHECK(marked() == std::vector<std::uint32_t>{2, 6});
+  nodes[5].set_view_state(wire::kViewMember);
+  known.add_marks()->set_node(1);
+  CHECK(marked() == std::vector<std::uint32_t>{1, 2});
+  known.set_state(kFilePending);
+  CHECK(marked() == std::vector<std::uint32_t>{2});
+}

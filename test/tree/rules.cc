@@ -320,7 +320,8 @@ Offences check_lengths(const Tree& tree) {
   for (const auto& [path, text] : tree) {
     if (folder_of(path) == "LICENSE" || path.starts_with("test/fuzz/corpus/")) continue;
     const std::vector<std::string_view> lines = lines_of(text);
-    if (lines.size() > kFileLinesMax && !ends_with(path, ".md"))
+    const bool may_be_long = ends_with(path, ".md") || path == "proto/messages.proto";  // one Envelope has them all
+    if (lines.size() > kFileLinesMax && !may_be_long)
       offences.push_back({path, kFileLinesMax + 1, "a file of " + std::to_string(lines.size()) + " lines"});
     for (std::size_t i = 0; i < lines.size(); ++i)
       if (lines[i].size() > kColumnsMax)

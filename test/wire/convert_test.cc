@@ -45,6 +45,15 @@ TEST_CASE("a layout without LFSs, or with bevies that do not fit them, is refuse
   CHECK_FALSE(layout_of(layout).has_value());
   layout.add_bevies(2);
   CHECK(layout_of(layout).value().has_parity());
+  CHECK(form_of(layout) == 0u);  // an older one
+  layout.set_form(1);
+  CHECK(layout_of(layout).has_value());
+  CHECK(form_of(layout) == 1u);
+  layout.set_form(2);
+  CHECK(layout_of(layout).error().code == Code::kVersion);
+  layout.set_form(1);
+  layout.clear_bevies();
+  CHECK(layout_of(layout).error().code == Code::kInvalid);
 }
 
 TEST_CASE("an error travels with its code, its text and who said so; an unknown code is internal") {

@@ -17,7 +17,17 @@ Result<Format> format_of(const proto::Format& format) {
   return out;
 }
 
+Result<std::uint32_t> form_of(const proto::FileLayout& layout) {
+  constexpr std::uint32_t kFormMax = 1;
+  if (layout.form() > kFormMax)
+    return fail(Code::kVersion, fmt::format("the file is stored in form {}: a newer pif is needed", layout.form()));
+  if (layout.form() > 0 && layout.bevies().empty())
+    return fail(Code::kInvalid, fmt::format("form {} needs bevies, and the file has none", layout.form()));
+  return layout.form();
+}
+
 Result<parity::Layout> layout_of(const proto::FileLayout& layout) {
+  PIF_TRY(form_of(layout));
   return parity::Layout::make(static_cast<std::uint32_t>(layout.nodes_size()),
                               {layout.bevies().begin(), layout.bevies().end()});
 }

@@ -54,6 +54,7 @@ class AppendAttempt {
       add_variable(requests, start);
     }
     PIF_TRY(file_.run(requests));
+    PIF_TRY(cover(requests, start));
     if (others_write) PIF_TRY(await_and_check(start));
     if (file_.session->clock().now() < deadline_) return {};
     return fail(Code::kTimeout,
@@ -201,6 +202,51 @@ class AppendAttempt {
       }
       flush();
     }
+  }
+
+  // ---- parity: its keepers read the rows when these are durable ----
+
+  FileLength end_of(const FileLength& start) const {
+    const auto& format = file_.parts.format;
+    if (format.is_fixed()) return fixed_file_length(format.record_length, start.bytes + data_.size());
+    return {start.records + lengths_.size(), start.bytes + data_.size()};
+  }
+
+  std::vector<LfsIndex> keepers_of(Range records) const {
+    const parity::Layout& layout = file_.parts.layout;
+    std::vector<bool> is_keeper(layout.width());
+    std::vector<LfsIndex> keepers;
+    for (RecordNumber n = records.begin; n < records.end && keepers.size() < layout.width(); ++n) {
+      const LfsIndex lfs = layout.parity_of(layout.locate(n)).lfs;
+      if (!is_keeper[lfs]) keepers.push_back(lfs);
+      is_keeper[lfs] = true;
+    }
+    return keepers;
+  }
+
+  Status cover(access::Requests& requests, const FileLength& start) {
+    if (!file_.parts.layout.has_parity() || file_.parts.file_layout.form() != 1) return {};
+    const FileLength end = end_of(start);
+    const bool is_filled = file_.parts.format.is_fixed() && start.bytes % file_.parts.format.record_length != 0;
+    const Range records{start.records - (is_filled ? 1 : 0), end.records};
+    for (const LfsIndex lfs : keepers_of(records)) {
+      access::BulkRequest request;
+      request.lfs = lfs;
+      request.timeout = remaining();
+      request.make = [this, lfs, records, end] {
+        net::Packet packet;
+        proto::Cover& cover = *packet.envelope.mutable_cover();
+        *cover.mutable_shape() = file_.parts.shape(lfs);
+        cover.set_first(records.begin);
+        cover.set_count(records.size());
+        cover.set_generation(reply_.generation());
+        *cover.mutable_base() = reply_.base();
+        *cover.mutable_file_length() = wire::proto_of(end);
+        return packet;
+      };
+      requests.add(std::move(request));
+    }
+    return file_.run(requests);
   }
 
   FileState& file_;

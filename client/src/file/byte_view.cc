@@ -94,6 +94,7 @@ Status fill_gap(FileState& file, std::uint64_t offset, Time deadline) {
 
 // kRetry: the end of the file has moved.
 Status pwrite_fixed(FileState& file, std::span<const std::byte> in, std::uint64_t offset, Time deadline) {
+  if (!file.creating() && offset < file.length.bytes()) PIF_TRY(file.check_may_overwrite());
   if (offset > file.length.bytes()) PIF_TRY(fill_gap(file, offset, deadline));
   if (file.creating()) return pwrite_inside(file, in, offset);
   const std::size_t inside = std::min<std::uint64_t>(in.size(), file.length.bytes() - offset);
@@ -160,6 +161,7 @@ Status pwrite_variable(FileState& file, std::span<const std::byte> in, std::uint
     return fail(Code::kInvalid, fmt::format("{}: bytes {} to {} are past the end, and records keep their lengths",
                                             file.parts.path, offset, offset + in.size()));
   }
+  PIF_TRY(file.check_may_overwrite());
   PIF_TRY_VALUE(Found found, find_record(file, offset));
   std::size_t done = 0;
   std::uint64_t skip = offset - found.start;

@@ -179,13 +179,14 @@ Status CreatedWriter::flush() {
   return {};
 }
 
-// Every LFS that got rows; and LFS 0 of a file that has any, since it is the one that knows the length.
+// Every LFS that got rows; and LFS 0 of a file that has any, since it is the one that knows the length. Of a file with
+// parity no LFS gets a component without rows: the directory has the length until the first append.
 Status CreatedWriter::add_seals(access::Requests& requests) {
   if (sealing_.state() == access::Sealing::State::kSealed) return {};
   std::vector<access::ComponentEnd> ends;
   for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {
     const bool has_rows = sinks_[lfs] && sinks_[lfs]->rows() > 0;
-    if (!has_rows && (lfs != 0 || file_.length.records() == 0)) continue;
+    if (!has_rows && (lfs != 0 || file_.length.records() == 0 || file_.parts.is_protected())) continue;
     access::ComponentEnd end;
     end.lfs = lfs;
     if (sinks_[lfs]) {

@@ -92,6 +92,13 @@ Status FileState::check_may_write() const {
   return fail(Code::kPermission, fmt::format("{}: it is open for reading; open it for writing", parts.path));
 }
 
+Status FileState::check_may_overwrite() const {
+  if (creating() || !parts.is_protected()) return {};
+  return fail(Code::kUnsupported, fmt::format("protected: {} has parity, and this version cannot overwrite in place; "
+                                              "put it anew or copy it with --bevy 0",
+                                              parts.path));
+}
+
 Status FileState::past_end(RecordNumber record) const {
   return fail(Code::kEndOfFile,
               fmt::format("{}: record {} is past the end, which is at {}", parts.path, record, length.records()));
@@ -135,6 +142,7 @@ Status FileState::write_committed(RecordNumber first, std::span<const std::byte>
   if (first > now.records) return past_end(first);
   const std::uint64_t inside = std::min(count, now.records - first);
   const std::size_t inside_bytes = std::min<std::size_t>(in.size(), inside * record_length);
+  if (inside > 0) PIF_TRY(check_may_overwrite());
   if (count > inside) PIF_TRY(appender.append({}, in.subspan(inside_bytes), false, &now.bytes));
   return inside == 0 ? Status() : overwriter.overwrite(first, in.first(inside_bytes));
 }

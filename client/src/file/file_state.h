@@ -43,6 +43,8 @@ class FileState {
   [[nodiscard]] Status check_usable() const;
   // kPermission for a file opened for reading.
   [[nodiscard]] Status check_may_write() const;
+  // kUnsupported for a committed file whose LFSs keep parity.
+  [[nodiscard]] Status check_may_overwrite() const;
   // Before every operation: renews the capability when it is about to expire.
   [[nodiscard]] Status keep_rights() {
     const std::int64_t now = session->clock().wall_seconds();

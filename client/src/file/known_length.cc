@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include "file/file_state.h"
+#include "pif/access/rebuilt_read.h"
 #include "pif/base/assert.h"
+#include "pif/parity/deputy.h"
 #include "pif/wire/convert.h"
 
 namespace pif::client {
@@ -39,6 +41,13 @@ Status KnownLength::check(const FileLength& file_length) const {
               file_.node(0).name());
 }
 
+FileLength KnownLength::as_published(const FileLength& said) const {
+  const FileParts& parts = file_.parts;
+  const bool nobody_keeps_it =
+      parts.is_protected() && said.records == 0 && parts.layout.rows(0, parts.file_length.records) == 0;
+  return nobody_keeps_it ? parts.file_length : said;
+}
+
 Result<FileLength> KnownLength::get(bool fresh) {
   if (file_.creating() || (known_ && (file_.kind.held || !fresh))) return file_length_;
   const FileParts& parts = file_.parts;
@@ -46,7 +55,7 @@ Result<FileLength> KnownLength::get(bool fresh) {
   request.mutable_length()->set_file(parts.file.value);
   auto reply = file_.ask_node(0, request);
   if (reply) {
-    const FileLength said = wire::file_length_of(reply->envelope.length_reply().file_length());
+    const FileLength said = as_published(wire::file_length_of(reply->envelope.length_reply().file_length()));
     PIF_TRY(check(said));
     file_length_ = said;
     if (file_length_.records < parts.file_length.records) {
@@ -58,11 +67,30 @@ Result<FileLength> KnownLength::get(bool fresh) {
     }
   } else if (reply.error().code == Code::kNotFound && parts.file_length.records == 0) {
     file_length_ = {};  // an empty file has no component
+  } else if (access::can_rebuild(parts, reply.error())) {
+    PIF_TRY(ask_deputy(reply.error()));
   } else {
     return fail(std::move(reply.error()));
   }
   known_ = true;
   return file_length_;
+}
+
+// LFS 0 is away. Its deputy was told all that it published; nothing, if nothing was appended.
+Status KnownLength::ask_deputy(const Error& why) {
+  const FileParts& parts = file_.parts;
+  proto::Envelope request;
+  request.mutable_length()->set_file(parts.file.value);
+  request.mutable_length()->set_noted(true);
+  auto reply = file_.ask_node(parity::deputy_of(parts.layout), request);
+  if (!reply)
+    return fail(reply.error().code, fmt::format("{}: its length is on {} ({}), and on the deputy: {}", parts.path,
+                                                file_.node(0).name(), why.text, reply.error().text));
+  const FileLength noted = wire::file_length_of(reply->envelope.length_reply().file_length());
+  PIF_TRY(check(noted));
+  const bool is_longer = noted.records > parts.file_length.records || noted.bytes > parts.file_length.bytes;
+  file_length_ = is_longer ? noted : parts.file_length;
+  return {};
 }
 
 Result<FileLength> KnownLength::for_records(std::uint64_t records) {

@@ -23,6 +23,9 @@ class KnownLength {
 
   // Others say how long a file is. kCorrupt: with fixed records no file is so long.
   [[nodiscard]] Status check(const FileLength& file_length) const;
+  // LFS 0 of the file says `said`. Of a file with parity it has a component only once it has rows, or somebody has
+  // appended; it says 0 until then, and the directory's length stands.
+  FileLength as_published(const FileLength& said) const;
   // The file's length: as written when creating, else as its sequencer says (asked again each time if `fresh`).
   [[nodiscard]] Result<FileLength> get(bool fresh);
   // The length, asked anew if `records` are more than known, or end with a short record, which others may have filled
@@ -43,6 +46,8 @@ class KnownLength {
   void forget() { known_ = false; }
 
  private:
+  [[nodiscard]] Status ask_deputy(const Error& why);
+
   FileState& file_;
   bool known_ = false;
   FileLength file_length_;

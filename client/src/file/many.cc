@@ -84,9 +84,17 @@ void add_length(FileState& file) {
     return packet;
   };
   request.take = [&file](net::Packet& reply) -> Status {
-    const FileLength file_length = wire::file_length_of(reply.envelope.length_reply().file_length());
+    const FileLength file_length =
+        file.length.as_published(wire::file_length_of(reply.envelope.length_reply().file_length()));
     PIF_TRY(file.length.check(file_length));
     file.length.set(file_length);
+    return {};
+  };
+  // Without LFS 0 the file is read by itself.
+  request.replaceable = access::can_be_rebuilt(file.parts);
+  request.refused = [&file](Error error) -> Status {
+    if (!access::can_rebuild(file.parts, error)) return fail(std::move(error));
+    file.length.forget();
     return {};
   };
   file.writer.requests().add(std::move(request));
@@ -125,7 +133,8 @@ Status start_reading(FileState& file, std::vector<std::byte>& out) {
 
 // read: how that ended.
 Status finish_reading(FileState& file, const Status& read, std::vector<std::byte>& out) {
-  const bool is_whole = read && file.length.bytes() == out.size() && (file.length.records() == 0 || can_guess(file));
+  const bool is_whole = read && file.length.is_known() && file.length.bytes() == out.size() &&
+                        (file.length.records() == 0 || can_guess(file));
   return is_whole ? Status() : read_alone(file, out);
 }
 

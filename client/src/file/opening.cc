@@ -35,6 +35,7 @@ Result<Entry> entry_of(const proto::EntryInfo& info) {
   }
   entry.nodes.assign(info.layout().nodes().begin(), info.layout().nodes().end());
   entry.bevies.assign(info.layout().bevies().begin(), info.layout().bevies().end());
+  entry.is_protected = info.layout().bevies_size() > 0 && !wire::is_older(info.layout());
   entry.file_length = wire::file_length_of(info.file_length());
   for (const auto& [name, value] : info.attributes().named()) entry.attributes.emplace(name, value);
   for (const proto::FileMark& mark : info.marks())
@@ -111,9 +112,18 @@ net::Packet open_packet(const Session& session, const std::string& path, Client:
   return request;
 }
 
+Status check_writable(const std::string& path, const proto::FileLayout& layout) {
+  if (!wire::is_older(layout)) return {};
+  return fail(Code::kUnsupported,
+              fmt::format("unprotected: {0} was made before parity was kept and can only be read; make it anew with "
+                          "`pif protect {0}`",
+                          path));
+}
+
 Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& session, const std::string& path,
                                                 Client::Mode mode, const proto::OpenReply& opened, bool is_small) {
   PIF_TRY_VALUE(Entry entry, client::entry_of(opened.entry()));
+  if (mode == Client::Mode::kWrite) PIF_TRY(check_writable(path, opened.entry().layout()));
   FileParts parts;
   parts.file = FileId(entry.id);
   parts.path = path;
@@ -126,7 +136,9 @@ Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& 
   parts.rights = mode == Client::Mode::kWrite ? kMayRead | kMayWrite : static_cast<std::uint32_t>(kMayRead);
   parts.epoch = opened.epoch();
   parts.owner = entry.owner;
-  parts.file_length = entry.marks.empty() ? entry.file_length : FileLength{};  // of a marked one it may be shorter
+  // A marked file may be shorter than that; but the length of one that LFS 0 has no rows of is nowhere else.
+  const bool is_only_here = parts.is_protected() && parts.layout.rows(0, entry.file_length.records) == 0;
+  parts.file_length = entry.marks.empty() || is_only_here ? entry.file_length : FileLength{};
   parts.attributes = std::move(entry.attributes);
   PIF_TRY(check_parts(parts));
   const client::OpenKind kind{false, mode == Client::Mode::kHold, is_small, {}};

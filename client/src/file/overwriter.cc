@@ -42,6 +42,7 @@ access::BulkRequest overwrite_request(const FileState& file, const RowRange& pie
 }  // namespace
 
 Status Overwriter::start(RecordNumber first, std::span<const std::byte> in, access::Requests& requests) {
+  PIF_TRY(file_.check_may_overwrite());
   const FileParts& parts = file_.parts;
   const std::size_t length = parts.format.record_length;
   const std::uint64_t count = (in.size() + length - 1) / length;
@@ -73,6 +74,7 @@ Status Overwriter::overwrite(RecordNumber first, std::span<const std::byte> in) 
 }
 
 Status Overwriter::overwrite_within(RecordNumber record, std::uint32_t within, std::span<const std::byte> in) {
+  PIF_TRY(file_.check_may_overwrite());
   PIF_ASSERT(within + in.size() <= file_.parts.format.record_length, record, within, in.size());
   const Cell cell = file_.parts.layout.locate(record);
   file_.counts.bytes_by_message += in.size();
@@ -83,6 +85,7 @@ Status Overwriter::overwrite_within(RecordNumber record, std::uint32_t within, s
 
 Status Overwriter::overwrite_batch(RecordNumber first, std::span<const std::uint32_t> lengths,
                                    std::span<const std::byte> data) {
+  PIF_TRY(file_.check_may_overwrite());
   const FileParts& parts = file_.parts;
   std::vector<std::uint64_t> starts(lengths.size() + 1, 0);
   for (std::size_t i = 0; i < lengths.size(); ++i) starts[i + 1] = starts[i] + lengths[i];

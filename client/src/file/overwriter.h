@@ -1,4 +1,5 @@
-// Changing records of a committed file. It goes by message: the LFS has a redo log for it.
+// Changing records of a committed file. It goes by message: the LFS has a redo log for it. Those of a file with parity
+// cannot be changed: FileState::check_may_overwrite().
 #pragma once
 
 #include <cstdint>

@@ -236,8 +236,33 @@ Status RecordReader::read_within_by_message(const Cell& cell, std::uint64_t offs
     file_.counts.bytes_by_message += out.size();
     return {};
   };
+  Status refused;
+  request.replaceable = access::can_be_rebuilt(parts);
+  request.refused = [&parts, &refused](Error error) -> Status {
+    if (!access::can_rebuild(parts, error)) return fail(std::move(error));
+    refused = fail(std::move(error));
+    return {};
+  };
   requests.add(std::move(request));
-  return file_.run(requests);
+  PIF_TRY(file_.run(requests));
+  if (refused) return {};
+  return read_within_rebuilt(cell, offset, out, refused.error());
+}
+
+// The whole record is rebuilt: `offset` is of .dat.
+Status RecordReader::read_within_rebuilt(const Cell& cell, std::uint64_t offset, std::span<std::byte> out,
+                                         const Error& why) {
+  const FileParts& parts = file_.parts;
+  const std::uint64_t length = parts.format.record_length;
+  const RecordNumber record = parts.layout.record_at(cell);
+  PIF_ASSERT(offset >= cell.row * length && offset + out.size() <= (cell.row + 1) * length, offset, out.size());
+  std::vector<std::byte> whole(length);
+  access::Requests requests(file_.session->links(), file_.grant);
+  access::read_rebuilt(requests, {{cell.lfs, cell.row, 1, record, true}, whole.data(), record, file_.length.now(), 0},
+                       file_.counts.bytes_by_message, why);
+  PIF_TRY(file_.run(requests));
+  std::memcpy(out.data(), whole.data() + (offset - cell.row * length), out.size());
+  return {};
 }
 
 Status RecordReader::read_within(RecordNumber record, std::uint32_t within, std::span<std::byte> out) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pif/access/checked_read.h"
+#include "pif/access/rebuilt_read.h"
 #include "pif/access/requests.h"
 #include "pif/client/client.h"
 
@@ -54,6 +55,11 @@ class RecordReader {
   [[nodiscard]] Status read_all_direct(std::span<const ReadPart> parts, std::uint64_t bytes,
                                        access::Requests& messages);
   [[nodiscard]] Status read_within_by_message(const Cell& cell, std::uint64_t offset, std::span<std::byte> out);
+  [[nodiscard]] Status read_within_rebuilt(const Cell& cell, std::uint64_t offset, std::span<std::byte> out,
+                                           const Error& why);
+  // Adds to sums[i] the bytes of the component before its row rows[i], from the lengths of rebuilt rows.
+  [[nodiscard]] Status add_rebuilt_offsets(LfsIndex lfs, std::span<const Row> rows, std::vector<std::uint64_t>& sums,
+                                           const Error& why);
 
   FileState& file_;
   std::vector<RowRange> ranges_;  // scratch of a batch

@@ -98,6 +98,26 @@ Result<RecordBatch> RecordReader::read_batch(RecordNumber first, std::uint64_t c
   return batch;
 }
 
+// The lengths of all rows before them are needed, so all are rebuilt.
+Status RecordReader::add_rebuilt_offsets(LfsIndex lfs, std::span<const Row> rows, std::vector<std::uint64_t>& sums,
+                                         const Error& why) {
+  const parity::Layout& layout = file_.parts.layout;
+  const Row end = *std::max_element(rows.begin(), rows.end());
+  for (Row row = 0; row < end;) {
+    FetchedRows fetched;
+    access::Requests requests(file_.session->links(), file_.grant);
+    const RowRange range{lfs, row, std::min(end - row, kRowsAtOnce), layout.record_at({lfs, row}), false};
+    access::read_rows_rebuilt(requests, range, fetched, file_.counts.bytes_by_message, why);
+    PIF_TRY(file_.run(requests));
+    PIF_ASSERT(!fetched.lengths.empty(), lfs, row, end);
+    for (const std::uint32_t length : fetched.lengths) {
+      for (std::size_t i = 0; i < rows.size(); ++i) sums[i] += rows[i] > row ? length : 0;
+      ++row;
+    }
+  }
+  return {};
+}
+
 Result<std::vector<std::uint64_t>> RecordReader::byte_offsets(std::span<const RecordNumber> records) {
   std::vector<std::uint64_t> sums(records.size(), 0);
   std::vector<std::vector<Row>> rows(file_.width());
@@ -109,11 +129,15 @@ Result<std::vector<std::uint64_t>> RecordReader::byte_offsets(std::span<const Re
   }
   PIF_TRY(open(lfss_));
   access::Requests requests(file_.session->links(), file_.grant);
+  std::vector<std::optional<Error>> away(file_.width());
   for (const LfsIndex lfs : lfss_) {
     if (file_.creating() && file_.component(lfs).by_message()) return fail(cannot_read_back(lfs).error());
-    access::add_offsets(requests, file_.component(lfs), std::move(rows[lfs]), sums);
+    access::add_offsets(requests, file_.component(lfs), rows[lfs], sums, away[lfs]);
   }
   PIF_TRY(file_.run(requests));
+  for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {
+    if (away[lfs]) PIF_TRY(add_rebuilt_offsets(lfs, rows[lfs], sums, *away[lfs]));
+  }
   return sums;
 }
 

@@ -5,6 +5,7 @@
 
 #include "names/names.h"
 #include "pif/wire/convert.h"
+#include "pif/wire/views.h"
 #include "session/in_use.h"
 
 namespace pif {
@@ -45,6 +46,8 @@ Node node_of(const proto::NodeInfo& info) {
   node.number = info.number();
   node.taken_back = info.taken_back();
   node.clock_ahead = info.clock_ahead();
+  // An older server says nothing of it.
+  node.view_state = wire::view_state_name(info.view_state() == 0 ? wire::kViewMember : info.view_state());
   node.trouble = info.trouble();
   node.trouble_since = info.trouble_since();
   node.ipc = info.endpoints().ipc();
@@ -296,6 +299,7 @@ Result<SystemStatus> Client::status(std::uint32_t wait_up) {
     status.refused_since = nodes.refused_since();
     status.run = nodes.moment().run();
     status.index = nodes.moment().index();
+    status.view = nodes.view();
     return status;
   });
 }

@@ -75,6 +75,8 @@ void Appending::append_rows(const Request& request, const proto::AppendRows& ask
   if (auto ok = check(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
   auto component = component_of(request);
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
+  if (auto ok = LfsContext::check_not_older(**component); !ok)
+    return context_.replies.answer(request, fail(std::move(ok.error())));
   if (auto ok = context_.check_not_held(**component); !ok)
     return context_.replies.answer(request, fail(std::move(ok.error())));
   if (auto ok = check_body(**component, asked, request.packet.body.span()); !ok)

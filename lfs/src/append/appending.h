@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "append/noting.h"
 #include "append/sequencer.h"
 #include "context/lfs_context.h"
 #include "pif/base/assert.h"
@@ -88,7 +89,8 @@ class Appending {
 
 class AppendCoordinator {
  public:
-  explicit AppendCoordinator(LfsContext& context);
+  // peers: of files with parity the deputy is told (noting.h). Both outlive it.
+  AppendCoordinator(LfsContext& context, Peers& peers);
 
   void reserve(const Request& request, const proto::Reserve& asked);
   void append_done(const Request& request, const proto::AppendDone& asked);
@@ -100,6 +102,11 @@ class AppendCoordinator {
   Time next_deadline() const;
 
  private:
+  struct Finished {  // an AppendDone
+    ReplyToken token = 0;
+    std::uint64_t ticket = 0;
+    std::uint64_t generation = 0;
+  };
   struct File {
     ComponentPtr component;
     Sequencer sequencer;
@@ -108,17 +115,29 @@ class AppendCoordinator {
     std::uint64_t durable_generation = 0;
     bool publishing = false;
     Time used;
+    bool is_settled = false;  // goes by the deputy's length, too; without parity from the beginning
+    bool is_settling = false;
+    Time note_again{};                // not before: the deputy did not answer
+    std::string trouble;              // why it is not settled yet
+    std::vector<Finished> unsettled;  // wait for that
   };
   [[nodiscard]] Result<ComponentPtr> component_of(const Request& request);
   [[nodiscard]] File& file_of(const ComponentPtr& component);
   std::uint64_t first_generation(const proto::ComponentState& state) const;
-  [[nodiscard]] static Status done_before(const proto::ComponentState& state, const proto::AppendDone& asked);
+  [[nodiscard]] static Status done_before(const proto::ComponentState& state, const Finished& finished);
+  [[nodiscard]] Status check_ready(File& file);
+  void finish(File& file, const Finished& finished);
+  void settle(File& file);
+  void settle_with(File& file, const Sequencer::Publication& noted);
+  void settled(File& file);
   void grant(std::uint64_t id, const Sequencer::Grant& grant, ReplyToken token);
   void publish(File& file);
+  void commit(File& file, const Sequencer::Publication& publication);
   void cancel(File& file, const std::vector<std::uint64_t>& tickets, const Error& why);
   void drop(std::uint64_t id, const Error& why);
 
   LfsContext& context_;
+  Noting noting_;
   std::unordered_map<std::uint64_t, std::unique_ptr<File>> files_;
 };
 

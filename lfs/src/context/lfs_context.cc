@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "pif/base/limits.h"
 #include "pif/base/print.h"
@@ -16,6 +17,22 @@ constexpr std::uint64_t kReserveBytesMin = 1u << 20;
 constexpr std::size_t kUnixHeaderBytes = 4096;  // of a packet, for envelope and framing
 
 }  // namespace
+
+Status LfsContext::take_view(const std::string& packed, CatalogueBatch::Done done) {
+  PIF_TRY_VALUE(const auto offered, view.offer(packed));
+  if (!offered) return {};
+  batch.keep_view(packed, [this, packed, newer = *offered, done = std::move(done)](const Status& kept) {
+    if (kept) {
+      view.adopt(newer, packed);
+      numbers.begin_era(view.era_of(config.node));
+      spdlog::info("{} adopts view {}", config.name, newer.index());
+    } else {
+      view.give_up();
+    }
+    if (done) done(kept);
+  });
+  return {};
+}
 
 Status LfsContext::check_epoch(Component& component, const Capability& capability) {
   const auto known = component.state.epoch();
@@ -34,14 +51,29 @@ void LfsContext::note_committed(const ComponentPtr& component) {
       [component](const Status&) { component->committing = false; });
 }
 
+Status LfsContext::check_not_older(const Component& component) {
+  return component.older ? Status(fail(unprotected(component.file))) : Status();
+}
+
 Status LfsContext::check_not_held(const Component& component) {
   if (!input_locks.is_held(component.file)) return {};
   return fail(Code::kBusy,
               fmt::format("file {} is held against writing by a tool that reads it", name_of(component.file)));
 }
 
+Status LfsContext::check_not_lost(FileId file) const {
+  const auto own = view.state_of(config.node);
+  const bool is_incomplete = own == wire::kViewRebuilding || own == wire::kViewReturning;
+  if (!is_incomplete || !lost_files.has(file)) return {};
+  return fail(Code::kUnavailable, fmt::format("{} is being rebuilt, and does not have its part of file {} yet",
+                                              config.name, name_of(file)));
+}
+
 Result<ComponentPtr> LfsContext::published(const Request& request, FileId file) {
-  PIF_TRY_VALUE(auto component, components.find(file));
+  auto found = components.find(file);
+  const bool is_here = found && (*found)->catalogued;
+  if (!is_here && (found || found.error().code == Code::kNotFound)) PIF_TRY(check_not_lost(file));
+  PIF_TRY_VALUE(auto component, std::move(found));
   PIF_TRY(check_epoch(*component, request.capability));
   const Permission may_read = may(Operation::kRead, *component);
   if (may_read == Permission::kNever)
@@ -65,8 +97,11 @@ Status LfsContext::check_shape(const proto::ComponentShape& shape, FileId file) 
 }
 
 Status LfsContext::check_space(std::uint64_t bytes) {
-  PIF_TRY_VALUE(const auto space, world.storage.space(config.root));
+  PIF_TRY_VALUE(auto space, world.storage.space(config.root));
   const auto reserve = std::max(kReserveBytesMin, std::min(space.total / 50, kReserveBytesMax));
+  if (space.free < reserve + bytes && components.close_spare_copies()) {
+    PIF_TRY_VALUE(space, world.storage.space(config.root));
+  }
   if (space.free >= reserve + bytes) return {};
   return fail(Code::kNoSpace,
               fmt::format("its disk is full: {} has {} free, and keeps the last {} of it for log and catalogue; "

@@ -42,6 +42,14 @@ void Overwriting::overwrite(const Request& request, const proto::Overwrite& aske
   if (auto ok = check(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
   auto component = context_.published(request, FileId(asked.file()));
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
+  if ((*component)->shape.form > 0)
+    return context_.replies.answer(
+        request,
+        fail(Code::kUnsupported, fmt::format("protected: file {} has parity, and this version cannot overwrite "
+                                             "in place; put it anew or copy it with --bevy 0",
+                                             asked.file())));
+  if (auto ok = LfsContext::check_not_older(**component); !ok)
+    return context_.replies.answer(request, fail(std::move(ok.error())));
   const RequestDedup::Key key{request.who.session, request.envelope().id()};
   if (dedup_.knows(key)) return context_.replies.answer(context_.replies.defer(request), Status());
   if (auto free = context_.check_not_held(**component); !free)

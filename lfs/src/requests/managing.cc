@@ -191,7 +191,7 @@ Result<net::Packet> Managing::list_quarantine(const Request& request) {
         out->set_more(out->components_size() >= static_cast<int>(kListMax) || bytes >= kListBytesMax);
         if (out->more()) return false;
         bytes += entry.ByteSizeLong();
-        *out->add_components() = entry.state();
+        *out->add_components() = told_state(entry.state());
         out->add_since(entry.since());
         return true;
       }));
@@ -218,7 +218,7 @@ Result<net::Packet> Managing::list_components(const Request& request, const prot
                               state->mutable_shape()->set_file(file.value);
                             }
                             bytes += state->ByteSizeLong();
-                            *out->add_components() = std::move(*state);
+                            *out->add_components() = told_state(*state);
                             return true;
                           }));
   return reply;
@@ -232,6 +232,7 @@ struct Managing::Check {
   unsigned tries = 0;
   std::uint64_t changes = 0;
   component::Tail tail;
+  proto::ComponentState state;
   std::vector<std::string> damages;
 };
 
@@ -252,9 +253,11 @@ void Managing::run_check(std::shared_ptr<Check> check) {
   PIF_ASSERT(check->tries < kCheckTriesMax, check->tries);
   check->changes = check->component->changes;
   check->tail = tail_of(check->component->state);
+  check->state = check->component->state;
   ++check->tries;
   auto work = [check, storage = &context_.world.storage, stem = context_.components.stem(check->component->file)] {
     check_files(*storage, stem, check->component->shape, check->tail, check->sums, check->damages);
+    check_parity(*storage, stem, check->state, check->sums, check->damages);
   };
   context_.world.executor.submit(std::move(work), [this, check] { finish_check(check); });
 }
@@ -264,7 +267,8 @@ void Managing::finish_check(std::shared_ptr<Check> check) {
   PIF_ASSERT(c.changes >= check->changes, c.changes, check->changes);
   if (c.is_removed())
     return context_.replies.answer(check->token, fail(Code::kStaleFile, "the file was deleted meanwhile"));
-  const bool changed = c.changes != check->changes || !(tail_of(c.state) == check->tail);
+  const bool changed = c.changes != check->changes || !(tail_of(c.state) == check->tail) ||
+                       c.state.pages() != check->state.pages() || c.state.pap_begin() != check->state.pap_begin();
   if (!check->damages.empty() && changed && check->tries < kCheckTriesMax) return run_check(std::move(check));
   net::Packet reply;
   auto* out = reply.envelope.mutable_check_component_reply();

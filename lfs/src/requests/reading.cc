@@ -1,9 +1,12 @@
 #include "requests/reading.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "pif/base/assert.h"
+#include "pif/base/print.h"
 #include "requests/row_reader.h"
 
 namespace pif::lfs {
@@ -12,9 +15,21 @@ namespace {
 constexpr std::size_t kColdMax = 65536;  // reads that wait for the disk; each is of a few hundred bytes
 constexpr unsigned kColdAtOnce = 4;      // of them under way: the executor's other threads are for syncs
 constexpr unsigned kColdTriesMax = 3;    // away from the loop, while others change the component
+constexpr std::size_t kCopiesAtOnce = 2;
+
+// Appenders' keepers of parity see by it whether the rows are those that they were told of.
+void add_generation(Result<net::Packet>& result, const Component& component) {
+  if (result && result->envelope.has_read_reply())
+    result->envelope.mutable_read_reply()->set_generation(component.state.generation());
+}
 
 void log_damage(const Result<net::Packet>& result) {
   if (!result && result.error().code == Code::kCorrupt) spdlog::error("{}", result.error().text);
+}
+
+// Else it is answered at once, if only with an error.
+bool waits_for_copy(const Component& component) {
+  return component.lacks_copy() && !component.is_removed() && !component.failure;
 }
 
 }  // namespace
@@ -33,6 +48,11 @@ void Reading::offsets(const Request& request, const proto::Offsets&) { start(req
 void Reading::start(const Request& request) {
   auto found = context_.published(request, file_of_read(request.envelope()));
   if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
+  if ((*found)->lacks_copy()) {
+    auto waiting = make_cold(request, std::move(*found));
+    if (!waiting) return context_.replies.answer(request, fail(std::move(waiting.error())));
+    return uncopied_.push_back(std::move(*waiting));
+  }
   if (auto opened = context_.components.open_files(**found, component::OpenMode::kRead); !opened)
     return context_.replies.answer(request, fail(std::move(opened.error())));
   const auto bytes_max = LfsContext::body_bytes_max(request);
@@ -40,25 +60,36 @@ void Reading::start(const Request& request) {
   auto result = answer_read(request.envelope(), {(*found)->shape, reader, bytes_max});
   if (result || result.error().code != Code::kBusy) {
     log_damage(result);
+    add_generation(result, **found);
     return context_.replies.answer(request, std::move(result));
   }
-  if (cold_.size() >= kColdMax)
-    return context_.replies.answer(request,
-                                   fail(Code::kRetry, fmt::format("{} reads wait for the disk here", kColdMax)));
+  auto cold = make_cold(request, std::move(*found));
+  if (!cold) return context_.replies.answer(request, fail(std::move(cold.error())));
+  cold_.push_back(std::move(*cold));
+}
+
+Result<std::shared_ptr<Reading::ColdRead>> Reading::make_cold(const Request& request, ComponentPtr component) {
+  if (cold_.size() + uncopied_.size() >= kColdMax)
+    return fail(Code::kRetry, fmt::format("{} reads wait for the disk here", kColdMax));
   auto cold = std::make_shared<ColdRead>();
   cold->token = context_.replies.defer(request);
-  cold->component = std::move(*found);
+  cold->component = std::move(component);
   cold->asked = request.envelope();
-  cold->bytes_max = bytes_max;
-  PIF_ASSERT(cold->token != 0 && cold_.size() < kColdMax, cold_.size());
-  cold_.push_back(std::move(cold));
+  cold->bytes_max = LfsContext::body_bytes_max(request);
+  PIF_ASSERT(cold->token != 0, cold_.size());
+  return cold;
 }
 
 void Reading::begin_cold() {
   while (cold_under_way_ < kColdAtOnce && !cold_.empty()) {
     auto cold = std::move(cold_.front());
     cold_.pop_front();
-    if (context_.replies.is_waiting(cold->token) && may_serve(*cold)) submit(std::move(cold));
+    if (!context_.replies.is_waiting(cold->token)) continue;
+    if (waits_for_copy(*cold->component)) {  // closed meanwhile: made again
+      uncopied_.push_back(std::move(cold));
+    } else if (may_serve(*cold)) {
+      submit(std::move(cold));
+    }
   }
 }
 
@@ -70,7 +101,7 @@ bool Reading::may_serve(const ColdRead& cold) {
     may = fail(Code::kStaleFile, "the file was deleted meanwhile");
   } else if (c.failure) {
     may = fail(*c.failure);
-  } else {
+  } else if (!c.older) {  // what was read of a dense copy that is closed now is as good
     may = context_.components.open_files(c, component::OpenMode::kRead);
   }
   if (!may) context_.replies.answer(cold.token, may);
@@ -104,6 +135,7 @@ void Reading::finish(const std::shared_ptr<ColdRead>& cold) {
         answer_read(cold->asked, {c.shape, *c.reader, cold->bytes_max});  // nobody changes it in the middle of this
   }
   log_damage(*cold->result);
+  add_generation(*cold->result, c);
   context_.replies.answer(cold->token, std::move(*cold->result));
 }
 
@@ -118,6 +150,11 @@ Result<net::Packet> Reading::length(const Request& request, const proto::Length&
   }
   if (!component) return fail(std::move(component.error()));
   const auto& state = (*component)->state;
+  if (asked.noted()) {
+    *out->mutable_file_length() = state.noted().file_length();
+    out->set_generation(state.noted_generation());
+    return reply;
+  }
   if (state.shape().index() != 0)
     return fail(Code::kInvalid,
                 fmt::format("the length is known at LFS 0 of the file, this is LFS {}", state.shape().index()));
@@ -129,14 +166,67 @@ Result<net::Packet> Reading::length(const Request& request, const proto::Length&
 void Reading::attach(const Request& request) {
   auto component = context_.published(request, FileId(request.envelope().attach().file()));
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
-  if (!context_.input_locks.is_worker(request.peer)) {
+  if (!context_.input_locks.is_worker(request.peer) && !(*component)->lacks_copy()) {
     return context_.replies.answer(context_.replies.defer(request), descriptors(**component));
   }
-  context_.input_locks.add((*component)->file, request.peer);
+  if (context_.input_locks.is_worker(request.peer)) context_.input_locks.add((*component)->file, request.peer);
   attaching_.push_back({context_.replies.defer(request), std::move(*component)});
 }
 
+void Reading::begin_copies() {
+  std::vector<ComponentPtr> wanted;
+  for (const auto& read : uncopied_) wanted.push_back(read->component);
+  for (const Attaching& one : attaching_) wanted.push_back(one.component);
+  for (const ComponentPtr& component : wanted) {
+    if (copying_.size() >= kCopiesAtOnce) break;
+    const bool is_begun = std::find(copying_.begin(), copying_.end(), component) != copying_.end();
+    if (waits_for_copy(*component) && !is_begun) begin_copy(component);
+  }
+  std::erase_if(uncopied_, [this](std::shared_ptr<ColdRead>& read) {
+    if (waits_for_copy(*read->component)) return !context_.replies.is_waiting(read->token);
+    cold_.push_back(std::move(read));
+    return true;
+  });
+}
+
+Status Reading::check_room(const Component& component) {
+  const auto bytes = dense_copy_bytes(component.state);
+  auto room = context_.check_space(bytes);
+  if (room || room.error().code != Code::kNoSpace) return room;
+  return fail(Code::kNoSpace, fmt::format("file {} was made before parity was kept: to be read it needs room for a "
+                                          "copy of {} here, and {}",
+                                          name_of(component.file), human_bytes(bytes), room.error().text));
+}
+
+// The work has the component's state for itself: nobody changes an older one, but it may be removed meanwhile.
+void Reading::begin_copy(const ComponentPtr& component) {
+  if (const auto room = check_room(*component); !room) return refuse_waiting(*component, room.error());
+  copying_.push_back(component);
+  PIF_ASSERT(component->older && copying_.size() <= kCopiesAtOnce, component->file.value, copying_.size());
+  auto made = std::make_shared<Result<DenseCopy>>();
+  auto work = [made, storage = &context_.world.storage, root = context_.components.root(), state = component->state,
+               number = ++copies_begun_] { *made = make_dense_copy(*storage, root, state, number); };
+  context_.world.executor.submit(std::move(work), [this, component, made] { end_copy(component, std::move(*made)); });
+}
+
+void Reading::end_copy(const ComponentPtr& component, Result<DenseCopy> copy) {
+  const auto ended = std::erase(copying_, component);
+  PIF_ASSERT(ended == 1, component->file.value, ended);
+  if (component->is_removed() || component->failure) return;  // all that wait are told in this turn
+  if (copy) return context_.components.adopt_copy(*component, std::move(*copy));
+  spdlog::error("file {} could not be made ready to be read: {}", name_of(component->file), copy.error().text);
+  refuse_waiting(*component, copy.error());
+}
+
+void Reading::refuse_waiting(const Component& component, const Error& why) {
+  for (const auto& read : uncopied_)
+    if (read->component.get() == &component) context_.replies.answer(read->token, Status(fail(why)));
+  for (const Attaching& one : attaching_)
+    if (one.component.get() == &component) context_.replies.answer(one.token, Status(fail(why)));
+}
+
 void Reading::advance() {
+  begin_copies();
   begin_cold();
   std::erase_if(attaching_, [&](const Attaching& one) {
     if (!context_.replies.is_waiting(one.token)) return true;
@@ -146,6 +236,7 @@ void Reading::advance() {
     }
     const Permission may_copy = context_.may(Operation::kCopy, *one.component);
     if (may_copy == Permission::kLater) return false;
+    if (waits_for_copy(*one.component)) return false;
     const auto& failure = one.component->failure;
     PIF_ASSERT(failure || may_copy == Permission::kNow, one.component->file.value, one.component->stage());
     context_.replies.answer(one.token, failure ? fail(*failure) : descriptors(*one.component));
@@ -155,7 +246,7 @@ void Reading::advance() {
 
 Result<net::Packet> Reading::descriptors(Component& component) {
   net::Packet reply;
-  *reply.envelope.mutable_attach_reply()->mutable_state() = component.state;
+  *reply.envelope.mutable_attach_reply()->mutable_state() = component.told();
   if (component.mode == component::OpenMode::kRead || !component.mode) {
     PIF_TRY(context_.components.open_files(component, component::OpenMode::kRead));
     PIF_TRY_VALUE(reply.handles, component::share(*component.files));

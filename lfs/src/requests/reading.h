@@ -20,7 +20,8 @@ class Reading {
   // For reading: descriptors of a complete component. A worker gets them when nothing changes the component any more,
   // and holds it against changes until it ends.
   void attach(const Request& request);
-  // Begins reads that wait for the disk; answers workers whose components have come to rest. Once per turn.
+  // Begins dense copies and reads that wait for the disk; answers workers whose components have come to rest. Once per
+  // turn.
   void advance();
 
  private:
@@ -36,10 +37,20 @@ class Reading {
     std::optional<Result<net::Packet>> result;
   };
   void start(const Request& request);
+  // kRetry: too many wait.
+  [[nodiscard]] Result<std::shared_ptr<ColdRead>> make_cold(const Request& request, ComponentPtr component);
   void begin_cold();
   [[nodiscard]] bool may_serve(const ColdRead& cold);
   void submit(std::shared_ptr<ColdRead> cold);
   void finish(const std::shared_ptr<ColdRead>& cold);
+
+  // Dense copies of older components (older.h), for all that wait for them.
+  void begin_copies();
+  void begin_copy(const ComponentPtr& component);
+  void end_copy(const ComponentPtr& component, Result<DenseCopy> copy);
+  [[nodiscard]] Status check_room(const Component& component);
+  // Answers all that wait for its copy.
+  void refuse_waiting(const Component& component, const Error& why);
 
   [[nodiscard]] Result<net::Packet> descriptors(Component& component);
 
@@ -48,9 +59,12 @@ class Reading {
     ComponentPtr component;
   };
   LfsContext& context_;
-  std::vector<Attaching> attaching_;            // workers
+  std::vector<Attaching> attaching_;            // workers, and all whose component lacks its dense copy
   std::deque<std::shared_ptr<ColdRead>> cold_;  // to be begun
   unsigned cold_under_way_ = 0;
+  std::vector<std::shared_ptr<ColdRead>> uncopied_;  // their component lacks its dense copy
+  std::vector<ComponentPtr> copying_;
+  std::uint64_t copies_begun_ = 0;
 };
 
 }  // namespace pif::lfs

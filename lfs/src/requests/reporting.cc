@@ -1,11 +1,13 @@
 #include "requests/reporting.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "pif/base/assert.h"
+#include "pif/base/timers.h"
 #include "pif/wire/values.h"
 
 namespace pif::lfs {
@@ -75,6 +77,7 @@ void Reporting::tick() {
   if (!has_server()) return;
   calls_.expire();
   const Time now = context_.now();
+  if (context_.peer_list.take_wanted()) next_beat_ = std::min(next_beat_, now + kConnectEvery);
   if (now < next_beat_) return;
   next_beat_ = now + kBeatEvery;
   if (!connect()) return;
@@ -82,17 +85,27 @@ void Reporting::tick() {
   if (heard_ && agrees_ && context_.standing == Standing::kServing) ask_states();
 }
 
-net::Packet Reporting::request() {
+void Reporting::add_right(net::Packet& packet) {
   const std::int64_t now = context_.world.messenger.clock().wall_seconds();
   if (now >= capability_until_) {
     capability_ =
         mint(context_.config.key, Capability{FileId(0), context_.config.uid, kMayManage, 0, now + kCapabilitySeconds});
     capability_until_ = now + kCapabilitySeconds / 2;
   }
-  net::Packet packet;
   packet.envelope.set_capability(capability_);
   packet.envelope.set_timeout_ms(5000);
+}
+
+net::Packet Reporting::request() {
+  net::Packet packet;
+  add_right(packet);
   return packet;
+}
+
+void Reporting::ask(net::Packet packet, std::function<void(Result<net::Packet>)> done) {
+  if (server_ == 0 || !agrees_) return done(fail(Code::kUnavailable, "the PIF Server is not there at present"));
+  add_right(packet);
+  calls_.start(server_, std::move(packet), kPatience, "the PIF Server", std::move(done));
 }
 
 proto::NodeInfo Reporting::node_info() {
@@ -132,13 +145,17 @@ void Reporting::beat() {
   *beat.mutable_kept() = context_.numbers.told();
   beat.set_wall(context_.world.messenger.clock().wall_seconds());
   if (context_.standing != Standing::kServing) beat.set_stage(has_kept_ ? kConfirms : kAsks);
-  calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this](Result<net::Packet> reply) {
+  beat.set_view(context_.view.index());
+  beat.set_peers(context_.view.peer_changes());
+  const Time sent = context_.world.messenger.clock().boottime();
+  calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this, sent](Result<net::Packet> reply) {
     PIF_ASSERT(beating_);
     beating_ = false;
     if (!reply) return lose(reply.error());
     if (silent_logged_) spdlog::info("the PIF Server answers");
     silent_logged_ = false;
     obey(reply->envelope.heartbeat_reply());
+    learn_view(reply->envelope.heartbeat_reply(), sent);
     if (!heard_) ask_soon();
     heard_ = true;
   });
@@ -154,6 +171,19 @@ void Reporting::obey(const proto::HeartbeatReply& reply) {
   if (context_.standing == Standing::kServing) return;
   if (reply.verdict() == kAdmitted) become(reply.incarnation(), reply.ask_all());
   if (reply.verdict() == kGoOn && has_kept_) serve();
+}
+
+// What the reply says of the others, and how long this LFS may act alone, which counts from the heartbeat's sending.
+void Reporting::learn_view(const proto::HeartbeatReply& reply, Time sent) {
+  if (!agrees_) return;
+  if (reply.has_view()) {
+    if (const auto taken = context_.take_view(reply.view()); !taken)
+      spdlog::error("the PIF Server's view is not taken: {}", taken.error().text);
+  }
+  context_.view.note_peers(reply.moment().run(), reply.peers(), reply.peers_count());
+  for (const auto& peer : reply.peers()) context_.peer_list.learn(peer);
+  const Duration lease = std::chrono::milliseconds(reply.lease_ms());
+  if (context_.standing == Standing::kServing) context_.view.grant_lease(sent + std::min(lease, kLease));
 }
 
 // It is that incarnation when this is durable here, and serves when the server has it too.
@@ -181,6 +211,7 @@ void Reporting::stop_serving(const std::string& why) {
   if (context_.standing != Standing::kStale) spdlog::error("{}", why);
   context_.standing = Standing::kStale;
   context_.stale = why;
+  context_.view.end_lease();
   has_kept_ = false;
 }
 

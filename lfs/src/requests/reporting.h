@@ -15,6 +15,10 @@ class Reporting {
 
   // Takes replies to our requests, and loss of the server. False for what is not ours.
   bool offer(net::Delivery& delivery);
+  // Asks the server with kMayManage. kUnavailable, perhaps at once, if there is none at present.
+  void ask(net::Packet packet, std::function<void(Result<net::Packet>)> done);
+  // The next heartbeat is sent now: its answer has what has just changed.
+  void beat_soon() { next_beat_ = context_.now(); }
   void tick();
   Time next_deadline() const;
 
@@ -24,6 +28,7 @@ class Reporting {
   void lose(const Error& why);
   void beat();
   void obey(const proto::HeartbeatReply& reply);
+  void learn_view(const proto::HeartbeatReply& reply, Time sent);
   void become(std::uint64_t incarnation, bool ask_all);
   void serve();
   void stop_serving(const std::string& why);
@@ -33,6 +38,7 @@ class Reporting {
   void settled(Component& component);
   void learn_states(const std::vector<std::uint64_t>& files, const proto::FileStatesReply& reply);
   proto::NodeInfo node_info();
+  void add_right(net::Packet& packet);
   net::Packet request();
 
   LfsContext& context_;

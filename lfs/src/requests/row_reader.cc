@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t kEndsAtOnce = 8192;        // of the index, while it is found out how many rows fit a body
 constexpr std::size_t kGatherBytes = 256u << 10;   // read at once when short rows at a distance are picked out
 constexpr std::uint64_t kScanBytesMax = 4u << 20;  // read for one request, whatever of it is asked for
+constexpr std::uint64_t kCloseRows = 64;           // at such distances rows' ends are read many at once
 constexpr std::uint64_t kRowsMax = kBulkBytes / sizeof(std::uint32_t);
 
 Status past_end(const RowSource& source, std::string_view what, std::uint64_t at, std::uint64_t end) {
@@ -123,32 +124,71 @@ Result<net::Buffer> read_variable(const RowSource& source, Span& span) {
   return body;
 }
 
-Result<net::Buffer> read_variable_strided(const RowSource& source, Span& span) {
+// Variable rows at a distance, picked out of large reads where they lie close together.
+class StridedRows {
+ public:
+  explicit StridedRows(const RowSource& source) : source_(source) {}
+
+  // Adds rows of the span until the reply is full, or enough has been read for it.
+  Status add(const Span& span) {
+    const std::uint64_t rows_max = std::min(span.count, kRowsMax);
+    while (!is_full_ && lengths.size() < rows_max && scanned_ < kScanBytesMax) {
+      const std::uint64_t at_once = span.stride <= kCloseRows ? kEndsAtOnce / span.stride : 1;
+      const std::uint64_t count = std::min(at_once, rows_max - lengths.size());
+      const Row first = span.first + lengths.size() * span.stride;
+      ends_.resize((count - 1) * span.stride + 2);
+      PIF_TRY(source_.reader.read_ends(first, ends_.size() - 1, ends_));
+      for (std::uint64_t i = 0; i < count && !is_full_ && scanned_ < kScanBytesMax; ++i)
+        PIF_TRY(add_row(ends_[i * span.stride], ends_[i * span.stride + 1]));
+    }
+    return {};
+  }
+  std::size_t head_bytes() const { return lengths.size() * sizeof(std::uint32_t); }
+
   std::vector<std::uint32_t> lengths;
   std::vector<std::byte> data;
-  const std::uint64_t chunk_bytes = source.shape.chunk_bytes;
-  std::uint64_t scanned_bytes = 0, next_chunk = 0;  // behind the last row
-  for (std::uint64_t i = 0; i < std::min(span.count, kRowsMax) && scanned_bytes < kScanBytesMax; ++i) {
-    std::uint64_t ends[2];
-    PIF_TRY(source.reader.read_ends(span.first + i * span.stride, 1, ends));
-    const std::uint64_t row_bytes = ends[1] - ends[0];
-    const bool fits = data.size() + row_bytes + (lengths.size() + 1) * sizeof(std::uint32_t) <= source.bytes_max;
-    if (!fits && !lengths.empty()) break;
-    if (!fits && source.bytes_max < kBulkBytes) return fail(too_long(row_bytes, source.bytes_max).error());
-    lengths.push_back(static_cast<std::uint32_t>(row_bytes));
-    data.resize(data.size() + row_bytes);
-    if (row_bytes > 0 && ends[1] > next_chunk) {
-      scanned_bytes += row_bytes + chunk_bytes;
-      next_chunk = (ends[1] + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
-    }
-    PIF_TRY(source.reader.read_bytes(ends[0], std::span(data).last(row_bytes)));
+
+ private:
+  Status add_row(std::uint64_t begin, std::uint64_t end) {
+    const std::uint64_t bytes = end - begin;
+    const bool fits = data.size() + bytes + head_bytes() + sizeof(std::uint32_t) <= source_.bytes_max;
+    is_full_ = !fits && !lengths.empty();
+    if (is_full_) return {};
+    if (!fits && source_.bytes_max < kBulkBytes) return too_long(bytes, source_.bytes_max);
+    if (bytes > 0 && (begin < window_begin_ || end > window_begin_ + window_.size()))
+      PIF_TRY(move_window(begin, bytes));
+    const std::byte* const from = window_.data() + (bytes > 0 ? begin - window_begin_ : 0);
+    data.insert(data.end(), from, from + bytes);
+    lengths.push_back(static_cast<std::uint32_t>(bytes));
+    return {};
   }
-  PIF_ASSERT(!lengths.empty() && lengths.size() <= span.count, lengths.size(), span.count);
-  span.count = lengths.size();
-  const std::size_t head = lengths.size() * sizeof(std::uint32_t);
-  net::Buffer body(head + data.size());
-  std::memcpy(body.data(), lengths.data(), head);
-  if (!data.empty()) std::memcpy(body.data() + head, data.data(), data.size());
+  // To where a row begins. It is as large as the rows in front of it were close together.
+  Status move_window(std::uint64_t begin, std::uint64_t bytes) {
+    const bool is_close = begin < window_begin_ + window_.size() + kGatherBytes / 4;
+    std::uint64_t size = is_close && !lengths.empty() ? kGatherBytes : source_.shape.chunk_bytes;
+    size = std::min(std::max(size, bytes), source_.reader.tail().bytes - begin);
+    window_.resize(size);
+    window_begin_ = begin;
+    scanned_ += size + source_.shape.chunk_bytes;
+    return source_.reader.read_bytes(begin, window_);
+  }
+
+  const RowSource& source_;
+  std::vector<std::uint64_t> ends_;
+  std::vector<std::byte> window_;  // of .dat
+  std::uint64_t window_begin_ = 0;
+  std::uint64_t scanned_ = 0;  // bytes
+  bool is_full_ = false;
+};
+
+Result<net::Buffer> read_variable_strided(const RowSource& source, Span& span) {
+  StridedRows rows(source);
+  PIF_TRY(rows.add(span));
+  PIF_ASSERT(!rows.lengths.empty() && rows.lengths.size() <= span.count, rows.lengths.size(), span.count);
+  span.count = rows.lengths.size();
+  net::Buffer body(rows.head_bytes() + rows.data.size());
+  std::memcpy(body.data(), rows.lengths.data(), rows.head_bytes());
+  if (!rows.data.empty()) std::memcpy(body.data() + rows.head_bytes(), rows.data.data(), rows.data.size());
   return body;
 }
 

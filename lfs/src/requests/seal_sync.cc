@@ -20,8 +20,33 @@ constexpr Duration kLongPause = std::chrono::seconds(30);
 
 void SealSync::add(const ComponentPtr& component, Done done) {
   PIF_ASSERT(component->stage() == Stage::kSealing && component->files, component->file.value, component->stage());
-  Item item{component->files, context_.components.folder(component->file), std::move(done), {}};
-  if (component->state.bytes() < kSmallBytes) {
+  add({component->files, {}, context_.components.folder(component->file), std::move(done), {}},
+      component->state.bytes());
+}
+
+void SealSync::add_parity(const ComponentPtr& component, std::shared_ptr<component::ParityFiles> parity,
+                          std::uint64_t bytes, bool is_new, Done done) {
+  PIF_ASSERT(parity != nullptr && (!is_new || component->files), component->file.value);
+  add({is_new ? component->files : nullptr,
+       std::move(parity),
+       context_.components.folder(component->file),
+       std::move(done),
+       {}},
+      bytes);
+}
+
+Status SealSync::Item::sync() const {
+  if (files) PIF_TRY(component::sync(*files));
+  return parity ? component::sync(*parity) : Status();
+}
+
+Status SealSync::Item::check_written() const {
+  if (files) PIF_TRY(component::check_written(*files));
+  return parity ? component::check_written(*parity) : Status();
+}
+
+void SealSync::add(Item item, std::uint64_t bytes) {
+  if (bytes < kSmallBytes) {
     waiting_.push_back(std::move(item));
     return;
   }
@@ -69,12 +94,12 @@ void SealSync::sync(component::Storage& storage, const std::string& root, Batch&
   const Status all = storage.sync_all(root);
   batch.is_unsupported = !all && all.error().code == Code::kUnsupported;
   if (!all) return sync_each(storage, batch.items);  // which says whose bytes were lost
-  for (Item& item : batch.items) item.result = component::check_written(*item.files);
+  for (Item& item : batch.items) item.result = item.check_written();
 }
 
 void SealSync::sync_each(component::Storage& storage, std::vector<Item>& items) {
   std::map<std::string, Status> folders;
-  for (Item& item : items) item.result = component::sync(*item.files);
+  for (Item& item : items) item.result = item.sync();
   for (Item& item : items) {
     const auto [folder, is_new] = folders.try_emplace(item.folder);
     if (is_new) folder->second = storage.sync_folder(item.folder);

@@ -21,16 +21,24 @@ class SealSync {
   // The component is at kSealing, with open files, and nobody writes it. Syncing begins at once, or with the next
   // batch.
   void add(const ComponentPtr& component, Done done);
+  // The same for its parity, of which so many bytes are new; is_new: and for the component's own files.
+  void add_parity(const ComponentPtr& component, std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes,
+                  bool is_new, Done done);
   // Once per turn: what has waited begins, unless enough is under way.
   void advance();
 
  private:
   struct Item {
-    std::shared_ptr<component::Files> files;
+    std::shared_ptr<component::Files> files;  // either may be null
+    std::shared_ptr<component::ParityFiles> parity;
     std::string folder;
     Done done;
     Status result;
+
+    [[nodiscard]] Status sync() const;
+    [[nodiscard]] Status check_written() const;
   };
+  void add(Item item, std::uint64_t bytes);
   struct Batch {
     std::vector<Item> items;
     Time begun{};

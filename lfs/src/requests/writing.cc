@@ -16,15 +16,6 @@ constexpr std::uint64_t kSkippedBytesMax = 64ull << 30;
 constexpr std::uint64_t kSkippedPerByteMax = 64;  // requests that overtake each other leave something out for a moment
 constexpr std::size_t kSkippersMax = 2 * Components::kWritersMax;
 
-bool is_same(const proto::ComponentShape& a, const proto::ComponentShape& b) {
-  return a.format().kind() == b.format().kind() && a.format().record_length() == b.format().record_length() &&
-         a.format().delimiter() == b.format().delimiter() && a.index() == b.index() &&
-         std::equal(a.layout().nodes().begin(), a.layout().nodes().end(), b.layout().nodes().begin(),
-                    b.layout().nodes().end()) &&
-         std::equal(a.layout().bevies().begin(), a.layout().bevies().end(), b.layout().bevies().begin(),
-                    b.layout().bevies().end());
-}
-
 component::Tail tail_to_seal(const Component& component, const proto::Seal& asked) {
   if (!asked.by_descriptor()) return tail_of(component.state);
   return {asked.rows(), asked.bytes(), asked.data_tail_sum(), asked.index_tail_sum()};
@@ -57,11 +48,12 @@ Result<ComponentPtr> Writing::open_component(const Request& request, const proto
   if (!found) return found;
   Component& component = **found;
   PIF_TRY(context_.check_epoch(component, capability));
+  PIF_TRY(LfsContext::check_not_older(component));
   const Permission may_fill = context_.may(Operation::kFill, component);
   if (may_fill == Permission::kNever)
     return fail(Code::kExists, fmt::format("file {} is complete here: it cannot be written any more", name_of(file)));
   if (may_fill == Permission::kLater) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
-  if (!is_same(component.state.shape(), shape))
+  if (!is_same_shape(component.state.shape(), shape))
     return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of(file)));
   context_.components.touch(component, context_.now());
   return found;
@@ -215,9 +207,10 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   if (!found) return found;
   Component& component = **found;
   PIF_TRY(context_.check_epoch(component, capability));
+  PIF_TRY(LfsContext::check_not_older(component));
   const Permission may_seal = context_.may(Operation::kSeal, component);
   if (may_seal == Permission::kLater) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
-  if (!is_same(component.state.shape(), asked.shape()))
+  if (!is_same_shape(component.state.shape(), asked.shape()))
     return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of(file)));
   if (!component.is_open()) {
     if (component.state.rows() == asked.rows() && component.state.bytes() == asked.bytes()) return found;
@@ -266,7 +259,8 @@ Status Writing::take_lengths(Component& component, const proto::Seal& asked) {
 Status Writing::check_sizes(Component& component, const component::Tail& tail) {
   auto& files = *component.files;
   PIF_TRY(expect_size(*files.data, tail.bytes, true, component.file, "data"));
-  PIF_TRY(expect_size(*files.sums, tail.bytes / component.shape.chunk_bytes * 8, false, component.file, "sum file"));
+  const std::uint64_t sums = tail.bytes / component.shape.chunk_bytes * component.shape.sum_bytes();
+  PIF_TRY(expect_size(*files.sums, sums, false, component.file, "sum file"));
   if (component.shape.format.is_fixed()) return {};
   PIF_TRY(expect_size(*files.index, tail.rows * 8, true, component.file, "index"));
   return expect_size(*files.index_sums, tail.rows * 8 / component::kIndexChunkBytes * 8, false, component.file,

@@ -23,6 +23,8 @@ class Writing {
   // Once per turn: seals go on that nobody holds up any more, or end.
   void advance();
   Time next_deadline() const;
+  // Parity is synced with what is sealed.
+  SealSync& seal_sync() { return sync_; }
 
  private:
   // Of an open component whose rows did not come in order, in bytes.

@@ -57,6 +57,13 @@ void CatalogueBatch::end_quarantine(FileId file, Done done) {
       std::move(done));
 }
 
+void CatalogueBatch::keep_view(std::string packed, Done done) {
+  leave(
+      {},
+      [packed = std::move(packed)](kv::Transaction& transaction) { return catalogue::put_view(transaction, packed); },
+      std::move(done));
+}
+
 void CatalogueBatch::note(Done done) {
   leave(
       {}, [](kv::Transaction&) { return Status(); }, std::move(done));

@@ -29,6 +29,8 @@ class CatalogueBatch {
   void restore(const proto::ComponentState& state, Done done);
   // The entry goes from there; its files stay.
   void end_quarantine(FileId file, Done done);
+  // A newer view, packed (catalogue.h).
+  void keep_view(std::string packed, Done done);
   // Nothing changes but the root's numbers.
   void note(Done done);
 

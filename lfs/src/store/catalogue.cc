@@ -16,6 +16,7 @@ constexpr kv::Table kQuarantine = 2;
 constexpr kv::Table kTop = 3;  // the one without a name
 constexpr std::string_view kFormatKey = "format";
 constexpr std::string_view kNumbersKey = "numbers";
+constexpr std::string_view kViewKey = "view";
 
 Result<proto::ComponentState> parse(FileId file, std::string_view value) {
   const auto what = fmt::format("the catalogue's entry of file {}", name_of(file));
@@ -132,6 +133,18 @@ Status put_numbers(kv::Transaction& transaction, const proto::StoredNumbers& num
   return transaction.put(kTop, kNumbersKey, kv::seal_value(numbers.SerializeAsString()));
 }
 
+Result<std::string> view(kv::Store& store) {
+  PIF_TRY_VALUE(auto transaction, store.read());
+  PIF_TRY_VALUE(const auto value, transaction->get(kMeta, kViewKey));
+  if (!value) return std::string();
+  PIF_TRY_VALUE(const auto payload, kv::open_value(*value, "the catalogue's view"));
+  return std::string(payload);
+}
+
+Status put_view(kv::Transaction& transaction, std::string_view packed) {
+  return transaction.put(kMeta, kViewKey, kv::seal_value(packed));
+}
+
 Result<std::uint64_t> version(kv::Store& store) {
   PIF_TRY_VALUE(auto transaction, store.read());
   PIF_TRY_VALUE(const auto value, transaction->get(kMeta, kFormatKey));
@@ -144,10 +157,10 @@ Result<std::uint64_t> version(kv::Store& store) {
 
 Status check_version(kv::Store& store) {
   PIF_TRY_VALUE(const auto found, version(store));
-  if (found == kFormatVersion) return {};
+  if (found == kFormatVersion || found == kParityRootFormat) return {};
   if (found == 0) return fail(Code::kCorrupt, "the catalogue is empty, though the root is not new");
   return fail(Code::kVersion,
-              fmt::format("the catalogue has format {}, this program knows {}: {}", found, kFormatVersion,
+              fmt::format("the catalogue has format {}, this program knows {}: {}", found, kParityRootFormat,
                           found == kFormatBefore ? "run `pif up`, which takes it over" : "use a newer one"));
 }
 
@@ -157,6 +170,12 @@ Status begin(kv::Store& store, const std::string& uuid) {
   PIF_TRY_VALUE(auto transaction, store.write());
   PIF_TRY(put_numbers(*transaction, numbers));
   PIF_TRY(transaction->put(kMeta, kFormatKey, kv::seal_value(kv::key_u64(kFormatVersion))));
+  return transaction->commit();
+}
+
+Status raise(kv::Store& store) {
+  PIF_TRY_VALUE(auto transaction, store.write());
+  PIF_TRY(transaction->put(kMeta, kFormatKey, kv::seal_value(kv::key_u64(kParityRootFormat))));
   return transaction->commit();
 }
 

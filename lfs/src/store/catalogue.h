@@ -31,11 +31,17 @@ namespace pif::lfs::catalogue {
 [[nodiscard]] Result<proto::StoredNumbers> numbers(kv::Store& store);
 [[nodiscard]] Status put_numbers(kv::Transaction& transaction, const proto::StoredNumbers& numbers);
 
+// The newest view that this LFS was told (wire/views.h), packed; empty: none yet.
+[[nodiscard]] Result<std::string> view(kv::Store& store);
+[[nodiscard]] Status put_view(kv::Transaction& transaction, std::string_view packed);
+
 // The format version; 0: the catalogue is new.
 [[nodiscard]] Result<std::uint64_t> version(kv::Store& store);
-// kVersion, kCorrupt: unless it is this release's.
+// kVersion, kCorrupt: unless it is this release's, with components with parity or without.
 [[nodiscard]] Status check_version(kv::Store& store);
 // Makes it this release's, and says who the root is.
 [[nodiscard]] Status begin(kv::Store& store, const std::string& uuid);
+// Makes it that of a root with components with parity.
+[[nodiscard]] Status raise(kv::Store& store);
 
 }  // namespace pif::lfs::catalogue

@@ -8,6 +8,8 @@
 #include "pif/lfs/lfs.h"
 #include "store/catalogue.h"
 #include "store/convert.h"
+#include "store/covered.h"
+#include "store/keeper.h"
 #include "store/recovery.h"
 #include "store/root.h"
 
@@ -40,7 +42,7 @@ void check_files(component::Storage& storage, const std::string& stem, const com
     return;
   }
   bool any = is_short(*files->data, stem + ".dat", tail.bytes, damages);
-  any |= is_short(*files->sums, stem + ".sum", tail.bytes / shape.chunk_bytes * 8, damages);
+  any |= is_short(*files->sums, stem + ".sum", tail.bytes / shape.chunk_bytes * shape.sum_bytes(), damages);
   if (!shape.format.is_fixed()) {
     any |= is_short(*files->index, stem + ".idx", tail.rows * 8, damages);
     any |= is_short(*files->index_sums, stem + ".isum", tail.rows * 8 / component::kIndexChunkBytes * 8, damages);
@@ -53,11 +55,62 @@ void check_files(component::Storage& storage, const std::string& stem, const com
 
 namespace {
 
+constexpr std::size_t kUncoveredMax = 100;  // lines
+
+// Rows that are in no page must be in frames.
+void check_frames(const Keeper& keeper, component::ParityFiles& files, const proto::ComponentState& state,
+                  std::vector<std::string>& damages) {
+  const auto index = component::scan_frames(keeper.shape.file, files, state.pap_begin());
+  if (!index) return damages.push_back(index.error().text);
+  const FileLength published = file_length_of(state.published());
+  const std::uint64_t page_rows = keeper.shape.page_rows();
+  std::size_t missing = 0;
+  for (std::uint64_t j = state.pages() * page_rows; j < keeper.parity_rows(published); ++j) {
+    for (std::size_t member = 0; member < keeper.size() && !has_page(state, j / page_rows); ++member) {
+      const RecordNumber record = keeper.record(member, j);
+      if (record >= published.records) continue;
+      const auto* const frame =
+          keeper.format().is_fixed()
+              ? index->find(record, fixed_record_bytes(keeper.format().record_length, published, record))
+              : index->find(record);
+      if (frame != nullptr) continue;
+      damages.push_back(fmt::format("file {}: record {} has its parity here, which has neither a page nor a copy of it",
+                                    name_of(keeper.shape.file), record));
+      if (++missing == kUncoveredMax) return;
+    }
+  }
+}
+
+}  // namespace
+
+void check_parity(component::Storage& storage, const std::string& stem, const proto::ComponentState& state, bool sums,
+                  std::vector<std::string>& damages) {
+  const bool is_being_made = state.state() == kSealed && !state.gathered();
+  if (!keeps_parity(state.shape()) || is_being_made) return;
+  const auto shape = shape_of(state.shape());
+  const auto layout = layout_of(state.shape().layout());
+  if (!shape || !layout) return damages.push_back((shape ? layout.error() : shape.error()).text);
+  const Keeper keeper = Keeper::of(*shape, *layout, state.shape().index());
+  if (keeper.parity_rows(file_length_of(state.published())) == 0 && state.pages() == 0) return;
+  auto files = component::open_parity(storage, stem, component::OpenMode::kRead);
+  if (!files) return damages.push_back(files.error().text);
+  if (state.pages() > 0 && (!files->pages || !files->sums))
+    return damages.push_back(fmt::format("file {}: {}.par or {}.psum is missing", name_of(shape->file), stem, stem));
+  if (state.pages() > 0 && sums) {
+    if (auto ok = component::check_parity(keeper.shape, *files, state.pages(), {}, damages); !ok)
+      damages.push_back(ok.error().text);
+  }
+  check_frames(keeper, *files, state, damages);
+}
+
+namespace {
+
 void check_entry(component::Storage& storage, const std::string& root, const proto::ComponentState& state, bool sums,
                  CheckReport& report) {
   const auto shape = shape_of(state.shape());
   if (!shape) return report.damages.push_back(fmt::format("file {}: {}", state.shape().file(), shape.error().text));
   check_files(storage, component::stem(root, shape->file), *shape, tail_of(state), sums, report.damages);
+  check_parity(storage, component::stem(root, shape->file), state, sums, report.damages);
   if (state.published().records() < state.rows() && state.shape().index() == 0 &&
       state.shape().layout().nodes_size() == 1 && state.generation() == 0)
     report.damages.push_back(fmt::format("file {}: {} rows, but a length of {} records", state.shape().file(),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "pif/component/component.h"
+#include "pif/proto/messages.pb.h"
 
 namespace pif::lfs {
 
@@ -12,5 +13,10 @@ namespace pif::lfs {
 // sum. Any thread. Files longer than the tail says are none: rows of an append that did not come to its end.
 void check_files(component::Storage& storage, const std::string& stem, const component::Shape& shape,
                  const component::Tail& tail, bool sums, std::vector<std::string>& damages);
+
+// The same of its parity: files that lack, with `sums` pages that do not hold; and every row of which the published
+// length that is known here says that its parity is here must be in a page or a frame. Any thread.
+void check_parity(component::Storage& storage, const std::string& stem, const proto::ComponentState& state, bool sums,
+                  std::vector<std::string>& damages);
 
 }  // namespace pif::lfs

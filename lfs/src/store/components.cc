@@ -4,6 +4,7 @@
 
 #include "pif/base/assert.h"
 #include "store/catalogue.h"
+#include "store/root.h"
 
 namespace pif::lfs {
 
@@ -17,6 +18,12 @@ void Component::enter(Stage stage) {
 void Component::end_change() {
   if (stage_ == Stage::kFailed || stage_ == Stage::kRemoved) return;
   enter(is_open() ? Stage::kFilling : Stage::kResting);
+}
+
+proto::ComponentState Component::told() const {
+  auto out = told_state(state);
+  if (older && reader) set_tail(out, reader->tail());
+  return out;
 }
 
 Permission Component::may(Operation what, bool is_checkpoint_due) const {
@@ -82,6 +89,16 @@ std::string Components::folder(FileId file) const {
   return path.substr(0, path.rfind('/'));
 }
 
+Status Components::prepare_form(const proto::ComponentShape& shape) {
+  if (shape.layout().bevies_size() == 0) return {};
+  PIF_TRY(layout_of(shape.layout()));
+  if (is_older(shape.layout())) return fail(unprotected(FileId(shape.file())));
+  if (is_raised_) return {};
+  PIF_TRY(raise_root(storage_, catalogue_, root_));
+  is_raised_ = true;
+  return {};
+}
+
 Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::uint64_t epoch, Time now) {
   PIF_TRY_VALUE(const auto shape, shape_of(in));
   if (removing_.contains(shape.file.value))
@@ -93,6 +110,7 @@ Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::ui
   if (is_quarantined(shape.file))
     return fail(Code::kStaleFile,
                 fmt::format("file {} is in quarantine here: the server did not know it", name_of(shape.file)));
+  PIF_TRY(prepare_form(in));
   state.set_state(kOpen);
   state.set_epoch(epoch);
   state.set_run(numbers_.run());
@@ -111,6 +129,9 @@ Status Components::open_files(Component& component, component::OpenMode mode) {
   using component::OpenMode;
   PIF_ASSERT(!component.is_removed(), component.file.value);
   PIF_ASSERT(component.mode.has_value() == (component.files != nullptr), component.file.value);
+  if (component.older && mode != OpenMode::kRead) return fail(unprotected(component.file));
+  if (component.lacks_copy())
+    return fail(Code::kRetry, fmt::format("file {} is being made ready to be read", name_of(component.file)));
   if (component.mode && (mode == OpenMode::kRead || *component.mode != OpenMode::kRead)) return {};
   close_files(component);
   PIF_TRY_VALUE(auto files, component::open_files(storage_, stem(component.file), component.shape.format, mode));
@@ -130,6 +151,16 @@ Status Components::open_writer(Component& component) {
   component.writer.emplace(component.shape, tail_of(component.state), *component.files);
   ++writers_;
   PIF_ASSERT(writers_ <= kWritersMax, writers_);
+  return {};
+}
+
+Status Components::open_parity(Component& component, component::OpenMode mode) {
+  using component::OpenMode;
+  PIF_ASSERT(!component.is_removed(), component.file.value);
+  PIF_TRY(open_files(component, OpenMode::kRead));
+  if (component.parity && (mode != OpenMode::kCreate || component.parity->frames)) return {};
+  PIF_TRY_VALUE(auto files, component::open_parity(storage_, stem(component.file), mode));
+  component.parity = std::make_shared<component::ParityFiles>(std::move(files));
   return {};
 }
 
@@ -155,8 +186,30 @@ void Components::close_files(Component& component) {
   drop_writer(component);
   component.reader.reset();
   if (component.mode) with_files_.erase(component.place);
+  PIF_ASSERT(!component.older || !component.mode || copies_ > 0, component.file.value);
+  if (component.older && component.mode) --copies_;
   component.mode.reset();
   component.files.reset();
+  component.parity.reset();
+  if (!component.is_keeping) component.frames.reset();
+}
+
+void Components::adopt_copy(Component& component, DenseCopy copy) {
+  PIF_ASSERT(component.lacks_copy() && !component.is_removed() && copy.files, component.file.value);
+  component.files = std::move(copy.files);
+  component.mode = component::OpenMode::kRead;
+  component.reader.emplace(component.shape, copy.tail, *component.files);
+  component.place = with_files_.insert(with_files_.end(), &component);
+  ++copies_;
+}
+
+bool Components::close_spare_copies() {
+  const std::size_t before = copies_;
+  for (auto at = with_files_.begin(); at != with_files_.end() && copies_ > 0;) {
+    Component& component = **at++;
+    if (component.older && is_spare(component)) close_files(component);
+  }
+  return copies_ < before;
 }
 
 void Components::touch(Component& component, Time now) {
@@ -164,12 +217,17 @@ void Components::touch(Component& component, Time now) {
   if (at != unsettled_.end()) at->second = now + kAskAfter;
 }
 
-void Components::evict() {
+void Components::evict_files(bool copies) {
   auto at = with_files_.begin();
   while (with_files_.size() > kOpenFilesMax && at != with_files_.end()) {
     Component& component = **at++;
-    if (is_spare(component)) close_files(component);
+    if (component.older == copies && is_spare(component)) close_files(component);
   }
+}
+
+void Components::evict() {
+  evict_files(false);
+  evict_files(true);  // more than all others, so many that the first of them must be made anew some day
   if (all_.size() <= kKnownMax) return;
   // One that a request, a sequencer or the redo log holds stays: found again, it would be another object with a state
   // of its own.
@@ -191,7 +249,7 @@ void Components::set_state(Component& component, const proto::ComponentState& st
   // Only its creator's commit is proof; a file that an append goes to may have been removed meanwhile.
   if (component.state.state() == kSealed && state.state() == kCommitted) unsettled_.erase(component.file.value);
   component.state = state;
-  if (component.reader) component.reader->set_tail(tail_of(state));
+  if (component.reader && !component.older) component.reader->set_tail(tail_of(state));
 }
 
 void Components::forget(Component& component, bool for_good) {
@@ -252,7 +310,7 @@ Result<component::Tail> tail_at(const component::Shape& shape, const component::
   if (begin < bytes) {
     std::vector<std::byte> chunk(bytes - begin);
     PIF_TRY(reader.read_bytes(begin, chunk));
-    tail.data_sum = chunk_sum(shape.file, component::kDataStream, begin / shape.chunk_bytes, chunk);
+    tail.data_sum = shape.data_sum(begin / shape.chunk_bytes, chunk);
   }
   if (shape.format.is_fixed()) return tail;
   constexpr std::uint64_t kPerChunk = component::kIndexChunkBytes / sizeof(std::uint64_t);

@@ -14,10 +14,12 @@
 #include "pif/base/clock.h"
 #include "pif/base/timers.h"
 #include "pif/component/component.h"
+#include "pif/component/parity.h"
 #include "pif/kv/store.h"
 #include "store/component_stage.h"
 #include "store/convert.h"
 #include "store/numbers.h"
+#include "store/older.h"
 
 namespace pif::lfs {
 
@@ -27,6 +29,7 @@ struct Component {
         state(std::move(state_in)),
         shape(shape_in),
         layout(std::move(layout_in)),
+        older(is_older(state.shape().layout())),
         applied(state.log_applied()),
         stage_(is_open() ? Stage::kFilling : Stage::kResting) {}
 
@@ -34,13 +37,17 @@ struct Component {
   proto::ComponentState state;  // as in the catalogue, but for sums of a tail that the redo log has newer
   const component::Shape shape;
   const parity::Layout layout;
+  const bool older;  // made before parity was kept: read from a dense copy (older.h), which `files` and `reader` are of
   bool catalogued = false;
 
-  std::shared_ptr<component::Files> files;  // open; work away from the loop may have them longer
-  std::optional<component::OpenMode> mode;  // of `files`; nothing: closed
-  std::optional<component::Reader> reader;  // over `files`, up to the state's tail
-  std::optional<component::Writer> writer;  // over `files`
-  std::list<Component*>::iterator place;    // among those with open files
+  std::shared_ptr<component::Files> files;         // open; work away from the loop may have them longer
+  std::optional<component::OpenMode> mode;         // of `files`; nothing: closed
+  std::optional<component::Reader> reader;         // over `files`, up to the state's tail
+  std::optional<component::Writer> writer;         // over `files`
+  std::list<Component*>::iterator place;           // among those with open files
+  std::shared_ptr<component::ParityFiles> parity;  // open, for writing; only while `files` are, or work has them
+  std::optional<component::FrameIndex> frames;     // what .pap has; nothing: not read yet
+  bool is_keeping = false;                         // its parity is being written, by one at a time
 
   unsigned queued_changes = 0;  // overwrites and appends that wait
   bool by_append = false;  // made by an append to a committed file that had no rows here, and not asked about since
@@ -55,6 +62,10 @@ struct Component {
   bool is_open() const { return state.state() == kOpen; }
   Stage stage() const { return stage_; }
   bool is_removed() const { return stage_ == Stage::kRemoved; }
+  // Before it can be read, Components::adopt_copy().
+  bool lacks_copy() const { return older && !mode; }
+  // Its state as others are to know it: that of the dense copy, of an older one.
+  proto::ComponentState told() const;
   void enter(Stage stage);
   // What changed it is over, whether it went well or not: back to where it began. Nothing, if it failed or was removed.
   void end_change();
@@ -122,15 +133,23 @@ class Components {
   [[nodiscard]] Result<ComponentPtr> find(FileId file);
   // Whether it is here, without looking into its failures.
   ComponentPtr find_in_memory(FileId file) const;
-  // Makes its files, state open. shape: checked by the caller. kRetry while files of that name are being removed.
+  // Makes its files, state open. shape: checked by the caller. kRetry while files of that name are being removed;
+  // kUnsupported: an older one would be made.
   [[nodiscard]] Result<ComponentPtr> create(const proto::ComponentShape& shape, std::uint64_t epoch, Time now);
 
-  // Opens the files if they are not open with at least in this mode; afterwards `reader` is there.
+  // Opens the files if they are not open with at least in this mode; afterwards `reader` is there. Of an older one:
+  // kRetry if it lacks its copy, kUnsupported for writing.
   [[nodiscard]] Status open_files(Component& component, component::OpenMode mode);
   [[nodiscard]] Status open_writer(Component& component);
+  // Its parity's files, and the others too; kCreate makes what is missing of both.
+  [[nodiscard]] Status open_parity(Component& component, component::OpenMode mode);
   void drop_writer(Component& component);
   void close_files(Component& component);
-  // Closes the longest unused files over the limit. Once per turn.
+  // It is read from this from now on, until its files are closed. Only of one that lacks its copy.
+  void adopt_copy(Component& component, DenseCopy copy);
+  // Closes dense copies that nobody needs at the moment: says whether there were any.
+  bool close_spare_copies();
+  // Closes the longest unused files over the limit, dense copies last. Once per turn.
   void evict();
   // An unsettled component is in use: it is not asked about for a while.
   void touch(Component& component, Time now);
@@ -159,8 +178,11 @@ class Components {
 
  private:
   [[nodiscard]] Result<ComponentPtr> add(proto::ComponentState state);
+  // In front of the first component with parity, which an older program must not touch. kUnsupported: an older one.
+  [[nodiscard]] Status prepare_form(const proto::ComponentShape& shape);
   // Whether its files can be closed: the catalogue knows all that they hold, and nobody uses them at the moment.
   static bool is_spare(const Component& component);
+  void evict_files(bool copies);
   // The one that was not used for longest; false if all are in use.
   bool close_spare_writer();
 
@@ -176,6 +198,8 @@ class Components {
   std::unordered_set<std::uint64_t> quarantined_;
   std::map<std::uint64_t, Time> unsettled_;
   std::size_t writers_ = 0;
+  std::size_t copies_ = 0;  // dense ones, of components with open files
+  bool is_raised_ = false;  // the root's format, as far as this run knows
   Totals totals_;
 };
 

@@ -1,6 +1,9 @@
 #include "store/convert.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -13,11 +16,21 @@ Result<component::Shape> shape_of(const proto::ComponentShape& in) {
   PIF_TRY_VALUE(const Format format, format_of(in.format()));
   if (in.index() >= static_cast<std::uint32_t>(in.layout().nodes_size()))
     return fail(Code::kInvalid, fmt::format("LFS {} of a file of width {}", in.index(), in.layout().nodes_size()));
-  const auto shape = component::Shape::of(FileId(in.file()), format);
+  PIF_TRY_VALUE(const std::uint32_t form, wire::form_of(in.layout()));
+  const auto shape = component::Shape::of(FileId(in.file()), format, form);
   if (in.chunk_bytes() != 0 && in.chunk_bytes() != shape.chunk_bytes)
     return fail(Code::kInvalid, fmt::format("chunks of {} bytes; these records have chunks of {}", in.chunk_bytes(),
                                             shape.chunk_bytes));
   return shape;
+}
+
+bool is_same_shape(const proto::ComponentShape& a, const proto::ComponentShape& b) {
+  const auto& left = a.layout();
+  const auto& right = b.layout();
+  return a.format().kind() == b.format().kind() && a.format().record_length() == b.format().record_length() &&
+         a.format().delimiter() == b.format().delimiter() && a.index() == b.index() && left.form() == right.form() &&
+         std::equal(left.nodes().begin(), left.nodes().end(), right.nodes().begin(), right.nodes().end()) &&
+         std::equal(left.bevies().begin(), left.bevies().end(), right.bevies().begin(), right.bevies().end());
 }
 
 void set_tail(proto::ComponentState& state, const component::Tail& tail) {
@@ -33,7 +46,8 @@ bool parse_file_name(const std::string& name, FileId& file) {
   const auto dot = name.find('.');
   if (dot == std::string::npos || dot == 0) return false;
   const auto extension = std::string_view(name).substr(dot);
-  if (extension != ".dat" && extension != ".sum" && extension != ".idx" && extension != ".isum") return false;
+  constexpr std::array<std::string_view, 7> kExtensions = {".dat", ".sum", ".idx", ".isum", ".par", ".psum", ".pap"};
+  if (std::find(kExtensions.begin(), kExtensions.end(), extension) == kExtensions.end()) return false;
   const auto [end, error] = std::from_chars(name.data(), name.data() + dot, file.value, 16);
   return error == std::errc() && end == name.data() + dot;
 }

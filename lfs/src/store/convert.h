@@ -20,6 +20,13 @@ using wire::layout_of;
 // kInvalid if anything in it is not possible.
 [[nodiscard]] Result<component::Shape> shape_of(const proto::ComponentShape& shape);
 
+// Of the same component: format, layout, index.
+bool is_same_shape(const proto::ComponentShape& a, const proto::ComponentShape& b);
+// The LFSs of the file keep parity.
+inline bool keeps_parity(const proto::ComponentShape& shape) {
+  return shape.layout().form() == 1 && shape.layout().bevies_size() > 0;
+}
+
 inline component::Tail tail_of(const proto::ComponentState& state) {
   return {state.rows(), state.bytes(), state.data_tail_sum(), state.index_tail_sum()};
 }

@@ -16,7 +16,7 @@ Status write_home(const component::Shape& shape, component::Files& files, std::u
   std::vector<std::uint64_t> sums;
   for (std::uint64_t at = 0; at < bytes.size(); at += chunk_bytes) {
     const auto chunk = bytes.subspan(at, std::min<std::uint64_t>(chunk_bytes, bytes.size() - at));
-    const auto sum = chunk_sum(shape.file, component::kDataStream, first_chunk + at / chunk_bytes, chunk);
+    const auto sum = shape.data_sum(first_chunk + at / chunk_bytes, chunk);
     if (chunk.size() == chunk_bytes)
       sums.push_back(sum);
     else
@@ -26,7 +26,7 @@ Status write_home(const component::Shape& shape, component::Files& files, std::u
   PIF_ASSERT(begin + bytes.size() <= tail.bytes, begin, bytes.size(), tail.bytes);
   PIF_TRY(files.data->write(begin, bytes));
   if (sums.empty()) return {};
-  return files.sums->write(first_chunk * sizeof(std::uint64_t), std::as_bytes(std::span(sums)));
+  return component::write_sums(shape, files, first_chunk, sums);
 }
 
 Status sync_home(component::Files& files) {

@@ -12,6 +12,7 @@
 #include "pif/base/assert.h"
 #include "pif/kv/store.h"
 #include "pif/proto/stored.pb.h"
+#include "pif/wire/values.h"
 
 namespace pif::lfs {
 
@@ -45,6 +46,8 @@ class Numbers {
     offered_ = incarnation;
     if (taken_back) taken_back_ = incarnation;
   }
+  // All later numbers are of this era, or a later one: above all that was done for this LFS while it was lost.
+  void begin_era(std::uint32_t era) { last_ = std::max(last_, std::uint64_t{era} << wire::kEraShift); }
   // A server that this LFS goes along with has come so far.
   void note_moment(const proto::Moment& moment) { told_ = moment; }
   // Whether a word of that moment comes from the server that was told of last, and no older one of its run.

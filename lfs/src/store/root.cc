@@ -52,12 +52,13 @@ Result<std::string> read_text(component::Storage& storage, const std::string& pa
   return text;
 }
 
-Status write_identity(component::Storage& storage, const std::string& root, const RootIdentity& ours) {
+Status write_identity(component::Storage& storage, const std::string& root, const RootIdentity& ours,
+                      std::uint32_t format = kFormatVersion) {
   const auto path = identity_path(root);
   const auto text = fmt::format(
-      "# A local file system of PIF. Written once; everything else under this folder belongs to it.\n"
+      "# A local file system of PIF. Everything else under this folder belongs to it.\n"
       "format = {}\ncluster = \"{}\"\nnode = {}\nname = \"{}\"\nuuid = \"{}\"\n",
-      kFormatVersion, ours.cluster, ours.node, ours.name, ours.uuid);
+      format, ours.cluster, ours.node, ours.name, ours.uuid);
   {
     PIF_TRY_VALUE(auto file, storage.open(path + ".new", component::OpenMode::kCreate));
     PIF_TRY(file->resize(0));
@@ -97,12 +98,12 @@ Result<Found> read_any(component::Storage& storage, const std::string& root) {
     begin = end + 1;
     if (line.empty() || line.front() == '#') continue;
     // A newer format may have lines that this program does not know: its version counts first.
-    if (!parse_line(line, out.identity, out.format) && out.format <= kFormatVersion)
+    if (!parse_line(line, out.identity, out.format) && out.format <= kParityRootFormat)
       return fail(Code::kInvalid, fmt::format("{}, line {}: cannot read \"{}\"", path, number + 1, line));
   }
-  if (out.format > kFormatVersion)
+  if (out.format > kParityRootFormat)
     return fail(Code::kVersion, fmt::format("{} has format {}, this program knows {}: use a newer one", path,
-                                            out.format, kFormatVersion));
+                                            out.format, kParityRootFormat));
   if (out.format == 0 || out.identity.cluster.empty() || out.identity.node == 0)
     return fail(Code::kInvalid, fmt::format("{} lacks format, cluster or node", path));
   return out;
@@ -147,7 +148,7 @@ Status begin_catalogue(kv::Store& catalogue, const std::string& root, const Root
 
 Result<RootIdentity> read_identity(component::Storage& storage, const std::string& root) {
   PIF_TRY_VALUE(auto found, read_any(storage, root));
-  if (found.format == kFormatVersion) return std::move(found.identity);
+  if (found.format > kFormatBefore) return std::move(found.identity);
   return fail(Code::kVersion, fmt::format("{} has format {}, this program knows {}: run `pif up`, which takes it over",
                                           identity_path(root), found.format, kFormatVersion));
 }
@@ -170,7 +171,7 @@ Status adopt_root(component::Storage& storage, kv::Store& catalogue, const std::
   if (!found && found.error().code == Code::kNotFound)
     return fail(Code::kNotFound, fmt::format("{} is missing: is the disk mounted?", identity_path(root)));
   if (!found) return fail(std::move(found.error()));
-  if (found->format == kFormatVersion) return check_ours(root, found->identity, ours);
+  if (found->format > kFormatBefore) return check_ours(root, found->identity, ours);
   found->identity.uuid = ours.uuid;
   PIF_TRY(check_ours(root, found->identity, ours));
   PIF_TRY_VALUE(const auto version, catalogue::version(catalogue));
@@ -194,6 +195,13 @@ Status claim_root(component::Storage& storage, kv::Store& catalogue, const std::
                 fmt::format("the catalogue of {} belongs to the root {}, not to {}: restore the right one", root,
                             numbers.uuid(), found->uuid));
   return make_folders(storage, root);
+}
+
+Status raise_root(component::Storage& storage, kv::Store& catalogue, const std::string& root) {
+  PIF_TRY_VALUE(const auto found, read_any(storage, root));
+  if (found.format < kParityRootFormat) PIF_TRY(write_identity(storage, root, found.identity, kParityRootFormat));
+  PIF_TRY_VALUE(const auto version, catalogue::version(catalogue));
+  return version < kParityRootFormat ? catalogue::raise(catalogue) : Status();
 }
 
 Status each_data_file(component::Storage& storage, const std::string& root,

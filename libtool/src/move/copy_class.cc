@@ -80,8 +80,8 @@ Status copy_component(Worker& worker, Input& input, Output& output) {
     return true;  // who wants to end a worker kills it
   };
   PIF_TRY_VALUE(const component::Tail tail,
-                component::copy_component(input.shape(), input.tail(), input.files(), output.file().file,
-                                          output.files(), &cloned, keep_going));
+                component::copy_component(input.shape(), input.tail(), input.files(), output.shape(), output.files(),
+                                          &cloned, keep_going));
   PIF_ASSERT(tail.rows == input.rows() && tail.bytes == input.bytes(), tail.rows, input.rows(), tail.bytes);
   input.count_read(cloned ? 0 : tail.bytes);
   output.set_tail(tail, cloned);

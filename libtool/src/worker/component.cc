@@ -111,7 +111,7 @@ Result<Scratch> Input::map() {
 
 bool Output::has_component(LfsIndex lfs) const {
   const std::uint64_t records = file().file_length.records;  // if the controller said so, else 0
-  return records == 0 || lfs == 0 || layout().rows(lfs, records) > 0;
+  return records == 0 || (lfs == 0 && !file().is_protected()) || layout().rows(lfs, records) > 0;
 }
 
 Status Output::write(const RowBatch& batch) {

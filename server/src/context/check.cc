@@ -9,8 +9,8 @@
 #include "directory/rows.h"
 #include "pif/base/format.h"
 #include "pif/kv/value.h"
-#include "pif/parity/layout.h"
 #include "pif/server/server.h"
+#include "pif/wire/convert.h"
 
 namespace pif::server {
 namespace {
@@ -78,8 +78,7 @@ class Checker {
   void layout(const proto::FileLayout& layout, const std::string& what) {
     const std::unordered_set<std::uint32_t> nodes(layout.nodes().begin(), layout.nodes().end());
     if (nodes.size() != static_cast<std::size_t>(layout.nodes_size())) damage(what + " has a node twice");
-    const auto made = parity::Layout::make(static_cast<std::uint32_t>(layout.nodes_size()),
-                                           {layout.bevies().begin(), layout.bevies().end()});
+    const auto made = wire::layout_of(layout);
     if (!made) damage(fmt::format("{} has a layout that cannot be: {}", what, made.error().text));
   }
 

@@ -12,6 +12,7 @@
 namespace pif::server {
 namespace {
 
+constexpr std::size_t kPeersAtOnce = 128;  // some 50 KiB: a reply must fit a packet
 constexpr const char* kStateNames[] = {"unknown", "up", "suspect", "down", "draining", "stale"};
 
 bool same_endpoints(const proto::Endpoints& a, const proto::Endpoints& b) {
@@ -32,16 +33,20 @@ Status Registry::load(Time now) {
     proto::StoredNode row;
     good = row.ParseFromArray(payload.data(), static_cast<int>(payload.size()));
     if (!good) return false;
+    good = views_.load(row.node().id(), row);
+    if (!good) return false;
     Node node{.info = row.node(), .heard = now, .stored = true, .has_row = true};
     node.uuid = row.uuid();
     node.confirmed = row.confirmed();
     node.offered = row.offered();
     node.number = row.number();
     node.ask_all = row.ask_all();
+    node.leased = now;
+    note_peer(node);
     nodes_[row.node().id()] = std::move(node);
     return true;
   }));
-  if (!good) return fail(Code::kCorrupt, "the directory's table nodes has a value that is no message");
+  if (!good) return fail(Code::kCorrupt, "the directory's table nodes has a value that cannot be read");
   return {};
 }
 
@@ -60,6 +65,7 @@ Result<Node*> Registry::meet(const proto::Heartbeat& beat) {
   // pif.toml says which root belongs to a node; another one has another past.
   const std::string& uuid = in_toml != config_.root_uuids.end() ? in_toml->second : info.uuid();
   if (node.uuid != uuid && (in_toml != config_.root_uuids.end() || node.uuid.empty())) {
+    if (!node.uuid.empty()) views_.note_replaced(info.id());
     node.uuid = uuid;
     node.confirmed = node.offered = node.number = 0;
     node.ask_all = node.stored = false;
@@ -107,6 +113,7 @@ Status Registry::store(Node& node) {
   row.set_offered(node.offered);
   row.set_number(node.number);
   row.set_ask_all(node.ask_all);
+  views_.describe(node.info.id(), row);
   PIF_TRY(rows_.put(kNodes, kv::key_u32(node.info.id()), row));
   rows_.on_abort([this, id = node.info.id(), had_row = node.has_row] {
     nodes_[id].stored = false;
@@ -114,6 +121,85 @@ Status Registry::store(Node& node) {
   });
   node.stored = node.has_row = true;
   return {};
+}
+
+Status Registry::move(Node& node, std::initializer_list<wire::ViewState> path) {
+  rows_.on_abort([this, before = views_] { views_ = before; });
+  for (const wire::ViewState to : path) views_.move(node.info.id(), to, numbers_.next_index());
+  const Membership& membership = views_.of(node.info.id());
+  spdlog::warn("{} (node {}) is {} in view {}, of era {}", node.info.name(), node.info.id(),
+               wire::view_state_name(membership.state), views_.index(), membership.era);
+  return store(node);
+}
+
+Status Registry::replace(Node& node, const std::string& uuid) {
+  node.uuid = uuid;
+  node.confirmed = node.offered = node.number = 0;
+  node.ask_all = node.ever = false;
+  node.info.clear_trouble();
+  rows_.on_abort([this, before = views_] { views_ = before; });
+  views_.note_replaced(node.info.id());
+  return store(node);
+}
+
+Status Registry::start_over(Node& node) {
+  rows_.on_abort([this, before = views_] { views_ = before; });
+  const std::uint64_t era = node.presented.node().number() >> wire::kEraShift;
+  views_.start_over(node.info.id(), static_cast<std::uint32_t>(era), numbers_.next_index());
+  return store(node);
+}
+
+std::uint32_t Registry::absent_companion(std::uint32_t node, bool certain, Time now) const {
+  std::vector<std::uint32_t> absent = views_.absent();
+  std::erase(absent, node);
+  if (absent.empty()) return 0;
+  const std::uint32_t bevy = config_.default_bevy;
+  const std::vector<Candidate> known = candidates(now);
+  const auto groups =
+      bevy == 0 ? std::vector<PairGroup>() : pair_up(known, std::span(&bevy, 1), on_several_machines(known));
+  const auto is_in = [](const CompanionPair& pair, std::uint32_t id) {
+    const auto is_it = [id](const Candidate& one) { return one.node == id; };
+    return std::any_of(pair.first.begin(), pair.first.end(), is_it) ||
+           std::any_of(pair.second.begin(), pair.second.end(), is_it);
+  };
+  const auto pair_of = [&](std::uint32_t id) -> const CompanionPair* {
+    for (const PairGroup& group : groups) {
+      if (is_in(group.front(), id)) return &group.front();  // one size of bevies: a group is one pair
+    }
+    return nullptr;
+  };
+  const CompanionPair* pair = pair_of(node);
+  const auto is_companion = [&](std::uint32_t other) {
+    if (pair != nullptr && pair_of(other) != nullptr) return is_in(*pair, other);
+    return !certain;
+  };
+  // The one lost last: it returns first.
+  const auto found = std::find_if(absent.rbegin(), absent.rend(), is_companion);
+  return found == absent.rend() ? 0 : *found;
+}
+
+void Registry::note_peer(Node& node) {
+  if (node.peer_change != 0 && same_stored(node.peer, node.info)) return;
+  node.peer.set_id(node.info.id());
+  node.peer.set_name(node.info.name());
+  node.peer.set_root(node.info.root());
+  *node.peer.mutable_endpoints() = node.info.endpoints();
+  node.peer_change = ++peer_changes_;
+}
+
+void Registry::describe_peers(std::uint64_t known, proto::HeartbeatReply& reply) const {
+  if (known > peer_changes_) known = 0;  // of another run
+  reply.set_peers_count(known);
+  if (known == peer_changes_) return;
+  std::vector<const Node*> changed;
+  for (const auto& [id, node] : nodes_) {
+    if (node.peer_change > known) changed.push_back(&node);
+  }
+  std::sort(changed.begin(), changed.end(),
+            [](const Node* a, const Node* b) { return a->peer_change < b->peer_change; });
+  if (changed.size() > kPeersAtOnce) changed.resize(kPeersAtOnce);
+  for (const Node* node : changed) *reply.add_peers() = node->peer;
+  reply.set_peers_count(changed.size() < kPeersAtOnce ? peer_changes_ : changed.back()->peer_change);
 }
 
 Status Registry::store_all() {
@@ -157,6 +243,7 @@ const Node* Registry::find(std::uint32_t id) const {
 }
 
 bool Registry::is_usable(const Node& node, Time now) const {
+  if (views_.of(node.info.id()).state == wire::kViewLost) return false;
   return state(node, now) == kUp || (!node.ever && now - node.heard < config_.suspect_after);
 }
 
@@ -182,6 +269,7 @@ void Registry::describe(Time now, google::protobuf::RepeatedPtrField<proto::Node
     proto::NodeInfo& info = *to.Add();
     info = node.info;
     info.set_state(state(node, now));
+    info.set_view_state(views_.of(id).state);
     // Shown as long as this directory does not know of it: then it does not have the marks either that were made.
     if (info.taken_back() <= node.confirmed) info.clear_taken_back();
     const auto silent = std::chrono::duration_cast<std::chrono::milliseconds>(now - node.heard).count();
@@ -197,6 +285,7 @@ void Registry::describe(const proto::FileLayout& layout, Time now,
     info.set_id(id);
     const Node* node = find(id);
     info.set_state(node == nullptr ? kDown : state(*node, now));
+    info.set_view_state(views_.of(id).state);
     if (node == nullptr) continue;
     info.set_name(node->info.name());
     *info.mutable_endpoints() = node->info.endpoints();

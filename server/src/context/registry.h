@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "context/companions.h"
+#include "context/views.h"
+#include "directory/numbers.h"
 #include "directory/rows.h"
 #include "pif/base/clock.h"
 #include "pif/base/result.h"
@@ -35,11 +38,17 @@ struct Node {
   proto::Heartbeat presented;
   bool met = false;      // it has, since the server started
   Time trouble_heard{};  // when it was last found stale
+  // When it was last given a lease, or may have been: by the server's life before this one.
+  Time leased{};
+  // How it is reached, as the others are told, and the number of that change; 0: they are not.
+  proto::NodeInfo peer;
+  std::uint64_t peer_change = 0;
 };
 
 class Registry {
  public:
-  Registry(const Config& config, Rows& rows) : config_(config), rows_(rows) {}
+  Registry(const Config& config, Rows& rows, const Numbers& numbers)
+      : config_(config), rows_(rows), numbers_(numbers) {}
 
   [[nodiscard]] Status load(Time now);
   // Whom a heartbeat is of. kInvalid without an id or a name, and for a node that pif.toml does not have; kTooLarge
@@ -54,6 +63,28 @@ class Registry {
   // The same for all of which more is known than is stored.
   [[nodiscard]] Status store_all();
   bool has_unstored() const;
+
+  // ---- the view ----
+  const Views& views() const { return views_; }
+  // Through these states, one after the other, in this turn. Nobody hears of any before the turn is durable.
+  [[nodiscard]] Status move(Node& node, std::initializer_list<wire::ViewState> path);
+  // From now on the node's root is another, empty one, with this uuid.
+  [[nodiscard]] Status replace(Node& node, const std::string& uuid);
+  // Views::start_over() of a node.
+  [[nodiscard]] Status start_over(Node& node);
+  // Whether it was silent for so long that nobody acts on a lease of its any more.
+  bool is_lease_over(const Node& node, Time now) const { return now - node.leased >= kLeaseOver; }
+  // An absent node that may be the companion of this one in some file; 0: there is none. certain: only where the
+  // server itself puts both into one pair of bevies. Files made with other bevies, or for which the pairs were made
+  // anew, may say otherwise; nobody looks through all files.
+  std::uint32_t absent_companion(std::uint32_t node, bool certain, Time now) const;
+
+  // ---- how LFSs reach one another ----
+  // The node may be reached as its info says.
+  void note_peer(Node& node);
+  // What has changed since `known` changes, a bounded part of it.
+  void describe_peers(std::uint64_t known, proto::HeartbeatReply& reply) const;
+
   // Whether all nodes that the directory knows have presented themselves since the start.
   bool all_met() const;
   std::vector<Node*> all();
@@ -66,8 +97,8 @@ class Registry {
   // All nodes for new files, in node order.
   std::vector<Candidate> candidates(Time now) const;
   Candidate candidate(const Node& node, Time now) const;
-  // For new files. For a moment after a start those not heard yet count too, so that a restart does not make new files
-  // narrower.
+  // For new files: also one that is being rebuilt, for it has room and serves. For a moment after a start those not
+  // heard yet count too, so that a restart does not make new files narrower.
   bool is_usable(const Node& node, Time now) const;
   std::size_t up_count(Time now) const;
   std::size_t size() const { return nodes_.size(); }  // whatever their state
@@ -82,6 +113,9 @@ class Registry {
  private:
   const Config& config_;
   Rows& rows_;
+  const Numbers& numbers_;
+  Views views_;
+  std::uint64_t peer_changes_ = 0;
   std::map<std::uint32_t, Node> nodes_;
 };
 

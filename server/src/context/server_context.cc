@@ -17,7 +17,7 @@ ServerContext::ServerContext(Config config_in, World world_in)
       directory(rows),
       sessions(config, rows, world.entropy, opens),
       locks(rows, opens),
-      registry(config, rows),
+      registry(config, rows, numbers),
       outbox(config, world.messenger, rows, registry) {}
 
 Status check_named(const google::protobuf::Map<std::string, std::string>& named) {
@@ -29,6 +29,12 @@ Status check_named(const google::protobuf::Map<std::string, std::string>& named)
   if (bytes <= kAttributeBytesMax) return {};
   return fail(Code::kTooLarge,
               fmt::format("the attributes have {} bytes together, the limit is {}", bytes, kAttributeBytesMax));
+}
+
+Result<Node*> known_node(ServerContext& context, std::uint32_t id) {
+  Node* node = context.registry.find(id);
+  if (node == nullptr) return fail(Code::kNotFound, fmt::format("there is no node {}", id));
+  return node;
 }
 
 Status require_owner(const Requester& who) {

@@ -135,6 +135,8 @@ void bind_lifecycle(Operations& operations);
 void bind_opening(Operations& operations);
 void bind_admission(Operations& operations);
 void bind_rescue(Operations& operations);
+void bind_views(Operations& operations);
+void bind_lost_files(Operations& operations);
 
 // ---- shared between them ----
 // The file whose entry this is loses its name, in this turn: its row becomes doomed, or goes at once if no LFS has a
@@ -157,6 +159,10 @@ void end_session(ServerContext& context, Session& session);
 // Up to `budget` entries of the job at the front; true when it is done.
 [[nodiscard]] Result<bool> step_remove(ServerContext& context, RemoveJob& job, std::size_t budget);
 void describe_nodes(ServerContext& context, proto::NodesReply& reply);
+// kNotFound if the directory does not know it.
+[[nodiscard]] Result<Node*> known_node(ServerContext& context, std::uint32_t id);
+// Where the server may do that by itself: nodes that are silent for too long are lost from now on.
+[[nodiscard]] Status declare_silent(ServerContext& context);
 // kPermission unless root or the file system's owner asks.
 [[nodiscard]] Status require_owner(const Requester& who);
 // Serves from now on: once all LFSs that the directory knows have presented themselves, or the time for that is over.

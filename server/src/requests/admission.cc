@@ -53,10 +53,37 @@ void note_alive(const ServerContext& context, Node& node) {
   node.ever = true;
 }
 
+// An empty root begins to be rebuilt. Until now it was perhaps a member in the view, with the root before: not before
+// that one's lease is over does anybody hear that it is absent.
+Status begin_rebuild(ServerContext& context, Node& node) {
+  const Membership& membership = context.registry.views().of(node.info.id());
+  if (!membership.is_incomplete) return {};
+  if (membership.state == wire::kViewMember)
+    return context.registry.move(node, {wire::kViewLost, wire::kViewRebuilding});
+  return membership.state == wire::kViewLost ? context.registry.move(node, {wire::kViewRebuilding}) : Status();
+}
+
+// A node that was declared lost, and is here with all it ever had, is a member again. Nothing was changed without it,
+// for nothing can be yet: rows and lengths are not written where a node of theirs is absent. Whoever makes that
+// possible must let it fetch what it missed first (docs/FORMAT.md "Views").
+Status come_back(ServerContext& context, Node& node) {
+  const Membership& membership = context.registry.views().of(node.info.id());
+  if (membership.state != wire::kViewLost) return {};
+  if (membership.is_incomplete) return context.registry.move(node, {wire::kViewRebuilding});
+  return context.registry.move(node, {wire::kViewReturning, wire::kViewMember});
+}
+
 // What it presents is confirmed thereby: it may end before it has kept what it is offered, and present the same again.
 Status admit(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   PIF_ASSERT(context.standing == Standing::kServing && context.held.by == 0, context.standing);
   PIF_ASSERT(is_current(node), node.info.id());
+  const Membership& membership = context.registry.views().of(node.info.id());
+  if (membership.is_incomplete && membership.state == wire::kViewMember &&
+      !context.registry.is_lease_over(node, context.now)) {
+    reply.set_verdict(kNotYet);
+    return {};
+  }
+  PIF_TRY(begin_rebuild(context, node));
   node.confirmed = node.presented.node().incarnation();
   node.offered = context.numbers.next_index();
   node.info = node.presented.node();
@@ -76,6 +103,7 @@ Status confirm(ServerContext& context, Node& node, proto::HeartbeatReply& reply)
   node.number = node.presented.node().number();
   node.ask_all = false;
   reply.set_verdict(kGoOn);
+  PIF_TRY(come_back(context, node));
   return context.registry.store(node);
 }
 
@@ -86,49 +114,70 @@ Status go_on(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   node.confirmed = info.incarnation();
   node.number = info.number();
   reply.set_verdict(kGoOn);
+  PIF_TRY(come_back(context, node));
   return context.registry.note_heartbeat(node, context.now);
 }
 
-Status heartbeat(ServerContext& context, Call&, const proto::Heartbeat& beat, proto::HeartbeatReply& reply) {
-  reply.set_wall(context.wall);
-  PIF_TRY_VALUE(Node * node, context.registry.meet(beat));
-  if (beat.wall() != 0) node->presented.mutable_node()->set_clock_ahead(beat.wall() - context.wall);
+// What the reply brings besides the verdict: the view, who is where, a lease.
+void inform(ServerContext& context, const Call& call, Node& node, proto::HeartbeatReply& reply) {
+  if (reply.verdict() != kGoOn && reply.verdict() != kAdmitted) return;
+  context.registry.note_peer(node);
+  context.registry.describe_peers(node.presented.peers(), reply);
+  if (node.presented.view() < context.registry.views().index()) reply.set_view(std::string());  // when it is durable
+  const bool is_member = context.registry.views().of(node.info.id()).state == wire::kViewMember;
+  if (reply.verdict() != kGoOn || !is_member || !is_current(node)) return;
+  reply.set_lease_ms(static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(kLease).count()));
+  node.leased = call.arrived;  // not before it was sent
+}
+
+// The verdict about what the node presents.
+Status judge(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
+  const proto::Heartbeat& beat = node.presented;
   const proto::NodeInfo& info = beat.node();
-  if (!node->uuid.empty() && info.uuid() != node->uuid) {
-    refuse(context, *node,
+  if (!node.uuid.empty() && info.uuid() != node.uuid) {
+    refuse(context, node,
            fmt::format("the root of {} at {} is {}, and pif.toml says {}: is the right disk mounted?", info.name(),
-                       info.root(), info.uuid(), node->uuid),
+                       info.root(), info.uuid(), node.uuid),
            reply);
     return {};
   }
-  if (!context.numbers.knows(beat.kept())) fall_behind(context, *node, beat.kept());
+  if (!context.numbers.knows(beat.kept())) fall_behind(context, node, beat.kept());
   if (context.standing == Standing::kBehind) {
     reply.set_verdict(kServerBehind);
     reply.set_text(context.behind);
-    note_alive(context, *node);
+    note_alive(context, node);
     return {};
   }
   // Nobody goes along with this directory before all have been asked: who is told a moment of it goes along with no
   // other one, and the newer one could not be brought back.
   end_gathering(context);
   if (context.standing == Standing::kGathering) {
-    if (beat.stage() == kServes) note_alive(context, *node);
+    if (beat.stage() == kServes) note_alive(context, node);
     reply.set_verdict(kNotYet);
     return {};
   }
   if (context.held.by != 0) {  // nothing is written
     if (beat.stage() != kServes) return fail(Code::kRetry, "commits are held: nobody is admitted meanwhile");
-    note_alive(context, *node);
+    note_alive(context, node);
     reply.set_verdict(kGoOn);
     return {};
   }
   const bool confirms = beat.stage() == kConfirms;
-  if (!is_current(*node) || (confirms && info.incarnation() != node->offered)) {
-    refuse(context, *node, older(*node), reply);
+  if (!is_current(node) || (confirms && info.incarnation() != node.offered)) {
+    refuse(context, node, older(node), reply);
     return {};
   }
-  if (confirms) return confirm(context, *node, reply);
-  return beat.stage() == kAsks ? admit(context, *node, reply) : go_on(context, *node, reply);
+  if (confirms) return confirm(context, node, reply);
+  return beat.stage() == kAsks ? admit(context, node, reply) : go_on(context, node, reply);
+}
+
+Status heartbeat(ServerContext& context, Call& call, const proto::Heartbeat& beat, proto::HeartbeatReply& reply) {
+  reply.set_wall(context.wall);
+  PIF_TRY_VALUE(Node * node, context.registry.meet(beat));
+  if (beat.wall() != 0) node->presented.mutable_node()->set_clock_ahead(beat.wall() - context.wall);
+  PIF_TRY(judge(context, *node, reply));
+  inform(context, call, *node, reply);
+  return {};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "pif/base/limits.h"
 #include "pif/parity/layout.h"
 #include "pif/wire/convert.h"
+#include "pif/wire/values.h"
 
 namespace pif::server {
 namespace {
@@ -257,6 +258,7 @@ Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry
   proto::FileLayout layout;
   for (const Candidate& node : nodes) layout.add_nodes(node.node);
   layout.mutable_bevies()->Add(bevies.begin(), bevies.end());
+  if (!bevies.empty()) layout.set_form(wire::kFormParity);
   return layout;
 }
 

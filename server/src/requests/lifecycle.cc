@@ -109,6 +109,7 @@ Status create(ServerContext& context, Call& call, const proto::Create& ask, prot
   const proto::StoredEntry entry = new_entry(context, call, id, std::move(layout));
   reply.set_file(id);
   reply.set_epoch(kFirstEpoch);
+  reply.set_view(context.registry.views().index());
   *reply.mutable_layout() = entry.layout();
   ++context.weight;
   if (ask.empty()) {

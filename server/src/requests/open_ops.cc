@@ -158,6 +158,7 @@ Status open(ServerContext& context, Call& call, const proto::Open& ask, proto::O
   context.registry.describe(opened.entry.layout(), context.now, *reply.mutable_nodes());
   reply.set_capability(capability_for(context, id, call.who().uid, ask.rights(), opened.entry.epoch()));
   reply.set_epoch(opened.entry.epoch());
+  reply.set_view(context.registry.views().index());
   return {};
 }
 

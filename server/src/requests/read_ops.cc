@@ -159,6 +159,7 @@ void describe_nodes(ServerContext& context, proto::NodesReply& reply) {
   reply.set_refused(context.behind);
   reply.set_refused_since(context.behind_since);
   *reply.mutable_moment() = context.numbers.moment();
+  reply.set_view(context.registry.views().index());
   if (!files || !entries) return;
   const std::uint64_t unnamed = context.pending.size() + context.outbox.doomed_count();
   reply.set_files(*files - std::min(*files, unnamed));

@@ -39,12 +39,6 @@ Status mark_file(ServerContext& context, std::uint64_t id, const proto::FileMark
   return context.rows.put_entry(row->parent(), row->name(), *entry);
 }
 
-Result<Node*> known_node(ServerContext& context, std::uint32_t id) {
-  Node* node = context.registry.find(id);
-  if (node == nullptr) return fail(Code::kNotFound, fmt::format("there is no node {}", id));
-  return node;
-}
-
 // What it has said of itself is right, whatever was known.
 Status take_as_presented(ServerContext& context, Node& node) {
   node.confirmed = node.offered = node.presented.node().incarnation();
@@ -149,12 +143,8 @@ Status replace_node(ServerContext& context, Call& call, const proto::ReplaceNode
     return fail(Code::kBusy,
                 fmt::format("{} is up: only the root of an LFS that does not run can be replaced", node->info.name()));
   spdlog::warn("{} is an empty root from now on, by uid {}'s word", node->info.name(), call.who().uid);
-  node->uuid = ask.uuid();
-  node->confirmed = node->offered = node->number = 0;
-  node->ask_all = node->ever = false;
-  node->info.clear_trouble();
-  context.config.root_uuids[ask.node()] = ask.uuid();
-  return context.registry.store(*node);
+  if (!context.config.root_uuids.empty()) context.config.root_uuids[ask.node()] = ask.uuid();
+  return context.registry.replace(*node, ask.uuid());
 }
 
 Status adopt_files(ServerContext& context, Call& call, const proto::AdoptFiles& ask) {
@@ -171,6 +161,10 @@ Status adopt_files(ServerContext& context, Call& call, const proto::AdoptFiles& 
     if (!node->met) continue;
     context.numbers.raise_above(std::max(node->presented.kept().index(), node->presented.node().incarnation()));
     PIF_TRY(take_as_presented(context, *node));
+  }
+  // They may have adopted views that this directory does not have.
+  for (Node* node : context.registry.all()) {
+    if (node->met) PIF_TRY(context.registry.start_over(*node));
   }
   spdlog::warn("this directory is kept though LFSs have seen a newer one, by uid {}'s word", call.who().uid);
   context.rows.on_commit([&context] {

@@ -32,7 +32,8 @@ const KnownFolder kStore = {{"data.mdb", "lock.mdb"}, {{"making", {{"data.mdb", 
 KnownFolder known_in_root(const cluster::LfsEntry& lfs) {
   std::string id;
   for (int i = 0; i < 16; ++i) id += "[0-9a-f]";
-  const KnownFolder components = {{id + ".dat", id + ".sum", id + ".idx", id + ".isum"}, {}, {}};
+  const KnownFolder components = {
+      {id + ".dat", id + ".sum", id + ".idx", id + ".isum", id + ".par", id + ".psum", id + ".pap"}, {}, {}};
   return {{"lfs.toml.new", "lock", lfs.name + ".log"},
           {{"catalogue", kStore},
            {"data", {{}, {{"[0-9a-f][0-9a-f]", components}}, {}}},

@@ -53,10 +53,17 @@ class FileExam {
     const std::uint32_t node = file_.layout().nodes(static_cast<int>(index));
     const std::uint64_t rows = layout.rows(index, file_length.records);
     const auto found = held_.find(node);
+    const bool keeps_parity =
+        file_.layout().form() == 1 && layout.has_parity() && layout.parity_rows(index, file_length.records) > 0;
     if (found == held_.end()) {
       if (rows > 0) add(Kind::kMissing, node, fmt::format("its {} rows are not there", rows));
+      if (rows == 0 && index == 0 && was_appended_to())
+        add(Kind::kMissing, node, "it kept the length of a file that was appended to, and is not there");
+      if (rows == 0 && keeps_parity) add(Kind::kMissing, node, "parity that it keeps is not there");
       return;
     }
+    if (keeps_parity && !found->second.gathered() && found->second.parity_generation() == 0)
+      add(Kind::kMissing, node, "parity that it keeps is not there");
     const proto::ComponentState& state = found->second;
     if (state.state() == kComponentOpen)
       add(Kind::kState, node, "the file is committed, its component still being written");
@@ -67,11 +74,16 @@ class FileExam {
     check_length(layout, format, file_length, index, state, rows);
   }
 
+  // An append makes the component at LFS 0 first.
+  bool was_appended_to() const {
+    return std::any_of(held_.begin(), held_.end(), [](const auto& one) { return one.second.generation() > 0; });
+  }
+
   bool same_shape(const proto::ComponentShape& shape, LfsIndex index) const {
     const auto& layout = file_.layout();
     return shape.index() == index && shape.format().kind() == file_.format().kind() &&
            shape.format().record_length() == file_.format().record_length() &&
-           shape.format().delimiter() == file_.format().delimiter() &&
+           shape.format().delimiter() == file_.format().delimiter() && shape.layout().form() == layout.form() &&
            std::equal(shape.layout().nodes().begin(), shape.layout().nodes().end(), layout.nodes().begin(),
                       layout.nodes().end()) &&
            std::equal(shape.layout().bevies().begin(), shape.layout().bevies().end(), layout.bevies().begin(),

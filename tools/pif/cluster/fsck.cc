@@ -1,4 +1,5 @@
 // fsck: whether directory and components agree, and every stored byte passes its check.
+#include <algorithm>
 #include <memory>
 #include <set>
 
@@ -8,12 +9,14 @@
 #include "cluster/inventory.h"
 #include "command/program.h"
 #include "pif/client/session.h"
+#include "pif/wire/convert.h"
 #include "text/text.h"
 
 namespace pif::cli {
 namespace {
 
-constexpr int kLooks = 2;  // what is still wrong at the last of so many looks was no passing state
+constexpr std::size_t kUnprotectedMax = 20;  // of their paths shown; --json has all
+constexpr int kLooks = 2;                    // what is still wrong at the last of so many looks was no passing state
 
 struct FsckOptions {
   bool repair = false;
@@ -64,7 +67,9 @@ class Fsck {
     findings_.insert(findings_.end(), findings.begin(), findings.end());
     totals_.components += held == components_.end() ? 0 : held->second.size();
     if (file == files_.end()) return {};
-    totals_.files += file->second.state() == kFileCommitted ? 1 : 0;
+    const bool is_committed = file->second.state() == kFileCommitted;
+    if (is_committed && wire::is_older(file->second.layout())) unprotected_.push_back(file->second.path());
+    totals_.files += is_committed ? 1 : 0;
     totals_.pending += file->second.state() == kFilePending ? 1 : 0;
     totals_.doomed += file->second.state() == kFileDoomed ? 1 : 0;
     return {};
@@ -131,10 +136,10 @@ class Fsck {
                           {"node", finding.node == 0 ? "" : inventory_.name_of(finding.node)},
                           {"text", finding.text}});
     }
-    return {{"clean", damages() == 0},    {"files", totals_.files},       {"components", totals_.components},
-            {"pending", totals_.pending}, {"doomed", totals_.doomed},     {"leftovers", findings_.size() - damages()},
-            {"damages", damages()},       {"repaired", totals_.repaired}, {"bytes_checked", totals_.bytes_checked},
-            {"findings", findings}};
+    return {{"clean", damages() == 0},     {"files", totals_.files},       {"components", totals_.components},
+            {"pending", totals_.pending},  {"doomed", totals_.doomed},     {"leftovers", findings_.size() - damages()},
+            {"damages", damages()},        {"repaired", totals_.repaired}, {"bytes_checked", totals_.bytes_checked},
+            {"unprotected", unprotected_}, {"findings", findings}};
   }
 
   std::string text() const {
@@ -145,9 +150,15 @@ class Fsck {
       out += fmt::format("{}: {}{}: {}\n", kind_name(finding.kind), name, node, finding.text);
     }
     if (program_.common.quiet) return out;
+    for (std::size_t i = 0; i < std::min(unprotected_.size(), kUnprotectedMax); ++i)
+      out += fmt::format("unprotected: {}: made before parity was kept; pif protect makes it anew\n",
+                         shown(unprotected_[i]));
+    if (unprotected_.size() > kUnprotectedMax)
+      out += fmt::format("unprotected: {} more files\n", unprotected_.size() - kUnprotectedMax);
     out += fmt::format("{} files in {} components, {} checked; {} being made, {} being removed, {} leftovers",
                        totals_.files, totals_.components, human_bytes(totals_.bytes_checked), totals_.pending,
                        totals_.doomed, findings_.size() - damages());
+    if (!unprotected_.empty()) out += fmt::format("; {} files unprotected", unprotected_.size());
     if (totals_.repaired > 0) out += fmt::format("; {} components without owner put aside", totals_.repaired);
     return out + (damages() == 0 ? ": clean\n" : fmt::format(": {} damages\n", damages()));
   }
@@ -158,6 +169,7 @@ class Fsck {
   std::map<std::uint64_t, Held> components_;
   std::map<std::uint64_t, FileRecord> files_;
   std::vector<Finding> findings_;
+  std::vector<std::string> unprotected_;  // paths
   Totals totals_;
 };
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "pif/wire/values.h"
+
 namespace pif::cli {
 namespace {
 
@@ -67,6 +69,13 @@ const std::string& Inventory::name_of(std::uint32_t node) const {
   static const std::string kUnknown = "an unknown LFS";
   const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& n) { return n.id() == node; });
   return found == nodes_.end() ? kUnknown : found->name();
+}
+
+Result<proto::NodeInfo> Inventory::node_named(const std::string& name) const {
+  for (const auto& node : nodes_) {
+    if (node.name() == name) return node;
+  }
+  return fail(Code::kNotFound, fmt::format("there is no LFS named {}: see pif node list", name));
 }
 
 template <wire::Request R>
@@ -232,6 +241,17 @@ Result<Inventory::SumCheck> Inventory::check_sums(
   return out;
 }
 
+Status Inventory::rebuild(const proto::NodeInfo& node, std::uint64_t rate) {
+  proto::Rebuild request;
+  request.set_bytes_per_second(rate);
+  PIF_TRY(ask(node, std::move(request)));
+  return {};
+}
+
+Result<proto::RebuildStatusReply> Inventory::rebuild_status(const proto::NodeInfo& node) {
+  return ask(node, proto::RebuildStatus());
+}
+
 Status Inventory::remove_component(std::uint32_t node, std::uint64_t file) {
   PIF_TRY(renew());
   proto::FileStates question;
@@ -247,6 +267,17 @@ Status Inventory::remove_component(std::uint32_t node, std::uint64_t file) {
   proto::Settle order;
   order.add_unknown(file);
   PIF_TRY(ask(*found, std::move(order)));
+  return {};
+}
+
+Status Inventory::note_complete(std::uint32_t node) {
+  PIF_TRY(renew());
+  proto::NodeRebuilt request;
+  request.set_node(node);
+  request.set_state(wire::kViewMember);
+  net::Packet packet = net::packet_of(std::move(request));
+  packet.envelope.set_capability(capability_);
+  PIF_TRY(net::reply_in<proto::NodeRebuilt>(session_->ask_server(std::move(packet))));
   return {};
 }
 

@@ -22,6 +22,8 @@ class Inventory {
   [[nodiscard]] Status open(Needs needs = Needs::kUp);
   const std::vector<proto::NodeInfo>& nodes() const { return nodes_; }
   const std::string& name_of(std::uint32_t node) const;
+  // kNotFound: there is none of that name.
+  [[nodiscard]] Result<proto::NodeInfo> node_named(const std::string& name) const;
 
   // All of them, every LFS at once.
   [[nodiscard]] Result<std::map<std::uint64_t, Held>> all_components();
@@ -49,8 +51,15 @@ class Inventory {
   };
   [[nodiscard]] Result<SumCheck> check_sums(const std::map<std::uint32_t, std::vector<std::uint64_t>>& files_by_node);
 
+  // Begins to restore what an emptied LFS had, or sets the rate, bytes a second (0: none). kInvalid: there is nothing
+  // to rebuild.
+  [[nodiscard]] Status rebuild(const proto::NodeInfo& node, std::uint64_t rate);
+  [[nodiscard]] Result<proto::RebuildStatusReply> rebuild_status(const proto::NodeInfo& node);
+
   // Tells the LFS that no file owns it: it is kept for a week, out of sight. kBusy if the server knows it after all.
   [[nodiscard]] Status remove_component(std::uint32_t node, std::uint64_t file);
+  // Tells the server that the node has all that it should have.
+  [[nodiscard]] Status note_complete(std::uint32_t node);
 
  private:
   template <wire::Request R>

@@ -1,5 +1,4 @@
-// node accept-stale, node replace, server accept-old, snapshot-hold: what a person decides when a disk is not what it
-// was.
+// node accept-stale, node replace, node lost, server accept-old: what a person decides when a disk is not what it was.
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +35,7 @@ struct RescueOptions {
   std::string node;
   std::string root;
   bool list_only = false;
+  bool force = false;
 };
 
 Status mark(client::Session& session, const std::vector<MarkedFile>& files) {
@@ -86,13 +86,6 @@ std::string counted(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-Result<proto::NodeInfo> node_named(const Inventory& inventory, const std::string& name) {
-  for (const auto& node : inventory.nodes()) {
-    if (node.name() == name) return node;
-  }
-  return fail(Code::kNotFound, fmt::format("there is no LFS named {}: see pif node list", name));
-}
-
 // Waits until the server takes the LFS for up.
 Status await_node(Client& client, const std::string& name) {
   const auto deadline = SteadyClock::now() + kUpDeadline;
@@ -112,7 +105,7 @@ Outcome accept_stale(const Program& program, const RescueOptions& options) {
   const auto session = client::session_of(client);
   Inventory inventory(session);
   PIF_TRY(inventory.open(Inventory::Needs::kAnswers));
-  PIF_TRY_VALUE(const proto::NodeInfo node, node_named(inventory, options.node));
+  PIF_TRY_VALUE(const proto::NodeInfo node, inventory.node_named(options.node));
   if (node.state() != kNodeStale)
     return fail(Code::kInvalid, fmt::format("{} is not stale: pif status says how it is", node.name()));
   PIF_TRY_VALUE(const auto files, inventory.all_files());
@@ -186,21 +179,22 @@ Status await_silence(Client& client, std::uint32_t id) {
 
 // Marks what is lost, then gives the LFS an empty root: in pif.toml, at the server, on the disk. Interrupted, it is
 // done again.
-Result<std::vector<MarkedFile>> replace_root(Client& client, cluster::Cluster& cluster, cluster::LfsEntry& lfs) {
+Result<LostPlan> replace_root(Client& client, cluster::Cluster& cluster, cluster::LfsEntry& lfs) {
   const auto session = client::session_of(client);
   Inventory inventory(session);
   PIF_TRY(inventory.open(Inventory::Needs::kServer));
   PIF_TRY_VALUE(const auto files, inventory.all_files());
-  auto marked = plan_lost(lfs.id, files);
-  PIF_TRY(mark(*session, marked));
+  LostPlan plan = plan_lost(lfs.id, files, inventory.nodes());
+  PIF_TRY(mark(*session, plan.marked));
   PIF_TRY_VALUE(lfs.uuid, cluster::random_uuid());
   PIF_TRY(cluster::save_cluster(cluster));
   proto::ReplaceNode request;
   request.set_node(lfs.id);
   request.set_uuid(lfs.uuid);
   PIF_TRY(session->call(std::move(request)));
+  if (plan.rebuilt.empty()) PIF_TRY(inventory.note_complete(lfs.id));
   PIF_TRY(make_root_anew(cluster, lfs.name));
-  return marked;
+  return plan;
 }
 
 Outcome replace(const Program& program, const RescueOptions& options) {
@@ -223,7 +217,7 @@ Outcome replace(const Program& program, const RescueOptions& options) {
   PIF_TRY_VALUE(Client client, await_server(cluster, startup, SteadyClock::now() + kUpDeadline));
   PIF_TRY_VALUE(Client patient, program.connect());
   PIF_TRY(await_silence(patient, lfs->id));
-  PIF_TRY_VALUE(const auto marked, replace_root(patient, cluster, *lfs));
+  PIF_TRY_VALUE(const LostPlan plan, replace_root(patient, cluster, *lfs));
   if (startup.started() == 0) {
     Startup lfs_startup;
     std::erase_if(daemons, [&](const Daemon& daemon) { return daemon.name != lfs->name; });
@@ -232,14 +226,46 @@ Outcome replace(const Program& program, const RescueOptions& options) {
     lfs_startup.keep();
   }
   if (program.common.json) {
-    PIF_TRY(print(Json{{"node", lfs->name}, {"root", lfs->root}, {"files", json_of(marked)}}));
+    PIF_TRY(print(Json{{"node", lfs->name},
+                       {"root", lfs->root},
+                       {"files", json_of(plan.marked)},
+                       {"rebuilt", json_of(plan.rebuilt)}}));
   } else {
-    PIF_TRY(print(text_of(marked)));
+    PIF_TRY(print(text_of(plan.marked)));
   }
   if (!program.common.quiet)
-    print_error(fmt::format("{} has an empty root at {}; {} marked, whose rows are lost{}\n", lfs->name, lfs->root,
-                            counted(by_file(marked).size(), "file"),
-                            startup.started() == 0 ? "" : "; start the file system with pif up"));
+    print_error(
+        fmt::format("{} has an empty root at {}; {} marked, whose rows are lost{}{}\n", lfs->name, lfs->root,
+                    counted(by_file(plan.marked).size(), "file"),
+                    plan.rebuilt.empty() ? "" : fmt::format("; {} to be rebuilt", counted(plan.rebuilt.size(), "file")),
+                    startup.started() == 0 ? "" : "; start the file system with pif up"));
+  return ExitCode::kDone;
+}
+
+// The server refuses while the node may be there. Of one that has just ended that is so for some seconds.
+Outcome declare_lost(const Program& program, const RescueOptions& options) {
+  PIF_TRY_VALUE(Client client, program.connect());
+  const auto session = client::session_of(client);
+  const auto began = SteadyClock::now();
+  while (true) {
+    PIF_TRY_VALUE(const SystemStatus status, client.status());
+    const auto node = std::find_if(status.nodes.begin(), status.nodes.end(),
+                                   [&](const Node& one) { return one.name == options.node; });
+    if (node == status.nodes.end())
+      return fail(Code::kNotFound, fmt::format("there is no LFS named {}: see pif node list", options.node));
+    proto::NodeLost request;
+    request.set_node(node->id);
+    request.set_force(options.force);
+    const auto declared = session->call(std::move(request));
+    const auto waited = SteadyClock::now() - began;
+    const bool is_heard = std::chrono::milliseconds(node->silent_ms) < waited;
+    if (declared) break;
+    if (declared.error().code != Code::kBusy || is_heard || waited > kUpDeadline) return fail(declared.error());
+    std::this_thread::sleep_for(kPoll);
+  }
+  if (program.common.json) PIF_TRY(print(Json{{"node", options.node}, {"view_state", "lost"}}));
+  if (!program.common.quiet)
+    print_error(fmt::format("{} is lost; when it comes back with what it had it is a member again\n", options.node));
   return ExitCode::kDone;
 }
 
@@ -302,6 +328,13 @@ void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program) {
   replaces->add_option("--root", replace_options->root, "Another folder for it (default: the same)")->type_name("DIR");
   replaces->fallthrough();
   on_run(replaces, program, replace_options, replace);
+
+  auto lost_options = std::make_shared<RescueOptions>();
+  CLI::App* lost = node.add_subcommand("lost", "Declare an LFS lost that does not run; it may come back");
+  lost->add_option("NODE", lost_options->node, "Name of the LFS, such as lfs1")->required();
+  lost->add_flag("--force", lost_options->force, "Though another LFS is lost that may be its companion");
+  lost->fallthrough();
+  on_run(lost, program, lost_options, declare_lost);
 
   CLI::App* server = add_command(app, program, "server", "Decide about the server's directory",
                                  "  pif server accept-old --list\n"

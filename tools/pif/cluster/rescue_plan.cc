@@ -1,8 +1,10 @@
 #include "cluster/rescue_plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "pif/wire/convert.h"
+#include "pif/wire/views.h"
 
 namespace pif::cli {
 namespace {
@@ -17,6 +19,48 @@ std::uint64_t rows_on(std::uint32_t node, const proto::FileLayout& file_layout, 
 
 bool uses(std::uint32_t node, const FileRecord& file) {
   return std::find(file.layout().nodes().begin(), file.layout().nodes().end(), node) != file.layout().nodes().end();
+}
+
+// Nodes from which nothing can be rebuilt now. One that is only silent comes back with what it has.
+std::set<std::uint32_t> without_rows(const std::vector<proto::NodeInfo>& nodes) {
+  std::set<std::uint32_t> out;
+  for (const auto& node : nodes) {
+    if (node.state() == kNodeStale || wire::is_absent(node.view_state())) out.insert(node.id());
+  }
+  return out;
+}
+
+// The nodes of the bevy that has the node, and of its companion: who has parity of its rows, and of whose rows it has.
+std::vector<std::uint32_t> pair_of(std::uint32_t node, const proto::FileLayout& layout) {
+  const auto bevies = static_cast<std::size_t>(layout.bevies_size());
+  std::vector<std::vector<std::uint32_t>> members(bevies);
+  int at = 0;
+  for (std::size_t bevy = 0; bevy < bevies; ++bevy) {
+    for (std::uint32_t i = 0; i < layout.bevies(static_cast<int>(bevy)) && at < layout.nodes_size(); ++i)
+      members[bevy].push_back(layout.nodes(at++));
+  }
+  for (std::size_t bevy = 0; bevy < bevies; ++bevy) {
+    if (std::find(members[bevy].begin(), members[bevy].end(), node) == members[bevy].end()) continue;
+    std::vector<std::uint32_t> pair = members[bevy];
+    const auto& companion = members[(bevy + bevies / 2) % bevies];  // a and a + m/2 are companions
+    pair.insert(pair.end(), companion.begin(), companion.end());
+    return pair;
+  }
+  return {};
+}
+
+// Whose rows of the file are gone with the node; nobody's, if they can be rebuilt. Without parity it is the node's
+// alone. Where another one of its pair is bad or has a mark, neither can be rebuilt.
+std::vector<std::uint32_t> lost_with(std::uint32_t node, const FileRecord& file, const std::set<std::uint32_t>& bad) {
+  if (file.layout().bevies_size() == 0 || file.layout().form() != 1) return {node};
+  std::vector<std::uint32_t> lost;
+  for (const std::uint32_t other : pair_of(node, file.layout())) {
+    const auto is_of_it = [other](const proto::FileMark& mark) { return mark.node() == other; };
+    const bool has_mark = std::any_of(file.marks().begin(), file.marks().end(), is_of_it);
+    if (other != node && (has_mark || bad.contains(other))) lost.push_back(other);
+  }
+  if (!lost.empty()) lost.push_back(node);
+  return lost;
 }
 
 // By kind and node, so that they are marked with few requests.
@@ -90,16 +134,21 @@ std::vector<MarkedFile> plan_stale(std::uint32_t node, const std::map<std::uint6
   return out;
 }
 
-std::vector<MarkedFile> plan_lost(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files) {
-  std::vector<MarkedFile> out;
+LostPlan plan_lost(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
+                   const std::vector<proto::NodeInfo>& nodes) {
+  const std::set<std::uint32_t> bad = without_rows(nodes);
+  LostPlan out;
   for (const auto& [id, file] : files) {
     if (!uses(node, file) || file.state() == kFileDoomed) continue;
     // A file that was appended to may have more rows there than the directory knows of.
     const bool has_rows = rows_on(node, file.layout(), file.file_length()) > 0 || !file.untouched();
-    if (file.state() == kFilePending || has_rows)
-      out.push_back({id, node, wire::kMarkLost, file.state() == kFilePending ? "" : file.path()});
+    if (file.state() == kFilePending) out.marked.push_back({id, node, wire::kMarkLost, ""});
+    if (file.state() == kFilePending || !has_rows) continue;
+    const std::vector<std::uint32_t> lost = lost_with(node, file, bad);
+    for (const std::uint32_t other : lost) out.marked.push_back({id, other, wire::kMarkLost, file.path()});
+    if (lost.empty()) out.rebuilt.push_back({id, node, wire::kMarkLost, file.path()});
   }
-  sort(out);
+  sort(out.marked);
   return out;
 }
 

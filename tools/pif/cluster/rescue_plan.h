@@ -22,8 +22,15 @@ struct MarkedFile {
 // if they are there; others may mix old rows with new ones. `there`: its components.
 std::vector<MarkedFile> plan_stale(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
                                    const std::map<std::uint64_t, proto::ComponentState>& there);
-// All rows of the node are gone.
-std::vector<MarkedFile> plan_lost(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files);
+// All rows of the node are gone. A file that has parity of them, or them as parity, on nodes that are all there is to
+// be rebuilt, and gets no mark.
+struct LostPlan {
+  std::vector<MarkedFile> marked;
+  std::vector<MarkedFile> rebuilt;
+};
+// nodes: all, as the server has them.
+LostPlan plan_lost(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
+                   const std::vector<proto::NodeInfo>& nodes);
 
 // An old directory is kept. `everything`: all components, quarantined ones too.
 struct OldDirectoryPlan {

@@ -50,6 +50,7 @@ Json json_of(const Node& node) {
           {"uuid", node.uuid},
           {"incarnation", node.incarnation},
           {"number", node.number},
+          {"view_state", node.view_state},
           {"trouble", node.trouble},
           {"trouble_since", node.trouble_since},
           {"clock_ahead", node.clock_ahead}};
@@ -62,6 +63,7 @@ Json json_of(const SystemStatus& status, const std::vector<DaemonStats>& stats) 
   Json server = {{"state", status.refused.empty() ? "up" : "behind"},
                  {"run", status.run},
                  {"index", status.index},
+                 {"view", status.view},
                  {"trouble", status.refused},
                  {"trouble_since", status.refused_since}};
   return {{"cluster", status.cluster},
@@ -87,13 +89,18 @@ std::string troubles_of(const SystemStatus& status) {
   return out;
 }
 
+// "up"; "down, lost".
+std::string state_text(const Node& node) {
+  return node.view_state == "member" ? node.state : fmt::format("{}, {}", node.state, node.view_state);
+}
+
 std::string text_of(const SystemStatus& status) {
   std::vector<std::vector<std::string>> rows = {
       {"node", "state", "pid", "free", "of", "components", "stored", "silent ms", "root"}};
   std::size_t up = 0;
   for (const auto& node : status.nodes) {
     up += node.state == "up" ? 1 : 0;
-    rows.push_back({node.name, node.state, std::to_string(node.pid), human_bytes(node.bytes_free),
+    rows.push_back({node.name, state_text(node), std::to_string(node.pid), human_bytes(node.bytes_free),
                     human_bytes(node.bytes_total), std::to_string(node.components), human_bytes(node.bytes_stored),
                     std::to_string(node.silent_ms), node.root});
   }
@@ -234,8 +241,8 @@ Outcome list_nodes(const Program& program, const StatusOptions&) {
   std::vector<std::vector<std::string>> rows = {{"id", "name", "state", "pid", "root", "unix", "ipc", "tcp"}};
   for (const auto& node : now.nodes) {
     nodes.push_back(json_of(node));
-    rows.push_back({std::to_string(node.id), node.name, node.state, std::to_string(node.pid), node.root, node.unix_path,
-                    node.ipc, node.tcp.empty() ? "-" : node.tcp});
+    rows.push_back({std::to_string(node.id), node.name, state_text(node), std::to_string(node.pid), node.root,
+                    node.unix_path, node.ipc, node.tcp.empty() ? "-" : node.tcp});
   }
   PIF_TRY(program.common.json ? print(Json{{"nodes", nodes}}) : print(table(rows, {0, 3})));
   return ExitCode::kDone;
@@ -311,6 +318,7 @@ void add_status_commands(CLI::App& app, Program& program) {
 
   CLI::App* node = add_command(app, program, "node", "Show the storage nodes, and decide about them",
                                "  pif node list\n  pif node list --json\n  pif node accept-stale --list lfs1\n"
+                               "  pif node lost lfs1\n"
                                "  pif node replace --root /disk9/lfs1 lfs1");
   CLI::App* list = node->add_subcommand("list", "All LFSs with their addresses");
   list->fallthrough();

@@ -25,7 +25,7 @@ struct Group {
 const std::vector<Group>& groups() {
   static const std::vector<Group> kGroups = {
       {"Start and stop", {"up", "down", "init", "destroy"}},
-      {"Look after it", {"status", "doctor", "fsck", "df", "node", "server", "snapshot-hold"}},
+      {"Look after it", {"status", "doctor", "fsck", "df", "node", "rebuild", "server", "snapshot-hold"}},
       {"Bring and fetch files", {"put", "get", "append", "cat", "head", "tail", "wc"}},
       {"Files and folders", {"ls", "tree", "find", "stat", "du", "mkdir", "cp", "mv", "rm", "chmod", "chown"}},
       {"Where records are", {"locate", "placement"}},

@@ -103,6 +103,7 @@ void add_all_commands(CLI::App& app, Program& program) {
   add_get_commands(app, program);
   add_placement_commands(app, program);
   add_fsck_command(app, program);
+  add_rebuild_command(app, program);
   add_doctor_command(app, program);
   add_run_command(app, program);
   add_snapshot_command(app, program);

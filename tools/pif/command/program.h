@@ -88,6 +88,7 @@ void add_put_command(CLI::App& app, Program& program);                      // p
 void add_get_commands(CLI::App& app, Program& program);                     // get cat
 void add_placement_commands(CLI::App& app, Program& program);               // locate placement
 void add_fsck_command(CLI::App& app, Program& program);                     // fsck
+void add_rebuild_command(CLI::App& app, Program& program);                  // rebuild
 void add_doctor_command(CLI::App& app, Program& program);                   // doctor
 void add_run_command(CLI::App& app, Program& program);                      // run
 

@@ -35,7 +35,7 @@ Json json_of(const Entry& entry, const std::string& path) {
   out["width"] = entry.nodes.size();
   out["nodes"] = entry.nodes;
   out["bevies"] = entry.bevies;
-  if (!entry.bevies.empty()) out["parity_computed"] = false;
+  if (!entry.bevies.empty()) out["protected"] = entry.is_protected;
   Json attributes = Json::object();
   for (const auto& [name, value] : entry.attributes) attributes[name] = value.size();
   out["attribute_bytes"] = attributes;

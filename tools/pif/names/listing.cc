@@ -143,7 +143,9 @@ std::string text_of(const Entry& entry, const std::string& path) {
                      entry.file_length.records, format_text(entry.format));
   out += fmt::format("  width     {} (nodes {})\n", entry.nodes.size(), join_numbers(entry.nodes));
   if (!entry.bevies.empty())
-    out += fmt::format("  bevies    {} (a layout only: no parity is computed yet)\n", join_numbers(entry.bevies));
+    out += fmt::format(
+        "  bevies    {} ({})\n", join_numbers(entry.bevies),
+        entry.is_protected ? "protected" : "unprotected: made before parity was kept; `pif protect` makes it anew");
   for (const FileMark& mark : entry.marks)
     out += fmt::format("  mark      rows on node {} {} ({}); read with --stale\n", mark.node,
                        mark.kind == FileMark::Kind::kLost ? "are gone" : "may be older than others",

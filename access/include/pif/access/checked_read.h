@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -65,8 +66,9 @@ void read_rows_by_message(Requests& requests, const RowRange& rows, FetchedRows&
                                   std::size_t bytes_max, FetchedRows& out, std::uint64_t& moved, const Error& error);
 
 // Variable records: adds to sums[i] the byte of .dat where row rows[i] of the component starts; its number of rows
-// gives the end. `rows` and `sums` have the same size; sums outlives the requests.
+// gives the end. `rows` and `sums` have the same size; sums and away outlive the requests. away: where the LFS is, and
+// the file has parity (can_rebuild()), this is set and nothing is added.
 void add_offsets(Requests& requests, ComponentAccess& component, std::vector<Row> rows,
-                 std::vector<std::uint64_t>& sums);
+                 std::vector<std::uint64_t>& sums, std::optional<Error>& away);
 
 }  // namespace pif::access

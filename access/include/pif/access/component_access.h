@@ -31,7 +31,7 @@ class ComponentAccess {
   LfsIndex lfs() const { return lfs_; }
   DataPath path() const { return path_; }
   bool by_message() const { return path_ == DataPath::kMessages; }
-  component::Shape shape() const { return component::Shape::of(parts_.file, parts_.format); }
+  component::Shape shape() const { return parts_.stored_shape(); }
   // Open once path() is kDescriptors, until close(); null before and after. Valid as long as this object.
   component::Files& files() { return files_; }
 

@@ -9,6 +9,7 @@
 
 #include "pif/base/format.h"
 #include "pif/base/ids.h"
+#include "pif/component/component.h"
 #include "pif/parity/layout.h"
 #include "pif/proto/messages.pb.h"
 
@@ -30,6 +31,10 @@ struct FileParts {
   FileLength file_length;   // hint: as of the last commit, flush or close
   std::map<std::string, std::string> attributes;
 
+  // Its LFSs keep parity: nothing can be overwritten in place.
+  bool is_protected() const { return file_layout.form() > 0; }
+  // What each of its components is on disk.
+  component::Shape stored_shape() const { return component::Shape::of(file, format, file_layout.form()); }
   // What an LFS is told of the component of LFS `index` of the file, where it makes or writes it; index <
   // layout.width().
   proto::ComponentShape shape(LfsIndex index) const;

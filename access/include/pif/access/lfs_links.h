@@ -8,6 +8,7 @@
 // Thread-safety: none; the thread of the messenger.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -91,6 +92,14 @@ class LfsLinks {
   // The transport says that this peer is gone: Delivery::kClosed. Peers of others change nothing.
   void closed(net::PeerId peer);
 
+  // For whoever can do without an LFS: whether it could not be reached within the last kAwayFor.
+  static constexpr Duration kAwayFor = std::chrono::seconds(5);
+  void note_away(std::uint32_t node_id) { away_[node_id] = clock().now(); }
+  bool was_away(std::uint32_t node_id) {
+    const auto found = away_.find(node_id);
+    return found != away_.end() && clock().now() - found->second < kAwayFor;
+  }
+
   // Where the LFS is by now.
   void learn(const proto::NodeInfo& node) { moved_[node.id()] = node.endpoints(); }
   // As last learnt, else those of `node`; valid until the next learn(), and no longer than `node`.
@@ -140,6 +149,7 @@ class LfsLinks {
   std::uint64_t generation_ = 0;
   std::unordered_map<std::uint32_t, Outstanding> outstanding_;  // by NodeId
   std::unordered_map<std::uint32_t, proto::Endpoints> moved_;   // by NodeId: where it was said last to be
+  std::unordered_map<std::uint32_t, Time> away_;                // by NodeId: when it could not be reached
   std::unordered_set<std::uint32_t> doubted_;                   // did not answer: looked up before the next request
   std::vector<Requests*> requests_;
 };

@@ -26,8 +26,10 @@ struct BulkRequest {
   std::function<Status(net::Packet&)> take;  // the reply; may be empty; may add requests
   // Before it is sent over this link: false drops it, done without an answer. May be empty.
   std::function<Result<bool>(const Link&)> admit;
-  // An error that sending again does not help: ok makes it none. Empty: it ends all requests. May add requests.
+  // An error that sending again does not help, also of a connection that cannot be made: ok makes it none. Empty: it
+  // ends all requests. May add requests.
   std::function<Status(Error)> refused;
+  bool replaceable = false;             // `refused` gets it elsewhere: an LFS that was away a moment ago is not asked
   Duration timeout = Duration::zero();  // zero: LfsLinks::timeout()
   bool in_order = false;                // always over the same connection, so that LFSs see their order
   bool patient = false;                 // asked again when the LFS says kRetry, for as long as `timeout`
@@ -79,6 +81,8 @@ class Requests {
   };
   // Whether it is off the queue; else its LFS gives no credit yet, or is being connected.
   Result<bool> start_first(std::deque<BulkRequest>& queue);
+  BulkRequest take_first(std::deque<BulkRequest>& queue);
+  Status refuse_first(std::deque<BulkRequest>& queue, Error error);
   void start(BulkRequest request, const Link& link, net::PeerId over);
   Status finish(Running& running, Result<net::Packet> reply, bool& again);
   Status fail_or_refuse(Running& running, Error error);

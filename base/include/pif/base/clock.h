@@ -17,6 +17,8 @@ class Clock {
   virtual ~Clock() = default;
   virtual Time now() const = 0;                   // never goes back; any thread
   virtual std::int64_t wall_seconds() const = 0;  // seconds since 1970, may jump; any thread
+  // Goes on while the machine sleeps, for promises to others; not comparable with now(). Any thread.
+  virtual Time boottime() const { return now(); }
 };
 
 // Random numbers for ids, nonces and secrets; a seed in a simulation. One thread.

@@ -18,6 +18,10 @@ inline constexpr Duration kCameLate = std::chrono::seconds(1);
 // ---- LFSs, as the server sees them ----
 inline constexpr Duration kSuspectAfter = std::chrono::seconds(3);
 inline constexpr Duration kDownAfter = std::chrono::seconds(10);
+inline constexpr Duration kLostAfter = std::chrono::seconds(10);  // where the server declares that by itself
+// An LFS may act alone for so long from the sending of a heartbeat that was answered (docs/PROTOCOL.md "Views").
+inline constexpr Duration kLease = std::chrono::seconds(6);
+inline constexpr Duration kLeaseOver = std::chrono::seconds(7);  // from the server's answer: others may act for it
 
 // ---- sessions at the server ----
 inline constexpr Duration kAliveEvery =

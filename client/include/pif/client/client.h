@@ -101,6 +101,7 @@ struct Entry {
   Format format;
   std::vector<std::uint32_t> nodes;
   std::vector<std::uint32_t> bevies;
+  bool is_protected = false;  // its LFSs keep parity; bevies without: made before they did, and can only be read
   FileLength file_length;
   std::map<std::string, std::string> attributes;
   std::vector<FileMark> marks;  // none: every row is as it was acknowledged
@@ -126,6 +127,7 @@ struct Node {
   std::string trouble;                        // why it serves nothing, and what to do; empty: nothing is wrong
   std::int64_t trouble_since = 0;             // wall seconds
   std::int64_t clock_ahead = 0;               // its clock minus the server's, seconds
+  std::string view_state;                     // in the server's view: member, lost, rebuilding, returning
 };
 
 struct SystemStatus {
@@ -135,6 +137,7 @@ struct SystemStatus {
   std::string refused;               // why the server serves nobody, and what to do; empty: it serves
   std::int64_t refused_since = 0;    // wall seconds
   std::uint64_t run = 0, index = 0;  // how far the directory has come
+  std::uint64_t view = 0;            // index of the server's view
 };
 
 // How often one operation was asked for, how it ended, how long it took.
@@ -155,6 +158,8 @@ struct DaemonStats {
   std::map<std::string, std::uint64_t> errors;     // by the code's name
   std::uint64_t under_way = 0, under_way_max = 0;  // requests taken and not yet answered: now, and most at once
   std::uint64_t log_bytes = 0, log_bytes_max = 0;  // of an LFS's redo log
+  std::uint64_t view = 0;                          // of an LFS: index of the view that it has adopted
+  bool has_lease = false;                          // of an LFS: it may act alone for some seconds
 };
 
 struct ListPage {
@@ -212,7 +217,8 @@ class File {
   [[nodiscard]] Result<std::uint64_t> read_at(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
   // Writes records at the position: whole ones (in.size() a multiple of record_length; the last one may be short only
   // at the end of a file being created). At the end they are appended, before it overwritten, never past it
-  // (kEndOfFile). kInvalid: they do not fit, or the records have no fixed length; kPermission: it is open for reading.
+  // (kEndOfFile). kInvalid: they do not fit, or the records have no fixed length; kPermission: it is open for reading;
+  // kUnsupported: in a committed file with parity nothing can be overwritten.
   // Records of a committed file are durable when it returns; after an error any of them may have been written.
   [[nodiscard]] Status write(std::span<const std::byte> in);
   [[nodiscard]] Status write_at(RecordNumber first, std::span<const std::byte> in);
@@ -228,7 +234,7 @@ class File {
   // their delimiters. At the end they are appended; before it, in a committed file, overwritten: each keeps its length.
   // kInvalid: the lengths do not fit the bytes or the records there, a delimiter is missing, some records are before
   // the end and some past it, or records have a fixed length; kTooLarge: one over kRecordLengthMax; kUnsupported:
-  // before the end of a file being created; kEndOfFile; kPermission.
+  // before the end of a file being created, or of one with parity; kEndOfFile; kPermission.
   [[nodiscard]] Status write_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data);
   [[nodiscard]] Status write_batch_at(RecordNumber first, std::span<const std::uint32_t> lengths,
                                       std::span<const std::byte> data);
@@ -267,8 +273,8 @@ class File {
   // ---- the byte view ----
   // Bytes across records, any format. pread: fewer only at the end. pwrite: inside or at the end, past it zeros fill
   // the gap (fixed records); variable records keep their lengths. kTooLarge past kFileBytesMax, and for a gap of over
-  // kGapBytesMax (pif/base/limits.h). Zeros that were written when the time was up (kTimeout) stay: the file ends with
-  // them.
+  // kGapBytesMax (pif/base/limits.h). pwrite, kUnsupported: before the end of a committed file with parity. Zeros that
+  // were written when the time was up (kTimeout) stay: the file ends with them.
   [[nodiscard]] Result<std::size_t> pread(std::span<std::byte> out, std::uint64_t offset);
   [[nodiscard]] Result<std::size_t> pwrite(std::span<const std::byte> in, std::uint64_t offset);
 

@@ -2,7 +2,7 @@
 // LFS and by whoever holds its passed descriptors. docs/FORMAT.md "Component" draws every byte.
 //
 //   .dat   rows, packed: row i of fixed-length records is at i * record_length; variable rows one after another
-//   .sum   chunk sums of .dat, 8 bytes each, little-endian
+//   .sum   chunk sums of .dat, little-endian: 8 bytes each; of form 1 16, {sum, stamp}
 //   .idx   variable only: end offset of each row in .dat, 8 bytes each
 //   .isum  variable only: chunk sums of .idx
 //
@@ -29,6 +29,7 @@ inline constexpr std::uint32_t kChunkBytesAim = 4096;    // small chunks make si
 inline constexpr std::uint32_t kIndexChunkBytes = 4096;  // 512 rows' end offsets
 inline constexpr std::uint32_t kDataStream = 0;          // `stream` of chunk_mix
 inline constexpr std::uint32_t kIndexStream = 1;
+inline constexpr std::uint32_t kFormMax = 1;  // the highest Shape::form that this program knows
 
 // Bytes of .dat under one sum: as many whole fixed records as fit kChunkBytesAim, at least one; kChunkBytesAim for
 // variable ones.
@@ -38,9 +39,20 @@ struct Shape {
   FileId file;
   Format format;
   std::uint32_t chunk_bytes = 0;
+  std::uint32_t form = 0;  // proto::FileLayout.form. 1: sums of .dat bear stamps, which are all 0 so far
 
   // With the chunks that such records have. format: valid (Format::validate()).
-  static Shape of(FileId file, const Format& format) { return {file, format, chunk_bytes_for(format)}; }
+  static Shape of(FileId file, const Format& format, std::uint32_t form) {
+    return {file, format, chunk_bytes_for(format), form};
+  }
+
+  // What .sum has for each full chunk of .dat, in bytes.
+  std::size_t sum_bytes() const { return form == 0 ? 8 : 16; }
+  // The sum of a chunk of .dat that was never changed in place, as it is stored and as Tail::data_sum has it.
+  std::uint64_t data_sum(std::uint64_t chunk, std::span<const std::byte> bytes) const {
+    const std::uint64_t sum = chunk_sum(file, kDataStream, chunk, bytes);
+    return form == 0 ? sum : sum ^ stamp_mix(0);
+  }
 };
 
 // How long a component is, and the sums of its partial last chunks (0 where there is none).
@@ -70,7 +82,7 @@ Result<std::vector<Handle>> share(Files& files);
 // What share() gave, after it travelled. kInvalid: another number of handles than such a component has files, or one
 // that is no regular file. What the files hold is not looked at.
 Result<Files> adopt(Storage& storage, const Format& format, std::vector<Handle> handles);
-// Whatever of the component's files is there; the folder is not synced.
+// Whatever of the component's files is there, its parity (parity.h) too; the folder is not synced.
 Status remove_files(Storage& storage, const std::string& stem);
 // File::sync() of all its files, one after another, up to the first error.
 Status sync(Files& files);
@@ -173,12 +185,17 @@ class Writer {
   std::unique_ptr<Impl> impl_;
 };
 
-// Makes `target` hold what `source` holds under another file id: data cloned (or copied with large reads and writes
-// where the file system cannot clone), sums bound to the new id without reading the data. Returns the new tail, and in
-// *cloned (if given) whether no data was moved. `keep_going(bytes done)` is asked between pieces: false stops with
+// Writes sums of full chunks of .dat, from first_chunk on: of Shape::data_sum(). files: open for writing.
+[[nodiscard]] Status write_sums(const Shape& shape, Files& files, std::uint64_t first_chunk,
+                                std::span<const std::uint64_t> sums);
+
+// Makes `target` hold what `source` holds under another file id, and perhaps in another form: data cloned (or copied
+// with large reads and writes where the file system cannot clone), sums bound anew without reading the data. Format and
+// chunks of the two shapes are the same (else kInvalid). Returns the new tail, and in *cloned (if given) whether no
+// data was moved. `keep_going(bytes done)` is asked between pieces: false stops with
 // kCancelled.
 [[nodiscard]] Result<Tail> copy_component(const Shape& source_shape, const Tail& source_tail, Files& source,
-                                          FileId target_file, Files& target, bool* cloned,
+                                          const Shape& target_shape, Files& target, bool* cloned,
                                           const std::function<bool(std::uint64_t)>& keep_going);
 
 }  // namespace pif::component

@@ -39,12 +39,12 @@ class MemoryDisk {
   // edit() of one bit (0: the lowest) of one byte; nothing happens past the file's end, or without such a file.
   virtual void flip_bit(const std::string& path, std::uint64_t byte, unsigned bit) = 0;
   // Asked before every call that touches the disk: ("write", path) -> an error to inject, or Code::kOk. The names of
-  // the calls: read read_cached write sync check_written resize size clone has_writers share; open adopt make_nameless
-  // remove rename make_folder remove_tree list sync_folder sync_all space lock. sync_all also asks "sync" for each
-  // file. A failed write has written its first half; after a failed sync what it was to write is never written. A
-  // "read" that gets kEndOfFile is short: it returns the first half. A "read_cached" that gets any code finds nothing
-  // in memory; else it asks as a "read", too. kUnsupported for "clone" makes a file system without reflinks. May call
-  // the disk (crash() too).
+  // the calls: read read_cached write sync check_written resize punch next_data size clone has_writers share; open
+  // adopt make_nameless remove rename make_folder remove_tree list sync_folder sync_all space lock. sync_all also asks
+  // "sync" for each file. A failed write has written its first half; after a failed sync what it was to write is never
+  // written. A "read" that gets kEndOfFile is short: it returns the first half. A "read_cached" that gets any code
+  // finds nothing in memory; else it asks as a "read", too. kUnsupported for "clone" or "punch" makes a file system
+  // that cannot. May call the disk (crash() too).
   virtual void set_fault(std::function<Code(std::string_view call, std::string_view path)> fault) = 0;
 };
 

@@ -41,6 +41,11 @@ class File {
   virtual Status check_written() = 0;
   // Cuts it off there, or makes it longer with zeros. kReadOnly, of writes too: it is not open for writing.
   virtual Status resize(std::uint64_t size) = 0;
+  // Gives the blocks back; reads as zeros, and the size stays. kUnsupported where the file system cannot. kReadOnly.
+  virtual Status punch(std::uint64_t offset, std::uint64_t size) = 0;
+  // Where the first byte at `offset` or behind it is that is in no hole: nothing between has to be read, for it is
+  // zero. `offset` where the file system cannot tell; the file's size if there is none.
+  virtual Result<std::uint64_t> next_data(std::uint64_t offset) = 0;
   virtual Result<std::uint64_t> size() = 0;  // as all who have it open have made it by now
   // Asks for early write-back, so that a later sync has less to do. Only a hint.
   virtual void start_writeback(std::uint64_t offset, std::uint64_t size) = 0;

@@ -65,6 +65,7 @@ struct Config {
   proto::Endpoints endpoints;  // as told to others
   proto::Endpoints server;     // where the PIF Server is; all empty: work without one
   net::Route server_route = net::Route::kAuto;
+  std::vector<proto::NodeInfo> peers;   // other LFSs, without a server to tell of them
   std::uint32_t uid = 0;                // whom this process runs as: without root, other users' workers are refused
   std::int64_t pid = 0;                 // as told to others
   std::uint64_t log_bytes = 64u << 20;  // redo log; when it is half full its entries go home and it starts over

@@ -60,7 +60,7 @@ class Component {
   // Whether the worker's LFS is one of the file's. Everything below needs that.
   bool is_here() const { return index_.has_value(); }
   LfsIndex index() const { return *index_; }  // which LFS of the file
-  component::Shape shape() const { return component::Shape::of(file().file, file().format); }
+  component::Shape shape() const { return file().stored_shape(); }
   // Of the component that is here; open once the worker has attached it, until the worker's end.
   component::Files& files() { return access_->files(); }
 
@@ -138,7 +138,7 @@ class Output : public Component {
   // Of .dat, as far as the sink has them; 0 without a component.
   std::uint64_t bytes_written() const;
   // Whether that LFS of the file gets a component: not if its part of the length that the controller set is no rows.
-  // But LFS 0 keeps the file's length, even when all of its first rows are parity.
+  // But LFS 0 of a file without parity keeps the file's length.
   bool has_component(LfsIndex lfs) const;
   // Whether there is a component here.
   bool is_made() const { return sink_ != nullptr; }

@@ -2,6 +2,7 @@
 // thread.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "pif/base/format.h"
@@ -12,9 +13,13 @@
 namespace pif::wire {
 
 // kInvalid, saying why, for what cannot be: Format::validate() and Layout::make() have the rules. The layout's width is
-// the number of its nodes.
+// the number of its nodes. form_of: how its LFSs store it (component::Shape::form); kInvalid for a form that such a
+// layout cannot have, kVersion for one that this program does not know. layout_of checks that, too.
 [[nodiscard]] Result<Format> format_of(const proto::Format& format);
 [[nodiscard]] Result<parity::Layout> layout_of(const proto::FileLayout& layout);
+[[nodiscard]] Result<std::uint32_t> form_of(const proto::FileLayout& layout);
+// With bevies, but made before LFSs kept parity: it can only be read (docs/FORMAT.md "Older files").
+inline bool is_older(const proto::FileLayout& layout) { return layout.form() == 0 && layout.bevies_size() > 0; }
 // Not checked: records and bytes may not belong together (base/format.h: is_fixed_file_length).
 inline FileLength file_length_of(const proto::FileLength& file_length) {
   return {file_length.records(), file_length.bytes()};

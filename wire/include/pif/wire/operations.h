@@ -65,9 +65,12 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   ANSWERED(Heartbeat, heartbeat, HeartbeatReply, heartbeat_reply, kManage, kNone, kIdempotent) \
   ANSWERED(FileStates, file_states, FileStatesReply, file_states_reply, kManage, kNone, kIdempotent) \
   ANSWERED(ListFiles, list_files, ListFilesReply, list_files_reply, kOwner, kNone, kIdempotent) \
+  ANSWERED(ListLost, list_lost, ListLostReply, list_lost_reply, kManage, kNone, kIdempotent) \
   ANSWERED(MarkFiles, mark_files, Done, done, kOwner, kNone, kIdempotent) \
   ANSWERED(AcceptStale, accept_stale, Done, done, kOwner, kNone, kIdempotent) \
   ANSWERED(ReplaceNode, replace_node, Done, done, kOwner, kNone, kIdempotent) \
+  ANSWERED(NodeLost, node_lost, Done, done, kOwner, kNone, kDeduplicated) \
+  ANSWERED(NodeRebuilt, node_rebuilt, Done, done, kManage, kNone, kIdempotent) \
   ANSWERED(AdoptFiles, adopt_files, Done, done, kOwner, kNone, kIdempotent) \
   /* LFS: components */ \
   ANSWERED(Attach, attach, AttachReply, attach_reply, kNone, kReadOrCreate, kIdempotent) \
@@ -82,11 +85,19 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   ANSWERED(AppendRows, append_rows, Done, done, kNone, kWrite, kDeduplicated) \
   ANSWERED(AppendDone, append_done, Done, done, kNone, kWrite, kDeduplicated) \
   ANSWERED(AppendCancel, append_cancel, Done, done, kNone, kWrite, kIdempotent) \
+  /* LFS: parity */ \
+  ANSWERED(Gather, gather, Done, done, kNone, kCreate, kIdempotent) \
+  ANSWERED(Cover, cover, Done, done, kNone, kWrite, kIdempotent) \
+  ANSWERED(NoteLength, note_length, NoteLengthReply, note_length_reply, kNone, kManage, kIdempotent) \
+  ANSWERED(Reconstruct, reconstruct, ReadReply, read_reply, kNone, kRead, kIdempotent) \
+  ANSWERED(AttachParity, attach_parity, AttachParityReply, attach_parity_reply, kNone, kRead, kIdempotent) \
   /* LFS: of the server, and of who looks after it */ \
   ANSWERED(Settle, settle, SettleReply, settle_reply, kNone, kManage, kIdempotent) \
   ANSWERED(ListComponents, list_components, ListComponentsReply, list_components_reply, kNone, kManage, kIdempotent) \
   ANSWERED(CheckComponent, check_component, CheckComponentReply, check_component_reply, kNone, kManage, kIdempotent) \
   ANSWERED(Flush, flush, Done, done, kNone, kManage, kIdempotent) \
+  ANSWERED(Rebuild, rebuild, Done, done, kNone, kManage, kIdempotent) \
+  ANSWERED(RebuildStatus, rebuild_status, RebuildStatusReply, rebuild_status_reply, kNone, kManage, kIdempotent) \
   /* LFS: worker host */ \
   ANSWERED(Spawn, spawn, SpawnReply, spawn_reply, kNone, kUser, kDeduplicated) \
   ANSWERED(JobWait, job_wait, JobWaitReply, job_wait_reply, kNone, kUser, kIdempotent) \

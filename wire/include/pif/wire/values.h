@@ -27,4 +27,27 @@ enum MarkKind : std::uint32_t {
   kMarkLost = 2,   // rows are gone
 };
 
+// An LFS's number: its era (ViewNode.era) in the bits from here on, a count below.
+inline constexpr unsigned kEraShift = 40;
+
+// ViewNode.state
+enum ViewState : std::uint32_t {
+  kViewMember = 1,
+  kViewLost = 2,
+  kViewRebuilding = 3,
+  kViewReturning = 4,  // rows and lengths go to it again; it does not answer yet
+};
+
+// FileLayout.form
+inline constexpr std::uint32_t kFormParity = 1;  // its LFSs keep parity
+
+// RebuildStatusReply.state
+enum RebuildState : std::uint32_t {
+  kRebuilt = 1,         // nothing to rebuild: a member
+  kRebuildWaits = 2,    // for Rebuild
+  kRebuilding = 3,      // under way
+  kRebuildPauses = 4,   // what is left failed, and is tried again in a moment
+  kRebuildSettles = 5,  // all is there, and the server is being told
+};
+
 }  // namespace pif::wire

@@ -1,0 +1,25 @@
+// The sequencer's deputy: it keeps the published length of a file with parity, too, so that it is not lost with LFS 0.
+// docs/PROTOCOL.md "Append".
+//
+// Rules: (1) what a sequencer notes is durable here before it publishes it. (2) Notes of an older sequencer, or of an
+// older generation of it, are refused. (3) The noted length never falls.
+#pragma once
+
+#include "context/lfs_context.h"
+
+namespace pif::lfs {
+
+class Deputy {
+ public:
+  explicit Deputy(LfsContext& context);
+
+  // Answers when the note is durable, with the newest that there is.
+  void note_length(const Request& request, const proto::NoteLength& asked);
+
+ private:
+  [[nodiscard]] Result<ComponentPtr> component_of(const Request& request, const proto::ComponentShape& shape);
+
+  LfsContext& context_;
+};
+
+}  // namespace pif::lfs

@@ -1,0 +1,60 @@
+#include "append/noting.h"
+
+#include <memory>
+
+#include "pif/base/assert.h"
+#include "pif/parity/deputy.h"
+
+namespace pif::lfs {
+namespace {
+
+constexpr Duration kPatience = std::chrono::seconds(5);
+
+struct Errand {
+  std::unique_ptr<access::Grant> grant;
+  proto::NoteLength note;
+  proto::NotedLength answer;
+};
+
+access::BulkRequest request_of(const std::shared_ptr<Errand>& errand) {
+  access::BulkRequest request;
+  request.lfs = errand->note.shape().index();
+  request.timeout = kPatience;
+  request.make = [errand] {
+    net::Packet packet;
+    *packet.envelope.mutable_note_length() = errand->note;
+    return packet;
+  };
+  request.take = [errand](net::Packet& reply) -> Status {
+    errand->answer = reply.envelope.note_length_reply().noted();
+    return {};
+  };
+  return request;
+}
+
+}  // namespace
+
+void Noting::send(const Component& component, std::uint64_t generation,
+                  const std::optional<Sequencer::Publication>& noted, Done done) {
+  PIF_ASSERT(is_needed(component) && component.state.shape().index() == 0, component.file.value);
+  auto errand = std::make_shared<Errand>();
+  *errand->note.mutable_shape() = component.state.shape();
+  errand->note.mutable_shape()->set_index(parity::deputy_of(component.layout));
+  errand->note.set_generation(generation);
+  if (noted) {
+    *errand->note.mutable_noted()->mutable_file_length() = wire::proto_of(noted->file_length);
+    errand->note.mutable_noted()->set_ticket(noted->ticket);
+    errand->note.mutable_noted()->set_generation(noted->generation);
+  }
+  auto grant = peers_.grant(component.state.shape(), component.state.epoch());
+  if (!grant) return done(fail(std::move(grant.error())));
+  errand->grant = std::move(*grant);
+  peers_.run(
+      *errand->grant, [&errand](access::Requests& requests) { requests.add(request_of(errand)); },
+      [errand, done = std::move(done)](const Status& status) {
+        if (!status) return done(fail(status.error()));
+        done(errand->answer);
+      });
+}
+
+}  // namespace pif::lfs

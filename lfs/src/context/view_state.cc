@@ -1,0 +1,59 @@
+#include "context/view_state.h"
+
+#include <algorithm>
+
+#include "pif/base/assert.h"
+
+namespace pif::lfs {
+
+Status ViewState::load(std::string_view packed) {
+  if (packed.empty()) return {};
+  PIF_TRY_VALUE(view_, wire::open_view(key_, packed));
+  packed_ = packed;
+  offered_ = view_.index();
+  return {};
+}
+
+Result<std::optional<proto::View>> ViewState::offer(std::string_view packed) {
+  PIF_TRY_VALUE(proto::View view, wire::open_view(key_, packed));
+  if (view.index() <= offered_) return std::nullopt;
+  offered_ = view.index();
+  return std::optional(std::move(view));
+}
+
+void ViewState::adopt(const proto::View& view, std::string packed) {
+  PIF_ASSERT(view.index() > view_.index(), view.index(), view_.index());
+  view_ = view;
+  offered_ = std::max(offered_, view.index());
+  packed_ = std::move(packed);
+}
+
+const proto::ViewNode* ViewState::find(std::uint32_t node) const {
+  const auto is_before = [](const proto::ViewNode& one, std::uint32_t id) { return one.node() < id; };
+  const auto found = std::lower_bound(view_.nodes().begin(), view_.nodes().end(), node, is_before);
+  return found != view_.nodes().end() && found->node() == node ? &*found : nullptr;
+}
+
+std::uint32_t ViewState::state_of(std::uint32_t node) const {
+  const proto::ViewNode* found = find(node);
+  return found == nullptr ? wire::kViewMember : found->state();
+}
+
+std::uint32_t ViewState::era_of(std::uint32_t node) const {
+  const proto::ViewNode* found = find(node);
+  return found == nullptr ? 0 : found->era();
+}
+
+void ViewState::note_peers(std::uint64_t run, const google::protobuf::RepeatedPtrField<proto::NodeInfo>& peers,
+                           std::uint64_t changes) {
+  if (run != peers_run_) {                       // another run counts anew
+    const bool is_partial = peer_changes_ != 0;  // it took this LFS for one that has some of its changes
+    peers_run_ = run;
+    peer_changes_ = 0;
+    if (is_partial) return;  // asks again, for all
+  }
+  for (const proto::NodeInfo& peer : peers) peers_[peer.id()] = peer;
+  peer_changes_ = changes;
+}
+
+}  // namespace pif::lfs

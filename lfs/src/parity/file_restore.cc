@@ -1,0 +1,317 @@
+#include "parity/file_restore.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "pif/base/assert.h"
+#include "pif/parity/deputy.h"
+
+namespace pif::lfs {
+namespace {
+
+Error removed() { return {Code::kStaleFile, "the file was removed meanwhile", {}}; }
+
+// Of one row, about.
+std::uint64_t row_bytes_of(const Format& format, const FileLength& length) {
+  if (format.is_fixed()) return std::min<std::uint64_t>(format.record_length, length.bytes);
+  return length.bytes / std::max<std::uint64_t>(length.records, 1) + 1;
+}
+
+}  // namespace
+
+std::uint64_t bytes_on(const parity::Layout& layout, LfsIndex index, const Format& format, const FileLength& length) {
+  const std::uint64_t rows = layout.rows(index, length.records) + layout.parity_rows(index, length.records);
+  return rows * row_bytes_of(format, length);
+}
+
+FileRestore::FileRestore(Keeping& keeping, Managing& managing, RateLimit& rate, proto::ListLostReply::One file)
+    : keeping_(keeping), context_(keeping.context), managing_(managing), rate_(rate), file_(std::move(file)) {}
+
+void FileRestore::start(Done done) {
+  done_ = std::move(done);
+  if (auto parsed = parse(); !parsed) return end(Outcome::kFailed, parsed.error());
+  find_length();
+}
+
+Status FileRestore::parse() {
+  const auto& nodes = file_.layout().nodes();
+  const auto here = std::find(nodes.begin(), nodes.end(), context_.config.node);
+  if (here == nodes.end()) return fail(Code::kInvalid, "the PIF Server lists a file that has nothing here");
+  shape_.set_file(file_.file());
+  *shape_.mutable_format() = file_.format();
+  *shape_.mutable_layout() = file_.layout();
+  shape_.set_index(static_cast<std::uint32_t>(here - nodes.begin()));
+  shape_.set_owner(file_.owner());
+  PIF_TRY_VALUE(const auto shape, shape_of(shape_));
+  shape_.set_chunk_bytes(shape.chunk_bytes);
+  PIF_TRY_VALUE(keeper_, keeper_of(context_, shape_));
+  PIF_TRY(check_file_length(keeper_->format(), file_length_of(file_.file_length())));
+  for (Row row = 0; row < keeper_->size(); ++row)
+    keepers_.push_back(keeper_->layout.parity_of({keeper_->index, row}).lfs);
+  PIF_TRY_VALUE(grant_, keeping_.peers.grant(shape_, file_.epoch()));
+  return {};
+}
+
+bool FileRestore::is_deputy() const { return parity::deputy_of(keeper_->layout) == keeper_->index; }
+
+// As LFS 0 of the file has published it; if this is LFS 0, as its deputy has noted it, to whom nothing was noted if
+// nothing was appended. Never shorter than the directory knows.
+void FileRestore::find_length() {
+  file_length_ = file_length_of(file_.file_length());
+  keeping_.peers.run(
+      *grant_,
+      [self = shared_from_this()](access::Requests& requests) {
+        const bool is_first = self->keeper_->index == 0;
+        access::BulkRequest request;
+        request.lfs = is_first ? parity::deputy_of(self->keeper_->layout) : 0;
+        request.make = [file = self->file_.file(), is_first] {
+          net::Packet packet;
+          packet.envelope.mutable_length()->set_file(file);
+          packet.envelope.mutable_length()->set_noted(is_first);
+          return packet;
+        };
+        request.take = [self, is_first](net::Packet& reply) {
+          const proto::LengthReply& answer = reply.envelope.length_reply();
+          const FileLength published = file_length_of(answer.file_length());
+          if (published.records > self->file_length_.records || published.bytes > self->file_length_.bytes)
+            self->file_length_ = published;
+          self->grants_ = is_first ? 0 : answer.generation();
+          return check_file_length(self->keeper_->format(), self->file_length_);
+        };
+        requests.add(std::move(request));
+      },
+      [self = shared_from_this()](const Status& status) {
+        if (!status) return self->end(Outcome::kFailed, status.error());
+        self->begin();
+      });
+}
+
+void FileRestore::begin() {
+  rows_ = keeper_->layout.rows(keeper_->index, file_length_.records);
+  const bool keeps_length = (keeper_->index == 0 || is_deputy()) && file_length_.records > 0;
+  if (rows_ == 0 && keeper_->parity_rows(file_length_) == 0 && !keeps_length) return end(Outcome::kNothing);
+  auto made = make_component();
+  if (!made) return end(Outcome::kFailed, made.error());
+  if (*made == nullptr) return end(Outcome::kNothing);
+  component_ = std::move(*made);
+  auto begun = begin_rows();
+  if (begun) begun = begin_parity();
+  if (!begun) return fail_with(begun.error());
+  step();
+}
+
+// Null: there is nothing to do.
+Result<ComponentPtr> FileRestore::make_component() {
+  const FileId file(file_.file());
+  const auto found = context_.components.find(file);
+  if (found || found.error().code == Code::kStaleFile) return nullptr;
+  if (found.error().code != Code::kNotFound) return fail(found.error());
+  PIF_TRY(context_.check_space(bytes_on(keeper_->layout, keeper_->index, keeper_->format(), file_length_)));
+  PIF_TRY_VALUE(auto made, context_.components.create(shape_, file_.epoch(), context_.now()));
+  context_.components.unsettled().erase(file.value);  // it is no creator's, who might have given it up
+  return made;
+}
+
+Status FileRestore::begin_rows() {
+  files_ = component_->files;
+  PIF_ASSERT(files_ != nullptr && component_->stage() == Stage::kFilling, component_->file.value);
+  has_rows_ = rows_ == 0;
+  if (has_rows_) return {};
+  writer_.emplace(component_->shape, component::Tail(), *files_);
+  streams_.emplace(keeper_->format(), rows_, keepers_.size(), row_bytes_of(keeper_->format(), file_length_));
+  return {};
+}
+
+Status FileRestore::begin_parity() {
+  const std::uint64_t parity_rows = keeper_->parity_rows(file_length_);
+  if (parity_rows == 0) return {};
+  PIF_TRY(context_.components.open_parity(*component_, component::OpenMode::kCreate));
+  parity_ = component_->parity;
+  MemberOptions members;
+  members.file_length = file_length_;
+  members.records = {0, file_length_.records};
+  members.epoch = file_.epoch();
+  members.by_message = file_length_.bytes < kNearFromBytes;
+  ParityPlan plan;
+  const std::uint64_t pages = keeper_->pages(file_length_);
+  plan.pages = {{0, pages}};
+  plan.frames = {{pages * keeper_->shape.page_rows(), parity_rows}};
+  parity_bytes_ = parity_rows * row_bytes_of(keeper_->format(), file_length_);
+  rate_.spend(parity_bytes_, context_.now());
+  ++errands_;
+  const auto run = std::make_shared<ParityRun>(keeping_.peers, context_.world.storage, keeping_.works, *keeper_,
+                                               members, plan, parity_);
+  run->start(shape_, [self = shared_from_this()](const Status& status, const ParityRun::Outcome&) {
+    --self->errands_;
+    if (!status) return self->fail_with(status.error());
+    self->step();
+  });
+  return {};
+}
+
+// Everything goes on from here. Work may end before the call that begins it.
+void FileRestore::step() {
+  if (!component_ || is_sealing_ || !done_) return;
+  if (!failure_ && component_->is_removed()) failure_ = removed();
+  if (failure_) {
+    if (errands_ == 0 && !is_writing_) end(Outcome::kFailed, *failure_);
+    return;
+  }
+  if (!has_rows_) fetch_more();
+  if (!has_rows_ && !is_writing_) {
+    auto batch = streams_->take_ready();
+    if (batch.first < batch.end) return write(std::move(batch));
+  }
+  if (has_rows_ && errands_ == 0 && !is_writing_) seal();
+}
+
+void FileRestore::fetch_more() {
+  while (rate_.is_free(context_.now())) {
+    const auto piece = streams_->next();
+    if (!piece) return;
+    rate_.spend(piece->expected_bytes, context_.now());
+    ++errands_;
+    keeping_.peers.run(
+        *grant_, [this, &piece](access::Requests& requests) { ask(requests, piece); },
+        [self = shared_from_this()](const Status& status) {
+          --self->errands_;
+          if (!status) return self->fail_with(status.error());
+          self->step();
+        });
+  }
+}
+
+void FileRestore::ask(access::Requests& requests, const RowStreams::PiecePtr& piece) {
+  access::BulkRequest request;
+  request.lfs = keepers_[piece->stream];
+  request.bytes = std::max<std::uint64_t>(piece->expected_bytes, 1);
+  request.patient = true;
+  request.make = [self = shared_from_this(), piece] {
+    net::Packet packet;
+    proto::Reconstruct& asked = *packet.envelope.mutable_reconstruct();
+    asked.set_file(self->file_.file());
+    asked.set_index(self->keeper_->index);
+    asked.set_first(piece->next());
+    asked.set_count(piece->span());
+    *asked.mutable_file_length() = wire::proto_of(self->file_length_);
+    return packet;
+  };
+  request.take = [self = shared_from_this(), &requests, piece](net::Packet& reply) {
+    return self->take(requests, piece, reply);
+  };
+  requests.add(std::move(request));
+}
+
+Status FileRestore::take(access::Requests& requests, const RowStreams::PiecePtr& piece, net::Packet& reply) {
+  auto taken = streams_->take(*piece, reply.envelope.read_reply().rows(), std::move(reply.body));
+  if (!taken)
+    return fail(taken.error().code, taken.error().text, grant_->parts().nodes[keepers_[piece->stream]].name());
+  if (!piece->is_complete) ask(requests, piece);
+  return {};
+}
+
+void FileRestore::write(RowStreams::Batch batch) {
+  PIF_ASSERT(!is_writing_ && !has_rows_, component_->file.value);
+  is_writing_ = true;
+  const bool is_last = streams_->is_done();
+  auto shared = std::make_shared<RowStreams::Batch>(std::move(batch));
+  keeping_.works.submit(
+      [self = shared_from_this(), shared, is_last] { self->written_ = self->write_away(*shared, is_last); },
+      [self = shared_from_this(), is_last] {
+        self->is_writing_ = false;
+        self->has_rows_ = is_last && self->written_;
+        if (!self->written_) return self->fail_with(self->written_.error());
+        self->step();
+      });
+}
+
+Status FileRestore::write_away(const RowStreams::Batch& batch, bool is_last) {
+  const Format& format = keeper_->format();
+  const RowStreams::Rows rows = RowStreams::assemble(format, batch);
+  if (format.is_fixed()) {
+    const std::uint32_t last = rows.last_bytes == format.record_length ? 0 : rows.last_bytes;
+    PIF_TRY(writer_->write_rows(batch.first, batch.end - batch.first, {rows.bytes.data(), format.record_length}, last));
+  } else {
+    PIF_TRY(writer_->append_rows(rows.lengths, rows.bytes));
+  }
+  if (!is_last) return {};
+  PIF_TRY_VALUE(tail_, writer_->finish());
+  return {};
+}
+
+Status FileRestore::check_tail() const {
+  const Format& format = keeper_->format();
+  const bool is_good =
+      tail_.rows == rows_ &&
+      (!format.is_fixed() || tail_.bytes == fixed_component_bytes(keeper_->layout, keeper_->index, format.record_length,
+                                                                  rows_, file_length_));
+  if (is_good) return {};
+  return fail(Code::kCorrupt,
+              fmt::format("{} rows of {} bytes came back, and {} belong here of a file of {} records and {} bytes",
+                          tail_.rows, tail_.bytes, rows_, file_length_.records, file_length_.bytes));
+}
+
+void FileRestore::seal() {
+  if (auto good = check_tail(); !good) return fail_with(good.error());
+  is_sealing_ = true;
+  writer_.reset();
+  set_tail(component_->state, tail_);
+  auto opened = context_.components.open_files(*component_, component::OpenMode::kRead);
+  if (!opened) return end(Outcome::kFailed, opened.error());
+  component_->reader->set_tail(tail_);
+  component_->enter(Stage::kSealing);
+  const auto done = [self = shared_from_this()](const Status& status) { self->synced(status); };
+  if (!parity_) return keeping_.seal_sync.add(component_, done);
+  keeping_.seal_sync.add_parity(component_, parity_, tail_.bytes + parity_bytes_, true, done);
+}
+
+void FileRestore::synced(const Status& status) {
+  if (!status) return end(Outcome::kFailed, status.error());
+  if (component_->is_removed()) return end(Outcome::kNothing);
+  context_.components.close_files(*component_);  // they can write; nobody gets such ones of what is complete
+  const auto change = [self = shared_from_this()](proto::ComponentState& state) { self->fill_in(state); };
+  context_.batch.update(component_, change, [self = shared_from_this()](const Status& committed) {
+    Component& component = *self->component_;
+    if (component.is_removed()) return self->end(Outcome::kNothing);
+    if (!committed) return self->end(Outcome::kFailed, committed.error());
+    component.end_change();
+    // It may have been removed while it was nowhere to be found here.
+    self->context_.components.unsettled()[component.file.value] = self->context_.now();
+    self->end(Outcome::kRestored);
+  });
+}
+
+void FileRestore::fill_in(proto::ComponentState& state) const {
+  state.set_state(kCommitted);
+  *state.mutable_published() = wire::proto_of(file_length_);
+  state.set_pages(parity_ ? keeper_->pages(file_length_) : 0);
+  state.set_gathered(parity_ != nullptr);
+  if (grants_ > 0) {
+    // All of it is published, and so is of no generation before the newest, whose base may be far behind.
+    state.set_generation(grants_);
+    state.set_parity_generation(grants_);
+    *state.mutable_parity_base() = wire::proto_of(file_length_);
+  }
+  if (!is_deputy()) return;
+  // LFS 0 publishes nothing more before it is noted here, which was refused until now.
+  *state.mutable_noted()->mutable_file_length() = wire::proto_of(file_length_);
+  state.set_noted_generation(grants_);
+}
+
+// What is under way comes to its end first: it uses the files.
+void FileRestore::fail_with(Error error) {
+  if (!failure_) failure_ = std::move(error);
+  step();
+}
+
+void FileRestore::end(Outcome outcome, const Error& error) {
+  if (!done_) return;
+  const bool is_half = outcome != Outcome::kRestored && component_ && !component_->is_removed();
+  if (is_half) managing_.remove(component_->file, false, [](const Status&) {});
+  const Done done = std::exchange(done_, {});
+  const bool is_gone = outcome == Outcome::kFailed && error.code == Code::kStaleFile;
+  done(is_gone ? Outcome::kNothing : outcome, error);
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,142 @@
+// Folding: frames become pages.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "parity/covering.h"
+#include "pif/base/assert.h"
+
+namespace pif::lfs {
+namespace {
+
+constexpr std::uint64_t kFoldPages = 16;                         // that frames of published rows make; or
+constexpr std::uint64_t kFoldBytes = 1u << 20;                   // of frames
+constexpr Duration kFoldAfter = std::chrono::milliseconds(100);  // the range is published soon after its cover
+constexpr std::uint64_t kPunchBytes = 4096;
+
+}  // namespace
+
+void Covering::plan_fold(Line& line, const FileLength& file_length) {
+  const Component& c = *line.component;
+  if (line.fold_at != kNever || !c.frames || c.is_removed()) return;
+  const std::uint64_t pages = line.keeper.pages(file_length);
+  const bool is_long = c.frames->end - c.state.pap_begin() >= kFoldBytes;
+  if (pages <= c.state.pages() || (!is_long && pages - c.state.pages() < kFoldPages)) return;
+  line.fold_at = context_.now() + kFoldAfter;
+}
+
+void Covering::fold(Line& line) {
+  PIF_ASSERT(!line.is_busy && line.syncing == 0 && line.component->frames, line.component->file.value);
+  line.is_busy = true;
+  line.fold_at = kNever;
+  const auto& state = line.component->state;
+  if (state.shape().index() == 0) return fold_up_to(line, file_length_of(state.published()));
+  ask_length(line);
+}
+
+// Of the sequencer: only what it has published is folded.
+void Covering::ask_length(Line& line) {
+  auto granted = keeping_.peers.grant(line.component->state.shape(), line.epoch);
+  if (!granted) return end_fold(line);
+  const std::shared_ptr<access::Grant> grant = std::move(*granted);
+  auto found = std::make_shared<FileLength>();
+  keeping_.peers.run(
+      *grant,
+      [found, file = line.component->file](access::Requests& requests) {
+        access::BulkRequest request;
+        request.make = [file] {
+          net::Packet packet;
+          packet.envelope.mutable_length()->set_file(file.value);
+          return packet;
+        };
+        request.take = [found](net::Packet& reply) -> Status {
+          *found = file_length_of(reply.envelope.length_reply().file_length());
+          return {};
+        };
+        requests.add(std::move(request));
+      },
+      [this, &line, found, grant](const Status& status) {
+        const Status ok = status ? check_file_length(line.keeper.format(), *found) : status;
+        if (ok) return fold_up_to(line, *found);
+        spdlog::warn("file {}: its length cannot be had: {}", name_of(line.component->file), ok.error().text);
+        end_fold(line);
+      });
+}
+
+void Covering::fold_up_to(Line& line, const FileLength& published) {
+  const Component& c = *line.component;
+  const std::uint64_t pages = line.keeper.pages(published);
+  if (c.is_removed() || c.failure || pages <= c.state.pages() || !c.parity) return end_fold(line);
+  MemberOptions members;
+  members.file_length = published;
+  members.records = {0, line.keeper.whole_records(published)};
+  members.epoch = line.epoch;
+  members.by_message = true;
+  ParityPlan plan;
+  plan.pages = missing_pages(c.state, {c.state.pages(), pages});
+  const auto run = std::make_shared<ParityRun>(keeping_.peers, context_.world.storage, keeping_.works, line.keeper,
+                                               members, plan, c.parity);
+  run->start(c.state.shape(), [this, &line, pages](const Status& status, const ParityRun::Outcome&) {
+    Component& component = *line.component;
+    if (!status || component.is_removed() || component.failure) return folded(line, pages, status);
+    const auto opened = context_.components.open_parity(component, component::OpenMode::kCreate);
+    if (!opened) return folded(line, pages, opened);
+    const auto bytes = component.frames ? component.frames->end - component.state.pap_begin() : 0;
+    keeping_.seal_sync.add_parity(line.component, component.parity, bytes, false,
+                                  [this, &line, pages](const Status& done) {
+                                    if (!done) context_.components.set_failed(*line.component, done.error());
+                                    folded(line, pages, done);
+                                  });
+  });
+}
+
+// The frames stay until the catalogue has the pages.
+void Covering::folded(Line& line, std::uint64_t pages, const Status& status) {
+  Component& c = *line.component;
+  if (!status) spdlog::warn("file {}: frames are not folded: {}", name_of(c.file), status.error().text);
+  if (!status || c.is_removed() || c.failure || !c.frames) return end_fold(line);
+  const std::uint64_t page_rows = line.keeper.shape.page_rows();
+  std::uint64_t begin = c.frames->end;
+  for (const auto& [record, frame] : c.frames->frames) {
+    const auto row = line.keeper.layout.parity_of(line.keeper.layout.locate(record)).row;
+    if (row >= pages * page_rows) begin = std::min(begin, frame.offset - component::kFrameHeaderBytes);
+  }
+  PIF_ASSERT(begin >= c.state.pap_begin(), begin, c.state.pap_begin());
+  context_.batch.update(
+      line.component,
+      [pages, begin](proto::ComponentState& state) {
+        set_pages(pages, state);
+        state.set_pap_begin(begin);
+      },
+      [this, &line, pages](const Status& done) {
+        if (!done || line.component->is_removed()) return end_fold(line);
+        drop_frames(line, pages);
+      });
+}
+
+void Covering::drop_frames(Line& line, std::uint64_t pages) {
+  Component& c = *line.component;
+  const std::uint64_t page_rows = line.keeper.shape.page_rows();
+  if (c.frames) {
+    std::erase_if(c.frames->frames, [&](const auto& one) {
+      return line.keeper.layout.parity_of(line.keeper.layout.locate(one.first)).row < pages * page_rows;
+    });
+  }
+  const std::uint64_t end = c.state.pap_begin() / kPunchBytes * kPunchBytes;
+  if (end == 0 || !c.parity || !c.parity->frames) return end_fold(line);
+  keeping_.works.submit(
+      [files = c.parity, end] {
+        const auto punched = files->frames->punch(0, end);
+        if (!punched && punched.error().code != Code::kUnsupported) spdlog::warn("{}", punched.error().text);
+      },
+      [this, &line] { end_fold(line); });
+}
+
+void Covering::end_fold(Line& line) {
+  PIF_ASSERT(line.is_busy, line.component->file.value);
+  line.is_busy = false;
+}
+
+}  // namespace pif::lfs

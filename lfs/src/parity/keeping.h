@@ -1,0 +1,29 @@
+// What the operations of parity share. One thread.
+#pragma once
+
+#include "context/lfs_context.h"
+#include "parity/parity_run.h"
+#include "parity/peers.h"
+#include "parity/works.h"
+#include "requests/seal_sync.h"
+#include "store/keeper.h"
+
+namespace pif::lfs {
+
+struct Keeping {
+  Keeping(LfsContext& context_in, SealSync& seal_sync_in)
+      : context(context_in), seal_sync(seal_sync_in), peers(context_in), works(context_in.world.executor) {}
+
+  LfsContext& context;
+  SealSync& seal_sync;
+  Peers peers;
+  Works works;
+};
+
+// The shape in a request, of a component that keeps parity; and a length that such a file can have. kInvalid.
+[[nodiscard]] Result<Keeper> keeper_of(const LfsContext& context, const proto::ComponentShape& shape);
+[[nodiscard]] Status check_file_length(const Format& format, const FileLength& file_length);
+// Of files so short members are read by message: descriptors would cost more than the rows.
+inline constexpr std::uint64_t kNearFromBytes = 1u << 20;
+
+}  // namespace pif::lfs

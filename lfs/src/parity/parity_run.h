@@ -1,0 +1,61 @@
+// What a keeper writes in one go: pages, and frames of rows that are in none, out of its members' rows. Window by
+// window, in bounded memory: what is far is fetched, then the executor reads, checks, computes and writes. Nothing is
+// synced, and the catalogue does not change: that is up to who runs it.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "parity/member_rows.h"
+#include "parity/works.h"
+
+namespace pif::lfs {
+
+struct ParityPlan {
+  std::deque<Range> pages;       // to be made, by rising page
+  std::deque<Range> frames;      // parity rows; of their rows those get frames that hold MemberOptions::records
+  std::uint64_t generation = 0;  // of the frames
+  std::uint64_t end = 0;         // of .pap: where the frames go
+};
+
+class ParityRun : public std::enable_shared_from_this<ParityRun> {
+ public:
+  struct Outcome {
+    std::vector<component::Frame> frames;  // written
+    std::uint64_t end = 0;                 // of .pap
+  };
+  using Done = std::function<void(const Status&, Outcome&)>;
+
+  ParityRun(Peers& peers, component::Storage& storage, Works& works, const Keeper& keeper, const MemberOptions& options,
+            const ParityPlan& plan, std::shared_ptr<component::ParityFiles> files);
+  // done: later, or before this returns; on the loop's thread.
+  void start(const proto::ComponentShape& shape, Done done);
+
+ private:
+  struct Window {
+    Range pages;
+    Range frames;
+  };
+  Window next_window();
+  std::uint64_t window_pages() const;
+  void step();
+  void work(const Window& window);
+  void end(const Status& status);
+  // Away from the loop.
+  [[nodiscard]] Status write(const Window& window);
+  [[nodiscard]] Status write_frames(std::size_t member, Range parity_rows, component::RowSource& source);
+  [[nodiscard]] Status check_row(RecordNumber record, std::span<const std::byte>& row) const;
+
+  Works& works_;
+  const Keeper keeper_;
+  const MemberOptions options_;
+  ParityPlan plan_;  // what is left of it
+  std::shared_ptr<component::ParityFiles> files_;
+  MemberRows rows_;
+  Outcome outcome_;
+  Status result_;  // of the work under way
+  Done done_;
+};
+
+}  // namespace pif::lfs

@@ -1,0 +1,110 @@
+#include "parity/peers.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "pif/base/assert.h"
+
+namespace pif::lfs {
+namespace {
+
+// So that no other Calls of this daemon has the same ids: those of Reporting are below, the worker host's above.
+constexpr net::CallId kFirstCall = net::CallId{1} << 61;
+constexpr net::CallId kEndCall = net::CallId{1} << 62;
+constexpr Duration kPatience = std::chrono::seconds(20);
+constexpr Duration kNewFor = std::chrono::seconds(10);  // who has just begun may not have heard of all others
+
+}  // namespace
+
+Peers::Peers(LfsContext& context)
+    : context_(context),
+      begun_(context.now()),
+      calls_(context.world.messenger, kFirstCall),
+      links_(context.world.messenger, calls_, {net::Route::kAuto, context.config.name, kPatience}) {
+  links_.set_cluster(context.config.cluster);
+}
+
+bool Peers::is_new() const { return context_.now() - begun_ < kNewFor; }
+
+bool Peers::offer(net::Delivery& delivery) {
+  using Kind = net::Delivery::Kind;
+  if (delivery.kind == Kind::kClosed) {
+    links_.closed(delivery.peer);
+    return calls_.offer(delivery);
+  }
+  if (delivery.kind != Kind::kPacket || !net::is_reply(delivery.packet.envelope)) return false;
+  const auto id = delivery.packet.envelope.id();
+  return id >= kFirstCall && id < kEndCall && calls_.offer(delivery);
+}
+
+void Peers::tick() {
+  calls_.expire();
+  is_fresh_ = false;
+  for (auto at = errands_.begin(); at != errands_.end();) {
+    Status status = at->requests->step();
+    if (!status && access::is_lost(status.error().code) && is_new()) {  // it may be elsewhere than it was said to be
+      context_.peer_list.want();
+      status = fail(Code::kRetry, std::move(status.error().text), std::move(status.error().node));
+    }
+    if (status && !at->requests->idle()) {
+      ++at;
+      continue;
+    }
+    at->requests.reset();
+    const Done done = std::move(at->done);
+    done(status);  // may add errands, behind all others
+    at = errands_.erase(at);
+  }
+}
+
+Time Peers::next_deadline() const {
+  Time next = calls_.next_deadline();
+  for (const Errand& errand : errands_) next = std::min(next, errand.requests->next_try());
+  return next;
+}
+
+Result<std::unique_ptr<access::Grant>> Peers::grant(const proto::ComponentShape& shape, std::uint64_t epoch) {
+  access::FileParts parts;
+  parts.file = FileId(shape.file());
+  parts.path = fmt::format("file {}", shape.file());
+  PIF_TRY_VALUE(parts.format, format_of(shape.format()));
+  PIF_TRY_VALUE(parts.layout, layout_of(shape.layout()));
+  parts.file_layout = shape.layout();
+  parts.rights = kMayRead;
+  parts.epoch = epoch;
+  parts.owner = shape.owner();
+  for (const auto node : shape.layout().nodes()) {
+    const proto::NodeInfo* const known = context_.peer_list.find(node);
+    proto::NodeInfo& info = parts.nodes.emplace_back();
+    if (known != nullptr) {
+      info = *known;
+      continue;
+    }
+    context_.peer_list.want();
+    if (is_new()) return fail(Code::kRetry, fmt::format("the PIF Server has not told yet where node {} is", node));
+    info.set_id(node);  // cannot be reached
+    info.set_name(fmt::format("of node {}, which the PIF Server has not told of yet", node));
+  }
+  // Of a daemon, like a heartbeat's, because the transports do not tell the users of daemons alike.
+  auto renew = [this, epoch]() -> Result<access::Grant::Capability> {
+    const std::int64_t until = context_.world.messenger.clock().wall_seconds() + kCapabilitySeconds;
+    return access::Grant::Capability{
+        mint(context_.config.key, Capability{FileId(0), context_.config.uid, kMayManage | kMayRead, epoch, until}),
+        until};
+  };
+  auto made = std::make_unique<access::Grant>(std::move(parts), std::move(renew));
+  PIF_TRY(made->renew());
+  return made;
+}
+
+void Peers::run(access::Grant& grant, const Add& add, Done done) {
+  PIF_ASSERT(done != nullptr && add != nullptr && !grant.is_borrowed());
+  Errand& errand = errands_.emplace_back();
+  errand.done = std::move(done);
+  errand.requests = std::make_unique<access::Requests>(links_, grant);
+  add(*errand.requests);
+  is_fresh_ = true;
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,340 @@
+#include "parity/rebuild.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "pif/base/assert.h"
+#include "pif/wire/values.h"
+#include "pif/wire/views.h"
+#include "store/catalogue.h"
+
+namespace pif::lfs {
+namespace {
+
+constexpr std::size_t kFilesAtOnce = 64;
+constexpr std::uint64_t kBytesAtOnce = 32u << 20;  // of files under way, each counted up to the next
+constexpr std::uint64_t kFileBytesMax = 8u << 20;  // about what one of them has in memory
+constexpr std::size_t kQueueLow = 256;
+constexpr std::size_t kFailuresMax = 100;  // that are told of
+constexpr unsigned kBarrenMax = 2;         // then people are told that it does not go on
+constexpr Duration kPauseFirst = std::chrono::milliseconds(200);
+constexpr Duration kPauseMax = std::chrono::seconds(30);
+constexpr Duration kAskAgain = std::chrono::milliseconds(200);
+
+bool is_incomplete(std::uint32_t view_state) {
+  return view_state == wire::kViewRebuilding || view_state == wire::kViewReturning;
+}
+
+}  // namespace
+
+Rebuild::Rebuild(Keeping& keeping, Managing& managing, Ask ask)
+    : keeping_(keeping), context_(keeping.context), managing_(managing), ask_(std::move(ask)) {
+  context_.operations.bind<&Rebuild::rebuild>(*this);
+  context_.operations.bind<&Rebuild::rebuild_status>(*this);
+}
+
+// ---- who asks ------------------------------------------------------------------------------------------------------
+
+Result<net::Packet> Rebuild::rebuild(const Request& request, const proto::Rebuild& asked) {
+  const std::uint32_t own = own_state();
+  if (own == wire::kViewMember)
+    return fail(Code::kInvalid, fmt::format("{} has nothing to rebuild", context_.config.name));
+  if (!is_incomplete(own))
+    return fail(Code::kUnavailable,
+                fmt::format("{} is lost to the others, and has not come back yet: try again", context_.config.name));
+  rate_.set(asked.bytes_per_second(), context_.now());
+  if (!is_asked_) begun_ = context_.now();
+  is_asked_ = true;
+  if (phase_ == Phase::kWaiting) begin_round();
+  if (phase_ == Phase::kPausing) {
+    barren_rounds_ = 0;
+    begin_round();
+  }
+  net::Packet reply = Replies::reply(request);
+  reply.envelope.mutable_done();
+  return reply;
+}
+
+std::uint32_t Rebuild::own_state() const { return context_.view.state_of(context_.config.node); }
+
+std::uint32_t Rebuild::state() const {
+  switch (phase_) {
+    case Phase::kMember: return is_incomplete(own_state()) ? wire::kRebuildWaits : wire::kRebuilt;
+    case Phase::kWaiting: return wire::kRebuildWaits;
+    case Phase::kTelling: return wire::kRebuildSettles;
+    case Phase::kSurveying: return is_asked_ ? wire::kRebuilding : wire::kRebuildWaits;
+    case Phase::kPausing:
+    case Phase::kRestoring: return barren_rounds_ >= kBarrenMax ? wire::kRebuildPauses : wire::kRebuilding;
+  }
+  PIF_ASSERT(false, static_cast<unsigned>(phase_));
+  return wire::kRebuilding;
+}
+
+Result<net::Packet> Rebuild::rebuild_status(const Request& request, const proto::RebuildStatus&) {
+  net::Packet reply = Replies::reply(request);
+  proto::RebuildStatusReply& out = *reply.envelope.mutable_rebuild_status_reply();
+  out.set_state(state());
+  out.set_files(progress_.files);
+  out.set_files_total(progress_.files_total);
+  out.set_bytes(progress_.bytes);
+  out.set_bytes_total(progress_.bytes_total);
+  out.set_bytes_now(bytes_now_);
+  const Time until = phase_ == Phase::kMember ? ended_ : context_.now();
+  const Duration elapsed = std::max<Duration>(until - begun_, Duration::zero());
+  if (begun_ != Time{})
+    out.set_elapsed_ms(
+        static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(elapsed).count()));
+  for (const Failure& failure : last_failures_) {
+    auto& one = *out.add_failed();
+    one.set_file(failure.file);
+    one.set_path(failure.path);
+    one.mutable_error()->set_code(static_cast<std::uint32_t>(failure.error.code));
+    one.mutable_error()->set_node(failure.error.node);
+    const std::string& node = failure.error.node;
+    one.mutable_error()->set_text(node.empty() ? failure.error.text : node + ": " + failure.error.text);
+  }
+  out.set_failed_count(last_failed_);
+  out.set_rounds(rounds_);
+  return reply;
+}
+
+// ---- phases --------------------------------------------------------------------------------------------------------
+
+void Rebuild::tick() {
+  if (context_.standing != Standing::kServing) return;
+  const std::uint32_t own = own_state();
+  if (!is_incomplete(own)) {
+    if (phase_ != Phase::kMember) become_member();
+    return;
+  }
+  const bool may_try = context_.now() >= next_try_;
+  switch (phase_) {
+    case Phase::kMember:
+      if (!is_listing_ && under_way_.empty()) begin_survey();  // what is left of a time before ends first
+      return;
+    case Phase::kSurveying:
+      if (!is_listing_ && may_try) list([this](proto::ListLostReply& page) { surveyed(page); });
+      return;
+    case Phase::kWaiting: return;
+    case Phase::kRestoring: return step_round();
+    case Phase::kPausing:
+      if (may_try) begin_round();
+      return;
+    case Phase::kTelling:
+      if (own == wire::kViewReturning && !is_last_round_) {
+        is_last_round_ = true;
+        return begin_round();
+      }
+      if (!is_telling_ && may_try) tell();
+      return;
+  }
+}
+
+Time Rebuild::next_deadline() const {
+  switch (phase_) {
+    case Phase::kMember:
+    case Phase::kWaiting: return kNever;
+    case Phase::kSurveying: return is_listing_ ? kNever : next_try_;
+    case Phase::kRestoring: {
+      const Time listed = !is_listing_ && has_more_ && queue_.size() < kQueueLow ? next_try_ : kNever;
+      return rate_.is_limited() && !under_way_.empty() ? std::min(rate_.next(), listed) : listed;
+    }
+    case Phase::kPausing: return next_try_;
+    case Phase::kTelling: return is_telling_ ? kNever : next_try_;
+  }
+  return kNever;
+}
+
+void Rebuild::become_member() {
+  if (own_state() == wire::kViewMember)
+    spdlog::info("{} has all that it lost: {} files, {} bytes", context_.config.name, progress_.files, bytes_now_);
+  phase_ = Phase::kMember;
+  ended_ = context_.now();
+  is_asked_ = is_last_round_ = false;
+  barren_rounds_ = 0;
+  queue_.clear();
+  progress_.files_total = progress_.files;
+  progress_.bytes_total = progress_.bytes;
+  last_failures_.clear();
+  last_failed_ = 0;
+  context_.lost_files.expect_any();  // of the next time
+}
+
+void Rebuild::begin_survey() {
+  phase_ = Phase::kSurveying;
+  context_.lost_files.expect_any();
+  // In this view it was restoring before; it goes on by itself.
+  is_last_round_ = own_state() == wire::kViewReturning;
+  is_asked_ = is_asked_ || is_last_round_;
+  begun_ = context_.now();
+  progress_ = {};
+  bytes_now_ = lacking_ = 0;
+  surveyed_.clear();
+  list_after_ = 0;
+  list([this](proto::ListLostReply& page) { surveyed(page); });
+}
+
+void Rebuild::surveyed(proto::ListLostReply& page) {
+  for (const One& file : page.files()) {
+    const std::uint64_t bytes = weight(file);
+    surveyed_.push_back(file.file());
+    const bool keeps_length = file.file_length().records() > 0 && file.layout().nodes(0) == context_.config.node;
+    if (bytes == 0 && !keeps_length) continue;  // nothing of it belongs here
+    const bool is_there = is_here(file.file());
+    ++progress_.files_total;
+    progress_.bytes_total += bytes;
+    progress_.files += is_there ? 1 : 0;
+    progress_.bytes += is_there ? bytes : 0;
+    lacking_ += is_there ? 0 : 1;
+  }
+  if (!page.more()) end_survey();
+}
+
+void Rebuild::end_survey() {
+  PIF_ASSERT(std::is_sorted(surveyed_.begin(), surveyed_.end()), surveyed_.size());
+  context_.lost_files.expect(std::exchange(surveyed_, {}));
+  spdlog::info("{} lacks {} of {} files with parity", context_.config.name, lacking_, progress_.files_total);
+  if (is_asked_ || lacking_ == 0) return begin_round();
+  phase_ = Phase::kWaiting;
+}
+
+void Rebuild::begin_round() {
+  phase_ = Phase::kRestoring;
+  PIF_ASSERT(under_way_.empty() && queue_.empty(), under_way_.size(), queue_.size());
+  failures_.clear();
+  failed_ = restored_ = 0;
+  list_after_ = 0;
+  has_more_ = true;
+  step_round();
+}
+
+void Rebuild::step_round() {
+  if (rate_.is_limited()) {
+    const std::vector<UnderWay> all = under_way_;  // one that ends leaves it
+    for (const UnderWay& one : all) one.restore->advance();
+  }
+  start_files();
+  const bool is_low = has_more_ && queue_.size() < kQueueLow;
+  if (is_low && !is_listing_ && context_.now() >= next_try_) {
+    list([this](proto::ListLostReply& page) {
+      for (One& file : *page.mutable_files())
+        if (!is_here(file.file())) queue_.push_back(std::move(file));
+      has_more_ = page.more();
+      if (phase_ == Phase::kRestoring) step_round();
+    });
+  }
+  if (phase_ == Phase::kRestoring && !has_more_ && queue_.empty() && under_way_.empty()) end_round();
+}
+
+// A restore may end at once.
+void Rebuild::start_files() {
+  if (is_starting_) return;
+  is_starting_ = true;
+  while (!queue_.empty() && under_way_.size() < kFilesAtOnce) {
+    const std::uint64_t held = std::min(weight(queue_.front()), kFileBytesMax);
+    if (!under_way_.empty() && (under_way_bytes_ + held > kBytesAtOnce || !rate_.is_free(context_.now()))) break;
+    One file = std::move(queue_.front());
+    queue_.pop_front();
+    const auto restore = std::make_shared<FileRestore>(keeping_, managing_, rate_, file);
+    const std::uint64_t id = file.file();
+    under_way_.push_back({restore, std::move(file), held});
+    under_way_bytes_ += held;
+    restore->start([this, id](FileRestore::Outcome outcome, const Error& error) { restored(id, outcome, error); });
+  }
+  is_starting_ = false;
+}
+
+void Rebuild::restored(std::uint64_t file, FileRestore::Outcome outcome, const Error& error) {
+  const auto at = std::find_if(under_way_.begin(), under_way_.end(),
+                               [file](const UnderWay& one) { return one.file.file() == file; });
+  PIF_ASSERT(at != under_way_.end() && under_way_bytes_ >= at->weight, file, under_way_bytes_);
+  const UnderWay ended = std::move(*at);
+  under_way_.erase(at);
+  under_way_bytes_ -= ended.weight;
+  if (outcome == FileRestore::Outcome::kFailed) {
+    spdlog::warn("{} cannot be rebuilt at present: {} {}", ended.file.path(), error.node, error.text);
+    ++failed_;
+    if (failures_.size() < kFailuresMax) failures_.push_back({file, ended.file.path(), error});
+  } else if (outcome == FileRestore::Outcome::kRestored) {
+    const std::uint64_t bytes = weight(ended.file);
+    ++restored_;
+    ++progress_.files;
+    progress_.bytes += bytes;
+    bytes_now_ += bytes;
+  }
+  if (phase_ == Phase::kRestoring && !is_starting_) step_round();
+}
+
+void Rebuild::end_round() {
+  ++rounds_;
+  last_failures_ = std::exchange(failures_, {});
+  last_failed_ = failed_;
+  barren_rounds_ = restored_ == 0 && failed_ > 0 ? barren_rounds_ + 1 : 0;
+  if (failed_ > 0) {
+    phase_ = Phase::kPausing;
+    const unsigned doublings = std::min(barren_rounds_, 8u);
+    next_try_ = context_.now() + std::min<Duration>(kPauseFirst * (1u << doublings), kPauseMax);
+  } else if (restored_ > 0) {
+    begin_round();  // until nothing came meanwhile
+  } else {
+    phase_ = Phase::kTelling;
+    next_try_ = context_.now();
+    tell();
+  }
+}
+
+// Rows come here again when it is returning; then what came until then is fetched, and it is a member.
+void Rebuild::tell() {
+  PIF_ASSERT(phase_ == Phase::kTelling && !is_telling_, static_cast<unsigned>(phase_));
+  is_telling_ = true;
+  net::Packet packet;
+  proto::NodeRebuilt& word = *packet.envelope.mutable_node_rebuilt();
+  word.set_node(context_.config.node);
+  word.set_state(is_last_round_ ? wire::kViewMember : wire::kViewReturning);
+  ask_(std::move(packet), [this](const Result<net::Packet>& reply) {
+    is_telling_ = false;
+    next_try_ = context_.now() + kAskAgain;  // the view comes with a heartbeat
+    if (!reply)
+      spdlog::warn("the PIF Server cannot be told that {} is rebuilt: {}", context_.config.name, reply.error().text);
+  });
+}
+
+void Rebuild::list(Page page) {
+  PIF_ASSERT(!is_listing_);
+  is_listing_ = true;
+  net::Packet packet;
+  proto::ListLost& asked = *packet.envelope.mutable_list_lost();
+  asked.set_node(context_.config.node);
+  asked.set_after(list_after_);
+  ask_(std::move(packet), [this, phase = phase_, page = std::move(page)](Result<net::Packet> reply) {
+    is_listing_ = false;
+    if (phase_ != phase) return;
+    next_try_ = context_.now();
+    auto* const listed = reply ? reply->envelope.mutable_list_lost_reply() : nullptr;
+    if (listed == nullptr || (listed->more() && listed->last() <= list_after_)) {
+      next_try_ += kAskAgain;
+      return;
+    }
+    list_after_ = listed->last();
+    page(*listed);
+  });
+}
+
+bool Rebuild::is_here(std::uint64_t file) {
+  if (const auto known = context_.components.find_in_memory(FileId(file))) return known->catalogued;
+  const auto stored = catalogue::get(context_.world.catalogue, FileId(file));
+  return !stored || stored->has_value();  // one that cannot be read is no reason to make another
+}
+
+std::uint64_t Rebuild::weight(const One& file) const {
+  const auto layout = layout_of(file.layout());
+  const auto format = format_of(file.format());
+  const auto& nodes = file.layout().nodes();
+  const auto here = std::find(nodes.begin(), nodes.end(), context_.config.node);
+  if (!layout || !layout->has_parity() || !format || here == nodes.end()) return 0;
+  return bytes_on(*layout, static_cast<LfsIndex>(here - nodes.begin()), *format, file_length_of(file.file_length()));
+}
+
+}  // namespace pif::lfs

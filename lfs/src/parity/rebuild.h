@@ -1,0 +1,107 @@
+// An LFS whose disk was lost, and which has an empty one now, gets back what it had, file by file, while others work.
+// It asks the PIF Server which files those are, restores those that it lacks, and says when it has them all. What
+// cannot be restored is passed over, and tried again in the next round.
+//
+//   kMember -> kSurveying -> kWaiting -> kRestoring <-> kPausing
+//                            kRestoring -> kTelling -> kRestoring (once more, in the new view) -> kTelling -> kMember
+//
+// A node that has nothing to restore does not wait to be asked. One thread.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "parity/file_restore.h"
+
+namespace pif::lfs {
+
+class Rebuild {
+ public:
+  // Asks the PIF Server; kUnavailable, perhaps at once, without it. On the loop's thread.
+  using Answered = std::function<void(Result<net::Packet>)>;
+  using Ask = std::function<void(net::Packet, Answered)>;
+  struct Progress {
+    std::uint64_t files = 0, files_total = 0;
+    std::uint64_t bytes = 0, bytes_total = 0;
+  };
+
+  Rebuild(Keeping& keeping, Managing& managing, Ask ask);
+
+  [[nodiscard]] Result<net::Packet> rebuild(const Request& request, const proto::Rebuild& asked);
+  [[nodiscard]] Result<net::Packet> rebuild_status(const Request& request, const proto::RebuildStatus& asked);
+  // Once per turn.
+  void tick();
+  Time next_deadline() const;
+  const Progress& progress() const { return progress_; }
+
+ private:
+  enum class Phase : std::uint8_t { kMember, kSurveying, kWaiting, kRestoring, kPausing, kTelling };
+  using One = proto::ListLostReply::One;
+  using Page = std::function<void(proto::ListLostReply&)>;
+  struct Failure {
+    std::uint64_t file = 0;
+    std::string path;
+    Error error;
+  };
+
+  void become_member();
+  void begin_survey();
+  void surveyed(proto::ListLostReply& page);
+  void end_survey();
+  void begin_round();
+  void step_round();
+  void start_files();
+  void restored(std::uint64_t file, FileRestore::Outcome outcome, const Error& error);
+  void end_round();
+  void tell();
+  // Asks for the files behind list_after_; what becomes of it if the server does not answer: it is asked again.
+  void list(Page page);
+  [[nodiscard]] bool is_here(std::uint64_t file);
+  std::uint64_t weight(const One& file) const;
+  std::uint32_t own_state() const;  // wire::ViewState, in the view that was adopted last
+  std::uint32_t state() const;      // wire::RebuildState
+
+  Keeping& keeping_;
+  LfsContext& context_;
+  Managing& managing_;
+  const Ask ask_;
+
+  Phase phase_ = Phase::kMember;
+  bool is_asked_ = false;  // by a person, to begin
+  bool is_listing_ = false;
+  bool is_telling_ = false;
+  Time next_try_{};  // of what failed, or is said again
+  std::uint64_t list_after_ = 0;
+  bool has_more_ = false;
+  std::vector<std::uint64_t> surveyed_;
+  std::uint64_t lacking_ = 0;  // of those surveyed
+
+  // Of the round.
+  std::deque<One> queue_;
+  struct UnderWay {
+    std::shared_ptr<FileRestore> restore;
+    One file;
+    std::uint64_t weight = 0;
+  };
+  std::vector<UnderWay> under_way_;
+  std::uint64_t under_way_bytes_ = 0;
+  bool is_starting_ = false;
+  std::uint64_t restored_ = 0;
+  std::vector<Failure> failures_;
+  std::uint64_t failed_ = 0;
+  std::vector<Failure> last_failures_;  // of the round before, for who asks
+  std::uint64_t last_failed_ = 0;
+  std::uint64_t rounds_ = 0;
+  unsigned barren_rounds_ = 0;  // in sequence, in which nothing was restored
+  bool is_last_round_ = false;  // in the view in which rows come here again
+
+  RateLimit rate_;
+  Progress progress_;
+  std::uint64_t bytes_now_ = 0;  // restored since `begun_`
+  Time begun_{};
+  Time ended_{};
+};
+
+}  // namespace pif::lfs

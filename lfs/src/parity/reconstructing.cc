@@ -1,0 +1,307 @@
+#include "parity/reconstructing.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "pif/base/assert.h"
+#include "pif/base/limits.h"
+#include "store/covered.h"
+
+namespace pif::lfs {
+namespace {
+
+constexpr unsigned kTriesMax = 3;  // frames go while they are read: then there is a page
+
+net::Buffer body_of(const Format& format, const component::PackedRows& rows) {
+  const std::size_t head = format.is_fixed() ? 0 : rows.lengths.size() * sizeof(std::uint32_t);
+  net::Buffer body(head + rows.bytes.size());
+  if (head > 0) std::memcpy(body.data(), rows.lengths.data(), head);
+  if (!rows.bytes.empty()) std::memcpy(body.data() + head, rows.bytes.data(), rows.bytes.size());
+  return body;
+}
+
+bool is_away(const Error& error) { return access::is_lost(error.code); }
+
+}  // namespace
+
+struct Reconstructing::Job {
+  ReplyToken token = 0;
+  ComponentPtr component;
+  Keeper keeper;
+  std::size_t member = 0;  // whose rows are wanted
+  Range parity_rows;       // in which it has them
+  FileLength file_length;
+  std::uint64_t epoch = 0;
+  std::size_t bytes_max = 0;
+  unsigned tries = 0;
+  std::optional<component::FrameIndex> scanned;
+  std::shared_ptr<component::ParityFiles> files;
+  std::unique_ptr<MemberRows> others;
+  std::vector<component::Frame> frames;  // to be read; or
+  Range pages;                           // to be taken
+  component::PackedRows rows;            // what becomes the answer
+  Status result;
+
+  std::uint64_t row_bytes() const {  // about
+    if (keeper.format().is_fixed()) return keeper.format().record_length;
+    return file_length.bytes / std::max<std::uint64_t>(file_length.records, 1) + sizeof(std::uint32_t);
+  }
+  std::size_t size_with(std::uint64_t bytes) const {
+    const std::size_t head = keeper.format().is_fixed() ? 0 : (rows.lengths.size() + 1) * sizeof(std::uint32_t);
+    return head + rows.bytes.size() + bytes;
+  }
+  // False: the answer is full.
+  bool add(std::span<const std::byte> row) {
+    if (!rows.lengths.empty() && size_with(row.size()) > bytes_max) return false;
+    rows.lengths.push_back(static_cast<std::uint32_t>(row.size()));
+    rows.bytes.insert(rows.bytes.end(), row.begin(), row.end());
+    return true;
+  }
+};
+
+Reconstructing::Reconstructing(Keeping& keeping) : keeping_(keeping), context_(keeping.context) {
+  context_.operations.bind<&Reconstructing::reconstruct>(*this);
+  context_.operations.bind<&Reconstructing::attach_parity>(*this);
+}
+
+// ---- descriptors ---------------------------------------------------------------------------------------------------
+
+void Reconstructing::attach_parity(const Request& request, const proto::AttachParity&) {
+  const ReplyToken token = context_.replies.defer(request);
+  context_.replies.answer(token, descriptors(request));
+}
+
+Result<net::Packet> Reconstructing::descriptors(const Request& request) {
+  const auto via = context_.world.messenger.identity(request.peer).via;
+  if (via != net::Identity::Via::kUnix && via != net::Identity::Via::kSimulated)
+    return fail(Code::kUnsupported, "descriptors travel over Unix sockets only: use Reconstruct here");
+  PIF_TRY_VALUE(const auto component, context_.published(request, FileId(request.envelope().attach_parity().file())));
+  if (!keeps_parity(component->state.shape()))
+    return fail(Code::kInvalid, fmt::format("file {} is one whose LFSs keep no parity", name_of(component->file)));
+  // Ours can write: others get descriptors that cannot.
+  PIF_TRY_VALUE(auto files, component::open_parity(context_.world.storage, context_.components.stem(component->file),
+                                                   component::OpenMode::kRead));
+  net::Packet reply;
+  *reply.envelope.mutable_attach_parity_reply()->mutable_state() = component->state;
+  PIF_TRY_VALUE(reply.handles, component::share(files));
+  return reply;
+}
+
+// ---- rows ----------------------------------------------------------------------------------------------------------
+
+void Reconstructing::reconstruct(const Request& request, const proto::Reconstruct&) {
+  auto job = prepare(request);
+  if (!job) return context_.replies.answer(request, fail(std::move(job.error())));
+  (*job)->token = context_.replies.defer(request);
+  begin(*job);
+}
+
+Result<Reconstructing::JobPtr> Reconstructing::prepare(const Request& request) {
+  const auto& asked = request.envelope().reconstruct();
+  PIF_TRY_VALUE(const auto component, context_.published(request, FileId(asked.file())));
+  PIF_TRY_VALUE(auto keeper, keeper_of(context_, component->state.shape()));
+  const FileLength file_length = file_length_of(asked.file_length());
+  PIF_TRY(check_file_length(keeper.format(), file_length));
+  const auto& members = keeper.members.lfs;
+  const auto found = std::find(members.begin(), members.end(), asked.index());
+  if (found == members.end())
+    return fail(Code::kInvalid, fmt::format("LFS {} of file {} has no parity of rows of its LFS {}", keeper.index,
+                                            asked.file(), asked.index()));
+  const auto member = static_cast<std::size_t>(found - members.begin());
+  const Row end = asked.count() > ~asked.first() ? ~Row{0} : asked.first() + asked.count();
+  const Range rows = cut({asked.first(), end}, keeper.rows_of(member, {0, file_length.records}));
+  const Range parity_rows = keeper.parity_rows_of(member, rows);
+  if (rows.empty() || parity_rows.empty())
+    return fail(Code::kEndOfFile, fmt::format("none of the rows of LFS {} of file {} that are asked for has its parity "
+                                              "here",
+                                              asked.index(), asked.file()));
+  const auto bytes_max = LfsContext::body_bytes_max(request);
+  if (keeper.format().is_fixed() && keeper.format().record_length > bytes_max && bytes_max < kBulkBytes)
+    return fail(Code::kTooLarge,
+                fmt::format("a record of {} bytes does not fit a packet of {} here: ask through ZeroMQ",
+                            keeper.format().record_length, bytes_max));
+  auto job = std::make_shared<Job>(Job{0, component, std::move(keeper)});
+  job->member = member;
+  job->parity_rows = parity_rows;
+  job->file_length = file_length;
+  job->epoch = request.capability.epoch;
+  job->bytes_max = bytes_max;
+  return job;
+}
+
+// All rows of one answer come from frames, or all from pages.
+void Reconstructing::begin(const JobPtr& job) {
+  Component& c = *job->component;
+  job->result = {};
+  if (c.is_removed()) job->result = fail(Code::kStaleFile, "the file was deleted meanwhile");
+  if (c.failure) job->result = fail(*c.failure);
+  if (job->result) job->result = context_.components.open_parity(c, component::OpenMode::kWrite);
+  if (!job->result) return answer(job);
+  job->files = c.parity;
+  ++job->tries;
+  if (has_page(c.state, job->parity_rows.begin / job->keeper.shape.page_rows())) {
+    take_pages(*job);
+    return read_pages(job);
+  }
+  if (!c.frames && !job->scanned) return scan(job);
+  job->result = take_frames(*job);
+  if (!job->result) return answer(job);
+  read_frames(job);
+}
+
+void Reconstructing::scan(const JobPtr& job) {
+  auto found = std::make_shared<Result<component::FrameIndex>>(fail(Code::kInternal, "not scanned"));
+  keeping_.works.submit(
+      [found, files = job->files, file = job->component->file, begin = job->component->state.pap_begin()] {
+        *found = component::scan_frames(file, *files, begin);
+      },
+      [this, job, found] {
+        if (!*found) {
+          job->result = fail(std::move(found->error()));
+          return answer(job);
+        }
+        job->scanned = std::move(**found);
+        Component& c = *job->component;
+        if (!c.frames && !c.is_keeping && c.mode) c.frames = job->scanned;
+        begin(job);
+      });
+}
+
+Status Reconstructing::take_frames(Job& job) {
+  const Component& c = *job.component;
+  const component::FrameIndex& index = c.frames ? *c.frames : *job.scanned;
+  const auto& format = job.keeper.format();
+  std::uint64_t bytes = 0;
+  for (auto j = job.parity_rows.begin; j < job.parity_rows.end && (job.frames.empty() || bytes < job.bytes_max); ++j) {
+    if (has_page(c.state, j / job.keeper.shape.page_rows())) break;
+    const RecordNumber record = job.keeper.record(job.member, j);
+    const component::Frame* const frame =
+        format.is_fixed() ? index.find(record, fixed_record_bytes(format.record_length, job.file_length, record))
+                          : index.find(record);
+    const bool counts = frame != nullptr &&
+                        (frame->generation >= c.state.parity_generation() || record < c.state.parity_base().records());
+    if (counts) {
+      job.frames.push_back(*frame);
+      bytes += frame->bytes + sizeof(std::uint32_t);
+      continue;
+    }
+    if (!job.frames.empty()) break;
+    return fail(Code::kCorrupt, fmt::format("file {}: record {} has its parity on LFS {}, which has neither a page nor "
+                                            "a copy of it",
+                                            name_of(c.file), record, job.keeper.index));
+  }
+  return {};
+}
+
+void Reconstructing::read_frames(const JobPtr& job) {
+  keeping_.works.submit(
+      [job] {
+        std::vector<std::byte> row;
+        for (const auto& frame : job->frames) {
+          job->result = component::read_frame(job->keeper.shape.file, *job->files, frame, row);
+          if (!job->result || !job->add(row)) break;
+        }
+      },
+      [this, job] {
+        const bool again = !job->result && job->result.error().code == Code::kCorrupt && job->tries < kTriesMax;
+        if (!again) return answer(job);
+        job->frames.clear();
+        job->rows = {};
+        job->scanned.reset();
+        begin(job);
+      });
+}
+
+void Reconstructing::take_pages(Job& job) {
+  const auto& state = job.component->state;
+  const std::uint64_t page_rows = job.keeper.shape.page_rows();
+  const std::uint64_t first = job.parity_rows.begin / page_rows;
+  const std::uint64_t end = (job.parity_rows.end - 1) / page_rows + 1;
+  const std::uint64_t at_once = std::max<std::uint64_t>(job.bytes_max / (page_rows * job.row_bytes()), 1);
+  job.pages = {first, first + 1};
+  while (job.pages.end < end && job.pages.size() < at_once && has_page(state, job.pages.end)) ++job.pages.end;
+}
+
+void Reconstructing::read_pages(const JobPtr& job) {
+  const std::uint64_t page_rows = job->keeper.shape.page_rows();
+  const Range rows{job->pages.begin * page_rows, job->pages.end * page_rows};
+  MemberOptions options;
+  options.file_length = {0, kFileBytesMax};
+  options.parity_rows = rows;
+  options.epoch = job->epoch;
+  options.by_message = true;
+  options.without = job->member;
+  job->others = std::make_unique<MemberRows>(keeping_.peers, context_.world.storage, job->keeper, options);
+  const auto fetched = [this, job](const Status& status) {
+    if (status) return rebuild(job);
+    job->result = is_away(status.error()) ? fail(both_away(*job, status.error())) : status;
+    answer(job);
+  };
+  job->others->open(job->component->state.shape(), [job, rows, fetched](const Status& status) {
+    if (!status || !job->others->is_any_far()) return fetched(status);
+    job->others->fetch(rows, fetched);
+  });
+}
+
+void Reconstructing::rebuild(const JobPtr& job) {
+  keeping_.works.submit(
+      [job] {
+        const std::uint64_t page_rows = job->keeper.shape.page_rows();
+        const auto sources = job->others->sources();
+        bool has_room = true;
+        for (auto page = job->pages.begin; page < job->pages.end && has_room; ++page) {
+          const auto stretch = component::rebuild_stretch(job->keeper.shape, *job->files, page, job->member, sources);
+          if (!stretch) {
+            job->result = fail(stretch.error());
+            return;
+          }
+          std::span<const std::byte> rest = stretch->bytes;
+          for (std::uint64_t i = 0; i < page_rows && has_room; ++i) {
+            const auto row = rest.first(stretch->lengths[i]);
+            rest = rest.subspan(row.size());
+            const std::uint64_t j = page * page_rows + i;
+            if (j >= job->parity_rows.begin && j < job->parity_rows.end) has_room = job->add(row);
+          }
+        }
+      },
+      [this, job] { answer(job); });
+}
+
+std::string Reconstructing::name_of_node(const Job& job, LfsIndex lfs) const {
+  const auto node = job.component->state.shape().layout().nodes(static_cast<int>(lfs));
+  const proto::NodeInfo* const known = context_.peer_list.find(node);
+  return known != nullptr ? known->name() : fmt::format("of node {}", node);
+}
+
+Error Reconstructing::both_away(const Job& job, const Error& why) const {
+  const LfsIndex lost = job.keeper.members.lfs[job.member];
+  return {
+      Code::kUnavailable,
+      fmt::format("file {}: record {}: LFS {} and {} are both away ({})", name_of(job.component->file),
+                  job.keeper.record(job.member, job.parity_rows.begin), name_of_node(job, lost), why.node, why.text),
+      {}};
+}
+
+void Reconstructing::answer(const JobPtr& job) {
+  job->others.reset();
+  if (!job->result) {
+    if (job->result.error().code == Code::kCorrupt) spdlog::error("{}", job->result.error().text);
+    return context_.replies.answer(job->token, job->result);
+  }
+  PIF_ASSERT(!job->rows.lengths.empty(), job->component->file.value);
+  const std::size_t bytes = job->rows.bytes.size() + sizeof(std::uint32_t);
+  if (job->rows.lengths.size() == 1 && bytes > job->bytes_max && job->bytes_max < kBulkBytes)
+    return context_.replies.answer(
+        job->token,
+        fail(Code::kTooLarge, fmt::format("a record of {} bytes does not fit a packet of {} here: ask through ZeroMQ",
+                                          bytes - 4, job->bytes_max)));
+  net::Packet reply;
+  reply.envelope.mutable_read_reply()->set_rows(job->rows.lengths.size());
+  reply.body = body_of(job->keeper.format(), job->rows);
+  context_.replies.answer(job->token, Result<net::Packet>(std::move(reply)));
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,72 @@
+// What an LFS that lost its disk asks for: the files whose rows or parity it had.
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "context/server_context.h"
+#include "pif/base/assert.h"
+#include "pif/kv/value.h"
+#include "pif/wire/values.h"
+
+namespace pif::server {
+namespace {
+
+constexpr std::uint32_t kFilesMax = 4096;       // of a reply
+constexpr std::size_t kReplyBytes = 60u << 10;  // so that it fits every transport
+constexpr std::size_t kLooksMax = 4096;         // rows of one request: others wait meanwhile
+
+bool is_on(std::uint32_t node, const proto::FileLayout& layout) {
+  const auto& nodes = layout.nodes();
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
+void describe(ServerContext& context, const proto::StoredFile& file, const proto::StoredEntry& entry,
+              std::unordered_map<std::uint64_t, std::string>& folders, proto::ListLostReply::One& to) {
+  const auto folder = context.directory.path_of(file.parent(), folders);
+  to.set_file(entry.id());
+  to.set_path(fmt::format("{}/{}", folder ? *folder : std::string("(removed folder)"), file.name()));
+  *to.mutable_format() = entry.format();
+  *to.mutable_layout() = entry.layout();
+  *to.mutable_file_length() = entry.file_length();
+  to.set_epoch(entry.epoch());
+  to.set_owner(entry.attributes().owner());
+}
+
+Status list_lost(ServerContext& context, Call&, const proto::ListLost& ask, proto::ListLostReply& reply) {
+  reply.set_last(ask.after());
+  if (ask.after() == UINT64_MAX) return {};  // no id is greater
+  const std::uint32_t limit = ask.limit() == 0 ? kFilesMax : std::min(ask.limit(), kFilesMax);
+  std::vector<std::pair<std::uint64_t, proto::StoredFile>> page;
+  PIF_TRY(context.rows.scan(kFiles, kv::key_u64(ask.after() + 1), [&](std::string_view key, std::string_view stored) {
+    reply.set_more(page.size() >= kLooksMax);
+    if (reply.more()) return false;
+    page.emplace_back(kv::u64_of_key(key), proto::StoredFile());
+    page.back().second.ParseFromArray(stored.data(), static_cast<int>(stored.size()));
+    return true;
+  }));
+  std::unordered_map<std::uint64_t, std::string> folders;
+  std::size_t bytes = 0;
+  for (const auto& [id, file] : page) {
+    if (reply.files_size() >= static_cast<int>(limit) || bytes >= kReplyBytes) {
+      reply.set_more(true);
+      break;
+    }
+    reply.set_last(id);
+    ++context.weight;
+    if (file.state() != kCommitted) continue;
+    PIF_TRY_VALUE(const auto entry, context.rows.entry(file.parent(), file.name()));
+    if (!entry || entry->id() != id || entry->layout().form() != wire::kFormParity) continue;
+    if (!is_on(ask.node(), entry->layout())) continue;
+    describe(context, file, *entry, folders, *reply.add_files());
+    bytes += reply.files().rbegin()->ByteSizeLong() + 8;
+  }
+  PIF_ASSERT(reply.last() >= ask.after(), reply.last(), ask.after());
+  return {};
+}
+
+}  // namespace
+
+void bind_lost_files(Operations& operations) { operations.bind<list_lost>(kWhileHeld); }
+
+}  // namespace pif::server

@@ -1,0 +1,268 @@
+// Six LFSs in two bevies of three, and one file on them, written, gathered, appended to and read in messages.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "node.h"
+#include "pif/parity/layout.h"
+
+namespace pif::lfs::test {
+
+using Records = std::vector<std::string>;
+
+class Bevies {
+ public:
+  static constexpr std::uint32_t kWidth = 6;
+
+  Bevies(sim::World& world, const Format& format) {
+    file.id = 7;
+    file.format = format;
+    file.bevies = {3, 3};
+    file.nodes.clear();
+    for (std::uint32_t i = 0; i < kWidth; ++i) {
+      nodes.push_back(std::make_unique<Node>(world, "lfs" + std::to_string(i), i + 1));
+      file.nodes.push_back(i + 1);
+    }
+    for (auto& node : nodes) {
+      for (const auto& other : nodes) {
+        auto& info = node->peers.emplace_back();
+        info.set_id(other->id());
+        info.set_name(other->name());
+        info.mutable_endpoints()->set_unix_path("sim:" + other->name());
+        info.mutable_endpoints()->set_ipc("sim:" + other->name());
+      }
+      node->start();
+    }
+  }
+  // From inside the client's actor.
+  void connect(sim::Actor& self) {
+    for (auto& node : nodes) peers.push_back(std::make_unique<Peer>(self, *node));
+  }
+
+  TestFile at(LfsIndex lfs) const {
+    TestFile out = file;
+    out.index = lfs;
+    return out;
+  }
+  std::string body(const Records& rows) const {
+    if (!file.format.is_fixed()) return variable_body(rows);
+    std::string out;
+    for (const auto& row : rows) out += row;
+    return out;
+  }
+  FileLength length() const {
+    FileLength out{records.size(), 0};
+    for (const auto& record : records) out.bytes += record.size();
+    return out;
+  }
+  // Of records [begin, end): by LFS.
+  std::map<LfsIndex, Records> split(std::size_t begin, std::size_t end) const {
+    std::map<LfsIndex, Records> out;
+    for (auto n = begin; n < end; ++n) out[layout.locate(n).lfs].push_back(records[n]);
+    return out;
+  }
+
+  Status write(const Records& all) {
+    records = all;
+    for (const auto& [lfs, rows] : split(0, all.size())) {
+      std::uint64_t bytes = 0;
+      for (std::size_t first = 0; first < rows.size(); first += 10) {  // a packet is small
+        const Records part(rows.begin() + static_cast<std::ptrdiff_t>(first),
+                           rows.begin() + static_cast<std::ptrdiff_t>(std::min(first + 10, rows.size())));
+        PIF_TRY(peers[lfs]->write(at(lfs), first, part.size(), body(part)));
+      }
+      for (const auto& row : rows) bytes += row.size();
+      PIF_TRY(peers[lfs]->seal(at(lfs), rows.size(), bytes, {}, length()));
+    }
+    return {};
+  }
+  Status gather(LfsIndex lfs, std::optional<FileLength> file_length = {}) {
+    auto packet = peers[lfs]->request(file.id, kMayCreate | kMayRead);
+    auto* gather = packet.envelope.mutable_gather();
+    *gather->mutable_shape() = at(lfs).shape();
+    const FileLength whole = file_length.value_or(length());
+    gather->mutable_file_length()->set_records(whole.records);
+    gather->mutable_file_length()->set_bytes(whole.bytes);
+    PIF_TRY(peers[lfs]->call(std::move(packet)));
+    return {};
+  }
+  Status gather_all() {
+    for (LfsIndex lfs = 0; lfs < kWidth; ++lfs)
+      if (layout.parity_rows(lfs, records.size()) > 0) PIF_TRY(gather(lfs));
+    return {};
+  }
+  Status settle() {
+    for (auto& peer : peers) PIF_TRY(peer->settle({file.id}, {}));
+    return {};
+  }
+  Status put(const Records& all) {
+    PIF_TRY(write(all));
+    PIF_TRY(gather_all());
+    return settle();
+  }
+
+  // Row of an LFS, as the keeper of its parity rebuilds it. count: of rows asked for; the first that is given.
+  Result<std::string> rebuilt(Cell cell, std::uint64_t count = 1) {
+    const LfsIndex keeper = layout.parity_of(cell).lfs;
+    auto packet = peers[keeper]->request(file.id, kMayRead);
+    auto* asked = packet.envelope.mutable_reconstruct();
+    asked->set_file(file.id);
+    asked->set_index(cell.lfs);
+    asked->set_first(cell.row);
+    asked->set_count(count);
+    asked->mutable_file_length()->set_records(length().records);
+    asked->mutable_file_length()->set_bytes(length().bytes);
+    PIF_TRY_VALUE(auto reply, peers[keeper]->call(std::move(packet)));
+    rows_given = reply.envelope.read_reply().rows();
+    return bytes_of(reply.body);
+  }
+  // Every record out of its parity.
+  void require_all_rebuilt() {
+    for (std::size_t n = 0; n < records.size(); ++n) {
+      const auto found = rebuilt(layout.locate(n));
+      INFO("record " << n << (found ? "" : found.error().to_string()));
+      REQUIRE(found);
+      REQUIRE(*found == body({records[n]}));
+    }
+  }
+  void require_clean() {
+    for (auto& node : nodes) {
+      const auto report = node->check();
+      REQUIRE_OK(report);
+      INFO(node->name());
+      CHECK(report->damages == std::vector<std::string>());
+    }
+  }
+  proto::ComponentState state(LfsIndex lfs) {
+    auto packet = peers[lfs]->request(file.id, kMayRead);
+    packet.envelope.mutable_attach_parity()->set_file(file.id);
+    auto reply = peers[lfs]->call(std::move(packet));
+    REQUIRE_OK(reply);
+    return reply->envelope.attach_parity_reply().state();
+  }
+
+  // ---- appends ----
+
+  // As a client: again, while the sequencer asks its deputy.
+  Result<proto::ReserveReply> reserve(std::uint64_t count, std::uint64_t bytes, bool fill = false) {
+    auto reply = reserve_once(count, bytes, fill);
+    for (unsigned i = 0; i < 50 && !reply && reply.error().code == Code::kRetry; ++i) {
+      (void)peers[0]->self().pause(std::chrono::milliseconds(10));
+      reply = reserve_once(count, bytes, fill);
+    }
+    return reply;
+  }
+  Result<proto::ReserveReply> reserve_once(std::uint64_t count, std::uint64_t bytes, bool fill) {
+    auto packet = peers[0]->request(file.id, kMayRead | kMayWrite);
+    auto* reserve = packet.envelope.mutable_reserve();
+    reserve->set_file(file.id);
+    reserve->set_records(count);
+    reserve->set_bytes(bytes);
+    reserve->set_fill(fill);
+    *reserve->mutable_shape() = at(0).shape();
+    PIF_TRY_VALUE(auto reply, peers[0]->call(std::move(packet)));
+    return reply.envelope.reserve_reply();
+  }
+  Status append_rows(LfsIndex lfs, const proto::ReserveReply& grant, Row first, const Records& rows,
+                     std::uint32_t within = 0) {
+    auto packet = peers[lfs]->request(file.id, kMayRead | kMayWrite);
+    auto* asked = packet.envelope.mutable_append_rows();
+    asked->set_file(file.id);
+    asked->set_first(first);
+    asked->set_count(rows.size());
+    asked->set_generation(grant.generation());
+    asked->set_within(within);
+    *asked->mutable_shape() = at(lfs).shape();
+    *asked->mutable_base() = grant.base();
+    packet.body = buffer_of(body(rows));
+    PIF_TRY(peers[lfs]->call(std::move(packet)));
+    return {};
+  }
+  // Records [first, size()) of the file as `records` has it now.
+  Status cover(LfsIndex lfs, const proto::ReserveReply& grant, RecordNumber first) {
+    auto packet = peers[lfs]->request(file.id, kMayRead | kMayWrite);
+    auto* asked = packet.envelope.mutable_cover();
+    *asked->mutable_shape() = at(lfs).shape();
+    asked->set_first(first);
+    asked->set_count(records.size() - first);
+    asked->set_generation(grant.generation());
+    *asked->mutable_base() = grant.base();
+    asked->mutable_file_length()->set_records(length().records);
+    asked->mutable_file_length()->set_bytes(length().bytes);
+    PIF_TRY(peers[lfs]->call(std::move(packet)));
+    return {};
+  }
+  Status cover_all(const proto::ReserveReply& grant, RecordNumber first) {
+    std::map<LfsIndex, int> keepers;
+    for (auto n = first; n < records.size(); ++n) keepers[layout.parity_of(layout.locate(n)).lfs] = 1;
+    for (const auto& [lfs, one] : keepers) PIF_TRY(cover(lfs, grant, first));
+    return {};
+  }
+  Status done(const proto::ReserveReply& grant) {
+    auto packet = peers[0]->request(file.id, kMayRead | kMayWrite);
+    packet.envelope.mutable_append_done()->set_file(file.id);
+    packet.envelope.mutable_append_done()->set_ticket(grant.ticket());
+    packet.envelope.mutable_append_done()->set_generation(grant.generation());
+    PIF_TRY(peers[0]->call(std::move(packet)));
+    return {};
+  }
+  Status cancel(const proto::ReserveReply& grant) {
+    auto packet = peers[0]->request(file.id, kMayRead | kMayWrite);
+    packet.envelope.mutable_append_cancel()->set_file(file.id);
+    packet.envelope.mutable_append_cancel()->set_ticket(grant.ticket());
+    packet.envelope.mutable_append_cancel()->set_generation(grant.generation());
+    PIF_TRY(peers[0]->call(std::move(packet)));
+    return {};
+  }
+  // Rows durable and covered, not published yet.
+  Result<proto::ReserveReply> begin_append(const Records& added) {
+    std::uint64_t bytes = 0;
+    for (const auto& record : added) bytes += record.size();
+    PIF_TRY_VALUE(const auto grant, reserve(added.size(), bytes));
+    const std::size_t first = records.size();
+    REQUIRE(grant.start().records() == first);
+    records.insert(records.end(), added.begin(), added.end());
+    for (const auto& [lfs, rows] : split(first, records.size()))
+      PIF_TRY(append_rows(lfs, grant, layout.rows(lfs, first), rows));
+    PIF_TRY(cover_all(grant, first));
+    return grant;
+  }
+  Status append(const Records& added) {
+    PIF_TRY_VALUE(const auto grant, begin_append(added));
+    return done(grant);
+  }
+
+  parity::Layout layout = *parity::Layout::make(kWidth, {3, 3});
+  TestFile file;
+  Records records;
+  std::vector<std::unique_ptr<Node>> nodes;
+  std::vector<std::unique_ptr<Peer>> peers;
+  std::uint64_t rows_given = 0;
+};
+
+inline Records make_records(std::size_t count, std::size_t bytes, unsigned seed) {
+  Records out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back(pattern(bytes, static_cast<unsigned>(seed * 1000 + i)));
+  return out;
+}
+inline Records make_variable(std::size_t count, unsigned seed) {
+  Records out;
+  for (std::size_t i = 0; i < count; ++i)
+    out.push_back(pattern((i * 37 + seed) % 200, static_cast<unsigned>(seed * 1000 + i)));
+  return out;
+}
+
+// Runs `body` as a client of LFSs that serve.
+inline void with_bevies(const Format& format, const std::function<void(Bevies&, sim::Actor&)>& body) {
+  sim::World world(1);
+  Bevies bevies(world, format);
+  world.spawn_main("client", [&](sim::Actor& self) {
+    bevies.connect(self);
+    body(bevies, self);
+    bevies.peers.clear();
+  });
+  world.run();
+}
+
+}  // namespace pif::lfs::test

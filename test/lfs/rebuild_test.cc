@@ -1,0 +1,306 @@
+// An LFS with an empty disk gets back what it had. Five others, which need no server; the PIF Server is faked for the
+// one that is rebuilt.
+#include "bevy.h"
+#include "fake_server.h"
+#include "pif/wire/views.h"
+
+namespace pif::lfs::test {
+namespace {
+
+constexpr std::uint32_t kShort = 500;
+constexpr std::uint32_t kLong = 10000;
+
+// Lists what was lost, and moves the node in its view as it is told.
+struct LostServer {
+  FakeServer fake;
+  proto::View view;
+  std::vector<proto::ListLostReply::One> files;
+  unsigned lists = 0;
+  unsigned silent = 0;  // so many lists are not answered well
+  std::vector<std::uint32_t> words;
+
+  void set_state(std::uint32_t node, std::uint32_t state) {
+    view.set_index(view.index() + 1);
+    if (view.nodes_size() == 0) view.add_nodes();
+    view.mutable_nodes(0)->set_node(node);
+    view.mutable_nodes(0)->set_state(state);
+    view.mutable_nodes(0)->set_era(1);
+  }
+  net::Packet answer(const ClusterKey& key, const proto::Envelope& request) {
+    if (request.has_list_lost() && silent > 0) {
+      --silent;
+      return net::error_reply(request, Error{Code::kIo, "the disk failed", {}}, "server");
+    }
+    auto reply = fake.answer(request);
+    if (request.has_heartbeat() && request.heartbeat().view() < view.index())
+      reply.envelope.mutable_heartbeat_reply()->set_view(wire::pack_view(key, view));
+    if (request.has_list_lost()) list(request.list_lost(), *reply.envelope.mutable_list_lost_reply());
+    if (request.has_node_rebuilt()) {
+      words.push_back(request.node_rebuilt().state());
+      set_state(request.node_rebuilt().node(), request.node_rebuilt().state());
+      reply.envelope.mutable_done();
+    }
+    return reply;
+  }
+  // One file at a time.
+  void list(const proto::ListLost& asked, proto::ListLostReply& reply) {
+    ++lists;
+    reply.set_last(asked.after());
+    for (const auto& file : files) {
+      if (file.file() <= asked.after()) continue;
+      reply.set_more(reply.files_size() > 0);
+      if (reply.more()) return;
+      *reply.add_files() = file;
+      reply.set_last(file.file());
+    }
+  }
+  void run(sim::Actor& self, const ClusterKey& key) {
+    for (;;) {
+      auto delivery = self.messenger().receive(kNever);
+      if (!delivery) return;
+      if (!*delivery || (*delivery)->kind != net::Delivery::Kind::kPacket) continue;
+      (void)self.messenger().send((*delivery)->peer, answer(key, (*delivery)->packet.envelope));
+    }
+  }
+};
+
+class Rebuilding {
+ public:
+  Rebuilding(sim::World& world, Bevies& bevies, LfsIndex lost) : world_(world), b_(bevies), lost_(lost) {
+    server.fake.unknown = 2;  // committed
+  }
+  ~Rebuilding() { x().kill(); }
+
+  Node& x() { return *b_.nodes[lost_]; }
+  Peer& peer() { return *b_.peers[lost_]; }
+
+  void note_file(const FileLength& length, std::uint64_t id) {
+    proto::ListLostReply::One& one = server.files.emplace_back();
+    one.set_file(id);
+    one.set_path("/" + std::to_string(id));
+    *one.mutable_format() = b_.at(lost_).shape().format();
+    *one.mutable_layout() = b_.at(lost_).shape().layout();
+    one.mutable_file_length()->set_records(length.records);
+    one.mutable_file_length()->set_bytes(length.bytes);
+  }
+  void note_file() { note_file(b_.length(), b_.file.id); }
+  // Its disk is empty, and it is told so.
+  void lose_disk() {
+    auto& node = x();
+    node.kill();
+    node.disk = component::MemoryDisk::make();
+    node.catalogue = kv::make_memory_state(static_cast<unsigned>(kCatalogueTables.size()));
+    node.forget_root();
+    node.server.set_unix_path("sim:server");
+    server.set_state(node.id(), wire::kViewRebuilding);
+    world_.spawn("server", [this](sim::Actor& self) { server.run(self, x().key); }, {0, {0}});
+    node.start();
+  }
+  Result<net::Packet> ask(std::uint64_t rate = 0) {
+    auto packet = peer().request(0, kMayManage);
+    packet.envelope.mutable_rebuild()->set_bytes_per_second(rate);
+    return peer().call(std::move(packet));
+  }
+  proto::RebuildStatusReply status() {
+    auto packet = peer().request(0, kMayManage);
+    packet.envelope.mutable_rebuild_status();
+    auto reply = peer().call(std::move(packet));
+    REQUIRE_OK(reply);
+    return reply->envelope.rebuild_status_reply();
+  }
+  proto::RebuildStatusReply await(sim::Actor& self, std::initializer_list<std::uint32_t> states) {
+    for (int i = 0; i < 3000; ++i) {
+      const auto now = status();
+      if (std::find(states.begin(), states.end(), now.state()) != states.end()) return now;
+      (void)self.pause(std::chrono::milliseconds(20));
+    }
+    FAIL("state " << status().state());
+    return {};
+  }
+  // What X has is what it had.
+  void require_same(const proto::ComponentState& before) {
+    const auto after = b_.state(lost_);
+    CHECK(after.rows() == before.rows());
+    CHECK(after.bytes() == before.bytes());
+    CHECK(after.data_tail_sum() == before.data_tail_sum());
+    CHECK(after.index_tail_sum() == before.index_tail_sum());
+    CHECK(after.pages() == before.pages());
+    CHECK(after.state() == 3);
+    b_.require_all_rebuilt();
+    b_.require_clean();
+  }
+
+  LostServer server;
+
+ private:
+  sim::World& world_;
+  Bevies& b_;
+  const LfsIndex lost_;
+};
+
+void with_lost(const Format& format, LfsIndex lost,
+               const std::function<void(Bevies&, Rebuilding&, sim::Actor&)>& body) {
+  sim::World world(1);
+  Bevies bevies(world, format);
+  Rebuilding rebuilding(world, bevies, lost);
+  world.spawn_main("client", [&](sim::Actor& self) {
+    bevies.connect(self);
+    body(bevies, rebuilding, self);
+    bevies.peers.clear();
+  });
+  world.run();
+}
+
+void lose_and_rebuild(Bevies& b, Rebuilding& r, sim::Actor& self, LfsIndex lost) {
+  const auto before = b.state(lost);
+  r.note_file();
+  r.lose_disk();
+  REQUIRE_OK(r.ask());
+  const auto done = r.await(self, {wire::kRebuilt});
+  CHECK(done.failed_count() == 0);
+  CHECK(done.files() == 1);
+  CHECK(r.server.words == std::vector<std::uint32_t>{wire::kViewReturning, wire::kViewMember});
+  r.require_same(before);
+}
+
+TEST_CASE("a lost component comes back as it was") {
+  const auto length = GENERATE(kShort, kLong);
+  const auto count = GENERATE(7, 100, 333);
+  const auto lost = GENERATE(LfsIndex{0}, LfsIndex{1}, LfsIndex{4});
+  with_lost(Format::fixed(length), lost, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
+    auto records = make_records(static_cast<std::size_t>(count), length, 1);
+    records.back().resize(17);
+    REQUIRE_OK(b.put(records));
+    lose_and_rebuild(b, r, self, lost);
+  });
+}
+
+TEST_CASE("a lost component of variable records comes back as it was") {
+  const auto lost = GENERATE(LfsIndex{0}, LfsIndex{5});
+  with_lost(Format::variable(), lost, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
+    REQUIRE_OK(b.put(make_variable(500, 3)));
+    lose_and_rebuild(b, r, self, lost);
+  });
+}
+
+TEST_CASE("what was appended comes back, and more can be appended") {
+  with_lost(Format::fixed(kShort), 4, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
+    REQUIRE_OK(b.put(make_records(10, kShort, 1)));
+    for (unsigned i = 0; i < 12; ++i) REQUIRE_OK(b.append(make_records(i * 9 + 1, kShort, i + 2)));
+    r.note_file({1, kShort}, b.file.id);  // all that the directory knows
+    r.lose_disk();
+    REQUIRE_OK(r.ask());
+    (void)r.await(self, {wire::kRebuilt});
+    b.require_all_rebuilt();
+    REQUIRE_OK(b.append(make_records(50, kShort, 99)));
+    b.require_all_rebuilt();
+    b.require_clean();
+  });
+}
+
+TEST_CASE("what is not back yet is not taken for what never was") {
+  with_lost(Format::fixed(kShort), 0, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
+    REQUIRE_OK(b.put(make_records(100, kShort, 1)));
+    r.note_file();
+    r.lose_disk();
+    (void)self.pause(std::chrono::seconds(3));
+    CHECK(r.status().state() == wire::kRebuildWaits);
+    CHECK(r.status().files_total() == 1);
+    CHECK(b.reserve(1, kShort).error().code == Code::kUnavailable);
+    auto packet = r.peer().request(b.file.id, kMayRead);
+    packet.envelope.mutable_length()->set_file(b.file.id);
+    CHECK(r.peer().call(std::move(packet)).error().code == Code::kUnavailable);
+    REQUIRE_OK(r.ask());
+    (void)r.await(self, {wire::kRebuilt});
+    REQUIRE_OK(b.append(make_records(5, kShort, 9)));
+    b.require_all_rebuilt();
+  });
+}
+
+TEST_CASE("what cannot be rebuilt is told of, and tried again") {
+  with_lost(Format::fixed(kShort), 1, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
+    REQUIRE_OK(b.put(make_records(100, kShort, 1)));
+    const auto before = b.state(1);
+    r.note_file();
+    b.nodes[3]->kill();
+    r.server.silent = 2;
+    r.lose_disk();
+    REQUIRE_OK(r.ask());
+    const auto paused = r.await(self, {wire::kRebuildPauses});
+    CHECK(paused.failed_count() == 1);
+    REQUIRE(paused.failed_size() == 1);
+    CHECK(paused.failed(0).path() == "/7");
+    CHECK(paused.failed(0).error().text().find("lfs3") != std::string::npos);
+    b.nodes[3]->start();
+    REQUIRE_OK(r.ask());
+    (void)r.await(self, {wire::kRebuilt});
+    r.require_same(before);
+  });
+}
+
+TEST_CASE("a crash in the middle leaves nothing half made") {
+  const auto at = GENERATE(1, 5, 9, 12, 15, 20, 30);
+  with_lost(Format::fixed(kShort), 2, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
+    REQUIRE_OK(b.put(make_records(200, kShort, 1)));
+    const auto before = b.state(2);
+    r.note_file();
+    r.lose_disk();
+    (void)self.pause(std::chrono::seconds(2));
+    int calls = 0;
+    r.x().disk->set_fault([&](std::string_view call, std::string_view) {
+      const bool counts = call == "write" || call == "sync" || call == "sync_folder" || call == "open";
+      return counts && ++calls >= at ? Code::kIo : Code::kOk;
+    });
+    REQUIRE_OK(r.ask());
+    (void)self.pause(std::chrono::milliseconds(500));
+    r.x().crash();
+    REQUIRE(r.x().check()->damages.empty());
+    r.x().start();
+    if (r.status().state() != wire::kRebuilt) REQUIRE_OK(r.ask());  // it was quicker
+    (void)r.await(self, {wire::kRebuilt});
+    r.require_same(before);
+  });
+}
+
+TEST_CASE("a file that is removed meanwhile is no failure") {
+  with_lost(Format::fixed(kShort), 2, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
+    REQUIRE_OK(b.put(make_records(200, kShort, 1)));
+    r.note_file();
+    r.note_file({100, 100 * kShort}, 99);  // nobody has it
+    r.lose_disk();
+    REQUIRE_OK(r.ask());
+    (void)r.await(self, {wire::kRebuildPauses});
+    r.server.files.pop_back();
+    (void)r.await(self, {wire::kRebuilt});
+    b.require_all_rebuilt();
+  });
+}
+
+TEST_CASE("a node that lost nothing is a member at once, and has nothing to rebuild") {
+  with_lost(Format::fixed(kShort), 2, [&](Bevies&, Rebuilding& r, sim::Actor& self) {
+    r.lose_disk();
+    (void)r.await(self, {wire::kRebuilt});
+    const auto refused = r.ask();
+    REQUIRE(!refused);
+    CHECK(refused.error().code == Code::kInvalid);
+    CHECK(refused.error().text.find("nothing to rebuild") != std::string::npos);
+  });
+}
+
+TEST_CASE("a rate is kept to") {
+  with_lost(Format::fixed(kLong), 2, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
+    REQUIRE_OK(b.put(make_records(600, kLong, 1)));  // a MB of rows here, half as much parity
+    r.note_file();
+    r.lose_disk();
+    REQUIRE_OK(r.ask(100'000));
+    (void)self.pause(std::chrono::seconds(5));
+    CHECK(r.status().state() == wire::kRebuilding);
+    (void)r.await(self, {wire::kRebuilt});
+    const auto done = r.status();
+    CHECK(done.elapsed_ms() > 8000);
+    CHECK(done.elapsed_ms() < 40000);
+  });
+}
+
+}  // namespace
+}  // namespace pif::lfs::test

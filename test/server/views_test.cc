@@ -1,0 +1,426 @@
+// Who takes part: the states of nodes, who declares them, and what LFSs are told. docs/PROTOCOL.md "Views".
+#include "../../server/src/context/views.h"
+
+#include <set>
+
+#include "fixture.h"
+
+namespace pif::server::testing {
+namespace {
+
+using namespace wire;
+
+constexpr ViewState kStates[] = {kViewMember, kViewLost, kViewRebuilding, kViewReturning};
+
+// An LFS that says what it has been told.
+struct Lfs {
+  std::uint32_t id = 1;
+  std::uint64_t incarnation = 0;
+  std::uint64_t number = 0;
+  std::string uuid;
+  std::uint64_t adopted = 0;
+  std::uint64_t peers = 0;
+  proto::Moment told;
+
+  explicit Lfs(std::uint32_t of) : id(of), uuid(std::string(32, static_cast<char>('0' + of))) {}
+  Envelope request(const World& world, BeatStage stage) const {
+    Envelope request = world.heartbeat(id);
+    proto::Heartbeat& beat = *request.mutable_heartbeat();
+    beat.mutable_node()->set_uuid(uuid);
+    beat.mutable_node()->set_incarnation(incarnation);
+    beat.mutable_node()->set_number(number);
+    beat.set_stage(stage);
+    beat.set_view(adopted);
+    beat.set_peers(peers);
+    *beat.mutable_kept() = told;
+    return request;
+  }
+  proto::HeartbeatReply beat(World& world, BeatStage stage = kServes) {
+    world.messenger->sent.clear();
+    world.messenger->deliver(world.lfs_peer(id), request(world, stage));
+    world.run();
+    const auto answer = world.reply(world.lfs_peer(id), 1);
+    REQUIRE(answer);
+    REQUIRE(answer->has_heartbeat_reply());
+    return answer->heartbeat_reply();
+  }
+  void start(World& world) {
+    const auto offer = beat(world, kAsks);
+    REQUIRE(offer.verdict() == kAdmitted);
+    incarnation = offer.incarnation();
+    ++number;
+    REQUIRE(beat(world, kConfirms).verdict() == kGoOn);
+  }
+};
+
+// LFSs that have been admitted, and their owner.
+struct Some {
+  explicit Some(std::uint32_t count, std::uint32_t bevy = 0) : world(0, bevy) {
+    for (std::uint32_t id = 1; id <= count; ++id) lfss.emplace_back(id).start(world);
+    owner.emplace(world);
+  }
+  Lfs& lfs(std::uint32_t id) { return lfss[id - 1]; }
+  // Time passes, in which only these are heard.
+  void live(int seconds, const std::set<std::uint32_t>& heard) {
+    for (int i = 0; i < seconds; ++i) {
+      world.advance(1);
+      for (const std::uint32_t id : heard) REQUIRE(lfs(id).beat(world).verdict() == kGoOn);
+    }
+  }
+  void restart() {
+    world.start();
+    owner.emplace(world);
+  }
+  Result<Envelope> lost(std::uint32_t node, bool force = false) {
+    Envelope request;
+    request.mutable_node_lost()->set_node(node);
+    request.mutable_node_lost()->set_force(force);
+    return owner->ask(request);
+  }
+  Result<Envelope> rebuilt(std::uint32_t node, ViewState state) {
+    Envelope request;
+    request.set_capability(world.manage());
+    request.mutable_node_rebuilt()->set_node(node);
+    request.mutable_node_rebuilt()->set_state(state);
+    return owner->ask(request);
+  }
+  Result<Envelope> replace(std::uint32_t node) {
+    lfs(node).uuid = std::string(32, 'f');
+    lfs(node).incarnation = lfs(node).number = lfs(node).adopted = 0;
+    Envelope request;
+    request.mutable_replace_node()->set_node(node);
+    request.mutable_replace_node()->set_uuid(lfs(node).uuid);
+    return owner->ask(request);
+  }
+  std::uint32_t state(std::uint32_t node) {
+    const proto::NodesReply reply = owner->nodes();
+    for (const auto& info : reply.nodes()) {
+      if (info.id() == node) return info.view_state();
+    }
+    return 0;
+  }
+  // As the LFS would adopt it.
+  proto::View view(std::uint32_t at) {
+    const auto reply = lfs(at).beat(world);
+    REQUIRE(reply.has_view());
+    const auto view = open_view(world.key, reply.view());
+    REQUIRE(view);
+    CHECK(view->index() <= reply.moment().index());
+    return *view;
+  }
+
+  World world;
+  std::vector<Lfs> lfss;
+  std::optional<Client> owner;
+};
+
+Code code_of(const Result<Envelope>& result) { return result ? Code::kOk : result.error().code; }
+
+TEST_CASE("each state follows those that it may, and no others") {
+  const std::set<std::pair<ViewState, ViewState>> allowed = {
+      {kViewMember, kViewLost},     {kViewRebuilding, kViewLost},      {kViewReturning, kViewLost},
+      {kViewLost, kViewRebuilding}, {kViewRebuilding, kViewReturning}, {kViewLost, kViewReturning},
+      {kViewReturning, kViewMember}};
+  for (const ViewState from : kStates) {
+    for (const ViewState to : kStates) {
+      INFO(view_state_name(from) << " to " << view_state_name(to));
+      CHECK(may_move(from, to) == allowed.contains({from, to}));
+    }
+  }
+}
+
+TEST_CASE("an era rises at loss and return only, and those absent are ordered by when they were lost") {
+  Views views;
+  CHECK(views.view().nodes_size() == 0);
+  views.move(5, kViewLost, 10);
+  views.move(2, kViewLost, 11);
+  CHECK(views.absent() == std::vector<std::uint32_t>{5, 2});
+  views.move(5, kViewRebuilding, 12);
+  CHECK(views.of(5).era == 1);
+  CHECK(views.absent() == std::vector<std::uint32_t>{5, 2});
+  views.move(5, kViewReturning, 13);
+  CHECK(views.of(5).era == 2);
+  CHECK(views.of(5).is_incomplete);
+  CHECK(views.absent() == std::vector<std::uint32_t>{2});
+  views.move(5, kViewLost, 14);
+  CHECK(views.absent() == std::vector<std::uint32_t>{2, 5});
+  views.move(5, kViewReturning, 15);
+  views.move(5, kViewMember, 16);
+  CHECK(views.of(5).era == 4);
+  CHECK_FALSE(views.of(5).is_incomplete);
+  CHECK(views.index() == 16);
+  REQUIRE(views.view().nodes_size() == 2);
+  CHECK(views.view().nodes(0).node() == 2);
+  CHECK(views.view().nodes(1).state() == kViewMember);
+}
+
+TEST_CASE("what is stored of a node is what it was, and what cannot be is refused") {
+  for (const ViewState state : kStates) {
+    Views views;
+    views.move(3, kViewLost, 7);
+    if (state == kViewRebuilding) views.move(3, state, 8);
+    if (state == kViewReturning || state == kViewMember) views.move(3, kViewReturning, 8);
+    if (state == kViewMember) views.move(3, state, 9);
+    proto::StoredNode row;
+    views.describe(3, row);
+    Views again;
+    REQUIRE(again.load(3, row));
+    CHECK(again.view().SerializeAsString() == views.view().SerializeAsString());
+    CHECK(again.of(3).is_incomplete == views.of(3).is_incomplete);
+    CHECK_FALSE(Views().load(4, row));
+    row.mutable_view()->set_state(5);
+    CHECK_FALSE(Views().load(3, row));
+  }
+}
+
+TEST_CASE("a node is declared lost once its lease is over, by the owner only, and once") {
+  Some some(3);
+  CHECK(code_of(some.lost(9)) == Code::kNotFound);
+  CHECK(code_of(some.lost(1)) == Code::kBusy);
+  CHECK(code_of(some.lost(1, true)) == Code::kBusy);  // it is up
+  some.live(6, {2, 3});
+  CHECK(code_of(some.lost(1, true)) == Code::kBusy);  // it may act alone yet
+  some.live(1, {2, 3});
+  Envelope request;
+  request.mutable_node_lost()->set_node(1);
+  CHECK(code_of(Client(some.world, 1000).ask(request)) == Code::kPermission);
+  const auto before = some.owner->nodes().view();
+  REQUIRE(some.lost(1));
+  CHECK(some.state(1) == kViewLost);
+  CHECK(some.owner->nodes().view() > before);
+  CHECK(code_of(some.lost(1)) == Code::kInvalid);
+  const auto made = some.owner->create("/f");
+  INFO((made ? "" : made.error().text));
+  REQUIRE(made);
+  CHECK(made->view() == some.owner->nodes().view());
+  require_sound(some.world);
+}
+
+TEST_CASE("a server that starts counts a lease from then") {
+  Some some(2);
+  some.live(20, {2});
+  some.restart();
+  some.live(6, {2});
+  CHECK(code_of(some.lost(1)) == Code::kBusy);
+  some.live(1, {2});
+  CHECK(code_of(some.lost(1)) == Code::kOk);
+}
+
+TEST_CASE("a second loss that may concern the same files needs a person who says so") {
+  SECTION("where the server makes no pairs, of any other node") {
+    Some some(3);
+    some.live(8, {3});
+    REQUIRE(some.lost(1));
+    const auto refused = some.lost(2);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::kInvalid);
+    CHECK_THAT(refused.error().text, Catch::StartsWith("lfs0 is lost already") && Catch::Contains("--force"));
+    CHECK(some.lost(2, true));
+  }
+  SECTION("where it does, of a companion") {
+    Some some(8, 2);  // pairs 1 to 4 and 5 to 8
+    some.live(8, {4, 7, 8});
+    REQUIRE(some.lost(1));
+    CHECK(some.lost(5));
+    CHECK(code_of(some.lost(2)) == Code::kInvalid);
+    CHECK_THAT(some.lost(6).error().text, Catch::Contains("lfs4 is lost"));
+  }
+}
+
+TEST_CASE("the view is told, is durable, and is told of no turn that failed") {
+  Some some(2);
+  CHECK_FALSE(some.lfs(2).beat(some.world).has_view());  // nothing ever happened
+  some.live(8, {2});
+  some.world.store->commits_to_fail = 1;
+  CHECK(code_of(some.lost(1)) == Code::kIo);
+  CHECK(some.state(1) == kViewMember);
+  CHECK_FALSE(some.lfs(2).beat(some.world).has_view());
+  REQUIRE(some.lost(1));
+  const proto::View view = some.view(2);
+  REQUIRE(view.nodes_size() == 1);
+  CHECK(view.nodes(0).node() == 1);
+  CHECK(view.nodes(0).state() == kViewLost);
+  CHECK(view.nodes(0).era() == 1);
+  CHECK(view.nodes(0).lost_order() == 1);
+  some.restart();
+  CHECK(some.view(2).SerializeAsString() == view.SerializeAsString());
+  some.lfs(2).adopted = view.index();
+  CHECK_FALSE(some.lfs(2).beat(some.world).has_view());
+}
+
+TEST_CASE("a lost node that comes back with all it had is a member again, of a later era") {
+  Some some(2);
+  some.live(8, {2});
+  REQUIRE(some.lost(1));
+  SECTION("that was only not heard") {
+    const auto reply = some.lfs(1).beat(some.world);
+    CHECK(reply.has_view());
+    CHECK(reply.lease_ms() == 6000);
+  }
+  SECTION("that was started again") { some.lfs(1).start(some.world); }
+  SECTION("while the server was") {
+    some.restart();
+    some.lfs(1).start(some.world);
+  }
+  CHECK(some.state(1) == kViewMember);
+  CHECK(some.view(2).nodes(0).era() == 2);
+}
+
+TEST_CASE("a lost node that is older than it was stays lost") {
+  Some some(2);
+  Lfs old = some.lfs(1);
+  some.lfs(1).start(some.world);
+  some.live(12, {2});
+  REQUIRE(some.lost(1));
+  CHECK(old.beat(some.world, kAsks).verdict() == kIsStale);
+  CHECK(some.state(1) == kViewLost);
+}
+
+TEST_CASE("an empty root is rebuilt before its node is a member, whatever happens meanwhile") {
+  Some some(2);
+  some.live(5, {2});
+  REQUIRE(some.replace(1));
+  CHECK(some.lfs(1).beat(some.world, kAsks).verdict() == kNotYet);  // the root before may act alone yet
+  CHECK(some.state(1) == kViewMember);
+  some.live(3, {2});
+  some.lfs(1).start(some.world);
+  CHECK(some.state(1) == kViewRebuilding);
+  CHECK(some.lfs(1).beat(some.world).lease_ms() == 0);
+  CHECK(some.owner->create("/f")->nodes_size() == 2);  // new files have rows there
+  some.restart();
+  CHECK(some.state(1) == kViewRebuilding);
+  some.lfs(1).start(some.world);
+  CHECK(some.state(1) == kViewRebuilding);
+  SECTION("until it has all but what comes meanwhile, then that") {
+    REQUIRE(some.rebuilt(1, kViewReturning));
+    REQUIRE(some.rebuilt(1, kViewReturning));
+    CHECK(some.state(1) == kViewReturning);
+    CHECK(some.lfs(1).beat(some.world).lease_ms() == 0);
+    CHECK(code_of(some.rebuilt(1, kViewRebuilding)) == Code::kInvalid);
+  }
+  SECTION("until it has all") {}
+  SECTION("until it has all, though it is lost in between") {
+    some.live(8, {2});
+    REQUIRE(some.lost(1));
+    CHECK(some.lfs(1).beat(some.world).verdict() == kGoOn);
+    CHECK(some.state(1) == kViewRebuilding);
+  }
+  REQUIRE(some.rebuilt(1, kViewMember));
+  REQUIRE(some.rebuilt(1, kViewMember));
+  CHECK(some.state(1) == kViewMember);
+  CHECK(some.lfs(1).beat(some.world).lease_ms() > 0);
+  require_sound(some.world);
+}
+
+TEST_CASE("an empty root that has nothing to get is a member at once, of a later era") {
+  Some some(2);
+  some.live(4, {2});
+  REQUIRE(some.replace(1));
+  REQUIRE(some.rebuilt(1, kViewMember));
+  some.lfs(1).start(some.world);
+  CHECK(some.state(1) == kViewMember);
+  CHECK(some.view(1).nodes(0).era() == 2);
+}
+
+TEST_CASE("nobody is rebuilt who is not there, and of two companions the one lost later returns first") {
+  Some some(4, 2);
+  some.live(8, {3, 4});
+  CHECK(code_of(some.rebuilt(1, kViewRebuilding)) == Code::kInvalid);  // a member
+  REQUIRE(some.lost(1));
+  CHECK(code_of(some.rebuilt(1, kViewMember)) == Code::kInvalid);
+  CHECK(code_of(some.rebuilt(1, kViewLost)) == Code::kInvalid);
+  REQUIRE(some.lost(2, true));
+  REQUIRE(some.replace(1));
+  REQUIRE(some.replace(2));
+  some.lfs(1).start(some.world);
+  some.lfs(2).start(some.world);
+  const auto refused = some.rebuilt(1, kViewReturning);
+  CHECK_THAT(refused.error().text, Catch::Contains("lfs1 was lost after lfs0"));
+  REQUIRE(some.rebuilt(2, kViewReturning));
+  REQUIRE(some.rebuilt(1, kViewReturning));
+}
+
+TEST_CASE("a server that may declares nodes lost that are silent, but not two that may be companions, nor at once") {
+  Some some(8, 2);  // pairs 1 to 4 and 5 to 8
+  some.world.declares_lost = true;
+  some.restart();
+  some.live(9, {3, 4, 6, 7, 8});
+  CHECK(some.state(1) == kViewMember);
+  some.live(2, {3, 4, 6, 7, 8});
+  CHECK(some.state(1) == kViewLost);
+  CHECK(some.state(2) == kViewMember);
+  CHECK(some.state(5) == kViewLost);
+  SECTION("when it was stopped itself it reads first what came meanwhile") {
+    some.world.clock.advance(std::chrono::seconds(60));
+    some.world.run();
+    CHECK(some.state(3) == kViewMember);
+  }
+  SECTION("unless that is how it is left to do it") {
+    some.world.declares_lost = false;
+    some.restart();
+    some.live(20, {3, 4, 6, 7});
+    CHECK(some.state(8) == kViewMember);
+  }
+}
+
+TEST_CASE("a directory that is kept though it is old has a newer view than all that LFSs have adopted") {
+  Some some(2);
+  const auto old = kv::copy_memory_state(*some.world.state);
+  some.live(8, {2});
+  REQUIRE(some.lost(1));
+  const std::uint64_t adopted = some.view(2).index();
+  some.world.state = old;
+  some.restart();
+  some.lfs(2).adopted = adopted;
+  some.lfs(2).number = (std::uint64_t{7} << kEraShift) + 3;
+  some.lfs(2).told.set_run(4711);
+  some.lfs(2).told.set_index(adopted);
+  REQUIRE(some.lfs(2).beat(some.world).verdict() == kServerBehind);
+  Envelope done;
+  done.mutable_adopt_files()->set_done(true);
+  REQUIRE(some.owner->ask(done));
+  const proto::View view = some.view(2);
+  CHECK(view.index() > adopted);
+  REQUIRE(view.nodes_size() == 1);
+  CHECK(view.nodes(0).state() == kViewMember);
+  CHECK(view.nodes(0).era() == 8);
+}
+
+TEST_CASE("an LFS is told how others are reached: all at first, then what changed") {
+  Some some(3);
+  Lfs& lfs = some.lfs(1);
+  auto reply = lfs.beat(some.world);
+  CHECK(reply.peers_size() == 3);
+  CHECK(reply.peers(2).endpoints().unix_path() == "sock3");
+  lfs.peers = reply.peers_count();
+  CHECK(lfs.beat(some.world).peers_size() == 0);
+  Envelope moved = some.lfs(3).request(some.world, kServes);
+  moved.mutable_heartbeat()->mutable_node()->mutable_endpoints()->set_tcp("tcp://there:1");
+  some.world.messenger->deliver(some.world.lfs_peer(3), moved);
+  some.world.run();
+  reply = lfs.beat(some.world);
+  REQUIRE(reply.peers_size() == 1);
+  CHECK(reply.peers(0).endpoints().tcp() == "tcp://there:1");
+  CHECK(reply.peers_count() == lfs.peers + 1);
+}
+
+TEST_CASE("many peers come in parts") {
+  World world(300);
+  Lfs lfs(1);
+  std::set<std::uint32_t> known;
+  for (int i = 0; i < 3; ++i) {
+    Envelope request = world.heartbeat(1);
+    request.mutable_heartbeat()->set_peers(lfs.peers);
+    world.messenger->sent.clear();
+    world.messenger->deliver(world.lfs_peer(1), request);
+    world.run();
+    const auto reply = world.reply(world.lfs_peer(1), 1)->heartbeat_reply();
+    CHECK(reply.peers_size() <= 128);
+    for (const auto& peer : reply.peers()) known.insert(peer.id());
+    lfs.peers = reply.peers_count();
+  }
+  CHECK(known.size() == 300);
+}
+
+}  // namespace
+}  // namespace pif::server::testing
