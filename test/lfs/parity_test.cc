@@ -248,7 +248,8 @@ TEST_CASE("a cover that lies is refused") {
 }
 
 TEST_CASE("two LFSs of a group that are away are named") {
-  with_bevies(Format::fixed(kShort), [&](Bevies& b, sim::Actor&) {
+  with_bevies(Format::fixed(kShort), [&](Bevies& b, sim::Actor& self) {
+    (void)self.pause(std::chrono::seconds(11));  // who has just begun waits for word of where the others are
     REQUIRE_OK(b.put(make_records(200, kShort, 1)));
     const Cell cell = b.layout.locate(0);
     const auto members = b.layout.members_of(b.layout.parity_of(cell));
