@@ -31,6 +31,7 @@ Result<bool> ComponentAccess::admit(const Link& link) {
 Status ComponentAccess::refused(Error error) {
   if (can_rebuild(parts_, error)) {
     if (!reader_) path_ = DataPath::kMessages;
+    is_away_ = true;
     return {};
   }
   if (wanted_ != DataPath::kAuto || error.code != Code::kUnsupported) return fail(std::move(error));

@@ -166,6 +166,7 @@ void bench_sort(Context& context);              // pif-sort against sort(1) and 
 void bench_sort_memory(Context& context);       // a sort of much more than the memory it may take
 void bench_transpose_memory(Context& context);  // 8 GiB with 512 MiB
 void bench_transpose(Context& context);         // pif-transpose and its kernels
+void bench_parity(Context& context);            // its cost, and that of a lost LFS
 void bench_memory(Context& context);            // the put of a sparse file, and everybody's peak
 // Requests per second of `clients` threads against an empty ZeroMQ handler in another process, over ipc.
 double empty_handler(Context& context, unsigned clients, std::uint64_t each);

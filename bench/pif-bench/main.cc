@@ -42,6 +42,7 @@ const std::map<std::string, void (*)(Context&)> kGroups = {
     {"7-sort", bench_sort},
     {"8-memory", bench_memory},
     {"9-transpose", bench_transpose},
+    {"p-parity", bench_parity},
     {"x-sort-memory", bench_sort_memory},
     {"x-transpose-memory", bench_transpose_memory},
 };
@@ -61,7 +62,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--records", options.records, "100-byte records");
   app.add_option("--names", options.names, "files made per round");
   app.add_option("--only", arguments.only,
-                 "transfer, copy, records, names, tools, rights, sort, memory, transpose, or (only if named) "
+                 "transfer, copy, records, names, tools, rights, sort, memory, transpose, parity, or (only if named) "
                  "sort-memory, transpose-memory;"
                  " may be given again");
   app.add_option("--large-sort", options.large_sort_bytes, "sort-memory: size of the file")

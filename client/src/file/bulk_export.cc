@@ -85,7 +85,7 @@ class ParallelExport {
     access::split(file_.parts.layout, records, ranges);
     for (const access::RowRange& rows : ranges) {
       const ReadPart part{rows, buffer, records.begin, file_length_, 0};
-      if (access::read_direct(file_.parts, file_.component(rows.lfs), part)) continue;
+      if (file_.reader.read_near(part)) continue;
       const std::lock_guard lock(mutex_);
       failed_blocks_.push_back(block);
       return {};
@@ -114,7 +114,7 @@ Result<bool> open_for(FileState& file, Range records) {
   std::vector<LfsIndex> lfss;
   for (const access::RowRange& rows : ranges) lfss.push_back(rows.lfs);
   PIF_TRY(file.reader.open(lfss));
-  return std::all_of(lfss.begin(), lfss.end(), [&](LfsIndex lfs) { return file.component(lfs).has_reader(); });
+  return std::all_of(lfss.begin(), lfss.end(), [&](LfsIndex lfs) { return file.reader.is_near(lfs); });
 }
 
 // Blocks in order; those that follow are under way (by message) while one is written.

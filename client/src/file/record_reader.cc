@@ -35,7 +35,32 @@ Status RecordReader::open(std::span<const LfsIndex> lfss) {
   if (std::all_of(lfss.begin(), lfss.end(), is_open)) return {};
   access::Requests attaches(file_.session->links(), file_.grant);
   for (const LfsIndex lfs : lfss) file_.component(lfs).open_reader(attaches);
-  return file_.run(attaches);
+  PIF_TRY(file_.run(attaches));
+  return open_parity(lfss);
+}
+
+// What it takes to rebuild here the rows of those that are away.
+Status RecordReader::open_parity(std::span<const LfsIndex> lfss) {
+  access::Requests attaches(file_.session->links(), file_.grant);
+  for (const LfsIndex lfs : lfss) {
+    if (!file_.component(lfs).is_away() || !file_.parts.format.is_fixed()) continue;
+    if (!near_parity_)
+      near_parity_ = std::make_unique<access::NearParity>(
+          file_.session->storage(), file_.parts,
+          [this](LfsIndex other) -> access::ComponentAccess& { return file_.component(other); });
+    near_parity_->open(attaches, lfs);
+    for (const LfsIndex other : near_parity_->needed(lfs)) file_.component(other).open_reader(attaches);
+  }
+  return attaches.idle() ? Status() : file_.run(attaches);
+}
+
+bool RecordReader::is_near(LfsIndex lfs) const {
+  return file_.component(lfs).has_reader() || (near_parity_ && near_parity_->has(lfs));
+}
+
+Status RecordReader::read_near(const ReadPart& part) const {
+  const access::ComponentAccess& component = file_.component(part.rows.lfs);
+  return component.has_reader() ? access::read_direct(file_.parts, component, part) : near_parity_->read(part);
 }
 
 Status RecordReader::cannot_read_back(LfsIndex lfs) const {
@@ -55,10 +80,12 @@ Status RecordReader::read_gathered(const ReadPart& part) const {
 // ---- parts ---------------------------------------------------------------------------------------------------------
 
 Status RecordReader::read_all_direct(std::span<const ReadPart> parts, std::uint64_t bytes, access::Requests& messages) {
-  const auto read_one = [this](const ReadPart& part) {
-    return access::read_direct(file_.parts, file_.component(part.rows.lfs), part);
-  };
-  const auto recover_one = [this, &messages](const ReadPart& part, Error error) {
+  const auto read_one = [this](const ReadPart& part) { return read_near(part); };
+  const auto recover_one = [this, &messages](const ReadPart& part, Error error) -> Status {
+    if (!file_.component(part.rows.lfs).has_reader()) {
+      access::read_by_message(messages, part, file_.counts.bytes_by_message);
+      return {};
+    }
     return access::recover(messages, file_.component(part.rows.lfs), part, file_.counts.bytes_by_message,
                            std::move(error));
   };
@@ -96,7 +123,7 @@ Status RecordReader::read_parts(std::span<const ReadPart> parts_wanted, access::
   std::vector<ReadPart> direct;
   std::uint64_t bytes = 0;
   for (const ReadPart& part : parts_wanted) {
-    if (!file_.component(part.rows.lfs).by_message()) {
+    if (!file_.component(part.rows.lfs).by_message() || is_near(part.rows.lfs)) {
       direct.push_back(part);
       bytes += part.rows.rows * length;
     } else if (file_.creating()) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pif/access/checked_read.h"
+#include "pif/access/near_parity.h"
 #include "pif/access/rebuilt_read.h"
 #include "pif/access/requests.h"
 #include "pif/client/client.h"
@@ -44,8 +45,12 @@ class RecordReader {
 
   // The components of these LFSs, as they are read; those that are not open yet are attached at once.
   [[nodiscard]] Status open(std::span<const LfsIndex> lfss);
+  // Whether rows of an LFS that is open can be had through descriptors; and so.
+  bool is_near(LfsIndex lfs) const;
+  [[nodiscard]] Status read_near(const ReadPart& part) const;
 
  private:
+  [[nodiscard]] Status open_parity(std::span<const LfsIndex> lfss);
   [[nodiscard]] Status fetch(Range records, std::size_t bytes_max, std::vector<access::FetchedRows>& fetched);
   [[nodiscard]] Status fetch_direct(const RowRange& rows, std::size_t bytes_max, access::FetchedRows& out,
                                     access::Requests& requests);
@@ -62,9 +67,10 @@ class RecordReader {
                                            const Error& why);
 
   FileState& file_;
-  std::vector<RowRange> ranges_;  // scratch of a batch
-  std::vector<ReadPart> parts_;   // the same
-  std::vector<LfsIndex> lfss_;    // the same
+  std::unique_ptr<access::NearParity> near_parity_;  // null: no LFS was away
+  std::vector<RowRange> ranges_;                     // scratch of a batch
+  std::vector<ReadPart> parts_;                      // the same
+  std::vector<LfsIndex> lfss_;                       // the same
 };
 
 }  // namespace pif::client

@@ -32,6 +32,8 @@ class ComponentAccess {
   DataPath path() const { return path_; }
   bool by_message() const { return path_ == DataPath::kMessages; }
   component::Shape shape() const { return parts_.stored_shape(); }
+  // It was to be attached, and its LFS is away, or does not have it: its rows can be rebuilt.
+  bool is_away() const { return is_away_ && !has_reader(); }
   // Open once path() is kDescriptors, until close(); null before and after. Valid as long as this object.
   component::Files& files() { return files_; }
 
@@ -67,6 +69,7 @@ class ComponentAccess {
   const LfsIndex lfs_;
   const DataPath wanted_;
   DataPath path_ = DataPath::kAuto;
+  bool is_away_ = false;
   component::Files files_;
   std::unique_ptr<component::Reader> reader_;
 };
