@@ -283,7 +283,7 @@ void bench_rebuild(Context& c) {
     must_run(system.command({"pif", "put", source, fmt::format("/files/{}", i)}), &c.watch);
   kill(pid_of(system, "lfs2"), SIGKILL);
   std::filesystem::remove_all(system.folder() + "/lfs2");
-  must_run(system.command({"pif", "node", "replace", "--yes", "lfs2"}));
+  must_run(system.command({"pif", "node", "replace", "lfs2"}));
   touch_memory(c);
   const double ours = must_run(system.command({"pif", "rebuild", "lfs2"}), &c.watch);
   std::filesystem::create_directories(folder + "/from");
