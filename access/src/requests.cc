@@ -72,6 +72,7 @@ Status Requests::refuse_first(std::deque<BulkRequest>& queue, Error error) {
   bytes_ -= request.bytes;
   if (is_lost(error.code)) links_.note_away(grant_.parts().nodes[request.lfs].id());
   PIF_ASSERT(request.refused != nullptr, request.lfs);
+  ++refused_count_;
   return request.refused(std::move(error));
 }
 
@@ -123,10 +124,15 @@ Result<bool> Requests::start_first(std::deque<BulkRequest>& queue) {
 
 Status Requests::start_allowed() {
   if (queued_count_ == 0 || links_.clock().now() < not_before_) return {};
-  for (auto& [lfs, queue] : queued_) {
-    for (bool any = true; any && !queue.empty();) {
-      PIF_TRY_VALUE(any, start_first(queue));
+  // One that is refused may add others, also for LFSs that have had their turn.
+  for (bool again = true; again;) {
+    const std::uint64_t refused_before = refused_count_;
+    for (auto& [lfs, queue] : queued_) {
+      for (bool any = true; any && !queue.empty();) {
+        PIF_TRY_VALUE(any, start_first(queue));
+      }
     }
+    again = refused_count_ != refused_before && queued_count_ > 0;
   }
   return {};
 }

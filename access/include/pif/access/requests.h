@@ -96,6 +96,7 @@ class Requests {
   Grant& grant_;
   std::map<LfsIndex, std::deque<BulkRequest>> queued_;
   std::size_t queued_count_ = 0;
+  std::uint64_t refused_count_ = 0;  // by start_allowed()
   std::unordered_map<Number, Running> running_;
   Number next_number_ = 1;
   std::vector<std::pair<Number, Result<net::Packet>>> arrived_;  // of running_, not taken yet
