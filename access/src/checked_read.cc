@@ -94,6 +94,13 @@ Status read_direct(const FileParts& parts, const ComponentAccess& component, con
 
 namespace {
 
+// Of a last record that was made longer without it an LFS has less, until it hears that it was away.
+bool is_behind(const FileParts& parts, const ReadPart& part, const RowRange& got, std::size_t bytes) {
+  if (!can_be_rebuilt(parts) || !parts.format.is_fixed()) return false;
+  const std::size_t length = parts.format.record_length;
+  return bytes < bytes_of(parts, part.file_length, got) && bytes > (got.rows - 1) * length;
+}
+
 // One request for rows of `piece`; asks again for what did not fit the reply.
 void ask_for_rows(Requests& requests, const ReadPart& part, const RowRange& piece, std::uint64_t& moved) {
   const FileParts& parts = requests.grant().parts();
@@ -115,6 +122,13 @@ void ask_for_rows(Requests& requests, const ReadPart& part, const RowRange& piec
   request.take = [&requests, &parts, &moved, part, piece, length](net::Packet& reply) -> Status {
     const std::uint64_t rows = reply.envelope.read_reply().rows();
     const bool possible = rows > 0 && rows <= piece.rows;
+    if (possible && is_behind(parts, part, part_of(parts.layout, piece, 0, rows), reply.body.size())) {
+      ReadPart rest = part;
+      rest.rows = piece;
+      read_rebuilt(requests, rest, moved,
+                   {Code::kEndOfFile, "it has less of the last record", parts.nodes[piece.lfs].name()});
+      return {};
+    }
     const RowRange got = possible ? part_of(parts.layout, piece, 0, rows) : piece;
     const std::size_t bytes =
         bytes_of(parts, part.file_length, got);  // more comes of a last record that somebody fills up meanwhile

@@ -1,9 +1,18 @@
 #include "pif/access/component_access.h"
 
+#include <chrono>
+
 #include "pif/access/rebuilt_read.h"
 #include "pif/base/assert.h"
+#include "pif/wire/convert.h"
 
 namespace pif::access {
+
+namespace {
+
+constexpr Duration kStandInTimeout = std::chrono::minutes(50);  // below what an LFS allows
+
+}  // namespace
 
 component::Tail tail_of(const proto::ComponentState& state) {
   return {state.rows(), state.bytes(), state.data_tail_sum(), state.index_tail_sum()};
@@ -29,7 +38,7 @@ Result<bool> ComponentAccess::admit(const Link& link) {
 
 // A component that cannot be had by descriptor, but perhaps by message, or, if its LFS is away, from its parity.
 Status ComponentAccess::refused(Error error) {
-  if (can_rebuild(parts_, error)) {
+  if (!is_stood_in() && can_rebuild(parts_, error)) {
     if (!reader_) path_ = DataPath::kMessages;
     is_away_ = true;
     return {};
@@ -39,10 +48,20 @@ Status ComponentAccess::refused(Error error) {
   return {};
 }
 
+// Requests for it go to another LFS than the layout says.
+bool ComponentAccess::is_stood_in() const {
+  const auto lfs = static_cast<int>(lfs_);
+  return lfs < parts_.file_layout.nodes_size() && parts_.file_layout.nodes(lfs) != parts_.nodes[lfs_].id();
+}
+
 BulkRequest ComponentAccess::attach_request(bool create) {
   BulkRequest request;
   request.lfs = lfs_;
-  request.replaceable = can_be_rebuilt(parts_);
+  request.replaceable = can_be_rebuilt(parts_) && !is_stood_in();
+  if (is_stood_in()) {  // it may have to restore the rows first, and to hear that it is to
+    request.timeout = kStandInTimeout;
+    request.patient = true;
+  }
   request.make = [this, create] {
     net::Packet packet;
     proto::Attach& attach = *packet.envelope.mutable_attach();
@@ -50,6 +69,10 @@ BulkRequest ComponentAccess::attach_request(bool create) {
       *attach.mutable_create() = parts_.shape(lfs_);
     else
       attach.set_file(parts_.file.value);
+    if (is_stood_in()) {
+      attach.set_instead_of(lfs_);
+      *attach.mutable_file_length() = wire::proto_of(parts_.file_length);
+    }
     return packet;
   };
   request.admit = [this](const Link& link) { return admit(link); };
@@ -94,6 +117,10 @@ Status ComponentAccess::take_reader(net::Packet& reply) {
 void ComponentAccess::open_writer(Requests& requests) {
   PIF_ASSERT(parts_.creating, lfs_);
   if (path_ != DataPath::kAuto) return;
+  if (parts_.is_absent(lfs_)) {  // others get its rows, by message
+    path_ = DataPath::kMessages;
+    return;
+  }
   BulkRequest request = attach_request(true);
   request.take = [this](net::Packet& reply) { return take_writer(reply); };
   requests.add(std::move(request));

@@ -2,8 +2,14 @@
 
 #include "pif/base/assert.h"
 #include "pif/wire/convert.h"
+#include "pif/wire/views.h"
 
 namespace pif::access {
+
+bool FileParts::is_absent(LfsIndex lfs) const {
+  PIF_ASSERT(lfs < nodes.size(), lfs, nodes.size());
+  return is_protected() && wire::is_absent(nodes[lfs].view_state());
+}
 
 proto::ComponentShape FileParts::shape(LfsIndex index) const {
   PIF_ASSERT(index < layout.width(), index, layout.width());

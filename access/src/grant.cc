@@ -18,6 +18,19 @@ constexpr std::int64_t kRenewAgainSeconds = 10;   // after somebody who did not 
 Grant::Grant(FileParts parts, Renew renew)
     : parts_(std::move(parts)), renew_(std::move(renew)), renew_at_(parts_.capability_until - kRenewBeforeSeconds) {}
 
+void Grant::set_view(std::uint64_t view, std::span<const proto::NodeInfo> nodes) {
+  PIF_ASSERT(!parts_.creating, view);
+  parts_.view = view;
+  for (proto::NodeInfo& known : parts_.nodes) {
+    const auto now =
+        std::find_if(nodes.begin(), nodes.end(), [&](const auto& node) { return node.id() == known.id(); });
+    if (now == nodes.end()) continue;
+    known.set_state(now->state());
+    known.set_view_state(now->view_state());
+    *known.mutable_endpoints() = now->endpoints();
+  }
+}
+
 Status Grant::renew() {
   if (is_borrowed()) {
     return fail(Code::kBadCapability, fmt::format("{}: the right to this file has expired", parts_.path));

@@ -110,8 +110,12 @@ Status NearParity::read_kept(const ReadPart& part, Kept& kept, Range parity_rows
     for (std::uint64_t row = wanted.begin; row < wanted.end; ++row) {
       const RecordNumber record = parts_.layout.record_at({part.rows.lfs, kept.shape.row_of(member, row)});
       PIF_ASSERT(record >= part.origin, record, part.origin);
+      // A last record that was short may be whole by now: there is room for what was known of it.
+      const bool is_known = record < part.file_length.records;
+      const std::size_t bytes =
+          is_known ? fixed_record_bytes(parts_.format.record_length, part.file_length, record) : length;
       std::memcpy(part.out + (record - part.origin) * length, rows.bytes.data() + (row - of_page.begin) * length,
-                  length);
+                  bytes);
     }
   }
   return {};

@@ -10,6 +10,7 @@
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/wire/convert.h"
+#include "pif/wire/views.h"
 
 namespace pif::access {
 
@@ -35,6 +36,16 @@ Status both_away(const FileParts& parts, LfsIndex lfs, const KeptRows& kept, con
               fmt::format("{}: record {} is on {} ({}), and cannot be rebuilt: {}: {}", parts.path, record, node,
                           why.text, keeper.node.empty() ? parts.nodes[kept.keeper].name() : keeper.node, keeper.text),
               node);
+}
+
+// A keeper that is absent in the reader's view is not asked, even if it answers: it may not know that it is absent, and
+// have frames of appends that were cancelled when others went on without it.
+Result<bool> check_keeper(const FileParts& parts, LfsIndex lfs, const KeptRows& kept, const Error& why) {
+  if (!parts.is_absent(kept.keeper)) return true;
+  const proto::NodeInfo& node = parts.nodes[kept.keeper];
+  const Error absent{Code::kUnavailable, fmt::format("it is {}", wire::view_state_name(node.view_state())),
+                     node.name()};
+  return fail(both_away(parts, lfs, kept, why, absent).error());
 }
 
 Status broken_reply(const FileParts& parts, const KeptRows& kept) {
@@ -91,6 +102,7 @@ void ask_fixed(Requests& requests, const std::shared_ptr<const FixedRead>& read,
   request.lfs = kept.keeper;
   request.bytes = kept.count * parts.format.record_length;
   request.patient = true;
+  request.admit = [&parts, read, lfs, kept](const Link&) { return check_keeper(parts, lfs, kept, read->why); };
   request.make = [&parts, read, lfs, kept] { return reconstruct_packet(parts, lfs, kept, read->part.file_length); };
   request.take = [&requests, read, kept, &moved](net::Packet& reply) {
     return take_fixed(requests, read, kept, moved, reply);
@@ -158,6 +170,7 @@ bool can_rebuild(const FileParts& parts, const Error& error) {
     case Code::kUnavailable:
     case Code::kTimeout:
     case Code::kNotFound:
+    case Code::kEndOfFile:  // an LFS that was away, and does not know yet of the rows that were appended without it
     case Code::kCorrupt:
     case Code::kIo:
     case Code::kStaleNode: return true;
@@ -205,6 +218,9 @@ void read_rows_rebuilt(Requests& requests, const RowRange& rows, FetchedRows& ou
     request.lfs = from.kept.keeper;
     request.bytes = kBulkBytes;
     request.patient = true;
+    request.admit = [&parts, read, lfs = rows.lfs, kept = from.kept](const Link&) {
+      return check_keeper(parts, lfs, kept, read->why);
+    };
     request.make = [&parts, lfs = rows.lfs, kept = from.kept, file_length] {
       return reconstruct_packet(parts, lfs, kept, file_length);
     };

@@ -4,7 +4,10 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "pif/base/assert.h"
+#include "pif/wire/views.h"
 
 namespace pif::access {
 
@@ -70,18 +73,30 @@ BulkRequest Requests::take_first(std::deque<BulkRequest>& queue) {
 Status Requests::refuse_first(std::deque<BulkRequest>& queue, Error error) {
   const BulkRequest request = take_first(queue);
   bytes_ -= request.bytes;
-  if (is_lost(error.code)) links_.note_away(grant_.parts().nodes[request.lfs].id());
+  const bool was_tried = !grant_.parts().is_absent(request.lfs);
+  if (was_tried && is_lost(error.code)) links_.note_away(grant_.parts().nodes[request.lfs].id());
   PIF_ASSERT(request.refused != nullptr, request.lfs);
   ++refused_count_;
   return request.refused(std::move(error));
 }
 
+// Nothing: its LFS is asked.
+std::optional<Error> Requests::why_not_asked(const BulkRequest& request) {
+  if (!request.replaceable) return std::nullopt;
+  const FileParts& parts = grant_.parts();
+  const proto::NodeInfo& node = parts.nodes[request.lfs];
+  if (parts.is_absent(request.lfs))
+    return Error{Code::kUnavailable, fmt::format("it is {}", wire::view_state_name(node.view_state())), node.name()};
+  const bool is_said_to_be_away = is_down(node) && !links_.has(node.id());
+  if (!is_said_to_be_away && !links_.was_away(node.id())) return std::nullopt;
+  return Error{Code::kUnavailable, "it did not answer a moment ago", node.name()};
+}
+
 Result<bool> Requests::start_first(std::deque<BulkRequest>& queue) {
   BulkRequest& first = queue.front();
   const proto::NodeInfo& node = grant_.parts().nodes[first.lfs];
-  const bool is_said_to_be_away = is_down(node) && !links_.has(node.id());
-  if (first.replaceable && (is_said_to_be_away || links_.was_away(node.id()))) {
-    PIF_TRY(refuse_first(queue, {Code::kUnavailable, "it did not answer a moment ago", node.name()}));
+  if (auto why = why_not_asked(first)) {
+    PIF_TRY(refuse_first(queue, std::move(*why)));
     return true;
   }
   auto reached = links_.link(node);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "pif/access/row_copies.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 
@@ -42,6 +44,7 @@ std::uint32_t short_last_of(const FileParts& parts, const RowRange& rows, Range 
 RowSink::RowSink(const FileParts& parts, LfsIndex lfs, component::Files& files, const component::Tail& tail)
     : parts_(parts), lfs_(lfs), rows_(tail.rows), bytes_(tail.bytes) {
   PIF_ASSERT(lfs < parts.layout.width() && files.data != nullptr, lfs, parts.layout.width());
+  PIF_ASSERT(!parts.creating || !parts.is_absent(lfs), lfs, parts.view);
   writer_.emplace(parts.stored_shape(), tail, files);
 }
 
@@ -63,10 +66,11 @@ Status RowSink::check_open() const {
 // One row into the stage: behind its last, or over one it has.
 Status RowSink::stage_fixed(Row row, std::span<const std::byte> bytes) {
   PIF_ASSERT(by_message_ && bytes.size() <= length(), bytes.size(), length());
+  if (copies()) PIF_TRY(check_keeper(parts_, lfs_, row));
   const bool inside = row >= stage_.first && row < stage_.first + stage_.rows;
   const bool follows = row == stage_.first + stage_.rows && stage_.rows * length() == stage_.data.size();
   const bool fits = inside || (follows && stage_.data.size() + length() <= by_message_->stage_bytes);
-  if (stage_.rows > 0 && !fits) send_stage();
+  if (stage_.rows > 0 && !fits) PIF_TRY(send_stage());
   if (stage_.rows == 0) {
     stage_.first = row;
     if (!by_message_->small) stage_.data.reserve(std::max(by_message_->stage_bytes, length()));
@@ -108,6 +112,7 @@ Status RowSink::write_records(const RowRange& rows, Range records, std::span<con
 // ---- variable records ----------------------------------------------------------------------------------------------
 
 Status RowSink::stage_variable(std::span<const std::byte> bytes) {
+  if (copies()) PIF_TRY(check_keeper(parts_, lfs_, rows_));
   const std::uint64_t limit = writer_ ? kDirectStageBytes : by_message_->stage_bytes;
   if (stage_.rows > 0 && stage_.size() + bytes.size() + sizeof(std::uint32_t) > limit) PIF_TRY(flush());
   if (stage_.rows == 0) stage_.first = rows_;
@@ -155,16 +160,30 @@ Status RowSink::append_rows(Row first, std::span<const std::uint32_t> lengths, s
 
 // ---- what is gathered ----------------------------------------------------------------------------------------------
 
-void RowSink::send_stage() {
+Status RowSink::send_stage() {
   PIF_ASSERT(by_message_ && stage_.rows > 0, stage_.rows);
-  auto stage = std::make_shared<Stage>(std::move(stage_));
-  stage_ = {};
+  Stage stage = std::exchange(stage_, {});
+  const bool in_order = !by_message_->small || stage.size() > kSmallBodyBytes;  // of a small file there is one
+  by_message_->moved += stage.data.size();
+  if (copies()) return send_copies(stage, in_order);
+  send_rows(std::move(stage), in_order);
+  return {};
+}
+
+Status RowSink::send_copies(const Stage& stage, bool in_order) {
+  const RowRange rows{lfs_, stage.first, stage.rows, parts_.layout.record_at({lfs_, stage.first}), false};
+  CopyOptions options;
+  options.in_order = in_order;
+  return add_copies(by_message_->requests, rows, stage, options);
+}
+
+void RowSink::send_rows(Stage stage_of_rows, bool in_order) {
+  auto stage = std::make_shared<Stage>(std::move(stage_of_rows));
   BulkRequest request;
   request.lfs = lfs_;
   request.bytes = stage->size();
-  request.in_order = !by_message_->small || request.bytes > kSmallBodyBytes;  // of a small file there is one
+  request.in_order = in_order;
   request.patient = true;
-  by_message_->moved += stage->data.size();
   request.make = [&parts = parts_, lfs = lfs_, stage = std::move(stage)] {
     net::Packet packet;
     proto::Write& write = *packet.envelope.mutable_write();
@@ -179,10 +198,7 @@ void RowSink::send_stage() {
 
 Status RowSink::flush() {
   if (stage_.rows == 0) return {};
-  if (by_message_) {
-    send_stage();
-    return {};
-  }
+  if (by_message_) return send_stage();
   changed_.store(true, std::memory_order_relaxed);
   auto status = writer_->append_rows(stage_.lengths, stage_.data);
   if (!status) {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "pif/access/row_copies.h"
 #include "pif/base/assert.h"
 
 namespace pif::access {
@@ -32,6 +33,7 @@ net::Packet gather_packet(const FileParts& parts, const FileLength& file_length,
   *gather.mutable_shape() = parts.shape(lfs);
   gather.mutable_file_length()->set_records(file_length.records);
   gather.mutable_file_length()->set_bytes(file_length.bytes);
+  gather.set_view(parts.view);
   return packet;
 }
 
@@ -48,6 +50,7 @@ void Sealing::start(Requests& requests, const FileLength& file_length, std::span
   sealed_.assign(parts.layout.width(), false);
   missing_ = ends.size();
   for (const ComponentEnd& end : ends) {
+    PIF_ASSERT(!parts.is_absent(end.lfs), end.lfs, parts.view);
     BulkRequest request;
     request.lfs = end.lfs;
     request.timeout = patience_;
@@ -65,14 +68,15 @@ Status Sealing::component_sealed(LfsIndex lfs, Requests& requests) {
   return {};
 }
 
-// All rows of the file are durable, and none can be added.
+// All rows of the file are durable, or those who keep the parity of absent LFSs have them, and none can be added. A
+// keeper that is absent gathers when it is rebuilt.
 void Sealing::all_sealed(Requests& requests) {
   PIF_ASSERT(state_ == State::kSealing && missing_ == 0, state_, missing_);
   const FileParts& parts = requests.grant().parts();
   state_ = State::kSealed;
   if (!parts.layout.has_parity() || parts.file_layout.form() != kFormWithParity) return;
   for (LfsIndex lfs = 0; lfs < parts.layout.width(); ++lfs) {
-    if (parts.layout.parity_rows(lfs, file_length_.records) == 0) continue;
+    if (parts.is_absent(lfs) || parts.layout.parity_rows(lfs, file_length_.records) == 0) continue;
     state_ = State::kGathering;
     ++missing_;
     BulkRequest request;
@@ -81,6 +85,7 @@ void Sealing::all_sealed(Requests& requests) {
     request.patient = true;
     request.make = [&parts, lfs, file_length = file_length_] { return gather_packet(parts, file_length, lfs); };
     request.take = [this](net::Packet&) { return gathered(); };
+    request.refused = [&parts](Error error) -> Status { return fail(explain_old_view(parts, std::move(error))); };
     requests.add(std::move(request));
   }
 }

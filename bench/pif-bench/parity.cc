@@ -214,14 +214,26 @@ std::uint64_t stored_bytes(const System& system) {
   return bytes;
 }
 
+// LFSs delete behind the answer: once nothing changes any more.
+std::uint64_t settled_bytes(const System& system) {
+  std::uint64_t bytes = stored_bytes(system);
+  for (unsigned same = 0; same < 4;) {
+    ::usleep(250'000);
+    const std::uint64_t next = stored_bytes(system);
+    same = next == bytes ? same + 1 : 0;
+    bytes = next;
+  }
+  return bytes;
+}
+
 void bench_space(Context& c, const System& system, std::uint32_t length, double goal) {
   remove_all(system, {"/put"});
-  const std::uint64_t before = stored_bytes(system);
+  const std::uint64_t before = settled_bytes(system);
   must_run(joined(system.command({"pif", "put", c.source, "/put"}),
                   joined(kParity, {"--record-length", std::to_string(length)})),
            &c.watch);
   ::sync();
-  const auto bytes = static_cast<double>(stored_bytes(system) - before);
+  const auto bytes = static_cast<double>(settled_bytes(system) - before);
   c.report.add({fmt::format("stored bytes : data, records of {} bytes", length), fmt::format("{:.0f}", bytes),
                 fmt::format("{}", c.options.bytes), bytes / static_cast<double>(c.options.bytes), goal, false, ""});
   remove_all(system, {"/put"});

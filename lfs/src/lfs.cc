@@ -7,16 +7,20 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "append/append_coordinator.h"
 #include "append/appending.h"
 #include "append/deputy.h"
+#include "append/lengths.h"
 #include "context/lfs_context.h"
 #include "context/waiting_room.h"
 #include "overwrite/overwriting.h"
+#include "parity/copying.h"
 #include "parity/covering.h"
 #include "parity/gathering.h"
 #include "parity/keeping.h"
 #include "parity/rebuild.h"
 #include "parity/reconstructing.h"
+#include "parity/stand_in.h"
 #include "pif/base/limits.h"
 #include "pif/base/version.h"
 #include "pif/net/calls.h"
@@ -25,6 +29,8 @@
 #include "requests/reading.h"
 #include "requests/reporting.h"
 #include "requests/writing.h"
+#include "scrub/drill.h"
+#include "scrub/scrub.h"
 #include "store/catalogue.h"
 #include "store/recovery.h"
 #include "store/root.h"
@@ -88,11 +94,16 @@ struct Lfs::Impl {
   Keeping keeping{context, writing.seal_sync()};
   AppendCoordinator append_coordinator{context, keeping.peers};
   Deputy deputy{context};
+  Lengths lengths{context, append_coordinator};
   Gathering gathering{keeping};
   Rebuild rebuild{keeping, managing,
                   [this](net::Packet packet, const Rebuild::Answered& done) { ask_server(std::move(packet), done); }};
+  Drill drill{keeping, [this](net::Packet packet, Rebuild::Answered done) { ask_server(std::move(packet), done); }};
   Covering covering{keeping};
+  Copying copying{keeping, gathering, covering};
   Reconstructing reconstructing{keeping};
+  Scrub scrub{keeping};
+  StandIn stand_in{keeping};
   Holding holding{context};
   WaitingRoom waiting_room;
   WorkerHost worker_host;
@@ -110,6 +121,7 @@ Status Lfs::Impl::open() {
   PIF_TRY(context.numbers.load(context.world.catalogue, context.log.last_number()));
   PIF_TRY_VALUE(const std::string view, catalogue::view(context.world.catalogue));
   PIF_TRY(context.view.load(view));
+  PIF_TRY_VALUE(context.scrubbed, catalogue::scrub(context.world.catalogue));
   context.numbers.begin_era(context.view.era_of(config.node));
   PIF_TRY(remove_leftovers(context.world.storage, context.world.catalogue, config.root));
   PIF_TRY(context.components.load(context.now()));
@@ -131,7 +143,9 @@ Time Lfs::Impl::deadline() const {
   return std::min({context.now() + kTurnMax, holding.next_deadline(), waiting_room.next_deadline(),
                    context.replies.next_deadline(), appending.next_deadline(), append_coordinator.next_deadline(),
                    writing.next_deadline(), keeping.peers.next_deadline(), covering.next_deadline(),
-                   rebuild.next_deadline(), reporting.next_deadline(), worker_host.next_deadline()});
+                   rebuild.next_deadline(), holding.is_asked() ? kNever : scrub.next_deadline(),
+                   stand_in.next_deadline(), drill.next_deadline(), reporting.next_deadline(),
+                   worker_host.next_deadline()});
 }
 
 Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
@@ -230,6 +244,7 @@ void Lfs::Impl::dispatch(Request& request) {
     if (!allowed) return context.replies.answer(request, fail(std::move(allowed.error())));
     request.capability = *allowed;
   }
+  if (stand_in.take(request)) return;
   handler->run(handler->part, context.replies, request);
 }
 
@@ -283,7 +298,10 @@ bool Lfs::Impl::end_turn() {
   const bool is_held = holding.is_asked() && !overwriting.busy();
   keeping.peers.tick();
   if (!holding.is_asked()) rebuild.tick();
+  if (!holding.is_asked()) scrub.tick();
   covering.advance();
+  stand_in.tick();
+  drill.tick();
   writing.advance();
   if (!holding.is_asked()) overwriting.advance();
   appending.advance();

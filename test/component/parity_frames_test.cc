@@ -84,6 +84,49 @@ TEST_CASE("parity frames: of a record the highest generation counts, then the hi
   CHECK(fixture.row(*index.find(5, 20)) == last);
 }
 
+TEST_CASE("parity frames: of one generation only its own are found") {
+  FrameFixture fixture;
+  fixture.add(5, {10}, 0);
+  fixture.add(5, {20}, 3);
+  fixture.add(5, {10}, 2);
+  const FrameIndex index = fixture.scan();
+  CHECK(index.find(5, 10, 0)->generation == 0);
+  CHECK(index.find(5, std::nullopt, 3)->bytes == 20);
+  CHECK(index.find(5, 20, 2) == nullptr);
+  CHECK(index.find(5, std::nullopt, 1) == nullptr);
+  CHECK(index.find(6, std::nullopt, 3) == nullptr);
+}
+
+TEST_CASE("parity frames: many rows come back in the order that is asked for, and none of them damaged") {
+  FrameFixture fixture;
+  CHECK(must(behind_frames(fixture.files)) == 0);
+  const std::vector<std::size_t> sizes = {0, 1, 100, 3, 2u << 20, 7, 4096, 5};
+  fixture.add(10, sizes);
+  fixture.add(30, {9});  // of nobody's interest
+  fixture.add(20, sizes);
+  CHECK(must(behind_frames(fixture.files)) == fixture.end);
+  const FrameIndex index = fixture.scan();
+  std::vector<Frame> wanted;
+  for (const RecordNumber first : {20u, 10u})
+    for (std::size_t i = 0; i < sizes.size(); ++i) wanted.push_back(*index.find(first + i));
+  PackedRows rows;
+  must(read_frames(fixture.file, fixture.files, wanted, rows));
+  REQUIRE(rows.lengths.size() == wanted.size());
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    REQUIRE(rows.lengths[i] == sizes[i % sizes.size()]);
+    const Bytes row(rows.bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                    rows.bytes.begin() + static_cast<std::ptrdiff_t>(at + rows.lengths[i]));
+    CHECK(row == fixture.row(wanted[i]));
+    at += rows.lengths[i];
+  }
+  CHECK(at == rows.bytes.size());
+  must(read_frames(fixture.file, fixture.files, {}, rows));
+  CHECK(rows.lengths.empty());
+  fixture.disk->flip_bit(fixture.path + ".pap", wanted[2].offset + 50, 3);
+  CHECK(code_of(read_frames(fixture.file, fixture.files, wanted, rows)) == Code::kCorrupt);
+}
+
 TEST_CASE("parity frames: a flipped bit anywhere loses that frame only, and is told") {
   FrameFixture fixture;
   fixture.add(1, {20, 37, 20});

@@ -53,7 +53,8 @@ TEST_CASE("what came while the LFS was being admitted is answered then") {
     const auto call = peer.start(std::move(packet));
     peer.self().pause(std::chrono::seconds(1));
     f.start_server();
-    REQUIRE_OK(peer.wait(call));
+    const auto answer = peer.wait(call);  // without a lease it cannot say that the file is empty
+    CHECK((answer || answer.error().code == Code::kNotFound));
   });
 }
 

@@ -354,6 +354,29 @@ TEST_CASE("a base whose records and bytes do not fit each other is refused, and 
   });
 }
 
+TEST_CASE("an append makes no component where published rows should be") {
+  with_node([](Peer& peer, Node&) {
+    TestFile file;
+    file.nodes = {2, 1};
+    file.index = 1;
+    const auto append = [&](std::uint64_t base) {
+      auto packet = peer.request(7, kMayRead | kMayWrite);
+      auto& asked = *packet.envelope.mutable_append_rows();
+      asked.set_file(7);
+      asked.set_first(base / 2);
+      asked.set_count(1);
+      asked.set_generation(1);
+      asked.mutable_base()->set_records(base);
+      asked.mutable_base()->set_bytes(base * 100);
+      *asked.mutable_shape() = file.shape();
+      packet.body = buffer_of(pattern(100, 1));
+      return code_of(peer.call(std::move(packet)));
+    };
+    CHECK(append(20) == Code::kNotFound);  // removed while it was absent, say
+    CHECK(append(0) == Code::kOk);
+  });
+}
+
 TEST_CASE("an LFS that has fewer rows than were published says so instead of going on") {
   with_node([](Peer& peer, Node& node) {
     TestFile file;

@@ -40,6 +40,43 @@ TEST_CASE("grants follow one another, and only the done prefix is published") {
   CHECK(s.idle());
 }
 
+TEST_CASE("a grant is known by ticket and generation, until it is cancelled") {
+  auto s = fixed();
+  const auto a = s.reserve(1, 10, false, kStart).value();
+  const auto b = s.reserve(1, 10, false, kStart).value();
+  CHECK(s.knows(a.ticket, 1));
+  CHECK_FALSE(s.knows(a.ticket, 2));
+  CHECK_FALSE(s.knows(b.ticket + 1, 1));
+  REQUIRE(s.done(a.ticket).has_value());
+  (void)s.publish(s.to_publish().value());
+  CHECK(s.knows(a.ticket, 1));
+  CHECK_FALSE(s.knows(a.ticket, 2));
+  CHECK(s.expire(kStart + kPatience) == std::vector{b.ticket});
+  CHECK_FALSE(s.knows(b.ticket, 1));
+  const auto c = s.reserve(1, 10, false, kStart).value();
+  REQUIRE(s.done(c.ticket).has_value());
+  (void)s.publish(s.to_publish().value());
+  CHECK(s.knows(c.ticket, 2));
+  CHECK_FALSE(s.knows(c.ticket, 1));
+}
+
+TEST_CASE("all grants are cancelled, done or not, and what follows is of a higher generation") {
+  auto s = fixed({5, 50});
+  const auto a = s.reserve(1, 10, false, kStart).value();
+  const auto b = s.reserve(2, 20, false, kStart).value();
+  REQUIRE(s.done(a.ticket).has_value());
+  CHECK(s.cancel_all() == std::vector{a.ticket, b.ticket});
+  CHECK(s.idle());
+  CHECK_FALSE(s.to_publish().has_value());
+  CHECK(s.generation() == 2);
+  s.begin({7, 70}, 9);
+  const auto c = s.reserve(1, 10, false, kStart).value();
+  CHECK(c.generation == 9);
+  CHECK(c.start == FileLength{7, 70});
+  CHECK(c.base == FileLength{7, 70});
+  CHECK(c.ticket > b.ticket);
+}
+
 TEST_CASE("a lapsed grant takes all later ones with it and raises the generation; the done prefix stays") {
   auto s = fixed();
   const auto a = s.reserve(1, 10, false, kStart).value();

@@ -308,6 +308,31 @@ struct Tree {
 
 }  // namespace
 
+TEST_CASE("a host may run several workers of a job: a part of the tree that begins here is not sent anywhere") {
+  Host root{1000};
+  net::Packet packet = spawn(7);
+  packet.envelope.mutable_spawn()->set_fan_out(2);
+  packet.envelope.mutable_spawn()->set_description("what to do");
+  for (std::uint32_t rank = 1; rank <= 3; ++rank) {
+    proto::SpawnNode& node = *packet.envelope.mutable_spawn()->add_subtree();
+    node.set_rank(rank);
+    *node.mutable_node() = root.info();
+  }
+  root.run({1000, {1000}}, [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+    const auto answer = caller.call(peer, std::move(packet), seconds(60), "host");
+    REQUIRE(answer);
+    CHECK(answer->envelope.spawn_reply().started() == 4);
+    std::set<std::uint32_t> ranks;
+    for (unsigned i = 1; i <= 4; ++i) {
+      const auto told = caller.call(root.worker(self, i), start(), seconds(5), "host");
+      REQUIRE(told);
+      CHECK(told->envelope.worker_start_reply().description() == "what to do");
+      ranks.insert(told->envelope.worker_start_reply().rank());
+    }
+    CHECK(ranks == std::set<std::uint32_t>{0, 1, 2, 3});
+  });
+}
+
 TEST_CASE("a spawn tree of any shape starts one worker on each LFS, all for the same user and with the same words") {
   for (const std::uint32_t fan_out : {0u, 1u, 2u, 3u, 100u}) {
     Tree tree;

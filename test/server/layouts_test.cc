@@ -166,6 +166,69 @@ TEST_CASE("where an LFS is down or full the other pairs get the files, and only 
   CHECK(layout(client, {.width = 8, .bevy = 2}).error().code == Code::kUnavailable);
 }
 
+// These are not heard for a while, then the last of them is declared lost.
+void lose(World& world, Client& client, const Numbers& silent) {
+  for (int i = 0; i < 11; ++i) {
+    world.clock.advance(std::chrono::seconds(1));
+    for (std::uint32_t id = 1; id <= 8; ++id) {
+      const bool is_silent = std::count(silent.begin(), silent.end(), id) > 0;
+      if (!is_silent) world.messenger->deliver(world.lfs_peer(id), world.heartbeat(id));
+    }
+    world.run();
+  }
+  Envelope request;
+  request.mutable_node_lost()->set_node(silent.back());
+  request.mutable_node_lost()->set_force(true);
+  REQUIRE(client.ask(request));
+}
+
+TEST_CASE("an LFS that is absent gets files with parity where other pairs are too few, and one of a pair at most") {
+  World world(8);
+  Client client(world);
+  Companions before, after;
+  for (int i = 0; i < 8; ++i) add_companions(layout(client, {.width = 8, .bevy = 2}), before);
+  lose(world, client, {2});
+  for (int i = 0; i < 8; ++i) add_companions(layout(client, {.bevy = 2}), after);  // pairs without it suffice
+  CHECK(after.size() == 4);
+  CHECK_FALSE(after.contains(2));
+  for (int i = 0; i < 8; ++i) add_companions(layout(client, {.width = 8, .bevy = 2}), after);
+  CHECK(after == before);
+  CHECK(nodes_of(layout(client, {.bevy = 4})).size() == 8);
+  CHECK(layout(client, {.nodes = {1, 2, 3, 4}, .bevies = {2, 2}}));
+  CHECK(nodes_of(layout(client, {})).size() == 7);  // without parity nobody has its rows
+  CHECK_FALSE(layout(client, {.nodes = {1, 2}}));
+  CHECK(layout(client, {.width = 8}).error().code == Code::kUnavailable);
+}
+
+TEST_CASE("two absent LFSs of a pair of companions are named, and two of different pairs do no harm") {
+  World world(8);
+  Client client(world);
+  lose(world, client, {2});
+  lose(world, client, {2, 6});
+  CHECK(nodes_of(layout(client, {.width = 8, .bevy = 2})).size() == 8);
+  lose(world, client, {2, 6, 4});
+  for (const Ask& ask : {Ask{.width = 8, .bevy = 2}, Ask{.nodes = {1, 2, 3, 4}, .bevies = {2, 2}}}) {
+    const auto refused = layout(client, ask);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::kUnavailable);
+    CHECK_THAT(refused.error().text, Catch::StartsWith("lfs1 and lfs3 are both absent"));
+  }
+  CHECK(layout(client, {.nodes = {1, 2, 3, 5}, .bevies = {2, 2}}));
+}
+
+TEST_CASE("an LFS that is only silent is not used, with parity neither") {
+  World world(8);
+  Client client(world);
+  for (int i = 0; i < 11; ++i) {
+    world.clock.advance(std::chrono::seconds(1));
+    for (const std::uint32_t id : {1u, 3u, 4u, 5u, 6u, 7u, 8u})
+      world.messenger->deliver(world.lfs_peer(id), world.heartbeat(id));
+    world.run();
+  }
+  CHECK(layout(client, {.width = 8, .bevy = 2}).error().code == Code::kUnavailable);
+  CHECK(layout(client, {.nodes = {1, 2, 3, 4}, .bevies = {2, 2}}).error().text == "node 2 (lfs1) is down");
+}
+
 // LFSs 1 to n are on these machines.
 void place(World& world, const std::vector<std::uint64_t>& machines) {
   std::uint32_t id = 0;

@@ -1,6 +1,7 @@
 // Who takes part: the states of nodes, who declares them, and what LFSs are told. docs/PROTOCOL.md "Views".
 #include "../../server/src/context/views.h"
 
+#include <map>
 #include <set>
 
 #include "fixture.h"
@@ -18,7 +19,7 @@ struct Lfs {
   std::uint64_t incarnation = 0;
   std::uint64_t number = 0;
   std::string uuid;
-  std::uint64_t adopted = 0;
+  std::uint64_t adopted = 1;  // the first view
   std::uint64_t peers = 0;
   proto::Moment told;
 
@@ -86,7 +87,8 @@ struct Some {
   }
   Result<Envelope> replace(std::uint32_t node) {
     lfs(node).uuid = std::string(32, 'f');
-    lfs(node).incarnation = lfs(node).number = lfs(node).adopted = 0;
+    lfs(node).incarnation = lfs(node).number = 0;
+    lfs(node).adopted = 1;
     Envelope request;
     request.mutable_replace_node()->set_node(node);
     request.mutable_replace_node()->set_uuid(lfs(node).uuid);
@@ -248,22 +250,32 @@ TEST_CASE("the view is told, is durable, and is told of no turn that failed") {
   CHECK_FALSE(some.lfs(2).beat(some.world).has_view());
 }
 
-TEST_CASE("a lost node that comes back with all it had is a member again, of a later era") {
+TEST_CASE("a lost node that is heard again is rebuilding, whatever it has, and a member when it says that it has all") {
   Some some(2);
   some.live(8, {2});
   REQUIRE(some.lost(1));
   SECTION("that was only not heard") {
     const auto reply = some.lfs(1).beat(some.world);
     CHECK(reply.has_view());
-    CHECK(reply.lease_ms() == 6000);
+    CHECK(reply.lease_ms() == 0);
   }
   SECTION("that was started again") { some.lfs(1).start(some.world); }
   SECTION("while the server was") {
     some.restart();
     some.lfs(1).start(some.world);
   }
-  CHECK(some.state(1) == kViewMember);
+  CHECK(some.state(1) == kViewRebuilding);
+  CHECK(some.view(2).nodes(0).era() == 1);
+  some.restart();
+  CHECK(some.state(1) == kViewRebuilding);
+  some.lfs(1).start(some.world);
+  CHECK(some.state(1) == kViewRebuilding);
+  REQUIRE(some.rebuilt(1, kViewReturning));
+  CHECK(some.lfs(1).beat(some.world).lease_ms() == 0);
+  REQUIRE(some.rebuilt(1, kViewMember));
+  CHECK(some.lfs(1).beat(some.world).lease_ms() == 6000);
   CHECK(some.view(2).nodes(0).era() == 2);
+  require_sound(some.world);
 }
 
 TEST_CASE("a lost node that is older than it was stays lost") {
@@ -340,10 +352,85 @@ TEST_CASE("nobody is rebuilt who is not there, and of two companions the one los
   REQUIRE(some.rebuilt(1, kViewReturning));
 }
 
+TEST_CASE("where a loss is accepted the node that was lost first returns first, and the order is durable") {
+  Some some(8, 2);  // pairs 1 to 4 and 5 to 8
+  some.live(8, {3, 4, 6, 7, 8});
+  const auto accept = [&](std::uint32_t node) {
+    Envelope request;
+    request.mutable_accept_loss()->set_node(node);
+    return some.owner->ask(request);
+  };
+  CHECK(code_of(accept(9)) == Code::kNotFound);
+  CHECK(code_of(accept(3)) == Code::kInvalid);  // a member
+  REQUIRE(some.lost(1));
+  CHECK(code_of(accept(1)) == Code::kInvalid);  // nobody waits for it
+  REQUIRE(some.lost(5));
+  REQUIRE(some.lost(2, true));
+  REQUIRE(some.lfs(1).beat(some.world).verdict() == kGoOn);
+  CHECK_THAT(some.rebuilt(1, kViewReturning).error().text, Catch::Contains("pif node accept-loss lfs1"));
+  Envelope request;
+  request.mutable_accept_loss()->set_node(2);
+  CHECK(code_of(Client(some.world, 1000).ask(request)) == Code::kPermission);
+  some.world.store->commits_to_fail = 1;
+  CHECK(code_of(accept(2)) == Code::kIo);
+  CHECK(code_of(some.rebuilt(1, kViewReturning)) == Code::kBusy);
+  const auto before = some.owner->nodes().view();
+  REQUIRE(accept(2));
+  CHECK(some.owner->nodes().view() > before);
+  REQUIRE(accept(2));
+  some.restart();
+  std::map<std::uint32_t, std::uint32_t> order;
+  const proto::View view = some.view(3);
+  for (const auto& node : view.nodes()) order[node.node()] = node.lost_order();
+  CHECK(order == std::map<std::uint32_t, std::uint32_t>{{1, 2}, {2, 1}, {5, 3}});
+  REQUIRE(some.rebuilt(1, kViewReturning));
+  REQUIRE(some.lfs(2).beat(some.world).verdict() == kGoOn);
+  REQUIRE(some.rebuilt(2, kViewReturning));
+  require_sound(some.world);
+}
+
+TEST_CASE("a file with parity is committed in the view that it was written in, or not") {
+  Some some(4, 2);
+  const auto made = some.owner->create("/f"), other = some.owner->create("/g"), plain = some.owner->create("/h");
+  REQUIRE(made);
+  const auto commit = [&](const proto::CreateReply& file, std::uint64_t view) {
+    Envelope request = Client::commit_request(file.file());
+    request.mutable_commit()->set_view(view);
+    return some.owner->ask(request);
+  };
+  some.live(8, {2, 3, 4});
+  REQUIRE(some.lost(1));
+  const auto refused = commit(*made, made->view() + 1);
+  CHECK(code_of(refused) == Code::kOldView);
+  CHECK_THAT(refused.error().text, Catch::Contains("write it again"));
+  const auto newest = some.owner->nodes().view();
+  REQUIRE(commit(*made, newest));
+  REQUIRE(commit(*made, 1));   // again: it is done
+  REQUIRE(commit(*other, 0));  // of a library that does not say
+  Some bare(3);
+  const auto old = bare.owner->create("/f");
+  Envelope request = Client::commit_request(old->file());
+  request.mutable_commit()->set_view(4711);
+  CHECK(bare.owner->ask(request));
+  CHECK(plain);
+}
+
+TEST_CASE("how far a node is that is being rebuilt is shown") {
+  Some some(2);
+  some.live(8, {2});
+  REQUIRE(some.lost(1));
+  Envelope beat = some.lfs(1).request(some.world, kServes);
+  beat.mutable_heartbeat()->mutable_node()->set_rebuilt_percent(42);
+  some.world.messenger->deliver(some.world.lfs_peer(1), beat);
+  some.world.run();
+  CHECK(some.owner->nodes().nodes(0).rebuilt_percent() == 42);
+}
+
 TEST_CASE("a server that may declares nodes lost that are silent, but not two that may be companions, nor at once") {
   Some some(8, 2);  // pairs 1 to 4 and 5 to 8
   some.world.declares_lost = true;
   some.restart();
+  CHECK(Config().declares_lost);
   some.live(9, {3, 4, 6, 7, 8});
   CHECK(some.state(1) == kViewMember);
   some.live(2, {3, 4, 6, 7, 8});
@@ -354,6 +441,12 @@ TEST_CASE("a server that may declares nodes lost that are silent, but not two th
     some.world.clock.advance(std::chrono::seconds(60));
     some.world.run();
     CHECK(some.state(3) == kViewMember);
+  }
+  SECTION("a node that is heard within ten seconds is not lost") {
+    some.live(9, {3, 4, 6, 7});
+    some.live(1, {3, 4, 6, 7, 8});
+    some.live(9, {3, 4, 6, 7});
+    CHECK(some.state(8) == kViewMember);
   }
   SECTION("unless that is how it is left to do it") {
     some.world.declares_lost = false;

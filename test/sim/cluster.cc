@@ -15,7 +15,8 @@ void require(const Status& made) {
 
 // Sizes that a torn write leaves pieces of: below, at and above a sector's.
 constexpr std::size_t kBlockBytes[] = {64, 512, 4096};
-constexpr double kColdChance = 0.25;  // that a read has to wait for the disk
+constexpr double kColdChance = 0.25;      // that a read has to wait for the disk
+constexpr unsigned kReplaced = 1u << 16;  // between the uuids of a node's roots
 
 }  // namespace
 
@@ -31,6 +32,7 @@ Cluster::Cluster(World& world, unsigned lfss, ClusterOptions options) : world_(w
   for (unsigned i = 0; i < lfss; ++i) {
     nodes_.push_back({fmt::format("lfs{}", i), {}});
     nodes_.back().root = empty_root(i);
+    if (options_.may_be_cut) world_.keep_order("server", nodes_.back().name);
   }
   for (unsigned i = 0; i < lfss; ++i) {
     require(lfs::make_root(*open_disk(i), *open_catalogue(i), root(i), root_identity(i)));
@@ -41,7 +43,8 @@ Cluster::Cluster(World& world, unsigned lfss, ClusterOptions options) : world_(w
 server::DirectoryIdentity Cluster::directory_identity() { return {kClusterId, std::string(32, 'd')}; }
 
 lfs::RootIdentity Cluster::root_identity(unsigned index) const {
-  return {kClusterId, index + 1, nodes_.at(index).name, fmt::format("{:032x}", index + 1)};
+  const Node& node = nodes_.at(index);
+  return {kClusterId, index + 1, node.name, fmt::format("{:032x}", index + 1 + kReplaced * node.replaced)};
 }
 
 Cluster::~Cluster() {
@@ -97,6 +100,8 @@ void Cluster::run_server(Actor& self) {
   for (unsigned i = 0; i < size(); ++i) config.root_uuids[i + 1] = root_identity(i).uuid;
   config.key = key_;
   config.owner_uid = Who{}.uid;
+  config.default_bevy = options_.bevy;
+  config.declares_lost = options_.declares_lost;
   server::Server daemon(std::move(config), server::World{self.messenger(), *directory, self.entropy()});
   ended(self, daemon.open().and_then([&] { return daemon.serve(never_); }));
 }
@@ -144,6 +149,8 @@ void Cluster::run_lfs(Actor& self, unsigned index) {
   config.key = key_;
   config.endpoints = endpoints(self.name());
   config.server = endpoints("server");
+  if (options_.is_far) config.endpoints.clear_unix_path();
+  if (options_.may_be_cut) config.server.clear_unix_path();
   config.log_bytes = options_.log_bytes;
   config.sync_all_from = 3;  // so that histories meet both ways of syncing
   lfs::Lfs daemon(std::move(config), lfs::World{self.messenger(), *storage, *catalogue, self.executor(), spawner,
@@ -168,6 +175,14 @@ void Cluster::crash_lfs(unsigned index) {
 void Cluster::put_root(unsigned index, const RootImage& image) {
   crash_lfs(index);
   nodes_.at(index).root = image.copy();
+}
+
+void Cluster::replace_root(unsigned index) {
+  crash_lfs(index);
+  Node& node = nodes_.at(index);
+  ++node.replaced;
+  node.root = empty_root(index);
+  require(lfs::make_root(*open_disk(index), *open_catalogue(index), root(index), root_identity(index)));
 }
 
 void Cluster::put_directory(const kv::MemoryState& image) {

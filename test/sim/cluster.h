@@ -31,6 +31,11 @@ class ClientSide {
 struct ClusterOptions {
   bool faulty = false;  // disks and stores obey faults(); a daemon may end with an error, in last_words()
   std::uint64_t log_bytes = 64u << 20;  // of a redo log
+  std::uint32_t bevy = 0;               // server::Config::default_bevy
+  bool declares_lost = false;           // the server by itself, too; else histories say who is lost
+  // LFSs reach the server over a ZeroMQ-like route, which World::cut() cuts, though packets come once and in order.
+  bool may_be_cut = false;
+  bool is_far = false;  // LFSs have no Unix sockets: rows travel in messages, and LFSs reach each other as tcp does
 };
 
 // What a backup of an LFS's root has of one moment.
@@ -74,6 +79,9 @@ class Cluster {
   // Starts it again; kills it first if it still runs.
   void restart_server();
   void restart_lfs(unsigned index);
+  // Power loss; from now on it has an empty root with another uuid, which the server is to be told (ReplaceNode). It
+  // does not run.
+  void replace_root(unsigned index);
 
   // What is durable now: what its disk would have after a power loss.
   RootImage root_image(unsigned index) const { return nodes_.at(index).root.copy(); }
@@ -101,6 +109,7 @@ class Cluster {
     RootImage root;
     std::shared_ptr<Faults> faults = std::make_shared<Faults>();
     ActorId actor = 0;
+    unsigned replaced = 0;  // so often
   };
   void lose_power(Node& node);
   void ended(Actor& self, const Status& why);

@@ -78,7 +78,7 @@ Time Switchboard::arrival(const Port& port) {
   auto& to = port.theirs();
   const auto spread = static_cast<std::uint64_t>((options.delay_max - options.delay_min).count());
   const Time arrives = world.now() + options.delay_min + Duration(static_cast<std::int64_t>(world.pick(spread + 1)));
-  if (port.link->connectionless && world.chance(options.reorder))
+  if (port.link->connectionless && !keeps_order(port) && world.chance(options.reorder))
     return arrives +
            Duration(static_cast<std::int64_t>(world.pick(static_cast<std::uint64_t>(options.reorder_max.count()))));
   to.last_arrival = std::max(to.last_arrival, arrives);  // in order
@@ -100,6 +100,11 @@ bool Switchboard::is_cut_off(const Port& port) const {
   return from != nullptr && to != nullptr && world.is_cut(from->name, to->name);
 }
 
+bool Switchboard::keeps_order(const Port& port) const {
+  const auto *from = port.mine().owner, *to = port.theirs().owner;
+  return from != nullptr && to != nullptr && world.keeps_order(from->name, to->name);
+}
+
 Status Switchboard::send(const Port& port, net::Packet packet) {
   packet.envelope.set_version(kProtocolVersion);
   Parcel parcel;
@@ -115,7 +120,7 @@ Status Switchboard::send(const Port& port, net::Packet packet) {
   if (to.inbox.size() >= kInboxParcelsMax || to.inbox_bytes + packet.body.size() > kInboxBytesMax)
     return fail(Code::kUnavailable, "the peer does not read what it is sent; disconnected");
   if (!is_unix && (is_cut_off(port) || world.chance(world.options().drop))) return {};
-  const bool twice = !is_unix && world.chance(world.options().duplicate);
+  const bool twice = !is_unix && !keeps_order(port) && world.chance(world.options().duplicate);
   if (twice) post(port, Parcel{{}, false, parcel.envelope, net::Buffer::copy_of(packet.body.span()), {}});
   parcel.body = net::Buffer::copy_of(packet.body.span());
   parcel.handles = std::move(packet.handles);

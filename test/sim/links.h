@@ -60,6 +60,7 @@ struct Switchboard {
   void post(const Port& port, Parcel parcel);
   Time arrival(const Port& port);
   bool is_cut_off(const Port& port) const;
+  bool keeps_order(const Port& port) const;
   void close(const Port& port);
   // Both ends get what is left of what was on its way to them, then see it close.
   void sever(Link& link);

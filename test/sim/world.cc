@@ -151,6 +151,10 @@ bool World::is_cut(const std::string& one, const std::string& other) const {
   return found != cuts_.end() && found->second > now_;
 }
 
+bool World::keeps_order(const std::string& one, const std::string& other) const {
+  return !orderly_.empty() && orderly_.contains(std::minmax(one, other));
+}
+
 void World::break_some_link() {
   ActorState* actor = living_.empty() ? nullptr : living_[pick(living_.size())];
   if (actor != nullptr) actor->messenger.break_some();

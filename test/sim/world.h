@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -105,6 +106,9 @@ class World {
   // Until then nothing passes between the two over ZeroMQ-like routes, in either direction.
   void cut(const std::string& one, const std::string& other, Duration duration);
   bool is_cut(const std::string& one, const std::string& other) const;
+  // What passes between the two comes once, and in order, by whatever route; it may be lost.
+  void keep_order(const std::string& one, const std::string& other) { orderly_.insert(std::minmax(one, other)); }
+  bool keeps_order(const std::string& one, const std::string& other) const;
   // Breaks one of the connections (not ZeroMQ-like: those mend themselves), as the seed picks: both ends see it close.
   void break_some_link();
   void kill_all();
@@ -164,6 +168,7 @@ class World {
   std::vector<ActorId> doomed_;
   std::vector<std::pair<ActorState*, bool>> ready_;  // what a step can pick: an actor, or work of its executor
   std::map<std::pair<std::string, std::string>, Time> cuts_;
+  std::set<std::pair<std::string, std::string>> orderly_;
   std::unique_ptr<Switchboard> links_;
   std::exception_ptr failure_;
 };

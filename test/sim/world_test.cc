@@ -379,6 +379,27 @@ TEST_CASE("packets overtake one another where a route may reorder, and nowhere e
   }
 }
 
+TEST_CASE("between two that keep order packets come once, and none overtakes another, by whatever route") {
+  World world(19, Options{.duplicate = 0.5, .reorder = 0.5});
+  world.keep_order("client", "server");
+  std::vector<std::uint64_t> seen;
+  world.spawn("server", [&](Actor& self) {
+    for (;;) {
+      auto delivery = self.messenger().receive(kNever);
+      if (!delivery) return;
+      seen.push_back((*delivery)->packet.envelope.length().file());
+    }
+  });
+  world.spawn_main("client", [](Actor& self) {
+    const auto peer = connect(self, "server", net::Route::kIpc);
+    for (std::uint64_t i = 1; i <= 100; ++i) REQUIRE(self.messenger().send(peer, question(i)));
+    self.pause(10s);
+  });
+  world.run();
+  REQUIRE(seen.size() == 100);
+  REQUIRE(std::is_sorted(seen.begin(), seen.end()));
+}
+
 TEST_CASE("an executor's work takes time, during which its actor goes on, and what is done is called back") {
   World world(18, Options{.work_max = 10ms});
   world.spawn_main("daemon", [](Actor& self) {

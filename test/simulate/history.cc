@@ -56,12 +56,14 @@ void History::live() {
   set_network(plan_.world.drop, plan_.world.duplicate, plan_.world.reorder);
   Nemesis nemesis(shared_);
   world_.on_step([&](std::uint64_t) { nemesis.on_step(); });
+  begin_work();
   for (unsigned i = 0; i < plan_.clients; ++i)
     world_.spawn_main(fmt::format("client{}", i), [this, i](sim::Actor& self) { work(self, i); });
   world_.run();
   world_.on_step({});
   say("heals");
   nemesis.heal();
+  await_healed();
   shared_.may_seem_corrupt = plan_.rots;
 }
 

@@ -19,6 +19,7 @@ struct Outcome {
   std::uint64_t restores = 0;   // of parts, to what they were
   std::uint64_t noticed = 0;    // of them, by whoever must not go on
   std::uint64_t accepted = 0;   // by a person's word; the newer ones of the others were brought back
+  std::uint64_t losses = 0;     // LFSs that were declared lost
 };
 
 // tell: gets what happens, line by line, for people.
@@ -27,6 +28,9 @@ Outcome run_names_history(std::uint64_t seed, const std::function<void(const std
 
 // Parts are put back to what they were: nobody goes on from there unless nobody could know.
 Outcome run_restores_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
+
+// One LFS after another of those with parity is lost and comes back, while files are made and appended to.
+Outcome run_bevies_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
 
 Outcome run_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
 

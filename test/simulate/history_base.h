@@ -17,7 +17,7 @@ class History {
         tell_(tell),
         shared_{plan_, cluster_, oracle_, paths_, [this](const std::string& line) { say(line); }},
         world_(plan_.seed, plan_.world),
-        cluster_(world_, plan_.lfss, {true, plan_.log_bytes}) {
+        cluster_(world_, plan_.lfss, options_of(plan_)) {
     shared_.may_seem_corrupt = plan_.rots;
   }
   virtual ~History() = default;
@@ -29,6 +29,9 @@ class History {
   virtual void first(sim::Actor& self) = 0;
   virtual void work(sim::Actor& self, unsigned client) = 0;
   virtual void last(sim::Actor& self) = 0;
+  // Called in between: what begins when clients do, and what waits for the end of it when nothing strikes any more.
+  virtual void begin_work() {}
+  virtual void await_healed() {}
   // A person, who decides what becomes of parts that are not what they were.
   virtual void rescue(sim::Actor&) {}
   // Files that LFSs may have though no name does.
@@ -41,6 +44,10 @@ class History {
   bool is_served(Teller& client);
 
  private:
+  static sim::ClusterOptions options_of(const Plan& plan) {
+    const bool has_bevies = plan.bevy > 0;
+    return {true, plan.log_bytes, plan.bevy, has_bevies, has_bevies, plan.is_far};
+  }
   void set_network(double drop, double duplicate, double reorder);
   // Everything runs, then clients work while the nemesis strikes.
   void live();

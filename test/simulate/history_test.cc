@@ -9,6 +9,8 @@ namespace {
 constexpr std::uint64_t kSmokeSeeds = 400;
 constexpr std::uint64_t kSmokeNamesSeeds = 80;
 constexpr std::uint64_t kSmokeRestoresSeeds = 600;
+constexpr std::uint64_t kSmokeBeviesSeeds = 150;
+constexpr std::uint64_t kReplayedBeviesSeeds = 5;
 constexpr std::uint64_t kReplayedSeeds = 20;
 
 void require_right(const Outcome& outcome, const std::string& replay) {
@@ -43,6 +45,12 @@ TEST_CASE(
     require_right(run_restores_history(seed), "--restores --seed " + std::to_string(seed));
 }
 
+TEST_CASE(
+    "whichever LFS of a file with parity is lost, nothing is lost with it, and it has all again when it is back") {
+  for (std::uint64_t seed = 1; seed <= kSmokeBeviesSeeds; ++seed)
+    require_right(run_bevies_history(seed), "--bevies --seed " + std::to_string(seed));
+}
+
 TEST_CASE("what sixteen clients do to names at once, while the server is struck, could have happened in one order") {
   for (std::uint64_t seed = 1; seed <= kSmokeNamesSeeds; ++seed)
     require_right(run_names_history(seed), "--names --seed " + std::to_string(seed));
@@ -54,6 +62,8 @@ TEST_CASE("the same seed gives the same history") {
     REQUIRE(run_names_history(seed).hash == run_names_history(seed).hash);
     REQUIRE(run_restores_history(seed).hash == run_restores_history(seed).hash);
   }
+  for (std::uint64_t seed = 1; seed <= kReplayedBeviesSeeds; ++seed)
+    REQUIRE(run_bevies_history(seed).hash == run_bevies_history(seed).hash);
   REQUIRE(run_history(1).hash != run_history(2).hash);
 }
 

@@ -10,6 +10,7 @@
 namespace {
 
 using pif::simulate::Outcome;
+using pif::simulate::run_bevies_history;
 using pif::simulate::run_history;
 using pif::simulate::run_names_history;
 using pif::simulate::run_restores_history;
@@ -23,18 +24,19 @@ struct Options {
   bool talks = false;
   bool names = false;     // histories of names, with sixteen clients
   bool restores = false;  // histories in which parts are put back to what they were
+  bool bevies = false;    // histories of files with parity, whose LFSs are lost and come back
   bool keeps_going = false;
 };
 
 struct Totals {
   std::uint64_t histories = 0, violations = 0, unequal = 0, too_hard = 0;
   std::uint64_t operations = 0, failed = 0, records = 0, steps = 0;
-  std::uint64_t restores = 0, noticed = 0, accepted = 0;
+  std::uint64_t restores = 0, noticed = 0, accepted = 0, losses = 0;
 };
 
 int usage() {
   std::fputs(
-      "usage: pif-simulate [--seed S] [--histories N | --seconds N [--at-most N]] [--names | --restores] "
+      "usage: pif-simulate [--seed S] [--histories N | --seconds N [--at-most N]] [--names | --restores | --bevies] "
       "[--replay] [--keep-going] [--talk]\n",
       stderr);
   return 2;
@@ -53,6 +55,8 @@ bool parse(int argc, char** argv, Options& wanted) {
       wanted.names = true;
     else if (option == "--restores")
       wanted.restores = true;
+    else if (option == "--bevies")
+      wanted.bevies = true;
     else if (i + 1 == argc)
       return false;
     else if (option == "--seed")
@@ -80,12 +84,21 @@ void add(Totals& totals, const Outcome& outcome) {
   totals.restores += outcome.restores;
   totals.noticed += outcome.noticed;
   totals.accepted += outcome.accepted;
+  totals.losses += outcome.losses;
   totals.too_hard += outcome.names_too_hard ? 1 : 0;
   totals.violations += outcome.violations.empty() ? 0 : 1;
 }
 
+// As options name it; empty: of files.
+std::string kind_of(const Options& wanted) {
+  return wanted.names ? " --names" : wanted.restores ? " --restores" : wanted.bevies ? " --bevies" : "";
+}
+
 void run_one(std::uint64_t seed, const Options& wanted, Totals& totals) {
-  const auto run = wanted.names ? run_names_history : wanted.restores ? run_restores_history : run_history;
+  const auto run = wanted.names      ? run_names_history
+                   : wanted.restores ? run_restores_history
+                   : wanted.bevies   ? run_bevies_history
+                                     : run_history;
   const auto outcome = wanted.talks ? run(seed, say) : run(seed, {});
   add(totals, outcome);
   if (wanted.replays && run(seed, {}).hash != outcome.hash) {
@@ -94,10 +107,7 @@ void run_one(std::uint64_t seed, const Options& wanted, Totals& totals) {
   }
   if (!outcome.violations.empty())
     fmt::print("seed {}: {}\n  replay: scripts/simulate{} --seed {} --talk\n", seed, outcome.violations.front(),
-               wanted.names      ? " --names"
-               : wanted.restores ? " --restores"
-                                 : "",
-               seed);
+               kind_of(wanted), seed);
   if (wanted.histories == 1 && wanted.seconds == 0)
     fmt::print("seed {} hash {:016x} steps {}\n", seed, outcome.hash, outcome.steps);
 }
@@ -119,9 +129,9 @@ int main(int argc, char** argv) {
   }
   fmt::print(
       "seeds {}..{} histories {} violations {} unequal {} operations {} failed {} records {} steps {} too-hard {} "
-      "restores {} noticed {} accepted {} seconds {:.1f}\n",
+      "restores {} noticed {} accepted {} losses {} seconds {:.1f}\n",
       wanted.first, wanted.first + totals.histories - 1, totals.histories, totals.violations, totals.unequal,
       totals.operations, totals.failed, totals.records, totals.steps, totals.too_hard, totals.restores, totals.noticed,
-      totals.accepted, elapsed());
+      totals.accepted, totals.losses, elapsed());
   return totals.violations + totals.unequal == 0 ? 0 : 1;
 }

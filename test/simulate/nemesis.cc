@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "simulate/absences.h"
 #include "simulate/restores.h"
 
 namespace pif::simulate {
@@ -30,6 +31,7 @@ void Nemesis::restart_dead() {
     return later([this] {
       if (!cluster_.server_runs()) cluster_.restart_server();
     });
+  if (shared_.absences != nullptr) return;  // which start their LFSs themselves
   for (unsigned i = 0; i < cluster_.size(); ++i) {
     if (!cluster_.lfs_runs(i))
       return later([this, i] {
@@ -47,13 +49,16 @@ void Nemesis::on_step() {
     break;
   }
   restart_dead();
+  if (shared_.absences != nullptr) shared_.absences->step();
   if (next_ >= plan_.strikes.size() || world_.steps() < at_ || world_.now() < calm_until_) return;
+  if (takes_away(plan_.strikes[next_]) && !shared_.absences->may_begin(next_)) return;
   strike(plan_.strikes[next_++]);
   if (next_ < plan_.steps.size()) at_ = world_.steps() + plan_.steps[next_];
 }
 
 void Nemesis::strike(Strike kind) {
   shared_.tell(fmt::format("strike: {}", name_of(kind)));
+  if (takes_away(kind)) return shared_.absences->begin(kind);
   const auto lfs = static_cast<unsigned>(pick(cluster_.size()));
   switch (kind) {
     case Strike::kKillServer:
@@ -114,16 +119,30 @@ void Nemesis::kill_one_of(const std::string& prefix) {
   if (!found.empty()) world_.kill(found[pick(found.size())]);
 }
 
+std::vector<sim::ActorId> Nemesis::who_may_stall() const {
+  auto all = world_.find_all("");
+  if (shared_.absences == nullptr) return all;
+  std::erase_if(all, [this](sim::ActorId actor) { return world_.name_of(actor).starts_with("lfs"); });
+  return all;
+}
+
+void Nemesis::cut(const std::string& one, const std::string& other, Duration time) {
+  const bool is_of_server = one == "server" || other == "server";
+  const bool is_of_lfs = one.starts_with("lfs") || other.starts_with("lfs");
+  if (shared_.absences == nullptr || !is_of_server || !is_of_lfs) world_.cut(one, other, time);
+}
+
 void Nemesis::strike_others(Strike kind) {
-  const auto all = world_.find_all("");
-  const auto name_of_one = [&] { return world_.name_of(all[pick(all.size())]); };
+  const auto all = who_may_stall();
   switch (kind) {
     case Strike::kKillClient: return kill_one_of("client");
     case Strike::kKillWorker: return kill_one_of("/");
     case Strike::kBreakLink: return world_.break_some_link();
     case Strike::kPartition: {
+      const auto everybody = world_.find_all("");
+      const auto name_of_one = [&] { return world_.name_of(everybody[pick(everybody.size())]); };
       const auto one = name_of_one();
-      return world_.cut(one, name_of_one(), some_time());
+      return cut(one, name_of_one(), some_time());
     }
     case Strike::kStall: return world_.stall(all[pick(all.size())], some_time());
     default: return;
@@ -167,6 +186,7 @@ void Nemesis::rot(unsigned lfs) {
 void Nemesis::heal() {
   next_ = plan_.strikes.size();
   later_.clear();
+  if (shared_.absences != nullptr) shared_.absences->heal();
   cluster_.server_faults().heal();
   if (!cluster_.server_runs()) cluster_.restart_server();
   for (unsigned i = 0; i < cluster_.size(); ++i) {

@@ -25,6 +25,9 @@ class Nemesis {
   void strike_disk(Strike kind, unsigned lfs);
   void strike_others(Strike kind);
   void put_back(Strike kind, unsigned lfs);
+  // Of histories with bevies no LFS: these are away one at a time.
+  std::vector<sim::ActorId> who_may_stall() const;
+  void cut(const std::string& one, const std::string& other, Duration time);
   void kill_one_of(const std::string& prefix);
   void rot(unsigned lfs);
   void later(std::function<void()> what);

@@ -9,10 +9,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<const char*, 19> kNames = {"kill server", "cut server",     "kill lfs",   "cut lfs", "kill client",
+constexpr std::array<const char*, 23> kNames = {"kill server", "cut server",     "kill lfs",   "cut lfs", "kill client",
                                                 "kill worker", "break link",     "partition",  "stall",   "fail once",
                                                 "fail sticky", "fill",           "write back", "rot",     "back up",
-                                                "restore lfs", "restore server", "wipe",       "swap"};
+                                                "restore lfs", "restore server", "wipe",       "swap",    "take away",
+                                                "replace",     "cut off",        "pause"};
 
 sim::Options world_of(Dice& dice) {
   sim::Options out;
@@ -109,6 +110,34 @@ Plan Plan::for_restores(std::uint64_t seed) {
   return plan;
 }
 
+Plan Plan::for_bevies(std::uint64_t seed) {
+  constexpr Strike kAway[] = {Strike::kTakeAway, Strike::kTakeAway, Strike::kTakeAway,
+                              Strike::kReplace,  Strike::kCutOff,   Strike::kPause};
+  constexpr Strike kOthers[] = {Strike::kKillServer, Strike::kCutServer, Strike::kKillClient, Strike::kBreakLink,
+                                Strike::kPartition,  Strike::kStall,     Strike::kWriteBack};
+  Dice dice(seed ^ 0x626576696573);
+  Plan plan;
+  plan.seed = seed;
+  plan.bevy = dice.chance(60) ? 2 : dice.chance(60) ? 3 : 4;
+  plan.lfss = 2 * plan.bevy;
+  plan.is_far = dice.chance(40);
+  plan.timeout = dice.chance(60) ? 8s : 40s;
+  plan.clients = static_cast<unsigned>(dice.from_to(1, 3));
+  plan.operations = static_cast<unsigned>(dice.from_to(4, 12));
+  if (dice.chance(50)) plan.log_bytes = 20u << 10;
+  plan.world = world_of(dice);
+  const auto add = [&](Strike strike, std::uint64_t most) {
+    plan.strikes.push_back(strike);
+    plan.steps.push_back(dice.from_to(1, most));
+  };
+  for (auto count = dice.from_to(1, 3); count > 0; --count) {
+    for (auto others = dice.below(3); others > 0; --others) add(kOthers[dice.below(std::size(kOthers))], 300);
+    add(kAway[dice.below(std::size(kAway))], dice.chance(50) ? 60 : 600);
+  }
+  for (auto others = dice.below(3); others > 0; --others) add(kOthers[dice.below(std::size(kOthers))], 900);
+  return plan;
+}
+
 std::string Plan::to_string() const {
   std::string out = fmt::format(
       "seed {}: {} LFSs, {} clients, {} operations each, log of {} bytes, work {} us, drop {}, "
@@ -116,6 +145,9 @@ std::string Plan::to_string() const {
       seed, lfss, clients, operations, log_bytes,
       std::chrono::duration_cast<std::chrono::microseconds>(world.work_max).count(), world.drop, world.duplicate,
       world.reorder);
+  if (bevy > 0)
+    out += fmt::format(" (bevies of {}{}, timeout {} s)", bevy, is_far ? ", far" : "",
+                       std::chrono::duration_cast<std::chrono::seconds>(timeout).count());
   if (restores) out += accepts ? " (accepts)" : " (brings back)";
   for (std::size_t i = 0; i < strikes.size(); ++i)
     out += fmt::format(" +{} {}{}", steps[i], name_of(strikes[i]), i + 1 < strikes.size() ? "," : "");

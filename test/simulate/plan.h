@@ -31,9 +31,15 @@ enum class Strike : std::uint8_t {
   kRestoreServer,
   kWipe,  // an LFS has an empty disk, or its catalogue is empty
   kSwap,  // two LFSs have each other's roots
+  // Of histories with bevies only: one LFS is away, or seems to be, for some time (absences.h).
+  kTakeAway,  // killed, or its power goes; it comes back with what it had
+  kReplace,   // the same, for good: an empty root takes its place
+  kCutOff,    // the server does not hear it, and others perhaps
+  kPause,     // it stands still
 };
 inline constexpr std::size_t kStrikeKinds = 14;
 std::string name_of(Strike strike);
+constexpr bool takes_away(Strike strike) { return strike >= Strike::kTakeAway; }
 
 struct Plan {
   std::uint64_t seed = 0;
@@ -41,6 +47,9 @@ struct Plan {
   unsigned clients = 2;
   unsigned operations = 8;  // of each client
   std::uint64_t log_bytes = 64u << 20;
+  std::uint32_t bevy = 0;  // LFSs of each of two companion bevies, whose files keep parity; 0: there are none
+  bool is_far = false;     // LFSs have no Unix sockets
+  Duration timeout = std::chrono::seconds(8);  // of clients
   bool rots = false;
   bool restores = false;             // parts are put back to what they were
   bool accepts = false;              // and a person takes them as they are; else brings the newer ones back
@@ -53,6 +62,8 @@ struct Plan {
   static Plan for_names(std::uint64_t seed);
   // Of clients that work with files while parts are put back to what they were.
   static Plan for_restores(std::uint64_t seed);
+  // Of clients that append to files with parity while one LFS after another is lost and comes back.
+  static Plan for_bevies(std::uint64_t seed);
   std::string to_string() const;
 };
 

@@ -11,6 +11,8 @@
 
 namespace pif::simulate {
 
+class Absences;
+class Contents;
 class Restores;
 
 struct Shared {
@@ -24,6 +26,8 @@ struct Shared {
   std::uint64_t files_made = 0;
   std::vector<std::string> errors;  // that clients were told
   Restores* restores = nullptr;     // of histories that have them
+  Absences* absences = nullptr;     // of histories with bevies
+  Contents* contents = nullptr;     // the same
   bool may_be_stale = false;        // a part was put back: errors may say so
   bool may_seem_corrupt = false;    // data has rotted, or reads were cut short: errors may say so
 };

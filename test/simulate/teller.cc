@@ -24,7 +24,7 @@ Teller::Teller(Shared& shared, sim::Actor& self, std::string name, std::uint64_t
     : shared_(shared), self_(self), name_(std::move(name)), dice_(seed), side_(self) {
   options_.route = dice_.chance(50) ? "auto" : "ipc";
   options_.data_path = options_.route == "auto" ? DataPath::kAuto : DataPath::kMessages;
-  options_.timeout = 8s;
+  options_.timeout = shared.plan.timeout;
   options_.program = name_;
   options_.stale = stale;
 }

@@ -514,6 +514,7 @@ def only_root_and_the_owner_decide():
             ("snapshot-hold",),
             ("node", "replace", "lfs0"),
             ("node", "lost", "lfs0"),
+            ("node", "accept-loss", "--yes", "lfs0"),
         ):
             done = subprocess.run(
                 [reachable, *fs.command(*words)[1:]],
@@ -571,8 +572,7 @@ def a_file_system_of_format_1_is_taken_over_once():
         down(fs)
         check_directory(fs)
         up(fs)
-        with open(toml) as file:
-            check(file.read() == adopted, "once")
+        check(open(toml).read() == adopted, "once")
         check(fs.content("/new") == rows("n"), "it goes on")
 
 

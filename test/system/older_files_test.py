@@ -126,6 +126,47 @@ def no_change_of_them_is_taken_but_removal_and_replacement():
         check(fs.content("/short") == b"new" * 1000 and fs.content("/pages") == fs.expected("pages"), "it goes on")
 
 
+KEPT = ("mode", "owner", "group", "records", "bytes", "modified", "format", "attribute_bytes")
+
+
+def kept(stat):
+    return {key: stat[key] for key in KEPT if key in stat}
+
+
+def protect_makes_them_anew_with_parity():
+    with OlderFileSystem() as fs:
+        fs.ok("chmod", "0640", "/few")
+        before = {name: fs.json("stat", "/" + name) for name in BEVIES}
+        listed = fs.json("protect", "--all", "--dry-run")
+        paths = sorted(one["path"] for one in listed["protected"])
+        check(paths == sorted("/" + name for name in BEVIES), f"listed: {listed}")
+        check(fs.formats() == ["format = 2"] * 4, "and nothing is done")
+        fs.fails(2, "has no bevies.*--bevy B", "protect", "/plain")
+        fs.fails(2, "takes files, or --all", "protect")
+        fs.fails(3, "/nobody", "protect", "/nobody")
+        # The folder has moved: LFSs hear with their next heartbeat where the others are now.
+        await_condition(lambda: fs.run("protect", "/short").returncode == 0, "one file", 20)
+        check(not fs.json("stat", "/pages")["protected"], "and no other")
+        rest = fs.json("protect", "--all")
+        check(len(rest["protected"]) == len(BEVIES) - 1 and rest["already"] == 1, f"the rest: {rest}")
+        for name in BEVIES:
+            stat = fs.json("stat", "/" + name)
+            check(stat["protected"] and stat["bevies"] == [2, 2], f"{stat}")
+            check(kept(stat) == kept(before[name]), f"{name}: {stat} was {before[name]}")
+        fs.check_all()
+        again = fs.json("protect", "--all")
+        check(again["protected"] == [] and again["already"] == len(BEVIES), f"nothing is left: {again}")
+        fs.ok("append", "-", "/short", data=b"and more")
+        check(fs.content("/short") == fs.expected("short") + b"and more", "they change again")
+        fs.ok("protect", "--bevy", "2", "/plain")
+        check(fs.json("stat", "/plain")["protected"], "a file that had no bevies")
+        check(fs.content("/plain") == fs.expected("plain"), "is what it was")
+        check(fs.json("fsck")["unprotected"] == [], "fsck has none to name")
+        fs.await_clean()
+        fs.kill("lfs1")
+        check(fs.content("/pages") == fs.expected("pages"), "one LFS may be lost")
+
+
 def damage_in_one_is_found_by_readers_and_by_fsck():
     with OlderFileSystem() as fs:
         fs.ok("down", fs.folder)
@@ -161,6 +202,7 @@ if __name__ == "__main__":
                 single_records_tails_and_tools_see_dense_rows,
                 stat_and_fsck_call_them_unprotected_and_whole,
                 no_change_of_them_is_taken_but_removal_and_replacement,
+                protect_makes_them_anew_with_parity,
                 damage_in_one_is_found_by_readers_and_by_fsck,
             ]
         )

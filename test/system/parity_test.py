@@ -191,9 +191,21 @@ def an_lfs_that_does_not_run_is_declared_lost_and_comes_back_with_all_it_had():
         check(view_states(fs) == ["member", "lost", "member"], f"states: {view_states(fs)}")
         fs.fails(2, "lfs1 is lost already", "node", "lost", "lfs1")
         start(fs)
-        check(view_states(fs) == ["member"] * 3, f"back: {view_states(fs)}")
+        await_condition(lambda: view_states(fs) == ["member"] * 3, "it is a member, by itself")
         check(fs.content("/a") == data, "all is there")
         fs.await_clean()
+
+
+def a_loss_is_accepted_by_who_says_yes():
+    with FileSystem(4, ("--bevy", "2")) as fs:
+        fs.ok("put", "--record-length", "100", "-", "/a", data=pattern(3, 40000))
+        fs.fails(2, "lfs1 is not lost", "node", "accept-loss", "lfs1")
+        for lfs in ("lfs0", "lfs2"):
+            fs.kill(lfs)
+            fs.ok("node", "lost", "--force", lfs)
+        fs.fails(2, "say --yes", "node", "accept-loss", "lfs2")
+        done = fs.json("node", "accept-loss", "--yes", "lfs2")
+        check([file["path"] for file in done["files"]] == ["/a"], f"files: {done}")
 
 
 def an_overwrite_in_place_is_refused():
@@ -220,6 +232,7 @@ TESTS = [
     an_empty_disk_gets_everything_back,
     a_rebuild_goes_on_after_a_crash,
     an_lfs_that_does_not_run_is_declared_lost_and_comes_back_with_all_it_had,
+    a_loss_is_accepted_by_who_says_yes,
     an_overwrite_in_place_is_refused,
 ]
 

@@ -55,6 +55,7 @@ std::string words(Right right) {
     case Right::kWrite: return "write";
     case Right::kCreate: return "create";
     case Right::kReadOrCreate: return "read or create";
+    case Right::kWriteOrCreate: return "write or create";
     case Right::kManage: return "manage";
   }
   return "?";

@@ -56,6 +56,7 @@ Result<bool> CreatedWriter::open(std::span<const access::RowRange> rows) {
     auto& sink = sinks_[range.lfs];
     access::ComponentAccess& component = file_.component(range.lfs);
     PIF_ASSERT(component.path() != access::DataPath::kAuto, range.lfs);
+    has_copies_ = has_copies_ || file_.parts.is_absent(range.lfs);
     if (!sink && component.by_message()) {
       sink = std::make_unique<access::RowSink>(
           file_.parts, range.lfs,
@@ -179,8 +180,9 @@ Status CreatedWriter::flush() {
   return {};
 }
 
-// Every LFS that got rows; and LFS 0 of a file that has any, since it is the one that knows the length. Of a file with
-// parity no LFS gets a component without rows: the directory has the length until the first append.
+// Every LFS that got rows, but those that are absent; and LFS 0 of a file that has any, since it is the one that knows
+// the length. Of a file with parity no LFS gets a component without rows: the directory has the length until the first
+// append.
 Status CreatedWriter::add_seals(access::Requests& requests) {
   if (sealing_.state() == access::Sealing::State::kSealed) return {};
   std::vector<access::ComponentEnd> ends;
@@ -192,6 +194,7 @@ Status CreatedWriter::add_seals(access::Requests& requests) {
     if (sinks_[lfs]) {
       PIF_TRY_VALUE(end, sinks_[lfs]->finish());
     }
+    if (file_.parts.is_absent(lfs)) continue;
     file_.component(lfs).close();
     ends.push_back(end);
   }
@@ -207,10 +210,11 @@ Status CreatedWriter::seal() {
   return file_.run(seals);
 }
 
-// They go over one connection, on which an LFS takes rows before the seal that was sent after them.
+// They go over one connection, on which an LFS takes rows before the seal that was sent after them. Copies of an absent
+// LFS's rows go to those who gather, perhaps without a seal before that.
 Status CreatedWriter::start_sealing() {
   PIF_TRY(flush());
-  if (!file_.kind.is_small) PIF_TRY(file_.run(behind_));
+  if (!file_.kind.is_small || has_copies_) PIF_TRY(file_.run(behind_));
   PIF_TRY(add_seals(behind_));
   return behind_.step();
 }

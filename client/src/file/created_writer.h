@@ -1,4 +1,6 @@
-// Writing the records of a file that is being created: cut into rows, and each LFS's rows put into its sink.
+// Writing the records of a file that is being created: cut into rows, and each LFS's rows put into its sink. All of it
+// goes by the view in which the file was created: kOldView, from an LFS or at the commit, means that the file must be
+// written again.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +58,7 @@ class CreatedWriter {
   std::vector<std::unique_ptr<access::RowSink>> sinks_;  // by LFS; empty: not open
   std::vector<access::RowRange> ranges_;                 // scratch of a batch
   bool unterminated_ = false;                            // delimited: the last record lacks its delimiter
+  bool has_copies_ = false;                              // rows of absent LFSs
   access::Sealing sealing_;
   access::Requests behind_;  // writes on their way; they use what is above
 };

@@ -6,10 +6,13 @@
 #include <fmt/format.h>
 
 #include "file/async.h"
+#include "pif/access/row_copies.h"
 #include "pif/base/assert.h"
 #include "pif/base/capability.h"
 #include "pif/base/limits.h"
+#include "pif/parity/deputy.h"
 #include "pif/wire/convert.h"
+#include "pif/wire/views.h"
 #include "session/one_user.h"
 
 namespace pif::client {
@@ -117,6 +120,30 @@ Result<net::Packet> FileState::ask_node(LfsIndex lfs, const proto::Envelope& env
   return ask();
 }
 
+Result<bool> FileState::look_anew(Duration patience) {
+  PIF_ASSERT(!creating(), parts.view);
+  PIF_TRY_VALUE(const proto::NodesReply now, session->call(proto::Nodes(), std::min(kRenewPatience, patience)));
+  const std::vector<proto::NodeInfo> nodes(now.nodes().begin(), now.nodes().end());
+  for (const proto::NodeInfo& node : nodes) session->links().learn(node);
+  const bool has_changed = now.view() != parts.view;
+  if (has_changed) session->links().forget_away();
+  grant.set_view(now.view(), nodes);
+  return has_changed;
+}
+
+Result<LfsIndex> FileState::sequencer() const {
+  if (!parts.is_absent(0)) return LfsIndex{0};
+  const LfsIndex deputy = parity::deputy_of(parts.layout);
+  if (!parts.is_absent(deputy)) return deputy;
+  const auto said = [this](LfsIndex lfs) {
+    return fmt::format("{} is {}", node(lfs).name(), wire::view_state_name(node(lfs).view_state()));
+  };
+  return fail(Code::kUnavailable,
+              fmt::format("{}: nobody knows its length: {}, and its deputy {}: see pif status", parts.path, said(0),
+                          said(deputy)),
+              node(0).name());
+}
+
 // ---- writing -------------------------------------------------------------------------------------------------------
 
 Status FileState::write(RecordNumber first, std::span<const std::byte> in) {
@@ -203,12 +230,14 @@ net::Packet FileState::commit_request(const FileLength& file_length) const {
   commit.set_file(parts.file.value);
   *commit.mutable_file_length() = wire::proto_of(file_length);
   if (kind.modified_ns) commit.set_modified(*kind.modified_ns);
+  if (parts.is_protected()) commit.set_view(parts.view);
   return request;
 }
 
 // A commit that is asked for again answers Done if the file is committed.
 Status FileState::commit_at_server(const FileLength& file_length) {
-  PIF_TRY(session->change(commit_request(file_length), commit_change()));
+  auto committed = session->change(commit_request(file_length), commit_change());
+  if (!committed) return fail(access::explain_old_view(parts, std::move(committed.error())));
   phase = Phase::kEnded;
   return {};
 }

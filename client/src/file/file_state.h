@@ -58,6 +58,21 @@ class FileState {
   // One request to the LFS, again with a fresh right if this one has expired.
   [[nodiscard]] Result<net::Packet> ask_node(LfsIndex lfs, const proto::Envelope& envelope);
   [[nodiscard]] Status run(access::Requests& requests) { return session->run(requests); }
+  // Asks the server who takes part now, and goes by it from here on; not while the file is being created. Whether that
+  // has changed. Takes at most `patience`, and a few seconds. Errors: those of ask_server().
+  [[nodiscard]] Result<bool> look_anew(Duration patience);
+  // read(): of a file with parity it is done once more where an LFS did not answer, and others take part by now than it
+  // went by.
+  template <typename Read>
+  [[nodiscard]] auto in_newest_view(const Read& read) -> decltype(read()) {
+    auto done = read();
+    if (done || creating() || !parts.is_protected() || !access::is_lost(done.error().code)) return done;
+    const auto has_changed = look_anew(session->timeout());
+    return has_changed && *has_changed ? read() : done;
+  }
+  // Who grants and publishes ranges of appends in the view: LFS 0, or, where that is absent, its deputy. kUnavailable:
+  // both are.
+  [[nodiscard]] Result<LfsIndex> sequencer() const;
   bool creating() const { return phase == Phase::kCreating; }
   std::uint32_t width() const { return parts.layout.width(); }
   const proto::NodeInfo& node(LfsIndex lfs) const { return parts.nodes[lfs]; }

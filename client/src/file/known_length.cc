@@ -50,7 +50,15 @@ FileLength KnownLength::as_published(const FileLength& said) const {
 
 Result<FileLength> KnownLength::get(bool fresh) {
   if (file_.creating() || (known_ && (file_.kind.held || !fresh))) return file_length_;
+  PIF_TRY(file_.in_newest_view([this] { return ask(); }));
+  known_ = true;
+  return file_length_;
+}
+
+Status KnownLength::ask() {
   const FileParts& parts = file_.parts;
+  PIF_TRY_VALUE(const LfsIndex sequencer, file_.sequencer());
+  if (sequencer != 0) return ask_deputy({Code::kUnavailable, "it is not there", file_.node(0).name()});
   proto::Envelope request;
   request.mutable_length()->set_file(parts.file.value);
   auto reply = file_.ask_node(0, request);
@@ -65,18 +73,18 @@ Result<FileLength> KnownLength::get(bool fresh) {
                               parts.path, parts.file_length.records, file_length_.records),
                   file_.node(0).name());
     }
-  } else if (reply.error().code == Code::kNotFound && parts.file_length.records == 0) {
+  } else if (reply.error().code == Code::kNotFound && parts.file_length.records == 0 && !parts.is_protected()) {
     file_length_ = {};  // an empty file has no component
   } else if (access::can_rebuild(parts, reply.error())) {
     PIF_TRY(ask_deputy(reply.error()));
   } else {
     return fail(std::move(reply.error()));
   }
-  known_ = true;
-  return file_length_;
+  return {};
 }
 
-// LFS 0 is away. Its deputy was told all that it published; nothing, if nothing was appended.
+// LFS 0 is away, or has no lease and so does not know whether others do without it. Its deputy was told all that it
+// published, or publishes itself; nothing, if nothing was appended.
 Status KnownLength::ask_deputy(const Error& why) {
   const FileParts& parts = file_.parts;
   proto::Envelope request;

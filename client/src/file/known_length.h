@@ -46,6 +46,7 @@ class KnownLength {
   void forget() { known_ = false; }
 
  private:
+  [[nodiscard]] Status ask();
   [[nodiscard]] Status ask_deputy(const Error& why);
 
   FileState& file_;

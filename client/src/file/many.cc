@@ -4,6 +4,7 @@
 #include "file/async.h"
 #include "file/file_state.h"
 #include "names/names.h"
+#include "pif/access/row_copies.h"
 #include "pif/wire/convert.h"
 #include "session/in_use.h"
 
@@ -71,7 +72,8 @@ void commit_sealed(client::Session& session, Batch& batch) {
     if (replies[i])
       batch.state(which[i]).phase = FileState::Phase::kEnded;
     else
-      batch.outcome()[which[i]] = fail(std::move(replies[i].error()));
+      batch.outcome()[which[i]] =
+          fail(access::explain_old_view(batch.state(which[i]).parts, std::move(replies[i].error())));
   }
 }
 

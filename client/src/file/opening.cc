@@ -95,6 +95,7 @@ Result<std::unique_ptr<FileState>> created_state(const std::shared_ptr<Session>&
   parts.capability_until = session->clock().wall_seconds() + kCapabilitySeconds;
   parts.rights = kMayCreate | kMayRead;
   parts.epoch = created.epoch();
+  parts.view = created.view();
   parts.owner = session->uid();
   parts.attributes = options.attributes;
   PIF_TRY(check_parts(parts));
@@ -135,6 +136,7 @@ Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& 
   parts.capability_until = session->clock().wall_seconds() + kCapabilitySeconds;
   parts.rights = mode == Client::Mode::kWrite ? kMayRead | kMayWrite : static_cast<std::uint32_t>(kMayRead);
   parts.epoch = opened.epoch();
+  parts.view = opened.view();
   parts.owner = entry.owner;
   // A marked file may be shorter than that; but the length of one that LFS 0 has no rows of is nowhere else.
   const bool is_only_here = parts.is_protected() && parts.layout.rows(0, entry.file_length.records) == 0;

@@ -211,6 +211,10 @@ Result<std::uint64_t> RecordReader::read(RecordNumber first, std::span<std::byte
 }
 
 Status RecordReader::read_known(RecordNumber first, std::span<std::byte> out, std::uint64_t records) {
+  return file_.in_newest_view([&] { return read_once(first, out, records); });
+}
+
+Status RecordReader::read_once(RecordNumber first, std::span<std::byte> out, std::uint64_t records) {
   if (records == 1) {  // the fast path of single records: no allocation, no lock
     const Cell cell = file_.parts.layout.locate(first);
     const access::ComponentAccess& component = file_.component(cell.lfs);
@@ -234,7 +238,7 @@ Status RecordReader::read_many(std::span<File::ReadRequest> requests) {
     PIF_TRY_VALUE(request.done, clip(request.first, request.out.size(), request.count));
     add_parts({request.first, request.first + request.done}, request.out.data(), all);
   }
-  return read_parts(all, nullptr);
+  return file_.in_newest_view([&] { return read_parts(all, nullptr); });
 }
 
 // ---- within one record ---------------------------------------------------------------------------------------------
@@ -253,7 +257,12 @@ Status RecordReader::read_within_by_message(const Cell& cell, std::uint64_t offs
     read.set_bytes(out.size());
     return packet;
   };
-  request.take = [this, &cell, out](net::Packet& reply) -> Status {
+  Status refused;
+  request.take = [this, &cell, &refused, out](net::Packet& reply) -> Status {
+    if (reply.body.size() < out.size() && access::can_be_rebuilt(file_.parts)) {
+      refused = fail(Code::kEndOfFile, "it has less of the record", file_.node(cell.lfs).name());
+      return {};
+    }
     if (reply.body.size() != out.size()) {
       return fail(Code::kCorrupt,
                   fmt::format("{}: {} bytes instead of {}", file_.parts.path, reply.body.size(), out.size()),
@@ -263,7 +272,6 @@ Status RecordReader::read_within_by_message(const Cell& cell, std::uint64_t offs
     file_.counts.bytes_by_message += out.size();
     return {};
   };
-  Status refused;
   request.replaceable = access::can_be_rebuilt(parts);
   request.refused = [&parts, &refused](Error error) -> Status {
     if (!access::can_rebuild(parts, error)) return fail(std::move(error));
@@ -293,6 +301,10 @@ Status RecordReader::read_within_rebuilt(const Cell& cell, std::uint64_t offset,
 }
 
 Status RecordReader::read_within(RecordNumber record, std::uint32_t within, std::span<std::byte> out) {
+  return file_.in_newest_view([&] { return read_within_once(record, within, out); });
+}
+
+Status RecordReader::read_within_once(RecordNumber record, std::uint32_t within, std::span<std::byte> out) {
   const Cell cell = file_.parts.layout.locate(record);
   const std::uint64_t offset = cell.row * file_.parts.format.record_length + within;
   PIF_TRY(open(std::span(&cell.lfs, 1)));

@@ -51,6 +51,9 @@ class RecordReader {
 
  private:
   [[nodiscard]] Status open_parity(std::span<const LfsIndex> lfss);
+  [[nodiscard]] Status read_once(RecordNumber first, std::span<std::byte> out, std::uint64_t records);
+  [[nodiscard]] Status read_within_once(RecordNumber record, std::uint32_t within, std::span<std::byte> out);
+  [[nodiscard]] Result<std::vector<std::uint64_t>> byte_offsets_once(std::span<const RecordNumber> records);
   [[nodiscard]] Status fetch(Range records, std::size_t bytes_max, std::vector<access::FetchedRows>& fetched);
   [[nodiscard]] Status fetch_direct(const RowRange& rows, std::size_t bytes_max, access::FetchedRows& out,
                                     access::Requests& requests);

@@ -90,8 +90,10 @@ Result<RecordBatch> RecordReader::read_batch(RecordNumber first, std::uint64_t c
     const std::uint64_t done = batch.lengths.size();
     const std::size_t room = std::max<std::size_t>(bytes_max - std::min(bytes_max, batch.data.size()), 1);
     const std::uint64_t some = records_worth(now, wanted - done, room, file_.width());
-    for (FetchedRows& one : fetched) one = {};
-    PIF_TRY(fetch({first + done, first + done + some}, room, fetched));
+    PIF_TRY(file_.in_newest_view([&] {
+      for (FetchedRows& one : fetched) one = {};
+      return fetch({first + done, first + done + some}, room, fetched);
+    }));
     merge(parts.layout, {first + done, first + done + some}, bytes_max, fetched, batch);
     if (batch.lengths.size() == done) break;  // the next record does not fit
   }
@@ -119,6 +121,10 @@ Status RecordReader::add_rebuilt_offsets(LfsIndex lfs, std::span<const Row> rows
 }
 
 Result<std::vector<std::uint64_t>> RecordReader::byte_offsets(std::span<const RecordNumber> records) {
+  return file_.in_newest_view([&] { return byte_offsets_once(records); });
+}
+
+Result<std::vector<std::uint64_t>> RecordReader::byte_offsets_once(std::span<const RecordNumber> records) {
   std::vector<std::uint64_t> sums(records.size(), 0);
   std::vector<std::vector<Row>> rows(file_.width());
   lfss_.clear();

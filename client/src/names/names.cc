@@ -46,8 +46,11 @@ Node node_of(const proto::NodeInfo& info) {
   node.number = info.number();
   node.taken_back = info.taken_back();
   node.clock_ahead = info.clock_ahead();
+  node.scrubbed = info.scrubbed();
+  node.scrub_damages = info.scrub_damages();
   // An older server says nothing of it.
   node.view_state = wire::view_state_name(info.view_state() == 0 ? wire::kViewMember : info.view_state());
+  node.rebuilt_percent = info.rebuilt_percent();
   node.trouble = info.trouble();
   node.trouble_since = info.trouble_since();
   node.ipc = info.endpoints().ipc();

@@ -1,10 +1,12 @@
-// The sequencer of a file as LFS 0 of it runs it; the decisions are Sequencer's.
+#include "append/append_coordinator.h"
+
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "append/appending.h"
+#include "append/acting.h"
 #include "append/empty_component.h"
 #include "pif/base/assert.h"
 
@@ -12,22 +14,40 @@ namespace pif::lfs {
 namespace {
 
 constexpr Duration kPatience = std::chrono::seconds(5);  // for a grant
-constexpr Duration kForget = std::chrono::seconds(60);   // a sequencer that nobody uses
 constexpr std::size_t kWaitingMax = 16;                  // repeated AppendDone of one ticket
 constexpr std::size_t kUnsettledMax = 1024;              // AppendDone that wait for the deputy
 constexpr Duration kNoteAgain = std::chrono::milliseconds(200);
 
-// Of a file that has no component at its LFS 0.
-Result<FileLength> length_without_component(const proto::Reserve& asked) {
+// Of a file that has no component at the LFS that sequences it.
+Result<FileLength> length_without_component(const proto::Reserve& asked, const parity::Layout& layout) {
   PIF_TRY_VALUE(const component::Shape shape, shape_of(asked.shape()));
-  PIF_TRY_VALUE(const parity::Layout layout, layout_of(asked.shape().layout()));
   const FileLength known = file_length_of(asked.known());
-  if (shape.form == 0 || layout.rows(0, known.records) > 0) return FileLength();
+  if (shape.form == 0 || layout.rows(asked.shape().index(), known.records) > 0) return FileLength();
   if (shape.format.is_fixed() && !is_fixed_file_length(shape.format.record_length, known))
     return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes, as `known` says",
                                             known.records, shape.format.record_length, known.bytes));
   return known;
 }
+
+Error stale(const Component& component, std::uint64_t records, const FileLength& known) {
+  return {Code::kStaleNode,
+          fmt::format("file {} has {} records here, and the directory knows of {}: this LFS has lost appends",
+                      component.file.value, records, known.records),
+          {}};
+}
+
+Error cancelled() {
+  return {Code::kRetry,
+          "the reserved range was cancelled: its deadline passed, or that of a range before it, or the sequencer has "
+          "started over",
+          {}};
+}
+
+bool is_in(const Sequencer::Publication& publication, std::uint64_t ticket, std::uint64_t generation) {
+  return ticket != 0 && generation == publication.generation && ticket <= publication.ticket;
+}
+
+}  // namespace
 
 void set_published(proto::ComponentState& state, const Sequencer::Publication& publication) {
   *state.mutable_published() = wire::proto_of(publication.file_length);
@@ -35,107 +55,210 @@ void set_published(proto::ComponentState& state, const Sequencer::Publication& p
   state.set_published_generation(publication.generation);
 }
 
+void set_noted(proto::ComponentState& state, const Sequencer::Publication& publication) {
+  *state.mutable_noted()->mutable_file_length() = wire::proto_of(publication.file_length);
+  state.mutable_noted()->set_ticket(publication.ticket);
+  state.mutable_noted()->set_generation(publication.generation);
+}
+
 Sequencer::Publication publication_of(const proto::NotedLength& noted) {
   return {file_length_of(noted.file_length()), noted.ticket(), noted.generation()};
 }
 
-bool is_longer(const FileLength& a, const FileLength& b) { return a.records > b.records || a.bytes > b.bytes; }
+Sequencer::Publication publication_of(const proto::ComponentState& state) {
+  return {file_length_of(state.published()), state.published_ticket(), state.published_generation()};
+}
 
-}  // namespace
+bool is_longer(const FileLength& a, const FileLength& b) { return a.records > b.records || a.bytes > b.bytes; }
 
 AppendCoordinator::AppendCoordinator(LfsContext& context, Peers& peers) : context_(context), noting_(context, peers) {
   context.operations.bind<&AppendCoordinator::reserve>(*this);
   context.operations.bind<&AppendCoordinator::append_done>(*this);
   context.operations.bind<&AppendCoordinator::append_cancel>(*this);
+  context.view_watchers.emplace_back([this] { adopt_view(); });
 }
 
-// A file may have no component at its LFS 0: an empty one, or one with parity whose first rows are all elsewhere. The
-// first reservation makes it; of the latter the length is the directory's, which the client knows.
+// ---- who sequences -------------------------------------------------------------------------------------------------
+
+Status AppendCoordinator::check_acting(const proto::ComponentShape& shape, const parity::Layout& layout,
+                                       std::uint64_t view) {
+  if (!keeps_parity(shape)) {
+    if (shape.index() == 0) return {};
+    return fail(Code::kInvalid, "appends are reserved and finished at LFS 0 of the file");
+  }
+  PIF_TRY(context_.check_view(view));
+  PIF_TRY(context_.check_present(shape));
+  PIF_TRY_VALUE(const LfsIndex acting, acting_sequencer(layout, shape, context_.view));
+  if (acting != shape.index())
+    return fail(Code::kInvalid,
+                fmt::format("appends to file {} are reserved and finished at LFS {} of it in view {}, this is LFS {}",
+                            shape.file(), acting, context_.view.index(), shape.index()));
+  if (context_.view.state_of(context_.config.node) == wire::kViewReturning)
+    return fail(Code::kRetry, fmt::format("{} is returning: appends to file {} wait until it has all lengths",
+                                          context_.config.name, shape.file()));
+  return {};
+}
+
+// The sequencer's file may have no component there: an empty one, or one with parity whose first rows are all
+// elsewhere. The first reservation makes it; of the latter the length is the directory's, which the client knows.
 Result<ComponentPtr> AppendCoordinator::component_of(const Request& request) {
   const auto& asked = request.envelope().reserve();
   const FileId file(asked.file());
   auto found = context_.published(request, file);
-  if (found || found.error().code != Code::kNotFound || !asked.has_shape()) return found;
-  PIF_TRY_VALUE(const FileLength begun_with, length_without_component(asked));
+  if (found) {
+    PIF_TRY(check_acting((*found)->state.shape(), (*found)->layout, asked.view()));
+    return found;
+  }
+  if (found.error().code != Code::kNotFound || !asked.has_shape()) return found;
+  PIF_TRY(context_.check_shape(asked.shape(), file));
+  PIF_TRY_VALUE(const parity::Layout layout, layout_of(asked.shape().layout()));
+  PIF_TRY(check_acting(asked.shape(), layout, asked.view()));
+  PIF_TRY_VALUE(const FileLength begun_with, length_without_component(asked, layout));
   PIF_TRY_VALUE(auto made, make_empty(context_, asked.shape(), request.capability.epoch));
   *made->state.mutable_published() = wire::proto_of(begun_with);
   return made;
 }
 
-// Above all that were ever given out of this file, by a root that was taken back at an older state, too.
-std::uint64_t AppendCoordinator::first_generation(const proto::ComponentState& state) const {
-  return std::max(state.grants() + 1, context_.numbers.incarnation() << Sequencer::kIncarnationShift);
-}
-
-// A grant of an earlier sequencer of the file: only whether it was the last that was published is known.
-Status AppendCoordinator::done_before(const proto::ComponentState& state, const Finished& finished) {
-  const bool published =
-      finished.generation == state.published_generation() && finished.ticket <= state.published_ticket();
-  if (published && finished.ticket != 0) return {};
-  return fail(Code::kRetry, "the reserved range was cancelled: the sequencer has started over");
-}
-
-AppendCoordinator::File& AppendCoordinator::file_of(const ComponentPtr& component) {
-  PIF_ASSERT(component->state.shape().index() == 0, component->file.value);
-  auto& slot = files_[component->file.value];
-  if (!slot) {
-    const auto& state = component->state;
-    slot.reset(new File{
-        component,
-        Sequencer(component->shape.format, file_length_of(state.published()), first_generation(state), kPatience),
-        {},
-        first_generation(state),
-        state.grants(),
-        false,
-        context_.now()});
-    slot->is_settled = !Noting::is_needed(*component);
+// A deputy may keep less than the directory knows: of a file that nobody appended to it was told nothing.
+Result<AppendCoordinator::Publication> AppendCoordinator::start_of(const Component& c, const FileLength& known) const {
+  Publication out = publication_of(c.state);
+  if (c.state.shape().index() == 0) {
+    if (out.file_length.records < known.records) return fail(stale(c, out.file_length.records, known));
+    return out;
   }
-  slot->used = context_.now();
+  const Publication noted = publication_of(c.state.noted());
+  const bool is_newer = noted.file_length == out.file_length && noted.generation > out.generation;
+  if (is_longer(noted.file_length, out.file_length) || is_newer) out = noted;
+  if (!is_longer(known, out.file_length)) return out;
+  if (known.records < out.file_length.records || known.bytes < out.file_length.bytes ||
+      c.layout.rows(c.state.shape().index(), known.records) > c.state.rows() || out.generation != 0)
+    return fail(stale(c, out.file_length.records, known));
+  if (c.shape.format.is_fixed() && !is_fixed_file_length(c.shape.format.record_length, known))
+    return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes, as `known` says",
+                                            known.records, c.shape.format.record_length, known.bytes));
+  return Publication{known, 0, 0};
+}
+
+// Above all that were ever given out of this file, by a root that was taken back at an older state, too. LFS 0 may have
+// given out generations that its deputy never heard of; they are all of one incarnation, so the deputy takes the next.
+std::uint64_t AppendCoordinator::first_generation(const proto::ComponentState& state) const {
+  const std::uint64_t own = context_.numbers.incarnation() << Sequencer::kIncarnationShift;
+  if (!keeps_parity(state.shape())) return std::max(state.grants() + 1, own);
+  const std::uint64_t seen = std::max(state.grants(), state.noted_generation());
+  if (state.shape().index() == 0) return std::max(seen + 1, own);
+  const std::uint64_t next = ((seen >> Sequencer::kIncarnationShift) + 1) << Sequencer::kIncarnationShift;
+  return std::max(next, own);
+}
+
+AppendCoordinator::File* AppendCoordinator::find(FileId file) const {
+  const auto at = files_.find(file.value);
+  return at == files_.end() ? nullptr : at->second.get();
+}
+
+AppendCoordinator::File* AppendCoordinator::find(std::uint64_t id, std::uint64_t number) const {
+  File* const file = find(FileId(id));
+  return file != nullptr && file->number == number ? file : nullptr;
+}
+
+AppendCoordinator::File* AppendCoordinator::find_in_period(std::uint64_t id, std::uint64_t period) const {
+  File* const file = find(FileId(id));
+  return file != nullptr && file->period == period ? file : nullptr;
+}
+
+bool AppendCoordinator::is_publishing(FileId file) const {
+  const File* const found = find(file);
+  return found != nullptr && (found->publishing != Publishing::kNothing || found->sent);
+}
+
+AppendCoordinator::File& AppendCoordinator::make_file(const ComponentPtr& component, const Publication& start) {
+  const auto& state = component->state;
+  auto& slot = files_[component->file.value];
+  PIF_ASSERT(!slot, component->file.value);
+  slot.reset(new File{component,
+                      Sequencer(component->shape.format, start.file_length, first_generation(state), kPatience),
+                      {},
+                      first_generation(state),
+                      state.grants(),
+                      context_.now()});
+  slot->number = slot->period = ++last_period_;
+  slot->before.push_back(start);
+  slot->is_settled = !slot->has_parity();
+  PIF_ASSERT(slot->sequencer.generation() > state.grants(), slot->sequencer.generation(), state.grants());
   return *slot;
 }
 
+// ---- reserving -----------------------------------------------------------------------------------------------------
+
+Result<AppendCoordinator::File*> AppendCoordinator::ready_file(const Request& request, const proto::Reserve& asked) {
+  PIF_TRY_VALUE(const auto component, component_of(request));
+  PIF_TRY(LfsContext::check_not_older(*component));
+  const FileLength known = file_length_of(asked.known());
+  File* file = find(component->file);
+  if (file == nullptr || !file->is_deputy()) {
+    PIF_TRY_VALUE(const Publication start, start_of(*component, known));
+    if (file == nullptr) file = &make_file(component, start);
+  } else if (is_longer(known, file->sequencer.published())) {
+    return fail(stale(*component, file->sequencer.published().records, known));
+  }
+  file->used = context_.now();
+  if (!file->is_acting) return fail(Code::kRetry, "an earlier sequencer of the file is ending");
+  PIF_TRY(check_ready(*file));
+  return file;
+}
+
+// Whether a range may be given out. kRetry: not yet; kOldView.
+Status AppendCoordinator::check_ready(File& file) {
+  settle(file);
+  if (!file.is_settled)
+    return fail(file.trouble.value_or(Error{Code::kRetry, "the sequencer asks its deputy for the length", {}}));
+  const bool begins = file.durable_generation != file.sequencer.generation();
+  if (file.has_parity() && begins && file.sequencer.to_publish())
+    return fail(Code::kRetry, "what was appended before is being published");
+  return {};
+}
+
 void AppendCoordinator::reserve(const Request& request, const proto::Reserve& asked) {
-  auto component = component_of(request);
-  if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
-  if (auto ok = LfsContext::check_not_older(**component); !ok)
-    return context_.replies.answer(request, fail(std::move(ok.error())));
-  if ((*component)->state.shape().index() != 0)
-    return context_.replies.answer(request, fail(Code::kInvalid, "appends are reserved at LFS 0 of the file"));
-  if (const auto& published = (*component)->state.published(); published.records() < asked.known().records())
-    return context_.replies.answer(
-        request, fail(Code::kStaleNode, fmt::format("file {} has {} records here, and the directory knows of {}: "
-                                                    "this LFS has lost appends",
-                                                    asked.file(), published.records(), asked.known().records())));
-  File& file = file_of(*component);
-  if (auto ready = check_ready(file); !ready) return context_.replies.answer(request, fail(std::move(ready.error())));
+  const auto ready = ready_file(request, asked);
+  if (!ready) return context_.replies.answer(request, fail(ready.error()));
+  File& file = **ready;
   const auto grant = file.sequencer.reserve(asked.records(), asked.bytes(), asked.fill(), context_.now(), request.peer);
   if (!grant) return context_.replies.answer(request, fail(grant.error()));
   PIF_ASSERT(grant->generation >= file.first_generation, grant->generation, file.first_generation);
-  const auto token = context_.replies.defer(request);
-  if (file.durable_generation == grant->generation) return this->grant((*component)->file.value, *grant, token);
-  // A generation is durable before anybody gets a range of it, so that no later one is taken for it.
-  // So is the length it starts from, which may be done but not published yet.
-  const auto change = [g = grant->generation, p = file.sequencer.to_publish()](proto::ComponentState& state) {
-    state.set_grants(std::max(state.grants(), g));
-    if (!p) return;
-    set_published(state, *p);
-  };
-  context_.batch.update(*component, change,
-                        [this, id = (*component)->file.value, g = *grant, token](const Status& status) {
-                          if (!status) {
-                            drop(id, status.error());
-                            return context_.replies.answer(token, status);
-                          }
-                          if (const auto at = files_.find(id); at != files_.end())
-                            at->second->durable_generation = std::max(at->second->durable_generation, g.generation);
-                          this->grant(id, g, token);
-                        });
+  PIF_ASSERT(file.is_acting && file.is_settled, file.component->file.value);
+  give_out(file, *grant, context_.replies.defer(request));
 }
 
-void AppendCoordinator::grant(std::uint64_t id, const Sequencer::Grant& grant, ReplyToken token) {
-  const auto at = files_.find(id);
-  if (at == files_.end())
-    return context_.replies.answer(token, Status(fail(Code::kRetry, "the sequencer is starting over")));
+// A generation is durable before anybody gets a range of it, so that no later one is taken for it.
+// So is the length it starts from, which may be done but not published yet. A deputy is bound by it like by a note.
+void AppendCoordinator::give_out(File& file, const Sequencer::Grant& granted, ReplyToken token) {
+  if (file.durable_generation == granted.generation) return grant(file, granted, token);
+  const auto change = [g = granted.generation, p = file.sequencer.to_publish(), is_deputy = file.is_deputy(),
+                       start = file.before.front()](proto::ComponentState& state) {
+    state.set_grants(std::max(state.grants(), g));
+    if (p) set_published(state, *p);
+    if (!is_deputy) return;
+    state.set_noted_generation(std::max(state.noted_generation(), g));
+    if (is_longer(start.file_length, file_length_of(state.published()))) set_published(state, start);
+    if (is_longer(start.file_length, file_length_of(state.noted().file_length()))) set_noted(state, start);
+  };
+  const auto done = [this, id = file.component->file.value, number = file.number, period = file.period, g = granted,
+                     token](const Status& status) {
+    File* const found = find(id, number);
+    if (!status) {
+      if (found != nullptr) drop(id, status.error());
+      return context_.replies.answer(token, status);
+    }
+    if (found != nullptr) found->durable_generation = std::max(found->durable_generation, g.generation);
+    if (found == nullptr)
+      return context_.replies.answer(token, Status(fail(Code::kRetry, "the sequencer is starting over")));
+    if (found->period != period) return context_.replies.answer(token, Status(fail(old_view())));
+    grant(*found, g, token);
+  };
+  context_.batch.update(file.component, change, done);
+}
+
+void AppendCoordinator::grant(File& file, const Sequencer::Grant& grant, ReplyToken token) {
+  PIF_ASSERT(file.durable_generation >= grant.generation, file.durable_generation, grant.generation);
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(grant.deadline - context_.now()).count();
   net::Packet packet;
   auto* reply = packet.envelope.mutable_reserve_reply();
@@ -147,13 +270,42 @@ void AppendCoordinator::grant(std::uint64_t id, const Sequencer::Grant& grant, R
   context_.replies.answer(token, Result<net::Packet>(std::move(packet)));
 }
 
+// ---- finishing -----------------------------------------------------------------------------------------------------
+
+// Of an earlier sequencer's grants only the last that were published are known.
+bool AppendCoordinator::was_published(const proto::ComponentState& state, const File* file, const Finished& finished) {
+  if (is_in(publication_of(state), finished.ticket, finished.generation)) return true;
+  return file != nullptr && std::any_of(file->before.begin(), file->before.end(), [&](const Publication& one) {
+           return is_in(one, finished.ticket, finished.generation);
+         });
+}
+
 void AppendCoordinator::append_done(const Request& request, const proto::AppendDone& asked) {
   auto component = context_.published(request, FileId(asked.file()));
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
-  if ((*component)->state.shape().index() != 0)
-    return context_.replies.answer(request, fail(Code::kInvalid, "appends are finished at LFS 0 of the file"));
-  File& file = file_of(*component);
-  const Finished finished{context_.replies.defer(request), asked.ticket(), asked.generation()};
+  const auto& state = (*component)->state;
+  Finished finished{0, asked.ticket(), asked.generation()};
+  File* file = find((*component)->file);
+  // What is published, or may be already, is so whatever view the client goes by.
+  if (was_published(state, file, finished)) return context_.replies.answer(context_.replies.defer(request), Status());
+  const bool is_sent = file != nullptr && file->sent && is_in(*file->sent, finished.ticket, finished.generation);
+  if (!is_sent) {
+    auto ok = check_acting(state.shape(), (*component)->layout, asked.view());
+    // kRetry would say that the range is cancelled, which is not known here.
+    if (!ok && ok.error().code == Code::kRetry) ok = fail(Code::kOldView, std::move(ok.error().text));
+    if (!ok) return context_.replies.answer(request, fail(std::move(ok.error())));
+  }
+  if (file == nullptr && state.shape().index() != 0) {  // not known to be sequenced here since LFS 0 is absent
+    const bool is_noted = is_in(publication_of(state.noted()), finished.ticket, finished.generation);
+    return context_.replies.answer(context_.replies.defer(request), is_noted ? Status() : Status(fail(cancelled())));
+  }
+  if (file == nullptr) file = &make_file(*component, publication_of(state));
+  file->used = context_.now();
+  finished.token = context_.replies.defer(request);
+  wait_or_finish(*file, finished);
+}
+
+void AppendCoordinator::wait_or_finish(File& file, const Finished& finished) {
   if (file.is_settled) return finish(file, finished);
   if (file.unsettled.size() >= kUnsettledMax)
     return context_.replies.answer(finished.token, fail(Code::kBusy, "too many appends wait for their sequencer"));
@@ -163,8 +315,9 @@ void AppendCoordinator::append_done(const Request& request, const proto::AppendD
 
 void AppendCoordinator::finish(File& file, const Finished& finished) {
   PIF_ASSERT(file.is_settled, file.component->file.value);
-  if (finished.generation < file.first_generation)
-    return context_.replies.answer(finished.token, done_before(file.component->state, finished));
+  if (was_published(file.component->state, &file, finished)) return context_.replies.answer(finished.token, Status());
+  if (!file.sequencer.knows(finished.ticket, finished.generation))
+    return context_.replies.answer(finished.token, Status(fail(cancelled())));
   const auto outcome = file.sequencer.done(finished.ticket);
   if (!outcome) return context_.replies.answer(finished.token, fail(outcome.error()));
   if (*outcome == Sequencer::Outcome::kPublished) return context_.replies.answer(finished.token, Status());
@@ -179,15 +332,17 @@ void AppendCoordinator::finish(File& file, const Finished& finished) {
 void AppendCoordinator::append_cancel(const Request& request, const proto::AppendCancel& asked) {
   const auto component = context_.published(request, FileId(asked.file()));
   if (!component) return context_.replies.answer(request, fail(component.error()));
-  const auto at = files_.find(asked.file());
-  if (at != files_.end() && asked.generation() >= at->second->first_generation)
-    at->second->sequencer.give_up(asked.ticket());
+  File* const file = find((*component)->file);
+  if (file != nullptr && file->sequencer.knows(asked.ticket(), asked.generation()))
+    file->sequencer.give_up(asked.ticket());
   context_.replies.answer(context_.replies.defer(request), Status());
 }
 
 void AppendCoordinator::drop_peer(net::PeerId peer) {
   for (auto& [id, file] : files_) file->sequencer.give_up_owner(peer);
 }
+
+// ---- once per turn -------------------------------------------------------------------------------------------------
 
 void AppendCoordinator::advance() {
   const Time now = context_.now();
@@ -197,54 +352,77 @@ void AppendCoordinator::advance() {
       over.push_back(id);
       continue;
     }
-    if (!file->is_settled && !file->unsettled.empty()) settle(*file);
-    if (!file->publishing && now >= file->note_again) publish(*file);
+    const bool is_wanted = !file->unsettled.empty() || file->sent;
+    if (!file->is_settled && is_wanted) settle(*file);
+    if (file->publishing == Publishing::kNothing && now >= file->note_again) publish(*file);
     cancel(*file, file->sequencer.expire(now), {Code::kRetry, "the reserved range was cancelled: reserve again", {}});
-    if (file->sequencer.idle() && !file->publishing && !file->is_settling && file->unsettled.empty() &&
-        now - file->used > kForget)
-      over.push_back(id);
+    const bool is_quiet = file->sequencer.idle() && file->publishing == Publishing::kNothing && !file->is_settling &&
+                          !file->sent && file->unsettled.empty();
+    if (is_quiet && now - file->used >= kForget) over.push_back(id);
   }
   for (const auto id : over) drop(id, {Code::kRetry, "the sequencer is starting over", {}});
 }
 
 void AppendCoordinator::publish(File& file) {
-  PIF_ASSERT(!file.publishing, file.component->file.value);
+  PIF_ASSERT(file.publishing == Publishing::kNothing, file.component->file.value);
   const auto publication = file.sequencer.to_publish();
   if (!publication) return;
-  file.publishing = true;
-  if (!Noting::is_needed(*file.component)) return commit(file, *publication);
+  PIF_ASSERT(file.is_settled && file.is_acting, file.component->file.value);  // else nothing is under way
+  file.sent = publication;
+  if (!has_deputy(file)) return commit(file, *publication);
+  file.publishing = Publishing::kNoting;
   // The deputy first: then what is shown here is never longer than what it keeps.
   noting_.send(*file.component, file.sequencer.generation(), publication,
-               [this, id = file.component->file.value, p = *publication](const Result<proto::NotedLength>& noted) {
-                 const auto at = files_.find(id);
-                 if (at == files_.end()) return;
-                 if (noted) return commit(*at->second, p);
-                 at->second->publishing = false;
-                 at->second->note_again = context_.now() + kNoteAgain;
+               [this, id = file.component->file.value, period = file.period,
+                p = *publication](const Result<proto::NotedLength>& noted) {
+                 File* const found = find_in_period(id, period);
+                 if (found == nullptr) return;  // who settles meanwhile finds out what became of it
+                 PIF_ASSERT(found->publishing == Publishing::kNoting, id);
+                 if (noted) return commit(*found, p);
+                 found->publishing = Publishing::kNothing;
+                 found->note_again = context_.now() + kNoteAgain;
                  spdlog::warn("file {}: an append waits for the deputy: {}", id, noted.error().text);
+                 // Others go by a newer view: perhaps this LFS is absent in it. Nothing is published any more.
+                 if (noted.error().code == Code::kOldView) begin_period(*found);
                });
 }
 
 // The publication becomes durable here, and is shown.
-void AppendCoordinator::commit(File& file, const Sequencer::Publication& publication) {
-  PIF_ASSERT(file.publishing, file.component->file.value);
-  const auto change = [p = publication](proto::ComponentState& state) { set_published(state, p); };
+void AppendCoordinator::commit(File& file, const Publication& publication) {
+  file.publishing = Publishing::kCommitting;
+  const auto change = [p = publication, is_deputy = file.is_deputy()](proto::ComponentState& state) {
+    set_published(state, p);
+    if (!is_deputy) return;
+    set_noted(state, p);
+    state.set_noted_generation(std::max(state.noted_generation(), p.generation));
+  };
   context_.batch.update(file.component, change,
-                        [this, id = file.component->file.value, p = publication](const Status& status) {
-                          const auto at = files_.find(id);
-                          if (at == files_.end()) return;
-                          File& f = *at->second;
-                          PIF_ASSERT(f.publishing && f.is_settled, id);
-                          f.publishing = false;
+                        [this, id = file.component->file.value, number = file.number, period = file.period,
+                         p = publication](const Status& status) {
+                          File* const found = find(id, number);
+                          if (found == nullptr) return;
                           if (!status) return drop(id, status.error());
-                          for (const auto ticket : f.sequencer.publish(p)) {
-                            const auto waiting = f.waiting.find(ticket);
-                            if (waiting == f.waiting.end()) continue;
-                            for (const auto token : waiting->second) context_.replies.answer(token, Status());
-                            f.waiting.erase(waiting);
-                          }
-                          f.used = context_.now();
+                          committed(*found, p, period);
                         });
+}
+
+void AppendCoordinator::committed(File& file, const Publication& publication, std::uint64_t period) {
+  PIF_ASSERT(file.publishing == Publishing::kCommitting, file.component->file.value);
+  file.publishing = Publishing::kNothing;
+  file.sent.reset();
+  file.used = context_.now();
+  if (file.period != period) {  // a view came meanwhile: all that was under way is cancelled but this
+    file.before.push_back(publication);
+    if (!file.is_acting) end_acting(file);
+    return;
+  }
+  PIF_ASSERT(file.is_settled, file.component->file.value);
+  for (const auto ticket : file.sequencer.publish(publication)) {
+    const auto waiting = file.waiting.find(ticket);
+    if (waiting == file.waiting.end()) continue;
+    for (const auto token : waiting->second) context_.replies.answer(token, Status());
+    file.waiting.erase(waiting);
+  }
 }
 
 void AppendCoordinator::cancel(File& file, const std::vector<std::uint64_t>& tickets, const Error& why) {
@@ -261,7 +439,7 @@ void AppendCoordinator::drop(std::uint64_t id, const Error& why) {
   if (at == files_.end()) return;
   for (const auto& [ticket, tokens] : at->second->waiting)
     for (const auto token : tokens) context_.replies.answer(token, Status(fail(why)));
-  for (const Finished& finished : at->second->unsettled) context_.replies.answer(finished.token, Status(fail(why)));
+  answer_unsettled(*at->second, why);
   files_.erase(at);
 }
 
@@ -269,65 +447,11 @@ Time AppendCoordinator::next_deadline() const {
   Time out = kNever;
   for (const auto& [id, file] : files_) {
     out = std::min(out, file->sequencer.next_deadline());
-    const bool waits = !file->unsettled.empty() || (!file->publishing && file->sequencer.to_publish());
-    if (waits && !file->is_settling) out = std::min(out, file->note_again);
+    const bool may_settle = !file->is_settled && (!file->unsettled.empty() || file->sent);
+    const bool may_go_on = file->publishing == Publishing::kNothing && !file->is_settling;
+    if (may_go_on && (may_settle || file->sequencer.to_publish())) out = std::min(out, file->note_again);
   }
   return out;
-}
-
-// ---- settling ------------------------------------------------------------------------------------------------------
-
-// Whether a range may be given out. kRetry: not yet.
-Status AppendCoordinator::check_ready(File& file) {
-  if (!file.is_settled) {
-    settle(file);
-    return fail(Code::kRetry, file.trouble.empty() ? "the sequencer asks its deputy for the length" : file.trouble);
-  }
-  const bool begins = file.durable_generation != file.sequencer.generation();
-  if (Noting::is_needed(*file.component) && begins && file.sequencer.to_publish())
-    return fail(Code::kRetry, "what was appended before is being published");
-  return {};
-}
-
-// A sequencer that begins goes by the longer of its own length and the deputy's: what the deputy was told of may have
-// been shown, or will be. From then on the deputy takes no notes of earlier ones.
-void AppendCoordinator::settle(File& file) {
-  if (file.is_settled || file.is_settling || context_.now() < file.note_again) return;
-  file.is_settling = true;
-  noting_.send(*file.component, file.sequencer.generation(), std::nullopt,
-               [this, id = file.component->file.value](const Result<proto::NotedLength>& noted) {
-                 const auto at = files_.find(id);
-                 if (at == files_.end()) return;
-                 File& f = *at->second;
-                 if (noted) return settle_with(f, publication_of(*noted));
-                 f.is_settling = false;
-                 f.note_again = context_.now() + kNoteAgain;
-                 f.trouble =
-                     fmt::format("the length of file {} is settled with its deputy first: {}", id, noted.error().text);
-               });
-}
-
-void AppendCoordinator::settle_with(File& file, const Sequencer::Publication& noted) {
-  PIF_ASSERT(file.is_settling && !file.is_settled && file.sequencer.idle(), file.component->file.value);
-  if (!is_longer(noted.file_length, file.sequencer.published())) return settled(file);
-  const auto change = [noted](proto::ComponentState& state) { set_published(state, noted); };
-  context_.batch.update(file.component, change, [this, id = file.component->file.value](const Status& committed) {
-    const auto at = files_.find(id);
-    if (at == files_.end()) return;
-    if (!committed) return drop(id, committed.error());
-    File& f = *at->second;
-    f.sequencer = Sequencer(f.component->shape.format, file_length_of(f.component->state.published()),
-                            f.first_generation, kPatience);
-    settled(f);
-  });
-}
-
-void AppendCoordinator::settled(File& file) {
-  PIF_ASSERT(file.is_settling && !file.is_settled && file.sequencer.idle(), file.component->file.value);
-  file.is_settling = false;
-  file.is_settled = true;
-  for (const Finished& finished : std::exchange(file.unsettled, {}))
-    if (context_.replies.is_waiting(finished.token)) finish(file, finished);
 }
 
 }  // namespace pif::lfs

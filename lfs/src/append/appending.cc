@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "append/sequencer.h"
 #include "pif/base/assert.h"
+#include "pif/parity/deputy.h"
 
 namespace pif::lfs {
 namespace {
@@ -35,6 +37,28 @@ Status Appending::check(const Request& request) {
   return context_.check_space(request.packet.body.size());
 }
 
+// While it returns it lacks rows of files that it has not caught up with: what follows them waits.
+Status Appending::check_takes_rows(const proto::ComponentShape& shape, const parity::Layout& layout, std::uint64_t rows,
+                                   const FileLength& base) const {
+  PIF_TRY(context_.check_present(shape));
+  if (context_.view.state_of(context_.config.node) != wire::kViewReturning || !keeps_parity(shape)) return {};
+  if (shape.index() < layout.width() && layout.rows(static_cast<LfsIndex>(shape.index()), base.records) <= rows)
+    return {};
+  return fail(Code::kRetry, fmt::format("{} is returning, and has not caught up with file {} yet", context_.config.name,
+                                        shape.file()));
+}
+
+// Of the rows that LFS 0 itself has: a sequencer that was started again gives out generations of its own, and what the
+// one before gave out may be of a state that is gone. With parity it may have to go above the deputy's.
+Status Appending::check_generation(const Component& component, std::uint64_t generation) const {
+  const auto own = context_.numbers.incarnation();
+  const auto granted_by = generation >> Sequencer::kIncarnationShift;
+  const bool sequences = component.state.shape().index() == 0 && own != 0;
+  const bool is_foreign = sequences && (keeps_parity(component.state.shape()) ? granted_by < own : granted_by != own);
+  if (!is_foreign && generation >= component.state.generation()) return {};
+  return fail(Code::kRetry, "the reserved range was cancelled: reserve again");
+}
+
 // A file may have had no rows here until now: then the append makes the component, which nobody else sees before it is
 // in the catalogue.
 Result<ComponentPtr> Appending::component_of(const Request& request) {
@@ -46,8 +70,16 @@ Result<ComponentPtr> Appending::component_of(const Request& request) {
     return known;
   }
   auto found = context_.published(request, file);
+  const bool is_returning = context_.view.state_of(context_.config.node) == wire::kViewReturning;
+  if (!found && found.error().code == Code::kUnavailable && is_returning)  // it does not have its part back yet
+    return fail(Code::kRetry, std::move(found.error().text));
   if (found || found.error().code != Code::kNotFound || !asked.has_shape()) return found;
   PIF_TRY(context_.check_shape(asked.shape(), file));
+  PIF_TRY_VALUE(const parity::Layout layout, layout_of(asked.shape().layout()));
+  PIF_TRY(check_takes_rows(asked.shape(), layout, 0, file_length_of(asked.base())));
+  if (is_older(asked.shape().layout())) return fail(unprotected(file));
+  if (layout.rows(static_cast<LfsIndex>(asked.shape().index()), asked.base().records()) > 0)
+    return fail(context_.no_component(file, asked.base().records()));
   found = context_.components.create(asked.shape(), request.capability.epoch, context_.now());
   if (found) (*found)->make_by_append();
   return found;
@@ -77,17 +109,16 @@ void Appending::append_rows(const Request& request, const proto::AppendRows& ask
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
   if (auto ok = LfsContext::check_not_older(**component); !ok)
     return context_.replies.answer(request, fail(std::move(ok.error())));
+  if (auto ok = check_takes_rows((*component)->state.shape(), (*component)->layout, (*component)->state.rows(),
+                                 file_length_of(asked.base()));
+      !ok)
+    return context_.replies.answer(request, fail(std::move(ok.error())));
   if (auto ok = context_.check_not_held(**component); !ok)
     return context_.replies.answer(request, fail(std::move(ok.error())));
   if (auto ok = check_body(**component, asked, request.packet.body.span()); !ok)
     return context_.replies.answer(request, fail(std::move(ok.error())));
-  // A sequencer that was started again gives out generations of its own; what the one before gave out may be of a state
-  // that is gone.
-  const bool sequences = (*component)->state.shape().index() == 0 && context_.numbers.incarnation() != 0;
-  const bool is_foreign =
-      sequences && asked.generation() >> Sequencer::kIncarnationShift != context_.numbers.incarnation();
-  if (is_foreign || asked.generation() < (*component)->state.generation())
-    return context_.replies.answer(request, fail(Code::kRetry, "the reserved range was cancelled: reserve again"));
+  if (auto ok = check_generation(**component, asked.generation()); !ok)
+    return context_.replies.answer(request, fail(std::move(ok.error())));
   const std::uint32_t uid = request.who.uid.value_or(context_.config.uid);
   std::size_t& waiting_bytes = bytes_of_user_[uid];
   const std::size_t body_bytes = request.packet.body.size();
@@ -162,8 +193,10 @@ Result<component::Tail> Appending::base_tail(Component& c, const FileLength& bas
                 fmt::format("file {}: {} records are published, of which {} rows belong here, but there are {}",
                             name_of(c.file), base.records, rows, tail.rows));
   };
-  // The sequencer may have published more in this generation already; to the others, a length that was published stays.
-  if (rows > tail.rows || (index != 0 && base.records < c.state.published().records())) return lost();
+  // The sequencer may have published more in this generation already, and the deputy may be that; to the others, a
+  // length that was published stays.
+  const bool may_sequence = index == 0 || (keeps_parity(c.state.shape()) && parity::deputy_of(c.layout) == index);
+  if (rows > tail.rows || (!may_sequence && base.records < c.state.published().records())) return lost();
   std::uint64_t bytes = 0;
   if (c.shape.format.is_fixed()) {
     bytes = fixed_component_bytes(c.layout, index, c.shape.format.record_length, rows, base);
@@ -200,7 +233,9 @@ bool Appending::begin_generation(Line& line) {
   const auto change = [generation, base, t = *tail](proto::ComponentState& state) {
     set_tail(state, t);
     state.set_generation(generation);
-    if (state.shape().index() != 0) *state.mutable_published() = wire::proto_of(base);
+    const FileLength known = file_length_of(state.published());
+    const bool is_longer = base.records > known.records || base.bytes > known.bytes;
+    if (state.shape().index() != 0 && is_longer) *state.mutable_published() = wire::proto_of(base);
   };
   if (*tail == tail_of(c.state)) {
     change(c.state);  // nothing to drop: durable with the rows

@@ -1,5 +1,5 @@
-// Appending to committed files: rows of granted ranges at every LFS (AppendRows), and at LFS 0 of a file its sequencer
-// (Reserve, AppendDone). docs/PROTOCOL.md "Append" has the rules.
+// Appending to committed files: rows of granted ranges at every LFS (AppendRows). Who grants them is in
+// append_coordinator.h. docs/PROTOCOL.md "Append" has the rules.
 //
 // A component takes rows in order only: what comes early waits. What is there is synced away from the loop and enters
 // the catalogue with its length; all rows that wait at the moment share that.
@@ -9,8 +9,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "append/noting.h"
-#include "append/sequencer.h"
 #include "context/lfs_context.h"
 #include "pif/base/assert.h"
 
@@ -66,6 +64,10 @@ class Appending {
 
   [[nodiscard]] Status check(const Request& request);
   [[nodiscard]] Result<ComponentPtr> component_of(const Request& request);
+  // kUnavailable: this LFS is absent. kRetry: it is returning, and has not got all rows of the file in front of `base`.
+  [[nodiscard]] Status check_takes_rows(const proto::ComponentShape& shape, const parity::Layout& layout,
+                                        std::uint64_t rows, const FileLength& base) const;
+  [[nodiscard]] Status check_generation(const Component& component, std::uint64_t generation) const;
   [[nodiscard]] Status check_body(const Component& component, const proto::AppendRows& asked,
                                   std::span<const std::byte> body);
   void advance(Line& line);
@@ -85,60 +87,6 @@ class Appending {
   LfsContext& context_;
   std::unordered_map<std::uint32_t, std::size_t> bytes_of_user_;  // that wait
   std::unordered_map<std::uint64_t, Line> lines_;  // by file; only those with something waiting or under way
-};
-
-class AppendCoordinator {
- public:
-  // peers: of files with parity the deputy is told (noting.h). Both outlive it.
-  AppendCoordinator(LfsContext& context, Peers& peers);
-
-  void reserve(const Request& request, const proto::Reserve& asked);
-  void append_done(const Request& request, const proto::AppendDone& asked);
-  void append_cancel(const Request& request, const proto::AppendCancel& asked);
-  // Who had these connections is gone, and so is what was reserved over them.
-  void drop_peer(net::PeerId peer);
-  // Publishes what is done, cancels what has lapsed. Once per turn.
-  void advance();
-  Time next_deadline() const;
-
- private:
-  struct Finished {  // an AppendDone
-    ReplyToken token = 0;
-    std::uint64_t ticket = 0;
-    std::uint64_t generation = 0;
-  };
-  struct File {
-    ComponentPtr component;
-    Sequencer sequencer;
-    std::unordered_map<std::uint64_t, std::vector<ReplyToken>> waiting;  // by ticket: AppendDone to answer
-    std::uint64_t first_generation = 0;
-    std::uint64_t durable_generation = 0;
-    bool publishing = false;
-    Time used;
-    bool is_settled = false;  // goes by the deputy's length, too; without parity from the beginning
-    bool is_settling = false;
-    Time note_again{};                // not before: the deputy did not answer
-    std::string trouble;              // why it is not settled yet
-    std::vector<Finished> unsettled;  // wait for that
-  };
-  [[nodiscard]] Result<ComponentPtr> component_of(const Request& request);
-  [[nodiscard]] File& file_of(const ComponentPtr& component);
-  std::uint64_t first_generation(const proto::ComponentState& state) const;
-  [[nodiscard]] static Status done_before(const proto::ComponentState& state, const Finished& finished);
-  [[nodiscard]] Status check_ready(File& file);
-  void finish(File& file, const Finished& finished);
-  void settle(File& file);
-  void settle_with(File& file, const Sequencer::Publication& noted);
-  void settled(File& file);
-  void grant(std::uint64_t id, const Sequencer::Grant& grant, ReplyToken token);
-  void publish(File& file);
-  void commit(File& file, const Sequencer::Publication& publication);
-  void cancel(File& file, const std::vector<std::uint64_t>& tickets, const Error& why);
-  void drop(std::uint64_t id, const Error& why);
-
-  LfsContext& context_;
-  Noting noting_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<File>> files_;
 };
 
 }  // namespace pif::lfs

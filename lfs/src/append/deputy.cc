@@ -2,11 +2,24 @@
 
 #include <fmt/format.h>
 
+#include "append/acting.h"
 #include "append/empty_component.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
 
 namespace pif::lfs {
+
+namespace {
+
+// What was noted of an older generation, and is longer, nobody was shown.
+bool is_newer(const proto::NotedLength& said, const proto::NotedLength& noted) {
+  if (said.generation() > noted.generation()) return true;
+  const FileLength a = file_length_of(said.file_length());
+  const FileLength b = file_length_of(noted.file_length());
+  return a != b && a.records >= b.records && a.bytes >= b.bytes;
+}
+
+}  // namespace
 
 Deputy::Deputy(LfsContext& context) : context_(context) { context.operations.bind<&Deputy::note_length>(*this); }
 
@@ -18,6 +31,16 @@ Result<ComponentPtr> Deputy::component_of(const Request& request, const proto::C
   return make_empty(context_, shape, request.capability.epoch);
 }
 
+// Only LFS 0 notes, and only in the view that this LFS goes by: who still sequences in an older one may be absent.
+Status Deputy::check_takes_notes(const proto::NoteLength& asked, const parity::Layout& layout) const {
+  PIF_TRY(context_.check_view(asked.view()));
+  PIF_TRY(context_.check_present(asked.shape()));
+  PIF_TRY_VALUE(const LfsIndex acting, acting_sequencer(layout, asked.shape(), context_.view));
+  if (acting == 0) return {};
+  return fail(Code::kOldView, fmt::format("LFS 0 of file {} is absent in view {}, and {} sequences the file",
+                                          asked.shape().file(), context_.view.index(), context_.config.name));
+}
+
 void Deputy::note_length(const Request& request, const proto::NoteLength& asked) {
   const auto refuse = [&](Error why) { context_.replies.answer(request, fail(std::move(why))); };
   if (auto ok = context_.check_shape(asked.shape(), FileId(asked.shape().file())); !ok) return refuse(ok.error());
@@ -25,19 +48,18 @@ void Deputy::note_length(const Request& request, const proto::NoteLength& asked)
   if (!layout) return refuse(layout.error());
   if (!keeps_parity(asked.shape()) || parity::deputy_of(*layout) != asked.shape().index())
     return refuse({Code::kInvalid, "the length is noted at the first LFS of the companion of LFS 0's bevy", {}});
+  if (auto ok = check_takes_notes(asked, *layout); !ok) return refuse(ok.error());
   auto found = component_of(request, asked.shape());
   if (!found) return refuse(std::move(found.error()));
   const ComponentPtr component = std::move(*found);
   PIF_ASSERT(component->state.shape().index() != 0, component->file.value);  // nobody is his own deputy
-  if (asked.generation() < component->state.noted_generation())
+  // Its own generations are nobody else's, not even if LFS 0 begins with one of that number.
+  if (asked.generation() < component->state.noted_generation() || asked.generation() <= component->state.grants())
     return refuse({Code::kRetry, "another sequencer of the file has begun since", {}});
   const auto change = [asked](proto::ComponentState& state) {
     if (asked.generation() < state.noted_generation()) return;  // one that came in the same turn
     state.set_noted_generation(asked.generation());
-    const FileLength& noted = file_length_of(state.noted().file_length());
-    const FileLength said = file_length_of(asked.noted().file_length());
-    if (asked.has_noted() && said.records >= noted.records && said.bytes >= noted.bytes)
-      *state.mutable_noted() = asked.noted();
+    if (asked.has_noted() && is_newer(asked.noted(), state.noted())) *state.mutable_noted() = asked.noted();
   };
   context_.batch.update(component, change,
                         [this, component, token = context_.replies.defer(request)](const Status& committed) {

@@ -2,7 +2,8 @@
 // docs/PROTOCOL.md "Append".
 //
 // Rules: (1) what a sequencer notes is durable here before it publishes it. (2) Notes of an older sequencer, or of an
-// older generation of it, are refused. (3) The noted length never falls.
+// older generation of it, are refused, and all while it acts for LFS 0 itself (append_coordinator.h). (3) The noted
+// length never falls, but to what a sequencer published that went on while the deputy was absent.
 #pragma once
 
 #include "context/lfs_context.h"
@@ -18,6 +19,8 @@ class Deputy {
 
  private:
   [[nodiscard]] Result<ComponentPtr> component_of(const Request& request, const proto::ComponentShape& shape);
+  // kOldView, kRetry, kUnavailable.
+  [[nodiscard]] Status check_takes_notes(const proto::NoteLength& asked, const parity::Layout& layout) const;
 
   LfsContext& context_;
 };

@@ -36,11 +36,12 @@ access::BulkRequest request_of(const std::shared_ptr<Errand>& errand) {
 
 void Noting::send(const Component& component, std::uint64_t generation,
                   const std::optional<Sequencer::Publication>& noted, Done done) {
-  PIF_ASSERT(is_needed(component) && component.state.shape().index() == 0, component.file.value);
+  PIF_ASSERT(keeps_parity(component.state.shape()) && component.state.shape().index() == 0, component.file.value);
   auto errand = std::make_shared<Errand>();
   *errand->note.mutable_shape() = component.state.shape();
   errand->note.mutable_shape()->set_index(parity::deputy_of(component.layout));
   errand->note.set_generation(generation);
+  errand->note.set_view(context_.view.index());
   if (noted) {
     *errand->note.mutable_noted()->mutable_file_length() = wire::proto_of(noted->file_length);
     errand->note.mutable_noted()->set_ticket(noted->ticket);
@@ -54,6 +55,34 @@ void Noting::send(const Component& component, std::uint64_t generation,
       [errand, done = std::move(done)](const Status& status) {
         if (!status) return done(fail(status.error()));
         done(errand->answer);
+      });
+}
+
+void Noting::ask(const Component& component, Asked asked) {
+  PIF_ASSERT(keeps_parity(component.state.shape()) && component.state.shape().index() == 0, component.file.value);
+  auto granted = peers_.grant(component.state.shape(), component.state.epoch());
+  if (!granted) return asked(fail(std::move(granted.error())));
+  const std::shared_ptr<access::Grant> grant = std::move(*granted);
+  auto found = std::make_shared<std::uint64_t>(0);
+  access::BulkRequest request;
+  request.lfs = parity::deputy_of(component.layout);
+  request.timeout = kPatience;
+  request.make = [file = component.file, view = context_.view.index()] {
+    net::Packet packet;
+    packet.envelope.mutable_length()->set_file(file.value);
+    packet.envelope.mutable_length()->set_noted(true);
+    packet.envelope.mutable_length()->set_view(view);
+    return packet;
+  };
+  request.take = [found](net::Packet& reply) -> Status {
+    *found = reply.envelope.length_reply().generation();
+    return {};
+  };
+  peers_.run(
+      *grant, [&request](access::Requests& requests) { requests.add(std::move(request)); },
+      [grant, found, asked = std::move(asked)](const Status& status) {
+        if (!status) return asked(fail(status.error()));
+        asked(*found);
       });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -104,11 +105,12 @@ std::vector<std::uint64_t> Sequencer::publish(const Publication& publication) {
   std::vector<std::uint64_t> out;
   while (!grants_.empty() && grants_.front().grant.ticket <= publication.ticket) {
     PIF_ASSERT(grants_.front().done, grants_.front().grant.ticket, publication.ticket);
-    const std::uint64_t ticket = grants_.front().grant.ticket;
+    const auto [ticket, generation] = std::pair(grants_.front().grant.ticket, grants_.front().grant.generation);
     out.push_back(ticket);
     grants_.pop_front();
-    if (published_tickets_.empty() || published_tickets_.back().last + 1 != ticket)
-      published_tickets_.push_back({ticket, ticket});
+    if (published_tickets_.empty() || published_tickets_.back().last + 1 != ticket ||
+        published_tickets_.back().generation != generation)
+      published_tickets_.push_back({generation, ticket, ticket});
     published_tickets_.back().last = ticket;
   }
   PIF_ASSERT(publication.file_length.records >= published_.records, publication.file_length.records,
@@ -135,6 +137,31 @@ std::vector<std::uint64_t> Sequencer::expire(Time now) {
   PIF_ASSERT(!cancelled.empty());
   raise_generation(base);
   return cancelled;
+}
+
+bool Sequencer::knows(std::uint64_t ticket, std::uint64_t generation) const {
+  const auto at = std::lower_bound(grants_.begin(), grants_.end(), ticket,
+                                   [](const Pending& p, std::uint64_t t) { return p.grant.ticket < t; });
+  if (at != grants_.end() && at->grant.ticket == ticket) return at->grant.generation == generation;
+  return std::any_of(published_tickets_.begin(), published_tickets_.end(), [&](const Range& range) {
+    return generation == range.generation && ticket >= range.first && ticket <= range.last;
+  });
+}
+
+std::vector<std::uint64_t> Sequencer::cancel_all() {
+  std::vector<std::uint64_t> cancelled;
+  for (const Pending& pending : grants_) cancelled.push_back(pending.grant.ticket);
+  grants_.clear();
+  raise_generation(published_);
+  return cancelled;
+}
+
+void Sequencer::begin(const FileLength& published, std::uint64_t generation) {
+  PIF_ASSERT(grants_.empty() && generation >= generation_, grants_.size(), generation, generation_);
+  PIF_ASSERT(published.records >= published_.records && published.bytes >= published_.bytes, published.records,
+             published_.records);
+  published_ = base_ = published;
+  generation_ = generation;
 }
 
 Time Sequencer::next_deadline() const {

@@ -1,11 +1,12 @@
-// Who appends where: the state machine of a file's LFS 0. Pure: time comes in, decisions go out.
+// Who appends where: the state machine of a file's acting sequencer. Pure: time comes in, decisions go out.
 //
 // Rules: (1) grants follow one another without gaps, in one generation. (2) The published length is the end of the
 // longest prefix of grants that are done. (3) Deadlines rise with grants, so the first grant that is not done lapses
 // first; with it go all later ones, and the generation rises. What is granted afterwards starts at the end of the done
 // prefix, `base` of the new generation. A grant that was given up lapses as soon as it is the first that is not done.
 // (4) A grant that was published is known as such when its `done` comes again. (5) Tickets are this sequencer's own:
-// with the generation they name a grant for ever.
+// with the generation they name a grant for ever. (6) cancel_all() ends what a view began; what follows is of a higher
+// generation, from a length that begin() may raise.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +61,13 @@ class Sequencer {
   // Cancels what has lapsed; returns the cancelled tickets.
   std::vector<std::uint64_t> expire(Time now);
   Time next_deadline() const;
+  // Whether that grant is under way here, or was published, as far as that is remembered.
+  bool knows(std::uint64_t ticket, std::uint64_t generation) const;
+  // Cancels every grant, done or not, and raises the generation. Returns their tickets.
+  std::vector<std::uint64_t> cancel_all();
+  // Goes on from that length, no shorter than the published one, in that generation, of which nothing was given out.
+  // Nothing is under way.
+  void begin(const FileLength& published, std::uint64_t generation);
 
   std::uint64_t generation() const { return generation_; }
   const FileLength& published() const { return published_; }
@@ -77,6 +85,7 @@ class Sequencer {
   [[nodiscard]] std::deque<Pending>::iterator find(std::uint64_t ticket);
   void raise_generation(const FileLength& base);
   struct Range {  // of tickets that were published
+    std::uint64_t generation;
     std::uint64_t first;
     std::uint64_t last;
   };

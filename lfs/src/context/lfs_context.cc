@@ -16,6 +16,11 @@ constexpr std::uint64_t kReserveBytesMax = 64u << 20;
 constexpr std::uint64_t kReserveBytesMin = 1u << 20;
 constexpr std::size_t kUnixHeaderBytes = 4096;  // of a packet, for envelope and framing
 
+// Of an append, which is sent again.
+bool adds_rows(const proto::Envelope& request) {
+  return request.has_append_rows() || request.has_cover() || request.has_copy_rows() || request.has_note_length();
+}
+
 }  // namespace
 
 Status LfsContext::take_view(const std::string& packed, CatalogueBatch::Done done) {
@@ -26,12 +31,37 @@ Status LfsContext::take_view(const std::string& packed, CatalogueBatch::Done don
       view.adopt(newer, packed);
       numbers.begin_era(view.era_of(config.node));
       spdlog::info("{} adopts view {}", config.name, newer.index());
+      for (const auto& watcher : view_watchers) watcher();
     } else {
       view.give_up();
     }
     if (done) done(kept);
   });
   return {};
+}
+
+Status LfsContext::check_view(std::uint64_t index) {
+  if (index == 0 || index == view.index()) return {};
+  if (index < view.index())
+    return fail(Code::kOldView,
+                fmt::format("the request goes by view {}, and {} is the newest: look who takes part, and ask again",
+                            index, view.index()));
+  peer_list.want();
+  return fail(Code::kRetry, fmt::format("{} does not have view {} yet", config.name, index));
+}
+
+Status LfsContext::check_present(const proto::ComponentShape& shape) const {
+  if (!keeps_parity(shape) || !view.is_absent(config.node)) return {};
+  return fail(Code::kUnavailable, fmt::format("{} is {}: other LFSs answer for it", config.name,
+                                              wire::view_state_name(view.state_of(config.node))));
+}
+
+Status LfsContext::check_takes(const proto::ComponentShape& shape) const {
+  PIF_TRY(check_present(shape));
+  const bool is_returning = keeps_parity(shape) && view.state_of(config.node) == wire::kViewReturning;
+  if (!is_returning || check_not_lost(FileId(shape.file()))) return {};
+  return fail(Code::kRetry,
+              fmt::format("{} returns, and has not caught up with file {} yet", config.name, shape.file()));
 }
 
 Status LfsContext::check_epoch(Component& component, const Capability& capability) {
@@ -61,18 +91,30 @@ Status LfsContext::check_not_held(const Component& component) {
               fmt::format("file {} is held against writing by a tool that reads it", name_of(component.file)));
 }
 
-Status LfsContext::check_not_lost(FileId file) const {
+Status LfsContext::check_not_lost(FileId file, bool adds) const {
   const auto own = view.state_of(config.node);
   const bool is_incomplete = own == wire::kViewRebuilding || own == wire::kViewReturning;
   if (!is_incomplete || !lost_files.has(file)) return {};
-  return fail(Code::kUnavailable, fmt::format("{} is being rebuilt, and does not have its part of file {} yet",
-                                              config.name, name_of(file)));
+  return fail(
+      adds && own == wire::kViewReturning ? Code::kRetry : Code::kUnavailable,
+      fmt::format("{} is being rebuilt, and does not have its part of file {} yet", config.name, name_of(file)));
+}
+
+Error LfsContext::no_component(FileId file, std::uint64_t records) const {
+  return {
+      Code::kNotFound,
+      fmt::format("{} has no component of file {}, and has a part of its first {} records: the file was removed, or "
+                  "its part here was lost; look whether it is still there (pif ls), and have it checked (pif fsck)",
+                  config.name, name_of(file), records),
+      {}};
 }
 
 Result<ComponentPtr> LfsContext::published(const Request& request, FileId file) {
   auto found = components.find(file);
   const bool is_here = found && (*found)->catalogued;
-  if (!is_here && (found || found.error().code == Code::kNotFound)) PIF_TRY(check_not_lost(file));
+  const bool may_be_lost =
+      is_here ? keeps_parity((*found)->state.shape()) : found || found.error().code == Code::kNotFound;
+  if (may_be_lost) PIF_TRY(check_not_lost(file, adds_rows(request.envelope())));
   PIF_TRY_VALUE(auto component, std::move(found));
   PIF_TRY(check_epoch(*component, request.capability));
   const Permission may_read = may(Operation::kRead, *component);
@@ -96,10 +138,16 @@ Status LfsContext::check_shape(const proto::ComponentShape& shape, FileId file) 
   return {};
 }
 
+bool LfsContext::make_space() {
+  bool any = components.close_spare_copies();
+  for (const auto& maker : space_makers) any = maker() || any;
+  return any;
+}
+
 Status LfsContext::check_space(std::uint64_t bytes) {
   PIF_TRY_VALUE(auto space, world.storage.space(config.root));
   const auto reserve = std::max(kReserveBytesMin, std::min(space.total / 50, kReserveBytesMax));
-  if (space.free < reserve + bytes && components.close_spare_copies()) {
+  if (space.free < reserve + bytes && make_space()) {
     PIF_TRY_VALUE(space, world.storage.space(config.root));
   }
   if (space.free >= reserve + bytes) return {};

@@ -50,12 +50,14 @@ struct LfsContext {
   InputLocks input_locks;
   PeerList peer_list;
   LostFiles lost_files;
+  catalogue::ScrubRecord scrubbed;  // durable
   Replies replies;
   Operations operations;
   std::shared_ptr<RedoLog> shared_log;  // for work away from the loop, which may end after the loop
   RedoLog& log;
   Standing standing = Standing::kServing;
-  std::string stale;           // why, for people
+  std::string stale;                  // why, for people
+  std::uint32_t rebuilt_percent = 0;  // NodeInfo
   bool checkpointing = false;  // the redo log is being emptied, or is about to be: nothing is appended to what is dirty
 
   Time now() const { return world.messenger.clock().now(); }
@@ -63,6 +65,17 @@ struct LfsContext {
   // A view that somebody sent, whoever it was. `done`, if it is newer than what is known here: it is adopted, or why
   // not. kBadCapability, kInvalid: it is none.
   [[nodiscard]] Status take_view(const std::string& packed, CatalogueBatch::Done done = {});
+  // Whom to tell, on this thread, after a view was adopted: grants and ranges of an older one are void.
+  std::vector<std::function<void()>> view_watchers;
+  // Who has files that can be made again, and closes them: whether there were any. On this thread.
+  std::vector<std::function<bool()>> space_makers;
+  // A request on a file with parity goes by view `index` (0: it does not say). kOldView: there is a newer one; kRetry:
+  // this LFS does not have it yet, and asks for it.
+  [[nodiscard]] Status check_view(std::uint64_t index);
+  // kUnavailable: others do what this LFS did for files with parity, as it is lost or being rebuilt.
+  [[nodiscard]] Status check_present(const proto::ComponentShape& shape) const;
+  // The same before rows are taken. A returning LFS takes those of files that it has caught up with: kRetry of others.
+  [[nodiscard]] Status check_takes(const proto::ComponentShape& shape) const;
 
   // What is under way, and what is about to be, decides who may do what to a component (component_stage.h).
   Permission may(Operation what, const Component& component) const { return component.may(what, checkpointing); }
@@ -74,17 +87,24 @@ struct LfsContext {
   // that the file is committed. It is not noted: only the server's word says when that was (docs/FORMAT.md "Who is how
   // old").
   [[nodiscard]] Result<ComponentPtr> published(const Request& request, FileId file);
-  // kUnavailable: this LFS lost its disk, and has not got the file's component back. Of files that have none here.
-  [[nodiscard]] Status check_not_lost(FileId file) const;
+  // kUnavailable: this LFS is being rebuilt, and its part of the file, which has parity or no component here, is
+  // missing or behind. adds: kRetry instead once the others take it for one that is there, for then it is a matter of
+  // moments.
+  [[nodiscard]] Status check_not_lost(FileId file, bool adds = false) const;
   // kBadCapability if the component knows a later epoch; a later one is remembered.
   [[nodiscard]] Status check_epoch(Component& component, const Capability& capability);
   void note_committed(const ComponentPtr& component);
 
+  // kNotFound, for who appends where there is no component, and the `records` in front of the grant's range have a part
+  // here. Such a one is not made: it would be taken for all that the file has here.
+  [[nodiscard]] Error no_component(FileId file, std::uint64_t records) const;
+
   // The shape in a request that may make a component: possible, for this node, for `file`.
   [[nodiscard]] Status check_shape(const proto::ComponentShape& shape, FileId file) const;
   // kNoSpace, with what is left, if `bytes` more would go below the reserve that log and catalogue need. Dense copies
-  // of older components make room.
+  // of older components make room, and what space_makers have.
   [[nodiscard]] Status check_space(std::uint64_t bytes);
+  bool make_space();
   // Bytes of a reply's body that the requester's transport can take.
   static std::size_t body_bytes_max(const Request& request);
 };

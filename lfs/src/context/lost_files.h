@@ -1,9 +1,11 @@
-// Files of which this LFS had something before it got an empty disk, and has not got it back. Nobody may take such a
-// component for one that never was: a sequencer would start from length 0. One thread.
+// Files with parity whose part here may be behind, or missing: this LFS lost its disk, or others wrote without it.
+// Nobody may take such a component for what the file is: a sequencer would start from an old length, or from 0. One
+// thread.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 #include "pif/base/ids.h"
@@ -12,21 +14,30 @@ namespace pif::lfs {
 
 class LostFiles {
  public:
-  // From now on any file that has no component here may be one: which ones is not known yet.
+  // From now on any file may be one: which ones is not known yet.
   void expect_any() {
     any_ = true;
     files_.clear();
+    caught_up_.clear();
   }
-  // ids: ascending. Those that are here again may be among them: only files without a component are asked about.
+  // All of them: no others. ids: ascending. Those that have caught up may be among them.
   void expect(std::vector<std::uint64_t> ids) {
     any_ = false;
     files_ = std::move(ids);
   }
-  bool has(FileId file) const { return any_ || std::binary_search(files_.begin(), files_.end(), file.value); }
+  bool are_known() const { return !any_; }
+  // This one is none any more: what is written to it comes here again.
+  void note_caught_up(FileId file) { caught_up_.insert(file.value); }
+  bool has_caught_up(FileId file) const { return caught_up_.contains(file.value); }
+  bool has(FileId file) const {
+    if (has_caught_up(file)) return false;
+    return any_ || std::binary_search(files_.begin(), files_.end(), file.value);
+  }
 
  private:
   bool any_ = true;
   std::vector<std::uint64_t> files_;
+  std::unordered_set<std::uint64_t> caught_up_;
 };
 
 }  // namespace pif::lfs

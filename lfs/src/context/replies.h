@@ -42,6 +42,7 @@ class Replies {
   void answer(ReplyToken token, tl::unexpected<Error> error) { answer(token, Status(std::move(error))); }
   void answer(ReplyToken token, Result<net::Packet> result);  // result's id and version are filled in here
   bool is_waiting(ReplyToken token) const { return later_.contains(token); }
+  std::size_t pending() const { return later_.size(); }
 
   void drop_peer(net::PeerId peer);
   void tick(Time now);

@@ -34,6 +34,8 @@ class ViewState {
   const std::string& packed() const { return packed_; }
   std::uint32_t state_of(std::uint32_t node) const;  // wire::ViewState
   std::uint32_t era_of(std::uint32_t node) const;
+  // Of those absent: higher, lost later; 0: it is not absent.
+  std::uint32_t lost_order_of(std::uint32_t node) const;
   // Lost or rebuilding: others do without it.
   bool is_absent(std::uint32_t node) const { return wire::is_absent(state_of(node)); }
 

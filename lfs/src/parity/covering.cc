@@ -34,49 +34,71 @@ Status Covering::check(const proto::Cover& asked, const Keeper& keeper) {
   if (asked.count() > file_length.records || asked.first() != file_length.records - asked.count())
     return fail(Code::kInvalid, fmt::format("records {} to {} are not the last ones of a file of {}", asked.first(),
                                             asked.first() + asked.count() - 1, file_length.records));
+  PIF_TRY(context_.check_takes(asked.shape()));
+  PIF_TRY(context_.check_view(asked.view()));
   return context_.check_space(0);
 }
 
 // A file may have had no parity here until now: then the component is made, which nobody sees before it is in the
 // catalogue.
-Result<ComponentPtr> Covering::component_of(const Request& request) {
-  const auto& asked = request.envelope().cover();
-  const FileId file(asked.shape().file());
+Result<ComponentPtr> Covering::component_of(const Request& request, const proto::ComponentShape& shape,
+                                            const Keeper& keeper, const FileLength& base) {
+  const FileId file(shape.file());
   const auto known = context_.components.find_in_memory(file);
   if (known && known->by_append && known->is_open() && !known->failure) {
     context_.components.touch(*known, context_.now());
     return known;
   }
   auto found = context_.published(request, file);
-  if (found && !is_same_shape((*found)->state.shape(), asked.shape()))
+  if (found && !is_same_shape((*found)->state.shape(), shape))
     return fail(Code::kInvalid, fmt::format("file {} has another format or layout", name_of(file)));
   if (found || found.error().code != Code::kNotFound) return found;
-  found = context_.components.create(asked.shape(), request.capability.epoch, context_.now());
+  if (keeper.layout.rows(keeper.index, base.records) > 0 || keeper.parity_rows(base) > 0)
+    return fail(context_.no_component(file, base.records));
+  found = context_.components.create(shape, request.capability.epoch, context_.now());
   if (found) (*found)->make_by_append();
   return found;
 }
 
+Result<Covering::Line*> Covering::line_of(const Request& request, const proto::ComponentShape& shape,
+                                          const Keeper& keeper, const FileLength& base, std::uint64_t generation) {
+  PIF_TRY_VALUE(const ComponentPtr component, component_of(request, shape, keeper, base));
+  PIF_TRY(context_.check_not_held(*component));
+  if (generation < component->state.parity_generation()) return fail(cancelled());
+  auto& line = lines_[shape.file()];
+  if (!line) line = std::make_unique<Line>(Line{component, keeper, {}});
+  if (line->component != component || line->waiting.size() >= kWaitingMax)
+    return fail(Code::kRetry, "too much is being appended to the file here");
+  line->epoch = std::max(line->epoch, request.capability.epoch);
+  return line.get();
+}
+
 void Covering::cover(const Request& request, const proto::Cover& asked) {
   const auto refuse = [&](Error why) { context_.replies.answer(request, fail(std::move(why))); };
-  auto keeper = keeper_of(context_, asked.shape());
-  if (!keeper) return refuse(std::move(keeper.error()));
+  const auto keeper = keeper_of(context_, asked.shape());
+  if (!keeper) return refuse(keeper.error());
   if (auto ok = check(asked, *keeper); !ok) return refuse(std::move(ok.error()));
-  auto found = component_of(request);
-  if (!found) return refuse(std::move(found.error()));
-  const ComponentPtr component = std::move(*found);
-  if (auto ok = context_.check_not_held(*component); !ok) return refuse(std::move(ok.error()));
-  if (asked.generation() < component->state.parity_generation()) return refuse(cancelled());
-  auto& line = lines_[asked.shape().file()];
-  if (!line) line = std::make_unique<Line>(Line{component, std::move(*keeper), {}});
-  if (line->component != component || line->waiting.size() >= kWaitingMax)
-    return refuse({Code::kRetry, "too much is being appended to the file here", {}});
-  line->epoch = std::max(line->epoch, request.capability.epoch);
-  line->waiting.push_back({context_.replies.defer(request),
-                           {asked.first(), asked.first() + asked.count()},
-                           asked.generation(),
-                           file_length_of(asked.base()),
-                           file_length_of(asked.file_length()),
-                           request.capability.epoch});
+  auto line = line_of(request, asked.shape(), *keeper, file_length_of(asked.base()), asked.generation());
+  if (!line) return refuse(std::move(line.error()));
+  (*line)->waiting.push_back({context_.replies.defer(request),
+                              asked.view(),
+                              {},
+                              {asked.first(), asked.first() + asked.count()},
+                              asked.generation(),
+                              file_length_of(asked.base()),
+                              file_length_of(asked.file_length()),
+                              request.capability.epoch});
+}
+
+void Covering::copy(const Request& request, const Keeper& keeper, CopiedRowsPtr rows) {
+  const auto& asked = request.envelope().copy_rows();
+  auto line = line_of(request, asked.shape(), keeper, file_length_of(asked.base()), asked.generation());
+  if (!line) return context_.replies.answer(request, fail(std::move(line.error())));
+  Waiting& one = (*line)->waiting.emplace_back();
+  one.token = context_.replies.defer(request);
+  one.view = asked.view();
+  one.copied = std::move(rows);
+  one.generation = asked.generation();
 }
 
 void Covering::advance() {
@@ -92,7 +114,7 @@ void Covering::advance() {
 Time Covering::next_deadline() const {
   Time next = kNever;
   for (const auto& [file, line] : lines_) {
-    if (line->is_busy) continue;
+    if (line->is_busy || line->component->is_restoring) continue;
     if (line->syncing == 0) next = std::min(next, line->fold_at);
     const bool waits_for_fold = line->syncing > 0 && context_.now() >= line->fold_at;
     if (!line->waiting.empty() && !waits_for_fold) return Time{};  // an executor that works at once has ended
@@ -102,7 +124,7 @@ Time Covering::next_deadline() const {
 
 void Covering::advance(Line& line) {
   const Component& c = *line.component;
-  if (line.is_busy) return;
+  if (line.is_busy || c.is_restoring) return;  // frames are folded later
   if (c.is_removed() || c.failure) return fail_all(line, c.is_removed() ? gone() : *c.failure);
   const bool is_fold_due = context_.now() >= line.fold_at;
   if (is_fold_due && line.syncing > 0) return;  // they end first, and nothing begins
@@ -111,6 +133,9 @@ void Covering::advance(Line& line) {
   const Waiting one = std::move(line.waiting.front());
   line.waiting.pop_front();
   if (!context_.replies.is_waiting(one.token)) return;
+  if (auto ok = context_.check_view(one.view); !ok) return end(line, one, ok);
+  if (one.generation < c.state.parity_generation()) return end(line, one, fail(cancelled()));
+  if (one.copied) return copy(line, one);
   begin(line, one);
 }
 
@@ -153,13 +178,10 @@ Range Covering::pages_of(const Line& line, const Waiting& one) const {
   return inside;
 }
 
-void Covering::begin(Line& line, const Waiting& one) {
+ParityPlan Covering::plan_of(const Line& line, const Waiting& one, Range pages) const {
   const Component& c = *line.component;
-  PIF_ASSERT(!line.is_busy && c.parity && c.frames, c.file.value);
-  if (one.generation < c.state.parity_generation()) return end(line, one, fail(cancelled()));
   const std::uint64_t page_rows = line.keeper.shape.page_rows();
   const Range touched = cut(line.keeper.touched(one.records), {c.state.pages() * page_rows, ~std::uint64_t{0}});
-  const Range pages = pages_of(line, one);
   ParityPlan plan;
   plan.generation = one.generation;
   plan.end = c.frames->end;
@@ -169,12 +191,28 @@ void Covering::begin(Line& line, const Waiting& one) {
     plan.pages = {pages};
     plan.frames = {cut(touched, {0, pages.begin * page_rows}), cut(touched, {pages.end * page_rows, touched.end})};
   }
+  return plan;
+}
+
+void Covering::begin(Line& line, const Waiting& one) {
+  const Component& c = *line.component;
+  PIF_ASSERT(!line.is_busy && c.parity && c.frames, c.file.value);
+  const Range pages = pages_of(line, one);
+  const ParityPlan plan = plan_of(line, one, pages);
   MemberOptions members;
   members.file_length = one.file_length;
   members.records = one.records;
   members.epoch = one.epoch;
   members.by_message = true;
   members.generation = one.generation;
+  const auto frame_of = [&](RecordNumber record) {
+    return c.frames->find(record, record_bytes(line.keeper.format(), one.file_length, record), one.generation);
+  };
+  const CopiesNeeded needed{absent_members(context_, line.keeper, c.state.shape()), plan.pages, plan.frames,
+                            one.records};
+  auto copied = find_copies(line.keeper, needed, c.parity, frame_of);
+  if (!copied) return end(line, one, fail(Code::kRetry, copied.error().text));
+  members.copied = std::move(*copied);
   line.is_busy = true;
   ++line.syncing;
   const auto run = std::make_shared<ParityRun>(keeping_.peers, context_.world.storage, keeping_.works, line.keeper,
@@ -184,19 +222,49 @@ void Covering::begin(Line& line, const Waiting& one) {
   });
 }
 
+// As a cover's own frames they lie behind the others, and are synced by the cover.
+void Covering::copy(Line& line, const Waiting& one) {
+  const Component& c = *line.component;
+  PIF_ASSERT(!line.is_busy && c.parity && c.frames && one.copied, c.file.value);
+  struct Written {
+    Status status;
+    std::uint64_t end = 0;
+    std::vector<component::Frame> frames;
+  };
+  auto out = std::make_shared<Written>();
+  out->end = c.frames->end;
+  line.is_busy = true;
+  keeping_.works.submit(
+      [out, rows = one.copied, files = c.parity, keeper = line.keeper] {
+        out->status = add_copies(keeper, *rows, *files, out->end, out->frames);
+      },
+      [this, &line, one, out] {
+        line.is_busy = false;
+        add_written(line, out->status, out->frames, out->end);
+        end(line, one, out->status);
+      });
+}
+
+// What of them was written, if that failed, is seen when they are read.
+void Covering::add_written(Line& line, const Status& status, std::span<const component::Frame> frames,
+                           std::uint64_t end) {
+  Component& c = *line.component;
+  if (!status) c.frames.reset();
+  if (!c.frames) return;
+  for (const auto& frame : frames) c.frames->frames.emplace(frame.record, frame);
+  c.frames->end = std::max(c.frames->end, end);
+}
+
 void Covering::written(Line& line, const Waiting& one, Range pages, const Status& status,
                        const ParityRun::Outcome& outcome) {
   Component& c = *line.component;
   line.is_busy = false;
+  add_written(line, status, outcome.frames, outcome.end);
   if (!status) {
-    c.frames.reset();  // what of them was written is seen when they are read
     --line.syncing;
     return end(line, one, status);
   }
-  if (c.frames) {
-    for (const auto& frame : outcome.frames) c.frames->frames.emplace(frame.record, frame);
-    c.frames->end = std::max(c.frames->end, outcome.end);
-  }
+  if (c.is_removed()) return synced(line, one, pages, {});
   const bool is_new = !c.catalogued;
   auto opened = is_new ? context_.components.open_files(c, component::OpenMode::kRead) : Status();
   if (opened) opened = context_.components.open_parity(c, component::OpenMode::kCreate);
@@ -234,9 +302,11 @@ void Covering::synced(Line& line, const Waiting& one, Range pages, const Status&
   });
 }
 
+// All of it must have happened in the view that the request names.
 void Covering::end(Line& line, const Waiting& one, const Status& status) {
-  context_.replies.answer(one.token, status);
-  if (status) plan_fold(line, one.file_length);
+  const Status now = context_.check_view(one.view);
+  context_.replies.answer(one.token, now ? status : now);
+  if (status && !one.copied) plan_fold(line, one.file_length);
 }
 
 }  // namespace pif::lfs

@@ -1,14 +1,16 @@
 // Cover: parity of records that are being appended, once their rows are durable and before they are published. Of one
 // component one is written after the other; those that are written share syncs.
 //
-// What has room in whole pages inside the appended range becomes pages (`covered`), the rest frames. Folding: when
-// frames of published rows make enough pages, these are made out of the members' rows, and the frames go.
+// What has room in whole pages inside the appended range becomes pages (`covered`), the rest frames. Rows of absent
+// members are copied here before, as frames, and are taken from there. Folding: when frames of published rows make
+// enough pages, these are made out of the members' rows, and the frames go.
 #pragma once
 
 #include <deque>
 #include <memory>
 #include <unordered_map>
 
+#include "parity/copied_rows.h"
 #include "parity/keeping.h"
 #include "store/covered.h"
 
@@ -20,6 +22,8 @@ class Covering {
 
   // Answers later.
   void cover(const Request& request, const proto::Cover& asked);
+  // CopyRows of an append; checked. Answers when the frames are written; they are durable with the cover.
+  void copy(const Request& request, const Keeper& keeper, CopiedRowsPtr rows);
   // Begins what has become possible. Once per turn.
   void advance();
   Time next_deadline() const;
@@ -27,6 +31,8 @@ class Covering {
  private:
   struct Waiting {
     ReplyToken token = 0;
+    std::uint64_t view = 0;  // as the request says it
+    CopiedRowsPtr copied;    // a copy; null: a cover, and what follows is
     Range records;
     std::uint64_t generation = 0;
     FileLength base;
@@ -41,16 +47,25 @@ class Covering {
     unsigned syncing = 0;     // covers that are written, and not yet answered
     Time fold_at = kNever;    // there may be something to fold
     std::uint64_t epoch = 0;  // of the last who asked
+    std::uint64_t view = 0;   // by which it is being folded
+    unsigned fold_tries = 0;  // since the last cover
   };
   using Frames = std::vector<component::Frame>;
 
   [[nodiscard]] Status check(const proto::Cover& asked, const Keeper& keeper);
-  [[nodiscard]] Result<ComponentPtr> component_of(const Request& request);
+  [[nodiscard]] Result<ComponentPtr> component_of(const Request& request, const proto::ComponentShape& shape,
+                                                  const Keeper& keeper, const FileLength& base);
+  // Where it is to wait, if it may.
+  [[nodiscard]] Result<Line*> line_of(const Request& request, const proto::ComponentShape& shape, const Keeper& keeper,
+                                      const FileLength& base, std::uint64_t generation);
   void advance(Line& line);
   // True if the frames are known; else they will be, and then it is asked again.
   [[nodiscard]] bool know_frames(Line& line);
   void fail_all(Line& line, const Error& why);
   void begin(Line& line, const Waiting& one);
+  [[nodiscard]] ParityPlan plan_of(const Line& line, const Waiting& one, Range pages) const;
+  void copy(Line& line, const Waiting& one);
+  void add_written(Line& line, const Status& status, std::span<const component::Frame> frames, std::uint64_t end);
   Range pages_of(const Line& line, const Waiting& one) const;
   void written(Line& line, const Waiting& one, Range pages, const Status& status, const ParityRun::Outcome& outcome);
   void synced(Line& line, const Waiting& one, Range pages, const Status& status);
@@ -58,7 +73,7 @@ class Covering {
 
   void plan_fold(Line& line, const FileLength& file_length);
   void fold(Line& line);
-  void ask_length(Line& line);
+  void ask_length(Line& line, LfsIndex sequencer);
   void fold_up_to(Line& line, const FileLength& published);
   void folded(Line& line, std::uint64_t pages, const Status& status);
   void drop_frames(Line& line, std::uint64_t pages);

@@ -25,8 +25,14 @@ std::uint64_t bytes_on(const parity::Layout& layout, LfsIndex index, const Forma
   return rows * row_bytes_of(format, length);
 }
 
-FileRestore::FileRestore(Keeping& keeping, Managing& managing, RateLimit& rate, proto::ListLostReply::One file)
-    : keeping_(keeping), context_(keeping.context), managing_(managing), rate_(rate), file_(std::move(file)) {}
+FileRestore::FileRestore(Keeping& keeping, Managing& managing, RateLimit& rate, proto::ListLostReply::One file,
+                         Moment moment)
+    : keeping_(keeping),
+      context_(keeping.context),
+      managing_(managing),
+      rate_(rate),
+      file_(std::move(file)),
+      moment_(moment) {}
 
 void FileRestore::start(Done done) {
   done_ = std::move(done);
@@ -55,46 +61,94 @@ Status FileRestore::parse() {
 
 bool FileRestore::is_deputy() const { return parity::deputy_of(keeper_->layout) == keeper_->index; }
 
-// As LFS 0 of the file has published it; if this is LFS 0, as its deputy has noted it, to whom nothing was noted if
-// nothing was appended. Never shorter than the directory knows.
+// It has all that was written while that one was absent, and is not back.
+bool FileRestore::was_lost_before(LfsIndex lfs) const {
+  return is_absent(lfs) && moment_.lost_order > context_.view.lost_order_of(node_of(lfs));
+}
+
+// Who is sequencer while this LFS is absent, and so knows the length: LFS 0, or its deputy. Nobody but this LFS, if it
+// is one of the two and was lost after the other.
+std::optional<LfsIndex> FileRestore::who_knows_length() const {
+  const LfsIndex deputy = parity::deputy_of(keeper_->layout);
+  const bool is_one = keeper_->index == 0 || is_deputy();
+  const LfsIndex other = keeper_->index == 0 ? deputy : 0;
+  if (is_one && was_lost_before(other)) return std::nullopt;
+  if (is_one) return other;
+  return is_absent(0) ? deputy : 0;
+}
+
+// Never shorter than the directory knows.
 void FileRestore::find_length() {
   file_length_ = file_length_of(file_.file_length());
+  const auto asked = who_knows_length();
+  if (!asked) {
+    if (auto known = take_own_length(); !known) return end(Outcome::kFailed, known.error());
+    return begin();
+  }
   keeping_.peers.run(
       *grant_,
-      [self = shared_from_this()](access::Requests& requests) {
-        const bool is_first = self->keeper_->index == 0;
-        access::BulkRequest request;
-        request.lfs = is_first ? parity::deputy_of(self->keeper_->layout) : 0;
-        request.make = [file = self->file_.file(), is_first] {
-          net::Packet packet;
-          packet.envelope.mutable_length()->set_file(file);
-          packet.envelope.mutable_length()->set_noted(is_first);
-          return packet;
-        };
-        request.take = [self, is_first](net::Packet& reply) {
-          const proto::LengthReply& answer = reply.envelope.length_reply();
-          const FileLength published = file_length_of(answer.file_length());
-          if (published.records > self->file_length_.records || published.bytes > self->file_length_.bytes)
-            self->file_length_ = published;
-          self->grants_ = is_first ? 0 : answer.generation();
-          return check_file_length(self->keeper_->format(), self->file_length_);
-        };
-        requests.add(std::move(request));
-      },
+      [self = shared_from_this(), lfs = *asked](access::Requests& requests) { self->ask_length(requests, lfs); },
       [self = shared_from_this()](const Status& status) {
         if (!status) return self->end(Outcome::kFailed, status.error());
         self->begin();
       });
 }
 
+Status FileRestore::take_own_length() {
+  auto found = context_.components.find(FileId(file_.file()));
+  if (!found && found.error().code == Code::kNotFound && file_length_.records == 0) return {};
+  if (!found) return fail(std::move(found.error()));
+  const auto& state = (*found)->state;
+  for (const auto& known : {state.published(), state.noted().file_length()}) {
+    const FileLength length = file_length_of(known);
+    if (length.records > file_length_.records || length.bytes > file_length_.bytes) file_length_ = length;
+  }
+  grants_ = std::max({state.generation(), state.grants(), state.noted_generation(), state.parity_generation()});
+  return check_file_length(keeper_->format(), file_length_);
+}
+
+// Of the deputy: what was noted there. Nothing was, if nothing was appended.
+void FileRestore::ask_length(access::Requests& requests, LfsIndex lfs) {
+  access::BulkRequest request;
+  request.lfs = lfs;
+  request.patient = true;
+  request.make = [file = file_.file(), is_noted = lfs != 0, view = moment_.view] {
+    net::Packet packet;
+    proto::Length& asked = *packet.envelope.mutable_length();
+    asked.set_file(file);
+    asked.set_noted(is_noted);
+    asked.set_view(view);
+    return packet;
+  };
+  request.take = [self = shared_from_this()](net::Packet& reply) {
+    const proto::LengthReply& answer = reply.envelope.length_reply();
+    const FileLength published = file_length_of(answer.file_length());
+    if (published.records > self->file_length_.records || published.bytes > self->file_length_.bytes)
+      self->file_length_ = published;
+    self->grants_ = answer.generation();
+    return check_file_length(self->keeper_->format(), self->file_length_);
+  };
+  // One that is not sure to be the sequencer yet does not say; its deputy does, for a round that is not the last one.
+  request.refused = [self = shared_from_this(), &requests, lfs](Error error) -> Status {
+    const bool has_deputy = lfs == 0 && !self->is_final() && !self->is_deputy();
+    if (!has_deputy || error.code != Code::kUnavailable) return fail(std::move(error));
+    self->ask_length(requests, parity::deputy_of(self->keeper_->layout));
+    return {};
+  };
+  requests.add(std::move(request));
+}
+
 void FileRestore::begin() {
   rows_ = keeper_->layout.rows(keeper_->index, file_length_.records);
+  auto found = context_.components.find(FileId(file_.file()));
+  if (found) return begin_catch_up(*found);
   const bool keeps_length = (keeper_->index == 0 || is_deputy()) && file_length_.records > 0;
   if (rows_ == 0 && keeper_->parity_rows(file_length_) == 0 && !keeps_length) return end(Outcome::kNothing);
   auto made = make_component();
   if (!made) return end(Outcome::kFailed, made.error());
   if (*made == nullptr) return end(Outcome::kNothing);
   component_ = std::move(*made);
+  is_begun_ = true;
   auto begun = begin_rows();
   if (begun) begun = begin_parity();
   if (!begun) return fail_with(begun.error());
@@ -138,6 +192,12 @@ Status FileRestore::begin_parity() {
   plan.pages = {{0, pages}};
   plan.frames = {{pages * keeper_->shape.page_rows(), parity_rows}};
   parity_bytes_ = parity_rows * row_bytes_of(keeper_->format(), file_length_);
+  run_parity(members, plan);
+  return {};
+}
+
+void FileRestore::run_parity(const MemberOptions& members, const ParityPlan& plan) {
+  PIF_ASSERT(parity_ != nullptr, component_->file.value);
   rate_.spend(parity_bytes_, context_.now());
   ++errands_;
   const auto run = std::make_shared<ParityRun>(keeping_.peers, context_.world.storage, keeping_.works, *keeper_,
@@ -147,12 +207,11 @@ Status FileRestore::begin_parity() {
     if (!status) return self->fail_with(status.error());
     self->step();
   });
-  return {};
 }
 
 // Everything goes on from here. Work may end before the call that begins it.
 void FileRestore::step() {
-  if (!component_ || is_sealing_ || !done_) return;
+  if (!is_begun_ || is_sealing_ || !done_) return;
   if (!failure_ && component_->is_removed()) failure_ = removed();
   if (failure_) {
     if (errands_ == 0 && !is_writing_) end(Outcome::kFailed, *failure_);
@@ -240,12 +299,13 @@ Status FileRestore::write_away(const RowStreams::Batch& batch, bool is_last) {
   return {};
 }
 
+std::uint64_t FileRestore::bytes_of(Row rows, const FileLength& length) const {
+  return fixed_component_bytes(keeper_->layout, keeper_->index, keeper_->format().record_length, rows, length);
+}
+
 Status FileRestore::check_tail() const {
   const Format& format = keeper_->format();
-  const bool is_good =
-      tail_.rows == rows_ &&
-      (!format.is_fixed() || tail_.bytes == fixed_component_bytes(keeper_->layout, keeper_->index, format.record_length,
-                                                                  rows_, file_length_));
+  const bool is_good = tail_.rows == rows_ && (!format.is_fixed() || tail_.bytes == bytes_of(rows_, file_length_));
   if (is_good) return {};
   return fail(Code::kCorrupt,
               fmt::format("{} rows of {} bytes came back, and {} belong here of a file of {} records and {} bytes",
@@ -256,6 +316,7 @@ void FileRestore::seal() {
   if (auto good = check_tail(); !good) return fail_with(good.error());
   is_sealing_ = true;
   writer_.reset();
+  if (is_there_) return sync_there();
   set_tail(component_->state, tail_);
   auto opened = context_.components.open_files(*component_, component::OpenMode::kRead);
   if (!opened) return end(Outcome::kFailed, opened.error());
@@ -287,7 +348,7 @@ void FileRestore::fill_in(proto::ComponentState& state) const {
   *state.mutable_published() = wire::proto_of(file_length_);
   state.set_pages(parity_ ? keeper_->pages(file_length_) : 0);
   state.set_gathered(parity_ != nullptr);
-  if (grants_ > 0) {
+  if (grants_ > 0 && keeper_->index != 0) {  // LFS 0 begins a generation of its own
     // All of it is published, and so is of no generation before the newest, whose base may be far behind.
     state.set_generation(grants_);
     state.set_parity_generation(grants_);
@@ -308,7 +369,11 @@ void FileRestore::fail_with(Error error) {
 void FileRestore::end(Outcome outcome, const Error& error) {
   if (!done_) return;
   const bool is_half = outcome != Outcome::kRestored && component_ && !component_->is_removed();
-  if (is_half) managing_.remove(component_->file, false, [](const Status&) {});
+  if (is_there_) {
+    release();
+  } else if (is_half) {
+    managing_.remove(component_->file, false, [](const Status&) {});
+  }
   const Done done = std::exchange(done_, {});
   const bool is_gone = outcome == Outcome::kFailed && error.code == Code::kStaleFile;
   done(is_gone ? Outcome::kNothing : outcome, error);

@@ -1,6 +1,7 @@
-// What an LFS with an empty disk had of one file comes back: its rows from those who keep their parity, and the parity
-// that it kept, gathered from its members. All of it is made durable before the catalogue has the component, which
-// nobody sees before. One thread.
+// What an LFS should have of one file comes back: its rows from those who keep their parity, and the parity that it
+// keeps, gathered from its members. A component that is missing is made whole; one that others went on without gets the
+// rows and the parity that it lacks (file_catch_up.cc). All of it is made durable before the catalogue has it, so that
+// a crash leaves what was there before. One thread.
 #pragma once
 
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "parity/keeping.h"
 #include "parity/rate_limit.h"
+#include "parity/row_check.h"
 #include "parity/row_streams.h"
 #include "requests/managing.h"
 
@@ -18,26 +20,41 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
  public:
   enum class Outcome : std::uint8_t {
     kRestored,
-    kNothing,  // nothing of it belongs here, it is here already, or it was removed
+    kNothing,  // nothing of it belongs here, all of it is here already, or it was removed
     kFailed,
+  };
+  struct Moment {
+    // That all who answer must go by: then nothing is written without this LFS any more. 0: any.
+    std::uint64_t view = 0;
+    // Of this LFS when it was absent last (ViewState); 0: not known. What others had who were lost before it, it has.
+    std::uint32_t lost_order = 0;
   };
   // error: of kFailed. On the loop's thread; perhaps before start() returns.
   using Done = std::function<void(Outcome, const Error& error)>;
 
   // All but `file` outlive what runs of it.
-  FileRestore(Keeping& keeping, Managing& managing, RateLimit& rate, proto::ListLostReply::One file);
+  FileRestore(Keeping& keeping, Managing& managing, RateLimit& rate, proto::ListLostReply::One file, Moment moment);
   void start(Done done);
   // What had to wait for the rate goes on, if it may.
   void advance() { step(); }
 
+  bool is_final() const { return moment_.view != 0; }
+
  private:
   [[nodiscard]] Status parse();
+  std::uint32_t node_of(LfsIndex lfs) const { return file_.layout().nodes(static_cast<int>(lfs)); }
+  bool is_absent(LfsIndex lfs) const { return context_.view.is_absent(node_of(lfs)); }
+  bool was_lost_before(LfsIndex lfs) const;
   void find_length();
+  std::optional<LfsIndex> who_knows_length() const;
+  [[nodiscard]] Status take_own_length();
+  void ask_length(access::Requests& requests, LfsIndex lfs);
   void begin();
   bool is_deputy() const;  // of LFS 0 (deputy.h)
   [[nodiscard]] Result<ComponentPtr> make_component();
   [[nodiscard]] Status begin_rows();
   [[nodiscard]] Status begin_parity();
+  void run_parity(const MemberOptions& members, const ParityPlan& plan);
   void step();
   void fetch_more();
   void ask(access::Requests& requests, const RowStreams::PiecePtr& piece);
@@ -45,17 +62,36 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   void write(RowStreams::Batch batch);
   [[nodiscard]] Status write_away(const RowStreams::Batch& batch, bool is_last);  // from the loop
   [[nodiscard]] Status check_tail() const;
+  std::uint64_t bytes_of(Row rows, const FileLength& length) const;  // fixed records
   void seal();
   void synced(const Status& status);
   void fill_in(proto::ComponentState& state) const;
   void fail_with(Error error);
   void end(Outcome outcome, const Error& error = {});
 
+  // ---- of one that is there ----
+  void begin_catch_up(const ComponentPtr& component);
+  [[nodiscard]] Status check_component(const ComponentPtr& component) const;
+  bool has_all() const;
+  bool has_all_parity() const;
+  void check_rows();
+  void checked(const Status& status, Row first_other);
+  [[nodiscard]] Result<component::Tail> cut_tail() const;
+  void drop_rows();
+  void go_on();
+  [[nodiscard]] Status begin_missing_parity();
+  void plan_parity(std::uint64_t pap_end);
+  void sync_there();
+  void synced_there();
+  void fill_in_there(proto::ComponentState& state) const;
+  void release();
+
   Keeping& keeping_;
   LfsContext& context_;
   Managing& managing_;
   RateLimit& rate_;
   const proto::ListLostReply::One file_;
+  const Moment moment_;
   Done done_;
 
   proto::ComponentShape shape_;  // of the component here
@@ -63,7 +99,7 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   std::vector<LfsIndex> keepers_;  // of the rows: of row q that of index q mod size
   std::unique_ptr<access::Grant> grant_;
   FileLength file_length_;
-  std::uint64_t grants_ = 0;  // of the sequencer; 0 if this is its LFS
+  std::uint64_t grants_ = 0;  // of the sequencer, or as it was noted
   std::uint64_t rows_ = 0;
   ComponentPtr component_;
 
@@ -75,7 +111,18 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   std::shared_ptr<component::ParityFiles> parity_;
   std::uint64_t parity_bytes_ = 0;
 
-  unsigned errands_ = 0;  // requests and parity under way
+  // Of a component that is there.
+  bool is_there_ = false;
+  bool is_held_ = false;   // nothing else changes it meanwhile
+  component::Tail begin_;  // behind this rows are written; all in front of it are published, and right
+  Row checked_ = 0;        // rows in front of it are what is published, whoever wrote them
+  Row first_row_ = 0;      // that is fetched; of fixed records perhaps one that has become longer
+  bool needs_parity_ = false;
+  std::optional<std::size_t> without_;  // this member's rows have frames here, as others had lost it
+  std::uint64_t pap_end_ = 0;           // of frames that were there
+
+  bool is_begun_ = false;  // rows and parity come
+  unsigned errands_ = 0;   // requests and parity under way
   bool is_writing_ = false;
   bool has_rows_ = false;  // all are written
   bool is_sealing_ = false;

@@ -7,19 +7,21 @@
 
 #include "parity/covering.h"
 #include "pif/base/assert.h"
+#include "pif/parity/deputy.h"
 
 namespace pif::lfs {
 namespace {
 
 constexpr std::uint64_t kFoldPages = 16;                         // that frames of published rows make; or
 constexpr std::uint64_t kFoldBytes = 1u << 20;                   // of frames
+constexpr unsigned kFoldTriesMax = 20;                           // then the next cover begins anew
 constexpr Duration kFoldAfter = std::chrono::milliseconds(100);  // the range is published soon after its cover
-constexpr std::uint64_t kPunchBytes = 4096;
 
 }  // namespace
 
 void Covering::plan_fold(Line& line, const FileLength& file_length) {
   const Component& c = *line.component;
+  line.fold_tries = 0;
   if (line.fold_at != kNever || !c.frames || c.is_removed()) return;
   const std::uint64_t pages = line.keeper.pages(file_length);
   const bool is_long = c.frames->end - c.state.pap_begin() >= kFoldBytes;
@@ -27,28 +29,35 @@ void Covering::plan_fold(Line& line, const FileLength& file_length) {
   line.fold_at = context_.now() + kFoldAfter;
 }
 
+// What is begun in one view ends in it, or enters no pages.
 void Covering::fold(Line& line) {
   PIF_ASSERT(!line.is_busy && line.syncing == 0 && line.component->frames, line.component->file.value);
   line.is_busy = true;
   line.fold_at = kNever;
+  line.view = context_.view.index();
   const auto& state = line.component->state;
-  if (state.shape().index() == 0) return fold_up_to(line, file_length_of(state.published()));
-  ask_length(line);
+  if (!context_.check_takes(state.shape())) return end_fold(line);
+  const bool is_first_away = context_.view.is_absent(state.shape().layout().nodes(0));
+  const LfsIndex sequencer = is_first_away ? parity::deputy_of(line.keeper.layout) : 0;
+  if (state.shape().index() == sequencer) return fold_up_to(line, file_length_of(state.published()));
+  ask_length(line, sequencer);
 }
 
 // Of the sequencer: only what it has published is folded.
-void Covering::ask_length(Line& line) {
+void Covering::ask_length(Line& line, LfsIndex sequencer) {
   auto granted = keeping_.peers.grant(line.component->state.shape(), line.epoch);
   if (!granted) return end_fold(line);
   const std::shared_ptr<access::Grant> grant = std::move(*granted);
   auto found = std::make_shared<FileLength>();
   keeping_.peers.run(
       *grant,
-      [found, file = line.component->file](access::Requests& requests) {
+      [found, sequencer, file = line.component->file, view = line.view](access::Requests& requests) {
         access::BulkRequest request;
-        request.make = [file] {
+        request.lfs = sequencer;
+        request.make = [file, view] {
           net::Packet packet;
           packet.envelope.mutable_length()->set_file(file.value);
+          packet.envelope.mutable_length()->set_view(view);
           return packet;
         };
         request.take = [found](net::Packet& reply) -> Status {
@@ -60,7 +69,12 @@ void Covering::ask_length(Line& line) {
       [this, &line, found, grant](const Status& status) {
         const Status ok = status ? check_file_length(line.keeper.format(), *found) : status;
         if (ok) return fold_up_to(line, *found);
-        spdlog::warn("file {}: its length cannot be had: {}", name_of(line.component->file), ok.error().text);
+        const bool is_later = ok.error().code == Code::kRetry || ok.error().code == Code::kOldView;
+        if (is_later) {  // it publishes just now, or views differ for a moment
+          if (++line.fold_tries < kFoldTriesMax) line.fold_at = context_.now() + kFoldAfter;
+        } else {
+          spdlog::warn("file {}: its length cannot be had: {}", name_of(line.component->file), ok.error().text);
+        }
         end_fold(line);
       });
 }
@@ -68,7 +82,8 @@ void Covering::ask_length(Line& line) {
 void Covering::fold_up_to(Line& line, const FileLength& published) {
   const Component& c = *line.component;
   const std::uint64_t pages = line.keeper.pages(published);
-  if (c.is_removed() || c.failure || pages <= c.state.pages() || !c.parity) return end_fold(line);
+  const bool is_void = c.is_removed() || c.failure || !c.parity || !c.frames || line.view != context_.view.index();
+  if (is_void || pages <= c.state.pages()) return end_fold(line);
   MemberOptions members;
   members.file_length = published;
   members.records = {0, line.keeper.whole_records(published)};
@@ -76,6 +91,13 @@ void Covering::fold_up_to(Line& line, const FileLength& published) {
   members.by_message = true;
   ParityPlan plan;
   plan.pages = missing_pages(c.state, {c.state.pages(), pages});
+  const auto frame_of = [&](RecordNumber record) {
+    return counted_frame(*c.frames, c.state, line.keeper.format(), published, record);
+  };
+  const CopiesNeeded needed{absent_members(context_, line.keeper, c.state.shape()), plan.pages, {}, {}};
+  auto copied = find_copies(line.keeper, needed, c.parity, frame_of);
+  if (!copied) return end_fold(line);  // a later one may find them
+  members.copied = std::move(*copied);
   const auto run = std::make_shared<ParityRun>(keeping_.peers, context_.world.storage, keeping_.works, line.keeper,
                                                members, plan, c.parity);
   run->start(c.state.shape(), [this, &line, pages](const Status& status, const ParityRun::Outcome&) {
@@ -97,12 +119,8 @@ void Covering::folded(Line& line, std::uint64_t pages, const Status& status) {
   Component& c = *line.component;
   if (!status) spdlog::warn("file {}: frames are not folded: {}", name_of(c.file), status.error().text);
   if (!status || c.is_removed() || c.failure || !c.frames) return end_fold(line);
-  const std::uint64_t page_rows = line.keeper.shape.page_rows();
-  std::uint64_t begin = c.frames->end;
-  for (const auto& [record, frame] : c.frames->frames) {
-    const auto row = line.keeper.layout.parity_of(line.keeper.layout.locate(record)).row;
-    if (row >= pages * page_rows) begin = std::min(begin, frame.offset - component::kFrameHeaderBytes);
-  }
+  if (line.view != context_.view.index()) return end_fold(line);
+  const std::uint64_t begin = front_of_frames(line.keeper, *c.frames, pages);
   PIF_ASSERT(begin >= c.state.pap_begin(), begin, c.state.pap_begin());
   context_.batch.update(
       line.component,
@@ -124,14 +142,9 @@ void Covering::drop_frames(Line& line, std::uint64_t pages) {
       return line.keeper.layout.parity_of(line.keeper.layout.locate(one.first)).row < pages * page_rows;
     });
   }
-  const std::uint64_t end = c.state.pap_begin() / kPunchBytes * kPunchBytes;
-  if (end == 0 || !c.parity || !c.parity->frames) return end_fold(line);
-  keeping_.works.submit(
-      [files = c.parity, end] {
-        const auto punched = files->frames->punch(0, end);
-        if (!punched && punched.error().code != Code::kUnsupported) spdlog::warn("{}", punched.error().text);
-      },
-      [this, &line] { end_fold(line); });
+  if (!c.parity) return end_fold(line);
+  keeping_.works.submit([files = c.parity, begin = c.state.pap_begin()] { punch_front(*files, begin); },
+                        [this, &line] { end_fold(line); });
 }
 
 void Covering::end_fold(Line& line) {

@@ -15,6 +15,13 @@ Result<Keeper> keeper_of(const LfsContext& context, const proto::ComponentShape&
   return Keeper::of(made, layout, shape.index());
 }
 
+std::vector<bool> absent_members(const LfsContext& context, const Keeper& keeper, const proto::ComponentShape& shape) {
+  std::vector<bool> out;
+  for (const LfsIndex lfs : keeper.members.lfs)
+    out.push_back(context.view.is_absent(shape.layout().nodes(static_cast<int>(lfs))));
+  return out;
+}
+
 Status check_file_length(const Format& format, const FileLength& file_length) {
   if (file_length.records > kFileBytesMax || file_length.bytes > kFileBytesMax)
     return fail(Code::kTooLarge, fmt::format("a file of {} records, {} bytes", file_length.records, file_length.bytes));

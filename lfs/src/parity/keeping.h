@@ -22,6 +22,8 @@ struct Keeping {
 
 // The shape in a request, of a component that keeps parity; and a length that such a file can have. kInvalid.
 [[nodiscard]] Result<Keeper> keeper_of(const LfsContext& context, const proto::ComponentShape& shape);
+// Whose rows are not asked for in this view, by member: their LFSs are absent.
+std::vector<bool> absent_members(const LfsContext& context, const Keeper& keeper, const proto::ComponentShape& shape);
 [[nodiscard]] Status check_file_length(const Format& format, const FileLength& file_length);
 // Of files so short members are read by message: descriptors would cost more than the rows.
 inline constexpr std::uint64_t kNearFromBytes = 1u << 20;

@@ -49,7 +49,12 @@ Status FetchedRows::read(Row first, std::uint64_t count, std::uint64_t step, com
 // ---- members -------------------------------------------------------------------------------------------------------
 
 MemberRows::MemberRows(Peers& peers, component::Storage& storage, Keeper keeper, MemberOptions options)
-    : peers_(peers), storage_(storage), keeper_(std::move(keeper)), options_(options), members_(keeper_.size()) {
+    : peers_(peers),
+      storage_(storage),
+      keeper_(std::move(keeper)),
+      options_(std::move(options)),
+      members_(keeper_.size()) {
+  PIF_ASSERT(options_.copied.empty() || options_.copied.size() == keeper_.size(), options_.copied.size());
   const Range records = cut(options_.records, {0, options_.file_length.records});
   for (std::size_t i = 0; i < keeper_.size(); ++i)
     limits_.push_back(options_.parity_rows ? *options_.parity_rows
@@ -78,7 +83,7 @@ void MemberRows::open(const proto::ComponentShape& shape, Peers::Done done) {
   grant_ = std::move(*granted);
   const auto wanted = options_.by_message ? access::DataPath::kMessages : access::DataPath::kAuto;
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (limits_[i].empty() || options_.without == i) continue;
+    if (limits_[i].empty() || options_.without == i || is_copied(i)) continue;
     members_[i].access =
         std::make_unique<access::ComponentAccess>(storage_, grant_->parts(), keeper_.members.lfs[i], wanted);
   }
@@ -111,8 +116,11 @@ bool MemberRows::is_any_far() const {
 
 std::vector<component::RowSource*> MemberRows::sources() {
   std::vector<component::RowSource*> out;
-  for (Member& member : members_) {
-    if (member.near) {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    Member& member = members_[i];
+    if (is_copied(i)) {
+      out.push_back(options_.copied[i].get());
+    } else if (member.near) {
       out.push_back(member.near.get());
     } else {
       out.push_back(member.access ? &member.fetched : nullptr);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "parity/kept_frames.h"
 #include "parity/peers.h"
 #include "pif/access/component_access.h"
 #include "store/keeper.h"
@@ -22,6 +23,7 @@ struct MemberOptions {
   bool by_message = false;             // else through descriptors where they are passed
   std::uint64_t generation = 0;        // which members must be at, if it is not 0: kRetry otherwise; by message only
   std::optional<std::size_t> without;  // this member is not asked
+  CopiedMembers copied;                // instead of those that are absent; empty: none is
 };
 
 // What was fetched of one member.
@@ -50,6 +52,8 @@ class MemberRows {
   void open(const proto::ComponentShape& shape, Peers::Done done);
   // Whether a window must be fetched before its rows are read.
   bool is_any_far() const;
+  // Whether a member's rows come from copies: frames of them are there.
+  bool is_copied(std::size_t member) const { return !options_.copied.empty() && options_.copied[member] != nullptr; }
   // Fetches rows of these parity rows that are to be read: all that is fetched before is gone. After open().
   void fetch(Range parity_rows, Peers::Done done);
   // Parity rows of which this member's rows are read.

@@ -11,9 +11,6 @@ namespace {
 
 constexpr std::uint64_t kFarBytes = 4u << 20;    // of all members, in one window: they are in memory
 constexpr std::uint64_t kNearBytes = 64u << 20;  // the executor has a thread for so long
-constexpr std::uint64_t kHeaderBytes = component::kFrameHeaderBytes;
-
-std::uint64_t frame_bytes(std::uint64_t row_bytes) { return kHeaderBytes + (row_bytes + 7) / 8 * 8; }
 
 }  // namespace
 
@@ -95,7 +92,7 @@ Status ParityRun::write(const Window& window) {
     PIF_TRY(component::write_pages(keeper_.shape, *files_, window.pages.begin, window.pages.size(), sources));
   for (std::size_t member = 0; member < keeper_.size() && !window.frames.empty(); ++member) {
     const Range parity_rows = cut(window.frames, rows_.parity_rows(member));
-    if (parity_rows.empty()) continue;
+    if (parity_rows.empty() || rows_.is_copied(member) || options_.without == member) continue;
     PIF_ASSERT(sources[member] != nullptr, member);
     PIF_TRY(write_frames(member, parity_rows, *sources[member]));
   }
@@ -121,7 +118,6 @@ Status ParityRun::write_frames(std::size_t member, Range parity_rows, component:
     PIF_TRY(source.read(keeper_.shape.row_of(member, left.begin), left.size(), keeper_.size(), rows));
     PIF_ASSERT(!rows.lengths.empty() && rows.lengths.size() <= left.size(), rows.lengths.size(), left.size());
     frames.clear();
-    std::uint64_t at = outcome_.end;
     std::span<const std::byte> rest = rows.bytes;
     for (std::size_t i = 0; i < rows.lengths.size(); ++i) {
       const RecordNumber record = keeper_.record(member, left.begin + i);
@@ -129,13 +125,8 @@ Status ParityRun::write_frames(std::size_t member, Range parity_rows, component:
       rest = rest.subspan(rows.lengths[i]);
       PIF_TRY(check_row(record, row));
       frames.push_back({record, plan_.generation, 0, row});
-      outcome_.frames.push_back(
-          {record, plan_.generation, 0, at + kHeaderBytes, static_cast<std::uint32_t>(row.size())});
-      at += frame_bytes(row.size());
     }
-    PIF_TRY_VALUE(const auto end, component::write_frames(keeper_.shape.file, *files_, outcome_.end, frames));
-    PIF_ASSERT(end == at, end, at);
-    outcome_.end = end;
+    PIF_TRY(add_frames(keeper_.shape.file, *files_, frames, outcome_.end, outcome_.frames));
   }
   return {};
 }

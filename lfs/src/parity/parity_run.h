@@ -13,8 +13,10 @@
 namespace pif::lfs {
 
 struct ParityPlan {
-  std::deque<Range> pages;       // to be made, by rising page
-  std::deque<Range> frames;      // parity rows; of their rows those get frames that hold MemberOptions::records
+  std::deque<Range> pages;  // to be made, by rising page
+  // Parity rows; of their rows those get frames that hold MemberOptions::records, but for those that are copies, and
+  // those of MemberOptions::without.
+  std::deque<Range> frames;
   std::uint64_t generation = 0;  // of the frames
   std::uint64_t end = 0;         // of .pap: where the frames go
 };

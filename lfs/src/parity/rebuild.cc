@@ -22,6 +22,9 @@ constexpr unsigned kBarrenMax = 2;         // then people are told that it does 
 constexpr Duration kPauseFirst = std::chrono::milliseconds(200);
 constexpr Duration kPauseMax = std::chrono::seconds(30);
 constexpr Duration kAskAgain = std::chrono::milliseconds(200);
+constexpr std::uint64_t kHereBytes = 1u << 20;             // as which one counts that is there: it lacks little
+constexpr Duration kShortRound = std::chrono::seconds(1);  // what came meanwhile is left to the last one
+constexpr unsigned kRoundsMax = 8;                         // the last one ends, whatever is written
 
 bool is_incomplete(std::uint32_t view_state) {
   return view_state == wire::kViewRebuilding || view_state == wire::kViewReturning;
@@ -33,6 +36,16 @@ Rebuild::Rebuild(Keeping& keeping, Managing& managing, Ask ask)
     : keeping_(keeping), context_(keeping.context), managing_(managing), ask_(std::move(ask)) {
   context_.operations.bind<&Rebuild::rebuild>(*this);
   context_.operations.bind<&Rebuild::rebuild_status>(*this);
+  context_.view_watchers.push_back([this] { view_changed(); });
+}
+
+// What others write comes here from the moment on at which this LFS is returning: but only of files that have caught
+// up in that view. It may have been lost again in between.
+void Rebuild::view_changed() {
+  const std::uint32_t own = own_state();
+  if (own == std::exchange(last_state_, own)) return;
+  context_.lost_files.expect_any();
+  if (is_last_round_ && own == wire::kViewRebuilding) start_over();  // it was lost again
 }
 
 // ---- who asks ------------------------------------------------------------------------------------------------------
@@ -58,6 +71,12 @@ Result<net::Packet> Rebuild::rebuild(const Request& request, const proto::Rebuil
 }
 
 std::uint32_t Rebuild::own_state() const { return context_.view.state_of(context_.config.node); }
+
+std::uint32_t Rebuild::percent() const {
+  if (!is_incomplete(own_state()) || phase_ == Phase::kMember || phase_ == Phase::kSurveying) return 0;
+  if (progress_.bytes_total == 0) return 100;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(progress_.bytes * 100 / progress_.bytes_total, 100));
+}
 
 std::uint32_t Rebuild::state() const {
   switch (phase_) {
@@ -103,12 +122,15 @@ Result<net::Packet> Rebuild::rebuild_status(const Request& request, const proto:
 // ---- phases --------------------------------------------------------------------------------------------------------
 
 void Rebuild::tick() {
+  was_member_ = was_member_ || (context_.view.index() > 0 && own_state() == wire::kViewMember);
   if (context_.standing != Standing::kServing) return;
+  context_.rebuilt_percent = percent();
   const std::uint32_t own = own_state();
   if (!is_incomplete(own)) {
     if (phase_ != Phase::kMember) become_member();
     return;
   }
+  if (own == wire::kViewRebuilding) lost_order_ = context_.view.lost_order_of(context_.config.node);
   const bool may_try = context_.now() >= next_try_;
   switch (phase_) {
     case Phase::kMember:
@@ -150,11 +172,10 @@ Time Rebuild::next_deadline() const {
 void Rebuild::become_member() {
   if (own_state() == wire::kViewMember)
     spdlog::info("{} has all that it lost: {} files, {} bytes", context_.config.name, progress_.files, bytes_now_);
-  phase_ = Phase::kMember;
+  start_over();
   ended_ = context_.now();
-  is_asked_ = is_last_round_ = false;
-  barren_rounds_ = 0;
-  queue_.clear();
+  is_asked_ = false;
+  lost_order_ = 0;
   progress_.files_total = progress_.files;
   progress_.bytes_total = progress_.bytes;
   last_failures_.clear();
@@ -162,9 +183,18 @@ void Rebuild::become_member() {
   context_.lost_files.expect_any();  // of the next time
 }
 
+// What is under way comes to its end, and nothing of it counts.
+void Rebuild::start_over() {
+  phase_ = Phase::kMember;
+  is_last_round_ = false;
+  barren_rounds_ = long_rounds_ = 0;
+  queue_.clear();
+}
+
 void Rebuild::begin_survey() {
   phase_ = Phase::kSurveying;
   context_.lost_files.expect_any();
+  last_state_ = own_state();
   // In this view it was restoring before; it goes on by itself.
   is_last_round_ = own_state() == wire::kViewReturning;
   is_asked_ = is_asked_ || is_last_round_;
@@ -194,9 +224,13 @@ void Rebuild::surveyed(proto::ListLostReply& page) {
 
 void Rebuild::end_survey() {
   PIF_ASSERT(std::is_sorted(surveyed_.begin(), surveyed_.end()), surveyed_.size());
-  context_.lost_files.expect(std::exchange(surveyed_, {}));
-  spdlog::info("{} lacks {} of {} files with parity", context_.config.name, lacking_, progress_.files_total);
-  if (is_asked_ || lacking_ == 0) return begin_round();
+  if (!is_last_round_) context_.lost_files.expect(surveyed_);
+  spdlog::info("{} lacks {} of {} files with parity, and looks whether others are behind", context_.config.name,
+               lacking_, progress_.files_total);
+  // One that has something was away, and one that took part before, with nothing as yet. An empty disk is filled when a
+  // person says so.
+  const bool has_any = context_.components.totals().components > 0;
+  if (is_asked_ || has_any || was_member_ || lacking_ == 0) return begin_round();
   phase_ = Phase::kWaiting;
 }
 
@@ -207,6 +241,8 @@ void Rebuild::begin_round() {
   failed_ = restored_ = 0;
   list_after_ = 0;
   has_more_ = true;
+  surveyed_.clear();
+  round_begun_ = context_.now();
   step_round();
 }
 
@@ -218,14 +254,22 @@ void Rebuild::step_round() {
   start_files();
   const bool is_low = has_more_ && queue_.size() < kQueueLow;
   if (is_low && !is_listing_ && context_.now() >= next_try_) {
-    list([this](proto::ListLostReply& page) {
-      for (One& file : *page.mutable_files())
-        if (!is_here(file.file())) queue_.push_back(std::move(file));
-      has_more_ = page.more();
-      if (phase_ == Phase::kRestoring) step_round();
-    });
+    list([this](proto::ListLostReply& page) { take_page(page); });
   }
   if (phase_ == Phase::kRestoring && !has_more_ && queue_.empty() && under_way_.empty()) end_round();
+}
+
+// Files that were made since the round before are missing here, too. But once all have been listed in the view in which
+// this LFS is returning, those that are made are not.
+void Rebuild::take_page(proto::ListLostReply& page) {
+  for (One& file : *page.mutable_files()) {
+    surveyed_.push_back(file.file());
+    if (!is_last_round_ || context_.lost_files.has(FileId(file.file()))) queue_.push_back(std::move(file));
+  }
+  has_more_ = page.more();
+  const bool is_news = !is_last_round_ || !context_.lost_files.are_known();
+  if (!has_more_ && is_news) context_.lost_files.expect(std::exchange(surveyed_, {}));
+  if (phase_ == Phase::kRestoring) step_round();
 }
 
 // A restore may end at once.
@@ -233,13 +277,15 @@ void Rebuild::start_files() {
   if (is_starting_) return;
   is_starting_ = true;
   while (!queue_.empty() && under_way_.size() < kFilesAtOnce) {
-    const std::uint64_t held = std::min(weight(queue_.front()), kFileBytesMax);
+    const bool is_new = !is_here(queue_.front().file());
+    const std::uint64_t held = std::min(weight(queue_.front()), is_new ? kFileBytesMax : kHereBytes);
     if (!under_way_.empty() && (under_way_bytes_ + held > kBytesAtOnce || !rate_.is_free(context_.now()))) break;
     One file = std::move(queue_.front());
     queue_.pop_front();
-    const auto restore = std::make_shared<FileRestore>(keeping_, managing_, rate_, file);
+    const FileRestore::Moment moment{is_last_round_ ? context_.view.index() : 0, lost_order_};
+    const auto restore = std::make_shared<FileRestore>(keeping_, managing_, rate_, file, moment);
     const std::uint64_t id = file.file();
-    under_way_.push_back({restore, std::move(file), held});
+    under_way_.push_back({restore, std::move(file), held, is_new});
     under_way_bytes_ += held;
     restore->start([this, id](FileRestore::Outcome outcome, const Error& error) { restored(id, outcome, error); });
   }
@@ -257,10 +303,13 @@ void Rebuild::restored(std::uint64_t file, FileRestore::Outcome outcome, const E
     spdlog::warn("{} cannot be rebuilt at present: {} {}", ended.file.path(), error.node, error.text);
     ++failed_;
     if (failures_.size() < kFailuresMax) failures_.push_back({file, ended.file.path(), error});
-  } else if (outcome == FileRestore::Outcome::kRestored) {
-    const std::uint64_t bytes = weight(ended.file);
+  } else if (ended.restore->is_final() && is_last_round_) {
+    context_.lost_files.note_caught_up(FileId(file));
+  }
+  if (outcome == FileRestore::Outcome::kRestored) {
+    const std::uint64_t bytes = ended.is_new ? weight(ended.file) : 0;
     ++restored_;
-    ++progress_.files;
+    progress_.files += ended.is_new ? 1 : 0;
     progress_.bytes += bytes;
     bytes_now_ += bytes;
   }
@@ -272,16 +321,17 @@ void Rebuild::end_round() {
   last_failures_ = std::exchange(failures_, {});
   last_failed_ = failed_;
   barren_rounds_ = restored_ == 0 && failed_ > 0 ? barren_rounds_ + 1 : 0;
+  const bool is_short = restored_ == 0 || context_.now() - round_begun_ < kShortRound;
   if (failed_ > 0) {
     phase_ = Phase::kPausing;
     const unsigned doublings = std::min(barren_rounds_, 8u);
     next_try_ = context_.now() + std::min<Duration>(kPauseFirst * (1u << doublings), kPauseMax);
-  } else if (restored_ > 0) {
-    begin_round();  // until nothing came meanwhile
+  } else if (!is_last_round_ && !is_short && ++long_rounds_ < kRoundsMax) {
+    begin_round();  // until little came meanwhile
   } else {
     phase_ = Phase::kTelling;
     next_try_ = context_.now();
-    tell();
+    if (!is_telling_) tell();  // what was said in the round before may be under way still
   }
 }
 

@@ -1,11 +1,13 @@
-// An LFS whose disk was lost, and which has an empty one now, gets back what it had, file by file, while others work.
-// It asks the PIF Server which files those are, restores those that it lacks, and says when it has them all. What
-// cannot be restored is passed over, and tried again in the next round.
+// An LFS that others did without, with what it had or with an empty disk, gets what it lacks, file by file, while
+// others work. It asks the PIF Server which files it has a part of, restores what is missing and what is behind, and
+// says when it has all. What cannot be restored is passed over, and tried again in the next round. Rounds follow until
+// one is short. Then the node is returning: what is written comes here again, and in one more round it gets what came
+// until then.
 //
 //   kMember -> kSurveying -> kWaiting -> kRestoring <-> kPausing
 //                            kRestoring -> kTelling -> kRestoring (once more, in the new view) -> kTelling -> kMember
 //
-// A node that has nothing to restore does not wait to be asked. One thread.
+// Only one that had nothing, and is to get something, waits to be asked. One thread.
 #pragma once
 
 #include <deque>
@@ -35,6 +37,8 @@ class Rebuild {
   void tick();
   Time next_deadline() const;
   const Progress& progress() const { return progress_; }
+  // As people are shown it; 0 of a node that is not being rebuilt.
+  std::uint32_t percent() const;
 
  private:
   enum class Phase : std::uint8_t { kMember, kSurveying, kWaiting, kRestoring, kPausing, kTelling };
@@ -46,12 +50,15 @@ class Rebuild {
     Error error;
   };
 
+  void view_changed();
+  void start_over();
   void become_member();
   void begin_survey();
   void surveyed(proto::ListLostReply& page);
   void end_survey();
   void begin_round();
   void step_round();
+  void take_page(proto::ListLostReply& page);
   void start_files();
   void restored(std::uint64_t file, FileRestore::Outcome outcome, const Error& error);
   void end_round();
@@ -69,14 +76,17 @@ class Rebuild {
   const Ask ask_;
 
   Phase phase_ = Phase::kMember;
-  bool is_asked_ = false;  // by a person, to begin
+  bool is_asked_ = false;    // by a person, to begin
+  bool was_member_ = false;  // with this root: it was away, and has what it had
   bool is_listing_ = false;
   bool is_telling_ = false;
   Time next_try_{};  // of what failed, or is said again
   std::uint64_t list_after_ = 0;
   bool has_more_ = false;
   std::vector<std::uint64_t> surveyed_;
-  std::uint64_t lacking_ = 0;  // of those surveyed
+  std::uint64_t lacking_ = 0;     // of those surveyed
+  std::uint32_t lost_order_ = 0;  // while it was absent
+  std::uint32_t last_state_ = 0;  // wire::ViewState, in the view before
 
   // Of the round.
   std::deque<One> queue_;
@@ -84,6 +94,7 @@ class Rebuild {
     std::shared_ptr<FileRestore> restore;
     One file;
     std::uint64_t weight = 0;
+    bool is_new = false;  // there was nothing of it
   };
   std::vector<UnderWay> under_way_;
   std::uint64_t under_way_bytes_ = 0;
@@ -94,6 +105,8 @@ class Rebuild {
   std::vector<Failure> last_failures_;  // of the round before, for who asks
   std::uint64_t last_failed_ = 0;
   std::uint64_t rounds_ = 0;
+  Time round_begun_{};
+  unsigned long_rounds_ = 0;    // that ended well
   unsigned barren_rounds_ = 0;  // in sequence, in which nothing was restored
   bool is_last_round_ = false;  // in the view in which rows come here again
 

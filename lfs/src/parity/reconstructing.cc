@@ -102,6 +102,7 @@ void Reconstructing::reconstruct(const Request& request, const proto::Reconstruc
 Result<Reconstructing::JobPtr> Reconstructing::prepare(const Request& request) {
   const auto& asked = request.envelope().reconstruct();
   PIF_TRY_VALUE(const auto component, context_.published(request, FileId(asked.file())));
+  PIF_TRY(context_.check_present(component->state.shape()));
   PIF_TRY_VALUE(auto keeper, keeper_of(context_, component->state.shape()));
   const FileLength file_length = file_length_of(asked.file_length());
   PIF_TRY(check_file_length(keeper.format(), file_length));
@@ -132,6 +133,21 @@ Result<Reconstructing::JobPtr> Reconstructing::prepare(const Request& request) {
   return job;
 }
 
+// A page beyond those of published rows may have more of a last record than the file: made by an append that fills it
+// up and is not published, perhaps never, when the page's other rows may go. The record's frame counts then, as long as
+// there is one. False also where that is not known yet.
+bool Reconstructing::is_in_page(const Job& job, Row parity_row) {
+  const Component& c = *job.component;
+  const std::uint64_t page = parity_row / job.keeper.shape.page_rows();
+  if (!has_page(c.state, page)) return false;
+  const Format& format = job.keeper.format();
+  const RecordNumber record = job.keeper.record(job.member, parity_row);
+  const auto bytes = record_bytes(format, job.file_length, record);
+  if (page < c.state.pages() || !bytes || *bytes == format.record_length) return true;
+  if (!c.frames && !job.scanned) return false;
+  return counted_frame(c.frames ? *c.frames : *job.scanned, c.state, format, job.file_length, record) == nullptr;
+}
+
 // All rows of one answer come from frames, or all from pages.
 void Reconstructing::begin(const JobPtr& job) {
   Component& c = *job->component;
@@ -142,7 +158,7 @@ void Reconstructing::begin(const JobPtr& job) {
   if (!job->result) return answer(job);
   job->files = c.parity;
   ++job->tries;
-  if (has_page(c.state, job->parity_rows.begin / job->keeper.shape.page_rows())) {
+  if (is_in_page(*job, job->parity_rows.begin)) {
     take_pages(*job);
     return read_pages(job);
   }
@@ -173,17 +189,12 @@ void Reconstructing::scan(const JobPtr& job) {
 Status Reconstructing::take_frames(Job& job) {
   const Component& c = *job.component;
   const component::FrameIndex& index = c.frames ? *c.frames : *job.scanned;
-  const auto& format = job.keeper.format();
   std::uint64_t bytes = 0;
   for (auto j = job.parity_rows.begin; j < job.parity_rows.end && (job.frames.empty() || bytes < job.bytes_max); ++j) {
-    if (has_page(c.state, j / job.keeper.shape.page_rows())) break;
+    if (is_in_page(job, j)) break;
     const RecordNumber record = job.keeper.record(job.member, j);
-    const component::Frame* const frame =
-        format.is_fixed() ? index.find(record, fixed_record_bytes(format.record_length, job.file_length, record))
-                          : index.find(record);
-    const bool counts = frame != nullptr &&
-                        (frame->generation >= c.state.parity_generation() || record < c.state.parity_base().records());
-    if (counts) {
+    const component::Frame* const frame = counted_frame(index, c.state, job.keeper.format(), job.file_length, record);
+    if (frame != nullptr) {
       job.frames.push_back(*frame);
       bytes += frame->bytes + sizeof(std::uint32_t);
       continue;
@@ -216,16 +227,29 @@ void Reconstructing::read_frames(const JobPtr& job) {
 }
 
 void Reconstructing::take_pages(Job& job) {
-  const auto& state = job.component->state;
   const std::uint64_t page_rows = job.keeper.shape.page_rows();
   const std::uint64_t first = job.parity_rows.begin / page_rows;
   const std::uint64_t end = (job.parity_rows.end - 1) / page_rows + 1;
   const std::uint64_t at_once = std::max<std::uint64_t>(job.bytes_max / (page_rows * job.row_bytes()), 1);
   job.pages = {first, first + 1};
-  while (job.pages.end < end && job.pages.size() < at_once && has_page(state, job.pages.end)) ++job.pages.end;
+  while (job.pages.end < end && job.pages.size() < at_once && is_in_page(job, job.pages.end * page_rows))
+    ++job.pages.end;
+}
+
+// Another member that a page needs, and that nobody asks.
+std::optional<LfsIndex> Reconstructing::other_absent(const Job& job) const {
+  const auto is_absent = absent_members(context_, job.keeper, job.component->state.shape());
+  for (std::size_t i = 0; i < is_absent.size(); ++i)
+    if (is_absent[i] && i != job.member) return job.keeper.members.lfs[i];
+  return std::nullopt;
 }
 
 void Reconstructing::read_pages(const JobPtr& job) {
+  if (const auto other = other_absent(*job)) {
+    job->result =
+        fail(both_away(*job, {Code::kUnavailable, "it is lost or being rebuilt", name_of_node(*job, *other)}));
+    return answer(job);
+  }
   const std::uint64_t page_rows = job->keeper.shape.page_rows();
   const Range rows{job->pages.begin * page_rows, job->pages.end * page_rows};
   MemberOptions options;
@@ -263,7 +287,11 @@ void Reconstructing::rebuild(const JobPtr& job) {
             const auto row = rest.first(stretch->lengths[i]);
             rest = rest.subspan(row.size());
             const std::uint64_t j = page * page_rows + i;
-            if (j >= job->parity_rows.begin && j < job->parity_rows.end) has_room = job->add(row);
+            if (j < job->parity_rows.begin || j >= job->parity_rows.end) continue;
+            // Who asks may know of less of the last record than the page has.
+            const auto bytes = record_bytes(job->keeper.format(), job->file_length, job->keeper.record(job->member, j));
+            PIF_ASSERT(!bytes || *bytes <= row.size(), *bytes, row.size());
+            has_room = job->add(bytes ? row.first(*bytes) : row);
           }
         }
       },

@@ -22,11 +22,13 @@ class Reconstructing {
 
   [[nodiscard]] Result<JobPtr> prepare(const Request& request);
   [[nodiscard]] Result<net::Packet> descriptors(const Request& request);
+  static bool is_in_page(const Job& job, Row parity_row);
   void begin(const JobPtr& job);
   void scan(const JobPtr& job);
   [[nodiscard]] Status take_frames(Job& job);
   void take_pages(Job& job);
   void read_frames(const JobPtr& job);
+  std::optional<LfsIndex> other_absent(const Job& job) const;
   void read_pages(const JobPtr& job);
   void rebuild(const JobPtr& job);
   void answer(const JobPtr& job);

@@ -29,14 +29,16 @@ std::uint64_t RowStreams::Piece::rows() const {
   return sum;
 }
 
-RowStreams::RowStreams(const Format& format, std::uint64_t rows, std::size_t streams, std::uint64_t row_bytes)
+RowStreams::RowStreams(const Format& format, std::uint64_t rows, std::size_t streams, std::uint64_t row_bytes,
+                       Row first)
     : format_(format),
       rows_(rows),
       piece_rows_(piece_rows_for(format, streams, format.is_fixed() ? format.record_length : row_bytes)),
       row_bytes_(format.is_fixed() ? format.record_length : row_bytes),
-      streams_(streams) {
-  PIF_ASSERT(streams > 0);
-  for (std::size_t i = 0; i < streams; ++i) streams_[i].next = i;
+      streams_(streams),
+      written_(first) {
+  PIF_ASSERT(streams > 0 && first <= rows, streams, first, rows);
+  for (std::size_t i = 0; i < streams; ++i) streams_[i].next = first_of(i);
 }
 
 RowStreams::PiecePtr RowStreams::next() {
@@ -94,10 +96,14 @@ Status RowStreams::take(Piece& piece, std::uint64_t rows, net::Buffer buffer) {
   return {};
 }
 
-Row RowStreams::frontier(const Stream& stream, std::size_t index) const {
-  // The first row of the stream that has not been written.
+// The first row of the stream that has not been written.
+Row RowStreams::first_of(std::size_t index) const {
   const std::uint64_t n = streams_.size();
-  Row next = written_ + (index + n - written_ % n) % n;
+  return written_ + (index + n - written_ % n) % n;
+}
+
+Row RowStreams::frontier(const Stream& stream, std::size_t index) const {
+  Row next = first_of(index);
   for (const PiecePtr& piece : stream.pieces) {
     if (!piece->is_complete) break;
     next = piece->next();

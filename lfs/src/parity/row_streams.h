@@ -55,8 +55,9 @@ class RowStreams {
     std::uint32_t last_bytes = 0;        // fixed records: of the last row
   };
 
-  // rows: of the component; streams: how many keepers, at least one. row_bytes: of a variable row, about.
-  RowStreams(const Format& format, std::uint64_t rows, std::size_t streams, std::uint64_t row_bytes);
+  // rows: of the component; streams: how many keepers, at least one. row_bytes: of a variable row, about. first: rows
+  // in front of it are there; at most `rows`.
+  RowStreams(const Format& format, std::uint64_t rows, std::size_t streams, std::uint64_t row_bytes, Row first = 0);
 
   // The next piece to ask for; null: nothing more at present.
   PiecePtr next();
@@ -79,6 +80,7 @@ class RowStreams {
     std::deque<PiecePtr> pieces;  // in order; those asked for, and those that wait
   };
   [[nodiscard]] Status take_fixed(Piece::Body& body) const;
+  Row first_of(std::size_t index) const;
   // Where the rows of the stream end that have come without a gap.
   Row frontier(const Stream& stream, std::size_t index) const;
 

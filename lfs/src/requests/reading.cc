@@ -27,6 +27,17 @@ void log_damage(const Result<net::Packet>& result) {
   if (!result && result.error().code == Code::kCorrupt) spdlog::error("{}", result.error().text);
 }
 
+// Rows of a file with parity: those who read turn to who keeps their parity while this LFS is absent, and until it is a
+// member again. A daemon that keeps parity reads what is here.
+Status check_gives(const LfsContext& context, const Request& request, const Component& component) {
+  const auto& shape = component.state.shape();
+  PIF_TRY(context.check_present(shape));
+  const bool is_returning = keeps_parity(shape) && context.view.state_of(context.config.node) == wire::kViewReturning;
+  if (!is_returning || (request.capability.rights & kMayManage) != 0) return {};
+  return fail(Code::kUnavailable,
+              fmt::format("{} returns, and is no member yet: other LFSs answer for it", context.config.name));
+}
+
 // Else it is answered at once, if only with an error.
 bool waits_for_copy(const Component& component) {
   return component.lacks_copy() && !component.is_removed() && !component.failure;
@@ -38,7 +49,6 @@ Reading::Reading(LfsContext& context) : context_(context) {
   context.operations.bind<&Reading::read>(*this);
   context.operations.bind<&Reading::read_bytes>(*this);
   context.operations.bind<&Reading::offsets>(*this);
-  context.operations.bind<&Reading::length>(*this);
 }
 
 void Reading::read(const Request& request, const proto::Read&) { start(request); }
@@ -48,6 +58,8 @@ void Reading::offsets(const Request& request, const proto::Offsets&) { start(req
 void Reading::start(const Request& request) {
   auto found = context_.published(request, file_of_read(request.envelope()));
   if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
+  if (auto gives = check_gives(context_, request, **found); !gives)
+    return context_.replies.answer(request, fail(std::move(gives.error())));
   if ((*found)->lacks_copy()) {
     auto waiting = make_cold(request, std::move(*found));
     if (!waiting) return context_.replies.answer(request, fail(std::move(waiting.error())));
@@ -139,33 +151,11 @@ void Reading::finish(const std::shared_ptr<ColdRead>& cold) {
   context_.replies.answer(cold->token, std::move(*cold->result));
 }
 
-Result<net::Packet> Reading::length(const Request& request, const proto::Length& asked) {
-  auto component = context_.published(request, FileId(asked.file()));
-  net::Packet reply = Replies::reply(request);
-  auto* out = reply.envelope.mutable_length_reply();
-  // A file that never had a record has no component: it is empty.
-  if (!component && component.error().code == Code::kNotFound) {
-    *out->mutable_file_length() = wire::proto_of(FileLength());
-    return reply;
-  }
-  if (!component) return fail(std::move(component.error()));
-  const auto& state = (*component)->state;
-  if (asked.noted()) {
-    *out->mutable_file_length() = state.noted().file_length();
-    out->set_generation(state.noted_generation());
-    return reply;
-  }
-  if (state.shape().index() != 0)
-    return fail(Code::kInvalid,
-                fmt::format("the length is known at LFS 0 of the file, this is LFS {}", state.shape().index()));
-  *out->mutable_file_length() = state.published();
-  out->set_generation(state.grants());
-  return reply;
-}
-
 void Reading::attach(const Request& request) {
   auto component = context_.published(request, FileId(request.envelope().attach().file()));
   if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
+  if (auto gives = check_gives(context_, request, **component); !gives)
+    return context_.replies.answer(request, fail(std::move(gives.error())));
   if (!context_.input_locks.is_worker(request.peer) && !(*component)->lacks_copy()) {
     return context_.replies.answer(context_.replies.defer(request), descriptors(**component));
   }

@@ -1,4 +1,4 @@
-// Reading: rows, bytes and offsets by message, descriptors of whole components, published lengths.
+// Reading: rows, bytes and offsets by message, descriptors of whole components.
 #pragma once
 
 #include <deque>
@@ -16,7 +16,6 @@ class Reading {
   void read(const Request& request, const proto::Read& asked);
   void read_bytes(const Request& request, const proto::ReadBytes& asked);
   void offsets(const Request& request, const proto::Offsets& asked);
-  [[nodiscard]] Result<net::Packet> length(const Request& request, const proto::Length& asked);
   // For reading: descriptors of a complete component. A worker gets them when nothing changes the component any more,
   // and holds it against changes until it ends.
   void attach(const Request& request);

@@ -123,6 +123,8 @@ proto::NodeInfo Reporting::node_info() {
   info.set_incarnation(context_.numbers.incarnation());
   info.set_number(context_.numbers.durable());
   info.set_taken_back(context_.numbers.taken_back());
+  info.set_scrubbed(context_.scrubbed.ended);
+  info.set_scrub_damages(context_.scrubbed.unrepaired);
   if (const auto space = context_.world.storage.space(config.root)) {
     info.set_bytes_total(space->total);
     info.set_bytes_free(space->free);
@@ -131,6 +133,7 @@ proto::NodeInfo Reporting::node_info() {
   }
   const Status room = context_.check_space(0);
   const bool no_inodes = info.inodes_total() > 0 && info.inodes_free() == 0;
+  info.set_rebuilt_percent(context_.rebuilt_percent);
   info.set_full(no_inodes || (!room && room.error().code == Code::kNoSpace));
   return info;
 }

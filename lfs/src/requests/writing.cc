@@ -36,6 +36,7 @@ Writing::Writing(LfsContext& context) : context_(context) {
 }
 
 Result<ComponentPtr> Writing::open_component(const Request& request, const proto::ComponentShape& shape) {
+  PIF_TRY(context_.check_takes(shape));
   const FileId file(shape.file());
   const Capability& capability = request.capability;
   auto found = context_.components.find(file);
@@ -193,6 +194,7 @@ void Writing::end_seal(const Sealing& sealing, Status failed) {
 
 Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   const auto& asked = request.envelope().seal();
+  PIF_TRY(context_.check_takes(asked.shape()));
   const FileId file(asked.shape().file());
   const Capability& capability = request.capability;
   auto found = context_.components.find(file);

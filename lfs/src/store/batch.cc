@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "pif/base/assert.h"
-#include "store/catalogue.h"
 
 namespace pif::lfs {
 namespace {
@@ -61,6 +60,12 @@ void CatalogueBatch::keep_view(std::string packed, Done done) {
   leave(
       {},
       [packed = std::move(packed)](kv::Transaction& transaction) { return catalogue::put_view(transaction, packed); },
+      std::move(done));
+}
+
+void CatalogueBatch::keep_scrub(const catalogue::ScrubRecord& record, Done done) {
+  leave(
+      {}, [record](kv::Transaction& transaction) { return catalogue::put_scrub(transaction, record); },
       std::move(done));
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "store/catalogue.h"
 #include "store/components.h"
 #include "store/numbers.h"
 
@@ -31,6 +32,8 @@ class CatalogueBatch {
   void end_quarantine(FileId file, Done done);
   // A newer view, packed (catalogue.h).
   void keep_view(std::string packed, Done done);
+  // What became of the last scrub.
+  void keep_scrub(const catalogue::ScrubRecord& record, Done done);
   // Nothing changes but the root's numbers.
   void note(Done done);
 

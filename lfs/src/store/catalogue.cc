@@ -17,6 +17,7 @@ constexpr kv::Table kTop = 3;  // the one without a name
 constexpr std::string_view kFormatKey = "format";
 constexpr std::string_view kNumbersKey = "numbers";
 constexpr std::string_view kViewKey = "view";
+constexpr std::string_view kScrubKey = "scrub";
 
 Result<proto::ComponentState> parse(FileId file, std::string_view value) {
   const auto what = fmt::format("the catalogue's entry of file {}", name_of(file));
@@ -143,6 +144,22 @@ Result<std::string> view(kv::Store& store) {
 
 Status put_view(kv::Transaction& transaction, std::string_view packed) {
   return transaction.put(kMeta, kViewKey, kv::seal_value(packed));
+}
+
+Result<ScrubRecord> scrub(kv::Store& store) {
+  PIF_TRY_VALUE(auto transaction, store.read());
+  PIF_TRY_VALUE(const auto value, transaction->get(kMeta, kScrubKey));
+  if (!value) return ScrubRecord();
+  PIF_TRY_VALUE(const auto payload, kv::open_value(*value, "the catalogue's note of the last scrub"));
+  if (payload.size() != 16) return fail(Code::kCorrupt, "the catalogue's note of the last scrub cannot be read");
+  return ScrubRecord{static_cast<std::int64_t>(kv::u64_of_key(payload.substr(0, 8))),
+                     kv::u64_of_key(payload.substr(8))};
+}
+
+Status put_scrub(kv::Transaction& transaction, const ScrubRecord& record) {
+  PIF_ASSERT(record.ended > 0, record.ended);
+  const std::string payload = kv::key_u64(static_cast<std::uint64_t>(record.ended)) + kv::key_u64(record.unrepaired);
+  return transaction.put(kMeta, kScrubKey, kv::seal_value(payload));
 }
 
 Result<std::uint64_t> version(kv::Store& store) {

@@ -35,6 +35,14 @@ namespace pif::lfs::catalogue {
 [[nodiscard]] Result<std::string> view(kv::Store& store);
 [[nodiscard]] Status put_view(kv::Transaction& transaction, std::string_view packed);
 
+// The last scrub that came to its end (scrub/scrub.h).
+struct ScrubRecord {
+  std::int64_t ended = 0;        // wall seconds; 0: none did
+  std::uint64_t unrepaired = 0;  // damages that it found, and could not repair
+};
+[[nodiscard]] Result<ScrubRecord> scrub(kv::Store& store);
+[[nodiscard]] Status put_scrub(kv::Transaction& transaction, const ScrubRecord& record);
+
 // The format version; 0: the catalogue is new.
 [[nodiscard]] Result<std::uint64_t> version(kv::Store& store);
 // kVersion, kCorrupt: unless it is this release's, with components with parity or without.

@@ -48,6 +48,7 @@ struct Component {
   std::shared_ptr<component::ParityFiles> parity;  // open, for writing; only while `files` are, or work has them
   std::optional<component::FrameIndex> frames;     // what .pap has; nothing: not read yet
   bool is_keeping = false;                         // its parity is being written, by one at a time
+  bool is_restoring = false;  // it is catching up with what others wrote without it (parity/file_restore.h)
 
   unsigned queued_changes = 0;  // overwrites and appends that wait
   bool by_append = false;  // made by an append to a committed file that had no rows here, and not asked about since

@@ -44,7 +44,8 @@ void begin_parity_generation(const Keeper& keeper, std::uint64_t generation, con
   if (generation <= state.parity_generation()) return;
   const std::uint64_t published = keeper.pages(base);
   auto entries = entries_of(state);
-  std::erase_if(entries, [&](const Entry& entry) { return entry.pages.end > published; });
+  // Appends of one generation are one entry, of which the first may have been published, and the rest not.
+  for (Entry& entry : entries) entry.pages.end = std::min(entry.pages.end, published);
   set_entries(entries, state);
   state.set_parity_generation(generation);
   state.mutable_parity_base()->set_records(base.records);

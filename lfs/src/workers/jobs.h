@@ -30,6 +30,7 @@ struct Wait {
   std::uint64_t seen = 0;
 };
 
+// An LFS may have several of a job: those of other ranks do what the workers of absent LFSs would.
 struct Worker {
   std::uint32_t rank = 0;
   Spawner::ProcessId process = 0;
@@ -43,8 +44,8 @@ struct Worker {
   std::optional<Asker> meeting;    // and asks for theirs
 };
 
-// One Spawn request, which may bring a part of the job's description: this LFS's worker, and the parts of the tree that
-// it was handed on to.
+// One Spawn request, which may bring a part of the job's description: the worker here of one rank, and the parts of the
+// tree that it was handed on to.
 struct Spawning {
   Asker asker;
   std::uint32_t started = 0;

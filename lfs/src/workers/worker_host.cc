@@ -143,15 +143,21 @@ Result<std::shared_ptr<Spawning>> WorkerHost::Impl::begin_spawn(const Request& r
   const auto spawning = job->spawning[part] = std::make_shared<Spawning>();
   spawning->asker = asker_of(request);
   job->lease = std::max(job->lease, now() + kJobClaim);
-  if (is_whole) {
-    if (auto started = start_worker(*job, spawn); !started) {
-      spawning->error = started.error();
-      return spawning;
-    }
-    spawning->started = 1;
-  }
-  hand_on(*job, request.envelope(), spawning);
+  begin_part(*job, request.envelope(), is_whole, spawning);
   return spawning;
+}
+
+// The description has come: the worker here, if that was all of it, and those behind it.
+void WorkerHost::Impl::begin_part(Job& job, const Envelope& request, bool is_whole,
+                                  const std::shared_ptr<Spawning>& spawning) {
+  if (is_whole) {
+    if (auto started = start_worker(job, request.spawn()); !started) {
+      if (!spawning->error) spawning->error = std::move(started.error());
+      return;
+    }
+    ++spawning->started;
+  }
+  hand_on(job, request, spawning);
 }
 
 // Adds a part of the description, which follows those that have come; whether that was the last.
@@ -226,12 +232,12 @@ Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn) {
   return {};
 }
 
-void WorkerHost::Impl::hand_on(const Job& job, const Envelope& request, const std::shared_ptr<Spawning>& spawning) {
+void WorkerHost::Impl::hand_on(Job& job, const Envelope& request, const std::shared_ptr<Spawning>& spawning) {
   const auto count = static_cast<std::size_t>(request.spawn().subtree_size());
   for (const Range part : cut(count, request.spawn().fan_out())) hand_part(job, request, part, spawning);
 }
 
-void WorkerHost::Impl::hand_part(const Job& job, const Envelope& request, Range part,
+void WorkerHost::Impl::hand_part(Job& job, const Envelope& request, Range part,
                                  const std::shared_ptr<Spawning>& spawning) {
   const proto::Spawn& spawn = request.spawn();
   PIF_ASSERT(part.begin < part.end && part.end <= static_cast<std::size_t>(spawn.subtree_size()), part.begin, part.end);
@@ -248,6 +254,11 @@ void WorkerHost::Impl::hand_part(const Job& job, const Envelope& request, Range 
   onward.set_description_size(spawn.description_size());
   onward.set_working_folder(spawn.working_folder());
   for (auto i = part.begin + 1; i < part.end; ++i) *onward.add_subtree() = spawn.subtree(static_cast<int>(i));
+  // Another worker here, which does what an absent LFS's would.
+  if (head.node().id() == config.node && head.node().name() == config.name) {
+    packet.envelope.set_timeout_ms(request.timeout_ms());
+    return hand_to_self(job, packet.envelope, spawning);
+  }
   Credential speaker;
   speaker.uid = job.uid;
   speaker.gids = job.gids;
@@ -263,15 +274,24 @@ void WorkerHost::Impl::hand_part(const Job& job, const Envelope& request, Range 
   }
   const Duration timeout = request.timeout_ms() > 0 ? milliseconds(request.timeout_ms()) : kSpawnTimeout;
   ++spawning->waiting;
-  calls.start(*peer, std::move(packet), timeout, head.node().name(), [this, spawning](Result<net::Packet> answer) {
+  const std::string& name = head.node().name();
+  calls.start(*peer, std::move(packet), timeout, name, [this, spawning, name](Result<net::Packet> answer) {
     PIF_ASSERT(spawning->waiting > 0);
     --spawning->waiting;
+    if (!answer && answer.error().node.empty()) answer.error().node = name;  // it did not answer
     if (answer)
       spawning->started += answer->envelope.spawn_reply().started();
     else if (!spawning->error)
       spawning->error = answer.error();
     if (spawning->waiting == 0 || spawning->error) answer_spawn(*spawning);
   });
+}
+
+void WorkerHost::Impl::hand_to_self(Job& job, const Envelope& request, const std::shared_ptr<Spawning>& spawning) {
+  PIF_ASSERT(request.has_spawn() && spawning != nullptr, job.id);
+  auto whole = take_description(job, request.spawn());
+  if (whole) return begin_part(job, request, *whole, spawning);
+  if (!spawning->error) spawning->error = std::move(whole.error());
 }
 
 void WorkerHost::Impl::answer_spawn(Spawning& spawning) {

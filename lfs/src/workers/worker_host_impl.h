@@ -51,8 +51,10 @@ struct WorkerHost::Impl {
   Status check_spawn(const proto::Spawn& spawn, const net::Identity& who);
   Result<bool> take_description(Job& job, const proto::Spawn& spawn);
   Status start_worker(Job& job, const proto::Spawn& spawn);
-  void hand_on(const Job& job, const proto::Envelope& request, const std::shared_ptr<Spawning>& spawning);
-  void hand_part(const Job& job, const proto::Envelope& request, Range part, const std::shared_ptr<Spawning>& spawning);
+  void begin_part(Job& job, const proto::Envelope& request, bool is_whole, const std::shared_ptr<Spawning>& spawning);
+  void hand_on(Job& job, const proto::Envelope& request, const std::shared_ptr<Spawning>& spawning);
+  void hand_part(Job& job, const proto::Envelope& request, Range part, const std::shared_ptr<Spawning>& spawning);
+  void hand_to_self(Job& job, const proto::Envelope& request, const std::shared_ptr<Spawning>& spawning);
   void answer_spawn(Spawning& spawning);
   void wait(const Request& request, const proto::JobWait& asked);
   void kill(const Request& request, const proto::JobKill& asked);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "controller/job_run.h"
+#include "controller/stand_ins.h"
 #include "pif/access/sealing.h"
 #include "pif/net/real_messenger.h"
 #include "pif/tool/message.h"
@@ -22,10 +23,33 @@ constexpr int kFarWorkersMax = 1024;  // where all of them listen fits one packe
 struct Made {
   File file;
   std::optional<FileLength> file_length;
-  std::vector<job::ComponentEnd> ends;  // by LFS of the file
+  std::vector<job::ComponentEnd> ends;   // by LFS of the file
+  std::unique_ptr<access::Grant> grant;  // of `seals`, where LFSs stand in for others; null: the file's own
   std::unique_ptr<access::Sealing> sealing;
   std::unique_ptr<access::Requests> seals;  // for `sealing`
 };
+
+// Of one job, by rank.
+struct Workers {
+  std::vector<proto::NodeInfo> places;
+  std::vector<std::uint32_t> stand_for;  // the nodes of layouts that they are there for
+
+  std::size_t size() const { return places.size(); }
+  void add(const proto::NodeInfo& node, const StandIns& stand_ins) {
+    places.push_back(stand_ins.place_of(node));
+    stand_for.push_back(node.id());
+  }
+};
+
+// The file's right, with the nodes that requests go to.
+std::unique_ptr<access::Grant> grant_with(const StandIns& stand_ins, File& file) {
+  auto renew = [&file]() -> Result<access::Grant::Capability> {
+    access::Grant& own = client::grant_of(file);
+    PIF_TRY(own.renew());
+    return access::Grant::Capability{own.capability(), own.parts().capability_until};
+  };
+  return std::make_unique<access::Grant>(stand_ins.with_places(client::parts_of(file)), std::move(renew));
+}
 
 }  // namespace
 
@@ -33,10 +57,12 @@ struct Controller::Impl {
   Impl(Client& c, ControllerOptions o) : client(c), session(c.session()), options(std::move(o)) {}
 
   [[nodiscard]] Result<std::vector<proto::NodeInfo>> all_nodes();
-  [[nodiscard]] Result<std::vector<proto::NodeInfo>> workers_of(const Job& job);
-  [[nodiscard]] Result<job::JobDescription> describe(const Job& job, const std::vector<proto::NodeInfo>& workers);
+  [[nodiscard]] Status choose_stand_ins();
+  [[nodiscard]] Result<Workers> workers_of(const Job& job);
+  [[nodiscard]] Result<job::JobDescription> describe(const Job& job, const Workers& workers);
+  [[nodiscard]] tl::unexpected<Error> not_started(Error error);
   [[nodiscard]] static Status let_talk(job::JobDescription& description);
-  [[nodiscard]] Status collect(const std::vector<job::WorkerEnd>& ends, const std::vector<proto::NodeInfo>& workers);
+  [[nodiscard]] Status collect(const std::vector<job::WorkerEnd>& ends, const Workers& workers);
   [[nodiscard]] Result<FileLength> file_length_of(Made& made);
   [[nodiscard]] Status check_rows(Made& made, const FileLength& file_length);
   [[nodiscard]] Status start_seal(Made& made, const FileLength& file_length);
@@ -48,6 +74,7 @@ struct Controller::Impl {
   ControllerOptions options;
   std::vector<File> inputs;
   std::vector<Made> outputs;
+  StandIns stand_ins;  // of the present job
   Report report;
 };
 
@@ -66,7 +93,7 @@ Result<std::size_t> Controller::open(const std::string& path) {
 Result<std::size_t> Controller::create(const std::string& path, const CreateOptions& options) {
   const PhaseTimer timer(impl_->report, "create", impl_->session.clock());
   PIF_TRY_VALUE(File file, impl_->client.create(path, options));
-  impl_->outputs.push_back(Made{std::move(file), std::nullopt, {}, nullptr, nullptr});
+  impl_->outputs.push_back(Made{std::move(file), std::nullopt, {}, nullptr, nullptr, nullptr});
   return impl_->outputs.size() - 1;
 }
 
@@ -85,7 +112,21 @@ Result<std::vector<proto::NodeInfo>> Controller::Impl::all_nodes() {
   return std::vector<proto::NodeInfo>(answer.nodes().begin(), answer.nodes().end());
 }
 
-Result<std::vector<proto::NodeInfo>> Controller::Impl::workers_of(const Job& job) {
+Status Controller::Impl::choose_stand_ins() {
+  std::vector<StandIns::File> files;
+  for (auto& file : inputs) {
+    PIF_TRY(client::renew_if_needed(file));
+    PIF_TRY_VALUE(const FileLength file_length, file.file_length());
+    files.push_back({&client::parts_of(file), file_length});
+  }
+  for (auto& made : outputs) files.push_back({&client::parts_of(made.file), {}});
+  PIF_TRY_VALUE(stand_ins, StandIns::choose(files));
+  return {};
+}
+
+Result<Workers> Controller::Impl::workers_of(const Job& job) {
+  PIF_TRY(choose_stand_ins());
+  Workers workers;
   std::vector<proto::NodeInfo> known;
   const auto add = [&](File& file) {
     for (const auto& node : client::parts_of(file).nodes) {
@@ -95,23 +136,26 @@ Result<std::vector<proto::NodeInfo>> Controller::Impl::workers_of(const Job& job
   };
   for (auto& file : inputs) add(file);
   for (auto& made : outputs) add(made.file);
-  if (job.nodes.empty() && !known.empty()) return known;
+  if (job.nodes.empty() && !known.empty()) {
+    for (const auto& node : known) workers.add(node, stand_ins);
+    return workers;
+  }
   PIF_TRY_VALUE(std::vector<proto::NodeInfo> all, all_nodes());
   if (job.nodes.empty()) {
     std::erase_if(all, [](const auto& node) { return node.state() != 1; });
     if (all.empty()) return fail(Code::kUnavailable, "no LFS is up: see pif status");
-    return all;
+    for (const auto& node : all) workers.add(node, stand_ins);
+    return workers;
   }
-  std::vector<proto::NodeInfo> chosen;
   for (const std::uint32_t id : job.nodes) {
     const auto found = std::find_if(all.begin(), all.end(), [&](const auto& node) { return node.id() == id; });
     if (found == all.end()) return fail(Code::kInvalid, fmt::format("there is no node {}: see pif node list", id));
-    chosen.push_back(*found);
+    workers.add(*found, stand_ins);
   }
-  return chosen;
+  return workers;
 }
 
-Result<job::JobDescription> Controller::Impl::describe(const Job& job, const std::vector<proto::NodeInfo>& workers) {
+Result<job::JobDescription> Controller::Impl::describe(const Job& job, const Workers& workers) {
   job::JobDescription description;
   description.set_version(kJobVersion);
   std::string secret;
@@ -122,10 +166,10 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const std
   description.set_secret(secret);
   description.set_credential(session.credential());
   description.set_value(job.value);
-  std::vector<std::uint32_t> described;
-  for (const auto& node : workers) {
-    *description.add_nodes() = brief(node);
-    described.push_back(node.id());
+  std::vector<std::uint32_t> described = workers.stand_for;
+  for (std::size_t rank = 0; rank < workers.size(); ++rank) {
+    *description.add_nodes() = brief(workers.places[rank]);
+    description.add_stands_for(workers.stand_for[rank]);
   }
   const auto add = [&](File& file, const FileLength& file_length, job::JobFile& entry) {
     const client::FileParts& parts = client::parts_of(file);
@@ -133,7 +177,8 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const std
     *entry.mutable_file_length() = wire::proto_of(file_length);
     for (const auto& node : parts.nodes) {
       if (std::find(described.begin(), described.end(), node.id()) != described.end()) continue;
-      *description.add_other_nodes() = brief(node);
+      *description.add_other_nodes() = brief(stand_ins.place_of(node));
+      description.add_other_stand_for(node.id());
       described.push_back(node.id());
     }
   };
@@ -178,13 +223,14 @@ Result<std::vector<std::string>> Controller::run(const Job& job) {
                 fmt::format("a job's value of {} bytes; at most {} are allowed", job.value.size(), kJobValueBytesMax));
   }
   Impl& impl = *impl_;
-  PIF_TRY_VALUE(const std::vector<proto::NodeInfo> workers, impl.workers_of(job));
+  PIF_TRY_VALUE(const Workers workers, impl.workers_of(job));
   PIF_TRY_VALUE(const job::JobDescription description, impl.describe(job, workers));
   if (impl.options.on_start) impl.options.on_start();
-  JobRun run(impl.session, impl.options, workers);
+  JobRun run(impl.session, impl.options, workers.places);
   {
     const PhaseTimer timer(impl.report, "spawn", impl.session.clock());
-    PIF_TRY(run.start(description.SerializeAsString()));
+    if (auto started = run.start(description.SerializeAsString()); !started)
+      return impl.not_started(std::move(started.error()));
   }
   const PhaseTimer timer(impl.report, "work", impl.session.clock());
   const auto ends = run.wait();
@@ -196,7 +242,28 @@ Result<std::vector<std::string>> Controller::run(const Job& job) {
   return values;
 }
 
-Status Controller::Impl::collect(const std::vector<job::WorkerEnd>& ends, const std::vector<proto::NodeInfo>& workers) {
+// An LFS that does not answer, but takes part in the view: others stand in for it once it is declared lost.
+tl::unexpected<Error> Controller::Impl::not_started(Error error) {
+  bool is_protected = false;
+  bool is_unprotected = false;
+  const auto look = [&](File& file) {
+    const client::FileParts& parts = client::parts_of(file);
+    const bool has = std::any_of(parts.nodes.begin(), parts.nodes.end(),
+                                 [&](const auto& node) { return node.name() == error.node; });
+    if (has) (parts.is_protected() ? is_protected : is_unprotected) = true;
+  };
+  for (auto& file : inputs) look(file);
+  for (auto& made : outputs) look(made.file);
+  if (access::is_lost(error.code) && is_protected && !is_unprotected) {
+    error.text += fmt::format(
+        ": a worker cannot be started there. Start it again, or go on without it: pif node lost {} "
+        "(the PIF Server may declare it lost by itself in a moment)",
+        error.node);
+  }
+  return fail(std::move(error));
+}
+
+Status Controller::Impl::collect(const std::vector<job::WorkerEnd>& ends, const Workers& workers) {
   report.workers = static_cast<std::uint32_t>(workers.size());
   for (std::uint32_t rank = 0; rank < ends.size(); ++rank) {
     const job::WorkerEnd& end = ends[rank];
@@ -210,11 +277,10 @@ Status Controller::Impl::collect(const std::vector<job::WorkerEnd>& ends, const 
   report.bytes_client_side = report.bytes_read_local + report.bytes_written_local;
   for (std::size_t number = 0; number < outputs.size(); ++number) {
     Made& made = outputs[number];
-    const auto& nodes = client::parts_of(made.file).nodes;
-    made.ends.assign(nodes.size(), {});
+    const auto& nodes = client::parts_of(made.file).file_layout.nodes();
+    made.ends.assign(static_cast<std::size_t>(nodes.size()), {});
     for (std::size_t rank = 0; rank < ends.size(); ++rank) {
-      const auto lfs =
-          std::find_if(nodes.begin(), nodes.end(), [&](const auto& n) { return n.id() == workers[rank].id(); });
+      const auto lfs = std::find(nodes.begin(), nodes.end(), workers.stand_for[rank]);
       if (lfs == nodes.end()) continue;
       made.ends[static_cast<std::size_t>(lfs - nodes.begin())] = ends[rank].outputs(static_cast<int>(number));
     }
@@ -260,7 +326,10 @@ Status Controller::Impl::start_seal(Made& made, const FileLength& file_length) {
     ends.push_back({lfs, true, {end.rows(), end.bytes(), end.data_tail_sum(), end.index_tail_sum()}});
   }
   made.sealing = std::make_unique<access::Sealing>();
-  made.seals = std::make_unique<access::Requests>(session.links(), client::grant_of(made.file));
+  made.seals.reset();
+  if (!stand_ins.is_empty()) made.grant = grant_with(stand_ins, made.file);
+  access::Grant& grant = made.grant ? *made.grant : client::grant_of(made.file);
+  made.seals = std::make_unique<access::Requests>(session.links(), grant);
   made.sealing->start(*made.seals, file_length, ends, kSealTimeout);
   return made.seals->step();
 }

@@ -1,5 +1,6 @@
 #include "controller/job_run.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -44,6 +45,13 @@ Status pump(client::Session& session, const ControllerOptions& options) {
 JobRun::JobRun(client::Session& session, const ControllerOptions& options, std::vector<proto::NodeInfo> nodes)
     : session_(session), options_(options), id_(session.entropy().next()) {
   for (auto& info : nodes) {
+    const auto rank = static_cast<std::uint32_t>(nodes_.size());
+    auto host = std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& h) { return h.info.id() == info.id(); });
+    if (host == hosts_.end()) {
+      host = hosts_.emplace(hosts_.end());
+      host->info = info;
+    }
+    host->ranks.push_back(rank);
     Node node;
     node.info = std::move(info);
     nodes_.push_back(std::move(node));
@@ -54,15 +62,15 @@ JobRun::JobRun(client::Session& session, const ControllerOptions& options, std::
 
 Status JobRun::start(const std::string& description) {
   std::vector<proto::NodeInfo> infos;
-  for (const auto& node : nodes_) infos.push_back(node.info);
+  for (const auto& host : hosts_) infos.push_back(host.info);
   session_.prepare(infos);
   Status started;
   for (std::size_t at = 0; started && !is_described_; at += kJobPartBytes) {
     started = start_tree(description, at);
     is_described_ = at + kJobPartBytes >= description.size();
     // Asked from the start: an LFS keeps a job whose workers have not come yet.
-    for (auto& node : nodes_) {
-      if (started && at == 0) started = ask(node);
+    for (auto& host : hosts_) {
+      if (started && at == 0) started = ask(host);
     }
     while (started && !spawning_.empty()) started = turn();
   }
@@ -98,13 +106,13 @@ Status JobRun::start_tree(const std::string& description, std::size_t at) {
   return {};
 }
 
-Status JobRun::ask(Node& node) {
+Status JobRun::ask(Host& host) {
   proto::JobWait wait;
   wait.set_job(id_);
   wait.set_hold_ms(static_cast<std::uint32_t>(kJobHold / milliseconds(1)));
-  wait.set_seen(node.seen);
+  wait.set_seen(host.seen);
   wait.set_started(is_described_ && spawning_.empty());
-  PIF_TRY_VALUE(node.waiting, session_.start_node(node.info, net::packet_of(std::move(wait)), kWaitTimeout));
+  PIF_TRY_VALUE(host.waiting, session_.start_node(host.info, net::packet_of(std::move(wait)), kWaitTimeout));
   return {};
 }
 
@@ -116,15 +124,19 @@ Result<std::vector<job::WorkerEnd>> JobRun::wait() {
   }
   std::vector<job::WorkerEnd> ends;
   for (const auto& part : meeting_) session_.caller().forget(part.call);  // its worker is over, so it came
-  for (auto& node : nodes_) {
-    if (node.waiting) session_.caller().forget(*node.waiting);
-    ends.push_back(std::move(*node.end));
+  for (const auto& host : hosts_) {
+    if (host.waiting) session_.caller().forget(*host.waiting);
   }
+  for (auto& node : nodes_) ends.push_back(std::move(*node.end));
   return ends;
 }
 
+bool JobRun::is_over(const Host& host) const {
+  return std::all_of(host.ranks.begin(), host.ranks.end(), [this](std::uint32_t rank) { return is_over(rank); });
+}
+
 bool JobRun::is_over() const {
-  return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.end && node.exited; });
+  return std::all_of(hosts_.begin(), hosts_.end(), [this](const Host& host) { return is_over(host); });
 }
 
 Status JobRun::turn() {
@@ -152,21 +164,21 @@ Status JobRun::take_answers(std::vector<Part>& parts) {
 }
 
 Status JobRun::take_waits() {
-  for (auto& node : nodes_) {
-    if (!node.waiting || !session_.caller().is_done(*node.waiting)) continue;
-    auto answer = session_.caller().wait(*node.waiting);
-    node.waiting.reset();
+  for (auto& host : hosts_) {
+    if (!host.waiting || !session_.caller().is_done(*host.waiting)) continue;
+    auto answer = session_.caller().wait(*host.waiting);
+    host.waiting.reset();
     if (!answer) {
       return fail(answer.error().code,
-                  fmt::format("lost {}, where a worker of this job ran: {}", node.info.name(), answer.error().text),
-                  node.info.name());
+                  fmt::format("lost {}, where a worker of this job ran: {}", host.info.name(), answer.error().text),
+                  host.info.name());
     }
     for (const auto& event : answer->envelope.job_wait_reply().events()) {
-      if (event.number() <= node.seen) continue;
+      if (event.number() <= host.seen) continue;
       PIF_TRY(take_event(event));
-      node.seen = std::max(node.seen, event.number());
+      host.seen = std::max(host.seen, event.number());
     }
-    if (!(node.end && node.exited)) PIF_TRY(ask(node));
+    if (!is_over(host)) PIF_TRY(ask(host));
   }
   return {};
 }
@@ -210,9 +222,9 @@ Status JobRun::take_meet(std::uint32_t rank, std::string value) {
   proto::JobMeet all;
   all.set_job(id_);
   for (const Node& node : nodes_) all.add_values(*node.meet);
-  for (const Node& node : nodes_) {
-    PIF_TRY_VALUE(const net::CallId call, session_.start_node(node.info, net::packet_of(all), kSpawnTimeout));
-    meeting_.push_back({call, node.info.name()});
+  for (const Host& host : hosts_) {
+    PIF_TRY_VALUE(const net::CallId call, session_.start_node(host.info, net::packet_of(all), kSpawnTimeout));
+    meeting_.push_back({call, host.info.name()});
   }
   return {};
 }
@@ -259,12 +271,12 @@ tl::unexpected<Error> JobRun::end_everywhere(Error error) {
     parts->clear();
   }
   std::vector<net::CallId> kills;
-  for (auto& node : nodes_) {
-    if (node.waiting) session_.caller().forget(*node.waiting);
-    node.waiting.reset();
+  for (auto& host : hosts_) {
+    if (host.waiting) session_.caller().forget(*host.waiting);
+    host.waiting.reset();
     proto::JobKill kill;
     kill.set_job(id_);
-    auto call = session_.start_node(node.info, net::packet_of(std::move(kill)), kKillTimeout);
+    auto call = session_.start_node(host.info, net::packet_of(std::move(kill)), kKillTimeout);
     if (call) kills.push_back(*call);  // an LFS that cannot be reached ends the job itself
   }
   for (const net::CallId call : kills) (void)session_.caller().wait(call).has_value();

@@ -13,7 +13,7 @@ namespace pif::tool {
 
 class JobRun {
  public:
-  // All outlive the run. nodes: by rank.
+  // All outlive the run. nodes: by rank; several ranks may be on one node.
   JobRun(client::Session& session, const ControllerOptions& options, std::vector<proto::NodeInfo> nodes);
 
   std::uint64_t id() const { return id_; }
@@ -23,15 +23,22 @@ class JobRun {
   [[nodiscard]] Result<std::vector<job::WorkerEnd>> wait();
 
  private:
+  // A worker, by rank.
   struct Node {
-    proto::NodeInfo info;
-    std::optional<net::CallId> waiting;  // JobWait under way
-    std::uint64_t seen = 0;
+    proto::NodeInfo info;               // of its LFS
     std::string report;                 // as much as has come
     std::optional<job::WorkerEnd> end;  // it, when it is whole
     bool exited = false;
     std::optional<std::string> meet;  // what its worker gives the others
     job::WorkerStatus status;
+  };
+
+  // An LFS with all its workers: more than one where it stands in for others.
+  struct Host {
+    proto::NodeInfo info;
+    std::vector<std::uint32_t> ranks;
+    std::optional<net::CallId> waiting;  // JobWait under way
+    std::uint64_t seen = 0;
   };
 
   struct Part {
@@ -41,7 +48,7 @@ class JobRun {
 
   // Sends the part of the description that begins there down the tree; the last one starts the workers.
   [[nodiscard]] Status start_tree(const std::string& description, std::size_t at);
-  [[nodiscard]] Status ask(Node& node);
+  [[nodiscard]] Status ask(Host& host);
   // One turn: waits a little, then takes every answer that is there.
   [[nodiscard]] Status turn();
   [[nodiscard]] Status take_answers(std::vector<Part>& parts);
@@ -52,6 +59,8 @@ class JobRun {
   [[nodiscard]] Status take_exit(std::uint32_t rank, const proto::JobWaitReply::Event& event);
   [[nodiscard]] Status take_progress(std::uint32_t rank, const std::string& bytes);
   [[nodiscard]] tl::unexpected<Error> worker_failed(std::uint32_t rank, Error error) const;
+  [[nodiscard]] bool is_over(std::uint32_t rank) const { return nodes_[rank].end && nodes_[rank].exited; }
+  [[nodiscard]] bool is_over(const Host& host) const;
   [[nodiscard]] bool is_over() const;
   // Kills the workers everywhere, for at most a second, and hands the error back.
   [[nodiscard]] tl::unexpected<Error> end_everywhere(Error error);
@@ -60,6 +69,7 @@ class JobRun {
   const ControllerOptions& options_;
   std::uint64_t id_;
   std::vector<Node> nodes_;
+  std::vector<Host> hosts_;
   bool is_described_ = false;  // all parts of the description have been sent
   std::vector<Part> spawning_;
   std::vector<Part> meeting_;

@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 
 #include "pif/wire/convert.h"
+#include "pif/wire/values.h"
 
 namespace pif::tool {
 namespace {
 
+// Where requests for the LFS of node `id` of a layout go.
 const proto::NodeInfo* find_node(const job::JobDescription& description, std::uint32_t id) {
-  for (const auto* const list : {&description.nodes(), &description.other_nodes()}) {
-    for (const auto& node : *list) {
-      if (node.id() == id) return &node;
-    }
+  for (int i = 0; i < description.nodes_size(); ++i) {
+    if (description.stands_for(i) == id) return &description.nodes(i);
+  }
+  for (int i = 0; i < description.other_nodes_size(); ++i) {
+    if (description.other_stand_for(i) == id) return &description.other_nodes(i);
   }
   return nullptr;
 }
@@ -68,6 +71,8 @@ Result<client::FileParts> parts_of(const job::JobFile& file, const job::JobDescr
       return fail(Code::kInvalid, fmt::format("the job's description lacks node {} of {}", id, parts.path));
     }
     parts.nodes.push_back(*node);
+    // The controller has seen that all of an output take part, or others for them; an input was told perhaps before.
+    if (parts.creating) parts.nodes.back().set_view_state(wire::kViewMember);
   }
   return parts;
 }
@@ -77,6 +82,7 @@ proto::NodeInfo brief(const proto::NodeInfo& node) {
   result.set_id(node.id());
   result.set_name(node.name());
   *result.mutable_endpoints() = node.endpoints();
+  result.set_view_state(node.view_state());
   return result;
 }
 

@@ -11,13 +11,14 @@
 
 namespace pif::tool {
 
-inline constexpr std::uint32_t kJobVersion = 1;
+inline constexpr std::uint32_t kJobVersion = 2;
 inline constexpr Duration kProgressEvery = std::chrono::milliseconds(200);
 inline constexpr std::size_t kJobPartBytes =
     64u << 10;  // of a description or a result, in one message: it fits a Unix socket's packet
 
 job::JobFile job_file_of(const client::FileParts& parts);
-// nodes_of finds a NodeInfo by its id; kInvalid if the description does not hold together.
+// Its nodes are those that requests go to: of an absent LFS, the one that stands in for it, as the layout in it does
+// not say. kInvalid if the description does not hold together.
 [[nodiscard]] Result<client::FileParts> parts_of(const job::JobFile& file, const job::JobDescription& description);
 // What a worker must know of a node: id, name, endpoints.
 proto::NodeInfo brief(const proto::NodeInfo& node);

@@ -1,5 +1,7 @@
 #include "pif/tool/worker.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "pif/base/limits.h"
@@ -37,7 +39,9 @@ Status Worker::Impl::start() {
     text += start.description();
   }
   if (!description.ParseFromString(text) || description.version() != kJobVersion ||
-      rank >= static_cast<std::uint32_t>(description.nodes_size())) {
+      rank >= static_cast<std::uint32_t>(description.nodes_size()) ||
+      description.stands_for_size() != description.nodes_size() ||
+      description.other_stand_for_size() != description.other_nodes_size()) {
     return fail(Code::kVersion,
                 "the controller's description of the job cannot be read: is another version of the tool "
                 "installed on this node?",
@@ -66,11 +70,11 @@ Result<std::vector<std::string>> Worker::Impl::meet(const std::string& value, Du
 }
 
 std::optional<LfsIndex> Worker::Impl::index_of(const access::FileParts& parts) const {
-  const std::uint32_t here = description.nodes(static_cast<int>(rank)).id();
-  for (std::size_t i = 0; i < parts.nodes.size(); ++i) {
-    if (parts.nodes[i].id() == here) return static_cast<LfsIndex>(i);
-  }
-  return std::nullopt;
+  const std::uint32_t here = description.stands_for(static_cast<int>(rank));
+  const auto& nodes = parts.file_layout.nodes();
+  const auto found = std::find(nodes.begin(), nodes.end(), here);
+  if (found == nodes.end()) return std::nullopt;
+  return static_cast<LfsIndex>(found - nodes.begin());
 }
 
 // ---- components ---------------------------------------------------------------------------------------------------
@@ -89,6 +93,13 @@ Status Worker::Impl::attach(Input& input) {
   access::Requests requests(links, input.grant_);
   input.access_->open_reader(requests);
   PIF_TRY(run(requests));
+  if (!input.access_->has_reader()) {  // it may be had from its parity, but not by descriptor
+    return fail(Code::kUnavailable,
+                fmt::format("{}: {} does not have its part of the file at present: try again in a moment (pif status "
+                            "shows whether it is coming back)",
+                            input.file().path, node_name),
+                node_name);
+  }
   return input.open();
 }
 
@@ -175,7 +186,7 @@ std::uint32_t Worker::width() const { return static_cast<std::uint32_t>(impl_->d
 std::uint64_t Worker::job() const { return impl_->job_id; }
 const std::string& Worker::node() const { return impl_->node_name; }
 std::uint32_t Worker::node_id(std::uint32_t rank) const {
-  return impl_->description.nodes(static_cast<int>(rank)).id();
+  return impl_->description.stands_for(static_cast<int>(rank));
 }
 bool Worker::shares_machine() const { return all_are_near(impl_->description); }
 std::string_view Worker::value() const { return impl_->description.value(); }
@@ -186,17 +197,18 @@ Entropy& Worker::entropy() { return impl_->world.entropy; }
 void Worker::count_sent(std::uint64_t record_bytes) { impl_->bytes_sent += record_bytes; }
 
 std::optional<std::uint32_t> Worker::rank_on(std::uint32_t node_id) const {
-  for (int i = 0; i < impl_->description.nodes_size(); ++i) {
-    if (impl_->description.nodes(i).id() == node_id) return static_cast<std::uint32_t>(i);
+  for (int i = 0; i < impl_->description.stands_for_size(); ++i) {
+    if (impl_->description.stands_for(i) == node_id) return static_cast<std::uint32_t>(i);
   }
   return std::nullopt;
 }
 
 Result<std::vector<std::uint32_t>> Worker::ranks_on(const Component& file) const {
   std::vector<std::uint32_t> ranks;
-  for (const proto::NodeInfo& node : file.file().nodes) {
-    const auto rank = rank_on(node.id());
-    if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", node.name()));
+  const access::FileParts& parts = file.file();
+  for (std::size_t lfs = 0; lfs < parts.nodes.size(); ++lfs) {
+    const auto rank = rank_on(parts.file_layout.nodes(static_cast<int>(lfs)));
+    if (!rank) return fail(Code::kInternal, fmt::format("there is no worker on {}", parts.nodes[lfs].name()));
     ranks.push_back(*rank);
   }
   return ranks;

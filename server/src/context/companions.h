@@ -14,6 +14,7 @@ struct Candidate {
   std::uint64_t machine = 0;  // equal: on the same machine; 0: not known
   bool is_usable = false;     // for new files
   bool is_full = false;       // takes no new data
+  bool is_absent = false;     // in the view: others keep copies of its rows of files with parity
 };
 
 // Two bevies of one size; each has the parity of the other's data.

@@ -22,7 +22,8 @@ bool same_endpoints(const proto::Endpoints& a, const proto::Endpoints& b) {
 
 // What is stored of a node; the rest comes with every heartbeat.
 bool same_stored(const proto::NodeInfo& a, const proto::NodeInfo& b) {
-  return a.name() == b.name() && a.root() == b.root() && same_endpoints(a.endpoints(), b.endpoints());
+  return a.name() == b.name() && a.root() == b.root() && same_endpoints(a.endpoints(), b.endpoints()) &&
+         a.scrubbed() == b.scrubbed() && a.scrub_damages() == b.scrub_damages();
 }
 
 }  // namespace
@@ -107,6 +108,8 @@ Status Registry::store(Node& node) {
   shown.set_id(node.info.id());
   shown.set_name(node.info.name());
   shown.set_root(node.info.root());
+  shown.set_scrubbed(node.info.scrubbed());
+  shown.set_scrub_damages(node.info.scrub_damages());
   *shown.mutable_endpoints() = node.info.endpoints();
   row.set_uuid(node.uuid);
   row.set_confirmed(node.confirmed);
@@ -140,6 +143,16 @@ Status Registry::replace(Node& node, const std::string& uuid) {
   rows_.on_abort([this, before = views_] { views_ = before; });
   views_.note_replaced(node.info.id());
   return store(node);
+}
+
+Status Registry::return_last(Node& node) {
+  rows_.on_abort([this, before = views_] { views_ = before; });
+  for (const std::uint32_t id : views_.return_last(node.info.id(), numbers_.next_index())) {
+    Node* const changed = find(id);
+    PIF_ASSERT(changed != nullptr, id);
+    PIF_TRY(store(*changed));
+  }
+  return {};
 }
 
 Status Registry::start_over(Node& node) {
@@ -248,7 +261,8 @@ bool Registry::is_usable(const Node& node, Time now) const {
 }
 
 Candidate Registry::candidate(const Node& node, Time now) const {
-  return {node.info.id(), node.info.endpoints().machine(), is_usable(node, now), node.info.full()};
+  return {node.info.id(), node.info.endpoints().machine(), is_usable(node, now), node.info.full(),
+          views_.of(node.info.id()).is_absent()};
 }
 
 std::vector<Candidate> Registry::candidates(Time now) const {

@@ -34,6 +34,7 @@ struct Node {
   std::uint64_t offered = 0;    // incarnation that it was last admitted as
   std::uint64_t number = 0;     // the highest that it was heard with
   bool ask_all = false;         // once it is admitted
+  bool in_drill = false;        // it has taken itself out, and stays lost though it is heard
   // What it said of itself last, whatever came of it.
   proto::Heartbeat presented;
   bool met = false;      // it has, since the server started
@@ -70,6 +71,8 @@ class Registry {
   [[nodiscard]] Status move(Node& node, std::initializer_list<wire::ViewState> path);
   // From now on the node's root is another, empty one, with this uuid.
   [[nodiscard]] Status replace(Node& node, const std::string& uuid);
+  // Views::return_last() of a node.
+  [[nodiscard]] Status return_last(Node& node);
   // Views::start_over() of a node.
   [[nodiscard]] Status start_over(Node& node);
   // Whether it was silent for so long that nobody acts on a lease of its any more.

@@ -90,6 +90,24 @@ void Views::start_over(std::uint32_t node, std::uint32_t era, std::uint64_t inde
   membership.index = index_ = index;
 }
 
+std::vector<std::uint32_t> Views::return_last(std::uint32_t node, std::uint64_t index) {
+  PIF_ASSERT(index >= index_ && of(node).is_absent(), node, index, index_);
+  std::vector<std::uint32_t> order = absent();
+  const auto at = std::find(order.begin(), order.end(), node);
+  std::rotate(order.begin(), at, at + 1);
+  std::vector<std::uint32_t> changed;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    Membership& membership = nodes_[order[i]];
+    const auto place = static_cast<std::uint32_t>(i + 1);
+    if (membership.lost_order == place) continue;
+    membership.lost_order = place;
+    membership.index = index_ = index;
+    changed.push_back(order[i]);
+  }
+  PIF_ASSERT(of(node).lost_order == 1, node, of(node).lost_order);
+  return changed;
+}
+
 std::vector<std::uint32_t> Views::absent() const {
   std::vector<std::uint32_t> nodes;
   for (const auto& [node, membership] : nodes_) {

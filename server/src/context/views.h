@@ -47,6 +47,10 @@ class Views {
   // and the view's index is `index`, so that everybody takes it.
   void start_over(std::uint32_t node, std::uint32_t era, std::uint64_t index);
 
+  // The node, which is absent, returns after all others that are: in their order it comes first now. Whom that changed,
+  // in the transaction `index`.
+  std::vector<std::uint32_t> return_last(std::uint32_t node, std::uint64_t index);
+
   std::uint64_t index() const { return index_; }
   // Those absent, in the order in which they were lost.
   std::vector<std::uint32_t> absent() const;
@@ -55,7 +59,7 @@ class Views {
 
  private:
   std::map<std::uint32_t, Membership> nodes_;  // of all others: members, of era 0
-  std::uint64_t index_ = 0;
+  std::uint64_t index_ = 1;                    // of the first one, in which all are members: 0 is of who does not say
 };
 
 }  // namespace pif::server

@@ -63,14 +63,11 @@ Status begin_rebuild(ServerContext& context, Node& node) {
   return membership.state == wire::kViewLost ? context.registry.move(node, {wire::kViewRebuilding}) : Status();
 }
 
-// A node that was declared lost, and is here with all it ever had, is a member again. Nothing was changed without it,
-// for nothing can be yet: rows and lengths are not written where a node of theirs is absent. Whoever makes that
-// possible must let it fetch what it missed first (docs/FORMAT.md "Views").
+// A node that was declared lost is heard again. Others wrote without it meanwhile: it is no member before it has caught
+// up, which it does by itself (docs/PROTOCOL.md "Rebuilding").
 Status come_back(ServerContext& context, Node& node) {
-  const Membership& membership = context.registry.views().of(node.info.id());
-  if (membership.state != wire::kViewLost) return {};
-  if (membership.is_incomplete) return context.registry.move(node, {wire::kViewRebuilding});
-  return context.registry.move(node, {wire::kViewReturning, wire::kViewMember});
+  if (context.registry.views().of(node.info.id()).state != wire::kViewLost || node.in_drill) return {};
+  return context.registry.move(node, {wire::kViewRebuilding});
 }
 
 // What it presents is confirmed thereby: it may end before it has kept what it is offered, and present the same again.
@@ -102,6 +99,7 @@ Status confirm(ServerContext& context, Node& node, proto::HeartbeatReply& reply)
   node.confirmed = node.offered;
   node.number = node.presented.node().number();
   node.ask_all = false;
+  node.in_drill = false;  // it was started again
   reply.set_verdict(kGoOn);
   PIF_TRY(come_back(context, node));
   return context.registry.store(node);

@@ -18,8 +18,9 @@ namespace {
 
 bool names_nodes(const proto::Create& ask) { return ask.nodes_size() > 0; }
 
-// The nodes named, after checking each.
-Result<std::vector<Candidate>> named_nodes(const proto::Create& ask, const Registry& registry, Time now) {
+// The nodes named, after checking each. or_absent: those too that others do without.
+Result<std::vector<Candidate>> named_nodes(const proto::Create& ask, const Registry& registry, bool or_absent,
+                                           Time now) {
   std::unordered_set<std::uint32_t> seen;
   std::vector<Candidate> nodes;
   for (const std::uint32_t id : ask.nodes()) {
@@ -29,10 +30,11 @@ Result<std::vector<Candidate>> named_nodes(const proto::Create& ask, const Regis
       return fail(Code::kInvalid,
                   fmt::format("node {} ({}) is named twice: each may be there once", id, node->info.name()));
     }
-    if (registry.state(*node, now) == kDown) {
+    const Candidate candidate = registry.candidate(*node, now);
+    if (registry.state(*node, now) == kDown && !(or_absent && candidate.is_absent)) {
       return fail(Code::kUnavailable, fmt::format("node {} ({}) is down", id, node->info.name()));
     }
-    nodes.push_back(registry.candidate(*node, now));
+    nodes.push_back(candidate);
   }
   return nodes;
 }
@@ -133,27 +135,61 @@ PairsWanted pairs_wanted(const proto::Create& ask, const std::vector<std::uint32
   return {{bevies.begin(), bevies.begin() + static_cast<std::ptrdiff_t>(pairs)}, 1, false};
 }
 
-using IsBad = bool (*)(const Candidate&);
-std::vector<PairGroup> without(std::vector<PairGroup> groups, IsBad is_bad) {
-  const auto has_bad = [&](const CompanionPair& pair) {
-    return std::any_of(pair.first.begin(), pair.first.end(), is_bad) ||
-           std::any_of(pair.second.begin(), pair.second.end(), is_bad);
-  };
-  std::erase_if(groups, [&](const auto& group) { return std::any_of(group.begin(), group.end(), has_bad); });
+// Rows go there. One that is absent has copies of its rows elsewhere instead.
+bool takes_rows(const Candidate& node) { return node.is_usable && !node.is_absent; }
+
+// What has no bevies does without those that cannot be reached; what has may use one absent LFS of each pair.
+std::vector<Candidate> nodes_for_pairs(const std::vector<Candidate>& known, bool or_absent) {
+  std::vector<Candidate> nodes;
+  std::copy_if(known.begin(), known.end(), std::back_inserter(nodes),
+               [or_absent](const Candidate& node) { return takes_rows(node) || (or_absent && node.is_absent); });
+  std::stable_partition(nodes.begin(), nodes.end(), [](const Candidate& node) { return !node.is_full; });
+  return nodes;
+}
+
+using IsGood = bool (*)(const CompanionPair&);
+std::vector<PairGroup> only(std::vector<PairGroup> groups, IsGood is_good) {
+  std::erase_if(groups, [&](const auto& group) { return !std::all_of(group.begin(), group.end(), is_good); });
   return groups;
 }
 
-// Groups of nodes that all may be used. Pairs are made of all nodes that are known, whatever their state, so that they
-// stay; only where that leaves too few, of those that may be used. Nothing: there are not so many.
+bool all_in(const CompanionPair& pair, bool (*is_good)(const Candidate&)) {
+  return std::all_of(pair.first.begin(), pair.first.end(), is_good) &&
+         std::all_of(pair.second.begin(), pair.second.end(), is_good);
+}
+
+std::vector<Candidate> absent_of(std::span<const Candidate> bevy, std::span<const Candidate> companion) {
+  std::vector<Candidate> absent;
+  for (const auto part : {bevy, companion})
+    std::copy_if(part.begin(), part.end(), std::back_inserter(absent),
+                 [](const Candidate& node) { return node.is_absent; });
+  return absent;
+}
+
+bool is_present(const CompanionPair& pair) { return all_in(pair, takes_rows); }
+bool has_room(const CompanionPair& pair) {
+  return all_in(pair, [](const Candidate& node) { return takes_rows(node) && !node.is_full; });
+}
+// All but at most one, which is absent.
+bool is_possible(const CompanionPair& pair) {
+  return all_in(pair, [](const Candidate& node) { return takes_rows(node) || node.is_absent; }) &&
+         absent_of(pair.first, pair.second).size() <= 1;
+}
+
+// Groups for the bevies of a file. Pairs are made of all nodes that are known, whatever their state, so that they stay;
+// only where that leaves too few, of those that may be used. Where that is too few, too, one of a pair may be absent.
+// Nothing: there are not so many.
 std::vector<PairGroup> find_groups(const std::vector<Candidate>& known, const PairsWanted& wanted, bool apart) {
   const auto enough = [&](const std::vector<PairGroup>& groups) {
     return groups.size() >= wanted.groups || (wanted.or_fewer && !groups.empty());
   };
-  auto steady = without(pair_up(known, wanted.sizes, apart), [](const Candidate& node) { return !node.is_usable; });
-  auto with_room = without(steady, [](const Candidate& node) { return node.is_full; });
-  if (enough(with_room)) return with_room;
-  if (enough(steady)) return steady;
-  auto remade = pair_up(usable_nodes(known, known.size()), wanted.sizes, apart);
+  const auto all = pair_up(known, wanted.sizes, apart);
+  for (const IsGood is_good : {has_room, is_present}) {
+    if (auto steady = only(all, is_good); enough(steady)) return steady;
+  }
+  if (auto remade = pair_up(nodes_for_pairs(known, false), wanted.sizes, apart); enough(remade)) return remade;
+  if (auto steady = only(all, is_possible); enough(steady)) return steady;
+  auto remade = only(pair_up(nodes_for_pairs(known, true), wanted.sizes, apart), is_possible);
   return enough(remade) ? remade : std::vector<PairGroup>();
 }
 
@@ -186,35 +222,60 @@ tl::unexpected<Error> on_one_machine(const std::string& what) {
                           what));
 }
 
+tl::unexpected<Error> both_absent(const std::vector<Candidate>& absent, const Registry& registry) {
+  PIF_ASSERT(absent.size() >= 2, absent.size());
+  const auto name = [&](const Candidate& node) { return registry.find(node.node)->info.name(); };
+  return fail(Code::kUnavailable,
+              fmt::format("{} and {} are both absent, and of two companion bevies one LFS at most may be: bring one "
+                          "back, ask for fewer LFSs, or for no bevies (--bevy 0)",
+                          name(absent[0]), name(absent[1])));
+}
+
+// Why there are no groups: two of a pair are absent, or others are only silent.
+tl::unexpected<Error> no_groups(const std::vector<Candidate>& known, const PairsWanted& wanted, bool apart,
+                                const Registry& registry) {
+  for (const PairGroup& group : pair_up(known, wanted.sizes, apart)) {
+    for (const CompanionPair& pair : group) {
+      const auto absent = absent_of(pair.first, pair.second);
+      if (absent.size() > 1) return both_absent(absent, registry);
+    }
+  }
+  return fail(Code::kUnavailable, "too few LFSs answer for bevies of that size: see `pif status`");
+}
+
 // Nodes for the bevies, which are cut to what there is if nobody asked for so many.
-Result<std::vector<Candidate>> in_pairs(const proto::Create& ask, const std::vector<Candidate>& known,
-                                        std::uint64_t turn, std::vector<std::uint32_t>& bevies) {
+Result<std::vector<Candidate>> in_pairs(const proto::Create& ask, const Registry& registry,
+                                        const std::vector<Candidate>& known, std::uint64_t turn,
+                                        std::vector<std::uint32_t>& bevies) {
   PairsWanted wanted = pairs_wanted(ask, bevies);
   const bool apart = on_several_machines(known);
   std::vector<PairGroup> groups = find_groups(known, wanted, apart);
   if (groups.empty() && apart) {
-    if (!ask.same_host_ok()) return on_one_machine("companion bevies do not find enough LFSs on different machines");
     groups = find_groups(known, wanted, false);
+    if (!groups.empty() && !ask.same_host_ok())
+      return on_one_machine("companion bevies do not find enough LFSs on different machines");
   }
-  PIF_ASSERT(!groups.empty());  // as many nodes may be used as the width says
+  if (groups.empty()) return no_groups(known, wanted, apart, registry);
   wanted.groups = std::min(wanted.groups, groups.size());
   if (wanted.or_fewer) bevies.assign(2 * wanted.groups, bevies.front());
   return arrange(std::move(groups), wanted.groups, turn);
 }
 
 // Of the nodes that a user named, in that order.
-Status check_companions(const proto::Create& ask, std::span<const Candidate> nodes,
+Status check_companions(const proto::Create& ask, const Registry& registry, std::span<const Candidate> nodes,
                         const std::vector<std::uint32_t>& bevies, const std::vector<Candidate>& known) {
-  if (ask.same_host_ok() || bevies.empty() || !on_several_machines(known)) return {};
   std::vector<std::span<const Candidate>> parts;
   for (const std::uint32_t size : bevies) {
     PIF_ASSERT(size <= nodes.size(), size, nodes.size());  // the sizes add up to the width
     parts.push_back(nodes.first(size));
     nodes = nodes.subspan(size);
   }
+  const bool apart = !ask.same_host_ok() && on_several_machines(known);
   const std::size_t half = parts.size() / 2;
   for (std::size_t at = 0; at < half; ++at) {
-    if (share_a_machine(parts[at], parts[at + half])) {
+    const auto absent = absent_of(parts[at], parts[at + half]);
+    if (absent.size() > 1) return both_absent(absent, registry);
+    if (apart && share_a_machine(parts[at], parts[at + half])) {
       return on_one_machine(
           fmt::format("bevies {} and {} are companions, and have LFSs on the same machine", at, at + half));
     }
@@ -230,12 +291,13 @@ Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry
     return fail(Code::kInvalid, "give the bevies' sizes, or one size for all, not both");
   }
   const std::uint32_t bevy = ask.bevy() != 0 ? ask.bevy() : ask.bevies_size() > 0 ? 0 : default_bevy;
+  const bool has_bevies = bevy != 0 || ask.bevies_size() > 0;
   const std::vector<Candidate> known = registry.candidates(now);
   std::vector<Candidate> nodes;
   if (names_nodes(ask)) {
-    PIF_TRY_VALUE(nodes, named_nodes(ask, registry, now));
+    PIF_TRY_VALUE(nodes, named_nodes(ask, registry, has_bevies, now));
   } else {
-    nodes = usable_nodes(known, bevy != 0 || ask.bevies_size() > 0 ? known.size() : ask.width());
+    nodes = has_bevies ? nodes_for_pairs(known, true) : usable_nodes(known, ask.width());
     if (nodes.empty()) return fail(Code::kUnavailable, "no LFS is up: see `pif status`");
   }
   if (names_nodes(ask) && nodes.size() > kWidthMax) {
@@ -247,11 +309,11 @@ Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry
   PIF_TRY_VALUE(std::vector<std::uint32_t> bevies, bevies_of(ask, bevy, width));
   PIF_TRY(parity::Layout::make(width, bevies));
   if (names_nodes(ask)) {
-    PIF_TRY(check_companions(ask, nodes, bevies, known));
+    PIF_TRY(check_companions(ask, registry, nodes, bevies, known));
   } else if (bevies.empty()) {
     nodes = in_turn(std::move(nodes), width, turn);
   } else {
-    PIF_TRY_VALUE(nodes, in_pairs(ask, known, turn, bevies));
+    PIF_TRY_VALUE(nodes, in_pairs(ask, registry, known, turn, bevies));
   }
   PIF_ASSERT(!nodes.empty() && nodes.size() <= width, nodes.size(), width);
   PIF_ASSERT(nodes.size() == width || !bevies.empty(), nodes.size(), width);

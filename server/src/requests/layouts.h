@@ -9,8 +9,9 @@
 namespace pif::server {
 
 // From width, nodes, bevies and bevy of `ask`. Nodes that are named keep their order; else the file begins on the node
-// whose turn it is: `turn` rises by one from file to file. kInvalid says what does not fit and what would;
-// kUnavailable: no LFS is up, or one that was asked for by name is down.
+// whose turn it is: `turn` rises by one from file to file. With bevies one LFS of a pair of companions may be absent in
+// the view, where others do not suffice. kInvalid says what does not fit and what would; kUnavailable: no LFS is up,
+// one that was asked for by name is down, or two companions are absent.
 [[nodiscard]] Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry& registry,
                                                       std::uint32_t default_bevy, std::uint64_t turn, Time now);
 

@@ -5,6 +5,7 @@
 #include "directory/names.h"
 #include "pif/base/assert.h"
 #include "pif/wire/convert.h"
+#include "pif/wire/values.h"
 #include "requests/layouts.h"
 
 namespace pif::server {
@@ -121,6 +122,15 @@ Status create(ServerContext& context, Call& call, const proto::Create& ask, prot
   return put_pending(context, call, at, entry);
 }
 
+// Who takes part has not changed since the file was begun: rows of LFSs that are absent are with others.
+Status check_view(const ServerContext& context, const proto::Commit& ask, const proto::StoredFile& row) {
+  const std::uint64_t newest = context.registry.views().index();
+  const bool has_parity = row.entry().layout().form() == wire::kFormParity;
+  if (!has_parity || ask.view() == 0 || ask.view() == newest) return {};
+  return fail(Code::kOldView, fmt::format("{} was written in view {}, and {} is the newest: write it again", row.name(),
+                                          ask.view(), newest));
+}
+
 Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {
   PIF_TRY_VALUE(auto row, context.rows.file(ask.file()));
   if (!row || row->state() == kDoomed) {
@@ -133,6 +143,7 @@ Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {
     return fail(Code::kPermission,
                 fmt::format("{} is being created by uid {}", row->name(), made.attributes().owner()));
   }
+  PIF_TRY(check_view(context, ask, *row));
   PIF_TRY(check_file_length(made.format(), ask.file_length()));
   PIF_TRY_VALUE(const auto folder, context.rows.folder(row->parent()));
   if (!folder && row->parent() != kRootFolder) {

@@ -44,7 +44,8 @@ Status check_order(const ServerContext& context, const Node& node) {
   const Views& views = context.registry.views();
   const std::uint32_t other = context.registry.absent_companion(node.info.id(), true, context.now);
   if (other == 0 || views.of(other).lost_order < views.of(node.info.id()).lost_order) return {};
-  return fail(Code::kBusy, fmt::format("{} was lost after {}, and returns before it",
+  return fail(Code::kBusy, fmt::format("{0} was lost after {1}, and returns before it; if {0} is gone for good: pif "
+                                       "node accept-loss {0}",
                                        context.registry.find(other)->info.name(), node.info.name()));
 }
 
@@ -65,10 +66,28 @@ Status has_all(ServerContext& context, Node& node, const Membership& membership)
   return context.registry.move(node, {kViewReturning, kViewMember});
 }
 
+// An LFS takes itself out, for a drill: it stays lost until it says that it is to come back, or is started again.
+Status begin_drill(ServerContext& context, Node& node, const Membership& membership) {
+  if (node.in_drill) return {};  // asked again
+  if (membership.state != kViewMember)
+    return fail(Code::kInvalid, fmt::format("{} is {}: there is no drill before it takes part again", node.info.name(),
+                                            view_state_name(membership.state)));
+  const std::uint32_t other = context.registry.absent_companion(node.info.id(), false, context.now);
+  if (other != 0)
+    return fail(Code::kBusy, fmt::format("{} is {}: without both of them files could not be read; bring it back first",
+                                         context.registry.find(other)->info.name(),
+                                         view_state_name(context.registry.views().of(other).state)));
+  spdlog::warn("{} takes itself out for a drill", node.info.name());
+  PIF_TRY(context.registry.move(node, {kViewLost}));
+  node.in_drill = true;
+  return {};
+}
+
 Status node_rebuilt(ServerContext& context, Call&, const proto::NodeRebuilt& ask) {
   PIF_TRY_VALUE(Node * node, known_node(context, ask.node()));
   const Membership& membership = context.registry.views().of(ask.node());
   if (ask.state() == kViewMember) return has_all(context, *node, membership);
+  if (ask.state() == kViewLost) return begin_drill(context, *node, membership);
   if (ask.state() != kViewRebuilding && ask.state() != kViewReturning)
     return fail(Code::kInvalid, fmt::format("a node that is rebuilt does not become {}", view_state_name(ask.state())));
   const auto to = static_cast<ViewState>(ask.state());
@@ -77,7 +96,26 @@ Status node_rebuilt(ServerContext& context, Call&, const proto::NodeRebuilt& ask
     return fail(Code::kInvalid, fmt::format("{} is {}: it does not become {}", node->info.name(),
                                             view_state_name(membership.state), view_state_name(to)));
   if (to == kViewReturning) PIF_TRY(check_order(context, *node));
+  node->in_drill = false;
   return context.registry.move(*node, {to});
+}
+
+// A person says that this node, which was lost after companions of it that are absent, too, never returns: they need
+// not wait for what only it had.
+Status accept_loss(ServerContext& context, Call& call, const proto::AcceptLoss& ask) {
+  PIF_TRY_VALUE(Node * node, known_node(context, ask.node()));
+  const Views& views = context.registry.views();
+  if (!views.of(ask.node()).is_absent())
+    return fail(Code::kInvalid, fmt::format("{} is {}: only the loss of one that is lost, or not rebuilt yet, is "
+                                            "accepted",
+                                            node->info.name(), view_state_name(views.of(ask.node()).state)));
+  if (views.absent().size() < 2)
+    return fail(Code::kInvalid,
+                fmt::format("no other LFS is lost: none waits for {} to return first", node->info.name()));
+  if (views.absent().front() == ask.node()) return {};  // asked again
+  spdlog::warn("{} returns after all others, by uid {}'s word: what only it had is given up", node->info.name(),
+               call.who().uid);
+  return context.registry.return_last(*node);
 }
 
 }  // namespace
@@ -85,10 +123,10 @@ Status node_rebuilt(ServerContext& context, Call&, const proto::NodeRebuilt& ask
 void bind_views(Operations& operations) {
   operations.bind<node_lost>();
   operations.bind<node_rebuilt>();
+  operations.bind<accept_loss>();
 }
 
-// Off by default: as long as nothing can be written where a node is absent, a node that is declared lost makes nothing
-// possible that was not before.
+// So that others need not wait for it. Who is started again in time was heard again before.
 Status declare_silent(ServerContext& context) {
   if (!context.config.declares_lost) return {};
   for (Node* node : context.registry.all()) {

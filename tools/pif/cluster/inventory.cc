@@ -252,6 +252,29 @@ Result<proto::RebuildStatusReply> Inventory::rebuild_status(const proto::NodeInf
   return ask(node, proto::RebuildStatus());
 }
 
+Status Inventory::scrub(const proto::NodeInfo& node, std::uint64_t rate, bool only_look) {
+  proto::Scrub request;
+  request.set_bytes_per_second(rate);
+  request.set_only_look(only_look);
+  PIF_TRY(ask(node, std::move(request)));
+  return {};
+}
+
+Result<proto::ScrubStatusReply> Inventory::scrub_status(const proto::NodeInfo& node) {
+  return ask(node, proto::ScrubStatus());
+}
+
+Status Inventory::drill(const proto::NodeInfo& node, std::uint64_t rate) {
+  proto::Drill request;
+  request.set_bytes_per_second(rate);
+  PIF_TRY(ask(node, std::move(request)));
+  return {};
+}
+
+Result<proto::DrillStatusReply> Inventory::drill_status(const proto::NodeInfo& node) {
+  return ask(node, proto::DrillStatus());
+}
+
 Status Inventory::remove_component(std::uint32_t node, std::uint64_t file) {
   PIF_TRY(renew());
   proto::FileStates question;

@@ -56,6 +56,14 @@ class Inventory {
   [[nodiscard]] Status rebuild(const proto::NodeInfo& node, std::uint64_t rate);
   [[nodiscard]] Result<proto::RebuildStatusReply> rebuild_status(const proto::NodeInfo& node);
 
+  // Begins to look at all that an LFS has of files with parity; of what is under way only the rate changes.
+  [[nodiscard]] Status scrub(const proto::NodeInfo& node, std::uint64_t rate, bool only_look);
+  [[nodiscard]] Result<proto::ScrubStatusReply> scrub_status(const proto::NodeInfo& node);
+
+  // Begins a drill of an LFS; of one that is under way only the rate changes.
+  [[nodiscard]] Status drill(const proto::NodeInfo& node, std::uint64_t rate);
+  [[nodiscard]] Result<proto::DrillStatusReply> drill_status(const proto::NodeInfo& node);
+
   // Tells the LFS that no file owns it: it is kept for a week, out of sight. kBusy if the server knows it after all.
   [[nodiscard]] Status remove_component(std::uint32_t node, std::uint64_t file);
   // Tells the server that the node has all that it should have.

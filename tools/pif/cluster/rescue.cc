@@ -1,4 +1,5 @@
-// node accept-stale, node replace, node lost, server accept-old: what a person decides when a disk is not what it was.
+// node accept-stale, node accept-loss, node replace, node lost, server accept-old: what a person decides when a disk is
+// not what it was.
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,11 +15,13 @@
 #include "cluster/rescue_plan.h"
 #include "cluster/roots.h"
 #include "cluster/startup.h"
+#include "command/confirm.h"
 #include "command/dispatch.h"
 #include "command/program.h"
 #include "pif/base/print.h"
 #include "pif/cluster/cluster.h"
 #include "pif/wire/convert.h"
+#include "pif/wire/views.h"
 #include "text/text.h"
 
 namespace pif::cli {
@@ -36,6 +39,7 @@ struct RescueOptions {
   std::string root;
   bool list_only = false;
   bool force = false;
+  bool yes = false;
 };
 
 Status mark(client::Session& session, const std::vector<MarkedFile>& files) {
@@ -265,7 +269,47 @@ Outcome declare_lost(const Program& program, const RescueOptions& options) {
   }
   if (program.common.json) PIF_TRY(print(Json{{"node", options.node}, {"view_state", "lost"}}));
   if (!program.common.quiet)
-    print_error(fmt::format("{} is lost; when it comes back with what it had it is a member again\n", options.node));
+    print_error(
+        fmt::format("{} is lost; when it is started again it fetches what it missed, by itself\n", options.node));
+  return ExitCode::kDone;
+}
+
+// What only this LFS had since another was lost cannot be known without it: files on both may lack it.
+Outcome accept_loss(const Program& program, const RescueOptions& options) {
+  PIF_TRY_VALUE(Client client, program.connect());
+  const auto session = client::session_of(client);
+  Inventory inventory(session);
+  PIF_TRY(inventory.open(Inventory::Needs::kServer));
+  PIF_TRY_VALUE(const proto::NodeInfo node, inventory.node_named(options.node));
+  if (!wire::is_absent(node.view_state()))
+    return fail(Code::kInvalid, fmt::format("{} is not lost: pif status says how it is", node.name()));
+  PIF_TRY_VALUE(const auto files, inventory.all_files());
+  const auto concerned = plan_accepted(node.id(), files, inventory.nodes());
+  if (!program.common.json) {
+    std::string text;
+    for (const MarkedFile& file : concerned) text += one_line(file.path) + "\n";
+    PIF_TRY(print(text));
+  }
+  if (!options.yes) {
+    if (!can_ask())
+      return fail(Code::kInvalid, fmt::format("what only {} had of {} is given up, and there is nobody to ask: say "
+                                              "--yes",
+                                              node.name(), counted(concerned.size(), "file")));
+    PIF_TRY(confirm(fmt::format("pif: give up what was appended to {} and only {} had?",
+                                concerned.size() == 1 ? "this file" : "these files", node.name()),
+                    "nothing was changed"));
+  }
+  proto::AcceptLoss request;
+  request.set_node(node.id());
+  PIF_TRY(session->call(std::move(request)));
+  if (program.common.json) {
+    Json paths = Json::array();
+    for (const MarkedFile& file : concerned) paths.push_back({{"path", file.path}, {"file", file.file}});
+    PIF_TRY(print(Json{{"node", node.name()}, {"files", paths}}));
+  }
+  if (!program.common.quiet)
+    print_error(fmt::format("{} returns after the other LFSs that are lost; {} may lack what only it had\n",
+                            node.name(), counted(concerned.size(), "file")));
   return ExitCode::kDone;
 }
 
@@ -335,6 +379,14 @@ void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program) {
   lost->add_flag("--force", lost_options->force, "Though another LFS is lost that may be its companion");
   lost->fallthrough();
   on_run(lost, program, lost_options, declare_lost);
+
+  auto loss_options = std::make_shared<RescueOptions>();
+  CLI::App* loss = node.add_subcommand(
+      "accept-loss", "Give up what only an LFS had that is gone for good; one that was lost before it returns first");
+  loss->add_option("NODE", loss_options->node, "Name of the LFS that is gone, such as lfs5")->required();
+  loss->add_flag("-y,--yes", loss_options->yes, "Do not ask");
+  loss->fallthrough();
+  on_run(loss, program, loss_options, accept_loss);
 
   CLI::App* server = add_command(app, program, "server", "Decide about the server's directory",
                                  "  pif server accept-old --list\n"

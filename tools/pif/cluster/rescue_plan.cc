@@ -152,6 +152,20 @@ LostPlan plan_lost(std::uint32_t node, const std::map<std::uint64_t, FileRecord>
   return out;
 }
 
+std::vector<MarkedFile> plan_accepted(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
+                                      const std::vector<proto::NodeInfo>& nodes) {
+  std::set<std::uint32_t> absent = without_rows(nodes);
+  absent.erase(node);
+  std::vector<MarkedFile> out;
+  for (const auto& [id, file] : files) {
+    if (!uses(node, file) || file.state() != kFileCommitted || file.layout().form() != wire::kFormParity) continue;
+    const std::vector<std::uint32_t> pair = pair_of(node, file.layout());
+    const auto is_absent = [&](std::uint32_t other) { return absent.contains(other); };
+    if (std::any_of(pair.begin(), pair.end(), is_absent)) out.push_back({id, node, wire::kMarkLost, file.path()});
+  }
+  return out;
+}
+
 OldDirectoryPlan plan_old(const std::map<std::uint64_t, FileRecord>& files,
                           const std::map<std::uint64_t, Held>& everything, const std::vector<proto::NodeInfo>& nodes) {
   OldDirectoryPlan out;

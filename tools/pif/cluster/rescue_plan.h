@@ -32,6 +32,11 @@ struct LostPlan {
 LostPlan plan_lost(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
                    const std::vector<proto::NodeInfo>& nodes);
 
+// The loss of an absent node is accepted: files with parity that are on it and on a companion that is absent, too. Of
+// these only that node had what was written since the other was lost.
+std::vector<MarkedFile> plan_accepted(std::uint32_t node, const std::map<std::uint64_t, FileRecord>& files,
+                                      const std::vector<proto::NodeInfo>& nodes);
+
 // An old directory is kept. `everything`: all components, quarantined ones too.
 struct OldDirectoryPlan {
   std::vector<proto::AdoptFiles::One> adopted;  // what it does not know

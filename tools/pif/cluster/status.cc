@@ -51,6 +51,9 @@ Json json_of(const Node& node) {
           {"incarnation", node.incarnation},
           {"number", node.number},
           {"view_state", node.view_state},
+          {"rebuilt_percent", node.rebuilt_percent},
+          {"scrubbed", node.scrubbed},
+          {"scrub_damages", node.scrub_damages},
           {"trouble", node.trouble},
           {"trouble_since", node.trouble_since},
           {"clock_ahead", node.clock_ahead}};
@@ -77,6 +80,24 @@ Json json_of(const SystemStatus& status, const std::vector<DaemonStats>& stats) 
           {"daemons", daemons}};
 }
 
+// What is lost if another LFS goes, too, and what to do about it.
+std::string exposure_of(const Node& node) {
+  constexpr std::string_view kExposed =
+      "files with parity on it are exposed: another lost LFS of their bevies would lose rows";
+  if (node.view_state == "rebuilding" || node.view_state == "returning")
+    return fmt::format("{} is {}: {} until it is a member (pif rebuild {} looks on, and starts it on an empty disk)\n",
+                       node.name, node.view_state, kExposed, node.name);
+  if (node.view_state == "lost")
+    return fmt::format(
+        "{0} is lost: {1}; start it (pif up), or give it a new disk: pif node replace {0}, "
+        "pif rebuild {0}\n",
+        node.name, kExposed);
+  if (node.state == "down" && node.view_state == "member")
+    return fmt::format(
+        "{0} is down: who writes files that need it waits until it is lost (10 s, or pif node lost {0})\n", node.name);
+  return {};
+}
+
 // What a person has to decide, and since when.
 std::string troubles_of(const SystemStatus& status) {
   std::string out;
@@ -86,23 +107,35 @@ std::string troubles_of(const SystemStatus& status) {
     if (!node.trouble.empty())
       out += fmt::format("{} serves nothing since {}: {}\n", node.name, iso_second(node.trouble_since), node.trouble);
   }
+  for (const auto& node : status.nodes) out += exposure_of(node);
   return out;
 }
 
-// "up"; "down, lost".
+// "up"; "down, lost"; "up, rebuilding 42 %".
 std::string state_text(const Node& node) {
+  if (node.view_state == "rebuilding")
+    return fmt::format("{}, {} {} %", node.state, node.view_state, node.rebuilt_percent);
   return node.view_state == "member" ? node.state : fmt::format("{}, {}", node.state, node.view_state);
+}
+
+// "3 days ago", "today, 2 damages", "never".
+std::string scrubbed_text(const Node& node, std::int64_t now) {
+  if (node.scrubbed == 0) return "never";
+  const std::int64_t days = std::max<std::int64_t>(0, now - node.scrubbed) / (24 * 3600);
+  const std::string when = days == 0 ? "today" : days == 1 ? "1 day ago" : fmt::format("{} days ago", days);
+  return node.scrub_damages == 0 ? when : fmt::format("{}, {} damages", when, node.scrub_damages);
 }
 
 std::string text_of(const SystemStatus& status) {
   std::vector<std::vector<std::string>> rows = {
-      {"node", "state", "pid", "free", "of", "components", "stored", "silent ms", "root"}};
+      {"node", "state", "pid", "free", "of", "components", "stored", "silent ms", "scrubbed", "root"}};
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::size_t up = 0;
   for (const auto& node : status.nodes) {
     up += node.state == "up" ? 1 : 0;
     rows.push_back({node.name, state_text(node), std::to_string(node.pid), human_bytes(node.bytes_free),
                     human_bytes(node.bytes_total), std::to_string(node.components), human_bytes(node.bytes_stored),
-                    std::to_string(node.silent_ms), node.root});
+                    std::to_string(node.silent_ms), scrubbed_text(node, now), node.root});
   }
   return fmt::format(
              "cluster {}: server {}, {} of {} LFSs up, {} files, {} folders, {} pending, {} doomed, {} sessions\n",
@@ -318,7 +351,7 @@ void add_status_commands(CLI::App& app, Program& program) {
 
   CLI::App* node = add_command(app, program, "node", "Show the storage nodes, and decide about them",
                                "  pif node list\n  pif node list --json\n  pif node accept-stale --list lfs1\n"
-                               "  pif node lost lfs1\n"
+                               "  pif node lost lfs1\n  pif node accept-loss lfs5\n"
                                "  pif node replace --root /disk9/lfs1 lfs1");
   CLI::App* list = node->add_subcommand("list", "All LFSs with their addresses");
   list->fallthrough();

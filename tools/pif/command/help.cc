@@ -25,7 +25,8 @@ struct Group {
 const std::vector<Group>& groups() {
   static const std::vector<Group> kGroups = {
       {"Start and stop", {"up", "down", "init", "destroy"}},
-      {"Look after it", {"status", "doctor", "fsck", "df", "node", "rebuild", "server", "snapshot-hold"}},
+      {"Look after it",
+       {"status", "doctor", "fsck", "df", "node", "rebuild", "scrub", "drill", "protect", "server", "snapshot-hold"}},
       {"Bring and fetch files", {"put", "get", "append", "cat", "head", "tail", "wc"}},
       {"Files and folders", {"ls", "tree", "find", "stat", "du", "mkdir", "cp", "mv", "rm", "chmod", "chown"}},
       {"Where records are", {"locate", "placement"}},

@@ -92,6 +92,7 @@ void add_all_commands(CLI::App& app, Program& program) {
   add_status_commands(app, program);
   add_name_commands(app, program);
   add_copy_commands(app, program);
+  add_protect_command(app, program);
   add_append_command(app, program);
   add_end_commands(app, program);
   add_count_command(app, program);
@@ -104,6 +105,8 @@ void add_all_commands(CLI::App& app, Program& program) {
   add_placement_commands(app, program);
   add_fsck_command(app, program);
   add_rebuild_command(app, program);
+  add_scrub_command(app, program);
+  add_drill_command(app, program);
   add_doctor_command(app, program);
   add_run_command(app, program);
   add_snapshot_command(app, program);

@@ -77,6 +77,7 @@ void add_name_commands(CLI::App& app, Program& program);                    // m
 void add_destroy_command(CLI::App& app, Program& program);                  // destroy
 void add_completion_commands(CLI::App& app, Program& program);              // completion, and what its scripts ask
 void add_copy_commands(CLI::App& app, Program& program);                    // cp ln
+void add_protect_command(CLI::App& app, Program& program);                  // protect
 void add_append_command(CLI::App& app, Program& program);                   // append
 void add_end_commands(CLI::App& app, Program& program);                     // head tail
 void add_count_command(CLI::App& app, Program& program);                    // wc
@@ -89,6 +90,8 @@ void add_get_commands(CLI::App& app, Program& program);                     // g
 void add_placement_commands(CLI::App& app, Program& program);               // locate placement
 void add_fsck_command(CLI::App& app, Program& program);                     // fsck
 void add_rebuild_command(CLI::App& app, Program& program);                  // rebuild
+void add_scrub_command(CLI::App& app, Program& program);                    // scrub
+void add_drill_command(CLI::App& app, Program& program);                    // drill
 void add_doctor_command(CLI::App& app, Program& program);                   // doctor
 void add_run_command(CLI::App& app, Program& program);                      // run
 

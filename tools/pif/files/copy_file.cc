@@ -16,19 +16,6 @@ namespace {
 constexpr std::uint64_t kToolBytes = 16u << 20;  // from here on starting workers pays
 constexpr std::size_t kBlockBytes = 4u << 20;
 
-CreateOptions options_like(const File& source, const Entry& entry, bool no_clobber) {
-  CreateOptions create;
-  create.format = source.format();
-  create.nodes.assign(source.nodes().begin(), source.nodes().end());
-  const auto bevies = source.layout().bevies();
-  create.bevies.assign(bevies.begin(), bevies.end());
-  create.same_host_ok = true;  // as its source is
-  create.mode = entry.mode;
-  create.attributes = source.attributes();
-  create.exclusive = no_clobber;
-  return create;
-}
-
 Status copy_fixed(File& source, File& copy, std::uint64_t records) {
   const std::uint64_t length = source.format().record_length;
   const std::uint64_t block = std::max<std::uint64_t>(1, kBlockBytes / length);
@@ -56,14 +43,34 @@ Status copy_variable(File& source, File& copy, std::uint64_t records) {
   return {};
 }
 
+}  // namespace
+
+Status copy_records(File& source, File& copy, std::uint64_t records) {
+  return source.format().is_fixed() ? copy_fixed(source, copy, records) : copy_variable(source, copy, records);
+}
+
+namespace {
+
+CreateOptions options_like(const File& source, const Entry& entry, bool no_clobber) {
+  CreateOptions create;
+  create.format = source.format();
+  create.nodes.assign(source.nodes().begin(), source.nodes().end());
+  const auto bevies = source.layout().bevies();
+  create.bevies.assign(bevies.begin(), bevies.end());
+  create.same_host_ok = true;  // as its source is
+  create.mode = entry.mode;
+  create.attributes = source.attributes();
+  create.exclusive = no_clobber;
+  return create;
+}
+
 Status copy_here(Client& client, const Entry& entry, const std::string& from, const std::string& to, bool no_clobber) {
   PIF_TRY_VALUE(File source, client.open(from, Client::Mode::kHold));
   PIF_TRY_VALUE(const FileLength file_length, source.file_length());
   const CreateOptions create = options_like(source, entry, no_clobber);
   if (file_length.records == 0) return client.create_empty(to, create);
   PIF_TRY_VALUE(File copy, client.create(to, create));
-  Status done = source.format().is_fixed() ? copy_fixed(source, copy, file_length.records)
-                                           : copy_variable(source, copy, file_length.records);
+  Status done = copy_records(source, copy, file_length.records);
   if (done) done = copy.commit();
   if (!done)
     static_cast<void>(
@@ -102,8 +109,13 @@ Status copy_by_tool(const Program& program, const std::string& from, const std::
 
 Status copy_file(const Program& program, Client& client, const Entry& entry, const std::string& from,
                  const std::string& to, const CopyOptions& options) {
-  const Status copied = entry.file_length.bytes >= kToolBytes ? copy_by_tool(program, from, to, options.no_clobber)
-                                                              : copy_here(client, entry, from, to, options.no_clobber);
+  const bool is_large = entry.file_length.bytes >= kToolBytes;
+  Status copied = is_large ? copy_by_tool(program, from, to, options.no_clobber)
+                           : copy_here(client, entry, from, to, options.no_clobber);
+  // Where an LFS is away there is no worker; with parity its records are still there.
+  const bool is_without_workers =
+      is_large && !copied && copied.error().code == Code::kUnavailable && entry.is_protected;
+  if (is_without_workers) copied = copy_here(client, entry, from, to, options.no_clobber);
   if (!copied) return fail(at(from, copied.error()));
   return options.preserve ? copy_owner(client, entry, to) : Status{};
 }

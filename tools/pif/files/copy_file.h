@@ -19,6 +19,9 @@ struct CopyOptions {
 [[nodiscard]] Status copy_file(const Program& program, Client& client, const Entry& entry, const std::string& from,
                                const std::string& to, const CopyOptions& options);
 
+// The first `records` records, in order and in bounded memory; `copy`, of the same format, is being created.
+[[nodiscard]] Status copy_records(File& source, File& copy, std::uint64_t records);
+
 // Owner, group and mode of `entry` for what is at `path`: as far as the user may set them.
 [[nodiscard]] Status copy_owner(Client& client, const Entry& entry, const std::string& path);
 

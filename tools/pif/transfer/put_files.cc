@@ -14,6 +14,8 @@
 namespace pif::cli {
 namespace {
 
+constexpr int kAttempts = 4;  // at a file: an LFS that comes back makes three views
+
 Status within(const PutJob& job, Error error) {
   error.text = job.local + " to " + job.target + ": " + error.text;
   return fail(std::move(error));
@@ -81,7 +83,17 @@ Status PutFiles::take_header(int fd, const PutJob& job, CreateOptions& create) c
   return {};
 }
 
+// A file is made in one view. Where that has changed meanwhile it is begun anew, if its bytes can be read again.
 Status PutFiles::store(Client& client, const PutJob& job, int fd) const {
+  const off_t begin = ::lseek(fd, 0, SEEK_CUR);
+  for (int attempt = 1;; ++attempt) {
+    const Status stored = store_once(client, job, fd);
+    const bool is_again = !stored && stored.error().code == Code::kOldView && attempt < kAttempts;
+    if (!is_again || begin < 0 || ::lseek(fd, begin, SEEK_SET) < 0 || !check_interrupt()) return stored;
+  }
+}
+
+Status PutFiles::store_once(Client& client, const PutJob& job, int fd) const {
   CreateOptions create = options_for(job);
   if (!header_.empty()) PIF_TRY(take_header(fd, job, create));
   auto file = client.create(job.target, create);
@@ -115,7 +127,13 @@ Status PutFiles::put_batch(Client& client, const std::vector<PutJob>& all) const
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     Status filled = check_interrupt();
     if (filled && !created[i]) filled = fail(at(jobs[i].target, created[i].error()));
-    if (filled) filled = fill(*created[i], jobs[i]);
+    if (filled) {
+      filled = fill(*created[i], jobs[i]);
+      if (!filled && filled.error().code == Code::kOldView) {
+        put_again(client, *created[i], jobs[i]);
+        continue;
+      }
+    }
     if (!filled && ends_all(filled.error())) return filled;
     if (filled) {
       files.push_back(std::move(*created[i]));
@@ -125,6 +143,11 @@ Status PutFiles::put_batch(Client& client, const std::vector<PutJob>& all) const
     }
   }
   return commit(client, files, which);
+}
+
+void PutFiles::put_again(Client& client, File& file, const PutJob& job) const {
+  static_cast<void>(file.abort().has_value());
+  tally_.failures().add(put_one(client, job));
 }
 
 Status PutFiles::fill(File& file, const PutJob& job) const {
@@ -142,6 +165,10 @@ Status PutFiles::commit(Client& client, std::vector<File>& files, const std::vec
     const FileLength file_length = files[i].file_length_seen();
     if (outcome[i]) {
       count(files[i], *jobs[i], file_length, file_length.bytes);
+      continue;
+    }
+    if (outcome[i].error().code == Code::kOldView) {
+      put_again(client, files[i], *jobs[i]);
       continue;
     }
     Status failed = within(*jobs[i], outcome[i].error());

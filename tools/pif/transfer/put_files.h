@@ -53,6 +53,9 @@ class PutFiles {
   struct Created;
   [[nodiscard]] Result<std::vector<PutJob>> new_ones(Client& client, const std::vector<PutJob>& jobs) const;
   [[nodiscard]] Status store(Client& client, const PutJob& job, int fd) const;
+  [[nodiscard]] Status store_once(Client& client, const PutJob& job, int fd) const;
+  // By itself, after `file` of a batch was begun in a view that is not the newest any more.
+  void put_again(Client& client, File& file, const PutJob& job) const;
   [[nodiscard]] Status take_header(int fd, const PutJob& job, CreateOptions& create) const;
   [[nodiscard]] Status fill(File& file, const PutJob& job) const;
   [[nodiscard]] Status commit(Client& client, std::vector<File>& files, const std::vector<const PutJob*>& jobs) const;

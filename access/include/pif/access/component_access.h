@@ -40,7 +40,8 @@ class ComponentAccess {
   // Until rows of a committed file can be read by path(). Adds nothing if they can be already. This outlives the
   // requests, or their drop_all(), here and below.
   void open_reader(Requests& requests);
-  // Until rows of a file being created can be written by path(): makes the component there.
+  // Until rows of a file being created can be written by path(): makes the component there. Of an absent LFS
+  // kMessages, and nothing is added: RowSink sends them to others.
   void open_writer(Requests& requests);
   // The reader's tail anew, after the component has grown or its last chunk has changed; `then` runs afterwards.
   void attach_again(Requests& requests, std::function<Status()> then = {});
@@ -58,6 +59,7 @@ class ComponentAccess {
   void close();
 
  private:
+  [[nodiscard]] bool is_stood_in() const;
   BulkRequest attach_request(bool create);
   [[nodiscard]] Result<bool> admit(const Link& link);
   [[nodiscard]] Status refused(Error error);

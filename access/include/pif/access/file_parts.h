@@ -28,11 +28,14 @@ struct FileParts {
   std::uint32_t rights = 0;           // Rights asked for
   std::uint64_t epoch = 0;
   std::uint32_t owner = 0;  // uid
+  std::uint64_t view = 0;   // index of the view that `nodes` were told in; 0: not known
   FileLength file_length;   // hint: as of the last commit, flush or close
   std::map<std::string, std::string> attributes;
 
   // Its LFSs keep parity: nothing can be overwritten in place.
   bool is_protected() const { return file_layout.form() > 0; }
+  // Lost or rebuilding in that view: what has parity is read and written without it. lfs: below layout.width().
+  bool is_absent(LfsIndex lfs) const;
   // What each of its components is on disk.
   component::Shape stored_shape() const { return component::Shape::of(file, format, file_layout.form()); }
   // What an LFS is told of the component of LFS `index` of the file, where it makes or writes it; index <

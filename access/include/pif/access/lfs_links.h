@@ -95,6 +95,7 @@ class LfsLinks {
   // For whoever can do without an LFS: whether it could not be reached within the last kAwayFor.
   static constexpr Duration kAwayFor = std::chrono::seconds(5);
   void note_away(std::uint32_t node_id) { away_[node_id] = clock().now(); }
+  void forget_away() { away_.clear(); }  // who takes part has changed
   bool was_away(std::uint32_t node_id) {
     const auto found = away_.find(node_id);
     return found != away_.end() && clock().now() - found->second < kAwayFor;

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -29,7 +30,8 @@ struct BulkRequest {
   // An error that sending again does not help, also of a connection that cannot be made: ok makes it none. Empty: it
   // ends all requests. May add requests.
   std::function<Status(Error)> refused;
-  bool replaceable = false;             // `refused` gets it elsewhere: an LFS that was away a moment ago is not asked
+  // `refused` gets it elsewhere: an LFS that is absent in the view, or was away a moment ago, is not asked.
+  bool replaceable = false;
   Duration timeout = Duration::zero();  // zero: LfsLinks::timeout()
   bool in_order = false;                // always over the same connection, so that LFSs see their order
   bool patient = false;                 // asked again when the LFS says kRetry, for as long as `timeout`
@@ -83,6 +85,7 @@ class Requests {
   Result<bool> start_first(std::deque<BulkRequest>& queue);
   BulkRequest take_first(std::deque<BulkRequest>& queue);
   Status refuse_first(std::deque<BulkRequest>& queue, Error error);
+  std::optional<Error> why_not_asked(const BulkRequest& request);
   void start(BulkRequest request, const Link& link, net::PeerId over);
   Status finish(Running& running, Result<net::Packet> reply, bool& again);
   Status fail_or_refuse(Running& running, Error error);

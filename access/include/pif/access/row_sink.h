@@ -1,6 +1,6 @@
 // The one way by which rows get into a component of a file being made: for client, bulk transfers, tools and whoever
-// rebuilds. It writes through descriptors, or gathers rows and sends them by message. Nobody else has a
-// component::Writer on such a component.
+// rebuilds. It writes through descriptors, or gathers rows and sends them by message: to their LFS, or, where
+// that is absent in the view, to those that keep their parity. Nobody else has a component::Writer on such a component.
 //
 // Life: rows are written, in any order (fixed) or one after another (variable); finish() says how the component ends;
 // after that nothing more can be written, and the file can be sealed (sealing.h). Thread-safety: none; but write_rows()
@@ -43,13 +43,16 @@ class RowSink {
     std::uint64_t stage_bytes = 0;
     bool small = false;
   };
-  // by_message itself is copied; parts outlive the sink and its requests.
+  // by_message itself is copied; parts outlive the sink and its requests. Where the LFS is absent (copies()), rows are
+  // refused as check_keeper() says.
   RowSink(const FileParts& parts, LfsIndex lfs, const ByMessage& by_message);
   RowSink(const RowSink&) = delete;
   RowSink& operator=(const RowSink&) = delete;
 
   // Whether rows go through descriptors; no longer once it is finished. lfs(): which LFS of the file.
   bool is_direct() const { return writer_.has_value(); }
+  // The LFS is absent in the view: others keep what is written here, and there is nothing to seal.
+  bool copies() const { return by_message_ && parts_.is_absent(lfs_); }
   LfsIndex lfs() const { return lfs_; }
   // Of the component: written or gathered. bytes: of .dat.
   std::uint64_t rows() const;
@@ -82,6 +85,7 @@ class RowSink {
   // For who filled the files without this sink (component::copy_component): how that ended.
   void set_end(const component::Tail& tail);
   // Ends writing. By message what was gathered is under way: seal when the requests have run. Again: the same answer.
+  // Of an absent LFS it says how many rows there are; it is not for sealing.
   [[nodiscard]] Result<ComponentEnd> finish();
 
  private:
@@ -95,7 +99,9 @@ class RowSink {
   [[nodiscard]] Status check_next(Row row) const;
   [[nodiscard]] Status stage_fixed(Row row, std::span<const std::byte> bytes);
   [[nodiscard]] Status stage_variable(std::span<const std::byte> bytes);
-  void send_stage();
+  [[nodiscard]] Status send_stage();
+  [[nodiscard]] Status send_copies(const Stage& stage, bool in_order);
+  void send_rows(Stage stage, bool in_order);
 
   const FileParts& parts_;
   const LfsIndex lfs_;

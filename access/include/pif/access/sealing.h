@@ -24,7 +24,9 @@ class Sealing {
 
   // Adds a Seal for each of `ends` to requests, which outlive neither this nor their grant. file_length: of the whole
   // file. patience: for a sync, beside what so many bytes take at the speed of a slow disk. LFSs without an end have no
-  // component, and so no rows. Errors are those of the requests; after one, start() may be called again.
+  // component: they have no rows, or are absent in the view, and are asked for nothing. Errors are those of the
+  // requests; after one, start() may be called again. kOldView: an LFS goes by a newer view than the file is made in;
+  // the file must be written again.
   void start(Requests& requests, const FileLength& file_length, std::span<const ComponentEnd> ends, Duration patience);
   // kSealed when the last Seal and the last Gather have been answered, or there was none to ask for. is_sealed(): one
   // component is; false for LFSs that were not asked.

@@ -40,7 +40,8 @@ namespace pif {
   X(kInternal, 23, "internal")           /* a bug of ours, reported instead of acted on */                            \
   X(kStaleNode, 24, "stale-node")        /* an LFS that has lost changes: it serves nothing until a person decides */ \
   X(kStaleServer, 25, "stale-server")    /* the directory is older than an LFS, or not its own */                     \
-  X(kStaleData, 26, "stale-data")        /* rows of the file may be old or gone; ask for it all the same with --stale */
+  X(kStaleData, 26, "stale-data") /* rows of the file may be old or gone; ask for it all the same with --stale */     \
+  X(kOldView, 27, "old-view")     /* who takes part has changed since; the library looks, and asks again */
 
 enum class Code : std::uint16_t {
   kOk = 0,

@@ -127,7 +127,10 @@ struct Node {
   std::string trouble;                        // why it serves nothing, and what to do; empty: nothing is wrong
   std::int64_t trouble_since = 0;             // wall seconds
   std::int64_t clock_ahead = 0;               // its clock minus the server's, seconds
+  std::int64_t scrubbed = 0;                  // wall seconds: when its last scrub ended; 0: there was none
+  std::uint64_t scrub_damages = 0;            // that were found then, and not repaired
   std::string view_state;                     // in the server's view: member, lost, rebuilding, returning
+  std::uint32_t rebuilt_percent = 0;          // of what it is to get back, while it is rebuilding
 };
 
 struct SystemStatus {
@@ -262,7 +265,9 @@ class File {
 
   // ---- appending to a committed file, several clients at once ----
   // All records of one call are consecutive; returns the number of the first. Durable and visible when it returns.
-  // kInvalid behind a short last record, or (delimited records) behind one that lacks its delimiter.
+  // kInvalid behind a short last record, or (delimited records) behind one that lacks its delimiter. With parity an LFS
+  // that does not answer is waited for, or done without once it is lost; kUnavailable: it was not by the timeout, or
+  // two are lost of which the records need one.
   [[nodiscard]] Result<RecordNumber> append(std::span<const std::byte> in);
   // Fixed records: bytes that go on where the file ends, a short last record filled up first. Returns where they begin.
   [[nodiscard]] Result<std::uint64_t> append_bytes(std::span<const std::byte> in);
@@ -281,8 +286,9 @@ class File {
   // ---- end ----
   // A file being created: durable, and visible under its name, when it returns; then it is closed here. kExists: it is
   // exclusive, and the name is taken; kIsDirectory: a folder has the name; kNotFound: its folder is gone; kStaleFile:
-  // it was aborted meanwhile. kTimeout and kUnavailable say so if it may be committed all the same. It may be asked
-  // again.
+  // it was aborted meanwhile; kOldView: it has parity, and an LFS was lost or came back since it was created: write it
+  // again, as after a write that says so. kTimeout and kUnavailable say so if it may be committed all the same. It may
+  // be asked again.
   [[nodiscard]] Status commit();
   // Nothing happens to a file that is closed already. An error is of word to the server, which finds out by itself.
   [[nodiscard]] Status abort();  // of a file being created, else kInvalid: removes what was written

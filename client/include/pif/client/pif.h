@@ -49,7 +49,8 @@ enum pif_code {
                           connection and its files do nothing more: close them, and connect anew */
   PIF_E_STALE_NODE = 24,
   PIF_E_STALE_SERVER = 25,
-  PIF_E_STALE_DATA = 26
+  PIF_E_STALE_DATA = 26,
+  PIF_E_OLD_VIEW = 27
 };
 
 typedef struct pif_connection pif_connection;

@@ -142,6 +142,8 @@ struct Frame {
   std::uint64_t offset = 0;  // of the row's bytes in .pap
   std::uint32_t bytes = 0;
 };
+// So much of .pap the frame of a row takes.
+constexpr std::uint64_t frame_bytes(std::uint64_t row_bytes) { return kFrameHeaderBytes + (row_bytes + 7) / 8 * 8; }
 struct NewFrame {
   RecordNumber record = 0;
   std::uint64_t generation = 0;
@@ -152,6 +154,8 @@ struct NewFrame {
 // kTooLarge: a row over kRecordLengthMax.
 [[nodiscard]] Result<std::uint64_t> write_frames(FileId file, ParityFiles& files, std::uint64_t end,
                                                  std::span<const NewFrame> frames);
+// Behind all that was ever written to .pap: where frames may go if nobody knows where the last one ends.
+[[nodiscard]] Result<std::uint64_t> behind_frames(ParityFiles& files);
 
 // All frames that hold, of each record those of all generations.
 struct FrameIndex {
@@ -162,11 +166,15 @@ struct FrameIndex {
   const Frame* find(RecordNumber record, std::uint32_t bytes) const;
   // Variable records, whose bytes nobody knows.
   const Frame* find(RecordNumber record) const;
+  // Only those of that generation; bytes: nothing for variable records.
+  const Frame* find(RecordNumber record, std::optional<std::uint32_t> bytes, std::uint64_t generation) const;
 };
 // From `begin` on (rounded up to a multiple of 8). Bytes that are no frame are passed over until the next one: zeros
 // are holes, and a torn end is no error. Without files.frames: none. Memory: the index, and 1 MiB.
 [[nodiscard]] Result<FrameIndex> scan_frames(FileId file, ParityFiles& files, std::uint64_t begin);
 // The row, checked again: kCorrupt. `out` is replaced.
 [[nodiscard]] Status read_frame(FileId file, ParityFiles& files, const Frame& frame, std::vector<std::byte>& out);
+// The rows of several, in their order, checked: one read for those that follow one another in .pap.
+[[nodiscard]] Status read_frames(FileId file, ParityFiles& files, std::span<const Frame> frames, PackedRows& out);
 
 }  // namespace pif::component

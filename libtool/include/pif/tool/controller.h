@@ -62,7 +62,8 @@ class Controller {
   // Opens an input and holds it against writers until the job is over. kBusy names a writer who has it. Returns its
   // number, from 0. Else as Client::open().
   Result<std::size_t> open(const std::string& path);
-  // Creates an output that nobody sees before commit(). Returns its number, from 0. Errors: as Client::create().
+  // Creates an output that nobody sees before commit(). Returns its number, from 0. Errors: as Client::create();
+  // kUnavailable: it would have parity and rows on an LFS that is lost, where no worker runs.
   Result<std::size_t> create(const std::string& path, const CreateOptions& options);
   // The length that an output will have; before run(), for workers go by it. Without it: the sum of what the workers
   // wrote (right for files without bevies).

@@ -71,14 +71,16 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  std::uint32_t rank() const;                       // 0 .. width - 1
-  std::uint32_t width() const;                      // workers of the job
-  std::uint64_t job() const;                        // its id, the same for all workers
-  const std::string& node() const;                  // name of its LFS, "lfs2"
-  std::uint32_t node_id(std::uint32_t rank) const;  // NodeId of that worker's LFS
-  // The worker on that node. Nothing if the job has none there.
+  std::uint32_t rank() const;       // 0 .. width - 1
+  std::uint32_t width() const;      // workers of the job
+  std::uint64_t job() const;        // its id, the same for all workers
+  const std::string& node() const;  // name of its LFS, "lfs2"
+  // NodeId of that worker's LFS, as layouts have it: where that is absent, and the worker's own LFS stands in for it,
+  // that of the absent one.
+  std::uint32_t node_id(std::uint32_t rank) const;
+  // The worker on that node, or that is there for it. Nothing if the job has none there.
   std::optional<std::uint32_t> rank_on(std::uint32_t node_id) const;
-  // The workers on a file's LFSs, in their order. An error if one has none.
+  // The workers on a file's LFSs, or there for them, in their order. An error if one has none.
   [[nodiscard]] Result<std::vector<std::uint32_t>> ranks_on(const Component& file) const;
   // Whether all workers of the job are on one machine, and so may share memory and files (Team::share).
   bool shares_machine() const;

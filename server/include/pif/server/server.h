@@ -44,8 +44,9 @@ struct Config {
   std::uint32_t default_bevy = 0;
   Duration suspect_after = kSuspectAfter;  // silence of an LFS
   Duration down_after = kDownAfter;
-  // The server declares nodes lost that were silent for so long; otherwise only a person does.
-  bool declares_lost = false;
+  // The server declares nodes lost that were silent for so long, unless two companions would be absent; otherwise only
+  // a person does.
+  bool declares_lost = true;
   Duration lost_after = kLostAfter;
   // After a start LFSs are waited for so long: one of them may know more than the directory does.
   Duration gather_max = std::chrono::seconds(3);

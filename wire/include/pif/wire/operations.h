@@ -19,15 +19,16 @@ namespace pif::wire {
 enum class Right : std::uint8_t {
   kNone,  // nobody: the daemon does not have this operation
   kAnybody,
-  kSession,       // who has a session at the PIF Server
-  kOwner,         // a session of root's or of the file system's owner
-  kUser,          // whose user the kernel or a credential tells
-  kWorker,        // a worker of the LFS, over the socket that it was born with
-  kRead,          // a capability for the file: kMayRead,
-  kWrite,         // kMayWrite,
-  kCreate,        // kMayCreate
-  kReadOrCreate,  // Attach: by what it asks for
-  kManage,        // a capability of the cluster's daemons: kMayManage
+  kSession,        // who has a session at the PIF Server
+  kOwner,          // a session of root's or of the file system's owner
+  kUser,           // whose user the kernel or a credential tells
+  kWorker,         // a worker of the LFS, over the socket that it was born with
+  kRead,           // a capability for the file: kMayRead,
+  kWrite,          // kMayWrite,
+  kCreate,         // kMayCreate
+  kReadOrCreate,   // Attach: by what it asks for
+  kWriteOrCreate,  // CopyRows: the same
+  kManage,         // a capability of the cluster's daemons: kMayManage
 };
 
 enum class Again : std::uint8_t {
@@ -71,6 +72,7 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   ANSWERED(ReplaceNode, replace_node, Done, done, kOwner, kNone, kIdempotent) \
   ANSWERED(NodeLost, node_lost, Done, done, kOwner, kNone, kDeduplicated) \
   ANSWERED(NodeRebuilt, node_rebuilt, Done, done, kManage, kNone, kIdempotent) \
+  ANSWERED(AcceptLoss, accept_loss, Done, done, kOwner, kNone, kIdempotent) \
   ANSWERED(AdoptFiles, adopt_files, Done, done, kOwner, kNone, kIdempotent) \
   /* LFS: components */ \
   ANSWERED(Attach, attach, AttachReply, attach_reply, kNone, kReadOrCreate, kIdempotent) \
@@ -88,6 +90,7 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   /* LFS: parity */ \
   ANSWERED(Gather, gather, Done, done, kNone, kCreate, kIdempotent) \
   ANSWERED(Cover, cover, Done, done, kNone, kWrite, kIdempotent) \
+  ANSWERED(CopyRows, copy_rows, Done, done, kNone, kWriteOrCreate, kIdempotent) \
   ANSWERED(NoteLength, note_length, NoteLengthReply, note_length_reply, kNone, kManage, kIdempotent) \
   ANSWERED(Reconstruct, reconstruct, ReadReply, read_reply, kNone, kRead, kIdempotent) \
   ANSWERED(AttachParity, attach_parity, AttachParityReply, attach_parity_reply, kNone, kRead, kIdempotent) \
@@ -98,6 +101,10 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   ANSWERED(Flush, flush, Done, done, kNone, kManage, kIdempotent) \
   ANSWERED(Rebuild, rebuild, Done, done, kNone, kManage, kIdempotent) \
   ANSWERED(RebuildStatus, rebuild_status, RebuildStatusReply, rebuild_status_reply, kNone, kManage, kIdempotent) \
+  ANSWERED(Scrub, scrub, Done, done, kNone, kManage, kIdempotent) \
+  ANSWERED(ScrubStatus, scrub_status, ScrubStatusReply, scrub_status_reply, kNone, kManage, kIdempotent) \
+  ANSWERED(Drill, drill, Done, done, kNone, kManage, kIdempotent) \
+  ANSWERED(DrillStatus, drill_status, DrillStatusReply, drill_status_reply, kNone, kManage, kIdempotent) \
   /* LFS: worker host */ \
   ANSWERED(Spawn, spawn, SpawnReply, spawn_reply, kNone, kUser, kDeduplicated) \
   ANSWERED(JobWait, job_wait, JobWaitReply, job_wait_reply, kNone, kUser, kIdempotent) \
@@ -236,6 +243,9 @@ NeededRights needed_rights([[maybe_unused]] const R& request) {
 inline NeededRights needed_rights(const proto::Attach& attach) {
   if (attach.has_create()) return {FileId(attach.create().file()), kMayCreate};
   return {FileId(attach.file()), kMayRead};
+}
+inline NeededRights needed_rights(const proto::CopyRows& copy) {
+  return {FileId(copy.shape().file()), copy.generation() == 0 ? kMayCreate : kMayWrite};
 }
 
 }  // namespace pif::wire

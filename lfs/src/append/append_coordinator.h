@@ -1,0 +1,131 @@
+// The sequencers of the files whose appends this LFS sequences (Reserve, AppendDone, AppendCancel): as LFS 0, or, of a
+// file with parity whose LFS 0 is absent, as its deputy. The decisions are Sequencer's. One thread.
+//
+// Rules for files with parity: (1) Nothing is granted or published before the sequencer is settled: it goes by the
+// longest length that anybody was shown, and its generation is above all that were granted. A view that is adopted
+// unsettles all. (2) LFS 0 publishes what the deputy has noted, the deputy what is durable here as noted and as
+// published; LFS 0 publishes alone while the deputy is absent. (3) What was sent to be noted (File::sent) is given up
+// only by the word of a deputy that has it not, and takes no older notes any more. (4) A view cancels all grants but
+// those. (5) kRetry to an AppendDone is final: it is not published, and will not be. kOldView says nothing: the
+// sequencer of the newer view knows.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "append/noting.h"
+#include "append/sequencer.h"
+#include "context/lfs_context.h"
+
+namespace pif::lfs {
+
+class AppendCoordinator {
+ public:
+  // peers: of files with parity the deputy is told (noting.h). Both outlive it.
+  AppendCoordinator(LfsContext& context, Peers& peers);
+
+  void reserve(const Request& request, const proto::Reserve& asked);
+  void append_done(const Request& request, const proto::AppendDone& asked);
+  void append_cancel(const Request& request, const proto::AppendCancel& asked);
+  // Who had these connections is gone, and so is what was reserved over them.
+  void drop_peer(net::PeerId peer);
+  // Publishes what is done, cancels what has lapsed. Once per turn.
+  void advance();
+  Time next_deadline() const;
+  // Of a file with parity that this LFS sequences: kRetry (kOldView) while its length may grow without another range.
+  [[nodiscard]] Status check_settled(const ComponentPtr& component);
+  // Something is being published, or the deputy knows whether it was.
+  bool is_publishing(FileId file) const;
+
+ private:
+  using Publication = Sequencer::Publication;
+  static constexpr Duration kForget = std::chrono::seconds(60);  // a sequencer that nobody uses
+  struct Finished {                                              // an AppendDone
+    ReplyToken token = 0;
+    std::uint64_t ticket = 0;
+    std::uint64_t generation = 0;
+  };
+  enum class Publishing : std::uint8_t { kNothing, kNoting, kCommitting };
+  struct File {
+    ComponentPtr component;
+    Sequencer sequencer;
+    std::unordered_map<std::uint64_t, std::vector<ReplyToken>> waiting;  // by ticket: AppendDone to answer
+    std::uint64_t first_generation = 0;
+    std::uint64_t durable_generation = 0;
+    Time used;
+    std::uint64_t number = 0;  // no other has it
+    std::uint64_t period = 0;  // from view to view: what was asked for in an earlier one does not count
+    Publishing publishing = Publishing::kNothing;
+    std::optional<Publication> sent;    // to be noted or committed, and not known to be published
+    std::vector<Publication> before{};  // published by others, or without the sequencer's knowledge; newest last
+    bool is_acting = true;              // not: dropped when nothing is being committed
+    bool is_settled = false;            // without parity from the beginning
+    bool is_settling = false;
+    Time note_again{};                  // not before: the deputy did not answer
+    std::optional<Error> trouble{};     // why it is not settled yet
+    std::vector<Finished> unsettled{};  // wait for that
+
+    bool is_deputy() const { return component->state.shape().index() != 0; }
+    bool has_parity() const { return keeps_parity(component->state.shape()); }
+  };
+
+  [[nodiscard]] Result<ComponentPtr> component_of(const Request& request);
+  // Whether this LFS sequences the file, whose layout it is. kInvalid, kUnavailable, kOldView; kRetry: not yet.
+  [[nodiscard]] Status check_acting(const proto::ComponentShape& shape, const parity::Layout& layout,
+                                    std::uint64_t view);
+  // What a sequencer that begins here goes by; `known`: the directory's. kStaleNode, kInvalid.
+  [[nodiscard]] Result<Publication> start_of(const Component& component, const FileLength& known) const;
+  [[nodiscard]] Result<File*> ready_file(const Request& request, const proto::Reserve& asked);
+  File& make_file(const ComponentPtr& component, const Publication& start);
+  // Null: there is none.
+  File* find(FileId file) const;
+  // Null, too, if it is another one now, or of another period.
+  File* find(std::uint64_t id, std::uint64_t number) const;
+  File* find_in_period(std::uint64_t id, std::uint64_t period) const;
+  std::uint64_t first_generation(const proto::ComponentState& state) const;
+  [[nodiscard]] Status check_ready(File& file);
+  void give_out(File& file, const Sequencer::Grant& grant, ReplyToken token);
+  void grant(File& file, const Sequencer::Grant& grant, ReplyToken token);
+  // Published by whoever it was, as far as this LFS knows.
+  [[nodiscard]] static bool was_published(const proto::ComponentState& state, const File* file,
+                                          const Finished& finished);
+  void wait_or_finish(File& file, const Finished& finished);
+  void finish(File& file, const Finished& finished);
+  void publish(File& file);
+  void commit(File& file, const Publication& publication);
+  void committed(File& file, const Publication& publication, std::uint64_t period);
+  void cancel(File& file, const std::vector<std::uint64_t>& tickets, const Error& why);
+  void drop(std::uint64_t id, const Error& why);
+
+  // ---- settling.cc ----
+  void adopt_view();
+  void begin_period(File& file);
+  void end_acting(File& file);
+  std::uint32_t deputy_state(const Component& component) const;  // in the view of this LFS
+  bool has_deputy(const File& file) const;                       // that takes notes
+  void settle(File& file);
+  void settle_with(File& file, const Publication& noted);
+  void settle_at(File& file, const Publication& publication);
+  void settled(File& file);
+  void ask_generation(File& file, const Error& why);
+  void not_settled(File& file, const Error& why);
+  void answer_unsettled(File& file, const Error& why);
+  Error old_view() const;
+
+  LfsContext& context_;
+  Noting noting_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<File>> files_;
+  std::uint64_t last_period_ = 0;  // and number of a File
+};
+
+void set_published(proto::ComponentState& state, const Sequencer::Publication& publication);
+// Of a deputy.
+void set_noted(proto::ComponentState& state, const Sequencer::Publication& publication);
+Sequencer::Publication publication_of(const proto::NotedLength& noted);
+Sequencer::Publication publication_of(const proto::ComponentState& state);
+bool is_longer(const FileLength& a, const FileLength& b);
+
+}  // namespace pif::lfs

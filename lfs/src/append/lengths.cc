@@ -1,0 +1,91 @@
+#include "append/lengths.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "append/acting.h"
+#include "pif/base/assert.h"
+#include "pif/parity/deputy.h"
+
+namespace pif::lfs {
+
+Lengths::Lengths(LfsContext& context, AppendCoordinator& coordinator) : context_(context), coordinator_(coordinator) {
+  context.operations.bind<&Lengths::length>(*this);
+}
+
+// Without a lease others may do without this LFS already. Without a server nobody ever does.
+bool Lengths::may_answer_alone() const {
+  const auto& server = context_.config.server;
+  const bool has_server = !server.unix_path().empty() || !server.ipc().empty() || !server.tcp().empty();
+  return !has_server || context_.view.has_lease(context_.world.messenger.clock().boottime());
+}
+
+Status Lengths::check_not_returning() const {
+  if (context_.view.state_of(context_.config.node) != wire::kViewReturning) return {};
+  return fail(Code::kUnavailable,
+              fmt::format("{} is returning, and does not know all lengths yet: others answer", context_.config.name));
+}
+
+// Of a file with parity.
+Status Lengths::check_may_answer(const ComponentPtr& component, const proto::Length& asked) {
+  const Component& c = *component;
+  const auto& shape = c.state.shape();
+  const auto& nodes = shape.layout().nodes();
+  const LfsIndex deputy = parity::deputy_of(c.layout);
+  PIF_ASSERT(keeps_parity(shape) && static_cast<int>(deputy) < nodes.size(), c.file.value, deputy, nodes.size());
+  PIF_TRY(context_.check_view(asked.view()));
+  PIF_TRY(context_.check_present(shape));
+  PIF_TRY(check_not_returning());
+  if (asked.noted()) {
+    if (asked.view() == 0 || !coordinator_.is_publishing(c.file)) return {};
+    return fail(Code::kRetry, fmt::format("the length of file {} is about to grow", c.file.value));
+  }
+  PIF_TRY_VALUE(const LfsIndex acting, acting_sequencer(c.layout, shape, context_.view));
+  if (acting != shape.index())
+    return fail(Code::kInvalid, fmt::format("the length of file {} is known at LFS {} of it in view {}, this is LFS {}",
+                                            c.file.value, acting, context_.view.index(), shape.index()));
+  // An absent deputy notes nothing before LFS 0 goes by a view that has it back, and the other way round.
+  const bool is_alone = acting == deputy || context_.view.is_absent(nodes[static_cast<int>(deputy)]);
+  if (asked.view() != 0) return coordinator_.check_settled(component);
+  if (is_alone || may_answer_alone()) return {};
+  return fail(Code::kUnavailable, fmt::format("{} has not heard from the PIF Server for so long that others may do "
+                                              "without it: its deputy answers",
+                                              context_.config.name));
+}
+
+Result<net::Packet> Lengths::length(const Request& request, const proto::Length& asked) {
+  auto component = context_.published(request, FileId(asked.file()));
+  net::Packet reply = Replies::reply(request);
+  auto* out = reply.envelope.mutable_length_reply();
+  // A file that never had a record has no component: it is empty. So has one with parity that the deputy sequenced
+  // while this LFS was absent; nobody here knows which it is.
+  if (!component && component.error().code == Code::kNotFound) {
+    PIF_TRY(context_.check_view(asked.view()));
+    const bool has_parity = asked.noted() || asked.view() != 0;  // nobody else says so
+    if (has_parity) PIF_TRY(check_not_returning());
+    if (has_parity ? context_.view.is_absent(context_.config.node) : !may_answer_alone())
+      return fail(Code::kNotFound, fmt::format("{} has nothing of file {}, and may lack something: the PIF Server "
+                                               "has not said for a while that it is a member",
+                                               context_.config.name, asked.file()));
+    *out->mutable_file_length() = wire::proto_of(FileLength());
+    return reply;
+  }
+  if (!component) return fail(std::move(component.error()));
+  const auto& state = (*component)->state;
+  const bool has_parity = keeps_parity(state.shape());
+  if (has_parity) PIF_TRY(check_may_answer(*component, asked));
+  if (!has_parity && state.shape().index() != 0)
+    return fail(Code::kInvalid,
+                fmt::format("the length is known at LFS 0 of the file, this is LFS {}", state.shape().index()));
+  *out->mutable_file_length() = state.published();
+  out->set_generation(state.grants());
+  if (state.shape().index() == 0) return reply;
+  // What a deputy has in its catalogue as published is so, of whoever's publication.
+  if (is_longer(file_length_of(state.noted().file_length()), file_length_of(state.published())))
+    *out->mutable_file_length() = state.noted().file_length();
+  out->set_generation(std::max(state.grants(), state.noted_generation()));
+  return reply;
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,28 @@
+// Length: the published length of a file, of who may know it. docs/PROTOCOL.md "Append".
+#pragma once
+
+#include "append/append_coordinator.h"
+#include "context/lfs_context.h"
+
+namespace pif::lfs {
+
+class Lengths {
+ public:
+  // coordinator: of the same context; it outlives this.
+  Lengths(LfsContext& context, AppendCoordinator& coordinator);
+
+  // Of a file without a component here: 0. kUnavailable: others may have appended without this LFS, ask the deputy;
+  // kOldView; kRetry: its length is about to grow; kInvalid: it is not known here.
+  [[nodiscard]] Result<net::Packet> length(const Request& request, const proto::Length& asked);
+
+ private:
+  [[nodiscard]] Status check_may_answer(const ComponentPtr& component, const proto::Length& asked);
+  // kUnavailable: this LFS is returning, and does not know all lengths yet.
+  [[nodiscard]] Status check_not_returning() const;
+  bool may_answer_alone() const;
+
+  LfsContext& context_;
+  AppendCoordinator& coordinator_;
+};
+
+}  // namespace pif::lfs

@@ -1,0 +1,42 @@
+#include "parity/copying.h"
+
+#include <fmt/format.h>
+
+#include "parity/copied_rows.h"
+
+namespace pif::lfs {
+
+Copying::Copying(Keeping& keeping, Gathering& gathering, Covering& covering)
+    : context_(keeping.context), gathering_(gathering), covering_(covering) {
+  context_.operations.bind<&Copying::copy_rows>(*this);
+}
+
+Status Copying::check(const Request& request, const Keeper& keeper) {
+  const auto& asked = request.envelope().copy_rows();
+  PIF_TRY(context_.check_takes(asked.shape()));
+  PIF_TRY(context_.check_view(asked.view()));
+  if (asked.generation() != 0) {
+    if (!asked.has_base()) return fail(Code::kInvalid, "CopyRows lacks `base`, as Reserve gave it");
+    PIF_TRY(check_file_length(keeper.format(), file_length_of(asked.base())));
+  }
+  if (asked.index() >= keeper.layout.width())
+    return fail(Code::kInvalid, fmt::format("file {} has no LFS {}", asked.shape().file(), asked.index()));
+  const auto node = asked.shape().layout().nodes(static_cast<int>(asked.index()));
+  if (!context_.view.is_absent(node))
+    return fail(Code::kInvalid, fmt::format("LFS {} of file {} is not absent: it takes its rows itself", asked.index(),
+                                            asked.shape().file()));
+  return context_.check_space(request.packet.body.size());
+}
+
+void Copying::copy_rows(const Request& request, const proto::CopyRows& asked) {
+  const auto refuse = [&](Error why) { context_.replies.answer(request, fail(std::move(why))); };
+  const auto keeper = keeper_of(context_, asked.shape());
+  if (!keeper) return refuse(keeper.error());
+  if (const auto ok = check(request, *keeper); !ok) return refuse(ok.error());
+  auto rows = take_copied_rows(*keeper, asked, request.packet.body.span());
+  if (!rows) return refuse(std::move(rows.error()));
+  if (asked.generation() == 0) return gathering_.copy(request, *keeper, std::move(*rows));
+  covering_.copy(request, *keeper, std::move(*rows));
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,27 @@
+// CopyRows: rows whose LFS is absent come to the LFS that keeps their parity, which holds them as frames until the LFS
+// returns or pages are made of them. Of a file that is being created they wait for its Gather, which makes them
+// durable; of an append for its Cover.
+#pragma once
+
+#include "parity/covering.h"
+#include "parity/gathering.h"
+
+namespace pif::lfs {
+
+class Copying {
+ public:
+  // All outlive it.
+  Copying(Keeping& keeping, Gathering& gathering, Covering& covering);
+
+  // Answers later. The same rows again add the same frames.
+  void copy_rows(const Request& request, const proto::CopyRows& asked);
+
+ private:
+  [[nodiscard]] Status check(const Request& request, const Keeper& keeper);
+
+  LfsContext& context_;
+  Gathering& gathering_;
+  Covering& covering_;
+};
+
+}  // namespace pif::lfs

@@ -1,0 +1,309 @@
+#include "scrub/scrub.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "pif/base/assert.h"
+#include "pif/base/checksum.h"
+#include "pif/parity/deputy.h"
+#include "pif/wire/views.h"
+#include "store/catalogue.h"
+
+namespace pif::lfs {
+namespace {
+
+constexpr std::size_t kEntriesAtOnce = 256;  // of the catalogue, in one turn of the loop
+constexpr std::int64_t kDaySeconds = 24 * 3600;
+constexpr std::int64_t kWeekSeconds = 7 * kDaySeconds;
+constexpr std::uint64_t kWeeklyRate = 32u << 20;  // bytes a second
+constexpr Duration kDoubtsApart = std::chrono::seconds(2);
+constexpr unsigned kDoubtRounds = 10;  // so long others have to repair what is theirs
+
+bool is_looked_at(const proto::ComponentState& state) {
+  return state.state() == kCommitted && keeps_parity(state.shape());
+}
+
+// The longer one.
+void extend(FileLength& length, const FileLength& other) {
+  if (other.records > length.records || (other.records == length.records && other.bytes > length.bytes)) length = other;
+}
+
+}  // namespace
+
+Scrub::Scrub(Keeping& keeping) : keeping_(keeping), context_(keeping.context), up_since_(keeping.context.now()) {
+  context_.operations.bind<&Scrub::scrub>(*this);
+  context_.operations.bind<&Scrub::scrub_status>(*this);
+  // So that not all LFSs begin at once, and none as soon as it is started.
+  const std::string name = context_.config.name + context_.config.root + context_.config.uuid;
+  const std::uint64_t spread = hash_bytes(std::as_bytes(std::span(name)));
+  first_after_ = std::chrono::seconds(kDaySeconds + static_cast<std::int64_t>(spread % (kWeekSeconds - kDaySeconds)));
+}
+
+// ---- who asks ------------------------------------------------------------------------------------------------------
+
+Result<net::Packet> Scrub::scrub(const Request& request, const proto::Scrub& asked) {
+  if (!may_run())
+    return fail(Code::kUnavailable,
+                fmt::format("{} is {}: it is scrubbed when it takes part again", context_.config.name,
+                            wire::view_state_name(context_.view.state_of(context_.config.node))));
+  if (phase_ == Phase::kIdle) {
+    begin_pass(asked.bytes_per_second(), asked.only_look(), false);
+  } else {
+    rate_.set(asked.bytes_per_second(), context_.now());
+    pass_->yields = false;
+  }
+  net::Packet reply = Replies::reply(request);
+  reply.envelope.mutable_done();
+  return reply;
+}
+
+Result<net::Packet> Scrub::scrub_status(const Request& request, const proto::ScrubStatus&) {
+  net::Packet reply = Replies::reply(request);
+  proto::ScrubStatusReply& out = *reply.envelope.mutable_scrub_status_reply();
+  out.set_is_running(phase_ != Phase::kIdle);
+  out.set_ended(context_.scrubbed.ended);
+  if (!pass_) return reply;
+  out.set_files(files_);
+  out.set_files_total(std::max(files_, files_total_));
+  out.set_bytes(pass_->bytes);
+  out.set_bytes_total(std::max(pass_->bytes, bytes_total_));
+  out.set_found(pass_->report.found);
+  out.set_repaired(pass_->report.repaired);
+  for (const auto& damage : pass_->report.damages) {
+    auto& one = *out.add_damages();
+    one.set_file(damage.file);
+    one.set_text(damage.text);
+    one.set_is_repaired(damage.is_repaired);
+  }
+  // No damages: of file 0.
+  for (const auto& [name, files] : pass_->report.compared)
+    out.add_damages()->set_text(fmt::format(
+        "{} were not wholly compared with what {} has, which is away or has damage itself",
+        files == 1 ? "the rows or the parity of a file" : fmt::format("rows or parity of {} files", files), name));
+  out.set_began(began_wall_);
+  const Duration elapsed = (phase_ == Phase::kIdle ? ended_ : context_.now()) - begun_;
+  out.set_elapsed_ms(static_cast<std::uint64_t>(
+      std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::milliseconds>(elapsed).count())));
+  return reply;
+}
+
+// ---- a pass --------------------------------------------------------------------------------------------------------
+
+// A node that is being rebuilt lacks what it would look at.
+bool Scrub::may_run() const {
+  return context_.standing == Standing::kServing && context_.view.state_of(context_.config.node) == wire::kViewMember;
+}
+
+bool Scrub::is_due() const {
+  const std::int64_t last = context_.scrubbed.ended;
+  if (last == 0) return context_.now() - up_since_ >= first_after_;
+  return context_.world.messenger.clock().wall_seconds() - last >= kWeekSeconds;
+}
+
+Time Scrub::next_deadline() const {
+  switch (phase_) {
+    case Phase::kIdle:
+    case Phase::kKeeping: return kNever;
+    case Phase::kCounting: return may_run() ? Time{} : kNever;
+    case Phase::kDoubting:
+      if (!turn_) return next_try_;
+      [[fallthrough]];
+    case Phase::kLooking:
+      if (!turn_ || turn_->is_over) return may_run() ? Time{} : kNever;
+      if (turn_->pages) return turn_->pages->next_deadline();
+      return turn_->rows ? turn_->rows->next_deadline() : kNever;
+  }
+  return kNever;
+}
+
+void Scrub::tick() {
+  if (!may_run()) return;
+  switch (phase_) {
+    case Phase::kIdle:
+      if (is_due()) begin_pass(kWeeklyRate, false, true);
+      return;
+    case Phase::kCounting: return count_some();
+    case Phase::kLooking: return look();
+    case Phase::kDoubting: return doubt();
+    case Phase::kKeeping: return;
+  }
+}
+
+void Scrub::begin_pass(std::uint64_t rate, bool only_look, bool yields) {
+  PIF_ASSERT(phase_ == Phase::kIdle && !turn_, static_cast<unsigned>(phase_));
+  rate_.set(rate, context_.now());
+  pass_ = std::make_unique<ScrubPass>(ScrubPass{keeping_, rate_, only_look, {}, {}});
+  pass_->yields = yields;
+  phase_ = Phase::kCounting;
+  begun_ = context_.now();
+  began_wall_ = context_.world.messenger.clock().wall_seconds();
+  files_ = files_total_ = bytes_total_ = next_id_ = 0;
+  has_all_ = false;
+  queue_.clear();
+  doubts_.clear();
+  rounds_ = 0;
+  spdlog::info("{} looks at all that it has of files with parity", context_.config.name);
+}
+
+void Scrub::count_some() {
+  std::size_t seen = 0;
+  const Status good = catalogue::each(context_.world.catalogue, FileId(next_id_),
+                                      [&](FileId file, const Result<proto::ComponentState>& state) {
+                                        next_id_ = file.value + 1;
+                                        ++seen;
+                                        if (state && is_looked_at(*state)) {
+                                          ++files_total_;
+                                          // Its rows, and the parity that it keeps of others.
+                                          bytes_total_ += state->bytes() * 2;
+                                        }
+                                        return seen < kEntriesAtOnce;
+                                      });
+  if (!good) spdlog::error("{}", good.error().text);
+  if (good && seen == kEntriesAtOnce && next_id_ != 0) return;
+  next_id_ = 0;
+  phase_ = Phase::kLooking;
+}
+
+// The next files of the catalogue. One whose entry cannot be read is a damage that nothing here repairs.
+void Scrub::refill() {
+  std::size_t seen = 0;
+  const Status good = catalogue::each(context_.world.catalogue, FileId(next_id_),
+                                      [&](FileId file, const Result<proto::ComponentState>& state) {
+                                        next_id_ = file.value + 1;
+                                        ++seen;
+                                        if (!state) pass_->report.add(file, state.error().text, false);
+                                        if (state && is_looked_at(*state)) queue_.push_back(file);
+                                        return seen < kEntriesAtOnce;
+                                      });
+  if (!good) pass_->report.add(FileId(0), good.error().text, false);
+  has_all_ = !good || seen < kEntriesAtOnce || next_id_ == 0;
+}
+
+void Scrub::look() {
+  if (turn_ && turn_->is_over) end_turn();
+  if (turn_) {
+    if (turn_->pages) return turn_->pages->advance();
+    if (turn_->rows) turn_->rows->advance();
+    return;
+  }
+  if (queue_.empty() && !has_all_) refill();
+  if (!queue_.empty()) {
+    const FileId file = queue_.front();
+    queue_.pop_front();
+    return start(file, {});
+  }
+  if (!has_all_) return;
+  phase_ = Phase::kDoubting;
+  next_try_ = context_.now() + (pass_->doubts.empty() ? Duration::zero() : kDoubtsApart);
+}
+
+// Files that are gone meanwhile, or out of service, are passed over.
+void Scrub::start(FileId file, std::optional<std::uint64_t> page) {
+  PIF_ASSERT(!turn_ && pass_, file.value);
+  if (!page) ++files_;
+  const auto found = context_.components.find(file);
+  if (!found || !(*found)->catalogued || !is_looked_at((*found)->state)) return;
+  const ComponentPtr component = *found;
+  const auto keeper = keeper_of(context_, component->state.shape());
+  if (!keeper) return pass_->report.add(file, keeper.error().text, false);
+  FileLength known = file_length_of(component->state.published());
+  if (parity::deputy_of(keeper->layout) == keeper->index)
+    extend(known, file_length_of(component->state.noted().file_length()));
+  turn_ = std::make_shared<Turn>();
+  turn_->page = page;
+  turn_->job = std::make_shared<ScrubJob>(
+      ScrubJob{*pass_, context_.world.storage, context_.components.stem(file), component, *keeper, known, {}});
+  if (keeper->index == 0) return look_at_rows(turn_);
+  find_length(turn_, 0);
+}
+
+// Of the sequencer; if it is away, of the deputy. If both are, what is known here is all there is to look at.
+void Scrub::find_length(const TurnPtr& turn, LfsIndex lfs) {
+  const LfsIndex deputy = parity::deputy_of(turn->job->keeper.layout);
+  const ComponentPtr& component = turn->job->component;
+  auto granted = keeping_.peers.grant(component->state.shape(), component->state.epoch());
+  const bool is_own = lfs == turn->job->keeper.index;
+  if (granted && !is_own && turn->job->is_away(lfs) && lfs != deputy) return find_length(turn, deputy);
+  if (!granted || is_own || turn->job->is_away(lfs)) return look_at_rows(turn);
+  turn->grant = std::move(*granted);
+  access::BulkRequest request;
+  request.lfs = lfs;
+  request.make = [file = component->file, is_deputy = lfs == deputy] {
+    net::Packet packet;
+    packet.envelope.mutable_length()->set_file(file.value);
+    packet.envelope.mutable_length()->set_noted(is_deputy);
+    return packet;
+  };
+  request.take = [turn](net::Packet& reply) -> Status {
+    const FileLength length = file_length_of(reply.envelope.length_reply().file_length());
+    PIF_TRY(check_file_length(turn->job->keeper.format(), length));
+    extend(turn->job->published, length);
+    return {};
+  };
+  keeping_.peers.run(
+      *turn->grant, [&request](access::Requests& requests) { requests.add(std::move(request)); },
+      [this, turn, lfs, deputy](const Status& status) {
+        if (!status && access::is_lost(status.error().code) && lfs != deputy) return find_length(turn, deputy);
+        look_at_rows(turn);
+      });
+}
+
+void Scrub::look_at_rows(const TurnPtr& turn) {
+  if (turn->page) return look_at_pages(turn);
+  turn->rows = std::make_shared<ScrubRows>(turn->job);
+  turn->rows->start([this, weak = std::weak_ptr(turn)] {
+    if (const TurnPtr ended = weak.lock()) look_at_pages(ended);
+  });
+}
+
+void Scrub::look_at_pages(const TurnPtr& turn) {
+  turn->pages = std::make_shared<ScrubPages>(turn->job, turn->page);
+  turn->pages->start([weak = std::weak_ptr(turn)] {
+    if (const TurnPtr ended = weak.lock()) ended->is_over = true;
+  });
+}
+
+void Scrub::end_turn() {
+  PIF_ASSERT(turn_ && turn_->is_over);
+  for (const std::string& name : turn_->job->missed) ++pass_->report.compared[name];
+  turn_.reset();
+}
+
+// What is another's to repair is looked at again, until it is, or has been for long.
+void Scrub::doubt() {
+  if (turn_ && turn_->is_over) end_turn();
+  if (turn_) return turn_->pages ? turn_->pages->advance() : void();
+  if (context_.now() < next_try_) return;
+  if (!doubts_.empty()) {
+    const ScrubDoubt one = doubts_.front();
+    doubts_.pop_front();
+    return start(one.file, one.page);
+  }
+  if (pass_->doubts.empty()) return keep();
+  PIF_ASSERT(!pass_->is_last_look, pass_->doubts.size());
+  const bool was_looked_at = std::exchange(rounds_, rounds_ + 1) > 0;
+  doubts_.assign(pass_->doubts.begin(), pass_->doubts.end());
+  pass_->doubts.clear();
+  pass_->is_last_look = pass_->only_look || rounds_ == kDoubtRounds;
+  if (was_looked_at) next_try_ = context_.now() + kDoubtsApart;
+}
+
+void Scrub::keep() {
+  phase_ = Phase::kKeeping;
+  ended_ = context_.now();
+  const ScrubReport& report = pass_->report;
+  PIF_ASSERT(report.repaired <= report.found, report.repaired, report.found);
+  const catalogue::ScrubRecord record{std::max<std::int64_t>(1, context_.world.messenger.clock().wall_seconds()),
+                                      report.found - report.repaired};
+  context_.batch.keep_scrub(record, [this, record](const Status& status) {
+    phase_ = Phase::kIdle;
+    if (!status) return spdlog::error("the end of the scrub is not noted: {}", status.error().text);
+    context_.scrubbed = record;
+    spdlog::info("{} has looked at {} files with parity: {} damages, {} of them repaired", context_.config.name, files_,
+                 pass_->report.found, pass_->report.repaired);
+  });
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,70 @@
+// The chunks of one stream of a component, .dat or .idx, held against what they should have: bytes that come in order,
+// from others, as far as they are known. Away from the loop; one thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pif/component/component.h"
+
+namespace pif::lfs {
+
+enum class ScrubStream : std::uint8_t { kData, kIndex };
+
+// A chunk that is not as it should be.
+struct BadChunk {
+  ScrubStream stream = ScrubStream::kData;
+  std::uint64_t chunk = 0;
+  Range place;                   // in .dat or .idx
+  bool sum_holds = false;        // its own sum: then it is an old one, or was written wrong
+  bool is_known = false;         // all of `bytes` is known
+  std::string why;               // what reading it said
+  std::vector<std::byte> bytes;  // as it should be
+};
+
+class ChunkCheck {
+ public:
+  // The bytes that tail has of that stream, from the first on. files outlive it.
+  ChunkCheck(ScrubStream stream, const component::Shape& shape, const component::Tail& tail, component::Files& files);
+
+  // What comes next; bytes behind the stream's end are passed over.
+  void add(std::span<const std::byte> bytes);
+  // The next `count` bytes are known to nobody: the chunks' own sums must do.
+  void skip(std::uint64_t count);
+  // Nothing in front of `place`, where a chunk begins, is looked at. Before anything comes.
+  void skip_to(std::uint64_t place);
+  std::uint64_t position() const { return at_; }
+  std::uint64_t size() const { return size_; }
+  // Since the last call.
+  std::vector<BadChunk> take_bad();
+
+ private:
+  std::uint64_t room() const { return chunk_size() - bytes_.size(); }  // in the chunk that is begun
+  std::uint64_t chunk_size() const;
+  void advance(std::uint64_t count);
+  void judge();
+  [[nodiscard]] Status read(Range place);
+  [[nodiscard]] Status read_index(Range place);
+  bool is_as_expected() const;
+
+  const ScrubStream stream_;
+  const component::Shape shape_;
+  const component::Tail tail_;
+  component::Files& files_;
+  const component::Reader reader_;
+  const std::uint64_t chunk_bytes_;
+  const std::uint64_t size_;
+  std::uint64_t at_ = 0;
+  std::vector<std::byte> bytes_;  // of the chunk that is begun
+  std::vector<Range> unknown_;    // places in it
+  std::vector<std::byte> own_;    // as it is stored
+  std::vector<BadChunk> bad_;
+};
+
+// Writes chunks with their sums, makes them durable, and reads them back. files: open for writing. kCorrupt: they are
+// not as they were written, or a partial last chunk does not match the sum that the catalogue has of it, which nothing
+// is written for.
+[[nodiscard]] Status rewrite_chunks(const component::Shape& shape, const component::Tail& tail, component::Files& files,
+                                    std::span<const BadChunk> chunks);
+
+}  // namespace pif::lfs

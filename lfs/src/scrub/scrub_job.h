@@ -1,0 +1,108 @@
+// What the scrub of one component shares: whose it is, how much may be read, and what was found. One thread.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "parity/keeping.h"
+#include "parity/rate_limit.h"
+
+namespace pif::lfs {
+
+// What a pass has found so far.
+struct ScrubReport {
+  static constexpr std::size_t kDamagesMax = 100;  // that are told of
+  struct Damage {
+    std::uint64_t file = 0;
+    std::string text;
+    bool is_repaired = false;
+  };
+  std::uint64_t found = 0;
+  std::uint64_t repaired = 0;
+  std::vector<Damage> damages;                    // the first
+  std::map<std::string, std::uint64_t> compared;  // files that were not wholly compared, by the LFS that was missed
+
+  bool may_log() const { return found < 10 * kDamagesMax; }
+  void add(FileId file, std::string text, bool is_repaired) {
+    ++found;
+    repaired += is_repaired ? 1 : 0;
+    if (damages.size() < kDamagesMax) damages.push_back({file.value, std::move(text), is_repaired});
+  }
+};
+
+// A page, all of whose sums hold, of which one member has other rows. It is looked at again at the end of the pass: the
+// member's own scrub repairs it.
+struct ScrubDoubt {
+  FileId file;
+  std::uint64_t page = 0;
+};
+
+// Of a pass; outlives all that runs of it.
+struct ScrubPass {
+  Keeping& keeping;
+  RateLimit& rate;
+  bool only_look = false;
+  ScrubReport report;
+  std::vector<ScrubDoubt> doubts;
+  bool yields = false;                 // to foreground work: nobody waits for it
+  bool is_last_look = false;           // what is doubtful now is a damage
+  Time went_on{};                      // last
+  std::map<std::uint32_t, Time> away;  // nodes that did not answer: until when they are not asked again
+  std::uint64_t bytes = 0;             // looked at
+};
+
+// One component, as it was at the beginning of its turn.
+struct ScrubJob {
+  static constexpr Duration kAwayFor = std::chrono::seconds(20);
+  static constexpr Duration kYieldsFor = std::chrono::seconds(1);  // at most, before each window
+  static constexpr Duration kYieldStep = std::chrono::milliseconds(20);
+
+  ScrubPass& pass;  // on the loop's thread only
+  component::Storage& storage;
+  const std::string stem;
+  ComponentPtr component;
+  Keeper keeper;
+  FileLength published;
+  std::set<std::string> missed;  // LFSs with which it was not compared, or not wholly
+
+  LfsContext& context() const { return pass.keeping.context; }
+  std::uint32_t node_of(LfsIndex lfs) const { return component->state.shape().layout().nodes(static_cast<int>(lfs)); }
+  std::string name_of(LfsIndex lfs) const {
+    const proto::NodeInfo* const known = context().peer_list.find(node_of(lfs));
+    return known != nullptr ? known->name() : "node " + std::to_string(node_of(lfs));
+  }
+  // The node does not take part at present, or did not answer a moment ago.
+  bool is_away(LfsIndex lfs) const {
+    const auto found = pass.away.find(node_of(lfs));
+    return context().view.is_absent(node_of(lfs)) || (found != pass.away.end() && context().now() < found->second);
+  }
+  void note_away(LfsIndex lfs) { pass.away[node_of(lfs)] = context().now() + kAwayFor; }
+  // Bytes of a row, about; at least 1.
+  std::uint64_t row_bytes() const {
+    if (keeper.format().is_fixed()) return keeper.format().record_length;
+    return published.bytes / std::max<std::uint64_t>(published.records, 1) + 1;
+  }
+  // Whether the next window may begin; else from `next` on.
+  bool may_go_on(Time& next) const {
+    const Time now = context().now();
+    next = kNever;
+    if (!pass.rate.is_free(now)) {
+      next = pass.rate.next();
+      return false;
+    }
+    if (pass.yields && context().replies.pending() > 0 && now - pass.went_on < kYieldsFor) {
+      next = now + kYieldStep;
+      return false;
+    }
+    pass.went_on = now;
+    return true;
+  }
+  void spend(std::uint64_t bytes) const {
+    pass.bytes += bytes;
+    pass.rate.spend(bytes, context().now());
+  }
+};
+
+}  // namespace pif::lfs

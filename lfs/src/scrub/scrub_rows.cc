@@ -1,0 +1,367 @@
+#include "scrub/scrub_rows.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "pif/base/assert.h"
+#include "pif/base/limits.h"
+
+namespace pif::lfs {
+namespace {
+
+constexpr std::uint64_t kWindowBytes = 1u << 20;
+constexpr std::uint64_t kWindowRows = 64u << 10;
+constexpr std::uint64_t kStreamBytes = 4u << 20;  // then the window ends earlier
+constexpr unsigned kTriesMax = 3;                 // of a component that changes meanwhile
+constexpr Duration kPatience = std::chrono::seconds(10);
+constexpr Duration kLookAgain = std::chrono::milliseconds(50);
+
+}  // namespace
+
+void ScrubRows::start(Done done) {
+  done_ = std::move(done);
+  if (const Status begun = begin(); !begun) {
+    job_->pass.report.add(component_->file, begun.error().text, false);
+    return end();
+  }
+  step();
+}
+
+// Also from the beginning again.
+Status ScrubRows::begin() {
+  ++tries_;
+  tail_ = tail_of(component_->state);
+  const std::uint64_t published = job_->keeper.layout.rows(job_->keeper.index, job_->published.records);
+  rows_ = std::min(published, tail_.rows);
+  next_ = offset_ = 0;
+  is_lost_ = false;
+  data_.reset();
+  index_.reset();
+  files_.reset();
+  if (published > tail_.rows)
+    return fail(Code::kCorrupt, fmt::format("file {}: {} rows belong here, and there are {}: pif rebuild brings rows "
+                                            "back only after pif node replace",
+                                            name_of(component_->file), published, tail_.rows));
+  if (grant_) return {};
+  auto granted = job_->pass.keeping.peers.grant(component_->state.shape(), component_->state.epoch());
+  if (granted)
+    grant_ = std::move(*granted);
+  else
+    lacking_ = granted.error().text;
+  return {};
+}
+
+// Everything goes on from here.
+void ScrubRows::step() {
+  if (!done_ || is_busy_ || errands_ > 0) return;
+  if (component_->is_removed() || component_->failure || tail_.rows == 0) return end();
+  if (!bad_.empty()) return repair();
+  if (!job_->may_go_on(next_try_)) return;
+  if (next_ < rows_) return begin_window();
+  const bool is_all = data_ && data_->position() >= data_->size();
+  if (is_all) return end();
+  end_ = next_;
+  streams_.clear();
+  compare();  // what is behind the published rows, if there is something
+}
+
+// ---- rows from those who keep their parity -------------------------------------------------------------------------
+
+void ScrubRows::begin_window() {
+  const std::uint64_t n = job_->keeper.size();
+  const std::uint64_t row_bytes = std::max<std::uint64_t>(1, tail_.bytes / tail_.rows);
+  std::uint64_t rows = std::clamp<std::uint64_t>(kWindowBytes / row_bytes, 1, kWindowRows);
+  const std::uint64_t group = n * job_->keeper.shape.page_rows();
+  if (rows > group) rows -= rows % group;
+  end_ = std::min(next_ + rows, rows_);
+  job_->spend((end_ - next_) * row_bytes);
+  streams_.clear();
+  for (Row first = next_; first < std::min(end_, next_ + n); ++first) {
+    Stream& stream = streams_.emplace_back();
+    stream.keeper = job_->keeper.layout.parity_of({job_->keeper.index, first}).lfs;
+    stream.first = first;
+    stream.count = (end_ - first - 1) / n + 1;
+  }
+  ++errands_;  // so that what is answered at once does not end it
+  for (Stream& stream : streams_) ask(stream);
+  if (--errands_ == 0) compare();
+}
+
+// Rows of a page from the next one on that the stream has; the page of row q is the same at all keepers.
+std::uint64_t ScrubRows::left_of_page(const Stream& stream) const {
+  const std::uint64_t n = job_->keeper.size(), page_rows = job_->keeper.shape.page_rows();
+  const std::uint64_t parity_row = (stream.first + stream.lengths.size() * n) / n;
+  return page_rows - parity_row % page_rows;
+}
+
+void ScrubRows::skip(Stream& stream, std::uint64_t count) {
+  stream.begins.insert(stream.begins.end(), count, stream.bytes.size());
+  stream.lengths.insert(stream.lengths.end(), count, kMissing);
+}
+
+void ScrubRows::ask(Stream& stream) {
+  const std::uint64_t left = stream.count - stream.lengths.size();
+  stream.is_over = stream.is_over || left == 0 || stream.bytes.size() >= kStreamBytes;
+  if (stream.is_over) return;
+  if (!grant_ || job_->is_away(stream.keeper)) {
+    job_->missed.insert(job_->name_of(stream.keeper));
+    if (lacking_.empty()) lacking_ = job_->name_of(stream.keeper) + " is away";
+    return skip(stream, left);
+  }
+  stream.asked = stream.is_single ? std::min(left, left_of_page(stream)) : left;
+  ++errands_;
+  access::BulkRequest request;
+  request.lfs = stream.keeper;
+  request.bytes = std::clamp<std::uint64_t>(stream.asked * job_->row_bytes(), 1, kBulkBytes);
+  request.patient = true;
+  request.make = [self = shared_from_this(), &stream] {
+    const std::uint64_t n = self->job_->keeper.size();
+    net::Packet packet;
+    proto::Reconstruct& asked = *packet.envelope.mutable_reconstruct();
+    asked.set_file(self->component_->file.value);
+    asked.set_index(self->job_->keeper.index);
+    asked.set_first(stream.first + stream.lengths.size() * n);
+    asked.set_count((stream.asked - 1) * n + 1);
+    *asked.mutable_file_length() = wire::proto_of(self->job_->published);
+    return packet;
+  };
+  request.take = [self = shared_from_this(), &stream](net::Packet& reply) { return self->take(stream, reply); };
+  job_->pass.keeping.peers.run(
+      *grant_, [&request](access::Requests& requests) { requests.add(std::move(request)); },
+      [self = shared_from_this(), &stream](const Status& status) { self->answered(stream, status); });
+}
+
+Status ScrubRows::take(Stream& stream, net::Packet& reply) {
+  const std::uint64_t rows = reply.envelope.read_reply().rows();
+  const auto body = reply.body.span();
+  if (rows == 0 || rows > stream.asked)
+    return fail(Code::kInvalid, fmt::format("{} rows came for {}", rows, stream.asked));
+  std::vector<std::uint32_t> lengths;
+  std::span<const std::byte> data = body;
+  if (job_->keeper.format().is_fixed()) {
+    PIF_TRY_VALUE(const std::uint32_t last, last_row_bytes(body.size(), rows, job_->keeper.format().record_length));
+    lengths.assign(rows, job_->keeper.format().record_length);
+    lengths.back() = last;
+  } else {
+    PIF_TRY_VALUE(VariableBody parsed, parse_variable(body, rows));
+    lengths = std::move(parsed.lengths);
+    data = parsed.data;
+  }
+  std::uint64_t begin = stream.bytes.size();
+  for (const std::uint32_t length : lengths) {
+    stream.begins.push_back(begin);
+    stream.lengths.push_back(length);
+    begin += length;
+  }
+  stream.bytes.insert(stream.bytes.end(), data.begin(), data.end());
+  PIF_ASSERT(begin == stream.bytes.size() && stream.lengths.size() <= stream.count, begin, stream.bytes.size());
+  return {};
+}
+
+// What cannot be had is passed over, as little as possible: a page that is bad has others around it.
+void ScrubRows::answered(Stream& stream, const Status& status) {
+  PIF_ASSERT(errands_ > 0, component_->file.value);
+  if (!status) {
+    const Error& error = status.error();
+    const bool is_one_page = stream.is_single || stream.asked <= left_of_page(stream);
+    // It is away, or another member of all its groups, whom it names in its text.
+    if (access::is_lost(error.code)) job_->note_away(stream.keeper);
+    if (is_one_page || error.code != Code::kCorrupt) {
+      if (lacking_.empty()) lacking_ = fmt::format("{}: {}", job_->name_of(stream.keeper), error.text);
+      job_->missed.insert(job_->name_of(stream.keeper));
+      skip(stream, is_one_page ? stream.asked : stream.count - stream.lengths.size());
+    }
+    stream.is_single = true;
+  }
+  --errands_;
+  ++errands_;  // ask() may answer at once
+  ask(stream);
+  if (--errands_ == 0) compare();
+}
+
+// ---- comparing -----------------------------------------------------------------------------------------------------
+
+// Streams that were cut off end the window.
+void ScrubRows::compare() {
+  PIF_ASSERT(!is_busy_ && errands_ == 0 && bad_.empty(), component_->file.value);
+  const std::uint64_t n = job_->keeper.size();
+  Row end = end_;
+  for (const Stream& stream : streams_)
+    if (stream.lengths.size() < stream.count) end = std::min(end, stream.first + stream.lengths.size() * n);
+  PIF_ASSERT(end > next_ || streams_.empty(), end, next_);
+  is_busy_ = true;
+  job_->pass.keeping.works.submit(
+      [self = shared_from_this(), end, is_last = end == rows_] {
+        self->result_ = self->open();
+        if (self->result_) self->feed(end, is_last);
+      },
+      [self = shared_from_this(), end] {
+        self->is_busy_ = false;
+        self->next_ = end;
+        self->compared();
+      });
+}
+
+Status ScrubRows::open() {
+  if (files_) return {};
+  PIF_TRY_VALUE(files_,
+                component::open_files(job_->storage, job_->stem, component_->shape.format, component::OpenMode::kRead));
+  data_.emplace(ScrubStream::kData, component_->shape, tail_, *files_);
+  if (!component_->shape.format.is_fixed()) index_.emplace(ScrubStream::kIndex, component_->shape, tail_, *files_);
+  return {};
+}
+
+void ScrubRows::feed(Row end, bool is_last) {
+  if (component_->shape.format.is_fixed())
+    feed_fixed(end);
+  else
+    feed_variable(end);
+  if (!is_last) return;
+  data_->skip(data_->size() - data_->position());
+  if (index_) index_->skip(index_->size() - index_->position());
+}
+
+// As it came; not known: nothing came.
+std::span<const std::byte> ScrubRows::row_of(Row row, bool& is_known) const {
+  const std::uint64_t n = job_->keeper.size();
+  const Stream& stream = streams_[(row - next_) % n];
+  const std::uint64_t i = (row - stream.first) / n;
+  PIF_ASSERT(row >= stream.first && i < stream.lengths.size(), row, stream.first, stream.lengths.size());
+  is_known = stream.lengths[i] != kMissing;
+  if (!is_known) return {};
+  return std::span(stream.bytes).subspan(stream.begins[i], stream.lengths[i]);
+}
+
+// The last row may be longer here than it was published.
+void ScrubRows::feed_fixed(Row end) {
+  const std::uint64_t length = component_->shape.format.record_length;
+  for (Row row = next_; row < end; ++row) {
+    bool is_known = false;
+    auto bytes = row_of(row, is_known);
+    const std::uint64_t own = std::min(length, tail_.bytes - row * length);
+    bytes = bytes.first(std::min<std::uint64_t>(bytes.size(), own));
+    data_->add(bytes);
+    data_->skip(own - bytes.size());
+  }
+}
+
+void ScrubRows::feed_variable(Row end) {
+  if (is_lost_) return;
+  std::vector<std::uint64_t> ends(end - next_ + 1);
+  const component::Reader reader(component_->shape, tail_, *files_);
+  const bool has_ends = end > next_ && reader.read_ends(next_, end - next_, ends).has_value();
+  for (Row row = next_; row < end; ++row) {
+    bool is_known = false;
+    const auto bytes = row_of(row, is_known);
+    if (!is_known && !has_ends) {
+      is_lost_ = true;  // by their own sums from here on
+      return;
+    }
+    const std::uint64_t i = row - next_;
+    const std::uint64_t length = is_known ? bytes.size() : ends[i + 1] - ends[i];
+    offset_ += length;
+    if (is_known)
+      data_->add(bytes);
+    else
+      data_->skip(length);
+    index_->add(std::as_bytes(std::span(&offset_, 1)));
+  }
+}
+
+// Rows that were appended and not published may have been dropped, and others written: then the sums were not those of
+// the bytes, and all is looked at again.
+bool ScrubRows::is_changed() const {
+  return component_->stage() != Stage::kResting || tail_of(component_->state) != tail_;
+}
+
+void ScrubRows::compared() {
+  if (component_->is_removed() || component_->failure) return end();
+  if (!result_) {
+    job_->pass.report.add(component_->file, result_.error().text, false);
+    return end();
+  }
+  bad_ = data_->take_bad();
+  if (index_) {
+    for (BadChunk& bad : index_->take_bad()) bad_.push_back(std::move(bad));
+  }
+  patience_ = job_->context().now() + kPatience;
+  step();
+}
+
+// ---- repair --------------------------------------------------------------------------------------------------------
+
+void ScrubRows::repair() {
+  const Time now = job_->context().now();
+  const bool is_whole = std::all_of(bad_.begin(), bad_.end(), [this](const BadChunk& bad) {
+    return bad.stream == ScrubStream::kData ? bad.place.end < tail_.bytes : bad.place.end < tail_.rows * 8;
+  });
+  const bool is_sure =
+      is_whole && std::all_of(bad_.begin(), bad_.end(), [](const BadChunk& bad) { return bad.is_known; });
+  const bool is_free = job_->context().may(Operation::kCheckpoint, *component_) == Permission::kNow &&
+                       !component_->dirty && !job_->context().input_locks.is_held(component_->file);
+  if (!is_free && (!job_->pass.only_look || !is_sure) && now < patience_) {
+    next_try_ = now + kLookAgain;
+    return;
+  }
+  next_try_ = kNever;
+  if (!is_sure && is_changed() && tries_ < kTriesMax) {
+    bad_.clear();
+    if (begin()) return step();
+    return end();
+  }
+  std::vector<BadChunk> known;
+  const bool may_write = !job_->pass.only_look && is_free && (is_whole || !is_changed());
+  for (BadChunk& bad : bad_) {
+    if (may_write && bad.is_known)
+      known.push_back(std::move(bad));
+    else
+      report(bad, false,
+             job_->pass.only_look ? "not repaired, as was asked for"
+             : bad.is_known       ? "not repaired: it is in use"
+                                  : "not repaired: its rows cannot be had: " + lacking_);
+  }
+  bad_ = std::move(known);
+  if (bad_.empty()) return step();
+  is_busy_ = true;
+  component_->enter(Stage::kCheckpointing);  // nothing is appended meanwhile
+  job_->pass.keeping.works.submit(
+      [self = shared_from_this()] {
+        auto files = component::open_files(self->job_->storage, self->job_->stem, self->component_->shape.format,
+                                           component::OpenMode::kWrite);
+        self->result_ =
+            files ? rewrite_chunks(self->component_->shape, self->tail_, *files, self->bad_) : fail(files.error());
+      },
+      [self = shared_from_this()] {
+        self->component_->end_change();
+        self->rewritten(self->result_);
+      });
+}
+
+void ScrubRows::rewritten(const Status& status) {
+  is_busy_ = false;
+  for (const BadChunk& bad : std::exchange(bad_, {})) {
+    if (component_->is_removed()) break;
+    report(bad, status.has_value(),
+           status ? "rebuilt out of the parity that others keep" : "not repaired: " + status.error().text);
+  }
+  step();
+}
+
+void ScrubRows::report(const BadChunk& bad, bool is_repaired, const std::string& what) {
+  const std::string text =
+      fmt::format("file {}, bytes {} to {} of {} here: {}; {}", name_of(component_->file), bad.place.begin,
+                  bad.place.end, bad.stream == ScrubStream::kData ? ".dat" : ".idx", bad.why, what);
+  if (job_->pass.report.may_log()) spdlog::warn("{}", text);
+  job_->pass.report.add(component_->file, text, is_repaired);
+}
+
+void ScrubRows::end() {
+  if (!done_) return;
+  next_try_ = kNever;
+  const Done done = std::exchange(done_, {});
+  done();
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,256 @@
+// LFSs look at what they have of files with parity, and repair it. Damage is done behind their backs.
+#include "bevy.h"
+#include "pif/base/checksum.h"
+
+namespace pif::lfs::test {
+namespace {
+
+constexpr std::uint32_t kShort = 500;  // eight records to a chunk, and to a page's stretch
+constexpr LfsIndex kHurt = 1;
+
+struct Totals {
+  std::uint64_t found = 0, repaired = 0, files = 0;
+  std::string texts;
+};
+
+class Scrubbing {
+ public:
+  Scrubbing(Bevies& bevies, sim::Actor& self) : b_(bevies), self_(self) {}
+
+  void ask(LfsIndex lfs, bool only_look = false, std::uint64_t rate = 0) {
+    auto packet = b_.peers[lfs]->request(0, kMayManage);
+    packet.envelope.mutable_scrub()->set_only_look(only_look);
+    packet.envelope.mutable_scrub()->set_bytes_per_second(rate);
+    REQUIRE_OK(b_.peers[lfs]->call(std::move(packet)));
+  }
+  proto::ScrubStatusReply status(LfsIndex lfs) {
+    auto packet = b_.peers[lfs]->request(0, kMayManage);
+    packet.envelope.mutable_scrub_status();
+    const auto reply = b_.peers[lfs]->call(std::move(packet));
+    REQUIRE_OK(reply);
+    return reply->envelope.scrub_status_reply();
+  }
+  proto::ScrubStatusReply await(LfsIndex lfs) {
+    for (int i = 0; i < 5000; ++i) {
+      const auto now = status(lfs);
+      if (!now.is_running()) return now;
+      (void)self_.pause(std::chrono::milliseconds(50));
+    }
+    FAIL("LFS " << lfs << " does not come to an end");
+    return {};
+  }
+  // All LFSs at once.
+  Totals pass(bool only_look = false) {
+    for (LfsIndex lfs = 0; lfs < Bevies::kWidth; ++lfs) ask(lfs, only_look);
+    Totals out;
+    for (LfsIndex lfs = 0; lfs < Bevies::kWidth; ++lfs) {
+      const auto done = await(lfs);
+      out.found += done.found();
+      out.repaired += done.repaired();
+      out.files += done.files();
+      for (const auto& damage : done.damages()) out.texts += damage.text() + "\n";
+    }
+    return out;
+  }
+  // One damage is found and repaired, another pass finds nothing, and all is as it was.
+  void require_repaired() {
+    const Totals first = pass();
+    INFO(first.texts);
+    CHECK(first.found == 1);
+    CHECK(first.repaired == 1);
+    require_whole();
+  }
+  void require_whole() {
+    const Totals after = pass();
+    INFO(after.texts);
+    CHECK(after.found == 0);
+    require_rows();
+    b_.require_all_rebuilt();
+    b_.require_clean();
+  }
+  void require_rows() {
+    for (std::size_t n = 0; n < b_.records.size(); ++n) {
+      const Cell cell = b_.layout.locate(n);
+      const auto row = b_.peers[cell.lfs]->read(b_.file.id, cell.row, 1);
+      INFO("record " << n);
+      REQUIRE_OK(row);
+      REQUIRE(*row == b_.body({b_.records[n]}));
+    }
+  }
+  std::string stem(LfsIndex lfs) const { return component::stem(b_.nodes[lfs]->root(), FileId(b_.file.id)); }
+  void flip(LfsIndex lfs, const std::string& ending, std::uint64_t byte) {
+    b_.nodes[lfs]->disk->flip_bit(stem(lfs) + ending, byte, 3);
+  }
+  // Other bytes with a sum that holds.
+  void make_stale(LfsIndex lfs, std::uint64_t chunk) {
+    const auto shape = component::Shape::of(FileId(b_.file.id), b_.file.format, 1);
+    std::uint64_t sum = 0;
+    b_.nodes[lfs]->disk->edit(stem(lfs) + ".dat", [&](std::vector<std::byte>& bytes) {
+      const std::span<std::byte> all(bytes);
+      REQUIRE(bytes.size() >= (chunk + 1) * shape.chunk_bytes);
+      const auto stale = all.subspan(chunk * shape.chunk_bytes, shape.chunk_bytes);
+      stale[17] ^= std::byte{1};
+      sum = shape.data_sum(chunk, stale);
+    });
+    b_.nodes[lfs]->disk->edit(stem(lfs) + ".sum", [&](std::vector<std::byte>& bytes) {
+      std::memcpy(bytes.data() + chunk * shape.sum_bytes(), &sum, sizeof sum);
+    });
+  }
+
+ private:
+  Bevies& b_;
+  sim::Actor& self_;
+};
+
+void with_file(const Format& format, std::size_t count, const std::function<void(Bevies&, Scrubbing&)>& body) {
+  with_bevies(format, [&](Bevies& b, sim::Actor& self) {
+    REQUIRE_OK(b.put(format.is_fixed() ? make_records(count, format.record_length, 1) : make_variable(count, 3)));
+    Scrubbing scrubbing(b, self);
+    body(b, scrubbing);
+  });
+}
+
+TEST_CASE("nothing is found where nothing is wrong") {
+  const auto format = GENERATE(Format::fixed(kShort), Format::fixed(5000), Format::variable());
+  const auto count = GENERATE(1, 7, 200);
+  with_file(format, static_cast<std::size_t>(count), [&](Bevies&, Scrubbing& s) {
+    CHECK(s.pass().files > 0);
+    s.require_whole();
+  });
+}
+
+TEST_CASE("a flipped bit is repaired, wherever it is") {
+  const auto place = GENERATE(std::pair(".dat", 700), std::pair(".dat", 32 * kShort + 5), std::pair(".sum", 3),
+                              std::pair(".sum", 8), std::pair(".par", 5), std::pair(".psum", 1), std::pair(".psum", 9),
+                              std::pair(".psum", 17), std::pair(".pap", 60), std::pair(".pap", 8));
+  with_file(Format::fixed(kShort), 200, [&](Bevies&, Scrubbing& s) {
+    INFO(place.first << " " << place.second);
+    s.flip(kHurt, place.first, static_cast<std::uint64_t>(place.second));
+    s.require_repaired();
+  });
+}
+
+TEST_CASE("a flipped bit of variable records is repaired") {
+  const auto place = GENERATE(std::pair(".dat", 700), std::pair(".dat", 4096), std::pair(".idx", 100),
+                              std::pair(".par", 300), std::pair(".sum", 3));
+  with_file(Format::variable(), 500, [&](Bevies&, Scrubbing& s) {
+    INFO(place.first << " " << place.second);
+    s.flip(kHurt, place.first, static_cast<std::uint64_t>(place.second));
+    s.require_repaired();
+  });
+}
+
+TEST_CASE("a chunk that is old together with its sum is repaired") {
+  const auto chunk = GENERATE(0, 1, 3);
+  with_file(Format::fixed(kShort), 200, [&](Bevies&, Scrubbing& s) {
+    s.make_stale(kHurt, static_cast<std::uint64_t>(chunk));
+    s.require_repaired();
+  });
+}
+
+TEST_CASE("rows that are cut off come back") {
+  with_file(Format::fixed(kShort), 200, [&](Bevies& b, Scrubbing& s) {
+    b.nodes[kHurt]->disk->edit(s.stem(kHurt) + ".dat", [](std::vector<std::byte>& bytes) { bytes.resize(4100); });
+    const Totals first = s.pass();
+    CHECK(first.found > 1);
+    CHECK(first.repaired == first.found);
+    s.require_whole();
+  });
+}
+
+TEST_CASE("two damages in one group are reported, and left alone") {
+  with_file(Format::fixed(kShort), 200, [&](Bevies& b, Scrubbing& s) {
+    const LfsIndex keeper = b.layout.parity_of({kHurt, 0}).lfs;
+    s.flip(kHurt, ".dat", 10);
+    s.flip(keeper, ".par", 5);
+    for (int i = 0; i < 2; ++i) {
+      const Totals found = s.pass();
+      INFO(found.texts);
+      CHECK(found.found == 2);
+      CHECK(found.repaired == 0);
+    }
+    s.flip(keeper, ".par", 5);
+    s.require_repaired();
+  });
+}
+
+TEST_CASE("who only looks repairs nothing") {
+  with_file(Format::fixed(kShort), 200, [&](Bevies&, Scrubbing& s) {
+    s.flip(kHurt, ".dat", 10);
+    for (int i = 0; i < 2; ++i) {
+      const Totals found = s.pass(true);
+      INFO(found.texts);
+      CHECK(found.found == 1);
+      CHECK(found.repaired == 0);
+    }
+    CHECK(s.status(kHurt).ended() > 0);
+    s.require_repaired();
+  });
+}
+
+TEST_CASE("what was appended is looked at, too") {
+  with_file(Format::fixed(kShort), 100, [&](Bevies& b, Scrubbing& s) {
+    for (unsigned i = 0; i < 8; ++i) REQUIRE_OK(b.append(make_records(i * 9 + 1, kShort, i + 2)));
+    s.require_whole();
+    s.flip(kHurt, ".dat", 4100);
+    s.require_repaired();
+    REQUIRE_OK(b.append(make_records(33, kShort, 99)));
+    s.require_whole();
+  });
+}
+
+TEST_CASE("a file that is appended to meanwhile has no damage") {
+  with_file(Format::fixed(kShort), 400, [&](Bevies& b, Scrubbing& s) {
+    for (LfsIndex lfs = 0; lfs < Bevies::kWidth; ++lfs) s.ask(lfs, false, 20'000);
+    for (unsigned i = 0; i < 30; ++i) REQUIRE_OK(b.append(make_records(i % 7 + 1, kShort, i + 2)));
+    for (LfsIndex lfs = 0; lfs < Bevies::kWidth; ++lfs) {
+      s.ask(lfs);  // faster
+      CHECK(s.await(lfs).found() == 0);
+    }
+    s.require_whole();
+  });
+}
+
+TEST_CASE("a restart keeps the last pass") {
+  with_file(Format::fixed(kShort), 200, [&](Bevies& b, Scrubbing& s) {
+    CHECK(s.status(kHurt).ended() == 0);
+    s.flip(kHurt, ".dat", 10);
+    CHECK(s.pass(true).found == 1);
+    const auto before = s.status(kHurt);
+    CHECK(before.ended() > 0);
+    CHECK(before.began() > 0);
+    b.nodes[kHurt]->restart();
+    const auto after = s.status(kHurt);
+    CHECK(after.ended() == before.ended());
+    CHECK(after.began() == 0);
+    CHECK(!after.is_running());
+  });
+}
+
+TEST_CASE("without one LFS the others are looked at as far as possible") {
+  with_file(Format::fixed(kShort), 200, [&](Bevies& b, Scrubbing& s) {
+    b.nodes[3]->kill();  // has parity of rows of the one that is hurt
+    s.flip(kHurt, ".sum", 3);
+    s.ask(kHurt);
+    const auto done = s.await(kHurt);
+    std::string notes;
+    for (const auto& damage : done.damages())
+      if (damage.file() == 0) notes += damage.text();
+    CHECK(done.found() == 1);
+    CHECK(notes.find("lfs3") != std::string::npos);
+    b.nodes[3]->start();
+    (void)s.pass();
+    s.require_whole();
+  });
+}
+
+TEST_CASE("only who may manage the file system scrubs") {
+  with_file(Format::fixed(kShort), 7, [&](Bevies& b, Scrubbing&) {
+    auto packet = b.peers[0]->request(b.file.id, kMayRead | kMayWrite);
+    packet.envelope.mutable_scrub();
+    CHECK(code_of(b.peers[0]->call(std::move(packet))) == Code::kBadCapability);
+  });
+}
+
+}  // namespace
+}  // namespace pif::lfs::test

@@ -1,0 +1,104 @@
+// What an LFS that was lost asks for: the files that it has a part of, page by page.
+#include <set>
+
+#include "fixture.h"
+
+namespace pif::server::testing {
+namespace {
+
+Result<proto::ListLostReply> list(World& world, Client& client, std::uint32_t node, std::uint64_t after,
+                                  std::uint32_t limit = 0) {
+  Envelope request;
+  request.set_capability(world.manage());
+  request.mutable_list_lost()->set_node(node);
+  request.mutable_list_lost()->set_after(after);
+  request.mutable_list_lost()->set_limit(limit);
+  auto reply = client.ask(request);
+  if (!reply) return fail(reply.error());
+  return reply->list_lost_reply();
+}
+
+// All pages: each file once, by rising id.
+std::vector<std::uint64_t> all(World& world, Client& client, std::uint32_t node, std::uint32_t limit, unsigned& pages) {
+  std::vector<std::uint64_t> out;
+  std::uint64_t after = 0;
+  for (pages = 1;; ++pages) {
+    const auto page = list(world, client, node, after, limit);
+    REQUIRE(page);
+    for (const auto& file : page->files()) {
+      CHECK(file.file() > (out.empty() ? 0 : out.back()));
+      CHECK(file.file() <= page->last());
+      out.push_back(file.file());
+    }
+    if (!page->more()) return out;
+    REQUIRE(page->last() > after);
+    after = page->last();
+  }
+}
+
+TEST_CASE("an LFS is told of its committed files with parity, whatever the size of a page") {
+  World world(8);
+  Client client(world);
+  REQUIRE(client.mkdir("/d"));
+  std::vector<std::uint64_t> ours;
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    auto request = Client::create_request("/d/" + std::to_string(i));
+    const bool is_ours = i % 3 == 0, has_parity = i % 4 != 1;
+    for (std::uint32_t n = 0; n < 4; ++n) request.mutable_create()->add_nodes(is_ours ? 1 + n : 5 + n);
+    for (unsigned n = 0; n < 2 && has_parity; ++n) request.mutable_create()->add_bevies(2);
+    const auto made = client.ask(request);
+    REQUIRE(made);
+    if (i % 5 == 4) continue;  // is being created
+    REQUIRE(client.ask(Client::commit_request(made->create_reply().file(), i + 1)));
+    if (is_ours && has_parity) ours.push_back(made->create_reply().file());
+  }
+  CHECK(client.remove("/d/" + std::to_string(18)) == Code::kOk);
+  std::set<std::uint64_t> expected(ours.begin(), ours.end());
+  for (const std::uint32_t limit : {0u, 1u, 7u, 1000u}) {
+    unsigned pages = 0;
+    const auto found = all(world, client, 1, limit, pages);
+    std::set<std::uint64_t> listed(found.begin(), found.end());
+    CHECK(listed.size() == found.size());
+    CHECK(listed.size() + 1 == expected.size());
+    for (const auto id : listed) CHECK(expected.contains(id));
+    if (limit == 1) CHECK(pages >= found.size());
+    if (limit == 1000) CHECK(pages == 1);
+  }
+  unsigned pages = 0;
+  CHECK(all(world, client, 9, 0, pages).empty());
+}
+
+TEST_CASE("what is listed of a file is what it is restored from") {
+  World world(4, 2);
+  Client client(world);
+  REQUIRE(client.mkdir("/d"));
+  const auto id = client.put("/d/f", 25);
+  const auto page = list(world, client, 2, 0);
+  REQUIRE(page);
+  REQUIRE(page->files_size() == 1);
+  const auto& file = page->files(0);
+  CHECK(file.file() == id);
+  CHECK(file.path() == "/d/f");
+  CHECK(file.file_length().records() == 25);
+  CHECK(file.format().record_length() == 100);
+  CHECK(file.layout().nodes_size() == 4);
+  CHECK(file.owner() == 500);
+  CHECK(list(world, client, 2, id)->files_size() == 0);
+  CHECK(list(world, client, 2, UINT64_MAX)->files_size() == 0);
+}
+
+TEST_CASE("many files come in pages that fit every transport") {
+  World world(4, 2);
+  Client client(world);
+  std::set<std::uint64_t> made;
+  for (int i = 0; i < 900; ++i) made.insert(client.put("/" + std::string(100, 'x') + std::to_string(i), 1));
+  unsigned pages = 0;
+  const auto found = all(world, client, 1, 0, pages);
+  CHECK(std::set<std::uint64_t>(found.begin(), found.end()) == made);
+  CHECK(found.size() == made.size());
+  CHECK(pages > 1);
+  CHECK(list(world, client, 1, 0)->ByteSizeLong() < 64u << 10);
+}
+
+}  // namespace
+}  // namespace pif::server::testing

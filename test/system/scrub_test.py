@@ -1,0 +1,141 @@
+"""pif scrub: LFSs find bytes that went bad on their disks, and repair them."""
+
+import os
+import random
+import sys
+
+from pif_system import FileSystem, await_condition, check, main
+
+LFSS = 8
+BEVY = ("--bevy", "4")
+
+
+def pattern(seed, size):
+    return random.Random(seed).randbytes(size)
+
+
+FILES = {
+    "/short": (("--record-length", "4096"), pattern(2, 1000)),
+    "/pages": (("--record-length", "4096"), pattern(4, 500 * 4096 + 1)),
+    "/small": (("--record-length", "100"), pattern(5, 100 * 20_000 + 50)),
+    "/text": (("--lines",), b"".join(b"line %d of them\n" % i * (i % 5 + 1) for i in range(5000))),
+}
+
+
+def fill(fs):
+    for path, (options, data) in FILES.items():
+        fs.ok("put", *options, *BEVY, "-", path, data=data)
+
+
+def check_all(fs):
+    for path, (_, data) in FILES.items():
+        check(fs.content(path) == data, f"{path} is as it was put")
+
+
+def files_of(fs, lfs, ending):
+    """Those that have bytes, longest first."""
+    found = []
+    for folder, _, names in os.walk(os.path.join(fs.folder, lfs, "data")):
+        found += [os.path.join(folder, name) for name in names if name.endswith(ending)]
+    found = [path for path in found if os.path.getsize(path) > 0]
+    return sorted(found, key=lambda path: (-os.path.getsize(path), path))
+
+
+def flip(path, at):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)
+        file.seek(at)
+        file.write(bytes([byte[0] ^ 0x40]))
+
+
+def totals(document):
+    nodes = document["nodes"]
+    check(all(node["error"] == "" for node in nodes), f"no errors: {document}")
+    return sum(node["found"] for node in nodes), sum(node["repaired"] for node in nodes)
+
+
+def scrubbed(fs):
+    return {node["name"] for node in fs.json("status")["nodes"] if node["scrubbed"] > 0}
+
+
+def what_went_bad_is_repaired():
+    with FileSystem(LFSS) as fs:
+        fill(fs)
+        check(totals(fs.json("scrub")) == (0, 0), "nothing is wrong")
+        for ending in (".dat", ".sum", ".par", ".psum", ".pap"):
+            path = files_of(fs, "lfs2", ending)[0]
+            before = open(path, "rb").read()
+            flip(path, min(70, len(before) - 1))
+            found, repaired = totals(fs.json("scrub"))
+            at_most = 2 if ending == ".psum" else 1  # where a page of lines begins says the entry before
+            check(1 <= found <= at_most and repaired == found, f"{ending}: {found} found, {repaired} repaired")
+            check(totals(fs.json("scrub")) == (0, 0), f"{ending}: a second pass finds nothing")
+            if ending != ".pap":
+                check(open(path, "rb").read() == before, f"{ending} is as it was")
+            fs.await_clean()
+        check_all(fs)
+
+
+def what_is_not_repaired_is_an_exit_code():
+    with FileSystem(LFSS) as fs:
+        fill(fs)
+        path = files_of(fs, "lfs5", ".dat")[0]
+        flip(path, 10)
+        done = fs.run("scrub", "--only-look", "lfs5")
+        check(done.returncode == 1, f"found: {done.returncode} {done.stderr}")
+        check(b"not repaired" in done.stdout and b".dat" in done.stdout, f"named: {done.stdout}")
+        await_condition(lambda: scrubbed(fs) == {"lfs5"}, "its end is known, with the next heartbeat")
+        fs.ok("scrub", "lfs5")
+        check(b"never" in fs.ok("status"), "others were not looked at")
+        fs.ok("scrub")
+        await_condition(lambda: len(scrubbed(fs)) == LFSS, "all were")
+        check(b"never" not in fs.ok("status") and b"today" in fs.ok("status"), "status says so")
+        fs.fails(3, "no LFS named nobody", "scrub", "nobody")
+        fs.await_clean()
+        check_all(fs)
+
+
+def an_lfs_that_is_down_is_told_of():
+    with FileSystem(LFSS) as fs:
+        fill(fs)
+        fs.kill("lfs3")
+        done = fs.run("scrub")
+        check(done.returncode == 3, f"not all were looked at: {done.returncode} {done.stdout} {done.stderr}")
+        check(b"lfs3" in done.stdout, f"named: {done.stdout}")
+        fs.ok("up", fs.folder)
+        await_condition(lambda: fs.run("scrub").returncode == 0, "it takes part again", 90)
+        fs.await_clean()
+
+
+def a_drill_takes_an_lfs_away_compares_and_puts_it_back():
+    with FileSystem(LFSS) as fs:
+        fill(fs)
+        report = fs.json("drill", "--lose", "lfs2")
+        check(report["differing"] == 0 and report["errors"] == [], f"all the same: {report}")
+        check(report["files"] >= 3 and report["bytes"] > 300_000, f"all that it has: {report}")
+        nodes = {node["name"]: node["view_state"] for node in fs.json("status")["nodes"]}
+        check(set(nodes.values()) == {"member"}, f"it takes part again: {nodes}")
+        check_all(fs)
+        fs.ok("append", "-", "/small", data=pattern(9, 5000))
+        flip(files_of(fs, "lfs2", ".dat")[0], 10)
+        done = fs.run("drill", "--lose", "lfs2")
+        check(done.returncode == 1, f"one differs: {done.returncode} {done.stdout} {done.stderr}")
+        fs.ok("scrub")
+        fs.ok("drill", "--lose", "lfs2")
+        fs.kill("lfs5")
+        fs.ok("node", "lost", "lfs5")
+        fs.fails(3, "lfs5 is lost", "drill", "--lose", "lfs2")
+        fs.fails(3, "not up", "drill", "--lose", "lfs5")
+
+
+TESTS = [
+    a_drill_takes_an_lfs_away_compares_and_puts_it_back,
+    what_went_bad_is_repaired,
+    what_is_not_repaired_is_an_exit_code,
+    an_lfs_that_is_down_is_told_of,
+]
+
+if __name__ == "__main__":
+    names = sys.argv[1:]
+    sys.exit(main([test for test in TESTS if not names or test.__name__ in names]))
