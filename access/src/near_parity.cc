@@ -10,17 +10,6 @@
 #include "pif/base/assert.h"
 
 namespace pif::access {
-namespace {
-
-// The LFSs that keep parity of an LFS's rows: its first rows have one each, and then it begins again.
-std::set<LfsIndex> keepers_of(const parity::Layout& layout, LfsIndex lfs) {
-  const std::size_t count = layout.members(layout.parity_of({lfs, 0}).lfs).lfs.size();
-  std::set<LfsIndex> keepers;
-  for (Row row = 0; row < count * (count + 1); ++row) keepers.insert(layout.parity_of({lfs, row}).lfs);
-  return keepers;
-}
-
-}  // namespace
 
 NearParity::NearParity(component::Storage& storage, const FileParts& parts, Others others)
     : storage_(storage), parts_(parts), others_(std::move(others)) {
@@ -29,14 +18,14 @@ NearParity::NearParity(component::Storage& storage, const FileParts& parts, Othe
 
 void NearParity::open(Requests& requests, LfsIndex lfs) {
   if (!parts_.format.is_fixed() || away_.contains(lfs)) return;
-  const auto keepers = keepers_of(parts_.layout, lfs);
+  const auto keepers = parts_.layout.keepers(lfs);
   std::set<LfsIndex> needed;
   for (const LfsIndex keeper : keepers) {
     if (!kept_.contains(keeper)) ask(requests, keeper);
     needed.insert(kept_[keeper].members.begin(), kept_[keeper].members.end());
   }
   needed.erase(lfs);
-  away_[lfs] = {{keepers.begin(), keepers.end()}, {needed.begin(), needed.end()}};
+  away_[lfs] = {keepers, {needed.begin(), needed.end()}};
 }
 
 void NearParity::ask(Requests& requests, LfsIndex keeper) {

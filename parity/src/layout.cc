@@ -149,6 +149,14 @@ std::vector<Cell> Layout::members_of(Cell parity) const {
   return cells;
 }
 
+// The parity of a block of B - 1 rows is one row of each of B - 1 LFSs, and the next block's is like it.
+std::vector<LfsIndex> Layout::keepers(LfsIndex lfs) const {
+  PIF_ASSERT(has_parity(), lfs);
+  std::vector<LfsIndex> keepers;
+  for (Row row = 0; row + 1 < bevy_of(lfs).size; ++row) keepers.push_back(parity_of({lfs, row}).lfs);
+  return keepers;
+}
+
 std::uint64_t Layout::full_groups(LfsIndex keeper, std::uint64_t whole_records) const {
   const ParityMembers of = members(keeper);
   std::uint64_t groups = ~std::uint64_t{0};

@@ -117,6 +117,19 @@ TEST_CASE("locating is inverted for any layout and any record that fits 60 bits"
   }));
 }
 
+TEST_CASE("the parity of an LFS's rows is with its keepers, in turn") {
+  for (const auto& sizes : sample_bevies()) {
+    const Layout layout = layout_of(sizes);
+    CAPTURE(sizes);
+    for (LfsIndex lfs = 0; lfs < layout.width(); ++lfs) {
+      const auto keepers = layout.keepers(lfs);
+      REQUIRE(keepers.size() + 1 == bevy_of(sizes, lfs).second);
+      for (Row row = 0; row < 3 * keepers.size() * layout.width(); ++row)
+        REQUIRE(layout.parity_of({lfs, row}).lfs == keepers[row % keepers.size()]);
+    }
+  }
+}
+
 TEST_CASE("a row is a member of its parity's group, and of no other") {
   for (const auto& sizes : sample_bevies()) {
     const Layout layout = layout_of(sizes);

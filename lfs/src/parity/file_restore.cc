@@ -53,8 +53,7 @@ Status FileRestore::parse() {
   shape_.set_chunk_bytes(shape.chunk_bytes);
   PIF_TRY_VALUE(keeper_, keeper_of(context_, shape_));
   PIF_TRY(check_file_length(keeper_->format(), file_length_of(file_.file_length())));
-  for (Row row = 0; row < keeper_->size(); ++row)
-    keepers_.push_back(keeper_->layout.parity_of({keeper_->index, row}).lfs);
+  keepers_ = keeper_->layout.keepers(keeper_->index);
   PIF_TRY_VALUE(grant_, keeping_.peers.grant(shape_, file_.epoch()));
   return {};
 }

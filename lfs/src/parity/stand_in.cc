@@ -164,7 +164,7 @@ Result<AbsentRows> StandIn::absent_rows(const proto::ComponentShape& shape, std:
 }
 
 Status StandIn::check_keepers(const AbsentRows& rows) const {
-  for (const LfsIndex keeper : rows.keepers()) {
+  for (const LfsIndex keeper : rows.layout.keepers(rows.index())) {
     const std::uint32_t node = rows.shape.layout().nodes(static_cast<int>(keeper));
     if (!context_.view.is_absent(node)) continue;
     const std::string away = name_of_node(node_of(rows.shape));

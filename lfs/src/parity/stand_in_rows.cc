@@ -37,14 +37,6 @@ Result<NamelessFiles> make_nameless_files(component::Storage& storage, const std
   return NamelessFiles{std::move(*writable), std::move(*readable)};
 }
 
-std::vector<LfsIndex> AbsentRows::keepers() const {
-  const Keeper own = Keeper::of(made, layout, index());  // companions have the same size
-  std::vector<LfsIndex> out;
-  for (Row row = 0; row < own.size(); ++row) out.push_back(layout.parity_of({index(), row}).lfs);
-  PIF_ASSERT(!out.empty(), index());
-  return out;
-}
-
 // ---- back --------------------------------------------------------------------------------------------------------
 
 RowsBack::RowsBack(Keeping& keeping, AbsentRows rows, const FileLength& file_length, NamelessFiles files)
@@ -52,7 +44,7 @@ RowsBack::RowsBack(Keeping& keeping, AbsentRows rows, const FileLength& file_len
       lost_(std::move(rows)),
       file_length_(file_length),
       rows_(lost_.layout.rows(lost_.index(), file_length.records)),
-      keepers_(lost_.keepers()),
+      keepers_(lost_.layout.keepers(lost_.index())),
       files_(std::move(files)),
       streams_(lost_.made.format, rows_, keepers_.size(), row_bytes_of(lost_.made.format, file_length)),
       writer_(lost_.made, component::Tail(), *files_.writable) {
@@ -182,7 +174,7 @@ RowsAway::RowsAway(Keeping& keeping, AbsentRows rows, std::shared_ptr<component:
       files_(std::move(files)),
       reader_(lost_.made, tail, *files_),
       view_(view),
-      keepers_(lost_.keepers()) {
+      keepers_(lost_.layout.keepers(lost_.index())) {
   PIF_ASSERT(lost_.grant != nullptr && view_ > 0, lost_.shape.file(), view_);
 }
 

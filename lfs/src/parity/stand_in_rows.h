@@ -30,8 +30,6 @@ struct AbsentRows {
   std::unique_ptr<access::Grant> grant;  // for the LFSs that keep their parity
 
   LfsIndex index() const { return shape.index(); }
-  // Of row q that of index q mod size.
-  std::vector<LfsIndex> keepers() const;
 };
 
 class RowsBack : public std::enable_shared_from_this<RowsBack> {

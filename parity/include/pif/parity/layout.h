@@ -60,6 +60,8 @@ class Layout {
   // The B - 1 rows of a parity row, by rising LFS (eq. 4.5 to 4.7). parity: {who keeps it, parity row}.
   std::vector<Cell> members_of(Cell parity) const;
   ParityMembers members(LfsIndex keeper) const;
+  // The B - 1 LFSs that keep the parity of an LFS's rows: of row q that of index q mod (B - 1).
+  std::vector<LfsIndex> keepers(LfsIndex lfs) const;
   // So many first parity rows of `keeper` have all their members among the first `whole_records` records; have any
   // member among the first `records`.
   std::uint64_t full_groups(LfsIndex keeper, std::uint64_t whole_records) const;
