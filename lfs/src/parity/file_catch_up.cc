@@ -163,8 +163,8 @@ void FileRestore::go_on() {
   has_rows_ = first_row_ == rows_;
   if (!has_rows_) {
     writer_.emplace(component_->shape, begin_, *files_);
-    streams_.emplace(keeper_->format(), rows_, keepers_.size(),
-                     file_length_.bytes / std::max<std::uint64_t>(file_length_.records, 1) + 1, first_row_);
+    streams_.emplace(keeper_->format(), rows_, keepers_.size(), row_bytes_of(keeper_->format(), file_length_),
+                     first_row_);
   }
   if (auto begun = begin_missing_parity(); !begun) return fail_with(begun.error());
   step();
@@ -218,8 +218,8 @@ void FileRestore::plan_parity(std::uint64_t pap_end) {
     if (!without_) break;
     plan.frames.push_back(cut({range.begin * page_rows, range.end * page_rows}, behind));
   }
-  parity_bytes_ = (parity_rows - std::min(parity_rows, state.pages() * page_rows)) *
-                  (file_length_.bytes / std::max<std::uint64_t>(file_length_.records, 1) + 1);
+  parity_bytes_ =
+      (parity_rows - std::min(parity_rows, state.pages() * page_rows)) * row_bytes_of(keeper_->format(), file_length_);
   run_parity(members, plan);
 }
 

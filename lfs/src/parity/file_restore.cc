@@ -12,17 +12,11 @@ namespace {
 
 Error removed() { return {Code::kStaleFile, "the file was removed meanwhile", {}}; }
 
-// Of one row, about.
-std::uint64_t row_bytes_of(const Format& format, const FileLength& length) {
-  if (format.is_fixed()) return std::min<std::uint64_t>(format.record_length, length.bytes);
-  return length.bytes / std::max<std::uint64_t>(length.records, 1) + 1;
-}
-
 }  // namespace
 
 std::uint64_t bytes_on(const parity::Layout& layout, LfsIndex index, const Format& format, const FileLength& length) {
   const std::uint64_t rows = layout.rows(index, length.records) + layout.parity_rows(index, length.records);
-  return rows * row_bytes_of(format, length);
+  return rows * std::min(row_bytes_of(format, length), length.bytes);
 }
 
 FileRestore::FileRestore(Keeping& keeping, Managing& managing, RateLimit& rate, proto::ListLostReply::One file,

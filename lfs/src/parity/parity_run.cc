@@ -35,9 +35,7 @@ void ParityRun::start(const proto::ComponentShape& shape, Done done) {
 }
 
 std::uint64_t ParityRun::window_pages() const {
-  const std::uint64_t records = std::max<std::uint64_t>(options_.file_length.records, 1);
-  const std::uint64_t row_bytes =
-      keeper_.format().is_fixed() ? keeper_.format().record_length : options_.file_length.bytes / records + 1;
+  const std::uint64_t row_bytes = row_bytes_of(keeper_.format(), options_.file_length);
   const std::uint64_t page_bytes = keeper_.shape.page_rows() * keeper_.size() * row_bytes;
   return std::max<std::uint64_t>((rows_.is_any_far() ? kFarBytes : kNearBytes) / page_bytes, 1);
 }

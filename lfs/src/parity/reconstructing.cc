@@ -45,10 +45,6 @@ struct Reconstructing::Job {
   component::PackedRows rows;            // what becomes the answer
   Status result;
 
-  std::uint64_t row_bytes() const {  // about
-    if (keeper.format().is_fixed()) return keeper.format().record_length;
-    return file_length.bytes / std::max<std::uint64_t>(file_length.records, 1) + sizeof(std::uint32_t);
-  }
   std::size_t size_with(std::uint64_t bytes) const {
     const std::size_t head = keeper.format().is_fixed() ? 0 : (rows.lengths.size() + 1) * sizeof(std::uint32_t);
     return head + rows.bytes.size() + bytes;
@@ -230,7 +226,8 @@ void Reconstructing::take_pages(Job& job) {
   const std::uint64_t page_rows = job.keeper.shape.page_rows();
   const std::uint64_t first = job.parity_rows.begin / page_rows;
   const std::uint64_t end = (job.parity_rows.end - 1) / page_rows + 1;
-  const std::uint64_t at_once = std::max<std::uint64_t>(job.bytes_max / (page_rows * job.row_bytes()), 1);
+  const std::uint64_t row_bytes = row_bytes_of(job.keeper.format(), job.file_length);
+  const std::uint64_t at_once = std::max<std::uint64_t>(job.bytes_max / (page_rows * row_bytes), 1);
   job.pages = {first, first + 1};
   while (job.pages.end < end && job.pages.size() < at_once && is_in_page(job, job.pages.end * page_rows))
     ++job.pages.end;

@@ -13,11 +13,6 @@ namespace {
 constexpr std::uint64_t kBatchBytes = 2u << 20;  // of rows that are on their way to their keepers
 constexpr std::uint64_t kBatchRowsMax = 64u << 10;
 
-std::uint64_t row_bytes_of(const Format& format, const FileLength& length) {
-  if (format.is_fixed()) return format.record_length;
-  return length.bytes / std::max<std::uint64_t>(length.records, 1) + 1;
-}
-
 }  // namespace
 
 Result<NamelessFiles> make_nameless_files(component::Storage& storage, const std::string& root,

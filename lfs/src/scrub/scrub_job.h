@@ -79,11 +79,7 @@ struct ScrubJob {
     return context().view.is_absent(node_of(lfs)) || (found != pass.away.end() && context().now() < found->second);
   }
   void note_away(LfsIndex lfs) { pass.away[node_of(lfs)] = context().now() + kAwayFor; }
-  // Bytes of a row, about; at least 1.
-  std::uint64_t row_bytes() const {
-    if (keeper.format().is_fixed()) return keeper.format().record_length;
-    return published.bytes / std::max<std::uint64_t>(published.records, 1) + 1;
-  }
+  std::uint64_t row_bytes() const { return row_bytes_of(keeper.format(), published); }
   // Whether the next window may begin; else from `next` on.
   bool may_go_on(Time& next) const {
     const Time now = context().now();

@@ -52,6 +52,11 @@ Range Keeper::pages_inside(Range records) const {
   return inside.empty() || pages.empty() ? Range{} : pages;
 }
 
+std::uint64_t row_bytes_of(const Format& format, const FileLength& file_length) {
+  if (format.is_fixed()) return format.record_length;
+  return file_length.bytes / std::max<std::uint64_t>(file_length.records, 1) + 1;
+}
+
 std::uint64_t Keeper::bytes(const FileLength& file_length) const { return file_length.bytes / size() / layout.width(); }
 
 }  // namespace pif::lfs

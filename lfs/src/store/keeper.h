@@ -40,6 +40,9 @@ struct Keeper {
   std::uint64_t bytes(const FileLength& file_length) const;
 };
 
+// Bytes of one row, about, as rows of a file of this length are; at least 1.
+std::uint64_t row_bytes_of(const Format& format, const FileLength& file_length);
+
 // `range` without what is outside `of`.
 inline Range cut(Range range, Range of) {
   const Range out{std::max(range.begin, of.begin), std::min(range.end, of.end)};
