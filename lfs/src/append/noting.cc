@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "parity/length_request.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
 
@@ -64,20 +65,13 @@ void Noting::ask(const Component& component, Asked asked) {
   if (!granted) return asked(fail(std::move(granted.error())));
   const std::shared_ptr<access::Grant> grant = std::move(*granted);
   auto found = std::make_shared<std::uint64_t>(0);
-  access::BulkRequest request;
-  request.lfs = parity::deputy_of(component.layout);
+  const LengthAsked noted{parity::deputy_of(component.layout), component.file.value, true, context_.view.index()};
+  auto request =
+      length_request(noted, component.shape.format, [found](const FileLength&, std::uint64_t generation) -> Status {
+        *found = generation;
+        return {};
+      });
   request.timeout = kPatience;
-  request.make = [file = component.file, view = context_.view.index()] {
-    net::Packet packet;
-    packet.envelope.mutable_length()->set_file(file.value);
-    packet.envelope.mutable_length()->set_noted(true);
-    packet.envelope.mutable_length()->set_view(view);
-    return packet;
-  };
-  request.take = [found](net::Packet& reply) -> Status {
-    *found = reply.envelope.length_reply().generation();
-    return {};
-  };
   peers_.run(
       *grant, [&request](access::Requests& requests) { requests.add(std::move(request)); },
       [grant, found, asked = std::move(asked)](const Status& status) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "parity/length_request.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
 
@@ -92,35 +93,21 @@ Status FileRestore::take_own_length() {
   if (!found && found.error().code == Code::kNotFound && file_length_.records == 0) return {};
   if (!found) return fail(std::move(found.error()));
   const auto& state = (*found)->state;
-  for (const auto& known : {state.published(), state.noted().file_length()}) {
-    const FileLength length = file_length_of(known);
-    if (length.records > file_length_.records || length.bytes > file_length_.bytes) file_length_ = length;
-  }
+  extend(file_length_, file_length_of(state.published()));
+  extend(file_length_, file_length_of(state.noted().file_length()));
   grants_ = std::max({state.generation(), state.grants(), state.noted_generation(), state.parity_generation()});
   return check_file_length(keeper_->format(), file_length_);
 }
 
 // Of the deputy: what was noted there. Nothing was, if nothing was appended.
 void FileRestore::ask_length(access::Requests& requests, LfsIndex lfs) {
-  access::BulkRequest request;
-  request.lfs = lfs;
+  auto request = length_request({lfs, file_.file(), lfs != 0, moment_.view}, keeper_->format(),
+                                [self = shared_from_this()](const FileLength& published, std::uint64_t generation) {
+                                  extend(self->file_length_, published);
+                                  self->grants_ = generation;
+                                  return check_file_length(self->keeper_->format(), self->file_length_);
+                                });
   request.patient = true;
-  request.make = [file = file_.file(), is_noted = lfs != 0, view = moment_.view] {
-    net::Packet packet;
-    proto::Length& asked = *packet.envelope.mutable_length();
-    asked.set_file(file);
-    asked.set_noted(is_noted);
-    asked.set_view(view);
-    return packet;
-  };
-  request.take = [self = shared_from_this()](net::Packet& reply) {
-    const proto::LengthReply& answer = reply.envelope.length_reply();
-    const FileLength published = file_length_of(answer.file_length());
-    if (published.records > self->file_length_.records || published.bytes > self->file_length_.bytes)
-      self->file_length_ = published;
-    self->grants_ = answer.generation();
-    return check_file_length(self->keeper_->format(), self->file_length_);
-  };
   // One that is not sure to be the sequencer yet does not say; its deputy does, for a round that is not the last one.
   request.refused = [self = shared_from_this(), &requests, lfs](Error error) -> Status {
     const bool has_deputy = lfs == 0 && !self->is_final() && !self->is_deputy();

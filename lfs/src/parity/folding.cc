@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "parity/covering.h"
+#include "parity/length_request.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
 
@@ -51,29 +52,20 @@ void Covering::ask_length(Line& line, LfsIndex sequencer) {
   auto found = std::make_shared<FileLength>();
   keeping_.peers.run(
       *grant,
-      [found, sequencer, file = line.component->file, view = line.view](access::Requests& requests) {
-        access::BulkRequest request;
-        request.lfs = sequencer;
-        request.make = [file, view] {
-          net::Packet packet;
-          packet.envelope.mutable_length()->set_file(file.value);
-          packet.envelope.mutable_length()->set_view(view);
-          return packet;
-        };
-        request.take = [found](net::Packet& reply) -> Status {
-          *found = file_length_of(reply.envelope.length_reply().file_length());
-          return {};
-        };
-        requests.add(std::move(request));
+      [found, &line, sequencer](access::Requests& requests) {
+        requests.add(length_request({sequencer, line.component->file.value, false, line.view}, line.keeper.format(),
+                                    [found](const FileLength& length, std::uint64_t) -> Status {
+                                      *found = length;
+                                      return {};
+                                    }));
       },
       [this, &line, found, grant](const Status& status) {
-        const Status ok = status ? check_file_length(line.keeper.format(), *found) : status;
-        if (ok) return fold_up_to(line, *found);
-        const bool is_later = ok.error().code == Code::kRetry || ok.error().code == Code::kOldView;
+        if (status) return fold_up_to(line, *found);
+        const bool is_later = status.error().code == Code::kRetry || status.error().code == Code::kOldView;
         if (is_later) {  // it publishes just now, or views differ for a moment
           if (++line.fold_tries < kFoldTriesMax) line.fold_at = context_.now() + kFoldAfter;
         } else {
-          spdlog::warn("file {}: its length cannot be had: {}", name_of(line.component->file), ok.error().text);
+          spdlog::warn("file {}: its length cannot be had: {}", name_of(line.component->file), status.error().text);
         }
         end_fold(line);
       });

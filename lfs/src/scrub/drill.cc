@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "parity/length_request.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
 #include "pif/wire/views.h"
@@ -235,19 +236,12 @@ void Drill::find_length(const TurnPtr& turn) {
   if (!granted) return end_turn(fail(std::move(granted.error())));
   turn->grant = std::move(*granted);
   const bool is_first = c.state.shape().index() == 0;
-  access::BulkRequest request;
-  request.lfs = is_first ? parity::deputy_of(c.layout) : 0;
+  auto request = length_request({is_first ? parity::deputy_of(c.layout) : 0, c.file.value, is_first}, c.shape.format,
+                                [turn](const FileLength& length, std::uint64_t) -> Status {
+                                  turn->file_length = length;
+                                  return {};
+                                });
   request.patient = true;
-  request.make = [file = c.file, is_first] {
-    net::Packet packet;
-    packet.envelope.mutable_length()->set_file(file.value);
-    packet.envelope.mutable_length()->set_noted(is_first);
-    return packet;
-  };
-  request.take = [turn](net::Packet& reply) -> Status {
-    turn->file_length = file_length_of(reply.envelope.length_reply().file_length());
-    return check_file_length(turn->component->shape.format, turn->file_length);
-  };
   keeping_.peers.run(
       *turn->grant, [&request](access::Requests& requests) { requests.add(std::move(request)); },
       [this, turn](const Status& status) {
@@ -263,7 +257,7 @@ void Drill::find_length(const TurnPtr& turn) {
 Status Drill::limit(Turn& turn) const {
   const Component& c = *turn.component;
   const FileLength known = file_length_of(c.state.published());
-  if (known.records > turn.file_length.records) turn.file_length = known;
+  extend(turn.file_length, known);
   const LfsIndex index = c.state.shape().index();
   if (c.layout.rows(index, turn.file_length.records) <= turn.own.rows) return {};
   PIF_ASSERT(turn.own.rows > 0, c.file.value);

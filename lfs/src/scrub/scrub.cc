@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "parity/length_request.h"
 #include "pif/base/assert.h"
 #include "pif/base/checksum.h"
 #include "pif/parity/deputy.h"
@@ -23,11 +24,6 @@ constexpr unsigned kDoubtRounds = 10;  // so long others have to repair what is 
 
 bool is_looked_at(const proto::ComponentState& state) {
   return state.state() == kCommitted && keeps_parity(state.shape());
-}
-
-// The longer one.
-void extend(FileLength& length, const FileLength& other) {
-  if (other.records > length.records || (other.records == length.records && other.bytes > length.bytes)) length = other;
 }
 
 }  // namespace
@@ -228,20 +224,11 @@ void Scrub::find_length(const TurnPtr& turn, LfsIndex lfs) {
   if (granted && !is_own && turn->job->is_away(lfs) && lfs != deputy) return find_length(turn, deputy);
   if (!granted || is_own || turn->job->is_away(lfs)) return look_at_rows(turn);
   turn->grant = std::move(*granted);
-  access::BulkRequest request;
-  request.lfs = lfs;
-  request.make = [file = component->file, is_deputy = lfs == deputy] {
-    net::Packet packet;
-    packet.envelope.mutable_length()->set_file(file.value);
-    packet.envelope.mutable_length()->set_noted(is_deputy);
-    return packet;
-  };
-  request.take = [turn](net::Packet& reply) -> Status {
-    const FileLength length = file_length_of(reply.envelope.length_reply().file_length());
-    PIF_TRY(check_file_length(turn->job->keeper.format(), length));
-    extend(turn->job->published, length);
-    return {};
-  };
+  auto request = length_request({lfs, component->file.value, lfs == deputy}, component->shape.format,
+                                [turn](const FileLength& length, std::uint64_t) -> Status {
+                                  extend(turn->job->published, length);
+                                  return {};
+                                });
   keeping_.peers.run(
       *turn->grant, [&request](access::Requests& requests) { requests.add(std::move(request)); },
       [this, turn, lfs, deputy](const Status& status) {

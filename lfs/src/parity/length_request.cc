@@ -1,0 +1,31 @@
+#include "parity/length_request.h"
+
+#include "parity/keeping.h"
+#include "pif/base/assert.h"
+
+namespace pif::lfs {
+
+access::BulkRequest length_request(
+    const LengthAsked& asked, const Format& format,
+    std::function<Status(const FileLength& length, std::uint64_t generation)> take) {
+  PIF_ASSERT(asked.file != 0 && take != nullptr, asked.file);
+  access::BulkRequest request;
+  request.lfs = asked.lfs;
+  request.make = [asked] {
+    net::Packet packet;
+    proto::Length& length = *packet.envelope.mutable_length();
+    length.set_file(asked.file);
+    length.set_noted(asked.is_noted);
+    length.set_view(asked.view);
+    return packet;
+  };
+  request.take = [format, take = std::move(take)](net::Packet& reply) -> Status {
+    const proto::LengthReply& answer = reply.envelope.length_reply();
+    const FileLength length = file_length_of(answer.file_length());
+    PIF_TRY(check_file_length(format, length));
+    return take(length, answer.generation());
+  };
+  return request;
+}
+
+}  // namespace pif::lfs

@@ -1,0 +1,28 @@
+// The question how long a file is, for the LFS that knows it: its LFS 0, or the deputy of that one. docs/PROTOCOL.md
+// "Append".
+#pragma once
+
+#include <functional>
+
+#include "context/lfs_context.h"
+#include "pif/access/requests.h"
+
+namespace pif::lfs {
+
+struct LengthAsked {
+  LfsIndex lfs = 0;
+  std::uint64_t file = 0;
+  bool is_noted = false;   // of the deputy: what was noted there
+  std::uint64_t view = 0;  // that who answers must go by; 0: any
+};
+// take: of an answer with a length that such a file can have; the sequencer's generation.
+[[nodiscard]] access::BulkRequest length_request(
+    const LengthAsked& asked, const Format& format,
+    std::function<Status(const FileLength& length, std::uint64_t generation)> take);
+
+// Of two lengths of one file, which only grows, the longer one.
+inline void extend(FileLength& length, const FileLength& other) {
+  if (other.records > length.records || (other.records == length.records && other.bytes > length.bytes)) length = other;
+}
+
+}  // namespace pif::lfs
