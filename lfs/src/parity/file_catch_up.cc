@@ -38,7 +38,7 @@ bool FileRestore::has_all() const {
 
 Status FileRestore::check_component(const ComponentPtr& component) const {
   const auto& state = component->state;
-  if (!is_same_shape(state.shape(), shape_))
+  if (!is_same_shape(state.shape(), own_->shape))
     return fail(Code::kCorrupt, fmt::format("file {} has another format or layout here", name_of(component->file)));
   const FileLength own = file_length_of(state.published());
   if (own.records > file_length_.records || own.bytes > file_length_.bytes)
@@ -59,7 +59,7 @@ void FileRestore::begin_catch_up(const ComponentPtr& component) {
   }
   component_ = component;
   is_there_ = true;
-  if (has_all() && is_same_shape(component_->state.shape(), shape_)) return end(Outcome::kNothing);
+  if (has_all() && is_same_shape(component_->state.shape(), own_->shape)) return end(Outcome::kNothing);
   if (auto may = check_component(component); !may) return end(Outcome::kFailed, may.error());
   is_held_ = true;
   component_->is_restoring = component_->is_keeping = true;
@@ -85,11 +85,11 @@ void FileRestore::check_rows() {
   const Range range{checked_, std::min<Row>(state.rows(), rows_)};
   if (range.empty()) return checked({}, checked_);
   std::vector<std::optional<LfsIndex>> keepers;
-  for (const LfsIndex lfs : keepers_)
+  for (const LfsIndex lfs : keeper_->layout.keepers(keeper_->index))
     keepers.push_back(was_lost_before(lfs) ? std::nullopt : std::optional<LfsIndex>(lfs));
   rate_.spend(range.size() * (keeper_->format().is_fixed() ? length : 0), context_.now());
   RowCheck::Rows rows{*keeper_, range, file_length_, std::move(keepers), *component_->reader, files_};
-  std::make_shared<RowCheck>(keeping_, *grant_, std::move(rows))
+  std::make_shared<RowCheck>(keeping_, *own_->grant, std::move(rows))
       ->start(
           [self = shared_from_this()](const Status& status, Row first_other) { self->checked(status, first_other); });
 }
@@ -138,7 +138,7 @@ void FileRestore::drop_rows() {
     if (without_ || !was_lost_before(lfs))
       return end(Outcome::kFailed, {Code::kUnavailable,
                                     fmt::format("file {} has its parity here of rows on {}, which is lost, too",
-                                                name_of(component_->file), grant_->parts().nodes[lfs].name()),
+                                                name_of(component_->file), own_->grant->parts().nodes[lfs].name()),
                                     {}});
     without_ = i;
   }
@@ -160,12 +160,7 @@ void FileRestore::go_on() {
   PIF_ASSERT(keeper_->format().is_fixed() || begin_.rows == first_row_, begin_.rows, first_row_);
   is_begun_ = true;
   tail_ = begin_;
-  has_rows_ = first_row_ == rows_;
-  if (!has_rows_) {
-    writer_.emplace(component_->shape, begin_, *files_);
-    streams_.emplace(keeper_->format(), rows_, keepers_.size(), row_bytes_of(keeper_->format(), file_length_),
-                     first_row_);
-  }
+  if (first_row_ < rows_) begin_rows(begin_, first_row_);
   if (auto begun = begin_missing_parity(); !begun) return fail_with(begun.error());
   step();
 }
@@ -229,19 +224,19 @@ void FileRestore::sync_there() {
   keeping_.works.submit(
       [self = shared_from_this(), storage = &context_.world.storage,
        folder = context_.components.folder(component_->file)] {
-        self->written_ = component::sync(*self->files_);
-        if (self->written_ && self->parity_) self->written_ = component::sync(*self->parity_);
-        if (self->written_ && self->parity_) self->written_ = storage->sync_folder(folder);
+        self->synced_ = component::sync(*self->files_);
+        if (self->synced_ && self->parity_) self->synced_ = component::sync(*self->parity_);
+        if (self->synced_ && self->parity_) self->synced_ = storage->sync_folder(folder);
       },
       [self = shared_from_this()] { self->synced_there(); });
 }
 
 void FileRestore::synced_there() {
   if (component_->is_removed()) return end(Outcome::kNothing);
-  if (!written_) {
-    context_.components.set_failed(*component_, written_.error());
-    spdlog::error("file {}: {}", name_of(component_->file), written_.error().text);
-    return end(Outcome::kFailed, written_.error());
+  if (!synced_) {
+    context_.components.set_failed(*component_, synced_.error());
+    spdlog::error("file {}: {}", name_of(component_->file), synced_.error().text);
+    return end(Outcome::kFailed, synced_.error());
   }
   const auto change = [self = shared_from_this()](proto::ComponentState& state) { self->fill_in_there(state); };
   context_.batch.update(component_, change, [self = shared_from_this()](const Status& committed) {
@@ -277,7 +272,7 @@ void FileRestore::fill_in_there(proto::ComponentState& state) const {
 void FileRestore::release() {
   if (!is_held_) return;
   is_held_ = false;
-  writer_.reset();
+  rows_back_.reset();
   component_->is_restoring = component_->is_keeping = false;
   if (component_->is_removed()) return;
   component_->frames.reset();  // some may be new

@@ -39,17 +39,18 @@ Status FileRestore::parse() {
   const auto& nodes = file_.layout().nodes();
   const auto here = std::find(nodes.begin(), nodes.end(), context_.config.node);
   if (here == nodes.end()) return fail(Code::kInvalid, "the PIF Server lists a file that has nothing here");
-  shape_.set_file(file_.file());
-  *shape_.mutable_format() = file_.format();
-  *shape_.mutable_layout() = file_.layout();
-  shape_.set_index(static_cast<std::uint32_t>(here - nodes.begin()));
-  shape_.set_owner(file_.owner());
-  PIF_TRY_VALUE(const auto shape, shape_of(shape_));
-  shape_.set_chunk_bytes(shape.chunk_bytes);
-  PIF_TRY_VALUE(keeper_, keeper_of(context_, shape_));
+  proto::ComponentShape shape;
+  shape.set_file(file_.file());
+  *shape.mutable_format() = file_.format();
+  *shape.mutable_layout() = file_.layout();
+  shape.set_index(static_cast<std::uint32_t>(here - nodes.begin()));
+  shape.set_owner(file_.owner());
+  PIF_TRY_VALUE(const auto made, shape_of(shape));
+  shape.set_chunk_bytes(made.chunk_bytes);
+  PIF_TRY_VALUE(keeper_, keeper_of(context_, shape));
   PIF_TRY(check_file_length(keeper_->format(), file_length_of(file_.file_length())));
-  keepers_ = keeper_->layout.keepers(keeper_->index);
-  PIF_TRY_VALUE(grant_, keeping_.peers.grant(shape_, file_.epoch()));
+  PIF_TRY_VALUE(auto grant, keeping_.peers.grant(shape, file_.epoch()));
+  own_ = std::make_shared<AbsentRows>(AbsentRows{shape, made, keeper_->layout, std::move(grant)});
   return {};
 }
 
@@ -80,7 +81,7 @@ void FileRestore::find_length() {
     return begin();
   }
   keeping_.peers.run(
-      *grant_,
+      *own_->grant,
       [self = shared_from_this(), lfs = *asked](access::Requests& requests) { self->ask_length(requests, lfs); },
       [self = shared_from_this()](const Status& status) {
         if (!status) return self->end(Outcome::kFailed, status.error());
@@ -128,10 +129,11 @@ void FileRestore::begin() {
   if (!made) return end(Outcome::kFailed, made.error());
   if (*made == nullptr) return end(Outcome::kNothing);
   component_ = std::move(*made);
+  files_ = component_->files;
+  PIF_ASSERT(files_ != nullptr && component_->stage() == Stage::kFilling, component_->file.value);
   is_begun_ = true;
-  auto begun = begin_rows();
-  if (begun) begun = begin_parity();
-  if (!begun) return fail_with(begun.error());
+  if (rows_ > 0) begin_rows({}, 0);
+  if (auto begun = begin_parity(); !begun) return fail_with(begun.error());
   step();
 }
 
@@ -142,19 +144,21 @@ Result<ComponentPtr> FileRestore::make_component() {
   if (found || found.error().code == Code::kStaleFile) return nullptr;
   if (found.error().code != Code::kNotFound) return fail(found.error());
   PIF_TRY(context_.check_space(bytes_on(keeper_->layout, keeper_->index, keeper_->format(), file_length_)));
-  PIF_TRY_VALUE(auto made, context_.components.create(shape_, file_.epoch(), context_.now()));
+  PIF_TRY_VALUE(auto made, context_.components.create(own_->shape, file_.epoch(), context_.now()));
   context_.components.unsettled().erase(file.value);  // it is no creator's, who might have given it up
   return made;
 }
 
-Status FileRestore::begin_rows() {
-  files_ = component_->files;
-  PIF_ASSERT(files_ != nullptr && component_->stage() == Stage::kFilling, component_->file.value);
-  has_rows_ = rows_ == 0;
-  if (has_rows_) return {};
-  writer_.emplace(component_->shape, component::Tail(), *files_);
-  streams_.emplace(keeper_->format(), rows_, keepers_.size(), row_bytes_of(keeper_->format(), file_length_));
-  return {};
+void FileRestore::begin_rows(const component::Tail& begin, Row first) {
+  PIF_ASSERT(files_ != nullptr && !rows_back_ && first < rows_, first, rows_);
+  rows_back_ = std::make_shared<RowsBack>(keeping_, own_, file_length_, RowsBack::Place{files_, begin, first}, &rate_);
+  ++errands_;
+  rows_back_->start([self = shared_from_this()](const Status& status, const component::Tail& tail) {
+    --self->errands_;
+    self->tail_ = tail;
+    if (!status) return self->fail_with(status.error());
+    self->step();
+  });
 }
 
 Status FileRestore::begin_parity() {
@@ -182,7 +186,7 @@ void FileRestore::run_parity(const MemberOptions& members, const ParityPlan& pla
   ++errands_;
   const auto run = std::make_shared<ParityRun>(keeping_.peers, context_.world.storage, keeping_.works, *keeper_,
                                                members, plan, parity_);
-  run->start(shape_, [self = shared_from_this()](const Status& status, const ParityRun::Outcome&) {
+  run->start(own_->shape, [self = shared_from_this()](const Status& status, const ParityRun::Outcome&) {
     --self->errands_;
     if (!status) return self->fail_with(status.error());
     self->step();
@@ -193,109 +197,19 @@ void FileRestore::run_parity(const MemberOptions& members, const ParityPlan& pla
 void FileRestore::step() {
   if (!is_begun_ || is_sealing_ || !done_) return;
   if (!failure_ && component_->is_removed()) failure_ = removed();
-  if (failure_) {
-    if (errands_ == 0 && !is_writing_) end(Outcome::kFailed, *failure_);
-    return;
-  }
-  if (!has_rows_) fetch_more();
-  if (!has_rows_ && !is_writing_) {
-    auto batch = streams_->take_ready();
-    if (batch.first < batch.end) return write(std::move(batch));
-  }
-  if (has_rows_ && errands_ == 0 && !is_writing_) seal();
-}
-
-void FileRestore::fetch_more() {
-  while (rate_.is_free(context_.now())) {
-    const auto piece = streams_->next();
-    if (!piece) return;
-    rate_.spend(piece->expected_bytes, context_.now());
-    ++errands_;
-    keeping_.peers.run(
-        *grant_, [this, &piece](access::Requests& requests) { ask(requests, piece); },
-        [self = shared_from_this()](const Status& status) {
-          --self->errands_;
-          if (!status) return self->fail_with(status.error());
-          self->step();
-        });
-  }
-}
-
-void FileRestore::ask(access::Requests& requests, const RowStreams::PiecePtr& piece) {
-  access::BulkRequest request;
-  request.lfs = keepers_[piece->stream];
-  request.bytes = std::max<std::uint64_t>(piece->expected_bytes, 1);
-  request.patient = true;
-  request.make = [self = shared_from_this(), piece] {
-    net::Packet packet;
-    proto::Reconstruct& asked = *packet.envelope.mutable_reconstruct();
-    asked.set_file(self->file_.file());
-    asked.set_index(self->keeper_->index);
-    asked.set_first(piece->next());
-    asked.set_count(piece->span());
-    *asked.mutable_file_length() = wire::proto_of(self->file_length_);
-    return packet;
-  };
-  request.take = [self = shared_from_this(), &requests, piece](net::Packet& reply) {
-    return self->take(requests, piece, reply);
-  };
-  requests.add(std::move(request));
-}
-
-Status FileRestore::take(access::Requests& requests, const RowStreams::PiecePtr& piece, net::Packet& reply) {
-  auto taken = streams_->take(*piece, reply.envelope.read_reply().rows(), std::move(reply.body));
-  if (!taken)
-    return fail(taken.error().code, taken.error().text, grant_->parts().nodes[keepers_[piece->stream]].name());
-  if (!piece->is_complete) ask(requests, piece);
-  return {};
-}
-
-void FileRestore::write(RowStreams::Batch batch) {
-  PIF_ASSERT(!is_writing_ && !has_rows_, component_->file.value);
-  is_writing_ = true;
-  const bool is_last = streams_->is_done();
-  auto shared = std::make_shared<RowStreams::Batch>(std::move(batch));
-  keeping_.works.submit(
-      [self = shared_from_this(), shared, is_last] { self->written_ = self->write_away(*shared, is_last); },
-      [self = shared_from_this(), is_last] {
-        self->is_writing_ = false;
-        self->has_rows_ = is_last && self->written_;
-        if (!self->written_) return self->fail_with(self->written_.error());
-        self->step();
-      });
-}
-
-Status FileRestore::write_away(const RowStreams::Batch& batch, bool is_last) {
-  const Format& format = keeper_->format();
-  const RowStreams::Rows rows = RowStreams::assemble(format, batch);
-  if (format.is_fixed()) {
-    const std::uint32_t last = rows.last_bytes == format.record_length ? 0 : rows.last_bytes;
-    PIF_TRY(writer_->write_rows(batch.first, batch.end - batch.first, {rows.bytes.data(), format.record_length}, last));
-  } else {
-    PIF_TRY(writer_->append_rows(rows.lengths, rows.bytes));
-  }
-  if (!is_last) return {};
-  PIF_TRY_VALUE(tail_, writer_->finish());
-  return {};
+  if (errands_ > 0) return failure_ && rows_back_ ? rows_back_->give_up(*failure_) : void();
+  if (failure_) return end(Outcome::kFailed, *failure_);
+  seal();
 }
 
 std::uint64_t FileRestore::bytes_of(Row rows, const FileLength& length) const {
   return fixed_component_bytes(keeper_->layout, keeper_->index, keeper_->format().record_length, rows, length);
 }
 
-Status FileRestore::check_tail() const {
-  const Format& format = keeper_->format();
-  const bool is_good = tail_.rows == rows_ && (!format.is_fixed() || tail_.bytes == bytes_of(rows_, file_length_));
-  if (is_good) return {};
-  return fail(Code::kCorrupt,
-              fmt::format("{} rows of {} bytes came back, and {} belong here of a file of {} records and {} bytes",
-                          tail_.rows, tail_.bytes, rows_, file_length_.records, file_length_.bytes));
-}
-
 void FileRestore::seal() {
-  if (auto good = check_tail(); !good) return fail_with(good.error());
+  if (auto good = check_tail(*own_, file_length_, tail_); !good) return fail_with(good.error());
   is_sealing_ = true;
-  writer_.reset();
+  rows_back_.reset();
   if (is_there_) return sync_there();
   set_tail(component_->state, tail_);
   auto opened = context_.components.open_files(*component_, component::OpenMode::kRead);

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "parity/keeping.h"
-#include "parity/rate_limit.h"
 #include "parity/row_check.h"
-#include "parity/row_streams.h"
+#include "parity/rows_back.h"
 #include "requests/managing.h"
 
 namespace pif::lfs {
@@ -36,7 +35,9 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   FileRestore(Keeping& keeping, Managing& managing, RateLimit& rate, proto::ListLostReply::One file, Moment moment);
   void start(Done done);
   // What had to wait for the rate goes on, if it may.
-  void advance() { step(); }
+  void advance() {
+    if (rows_back_) rows_back_->advance();
+  }
 
   bool is_final() const { return moment_.view != 0; }
 
@@ -52,16 +53,10 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   void begin();
   bool is_deputy() const;  // of LFS 0 (deputy.h)
   [[nodiscard]] Result<ComponentPtr> make_component();
-  [[nodiscard]] Status begin_rows();
+  void begin_rows(const component::Tail& begin, Row first);
   [[nodiscard]] Status begin_parity();
   void run_parity(const MemberOptions& members, const ParityPlan& plan);
   void step();
-  void fetch_more();
-  void ask(access::Requests& requests, const RowStreams::PiecePtr& piece);
-  [[nodiscard]] Status take(access::Requests& requests, const RowStreams::PiecePtr& piece, net::Packet& reply);
-  void write(RowStreams::Batch batch);
-  [[nodiscard]] Status write_away(const RowStreams::Batch& batch, bool is_last);  // from the loop
-  [[nodiscard]] Status check_tail() const;
   std::uint64_t bytes_of(Row rows, const FileLength& length) const;  // fixed records
   void seal();
   void synced(const Status& status);
@@ -94,20 +89,17 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   const Moment moment_;
   Done done_;
 
-  proto::ComponentShape shape_;  // of the component here
-  std::optional<Keeper> keeper_;
-  std::vector<LfsIndex> keepers_;  // of the rows: of row q that of index q mod size
-  std::unique_ptr<access::Grant> grant_;
+  AbsentRowsPtr own_;             // the rows that belong here
+  std::optional<Keeper> keeper_;  // the parity
   FileLength file_length_;
   std::uint64_t grants_ = 0;  // of the sequencer, or as it was noted
   std::uint64_t rows_ = 0;
   ComponentPtr component_;
 
-  std::optional<RowStreams> streams_;
   std::shared_ptr<component::Files> files_;
-  std::optional<component::Writer> writer_;  // over files_
+  std::shared_ptr<RowsBack> rows_back_;  // into files_
   component::Tail tail_;
-  Status written_;  // of the work under way
+  Status synced_;
   std::shared_ptr<component::ParityFiles> parity_;
   std::uint64_t parity_bytes_ = 0;
 
@@ -122,9 +114,7 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   std::uint64_t pap_end_ = 0;           // of frames that were there
 
   bool is_begun_ = false;  // rows and parity come
-  unsigned errands_ = 0;   // requests and parity under way
-  bool is_writing_ = false;
-  bool has_rows_ = false;  // all are written
+  unsigned errands_ = 0;   // rows and parity under way
   bool is_sealing_ = false;
   std::optional<Error> failure_;
 };

@@ -5,9 +5,8 @@
 
 namespace pif::lfs {
 
-access::BulkRequest length_request(
-    const LengthAsked& asked, const Format& format,
-    std::function<Status(const FileLength& length, std::uint64_t generation)> take) {
+access::BulkRequest length_request(const LengthAsked& asked, const Format& format,
+                                   std::function<Status(const FileLength& length, std::uint64_t generation)> take) {
   PIF_ASSERT(asked.file != 0 && take != nullptr, asked.file);
   access::BulkRequest request;
   request.lfs = asked.lfs;

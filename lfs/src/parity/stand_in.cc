@@ -146,8 +146,8 @@ void StandIn::answer(ReplyToken token, const proto::ComponentState& state, compo
   context_.replies.answer(token, Result<net::Packet>(std::move(reply)));
 }
 
-Result<AbsentRows> StandIn::absent_rows(const proto::ComponentShape& shape, std::uint64_t epoch, std::uint32_t rights,
-                                        std::uint32_t uid) {
+Result<AbsentRowsPtr> StandIn::absent_rows(const proto::ComponentShape& shape, std::uint64_t epoch,
+                                           std::uint32_t rights, std::uint32_t uid) {
   PIF_TRY_VALUE(const auto made, shape_of(shape));
   PIF_TRY_VALUE(auto layout, layout_of(shape.layout()));
   PIF_TRY_VALUE(const auto peers, keeping_.peers.grant(shape, epoch));
@@ -157,9 +157,10 @@ Result<AbsentRows> StandIn::absent_rows(const proto::ComponentShape& shape, std:
     const Capability capability{FileId(0), uid, kMayManage | rights, epoch, until};
     return access::Grant::Capability{mint(context_.config.key, capability), until};
   };
-  AbsentRows rows{shape, made, std::move(layout), std::make_unique<access::Grant>(peers->parts(), std::move(renew))};
-  PIF_TRY(rows.grant->renew());
-  PIF_TRY(check_keepers(rows));
+  auto grant = std::make_unique<access::Grant>(peers->parts(), std::move(renew));
+  PIF_TRY(grant->renew());
+  auto rows = std::make_shared<AbsentRows>(AbsentRows{shape, made, std::move(layout), std::move(grant)});
+  PIF_TRY(check_keepers(*rows));
   return rows;
 }
 
@@ -197,9 +198,9 @@ Status StandIn::restore(const Ask& ask, const Key& key) {
   if (inputs_.size() >= kInputsMax && !drop_spare_inputs(context_.now()))
     return fail(Code::kBusy,
                 fmt::format("rows of {} files are being restored here for tools: try again later", inputs_.size()));
-  PIF_TRY(context_.check_space(RowsBack::bytes_of(rows, ask.file_length)));
+  PIF_TRY(context_.check_space(RowsBack::bytes_of(*rows, ask.file_length)));
   PIF_TRY_VALUE(auto files,
-                make_nameless_files(context_.world.storage, context_.config.root, rows.made, ++files_made_));
+                make_nameless_files(context_.world.storage, context_.config.root, rows->made, ++files_made_));
   spdlog::info("stands in for {}: restores its rows of file {}", name_of_node(node_of(ask.shape)), ask.shape.file());
   Input& input = inputs_[key];
   input.files = files;
@@ -208,7 +209,8 @@ Status StandIn::restore(const Ask& ask, const Key& key) {
   *input.state.mutable_shape() = ask.shape;
   *input.state.mutable_published() = wire::proto_of(ask.file_length);
   input.state.set_epoch(ask.epoch);
-  const auto run = std::make_shared<RowsBack>(keeping_, std::move(rows), ask.file_length, std::move(files));
+  const auto run =
+      std::make_shared<RowsBack>(keeping_, std::move(rows), ask.file_length, RowsBack::Place{files.writable, {}, 0});
   run->start([this, key](const Status& status, const component::Tail& tail) { restored(key, status, tail); });
   return {};
 }

@@ -81,8 +81,8 @@ class StandIn {
 
   [[nodiscard]] bool is_absent(const proto::ComponentShape& shape) const;
   // rights: of the capability that keepers are shown; uid: whose it is.
-  [[nodiscard]] Result<AbsentRows> absent_rows(const proto::ComponentShape& shape, std::uint64_t epoch,
-                                               std::uint32_t rights, std::uint32_t uid);
+  [[nodiscard]] Result<AbsentRowsPtr> absent_rows(const proto::ComponentShape& shape, std::uint64_t epoch,
+                                                  std::uint32_t rights, std::uint32_t uid);
   [[nodiscard]] Status check_keepers(const AbsentRows& rows) const;
   std::string name_of_node(std::uint32_t node) const;
   // Nobody will seal it any more, as far as can be known here.

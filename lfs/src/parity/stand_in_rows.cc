@@ -32,145 +32,15 @@ Result<NamelessFiles> make_nameless_files(component::Storage& storage, const std
   return NamelessFiles{std::move(*writable), std::move(*readable)};
 }
 
-// ---- back --------------------------------------------------------------------------------------------------------
-
-RowsBack::RowsBack(Keeping& keeping, AbsentRows rows, const FileLength& file_length, NamelessFiles files)
-    : keeping_(keeping),
-      lost_(std::move(rows)),
-      file_length_(file_length),
-      rows_(lost_.layout.rows(lost_.index(), file_length.records)),
-      keepers_(lost_.layout.keepers(lost_.index())),
-      files_(std::move(files)),
-      streams_(lost_.made.format, rows_, keepers_.size(), row_bytes_of(lost_.made.format, file_length)),
-      writer_(lost_.made, component::Tail(), *files_.writable) {
-  PIF_ASSERT(lost_.grant != nullptr && files_.readable != nullptr, lost_.shape.file());
-}
-
-std::uint64_t RowsBack::bytes_of(const AbsentRows& rows, const FileLength& file_length) {
-  const std::uint64_t count = rows.layout.rows(rows.index(), file_length.records);
-  const std::uint64_t each = row_bytes_of(rows.made.format, file_length);
-  return std::min(count * each, file_length.bytes) + (rows.made.format.is_fixed() ? 0 : count * sizeof(std::uint64_t));
-}
-
-void RowsBack::start(Done done) {
-  done_ = std::move(done);
-  step();
-}
-
-// Everything goes on from here. Work may end before the call that begins it.
-void RowsBack::step() {
-  if (!done_) return;
-  if (failure_) {
-    if (errands_ == 0 && !is_writing_) end(fail(*failure_));
-    return;
-  }
-  if (is_writing_) return fetch_more();
-  if (streams_.is_done()) return errands_ == 0 ? end(finish()) : void();
-  fetch_more();
-  if (is_writing_ || failure_ || !done_) return;
-  auto batch = streams_.take_ready();
-  if (batch.first < batch.end) write(std::move(batch));
-}
-
-void RowsBack::fetch_more() {
-  while (const auto piece = streams_.next()) {
-    ++errands_;
-    keeping_.peers.run(
-        *lost_.grant, [this, &piece](access::Requests& requests) { ask(requests, piece); },
-        [self = shared_from_this()](const Status& status) {
-          --self->errands_;
-          if (!status) return self->fail_with(status.error());
-          self->step();
-        });
-  }
-}
-
-void RowsBack::ask(access::Requests& requests, const RowStreams::PiecePtr& piece) {
-  access::BulkRequest request;
-  request.lfs = keepers_[piece->stream];
-  request.bytes = std::max<std::uint64_t>(piece->expected_bytes, 1);
-  request.patient = true;
-  request.make = [self = shared_from_this(), piece] {
-    net::Packet packet;
-    proto::Reconstruct& asked = *packet.envelope.mutable_reconstruct();
-    asked.set_file(self->lost_.shape.file());
-    asked.set_index(self->lost_.index());
-    asked.set_first(piece->next());
-    asked.set_count(piece->span());
-    *asked.mutable_file_length() = wire::proto_of(self->file_length_);
-    return packet;
-  };
-  request.take = [self = shared_from_this(), &requests, piece](net::Packet& reply) {
-    return self->take(requests, piece, reply);
-  };
-  requests.add(std::move(request));
-}
-
-Status RowsBack::take(access::Requests& requests, const RowStreams::PiecePtr& piece, net::Packet& reply) {
-  auto taken = streams_.take(*piece, reply.envelope.read_reply().rows(), std::move(reply.body));
-  if (!taken)
-    return fail(taken.error().code, taken.error().text, lost_.grant->parts().nodes[keepers_[piece->stream]].name());
-  if (!piece->is_complete) ask(requests, piece);
-  return {};
-}
-
-void RowsBack::write(RowStreams::Batch batch) {
-  PIF_ASSERT(!is_writing_, lost_.shape.file());
-  if (auto space = keeping_.context.check_space(0); !space) return fail_with(space.error());
-  is_writing_ = true;
-  auto shared = std::make_shared<RowStreams::Batch>(std::move(batch));
-  keeping_.works.submit([self = shared_from_this(), shared] { self->written_ = self->write_away(*shared); },
-                        [self = shared_from_this()] {
-                          self->is_writing_ = false;
-                          if (!self->written_) return self->fail_with(self->written_.error());
-                          self->step();
-                        });
-}
-
-Status RowsBack::write_away(const RowStreams::Batch& batch) {
-  const Format& format = lost_.made.format;
-  const RowStreams::Rows rows = RowStreams::assemble(format, batch);
-  if (!format.is_fixed()) return writer_.append_rows(rows.lengths, rows.bytes);
-  const std::uint32_t last = rows.last_bytes == format.record_length ? 0 : rows.last_bytes;
-  return writer_.write_rows(batch.first, batch.end - batch.first, {rows.bytes.data(), format.record_length}, last);
-}
-
-Status RowsBack::finish() {
-  PIF_TRY_VALUE(tail_, writer_.finish());
-  const Format& format = lost_.made.format;
-  const bool is_good =
-      tail_.rows == rows_ &&
-      (!format.is_fixed() ||
-       tail_.bytes == fixed_component_bytes(lost_.layout, lost_.index(), format.record_length, rows_, file_length_));
-  if (is_good) return {};
-  return fail(Code::kCorrupt,
-              fmt::format("{} rows of {} bytes of LFS {} came back, of a file of {} records and {} bytes", tail_.rows,
-                          tail_.bytes, lost_.index(), file_length_.records, file_length_.bytes));
-}
-
-// What is under way comes to its end first: it uses the files.
-void RowsBack::fail_with(Error error) {
-  if (!failure_) failure_ = std::move(error);
-  step();
-}
-
-void RowsBack::end(const Status& status) {
-  const Done done = std::exchange(done_, {});
-  PIF_ASSERT(done != nullptr && errands_ == 0 && !is_writing_, errands_, is_writing_);
-  done(status, tail_);
-}
-
-// ---- away --------------------------------------------------------------------------------------------------------
-
-RowsAway::RowsAway(Keeping& keeping, AbsentRows rows, std::shared_ptr<component::Files> files,
+RowsAway::RowsAway(Keeping& keeping, AbsentRowsPtr rows, std::shared_ptr<component::Files> files,
                    const component::Tail& tail, std::uint64_t view)
     : keeping_(keeping),
       lost_(std::move(rows)),
       files_(std::move(files)),
-      reader_(lost_.made, tail, *files_),
+      reader_(lost_->made, tail, *files_),
       view_(view),
-      keepers_(lost_.layout.keepers(lost_.index())) {
-  PIF_ASSERT(lost_.grant != nullptr && view_ > 0, lost_.shape.file(), view_);
+      keepers_(lost_->layout.keepers(lost_->index())) {
+  PIF_ASSERT(lost_->grant != nullptr && view_ > 0, lost_->shape.file(), view_);
 }
 
 void RowsAway::read_next() {
@@ -185,11 +55,11 @@ void RowsAway::read_next() {
 
 Status RowsAway::read() {
   parts_.assign(keepers_.size(), {});
-  return lost_.made.format.is_fixed() ? read_fixed() : read_variable();
+  return lost_->made.format.is_fixed() ? read_fixed() : read_variable();
 }
 
 Status RowsAway::read_fixed() {
-  const std::uint64_t length = lost_.made.format.record_length;
+  const std::uint64_t length = lost_->made.format.record_length;
   const component::Tail& tail = reader_.tail();
   const std::uint64_t each = std::max<std::uint64_t>(kBulkBytes / length, 1);  // of a keeper
   const std::uint64_t all = std::clamp<std::uint64_t>(kBatchBytes / length, 1, kBatchRowsMax);
@@ -225,13 +95,13 @@ void RowsAway::add(Row row, std::span<const std::byte> bytes) {
   if (part.count == 0) part.first = row;
   PIF_ASSERT(row == part.first + part.count * parts_.size(), row, part.first, part.count);
   ++part.count;
-  if (!lost_.made.format.is_fixed()) part.lengths.push_back(static_cast<std::uint32_t>(bytes.size()));
+  if (!lost_->made.format.is_fixed()) part.lengths.push_back(static_cast<std::uint32_t>(bytes.size()));
   part.data.insert(part.data.end(), bytes.begin(), bytes.end());
 }
 
 void RowsAway::send() {
   keeping_.peers.run(
-      *lost_.grant,
+      *lost_->grant,
       [this](access::Requests& requests) {
         for (std::size_t i = 0; i < parts_.size(); ++i)
           if (parts_[i].count > 0) ask(requests, i);
@@ -251,9 +121,9 @@ void RowsAway::ask(access::Requests& requests, std::size_t stream) {
     const Part& part = self->parts_[stream];
     net::Packet packet;
     proto::CopyRows& copy = *packet.envelope.mutable_copy_rows();
-    *copy.mutable_shape() = self->lost_.shape;
+    *copy.mutable_shape() = self->lost_->shape;
     copy.mutable_shape()->set_index(self->keepers_[stream]);
-    copy.set_index(self->lost_.index());
+    copy.set_index(self->lost_->index());
     copy.set_first(part.first);
     copy.set_count(part.count);
     copy.set_view(self->view_);
@@ -267,7 +137,7 @@ void RowsAway::ask(access::Requests& requests, std::size_t stream) {
 
 void RowsAway::end(const Status& status) {
   const Done done = std::exchange(done_, {});
-  PIF_ASSERT(done != nullptr, lost_.shape.file());
+  PIF_ASSERT(done != nullptr, lost_->shape.file());
   done(status);
 }
 

@@ -1,15 +1,13 @@
-// What an LFS that stands in for an absent one (stand_in.h) does with that one's rows: it gets them back from those who
-// keep their parity, into files that have no names, and brings those that were written into such files to them.
+// What an LFS that stands in for an absent one (stand_in.h) does with that one's rows: it gets them back (rows_back.h)
+// into files that have no names, and brings those that were written into such files to those who keep their parity.
 // One thread, but for what `works` does.
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "parity/keeping.h"
-#include "parity/row_streams.h"
+#include "parity/rows_back.h"
 
 namespace pif::lfs {
 
@@ -22,61 +20,13 @@ struct NamelessFiles {
 [[nodiscard]] Result<NamelessFiles> make_nameless_files(component::Storage& storage, const std::string& root,
                                                         const component::Shape& shape, std::uint64_t number);
 
-// The rows of one LFS of a file, which is absent.
-struct AbsentRows {
-  proto::ComponentShape shape;  // of the absent LFS's component; made and layout are what it says
-  component::Shape made;
-  parity::Layout layout;
-  std::unique_ptr<access::Grant> grant;  // for the LFSs that keep their parity
-
-  LfsIndex index() const { return shape.index(); }
-};
-
-class RowsBack : public std::enable_shared_from_this<RowsBack> {
- public:
-  // tail: of what is in the files. On the loop's thread; perhaps before start() returns.
-  using Done = std::function<void(const Status&, const component::Tail& tail)>;
-
-  // keeping outlives what runs of it. file_length: of the whole file. files: new.
-  RowsBack(Keeping& keeping, AbsentRows rows, const FileLength& file_length, NamelessFiles files);
-  void start(Done done);
-  // What they take, about.
-  static std::uint64_t bytes_of(const AbsentRows& rows, const FileLength& file_length);
-
- private:
-  void step();
-  void fetch_more();
-  void ask(access::Requests& requests, const RowStreams::PiecePtr& piece);
-  [[nodiscard]] Status take(access::Requests& requests, const RowStreams::PiecePtr& piece, net::Packet& reply);
-  void write(RowStreams::Batch batch);
-  [[nodiscard]] Status write_away(const RowStreams::Batch& batch);
-  [[nodiscard]] Status finish();
-  void fail_with(Error error);
-  void end(const Status& status);
-
-  Keeping& keeping_;
-  const AbsentRows lost_;
-  const FileLength file_length_;
-  const std::uint64_t rows_;
-  const std::vector<LfsIndex> keepers_;
-  const NamelessFiles files_;
-  RowStreams streams_;
-  component::Writer writer_;  // over files_.writable
-  component::Tail tail_;
-  Done done_;
-  Status written_;  // of the work under way
-  unsigned errands_ = 0;
-  bool is_writing_ = false;
-  std::optional<Error> failure_;
-};
-
 class RowsAway : public std::enable_shared_from_this<RowsAway> {
  public:
   using Done = std::function<void(const Status&)>;
 
   // keeping outlives what runs of it. files: complete, up to `tail`; every byte read is checked. view: that the keepers
   // must go by. The grant has kMayCreate.
-  RowsAway(Keeping& keeping, AbsentRows rows, std::shared_ptr<component::Files> files, const component::Tail& tail,
+  RowsAway(Keeping& keeping, AbsentRowsPtr rows, std::shared_ptr<component::Files> files, const component::Tail& tail,
            std::uint64_t view);
   void start(Done done) {
     done_ = std::move(done);
@@ -101,7 +51,7 @@ class RowsAway : public std::enable_shared_from_this<RowsAway> {
   void end(const Status& status);
 
   Keeping& keeping_;
-  const AbsentRows lost_;
+  const AbsentRowsPtr lost_;
   const std::shared_ptr<component::Files> files_;
   const component::Reader reader_;
   const std::uint64_t view_;

@@ -271,11 +271,12 @@ Status Drill::limit(Turn& turn) const {
 Status Drill::rebuild(const TurnPtr& turn) {
   const Component& c = *turn->component;
   PIF_ASSERT(turn == turn_ && !turn->rows_back, c.file.value);
-  AbsentRows rows{c.state.shape(), c.shape, c.layout, nullptr};
-  PIF_TRY_VALUE(rows.grant, keeping_.peers.grant(c.state.shape(), c.state.epoch()));
-  PIF_TRY(context_.check_space(RowsBack::bytes_of(rows, turn->file_length)));
+  PIF_TRY_VALUE(auto grant, keeping_.peers.grant(c.state.shape(), c.state.epoch()));
+  const auto rows = std::make_shared<AbsentRows>(AbsentRows{c.state.shape(), c.shape, c.layout, std::move(grant)});
+  PIF_TRY(context_.check_space(RowsBack::bytes_of(*rows, turn->file_length)));
   PIF_TRY_VALUE(turn->files, make_nameless_files(context_.world.storage, context_.config.root, c.shape, number_++));
-  turn->rows_back = std::make_shared<RowsBack>(keeping_, std::move(rows), turn->file_length, turn->files);
+  turn->rows_back =
+      std::make_shared<RowsBack>(keeping_, rows, turn->file_length, RowsBack::Place{turn->files.writable, {}, 0});
   turn->rows_back->start([this, turn](const Status& status, const component::Tail& tail) {
     turn->rebuilt = tail;
     if (!status) return end_turn(status);

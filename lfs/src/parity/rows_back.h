@@ -1,0 +1,76 @@
+// The rows of one LFS of a file, which is absent, come back from those who keep their parity, into a component's files:
+// those of an LFS that is rebuilt, or ones without names (stand_in_rows.h). Requests go ahead of what is written, within
+// bounds (row_streams.h). One thread, but for what `works` does.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "parity/keeping.h"
+#include "parity/rate_limit.h"
+#include "parity/row_streams.h"
+
+namespace pif::lfs {
+
+struct AbsentRows {
+  proto::ComponentShape shape;  // of the absent LFS's component; made and layout are what it says
+  component::Shape made;
+  parity::Layout layout;
+  std::unique_ptr<access::Grant> grant;  // for the LFSs that keep their parity
+
+  LfsIndex index() const { return shape.index(); }
+};
+using AbsentRowsPtr = std::shared_ptr<const AbsentRows>;
+
+// Whether a component of these rows is as long as the file's length says. kCorrupt.
+[[nodiscard]] Status check_tail(const AbsentRows& rows, const FileLength& file_length, const component::Tail& tail);
+
+class RowsBack : public std::enable_shared_from_this<RowsBack> {
+ public:
+  // Where they are written.
+  struct Place {
+    std::shared_ptr<component::Files> files;
+    component::Tail begin;  // of what is in the files
+    Row first = 0;          // what is in front of it is there
+  };
+  // tail: of what is in the files. On the loop's thread; perhaps before start() returns.
+  using Done = std::function<void(const Status&, const component::Tail& tail)>;
+
+  // keeping and rate, which may be null, outlive what runs of it. file_length: of the whole file.
+  RowsBack(Keeping& keeping, AbsentRowsPtr rows, const FileLength& file_length, Place place, RateLimit* rate = nullptr);
+  void start(Done done);
+  // What had to wait for the rate goes on, if it may.
+  void advance() { step(); }
+  // It ends with this error when what is under way has come to its end.
+  void give_up(Error error);
+  // What all rows take, about.
+  static std::uint64_t bytes_of(const AbsentRows& rows, const FileLength& file_length);
+
+ private:
+  void step();
+  void fetch_more();
+  void ask(access::Requests& requests, const RowStreams::PiecePtr& piece);
+  [[nodiscard]] Status take(access::Requests& requests, const RowStreams::PiecePtr& piece, net::Packet& reply);
+  void write(RowStreams::Batch batch);
+  [[nodiscard]] Status write_away(const RowStreams::Batch& batch, bool is_last);
+  [[nodiscard]] Status finish();
+  void end(const Status& status);
+
+  Keeping& keeping_;
+  const AbsentRowsPtr lost_;
+  const FileLength file_length_;
+  const std::vector<LfsIndex> keepers_;
+  const std::shared_ptr<component::Files> files_;
+  RateLimit* const rate_;
+  RowStreams streams_;
+  component::Writer writer_;  // over files_
+  component::Tail tail_;
+  Done done_;
+  Status written_;  // of the work under way
+  unsigned errands_ = 0;
+  bool is_writing_ = false;
+  std::optional<Error> failure_;
+};
+
+}  // namespace pif::lfs
