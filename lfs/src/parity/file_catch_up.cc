@@ -221,22 +221,16 @@ void FileRestore::plan_parity(std::uint64_t pap_end) {
 // ---- the end -------------------------------------------------------------------------------------------------------
 
 void FileRestore::sync_there() {
-  keeping_.works.submit(
-      [self = shared_from_this(), storage = &context_.world.storage,
-       folder = context_.components.folder(component_->file)] {
-        self->synced_ = component::sync(*self->files_);
-        if (self->synced_ && self->parity_) self->synced_ = component::sync(*self->parity_);
-        if (self->synced_ && self->parity_) self->synced_ = storage->sync_folder(folder);
-      },
-      [self = shared_from_this()] { self->synced_there(); });
+  keeping_.seal_sync.add_restored(component_, files_, parity_,
+                                  [self = shared_from_this()](const Status& status) { self->synced_there(status); });
 }
 
-void FileRestore::synced_there() {
+void FileRestore::synced_there(const Status& status) {
   if (component_->is_removed()) return end(Outcome::kNothing);
-  if (!synced_) {
-    context_.components.set_failed(*component_, synced_.error());
-    spdlog::error("file {}: {}", name_of(component_->file), synced_.error().text);
-    return end(Outcome::kFailed, synced_.error());
+  if (!status) {
+    context_.components.set_failed(*component_, status.error());
+    spdlog::error("file {}: {}", name_of(component_->file), status.error().text);
+    return end(Outcome::kFailed, status.error());
   }
   const auto change = [self = shared_from_this()](proto::ComponentState& state) { self->fill_in_there(state); };
   context_.batch.update(component_, change, [self = shared_from_this()](const Status& committed) {

@@ -216,9 +216,8 @@ void FileRestore::seal() {
   if (!opened) return end(Outcome::kFailed, opened.error());
   component_->reader->set_tail(tail_);
   component_->enter(Stage::kSealing);
-  const auto done = [self = shared_from_this()](const Status& status) { self->synced(status); };
-  if (!parity_) return keeping_.seal_sync.add(component_, done);
-  keeping_.seal_sync.add_parity(component_, parity_, tail_.bytes + parity_bytes_, true, done);
+  keeping_.seal_sync.add_restored(component_, files_, parity_,
+                                  [self = shared_from_this()](const Status& status) { self->synced(status); });
 }
 
 void FileRestore::synced(const Status& status) {

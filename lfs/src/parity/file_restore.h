@@ -40,6 +40,8 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   }
 
   bool is_final() const { return moment_.view != 0; }
+  // All of it is written, and waits to be durable: it holds nothing in memory.
+  bool is_sealing() const { return is_sealing_; }
 
  private:
   [[nodiscard]] Status parse();
@@ -77,7 +79,7 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   [[nodiscard]] Status begin_missing_parity();
   void plan_parity(std::uint64_t pap_end);
   void sync_there();
-  void synced_there();
+  void synced_there(const Status& status);
   void fill_in_there(proto::ComponentState& state) const;
   void release();
 
@@ -99,7 +101,6 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   std::shared_ptr<component::Files> files_;
   std::shared_ptr<RowsBack> rows_back_;  // into files_
   component::Tail tail_;
-  Status synced_;
   std::shared_ptr<component::ParityFiles> parity_;
   std::uint64_t parity_bytes_ = 0;
 

@@ -14,7 +14,7 @@ namespace pif::lfs {
 namespace {
 
 constexpr std::size_t kFilesAtOnce = 64;
-constexpr std::uint64_t kBytesAtOnce = 32u << 20;  // of files under way, each counted up to the next
+constexpr std::uint64_t kBytesAtOnce = 32u << 20;  // of files that are not written yet, each counted up to the next
 constexpr std::uint64_t kFileBytesMax = 8u << 20;  // about what one of them has in memory
 constexpr std::size_t kQueueLow = 256;
 constexpr std::size_t kFailuresMax = 100;  // that are told of
@@ -272,6 +272,13 @@ void Rebuild::take_page(proto::ListLostReply& page) {
   if (phase_ == Phase::kRestoring) step_round();
 }
 
+std::uint64_t Rebuild::held_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const UnderWay& one : under_way_)
+    if (!one.restore->is_sealing()) bytes += one.weight;
+  return bytes;
+}
+
 // A restore may end at once.
 void Rebuild::start_files() {
   if (is_starting_) return;
@@ -279,14 +286,13 @@ void Rebuild::start_files() {
   while (!queue_.empty() && under_way_.size() < kFilesAtOnce) {
     const bool is_new = !is_here(queue_.front().file());
     const std::uint64_t held = std::min(weight(queue_.front()), is_new ? kFileBytesMax : kHereBytes);
-    if (!under_way_.empty() && (under_way_bytes_ + held > kBytesAtOnce || !rate_.is_free(context_.now()))) break;
+    if (!under_way_.empty() && (held_bytes() + held > kBytesAtOnce || !rate_.is_free(context_.now()))) break;
     One file = std::move(queue_.front());
     queue_.pop_front();
     const FileRestore::Moment moment{is_last_round_ ? context_.view.index() : 0, lost_order_};
     const auto restore = std::make_shared<FileRestore>(keeping_, managing_, rate_, file, moment);
     const std::uint64_t id = file.file();
     under_way_.push_back({restore, std::move(file), held, is_new});
-    under_way_bytes_ += held;
     restore->start([this, id](FileRestore::Outcome outcome, const Error& error) { restored(id, outcome, error); });
   }
   is_starting_ = false;
@@ -295,10 +301,9 @@ void Rebuild::start_files() {
 void Rebuild::restored(std::uint64_t file, FileRestore::Outcome outcome, const Error& error) {
   const auto at = std::find_if(under_way_.begin(), under_way_.end(),
                                [file](const UnderWay& one) { return one.file.file() == file; });
-  PIF_ASSERT(at != under_way_.end() && under_way_bytes_ >= at->weight, file, under_way_bytes_);
+  PIF_ASSERT(at != under_way_.end(), file);
   const UnderWay ended = std::move(*at);
   under_way_.erase(at);
-  under_way_bytes_ -= ended.weight;
   if (outcome == FileRestore::Outcome::kFailed) {
     spdlog::warn("{} cannot be rebuilt at present: {} {}", ended.file.path(), error.node, error.text);
     ++failed_;

@@ -59,6 +59,7 @@ class Rebuild {
   void begin_round();
   void step_round();
   void take_page(proto::ListLostReply& page);
+  std::uint64_t held_bytes() const;  // of files under way that are not written yet
   void start_files();
   void restored(std::uint64_t file, FileRestore::Outcome outcome, const Error& error);
   void end_round();
@@ -97,7 +98,6 @@ class Rebuild {
     bool is_new = false;  // there was nothing of it
   };
   std::vector<UnderWay> under_way_;
-  std::uint64_t under_way_bytes_ = 0;
   bool is_starting_ = false;
   std::uint64_t restored_ = 0;
   std::vector<Failure> failures_;

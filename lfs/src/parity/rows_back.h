@@ -1,6 +1,6 @@
 // The rows of one LFS of a file, which is absent, come back from those who keep their parity, into a component's files:
-// those of an LFS that is rebuilt, or ones without names (stand_in_rows.h). Requests go ahead of what is written, within
-// bounds (row_streams.h). One thread, but for what `works` does.
+// those of an LFS that is rebuilt, or ones without names (stand_in_rows.h). Requests go ahead of what is written,
+// within bounds (row_streams.h). One thread, but for what `works` does.
 #pragma once
 
 #include <memory>

@@ -35,6 +35,12 @@ void SealSync::add_parity(const ComponentPtr& component, std::shared_ptr<compone
       bytes);
 }
 
+void SealSync::add_restored(const ComponentPtr& component, std::shared_ptr<component::Files> files,
+                            std::shared_ptr<component::ParityFiles> parity, Done done) {
+  PIF_ASSERT(files != nullptr, component->file.value);
+  add({std::move(files), std::move(parity), context_.components.folder(component->file), std::move(done), {}}, 0);
+}
+
 Status SealSync::Item::sync() const {
   if (files) PIF_TRY(component::sync(*files));
   return parity ? component::sync(*parity) : Status();
