@@ -48,6 +48,16 @@ FileLength KnownLength::as_published(const FileLength& said) const {
   return nobody_keeps_it ? parts.file_length : said;
 }
 
+// What was published without an LFS is not read from it: it may have other rows there, which were given up when it was
+// lost, and not know yet that it is.
+Status KnownLength::check_view(const net::Packet& reply) const {
+  const FileParts& parts = file_.parts;
+  const std::uint64_t view = reply.envelope.length_reply().view();
+  if (!parts.is_protected() || view <= parts.view) return {};
+  return fail(Code::kUnavailable, fmt::format("{}: its length is of view {}, this client goes by view {}", parts.path,
+                                              view, parts.view));
+}
+
 Result<FileLength> KnownLength::get(bool fresh) {
   if (file_.creating() || (known_ && (file_.kind.held || !fresh))) return file_length_;
   PIF_TRY(file_.in_newest_view([this] { return ask(); }));
@@ -63,6 +73,7 @@ Status KnownLength::ask() {
   request.mutable_length()->set_file(parts.file.value);
   auto reply = file_.ask_node(0, request);
   if (reply) {
+    PIF_TRY(check_view(*reply));
     const FileLength said = as_published(wire::file_length_of(reply->envelope.length_reply().file_length()));
     PIF_TRY(check(said));
     file_length_ = said;
@@ -94,6 +105,7 @@ Status KnownLength::ask_deputy(const Error& why) {
   if (!reply)
     return fail(reply.error().code, fmt::format("{}: its length is on {} ({}), and on the deputy: {}", parts.path,
                                                 file_.node(0).name(), why.text, reply.error().text));
+  PIF_TRY(check_view(*reply));
   const FileLength noted = wire::file_length_of(reply->envelope.length_reply().file_length());
   PIF_TRY(check(noted));
   const bool is_longer = noted.records > parts.file_length.records || noted.bytes > parts.file_length.bytes;

@@ -6,6 +6,7 @@
 #include "pif/base/format.h"
 #include "pif/base/ids.h"
 #include "pif/base/result.h"
+#include "pif/net/messenger.h"
 
 namespace pif::client {
 
@@ -48,6 +49,8 @@ class KnownLength {
  private:
   [[nodiscard]] Status ask();
   [[nodiscard]] Status ask_deputy(const Error& why);
+  // kUnavailable: others take part by now than this client goes by.
+  [[nodiscard]] Status check_view(const net::Packet& reply) const;
 
   FileState& file_;
   bool known_ = false;

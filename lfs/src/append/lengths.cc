@@ -58,6 +58,7 @@ Result<net::Packet> Lengths::length(const Request& request, const proto::Length&
   auto component = context_.published(request, FileId(asked.file()));
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_length_reply();
+  out->set_view(context_.view.index());
   // A file that never had a record has no component: it is empty. So has one with parity that the deputy sequenced
   // while this LFS was absent; nobody here knows which it is.
   if (!component && component.error().code == Code::kNotFound) {
