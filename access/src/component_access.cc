@@ -104,6 +104,7 @@ void ComponentAccess::attach_again(Requests& requests, std::function<Status()> t
 
 Status ComponentAccess::take_reader(net::Packet& reply) {
   const component::Tail tail = tail_of(reply.envelope.attach_reply().state());
+  generation_ = reply.envelope.attach_reply().state().generation();
   if (reader_) {
     reader_->set_tail(tail);  // the descriptors we have are of the same files
     return {};

@@ -152,7 +152,8 @@ void Cluster::run_lfs(Actor& self, unsigned index) {
   if (options_.is_far) config.endpoints.clear_unix_path();
   if (options_.may_be_cut) config.server.clear_unix_path();
   config.log_bytes = options_.log_bytes;
-  config.sync_all_from = 3;  // so that histories meet both ways of syncing
+  config.sync_all_from = 3;       // so that histories meet both ways of syncing
+  config.near_from_bytes = 3000;  // and both ways of reading rows for their parity
   lfs::Lfs daemon(std::move(config), lfs::World{self.messenger(), *storage, *catalogue, self.executor(), spawner,
                                                 self.entropy(), [&self] { self.run_done(); }});
   ended(self, daemon.open().and_then([&] { return daemon.serve(never_); }));

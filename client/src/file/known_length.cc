@@ -54,8 +54,8 @@ Status KnownLength::check_view(const net::Packet& reply) const {
   const FileParts& parts = file_.parts;
   const std::uint64_t view = reply.envelope.length_reply().view();
   if (!parts.is_protected() || view <= parts.view) return {};
-  return fail(Code::kUnavailable, fmt::format("{}: its length is of view {}, this client goes by view {}", parts.path,
-                                              view, parts.view));
+  return fail(Code::kUnavailable,
+              fmt::format("{}: its length is of view {}, this client goes by view {}", parts.path, view, parts.view));
 }
 
 Result<FileLength> KnownLength::get(bool fresh) {

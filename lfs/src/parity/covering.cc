@@ -80,14 +80,17 @@ void Covering::cover(const Request& request, const proto::Cover& asked) {
   if (auto ok = check(asked, *keeper); !ok) return refuse(std::move(ok.error()));
   auto line = line_of(request, asked.shape(), *keeper, file_length_of(asked.base()), asked.generation());
   if (!line) return refuse(std::move(line.error()));
+  const FileLength file_length = file_length_of(asked.file_length());
+  const std::uint64_t bytes = asked.count() * row_bytes_of(keeper->format(), file_length);
   (*line)->waiting.push_back({context_.replies.defer(request),
                               asked.view(),
                               {},
                               {asked.first(), asked.first() + asked.count()},
                               asked.generation(),
                               file_length_of(asked.base()),
-                              file_length_of(asked.file_length()),
-                              request.capability.epoch});
+                              file_length,
+                              request.capability.epoch,
+                              keeping_.are_few(bytes)});
 }
 
 void Covering::copy(const Request& request, const Keeper& keeper, CopiedRowsPtr rows) {
@@ -203,7 +206,7 @@ void Covering::begin(Line& line, const Waiting& one) {
   members.file_length = one.file_length;
   members.records = one.records;
   members.epoch = one.epoch;
-  members.by_message = true;
+  members.by_message = one.by_message;
   members.generation = one.generation;
   const auto frame_of = [&](RecordNumber record) {
     return c.frames->find(record, record_bytes(line.keeper.format(), one.file_length, record), one.generation);
@@ -262,7 +265,11 @@ void Covering::written(Line& line, const Waiting& one, Range pages, const Status
   add_written(line, status, outcome.frames, outcome.end);
   if (!status) {
     --line.syncing;
-    return end(line, one, status);
+    if (one.by_message || status.error().code != Code::kCorrupt) return end(line, one, status);
+    // Perhaps others write in the place of these rows, whose range was cancelled: members know it, descriptors do not.
+    line.waiting.push_front(one);
+    line.waiting.front().by_message = true;
+    return;
   }
   if (c.is_removed()) return synced(line, one, pages, {});
   const bool is_new = !c.catalogued;

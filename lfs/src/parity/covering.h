@@ -38,6 +38,7 @@ class Covering {
     FileLength base;
     FileLength file_length;
     std::uint64_t epoch = 0;
+    bool by_message = false;  // are rows read, not through descriptors
   };
   struct Line {  // of one component
     ComponentPtr component;

@@ -201,7 +201,7 @@ void FileRestore::plan_parity(std::uint64_t pap_end) {
   members.file_length = file_length_;
   members.records = {0, file_length_.records};
   members.epoch = file_.epoch();
-  members.by_message = file_length_.bytes < kNearFromBytes;
+  members.by_message = keeping_.are_few(file_length_.bytes);
   members.without = without_;
   ParityPlan plan;
   plan.generation = generation;

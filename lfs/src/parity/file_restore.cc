@@ -170,7 +170,7 @@ Status FileRestore::begin_parity() {
   members.file_length = file_length_;
   members.records = {0, file_length_.records};
   members.epoch = file_.epoch();
-  members.by_message = file_length_.bytes < kNearFromBytes;
+  members.by_message = keeping_.are_few(file_length_.bytes);
   ParityPlan plan;
   const std::uint64_t pages = keeper_->pages(file_length_);
   plan.pages = {{0, pages}};

@@ -105,7 +105,7 @@ Status Gathering::begin(const Request& request, const JobPtr& job) {
   job->members.file_length = job->file_length;
   job->members.records = {0, job->file_length.records};
   job->members.epoch = request.capability.epoch;
-  job->members.by_message = job->file_length.bytes < kNearFromBytes;
+  job->members.by_message = keeping_.are_few(job->file_length.bytes);
   job->plan.pages = {{0, job->pages}};
   job->plan.frames = {{job->pages * keeper.shape.page_rows(), keeper.parity_rows(job->file_length)}};
   const auto is_absent = absent_members(context_, keeper, component.state.shape());

@@ -14,6 +14,9 @@ struct Keeping {
   Keeping(LfsContext& context_in, SealSync& seal_sync_in)
       : context(context_in), seal_sync(seal_sync_in), peers(context_in), works(context_in.world.executor) {}
 
+  // So many bytes of the members' rows are not worth descriptors.
+  bool are_few(std::uint64_t bytes) const { return bytes < context.config.near_from_bytes; }
+
   LfsContext& context;
   SealSync& seal_sync;
   Peers peers;
@@ -25,7 +28,5 @@ struct Keeping {
 // Whose rows are not asked for in this view, by member: their LFSs are absent.
 std::vector<bool> absent_members(const LfsContext& context, const Keeper& keeper, const proto::ComponentShape& shape);
 [[nodiscard]] Status check_file_length(const Format& format, const FileLength& file_length);
-// Of files so short members are read by message: descriptors would cost more than the rows.
-inline constexpr std::uint64_t kNearFromBytes = 1u << 20;
 
 }  // namespace pif::lfs

@@ -76,6 +76,12 @@ Status MemberRows::missing(std::size_t member, Error error) const {
               error.node);
 }
 
+Status MemberRows::check_generation(std::size_t member, std::uint64_t generation) const {
+  if (options_.generation == 0 || generation == options_.generation) return {};
+  return fail(Code::kRetry, "the reserved range was cancelled, or its rows are not there yet: reserve again",
+              name_of(member));
+}
+
 void MemberRows::open(const proto::ComponentShape& shape, Peers::Done done) {
   PIF_ASSERT(!grant_);
   auto granted = peers_.grant(shape, options_.epoch);
@@ -101,6 +107,7 @@ Status MemberRows::take_readers() {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Member& member = members_[i];
     if (!member.access || member.access->by_message()) continue;
+    if (auto same = check_generation(i, member.access->generation()); !same) return same;
     const component::Reader& reader = member.access->reader();
     const Row needed = keeper_.shape.row_of(i, limits_[i].end - 1) + 1;
     if (reader.tail().rows < needed)
@@ -173,9 +180,7 @@ void MemberRows::ask(access::Requests& requests, std::size_t member, Range parit
 
 Status MemberRows::take(access::Requests& requests, std::size_t member, Range parity_rows, const net::Packet& reply) {
   const auto& answer = reply.envelope.read_reply();
-  if (options_.generation != 0 && answer.generation() != options_.generation)
-    return fail(Code::kRetry, "the reserved range was cancelled, or its rows are not there yet: reserve again",
-                name_of(member));
+  PIF_TRY(check_generation(member, answer.generation()));
   const auto body = reply.body.span();
   const std::uint64_t rows = answer.rows();
   const Status wrong = fail(Code::kCorrupt, "its reply to a read is not what was asked for", name_of(member));

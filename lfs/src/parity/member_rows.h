@@ -21,7 +21,7 @@ struct MemberOptions {
   std::optional<Range> parity_rows;    // instead of these two: the rows of these, which all are there
   std::uint64_t epoch = 0;             // of who asks
   bool by_message = false;             // else through descriptors where they are passed
-  std::uint64_t generation = 0;        // which members must be at, if it is not 0: kRetry otherwise; by message only
+  std::uint64_t generation = 0;        // which members must be at, if it is not 0: kRetry otherwise
   std::optional<std::size_t> without;  // this member is not asked
   CopiedMembers copied;                // instead of those that are absent; empty: none is
 };
@@ -75,6 +75,7 @@ class MemberRows {
   [[nodiscard]] Status take(access::Requests& requests, std::size_t member, Range parity_rows,
                             const net::Packet& reply);
   [[nodiscard]] Status missing(std::size_t member, Error error) const;
+  [[nodiscard]] Status check_generation(std::size_t member, std::uint64_t generation) const;
 
   Peers& peers_;
   component::Storage& storage_;

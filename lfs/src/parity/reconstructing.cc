@@ -253,7 +253,7 @@ void Reconstructing::read_pages(const JobPtr& job) {
   options.file_length = {0, kFileBytesMax};
   options.parity_rows = rows;
   options.epoch = job->epoch;
-  options.by_message = job->file_length.bytes < kNearFromBytes;
+  options.by_message = keeping_.are_few(job->file_length.bytes);
   options.without = job->member;
   job->others = std::make_unique<MemberRows>(keeping_.peers, context_.world.storage, job->keeper, options);
   const auto fetched = [this, job](const Status& status) {

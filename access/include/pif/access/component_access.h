@@ -53,6 +53,8 @@ class ComponentAccess {
   // reference is valid as long.
   bool has_reader() const { return reader_ != nullptr; }
   const component::Reader& reader() const { return *reader_; }
+  // Of the newest range that had appended there when the reader was made, or was attached again; 0: of none.
+  std::uint64_t generation() const { return generation_; }
   // Of a file being created: what its writer has put into the files so far can be read.
   void show(const component::Tail& tail);
   // Forgets reader and descriptors: an LFS refuses to seal while anybody could still write.
@@ -72,6 +74,7 @@ class ComponentAccess {
   const DataPath wanted_;
   DataPath path_ = DataPath::kAuto;
   bool is_away_ = false;
+  std::uint64_t generation_ = 0;
   component::Files files_;
   std::unique_ptr<component::Reader> reader_;
 };

@@ -71,6 +71,9 @@ struct Config {
   std::uint64_t log_bytes = 64u << 20;  // redo log; when it is half full its entries go home and it starts over
   std::size_t sync_all_from =
       8;  // as many components that are sealed at once are made durable by one sync of the whole disk
+  // From so many bytes on rows are read for their parity through descriptors, where those are passed: they cost more
+  // than a few rows by message.
+  std::uint64_t near_from_bytes = 1u << 20;
 };
 
 // What the daemon needs of the world; all outlive it.
