@@ -1,52 +1,31 @@
 """Files with parity are written while an LFS is lost, which has all of it when it is back."""
 
 import os
-import random
 import sys
 import time
 
+from parity_files import BEVY, IN_ORDER, LFSS, Contents, lines, pattern
 from pif_system import FileSystem, await_condition, check, main
 
-LFSS = 8
-BEVY = ("--bevy", "4")
-# LFS n of the file is lfsN: lfs0 has the sequencer, lfs4 is its deputy.
-IN_ORDER = (*BEVY, "--nodes", ",".join(f"lfs{i}" for i in range(LFSS)))
-
-
-def pattern(seed, size):
-    return random.Random(seed).randbytes(size)
-
-
-def lines(seed, count):
-    rng = random.Random(seed)
-    return b"".join(bytes(rng.choices(b"abcdefghij", k=rng.choice((0, 1, 20, 80, 700)))) + b"\n" for _ in range(count))
-
-
-# name: (options of put, bytes)
+# path in a folder: (options of put, bytes)
 FILES = {
-    "hundred": (("--record-length", "100"), pattern(1, 100 * 3000)),
-    "short": (("--record-length", "100"), pattern(2, 100 * 57 + 33)),
-    "bytes": (("--record-length", "1"), pattern(3, 5003)),
-    "long": (("--record-length", "65536"), pattern(4, 65536 * 40 + 11)),
-    "lines": (("--lines",), lines(5, 2000)),
-    "one": (("--record-length", "4096"), pattern(6, 1000)),
-    "none": (("--record-length", "100"), b""),
-    "no-lines": (("--lines",), b""),
+    "/hundred": (("--record-length", "100"), pattern(1, 100 * 3000)),
+    "/short": (("--record-length", "100"), pattern(2, 100 * 57 + 33)),
+    "/bytes": (("--record-length", "1"), pattern(3, 5003)),
+    "/long": (("--record-length", "65536"), pattern(4, 65536 * 40 + 11)),
+    "/lines": (("--lines",), lines(5, 2000)),
+    "/one": (("--record-length", "4096"), pattern(6, 1000)),
+    "/none": (("--record-length", "100"), b""),
+    "/no-lines": (("--lines",), b""),
 }
 
 
-class Contents:
-    """A file system, and what its files have."""
+class WrittenContents(Contents):
+    """Files are put, appended to, renamed and removed."""
 
-    def __init__(self, fs):
-        self.fs = fs
-        self.files = {}
-
-    def put(self, folder, bevies):
+    def put_all(self, folder, bevies):
         self.fs.ok("mkdir", folder)
-        for name, (options, data) in FILES.items():
-            self.fs.ok("put", *options, *bevies, "-", f"{folder}/{name}", data=data)
-            self.files[f"{folder}/{name}"] = data
+        self.put(FILES, *bevies, folder=folder)
 
     def put_tree(self, path):
         """Small files, many at once."""
@@ -82,15 +61,6 @@ class Contents:
         self.fs.ok("cp", f"{folder}/short", f"{folder}/copy")
         self.files[f"{folder}/copy"] = self.files[f"{folder}/short"]
 
-    def check(self, where):
-        paths = sorted(self.files)
-        if self.fs.ok("cat", *paths) == b"".join(self.files[path] for path in paths):
-            return
-        for path in paths:
-            got = self.fs.content(path)
-            check(got == self.files[path], f"{where}: {path}: {len(got)} bytes, {len(self.files[path])} are right")
-        check(False, f"{where}: what cat said of all files is not what it says of each")
-
     def check_otherwise(self, where, folder):
         """By message, and what is known without reading."""
         env = dict(self.fs.env, PIF_DATA="messages")
@@ -121,12 +91,12 @@ def bring_back(fs, daemon):
 
 def write_without(fs, contents, lost):
     """`lost` is killed, misses a lot, and comes back."""
-    contents.put("/before", IN_ORDER)
+    contents.put_all("/before", IN_ORDER)
     fs.kill(lost)
     declare_lost(fs, lost)
     contents.check("old files")
-    contents.put("/in-order", IN_ORDER)
-    contents.put("/anyhow", BEVY)
+    contents.put_all("/in-order", IN_ORDER)
+    contents.put_all("/anyhow", BEVY)
     contents.put_tree("/tree")
     fs.ok("put", "--record-length", "10", "-", "/plain", data=b"without parity")
     check(fs.content("/plain") == b"without parity", "a file that has no parity is on the others")
@@ -152,7 +122,7 @@ def read_without(fs, contents, other):
 
 def files_are_written_without_their_first_lfs():
     with FileSystem(LFSS) as fs:
-        contents = Contents(fs)
+        contents = WrittenContents(fs)
         write_without(fs, contents, "lfs0")
         for other in ("lfs1", "lfs5"):
             read_without(fs, contents, other)
@@ -162,7 +132,7 @@ def files_are_written_without_their_first_lfs():
 
 def files_are_written_without_another_lfs_but_not_without_its_companion_too():
     with FileSystem(LFSS) as fs:
-        contents = Contents(fs)
+        contents = WrittenContents(fs)
         write_without(fs, contents, "lfs6")
         fs.ok("put", *BEVY[:1], "2", "--nodes", "lfs0,lfs1,lfs4,lfs5", "--record-length", "100", "-", "/others")
         contents.files["/others"] = b""

@@ -1,23 +1,11 @@
 """Tools on files with parity while one of their LFSs is lost: another one stands in for it."""
 
-import random
 import sys
 
+from parity_files import IN_ORDER, LFSS, Contents, lines, pattern
 from pif_system import FileSystem, await_condition, check, main
 
-LFSS = 8
-# LFS n of a file is lfsN: bevies are lfs0 to lfs3 and lfs4 to lfs7.
-OPTIONS = ("--bevy", "4", "--nodes", ",".join(f"lfs{i}" for i in range(LFSS)))
 COLUMNS = 800  # bits of a record
-
-
-def pattern(seed, size):
-    return random.Random(seed).randbytes(size)
-
-
-def lines(seed, count):
-    rng = random.Random(seed)
-    return b"".join(bytes(rng.choices(b"abcdefghij", k=rng.choice((0, 1, 20, 80, 700)))) + b"\n" for _ in range(count))
 
 
 # path: (options of put, bytes)
@@ -40,15 +28,12 @@ def sorted_lines(data):
     return b"".join(sorted(data.splitlines(True)))
 
 
-class Contents:
-    """A file system, and what its files have."""
+class ToolContents(Contents):
+    """Files, and what tools make of them."""
 
     def __init__(self, fs):
-        self.fs = fs
-        self.files = {}
-        for path, (options, data) in FILES.items():
-            fs.ok("put", *options, *OPTIONS, "-", path, data=data)
-            self.files[path] = data
+        super().__init__(fs)
+        self.put(FILES, *IN_ORDER)
 
     def make(self, path, data, *words):
         self.fs.ok(*words)
@@ -72,11 +57,6 @@ class Contents:
         self.fs.ok(*turned)
         self.files[f"{folder}/turned"] = self.fs.content(f"{folder}/turned")
 
-    def check(self):
-        for path, data in self.files.items():
-            got = self.fs.content(path)
-            check(got == data, f"{path}: {len(got)} bytes, {len(data)} are right")
-
 
 def view_state(fs, name):
     return {node["name"]: node["view_state"] for node in fs.json("status")["nodes"]}[name]
@@ -96,40 +76,40 @@ def bring_back(fs, name):
 
 def tools_work_while_an_lfs_is_lost():
     with FileSystem(LFSS) as fs:
-        contents = Contents(fs)
+        contents = ToolContents(fs)
         contents.run_tools("/all")
         turned = contents.files["/all/turned"]
         check(len(turned) == len(FILES["/hundred"][1]), "as many bits as before")
         lose(fs, "lfs1")
         contents.run_tools("/lost")
         check(contents.files["/lost/turned"] == turned, "transposed as before")
-        contents.check()
+        contents.check("lfs1 is lost")
         bring_back(fs, "lfs1")
-        contents.check()
+        contents.check("lfs1 is back")
         # What lfs1 got back protects the others of its pair of bevies; and it has its own rows.
         fs.kill("lfs2")
-        contents.check()
+        contents.check("lfs2 is silent")
         fs.ok("up", fs.folder)
         fs.await_clean()
 
 
 def the_first_lfs_of_the_files_may_be_the_lost_one():
     with FileSystem(LFSS) as fs:
-        contents = Contents(fs)
+        contents = ToolContents(fs)
         lose(fs, "lfs0")
         contents.fs.ok("mkdir", "/lost")
         for path in ("/hundred", "/one", "/text"):
             contents.make(f"/lost{path}", FILES[path][1], "copy", "-q", path, f"/lost{path}")
         contents.make("/lost/sorted", sorted_lines(FILES["/text"][1]), "sort", "-q", "/text", "/lost/sorted")
-        contents.check()
+        contents.check("lfs0 is lost")
         bring_back(fs, "lfs0")
-        contents.check()
+        contents.check("lfs0 is back")
         fs.await_clean()
 
 
 def an_lfs_that_is_silent_but_not_lost_is_named_and_what_to_do():
     with FileSystem(LFSS) as fs:
-        fs.ok("put", "--record-length", "100", *OPTIONS, "-", "/a", data=pattern(1, 100 * 1000))
+        fs.ok("put", "--record-length", "100", *IN_ORDER, "-", "/a", data=pattern(1, 100 * 1000))
         fs.kill("lfs3")
         done = fs.run("copy", "-q", "/a", "/b")
         text = done.stderr.decode()
@@ -145,7 +125,7 @@ def an_lfs_that_is_silent_but_not_lost_is_named_and_what_to_do():
 def files_without_parity_need_all_their_lfss():
     with FileSystem(LFSS) as fs:
         fs.ok("put", "--record-length", "100", "--nodes", "lfs0,lfs1,lfs2", "-", "/plain", data=pattern(1, 10_000))
-        fs.ok("put", "--record-length", "100", *OPTIONS, "-", "/safe", data=pattern(2, 10_000))
+        fs.ok("put", "--record-length", "100", *IN_ORDER, "-", "/safe", data=pattern(2, 10_000))
         lose(fs, "lfs1")
         done = fs.run("copy", "-q", "/plain", "/copy")
         check(done.returncode == 3, f"it cannot be read: {done.stderr}")

@@ -6,14 +6,8 @@ import shutil
 import subprocess
 import sys
 
+from parity_files import BEVY, LFSS, Contents, pattern
 from pif_system import BIN, FileSystem, await_condition, check, main
-
-LFSS = 8
-BEVY = ("--bevy", "4")
-
-
-def pattern(seed, size):
-    return random.Random(seed).randbytes(size)
 
 
 def lines(seed, count):
@@ -41,19 +35,16 @@ FILES = {
 }
 
 
-def fill(fs, *bevies):
-    for path, (options, data) in FILES.items():
-        fs.ok("put", *options, *(bevies or BEVY), "-", path, data=data)
+def filled(fs):
+    contents = Contents(fs)
+    contents.put(FILES, *BEVY)
+    return contents.files
 
 
 def check_all(fs, files, *options, env=None):
     for path, data in files.items():
         got = fs.ok("get", *options, path, "-", env=env)
         check(got == data, f"{path} {options}: {len(got)} bytes, {len(data)} are right")
-
-
-def contents():
-    return {path: data for path, (_, data) in FILES.items()}
 
 
 def stop(fs, daemon):
@@ -76,8 +67,7 @@ def read_everywhere(fs, files):
 
 def every_lost_lfs_is_read_around():
     with FileSystem(LFSS) as fs:
-        fill(fs)
-        files = contents()
+        files = filled(fs)
         check_all(fs, files)
         for daemon in ("lfs0", "lfs3", "lfs5"):
             stop(fs, daemon)
@@ -90,8 +80,7 @@ def every_lost_lfs_is_read_around():
 
 def appended_files_are_read_around():
     with FileSystem(LFSS) as fs:
-        fill(fs)
-        files = contents()
+        files = filled(fs)
         for round_, path in enumerate(("/few", "/pages", "/small", "/text", "/none", "/short")):
             more = lines(100 + round_, 2000) if path == "/text" else pattern(100 + round_, 4096 * 70 + 11)
             fs.ok("append", "-", path, data=more)
@@ -110,7 +99,7 @@ def appended_files_are_read_around():
 
 def a_second_loss_is_an_error_for_those_records_only():
     with FileSystem(LFSS) as fs:
-        fill(fs)
+        files = filled(fs)
         stop(fs, "lfs0")
         stop(fs, "lfs5")
         done = fs.run("get", "/pages", "-")
@@ -118,7 +107,7 @@ def a_second_loss_is_an_error_for_those_records_only():
         is_named = all(name in text for name in ("lfs0", "lfs5", "/pages"))
         check(done.returncode == 3 and is_named, f"both are named: {text}")
         start(fs)
-        check_all(fs, contents())
+        check_all(fs, files)
 
 
 def replace(fs, name):
@@ -129,8 +118,7 @@ def replace(fs, name):
 
 def an_empty_disk_gets_everything_back():
     with FileSystem(LFSS) as fs:
-        fill(fs)
-        files = contents()
+        files = filled(fs)
         more = pattern(50, 4096 * 9)
         fs.ok("append", "-", "/pages", data=more)
         files["/pages"] += more
@@ -153,7 +141,7 @@ def an_empty_disk_gets_everything_back():
 
 def a_rebuild_goes_on_after_a_crash():
     with FileSystem(LFSS) as fs:
-        fill(fs)
+        files = filled(fs)
         done = fs.run("rebuild", "lfs1")
         check(done.returncode == 2 and b"nothing to rebuild" in done.stderr, f"a member: {done.stderr}")
         done = fs.run("rebuild", "nobody")
@@ -171,7 +159,6 @@ def a_rebuild_goes_on_after_a_crash():
         check(done.returncode == 3, f"down: {done.stderr}")
         start(fs)
         fs.ok("rebuild", "lfs1")
-        files = contents()
         check_all(fs, files)
         fs.await_clean()
 

@@ -1,18 +1,10 @@
 """pif scrub: LFSs find bytes that went bad on their disks, and repair them."""
 
 import os
-import random
 import sys
 
+from parity_files import BEVY, LFSS, Contents, pattern
 from pif_system import FileSystem, await_condition, check, main
-
-LFSS = 8
-BEVY = ("--bevy", "4")
-
-
-def pattern(seed, size):
-    return random.Random(seed).randbytes(size)
-
 
 FILES = {
     "/short": (("--record-length", "4096"), pattern(2, 1000)),
@@ -22,14 +14,10 @@ FILES = {
 }
 
 
-def fill(fs):
-    for path, (options, data) in FILES.items():
-        fs.ok("put", *options, *BEVY, "-", path, data=data)
-
-
-def check_all(fs):
-    for path, (_, data) in FILES.items():
-        check(fs.content(path) == data, f"{path} is as it was put")
+def filled(fs):
+    contents = Contents(fs)
+    contents.put(FILES, *BEVY)
+    return contents
 
 
 def files_of(fs, lfs, ending):
@@ -61,7 +49,7 @@ def scrubbed(fs):
 
 def what_went_bad_is_repaired():
     with FileSystem(LFSS) as fs:
-        fill(fs)
+        contents = filled(fs)
         check(totals(fs.json("scrub")) == (0, 0), "nothing is wrong")
         for ending in (".dat", ".sum", ".par", ".psum", ".pap"):
             path = files_of(fs, "lfs2", ending)[0]
@@ -74,12 +62,12 @@ def what_went_bad_is_repaired():
             if ending != ".pap":
                 check(open(path, "rb").read() == before, f"{ending} is as it was")
             fs.await_clean()
-        check_all(fs)
+        contents.check("as it was put")
 
 
 def what_is_not_repaired_is_an_exit_code():
     with FileSystem(LFSS) as fs:
-        fill(fs)
+        contents = filled(fs)
         path = files_of(fs, "lfs5", ".dat")[0]
         flip(path, 10)
         done = fs.run("scrub", "--only-look", "lfs5")
@@ -93,12 +81,12 @@ def what_is_not_repaired_is_an_exit_code():
         check(b"never" not in fs.ok("status") and b"today" in fs.ok("status"), "status says so")
         fs.fails(3, "no LFS named nobody", "scrub", "nobody")
         fs.await_clean()
-        check_all(fs)
+        contents.check("as it was put")
 
 
 def an_lfs_that_is_down_is_told_of():
     with FileSystem(LFSS) as fs:
-        fill(fs)
+        filled(fs)
         fs.kill("lfs3")
         done = fs.run("scrub")
         check(done.returncode == 3, f"not all were looked at: {done.returncode} {done.stdout} {done.stderr}")
@@ -110,13 +98,13 @@ def an_lfs_that_is_down_is_told_of():
 
 def a_drill_takes_an_lfs_away_compares_and_puts_it_back():
     with FileSystem(LFSS) as fs:
-        fill(fs)
+        contents = filled(fs)
         report = fs.json("drill", "--lose", "lfs2")
         check(report["differing"] == 0 and report["errors"] == [], f"all the same: {report}")
         check(report["files"] >= 3 and report["bytes"] > 300_000, f"all that it has: {report}")
         nodes = {node["name"]: node["view_state"] for node in fs.json("status")["nodes"]}
         check(set(nodes.values()) == {"member"}, f"it takes part again: {nodes}")
-        check_all(fs)
+        contents.check("as it was put")
         fs.ok("append", "-", "/small", data=pattern(9, 5000))
         flip(files_of(fs, "lfs2", ".dat")[0], 10)
         done = fs.run("drill", "--lose", "lfs2")
