@@ -5,7 +5,7 @@ import sys
 import time
 
 from parity_files import BEVY, IN_ORDER, LFSS, Contents, lines, pattern
-from pif_system import FileSystem, await_condition, check, main
+from pif_system import FileSystem, check, main
 
 # path in a folder: (options of put, bytes)
 FILES = {
@@ -74,26 +74,11 @@ class WrittenContents(Contents):
         check(sorted(listed) == wanted, f"{where}: {folder} has {listed}")
 
 
-def state_of(fs, daemon):
-    return next(node["view_state"] for node in fs.json("status")["nodes"] if node["name"] == daemon)
-
-
-def declare_lost(fs, daemon, *options):
-    """Of one that was killed; this waits for the end of its lease."""
-    fs.ok("node", "lost", *options, daemon)
-    check(state_of(fs, daemon) == "lost", f"{daemon} is {state_of(fs, daemon)}")
-
-
-def bring_back(fs, daemon):
-    fs.ok("up", fs.folder)
-    await_condition(lambda: state_of(fs, daemon) == "member", f"{daemon} is a member", 60)
-
-
 def write_without(fs, contents, lost):
     """`lost` is killed, misses a lot, and comes back."""
     contents.put_all("/before", IN_ORDER)
     fs.kill(lost)
-    declare_lost(fs, lost)
+    fs.declare_lost(lost)
     contents.check("old files")
     contents.put_all("/in-order", IN_ORDER)
     contents.put_all("/anyhow", BEVY)
@@ -106,7 +91,7 @@ def write_without(fs, contents, lost):
     contents.rename_and_remove("/in-order")
     contents.check("appended files")
     contents.check_otherwise(f"without {lost}", "/in-order")
-    bring_back(fs, lost)
+    fs.bring_back(lost)
     contents.check(f"{lost} is back")
     contents.append_all("/before", 300)
     contents.check(f"appended with {lost}")
@@ -116,7 +101,7 @@ def read_without(fs, contents, other):
     """What `lost` missed is needed to read around another one."""
     fs.kill(other)
     contents.check(f"{other} is silent")
-    declare_lost(fs, other)
+    fs.declare_lost(other)
     contents.check(f"without {other}")
 
 
@@ -126,7 +111,7 @@ def files_are_written_without_their_first_lfs():
         write_without(fs, contents, "lfs0")
         for other in ("lfs1", "lfs5"):
             read_without(fs, contents, other)
-            bring_back(fs, other)
+            fs.bring_back(other)
         fs.await_clean()
 
 
@@ -138,7 +123,7 @@ def files_are_written_without_another_lfs_but_not_without_its_companion_too():
         contents.files["/others"] = b""
         read_without(fs, contents, "lfs7")
         fs.kill("lfs2")  # of the other bevy, and another place in it: one has parity of the other's rows
-        declare_lost(fs, "lfs2", "--force")
+        fs.declare_lost("lfs2", "--force")
         began = time.monotonic()
         fs.fails(3, "lfs[27] is lost, and lfs[27] is lost", "append", "-", "/before/hundred", data=pattern(9, 30_000))
         check(time.monotonic() - began < 15, "nothing is waited for")

@@ -3,7 +3,7 @@
 import sys
 
 from parity_files import IN_ORDER, LFSS, Contents, lines, pattern
-from pif_system import FileSystem, await_condition, check, main
+from pif_system import FileSystem, check, main
 
 COLUMNS = 800  # bits of a record
 
@@ -58,20 +58,9 @@ class ToolContents(Contents):
         self.files[f"{folder}/turned"] = self.fs.content(f"{folder}/turned")
 
 
-def view_state(fs, name):
-    return {node["name"]: node["view_state"] for node in fs.json("status")["nodes"]}[name]
-
-
 def lose(fs, name):
     fs.kill(name)
-    if view_state(fs, name) == "member":
-        fs.run("node", "lost", name)  # the server may have been quicker
-    await_condition(lambda: view_state(fs, name) == "lost", f"{name} is lost")
-
-
-def bring_back(fs, name):
-    fs.ok("up", fs.folder)
-    await_condition(lambda: view_state(fs, name) == "member", f"{name} is a member", 60)
+    fs.declare_lost(name)
 
 
 def tools_work_while_an_lfs_is_lost():
@@ -84,7 +73,7 @@ def tools_work_while_an_lfs_is_lost():
         contents.run_tools("/lost")
         check(contents.files["/lost/turned"] == turned, "transposed as before")
         contents.check("lfs1 is lost")
-        bring_back(fs, "lfs1")
+        fs.bring_back("lfs1")
         contents.check("lfs1 is back")
         # What lfs1 got back protects the others of its pair of bevies; and it has its own rows.
         fs.kill("lfs2")
@@ -102,7 +91,7 @@ def the_first_lfs_of_the_files_may_be_the_lost_one():
             contents.make(f"/lost{path}", FILES[path][1], "copy", "-q", path, f"/lost{path}")
         contents.make("/lost/sorted", sorted_lines(FILES["/text"][1]), "sort", "-q", "/text", "/lost/sorted")
         contents.check("lfs0 is lost")
-        bring_back(fs, "lfs0")
+        fs.bring_back("lfs0")
         contents.check("lfs0 is back")
         fs.await_clean()
 
@@ -116,8 +105,7 @@ def an_lfs_that_is_silent_but_not_lost_is_named_and_what_to_do():
         if done.returncode != 0:  # unless the server has declared it lost by now
             check("pif node lost lfs3" in text, f"it says what to do: {text}")
             check(fs.run("stat", "/b").returncode != 0, "there is no half copy")
-        lose_again = fs.run("node", "lost", "lfs3")
-        check(lose_again.returncode in (0, 2), f"lost: {lose_again.stderr}")
+        fs.declare_lost("lfs3")
         fs.ok("copy", "-q", "/a", "/b")
         check(fs.content("/b") == pattern(1, 100 * 1000), "copied without it")
 

@@ -163,10 +163,6 @@ def a_rebuild_goes_on_after_a_crash():
         fs.await_clean()
 
 
-def view_states(fs):
-    return [node["view_state"] for node in fs.json("status")["nodes"]]
-
-
 def an_lfs_that_does_not_run_is_declared_lost_and_comes_back_with_all_it_had():
     with FileSystem(3) as fs:
         data = pattern(10, 3000)
@@ -175,10 +171,11 @@ def an_lfs_that_does_not_run_is_declared_lost_and_comes_back_with_all_it_had():
         fs.fails(3, "no LFS named lfs9", "node", "lost", "lfs9")
         fs.kill("lfs1")
         fs.ok("node", "lost", "lfs1")
-        check(view_states(fs) == ["member", "lost", "member"], f"states: {view_states(fs)}")
+        states = fs.view_states()
+        check(states == {"lfs0": "member", "lfs1": "lost", "lfs2": "member"}, f"states: {states}")
         fs.fails(2, "lfs1 is lost already", "node", "lost", "lfs1")
-        start(fs)
-        await_condition(lambda: view_states(fs) == ["member"] * 3, "it is a member, by itself")
+        fs.bring_back("lfs1")
+        check(set(fs.view_states().values()) == {"member"}, "it is a member, by itself, as the others are")
         check(fs.content("/a") == data, "all is there")
         fs.await_clean()
 

@@ -127,6 +127,21 @@ class FileSystem:
         os.kill(pid, signal.SIGKILL)
         await_condition(lambda: pid not in self.processes(), f"{daemon} is gone", 10)
 
+    def view_states(self):
+        """{name of an LFS: "member", "lost" ...}, in order."""
+        return {node["name"]: node["view_state"] for node in self.json("status")["nodes"]}
+
+    def declare_lost(self, lfs, *options):
+        """Of one that was killed; this waits for the end of its lease. The server may be quicker."""
+        done = self.run("node", "lost", *options, lfs)
+        state = self.view_states()[lfs]
+        check(state == "lost", f"{lfs} is {state}: {done.stderr.decode(errors='replace')}")
+
+    def bring_back(self, lfs):
+        """Starts what does not run; returns when this one takes part again."""
+        self.ok("up", self.folder)
+        await_condition(lambda: self.view_states()[lfs] == "member", f"{lfs} is a member", 60)
+
     # ---- commands ----
 
     def command(self, *words):

@@ -102,8 +102,8 @@ def a_drill_takes_an_lfs_away_compares_and_puts_it_back():
         report = fs.json("drill", "--lose", "lfs2")
         check(report["differing"] == 0 and report["errors"] == [], f"all the same: {report}")
         check(report["files"] >= 3 and report["bytes"] > 300_000, f"all that it has: {report}")
-        nodes = {node["name"]: node["view_state"] for node in fs.json("status")["nodes"]}
-        check(set(nodes.values()) == {"member"}, f"it takes part again: {nodes}")
+        states = fs.view_states()
+        check(set(states.values()) == {"member"}, f"it takes part again: {states}")
         contents.check("as it was put")
         fs.ok("append", "-", "/small", data=pattern(9, 5000))
         flip(files_of(fs, "lfs2", ".dat")[0], 10)
