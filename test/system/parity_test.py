@@ -221,5 +221,4 @@ TESTS = [
 ]
 
 if __name__ == "__main__":
-    names = sys.argv[1:]
-    sys.exit(main([test for test in TESTS if not names or test.__name__ in names]))
+    sys.exit(main(TESTS, sys.argv[1:]))
