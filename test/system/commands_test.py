@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from pif_system import BIN, FileSystem, await_condition, check, main
+from pif_system import BIN, FileSystem, await_condition, check, flip, main
 
 FS = None
 
@@ -472,13 +472,8 @@ def a_program_that_is_run_gets_its_own_arguments_and_ends_as_it_does():
 def fsck_and_readers_notice_a_changed_byte():
     with FileSystem(2) as other:
         other.ok("put", "-", "/x", data=os.urandom(1_000_000))
-        folder = os.path.join(other.folder, "lfs1", "data")
-        [stored] = [os.path.join(at, n) for at, _, names in os.walk(folder) for n in names if n.endswith(".dat")]
-        with open(stored, "r+b") as file:
-            file.seek(70_000)
-            byte = file.read(1)
-            file.seek(70_000)
-            file.write(bytes([byte[0] ^ 1]))
+        [stored] = other.stored_files("lfs1")
+        flip(stored, 70_000)
         done = other.run("fsck", "--json")
         report = json.loads(done.stdout)
         check(done.returncode == 1 and not report["clean"], f"fsck says so: {report}")
@@ -490,9 +485,7 @@ def fsck_and_readers_notice_a_changed_byte():
             done = other.run("cat", "--data", way, "/x")
             check(done.returncode == 3 and b"/x" in done.stderr, f"cat by {way} refuses it: {done.stderr}")
         check(other.run("fsck", "--no-sums").returncode == 0, "--no-sums does not read the data")
-        with open(stored, "r+b") as file:
-            file.seek(70_000)
-            file.write(byte)
+        flip(stored, 70_000)
         check(other.json("fsck")["clean"], "whole again")
 
 

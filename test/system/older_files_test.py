@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tarfile
 
-from pif_system import FileSystem, await_condition, check, main
+from pif_system import FileSystem, await_condition, check, flip, main
 
 OLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bevies.tar.xz")
 BEVIES = ("short", "pages", "lines", "few", "one", "empty", "appended", "appended_lines")
@@ -170,28 +170,13 @@ def protect_makes_them_anew_with_parity():
 def damage_in_one_is_found_by_readers_and_by_fsck():
     with OlderFileSystem() as fs:
         fs.ok("down", fs.folder)
-        file = fs_file(fs, "lfs1", 80 * 1024)
-        with open(file, "r+b") as damaged:
-            damaged.seek(50000)
-            byte = damaged.read(1)
-            damaged.seek(50000)
-            damaged.write(bytes([byte[0] ^ 1]))
+        flip(fs.stored_files("lfs1")[0], 50000)  # of /pages
         fs.ok("up", fs.folder)
         done = fs.run("cat", "/pages")
         check(done.returncode == 3 and b"checksum" in done.stderr, f"cat: {done.stderr}")
         check(fs.content("/lines") == fs.expected("lines"), "others are read")
         report = fs.run("fsck", "--json")
         check(report.returncode == 1 and b'"sums"' in report.stdout, f"fsck: {report.stdout}")
-
-
-def fs_file(fs, lfs, at_least):
-    """The .dat of at least that many bytes."""
-    for folder, _, names in os.walk(os.path.join(fs.folder, lfs, "data")):
-        for name in names:
-            path = os.path.join(folder, name)
-            if name.endswith(".dat") and os.path.getsize(path) >= at_least:
-                return path
-    raise AssertionError("no such file")
 
 
 if __name__ == "__main__":

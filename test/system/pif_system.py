@@ -48,6 +48,15 @@ def _sha256(file):
     return digest.hexdigest()
 
 
+def flip(path, at):
+    """Changes one bit of the byte there; a second time, it is as it was."""
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)
+        file.seek(at)
+        file.write(bytes([byte[0] ^ 0x40]))
+
+
 class FileSystem:
     """`with FileSystem(n) as fs:` has a running file system of n LFSs."""
 
@@ -141,6 +150,14 @@ class FileSystem:
         """Starts what does not run; returns when this one takes part again."""
         self.ok("up", self.folder)
         await_condition(lambda: self.view_states()[lfs] == "member", f"{lfs} is a member", 60)
+
+    def stored_files(self, lfs, ending=".dat"):
+        """Files of rows, parity or the like on its disk that have bytes, longest first."""
+        found = []
+        for folder, _, names in os.walk(os.path.join(self.folder, lfs, "data")):
+            found += [os.path.join(folder, name) for name in names if name.endswith(ending)]
+        found = [path for path in found if os.path.getsize(path) > 0]
+        return sorted(found, key=lambda path: (-os.path.getsize(path), path))
 
     # ---- commands ----
 

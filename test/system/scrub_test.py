@@ -1,10 +1,9 @@
 """pif scrub: LFSs find bytes that went bad on their disks, and repair them."""
 
-import os
 import sys
 
 from parity_files import BEVY, LFSS, Contents, pattern
-from pif_system import FileSystem, await_condition, check, main
+from pif_system import FileSystem, await_condition, check, flip, main
 
 FILES = {
     "/short": (("--record-length", "4096"), pattern(2, 1000)),
@@ -18,23 +17,6 @@ def filled(fs):
     contents = Contents(fs)
     contents.put(FILES, *BEVY)
     return contents
-
-
-def files_of(fs, lfs, ending):
-    """Those that have bytes, longest first."""
-    found = []
-    for folder, _, names in os.walk(os.path.join(fs.folder, lfs, "data")):
-        found += [os.path.join(folder, name) for name in names if name.endswith(ending)]
-    found = [path for path in found if os.path.getsize(path) > 0]
-    return sorted(found, key=lambda path: (-os.path.getsize(path), path))
-
-
-def flip(path, at):
-    with open(path, "r+b") as file:
-        file.seek(at)
-        byte = file.read(1)
-        file.seek(at)
-        file.write(bytes([byte[0] ^ 0x40]))
 
 
 def totals(document):
@@ -52,7 +34,7 @@ def what_went_bad_is_repaired():
         contents = filled(fs)
         check(totals(fs.json("scrub")) == (0, 0), "nothing is wrong")
         for ending in (".dat", ".sum", ".par", ".psum", ".pap"):
-            path = files_of(fs, "lfs2", ending)[0]
+            path = fs.stored_files("lfs2", ending)[0]
             before = open(path, "rb").read()
             flip(path, min(70, len(before) - 1))
             found, repaired = totals(fs.json("scrub"))
@@ -68,7 +50,7 @@ def what_went_bad_is_repaired():
 def what_is_not_repaired_is_an_exit_code():
     with FileSystem(LFSS) as fs:
         contents = filled(fs)
-        path = files_of(fs, "lfs5", ".dat")[0]
+        path = fs.stored_files("lfs5")[0]
         flip(path, 10)
         done = fs.run("scrub", "--only-look", "lfs5")
         check(done.returncode == 1, f"found: {done.returncode} {done.stderr}")
@@ -106,7 +88,7 @@ def a_drill_takes_an_lfs_away_compares_and_puts_it_back():
         check(set(states.values()) == {"member"}, f"it takes part again: {states}")
         contents.check("as it was put")
         fs.ok("append", "-", "/small", data=pattern(9, 5000))
-        flip(files_of(fs, "lfs2", ".dat")[0], 10)
+        flip(fs.stored_files("lfs2")[0], 10)
         done = fs.run("drill", "--lose", "lfs2")
         check(done.returncode == 1, f"one differs: {done.returncode} {done.stdout} {done.stderr}")
         fs.ok("scrub")
