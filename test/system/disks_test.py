@@ -24,19 +24,10 @@ def put(fs, path, data, *options):
     fs.ok("put", "--record-length", str(LENGTH), *options, "-", path, data=data)
 
 
-def overwrite(fs, path, record, letter):
+def overwrite(fs, path, record):
     """A client writes one record of a committed file."""
-    local = fs.local("overwritten")
-    with open(local, "wb") as file:
-        file.write(rows(letter, 1))
-    done = subprocess.run(
-        [os.environ["PIF_CRASH_CLIENT"], fs.folder],
-        input=f"1 overwrite {path} 7 {record} 1\n".encode(),
-        stdout=subprocess.PIPE,
-        timeout=30,
-        check=True,
-    )
-    check(done.stdout == b"1 ok\n", f"overwrite: {done.stdout}")
+    said = fs.crash_client(f"overwrite {path} 7 {record} 1")
+    check(said == "1 ok\n", f"overwrite: {said}")
 
 
 def part(fs, name):
@@ -184,7 +175,7 @@ def with_stale_lfs(fs):
     down(fs)
     save(fs, "lfs1")
     up(fs)
-    overwrite(fs, "/changed", 1, "c")
+    overwrite(fs, "/changed", 1)
     put(fs, "/late", rows("l"))
     put(fs, "/replaced", rows("R"))
     put(fs, "/elsewhere", rows("e"), "--nodes", "lfs0")
@@ -197,14 +188,8 @@ class CrashFileSystem(FileSystem):
     """With files whose records the crash client can overwrite."""
 
     def crash_put(self, path):
-        done = subprocess.run(
-            [os.environ["PIF_CRASH_CLIENT"], self.folder],
-            input=f"1 put {path} 7 64 {RECORDS} {self.count}\n".encode(),
-            stdout=subprocess.PIPE,
-            timeout=30,
-            check=True,
-        )
-        check(done.stdout == b"1 ok\n", f"put: {done.stdout}")
+        said = self.crash_client(f"put {path} 7 64 {RECORDS} {self.count}")
+        check(said == "1 ok\n", f"put: {said}")
 
 
 def an_old_root_serves_nothing_and_accept_stale_marks_exactly_what_was_changed_or_lost():
@@ -333,7 +318,7 @@ def accept_old_marks_again_what_an_accept_stale_that_was_forgotten_had_marked():
         down(fs)
         save(fs, "lfs1")
         up(fs)
-        overwrite(fs, "/changed", 1, "c")
+        overwrite(fs, "/changed", 1)
         await_heartbeats(fs)
         down(fs)
         save(fs, "server")

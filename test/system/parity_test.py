@@ -195,17 +195,8 @@ def a_loss_is_accepted_by_who_says_yes():
 def an_overwrite_in_place_is_refused():
     with FileSystem(LFSS) as fs:
         fs.ok("put", "--record-length", "100", *BEVY, "-", "/a", data=pattern(9, 1000))
-        local = fs.local("data")
-        with open(local, "wb") as file:
-            file.write(b"z" * 100)
-        done = subprocess.run(
-            [os.environ["PIF_CRASH_CLIENT"], fs.folder],
-            input=b"1 overwrite /a 7 0 1\n",
-            stdout=subprocess.PIPE,
-            timeout=30,
-            check=True,
-        )
-        check(b"ok" not in done.stdout, f"refused: {done.stdout}")
+        said = fs.crash_client("overwrite /a 7 0 1")
+        check("ok" not in said, f"refused: {said}")
         check(fs.content("/a") == pattern(9, 1000), "nothing is changed")
 
 

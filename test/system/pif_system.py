@@ -190,6 +190,16 @@ class FileSystem:
         )
         return done.stdout
 
+    def crash_client(self, operation):
+        """What the crash client (test/crash/client.cc) says of one operation: "1 ok\n", or why it failed."""
+        return subprocess.run(
+            [os.environ["PIF_CRASH_CLIENT"], self.folder],
+            input=f"1 {operation}\n".encode(),
+            stdout=subprocess.PIPE,
+            timeout=30,
+            check=True,
+        ).stdout.decode()
+
     def json(self, *words, **options):
         return json.loads(self.ok(*words, "--json", **options))
 
