@@ -53,37 +53,6 @@ void BevyWorkload::one() {
   }
 }
 
-// ---- names ----
-
-std::optional<File> BevyWorkload::open(std::size_t path, Client::Mode mode) {
-  NameOp op = begin(Kind::kSee, path);
-  auto file = client().open(text(path), mode);
-  subject_ = file ? file->id() : 0;
-  if (file) {
-    op.meaning = file->id();
-    shared_.oracle.saw_file(text(path), file->id());
-    end(std::move(op), {});
-    return std::move(*file);
-  }
-  failed("open " + text(path), file.error());
-  if (file.error().code == Code::kNotFound) end(std::move(op), {});
-  return std::nullopt;
-}
-
-bool BevyWorkload::rename(std::size_t from, std::size_t to, bool no_replace) {
-  NameOp op = begin(Kind::kRename, from);
-  op.to = to;
-  op.keep = no_replace;
-  const auto done = client().rename(text(from), text(to), op.keep);
-  return ended(std::move(op), done, "rename");
-}
-
-bool BevyWorkload::remove(std::size_t path) {
-  const NameOp op = begin(Kind::kRemove, path);
-  const auto done = client().remove(text(path));
-  return ended(op, done, "remove");
-}
-
 // ---- making files ----
 
 std::uint64_t BevyWorkload::some_count() { return dice_.chance(15) ? dice_.from_to(20, 90) : dice_.from_to(1, 8); }

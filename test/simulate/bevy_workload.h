@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "simulate/contents.h"
@@ -23,8 +22,6 @@ class BevyWorkload : public Teller {
   bool append(std::size_t path);
   bool read(std::size_t path);
   bool read_one(std::size_t path);
-  bool rename(std::size_t from, std::size_t to, bool no_replace);
-  bool remove(std::size_t path);
 
  private:
   struct Made {
@@ -32,7 +29,6 @@ class BevyWorkload : public Teller {
     std::vector<std::uint32_t> lengths;  // of lines
   };
   void one();
-  std::optional<File> open(std::size_t path, Client::Mode mode);
   CreateOptions some_file();
   Made some_bytes(const Format& format, std::uint64_t records, bool may_be_short);
   std::uint64_t some_count();
@@ -42,9 +38,6 @@ class BevyWorkload : public Teller {
   Result<FileLength> length(File& file);
   Status read_all(File& file);
   Status read_single(File& file);
-  std::size_t some_path() { return dice_.below(kShared); }
-
-  static constexpr std::size_t kShared = 4;  // paths that all clients use: the first ones
 };
 
 }  // namespace pif::simulate

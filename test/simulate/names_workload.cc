@@ -24,7 +24,7 @@ void NamesWorkload::run(unsigned operations) {
 }
 
 void NamesWorkload::one() {
-  const std::size_t path = some_path();
+  const std::size_t path = any_path();
   switch (dice_.below(12)) {
     case 0:
     case 1: return make_empty(path);
@@ -34,16 +34,16 @@ void NamesWorkload::one() {
     case 5:
     case 6: return rename_some(path);
     case 7:
-    case 8: return remove(path);
+    case 8: remove(path); return;
     case 9: return list(path);
     default: return see(path);
   }
 }
 
 void NamesWorkload::rename_some(std::size_t path) {
-  std::size_t to = some_path();
-  while (may_be_folder(path) && !may_be_folder(to)) to = some_path();
-  rename(path, to);
+  std::size_t to = any_path();
+  while (may_be_folder(path) && !may_be_folder(to)) to = any_path();
+  rename(path, to, dice_.chance(30));
 }
 
 void NamesWorkload::make_empty(std::size_t path) {
@@ -61,20 +61,6 @@ void NamesWorkload::make_folder(std::size_t path) {
   const NameOp op = begin(Kind::kMakeFolder, path);
   const auto done = client().make_folder(text(path));
   ended(op, done, "make folder " + text(path));
-}
-
-void NamesWorkload::rename(std::size_t from, std::size_t to) {
-  NameOp op = begin(Kind::kRename, from);
-  op.to = to;
-  op.keep = dice_.chance(30);
-  const auto done = client().rename(text(from), text(to), op.keep);
-  ended(std::move(op), done, "rename " + text(from));
-}
-
-void NamesWorkload::remove(std::size_t path) {
-  const NameOp op = begin(Kind::kRemove, path);
-  const auto done = client().remove(text(path));
-  ended(op, done, "remove " + text(path));
 }
 
 void NamesWorkload::see(std::size_t path) {

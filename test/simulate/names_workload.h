@@ -20,11 +20,9 @@ class NamesWorkload : public Teller {
   void make_empty(std::size_t path);
   void make_folder(std::size_t path);
   void rename_some(std::size_t path);
-  void rename(std::size_t from, std::size_t to);
-  void remove(std::size_t path);
   void see(std::size_t path);
   void list(std::size_t folder);
-  std::size_t some_path() { return dice_.below(shared_.paths.size()); }
+  std::size_t any_path() { return dice_.below(shared_.paths.size()); }
 };
 
 }  // namespace pif::simulate

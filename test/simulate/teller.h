@@ -1,4 +1,4 @@
-// A client of a history, as far as it tells the oracle what it does to names.
+// A client of a history, as far as it works with names and tells the oracle what it does to them.
 #pragma once
 
 #include <optional>
@@ -24,6 +24,10 @@ class Teller {
   bool pause(Duration duration) { return self_.pause(duration); }
   std::uint64_t subject() const { return subject_; }  // the file opened last
 
+  // ---- single operations; false: it failed ----
+  bool rename(std::size_t from, std::size_t to, bool no_replace);
+  bool remove(std::size_t path);
+
  protected:
   using Kind = NameOp::Kind;
   Time now() { return self_.clock().now(); }
@@ -35,6 +39,12 @@ class Teller {
   // Counts and tells a failure; accuses of one that must never be. Always false.
   bool failed(const std::string& what, const Error& error);
   bool ended(NameOp op, const Status& status, const std::string& what);
+  // None: it failed.
+  std::optional<File> open(std::size_t path, Client::Mode mode);
+  // One of the first, which all clients of a history use.
+  std::size_t some_path() { return dice_.below(kShared); }
+
+  static constexpr std::size_t kShared = 4;
 
   Shared& shared_;
   sim::Actor& self_;

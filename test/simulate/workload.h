@@ -1,7 +1,6 @@
 // What a client of a simulated history does: small operations on few files, each told to the oracle.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,13 +23,10 @@ class Workload : public Teller {
   bool read(std::size_t path, bool all);
   // All of a file that has a name which no client gave it.
   bool read_found(const std::string& path, std::uint64_t id);
-  bool rename(std::size_t from, std::size_t to, bool no_replace);
-  bool remove(std::size_t path);
   bool copy(std::size_t path);
 
  private:
   void one();
-  std::optional<File> open(std::size_t path, Client::Mode mode);
   Status fill(File& file, std::uint32_t records);
   Status read_range(File& file, std::uint64_t first, std::uint64_t count);
   Status read_fixed(File& file, std::uint64_t first, std::uint64_t count);
@@ -40,9 +36,6 @@ class Workload : public Teller {
   Status overwrite_some(File& file, std::uint64_t first, std::uint32_t count);
   Result<RecordNumber> append_some(File& file, std::uint64_t write, std::uint32_t count);
   bool publish(File& file, std::size_t path, std::uint32_t records, bool exclusive);
-  std::size_t some_path() { return dice_.below(kShared); }
-
-  static constexpr std::size_t kShared = 4;  // paths that all clients use: the first ones
 
   unsigned copies_ = 0;
 };
