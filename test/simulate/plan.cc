@@ -1,6 +1,7 @@
 #include "simulate/plan.h"
 
 #include <array>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -24,6 +25,24 @@ sim::Options world_of(Dice& dice) {
   if (dice.chance(70)) out.work_max = dice.chance(50) ? 1ms : 20ms;
   out.steps_max = 200'000;
   return out;
+}
+
+// Few clients that work with files, and how their world is.
+void draw_work(Plan& plan, Dice& dice) {
+  plan.clients = static_cast<unsigned>(dice.from_to(1, 3));
+  plan.operations = static_cast<unsigned>(dice.from_to(4, 12));
+  if (dice.chance(50)) plan.log_bytes = 20u << 10;
+  plan.world = world_of(dice);
+}
+
+// At most so many steps after the one before.
+void add_strike(Plan& plan, Dice& dice, Strike strike, std::uint64_t steps_max) {
+  plan.strikes.push_back(strike);
+  plan.steps.push_back(dice.from_to(1, steps_max));
+}
+
+void add_one_of(Plan& plan, Dice& dice, std::span<const Strike> kinds, std::uint64_t steps_max) {
+  add_strike(plan, dice, kinds[dice.below(kinds.size())], steps_max);
 }
 
 void draw_strikes(Plan& plan, Dice& dice) {
@@ -75,10 +94,7 @@ Plan Plan::for_names(std::uint64_t seed) {
   plan.clients = 16;
   plan.operations = static_cast<unsigned>(dice.from_to(3, 8));
   plan.world = world_of(dice);
-  for (auto count = dice.below(6); plan.strikes.size() < count;) {
-    plan.strikes.push_back(kKinds[dice.below(std::size(kKinds))]);
-    plan.steps.push_back(dice.from_to(1, 150));
-  }
+  for (auto count = dice.below(6); plan.strikes.size() < count;) add_one_of(plan, dice, kKinds, 150);
   return plan;
 }
 
@@ -94,18 +110,12 @@ Plan Plan::for_restores(std::uint64_t seed) {
   plan.restores = true;
   plan.accepts = dice.chance(50);
   plan.lfss = static_cast<unsigned>(dice.from_to(1, 3));
-  plan.clients = static_cast<unsigned>(dice.from_to(1, 3));
-  plan.operations = static_cast<unsigned>(dice.from_to(4, 12));
-  if (dice.chance(50)) plan.log_bytes = 20u << 10;
-  plan.world = world_of(dice);
-  const auto add = [&](Strike strike, std::uint64_t most) {
-    plan.strikes.push_back(strike);
-    plan.steps.push_back(dice.from_to(1, most));
-  };
+  draw_work(plan, dice);
   for (auto count = dice.from_to(1, 3); count > 0; --count) {
-    for (auto backups = dice.from_to(1, 4); backups > 0; --backups) add(Strike::kBackUp, dice.chance(50) ? 30 : 200);
-    for (auto others = dice.below(3); others > 0; --others) add(kOthers[dice.below(std::size(kOthers))], 60);
-    add(kPutBack[dice.below(std::size(kPutBack))], dice.chance(50) ? 30 : 200);
+    for (auto backups = dice.from_to(1, 4); backups > 0; --backups)
+      add_strike(plan, dice, Strike::kBackUp, dice.chance(50) ? 30 : 200);
+    for (auto others = dice.below(3); others > 0; --others) add_one_of(plan, dice, kOthers, 60);
+    add_one_of(plan, dice, kPutBack, dice.chance(50) ? 30 : 200);
   }
   return plan;
 }
@@ -122,19 +132,12 @@ Plan Plan::for_bevies(std::uint64_t seed) {
   plan.lfss = 2 * plan.bevy;
   plan.is_far = dice.chance(40);
   plan.timeout = dice.chance(60) ? 8s : 40s;
-  plan.clients = static_cast<unsigned>(dice.from_to(1, 3));
-  plan.operations = static_cast<unsigned>(dice.from_to(4, 12));
-  if (dice.chance(50)) plan.log_bytes = 20u << 10;
-  plan.world = world_of(dice);
-  const auto add = [&](Strike strike, std::uint64_t most) {
-    plan.strikes.push_back(strike);
-    plan.steps.push_back(dice.from_to(1, most));
-  };
+  draw_work(plan, dice);
   for (auto count = dice.from_to(1, 3); count > 0; --count) {
-    for (auto others = dice.below(3); others > 0; --others) add(kOthers[dice.below(std::size(kOthers))], 300);
-    add(kAway[dice.below(std::size(kAway))], dice.chance(50) ? 60 : 600);
+    for (auto others = dice.below(3); others > 0; --others) add_one_of(plan, dice, kOthers, 300);
+    add_one_of(plan, dice, kAway, dice.chance(50) ? 60 : 600);
   }
-  for (auto others = dice.below(3); others > 0; --others) add(kOthers[dice.below(std::size(kOthers))], 900);
+  for (auto others = dice.below(3); others > 0; --others) add_one_of(plan, dice, kOthers, 900);
   return plan;
 }
 
