@@ -107,43 +107,47 @@ Result<tool::ExitCode> copy_to(Client& client, const std::string& target, std::v
   return copy::control(controller, wanted);
 }
 
-}  // namespace
-
-TEST_CASE("a tool reads what a lost LFS had") {
+// With a file /a of these bytes, of whose LFSs one is lost.
+void with_each_lost(
+    const std::function<void(Tools&, Client&, sim::Actor&, unsigned lost, const std::vector<std::byte>& bytes)>& body) {
   for (const unsigned lost : {0u, 1u, 3u}) {
     Tools tools(lost + 1);
     tools.run([&](Client& client, sim::Actor& self) {
       const auto bytes = some_bytes(100 * 700 + 33);
       put(client, "/a", in_order(), bytes);
       tools.lose(client, self, lost);
-      std::vector<std::string> others;
-      for (unsigned lfs = 0; lfs < kLfss; ++lfs)
-        if (lfs != lost) others.push_back(std::to_string(lfs + 1));
-      MUST(copy_to(client, "/b", others, 0));
-      CHECK(get(client, "/b") == bytes);
+      body(tools, client, self, lost, bytes);
     });
   }
 }
 
+void check_copies(Client& client, const std::vector<std::byte>& bytes) {
+  CHECK(get(client, "/same") == bytes);
+  CHECK(get(client, "/other") == bytes);
+}
+
+}  // namespace
+
+TEST_CASE("a tool reads what a lost LFS had") {
+  with_each_lost([](Tools&, Client& client, sim::Actor&, unsigned lost, const auto& bytes) {
+    std::vector<std::string> others;
+    for (unsigned lfs = 0; lfs < kLfss; ++lfs)
+      if (lfs != lost) others.push_back(std::to_string(lfs + 1));
+    MUST(copy_to(client, "/b", others, 0));
+    CHECK(get(client, "/b") == bytes);
+  });
+}
+
 TEST_CASE("what a tool writes while an LFS is lost is there without it, and with it again") {
-  for (const unsigned lost : {0u, 1u, 3u}) {
-    Tools tools(lost + 1);
-    tools.run([&](Client& client, sim::Actor& self) {
-      const auto bytes = some_bytes(100 * 700 + 33);
-      put(client, "/a", in_order(), bytes);
-      tools.lose(client, self, lost);
-      MUST(copy_to(client, "/same"));
-      MUST(copy_to(client, "/other", {"4", "3", "2", "1"}));
-      CHECK(get(client, "/same") == bytes);
-      CHECK(get(client, "/other") == bytes);
-      tools.bring_back(client, self, lost);
-      CHECK(get(client, "/same") == bytes);
-      CHECK(get(client, "/other") == bytes);
-      tools.cluster.kill_lfs(lost == 0 ? 1 : lost - 1);
-      CHECK(get(client, "/same") == bytes);
-      CHECK(get(client, "/other") == bytes);
-    });
-  }
+  with_each_lost([](Tools& tools, Client& client, sim::Actor& self, unsigned lost, const auto& bytes) {
+    MUST(copy_to(client, "/same"));
+    MUST(copy_to(client, "/other", {"4", "3", "2", "1"}));
+    check_copies(client, bytes);
+    tools.bring_back(client, self, lost);
+    check_copies(client, bytes);
+    tools.cluster.kill_lfs(lost == 0 ? 1 : lost - 1);
+    check_copies(client, bytes);
+  });
 }
 
 TEST_CASE("a tool that needs an LFS that is silent says that it can be declared lost") {
