@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "../../tools/pif_copy/copy.h"
-#include "libtool/sim_tools.h"
+#include "libtool/tool_fixtures.h"
 #include "pif/client/session.h"
 #include "pif/wire/values.h"
 
@@ -13,23 +13,12 @@ namespace pif {
 namespace {
 
 using namespace std::chrono_literals;
+using sim::get;
+using sim::must;
+using sim::put;
 
 constexpr unsigned kLfss = 5;
 constexpr int kSecondsMax = 60;  // until a view changes
-
-#define MUST(expression)                                             \
-  ([&] {                                                             \
-    auto must_ = (expression);                                       \
-    if (!must_) throw std::runtime_error(must_.error().to_string()); \
-    return must_;                                                    \
-  }())
-
-std::vector<std::byte> some_bytes(std::size_t count) {
-  std::vector<std::byte> bytes(count);
-  std::uint32_t seed = 5;
-  for (auto& b : bytes) b = static_cast<std::byte>((seed = seed * 1664525 + 1013904223) >> 24);
-  return bytes;
-}
 
 // LFS n of the file is lfsN: two bevies of two.
 CreateOptions in_order() {
@@ -40,24 +29,12 @@ CreateOptions in_order() {
   return options;
 }
 
-struct Tools {
-  explicit Tools(std::uint64_t seed = 1) : world(seed), cluster(world, kLfss) {
-    sim::register_tool(cluster, names, [](tool::Worker& worker, sim::Actor&) { return copy::work(worker); });
-  }
-  void run(const std::function<void(Client&, sim::Actor&)>& body) {
-    world.spawn_main(
-        "client",
-        [&](sim::Actor& self) {
-          sim::ClientSide side(self);
-          auto client = MUST(sim::sim_client(side, cluster.size()));
-          body(*client, self);
-        },
-        sim::Who{0, {0}});
-    world.run();
-  }
+struct Tools : sim::ToolFixture {
+  explicit Tools(std::uint64_t seed = 1) : ToolFixture(seed, kLfss, copy::work) {}
+
   std::uint32_t view_state(Client& client, unsigned lfs) {
-    const auto reply = MUST(client.session().call(proto::Nodes()));
-    for (const proto::NodeInfo& node : reply->nodes())
+    const auto reply = must(client.session().call(proto::Nodes()));
+    for (const proto::NodeInfo& node : reply.nodes())
       if (node.id() == lfs + 1) return node.view_state();
     return 0;
   }
@@ -76,25 +53,7 @@ struct Tools {
     for (int i = 0; i < kSecondsMax && view_state(client, lfs) != wire::kViewMember; ++i) (void)self.pause(1s);
     REQUIRE(view_state(client, lfs) == wire::kViewMember);
   }
-
-  sim::Names names;
-  sim::World world;
-  sim::Cluster cluster;
 };
-
-void put(Client& client, const std::string& path, const CreateOptions& options, std::span<const std::byte> bytes) {
-  auto file = MUST(client.create(path, options));
-  MUST(file->write(bytes));
-  MUST(file->commit());
-}
-
-std::vector<std::byte> get(Client& client, const std::string& path) {
-  auto file = MUST(client.open(path));
-  const FileLength file_length = *MUST(file->file_length());
-  std::vector<std::byte> bytes(file_length.bytes);
-  bytes.resize(*MUST(file->pread(bytes, 0)));
-  return bytes;
-}
 
 Result<tool::ExitCode> copy_to(Client& client, const std::string& target, std::vector<std::string> nodes = {},
                                std::optional<std::uint32_t> bevy = {}) {
@@ -113,7 +72,7 @@ void with_each_lost(
   for (const unsigned lost : {0u, 1u, 3u}) {
     Tools tools(lost + 1);
     tools.run([&](Client& client, sim::Actor& self) {
-      const auto bytes = some_bytes(100 * 700 + 33);
+      const auto bytes = sim::random_bytes(100 * 700 + 33, 5);
       put(client, "/a", in_order(), bytes);
       tools.lose(client, self, lost);
       body(tools, client, self, lost, bytes);
@@ -133,15 +92,15 @@ TEST_CASE("a tool reads what a lost LFS had") {
     std::vector<std::string> others;
     for (unsigned lfs = 0; lfs < kLfss; ++lfs)
       if (lfs != lost) others.push_back(std::to_string(lfs + 1));
-    MUST(copy_to(client, "/b", others, 0));
+    must(copy_to(client, "/b", others, 0));
     CHECK(get(client, "/b") == bytes);
   });
 }
 
 TEST_CASE("what a tool writes while an LFS is lost is there without it, and with it again") {
   with_each_lost([](Tools& tools, Client& client, sim::Actor& self, unsigned lost, const auto& bytes) {
-    MUST(copy_to(client, "/same"));
-    MUST(copy_to(client, "/other", {"4", "3", "2", "1"}));
+    must(copy_to(client, "/same"));
+    must(copy_to(client, "/other", {"4", "3", "2", "1"}));
     check_copies(client, bytes);
     tools.bring_back(client, self, lost);
     check_copies(client, bytes);
@@ -153,7 +112,7 @@ TEST_CASE("what a tool writes while an LFS is lost is there without it, and with
 TEST_CASE("a tool that needs an LFS that is silent says that it can be declared lost") {
   Tools tools;
   tools.run([&](Client& client, sim::Actor&) {
-    put(client, "/a", in_order(), some_bytes(10'000));
+    put(client, "/a", in_order(), sim::random_bytes(10'000, 5));
     tools.cluster.kill_lfs(2);
     const auto copied = copy_to(client, "/b");
     REQUIRE_FALSE(copied);
@@ -177,11 +136,11 @@ TEST_CASE("an LFS has several workers of a job when it stands in for others") {
     return {};
   });
   tools.run([&](Client& client, sim::Actor& self) {
-    put(client, "/a", in_order(), some_bytes(10'000));
+    put(client, "/a", in_order(), sim::random_bytes(10'000, 5));
     tools.lose(client, self, 2);
     tool::Controller controller(client, sim::sim_controller());
-    MUST(controller.open("/a"));
-    MUST(controller.run({}));
+    must(controller.open("/a"));
+    must(controller.run({}));
   });
   CHECK(places == std::multiset<std::string>{"lfs0", "lfs1", "lfs3", "lfs3"});
   CHECK(stood_for == std::set<std::uint32_t>{1, 2, 3, 4});

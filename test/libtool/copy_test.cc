@@ -3,50 +3,19 @@
 #include <numeric>
 
 #include "../../tools/pif_copy/copy.cc"
-#include "libtool/sim_tools.h"
+#include "libtool/tool_fixtures.h"
 
 namespace pif {
 namespace {
 
-std::vector<std::byte> bytes_of(std::size_t count, std::uint32_t seed) {
-  std::vector<std::byte> bytes(count);
-  for (auto& b : bytes) {
-    seed = seed * 1664525 + 1013904223;
-    b = static_cast<std::byte>(seed >> 24);
-  }
-  return bytes;
-}
-
-std::string error_of(const Error& error) { return error.to_string(); }
-
-#define MUST(expression)                                           \
-  ([&] {                                                           \
-    auto must_ = (expression);                                     \
-    if (!must_) throw std::runtime_error(error_of(must_.error())); \
-    return must_;                                                  \
-  }())
+using sim::get;
+using sim::must;
+using sim::put;
+using sim::random_bytes;
 
 // A file system of `lfss` LFSs, a file in it, and pif-copy.
-struct Fixture {
-  explicit Fixture(unsigned lfss, std::uint64_t seed = 1) : world(seed), cluster(world, lfss) {
-    sim::register_tool(cluster, names, [](tool::Worker& worker, sim::Actor&) { return copy::work(worker); });
-  }
-  // Runs `body` in a client actor.
-  void run(const std::function<void(Client&)>& body) {
-    world.spawn_main(
-        "client",
-        [&](sim::Actor& self) {
-          sim::ClientSide side(self);
-          auto client = MUST(sim::sim_client(side, cluster.size()));
-          body(*client);
-        },
-        sim::Who{0, {0}});
-    world.run();
-  }
-
-  sim::Names names;
-  sim::World world;
-  sim::Cluster cluster;
+struct Fixture : sim::ToolFixture {
+  explicit Fixture(unsigned lfss, std::uint64_t seed = 1) : ToolFixture(seed, lfss, copy::work) {}
 };
 
 CreateOptions laid_out(const Format& format, std::vector<std::uint32_t> nodes, std::vector<std::uint32_t> bevies = {}) {
@@ -59,13 +28,6 @@ CreateOptions laid_out(const Format& format, std::vector<std::uint32_t> nodes, s
   return options;
 }
 
-void put_fixed(Client& client, const std::string& path, const CreateOptions& options,
-               std::span<const std::byte> bytes) {
-  auto file = MUST(client.create(path, options));
-  MUST(file->write(bytes));
-  MUST(file->commit());
-}
-
 RecordBatch variable_records(std::size_t count) {
   RecordBatch batch;
   std::uint32_t seed = 7;
@@ -73,17 +35,8 @@ RecordBatch variable_records(std::size_t count) {
     seed = seed * 1664525 + 1013904223;
     batch.lengths.push_back(i % 50 == 49 ? 3000 : (seed >> 20) % 40);
   }
-  batch.data = bytes_of(std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::size_t{0}), 99);
+  batch.data = random_bytes(std::accumulate(batch.lengths.begin(), batch.lengths.end(), std::size_t{0}), 99);
   return batch;
-}
-
-std::vector<std::byte> get(Client& client, const std::string& path) {
-  auto file = MUST(client.open(path));
-  const FileLength file_length = *MUST(file->file_length());
-  std::vector<std::byte> bytes(file_length.bytes);
-  std::size_t got = *MUST(file->pread(bytes, 0));
-  bytes.resize(got);
-  return bytes;
 }
 
 Result<tool::ExitCode> copy_file(Client& client, const copy::CopyOptions& wanted, tool::Report* report = nullptr,
@@ -120,12 +73,12 @@ TEST_CASE("a copy to any width holds the same bytes") {
   for (unsigned from = 1; from <= 8; from += 1) {
     Fixture fixture(8, from);
     fixture.run([&](Client& client) {
-      const auto bytes = bytes_of(100 * 137 + 33, from);  // a short last record
-      put_fixed(client, "/a", laid_out(Format::fixed(100), first_nodes(from)), bytes);
+      const auto bytes = random_bytes(100 * 137 + 33, from);  // a short last record
+      put(client, "/a", laid_out(Format::fixed(100), first_nodes(from)), bytes);
       for (unsigned to = 1; to <= 8; ++to) {
-        MUST(copy_file(client, to_nodes(names_of(first_nodes(to)))));
+        must(copy_file(client, to_nodes(names_of(first_nodes(to)))));
         REQUIRE(get(client, "/b") == bytes);
-        REQUIRE(MUST(client.stat("/b"))->nodes.size() == to);
+        REQUIRE(must(client.stat("/b")).nodes.size() == to);
       }
     });
   }
@@ -134,9 +87,9 @@ TEST_CASE("a copy to any width holds the same bytes") {
 TEST_CASE("workers that talk over the network only copy the same bytes") {
   Fixture fixture(5);
   fixture.run([&](Client& client) {
-    const auto bytes = bytes_of(100 * 1370 + 33, 3);
-    put_fixed(client, "/a", laid_out(Format::fixed(100), first_nodes(3)), bytes);
-    MUST(copy_file(client, to_nodes(names_of(first_nodes(5))), nullptr, true));
+    const auto bytes = random_bytes(100 * 1370 + 33, 3);
+    put(client, "/a", laid_out(Format::fixed(100), first_nodes(3)), bytes);
+    must(copy_file(client, to_nodes(names_of(first_nodes(5))), nullptr, true));
     REQUIRE(get(client, "/b") == bytes);
   });
   // Everybody's mail came at the port that was told by way of the controller.
@@ -147,12 +100,12 @@ TEST_CASE("workers that talk over the network only copy the same bytes") {
 TEST_CASE("a copy of so few records that the first LFS has none has its length") {
   Fixture fixture(4);
   fixture.run([&](Client& client) {
-    const auto bytes = bytes_of(13, 3);
-    put_fixed(client, "/a", laid_out(Format::fixed(13), {1, 2, 3, 4}, {2, 2}), bytes);
-    MUST(copy_file(client, to_nodes({})));
+    const auto bytes = random_bytes(13, 3);
+    put(client, "/a", laid_out(Format::fixed(13), {1, 2, 3, 4}, {2, 2}), bytes);
+    must(copy_file(client, to_nodes({})));
     REQUIRE(get(client, "/b") == bytes);
     copy::CopyOptions other_order = to_nodes({"4", "3", "2", "1"});
-    MUST(copy_file(client, other_order));
+    must(copy_file(client, other_order));
     REQUIRE(get(client, "/b") == bytes);
   });
 }
@@ -160,11 +113,11 @@ TEST_CASE("a copy of so few records that the first LFS has none has its length")
 TEST_CASE("a copy keeps format, mode, attributes, LFSs and bevies") {
   Fixture fixture(4);
   fixture.run([&](Client& client) {
-    const auto bytes = bytes_of(5000, 3);
-    put_fixed(client, "/a", laid_out(Format::fixed(7), {3, 1, 4, 2}, {2, 2}), bytes);
-    MUST(copy_file(client, to_nodes({})));
-    const Entry a = *MUST(client.stat("/a"));
-    const Entry b = *MUST(client.stat("/b"));
+    const auto bytes = random_bytes(5000, 3);
+    put(client, "/a", laid_out(Format::fixed(7), {3, 1, 4, 2}, {2, 2}), bytes);
+    must(copy_file(client, to_nodes({})));
+    const Entry a = must(client.stat("/a"));
+    const Entry b = must(client.stat("/b"));
     REQUIRE(b.nodes == a.nodes);
     REQUIRE(b.bevies == a.bevies);
     REQUIRE(b.format == a.format);
@@ -178,17 +131,17 @@ TEST_CASE("a copy keeps format, mode, attributes, LFSs and bevies") {
 TEST_CASE("records come to layouts with bevies, and back") {
   Fixture fixture(4);
   fixture.run([&](Client& client) {
-    const auto bytes = bytes_of(64 * 500 + 1, 5);
-    put_fixed(client, "/a", laid_out(Format::fixed(64), {1, 2, 3}), bytes);
+    const auto bytes = random_bytes(64 * 500 + 1, 5);
+    put(client, "/a", laid_out(Format::fixed(64), {1, 2, 3}), bytes);
     auto wanted = to_nodes({"1", "2", "3", "4"});
     wanted.bevy = 2;
-    MUST(copy_file(client, wanted));
+    must(copy_file(client, wanted));
     REQUIRE(get(client, "/b") == bytes);
     wanted.source = "/b";
     wanted.target = "/c";
     wanted.nodes = {"2", "1"};
     wanted.bevy = 0;
-    MUST(copy_file(client, wanted));
+    must(copy_file(client, wanted));
     REQUIRE(get(client, "/c") == bytes);
   });
 }
@@ -209,14 +162,14 @@ TEST_CASE("variable records and lines keep their lengths in every layout") {
         end = 0;
         for (const auto length : records.lengths) records.data[(end += length) - 1] = std::byte{'\n'};
       }
-      auto file = MUST(client.create("/a", laid_out(format, {1, 2, 3})));
-      MUST(file->write_batch(records.lengths, records.data));
-      MUST(file->commit());
+      auto file = must(client.create("/a", laid_out(format, {1, 2, 3})));
+      must(file.write_batch(records.lengths, records.data));
+      must(file.commit());
       for (const std::vector<std::string>& nodes :
            {std::vector<std::string>{"1", "2", "3"}, {"5", "4"}, {"3", "1", "2"}, {"1", "2", "3", "4", "5"}}) {
-        MUST(copy_file(client, to_nodes(nodes)));
-        auto copied = MUST(client.open("/b"));
-        const RecordBatch back = *MUST(copied->read_batch(1000));
+        must(copy_file(client, to_nodes(nodes)));
+        auto copied = must(client.open("/b"));
+        const RecordBatch back = must(copied.read_batch(1000));
         REQUIRE(back.lengths == records.lengths);
         REQUIRE(back.data == records.data);
       }
@@ -227,15 +180,15 @@ TEST_CASE("variable records and lines keep their lengths in every layout") {
 TEST_CASE("an empty file, and one with fewer records than LFSs, are copied") {
   Fixture fixture(6);
   fixture.run([&](Client& client) {
-    MUST(client.create_empty("/a", laid_out(Format::fixed(10), first_nodes(3))));
-    MUST(copy_file(client, to_nodes({"4", "5"})));
+    must(client.create_empty("/a", laid_out(Format::fixed(10), first_nodes(3))));
+    must(copy_file(client, to_nodes({"4", "5"})));
     REQUIRE(get(client, "/b").empty());
-    REQUIRE(MUST(client.stat("/b"))->mode == 0640);
-    const auto bytes = bytes_of(15, 1);
-    put_fixed(client, "/a", laid_out(Format::fixed(10), first_nodes(6)), bytes);
-    MUST(copy_file(client, to_nodes({"6", "5", "4", "3", "2", "1"})));
+    REQUIRE(must(client.stat("/b")).mode == 0640);
+    const auto bytes = random_bytes(15, 1);
+    put(client, "/a", laid_out(Format::fixed(10), first_nodes(6)), bytes);
+    must(copy_file(client, to_nodes({"6", "5", "4", "3", "2", "1"})));
     REQUIRE(get(client, "/b") == bytes);
-    MUST(copy_file(client, to_nodes({})));
+    must(copy_file(client, to_nodes({})));
     REQUIRE(get(client, "/b") == bytes);
   });
 }
@@ -243,16 +196,16 @@ TEST_CASE("an empty file, and one with fewer records than LFSs, are copied") {
 TEST_CASE("bytes moved between nodes are counted exactly") {
   Fixture fixture(4);
   fixture.run([&](Client& client) {
-    const auto bytes = bytes_of(100 * 400, 1);
-    put_fixed(client, "/a", laid_out(Format::fixed(100), {1, 2}), bytes);
+    const auto bytes = random_bytes(100 * 400, 1);
+    put(client, "/a", laid_out(Format::fixed(100), {1, 2}), bytes);
     tool::Report report;
-    MUST(copy_file(client, to_nodes({"1", "2"}), &report));
+    must(copy_file(client, to_nodes({"1", "2"}), &report));
     REQUIRE(report.bytes_moved == 0);
     // Records 0, 4, 8, ... stay on node 1 and 1, 5, 9, ... on node 2: half of them move.
-    MUST(copy_file(client, to_nodes({"1", "2", "3", "4"}), &report));
+    must(copy_file(client, to_nodes({"1", "2", "3", "4"}), &report));
     REQUIRE(report.bytes_moved == bytes.size() / 2);
     REQUIRE(report.bytes_written_local == bytes.size());
-    MUST(copy_file(client, to_nodes({"3", "4"}), &report));
+    must(copy_file(client, to_nodes({"3", "4"}), &report));
     REQUIRE(report.bytes_moved == bytes.size());
   });
 }
@@ -260,10 +213,10 @@ TEST_CASE("bytes moved between nodes are counted exactly") {
 TEST_CASE("an existing target is kept with --no-clobber and replaced without") {
   Fixture fixture(2);
   fixture.run([&](Client& client) {
-    const auto a = bytes_of(1000, 1);
-    const auto b = bytes_of(10, 2);
-    put_fixed(client, "/a", laid_out(Format::fixed(100), {1, 2}), a);
-    put_fixed(client, "/b", laid_out(Format::fixed(100), {1, 2}), b);
+    const auto a = random_bytes(1000, 1);
+    const auto b = random_bytes(10, 2);
+    put(client, "/a", laid_out(Format::fixed(100), {1, 2}), a);
+    put(client, "/b", laid_out(Format::fixed(100), {1, 2}), b);
     auto wanted = to_nodes({});
     wanted.no_clobber = true;
     const auto refused = copy_file(client, wanted);
@@ -271,7 +224,7 @@ TEST_CASE("an existing target is kept with --no-clobber and replaced without") {
     REQUIRE(refused.error().code == Code::kExists);
     REQUIRE(get(client, "/b") == b);
     wanted.no_clobber = false;
-    MUST(copy_file(client, wanted));
+    must(copy_file(client, wanted));
     REQUIRE(get(client, "/b") == a);
   });
 }
@@ -279,7 +232,7 @@ TEST_CASE("an existing target is kept with --no-clobber and replaced without") {
 TEST_CASE("wrong options are refused with a reason") {
   Fixture fixture(2);
   fixture.run([&](Client& client) {
-    put_fixed(client, "/a", laid_out(Format::fixed(100), {1, 2}), bytes_of(1000, 1));
+    put(client, "/a", laid_out(Format::fixed(100), {1, 2}), random_bytes(1000, 1));
     for (const std::vector<std::string>& nodes : {std::vector<std::string>{"1", "1"}, {"lfs9"}}) {
       REQUIRE(copy_file(client, to_nodes(nodes)).error().code == Code::kInvalid);
     }

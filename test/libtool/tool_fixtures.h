@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -20,6 +22,27 @@ inline void must(const Status& status) {
   if (!status) throw std::runtime_error(status.error().to_string());
 }
 
+inline std::vector<std::byte> random_bytes(std::size_t count, std::uint32_t seed) {
+  std::vector<std::byte> bytes(count);
+  for (auto& b : bytes) b = static_cast<std::byte>((seed = seed * 1664525 + 1013904223) >> 24);
+  return bytes;
+}
+
+// A whole file, in one write.
+inline void put(Client& client, const std::string& path, const CreateOptions& options,
+                std::span<const std::byte> bytes) {
+  File file = must(client.create(path, options));
+  must(file.write(bytes));
+  must(file.commit());
+}
+
+inline std::vector<std::byte> get(Client& client, const std::string& path) {
+  File file = must(client.open(path));
+  std::vector<std::byte> bytes(must(file.file_length()).bytes);
+  bytes.resize(must(file.pread(bytes, 0)));
+  return bytes;
+}
+
 // A file system and a tool.
 struct ToolFixture {
   ToolFixture(std::uint64_t seed, unsigned lfss, tool::WorkerFunction work, Spoil spoil = {})
@@ -29,12 +52,15 @@ struct ToolFixture {
         std::move(spoil));
   }
   void run(const std::function<void(Client&)>& body) {
+    run([&body](Client& client, Actor&) { body(client); });
+  }
+  void run(const std::function<void(Client&, Actor&)>& body) {
     world.spawn_main(
         "client",
         [&](Actor& self) {
           ClientSide side(self);
           Client client = must(sim_client(side, cluster.size()));
-          body(client);
+          body(client, self);
         },
         Who{0, {0}});
     world.run();
