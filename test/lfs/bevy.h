@@ -1,11 +1,17 @@
-// Six LFSs in two bevies of three, and one file on them, written, gathered, appended to and read in messages.
+// Six LFSs in two bevies of three, and one file on them, written, gathered, appended to and read in messages. Some of
+// them may be absent.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <vector>
+
+#include "../../lfs/src/store/catalogue.h"
 
 #include "node.h"
 #include "pif/parity/layout.h"
+#include "pif/wire/views.h"
 
 namespace pif::lfs::test {
 
@@ -14,6 +20,7 @@ using Records = std::vector<std::string>;
 class Bevies {
  public:
   static constexpr std::uint32_t kWidth = 6;
+  static constexpr std::uint64_t kView = 5;  // in which some are absent
 
   // server: the Unix socket of a PIF Server that they report to; empty: of none.
   Bevies(sim::World& world, const Format& format, const std::string& server = {}) {
@@ -37,6 +44,7 @@ class Bevies {
       node->start();
     }
   }
+  virtual ~Bevies() = default;
   // From inside the client's actor.
   void connect(sim::Actor& self) {
     for (auto& node : nodes) peers.push_back(std::make_unique<Peer>(self, *node));
@@ -65,9 +73,49 @@ class Bevies {
     return out;
   }
 
+  // ---- absence ----
+
+  // A view in which these are absent; they were lost in this order.
+  static proto::View view_without(const std::vector<LfsIndex>& lost, std::uint64_t index = kView,
+                                  std::uint32_t state = wire::kViewLost) {
+    proto::View view;
+    view.set_index(index);
+    for (const LfsIndex lfs : lost) {
+      auto& node = *view.add_nodes();
+      node.set_node(lfs + 1);
+      node.set_state(state);
+      node.set_era(1);
+      node.set_lost_order(static_cast<std::uint32_t>(view.nodes_size()));
+    }
+    return view;
+  }
+  // All are started again, and go by such a view. From now on what clients do is done without these.
+  void lose(const std::vector<LfsIndex>& lost, std::uint32_t state = wire::kViewLost) {
+    absent = lost;
+    view = kView;
+    for (auto& node : nodes) {
+      node->kill();
+      put_view(*node, view_without(lost, kView, state));
+      node->start();
+    }
+  }
+  // Nobody may need them from now on.
+  void lose_and_kill(const std::vector<LfsIndex>& lost) {
+    lose(lost);
+    for (const LfsIndex lfs : lost) nodes[lfs]->kill();
+    are_absent_dead = true;
+  }
+  bool is_absent(LfsIndex lfs) const { return std::find(absent.begin(), absent.end(), lfs) != absent.end(); }
+
+  // ---- a file that is created ----
+
   Status write(const Records& all) {
     records = all;
     for (const auto& [lfs, rows] : split(0, all.size())) {
+      if (is_absent(lfs)) {
+        PIF_TRY(write_absent(lfs, {0, rows.size()}, nullptr));
+        continue;
+      }
       std::uint64_t bytes = 0;
       for (std::size_t first = 0; first < rows.size(); first += 10) {  // a packet is small
         const Records part(rows.begin() + static_cast<std::ptrdiff_t>(first),
@@ -80,22 +128,27 @@ class Bevies {
     return {};
   }
   Status gather(LfsIndex lfs, std::optional<FileLength> file_length = {}) {
+    PIF_TRY(peers[lfs]->call(gather_packet(lfs, file_length)));
+    return {};
+  }
+  net::Packet gather_packet(LfsIndex lfs, std::optional<FileLength> file_length = {}) {
     auto packet = peers[lfs]->request(file.id, kMayCreate | kMayRead);
     auto* gather = packet.envelope.mutable_gather();
     *gather->mutable_shape() = at(lfs).shape();
     const FileLength whole = file_length.value_or(length());
     gather->mutable_file_length()->set_records(whole.records);
     gather->mutable_file_length()->set_bytes(whole.bytes);
-    PIF_TRY(peers[lfs]->call(std::move(packet)));
-    return {};
+    gather->set_view(view);
+    return packet;
   }
   Status gather_all() {
     for (LfsIndex lfs = 0; lfs < kWidth; ++lfs)
-      if (layout.parity_rows(lfs, records.size()) > 0) PIF_TRY(gather(lfs));
+      if (!is_absent(lfs) && layout.parity_rows(lfs, records.size()) > 0) PIF_TRY(gather(lfs));
     return {};
   }
   Status settle() {
-    for (auto& peer : peers) PIF_TRY(peer->settle({file.id}, {}));
+    for (LfsIndex lfs = 0; lfs < kWidth; ++lfs)
+      if (!is_absent(lfs)) PIF_TRY(peers[lfs]->settle({file.id}, {}));
     return {};
   }
   Status put(const Records& all) {
@@ -120,8 +173,12 @@ class Bevies {
     return bytes_of(reply.body);
   }
   // Every record out of its parity.
-  void require_all_rebuilt() {
-    for (std::size_t n = 0; n < records.size(); ++n) {
+  void require_all_rebuilt() { require_rebuilt(); }
+  // Every `step`-th. While LFSs are absent, of theirs only: for those of others the absent ones' rows are needed.
+  void require_rebuilt(std::size_t step = 1) {
+    for (std::size_t n = 0, seen = 0; n < records.size(); ++n) {
+      if (!absent.empty() && !is_absent(layout.locate(n).lfs)) continue;
+      if (seen++ % step != 0) continue;
       const auto found = rebuilt(layout.locate(n));
       INFO("record " << n << (found ? "" : found.error().to_string()));
       REQUIRE(found);
@@ -129,11 +186,11 @@ class Bevies {
     }
   }
   void require_clean() {
-    for (auto& node : nodes) {
-      if (node.get() == dead) continue;
-      const auto report = node->check();
+    for (LfsIndex lfs = 0; lfs < kWidth; ++lfs) {
+      if (are_absent_dead && is_absent(lfs)) continue;
+      const auto report = nodes[lfs]->check();
       REQUIRE_OK(report);
-      INFO(node->name());
+      INFO(nodes[lfs]->name());
       CHECK(report->damages == std::vector<std::string>());
     }
   }
@@ -184,6 +241,10 @@ class Bevies {
   }
   // Records [first, size()) of the file as `records` has it now.
   Status cover(LfsIndex lfs, const proto::ReserveReply& grant, RecordNumber first) {
+    PIF_TRY(peers[lfs]->call(cover_packet(lfs, grant, first)));
+    return {};
+  }
+  net::Packet cover_packet(LfsIndex lfs, const proto::ReserveReply& grant, RecordNumber first) {
     auto packet = peers[lfs]->request(file.id, kMayRead | kMayWrite);
     auto* asked = packet.envelope.mutable_cover();
     *asked->mutable_shape() = at(lfs).shape();
@@ -193,13 +254,14 @@ class Bevies {
     *asked->mutable_base() = grant.base();
     asked->mutable_file_length()->set_records(length().records);
     asked->mutable_file_length()->set_bytes(length().bytes);
-    PIF_TRY(peers[lfs]->call(std::move(packet)));
-    return {};
+    asked->set_view(view);
+    return packet;
   }
   Status cover_all(const proto::ReserveReply& grant, RecordNumber first) {
     std::map<LfsIndex, int> keepers;
     for (auto n = first; n < records.size(); ++n) keepers[layout.parity_of(layout.locate(n)).lfs] = 1;
-    for (const auto& [lfs, one] : keepers) PIF_TRY(cover(lfs, grant, first));
+    for (const auto& [lfs, one] : keepers)
+      if (!is_absent(lfs)) PIF_TRY(cover(lfs, grant, first));
     return {};
   }
   Status done(const proto::ReserveReply& grant) {
@@ -218,16 +280,25 @@ class Bevies {
     PIF_TRY(peers[0]->call(std::move(packet)));
     return {};
   }
-  // Rows durable and covered, not published yet.
-  Result<proto::ReserveReply> begin_append(const Records& added) {
+  // Rows where they belong, not covered yet.
+  Result<proto::ReserveReply> send_rows(const Records& added) {
     std::uint64_t bytes = 0;
     for (const auto& record : added) bytes += record.size();
     PIF_TRY_VALUE(const auto grant, reserve(added.size(), bytes));
     const std::size_t first = records.size();
     REQUIRE(grant.start().records() == first);
     records.insert(records.end(), added.begin(), added.end());
-    for (const auto& [lfs, rows] : split(first, records.size()))
-      PIF_TRY(append_rows(lfs, grant, layout.rows(lfs, first), rows));
+    for (const auto& [lfs, rows] : split(first, records.size())) {
+      const Row row = layout.rows(lfs, first);
+      PIF_TRY(is_absent(lfs) ? write_absent(lfs, {row, row + rows.size()}, &grant)
+                             : append_rows(lfs, grant, row, rows));
+    }
+    return grant;
+  }
+  // Rows durable and covered, not published yet.
+  Result<proto::ReserveReply> begin_append(const Records& added) {
+    const std::size_t first = records.size();
+    PIF_TRY_VALUE(const auto grant, send_rows(added));
     PIF_TRY(cover_all(grant, first));
     return grant;
   }
@@ -242,7 +313,22 @@ class Bevies {
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<std::unique_ptr<Peer>> peers;
   std::uint64_t rows_given = 0;
-  const Node* dead = nullptr;  // its disk is not looked at
+  std::vector<LfsIndex> absent;
+  std::uint64_t view = 0;        // that requests are of
+  bool are_absent_dead = false;  // their disks are not looked at
+
+ protected:
+  // Rows of an absent LFS are written (no grant) or appended.
+  virtual Status write_absent(LfsIndex, Range, const proto::ReserveReply*) { return {}; }
+
+ private:
+  static void put_view(Node& node, const proto::View& view) {
+    const auto store = kv::open_memory(node.catalogue);
+    auto transaction = store->write();
+    REQUIRE_OK(transaction);
+    REQUIRE_OK(catalogue::put_view(**transaction, wire::pack_view(node.key, view)));
+    REQUIRE_OK((*transaction)->commit());
+  }
 };
 
 inline Records make_records(std::size_t count, std::size_t bytes, unsigned seed) {
@@ -256,11 +342,15 @@ inline Records make_variable(std::size_t count, unsigned seed) {
     out.push_back(pattern((i * 37 + seed) % 200, static_cast<unsigned>(seed * 1000 + i)));
   return out;
 }
+inline Records make_for(const Format& format, std::size_t count, unsigned seed) {
+  return format.is_fixed() ? make_records(count, format.record_length, seed) : make_variable(count, seed);
+}
 
-// Runs `body` as a client of LFSs that serve.
-inline void with_bevies(const Format& format, const std::function<void(Bevies&, sim::Actor&)>& body) {
+// Runs body(B&, sim::Actor&) as a client of LFSs that serve.
+template <typename B = Bevies, typename Body>
+void with_bevies(const Format& format, const Body& body) {
   sim::World world(1);
-  Bevies bevies(world, format);
+  B bevies(world, format);
   world.spawn_main("client", [&](sim::Actor& self) {
     bevies.connect(self);
     body(bevies, self);

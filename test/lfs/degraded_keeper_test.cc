@@ -1,7 +1,5 @@
 // Files are written while one of their LFSs is absent: its rows are copied to the LFSs that keep their parity, which
 // make pages and frames of them. docs/PROTOCOL.md "Parity".
-#include "../../lfs/src/store/catalogue.h"
-
 #include "bevy.h"
 #include "fake_server.h"
 #include "held_executor.h"
@@ -13,44 +11,11 @@ namespace {
 
 constexpr std::uint32_t kShort = 500;  // eight records to a page's stretch
 constexpr std::uint32_t kLong = 5000;  // one
-constexpr std::uint64_t kView = 5;
+constexpr std::uint64_t kView = Bevies::kView;
 
 class Degraded : public Bevies {
  public:
   Degraded(sim::World& world_in, const Format& format) : Bevies(world_in, format), world(world_in) {}
-
-  proto::View view_of(std::uint64_t index, LfsIndex lfs, std::uint32_t state) const {
-    proto::View view;
-    view.set_index(index);
-    auto& node = *view.add_nodes();
-    node.set_node(lfs + 1);
-    node.set_state(state);
-    node.set_era(1);
-    node.set_lost_order(1);
-    return view;
-  }
-  // All are started again, and go by a view in which that LFS is absent.
-  void lose(LfsIndex lfs, std::uint32_t state = wire::kViewLost) {
-    absent = lfs;
-    for (auto& node : nodes) {
-      node->kill();
-      put_view(*node, view_of(kView, lfs, state));
-      node->start();
-    }
-  }
-  static void put_view(Node& node, const proto::View& view) {
-    const auto store = kv::open_memory(node.catalogue);
-    auto transaction = store->write();
-    REQUIRE_OK(transaction);
-    REQUIRE_OK(catalogue::put_view(**transaction, wire::pack_view(node.key, view)));
-    REQUIRE_OK((*transaction)->commit());
-  }
-  // Nobody may need it from now on.
-  void lose_and_kill(LfsIndex lfs) {
-    lose(lfs);
-    nodes[lfs]->kill();
-    dead = nodes[lfs].get();
-  }
 
   // ---- one step each ----
 
@@ -58,7 +23,7 @@ class Degraded : public Bevies {
     auto packet = peers[keeper]->request(file.id, kMayRead | (grant == nullptr ? kMayCreate : kMayWrite));
     auto* asked = packet.envelope.mutable_copy_rows();
     *asked->mutable_shape() = at(keeper).shape();
-    asked->set_index(absent);
+    asked->set_index(lost());
     asked->set_first(first);
     asked->set_count(rows.size());
     asked->set_view(kView);
@@ -70,14 +35,14 @@ class Degraded : public Bevies {
     return packet;
   }
   std::vector<access::KeptRows> keepers_of(Range rows) const {
-    const RecordNumber record = layout.record_at({absent, rows.begin});
-    return access::by_keeper(layout, {absent, rows.begin, rows.size(), record, rows.size() == 1});
+    const RecordNumber record = layout.record_at({lost(), rows.begin});
+    return access::by_keeper(layout, {lost(), rows.begin, rows.size(), record, rows.size() == 1});
   }
   Status copy_to_one(const access::KeptRows& kept, const proto::ReserveReply* grant = nullptr) {
     for (std::uint64_t done = 0; done < kept.count; done += 10) {  // a packet is small
       Records part;
       for (auto i = done; i < std::min(done + 10, kept.count); ++i)
-        part.push_back(records[layout.record_at({absent, kept.first + i * kept.step})]);
+        part.push_back(records[layout.record_at({lost(), kept.first + i * kept.step})]);
       PIF_TRY(peers[kept.keeper]->call(copy_packet(kept.keeper, kept.first + done * kept.step, part, grant)));
     }
     return {};
@@ -87,132 +52,31 @@ class Degraded : public Bevies {
     for (const auto& kept : keepers_of(rows)) PIF_TRY(copy_to_one(kept, grant));
     return {};
   }
-  Status gather_in(LfsIndex lfs, std::uint64_t view = kView) {
-    auto packet = peers[lfs]->request(file.id, kMayCreate | kMayRead);
-    auto* gather = packet.envelope.mutable_gather();
-    *gather->mutable_shape() = at(lfs).shape();
-    gather->mutable_file_length()->set_records(length().records);
-    gather->mutable_file_length()->set_bytes(length().bytes);
-    gather->set_view(view);
+  Status gather_in_view(LfsIndex lfs, std::uint64_t other) {
+    auto packet = gather_packet(lfs);
+    packet.envelope.mutable_gather()->set_view(other);
     PIF_TRY(peers[lfs]->call(std::move(packet)));
     return {};
   }
-  net::Packet cover_packet(LfsIndex lfs, const proto::ReserveReply& grant, RecordNumber first) {
-    auto packet = peers[lfs]->request(file.id, kMayRead | kMayWrite);
-    auto* asked = packet.envelope.mutable_cover();
-    *asked->mutable_shape() = at(lfs).shape();
-    asked->set_first(first);
-    asked->set_count(records.size() - first);
-    asked->set_generation(grant.generation());
-    *asked->mutable_base() = grant.base();
-    asked->mutable_file_length()->set_records(length().records);
-    asked->mutable_file_length()->set_bytes(length().bytes);
-    asked->set_view(kView);
-    return packet;
-  }
 
-  // ---- as a client ----
-
-  // All rows, those of the absent LFS to their keepers; not those of `but`.
-  Status write_rows(const Records& all, std::optional<LfsIndex> but = {}) {
-    records = all;
-    for (const auto& [lfs, rows] : split(0, all.size())) {
-      if (lfs == absent) {
-        for (const auto& kept : keepers_of({0, rows.size()}))
-          if (kept.keeper != but) PIF_TRY(copy_to_one(kept));
-        continue;
-      }
-      std::uint64_t bytes = 0;
-      for (std::size_t first = 0; first < rows.size(); first += 10) {
-        const Records part(rows.begin() + static_cast<std::ptrdiff_t>(first),
-                           rows.begin() + static_cast<std::ptrdiff_t>(std::min(first + 10, rows.size())));
-        PIF_TRY(peers[lfs]->write(at(lfs), first, part.size(), body(part)));
-      }
-      for (const auto& row : rows) bytes += row.size();
-      PIF_TRY(peers[lfs]->seal(at(lfs), rows.size(), bytes, {}, length()));
-    }
-    return {};
-  }
-  Status gather_present() {
-    for (LfsIndex lfs = 0; lfs < kWidth; ++lfs)
-      if (lfs != absent && layout.parity_rows(lfs, records.size()) > 0) PIF_TRY(gather_in(lfs));
-    return {};
-  }
-  Status settle_present() {
-    for (LfsIndex lfs = 0; lfs < kWidth; ++lfs)
-      if (lfs != absent) PIF_TRY(peers[lfs]->settle({file.id}, {}));
-    return {};
-  }
-  Status put_without(const Records& all) {
-    PIF_TRY(write_rows(all));
-    PIF_TRY(gather_present());
-    return settle_present();
-  }
-  Status cover_present(const proto::ReserveReply& grant, RecordNumber first) {
-    std::map<LfsIndex, int> keepers;
-    for (auto n = first; n < records.size(); ++n) keepers[layout.parity_of(layout.locate(n)).lfs] = 1;
-    for (const auto& [lfs, one] : keepers)
-      if (lfs != absent) PIF_TRY(peers[lfs]->call(cover_packet(lfs, grant, first)));
-    return {};
-  }
-  // Rows are where they belong, or copied; nothing is covered yet.
-  Result<proto::ReserveReply> send_rows(const Records& added, bool with_copies = true) {
-    std::uint64_t bytes = 0;
-    for (const auto& record : added) bytes += record.size();
-    PIF_TRY_VALUE(const auto grant, reserve(added.size(), bytes));
-    const std::size_t first = records.size();
-    REQUIRE(grant.start().records() == first);
-    records.insert(records.end(), added.begin(), added.end());
-    for (const auto& [lfs, rows] : split(first, records.size())) {
-      const Row row = layout.rows(lfs, first);
-      if (lfs != absent) {
-        PIF_TRY(append_rows(lfs, grant, row, rows));
-      } else if (with_copies) {
-        PIF_TRY(copy({row, row + rows.size()}, &grant));
-      }
-    }
-    return grant;
-  }
-  Status append_without(const Records& added) {
-    const std::size_t first = records.size();
-    PIF_TRY_VALUE(const auto grant, send_rows(added));
-    PIF_TRY(cover_present(grant, first));
-    return done(grant);
-  }
-
-  bool is_lost(RecordNumber record) const { return layout.locate(record).lfs == absent; }
-  // What the absent LFS would have, every `step`-th record of it.
-  void require_rebuilt(std::size_t step = 1) {
-    std::size_t seen = 0;
-    for (std::size_t n = 0; n < records.size(); ++n) {
-      if (!is_lost(n) || seen++ % step != 0) continue;
-      const auto found = rebuilt(layout.locate(n));
-      INFO("record " << n << (found ? "" : found.error().to_string()));
-      REQUIRE(found);
-      REQUIRE(*found == body({records[n]}));
-    }
-  }
+  // The one that is absent.
+  LfsIndex lost() const { return absent.front(); }
+  bool is_lost(RecordNumber record) const { return layout.locate(record).lfs == lost(); }
   // Someone who keeps parity of the absent LFS's row 0.
-  LfsIndex keeper() const { return layout.parity_of({absent, 0}).lfs; }
+  LfsIndex keeper() const { return layout.parity_of({lost(), 0}).lfs; }
 
   sim::World& world;
-  LfsIndex absent = 0;
+  // Which keepers clients send copies to, with rows that they write or append.
+  std::function<bool(LfsIndex)> gets_copies = [](LfsIndex) { return true; };
+
+ private:
+  Status write_absent(LfsIndex lfs, Range rows, const proto::ReserveReply* grant) override {
+    REQUIRE(lfs == lost());
+    for (const auto& kept : keepers_of(rows))
+      if (gets_copies(kept.keeper)) PIF_TRY(copy_to_one(kept, grant));
+    return {};
+  }
 };
-
-void with_degraded(const Format& format, const std::function<void(Degraded&, sim::Actor&)>& run) {
-  sim::World world(1);
-  Degraded bevies(world, format);
-  world.spawn_main("client", [&](sim::Actor& self) {
-    bevies.connect(self);
-    run(bevies, self);
-    bevies.peers.clear();
-  });
-  world.run();
-}
-
-Records make(const Format& format, std::size_t count, unsigned seed) {
-  return format.is_fixed() ? make_records(count, format.record_length, seed) : make_variable(count, seed);
-}
 
 // ---- files that are created ----------------------------------------------------------------------------------------
 
@@ -220,18 +84,18 @@ TEST_CASE("rows of an LFS that is absent while a file is created come back out o
   const auto format = GENERATE(Format::fixed(kShort), Format::fixed(kLong), Format::variable());
   const auto count = GENERATE(1, 7, 100, 500);
   const auto lost = GENERATE(0, 1, 5);
-  with_degraded(format, [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(static_cast<LfsIndex>(lost));
-    REQUIRE_OK(d.put_without(make(format, static_cast<std::size_t>(count), 1)));
+  with_bevies<Degraded>(format, [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({static_cast<LfsIndex>(lost)});
+    REQUIRE_OK(d.put(make_for(format, static_cast<std::size_t>(count), 1)));
     d.require_rebuilt();
     d.require_clean();
   });
 }
 
 TEST_CASE("what was copied and gathered survives a power loss") {
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(1);
-    REQUIRE_OK(d.put_without(make_records(100, kShort, 1)));
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({1});
+    REQUIRE_OK(d.put(make_records(100, kShort, 1)));
     for (auto& node : d.nodes) node->crash();
     d.require_clean();
     for (auto& node : d.nodes) node->start();
@@ -240,9 +104,9 @@ TEST_CASE("what was copied and gathered survives a power loss") {
 }
 
 TEST_CASE("copies that are in pages are given up") {
-  with_degraded(Format::fixed(kLong), [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(1);
-    REQUIRE_OK(d.put_without(make_records(300, kLong, 1)));
+  with_bevies<Degraded>(Format::fixed(kLong), [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({1});
+    REQUIRE_OK(d.put(make_records(300, kLong, 1)));
     const auto state = d.state(d.keeper());
     CHECK(state.pages() > 10);
     CHECK(state.pap_begin() > 10 * kLong);
@@ -251,79 +115,80 @@ TEST_CASE("copies that are in pages are given up") {
 }
 
 TEST_CASE("a short last record of an absent LFS has its own length") {
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(4);
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({4});
     std::size_t last = 50;
     while (!d.is_lost(last)) ++last;
     auto records = make_records(last + 1, kShort, 1);
     records.back().resize(17);
-    REQUIRE_OK(d.put_without(records));
+    REQUIRE_OK(d.put(records));
     d.require_rebuilt();
     d.require_clean();
   });
 }
 
 TEST_CASE("rows that are copied twice are the same rows, and of different ones the last count") {
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(1);
-    REQUIRE_OK(d.write_rows(make_records(100, kShort, 2)));
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({1});
+    REQUIRE_OK(d.write(make_records(100, kShort, 2)));
     d.records = make_records(100, kShort, 1);
     const auto rows = d.layout.rows(1, 100);
     REQUIRE_OK(d.copy({0, rows}));
     REQUIRE_OK(d.copy({0, rows}));
-    REQUIRE_OK(d.gather_present());
-    REQUIRE_OK(d.settle_present());
+    REQUIRE_OK(d.gather_all());
+    REQUIRE_OK(d.settle());
     d.require_rebuilt();
   });
 }
 
 TEST_CASE("a gather misses rows that nobody copied, and ends well when they are") {
   const auto format = GENERATE(Format::fixed(kShort), Format::variable());
-  with_degraded(format, [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(1);
+  with_bevies<Degraded>(format, [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({1});
     const LfsIndex keeper = d.keeper();
-    REQUIRE_OK(d.write_rows(make(format, 200, 1), keeper));
-    CHECK(code_of(d.gather_in(keeper)) == Code::kNotFound);
-    CHECK(code_of(d.gather_in(keeper)) == Code::kNotFound);
+    d.gets_copies = [&](LfsIndex lfs) { return lfs != keeper; };
+    REQUIRE_OK(d.write(make_for(format, 200, 1)));
+    CHECK(code_of(d.gather(keeper)) == Code::kNotFound);
+    CHECK(code_of(d.gather(keeper)) == Code::kNotFound);
     for (const auto& kept : d.keepers_of({0, d.layout.rows(1, 200)}))
       if (kept.keeper == keeper) REQUIRE_OK(d.copy_to_one(kept));
-    REQUIRE_OK(d.gather_present());
-    REQUIRE_OK(d.settle_present());
+    REQUIRE_OK(d.gather_all());
+    REQUIRE_OK(d.settle());
     d.require_rebuilt();
     d.require_clean();
   });
 }
 
 TEST_CASE("a gather that failed is repeated with the copies that are there, and once it is done none is taken") {
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(1);
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({1});
     const LfsIndex keeper = d.keeper();
-    REQUIRE_OK(d.write_rows(make_records(120, kShort, 1)));
+    REQUIRE_OK(d.write(make_records(120, kShort, 1)));
     for (const std::string_view part : {".pap", ".psum"}) {
       auto& disk = *d.nodes[keeper]->disk;
       disk.set_fault([part](std::string_view call, std::string_view path) {
         return call == "write" && path.ends_with(part) ? Code::kIo : Code::kOk;
       });
-      CHECK(code_of(d.gather_in(keeper)) == Code::kIo);
+      CHECK(code_of(d.gather(keeper)) == Code::kIo);
       disk.set_fault({});
     }
-    REQUIRE_OK(d.gather_present());
-    REQUIRE_OK(d.gather_in(keeper));
+    REQUIRE_OK(d.gather_all());
+    REQUIRE_OK(d.gather(keeper));
     CHECK(code_of(d.peers[keeper]->call(d.copy_packet(keeper, 0, {d.records[d.layout.record_at({1, 0})]}))) ==
           Code::kExists);
-    REQUIRE_OK(d.settle_present());
+    REQUIRE_OK(d.settle());
     d.require_rebuilt();
     d.require_clean();
   });
 }
 
 TEST_CASE("a keeper that is started again before it gathers says that the file is to be written again") {
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(1);
-    REQUIRE_OK(d.write_rows(make_records(100, kShort, 1)));
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({1});
+    REQUIRE_OK(d.write(make_records(100, kShort, 1)));
     d.nodes[d.keeper()]->crash();
     d.nodes[d.keeper()]->start();
-    CHECK(code_of(d.gather_in(d.keeper())) == Code::kNotFound);
+    CHECK(code_of(d.gather(d.keeper())) == Code::kNotFound);
   });
 }
 
@@ -332,11 +197,11 @@ TEST_CASE("a keeper that is started again before it gathers says that the file i
 TEST_CASE("records that are appended while an LFS is absent come back") {
   const auto format = GENERATE(Format::fixed(kShort), Format::fixed(kLong), Format::variable());
   const auto lost = GENERATE(1, 5);
-  with_degraded(format, [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(static_cast<LfsIndex>(lost));
-    REQUIRE_OK(d.put_without(make(format, 10, 1)));
+  with_bevies<Degraded>(format, [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({static_cast<LfsIndex>(lost)});
+    REQUIRE_OK(d.put(make_for(format, 10, 1)));
     for (unsigned i = 0; i < 8; ++i) {
-      REQUIRE_OK(d.append_without(make(format, i * 12 + 1, i + 2)));
+      REQUIRE_OK(d.append(make_for(format, i * 12 + 1, i + 2)));
       d.require_rebuilt(5);
     }
     d.require_rebuilt();
@@ -345,11 +210,11 @@ TEST_CASE("records that are appended while an LFS is absent come back") {
 }
 
 TEST_CASE("an LFS is lost after the file was made: what it has and what it misses come back") {
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
     REQUIRE_OK(d.put(make_records(100, kShort, 1)));
     REQUIRE_OK(d.append(make_records(30, kShort, 2)));
-    d.lose_and_kill(1);
-    for (unsigned i = 0; i < 4; ++i) REQUIRE_OK(d.append_without(make_records(i * 20 + 3, kShort, i + 3)));
+    d.lose_and_kill({1});
+    for (unsigned i = 0; i < 4; ++i) REQUIRE_OK(d.append(make_records(i * 20 + 3, kShort, i + 3)));
     for (auto& node : d.nodes) node->crash();
     for (auto& node : d.nodes) node->start();
     d.require_rebuilt();
@@ -358,9 +223,9 @@ TEST_CASE("an LFS is lost after the file was made: what it has and what it misse
 }
 
 TEST_CASE("a file that begins empty grows while an LFS is absent") {
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(5);
-    for (unsigned i = 0; i < 5; ++i) REQUIRE_OK(d.append_without(make_records(i * 7 + 1, kShort, i + 2)));
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({5});
+    for (unsigned i = 0; i < 5; ++i) REQUIRE_OK(d.append(make_records(i * 7 + 1, kShort, i + 2)));
     d.require_rebuilt();
     d.require_clean();
   });
@@ -369,12 +234,12 @@ TEST_CASE("a file that begins empty grows while an LFS is absent") {
 TEST_CASE("copies are folded into pages") {
   const auto format = GENERATE(Format::fixed(kShort), Format::variable());
   const auto lost = GENERATE(1, 5);  // LFS 0, who knows the length, keeps parity of the second one
-  with_degraded(format, [&](Degraded& d, sim::Actor& self) {
-    d.lose_and_kill(static_cast<LfsIndex>(lost));
-    REQUIRE_OK(d.put_without(make(format, 10, 1)));
+  with_bevies<Degraded>(format, [&](Degraded& d, sim::Actor& self) {
+    d.lose_and_kill({static_cast<LfsIndex>(lost)});
+    REQUIRE_OK(d.put(make_for(format, 10, 1)));
     const auto before = d.state(d.keeper()).pages();
     for (unsigned i = 0; i < 150; ++i) {
-      REQUIRE_OK(d.append_without(make(format, format.is_fixed() ? 13 : 60, i + 2)));
+      REQUIRE_OK(d.append(make_for(format, format.is_fixed() ? 13 : 60, i + 2)));
       if (i % 10 == 9) (void)self.pause(std::chrono::milliseconds(300));
     }
     CHECK(d.state(d.keeper()).pages() > before);
@@ -385,14 +250,14 @@ TEST_CASE("copies are folded into pages") {
 }
 
 TEST_CASE("a short record of an absent LFS is filled up by a longer copy") {
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(1);
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({1});
     std::size_t last = 20;
     while (!d.is_lost(last)) ++last;
     auto records = make_records(last + 1, kShort, 1);
     const std::string whole = records.back();
     records.back().resize(100);
-    REQUIRE_OK(d.put_without(records));
+    REQUIRE_OK(d.put(records));
     const Row row = d.layout.locate(last).row;
     for (const std::size_t bytes : {250u, 400u, 500u}) {
       const std::string had = d.records.back();
@@ -400,7 +265,7 @@ TEST_CASE("a short record of an absent LFS is filled up by a longer copy") {
       REQUIRE_OK(given_up);
       d.records.back() = pattern(kShort, 77);  // will never be published
       REQUIRE_OK(d.copy({row, row + 1}, &*given_up));
-      REQUIRE_OK(d.cover_present(*given_up, last));
+      REQUIRE_OK(d.cover_all(*given_up, last));
       REQUIRE_OK(d.cancel(*given_up));
       const auto grant = d.reserve(0, bytes - had.size(), true);
       REQUIRE_OK(grant);
@@ -409,28 +274,29 @@ TEST_CASE("a short record of an absent LFS is filled up by a longer copy") {
       d.records.back() = had;
       d.require_rebuilt();  // as it was
       d.records.back() = whole.substr(0, bytes);
-      REQUIRE_OK(d.cover_present(*grant, last));
+      REQUIRE_OK(d.cover_all(*grant, last));
       REQUIRE_OK(d.done(*grant));
       d.require_rebuilt();
     }
-    REQUIRE_OK(d.append_without(make_records(40, kShort, 2)));
+    REQUIRE_OK(d.append(make_records(40, kShort, 2)));
     d.require_rebuilt();
   });
 }
 
 TEST_CASE("a cover without the copies of its own append asks for them") {
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(1);
-    REQUIRE_OK(d.put_without(make_records(50, kShort, 1)));
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({1});
+    REQUIRE_OK(d.put(make_records(50, kShort, 1)));
     const auto given_up = d.send_rows(make_records(40, kShort, 2));  // the same records, of an older append
     REQUIRE_OK(given_up);
     REQUIRE_OK(d.cancel(*given_up));
     d.records.resize(50);
-    const auto grant = d.send_rows(make_records(40, kShort, 3), false);
+    d.gets_copies = [](LfsIndex) { return false; };
+    const auto grant = d.send_rows(make_records(40, kShort, 3));
     REQUIRE_OK(grant);
-    CHECK(code_of(d.cover_present(*grant, 50)) == Code::kRetry);
+    CHECK(code_of(d.cover_all(*grant, 50)) == Code::kRetry);
     REQUIRE_OK(d.copy(d.layout.rows(1, Range{50, 90}), &*grant));
-    REQUIRE_OK(d.cover_present(*grant, 50));
+    REQUIRE_OK(d.cover_all(*grant, 50));
     REQUIRE_OK(d.done(*grant));
     d.require_rebuilt();
     d.records.resize(50);
@@ -441,18 +307,18 @@ TEST_CASE("a cover without the copies of its own append asks for them") {
 }
 
 TEST_CASE("copies of an append that was cancelled are not taken for records") {
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(1);
-    REQUIRE_OK(d.put_without(make_records(50, kShort, 1)));
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({1});
+    REQUIRE_OK(d.put(make_records(50, kShort, 1)));
     for (unsigned i = 0; i < 3; ++i) {
       const auto before = d.records;
       const auto grant = d.send_rows(make_records(70, kShort, 100 + i));
       REQUIRE_OK(grant);
-      REQUIRE_OK(d.cover_present(*grant, before.size()));
+      REQUIRE_OK(d.cover_all(*grant, before.size()));
       REQUIRE_OK(d.cancel(*grant));
       d.records = before;
       d.require_rebuilt();
-      REQUIRE_OK(d.append_without(make_records(30, kShort, 200 + i)));
+      REQUIRE_OK(d.append(make_records(30, kShort, 200 + i)));
       d.require_rebuilt();
     }
     d.require_clean();
@@ -462,10 +328,10 @@ TEST_CASE("copies of an append that was cancelled are not taken for records") {
 // ---- what is refused -----------------------------------------------------------------------------------------------
 
 TEST_CASE("copies, gathers and covers of another view are refused") {
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(1);
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({1});
     const LfsIndex keeper = d.keeper();
-    REQUIRE_OK(d.write_rows(make_records(50, kShort, 1)));
+    REQUIRE_OK(d.write(make_records(50, kShort, 1)));
     const Records row = {d.records[d.layout.record_at({1, 0})]};
     const auto copy = [&](std::uint64_t view, const proto::ReserveReply* grant) {
       auto packet = d.copy_packet(keeper, 0, row, grant);
@@ -474,10 +340,10 @@ TEST_CASE("copies, gathers and covers of another view are refused") {
     };
     CHECK(copy(kView - 1, nullptr) == Code::kOldView);
     CHECK(copy(kView + 1, nullptr) == Code::kRetry);
-    CHECK(code_of(d.gather_in(keeper, kView - 1)) == Code::kOldView);
-    CHECK(code_of(d.gather_in(keeper, kView + 1)) == Code::kRetry);
-    REQUIRE_OK(d.gather_present());
-    REQUIRE_OK(d.settle_present());
+    CHECK(code_of(d.gather_in_view(keeper, kView - 1)) == Code::kOldView);
+    CHECK(code_of(d.gather_in_view(keeper, kView + 1)) == Code::kRetry);
+    REQUIRE_OK(d.gather_all());
+    REQUIRE_OK(d.settle());
     const auto grant = d.send_rows(make_records(10, kShort, 2));
     REQUIRE_OK(grant);
     CHECK(copy(kView - 1, &*grant) == Code::kOldView);
@@ -489,13 +355,13 @@ TEST_CASE("copies, gathers and covers of another view are refused") {
     };
     CHECK(cover(kView - 1) == Code::kOldView);
     CHECK(cover(kView + 1) == Code::kRetry);
-    REQUIRE_OK(d.cover_present(*grant, 50));
+    REQUIRE_OK(d.cover_all(*grant, 50));
   });
 }
 
 TEST_CASE("copies that lie are refused") {
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
-    d.lose_and_kill(1);
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+    d.lose_and_kill({1});
     const LfsIndex keeper = d.keeper();
     const Records row = {pattern(kShort, 1)};
     const auto copy = [&](const std::function<void(proto::CopyRows&)>& change) {
@@ -525,13 +391,13 @@ TEST_CASE("copies that lie are refused") {
 
 TEST_CASE("an LFS that is absent serves nothing of files with parity, and all others") {
   const auto state = GENERATE(std::uint32_t{wire::kViewLost}, std::uint32_t{wire::kViewRebuilding});
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
     REQUIRE_OK(d.put(make_records(50, kShort, 1)));
-    d.lose(1, state);
+    d.lose({1}, state);
     Peer& x = *d.peers[1];
     CHECK(code_of(x.read(d.file.id, 0, 1)) == Code::kUnavailable);
     CHECK(code_of(x.attach(d.file.id)) == Code::kUnavailable);
-    CHECK(code_of(d.gather_in(1)) == Code::kUnavailable);
+    CHECK(code_of(d.gather(1)) == Code::kUnavailable);
     REQUIRE(d.layout.parity_of({5, 0}).lfs == 1);
     CHECK(code_of(d.rebuilt({5, 0})) == Code::kUnavailable);
     TestFile fresh = d.at(1);
@@ -553,9 +419,9 @@ TEST_CASE("an LFS that is absent serves nothing of files with parity, and all ot
 }
 
 TEST_CASE("an LFS that returns is not read by clients") {
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor&) {
     REQUIRE_OK(d.put(make_records(50, kShort, 1)));
-    d.lose(1, wire::kViewReturning);
+    d.lose({1}, wire::kViewReturning);
     CHECK(code_of(d.peers[1]->read(d.file.id, 0, 1)) == Code::kUnavailable);
     CHECK(code_of(d.peers[1]->attach(d.file.id)) == Code::kUnavailable);
   });
@@ -565,8 +431,8 @@ TEST_CASE("a gather in the middle of which the view changes is void, and is done
   HeldExecutor executor;
   FakeServer server;
   server.unknown = 1;  // pending
-  with_degraded(Format::fixed(kShort), [&](Degraded& d, sim::Actor& self) {
-    d.lose(2);
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor& self) {
+    d.lose({2});
     constexpr LfsIndex kKeeper = 5;  // has none of its rows in its parity
     auto& node = *d.nodes[kKeeper];
     node.kill();
@@ -574,22 +440,16 @@ TEST_CASE("a gather in the middle of which the view changes is void, and is done
     node.executor = &executor;
     d.world.spawn("server", [&](sim::Actor& actor) { server.run(actor, node); }, {0, {0}});
     node.start();
-    REQUIRE_OK(d.write_rows(make_records(50, kShort, 1)));
+    REQUIRE_OK(d.write(make_records(50, kShort, 1)));
     executor.hold(1);
-    auto packet = d.peers[kKeeper]->request(d.file.id, kMayCreate | kMayRead);
-    auto* gather = packet.envelope.mutable_gather();
-    *gather->mutable_shape() = d.at(kKeeper).shape();
-    gather->mutable_file_length()->set_records(50);
-    gather->mutable_file_length()->set_bytes(50 * kShort);
-    gather->set_view(kView);
-    const auto call = d.peers[kKeeper]->start(std::move(packet));
+    const auto call = d.peers[kKeeper]->start(d.gather_packet(kKeeper));
     while (executor.held() == 0) (void)self.pause(std::chrono::milliseconds(1));
-    server.view = wire::pack_view(node.key, d.view_of(kView + 1, 4, wire::kViewLost));
+    server.view = wire::pack_view(node.key, Bevies::view_without({4}, kView + 1));
     (void)self.pause(std::chrono::seconds(3));
-    CHECK(code_of(d.gather_in(kKeeper, kView + 1)) == Code::kRetry);
+    CHECK(code_of(d.gather_in_view(kKeeper, kView + 1)) == Code::kRetry);
     executor.release();
     CHECK(code_of(d.peers[kKeeper]->wait(call)) == Code::kOldView);
-    REQUIRE_OK(d.gather_in(kKeeper, kView + 1));
+    REQUIRE_OK(d.gather_in_view(kKeeper, kView + 1));
   });
 }
 

@@ -398,9 +398,7 @@ TEST_CASE("rows that were durable here, never published, and written anew withou
   const auto format = GENERATE(Format::fixed(kShort), Format::variable());
   const auto lost = GENERATE(LfsIndex{1}, LfsIndex{4});
   with_lost(format, lost, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
-    const auto make = [&](std::size_t count, unsigned seed) {
-      return format.is_fixed() ? make_records(count, kShort, seed) : make_variable(count, seed);
-    };
+    const auto make = [&](std::size_t count, unsigned seed) { return make_for(format, count, seed); };
     REQUIRE_OK(b.put(make(100, 1)));
     r.note_file();
     REQUIRE_OK(b.append(make(30, 2)));  // published, though this LFS does not know that

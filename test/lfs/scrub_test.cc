@@ -104,7 +104,7 @@ class Scrubbing {
 
 void with_file(const Format& format, std::size_t count, const std::function<void(Bevies&, Scrubbing&)>& body) {
   with_bevies(format, [&](Bevies& b, sim::Actor& self) {
-    REQUIRE_OK(b.put(format.is_fixed() ? make_records(count, format.record_length, 1) : make_variable(count, 3)));
+    REQUIRE_OK(b.put(make_for(format, count, 1)));
     Scrubbing scrubbing(b, self);
     body(b, scrubbing);
   });

@@ -1,6 +1,5 @@
 // One LFS stands in for another that is absent: workers get descriptors of what that one would have. docs/PROTOCOL.md
 // "Stand-ins".
-#include "../../lfs/src/store/catalogue.h"
 #include "../../lfs/src/store/convert.h"
 
 #include "bevy.h"
@@ -9,7 +8,6 @@
 namespace pif::lfs::test {
 namespace {
 
-constexpr std::uint64_t kView = 5;
 constexpr LfsIndex kAbsent = 1;
 constexpr LfsIndex kStandIn = 2;
 
@@ -17,27 +15,6 @@ class StoodIn : public Bevies {
  public:
   using Bevies::Bevies;
 
-  // All are started again, and go by a view in which these are lost.
-  void lose(std::initializer_list<LfsIndex> lost, std::uint64_t index = kView) {
-    proto::View view;
-    view.set_index(index);
-    for (const LfsIndex lfs : lost) {
-      auto& node = *view.add_nodes();
-      node.set_node(lfs + 1);
-      node.set_state(wire::kViewLost);
-      node.set_era(1);
-    }
-    for (auto& node : nodes) {
-      node->kill();
-      const auto store = kv::open_memory(node->catalogue);
-      auto transaction = store->write();
-      REQUIRE_OK(transaction);
-      REQUIRE_OK(catalogue::put_view(**transaction, wire::pack_view(node->key, view)));
-      REQUIRE_OK((*transaction)->commit());
-      node->start();
-    }
-    for (const LfsIndex lfs : lost) nodes[lfs]->kill();
-  }
   Result<net::Packet> attach(LfsIndex at_lfs, LfsIndex instead_of) {
     auto packet = peers[at_lfs]->request(file.id, kMayRead);
     auto* asked = packet.envelope.mutable_attach();
@@ -92,36 +69,7 @@ class StoodIn : public Bevies {
     PIF_TRY(peers[kStandIn]->seal(at(kAbsent), tail.rows, tail.bytes, tail, length()));
     return {};
   }
-  // All rows but the absent LFS's, sealed.
-  Status write_others(const Records& all) {
-    records = all;
-    for (const auto& [lfs, rows] : split(0, all.size())) {
-      if (lfs == kAbsent) continue;
-      std::uint64_t bytes = 0;
-      for (std::size_t first = 0; first < rows.size(); ++first) {
-        PIF_TRY(peers[lfs]->write(at(lfs), first, 1, body({rows[first]})));
-        bytes += rows[first].size();
-      }
-      PIF_TRY(peers[lfs]->seal(at(lfs), rows.size(), bytes, {}, length()));
-    }
-    return {};
-  }
 };
-
-void with_stood_in(const Format& format, const std::function<void(StoodIn&, sim::Actor&)>& body) {
-  sim::World world(1);
-  StoodIn bevies(world, format);
-  world.spawn_main("client", [&](sim::Actor& self) {
-    bevies.connect(self);
-    body(bevies, self);
-    bevies.peers.clear();
-  });
-  world.run();
-}
-
-Records some_records(const Format& format, std::size_t count) {
-  return format.is_fixed() ? make_records(count, format.record_length, 1) : make_variable(count, 1);
-}
 
 const auto kFormats = {Format::fixed(500), Format::variable()};
 
@@ -129,9 +77,9 @@ const auto kFormats = {Format::fixed(500), Format::variable()};
 
 TEST_CASE("an LFS that stands in gives a worker the rows of the absent one, for reading only") {
   for (const Format& format : kFormats) {
-    with_stood_in(format, [&](StoodIn& b, sim::Actor&) {
-      REQUIRE_OK(b.put(some_records(format, 300)));
-      b.lose({kAbsent});
+    with_bevies<StoodIn>(format, [&](StoodIn& b, sim::Actor&) {
+      REQUIRE_OK(b.put(make_for(format, 300, 1)));
+      b.lose_and_kill({kAbsent});
       for (int again = 0; again < 2; ++again) {
         auto reply = b.attach(kStandIn, kAbsent);
         REQUIRE_OK(reply);
@@ -142,9 +90,9 @@ TEST_CASE("an LFS that stands in gives a worker the rows of the absent one, for 
 }
 
 TEST_CASE("several workers that ask for the same rows at once get all of them") {
-  with_stood_in(Format::fixed(500), [](StoodIn& b, sim::Actor&) {
-    REQUIRE_OK(b.put(some_records(b.file.format, 300)));
-    b.lose({kAbsent});
+  with_bevies<StoodIn>(Format::fixed(500), [](StoodIn& b, sim::Actor&) {
+    REQUIRE_OK(b.put(make_for(b.file.format, 300, 1)));
+    b.lose_and_kill({kAbsent});
     REQUIRE_OK(b.attach(kStandIn, kAbsent));
     std::vector<net::CallId> calls;
     for (int i = 0; i < 5; ++i) {
@@ -165,22 +113,22 @@ TEST_CASE("several workers that ask for the same rows at once get all of them") 
 }
 
 TEST_CASE("nobody stands in for an LFS that takes part, for itself, or without those who keep its parity") {
-  with_stood_in(Format::fixed(500), [](StoodIn& b, sim::Actor&) {
-    REQUIRE_OK(b.put(some_records(b.file.format, 60)));
+  with_bevies<StoodIn>(Format::fixed(500), [](StoodIn& b, sim::Actor&) {
+    REQUIRE_OK(b.put(make_for(b.file.format, 60, 1)));
     CHECK(code_of(b.attach(kStandIn, kAbsent)) == Code::kOldView);
     CHECK(code_of(b.attach(kStandIn, kStandIn)) == Code::kInvalid);
     CHECK(code_of(b.attach(kStandIn, 17)) == Code::kInvalid);
     CHECK(code_of(b.attach_new(kStandIn, kAbsent)) == Code::kOldView);
-    b.lose({kAbsent, b.layout.parity_of({kAbsent, 0}).lfs});
+    b.lose_and_kill({kAbsent, b.layout.parity_of({kAbsent, 0}).lfs});
     CHECK(code_of(b.attach(kStandIn, kAbsent)) == Code::kUnavailable);
   });
 }
 
 TEST_CASE("rows that a worker writes instead of an absent LFS can be rebuilt from their parity") {
   for (const Format& format : kFormats) {
-    with_stood_in(format, [&](StoodIn& b, sim::Actor&) {
-      b.lose({kAbsent});
-      REQUIRE_OK(b.write_others(some_records(format, 300)));
+    with_bevies<StoodIn>(format, [&](StoodIn& b, sim::Actor&) {
+      b.lose_and_kill({kAbsent});
+      REQUIRE_OK(b.write(make_for(format, 300, 1)));
       component::Tail tail;
       {
         auto reply = b.attach_new(kStandIn, kAbsent);
@@ -195,25 +143,16 @@ TEST_CASE("rows that a worker writes instead of an absent LFS can be rebuilt fro
       REQUIRE_OK(b.seal_absent(tail));
       REQUIRE_OK(b.seal_absent(tail));  // the same answer
       CHECK(code_of(b.attach_new(kStandIn, kAbsent)) == Code::kExists);
-      for (LfsIndex lfs = 0; lfs < Bevies::kWidth; ++lfs) {
-        if (lfs == kAbsent || b.layout.parity_rows(lfs, b.records.size()) == 0) continue;
-        REQUIRE_OK(b.gather(lfs));
-      }
-      for (std::size_t n = 0; n < b.records.size(); ++n) {
-        const Cell cell = b.layout.locate(n);
-        if (cell.lfs != kAbsent) continue;  // of others' groups it would be needed itself
-        const auto found = b.rebuilt(cell);
-        REQUIRE_OK(found);
-        CHECK(*found == b.body({b.records[n]}));
-      }
+      REQUIRE_OK(b.gather_all());
+      b.require_rebuilt();
     });
   }
 }
 
 TEST_CASE("what is written instead of an absent LFS is not sealed while somebody could still write it") {
-  with_stood_in(Format::fixed(500), [](StoodIn& b, sim::Actor&) {
-    b.lose({kAbsent});
-    b.records = some_records(b.file.format, 60);
+  with_bevies<StoodIn>(Format::fixed(500), [](StoodIn& b, sim::Actor&) {
+    b.lose_and_kill({kAbsent});
+    b.records = make_for(b.file.format, 60, 1);
     auto reply = b.attach_new(kStandIn, kAbsent);
     REQUIRE_OK(reply);
     const auto disk = b.storage();
@@ -226,9 +165,9 @@ TEST_CASE("what is written instead of an absent LFS is not sealed while somebody
 }
 
 TEST_CASE("a stand-in that was started again has lost what was written there, and says so") {
-  with_stood_in(Format::fixed(500), [](StoodIn& b, sim::Actor&) {
-    b.lose({kAbsent});
-    b.records = some_records(b.file.format, 60);
+  with_bevies<StoodIn>(Format::fixed(500), [](StoodIn& b, sim::Actor&) {
+    b.lose_and_kill({kAbsent});
+    b.records = make_for(b.file.format, 60, 1);
     component::Tail tail;
     {
       auto reply = b.attach_new(kStandIn, kAbsent);
@@ -243,16 +182,16 @@ TEST_CASE("a stand-in that was started again has lost what was written there, an
 }
 
 TEST_CASE("a gather that is meant for an absent LFS is done at its stand-in") {
-  with_stood_in(Format::fixed(500), [](StoodIn& b, sim::Actor&) {
-    b.lose({kAbsent});
-    b.records = some_records(b.file.format, 60);
+  with_bevies<StoodIn>(Format::fixed(500), [](StoodIn& b, sim::Actor&) {
+    b.lose_and_kill({kAbsent});
+    b.records = make_for(b.file.format, 60, 1);
     auto packet = b.peers[kStandIn]->request(b.file.id, kMayCreate | kMayRead);
     *packet.envelope.mutable_gather()->mutable_shape() = b.at(kAbsent).shape();
-    packet.envelope.mutable_gather()->set_view(kView);
+    packet.envelope.mutable_gather()->set_view(Bevies::kView);
     CHECK(code_of(b.peers[kStandIn]->call(std::move(packet))) == Code::kOk);
     auto older = b.peers[kStandIn]->request(b.file.id, kMayCreate | kMayRead);
     *older.envelope.mutable_gather()->mutable_shape() = b.at(kAbsent).shape();
-    older.envelope.mutable_gather()->set_view(kView - 1);
+    older.envelope.mutable_gather()->set_view(Bevies::kView - 1);
     CHECK(code_of(b.peers[kStandIn]->call(std::move(older))) == Code::kOldView);
   });
 }
