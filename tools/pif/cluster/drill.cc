@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <optional>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "cluster/inventory.h"
-#include "command/interrupt.h"
+#include "cluster/watch.h"
 #include "command/program.h"
-#include "command/progress.h"
 #include "pif/base/print.h"
 #include "pif/wire/values.h"
 #include "text/text.h"
@@ -19,8 +16,6 @@
 namespace pif::cli {
 namespace {
 
-constexpr auto kDrillFirstLook = std::chrono::milliseconds(10);
-constexpr auto kDrillLooksApart = std::chrono::milliseconds(200);
 constexpr std::uint32_t kDrillUpState = 1;  // NodeInfo.state
 
 struct DrillOptions {
@@ -68,21 +63,17 @@ Outcome drill(const Program& program, const DrillOptions& options) {
   if (node.state() != kDrillUpState)
     return fail(Code::kUnavailable, "it is not up: a drill is for one that is there; start it with pif up",
                 node.name());
-  const auto& interrupted = catch_interrupts();
+  Watch watch(program);
   const auto begun = std::chrono::steady_clock::now();
   PIF_TRY(inventory.drill(node, options.rate));
-  std::optional<Progress> progress;
   proto::DrillStatusReply now;
-  for (auto wait = kDrillFirstLook;; wait = std::min(2 * wait, kDrillLooksApart)) {
-    std::this_thread::sleep_for(wait);
+  const auto look = [&]() -> Result<bool> {
     PIF_TRY_VALUE(now, inventory.drill_status(node));
-    if (!now.is_running()) break;
-    if (!progress && now.bytes_total() > 0)
-      progress.emplace("drill", now.bytes_total(), !program.common.quiet && !program.common.json);
-    if (progress) progress->set(std::min(now.bytes(), now.bytes_total()));
-    if (interrupted) return fail(Code::kCancelled, "the LFS goes on by itself, and comes back when it is through");
-  }
-  progress.reset();
+    if (!now.is_running()) return true;
+    if (now.bytes_total() > 0) watch.show("drill", std::min(now.bytes(), now.bytes_total()), now.bytes_total());
+    return false;
+  };
+  PIF_TRY(watch.until(look, "the LFS goes on by itself, and comes back when it is through"));
   const bool has_begun = now.files_total() > 0 || now.errors_size() == 0;
   if (!has_begun) return fail(Code::kUnavailable, now.errors(0).text(), node.name());
   const double window = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();

@@ -4,14 +4,12 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "cluster/inventory.h"
-#include "command/interrupt.h"
+#include "cluster/watch.h"
 #include "command/program.h"
-#include "command/progress.h"
 #include "pif/base/print.h"
 #include "pif/wire/values.h"
 #include "text/text.h"
@@ -21,8 +19,6 @@ namespace {
 
 using wire::RebuildState;
 
-constexpr auto kFirstLook = std::chrono::milliseconds(10);
-constexpr auto kLooksApart = std::chrono::milliseconds(200);
 constexpr std::uint32_t kUpState = 1;  // NodeInfo.state
 
 struct RebuildOptions {
@@ -41,20 +37,10 @@ class RebuildWatch {
       : program_(program), inventory_(inventory), node_(node), rate_(rate) {}
 
   Outcome run() {
-    const auto& interrupted = catch_interrupts();
+    Watch watch(program_);
     PIF_TRY(inventory_.rebuild(node_, rate_));
-    for (auto wait = kFirstLook;; wait = std::min(2 * wait, kLooksApart)) {
-      PIF_TRY_VALUE(now_, inventory_.rebuild_status(node_));
-      if (now_.state() == RebuildState::kRebuildWaits) PIF_TRY(inventory_.rebuild(node_, rate_));  // started again
-      if (now_.state() == RebuildState::kRebuilt) break;
-      if (now_.state() == RebuildState::kRebuildPauses) break;
-      show();
-      if (interrupted)
-        return fail(Code::kCancelled,
-                    fmt::format("{} goes on by itself; pif rebuild {} shows it", node_.name(), node_.name()));
-      std::this_thread::sleep_for(wait);
-    }
-    progress_.reset();
+    PIF_TRY(watch.until([&] { return look(watch); },
+                        fmt::format("{} goes on by itself; pif rebuild {} shows it", node_.name(), node_.name())));
     PIF_TRY(program_.common.json ? print(document()) : report());
     return is_done() ? ExitCode::kDone : ExitCode::kFailed;
   }
@@ -62,15 +48,21 @@ class RebuildWatch {
  private:
   bool is_done() const { return now_.state() == RebuildState::kRebuilt; }
 
+  // Whether it is over.
+  Result<bool> look(Watch& watch) {
+    PIF_TRY_VALUE(now_, inventory_.rebuild_status(node_));
+    if (now_.state() == RebuildState::kRebuildWaits) PIF_TRY(inventory_.rebuild(node_, rate_));  // started again
+    if (is_done() || now_.state() == RebuildState::kRebuildPauses) return true;
+    show(watch);
+    return false;
+  }
+
   // Rate and time left are of what is rebuilt while this looks on.
-  void show() {
+  void show(Watch& watch) {
     if (now_.files_total() == 0) return;
-    if (!progress_) {
-      first_bytes_ = now_.bytes();
-      progress_.emplace(node_.name(), now_.bytes_total() - std::min(first_bytes_, now_.bytes_total()),
-                        !program_.common.quiet && !program_.common.json);
-    }
-    progress_->set(now_.bytes() - std::min(first_bytes_, now_.bytes()));
+    if (!first_bytes_) first_bytes_ = now_.bytes();
+    watch.show(node_.name(), now_.bytes() - std::min(*first_bytes_, now_.bytes()),
+               now_.bytes_total() - std::min(*first_bytes_, now_.bytes_total()));
   }
 
   Json document() const {
@@ -114,8 +106,7 @@ class RebuildWatch {
   Inventory& inventory_;
   const proto::NodeInfo node_;
   const std::uint64_t rate_;
-  std::optional<Progress> progress_;
-  std::uint64_t first_bytes_ = 0;  // when the progress was shown first
+  std::optional<std::uint64_t> first_bytes_;  // when the progress was shown first
   proto::RebuildStatusReply now_;
 };
 

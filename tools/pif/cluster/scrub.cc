@@ -4,15 +4,13 @@
 #include <chrono>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "cluster/inventory.h"
-#include "command/interrupt.h"
+#include "cluster/watch.h"
 #include "command/program.h"
-#include "command/progress.h"
 #include "pif/base/print.h"
 #include "pif/wire/values.h"
 #include "text/text.h"
@@ -20,8 +18,6 @@
 namespace pif::cli {
 namespace {
 
-constexpr auto kScrubFirstLook = std::chrono::milliseconds(10);
-constexpr auto kScrubLooksApart = std::chrono::milliseconds(200);
 constexpr std::uint32_t kScrubUpState = 1;  // NodeInfo.state
 
 struct ScrubOptions {
@@ -38,17 +34,9 @@ class ScrubWatch {
 
   void add(const proto::NodeInfo& node) { passes_.push_back({node, {}, {}, false}); }
   Outcome run() {
-    const auto& interrupted = catch_interrupts();
+    Watch watch(program_);
     for (Pass& pass : passes_) ask(pass);
-    for (auto wait = kScrubFirstLook;; wait = std::min(2 * wait, kScrubLooksApart)) {
-      for (Pass& pass : passes_)
-        if (!pass.is_over) look(pass);
-      if (std::all_of(passes_.begin(), passes_.end(), [](const Pass& pass) { return pass.is_over; })) break;
-      show();
-      if (interrupted) return fail(Code::kCancelled, "the LFSs go on by themselves; pif scrub shows them");
-      std::this_thread::sleep_for(wait);
-    }
-    progress_.reset();
+    PIF_TRY(watch.until([&] { return look_at_all(watch); }, "the LFSs go on by themselves; pif scrub shows them"));
     PIF_TRY(program_.common.json ? print(document()) : report());
     return exit_code();
   }
@@ -75,6 +63,15 @@ class ScrubWatch {
     }
   }
 
+  // Whether all are over.
+  bool look_at_all(Watch& watch) {
+    for (Pass& pass : passes_)
+      if (!pass.is_over) look(pass);
+    if (std::all_of(passes_.begin(), passes_.end(), [](const Pass& pass) { return pass.is_over; })) return true;
+    show(watch);
+    return false;
+  }
+
   // Of an LFS that was started again meanwhile nothing is known: it begins again.
   void look(Pass& pass) {
     auto now = inventory_.scrub_status(pass.node);
@@ -89,15 +86,13 @@ class ScrubWatch {
     pass.is_over = true;
   }
 
-  void show() {
+  void show(Watch& watch) const {
     std::uint64_t bytes = 0, total = 0;
     for (const Pass& pass : passes_) {
       bytes += pass.now.bytes();
       total += std::max(pass.now.bytes(), pass.now.bytes_total());
     }
-    if (total == 0) return;
-    if (!progress_) progress_.emplace("scrub", total, !program_.common.quiet && !program_.common.json);
-    progress_->set(bytes);
+    if (total > 0) watch.show("scrub", bytes, total);
   }
 
   ExitCode exit_code() const {
@@ -152,7 +147,6 @@ class ScrubWatch {
   const ScrubOptions& options_;
   Inventory& inventory_;
   std::vector<Pass> passes_;
-  std::optional<Progress> progress_;
 };
 
 Outcome scrub(const Program& program, const ScrubOptions& options) {
