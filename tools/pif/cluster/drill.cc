@@ -16,8 +16,6 @@
 namespace pif::cli {
 namespace {
 
-constexpr std::uint32_t kDrillUpState = 1;  // NodeInfo.state
-
 struct DrillOptions {
   std::string node;
   std::uint64_t rate = 0;
@@ -60,7 +58,7 @@ Outcome drill(const Program& program, const DrillOptions& options) {
   Inventory inventory(client::session_of(client));
   PIF_TRY(inventory.open(Inventory::Needs::kServer));
   PIF_TRY_VALUE(const proto::NodeInfo node, inventory.node_named(options.node));
-  if (node.state() != kDrillUpState)
+  if (node.state() != kNodeUp)
     return fail(Code::kUnavailable, "it is not up: a drill is for one that is there; start it with pif up",
                 node.name());
   Watch watch(program);

@@ -12,8 +12,7 @@ namespace {
 constexpr std::uint32_t kPage = 500;
 constexpr auto kRenewAfter = std::chrono::minutes(5);     // half the life of a capability
 constexpr auto kCheckTimeout = std::chrono::minutes(30);  // of one component; silence ends it much earlier
-constexpr std::uint32_t kNodeUp = 1;
-constexpr std::uint32_t kUnknownFile = 4;  // FileStatesReply
+constexpr std::uint32_t kUnknownFile = 4;                 // FileStatesReply
 
 proto::ListComponents list_components(std::uint64_t after, std::uint32_t limit) {
   proto::ListComponents request;

@@ -19,8 +19,6 @@ namespace {
 
 using wire::RebuildState;
 
-constexpr std::uint32_t kUpState = 1;  // NodeInfo.state
-
 struct RebuildOptions {
   std::string node;
   std::uint64_t rate = 0;
@@ -116,7 +114,7 @@ Outcome rebuild(const Program& program, const RebuildOptions& options) {
   PIF_TRY(inventory.open(Inventory::Needs::kServer));
   PIF_TRY_VALUE(const proto::NodeInfo node, inventory.node_named(options.node));
   if (node.state() == kNodeStale) return fail(Code::kStaleNode, node.trouble());
-  if (node.state() != kUpState)
+  if (node.state() != kNodeUp)
     return fail(
         Code::kUnavailable,
         fmt::format("{0} is not up: start it with pif up; if its disk is lost, pif node replace {0} comes first",

@@ -18,8 +18,6 @@
 namespace pif::cli {
 namespace {
 
-constexpr std::uint32_t kScrubUpState = 1;  // NodeInfo.state
-
 struct ScrubOptions {
   std::vector<std::string> nodes;
   std::uint64_t rate = 0;
@@ -52,7 +50,7 @@ class ScrubWatch {
   };
 
   void ask(Pass& pass) {
-    if (pass.node.state() != kScrubUpState) {
+    if (pass.node.state() != kNodeUp) {
       pass.error = Error{Code::kUnavailable, "it is not up: start it with pif up", pass.node.name()};
       pass.is_over = true;
       return;
