@@ -16,6 +16,7 @@
 #include "cluster/startup.h"
 #include "command/confirm.h"
 #include "command/dispatch.h"
+#include "command/options.h"
 #include "command/program.h"
 #include "pif/base/decimal.h"
 #include "pif/base/print.h"
@@ -252,10 +253,7 @@ void add_cluster_options(CLI::App* command, ClusterCommandsOptions& options) {
       ->check(CLI::Range(1u, kWidthMax))
       ->transform(decimal)
       ->type_name("N");
-  command->add_option("--bevy", options.bevy, "Bevy size of new files that do not name one (default: no parity)")
-      ->check(CLI::Range(2u, kWidthMax / 2))
-      ->transform(decimal)
-      ->type_name("B");
+  add_bevy_option(command, options.bevy, "Bevy size of new files that do not name one (default: no parity)");
   auto* plain = command->add_flag("--insecure-loopback", options.insecure_loopback,
                                   "Listen on 127.0.0.1 too, neither encrypted nor authenticated (for measurements)");
   command->add_flag("--curve", options.curve, "Listen on tcp too, encrypted and authenticated by the keys in DIR/keys")

@@ -8,6 +8,7 @@
 
 #include "cluster/inventory.h"
 #include "cluster/watch.h"
+#include "command/options.h"
 #include "command/program.h"
 #include "pif/base/print.h"
 #include "pif/wire/values.h"
@@ -89,11 +90,7 @@ void add_drill_command(CLI::App& app, Program& program) {
       "  pif drill --lose lfs2 --rate 50MiB     at most so much a second\n"
       "  pif drill --lose lfs2 --json");
   command->add_option("--lose", options->node, "Name of the LFS, such as lfs2")->required();
-  command
-      ->add_option("--rate", options->rate,
-                   "Rebuild at most so many bytes a second, such as 50MiB (default: 0, no limit)")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("BYTES");
+  add_rate_option(command, options->rate, "Rebuild at most");
   on_run(command, program, options, drill);
 }
 

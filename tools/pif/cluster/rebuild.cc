@@ -9,6 +9,7 @@
 
 #include "cluster/inventory.h"
 #include "cluster/watch.h"
+#include "command/options.h"
 #include "command/program.h"
 #include "pif/base/print.h"
 #include "pif/wire/values.h"
@@ -131,9 +132,7 @@ void add_rebuild_command(CLI::App& app, Program& program) {
                                   "  pif rebuild --rate 50MiB lfs1     at most so much a second\n"
                                   "  pif rebuild --json lfs1");
   command->add_option("NODE", options->node, "Name of the LFS, such as lfs1")->required();
-  command->add_option("--rate", options->rate, "At most so many bytes a second, such as 50MiB (default: 0, no limit)")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("BYTES");
+  add_rate_option(command, options->rate, "At most");
   on_run(command, program, options, rebuild);
 }
 

@@ -10,6 +10,7 @@
 
 #include "cluster/inventory.h"
 #include "cluster/watch.h"
+#include "command/options.h"
 #include "command/program.h"
 #include "pif/base/print.h"
 #include "pif/wire/values.h"
@@ -173,11 +174,7 @@ void add_scrub_command(CLI::App& app, Program& program) {
                   "  pif scrub --rate 50MiB lfs1      one of them, at most so much a second\n"
                   "  pif scrub --only-look --json     repair nothing");
   command->add_option("NODE", options->nodes, "Names of LFSs, such as lfs1 (default: all)");
-  command
-      ->add_option("--rate", options->rate,
-                   "Each LFS reads at most so many bytes a second, such as 50MiB (default: 0, no limit)")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("BYTES");
+  add_rate_option(command, options->rate, "Each LFS reads at most");
   command->add_flag("--only-look", options->only_look, "Repair nothing");
   on_run(command, program, options, scrub);
 }

@@ -7,12 +7,11 @@
 #include <fmt/format.h>
 
 #include "command/interrupt.h"
+#include "command/options.h"
 #include "command/program.h"
 #include "command/progress.h"
 #include "files/copy_file.h"
 #include "names/operands.h"
-#include "pif/base/decimal.h"
-#include "pif/base/limits.h"
 #include "pif/base/print.h"
 #include "pif/cluster/cluster.h"
 #include "text/text.h"
@@ -206,12 +205,8 @@ void add_protect_command(CLI::App& app, Program& program) {
                                   "  pif protect --bevy 4 /plain      a file that has no bevies");
   command->add_option("FILE", options->paths, "Files to protect");
   command->add_flag("--all", options->all, "All files that lack parity, in all folders");
-  command
-      ->add_option("--bevy", options->bevy,
-                   "Bevies of this size for files that have none (default: that of the file system)")
-      ->check(CLI::Range(2u, kWidthMax / 2))
-      ->transform(decimal)
-      ->type_name("B");
+  add_bevy_option(command, options->bevy,
+                  "Bevies of this size for files that have none (default: that of the file system)");
   command->add_flag("-n,--dry-run", options->dry_run, "Only list them");
   on_run(command, program, options, protect);
 }

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "command/interrupt.h"
+#include "command/options.h"
 #include "command/program.h"
 #include "names/entries.h"
 #include "pif/base/decimal.h"
@@ -361,11 +362,7 @@ void add_put_command(CLI::App& app, Program& program) {
       ->excludes(width)
       ->check([](const std::string& list) { return list.empty() ? "names no LFS" : ""; })
       ->type_name("LIST");
-  command
-      ->add_option("--bevy", options->bevy, "Parity over bevies of this size; needs a width that is a multiple of 2B")
-      ->check(CLI::Range(2u, kWidthMax / 2))
-      ->transform(decimal)
-      ->type_name("B");
+  add_bevy_option(command, options->bevy, "Parity over bevies of this size; needs a width that is a multiple of 2B");
   command->add_flag("--same-host-ok", options->same_host_ok,
                     "Bevies that have each other's parity may be on one machine, though there are several");
   command->add_flag("-r,--recursive", options->recursive, "Folders with everything in them");
