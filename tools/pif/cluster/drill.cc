@@ -23,8 +23,7 @@ struct DrillOptions {
 };
 
 double rate_of(const proto::DrillStatusReply& end) {
-  const double seconds = static_cast<double>(std::max<std::uint64_t>(end.elapsed_ms(), 1)) / 1000.0;
-  return static_cast<double>(end.bytes()) / seconds;
+  return static_cast<double>(end.bytes()) / seconds_of(std::max<std::uint64_t>(end.elapsed_ms(), 1));
 }
 
 Status report(const Program& program, const proto::NodeInfo& node, const proto::DrillStatusReply& end, double window) {
@@ -36,7 +35,7 @@ Status report(const Program& program, const proto::NodeInfo& node, const proto::
                       {"bytes", end.bytes()},
                       {"differing", end.differing()},
                       {"errors", errors},
-                      {"seconds_rebuilding", static_cast<double>(end.elapsed_ms()) / 1000.0},
+                      {"seconds_rebuilding", seconds_of(end.elapsed_ms())},
                       {"bytes_per_second", rate_of(end)},
                       {"seconds_away", window}});
   }
@@ -46,8 +45,7 @@ Status report(const Program& program, const proto::NodeInfo& node, const proto::
                                   ? std::string("all the same, bit for bit")
                                   : fmt::format("{} that differ or did not come back", end.differing());
   text += fmt::format("{}: {} files, {} rebuilt from parity in {} ({}/s): {}\n", node.name(), end.files(),
-                      human_bytes(end.bytes()),
-                      human_time(std::chrono::duration<double>(static_cast<double>(end.elapsed_ms()) / 1000.0)),
+                      human_bytes(end.bytes()), human_time(std::chrono::duration<double>(seconds_of(end.elapsed_ms()))),
                       human_bytes(static_cast<std::uint64_t>(rate_of(end))), verdict);
   text += fmt::format("{} was away for {}, and takes part again\n", node.name(),
                       human_time(std::chrono::duration<double>(window)));

@@ -75,7 +75,7 @@ class RebuildWatch {
             {"bytes", now_.bytes()},
             {"bytes_total", now_.bytes_total()},
             {"bytes_now", now_.bytes_now()},
-            {"seconds", static_cast<double>(now_.elapsed_ms()) / 1000.0},
+            {"seconds", seconds_of(now_.elapsed_ms())},
             {"failed", failed},
             {"failed_count", now_.failed_count()}};
   }
@@ -88,9 +88,8 @@ class RebuildWatch {
       text += fmt::format("and {} more\n", now_.failed_count() - static_cast<std::uint64_t>(now_.failed_size()));
     PIF_TRY(print(text));
     if (program_.common.quiet) return {};
-    const std::string amount =
-        fmt::format("{} files, {} in {}", now_.files(), human_bytes(now_.bytes_now()),
-                    human_time(std::chrono::duration<double>(static_cast<double>(now_.elapsed_ms()) / 1000.0)));
+    const std::string amount = fmt::format("{} files, {} in {}", now_.files(), human_bytes(now_.bytes_now()),
+                                           human_time(std::chrono::duration<double>(seconds_of(now_.elapsed_ms()))));
     if (is_done()) {
       print_error(fmt::format("{} is rebuilt: {}\n", node_.name(), amount));
     } else {

@@ -101,8 +101,6 @@ class ScrubWatch {
     return std::any_of(passes_.begin(), passes_.end(), has_error) ? ExitCode::kFailed : ExitCode::kDone;
   }
 
-  static double seconds_of(const Pass& pass) { return static_cast<double>(pass.now.elapsed_ms()) / 1000.0; }
-
   Json document() const {
     Json nodes = Json::array();
     for (const Pass& pass : passes_) {
@@ -117,7 +115,7 @@ class ScrubWatch {
                        {"error", pass.error ? pass.error->text : ""},
                        {"files", pass.now.files()},
                        {"bytes", pass.now.bytes()},
-                       {"seconds", seconds_of(pass)},
+                       {"seconds", seconds_of(pass.now.elapsed_ms())},
                        {"found", pass.now.found()},
                        {"repaired", pass.now.repaired()},
                        {"damages", damages},
@@ -135,8 +133,9 @@ class ScrubWatch {
       const auto told = static_cast<std::uint64_t>(pass.now.damages_size());
       if (pass.now.found() > told) text += fmt::format("{}: and {} more\n", pass.node.name(), pass.now.found() - told);
       rows.push_back({pass.node.name(), std::to_string(pass.now.files()), human_bytes(pass.now.bytes()),
-                      human_time(std::chrono::duration<double>(seconds_of(pass))), std::to_string(pass.now.found()),
-                      std::to_string(pass.now.repaired()), pass.error ? one_line(pass.error->text) : ""});
+                      human_time(std::chrono::duration<double>(seconds_of(pass.now.elapsed_ms()))),
+                      std::to_string(pass.now.found()), std::to_string(pass.now.repaired()),
+                      pass.error ? one_line(pass.error->text) : ""});
     }
     if (!program_.common.quiet) text += table(rows, {1, 2, 3, 4, 5});
     return print(text);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -11,6 +12,9 @@
 #include "command/progress.h"
 
 namespace pif::cli {
+
+// As LFSs say how long something has taken.
+inline double seconds_of(std::uint64_t milliseconds) { return static_cast<double>(milliseconds) / 1000.0; }
 
 class Watch {
  public:
