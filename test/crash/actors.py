@@ -16,7 +16,7 @@ FAST_WAYS = [["auto", "auto"], ["auto", "messages"]]
 WAYS = FAST_WAYS * 10 + [["ipc", "messages"]]
 
 # An operation that met a crash may fail like this. Anything else is a wrong answer.
-CRASH_CODES = {"unavailable", "timed-out", "retry", "cancelled", "io-error", "read-only"}
+CRASH_CODES = {"unavailable", "timed-out", "retry", "cancelled", "io-error", "read-only", "old-view"}
 # These only where the operation needs what an LFS lost because it died: a component being written, an open append.
 RECORD_OPERATIONS = {"put", "append", "log", "overwrite", "dump"}
 STATE_CODES = {"not-found", "stale-file", "busy", "bad-capability"}
@@ -25,7 +25,7 @@ STATE_CODES = {"not-found", "stale-file", "busy", "bad-capability"}
 class Client:
     """One process of test/crash/client.cc, with a folder of its own; nobody else writes there."""
 
-    def __init__(self, name, words, env, rng, ways=WAYS):
+    def __init__(self, name, words, env, rng, ways=WAYS, has_parity=False):
         self.name = name
         self.folder = "/" + name
         self.words = words
@@ -34,6 +34,7 @@ class Client:
         self.oracle = oracle.Oracle()
         self.process = None
         self.ways = ways
+        self.has_parity = has_parity  # its files: overwriting is refused, and all LFSs are needed
         self.way = []  # it takes to the daemons now: route, and how records travel
         self.buffer = b""
         self.under_way = collections.deque()  # (number, operation), in the order asked
@@ -169,7 +170,8 @@ class Client:
         return entries
 
     def choose(self, world, number):
-        kind = self.rng.choices(["put", "append", "overwrite", "rename", "remove"], [3, 3, 4, 2, 1])[0]
+        weights = [3, 6, 0, 2, 1] if self.has_parity else [3, 3, 4, 2, 1]
+        kind = self.rng.choices(["put", "append", "overwrite", "rename", "remove"], weights)[0]
         if not world or (kind == "put" and len(world) < NAMES * 2):
             return self.put(number)
         path = self.rng.choice(sorted(world))
@@ -195,7 +197,8 @@ class Client:
     def put(self, number):
         path = self.name_of(self.rng.randrange(NAMES))
         length, records = self.rng.choice(LENGTHS), self.rng.randrange(RECORDS_MAX)
-        return ("put", path, number, length, records), f"put {path} {number} {length} {records} {self.rng.randrange(4)}"
+        width = 0 if self.has_parity else self.rng.randrange(4)
+        return ("put", path, number, length, records), f"put {path} {number} {length} {records} {width}"
 
 
 def parse_dump(lines):

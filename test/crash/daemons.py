@@ -131,6 +131,17 @@ class Daemon:
         return lines[-1].decode(errors="replace") if lines else "it said nothing"
 
 
+def holder_of(folder):
+    """Process id of the daemon that runs there, whoever started it; None if none does."""
+    try:
+        with open(os.path.join(folder, "lock"), encoding="ascii") as file:
+            pid = int(file.read().split()[0])
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return pid if os.path.dirname(folder).encode() in file.read() else None
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def kill_process(pid):
     """kill -9; whether it was there."""
     try:

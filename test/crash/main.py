@@ -19,7 +19,8 @@ def parse(description, unit, default):
         "--bin", type=os.path.abspath, default=os.path.join(ROOT, "build/release/bin"), help="folder of the programs"
     )
     parser.add_argument("--client", type=os.path.abspath, help="test/crash's client (default: beside --bin)")
-    parser.add_argument("--lfs", type=int, default=3, help="LFSs of the file system")
+    parser.add_argument("--lfs", type=int, help="LFSs of the file system (default 3, with --bevies 4)")
+    parser.add_argument("--bevies", action="store_true", help="files with parity, in two bevies; LFSs lose their disks")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log", help="JSON lines; what it has already counts, and new lines are added")
     parser.add_argument(
@@ -33,6 +34,9 @@ def parse(description, unit, default):
     parser.add_argument("--keep", action="store_true", help="keep the file system if something does not hold")
     parser.add_argument(f"--{unit}", dest="goal", type=int, default=default, help="in all, those in --log included")
     options = parser.parse_args()
+    options.lfs = options.lfs or (4 if options.bevies else 3)
+    if options.bevies and (options.lfs < 4 or options.lfs % 2):
+        parser.error("two bevies need an even number of LFSs, at least 4")
     options.client = options.client or os.path.join(options.bin, "..", "test", "crash", "crash_client")
     return options
 

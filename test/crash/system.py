@@ -25,6 +25,7 @@ ANSWER_SECONDS = 90.0
 class System:
     def __init__(self, options, make_disks=None):
         self.options = options
+        self.bevy = options.lfs // 2 if options.bevies else 0
         self.rng = random.Random(options.seed)
         self.temp = tempfile.mkdtemp(prefix="pif-crash-", dir=options.where)
         self.folder = os.path.join(self.temp, "fs")
@@ -54,7 +55,8 @@ class System:
     # ---- making and ending ----
 
     def make(self):
-        self.pif("init", "-n", str(self.options.lfs), self.folder)
+        bevies = ["--bevy", str(self.bevy)] if self.bevy else []
+        self.pif("init", "-n", str(self.options.lfs), *bevies, self.folder)
         names = ["server"] + [f"lfs{i}" for i in range(self.options.lfs)]
         if self.make_disks:
             self.disks = self.make_disks(self.temp, self.folder, names)
@@ -98,7 +100,9 @@ class System:
         self.dumper = actors.Client("dumper", helper, self.env, self.rng)
         self.dumper.start()
         ways = actors.FAST_WAYS if self.options.quick else actors.WAYS
-        self.clients = [actors.Client(name, helper, self.env, self.rng, ways) for name in ("a", "b")]
+        self.clients = [
+            actors.Client(name, helper, self.env, self.rng, ways, self.bevy > 0) for name in ("a", "b")
+        ]
         for client in self.clients:
             client.start()
             self.request(f"mkdir {client.folder}")
@@ -115,8 +119,10 @@ class System:
         if self.copier.is_busy():
             self.copier.process.kill()
             self.copier.process.wait()
-        for daemon in self.daemons.values():
+        for name, daemon in self.daemons.items():
             daemon.kill()
+            if pid := daemons.holder_of(os.path.join(self.folder, name)):  # started by `pif node replace`
+                daemons.kill_process(pid)
         for disk in self.disks.values():
             disk.close()
         if not (self.options.keep and os.path.exists(os.path.join(self.temp, "failed"))):
@@ -136,6 +142,17 @@ class System:
             check=False,
         )
 
+    def start_pif(self, *words):
+        """A command that runs beside others."""
+        return subprocess.Popen(
+            [os.path.join(self.options.bin, "pif"), *words],
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
     def pif(self, *words, codes=(0,)):
         done = self.run(*words)
         check(
@@ -148,24 +165,28 @@ class System:
         self.numbers += 1
         return self.numbers
 
-    def request(self, line):
+    def request(self, line, number=None):
         """Of the client that looks on; whether it was done."""
         before = self.dumper.acknowledged
         self.dumper.lines = []
-        self.dumper.ask([(self.next_number(), ("dump",), line)])
+        self.dumper.ask([(number or self.next_number(), ("dump",), line)])
         self.pump(lambda: not self.dumper.is_busy(), ANSWER_SECONDS, [self.dumper])
         return self.dumper.acknowledged > before
 
-    def must(self, line):
-        check(self.request(line), f"{line}: {dict(self.dumper.failures)}")
+    def must(self, line, number=None):
+        """Where everybody is up. With bevies who takes part may just be changing: then it is done again."""
+
+        def do():
+            return self.request(line, number)
+
+        done = await_condition(do, line, ANSWER_SECONDS) if self.bevy else do()
+        check(done, f"{line}: {dict(self.dumper.failures)}")
 
     def renew_origin(self):
         number = self.next_number()
         length, records = self.rng.choice([(984, 700), (5000, 60), (0, 500)])
         operation = ("put", "/copies/origin", number, length, records)
-        self.dumper.ask([(number, ("dump",), f"put /copies/origin {number} {length} {records} 0")])
-        self.pump(lambda: not self.dumper.is_busy(), ANSWER_SECONDS, [self.dumper])
-        check(not self.dumper.failures, f"put /copies/origin: {dict(self.dumper.failures)}")
+        self.must(f"put /copies/origin {number} {length} {records} 0", number)
         self.copier.oracle.acknowledged(operation)
 
     def renew_log(self):
@@ -232,6 +253,36 @@ class System:
             return None
         check(done.returncode in (0, 1), f"fsck: exit {done.returncode}: {done.stderr}")
         return report
+
+    def view_states(self):
+        """{LFS: member, lost, rebuilding or returning}"""
+        document = await_condition(self.try_status, "the server answers", ANSWER_SECONDS)
+        return {node["name"]: node["view_state"] for node in document["nodes"]}
+
+    def try_status(self):
+        done = self.run("status", "--json")
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def await_whole(self):
+        """With bevies: all LFSs are members, and a scrub of all finds nothing."""
+        await_condition(lambda: set(self.view_states().values()) == {"member"}, "all LFSs are members", ANSWER_SECONDS)
+        begin, pause = time.monotonic(), threading.Event()
+        while lacks := self.end_scrub(self.start_pif("scrub", "--json")):
+            check(time.monotonic() - begin < ANSWER_SECONDS, f"not all is scrubbed: {lacks}")
+            pause.wait(0.2)
+
+    def end_scrub(self, process):
+        """What it has not looked at. There is no rot: it must not find anything."""
+        out, err = process.communicate(timeout=ANSWER_SECONDS)
+        check(process.returncode in (0, 3), f"pif scrub: exit {process.returncode}: {out} {err}")
+        document = json.loads(out)
+        if "nodes" not in document:
+            return [document]
+        nodes = document["nodes"]
+        damages = [f"{node['node']}: {damage}" for node in nodes for damage in node["damages"]]
+        check(all(node["found"] == 0 for node in nodes), f"pif scrub found: {damages[:5]}")
+        lacks = [(node["node"], node["error"], node["not_compared"]) for node in nodes]
+        return [lack for lack in lacks if lack[1] or lack[2]]
 
     def await_settled(self, seconds=LEASE_SECONDS + 60):
         """A removed file that a killed client had open stays, if the server died too, until the client's lease is
