@@ -41,8 +41,13 @@ def overwritten(file, first, count, number, keep):
 
 
 class Oracle:
-    def __init__(self):
+    """may_be_late: an append that failed may be done after everybody has seen that it was not: LFS 0 had told its deputy
+    of it, and learns from that one later that it was published."""
+
+    def __init__(self, may_be_late=False):
         self.worlds = [{}]  # any of these
+        self.may_be_late = may_be_late
+        self.late = []  # (tag, first record, count, number) of appends that nobody has seen yet
 
     def latest(self):
         """The world if everything so far was done."""
@@ -53,6 +58,9 @@ class Oracle:
 
     def unknown(self, operation):
         """Not acknowledged. An overwrite is done record by record, everything else is all or nothing."""
+        if operation[0] == "append" and self.may_be_late:
+            path, *rest = operation[1:]
+            self.late.append((self.latest()[path][0], *rest))
         if operation[0] == "overwrite":
             path, *rest = operation[1:]
             self.worlds = [{**world, path: overwritten(world[path], *rest, keep=True)} for world in self.worlds]
@@ -63,13 +71,32 @@ class Oracle:
         """seen: {path: (length, runs)} with runs (tag, first record, generation, count). It must be one of the worlds;
         from now on it is the only one. A record whose overwrite may yet be done (it is still on its way) stays open."""
         reasons = []
-        for world in self.worlds:
+        for world in self.worlds + [after for world in self.worlds for after in self.with_late(world)]:
             reason = difference(world, seen)
             if reason is None:
                 self.worlds = [{path: narrowed(file, seen[path][1]) for path, file in world.items()}]
                 return
             reasons.append(reason)
         check(False, f"{where}: " + "; nor the other way: ".join(reasons))
+
+    def with_late(self, world):
+        """The worlds with any of the late appends."""
+        found = [world]
+        for path, file in world.items():
+            for tag, first, count, number in self.late:
+                if file[0] == tag and len(file[2]) == first:
+                    operation = ("append", path, first, count, number)
+                    found += [apply(one, operation) for one in found if one[path] == file]
+        return found[1:]
+
+    def is_late(self, path, first, at):
+        """Whether an append for record `first` may have come to lie at `at`: behind one that was late."""
+        file = self.latest().get(path)
+        return file is not None and any(one[0] == file[0] and one[1] + one[2] == at > first for one in self.late)
+
+    def forget(self, tag):
+        """Of the file of this put nothing is known any more."""
+        self.worlds = [{path: file for path, file in world.items() if file[0] != tag} for world in self.worlds]
 
 
 def expand(runs):
@@ -122,8 +149,9 @@ class LogOracle:
     """One file to which several clients append at once: every acknowledged append is there once and whole, others once
     and whole or not at all."""
 
-    def __init__(self, tag):
+    def __init__(self, tag, may_be_late=False):
         self.tag = tag
+        self.may_be_late = may_be_late
         self.must = {}  # number of the append -> records
         self.may = {}
         self.had_doubts = False  # when it was last observed
@@ -148,4 +176,5 @@ class LogOracle:
         self.had_doubts = bool(self.may)
         lost = sorted(self.must.keys() - found.keys())
         check(not lost, f"{where}: acknowledged appends are lost: {lost}")
-        self.must, self.may = found, {}
+        self.must = found
+        self.may = {number: n for number, n in self.may.items() if self.may_be_late and number not in found}

@@ -67,6 +67,22 @@ def an_overwrite_is_done_record_by_record_and_never_undone():
     refuses(judge, {"/f": (100, [(1, 0, 1, 4)])}, "record 0 is of write 1")
 
 
+def an_append_may_be_late_where_that_may_be():
+    for may_be_late in (True, False):
+        judge = oracle.Oracle(may_be_late)
+        judge.acknowledged(PUT)
+        judge.unknown(("append", "/f", 4, 2, 8))
+        judge.observe("/", {"/f": (100, [(1, 0, 1, 4)])})
+        pif_system.check(judge.is_late("/f", 4, 6) == may_be_late, "it would lie in front of the next one")
+        pif_system.check(not judge.is_late("/f", 4, 7), "it has two records")
+        if may_be_late:
+            refuses(judge, {"/f": (100, [(1, 0, 1, 4), (1, 4, 8, 1)])}, "5 records")
+            judge.observe("/", {"/f": (100, [(1, 0, 1, 4), (1, 4, 8, 2)])})
+        refuses(judge, {"/f": (100, [(1, 0, 1, 4), (1, 4, 8, 1)])}, "5 records")
+        judge.forget(1)
+        judge.observe("/", {})
+
+
 def appends_of_several_clients_are_there_once_and_whole():
     def log(must, may):
         judge = oracle.LogOracle(5)
@@ -80,6 +96,15 @@ def appends_of_several_clients_are_there_once_and_whole():
     refuses(log({10: 2}, {}), [(5, 0, 10, 1)], "1 records, not 2")
     refuses(log({}, {12: 3}), [(5, 0, 12, 2)], "2 records, not 3")
     refuses(log({10: 2}, {}), [(5, 0, 10, 2), (5, 0, 13, 1)], "nobody")
+    for may_be_late in (True, False):
+        judge = oracle.LogOracle(5, may_be_late)
+        judge.unknown(12, 1)
+        judge.observe("/l", [])
+        if may_be_late:
+            judge.observe("/l", [(5, 0, 12, 1)])
+            refuses(judge, [], "lost: [12]")
+        else:
+            refuses(judge, [(5, 0, 12, 1)], "nobody")
 
 
 if __name__ == "__main__":
@@ -90,6 +115,7 @@ if __name__ == "__main__":
                 what_nobody_made_must_not_be_there,
                 what_was_not_acknowledged_is_there_wholly_or_not_at_all,
                 an_overwrite_is_done_record_by_record_and_never_undone,
+                an_append_may_be_late_where_that_may_be,
                 appends_of_several_clients_are_there_once_and_whole,
             ]
         )
