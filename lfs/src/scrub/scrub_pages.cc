@@ -313,6 +313,7 @@ void ScrubPages::gathered(const Status& status) {
 void ScrubPages::scan() {
   const auto found = std::make_shared<Result<component::FrameIndex>>(fail(Code::kInternal, "not scanned"));
   is_busy_ = has_scanned_ = true;
+  if (!component_->is_keeping) component_->frames.reset();  // what is known of .pap may not be so any more
   (void)job_->context().components.open_parity(*component_, component::OpenMode::kCreate);
   job_->pass.keeping.works.submit(
       [self = shared_from_this(), found, begin = component_->state.pap_begin()] {
