@@ -57,6 +57,12 @@ namespace {
 
 constexpr std::size_t kUncoveredMax = 100;  // lines
 
+// A record may have been filled up since this LFS was told of a length: then the copy of all of it serves.
+bool has_copy(const component::FrameIndex& index, RecordNumber record, std::uint32_t bytes) {
+  const auto [begin, end] = index.frames.equal_range(record);
+  return std::any_of(begin, end, [bytes](const auto& one) { return one.second.bytes >= bytes; });
+}
+
 // Rows that are in no page must be in frames.
 void check_frames(const Keeper& keeper, component::ParityFiles& files, const proto::ComponentState& state,
                   std::vector<std::string>& damages) {
@@ -69,11 +75,9 @@ void check_frames(const Keeper& keeper, component::ParityFiles& files, const pro
     for (std::size_t member = 0; member < keeper.size() && !has_page(state, j / page_rows); ++member) {
       const RecordNumber record = keeper.record(member, j);
       if (record >= published.records) continue;
-      const auto* const frame =
-          keeper.format().is_fixed()
-              ? index->find(record, fixed_record_bytes(keeper.format().record_length, published, record))
-              : index->find(record);
-      if (frame != nullptr) continue;
+      const std::uint32_t bytes =
+          keeper.format().is_fixed() ? fixed_record_bytes(keeper.format().record_length, published, record) : 0;
+      if (has_copy(*index, record, bytes)) continue;
       damages.push_back(fmt::format("file {}: record {} has its parity here, which has neither a page nor a copy of it",
                                     name_of(keeper.shape.file), record));
       if (++missing == kUncoveredMax) return;
