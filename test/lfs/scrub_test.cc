@@ -1,6 +1,7 @@
 // LFSs look at what they have of files with parity, and repair it. Damage is done behind their backs.
 #include "bevy.h"
 #include "pif/base/checksum.h"
+#include "pif/component/parity.h"
 
 namespace pif::lfs::test {
 namespace {
@@ -195,6 +196,54 @@ TEST_CASE("what was appended is looked at, too") {
     s.flip(kHurt, ".dat", 4100);
     s.require_repaired();
     REQUIRE_OK(b.append(make_records(33, kShort, 99)));
+    s.require_whole();
+  });
+}
+
+// The copy of a record that counts, as its keeper has it.
+component::Frame newest_frame(Bevies& b, Scrubbing& s, RecordNumber record) {
+  const LfsIndex keeper = b.layout.parity_of(b.layout.locate(record)).lfs;
+  const auto storage = component::make_memory_storage(b.nodes[keeper]->disk);
+  auto files = component::open_parity(*storage, s.stem(keeper), component::OpenMode::kRead);
+  REQUIRE_OK(files);
+  const auto index = component::scan_frames(FileId(b.file.id), *files, 0);
+  REQUIRE_OK(index);
+  const component::Frame* const frame = index->find(record);
+  REQUIRE(frame != nullptr);
+  return *frame;
+}
+
+TEST_CASE("a copy that goes bad is not replaced by one of an append that was cancelled") {
+  with_file(Format::fixed(kShort), 100, [&](Bevies& b, Scrubbing& s) {
+    for (unsigned i = 0; i < 2; ++i) {  // the second one moves the base behind what the first one has cancelled
+      const std::size_t published = b.records.size();
+      const auto grant = b.begin_append(make_records(12, kShort, 10 + i));
+      REQUIRE_OK(grant);
+      REQUIRE_OK(b.cancel(*grant));
+      b.records.resize(published);
+      REQUIRE_OK(b.append(make_records(12, kShort, 20 + i)));
+    }
+    const RecordNumber record = 103;
+    const LfsIndex keeper = b.layout.parity_of(b.layout.locate(record)).lfs;
+    s.flip(keeper, ".pap", newest_frame(b, s, record).offset + 7);
+    b.nodes[keeper]->restart();
+    s.require_repaired();
+  });
+}
+
+TEST_CASE("copies that come to lie elsewhere are read from there after a scrub") {
+  with_file(Format::fixed(kShort), 100, [&](Bevies& b, Scrubbing& s) {
+    b.require_all_rebuilt();  // from now on keepers know where their copies are
+    const LfsIndex keeper = b.layout.parity_of(b.layout.locate(99)).lfs;
+    const std::uint64_t from = newest_frame(b, s, 99).offset - component::kFrameHeaderBytes;
+    const std::uint64_t bytes = component::frame_bytes(kShort);
+    b.nodes[keeper]->disk->edit(s.stem(keeper) + ".pap", [&](std::vector<std::byte>& all) {
+      const auto frame = all.begin() + static_cast<std::ptrdiff_t>(from);
+      const std::vector<std::byte> moved(frame, frame + static_cast<std::ptrdiff_t>(bytes));
+      std::fill_n(frame, bytes, std::byte{0});
+      all.insert(all.end(), moved.begin(), moved.end());
+    });
+    (void)s.pass();
     s.require_whole();
   });
 }

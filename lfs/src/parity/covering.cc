@@ -84,10 +84,10 @@ void Covering::cover(const Request& request, const proto::Cover& asked) {
   const std::uint64_t bytes = asked.count() * row_bytes_of(keeper->format(), file_length);
   (*line)->waiting.push_back({context_.replies.defer(request),
                               asked.view(),
-                              {},
-                              {asked.first(), asked.first() + asked.count()},
                               asked.generation(),
                               file_length_of(asked.base()),
+                              {},
+                              {asked.first(), asked.first() + asked.count()},
                               file_length,
                               request.capability.epoch,
                               keeping_.are_few(bytes)});
@@ -102,6 +102,7 @@ void Covering::copy(const Request& request, const Keeper& keeper, CopiedRowsPtr 
   one.view = asked.view();
   one.copied = std::move(rows);
   one.generation = asked.generation();
+  one.base = file_length_of(asked.base());
 }
 
 void Covering::advance() {
@@ -138,6 +139,7 @@ void Covering::advance(Line& line) {
   if (!context_.replies.is_waiting(one.token)) return;
   if (auto ok = context_.check_view(one.view); !ok) return end(line, one, ok);
   if (one.generation < c.state.parity_generation()) return end(line, one, fail(cancelled()));
+  if (one.generation > c.state.parity_generation() && erases(line, one)) return;
   if (one.copied) return copy(line, one);
   begin(line, one);
 }
@@ -223,6 +225,32 @@ void Covering::begin(Line& line, const Waiting& one) {
   run->start(c.state.shape(), [this, &line, one, pages](const Status& status, const ParityRun::Outcome& outcome) {
     written(line, one, pages, status, outcome);
   });
+}
+
+// What earlier generations copied behind the base of a new one goes before anything takes its place. Else one of them
+// would count again when the copy that counts goes bad. It is durable when the new one's first rows are.
+bool Covering::erases(Line& line, const Waiting& one) {
+  Component& c = *line.component;
+  PIF_ASSERT(!line.is_busy && c.parity && c.frames, c.file.value);
+  const FileLength published = file_length_of(c.state.published());
+  const FileLength base = one.base.records < published.records ? published : one.base;  // whatever the request says
+  auto frames = void_frames(*c.frames, line.keeper.format(), one.generation, base);
+  if (frames.empty()) return false;
+  line.waiting.push_front(one);
+  line.is_busy = true;
+  std::erase_if(c.frames->frames, [&](const auto& known) {
+    return std::any_of(frames.begin(), frames.end(),
+                       [&](const auto& frame) { return frame.offset == known.second.offset; });
+  });
+  const auto done = std::make_shared<Status>();
+  keeping_.works.submit([done, frames = std::move(frames), files = c.parity] { *done = erase_frames(*files, frames); },
+                        [this, &line, done] {
+                          line.is_busy = false;
+                          if (*done) return;
+                          line.component->frames.reset();
+                          fail_all(line, done->error());
+                        });
+  return true;
 }
 
 // As a cover's own frames they lie behind the others, and are synced by the cover.

@@ -32,10 +32,10 @@ class Covering {
   struct Waiting {
     ReplyToken token = 0;
     std::uint64_t view = 0;  // as the request says it
-    CopiedRowsPtr copied;    // a copy; null: a cover, and what follows is
-    Range records;
     std::uint64_t generation = 0;
     FileLength base;
+    CopiedRowsPtr copied;  // a copy; null: a cover, and what follows is
+    Range records;
     FileLength file_length;
     std::uint64_t epoch = 0;
     bool by_message = false;  // are rows read, not through descriptors
@@ -62,6 +62,8 @@ class Covering {
   void advance(Line& line);
   // True if the frames are known; else they will be, and then it is asked again.
   [[nodiscard]] bool know_frames(Line& line);
+  // True if what was cancelled is being erased; then it is asked again.
+  [[nodiscard]] bool erases(Line& line, const Waiting& one);
   void fail_all(Line& line, const Error& why);
   void begin(Line& line, const Waiting& one);
   [[nodiscard]] ParityPlan plan_of(const Line& line, const Waiting& one, Range pages) const;

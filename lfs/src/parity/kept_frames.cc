@@ -26,6 +26,29 @@ Status add_frames(FileId file, component::ParityFiles& files, std::span<const co
   return {};
 }
 
+std::vector<component::Frame> void_frames(const component::FrameIndex& index, const Format& format,
+                                          std::uint64_t generation, const FileLength& base) {
+  std::vector<component::Frame> out;
+  for (auto at = index.frames.lower_bound(base.records == 0 ? 0 : base.records - 1); at != index.frames.end(); ++at) {
+    const auto& [record, frame] = *at;
+    // The base's last record may have been filled up.
+    const bool is_behind =
+        record >= base.records || frame.bytes > record_bytes(format, base, record).value_or(frame.bytes);
+    if (frame.generation < generation && is_behind) out.push_back(frame);
+  }
+  return out;
+}
+
+Status erase_frames(component::ParityFiles& files, std::span<const component::Frame> frames) {
+  PIF_ASSERT(files.frames != nullptr, frames.size());
+  for (const component::Frame& frame : frames) {
+    PIF_ASSERT(frame.offset >= component::kFrameHeaderBytes, frame.offset);
+    const std::vector<std::byte> zeros(component::frame_bytes(frame.bytes));
+    PIF_TRY(files.frames->write(frame.offset - component::kFrameHeaderBytes, zeros));
+  }
+  return {};
+}
+
 std::optional<std::uint32_t> record_bytes(const Format& format, const FileLength& file_length, RecordNumber record) {
   if (!format.is_fixed()) return std::nullopt;
   return fixed_record_bytes(format.record_length, file_length, record);
