@@ -41,8 +41,8 @@ def overwritten(file, first, count, number, keep):
 
 
 class Oracle:
-    """may_be_late: an append that failed may be done after everybody has seen that it was not: LFS 0 had told its deputy
-    of it, and learns from that one later that it was published."""
+    """may_be_late: an append that failed may be done after everybody has seen that it was not: LFS 0 had told its
+    deputy of it, and learns from that one later that it was published."""
 
     def __init__(self, may_be_late=False):
         self.worlds = [{}]  # any of these

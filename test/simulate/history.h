@@ -20,6 +20,9 @@ struct Outcome {
   std::uint64_t noticed = 0;    // of them, by whoever must not go on
   std::uint64_t accepted = 0;   // by a person's word; the newer ones of the others were brought back
   std::uint64_t losses = 0;     // LFSs that were declared lost
+  std::uint64_t damages = 0;    // done to what disks have
+  std::uint64_t found = 0;      // by scrubs; one damage may show as several
+  std::uint64_t repaired = 0;   // of these
 };
 
 // tell: gets what happens, line by line, for people.
@@ -31,6 +34,9 @@ Outcome run_restores_history(std::uint64_t seed, const std::function<void(const 
 
 // One LFS after another of those with parity is lost and comes back, while files are made and appended to.
 Outcome run_bevies_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
+
+// One damage after another is done to files with parity: no reader is given it, and scrubs find it and make it good.
+Outcome run_damages_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
 
 Outcome run_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
 

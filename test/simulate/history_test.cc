@@ -10,6 +10,7 @@ constexpr std::uint64_t kSmokeSeeds = 400;
 constexpr std::uint64_t kSmokeNamesSeeds = 80;
 constexpr std::uint64_t kSmokeRestoresSeeds = 600;
 constexpr std::uint64_t kSmokeBeviesSeeds = 150;
+constexpr std::uint64_t kSmokeDamagesSeeds = 10;  // of forty damages each
 constexpr std::uint64_t kReplayedBeviesSeeds = 5;
 constexpr std::uint64_t kReplayedSeeds = 20;
 
@@ -51,6 +52,11 @@ TEST_CASE(
     require_right(run_bevies_history(seed), "--bevies --seed " + std::to_string(seed));
 }
 
+TEST_CASE("whatever a disk does to bytes, nobody is given them, and a scrub finds it and makes it good") {
+  for (std::uint64_t seed = 1; seed <= kSmokeDamagesSeeds; ++seed)
+    require_right(run_damages_history(seed), "--damages --seed " + std::to_string(seed));
+}
+
 TEST_CASE("what sixteen clients do to names at once, while the server is struck, could have happened in one order") {
   for (std::uint64_t seed = 1; seed <= kSmokeNamesSeeds; ++seed)
     require_right(run_names_history(seed), "--names --seed " + std::to_string(seed));
@@ -62,6 +68,7 @@ TEST_CASE("the same seed gives the same history") {
     REQUIRE(run_names_history(seed).hash == run_names_history(seed).hash);
     REQUIRE(run_restores_history(seed).hash == run_restores_history(seed).hash);
   }
+  REQUIRE(run_damages_history(1).hash == run_damages_history(1).hash);
   for (std::uint64_t seed = 1; seed <= kReplayedBeviesSeeds; ++seed)
     REQUIRE(run_bevies_history(seed).hash == run_bevies_history(seed).hash);
   REQUIRE(run_history(1).hash != run_history(2).hash);

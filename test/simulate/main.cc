@@ -11,6 +11,7 @@ namespace {
 
 using pif::simulate::Outcome;
 using pif::simulate::run_bevies_history;
+using pif::simulate::run_damages_history;
 using pif::simulate::run_history;
 using pif::simulate::run_names_history;
 using pif::simulate::run_restores_history;
@@ -25,6 +26,7 @@ struct Options {
   bool names = false;     // histories of names, with sixteen clients
   bool restores = false;  // histories in which parts are put back to what they were
   bool bevies = false;    // histories of files with parity, whose LFSs are lost and come back
+  bool damages = false;   // histories of damage to what disks have
   bool keeps_going = false;
 };
 
@@ -32,12 +34,13 @@ struct Totals {
   std::uint64_t histories = 0, violations = 0, unequal = 0, too_hard = 0;
   std::uint64_t operations = 0, failed = 0, records = 0, steps = 0;
   std::uint64_t restores = 0, noticed = 0, accepted = 0, losses = 0;
+  std::uint64_t damages = 0, found = 0, repaired = 0;
 };
 
 int usage() {
   std::fputs(
-      "usage: pif-simulate [--seed S] [--histories N | --seconds N [--at-most N]] [--names | --restores | --bevies] "
-      "[--replay] [--keep-going] [--talk]\n",
+      "usage: pif-simulate [--seed S] [--histories N | --seconds N [--at-most N]] [--names | --restores | --bevies | "
+      "--damages] [--replay] [--keep-going] [--talk]\n",
       stderr);
   return 2;
 }
@@ -57,6 +60,8 @@ bool parse(int argc, char** argv, Options& wanted) {
       wanted.restores = true;
     else if (option == "--bevies")
       wanted.bevies = true;
+    else if (option == "--damages")
+      wanted.damages = true;
     else if (i + 1 == argc)
       return false;
     else if (option == "--seed")
@@ -85,19 +90,27 @@ void add(Totals& totals, const Outcome& outcome) {
   totals.noticed += outcome.noticed;
   totals.accepted += outcome.accepted;
   totals.losses += outcome.losses;
+  totals.damages += outcome.damages;
+  totals.found += outcome.found;
+  totals.repaired += outcome.repaired;
   totals.too_hard += outcome.names_too_hard ? 1 : 0;
   totals.violations += outcome.violations.empty() ? 0 : 1;
 }
 
 // As options name it; empty: of files.
 std::string kind_of(const Options& wanted) {
-  return wanted.names ? " --names" : wanted.restores ? " --restores" : wanted.bevies ? " --bevies" : "";
+  return wanted.names      ? " --names"
+         : wanted.restores ? " --restores"
+         : wanted.bevies   ? " --bevies"
+         : wanted.damages  ? " --damages"
+                           : "";
 }
 
 void run_one(std::uint64_t seed, const Options& wanted, Totals& totals) {
   const auto run = wanted.names      ? run_names_history
                    : wanted.restores ? run_restores_history
                    : wanted.bevies   ? run_bevies_history
+                   : wanted.damages  ? run_damages_history
                                      : run_history;
   const auto outcome = wanted.talks ? run(seed, say) : run(seed, {});
   add(totals, outcome);
@@ -129,9 +142,9 @@ int main(int argc, char** argv) {
   }
   fmt::print(
       "seeds {}..{} histories {} violations {} unequal {} operations {} failed {} records {} steps {} too-hard {} "
-      "restores {} noticed {} accepted {} losses {} seconds {:.1f}\n",
+      "restores {} noticed {} accepted {} losses {} damages {} found {} repaired {} seconds {:.1f}\n",
       wanted.first, wanted.first + totals.histories - 1, totals.histories, totals.violations, totals.unequal,
       totals.operations, totals.failed, totals.records, totals.steps, totals.too_hard, totals.restores, totals.noticed,
-      totals.accepted, totals.losses, elapsed());
+      totals.accepted, totals.losses, totals.damages, totals.found, totals.repaired, elapsed());
   return totals.violations + totals.unequal == 0 ? 0 : 1;
 }

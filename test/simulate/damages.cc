@@ -1,0 +1,251 @@
+#include "simulate/damages.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "pif/base/assert.h"
+#include "pif/component/component.h"
+#include "pif/component/parity.h"
+#include "pif/kv/value.h"
+#include "pif/proto/stored.pb.h"
+
+namespace pif::simulate {
+
+namespace {
+
+constexpr kv::Table kComponents = 0;
+constexpr std::size_t kBlocks[] = {16, 64, 512, 4096};
+constexpr unsigned kTriesMax = 1000;  // of damages that would change nothing
+
+// A bit, or the end, of anything.
+template <typename Container>
+void flip_bit(Container& bytes, std::uint64_t byte, unsigned bit) {
+  using Byte = typename Container::value_type;
+  bytes[byte] = static_cast<Byte>(static_cast<unsigned>(bytes[byte]) ^ (1u << bit));
+}
+
+}  // namespace
+
+bool has_frames(const std::string& path) { return path.ends_with(".pap"); }
+
+bool Image::is_used(const std::string& path, std::uint64_t byte) const {
+  const auto found = unused.find(path);
+  return found == unused.end() || std::none_of(found->second.begin(), found->second.end(), [byte](const Range& range) {
+           return range.begin <= byte && byte < range.end;
+         });
+}
+
+bool differs(const Image& image, const Image& now, std::string& where) {
+  for (std::size_t lfs = 0; lfs < image.files.size(); ++lfs) {
+    for (const auto& [path, was] : image.files[lfs]) {
+      const auto found = now.files[lfs].find(path);
+      if (has_frames(path)) continue;
+      where = path;
+      if (found == now.files[lfs].end() || found->second.size() != was.size()) return true;
+      for (std::size_t i = 0; i < was.size(); ++i)
+        if (found->second[i] != was[i] && image.is_used(path, i)) return true;
+    }
+  }
+  return false;
+}
+
+// Pages of fixed records have their places, also where there is none: its rows are in frames.
+void Damages::note_unused(Image& image, unsigned lfs, std::string_view value) const {
+  const auto payload = kv::open_value(value, "an entry");
+  proto::StoredComponent stored;
+  if (!payload || !stored.ParseFromArray(payload->data(), static_cast<int>(payload->size()))) return;
+  const proto::ComponentState& state = stored.state();
+  const std::uint32_t length = state.shape().format().record_length();
+  if (length == 0) return;
+  const FileId file(state.shape().file());
+  const std::string stem = component::stem(cluster_.root(lfs), file);
+  const component::ParityShape shape{file, Format::fixed(length), std::vector<std::uint32_t>(cluster_.size() / 2 - 1)};
+  const std::uint64_t page_bytes = shape.page_rows() * length, entry_bytes = 16 * (shape.members() + 1);
+  const auto sums = image.files[lfs].find(stem + ".psum");
+  if (sums == image.files[lfs].end()) return;
+  for (std::uint64_t page = state.pages(); page * entry_bytes < sums->second.size(); ++page) {
+    const auto has_it = [page](const auto& one) { return one.first() <= page && page - one.first() < one.count(); };
+    if (std::any_of(state.covered().begin(), state.covered().end(), has_it)) continue;
+    image.unused[stem + ".psum"].push_back({page * entry_bytes, (page + 1) * entry_bytes});
+    image.unused[stem + ".par"].push_back({page * page_bytes, (page + 1) * page_bytes});
+  }
+}
+
+Image Damages::take() const {
+  Image image;
+  for (unsigned lfs = 0; lfs < cluster_.size(); ++lfs) {
+    auto& files = image.files.emplace_back();
+    auto& disk = cluster_.disk(lfs);
+    for (const auto& path : disk.files(cluster_.root(lfs) + "/data"))
+      disk.edit(path, [&](Bytes& bytes) { files[path] = bytes; });
+    auto& entries = image.entries.emplace_back();
+    const auto store = cluster_.open_catalogue(lfs);
+    if (auto transaction = store->read())
+      (void)(*transaction)->scan(kComponents, {}, [&](std::string_view key, std::string_view value) {
+        note_unused(image, lfs, value);
+        return entries.emplace(key, value).second;
+      });
+  }
+  return image;
+}
+
+// edit() does it more than once: to what is durable, too.
+void Damages::write(unsigned lfs, const std::string& path, const Bytes& bytes) {
+  cluster_.disk(lfs).edit(path, [&](Bytes& out) { out = bytes; });
+}
+
+void Damages::put_back(const Image& image) {
+  for (unsigned lfs = 0; lfs < cluster_.size(); ++lfs)
+    for (const auto& [path, was] : image.files[lfs]) cluster_.disk(lfs).edit(path, [&](Bytes& bytes) { bytes = was; });
+}
+
+// ---- files ----
+
+bool Damages::flip(Bytes& bytes, std::string& what) {
+  const std::uint64_t byte = dice_.below(bytes.size());
+  const auto bit = static_cast<unsigned>(dice_.below(8));
+  flip_bit(bytes, byte, bit);
+  what = fmt::format("bit {} of byte {} flips", bit, byte);
+  return true;
+}
+
+bool Damages::cut(Bytes& bytes, std::string& what) {
+  const std::size_t left = dice_.chance(30) ? bytes.size() - 1 : dice_.below(bytes.size());
+  what = fmt::format("{} of {} bytes are left", left, bytes.size());
+  bytes.resize(left);
+  return true;
+}
+
+// With a block of the same file, or of another one of this LFS.
+bool Damages::swap(unsigned lfs, const std::string& path, Bytes& bytes, std::string& what) {
+  auto& disk = cluster_.disk(lfs);
+  const auto paths = disk.files(cluster_.root(lfs) + "/data");
+  const std::string other = dice_.chance(50) ? path : paths[dice_.below(paths.size())];
+  Bytes own;
+  disk.edit(other, [&](Bytes& there) { own = there; });
+  Bytes& there = other == path ? bytes : own;
+  if (there.empty()) return false;
+  const std::size_t size = std::min({kBlocks[dice_.below(std::size(kBlocks))], bytes.size(), there.size()});
+  const std::size_t to = dice_.below(bytes.size() / size) * size, from = dice_.below(there.size() / size) * size;
+  if (std::equal(bytes.begin() + static_cast<std::ptrdiff_t>(to),
+                 bytes.begin() + static_cast<std::ptrdiff_t>(to + size),
+                 there.begin() + static_cast<std::ptrdiff_t>(from)))
+    return false;
+  std::swap_ranges(bytes.begin() + static_cast<std::ptrdiff_t>(to),
+                   bytes.begin() + static_cast<std::ptrdiff_t>(to + size),
+                   there.begin() + static_cast<std::ptrdiff_t>(from));
+  if (other != path) write(lfs, other, there);
+  what = fmt::format("{} bytes at {} change places with those at {} of {}", size, to, from, other);
+  return true;
+}
+
+// What was not there then is zeros.
+bool Damages::make_stale(unsigned lfs, const std::string& path, Bytes& bytes, std::string& what) {
+  if (old_.empty()) return false;
+  const std::size_t age = dice_.below(old_.size());
+  const auto& files = old_[age].files[lfs];
+  const auto found = files.find(path);
+  const std::size_t size = kBlocks[dice_.below(std::size(kBlocks))];
+  const std::size_t begin = dice_.below((bytes.size() + size - 1) / size) * size;
+  const std::size_t end = std::min(begin + size, bytes.size());
+  const Bytes before = bytes;
+  for (std::size_t i = begin; i < end; ++i)
+    bytes[i] = found != files.end() && i < found->second.size() ? found->second[i] : std::byte{0};
+  what = fmt::format("bytes {} to {} are those of moment {}", begin, end, age);
+  return bytes != before;
+}
+
+// A whole chunk of rows.
+bool Damages::forge(const Image& now, unsigned lfs, Damage& damage) {
+  if (formats_.empty()) return false;
+  const auto& [file, format] = formats_[dice_.below(formats_.size())];
+  const auto shape = component::Shape::of(file, format, 1);
+  const std::string stem = component::stem(cluster_.root(lfs), file);
+  const auto found = now.files[lfs].find(stem + ".dat");
+  const std::uint64_t chunks = found == now.files[lfs].end() ? 0 : found->second.size() / shape.chunk_bytes;
+  if (chunks == 0) return false;
+  const std::uint64_t chunk = dice_.below(chunks);
+  Bytes data = found->second, sums = now.files[lfs].at(stem + ".sum");
+  const auto forged = std::span(data).subspan(chunk * shape.chunk_bytes, shape.chunk_bytes);
+  flip_bit(forged, dice_.below(forged.size()), static_cast<unsigned>(dice_.below(8)));
+  const std::uint64_t sum = shape.data_sum(chunk, forged);
+  std::memcpy(sums.data() + chunk * shape.sum_bytes(), &sum, sizeof sum);
+  write(lfs, stem + ".dat", data);
+  write(lfs, stem + ".sum", sums);
+  damage = {lfs, stem + ".dat", fmt::format("chunk {} is another one, and so is its sum", chunk), true};
+  return true;
+}
+
+bool Damages::change(const Image& now, bool may_forge, unsigned lfs, const std::string& path, Damage& damage) {
+  Bytes bytes = now.files[lfs].at(path);
+  if (bytes.empty()) return false;
+  const auto how = dice_.below(10);
+  if (how == 0 && may_forge && forge(now, lfs, damage)) return true;
+  const bool done = how < 4   ? flip(bytes, damage.what)
+                    : how < 5 ? cut(bytes, damage.what)
+                    : how < 7 ? swap(lfs, path, bytes, damage.what)
+                              : make_stale(lfs, path, bytes, damage.what);
+  if (!done) return false;
+  write(lfs, path, bytes);
+  damage.lfs = lfs;
+  damage.path = path;
+  return true;
+}
+
+Damage Damages::strike(const Image& now, bool may_forge, std::optional<unsigned> not_at) {
+  for (unsigned i = 0; i < kTriesMax; ++i) {
+    const auto lfs = static_cast<unsigned>(dice_.below(cluster_.size()));
+    const auto& files = now.files[lfs];
+    if (files.empty() || not_at == lfs) continue;
+    const auto file = std::next(files.begin(), static_cast<std::ptrdiff_t>(dice_.below(files.size())));
+    Damage damage;
+    if (change(now, may_forge, lfs, file->first, damage)) return damage;
+  }
+  PIF_ASSERT(false, now.files.size());
+  return {};
+}
+
+// ---- catalogues ----
+
+void Damages::edit_entry(unsigned lfs, const std::string& key, const std::string& value) {
+  const auto store = cluster_.open_catalogue(lfs);
+  auto transaction = store->write();
+  PIF_ASSERT(transaction.has_value(), lfs);
+  const Status done = (*transaction)->put(kComponents, key, value).and_then([&] { return (*transaction)->commit(); });
+  PIF_ASSERT(done.has_value(), lfs);
+}
+
+Damage Damages::strike_entry(const Image& now, unsigned lfs) {
+  const auto& entries = now.entries[lfs];
+  PIF_ASSERT(!entries.empty(), lfs);
+  const auto& [key, was] = *std::next(entries.begin(), static_cast<std::ptrdiff_t>(dice_.below(entries.size())));
+  Damage damage{lfs, {}, {}, false};
+  std::string value = was;
+  const auto how = dice_.below(4);
+  if (how == 0) {
+    value.resize(dice_.below(value.size()));
+    damage.what = fmt::format("{} of {} bytes are left", value.size(), was.size());
+  } else if (how == 1 && entries.size() > 1) {
+    for (const auto& [other, bytes] : entries)
+      if (other != key) value = bytes;
+    damage.what = "it is another file's";
+  } else if (how == 2 && value.size() > 16) {
+    std::swap_ranges(value.begin(), value.begin() + 8, value.end() - 8);
+    damage.what = "its ends change places";
+  }
+  if (value == was) {
+    const std::uint64_t byte = dice_.below(value.size());
+    flip_bit(value, byte, static_cast<unsigned>(dice_.below(8)));
+    damage.what = fmt::format("a bit of byte {} flips", byte);
+  }
+  edit_entry(lfs, key, value);
+  return damage;
+}
+
+void Damages::put_entries_back(const Image& image, unsigned lfs) {
+  for (const auto& [key, value] : image.entries[lfs]) edit_entry(lfs, key, value);
+}
+
+}  // namespace pif::simulate

@@ -1,0 +1,80 @@
+// What disks do to bytes that lie on them: bits flip, files end early, blocks come to lie elsewhere, or are again what
+// they were some time ago. Done to files of components, and to a catalogue's entries of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pif/base/format.h"
+#include "pif/base/ids.h"
+#include "sim/cluster.h"
+#include "simulate/plan.h"
+
+namespace pif::simulate {
+
+using Bytes = std::vector<std::byte>;
+
+// All that LFSs have in files of components.
+struct Image {
+  std::vector<std::map<std::string, Bytes>> files;          // by LFS and path
+  std::vector<std::map<std::string, std::string>> entries;  // of the catalogues, by LFS and key
+  std::map<std::string, std::vector<Range>> unused;         // pages that were never made, by path of .par and .psum
+
+  bool is_used(const std::string& path, std::uint64_t byte) const;
+};
+
+// Whether a byte that is used, or the length of a file, is another one there, and in which file. Frames are left out:
+// which of them are used is not known here.
+bool differs(const Image& image, const Image& now, std::string& where);
+
+struct Damage {
+  unsigned lfs = 0;
+  std::string path;        // the first file that is hurt; of a catalogue: empty
+  std::string what;        // for people
+  bool is_hidden = false;  // its sum holds: only others can tell
+};
+
+class Damages {
+ public:
+  Damages(sim::Cluster& cluster, Dice& dice) : cluster_(cluster), dice_(dice) {}
+
+  Image take() const;
+  // What stale blocks come from. Images of rising age of the same file system.
+  void remember(Image image) { old_.push_back(std::move(image)); }
+  // Files whose chunks may be forged: new bytes with a sum that holds.
+  void know(FileId file, const Format& format) { formats_.emplace_back(file, format); }
+
+  // One damage to one LFS's files, which changes something. not_at: another LFS than this one. may_forge: also rows
+  // whose sums hold, which only others can tell from those that were written.
+  Damage strike(const Image& now, bool may_forge, std::optional<unsigned> not_at = {});
+  // One damage to an entry of a catalogue, whose LFS does not run.
+  Damage strike_entry(const Image& now, unsigned lfs);
+  // The files, or the entries of one LFS that does not run, are again as they were.
+  void put_back(const Image& image);
+  void put_entries_back(const Image& image, unsigned lfs);
+
+ private:
+  void note_unused(Image& image, unsigned lfs, std::string_view value) const;
+  bool change(const Image& now, bool may_forge, unsigned lfs, const std::string& path, Damage& damage);
+  bool flip(Bytes& bytes, std::string& what);
+  bool cut(Bytes& bytes, std::string& what);
+  bool swap(unsigned lfs, const std::string& path, Bytes& bytes, std::string& what);
+  bool make_stale(unsigned lfs, const std::string& path, Bytes& bytes, std::string& what);
+  bool forge(const Image& now, unsigned lfs, Damage& damage);
+  void write(unsigned lfs, const std::string& path, const Bytes& bytes);
+  void edit_entry(unsigned lfs, const std::string& key, const std::string& value);
+
+  sim::Cluster& cluster_;
+  Dice& dice_;
+  std::vector<Image> old_;
+  std::vector<std::pair<FileId, Format>> formats_;
+};
+
+// What files of frames have of no use is not looked at, nor made again as it was.
+bool has_frames(const std::string& path);
+
+}  // namespace pif::simulate
