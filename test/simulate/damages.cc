@@ -9,6 +9,7 @@
 #include "pif/component/component.h"
 #include "pif/component/parity.h"
 #include "pif/kv/value.h"
+#include "pif/parity/layout.h"
 #include "pif/proto/stored.pb.h"
 
 namespace pif::simulate {
@@ -43,34 +44,81 @@ bool differs(const Image& image, const Image& now, std::string& where) {
       const auto found = now.files[lfs].find(path);
       if (has_frames(path)) continue;
       where = path;
-      if (found == now.files[lfs].end() || found->second.size() != was.size()) return true;
+      if (found == now.files[lfs].end()) return true;
+      const Bytes& is = found->second;
       for (std::size_t i = 0; i < was.size(); ++i)
-        if (found->second[i] != was[i] && image.is_used(path, i)) return true;
+        if ((i >= is.size() || is[i] != was[i]) && image.is_used(path, i)) return true;
     }
   }
   return false;
 }
 
-// Pages of fixed records have their places, also where there is none: its rows are in frames.
+// What was cancelled lies behind the published rows until new ones take its place.
+void Damages::note_rows(Image& image, unsigned lfs, const proto::ComponentState& state) const {
+  const FileId file(state.shape().file());
+  const auto known = files_.find(file.value);
+  if (known == files_.end()) return;
+  const std::string stem = component::stem(cluster_.root(lfs), file);
+  const auto layout = parity::Layout::make(cluster_.size(), {cluster_.size() / 2, cluster_.size() / 2});
+  const std::uint64_t rows = std::min(state.rows(), layout->rows(state.shape().index(), known->second.records));
+  const Format& format = known->second.format;
+  const std::uint64_t bytes = format.is_fixed() ? std::min(state.bytes(), rows * format.record_length) : state.bytes();
+  const std::uint64_t chunks = bytes / state.shape().chunk_bytes();
+  constexpr std::uint64_t kEnd = ~std::uint64_t{0};
+  image.unused[stem + ".dat"].push_back({bytes, kEnd});
+  image.unused[stem + ".sum"].push_back({chunks * component::Shape{.form = 1}.sum_bytes(), kEnd});
+  image.unused[stem + ".idx"].push_back({rows * 8, kEnd});
+  image.unused[stem + ".isum"].push_back({rows * 8 / component::kIndexChunkBytes * 8, kEnd});
+}
+
+// How many published rows each of its pages has.
+std::map<std::uint64_t, std::uint64_t> Damages::rows_of_pages(LfsIndex keeper, const KnownFile& file,
+                                                              std::uint64_t page_rows) const {
+  const auto layout = parity::Layout::make(cluster_.size(), {cluster_.size() / 2, cluster_.size() / 2});
+  std::map<std::uint64_t, std::uint64_t> out;
+  for (RecordNumber record = 0; record < file.whole; ++record)
+    if (const Cell cell = layout->parity_of(layout->locate(record)); cell.lfs == keeper) ++out[cell.row / page_rows];
+  return out;
+}
+
+// Pages of fixed records have their places, also where there is none: its rows are in frames. Those of variable ones
+// follow one another.
+void Damages::note_pages(Image& image, unsigned lfs, const proto::ComponentState& state) const {
+  const FileId file(state.shape().file());
+  const std::string stem = component::stem(cluster_.root(lfs), file);
+  const auto sums = image.files[lfs].find(stem + ".psum");
+  if (sums == image.files[lfs].end()) return;
+  const std::uint32_t length = state.shape().format().record_length();
+  const Format format = length > 0 ? Format::fixed(length) : Format::variable();
+  const component::ParityShape shape{file, format, std::vector<std::uint32_t>(cluster_.size() / 2 - 1)};
+  const std::uint64_t page_bytes = shape.page_rows() * length;
+  const std::uint64_t entry_bytes = (length > 0 ? 16 : 24) + 16 * shape.members();
+  const auto known = files_.find(file.value);
+  if (known == files_.end()) return;
+  const auto rows = rows_of_pages(state.shape().index(), known->second, shape.page_rows());
+  std::uint64_t end = 0;  // of variable ones
+  for (std::uint64_t page = 0; page * entry_bytes < sums->second.size(); ++page) {
+    const auto has_it = [page](const auto& one) { return one.first() <= page && page - one.first() < one.count(); };
+    const auto found = rows.find(page);
+    const bool is_full = found != rows.end() && found->second == shape.page_rows() * shape.members();
+    const bool is_there = page < state.pages() || std::any_of(state.covered().begin(), state.covered().end(), has_it);
+    if (is_there && is_full) {
+      if (length == 0) std::memcpy(&end, sums->second.data() + page * entry_bytes + 16, sizeof end);
+      continue;
+    }
+    image.unused[stem + ".psum"].push_back({page * entry_bytes, (page + 1) * entry_bytes});
+    if (length > 0) image.unused[stem + ".par"].push_back({page * page_bytes, (page + 1) * page_bytes});
+  }
+  if (length > 0) end = sums->second.size() / entry_bytes * page_bytes;  // what is behind has no entry
+  image.unused[stem + ".par"].push_back({end, ~std::uint64_t{0}});
+}
+
 void Damages::note_unused(Image& image, unsigned lfs, std::string_view value) const {
   const auto payload = kv::open_value(value, "an entry");
   proto::StoredComponent stored;
   if (!payload || !stored.ParseFromArray(payload->data(), static_cast<int>(payload->size()))) return;
-  const proto::ComponentState& state = stored.state();
-  const std::uint32_t length = state.shape().format().record_length();
-  if (length == 0) return;
-  const FileId file(state.shape().file());
-  const std::string stem = component::stem(cluster_.root(lfs), file);
-  const component::ParityShape shape{file, Format::fixed(length), std::vector<std::uint32_t>(cluster_.size() / 2 - 1)};
-  const std::uint64_t page_bytes = shape.page_rows() * length, entry_bytes = 16 * (shape.members() + 1);
-  const auto sums = image.files[lfs].find(stem + ".psum");
-  if (sums == image.files[lfs].end()) return;
-  for (std::uint64_t page = state.pages(); page * entry_bytes < sums->second.size(); ++page) {
-    const auto has_it = [page](const auto& one) { return one.first() <= page && page - one.first() < one.count(); };
-    if (std::any_of(state.covered().begin(), state.covered().end(), has_it)) continue;
-    image.unused[stem + ".psum"].push_back({page * entry_bytes, (page + 1) * entry_bytes});
-    image.unused[stem + ".par"].push_back({page * page_bytes, (page + 1) * page_bytes});
-  }
+  note_rows(image, lfs, stored.state());
+  note_pages(image, lfs, stored.state());
 }
 
 Image Damages::take() const {
@@ -159,8 +207,10 @@ bool Damages::make_stale(unsigned lfs, const std::string& path, Bytes& bytes, st
 
 // A whole chunk of rows.
 bool Damages::forge(const Image& now, unsigned lfs, Damage& damage) {
-  if (formats_.empty()) return false;
-  const auto& [file, format] = formats_[dice_.below(formats_.size())];
+  if (files_.empty()) return false;
+  const auto known = std::next(files_.begin(), static_cast<std::ptrdiff_t>(dice_.below(files_.size())));
+  const FileId file(known->first);
+  const Format& format = known->second.format;
   const auto shape = component::Shape::of(file, format, 1);
   const std::string stem = component::stem(cluster_.root(lfs), file);
   const auto found = now.files[lfs].find(stem + ".dat");

@@ -11,6 +11,7 @@
 
 #include "pif/base/format.h"
 #include "pif/base/ids.h"
+#include "pif/proto/stored.pb.h"
 #include "sim/cluster.h"
 #include "simulate/plan.h"
 
@@ -22,12 +23,12 @@ using Bytes = std::vector<std::byte>;
 struct Image {
   std::vector<std::map<std::string, Bytes>> files;          // by LFS and path
   std::vector<std::map<std::string, std::string>> entries;  // of the catalogues, by LFS and key
-  std::map<std::string, std::vector<Range>> unused;         // pages that were never made, by path of .par and .psum
+  std::map<std::string, std::vector<Range>> unused;  // by path: what was cancelled, and pages that were never made
 
   bool is_used(const std::string& path, std::uint64_t byte) const;
 };
 
-// Whether a byte that is used, or the length of a file, is another one there, and in which file. Frames are left out:
+// Whether a byte that is used is another one there, or not there, and in which file. Frames are left out:
 // which of them are used is not known here.
 bool differs(const Image& image, const Image& now, std::string& where);
 
@@ -46,7 +47,10 @@ class Damages {
   // What stale blocks come from. Images of rising age of the same file system.
   void remember(Image image) { old_.push_back(std::move(image)); }
   // Files whose chunks may be forged: new bytes with a sum that holds.
-  void know(FileId file, const Format& format) { formats_.emplace_back(file, format); }
+  // whole: its published records that are not short.
+  void know(FileId file, const Format& format, std::uint64_t records, std::uint64_t whole) {
+    files_.insert_or_assign(file.value, KnownFile{format, records, whole});
+  }
 
   // One damage to one LFS's files, which changes something. not_at: another LFS than this one. may_forge: also rows
   // whose sums hold, which only others can tell from those that were written.
@@ -58,6 +62,14 @@ class Damages {
   void put_entries_back(const Image& image, unsigned lfs);
 
  private:
+  struct KnownFile {
+    Format format;
+    std::uint64_t records = 0, whole = 0;
+  };
+  void note_pages(Image& image, unsigned lfs, const proto::ComponentState& state) const;
+  std::map<std::uint64_t, std::uint64_t> rows_of_pages(LfsIndex keeper, const KnownFile& file,
+                                                       std::uint64_t page_rows) const;
+  void note_rows(Image& image, unsigned lfs, const proto::ComponentState& state) const;
   void note_unused(Image& image, unsigned lfs, std::string_view value) const;
   bool change(const Image& now, bool may_forge, unsigned lfs, const std::string& path, Damage& damage);
   bool flip(Bytes& bytes, std::string& what);
@@ -71,7 +83,7 @@ class Damages {
   sim::Cluster& cluster_;
   Dice& dice_;
   std::vector<Image> old_;
-  std::vector<std::pair<FileId, Format>> formats_;
+  std::map<std::uint64_t, KnownFile> files_;
 };
 
 // What files of frames have of no use is not looked at, nor made again as it was.
