@@ -37,6 +37,12 @@ std::string page_name(const ParityShape& shape, std::uint64_t page) {
 
 std::uint64_t fixed_page_bytes(const ParityShape& shape) { return shape.page_rows() * shape.format.record_length; }
 
+bool is_page_size(const ParityShape& shape, std::uint64_t bytes) {
+  constexpr std::uint64_t kPageBytesMax = sizeof(PageHeader) + kVariablePageRows * std::uint64_t{kRecordLengthMax};
+  if (shape.format.is_fixed()) return bytes == fixed_page_bytes(shape);
+  return bytes >= sizeof(PageHeader) && bytes <= kPageBytesMax;
+}
+
 std::uint64_t pages_limit(const ParityShape& shape) {
   const std::uint64_t entry = PageEntry::words_of(shape) * sizeof(std::uint64_t);
   const std::uint64_t bytes = shape.format.is_fixed() ? fixed_page_bytes(shape) : sizeof(PageHeader);

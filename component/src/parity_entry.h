@@ -43,6 +43,8 @@ std::string page_name(const ParityShape& shape, std::uint64_t page);
 std::uint64_t pages_limit(const ParityShape& shape);
 // Bytes of a page of fixed records.
 std::uint64_t fixed_page_bytes(const ParityShape& shape);
+// Whether a page can have so many bytes.
+bool is_page_size(const ParityShape& shape, std::uint64_t bytes);
 // The words of entries [first, first + count), checked; errors as of read_page().
 [[nodiscard]] Result<std::vector<std::uint64_t>> read_entries(const ParityShape& shape, ParityFiles& files,
                                                               std::uint64_t first, std::uint64_t count);

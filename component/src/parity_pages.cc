@@ -17,14 +17,13 @@ struct Found {
 };
 
 Result<Found> find_variable(const ParityShape& shape, ParityFiles& files, std::uint64_t page) {
-  constexpr std::uint64_t kPageBytesMax = sizeof(PageHeader) + kVariablePageRows * std::uint64_t{kRecordLengthMax};
   const std::uint64_t first = page == 0 ? 0 : page - 1;
   PIF_TRY_VALUE(auto words, read_entries(shape, files, first, page - first + 1));
   const std::size_t size = PageEntry::words_of(shape);
   const std::uint64_t begin = page == 0 ? 0 : PageEntry(shape, std::span(words).first(size)).end();
   std::vector<std::uint64_t> own(words.end() - static_cast<std::ptrdiff_t>(size), words.end());
   const std::uint64_t end = PageEntry(shape, own).end();
-  if (end < begin || end - begin < sizeof(PageHeader) || end - begin > kPageBytesMax)
+  if (end < begin || !is_page_size(shape, end - begin))
     return fail(Code::kCorrupt,
                 fmt::format("{}: it cannot be at bytes {} to {} of .par", page_name(shape, page), begin, end));
   return Found{std::move(own), {begin, end}};

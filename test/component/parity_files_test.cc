@@ -1,4 +1,4 @@
-// The three files of parity: opened, passed on, copied, removed.
+// The three files of parity: opened, passed on, removed.
 #include "component/parity_fixture.h"
 
 namespace pif::component::test {
@@ -53,61 +53,6 @@ TEST_CASE("parity files: they travel, as many as there are") {
   CHECK(must(share(fixture.parity)).empty());
   CHECK(travel().frames == nullptr);
   CHECK(code_of(adopt_parity(*fixture.storage, std::vector<Handle>(4))) == Code::kInvalid);
-}
-
-TEST_CASE("parity files: a copy holds the same for another file") {
-  const Format format = GENERATE(Format::fixed(100), Format::fixed(4096), Format::lines());
-  const bool clones = GENERATE(true, false);
-  ParityFixture fixture = with_pages(format);
-  if (!clones)
-    fixture.disk->set_fault(
-        [](std::string_view call, std::string_view) { return call == "clone" ? Code::kUnsupported : Code::kOk; });
-  const Bytes row = pattern(77, 1);
-  const NewFrame frame{99, 3, 5, row};
-  const std::uint64_t end = must(write_frames(FileId(12), fixture.parity, 1000, std::span(&frame, 1)));
-  const NewFrame later{100, 3, 5, row};
-  must(write_frames(FileId(12), fixture.parity, end + 800, std::span(&later, 1)));
-
-  ParityFixture copy(format, 3);
-  copy.shape.file = FileId(13);
-  copy.parity = must(open_parity(*fixture.storage, stem("/parity", FileId(13)), OpenMode::kCreate));
-  must(copy.parity.frames->write(0, pattern(5000, 1)));
-  must(copy_parity(fixture.shape, fixture.parity, FileId(13), copy.parity, 3, 1000));
-  for (std::uint64_t page = 0; page < 3; ++page) {
-    const Page from = must(read_page(fixture.shape, fixture.parity, page));
-    const Page to = must(read_page(copy.shape, copy.parity, page));
-    CHECK(from.bytes == to.bytes);
-    for (std::size_t i = 0; i < 3; ++i) CHECK(from.vector[i].hash == to.vector[i].hash);
-  }
-  CHECK(copy.read_code(3) == Code::kEndOfFile);
-  CHECK(must(copy.parity.pages->size()) == must(page_bytes(copy.shape, copy.parity, 2)).end);
-  const FrameIndex index = must(scan_frames(FileId(13), copy.parity, 1000));
-  REQUIRE(index.frames.size() == 2);
-  CHECK(index.damages.empty());
-  CHECK(index.find(99)->offset == 1048);
-  Bytes out;
-  must(read_frame(FileId(13), copy.parity, *index.find(100), out));
-  CHECK(out == row);
-
-  CHECK(code_of(copy_parity(fixture.shape, fixture.parity, FileId(13), copy.parity, 5, 0)) == Code::kEndOfFile);
-  must(fixture.parity.pages->resize(1));
-  CHECK(code_of(copy_parity(fixture.shape, fixture.parity, FileId(13), copy.parity, 3, 0)) == Code::kCorrupt);
-  must(copy_parity(fixture.shape, fixture.parity, FileId(13), copy.parity, 0, 1000));
-  CHECK(must(copy.parity.sums->size()) == 0);
-}
-
-TEST_CASE("parity files: a damaged page is damaged in the copy, too") {
-  ParityFixture fixture = with_pages(Format::fixed(4096));
-  fixture.disk->flip_bit(fixture.path + ".par", 4100, 1);
-  fixture.disk->flip_bit(fixture.path + ".psum", 2 * 64 + 20, 1);
-  ParityFixture copy(Format::fixed(4096), 3);
-  copy.shape.file = FileId(13);
-  copy.parity = must(open_parity(*fixture.storage, stem("/parity", FileId(13)), OpenMode::kCreate));
-  must(copy_parity(fixture.shape, fixture.parity, FileId(13), copy.parity, 4, 0));
-  CHECK(copy.read_code(0) == Code::kOk);
-  CHECK(copy.read_code(1) == Code::kCorrupt);
-  CHECK(copy.read_code(2) == Code::kCorrupt);
-  CHECK(copy.read_code(3) == Code::kOk);
 }
 
 }  // namespace pif::component::test

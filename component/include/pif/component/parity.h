@@ -78,11 +78,6 @@ struct ParityFiles {
 // File::sync(), or File::check_written(), of all that are there.
 [[nodiscard]] Status sync(ParityFiles& files);
 [[nodiscard]] Status check_written(ParityFiles& files);
-// Makes `to` (all three, open for writing) hold what `from` holds for a file of the same layout: pages [0, pages),
-// cloned where the file system can, their sums bound to the new id without reading the data; frames that hold, from
-// pap_begin on, at their old places. Does not sync. kCorrupt: `from` ends before `pages`.
-[[nodiscard]] Status copy_parity(const ParityShape& source, ParityFiles& from, FileId target, ParityFiles& to,
-                                 std::uint64_t pages, std::uint64_t pap_begin);
 
 // ---- pages ----
 
