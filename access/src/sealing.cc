@@ -27,13 +27,15 @@ net::Packet seal_packet(const FileParts& parts, const FileLength& file_length, c
   return packet;
 }
 
-net::Packet gather_packet(const FileParts& parts, const FileLength& file_length, LfsIndex lfs) {
+net::Packet gather_packet(const FileParts& parts, const FileLength& file_length, LfsIndex lfs,
+                          const std::string& copied_from) {
   net::Packet packet;
   proto::Gather& gather = *packet.envelope.mutable_gather();
   *gather.mutable_shape() = parts.shape(lfs);
   gather.mutable_file_length()->set_records(file_length.records);
   gather.mutable_file_length()->set_bytes(file_length.bytes);
   gather.set_view(parts.view);
+  if (!copied_from.empty()) gather.set_copied_from(copied_from);
   return packet;
 }
 
@@ -83,7 +85,7 @@ void Sealing::all_sealed(Requests& requests) {
     request.lfs = lfs;
     request.timeout = patience_;
     request.patient = true;
-    request.make = [&parts, lfs, file_length = file_length_] { return gather_packet(parts, file_length, lfs); };
+    request.make = [this, &parts, lfs] { return gather_packet(parts, file_length_, lfs, copied_from_); };
     request.take = [this](net::Packet&) { return gathered(); };
     request.refused = [&parts](Error error) -> Status { return fail(explain_old_view(parts, std::move(error))); };
     requests.add(std::move(request));

@@ -44,6 +44,7 @@ Result<tool::ExitCode> control(tool::Controller& controller, const CopyOptions& 
   }
   PIF_TRY_VALUE(const std::size_t output, controller.create(task.target, task.options));
   controller.set_file_length(output, task.file_length);
+  controller.set_copy_of(output, task.input);
   return tool::run_and_commit(controller);
 }
 
@@ -65,7 +66,7 @@ Result<tool::Plan> explain(tool::Controller& controller, const CopyOptions& want
   plan.emplace_back("source_width", std::to_string(controller.input(task.input).layout().width()));
   plan.emplace_back("target_width", std::to_string(options.nodes.empty() ? options.width : options.nodes.size()));
   if (!options.nodes.empty()) plan.emplace_back("target_nodes", fmt::format("{}", fmt::join(options.nodes, ",")));
-  plan.emplace_back("method", task.same_layout ? "each LFS clones or copies its own component"
+  plan.emplace_back("method", task.same_layout ? "each LFS clones or copies what it has of the file"
                                                : "workers exchange records in large batches");
   return plan;
 }

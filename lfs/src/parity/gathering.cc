@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "parity/copied_pages.h"
 #include "pif/base/assert.h"
 
 namespace pif::lfs {
@@ -111,7 +112,7 @@ Status Gathering::begin(const Request& request, const JobPtr& job) {
   const auto is_absent = absent_members(context_, keeper, component.state.shape());
   if (std::find(is_absent.begin(), is_absent.end(), true) == is_absent.end()) {
     PIF_TRY(job->files->frames->resize(0));  // of a gather that did not come to its end
-    run(job);
+    copy_pages(request, job);
     return {};
   }
   auto found = std::make_shared<Status>();
@@ -122,6 +123,25 @@ Status Gathering::begin(const Request& request, const JobPtr& job) {
                           run(job);
                         });
   return {};
+}
+
+void Gathering::copy_pages(const Request& request, const JobPtr& job) {
+  if (request.envelope().gather().copied_from().empty()) return run(job);
+  const auto copied = CopiedPages::make(context_, request, job->keeper, job->pages, job->files);
+  if (!copied) {
+    spdlog::info("file {}: its parity is not copied: {}", name_of(job->component->file), copied.error().text);
+    return run(job);
+  }
+  (*copied)->start(keeping_.works, [this, job](std::uint64_t pages) {
+    if (job->component->is_removed()) return end(job, fail(removed()));
+    const Keeper& keeper = job->keeper;
+    PIF_ASSERT(pages <= job->pages, pages, job->pages);
+    job->plan.pages = {{pages, job->pages}};
+    const std::uint64_t left = keeper.parity_rows(job->file_length) - pages * keeper.shape.page_rows();
+    const std::uint64_t row_bytes = row_bytes_of(keeper.format(), job->file_length);
+    job->members.by_message = keeping_.are_few(left * keeper.size() * row_bytes);
+    run(job);
+  });
 }
 
 // What an earlier gather of the same file wrote may be among the frames, and is written again.
@@ -140,6 +160,11 @@ Status Gathering::find_copied(Job& job, const std::vector<bool>& is_absent) {
 }
 
 void Gathering::run(const JobPtr& job) {
+  const auto is_empty = [](const Range& range) { return range.empty(); };
+  const ParityPlan& plan = job->plan;
+  if (std::all_of(plan.pages.begin(), plan.pages.end(), is_empty) &&
+      std::all_of(plan.frames.begin(), plan.frames.end(), is_empty))
+    return written(job, {}, {{}, plan.end});  // members need not be asked
   const auto run = std::make_shared<ParityRun>(keeping_.peers, context_.world.storage, keeping_.works, job->keeper,
                                                job->members, job->plan, job->files);
   run->start(job->component->state.shape(),

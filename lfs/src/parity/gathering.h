@@ -1,6 +1,7 @@
 // Gather: parity of a file whose rows are sealed everywhere, before it is committed. An LFS makes whole pages out of
 // its members' rows, and frames of rows that are in none, makes them durable, and enters them in the catalogue. Rows of
-// an absent member were copied here before: they are taken from their frames.
+// an absent member were copied here before: they are taken from their frames. Pages of a copy of a file that is here
+// are copied.
 //
 // An LFS that has no rows of the file has a component all the same, which the gather makes and seals.
 #pragma once
@@ -60,6 +61,8 @@ class Gathering {
   [[nodiscard]] Result<ComponentPtr> prepare(const Request& request, const Keeper& keeper);
   [[nodiscard]] Result<ComponentPtr> component_of(const Request& request, const Keeper& keeper);
   [[nodiscard]] Status begin(const Request& request, const JobPtr& job);
+  // What its source has of it, if there is one.
+  void copy_pages(const Request& request, const JobPtr& job);
   // Away from the loop.
   [[nodiscard]] static Status find_copied(Job& job, const std::vector<bool>& is_absent);
   void run(const JobPtr& job);

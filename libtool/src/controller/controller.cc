@@ -7,6 +7,7 @@
 #include "controller/job_run.h"
 #include "controller/stand_ins.h"
 #include "pif/access/sealing.h"
+#include "pif/base/assert.h"
 #include "pif/net/real_messenger.h"
 #include "pif/tool/message.h"
 #include "pif/wire/convert.h"
@@ -23,6 +24,7 @@ constexpr int kFarWorkersMax = 1024;  // where all of them listen fits one packe
 struct Made {
   File file;
   std::optional<FileLength> file_length;
+  std::optional<std::size_t> copy_of;    // an input
   std::vector<job::ComponentEnd> ends;   // by LFS of the file
   std::unique_ptr<access::Grant> grant;  // of `seals`, where LFSs stand in for others; null: the file's own
   std::unique_ptr<access::Sealing> sealing;
@@ -49,6 +51,13 @@ std::unique_ptr<access::Grant> grant_with(const StandIns& stand_ins, File& file)
     return access::Grant::Capability{own.capability(), own.parts().capability_until};
   };
   return std::make_unique<access::Grant>(stand_ins.with_places(client::parts_of(file)), std::move(renew));
+}
+
+// Whether the same LFSs keep parity of the same rows in both.
+bool has_parity_of(const client::FileParts& copy, const client::FileParts& source) {
+  const auto same_node = [](const proto::NodeInfo& a, const proto::NodeInfo& b) { return a.id() == b.id(); };
+  return copy.is_protected() && source.is_protected() && copy.format == source.format && copy.layout == source.layout &&
+         std::equal(copy.nodes.begin(), copy.nodes.end(), source.nodes.begin(), source.nodes.end(), same_node);
 }
 
 }  // namespace
@@ -93,12 +102,16 @@ Result<std::size_t> Controller::open(const std::string& path) {
 Result<std::size_t> Controller::create(const std::string& path, const CreateOptions& options) {
   const PhaseTimer timer(impl_->report, "create", impl_->session.clock());
   PIF_TRY_VALUE(File file, impl_->client.create(path, options));
-  impl_->outputs.push_back(Made{std::move(file), std::nullopt, {}, nullptr, nullptr, nullptr});
+  impl_->outputs.push_back(Made{std::move(file), std::nullopt, std::nullopt, {}, nullptr, nullptr, nullptr});
   return impl_->outputs.size() - 1;
 }
 
 void Controller::set_file_length(std::size_t output, const FileLength& file_length) {
   impl_->outputs[output].file_length = file_length;
+}
+void Controller::set_copy_of(std::size_t output, std::size_t input) {
+  PIF_ASSERT(output < impl_->outputs.size() && input < impl_->inputs.size(), output, input);
+  impl_->outputs[output].copy_of = input;
 }
 File& Controller::input(std::size_t i) { return impl_->inputs[i]; }
 File& Controller::output(std::size_t i) { return impl_->outputs[i].file; }
@@ -326,6 +339,11 @@ Status Controller::Impl::start_seal(Made& made, const FileLength& file_length) {
     ends.push_back({lfs, true, {end.rows(), end.bytes(), end.data_tail_sum(), end.index_tail_sum()}});
   }
   made.sealing = std::make_unique<access::Sealing>();
+  if (made.copy_of && stand_ins.is_empty()) {
+    File& source = inputs[*made.copy_of];
+    if (has_parity_of(client::parts_of(made.file), client::parts_of(source)))
+      made.sealing->set_copied_from(client::grant_of(source).capability());
+  }
   made.seals.reset();
   if (!stand_ins.is_empty()) made.grant = grant_with(stand_ins, made.file);
   access::Grant& grant = made.grant ? *made.grant : client::grant_of(made.file);

@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "pif/access/requests.h"
@@ -22,6 +24,9 @@ class Sealing {
  public:
   enum class State : std::uint8_t { kWriting, kSealing, kGathering, kSealed };
 
+  // capability: to read a file that has the same rows on the same LFSs, which is not written to; keepers of parity may
+  // copy its pages then. Before start().
+  void set_copied_from(std::string capability) { copied_from_ = std::move(capability); }
   // Adds a Seal for each of `ends` to requests, which outlive neither this nor their grant. file_length: of the whole
   // file. patience: for a sync, beside what so many bytes take at the speed of a slow disk. LFSs without an end have no
   // component: they have no rows, or are absent in the view, and are asked for nothing. Errors are those of the
@@ -42,7 +47,8 @@ class Sealing {
   std::vector<bool> sealed_;  // by LFS
   std::size_t missing_ = 0;   // answers, of those asked for in this state
   FileLength file_length_;
-  Duration patience_{};  // of one request
+  Duration patience_{};      // of one request
+  std::string copied_from_;  // capability; empty: nobody knows of such a file
 };
 
 }  // namespace pif::access

@@ -69,6 +69,10 @@ class Controller {
   // wrote (right for files without bevies).
   void set_file_length(std::size_t output, const FileLength& file_length);
 
+  // The output is to have the rows of that input, all of them; before commit(). Then LFSs copy parity where both files
+  // have the same layout and it is right, instead of making it out of rows. Where they differ this says nothing.
+  void set_copy_of(std::size_t output, std::size_t input);
+
   // By the numbers that open() and create() gave, and no others. Valid until the next open() or create(), outputs until
   // commit() or abort().
   File& input(std::size_t i);
