@@ -73,6 +73,20 @@ Status remove_files(Storage& storage, const std::string& stem) {
   return {};
 }
 
+Result<StoredBytes> stored_bytes(Storage& storage, const std::string& stem) {
+  StoredBytes out;
+  for (const char* suffix : kSuffixes) {
+    PIF_TRY_VALUE(const auto bytes, storage.stored_bytes(stem + suffix));
+    if (!bytes && suffix == kSuffixes.front()) return out;  // who has any of its files has .dat
+    out.rows += bytes.value_or(0);
+  }
+  for (const char* suffix : kParitySuffixes) {
+    PIF_TRY_VALUE(const auto bytes, storage.stored_bytes(stem + suffix));
+    out.parity += bytes.value_or(0);
+  }
+  return out;
+}
+
 Status sync(Files& files) {
   for (auto* file : slots(files))
     if (*file != nullptr) PIF_TRY((*file)->sync());

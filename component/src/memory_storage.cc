@@ -475,6 +475,17 @@ class MemoryStorage final : public Storage {
                  disk_->inodes_free};
   }
 
+  // Holes are in memory, too.
+  Result<std::optional<std::uint64_t>> stored_bytes(const std::string& path) override {
+    PIF_TRY(begin("stored_bytes", path));
+    const std::lock_guard guard(disk_->mutex);
+    if (stale()) return crashed(path);
+    const auto inode = find_inode(disk_->root, path);
+    if (inode) return (*inode)->bytes.size();
+    if (inode.error().code == Code::kNotFound) return std::nullopt;
+    return fail(inode.error());
+  }
+
   Status lock(const std::string& path) override {
     PIF_TRY(begin("lock", path));
     const std::lock_guard guard(disk_->mutex);

@@ -311,6 +311,14 @@ class RealStorage final : public Storage {
                  info.f_files, info.f_favail};
   }
 
+  Result<std::optional<std::uint64_t>> stored_bytes(const std::string& path) override {
+    constexpr std::uint64_t kBlockBytes = 512;  // of st_blocks, whatever the file system's are
+    struct stat info {};
+    if (::lstat(path.c_str(), &info) == 0) return static_cast<std::uint64_t>(info.st_blocks) * kBlockBytes;
+    if (errno == ENOENT) return std::nullopt;
+    return fail_errno(errno, fmt::format("cannot tell how much {} takes", path));
+  }
+
   Status lock(const std::string& path) override {
     const std::string name = path + "/lock";
     UniqueFd fd(uninterrupted([&] { return ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); }));

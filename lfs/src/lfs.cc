@@ -28,6 +28,7 @@
 #include "requests/managing.h"
 #include "requests/reading.h"
 #include "requests/reporting.h"
+#include "requests/sizing.h"
 #include "requests/writing.h"
 #include "scrub/drill.h"
 #include "scrub/scrub.h"
@@ -105,6 +106,7 @@ struct Lfs::Impl {
   Scrub scrub{keeping};
   StandIn stand_in{keeping};
   Holding holding{context};
+  Sizing sizing{context};
   WaitingRoom waiting_room;
   WorkerHost worker_host;
 };

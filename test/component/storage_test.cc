@@ -238,6 +238,16 @@ TEST_CASE("storage: the space has a total and something free") {
   CHECK(space.free <= space.total);
 }
 
+TEST_CASE("storage: what a file takes is known, and what is missing takes nothing") {
+  BOTH_STORAGES;
+  const auto file = place.make("a", pattern(100'000, 1));
+  must(file->sync());
+  const auto stored = must(storage.stored_bytes(place.at("a")));
+  REQUIRE(stored);
+  CHECK((*stored >= 100'000 && *stored < 400'000));
+  CHECK(!must(storage.stored_bytes(place.at("none"))));
+}
+
 TEST_CASE("storage: a locked folder is refused to another until the first is gone") {
   BOTH_STORAGES;
   auto first = place.again();

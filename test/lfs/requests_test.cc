@@ -28,6 +28,26 @@ TestFile second_of_two(std::uint64_t id) {
 
 }  // namespace
 
+TEST_CASE("who knows a file is told what it takes here; of 1,000 at once") {
+  with_node([](Peer& peer, Node&) {
+    REQUIRE_OK(peer.put(TestFile{}, pattern(5000, 1)));
+    REQUIRE_OK(peer.put_variable(variable(8), {"one", "", "three"}));
+    const auto stored = [&](const std::vector<std::uint64_t>& files) -> Result<proto::StoredBytesReply> {
+      net::Packet packet;
+      for (const auto file : files) packet.envelope.mutable_stored_bytes()->add_files(file);
+      PIF_TRY_VALUE(const auto reply, peer.call(std::move(packet)));
+      return reply.envelope.stored_bytes_reply();
+    };
+    const auto reply = stored({8, 99, 7});
+    REQUIRE_OK(reply);
+    REQUIRE((reply->rows_size() == 3 && reply->parity_size() == 3));
+    CHECK((reply->rows(0) >= 8 + 24 && reply->rows(1) == 0 && reply->rows(2) >= 5000));
+    CHECK((reply->parity(0) == 0 && reply->parity(1) == 0 && reply->parity(2) == 0));
+    CHECK(stored(std::vector<std::uint64_t>(1000, 7)));
+    CHECK(code_of(stored(std::vector<std::uint64_t>(1001, 7))) == Code::kTooLarge);
+  });
+}
+
 TEST_CASE("reads of nothing, past the end, or of what these records have not, are refused") {
   with_node([](Peer& peer, Node&) {
     REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));

@@ -1,4 +1,4 @@
-// ls, stat, du: what is in the directory.
+// ls, stat: what is in the directory.
 #include <memory>
 #include <utility>
 
@@ -178,64 +178,6 @@ Outcome stat(const Program& program, const ListingOptions& options) {
   return failures.exit_code();
 }
 
-struct Usage {
-  std::uint64_t bytes = 0, records = 0, files = 0, folders = 0;
-  void add(const Entry& entry) {
-    if (entry.kind == EntryKind::kFolder) {
-      ++folders;
-      return;
-    }
-    ++files;
-    bytes += entry.file_length.bytes;
-    records += entry.file_length.records;
-  }
-};
-
-Result<Usage> usage_of(Client& client, const std::string& path, Failures& failures) {
-  Usage usage;
-  PIF_TRY_VALUE(const Entry top, client.stat(path));
-  usage.add(top);
-  if (top.kind == EntryKind::kFile) return usage;
-  PIF_TRY(walk(client, path, failures, [&](const std::string&, const Entry& entry) -> Status {
-    usage.add(entry);
-    return {};
-  }));
-  return usage;
-}
-
-Outcome usage(const Program& program, const ListingOptions& options) {
-  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
-  PIF_TRY_VALUE(Client client, program.connect());
-  PIF_TRY(expand(client, paths));
-  Json document = {{"usage", Json::array()}};
-  Failures failures(program);
-  std::vector<std::vector<std::string>> rows = {{"size", "records", "files", "folders", "path", "bytes"}};
-  for (const auto& path : paths) {
-    Result<Usage> sum = usage_of(client, path, failures);
-    if (!sum) sum = fail(at(path, sum.error()));
-    if (!sum && (paths.size() == 1 || ends_all(sum.error()))) return fail(sum.error());
-    if (!sum) {
-      failures.add(sum.error());
-      continue;
-    }
-    document["usage"].push_back({{"path", path},
-                                 {"bytes", sum->bytes},
-                                 {"records", sum->records},
-                                 {"files", sum->files},
-                                 {"folders", sum->folders}});
-    rows.push_back({human_bytes(sum->bytes), std::to_string(sum->records), std::to_string(sum->files),
-                    std::to_string(sum->folders), shown(path), std::to_string(sum->bytes)});
-  }
-  // Exact bytes are the first column, unless sizes are asked for alone.
-  for (auto& row : rows) {
-    if (!options.human) row.insert(row.begin(), row.back());
-    row.pop_back();
-  }
-  failures.add_to(document);
-  PIF_TRY(program.common.json ? print(document) : print(table(rows, {0, 1, 2, 3, options.human ? 0 : 4u})));
-  return failures.exit_code();
-}
-
 }  // namespace
 
 void add_listing_commands(CLI::App& app, Program& program) {
@@ -261,13 +203,6 @@ void add_listing_commands(CLI::App& app, Program& program) {
                                        "  pif stat /data/a.txt\n  pif stat --json /data/a.txt | jq .records");
   stat_command->add_option("PATH", stat_options->paths, "Files or folders")->required();
   on_run(stat_command, program, stat_options, stat);
-
-  auto usage_options = std::make_shared<ListingOptions>();
-  CLI::App* du = add_command(app, program, "du", "Sum up bytes, records and files below a path",
-                             "  pif du\n  pif du /data /results");
-  du->add_option("PATH", usage_options->paths, "Files or folders (default: /)");
-  du->add_flag("-h,--human-readable", usage_options->human, "Sizes in KiB, MiB and so on only, without exact bytes");
-  on_run(du, program, usage_options, usage);
 }
 
 }  // namespace pif::cli

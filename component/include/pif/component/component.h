@@ -74,6 +74,13 @@ struct Files {
 
 // "ROOT/data/ab/<id>": the stem of a component's file names (ab: the id's low byte, so that folders fill evenly).
 std::string stem(const std::string& root, FileId file);
+// On the disk.
+struct StoredBytes {
+  std::uint64_t rows = 0;  // with index and sums
+  std::uint64_t parity = 0;
+};
+// What the files of that stem take, as Storage::stored_bytes() says; those that are missing take nothing.
+[[nodiscard]] Result<StoredBytes> stored_bytes(Storage& storage, const std::string& stem);
 // All files of a component. kCreate makes what is missing, and makes the folder durable, but not the names in it.
 // kInvalid: the format; kNotFound: a file is missing; else as Storage::open().
 Result<Files> open_files(Storage& storage, const std::string& stem, const Format& format, OpenMode mode);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -107,6 +108,9 @@ class Storage {
   virtual Result<Space> space(const std::string& path) = 0;
   // Takes the folder for this Storage, until it is destroyed: kBusy, naming the holder, if another has it.
   virtual Status lock(const std::string& path) = 0;
+  // What a file takes on the disk, as its file system counts blocks: holes nothing, shared blocks each time. Nothing:
+  // it is missing.
+  virtual Result<std::optional<std::uint64_t>> stored_bytes(const std::string& path) = 0;
 };
 
 }  // namespace pif::component

@@ -105,6 +105,8 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   ANSWERED(ScrubStatus, scrub_status, ScrubStatusReply, scrub_status_reply, kNone, kManage, kIdempotent) \
   ANSWERED(Drill, drill, Done, done, kNone, kManage, kIdempotent) \
   ANSWERED(DrillStatus, drill_status, DrillStatusReply, drill_status_reply, kNone, kManage, kIdempotent) \
+  /* LFS: of who looks where space went */ \
+  ANSWERED(StoredBytes, stored_bytes, StoredBytesReply, stored_bytes_reply, kNone, kUser, kIdempotent) \
   /* LFS: worker host */ \
   ANSWERED(Spawn, spawn, SpawnReply, spawn_reply, kNone, kUser, kDeduplicated) \
   ANSWERED(JobWait, job_wait, JobWaitReply, job_wait_reply, kNone, kUser, kIdempotent) \
