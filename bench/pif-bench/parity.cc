@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -281,6 +284,81 @@ void bench_degraded_reads(Context& c, const System& system) {
                 true, ""});
 }
 
+// ---- one keeper of parity stands still -----------------------------------------------------------------------------
+
+// Eight clients that append single records to one file with parity, over four LFSs.
+class Appenders {
+ public:
+  Appenders(const System& system, std::string path, const std::vector<std::uint32_t>& nodes) : path_(std::move(path)) {
+    CreateOptions options;
+    options.format = Format::fixed(100);
+    options.nodes = nodes;
+    options.bevy = 2;
+    must(connected(system).create_empty(path_, options));
+    for (unsigned i = 0; i < 8; ++i) threads_.emplace_back([this, &system] { append_all(system); });
+  }
+  ~Appenders() { stop(); }
+  Appenders(const Appenders&) = delete;
+  Appenders& operator=(const Appenders&) = delete;
+
+  void stop() {
+    is_over_ = true;
+    for (auto& thread : threads_)
+      if (thread.joinable()) thread.join();
+  }
+  double rate_for(double seconds) const {
+    const std::uint64_t before = appended_;
+    const double begin = now();
+    ::usleep(static_cast<useconds_t>(seconds * 1e6));
+    return static_cast<double>(appended_ - before) / (now() - begin);
+  }
+  std::uint64_t appended() const { return appended_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  // Some fail while a keeper of theirs stands still.
+  void append_all(const System& system) {
+    Client client = must(Client::connect({.where = system.folder(), .timeout = std::chrono::seconds(3)}));
+    File file = must(client.open(path_, Client::Mode::kWrite));
+    const std::vector<std::byte> record(100, std::byte{7});
+    while (!is_over_) appended_ += file.append(record) ? 1 : 0;
+  }
+
+  const std::string path_;
+  std::atomic<bool> is_over_ = false;
+  std::atomic<std::uint64_t> appended_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+std::vector<std::uint32_t> nodes_of(const System& system, unsigned first, unsigned count) {
+  Client client = connected(system);
+  std::map<std::string, std::uint32_t> ids;
+  for (const Node& one : must(client.status()).nodes) ids[one.name] = one.id;
+  std::vector<std::uint32_t> nodes;
+  for (unsigned i = first; i < first + count; ++i) nodes.push_back(ids.at(fmt::format("lfs{}", i)));
+  return nodes;
+}
+
+// It is stopped for less time than after which it is lost.
+void bench_stopped_keeper(Context& c, const System& system) {
+  const double seconds = c.options.smoke ? 0.2 : 3;
+  Appenders with_it(system, "/stopped", nodes_of(system, 0, 4)), others(system, "/others", nodes_of(system, 4, 4));
+  others.rate_for(seconds / 2);
+  const double healthy = others.rate_for(seconds);
+  const int keeper = pid_of(system, "lfs2");
+  kill(keeper, SIGSTOP);
+  const double meanwhile = others.rate_for(seconds);
+  kill(keeper, SIGCONT);
+  with_it.stop();
+  others.stop();
+  Client client = connected(system);
+  File file = must(client.open(others.path(), Client::Mode::kRead));
+  if (must(file.file_length()).records != others.appended()) die("an append is missing, or is there twice");
+  c.report.add({"appends to a file while another's keeper is stopped", fmt::format("{:.0f}/s", meanwhile),
+                fmt::format("{:.0f}/s", healthy), meanwhile / healthy, 0.9, true, ""});
+  remove_all(system, {with_it.path(), others.path()});
+}
+
 void bench_rebuild(Context& c) {
   const std::uint64_t file_bytes = c.options.smoke ? 1u << 20 : 16u << 20;
   const unsigned files = c.options.smoke ? 4 : 128;  // 8 LFSs: 256 MiB of rows on each
@@ -321,6 +399,7 @@ void bench_parity(Context& c) {
     bench_reads(c, system);
     bench_tool(c, system, "pif-copy", {"pif-copy"});
     bench_small(c, system);
+    bench_stopped_keeper(c, system);
     bench_degraded_reads(c, system);
   }
   bench_rebuild(c);
