@@ -238,11 +238,12 @@ Outcome replace(const Program& program, const RescueOptions& options) {
     PIF_TRY(print(text_of(plan.marked)));
   }
   if (!program.common.quiet)
-    print_error(
-        fmt::format("{} has an empty root at {}; {} marked, whose rows are lost{}{}\n", lfs->name, lfs->root,
-                    counted(by_file(plan.marked).size(), "file"),
-                    plan.rebuilt.empty() ? "" : fmt::format("; {} to be rebuilt", counted(plan.rebuilt.size(), "file")),
-                    startup.started() == 0 ? "" : "; start the file system with pif up"));
+    print_error(fmt::format("{} has an empty root at {}; {} marked, whose rows are lost{}{}\n", lfs->name, lfs->root,
+                            counted(by_file(plan.marked).size(), "file"),
+                            plan.rebuilt.empty() ? ""
+                                                 : fmt::format("; {} to be rebuilt: run pif rebuild {}",
+                                                               counted(plan.rebuilt.size(), "file"), lfs->name),
+                            startup.started() == 0 ? "" : "; start the file system with pif up"));
   return ExitCode::kDone;
 }
 
