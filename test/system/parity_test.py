@@ -52,7 +52,9 @@ def stop(fs, daemon):
 
 
 def start(fs):
+    """One that was away for long was lost, and takes part again once it has caught up."""
     fs.ok("up", fs.folder)
+    await_condition(lambda: set(fs.view_states().values()) == {"member"}, "all are members", 60)
 
 
 def read_everywhere(fs, files):
@@ -157,7 +159,7 @@ def a_rebuild_goes_on_after_a_crash():
         slow.wait(timeout=60)
         done = fs.run("rebuild", "lfs1")
         check(done.returncode == 3, f"down: {done.stderr}")
-        start(fs)
+        fs.ok("up", fs.folder)
         fs.ok("rebuild", "lfs1")
         check_all(fs, files)
         fs.await_clean()
