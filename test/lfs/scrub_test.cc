@@ -248,6 +248,101 @@ TEST_CASE("copies that come to lie elsewhere are read from there after a scrub")
   });
 }
 
+// Rows that nobody goes on with, behind what is published; some share a chunk with published rows.
+constexpr std::size_t kCancelled = 66;
+
+void cancel_some(Bevies& b) {
+  const std::size_t published = b.records.size();
+  const auto grant = b.begin_append(make_for(b.file.format, kCancelled, 10));
+  REQUIRE_OK(grant);
+  REQUIRE_OK(b.cancel(*grant));
+  b.records.resize(published);
+}
+
+// Published bytes of .dat.
+std::uint64_t published_bytes(const Bevies& b, LfsIndex lfs) {
+  std::uint64_t bytes = 0;
+  for (std::size_t n = 0; n < b.records.size(); ++n)
+    if (b.layout.locate(n).lfs == lfs) bytes += b.records[n].size();
+  return bytes;
+}
+
+TEST_CASE("rows of a cancelled append that go bad are forgotten, and those that share their chunk are rebuilt") {
+  const LfsIndex hurt = GENERATE(0, 1, 3);  // the sequencer, its deputy, another one
+  const int where = GENERATE(range(0, 5));
+  with_file(Format::fixed(kShort), 100, [&](Bevies& b, Scrubbing& s) {
+    INFO("LFS " << hurt << ", " << where);
+    const std::uint64_t end = published_bytes(b, hurt);
+    const std::uint64_t shared = end / (8 * kShort) * (8 * kShort);
+    REQUIRE(end > shared + 10);
+    cancel_some(b);
+    REQUIRE(b.state(hurt).bytes() > shared + 8 * kShort);
+    if (where == 0) s.flip(hurt, ".dat", end - 10);
+    if (where == 1) s.flip(hurt, ".dat", end + 10);
+    if (where == 2) s.flip(hurt, ".dat", b.state(hurt).bytes() - 1);
+    if (where == 3) s.flip(hurt, ".sum", shared / (8 * kShort) * 16 + 1);
+    if (where == 4) s.flip(hurt, ".dat", 10);
+    s.require_repaired();
+    CHECK(b.state(hurt).bytes() == (where == 4 ? b.state(hurt).bytes() : end));
+    REQUIRE_OK(b.append(make_records(40, kShort, 20)));
+    s.require_whole();
+  });
+}
+
+TEST_CASE("rows of a cancelled append of variable records that go bad are forgotten") {
+  const bool is_index = GENERATE(false, true);
+  const int place = GENERATE(0, 1, 2);
+  with_file(Format::variable(), 500, [&](Bevies& b, Scrubbing& s) {
+    cancel_some(b);
+    const std::uint64_t rows = b.layout.rows(kHurt, b.records.size());
+    const std::uint64_t end = is_index ? rows * 8 : published_bytes(b, kHurt);
+    const std::uint64_t all = is_index ? b.state(kHurt).rows() * 8 : b.state(kHurt).bytes();
+    REQUIRE(all > end + 8);
+    s.flip(kHurt, is_index ? ".idx" : ".dat", place == 0 ? end - 3 : place == 1 ? end + 3 : all - 1);
+    const Totals first = s.pass();
+    INFO(first.texts);
+    CHECK(first.found >= 1);
+    CHECK(first.repaired == first.found);
+    s.require_whole();
+    REQUIRE_OK(b.append(make_variable(90, 20)));
+    s.require_whole();
+  });
+}
+
+TEST_CASE("rows of an append that is under way are not forgotten") {
+  const LfsIndex hurt = GENERATE(0, 1, 3);
+  const bool is_of_append = GENERATE(false, true);
+  with_file(Format::fixed(kShort), 100, [&](Bevies& b, Scrubbing& s) {
+    const std::uint64_t end = published_bytes(b, hurt);
+    const auto grant = b.begin_append(make_records(kCancelled, kShort, 10));
+    REQUIRE_OK(grant);
+    s.flip(hurt, ".dat", is_of_append ? end + 10 : end - 10);
+    s.ask(hurt);
+    for (int i = 0; i < 30; ++i) (void)s.status(hurt);  // it has got to that chunk, and waits
+    CHECK(s.status(hurt).is_running());
+    REQUIRE_OK(b.done(*grant));
+    const auto done = s.await(hurt);
+    CHECK(done.found() == 1);
+    CHECK(done.repaired() == 1);
+    s.require_whole();
+  });
+}
+
+TEST_CASE("who only looks forgets nothing") {
+  with_file(Format::fixed(kShort), 100, [&](Bevies& b, Scrubbing& s) {
+    cancel_some(b);
+    const std::uint64_t all = b.state(kHurt).bytes();
+    s.flip(kHurt, ".dat", all - 1);
+    CHECK(s.pass(true).found == 0);  // no row of the file
+    CHECK(b.state(kHurt).bytes() == all);
+    s.flip(kHurt, ".dat", published_bytes(b, kHurt) + 10);
+    const Totals second = s.pass(true);
+    CHECK(second.found == 1);
+    CHECK(second.repaired == 0);
+    CHECK(b.state(kHurt).bytes() == all);
+  });
+}
+
 TEST_CASE("a file that is appended to meanwhile has no damage") {
   with_file(Format::fixed(kShort), 400, [&](Bevies& b, Scrubbing& s) {
     for (LfsIndex lfs = 0; lfs < Bevies::kWidth; ++lfs) s.ask(lfs, false, 20'000);

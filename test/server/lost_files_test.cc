@@ -87,6 +87,69 @@ TEST_CASE("what is listed of a file is what it is restored from") {
   CHECK(list(world, client, 2, UINT64_MAX)->files_size() == 0);
 }
 
+std::uint32_t state_of(Client& client, World& world, std::uint64_t file) {
+  Envelope request;
+  request.set_capability(world.manage());
+  request.mutable_file_states()->add_files(file);
+  const auto reply = client.ask(request);
+  REQUIRE(reply);
+  return reply->file_states_reply().states(0);
+}
+
+TEST_CASE("a removed file is listed, and committed to LFSs, as long as somebody has it open") {
+  World world(4, 2);
+  Client client(world), other(world);
+  REQUIRE(client.mkdir("/d"));
+  const auto id = client.put("/d/f", 25);
+  REQUIRE(client.open("/d/f", kMayRead | kMayWrite));
+  const bool is_replaced = GENERATE(false, true);
+  std::uint64_t next = 0;
+  if (is_replaced)
+    next = other.put("/d/f", 7);
+  else
+    REQUIRE(other.remove("/d/f") == Code::kOk);
+  if (GENERATE(false, true)) world.start();  // until the lease ends it may be open
+  world.heartbeats();
+  Client lfs(world);
+  const auto page = list(world, lfs, 2, 0, 1);
+  REQUIRE(page);
+  REQUIRE(page->files_size() == 1);
+  CHECK(page->files(0).file() == id);
+  CHECK(page->files(0).file_length().records() == 25);
+  CHECK(page->files(0).path() == "/d/f (removed, and still open)");
+  CHECK(state_of(lfs, world, id) == 2);
+  world.live(700);  // without a word of who had it open
+  const auto after = list(world, lfs, 2, 0);
+  REQUIRE(after);
+  REQUIRE(after->files_size() == (is_replaced ? 1 : 0));
+  if (is_replaced) CHECK(after->files(0).file() == next);
+  CHECK(state_of(lfs, world, id) == 3);
+}
+
+TEST_CASE("a removed file is not listed once nobody has it open") {
+  World world(4, 2);
+  Client client(world);
+  const auto id = client.put("/f", 25);
+  REQUIRE(client.open("/f"));
+  REQUIRE(client.remove("/f") == Code::kOk);
+  CHECK(list(world, client, 2, 0)->files_size() == 1);
+  client.close_file(id);
+  CHECK(list(world, client, 2, 0)->files_size() == 0);
+  CHECK(state_of(client, world, id) == 3);
+}
+
+TEST_CASE("a file that was given up before its commit is not listed") {
+  World world(4, 2);
+  Client client(world);
+  const auto made = client.create("/f");
+  REQUIRE(made);
+  Envelope abort;
+  abort.mutable_abort()->set_file(made->file());
+  REQUIRE(client.ask(abort));
+  CHECK(list(world, client, 2, 0)->files_size() == 0);
+  CHECK(state_of(client, world, made->file()) == 4);
+}
+
 TEST_CASE("many files come in pages that fit every transport") {
   World world(4, 2);
   Client client(world);

@@ -18,11 +18,14 @@ constexpr std::size_t kWaitingMax = 16;                  // repeated AppendDone 
 constexpr std::size_t kUnsettledMax = 1024;              // AppendDone that wait for the deputy
 constexpr Duration kNoteAgain = std::chrono::milliseconds(200);
 
-// Of a file that has no component at the LFS that sequences it.
-Result<FileLength> length_without_component(const proto::Reserve& asked, const parity::Layout& layout) {
+// Of a file that has no component at the LFS that sequences it. With parity it never had one, or is gone here.
+Result<FileLength> length_without_component(const LfsContext& context, const proto::Reserve& asked,
+                                            const parity::Layout& layout) {
   PIF_TRY_VALUE(const component::Shape shape, shape_of(asked.shape()));
   const FileLength known = file_length_of(asked.known());
-  if (shape.form == 0 || layout.rows(asked.shape().index(), known.records) > 0) return FileLength();
+  if (shape.form == 0) return FileLength();
+  if (layout.rows(asked.shape().index(), known.records) > 0)
+    return fail(context.no_component(shape.file, known.records));
   if (shape.format.is_fixed() && !is_fixed_file_length(shape.format.record_length, known))
     return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes, as `known` says",
                                             known.records, shape.format.record_length, known.bytes));
@@ -113,7 +116,7 @@ Result<ComponentPtr> AppendCoordinator::component_of(const Request& request) {
   PIF_TRY(context_.check_shape(asked.shape(), file));
   PIF_TRY_VALUE(const parity::Layout layout, layout_of(asked.shape().layout()));
   PIF_TRY(check_acting(asked.shape(), layout, asked.view()));
-  PIF_TRY_VALUE(const FileLength begun_with, length_without_component(asked, layout));
+  PIF_TRY_VALUE(const FileLength begun_with, length_without_component(context_, asked, layout));
   PIF_TRY_VALUE(auto made, make_empty(context_, asked.shape(), request.capability.epoch));
   *made->state.mutable_published() = wire::proto_of(begun_with);
   return made;
@@ -168,6 +171,12 @@ AppendCoordinator::File* AppendCoordinator::find_in_period(std::uint64_t id, std
 bool AppendCoordinator::is_publishing(FileId file) const {
   const File* const found = find(file);
   return found != nullptr && (found->publishing != Publishing::kNothing || found->sent);
+}
+
+bool AppendCoordinator::is_at_rest(FileId file) const {
+  const File* const found = find(file);
+  return found == nullptr || (found->is_acting && !found->is_settling && found->sequencer.idle() && !found->sent &&
+                              found->publishing == Publishing::kNothing && found->unsettled.empty());
 }
 
 AppendCoordinator::File& AppendCoordinator::make_file(const ComponentPtr& component, const Publication& start) {

@@ -12,6 +12,7 @@ namespace pif::lfs {
 
 Lengths::Lengths(LfsContext& context, AppendCoordinator& coordinator) : context_(context), coordinator_(coordinator) {
   context.operations.bind<&Lengths::length>(*this);
+  context.length_at_rest = [this](const ComponentPtr& component) { return length_at_rest(component); };
 }
 
 // Without a lease others may do without this LFS already. Without a server nobody ever does.
@@ -47,11 +48,33 @@ Status Lengths::check_may_answer(const ComponentPtr& component, const proto::Len
                                             c.file.value, acting, context_.view.index(), shape.index()));
   // An absent deputy notes nothing before LFS 0 goes by a view that has it back, and the other way round.
   const bool is_alone = acting == deputy || context_.view.is_absent(nodes[static_cast<int>(deputy)]);
-  if (asked.view() != 0) return coordinator_.check_settled(component);
+  if (asked.view() != 0 || asked.at_rest()) {
+    PIF_TRY(coordinator_.check_settled(component));
+    if (!asked.at_rest() || coordinator_.is_at_rest(c.file)) return {};
+    return fail(Code::kRetry, fmt::format("file {} is being appended to", c.file.value));
+  }
   if (is_alone || may_answer_alone()) return {};
   return fail(Code::kUnavailable, fmt::format("{} has not heard from the PIF Server for so long that others may do "
                                               "without it: its deputy answers",
                                               context_.config.name));
+}
+
+namespace {
+
+// What a deputy has in its catalogue as published is so, of whoever's publication.
+FileLength length_of(const proto::ComponentState& state) {
+  const FileLength published = file_length_of(state.published()), noted = file_length_of(state.noted().file_length());
+  return state.shape().index() != 0 && is_longer(noted, published) ? noted : published;
+}
+
+}  // namespace
+
+Result<FileLength> Lengths::length_at_rest(const ComponentPtr& component) {
+  proto::Length asked;
+  asked.set_view(context_.view.index());
+  asked.set_at_rest(true);
+  PIF_TRY(check_may_answer(component, asked));
+  return length_of(component->state);
 }
 
 Result<net::Packet> Lengths::length(const Request& request, const proto::Length& asked) {
@@ -79,13 +102,9 @@ Result<net::Packet> Lengths::length(const Request& request, const proto::Length&
   if (!has_parity && state.shape().index() != 0)
     return fail(Code::kInvalid,
                 fmt::format("the length is known at LFS 0 of the file, this is LFS {}", state.shape().index()));
-  *out->mutable_file_length() = state.published();
-  out->set_generation(state.grants());
-  if (state.shape().index() == 0) return reply;
-  // What a deputy has in its catalogue as published is so, of whoever's publication.
-  if (is_longer(file_length_of(state.noted().file_length()), file_length_of(state.published())))
-    *out->mutable_file_length() = state.noted().file_length();
-  out->set_generation(std::max(state.grants(), state.noted_generation()));
+  *out->mutable_file_length() = wire::proto_of(length_of(state));
+  out->set_generation(state.shape().index() == 0 ? state.grants()
+                                                 : std::max(state.grants(), state.noted_generation()));
   return reply;
 }
 

@@ -14,6 +14,8 @@ class Lengths {
   // Of a file without a component here: 0. kUnavailable: others may have appended without this LFS, ask the deputy;
   // kOldView; kRetry: its length is about to grow; kInvalid: it is not known here.
   [[nodiscard]] Result<net::Packet> length(const Request& request, const proto::Length& asked);
+  // LfsContext::length_at_rest.
+  [[nodiscard]] Result<FileLength> length_at_rest(const ComponentPtr& component);
 
  private:
   [[nodiscard]] Status check_may_answer(const ComponentPtr& component, const proto::Length& asked);

@@ -16,6 +16,7 @@ access::BulkRequest length_request(const LengthAsked& asked, const Format& forma
     length.set_file(asked.file);
     length.set_noted(asked.is_noted);
     length.set_view(asked.view);
+    length.set_at_rest(asked.is_at_rest);
     return packet;
   };
   request.take = [format, take = std::move(take)](net::Packet& reply) -> Status {

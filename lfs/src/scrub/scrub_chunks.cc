@@ -18,8 +18,7 @@ constexpr std::size_t kUnknownMax = 4096;  // bad chunks of unknown bytes that a
 
 // What a chunk's sum must be, of a partial last one as the catalogue has it.
 std::uint64_t sum_of(const component::Shape& shape, const BadChunk& chunk) {
-  return chunk.stream == ScrubStream::kData ? shape.data_sum(chunk.chunk, chunk.bytes)
-                                            : chunk_sum(shape.file, kIndexStream, chunk.chunk, chunk.bytes);
+  return partial_sum(shape, chunk.stream, chunk.chunk, chunk.bytes);
 }
 
 bool is_whole(const component::Shape& shape, const BadChunk& chunk) {
@@ -27,6 +26,11 @@ bool is_whole(const component::Shape& shape, const BadChunk& chunk) {
 }
 
 }  // namespace
+
+std::uint64_t partial_sum(const component::Shape& shape, ScrubStream stream, std::uint64_t chunk,
+                          std::span<const std::byte> bytes) {
+  return stream == ScrubStream::kData ? shape.data_sum(chunk, bytes) : chunk_sum(shape.file, kIndexStream, chunk, bytes);
+}
 
 ChunkCheck::ChunkCheck(ScrubStream stream, const component::Shape& shape, const component::Tail& tail,
                        component::Files& files)
@@ -61,6 +65,12 @@ void ChunkCheck::skip(std::uint64_t count) {
     count -= part;
     advance(part);
   }
+}
+
+void ChunkCheck::skip_rest() {
+  PIF_ASSERT(published_ == size_ && at_ <= size_, at_, published_, size_);
+  published_ = at_;
+  skip(size_ - at_);
 }
 
 void ChunkCheck::skip_to(std::uint64_t place) {
@@ -117,19 +127,30 @@ void ChunkCheck::judge() {
   const Range place{chunk * chunk_bytes_, chunk * chunk_bytes_ + bytes_.size()};
   PIF_ASSERT(!place.empty() && place.end <= size_, place.begin, place.end, size_);
   const Status read_well = read(place);
-  const bool is_bad = !read_well || !is_as_expected();
-  if (is_bad && (unknown_.empty() || bad_.size() < kUnknownMax)) {
-    BadChunk& bad = bad_.emplace_back();
-    bad.stream = stream_;
-    bad.chunk = chunk;
-    bad.place = place;
-    bad.sum_holds = read_well.has_value();
-    bad.is_known = unknown_.empty();
-    bad.why = read_well ? "its rows are not those of which the others keep the parity" : read_well.error().text;
-    if (bad.is_known) bad.bytes = std::move(bytes_);
-  }
+  if (!read_well || !is_as_expected()) note_bad(place, read_well);
   bytes_.clear();
   unknown_.clear();
+}
+
+void ChunkCheck::note_bad(Range place, const Status& read_well) {
+  const std::uint64_t published = std::clamp(published_, place.begin, place.end) - place.begin;
+  if (published == 0 && !bad_.empty() && bad_.back().published == 0) {
+    bad_.back().place.end = place.end;
+    return;
+  }
+  const bool is_known = unknown_.empty() || unknown_.front().begin >= published;
+  if (!is_known && bad_.size() >= kUnknownMax) return;
+  BadChunk& bad = bad_.emplace_back();
+  bad.stream = stream_;
+  bad.chunk = place.begin / chunk_bytes_;
+  bad.place = place;
+  bad.sum_holds = read_well.has_value();
+  bad.published = published;
+  bad.is_known = is_known;
+  bad.why = read_well ? "its rows are not those of which the others keep the parity" : read_well.error().text;
+  if (!is_known) return;
+  bytes_.resize(published);
+  bad.bytes = std::move(bytes_);
 }
 
 std::vector<BadChunk> ChunkCheck::take_bad() { return std::exchange(bad_, {}); }
@@ -153,7 +174,8 @@ Status write_chunk(const component::Shape& shape, component::Files& files, const
 Status rewrite_chunks(const component::Shape& shape, const component::Tail& tail, component::Files& files,
                       std::span<const BadChunk> chunks) {
   for (const BadChunk& chunk : chunks) {
-    PIF_ASSERT(chunk.is_known && chunk.bytes.size() == chunk.place.size(), chunk.chunk, chunk.bytes.size());
+    PIF_ASSERT(chunk.is_known && !chunk.has_rest() && chunk.bytes.size() == chunk.place.size(), chunk.chunk,
+               chunk.bytes.size());
     const std::uint64_t kept = chunk.stream == ScrubStream::kData ? tail.data_sum : tail.index_sum;
     if (!is_whole(shape, chunk) && sum_of(shape, chunk) != kept)
       return fail(Code::kCorrupt, "the last chunk as the others have it does not match the sum in the catalogue");

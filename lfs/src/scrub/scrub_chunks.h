@@ -17,9 +17,12 @@ struct BadChunk {
   std::uint64_t chunk = 0;
   Range place;                   // in .dat or .idx
   bool sum_holds = false;        // its own sum: then it is an old one, or was written wrong
-  bool is_known = false;         // all of `bytes` is known
+  std::uint64_t published = 0;   // so many of its bytes, from the first on, are of published rows; others are nobody's
+  bool is_known = false;         // all of those are known
   std::string why;               // what reading it said
-  std::vector<std::byte> bytes;  // as it should be
+  std::vector<std::byte> bytes;  // those, as they should be, if they are known
+
+  bool has_rest() const { return published < place.size(); }
 };
 
 class ChunkCheck {
@@ -31,6 +34,9 @@ class ChunkCheck {
   void add(std::span<const std::byte> bytes);
   // The next `count` bytes are known to nobody: the chunks' own sums must do.
   void skip(std::uint64_t count);
+  // All that follows is of rows behind the published ones: the same. Of bad chunks that have nothing else one is given,
+  // whose place is that of all.
+  void skip_rest();
   // Nothing in front of `place`, where a chunk begins, is looked at. Before anything comes.
   void skip_to(std::uint64_t place);
   std::uint64_t position() const { return at_; }
@@ -43,6 +49,7 @@ class ChunkCheck {
   std::uint64_t chunk_size() const;
   void advance(std::uint64_t count);
   void judge();
+  void note_bad(Range place, const Status& read_well);
   [[nodiscard]] Status read(Range place);
   [[nodiscard]] Status read_index(Range place);
   bool is_as_expected() const;
@@ -54,6 +61,7 @@ class ChunkCheck {
   const component::Reader reader_;
   const std::uint64_t chunk_bytes_;
   const std::uint64_t size_;
+  std::uint64_t published_ = size_;
   std::uint64_t at_ = 0;
   std::vector<std::byte> bytes_;  // of the chunk that is begun
   std::vector<Range> unknown_;    // places in it
@@ -61,7 +69,10 @@ class ChunkCheck {
   std::vector<BadChunk> bad_;
 };
 
-// Writes chunks with their sums, makes them durable, and reads them back. files: open for writing. kCorrupt: they are
+// The sum of the first bytes of a partial last chunk.
+std::uint64_t partial_sum(const component::Shape& shape, ScrubStream stream, std::uint64_t chunk,
+                          std::span<const std::byte> bytes);
+// Writes chunks without a rest with their sums, makes them durable, and reads them back. files: open for writing. kCorrupt: they are
 // not as they were written, or a partial last chunk does not match the sum that the catalogue has of it, which nothing
 // is written for.
 [[nodiscard]] Status rewrite_chunks(const component::Shape& shape, const component::Tail& tail, component::Files& files,

@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint64_t kWindowBytes = 1u << 20;
 constexpr std::uint64_t kWindowRows = 64u << 10;
 constexpr std::uint64_t kStreamBytes = 4u << 20;  // then the window ends earlier
-constexpr unsigned kTriesMax = 3;                 // of a component that changes meanwhile
 constexpr Duration kPatience = std::chrono::seconds(10);
 constexpr Duration kLookAgain = std::chrono::milliseconds(50);
 
@@ -37,6 +36,8 @@ Status ScrubRows::begin() {
   rows_ = std::min(published, tail_.rows);
   next_ = offset_ = 0;
   is_lost_ = false;
+  ask_next_ = {};
+  kept_.reset();
   data_.reset();
   index_.reset();
   files_.reset();
@@ -219,8 +220,13 @@ void ScrubRows::feed(Row end, bool is_last) {
   else
     feed_variable(end);
   if (!is_last) return;
-  data_->skip(data_->size() - data_->position());
-  if (index_) index_->skip(index_->size() - index_->position());
+  if (is_lost_) {
+    data_->skip(data_->size() - data_->position());
+    index_->skip(index_->size() - index_->position());
+    return;
+  }
+  data_->skip_rest();
+  if (index_) index_->skip_rest();
 }
 
 // As it came; not known: nothing came.
@@ -237,10 +243,11 @@ std::span<const std::byte> ScrubRows::row_of(Row row, bool& is_known) const {
 // The last row may be longer here than it was published.
 void ScrubRows::feed_fixed(Row end) {
   const std::uint64_t length = component_->shape.format.record_length;
+  const std::uint64_t all = published_bytes();
   for (Row row = next_; row < end; ++row) {
     bool is_known = false;
     auto bytes = row_of(row, is_known);
-    const std::uint64_t own = std::min(length, tail_.bytes - row * length);
+    const std::uint64_t own = std::min(length, all - row * length);
     bytes = bytes.first(std::min<std::uint64_t>(bytes.size(), own));
     data_->add(bytes);
     data_->skip(own - bytes.size());
@@ -311,18 +318,8 @@ void ScrubRows::repair() {
     if (begin()) return step();
     return end();
   }
-  std::vector<BadChunk> known;
-  const bool may_write = !job_->pass.only_look && is_free && (is_whole || !is_changed());
-  for (BadChunk& bad : bad_) {
-    if (may_write && bad.is_known)
-      known.push_back(std::move(bad));
-    else
-      report(bad, false,
-             job_->pass.only_look ? "not repaired, as was asked for"
-             : bad.is_known       ? "not repaired: it is in use"
-                                  : "not repaired: its rows cannot be had: " + lacking_);
-  }
-  bad_ = std::move(known);
+  if (is_free && !kept_ && may_forget_rest()) return ask_length();
+  take_those_to_write(!job_->pass.only_look && is_free && (is_whole || !is_changed()));
   if (bad_.empty()) return step();
   is_busy_ = true;
   component_->enter(Stage::kCheckpointing);  // nothing is appended meanwhile
@@ -337,6 +334,26 @@ void ScrubRows::repair() {
         self->component_->end_change();
         self->rewritten(self->result_);
       });
+}
+
+// The others are told of. But what is wholly behind the published rows is no damage of the file.
+void ScrubRows::take_those_to_write(bool may_write) {
+  std::vector<BadChunk> to_write;
+  for (BadChunk& bad : bad_) {
+    if (bad.published == 0) continue;
+    if (may_write && bad.is_known && !bad.has_rest())
+      to_write.push_back(std::move(bad));
+    else
+      report(bad, false, why_left(bad));
+  }
+  bad_ = std::move(to_write);
+}
+
+std::string ScrubRows::why_left(const BadChunk& bad) const {
+  if (job_->pass.only_look) return "not repaired, as was asked for";
+  if (!bad.is_known) return "not repaired: its rows cannot be had: " + lacking_;
+  if (bad.has_rest() && kept_) return "not repaired: it has rows that may be published yet: " + kept_->text;
+  return "not repaired: it is in use";
 }
 
 void ScrubRows::rewritten(const Status& status) {

@@ -1,6 +1,7 @@
 // The rows of one component: each chunk's sum, and each row against what those rebuild who keep its parity, which they
 // answer only if it hashes to their vectors. A chunk that is bad, or old together with its sum, is written anew out of
-// their rows. Window by window, in bounded memory.
+// their rows. Window by window, in bounded memory. Rows behind the published ones are nobody's, or of an append that is
+// under way: where they go bad, the component ends in front of them as soon as nothing is under way (scrub_rest.cc).
 #pragma once
 
 #include <deque>
@@ -24,6 +25,7 @@ class ScrubRows : public std::enable_shared_from_this<ScrubRows> {
   Time next_deadline() const { return next_try_; }
 
  private:
+  static constexpr unsigned kTriesMax = 3;  // of a component that changes meanwhile
   static constexpr std::uint32_t kMissing = ~std::uint32_t{0};
   // Rows of the window whose parity one LFS keeps: each size-th.
   struct Stream {
@@ -49,10 +51,23 @@ class ScrubRows : public std::enable_shared_from_this<ScrubRows> {
   void compare();
   void compared();
   void repair();
+  void take_those_to_write(bool may_write);
+  std::string why_left(const BadChunk& bad) const;
   void rewritten(const Status& status);
   void report(const BadChunk& bad, bool is_repaired, const std::string& what);
   bool is_changed() const;
   void end();
+
+  // ---- scrub_rest.cc: what is behind the published rows ----
+  std::uint64_t published_bytes() const;
+  bool may_forget_rest() const;
+  void ask_length();
+  void take_length(const Result<FileLength>& length);
+  void keep_rest(const Error& why);
+  void forget_rest();
+  [[nodiscard]] Result<component::Tail> published_tail();
+  void forgotten(const Status& status, const component::Tail& tail);
+  const BadChunk* half_published(ScrubStream stream) const;
 
   // Away from the loop.
   void feed(Row end, bool is_last);
@@ -76,6 +91,13 @@ class ScrubRows : public std::enable_shared_from_this<ScrubRows> {
   Time next_try_ = kNever;
   Time patience_{};      // until when a repair waits for others
   std::string lacking_;  // why rows of this component could not be had, the first time
+  struct Moment {        // of a question for the length
+    std::uint64_t view = 0;
+    std::uint64_t generation = 0;  // of the component's rows
+  };
+  Moment asked_;
+  Time ask_next_{};            // not before
+  std::optional<Error> kept_;  // why rows behind the published ones stay though they are bad; nothing: not known yet
 
   // Of the work under way.
   std::optional<component::Files> files_;

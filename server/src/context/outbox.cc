@@ -73,6 +73,13 @@ void Outbox::extend_held(std::uint64_t file, std::int64_t expiry) {
     found->second.expiry = std::max(found->second.expiry, expiry);
 }
 
+// What is not in memory is as its row says: doomed in this turn, or one of too many.
+bool Outbox::is_held(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall) const {
+  PIF_ASSERT(row.state() == kDoomed, file, row.state());
+  const auto found = doomed_.find(file);
+  return found == doomed_.end() ? row.expiry() > wall : found->second.expiry != 0;
+}
+
 void Outbox::expire_held(std::int64_t wall) {
   std::vector<std::uint64_t> expired;
   for (const std::uint64_t file : held_) {

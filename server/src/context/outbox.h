@@ -38,6 +38,9 @@ class Outbox {
   // Releases what was loaded with an expiry that has passed.
   void expire_held(std::int64_t wall);
   void extend_held(std::uint64_t file, std::int64_t expiry);
+  // Whether somebody may have it open still: until that ends no LFS is told that it is gone. row: of a doomed file, of
+  // this turn.
+  bool is_held(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall) const;
 
   bool offer(net::Delivery& delivery) { return calls_.offer(delivery); }
   // Forgets in the table what everybody has been told; in a turn.

@@ -143,6 +143,8 @@ void bind_lost_files(Operations& operations);
 // component of it.
 [[nodiscard]] Status doom(ServerContext& context, std::uint64_t parent, std::string_view name,
                           const proto::StoredEntry& entry);
+// It was removed or replaced, and somebody may have it open: to LFSs it is committed as before. row: the file's.
+bool is_open_still(const ServerContext& context, std::uint64_t file, const proto::StoredFile& row);
 // A file being created is given up, in this turn.
 [[nodiscard]] Status abort_pending(ServerContext& context, std::uint64_t file);
 // kTooLarge over kAttributeBytesMax.

@@ -204,4 +204,8 @@ Status doom(ServerContext& context, std::uint64_t parent, std::string_view name,
   return put_doomed(context, entry.id(), std::move(doomed), false);
 }
 
+bool is_open_still(const ServerContext& context, std::uint64_t file, const proto::StoredFile& row) {
+  return row.state() == kDoomed && !row.aborted() && context.outbox.is_held(file, row, context.wall);
+}
+
 }  // namespace pif::server

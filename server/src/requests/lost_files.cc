@@ -21,11 +21,22 @@ bool is_on(std::uint32_t node, const proto::FileLayout& layout) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
+// Of a file that has a name, or that somebody has open: both are served.
+Result<std::optional<proto::StoredEntry>> entry_of(ServerContext& context, std::uint64_t id,
+                                                   const proto::StoredFile& file) {
+  if (is_open_still(context, id, file)) return file.entry();
+  if (file.state() != kCommitted) return std::optional<proto::StoredEntry>{};
+  PIF_TRY_VALUE(auto entry, context.rows.entry(file.parent(), file.name()));
+  if (entry && entry->id() != id) entry.reset();
+  return entry;
+}
+
 void describe(ServerContext& context, const proto::StoredFile& file, const proto::StoredEntry& entry,
               std::unordered_map<std::uint64_t, std::string>& folders, proto::ListLostReply::One& to) {
   const auto folder = context.directory.path_of(file.parent(), folders);
   to.set_file(entry.id());
-  to.set_path(fmt::format("{}/{}", folder ? *folder : std::string("(removed folder)"), file.name()));
+  to.set_path(fmt::format("{}/{}{}", folder ? *folder : std::string("(removed folder)"), file.name(),
+                          file.state() == kDoomed ? " (removed, and still open)" : ""));
   *to.mutable_format() = entry.format();
   *to.mutable_layout() = entry.layout();
   *to.mutable_file_length() = entry.file_length();
@@ -54,9 +65,8 @@ Status list_lost(ServerContext& context, Call&, const proto::ListLost& ask, prot
     }
     reply.set_last(id);
     ++context.weight;
-    if (file.state() != kCommitted) continue;
-    PIF_TRY_VALUE(const auto entry, context.rows.entry(file.parent(), file.name()));
-    if (!entry || entry->id() != id || entry->layout().form() != wire::kFormParity) continue;
+    PIF_TRY_VALUE(const auto entry, entry_of(context, id, file));
+    if (!entry || entry->layout().form() != wire::kFormParity) continue;
     if (!is_on(ask.node(), entry->layout())) continue;
     describe(context, file, *entry, folders, *reply.add_files());
     bytes += reply.files().rbegin()->ByteSizeLong() + 8;

@@ -206,7 +206,10 @@ Status file_states(ServerContext& context, Call&, const proto::FileStates& ask, 
   }
   for (const std::uint64_t id : ask.files()) {
     PIF_TRY_VALUE(const auto file, context.rows.file(id));
-    reply.add_states(file && !file->aborted() ? file->state() : kUnknown);
+    if (!file || file->aborted())
+      reply.add_states(kUnknown);
+    else  // LFSs are told of its end when nobody has it open any more
+      reply.add_states(is_open_still(context, id, *file) ? kCommitted : file->state());
   }
   context.weight += static_cast<std::size_t>(ask.files_size());
   return {};
