@@ -39,8 +39,8 @@ class AppendCoordinator {
   [[nodiscard]] Status check_settled(const ComponentPtr& component);
   // Something is being published, or the deputy knows whether it was.
   bool is_publishing(FileId file) const;
-  // Of a file for which check_settled() holds: no range is under way, so what lies behind its length is nobody's. Ranges
-  // that follow are of a newer generation than any row there.
+  // Of a file for which check_settled() holds: no range is under way, so what lies behind its length is nobody's. What
+  // follows is of a newer generation than any row there.
   bool is_at_rest(FileId file) const;
 
  private:

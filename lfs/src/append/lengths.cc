@@ -103,8 +103,7 @@ Result<net::Packet> Lengths::length(const Request& request, const proto::Length&
     return fail(Code::kInvalid,
                 fmt::format("the length is known at LFS 0 of the file, this is LFS {}", state.shape().index()));
   *out->mutable_file_length() = wire::proto_of(length_of(state));
-  out->set_generation(state.shape().index() == 0 ? state.grants()
-                                                 : std::max(state.grants(), state.noted_generation()));
+  out->set_generation(state.shape().index() == 0 ? state.grants() : std::max(state.grants(), state.noted_generation()));
   return reply;
 }
 

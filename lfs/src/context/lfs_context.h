@@ -69,8 +69,8 @@ struct LfsContext {
   std::vector<std::function<void()>> view_watchers;
   // Who has files that can be made again, and closes them: whether there were any. On this thread.
   std::vector<std::function<bool()>> space_makers;
-  // Of a file with parity that this LFS sequences: its length, where no range is under way, so that rows behind that are
-  // nobody's. Else kRetry, kInvalid, kUnavailable. Set by who knows.
+  // Of a file with parity that this LFS sequences: its length, if no range is under way, so that rows behind that are
+  // nobody's; else kRetry, kInvalid, kUnavailable. Set by who knows.
   std::function<Result<FileLength>(const ComponentPtr& component)> length_at_rest;
   // A request on a file with parity goes by view `index` (0: it does not say). kOldView: there is a newer one; kRetry:
   // this LFS does not have it yet, and asks for it.

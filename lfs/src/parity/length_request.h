@@ -12,8 +12,8 @@ namespace pif::lfs {
 struct LengthAsked {
   LfsIndex lfs = 0;
   std::uint64_t file = 0;
-  bool is_noted = false;   // of the deputy: what was noted there
-  std::uint64_t view = 0;  // that who answers must go by; 0: any
+  bool is_noted = false;    // of the deputy: what was noted there
+  std::uint64_t view = 0;   // that who answers must go by; 0: any
   bool is_at_rest = false;  // kRetry while a range is under way
 };
 // take: of an answer with a length that such a file can have; the sequencer's generation.

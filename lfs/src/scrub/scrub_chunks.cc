@@ -29,7 +29,8 @@ bool is_whole(const component::Shape& shape, const BadChunk& chunk) {
 
 std::uint64_t partial_sum(const component::Shape& shape, ScrubStream stream, std::uint64_t chunk,
                           std::span<const std::byte> bytes) {
-  return stream == ScrubStream::kData ? shape.data_sum(chunk, bytes) : chunk_sum(shape.file, kIndexStream, chunk, bytes);
+  if (stream == ScrubStream::kData) return shape.data_sum(chunk, bytes);
+  return chunk_sum(shape.file, kIndexStream, chunk, bytes);
 }
 
 ChunkCheck::ChunkCheck(ScrubStream stream, const component::Shape& shape, const component::Tail& tail,

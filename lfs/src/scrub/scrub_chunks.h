@@ -72,9 +72,9 @@ class ChunkCheck {
 // The sum of the first bytes of a partial last chunk.
 std::uint64_t partial_sum(const component::Shape& shape, ScrubStream stream, std::uint64_t chunk,
                           std::span<const std::byte> bytes);
-// Writes chunks without a rest with their sums, makes them durable, and reads them back. files: open for writing. kCorrupt: they are
-// not as they were written, or a partial last chunk does not match the sum that the catalogue has of it, which nothing
-// is written for.
+// Writes chunks without a rest with their sums, makes them durable, and reads them back. files: open for writing.
+// kCorrupt: they are not as they were written, or a partial last chunk does not match the sum that the catalogue has of
+// it, which nothing is written for.
 [[nodiscard]] Status rewrite_chunks(const component::Shape& shape, const component::Tail& tail, component::Files& files,
                                     std::span<const BadChunk> chunks);
 

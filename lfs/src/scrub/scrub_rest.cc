@@ -1,6 +1,6 @@
 // Rows behind the published ones that went bad (scrub_rows.h). They are of an append that is under way, or of one that
-// was cancelled, and then they stay until the next one drops them. Nobody reads them, and nobody has others of them. But
-// they share a chunk, and so a sum, with the last published rows, which could not be written anew without them.
+// was cancelled, and then they stay until the next one drops them. Nobody reads them, and nobody has others of them.
+// But some share a chunk, and so a sum, with the last published rows, which could not be written anew without them.
 //
 // So the component is made to end with the published rows, in the catalogue first, as it is when a later append begins.
 // Rule: only rows are forgotten that were here before the sequencer was asked, and that it answers for (Length with
@@ -22,9 +22,8 @@ constexpr Duration kAskAgain = std::chrono::milliseconds(200);
 
 std::uint64_t ScrubRows::published_bytes() const {
   if (!component_->shape.format.is_fixed()) return offset_;
-  return std::min(tail_.bytes,
-                  fixed_component_bytes(job_->keeper.layout, job_->keeper.index, component_->shape.format.record_length,
-                                        rows_, job_->published));
+  return std::min(tail_.bytes, fixed_component_bytes(job_->keeper.layout, job_->keeper.index,
+                                                     component_->shape.format.record_length, rows_, job_->published));
 }
 
 // Of a chunk that is shared the published rows must be known.
