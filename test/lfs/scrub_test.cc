@@ -1,5 +1,6 @@
 // LFSs look at what they have of files with parity, and repair it. Damage is done behind their backs.
 #include "bevy.h"
+#include "fake_server.h"
 #include "pif/base/checksum.h"
 #include "pif/component/parity.h"
 
@@ -39,6 +40,14 @@ class Scrubbing {
     }
     FAIL("LFS " << lfs << " does not come to an end");
     return {};
+  }
+  // What it was not compared with.
+  std::string lacks(LfsIndex lfs) {
+    std::string out;
+    const auto done = await(lfs);
+    for (const auto& damage : done.damages())
+      if (damage.file() == 0) out += damage.text();
+    return out;
   }
   // All LFSs at once.
   Totals pass(bool only_look = false) {
@@ -376,16 +385,61 @@ TEST_CASE("without one LFS the others are looked at as far as possible") {
     b.nodes[3]->kill();  // has parity of rows of the one that is hurt
     s.flip(kHurt, ".sum", 3);
     s.ask(kHurt);
-    const auto done = s.await(kHurt);
-    std::string notes;
-    for (const auto& damage : done.damages())
-      if (damage.file() == 0) notes += damage.text();
-    CHECK(done.found() == 1);
-    CHECK(notes.find("lfs3") != std::string::npos);
+    const std::string lacks = s.lacks(kHurt);
+    CHECK(s.status(kHurt).found() == 1);
+    CHECK(lacks.find("lfs3") != std::string::npos);
     b.nodes[3]->start();
     (void)s.pass();
     s.require_whole();
   });
+}
+
+TEST_CASE("an LFS that is back before the end of a pass is compared with in that pass") {
+  with_file(Format::fixed(kShort), 200, [&](Bevies& b, Scrubbing& s) {
+    s.ask(kHurt);
+    CHECK(s.lacks(kHurt).empty());  // there is a connection that can break
+    b.nodes[3]->kill();
+    s.ask(kHurt);
+    b.peers[0]->self().pause(std::chrono::seconds(1));
+    CHECK(s.status(kHurt).is_running());
+    b.nodes[3]->start();
+    CHECK(s.lacks(kHurt).empty());
+    CHECK(s.status(kHurt).files() == 1);
+  });
+}
+
+TEST_CASE("a file that others have removed already is no lack, and goes, however often it is read") {
+  const bool is_remembered = GENERATE(true, false);  // by others: kStaleFile, else kNotFound
+  sim::World world(1);
+  Bevies b(world, Format::fixed(kShort), "sim:server");
+  FakeServer server;
+  server.unknown = 2;  // committed
+  world.spawn("server", [&](sim::Actor& self) { server.run(self, *b.nodes[0]); }, {0, {0}});
+  world.spawn_main("client", [&](sim::Actor& self) {
+    b.connect(self);
+    REQUIRE_OK(b.put(make_records(200, kShort, 1)));
+    Scrubbing s(b, self);
+    self.pause(std::chrono::seconds(1));
+    for (LfsIndex lfs = 0; lfs < Bevies::kWidth; ++lfs) {
+      if (lfs == kHurt) continue;
+      REQUIRE_OK(b.peers[lfs]->settle({}, {b.file.id}));
+      if (!is_remembered) b.nodes[lfs]->restart();
+    }
+    self.pause(std::chrono::seconds(2));
+    SECTION("it was removed") {
+      server.states[b.file.id] = 3;  // removed
+      s.ask(kHurt);
+      CHECK(s.lacks(kHurt).empty());
+      CHECK(code_of(b.peers[kHurt]->read(b.file.id, 0, 1)) == Code::kStaleFile);
+    }
+    SECTION("it was not") {
+      s.ask(kHurt);
+      CHECK(!s.lacks(kHurt).empty());
+      CHECK(code_of(b.peers[kHurt]->read(b.file.id, 0, 1)) == Code::kOk);
+    }
+    b.peers.clear();
+  });
+  world.run();
 }
 
 TEST_CASE("only who may manage the file system scrubs") {

@@ -20,6 +20,8 @@ constexpr std::int64_t kDaySeconds = 24 * 3600;
 constexpr std::int64_t kWeekSeconds = 7 * kDaySeconds;
 constexpr std::uint64_t kWeeklyRate = 32u << 20;  // bytes a second
 constexpr Duration kDoubtsApart = std::chrono::seconds(2);
+constexpr std::size_t kAgainMax = 1000;  // files: an LFS that stays away makes no second pass of this one
+constexpr Duration kAgainAfter = std::chrono::seconds(3);
 constexpr unsigned kDoubtRounds = 10;  // so long others have to repair what is theirs
 
 bool is_looked_at(const proto::ComponentState& state) {
@@ -74,10 +76,13 @@ Result<net::Packet> Scrub::scrub_status(const Request& request, const proto::Scr
     one.set_is_repaired(damage.is_repaired);
   }
   // No damages: of file 0.
-  for (const auto& [name, files] : pass_->report.compared)
-    out.add_damages()->set_text(fmt::format(
-        "{} were not wholly compared with what {} has, which is away or has damage itself",
-        files == 1 ? "the rows or the parity of a file" : fmt::format("rows or parity of {} files", files), name));
+  for (const auto& [name, missed] : pass_->report.missed) {
+    const bool is_one = missed.files == 1;
+    const std::string what =
+        is_one ? "the rows or the parity of a file" : fmt::format("rows or parity of {} files", missed.files);
+    out.add_damages()->set_text(
+        fmt::format("{} were not wholly compared with what {} has: {}", what, name, missed.why));
+  }
   out.set_began(began_wall_);
   const Duration elapsed = (phase_ == Phase::kIdle ? ended_ : context_.now()) - begun_;
   out.set_elapsed_ms(static_cast<std::uint64_t>(
@@ -103,6 +108,7 @@ Time Scrub::next_deadline() const {
     case Phase::kIdle:
     case Phase::kKeeping: return kNever;
     case Phase::kCounting: return may_run() ? Time{} : kNever;
+    case Phase::kWaiting: return next_try_;
     case Phase::kDoubting:
       if (!turn_) return next_try_;
       [[fallthrough]];
@@ -122,6 +128,9 @@ void Scrub::tick() {
       return;
     case Phase::kCounting: return count_some();
     case Phase::kLooking: return look();
+    case Phase::kWaiting:
+      if (context_.now() >= next_try_) phase_ = Phase::kLooking;
+      return;
     case Phase::kDoubting: return doubt();
     case Phase::kKeeping: return;
   }
@@ -138,6 +147,8 @@ void Scrub::begin_pass(std::uint64_t rate, bool only_look, bool yields) {
   files_ = files_total_ = bytes_total_ = next_id_ = 0;
   has_all_ = false;
   queue_.clear();
+  again_.clear();
+  is_second_look_ = false;
   doubts_.clear();
   rounds_ = 0;
   spdlog::info("{} looks at all that it has of files with parity", context_.config.name);
@@ -190,7 +201,20 @@ void Scrub::look() {
     queue_.pop_front();
     return start(file, {});
   }
-  if (!has_all_) return;
+  if (has_all_) end_look();
+}
+
+// Who was away is asked again in the second look.
+void Scrub::end_look() {
+  PIF_ASSERT(!turn_ && queue_.empty() && phase_ == Phase::kLooking, queue_.size());
+  if (!again_.empty()) {
+    is_second_look_ = true;
+    queue_ = std::exchange(again_, {});
+    pass_->away.clear();
+    phase_ = Phase::kWaiting;
+    next_try_ = context_.now() + kAgainAfter;
+    return;
+  }
   phase_ = Phase::kDoubting;
   next_try_ = context_.now() + (pass_->doubts.empty() ? Duration::zero() : kDoubtsApart);
 }
@@ -198,7 +222,7 @@ void Scrub::look() {
 // Files that are gone meanwhile, or out of service, are passed over.
 void Scrub::start(FileId file, std::optional<std::uint64_t> page) {
   PIF_ASSERT(!turn_ && pass_, file.value);
-  if (!page) ++files_;
+  if (!page && !is_second_look_) ++files_;
   const auto found = context_.components.find(file);
   if (!found || !(*found)->catalogued || !is_looked_at((*found)->state)) return;
   const ComponentPtr component = *found;
@@ -209,6 +233,7 @@ void Scrub::start(FileId file, std::optional<std::uint64_t> page) {
     extend(known, file_length_of(component->state.noted().file_length()));
   turn_ = std::make_shared<Turn>();
   turn_->page = page;
+  turn_->found = pass_->report.found;
   turn_->job = std::make_shared<ScrubJob>(
       ScrubJob{*pass_, context_.world.storage, context_.components.stem(file), component, *keeper, known, {}});
   if (keeper->index == 0) return look_at_rows(turn_);
@@ -252,9 +277,27 @@ void Scrub::look_at_pages(const TurnPtr& turn) {
   });
 }
 
+// Whatever was found would be found twice.
+bool Scrub::may_look_again() const {
+  const ScrubJob& job = *turn_->job;
+  return job.is_worth_another && !is_second_look_ && !turn_->page && !job.component->is_removed() &&
+         pass_->report.found == turn_->found && again_.size() < kAgainMax;
+}
+
 void Scrub::end_turn() {
   PIF_ASSERT(turn_ && turn_->is_over);
-  for (const std::string& name : turn_->job->missed) ++pass_->report.compared[name];
+  if (may_look_again()) {
+    const ScrubJob& job = *turn_->job;
+    if (job.is_doubtful) context_.components.unsettled()[job.component->file.value] = context_.now();
+    context_.peer_list.want();
+    again_.push_back(job.component->file);
+    turn_.reset();
+    return;
+  }
+  for (const auto& [name, why] : turn_->job->missed) {
+    auto& missed = pass_->report.missed[name];
+    if (missed.files++ == 0) missed.why = why;
+  }
   turn_.reset();
 }
 

@@ -2,7 +2,10 @@
 // against its rows; and repairs what one damage in a group has made. It does so when it is asked, and by itself each
 // week. One thread.
 //
-//   kIdle -> kCounting -> kLooking -> kDoubting -> kKeeping -> kIdle
+//   kIdle -> kCounting -> kLooking -> kWaiting -> kLooking (again) -> kDoubting -> kKeeping -> kIdle
+//
+// Files that could not be compared with what others have are looked at again: a connection broke, a word of the PIF
+// Server was under way, or the file was removed, and the server is to say so.
 #pragma once
 
 #include <deque>
@@ -25,7 +28,7 @@ class Scrub {
   Time next_deadline() const;
 
  private:
-  enum class Phase : std::uint8_t { kIdle, kCounting, kLooking, kDoubting, kKeeping };
+  enum class Phase : std::uint8_t { kIdle, kCounting, kLooking, kWaiting, kDoubting, kKeeping };
   // One component's.
   struct Turn {
     std::shared_ptr<ScrubJob> job;
@@ -33,6 +36,7 @@ class Scrub {
     std::shared_ptr<ScrubPages> pages;
     std::unique_ptr<access::Grant> grant;  // of the question for the length
     std::optional<std::uint64_t> page;     // of a doubt: nothing else is looked at
+    std::uint64_t found = 0;               // in the pass, before it
     bool is_over = false;
   };
   using TurnPtr = std::shared_ptr<Turn>;
@@ -48,6 +52,8 @@ class Scrub {
   void look_at_rows(const TurnPtr& turn);
   void look_at_pages(const TurnPtr& turn);
   void end_turn();
+  bool may_look_again() const;
+  void end_look();
   void doubt();
   void keep();
 
@@ -65,6 +71,8 @@ class Scrub {
   std::uint64_t next_id_ = 0;  // of the catalogue
   bool has_all_ = false;       // the catalogue's end was reached
   std::deque<FileId> queue_;
+  std::deque<FileId> again_;  // in the second look
+  bool is_second_look_ = false;
   std::deque<ScrubDoubt> doubts_;
   unsigned rounds_ = 0;  // of doubts
   Time next_try_{};

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,8 +20,12 @@ struct ScrubReport {
   };
   std::uint64_t found = 0;
   std::uint64_t repaired = 0;
-  std::vector<Damage> damages;                    // the first
-  std::map<std::string, std::uint64_t> compared;  // files that were not wholly compared, by the LFS that was missed
+  std::vector<Damage> damages;  // the first
+  struct Missed {
+    std::uint64_t files = 0;
+    std::string why;  // of the first
+  };
+  std::map<std::string, Missed> missed;  // files that were not wholly compared, by the LFS that was missed
 
   bool may_log() const { return found < 10 * kDamagesMax; }
   void add(FileId file, std::string text, bool is_repaired) {
@@ -65,7 +68,9 @@ struct ScrubJob {
   ComponentPtr component;
   Keeper keeper;
   FileLength published;
-  std::set<std::string> missed;  // LFSs with which it was not compared, or not wholly
+  std::map<std::string, std::string> missed;  // LFSs with which it was not wholly compared: why not, the first time
+  bool is_doubtful = false;                   // whether there is such a file
+  bool is_worth_another = false;              // look: what was missed may be there a moment later
 
   LfsContext& context() const { return pass.keeping.context; }
   std::uint32_t node_of(LfsIndex lfs) const { return component->state.shape().layout().nodes(static_cast<int>(lfs)); }
@@ -77,6 +82,17 @@ struct ScrubJob {
   bool is_away(LfsIndex lfs) const {
     const auto found = pass.away.find(node_of(lfs));
     return context().view.is_absent(node_of(lfs)) || (found != pass.away.end() && context().now() < found->second);
+  }
+  // Another has removed its component, or has none, as if the file was removed: the PIF Server knows.
+  void miss(const std::string& name, const Error& why) {
+    is_doubtful = is_doubtful || why.code == Code::kNotFound || why.code == Code::kStaleFile;
+    is_worth_another = true;
+    missed.try_emplace(name, why.text);
+  }
+  void miss_away(LfsIndex lfs) {
+    const bool is_absent = context().view.is_absent(node_of(lfs));
+    is_worth_another = is_worth_another || !is_absent;
+    missed.try_emplace(name_of(lfs), is_absent ? "it is lost or being rebuilt" : "it did not answer");
   }
   void note_away(LfsIndex lfs) { pass.away[node_of(lfs)] = context().now() + kAwayFor; }
   std::uint64_t row_bytes() const { return row_bytes_of(keeper.format(), published); }

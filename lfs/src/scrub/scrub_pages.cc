@@ -97,7 +97,7 @@ void ScrubPages::fetch() {
   const auto& members = job_->keeper.members.lfs;
   for (std::size_t i = 0; i < members.size() && !is_local_; ++i) {
     if (without_ == i || !job_->is_away(members[i])) continue;
-    job_->missed.insert(job_->name_of(members[i]));
+    job_->miss_away(members[i]);
     is_local_ = without_.has_value();
     without_ = i;
   }
@@ -121,7 +121,7 @@ void ScrubPages::fetched(const Status& status) {
   const auto& members = job_->keeper.members.lfs;
   const auto bad = std::find_if(members.begin(), members.end(),
                                 [&](LfsIndex lfs) { return job_->name_of(lfs) == status.error().node; });
-  job_->missed.insert(status.error().node.empty() ? "others" : status.error().node);
+  job_->miss(status.error().node.empty() ? "others" : status.error().node, status.error());
   if (bad != members.end() && access::is_lost(status.error().code)) job_->note_away(*bad);
   is_local_ = bad == members.end() || without_.has_value() || ++tries_ > members.size();
   if (bad != members.end() && !without_) without_ = static_cast<std::size_t>(bad - members.begin());

@@ -107,7 +107,8 @@ void ScrubRows::ask(Stream& stream) {
   stream.is_over = stream.is_over || left == 0 || stream.bytes.size() >= kStreamBytes;
   if (stream.is_over) return;
   if (!grant_ || job_->is_away(stream.keeper)) {
-    job_->missed.insert(job_->name_of(stream.keeper));
+    if (!grant_) job_->miss(job_->name_of(stream.keeper), {Code::kUnavailable, lacking_, {}});
+    if (grant_) job_->miss_away(stream.keeper);
     if (lacking_.empty()) lacking_ = job_->name_of(stream.keeper) + " is away";
     return skip(stream, left);
   }
@@ -171,7 +172,7 @@ void ScrubRows::answered(Stream& stream, const Status& status) {
     if (access::is_lost(error.code)) job_->note_away(stream.keeper);
     if (is_one_page || error.code != Code::kCorrupt) {
       if (lacking_.empty()) lacking_ = fmt::format("{}: {}", job_->name_of(stream.keeper), error.text);
-      job_->missed.insert(job_->name_of(stream.keeper));
+      job_->miss(job_->name_of(stream.keeper), error);
       skip(stream, is_one_page ? stream.asked : stream.count - stream.lengths.size());
     }
     stream.is_single = true;

@@ -212,7 +212,9 @@ bool Components::close_spare_copies() {
   return copies_ < before;
 }
 
+// One that is complete is asked about, however often it is read: others may know that its file was removed.
 void Components::touch(Component& component, Time now) {
+  if (component.state.state() == kCommitted) return;
   const auto at = unsettled_.find(component.file.value);
   if (at != unsettled_.end()) at->second = now + kAskAfter;
 }
