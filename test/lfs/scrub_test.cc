@@ -400,7 +400,7 @@ TEST_CASE("an LFS that is back before the end of a pass is compared with in that
     CHECK(s.lacks(kHurt).empty());  // there is a connection that can break
     b.nodes[3]->kill();
     s.ask(kHurt);
-    b.peers[0]->self().pause(std::chrono::seconds(1));
+    (void)b.peers[0]->self().pause(std::chrono::seconds(1));
     CHECK(s.status(kHurt).is_running());
     b.nodes[3]->start();
     CHECK(s.lacks(kHurt).empty());
@@ -419,13 +419,13 @@ TEST_CASE("a file that others have removed already is no lack, and goes, however
     b.connect(self);
     REQUIRE_OK(b.put(make_records(200, kShort, 1)));
     Scrubbing s(b, self);
-    self.pause(std::chrono::seconds(1));
+    (void)self.pause(std::chrono::seconds(1));
     for (LfsIndex lfs = 0; lfs < Bevies::kWidth; ++lfs) {
       if (lfs == kHurt) continue;
       REQUIRE_OK(b.peers[lfs]->settle({}, {b.file.id}));
       if (!is_remembered) b.nodes[lfs]->restart();
     }
-    self.pause(std::chrono::seconds(2));
+    (void)self.pause(std::chrono::seconds(2));
     SECTION("it was removed") {
       server.states[b.file.id] = 3;  // removed
       s.ask(kHurt);
