@@ -277,7 +277,7 @@ std::uint64_t published_bytes(const Bevies& b, LfsIndex lfs) {
 }
 
 TEST_CASE("rows of a cancelled append that go bad are forgotten, and those that share their chunk are rebuilt") {
-  const LfsIndex hurt = GENERATE(0, 1, 3);  // the sequencer, its deputy, another one
+  const LfsIndex hurt = GENERATE(0, 1, 3);  // the sequencer, another one, the deputy
   const int where = GENERATE(range(0, 5));
   with_file(Format::fixed(kShort), 100, [&](Bevies& b, Scrubbing& s) {
     INFO("LFS " << hurt << ", " << where);
