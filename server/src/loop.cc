@@ -234,6 +234,8 @@ void Loop::run_timers() {
       if (auto stored = context_.registry.store_all(); !stored) context_.rows.break_with(std::move(stored.error()));
     }
   }
+  if (auto stored = context_.outbox.store_released(context_.wall); !stored)
+    context_.rows.break_with(std::move(stored.error()));
   if (context_.now >= prune_) prune_answers();
   run_job();
 }

@@ -279,7 +279,7 @@ std::uint64_t published_bytes(const Bevies& b, LfsIndex lfs) {
 TEST_CASE("rows of a cancelled append that go bad are forgotten, and those that share their chunk are rebuilt") {
   const LfsIndex hurt = GENERATE(0, 1, 3);  // the sequencer, another one, the deputy
   const int where = GENERATE(range(0, 5));
-  with_file(Format::fixed(kShort), 100, [&](Bevies& b, Scrubbing& s) {
+  with_file(Format::fixed(kShort), 108, [&](Bevies& b, Scrubbing& s) {
     INFO("LFS " << hurt << ", " << where);
     const std::uint64_t end = published_bytes(b, hurt);
     const std::uint64_t shared = end / (8 * kShort) * (8 * kShort);
@@ -321,7 +321,7 @@ TEST_CASE("rows of a cancelled append of variable records that go bad are forgot
 TEST_CASE("rows of an append that is under way are not forgotten") {
   const LfsIndex hurt = GENERATE(0, 1, 3);
   const bool is_of_append = GENERATE(false, true);
-  with_file(Format::fixed(kShort), 100, [&](Bevies& b, Scrubbing& s) {
+  with_file(Format::fixed(kShort), 108, [&](Bevies& b, Scrubbing& s) {
     const std::uint64_t end = published_bytes(b, hurt);
     const auto grant = b.begin_append(make_records(kCancelled, kShort, 10));
     REQUIRE_OK(grant);

@@ -136,6 +136,11 @@ TEST_CASE("a removed file is not listed once nobody has it open") {
   client.close_file(id);
   CHECK(list(world, client, 2, 0)->files_size() == 0);
   CHECK(state_of(client, world, id) == 3);
+  world.start();  // some LFSs may have been told
+  world.heartbeats();
+  Client after(world);
+  CHECK(list(world, after, 2, 0)->files_size() == 0);
+  CHECK(state_of(after, world, id) == 3);
 }
 
 TEST_CASE("a file that was given up before its commit is not listed") {

@@ -59,7 +59,21 @@ void Outbox::release(std::uint64_t file) {
   const auto found = doomed_.find(file);
   PIF_ASSERT(found != doomed_.end() && found->second.expiry != 0, file);
   found->second.expiry = 0;
+  released_.push_back(file);
   queue(file, found->second);
+}
+
+Status Outbox::store_released(std::int64_t wall) {
+  const std::vector<std::uint64_t> files = std::exchange(released_, {});
+  if (files.empty()) return {};
+  rows_.on_abort([this, files] { released_.insert(released_.end(), files.begin(), files.end()); });
+  for (const std::uint64_t file : files) {
+    PIF_TRY_VALUE(auto row, rows_.file(file));
+    if (!row || row->state() != kDoomed || row->expiry() <= wall) continue;
+    row->set_expiry(0);
+    PIF_TRY(rows_.put_file(file, *row));
+  }
+  return {};
 }
 
 void Outbox::loaded(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall) {

@@ -43,6 +43,9 @@ class Outbox {
   bool is_held(std::uint64_t file, const proto::StoredFile& row, std::int64_t wall) const;
 
   bool offer(net::Delivery& delivery) { return calls_.offer(delivery); }
+  // Notes in the table what was released before its time, in the same turn, before any LFS is told: a server that
+  // starts again must not take such a file for one that somebody has open.
+  [[nodiscard]] Status store_released(std::int64_t wall);
   // Forgets in the table what everybody has been told; in a turn.
   [[nodiscard]] Status apply_answers();
   // Sends what may be sent.
@@ -84,7 +87,8 @@ class Outbox {
   std::unordered_set<std::uint64_t> held_;  // of doomed_
   std::map<std::uint32_t, Line> lines_;     // by node
   std::vector<Answer> answers_;
-  std::uint64_t doomed_count_ = 0;  // rows, in memory or not
+  std::vector<std::uint64_t> released_;  // the table does not know it yet
+  std::uint64_t doomed_count_ = 0;       // rows, in memory or not
   bool more_in_table_ = false;
 };
 
