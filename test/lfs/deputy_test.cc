@@ -237,7 +237,7 @@ TEST_CASE("a deputy that should have rows of what the directory knows, and has n
   with_cluster(0, [](Cluster& c) {
     c.tell(1, {{0, wire::kViewLost}});
     c.known = {100, 100 * kBytes};
-    CHECK(code_of(c.reserve_once(kDeputy, 1)) == Code::kStaleNode);
+    CHECK(code_of(c.reserve_once(kDeputy, 1)) == Code::kNotFound);
   });
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("a length that LFS 0 should have rows of, or that no file has, makes n
   with_node([](Peer& peer, Node& node) {
     Appender lost(peer.self(), {&node}, protected_file(7));
     lost.known = {2, 200};
-    CHECK(code_of(lost.reserve(1, 100)) == Code::kStaleNode);
+    CHECK(code_of(lost.reserve(1, 100)) == Code::kNotFound);
     Appender wrong(peer.self(), {&node}, protected_file(8));
     wrong.known = {1, 150};
     CHECK(code_of(wrong.reserve(1, 100)) == Code::kInvalid);
