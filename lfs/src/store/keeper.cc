@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pif/base/assert.h"
+#include "pif/base/limits.h"
 
 namespace pif::lfs {
 
@@ -54,7 +55,8 @@ Range Keeper::pages_inside(Range records) const {
 
 std::uint64_t row_bytes_of(const Format& format, const FileLength& file_length) {
   if (format.is_fixed()) return format.record_length;
-  return file_length.bytes / std::max<std::uint64_t>(file_length.records, 1) + 1;
+  const std::uint64_t average = file_length.bytes / std::max<std::uint64_t>(file_length.records, 1) + 1;
+  return std::min<std::uint64_t>(average, kRecordLengthMax);
 }
 
 std::uint64_t Keeper::bytes(const FileLength& file_length) const { return file_length.bytes / size() / layout.width(); }

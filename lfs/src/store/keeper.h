@@ -40,7 +40,8 @@ struct Keeper {
   std::uint64_t bytes(const FileLength& file_length) const;
 };
 
-// Bytes of one row, about, as rows of a file of this length are; at least 1.
+// Bytes of one row, about, as rows of a file of this length are; at least 1. Whatever somebody says that the length is,
+// no more than a record can have: what is computed with it stays far below 2^64.
 std::uint64_t row_bytes_of(const Format& format, const FileLength& file_length);
 
 // `range` without what is outside `of`.
