@@ -270,6 +270,22 @@ TEST_CASE("covers of lengths of variable records that nobody can have find no ro
   });
 }
 
+// The second cover's layout was once taken for the component's, which had fewer LFSs.
+TEST_CASE("a component that a cover has begun has the layout that it was begun with") {
+  with_refusals(Format::fixed(kBytes), [](Refusals& r) {
+    const auto grant = r.reserve();
+    auto narrow = r.cover(1, grant);
+    for (int i = 0; i < 2; ++i) {
+      narrow.mutable_shape()->mutable_layout()->set_bevies(i, 2);
+      narrow.mutable_shape()->mutable_layout()->mutable_nodes()->RemoveLast();
+    }
+    CHECK(code_of(r.ask(1, narrow)) == Code::kRetry);  // its rows are not there, but the component is begun
+    r.refused(1, r.cover(1, grant), Code::kInvalid, [](proto::Cover&) {});
+    r.refused(1, narrow, Code::kInvalid, [](proto::Cover& c) { c.mutable_shape()->mutable_format()->set_kind(2); });
+    CHECK(code_of(r.ask(1, narrow)) == Code::kRetry);
+  });
+}
+
 TEST_CASE("copies that cannot be, of who may not, or by another view, change nothing") {
   with_refusals(Format::variable(), [](Refusals& r) {
     constexpr LfsIndex kLost = 1;

@@ -45,11 +45,9 @@ Result<ComponentPtr> Covering::component_of(const Request& request, const proto:
                                             const Keeper& keeper, const FileLength& base) {
   const FileId file(shape.file());
   const auto known = context_.components.find_in_memory(file);
-  if (known && known->by_append && known->is_open() && !known->failure) {
-    context_.components.touch(*known, context_.now());
-    return known;
-  }
-  auto found = context_.published(request, file);
+  const bool is_being_made = known && known->by_append && known->is_open() && !known->failure;
+  if (is_being_made) context_.components.touch(*known, context_.now());
+  auto found = is_being_made ? Result<ComponentPtr>(known) : context_.published(request, file);
   if (found && !is_same_shape((*found)->state.shape(), shape))
     return fail(Code::kInvalid, fmt::format("file {} has another format or layout", name_of(file)));
   if (found || found.error().code != Code::kNotFound) return found;
