@@ -286,6 +286,32 @@ TEST_CASE("a component that a cover has begun has the layout that it was begun w
   });
 }
 
+// Who may write a file may say that it is longer than it is. Pages and rows up to there were once looked for, one by one.
+TEST_CASE("a scrub of a file that is said to be endless comes to its end") {
+  const auto format = GENERATE(Format::fixed(kBytes), Format::variable());
+  with_refusals(format, [&](Refusals& r) {
+    REQUIRE_OK(r.b.put(format.is_fixed() ? make_records(100, kBytes, 1) : make_variable(100, 1)));
+    const std::uint64_t records = std::uint64_t{1} << (format.is_fixed() ? 38 : 48);
+    const auto grant = r.b.reserve(records, records * (format.is_fixed() ? kBytes : 1));
+    REQUIRE_OK(grant);
+    REQUIRE_OK(r.b.done(*grant));
+    for (const LfsIndex lfs : {0u, 1u, kDeputy}) {
+      REQUIRE_OK(r.ask(lfs, proto::Scrub()));
+      proto::ScrubStatusReply status;
+      for (int i = 0; i < 1000 && (i == 0 || status.is_running()); ++i) {
+        (void)r.b.peers[lfs]->self().pause(std::chrono::milliseconds(50));
+        const auto reply = r.ask(lfs, proto::ScrubStatus());
+        REQUIRE_OK(reply);
+        status = reply->envelope.scrub_status_reply();
+      }
+      CHECK_FALSE(status.is_running());
+      CHECK(status.found() > 0);
+      CHECK(status.found() < 10'000);
+    }
+    r.b.require_all_rebuilt();
+  });
+}
+
 TEST_CASE("copies that cannot be, of who may not, or by another view, change nothing") {
   with_refusals(Format::variable(), [](Refusals& r) {
     constexpr LfsIndex kLost = 1;

@@ -62,8 +62,8 @@ void ScrubPages::step() {
 
 // Pages that are there, of published rows.
 bool ScrubPages::next_window() {
-  const std::uint64_t end = only_ ? *only_ + 1 : job_->keeper.pages(job_->published);
   const auto& state = component_->state;
+  const std::uint64_t end = only_ ? *only_ + 1 : std::min(job_->keeper.pages(job_->published), behind_pages(state));
   while (next_ < end && !has_page(state, next_)) ++next_;
   if (next_ >= end) return false;
   const std::uint64_t page_bytes = job_->keeper.shape.page_rows() * job_->keeper.size() * job_->row_bytes();
@@ -342,7 +342,8 @@ void ScrubPages::scanned() {
   const auto& keeper = job_->keeper;
   const auto& state = component_->state;
   const std::uint64_t page_rows = keeper.shape.page_rows();
-  for (std::uint64_t j = state.pages() * page_rows; j < keeper.parity_rows(job_->published); ++j) {
+  const std::uint64_t end = keeper.parity_rows(job_->published);
+  for (std::uint64_t j = state.pages() * page_rows; j < end && uncovered_text_.size() < kUncoveredMax; ++j) {
     for (std::size_t member = 0; member < keeper.size() && !has_page(state, j / page_rows); ++member) {
       const RecordNumber record = keeper.record(member, j);
       if (record >= job_->published.records) continue;

@@ -101,4 +101,10 @@ std::uint64_t end_of_pages(const proto::ComponentState& state) {
   return end;
 }
 
+std::uint64_t behind_pages(const proto::ComponentState& state) {
+  std::uint64_t end = state.pages();
+  for (const Entry& entry : entries_of(state)) end = std::max(end, entry.pages.end);
+  return end;
+}
+
 }  // namespace pif::lfs

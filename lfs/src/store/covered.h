@@ -23,5 +23,7 @@ bool has_page(const proto::ComponentState& state, std::uint64_t page);
 std::deque<Range> missing_pages(const proto::ComponentState& state, Range range);
 // Behind the pages that are there from the first one on without a gap.
 std::uint64_t end_of_pages(const proto::ComponentState& state);
+// Behind the last page that is there. A length that somebody has published without rows may be far longer.
+std::uint64_t behind_pages(const proto::ComponentState& state);
 
 }  // namespace pif::lfs
