@@ -40,7 +40,7 @@ class Refusals {
       REQUIRE_OK((*transaction)->commit());
       if (node.get() != b.nodes[lfs].get()) node->start();
     }
-    b.dead = b.nodes[lfs].get();
+    b.absent = {lfs};
   }
 
   // A request that is right but for what `change` does to it.
@@ -88,16 +88,23 @@ class Refusals {
   // Shapes that the component does not have.
   template <typename Request>
   void refused_with_other_shapes(LfsIndex lfs, const Request& right, const std::string& body = {}) {
-    refused(lfs, right, Code::kInvalid, [](Request& r) { r.mutable_shape()->clear_layout(); }, body);
+    refused(
+        lfs, right, Code::kInvalid, [](Request& r) { r.mutable_shape()->clear_layout(); }, body);
     refused(
         lfs, right, Code::kInvalid, [&](Request& r) { r.mutable_shape()->set_index((lfs + 1) % Bevies::kWidth); },
         body);
-    refused(lfs, right, Code::kInvalid, [](Request& r) { r.mutable_shape()->set_index(1u << 31); }, body);
-    refused(lfs, right, Code::kInvalid, [](Request& r) { r.mutable_shape()->mutable_layout()->set_form(0); }, body);
-    refused(lfs, right, Code::kVersion, [](Request& r) { r.mutable_shape()->mutable_layout()->set_form(2); }, body);
-    refused(lfs, right, Code::kInvalid, [](Request& r) { r.mutable_shape()->mutable_layout()->set_bevies(0, 4); }, body);
-    refused(lfs, right, Code::kInvalid, [](Request& r) { r.mutable_shape()->mutable_layout()->clear_bevies(); }, body);
-    refused(lfs, right, Code::kInvalid, [](Request& r) { r.mutable_shape()->mutable_format()->set_kind(9); }, body);
+    refused(
+        lfs, right, Code::kInvalid, [](Request& r) { r.mutable_shape()->set_index(1u << 31); }, body);
+    refused(
+        lfs, right, Code::kInvalid, [](Request& r) { r.mutable_shape()->mutable_layout()->set_form(0); }, body);
+    refused(
+        lfs, right, Code::kVersion, [](Request& r) { r.mutable_shape()->mutable_layout()->set_form(2); }, body);
+    refused(
+        lfs, right, Code::kInvalid, [](Request& r) { r.mutable_shape()->mutable_layout()->set_bevies(0, 4); }, body);
+    refused(
+        lfs, right, Code::kInvalid, [](Request& r) { r.mutable_shape()->mutable_layout()->clear_bevies(); }, body);
+    refused(
+        lfs, right, Code::kInvalid, [](Request& r) { r.mutable_shape()->mutable_format()->set_kind(9); }, body);
   }
 
   proto::Gather gather(LfsIndex lfs) const {
@@ -286,7 +293,8 @@ TEST_CASE("a component that a cover has begun has the layout that it was begun w
   });
 }
 
-// Who may write a file may say that it is longer than it is. Pages and rows up to there were once looked for, one by one.
+// Who may write a file may say that it is longer than it is. Pages and rows up to there were once looked for, one by
+// one.
 TEST_CASE("a scrub of a file that is said to be endless comes to its end") {
   const auto format = GENERATE(Format::fixed(kBytes), Format::variable());
   with_refusals(format, [&](Refusals& r) {
@@ -322,7 +330,9 @@ TEST_CASE("copies that cannot be, of who may not, or by another view, change not
     using C = proto::CopyRows;
     r.refused_without_right(lfs, right, body);
     r.refused_with_other_shapes(lfs, right, body);
-    const auto bad = [&](Code code, const std::function<void(C&)>& change) { r.refused(lfs, right, code, change, body); };
+    const auto bad = [&](Code code, const std::function<void(C&)>& change) {
+      r.refused(lfs, right, code, change, body);
+    };
     bad(Code::kOldView, [](C& c) { c.set_view(kView - 1); });
     bad(Code::kRetry, [](C& c) { c.set_view(kView + 1); });
     bad(Code::kInvalid, [](C& c) { c.set_index(2); });  // it is there
@@ -333,17 +343,53 @@ TEST_CASE("copies that cannot be, of who may not, or by another view, change not
     bad(Code::kTooLarge, [](C& c) { c.set_count(kHuge); });
     bad(Code::kInvalid, [](C& c) { c.set_count(0); });
     bad(Code::kInvalid, [](C& c) { c.set_count(2); });
-    for (const auto& wrong : {std::string(), std::string("\3\0\0", 3), std::string("\4\0\0\0row", 7),
-                              std::string("\2\0\0\0row", 7)})
-      r.refused(lfs, right, Code::kInvalid, [](C&) {}, wrong);
-    r.refused(lfs, right, Code::kTooLarge, [](C&) {}, std::string("\xff\xff\xff\xffrow", 7));
+    for (const auto& wrong :
+         {std::string(), std::string("\3\0\0", 3), std::string("\4\0\0\0row", 7), std::string("\2\0\0\0row", 7)})
+      r.refused(
+          lfs, right, Code::kInvalid, [](C&) {}, wrong);
+    r.refused(
+        lfs, right, Code::kTooLarge, [](C&) {}, std::string("\xff\xff\xff\xffrow", 7));
     // Of an append.
     auto added = right;
     added.set_generation(1);
     r.refused_without_right(lfs, added, body);
-    r.refused(lfs, added, Code::kInvalid, [](C&) {}, body);  // without `base`
-    r.refused(lfs, added, Code::kTooLarge, [](C& c) { *c.mutable_base() = length_of(kHuge + 1, 0); }, body);
-    r.refused(lfs, added, Code::kNotFound, [](C& c) { *c.mutable_base() = length_of(100, 100); }, body);
+    r.refused(
+        lfs, added, Code::kInvalid, [](C&) {}, body);  // without `base`
+    r.refused(
+        lfs, added, Code::kTooLarge, [](C& c) { *c.mutable_base() = length_of(kHuge + 1, 0); }, body);
+    r.refused(
+        lfs, added, Code::kNotFound, [](C& c) { *c.mutable_base() = length_of(100, 100); }, body);
+  });
+}
+
+TEST_CASE("a note that cannot be, of who may not, or by another view, changes nothing") {
+  with_refusals(Format::fixed(kBytes), [](Refusals& r) {
+    REQUIRE_OK(r.b.put(make_records(100, kBytes, 1)));
+    REQUIRE_OK(r.b.append(make_records(10, kBytes, 2)));
+    const std::uint64_t generation = r.b.state(kDeputy).noted_generation();
+    REQUIRE(generation > 0);
+    const auto right = r.note(generation + 1);
+    using N = proto::NoteLength;
+    r.refused_without_right(kDeputy, right);
+    r.refused_with_other_shapes(kDeputy, right);
+    r.refused(kDeputy, right, Code::kInvalid,
+              [](N& n) { n.mutable_shape()->mutable_format()->set_record_length(kBytes + 1), n.clear_noted(); });
+    const auto bad = [&](Code code, std::uint64_t records, std::uint64_t bytes) {
+      r.refused(kDeputy, right, code,
+                [&](N& n) { *n.mutable_noted()->mutable_file_length() = length_of(records, bytes); });
+    };
+    bad(Code::kInvalid, 200, 7);
+    bad(Code::kInvalid, 0, 7);
+    bad(Code::kInvalid, 200, 200 * kBytes + 1);
+    bad(Code::kTooLarge, ~std::uint64_t{0}, ~std::uint64_t{0});
+    r.refused(kDeputy, right, Code::kRetry, [&](N& n) { n.set_generation(generation - 1); });
+    r.refused(kDeputy, right, Code::kRetry, [](N& n) { n.set_view(kView); });
+    auto elsewhere = right;
+    *elsewhere.mutable_shape() = r.b.at(4).shape();
+    r.refused(4, elsewhere, Code::kInvalid, [](N&) {});  // it is not the deputy
+    REQUIRE_OK(r.b.append(make_records(10, kBytes, 3)));
+    r.b.require_all_rebuilt();
+    r.b.require_clean();
   });
 }
 
@@ -360,7 +406,8 @@ TEST_CASE("rows that are rebuilt are of who may read, of this keeper, and of len
     r.refused(lfs, right, Code::kInvalid, [](R& a) { a.set_index(~0u); });
     r.refused(lfs, right, Code::kEndOfFile, [](R& a) { a.set_count(0); });
     r.refused(lfs, right, Code::kEndOfFile, [](R& a) { a.set_first(100); });
-    r.refused(lfs, right, Code::kEndOfFile, [](R& a) { a.set_first(~std::uint64_t{0}), a.set_count(~std::uint64_t{0}); });
+    r.refused(lfs, right, Code::kEndOfFile,
+              [](R& a) { a.set_first(~std::uint64_t{0}), a.set_count(~std::uint64_t{0}); });
     r.refused(lfs, right, Code::kEndOfFile, [](R& a) { a.clear_file_length(); });
     r.refused(lfs, right, Code::kInvalid, [](R& a) { *a.mutable_file_length() = length_of(100, 1); });
     r.refused(lfs, right, Code::kTooLarge, [](R& a) { *a.mutable_file_length() = length_of(~std::uint64_t{0}, 1); });

@@ -4,6 +4,7 @@
 
 #include "append/acting.h"
 #include "append/empty_component.h"
+#include "parity/keeping.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
 
@@ -31,6 +32,12 @@ Result<ComponentPtr> Deputy::component_of(const Request& request, const proto::C
   return make_empty(context_, shape, request.capability.epoch);
 }
 
+// What is noted may become the file's length.
+Status Deputy::check_length(const proto::NoteLength& asked) {
+  PIF_TRY_VALUE(const auto shape, shape_of(asked.shape()));
+  return check_file_length(shape.format, file_length_of(asked.noted().file_length()));
+}
+
 // Only LFS 0 notes, and only in the view that this LFS goes by: who still sequences in an older one may be absent.
 Status Deputy::check_takes_notes(const proto::NoteLength& asked, const parity::Layout& layout) const {
   PIF_TRY(context_.check_view(asked.view()));
@@ -48,6 +55,7 @@ void Deputy::note_length(const Request& request, const proto::NoteLength& asked)
   if (!layout) return refuse(layout.error());
   if (!keeps_parity(asked.shape()) || parity::deputy_of(*layout) != asked.shape().index())
     return refuse({Code::kInvalid, "the length is noted at the first LFS of the companion of LFS 0's bevy", {}});
+  if (auto ok = check_length(asked); !ok) return refuse(ok.error());
   if (auto ok = check_takes_notes(asked, *layout); !ok) return refuse(ok.error());
   auto found = component_of(request, asked.shape());
   if (!found) return refuse(std::move(found.error()));

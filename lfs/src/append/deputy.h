@@ -19,6 +19,8 @@ class Deputy {
 
  private:
   [[nodiscard]] Result<ComponentPtr> component_of(const Request& request, const proto::ComponentShape& shape);
+  // kInvalid, kTooLarge.
+  [[nodiscard]] static Status check_length(const proto::NoteLength& asked);
   // kOldView, kRetry, kUnavailable.
   [[nodiscard]] Status check_takes_notes(const proto::NoteLength& asked, const parity::Layout& layout) const;
 

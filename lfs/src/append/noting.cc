@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "parity/keeping.h"
 #include "parity/length_request.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
@@ -28,7 +29,8 @@ access::BulkRequest request_of(const std::shared_ptr<Errand>& errand) {
   };
   request.take = [errand](net::Packet& reply) -> Status {
     errand->answer = reply.envelope.note_length_reply().noted();
-    return {};
+    PIF_TRY_VALUE(const Format format, format_of(errand->note.shape().format()));
+    return check_file_length(format, file_length_of(errand->answer.file_length()));
   };
   return request;
 }
