@@ -13,6 +13,7 @@ using States = std::vector<std::pair<LfsIndex, std::uint32_t>>;
 constexpr std::uint32_t kBytes = 100;
 constexpr LfsIndex kDeputy = 3;  // the first of the second bevy of three
 constexpr Duration kBeats = std::chrono::milliseconds(2500);
+constexpr Duration kTold = std::chrono::milliseconds(200);  // after it the deputy knows what is published
 
 proto::View view_of(std::uint64_t index, const States& states) {
   proto::View view;
@@ -214,9 +215,47 @@ TEST_CASE("the deputy goes on from the noted length, and LFS 0 from the deputy's
     CHECK(fourth.start().records() == 18);
     CHECK(fourth.generation() > third.generation());
     CHECK(c.length(0, 2).value() == 19);
+    c.pause(kTold);
     CHECK(c.length(kDeputy, 2, true).value() == 19);
-    REQUIRE_OK(c.done(0, 2, third));                       // whoever asks again hears that the deputy published it
-    CHECK(code_of(c.done(0, 2, second)) == Code::kRetry);  // too long ago
+    for (const auto& one : {first, second, third, fourth}) REQUIRE_OK(c.done(0, 2, one));  // whoever published it
+    c.tell(3, {{0, wire::kViewLost}});
+    for (const auto& one : {first, second, third, fourth}) REQUIRE_OK(c.done(kDeputy, 3, one));
+  });
+}
+
+TEST_CASE("what was published so long ago that nobody knows is neither published nor given up") {
+  with_cluster(10, [](Cluster& c) {
+    const auto first = c.append(0, 0);
+    const auto never = c.reserve(0, 0);
+    for (std::uint64_t view = 1; view <= 16; ++view) {
+      c.tell(view, {{5, wire::kViewLost}});  // each begins a generation
+      if (view == 16) CHECK(c.done(0, view, first));
+      (void)c.append(0, view);
+    }
+    CHECK(code_of(c.done(0, 16, never)) == Code::kUnavailable);
+    c.tell(17, {{0, wire::kViewLost}});
+    CHECK(code_of(c.done(kDeputy, 17, first)) == Code::kUnavailable);
+    c.b.nodes[0]->crash();
+    c.b.nodes[0]->start();
+    c.tell(18, {});
+    CHECK(code_of(c.done(0, 18, first)) == Code::kUnavailable);
+  });
+}
+
+TEST_CASE("a deputy shows what LFS 0 has published, and what is noted once it acts") {
+  with_cluster(10, [](Cluster& c) {
+    const auto grant = c.append(0, 0);
+    c.pause(kTold);
+    CHECK(c.length(kDeputy, 0, true).value() == 11);
+    REQUIRE_OK(c.note(0, grant.generation(), 20));
+    CHECK(code_of(c.length(kDeputy, 0, true)) == Code::kRetry);
+    CHECK(c.length(kDeputy, 1, true).error().code == Code::kRetry);  // it has not heard of that view
+    c.tell(1, {{5, wire::kViewLost}});
+    CHECK(code_of(c.length(kDeputy, 0, true)) == Code::kRetry);
+    CHECK(c.length(kDeputy, 1, true).value() == 11);  // an LFS that asks wants what is published
+    c.tell(2, {{0, wire::kViewLost}});
+    CHECK(c.length(kDeputy, 0, true).value() == 20);
+    CHECK(c.append(kDeputy, 2).start().records() == 20);
   });
 }
 
@@ -286,7 +325,8 @@ TEST_CASE("the deputy takes no notes while it acts, none of another view, and no
     CHECK(code_of(c.note(2, taken.generation(), 20)) == Code::kRetry);  // that is the deputy's own
     CHECK(c.length(kDeputy, 0, true).value() == 12);
     REQUIRE_OK(c.note(2, taken.generation() + 1, 20));
-    CHECK(c.length(kDeputy, 0, true).value() == 20);
+    CHECK(code_of(c.length(kDeputy, 0, true)) == Code::kRetry);
+    CHECK(c.length(kDeputy, 2, true).value() == 12);
   });
 }
 
@@ -384,6 +424,7 @@ TEST_CASE("no generation is given out twice, whoever acts and whatever is starte
 TEST_CASE("LFS 0 answers for the length with a lease, and the deputy always") {
   with_cluster(10, [](Cluster& c) {
     (void)c.append(0, 0);
+    c.pause(kTold);
     CHECK(code_of(c.length(0, 0)) == Code::kUnavailable);
     CHECK(c.length(kDeputy, 0, true).value() == 11);
     c.server.lease_ms = 6000;

@@ -48,9 +48,8 @@ TEST_CASE(
 
 TEST_CASE(
     "whichever LFS of a file with parity is lost, nothing is lost with it, and it has all again when it is back") {
-  constexpr std::uint64_t kOpen = 96;  // a length that only a deputy knew falls: docs/TESTING.md "Known"
   for (std::uint64_t seed = 1; seed <= kSmokeBeviesSeeds; ++seed)
-    if (seed != kOpen) require_right(run_bevies_history(seed), "--bevies --seed " + std::to_string(seed));
+    require_right(run_bevies_history(seed), "--bevies --seed " + std::to_string(seed));
 }
 
 TEST_CASE("whatever a disk does to bytes, nobody is given them, and a scrub finds it and makes it good") {

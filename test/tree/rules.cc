@@ -320,7 +320,7 @@ Offences check_lengths(const Tree& tree) {
   for (const auto& [path, text] : tree) {
     if (folder_of(path) == "LICENSE" || path.starts_with("test/fuzz/corpus/")) continue;
     const std::vector<std::string_view> lines = lines_of(text);
-    const bool may_be_long = ends_with(path, ".md") || path == "proto/messages.proto";  // one Envelope has them all
+    const bool may_be_long = ends_with(path, ".md");
     if (lines.size() > kFileLinesMax && !may_be_long)
       offences.push_back({path, kFileLinesMax + 1, "a file of " + std::to_string(lines.size()) + " lines"});
     for (std::size_t i = 0; i < lines.size(); ++i)

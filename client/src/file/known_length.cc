@@ -11,6 +11,11 @@
 #include "pif/wire/convert.h"
 
 namespace pif::client {
+namespace {
+
+constexpr Duration kAskAgain = std::chrono::milliseconds(100);
+
+}  // namespace
 
 KnownLength::KnownLength(FileState& file)
     : file_(file),
@@ -60,9 +65,24 @@ Status KnownLength::check_view(const net::Packet& reply) const {
 
 Result<FileLength> KnownLength::get(bool fresh) {
   if (file_.creating() || (known_ && (file_.kind.held || !fresh))) return file_length_;
-  PIF_TRY(file_.in_newest_view([this] { return ask(); }));
+  PIF_TRY(ask_until_known());
   known_ = true;
   return file_length_;
+}
+
+// While LFS 0 is silent its deputy may not know whether what was appended last is published: LFS 0 will say so when it
+// is back, or others do without it soon.
+Status KnownLength::ask_until_known() {
+  Session& session = *file_.session;
+  const Time until = session.clock().now() + session.timeout();
+  for (;;) {
+    const Status asked = file_.in_newest_view([this] { return ask(); });
+    const Time now = session.clock().now();
+    const bool is_later = !asked && asked.error().code == Code::kRetry && file_.parts.is_protected() && now < until;
+    if (!is_later) return asked;
+    PIF_TRY(session.caller().pump(std::min(until, now + kAskAgain)));
+    (void)file_.look_anew(session.timeout());  // if the server does not answer, the view is as it was
+  }
 }
 
 Status KnownLength::ask() {
@@ -95,13 +115,17 @@ Status KnownLength::ask() {
 }
 
 // LFS 0 is away, or has no lease and so does not know whether others do without it. Its deputy was told all that it
-// published, or publishes itself; nothing, if nothing was appended.
+// published, or publishes itself; nothing, if nothing was appended. kRetry: it does not know yet.
 Status KnownLength::ask_deputy(const Error& why) {
   const FileParts& parts = file_.parts;
+  const LfsIndex deputy = parity::deputy_of(parts.layout);
+  if (parts.is_absent(deputy))
+    return fail(why.code, fmt::format("{}: its length is on {} ({}), and its deputy {} is absent: see pif status",
+                                      parts.path, file_.node(0).name(), why.text, file_.node(deputy).name()));
   proto::Envelope request;
   request.mutable_length()->set_file(parts.file.value);
   request.mutable_length()->set_noted(true);
-  auto reply = file_.ask_node(parity::deputy_of(parts.layout), request);
+  auto reply = file_.ask_node(deputy, request);
   if (!reply)
     return fail(reply.error().code, fmt::format("{}: its length is on {} ({}), and on the deputy: {}", parts.path,
                                                 file_.node(0).name(), why.text, reply.error().text));

@@ -47,6 +47,7 @@ class KnownLength {
   void forget() { known_ = false; }
 
  private:
+  [[nodiscard]] Status ask_until_known();
   [[nodiscard]] Status ask();
   [[nodiscard]] Status ask_deputy(const Error& why);
   // kUnavailable: others take part by now than this client goes by.

@@ -17,6 +17,7 @@ constexpr Duration kPatience = std::chrono::seconds(5);  // for a grant
 constexpr std::size_t kWaitingMax = 16;                  // repeated AppendDone of one ticket
 constexpr std::size_t kUnsettledMax = 1024;              // AppendDone that wait for the deputy
 constexpr Duration kNoteAgain = std::chrono::milliseconds(200);
+constexpr Duration kTellAfter = std::chrono::milliseconds(100);  // mostly a note does before
 
 // Of a file that has no component at the LFS that sequences it. With parity it never had one, or is gone here.
 Result<FileLength> length_without_component(const LfsContext& context, const proto::Reserve& asked,
@@ -46,6 +47,12 @@ Error cancelled() {
           {}};
 }
 
+Error forgotten() {
+  return {Code::kUnavailable,
+          "whether that append was published is not known any more: so many were cancelled and begun since",
+          {}};
+}
+
 bool is_in(const Sequencer::Publication& publication, std::uint64_t ticket, std::uint64_t generation) {
   return ticket != 0 && generation == publication.generation && ticket <= publication.ticket;
 }
@@ -56,6 +63,7 @@ void set_published(proto::ComponentState& state, const Sequencer::Publication& p
   *state.mutable_published() = wire::proto_of(publication.file_length);
   state.set_published_ticket(publication.ticket);
   state.set_published_generation(publication.generation);
+  add_ticket(*state.mutable_published_tickets(), publication.generation, publication.ticket);
 }
 
 void set_noted(proto::ComponentState& state, const Sequencer::Publication& publication) {
@@ -190,7 +198,7 @@ AppendCoordinator::File& AppendCoordinator::make_file(const ComponentPtr& compon
                       state.grants(),
                       context_.now()});
   slot->number = slot->period = ++last_period_;
-  slot->before.push_back(start);
+  slot->start = start;
   slot->is_settled = !slot->has_parity();
   PIF_ASSERT(slot->sequencer.generation() > state.grants(), slot->sequencer.generation(), state.grants());
   return *slot;
@@ -242,7 +250,7 @@ void AppendCoordinator::reserve(const Request& request, const proto::Reserve& as
 void AppendCoordinator::give_out(File& file, const Sequencer::Grant& granted, ReplyToken token) {
   if (file.durable_generation == granted.generation) return grant(file, granted, token);
   const auto change = [g = granted.generation, p = file.sequencer.to_publish(), is_deputy = file.is_deputy(),
-                       start = file.before.front()](proto::ComponentState& state) {
+                       start = file.start](proto::ComponentState& state) {
     state.set_grants(std::max(state.grants(), g));
     if (p) set_published(state, *p);
     if (!is_deputy) return;
@@ -281,12 +289,12 @@ void AppendCoordinator::grant(File& file, const Sequencer::Grant& grant, ReplyTo
 
 // ---- finishing -----------------------------------------------------------------------------------------------------
 
-// Of an earlier sequencer's grants only the last that were published are known.
-bool AppendCoordinator::was_published(const proto::ComponentState& state, const File* file, const Finished& finished) {
-  if (is_in(publication_of(state), finished.ticket, finished.generation)) return true;
-  return file != nullptr && std::any_of(file->before.begin(), file->before.end(), [&](const Publication& one) {
-           return is_in(one, finished.ticket, finished.generation);
-         });
+// What a deputy begins with was noted there, and is published now.
+WasPublished AppendCoordinator::was_published(const proto::ComponentState& state, const File* file,
+                                              const Finished& finished) {
+  if (is_in(publication_of(state), finished.ticket, finished.generation)) return WasPublished::kYes;
+  if (file != nullptr && is_in(file->start, finished.ticket, finished.generation)) return WasPublished::kYes;
+  return lfs::was_published(state.published_tickets(), finished.generation, finished.ticket);
 }
 
 void AppendCoordinator::append_done(const Request& request, const proto::AppendDone& asked) {
@@ -296,7 +304,8 @@ void AppendCoordinator::append_done(const Request& request, const proto::AppendD
   Finished finished{0, asked.ticket(), asked.generation()};
   File* file = find((*component)->file);
   // What is published, or may be already, is so whatever view the client goes by.
-  if (was_published(state, file, finished)) return context_.replies.answer(context_.replies.defer(request), Status());
+  const WasPublished known = was_published(state, file, finished);
+  if (known == WasPublished::kYes) return context_.replies.answer(context_.replies.defer(request), Status());
   const bool is_sent = file != nullptr && file->sent && is_in(*file->sent, finished.ticket, finished.generation);
   if (!is_sent) {
     auto ok = check_acting(state.shape(), (*component)->layout, asked.view());
@@ -306,7 +315,8 @@ void AppendCoordinator::append_done(const Request& request, const proto::AppendD
   }
   if (file == nullptr && state.shape().index() != 0) {  // not known to be sequenced here since LFS 0 is absent
     const bool is_noted = is_in(publication_of(state.noted()), finished.ticket, finished.generation);
-    return context_.replies.answer(context_.replies.defer(request), is_noted ? Status() : Status(fail(cancelled())));
+    const Error why = known == WasPublished::kUnknown ? forgotten() : cancelled();
+    return context_.replies.answer(context_.replies.defer(request), is_noted ? Status() : Status(fail(why)));
   }
   if (file == nullptr) file = &make_file(*component, publication_of(state));
   file->used = context_.now();
@@ -324,9 +334,12 @@ void AppendCoordinator::wait_or_finish(File& file, const Finished& finished) {
 
 void AppendCoordinator::finish(File& file, const Finished& finished) {
   PIF_ASSERT(file.is_settled, file.component->file.value);
-  if (was_published(file.component->state, &file, finished)) return context_.replies.answer(finished.token, Status());
-  if (!file.sequencer.knows(finished.ticket, finished.generation))
-    return context_.replies.answer(finished.token, Status(fail(cancelled())));
+  const WasPublished known = was_published(file.component->state, &file, finished);
+  if (known == WasPublished::kYes) return context_.replies.answer(finished.token, Status());
+  if (!file.sequencer.knows(finished.ticket, finished.generation)) {
+    const Error why = known == WasPublished::kUnknown ? forgotten() : cancelled();
+    return context_.replies.answer(finished.token, Status(fail(why)));
+  }
   const auto outcome = file.sequencer.done(finished.ticket);
   if (!outcome) return context_.replies.answer(finished.token, fail(outcome.error()));
   if (*outcome == Sequencer::Outcome::kPublished) return context_.replies.answer(finished.token, Status());
@@ -364,9 +377,10 @@ void AppendCoordinator::advance() {
     const bool is_wanted = !file->unsettled.empty() || file->sent;
     if (!file->is_settled && is_wanted) settle(*file);
     if (file->publishing == Publishing::kNothing && now >= file->note_again) publish(*file);
+    if (now >= file->tell_at) tell(*file);
     cancel(*file, file->sequencer.expire(now), {Code::kRetry, "the reserved range was cancelled: reserve again", {}});
     const bool is_quiet = file->sequencer.idle() && file->publishing == Publishing::kNothing && !file->is_settling &&
-                          !file->sent && file->unsettled.empty();
+                          !file->sent && file->unsettled.empty() && file->tell_at == kNever;
     if (is_quiet && now - file->used >= kForget) over.push_back(id);
   }
   for (const auto id : over) drop(id, {Code::kRetry, "the sequencer is starting over", {}});
@@ -380,10 +394,11 @@ void AppendCoordinator::publish(File& file) {
   file.sent = publication;
   if (!has_deputy(file)) return commit(file, *publication);
   file.publishing = Publishing::kNoting;
+  file.tell_at = kNever;
   // The deputy first: then what is shown here is never longer than what it keeps.
   noting_.send(*file.component, file.sequencer.generation(), publication,
                [this, id = file.component->file.value, period = file.period,
-                p = *publication](const Result<proto::NotedLength>& noted) {
+                p = *publication](const Result<Noting::Noted>& noted) {
                  File* const found = find_in_period(id, period);
                  if (found == nullptr) return;  // who settles meanwhile finds out what became of it
                  PIF_ASSERT(found->publishing == Publishing::kNoting, id);
@@ -393,6 +408,19 @@ void AppendCoordinator::publish(File& file) {
                  spdlog::warn("file {}: an append waits for the deputy: {}", id, noted.error().text);
                  // Others go by a newer view: perhaps this LFS is absent in it. Nothing is published any more.
                  if (noted.error().code == Code::kOldView) begin_period(*found);
+               });
+}
+
+// Without a note: what is published here.
+void AppendCoordinator::tell(File& file) {
+  PIF_ASSERT(file.tell_at != kNever, file.component->file.value);
+  file.tell_at = kNever;
+  if (!file.is_acting || !file.is_settled || !has_deputy(file)) return;  // who settles tells
+  noting_.send(*file.component, file.sequencer.generation(), std::nullopt,
+               [this, id = file.component->file.value, period = file.period](const Result<Noting::Noted>& noted) {
+                 File* const found = find_in_period(id, period);
+                 if (noted || found == nullptr || !access::is_lost(noted.error().code)) return;
+                 found->tell_at = std::min(found->tell_at, context_.now() + kNoteAgain);
                });
 }
 
@@ -421,11 +449,11 @@ void AppendCoordinator::committed(File& file, const Publication& publication, st
   file.sent.reset();
   file.used = context_.now();
   if (file.period != period) {  // a view came meanwhile: all that was under way is cancelled but this
-    file.before.push_back(publication);
     if (!file.is_acting) end_acting(file);
     return;
   }
   PIF_ASSERT(file.is_settled, file.component->file.value);
+  if (has_deputy(file)) file.tell_at = context_.now() + kTellAfter;
   for (const auto ticket : file.sequencer.publish(publication)) {
     const auto waiting = file.waiting.find(ticket);
     if (waiting == file.waiting.end()) continue;
@@ -455,7 +483,7 @@ void AppendCoordinator::drop(std::uint64_t id, const Error& why) {
 Time AppendCoordinator::next_deadline() const {
   Time out = kNever;
   for (const auto& [id, file] : files_) {
-    out = std::min(out, file->sequencer.next_deadline());
+    out = std::min({out, file->sequencer.next_deadline(), file->tell_at});
     const bool may_settle = !file->is_settled && (!file->unsettled.empty() || file->sent);
     const bool may_go_on = file->publishing == Publishing::kNothing && !file->is_settling;
     if (may_go_on && (may_settle || file->sequencer.to_publish())) out = std::min(out, file->note_again);

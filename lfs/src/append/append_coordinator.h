@@ -7,7 +7,8 @@
 // published; LFS 0 publishes alone while the deputy is absent. (3) What was sent to be noted (File::sent) is given up
 // only by the word of a deputy that has it not, and takes no older notes any more. (4) A view cancels all grants but
 // those. (5) kRetry to an AppendDone is final: it is not published, and will not be. kOldView says nothing: the
-// sequencer of the newer view knows.
+// sequencer of the newer view knows. (6) What LFS 0 has published the deputy is told, with the next note or soon after:
+// before that nobody but LFS 0, or who acts for it, may show it.
 #pragma once
 
 #include <memory>
@@ -19,6 +20,7 @@
 #include "append/noting.h"
 #include "append/sequencer.h"
 #include "context/lfs_context.h"
+#include "store/published_tickets.h"
 
 namespace pif::lfs {
 
@@ -62,12 +64,13 @@ class AppendCoordinator {
     std::uint64_t number = 0;  // no other has it
     std::uint64_t period = 0;  // from view to view: what was asked for in an earlier one does not count
     Publishing publishing = Publishing::kNothing;
-    std::optional<Publication> sent;    // to be noted or committed, and not known to be published
-    std::vector<Publication> before{};  // published by others, or without the sequencer's knowledge; newest last
-    bool is_acting = true;              // not: dropped when nothing is being committed
-    bool is_settled = false;            // without parity from the beginning
+    std::optional<Publication> sent;  // to be noted or committed, and not known to be published
+    Publication start{};              // what the sequencer began with
+    bool is_acting = true;            // not: dropped when nothing is being committed
+    bool is_settled = false;          // without parity from the beginning
     bool is_settling = false;
     Time note_again{};                  // not before: the deputy did not answer
+    Time tell_at = kNever;              // the deputy what is published
     std::optional<Error> trouble{};     // why it is not settled yet
     std::vector<Finished> unsettled{};  // wait for that
 
@@ -92,12 +95,13 @@ class AppendCoordinator {
   [[nodiscard]] Status check_ready(File& file);
   void give_out(File& file, const Sequencer::Grant& grant, ReplyToken token);
   void grant(File& file, const Sequencer::Grant& grant, ReplyToken token);
-  // Published by whoever it was, as far as this LFS knows.
-  [[nodiscard]] static bool was_published(const proto::ComponentState& state, const File* file,
-                                          const Finished& finished);
+  // By whoever it was, as far as this LFS knows.
+  [[nodiscard]] static WasPublished was_published(const proto::ComponentState& state, const File* file,
+                                                  const Finished& finished);
   void wait_or_finish(File& file, const Finished& finished);
   void finish(File& file, const Finished& finished);
   void publish(File& file);
+  void tell(File& file);
   void commit(File& file, const Publication& publication);
   void committed(File& file, const Publication& publication, std::uint64_t period);
   void cancel(File& file, const std::vector<std::uint64_t>& tickets, const Error& why);
@@ -110,8 +114,8 @@ class AppendCoordinator {
   std::uint32_t deputy_state(const Component& component) const;  // in the view of this LFS
   bool has_deputy(const File& file) const;                       // that takes notes
   void settle(File& file);
-  void settle_with(File& file, const Publication& noted);
-  void settle_at(File& file, const Publication& publication);
+  void settle_with(File& file, const Noting::Noted& noted);
+  void settle_at(File& file, const Publication& publication, const proto::PublishedTickets& tickets);
   void settled(File& file);
   void ask_generation(File& file, const Error& why);
   void not_settled(File& file, const Error& why);

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include "append/acting.h"
+#include "append/append_coordinator.h"
 #include "append/empty_component.h"
 #include "parity/keeping.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
+#include "store/published_tickets.h"
 
 namespace pif::lfs {
 
@@ -35,6 +37,8 @@ Result<ComponentPtr> Deputy::component_of(const Request& request, const proto::C
 // What is noted may become the file's length.
 Status Deputy::check_length(const proto::NoteLength& asked) {
   PIF_TRY_VALUE(const auto shape, shape_of(asked.shape()));
+  PIF_TRY(check_tickets(asked.published_tickets()));
+  PIF_TRY(check_file_length(shape.format, file_length_of(asked.published().file_length())));
   return check_file_length(shape.format, file_length_of(asked.noted().file_length()));
 }
 
@@ -68,12 +72,17 @@ void Deputy::note_length(const Request& request, const proto::NoteLength& asked)
     if (asked.generation() < state.noted_generation()) return;  // one that came in the same turn
     state.set_noted_generation(asked.generation());
     if (asked.has_noted() && is_newer(asked.noted(), state.noted())) *state.mutable_noted() = asked.noted();
+    const Sequencer::Publication published = publication_of(asked.published());
+    if (is_longer(published.file_length, file_length_of(state.published()))) set_published(state, published);
+    add_tickets(*state.mutable_published_tickets(), asked.published_tickets());
   };
   context_.batch.update(component, change,
                         [this, component, token = context_.replies.defer(request)](const Status& committed) {
                           if (!committed) return context_.replies.answer(token, committed);
                           net::Packet reply;
-                          *reply.envelope.mutable_note_length_reply()->mutable_noted() = component->state.noted();
+                          auto* out = reply.envelope.mutable_note_length_reply();
+                          *out->mutable_noted() = component->state.noted();
+                          *out->mutable_published_tickets() = component->state.published_tickets();
                           context_.replies.answer(token, Result<net::Packet>(std::move(reply)));
                         });
 }

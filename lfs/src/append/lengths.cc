@@ -7,6 +7,7 @@
 #include "append/acting.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
+#include "store/published_tickets.h"
 
 namespace pif::lfs {
 
@@ -38,10 +39,7 @@ Status Lengths::check_may_answer(const ComponentPtr& component, const proto::Len
   PIF_TRY(context_.check_view(asked.view()));
   PIF_TRY(context_.check_present(shape));
   PIF_TRY(check_not_returning());
-  if (asked.noted()) {
-    if (asked.view() == 0 || !coordinator_.is_publishing(c.file)) return {};
-    return fail(Code::kRetry, fmt::format("the length of file {} is about to grow", c.file.value));
-  }
+  if (asked.noted()) return check_deputy(component, asked);
   PIF_TRY_VALUE(const LfsIndex acting, acting_sequencer(c.layout, shape, context_.view));
   if (acting != shape.index())
     return fail(Code::kInvalid, fmt::format("the length of file {} is known at LFS {} of it in view {}, this is LFS {}",
@@ -59,22 +57,41 @@ Status Lengths::check_may_answer(const ComponentPtr& component, const proto::Len
                                               context_.config.name));
 }
 
-namespace {
-
-// What a deputy has in its catalogue as published is so, of whoever's publication.
-FileLength length_of(const proto::ComponentState& state) {
-  const FileLength published = file_length_of(state.published()), noted = file_length_of(state.noted().file_length());
-  return state.shape().index() != 0 && is_longer(noted, published) ? noted : published;
+// LFS 0 may come back without having published what is only noted: readers are not shown that before LFS 0 says so, or
+// others do without it.
+Status Lengths::check_deputy(const ComponentPtr& component, const proto::Length& asked) const {
+  const auto& state = component->state;
+  if (asked.view() != 0) {
+    if (!coordinator_.is_publishing(component->file)) return {};
+    return fail(Code::kRetry, fmt::format("the length of file {} is about to grow", component->file.value));
+  }
+  const bool is_open = is_longer(file_length_of(state.noted().file_length()), file_length_of(state.published()));
+  if (!is_open || stands_for_first(*component)) return {};
+  return fail(Code::kRetry,
+              fmt::format("{} does not know yet whether LFS 0 of file {} has published what it noted last",
+                          context_.config.name, component->file.value));
 }
 
-}  // namespace
+bool Lengths::stands_for_first(const Component& component) const {
+  const auto& shape = component.state.shape();
+  return shape.index() != 0 && context_.view.state_of(shape.layout().nodes(0)) != wire::kViewMember;
+}
+
+// What a deputy has in its catalogue as published is so, of whoever's publication. While it stands for LFS 0, what that
+// noted is published with it.
+Sequencer::Publication Lengths::newest_of(const Component& component) const {
+  const Sequencer::Publication published = publication_of(component.state);
+  if (!stands_for_first(component)) return published;
+  const Sequencer::Publication noted = publication_of(component.state.noted());
+  return is_longer(noted.file_length, published.file_length) ? noted : published;
+}
 
 Result<FileLength> Lengths::length_at_rest(const ComponentPtr& component) {
   proto::Length asked;
   asked.set_view(context_.view.index());
   asked.set_at_rest(true);
   PIF_TRY(check_may_answer(component, asked));
-  return length_of(component->state);
+  return newest_of(*component).file_length;
 }
 
 Result<net::Packet> Lengths::length(const Request& request, const proto::Length& asked) {
@@ -102,7 +119,12 @@ Result<net::Packet> Lengths::length(const Request& request, const proto::Length&
   if (!has_parity && state.shape().index() != 0)
     return fail(Code::kInvalid,
                 fmt::format("the length is known at LFS 0 of the file, this is LFS {}", state.shape().index()));
-  *out->mutable_file_length() = wire::proto_of(length_of(state));
+  const Sequencer::Publication newest = newest_of(**component);
+  *out->mutable_file_length() = wire::proto_of(newest.file_length);
+  if (has_parity) {
+    *out->mutable_published_tickets() = state.published_tickets();
+    add_ticket(*out->mutable_published_tickets(), newest.generation, newest.ticket);
+  }
   out->set_generation(state.shape().index() == 0 ? state.grants() : std::max(state.grants(), state.noted_generation()));
   return reply;
 }

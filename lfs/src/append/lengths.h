@@ -12,13 +12,19 @@ class Lengths {
   Lengths(LfsContext& context, AppendCoordinator& coordinator);
 
   // Of a file without a component here: 0. kUnavailable: others may have appended without this LFS, ask the deputy;
-  // kOldView; kRetry: its length is about to grow; kInvalid: it is not known here.
+  // kOldView; kRetry: its length is about to grow, or whether it has grown is not known here yet; kInvalid: it is not
+  // known here.
   [[nodiscard]] Result<net::Packet> length(const Request& request, const proto::Length& asked);
   // LfsContext::length_at_rest.
   [[nodiscard]] Result<FileLength> length_at_rest(const ComponentPtr& component);
 
  private:
+  // At a deputy: others do without LFS 0, or it is back and takes the length from here.
+  bool stands_for_first(const Component& component) const;
+  // As far as this LFS may say.
+  Sequencer::Publication newest_of(const Component& component) const;
   [[nodiscard]] Status check_may_answer(const ComponentPtr& component, const proto::Length& asked);
+  [[nodiscard]] Status check_deputy(const ComponentPtr& component, const proto::Length& asked) const;
   // kUnavailable: this LFS is returning, and does not know all lengths yet.
   [[nodiscard]] Status check_not_returning() const;
   bool may_answer_alone() const;

@@ -6,6 +6,7 @@
 #include "parity/length_request.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
+#include "store/published_tickets.h"
 
 namespace pif::lfs {
 namespace {
@@ -15,8 +16,16 @@ constexpr Duration kPatience = std::chrono::seconds(5);
 struct Errand {
   std::unique_ptr<access::Grant> grant;
   proto::NoteLength note;
-  proto::NotedLength answer;
+  Noting::Noted answer;
 };
+
+proto::NotedLength noted_of(const Sequencer::Publication& publication) {
+  proto::NotedLength noted;
+  *noted.mutable_file_length() = wire::proto_of(publication.file_length);
+  noted.set_ticket(publication.ticket);
+  noted.set_generation(publication.generation);
+  return noted;
+}
 
 access::BulkRequest request_of(const std::shared_ptr<Errand>& errand) {
   access::BulkRequest request;
@@ -28,9 +37,11 @@ access::BulkRequest request_of(const std::shared_ptr<Errand>& errand) {
     return packet;
   };
   request.take = [errand](net::Packet& reply) -> Status {
-    errand->answer = reply.envelope.note_length_reply().noted();
+    errand->answer = {reply.envelope.note_length_reply().noted(),
+                      reply.envelope.note_length_reply().published_tickets()};
     PIF_TRY_VALUE(const Format format, format_of(errand->note.shape().format()));
-    return check_file_length(format, file_length_of(errand->answer.file_length()));
+    PIF_TRY(check_tickets(errand->answer.published_tickets));
+    return check_file_length(format, file_length_of(errand->answer.length.file_length()));
   };
   return request;
 }
@@ -45,11 +56,11 @@ void Noting::send(const Component& component, std::uint64_t generation,
   errand->note.mutable_shape()->set_index(parity::deputy_of(component.layout));
   errand->note.set_generation(generation);
   errand->note.set_view(context_.view.index());
-  if (noted) {
-    *errand->note.mutable_noted()->mutable_file_length() = wire::proto_of(noted->file_length);
-    errand->note.mutable_noted()->set_ticket(noted->ticket);
-    errand->note.mutable_noted()->set_generation(noted->generation);
-  }
+  const auto& state = component.state;
+  if (noted) *errand->note.mutable_noted() = noted_of(*noted);
+  *errand->note.mutable_published() =
+      noted_of({file_length_of(state.published()), state.published_ticket(), state.published_generation()});
+  *errand->note.mutable_published_tickets() = state.published_tickets();
   auto grant = peers_.grant(component.state.shape(), component.state.epoch());
   if (!grant) return done(fail(std::move(grant.error())));
   errand->grant = std::move(*grant);
@@ -68,11 +79,10 @@ void Noting::ask(const Component& component, Asked asked) {
   const std::shared_ptr<access::Grant> grant = std::move(*granted);
   auto found = std::make_shared<std::uint64_t>(0);
   const LengthAsked noted{parity::deputy_of(component.layout), component.file.value, true, context_.view.index()};
-  auto request =
-      length_request(noted, component.shape.format, [found](const FileLength&, std::uint64_t generation) -> Status {
-        *found = generation;
-        return {};
-      });
+  auto request = length_request(noted, component.shape.format, [found](const LengthTold& told) -> Status {
+    *found = told.generation;
+    return {};
+  });
   request.timeout = kPatience;
   peers_.run(
       *grant, [&request](access::Requests& requests) { requests.add(std::move(request)); },

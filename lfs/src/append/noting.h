@@ -12,13 +12,17 @@ namespace pif::lfs {
 
 class Noting {
  public:
-  using Done = std::function<void(Result<proto::NotedLength>)>;  // what the deputy has then; may come at once
-  using Asked = std::function<void(Result<std::uint64_t>)>;      // may come at once
+  struct Noted {  // what the deputy has then
+    proto::NotedLength length;
+    proto::PublishedTickets published_tickets;
+  };
+  using Done = std::function<void(Result<Noted>)>;           // may come at once
+  using Asked = std::function<void(Result<std::uint64_t>)>;  // may come at once
 
   Noting(LfsContext& context, Peers& peers) : context_(context), peers_(peers) {}
 
-  // In the view of this LFS. component: of LFS 0 of a file with parity. generation: the sequencer's. Nothing to note:
-  // only asks. Errors: what the deputy or the way to it says; kOldView: it goes by a newer view.
+  // In the view of this LFS, and with what is published there. component: of LFS 0 of a file with parity. generation:
+  // the sequencer's. Errors: what the deputy or the way to it says; kOldView: it goes by a newer view.
   void send(const Component& component, std::uint64_t generation, const std::optional<Sequencer::Publication>& noted,
             Done done);
   // The newest generation of a sequencer that the deputy took notes of, or acted in. Errors as of send().

@@ -84,6 +84,7 @@ void AppendCoordinator::begin_period(File& file) {
   file.period = ++last_period_;
   file.is_settled = file.is_settling = false;
   file.note_again = {};
+  file.tell_at = kNever;
   file.trouble.reset();
   if (file.publishing == Publishing::kNoting) file.publishing = Publishing::kNothing;
   const auto tickets = file.sequencer.cancel_all();
@@ -102,7 +103,7 @@ void AppendCoordinator::begin_period(File& file) {
 void AppendCoordinator::end_acting(File& file) {
   PIF_ASSERT(!file.is_acting && file.publishing == Publishing::kNothing, file.component->file.value);
   for (const Finished& finished : std::exchange(file.unsettled, {})) {
-    const bool is_done = was_published(file.component->state, &file, finished);
+    const bool is_done = was_published(file.component->state, &file, finished) == WasPublished::kYes;
     context_.replies.answer(finished.token, is_done ? Status() : Status(fail(old_view())));
   }
   drop(file.component->file.value, old_view());
@@ -118,14 +119,15 @@ void AppendCoordinator::settle(File& file) {
   const Publication own = publication_of(file.component->state);
   // A deputy that is not a member has sequenced nothing since this LFS acts: what was sent to it stays.
   const bool is_first = deputy_state(*file.component) != wire::kViewMember;
-  if (is_first && file.sent && is_longer(file.sent->file_length, own.file_length)) return settle_at(file, *file.sent);
+  if (is_first && file.sent && is_longer(file.sent->file_length, own.file_length))
+    return settle_at(file, *file.sent, {});
   if (!has_deputy(file)) return settled(file);
   const bool is_empty = own.file_length.records == 0 && own.ticket == 0;
   noting_.send(*file.component, file.sequencer.generation(), is_empty ? std::nullopt : std::optional(own),
-               [this, id = file.component->file.value, period = file.period](const Result<proto::NotedLength>& noted) {
+               [this, id = file.component->file.value, period = file.period](const Result<Noting::Noted>& noted) {
                  File* const found = find_in_period(id, period);
                  if (found == nullptr) return;
-                 if (noted) return settle_with(*found, publication_of(*noted));
+                 if (noted) return settle_with(*found, *noted);
                  if (noted.error().code == Code::kRetry) return ask_generation(*found, noted.error());
                  not_settled(*found, noted.error());
                });
@@ -133,35 +135,37 @@ void AppendCoordinator::settle(File& file) {
 
 // What the deputy was told of may have been shown, or will be. But of what was noted there before this sequencer went
 // on without it, and gave out its rows to others, nothing was.
-void AppendCoordinator::settle_with(File& file, const Publication& noted) {
+void AppendCoordinator::settle_with(File& file, const Noting::Noted& said) {
   PIF_ASSERT(file.is_settling && !file.is_settled && file.sequencer.idle(), file.component->file.value);
   const auto& state = file.component->state;
-  const FileLength own = file_length_of(state.published());
+  const Publication noted = publication_of(said.length);
+  const Publication own = publication_of(state);
   const bool is_void = noted.generation != 0 && noted.generation < state.grants();
-  if (is_void && is_longer(noted.file_length, own))
+  if (is_void && is_longer(noted.file_length, own.file_length))
     spdlog::warn("file {}: the deputy has {} records noted of generation {}, which {} went on without",
                  state.shape().file(), noted.file_length.records, noted.generation, context_.config.name);
-  if (is_void || !is_longer(noted.file_length, own)) return settled(file);
-  settle_at(file, noted);
+  const bool is_behind = !is_void && is_longer(noted.file_length, own.file_length);
+  if (!is_behind && !has_more(said.published_tickets, state.published_tickets())) return settled(file);
+  settle_at(file, is_behind ? noted : own, said.published_tickets);
 }
 
-void AppendCoordinator::settle_at(File& file, const Publication& publication) {
+void AppendCoordinator::settle_at(File& file, const Publication& publication, const proto::PublishedTickets& tickets) {
   PIF_ASSERT(file.is_settling && file.is_acting, file.component->file.value);
-  const auto change = [publication](proto::ComponentState& state) {
+  const auto change = [publication, tickets](proto::ComponentState& state) {
     if (is_longer(publication.file_length, file_length_of(state.published()))) set_published(state, publication);
+    add_tickets(*state.mutable_published_tickets(), tickets);
   };
-  context_.batch.update(file.component, change,
-                        [this, id = file.component->file.value, number = file.number, period = file.period,
-                         publication](const Status& committed) {
-                          File* const found = find(id, number);
-                          if (found == nullptr) return;
-                          if (!committed) return drop(id, committed.error());
-                          found->before.push_back(publication);
-                          if (found->period != period) return;
-                          found->sent.reset();
-                          found->is_settling = false;
-                          settle(*found);  // which finds nothing longer
-                        });
+  context_.batch.update(
+      file.component, change,
+      [this, id = file.component->file.value, number = file.number, period = file.period](const Status& committed) {
+        File* const found = find(id, number);
+        if (found == nullptr) return;
+        if (!committed) return drop(id, committed.error());
+        if (found->period != period) return;
+        found->sent.reset();
+        found->is_settling = false;
+        settle(*found);  // which finds nothing longer
+      });
 }
 
 void AppendCoordinator::settled(File& file) {

@@ -13,6 +13,7 @@
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
 #include "store/covered.h"
+#include "store/published_tickets.h"
 
 namespace pif::lfs {
 namespace {
@@ -32,8 +33,13 @@ bool FileRestore::has_all() const {
   const auto& state = component_->state;
   const bool has_rows =
       state.rows() >= rows_ && (!keeper_->format().is_fixed() || state.bytes() >= bytes_of(rows_, file_length_));
-  const bool has_noted = !is_deputy() || grants_ == 0 || is_same(state.noted().file_length(), file_length_);
-  return is_same(state.published(), file_length_) && has_rows && has_noted && has_all_parity();
+  const auto& noted = state.noted();
+  const bool is_noted_published = noted.ticket() == 0 || was_published(published_tickets_, noted.generation(),
+                                                                       noted.ticket()) == WasPublished::kYes;
+  const bool has_noted =
+      !is_deputy() || grants_ == 0 || (is_same(noted.file_length(), file_length_) && is_noted_published);
+  const bool has_tickets = !knows_length() || !has_more(published_tickets_, state.published_tickets());
+  return is_same(state.published(), file_length_) && has_rows && has_noted && has_tickets && has_all_parity();
 }
 
 Status FileRestore::check_component(const ComponentPtr& component) const {
@@ -245,6 +251,7 @@ void FileRestore::fill_in_there(proto::ComponentState& state) const {
   set_tail(state, tail_);
   state.set_state(kCommitted);
   *state.mutable_published() = wire::proto_of(file_length_);
+  if (knows_length()) add_tickets(*state.mutable_published_tickets(), published_tickets_);
   state.set_generation(std::max(state.generation(), grants_));
   if (needs_parity_) {
     if (without_) {
@@ -259,6 +266,8 @@ void FileRestore::fill_in_there(proto::ComponentState& state) const {
     *state.mutable_parity_base() = wire::proto_of(file_length_);
   }
   if (!is_deputy()) return;
+  // What it had noted before may have been given up meanwhile.
+  state.mutable_noted()->Clear();
   *state.mutable_noted()->mutable_file_length() = wire::proto_of(file_length_);
   state.set_noted_generation(std::max(state.noted_generation(), grants_));
 }

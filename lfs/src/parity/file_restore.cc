@@ -61,15 +61,17 @@ bool FileRestore::was_lost_before(LfsIndex lfs) const {
   return is_absent(lfs) && moment_.lost_order > context_.view.lost_order_of(node_of(lfs));
 }
 
-// Who is sequencer while this LFS is absent, and so knows the length: LFS 0, or its deputy. Nobody but this LFS, if it
-// is one of the two and was lost after the other.
+// Who knows the length while this LFS is absent: LFS 0, or its deputy, also while LFS 0 is returning, which grants
+// nothing then. Nobody but this LFS, if it is one of the two and was lost after the other.
 std::optional<LfsIndex> FileRestore::who_knows_length() const {
   const LfsIndex deputy = parity::deputy_of(keeper_->layout);
   const bool is_one = keeper_->index == 0 || is_deputy();
   const LfsIndex other = keeper_->index == 0 ? deputy : 0;
   if (is_one && was_lost_before(other)) return std::nullopt;
   if (is_one) return other;
-  return is_absent(0) ? deputy : 0;
+  const bool knows_first = context_.view.state_of(node_of(0)) == wire::kViewMember;
+  const bool knows_deputy = context_.view.state_of(node_of(deputy)) == wire::kViewMember;
+  return knows_first || (!knows_deputy && !is_absent(0)) ? 0 : deputy;
 }
 
 // Never shorter than the directory knows.
@@ -97,15 +99,17 @@ Status FileRestore::take_own_length() {
   extend(file_length_, file_length_of(state.published()));
   extend(file_length_, file_length_of(state.noted().file_length()));
   grants_ = std::max({state.generation(), state.grants(), state.noted_generation(), state.parity_generation()});
+  published_tickets_ = state.published_tickets();
   return check_file_length(keeper_->format(), file_length_);
 }
 
 // Of the deputy: what was noted there. Nothing was, if nothing was appended.
 void FileRestore::ask_length(access::Requests& requests, LfsIndex lfs) {
   auto request = length_request({lfs, file_.file(), lfs != 0, moment_.view}, keeper_->format(),
-                                [self = shared_from_this()](const FileLength& published, std::uint64_t generation) {
-                                  extend(self->file_length_, published);
-                                  self->grants_ = generation;
+                                [self = shared_from_this()](const LengthTold& told) {
+                                  extend(self->file_length_, told.length);
+                                  self->grants_ = told.generation;
+                                  self->published_tickets_ = told.published_tickets;
                                   return check_file_length(self->keeper_->format(), self->file_length_);
                                 });
   request.patient = true;
@@ -123,7 +127,7 @@ void FileRestore::begin() {
   rows_ = keeper_->layout.rows(keeper_->index, file_length_.records);
   auto found = context_.components.find(FileId(file_.file()));
   if (found) return begin_catch_up(*found);
-  const bool keeps_length = (keeper_->index == 0 || is_deputy()) && file_length_.records > 0;
+  const bool keeps_length = knows_length() && file_length_.records > 0;
   if (rows_ == 0 && keeper_->parity_rows(file_length_) == 0 && !keeps_length) return end(Outcome::kNothing);
   auto made = make_component();
   if (!made) return end(Outcome::kFailed, made.error());
@@ -239,6 +243,7 @@ void FileRestore::synced(const Status& status) {
 void FileRestore::fill_in(proto::ComponentState& state) const {
   state.set_state(kCommitted);
   *state.mutable_published() = wire::proto_of(file_length_);
+  if (knows_length()) *state.mutable_published_tickets() = published_tickets_;
   state.set_pages(parity_ ? keeper_->pages(file_length_) : 0);
   state.set_gathered(parity_ != nullptr);
   if (grants_ > 0 && keeper_->index != 0) {  // LFS 0 begins a generation of its own

@@ -53,7 +53,8 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   [[nodiscard]] Status take_own_length();
   void ask_length(access::Requests& requests, LfsIndex lfs);
   void begin();
-  bool is_deputy() const;  // of LFS 0 (deputy.h)
+  bool is_deputy() const;                                                   // of LFS 0 (deputy.h)
+  bool knows_length() const { return keeper_->index == 0 || is_deputy(); }  // or has to, once it is restored
   [[nodiscard]] Result<ComponentPtr> make_component();
   void begin_rows(const component::Tail& begin, Row first);
   [[nodiscard]] Status begin_parity();
@@ -95,6 +96,7 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   std::optional<Keeper> keeper_;  // the parity
   FileLength file_length_;
   std::uint64_t grants_ = 0;  // of the sequencer, or as it was noted
+  proto::PublishedTickets published_tickets_;
   std::uint64_t rows_ = 0;
   ComponentPtr component_;
 

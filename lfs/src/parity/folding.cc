@@ -54,8 +54,8 @@ void Covering::ask_length(Line& line, LfsIndex sequencer) {
       *grant,
       [found, &line, sequencer](access::Requests& requests) {
         requests.add(length_request({sequencer, line.component->file.value, false, line.view}, line.keeper.format(),
-                                    [found](const FileLength& length, std::uint64_t) -> Status {
-                                      *found = length;
+                                    [found](const LengthTold& told) -> Status {
+                                      *found = told.length;
                                       return {};
                                     }));
       },

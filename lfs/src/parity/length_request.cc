@@ -2,11 +2,12 @@
 
 #include "parity/keeping.h"
 #include "pif/base/assert.h"
+#include "store/published_tickets.h"
 
 namespace pif::lfs {
 
 access::BulkRequest length_request(const LengthAsked& asked, const Format& format,
-                                   std::function<Status(const FileLength& length, std::uint64_t generation)> take) {
+                                   std::function<Status(const LengthTold&)> take) {
   PIF_ASSERT(asked.file != 0 && take != nullptr, asked.file);
   access::BulkRequest request;
   request.lfs = asked.lfs;
@@ -21,9 +22,10 @@ access::BulkRequest length_request(const LengthAsked& asked, const Format& forma
   };
   request.take = [format, take = std::move(take)](net::Packet& reply) -> Status {
     const proto::LengthReply& answer = reply.envelope.length_reply();
-    const FileLength length = file_length_of(answer.file_length());
-    PIF_TRY(check_file_length(format, length));
-    return take(length, answer.generation());
+    const LengthTold told{file_length_of(answer.file_length()), answer.generation(), answer.published_tickets()};
+    PIF_TRY(check_file_length(format, told.length));
+    PIF_TRY(check_tickets(told.published_tickets));
+    return take(told);
   };
   return request;
 }

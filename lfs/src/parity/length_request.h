@@ -12,14 +12,17 @@ namespace pif::lfs {
 struct LengthAsked {
   LfsIndex lfs = 0;
   std::uint64_t file = 0;
-  bool is_noted = false;    // of the deputy: what was noted there
+  bool is_noted = false;    // of the deputy
   std::uint64_t view = 0;   // that who answers must go by; 0: any
   bool is_at_rest = false;  // kRetry while a range is under way
 };
-// take: of an answer with a length that such a file can have; the sequencer's generation.
-[[nodiscard]] access::BulkRequest length_request(
-    const LengthAsked& asked, const Format& format,
-    std::function<Status(const FileLength& length, std::uint64_t generation)> take);
+struct LengthTold {
+  FileLength length;             // one that such a file can have
+  std::uint64_t generation = 0;  // the sequencer's
+  proto::PublishedTickets published_tickets;
+};
+[[nodiscard]] access::BulkRequest length_request(const LengthAsked& asked, const Format& format,
+                                                 std::function<Status(const LengthTold&)> take);
 
 // Of two lengths of one file, which only grows, the longer one.
 inline void extend(FileLength& length, const FileLength& other) {

@@ -237,8 +237,8 @@ void Drill::find_length(const TurnPtr& turn) {
   turn->grant = std::move(*granted);
   const bool is_first = c.state.shape().index() == 0;
   auto request = length_request({is_first ? parity::deputy_of(c.layout) : 0, c.file.value, is_first}, c.shape.format,
-                                [turn](const FileLength& length, std::uint64_t) -> Status {
-                                  turn->file_length = length;
+                                [turn](const LengthTold& told) -> Status {
+                                  turn->file_length = told.length;
                                   return {};
                                 });
   request.patient = true;

@@ -250,8 +250,8 @@ void Scrub::find_length(const TurnPtr& turn, LfsIndex lfs) {
   if (!granted || is_own || turn->job->is_away(lfs)) return look_at_rows(turn);
   turn->grant = std::move(*granted);
   auto request = length_request({lfs, component->file.value, lfs == deputy}, component->shape.format,
-                                [turn](const FileLength& length, std::uint64_t) -> Status {
-                                  extend(turn->job->published, length);
+                                [turn](const LengthTold& told) -> Status {
+                                  extend(turn->job->published, told.length);
                                   return {};
                                 });
   keeping_.peers.run(

@@ -48,8 +48,8 @@ void ScrubRows::ask_length() {
   is_busy_ = true;
   auto found = std::make_shared<FileLength>();
   auto request = length_request({sequencer, component_->file.value, false, asked_.view, true}, component_->shape.format,
-                                [found](const FileLength& length, std::uint64_t) -> Status {
-                                  *found = length;
+                                [found](const LengthTold& told) -> Status {
+                                  *found = told.length;
                                   return {};
                                 });
   job_->pass.keeping.peers.run(
