@@ -137,7 +137,7 @@ void Covering::advance(Line& line) {
   if (!context_.replies.is_waiting(one.token)) return;
   if (auto ok = context_.check_view(one.view); !ok) return end(line, one, ok);
   if (one.generation < c.state.parity_generation()) return end(line, one, fail(cancelled()));
-  if (one.generation > c.state.parity_generation() && erases(line, one)) return;
+  if (one.generation > std::max(c.state.parity_generation(), line.erased) && erases(line, one)) return;
   if (one.copied) return copy(line, one);
   begin(line, one);
 }
@@ -232,19 +232,17 @@ bool Covering::erases(Line& line, const Waiting& one) {
   PIF_ASSERT(!line.is_busy && c.parity && c.frames, c.file.value);
   const FileLength published = file_length_of(c.state.published());
   const FileLength base = one.base.records < published.records ? published : one.base;  // whatever the request says
-  auto frames = void_frames(*c.frames, line.keeper.format(), one.generation, base);
+  auto frames = take_void_frames(*c.frames, line.keeper.format(), one.generation, base);
+  line.erased = one.generation;
   if (frames.empty()) return false;
   line.waiting.push_front(one);
   line.is_busy = true;
-  std::erase_if(c.frames->frames, [&](const auto& known) {
-    return std::any_of(frames.begin(), frames.end(),
-                       [&](const auto& frame) { return frame.offset == known.second.offset; });
-  });
   const auto done = std::make_shared<Status>();
   keeping_.works.submit([done, frames = std::move(frames), files = c.parity] { *done = erase_frames(*files, frames); },
                         [this, &line, done] {
                           line.is_busy = false;
                           if (*done) return;
+                          line.erased = 0;
                           line.component->frames.reset();
                           fail_all(line, done->error());
                         });
@@ -278,6 +276,7 @@ void Covering::copy(Line& line, const Waiting& one) {
 void Covering::add_written(Line& line, const Status& status, std::span<const component::Frame> frames,
                            std::uint64_t end) {
   Component& c = *line.component;
+  ++c.frame_writes;
   if (!status) c.frames.reset();
   if (!c.frames) return;
   for (const auto& frame : frames) c.frames->frames.emplace(frame.record, frame);

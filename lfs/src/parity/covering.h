@@ -44,12 +44,13 @@ class Covering {
     ComponentPtr component;
     Keeper keeper;
     std::deque<Waiting> waiting;
-    bool is_busy = false;     // something is being written
-    unsigned syncing = 0;     // covers that are written, and not yet answered
-    Time fold_at = kNever;    // there may be something to fold
-    std::uint64_t epoch = 0;  // of the last who asked
-    std::uint64_t view = 0;   // by which it is being folded
-    unsigned fold_tries = 0;  // since the last cover
+    bool is_busy = false;      // something is being written
+    unsigned syncing = 0;      // covers that are written, and not yet answered
+    Time fold_at = kNever;     // there may be something to fold
+    std::uint64_t epoch = 0;   // of the last who asked
+    std::uint64_t view = 0;    // by which it is being folded
+    unsigned fold_tries = 0;   // since the last cover
+    std::uint64_t erased = 0;  // generation of which nothing older is left behind its base
   };
   using Frames = std::vector<component::Frame>;
 

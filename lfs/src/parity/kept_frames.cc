@@ -11,6 +11,7 @@ namespace pif::lfs {
 namespace {
 
 constexpr std::uint64_t kPunchBytes = 4096;
+constexpr std::uint64_t kEraseBytes = 256u << 10;  // at once
 
 }  // namespace
 
@@ -26,27 +27,41 @@ Status add_frames(FileId file, component::ParityFiles& files, std::span<const co
   return {};
 }
 
-std::vector<component::Frame> void_frames(const component::FrameIndex& index, const Format& format,
-                                          std::uint64_t generation, const FileLength& base) {
+std::vector<component::Frame> take_void_frames(component::FrameIndex& index, const Format& format,
+                                               std::uint64_t generation, const FileLength& base) {
   std::vector<component::Frame> out;
-  for (auto at = index.frames.lower_bound(base.records == 0 ? 0 : base.records - 1); at != index.frames.end(); ++at) {
+  for (auto at = index.frames.lower_bound(base.records == 0 ? 0 : base.records - 1); at != index.frames.end();) {
     const auto& [record, frame] = *at;
     // The base's last record may have been filled up.
     const bool is_behind =
         record >= base.records || frame.bytes > record_bytes(format, base, record).value_or(frame.bytes);
-    if (frame.generation < generation && is_behind) out.push_back(frame);
+    const bool is_void = frame.generation < generation && is_behind;
+    if (is_void) out.push_back(frame);
+    at = is_void ? index.frames.erase(at) : std::next(at);
   }
   return out;
 }
 
-Status erase_frames(component::ParityFiles& files, std::span<const component::Frame> frames) {
+Status erase_frames(component::ParityFiles& files, std::vector<component::Frame> frames) {
   PIF_ASSERT(files.frames != nullptr, frames.size());
+  std::sort(frames.begin(), frames.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+  const std::vector<std::byte> zeros(kEraseBytes);
+  Range run;  // frames are mostly side by side
+  const auto erase = [&]() -> Status {
+    for (; !run.empty(); run.begin = std::min(run.begin + kEraseBytes, run.end))
+      PIF_TRY(files.frames->write(run.begin, std::span(zeros).first(std::min(kEraseBytes, run.size()))));
+    return {};
+  };
   for (const component::Frame& frame : frames) {
     PIF_ASSERT(frame.offset >= component::kFrameHeaderBytes, frame.offset);
-    const std::vector<std::byte> zeros(component::frame_bytes(frame.bytes));
-    PIF_TRY(files.frames->write(frame.offset - component::kFrameHeaderBytes, zeros));
+    const std::uint64_t begin = frame.offset - component::kFrameHeaderBytes;
+    if (begin != run.end) {
+      PIF_TRY(erase());
+      run.begin = begin;
+    }
+    run.end = begin + component::frame_bytes(frame.bytes);
   }
-  return {};
+  return erase();
 }
 
 std::optional<std::uint32_t> record_bytes(const Format& format, const FileLength& file_length, RecordNumber record) {

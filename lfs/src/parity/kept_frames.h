@@ -59,11 +59,12 @@ struct CopiesNeeded {
 [[nodiscard]] Result<CopiedMembers> find_copies(const Keeper& keeper, const CopiesNeeded& needed,
                                                 const ParityFilesPtr& files, const FrameOf& frame_of);
 
-// Frames of earlier generations behind the base of this one: what they copied was cancelled, and never published.
-std::vector<component::Frame> void_frames(const component::FrameIndex& index, const Format& format,
-                                          std::uint64_t generation, const FileLength& base);
+// Takes frames of earlier generations behind the base of this one out of the index: what they copied was cancelled, and
+// never published.
+std::vector<component::Frame> take_void_frames(component::FrameIndex& index, const Format& format,
+                                               std::uint64_t generation, const FileLength& base);
 // Writes zeros over them, as holes are. Away from the loop; does not sync.
-[[nodiscard]] Status erase_frames(component::ParityFiles& files, std::span<const component::Frame> frames);
+[[nodiscard]] Status erase_frames(component::ParityFiles& files, std::vector<component::Frame> frames);
 
 // Where the first frame begins whose row is in none of the first `pages` pages; `end` if there is none.
 std::uint64_t front_of_frames(const Keeper& keeper, const component::FrameIndex& index, std::uint64_t pages);

@@ -1,6 +1,7 @@
 // What the scrub of one component shares: whose it is, how much may be read, and what was found. One thread.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ struct ScrubReport {
 struct ScrubDoubt {
   FileId file;
   std::uint64_t page = 0;
+
+  bool operator==(const ScrubDoubt&) const = default;
 };
 
 // Of a pass; outlives all that runs of it.
@@ -54,6 +57,11 @@ struct ScrubPass {
   Time went_on{};                      // last
   std::map<std::uint32_t, Time> away;  // nodes that did not answer: until when they are not asked again
   std::uint64_t bytes = 0;             // looked at
+
+  // Once, however often its file is looked at.
+  void add_doubt(const ScrubDoubt& doubt) {
+    if (std::find(doubts.begin(), doubts.end(), doubt) == doubts.end()) doubts.push_back(doubt);
+  }
 };
 
 // One component, as it was at the beginning of its turn.

@@ -250,7 +250,7 @@ void ScrubPages::looked() {
   for (Verdict& verdict : verdicts_) {
     const bool may_wait = !job_->pass.is_last_look && job_->pass.doubts.size() < kDoubtsMax;
     if (verdict.is_doubtful && may_wait) {
-      job_->pass.doubts.push_back({component_->file, verdict.page});
+      job_->pass.add_doubt({component_->file, verdict.page});
     } else if (verdict.is_doubtful) {
       add(fmt::format(
               "parity page {}: one of its members has other rows than it was made of, with right sums: pif scrub "
@@ -323,13 +323,13 @@ void ScrubPages::scan() {
         else
           *found = fail(files.error());
       },
-      [self = shared_from_this(), found] {
+      [self = shared_from_this(), found, writes = component_->frame_writes] {
         self->is_busy_ = false;
         if (self->is_gone()) return self->end();
         if (*found) {
           self->index_ = std::move(**found);
           Component& c = *self->component_;
-          if (!c.frames && !c.is_keeping && c.mode) c.frames = self->index_;
+          if (!c.frames && !c.is_keeping && c.mode && c.frame_writes == writes) c.frames = self->index_;
           return self->scanned();
         }
         self->add((*found).error().text, false);

@@ -47,6 +47,7 @@ struct Component {
   std::list<Component*>::iterator place;           // among those with open files
   std::shared_ptr<component::ParityFiles> parity;  // open, for writing; only while `files` are, or work has them
   std::optional<component::FrameIndex> frames;     // what .pap has; nothing: not read yet
+  std::uint64_t frame_writes = 0;                  // how often something was written there
   bool is_keeping = false;                         // its parity is being written, by one at a time
   bool is_restoring = false;  // it is catching up with what others wrote without it (parity/file_restore.h)
 
