@@ -104,16 +104,17 @@ bool Scrub::is_due() const {
 }
 
 Time Scrub::next_deadline() const {
+  if (!may_run()) return kNever;
   switch (phase_) {
     case Phase::kIdle:
     case Phase::kKeeping: return kNever;
-    case Phase::kCounting: return may_run() ? Time{} : kNever;
+    case Phase::kCounting: return Time{};
     case Phase::kWaiting: return next_try_;
     case Phase::kDoubting:
       if (!turn_) return next_try_;
       [[fallthrough]];
     case Phase::kLooking:
-      if (!turn_ || turn_->is_over) return may_run() ? Time{} : kNever;
+      if (!turn_ || turn_->is_over) return Time{};
       if (turn_->pages) return turn_->pages->next_deadline();
       return turn_->rows ? turn_->rows->next_deadline() : kNever;
   }

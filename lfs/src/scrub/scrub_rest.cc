@@ -29,6 +29,7 @@ std::uint64_t ScrubRows::published_bytes() const {
 // Of a chunk that is shared the published rows must be known.
 bool ScrubRows::may_forget_rest() const {
   if (job_->pass.only_look || is_changed()) return false;
+  if (published_bytes() > tail_.bytes) return false;  // a keeper made rows longer than they can be
   const auto has_rest = [](const BadChunk& bad) { return bad.has_rest(); };
   return std::any_of(bad_.begin(), bad_.end(), has_rest) &&
          std::all_of(bad_.begin(), bad_.end(), [&](const BadChunk& bad) { return bad.is_known || !has_rest(bad); });
@@ -76,9 +77,7 @@ void ScrubRows::take_length(const Result<FileLength>& length) {
   extend(job_->published, *length);
   if (is_same && job_->published == before) return forget_rest();
   if (tries_ >= kTriesMax) return keep_rest({Code::kRetry, "the file is being appended to", {}});
-  bad_.clear();
-  if (begin()) return step();
-  end();
+  again();
 }
 
 void ScrubRows::keep_rest(const Error& why) {

@@ -21,6 +21,12 @@ constexpr Duration kLookAgain = std::chrono::milliseconds(50);
 
 void ScrubRows::start(Done done) {
   done_ = std::move(done);
+  again();
+}
+
+// From the beginning.
+void ScrubRows::again() {
+  bad_.clear();
   if (const Status begun = begin(); !begun) {
     job_->pass.report.add(component_->file, begun.error().text, false);
     return end();
@@ -28,7 +34,6 @@ void ScrubRows::start(Done done) {
   step();
 }
 
-// Also from the beginning again.
 Status ScrubRows::begin() {
   ++tries_;
   tail_ = tail_of(component_->state);
@@ -315,9 +320,7 @@ void ScrubRows::repair() {
   }
   next_try_ = kNever;
   if (!is_sure && is_changed() && tries_ < kTriesMax) {
-    bad_.clear();
-    if (begin()) return step();
-    return end();
+    return again();
   }
   if (is_free && !kept_ && may_forget_rest()) return ask_length();
   take_those_to_write(!job_->pass.only_look && is_free && (is_whole || !is_changed()));

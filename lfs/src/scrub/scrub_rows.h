@@ -41,6 +41,7 @@ class ScrubRows : public std::enable_shared_from_this<ScrubRows> {
   };
 
   [[nodiscard]] Status begin();
+  void again();
   void step();
   void begin_window();
   void ask(Stream& stream);
