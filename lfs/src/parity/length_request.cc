@@ -1,5 +1,7 @@
 #include "parity/length_request.h"
 
+#include <fmt/format.h>
+
 #include "parity/keeping.h"
 #include "pif/base/assert.h"
 #include "store/published_tickets.h"
@@ -20,9 +22,13 @@ access::BulkRequest length_request(const LengthAsked& asked, const Format& forma
     length.set_at_rest(asked.is_at_rest);
     return packet;
   };
-  request.take = [format, take = std::move(take)](net::Packet& reply) -> Status {
+  request.take = [asked, format, take = std::move(take)](net::Packet& reply) -> Status {
     const proto::LengthReply& answer = reply.envelope.length_reply();
     const LengthTold told{file_length_of(answer.file_length()), answer.generation(), answer.published_tickets()};
+    // Not one of before that knew `at_rest`.
+    if (asked.is_at_rest && answer.view() != asked.view)
+      return fail(Code::kOldView,
+                  fmt::format("a length of view {} was asked for, and one of view {} came", asked.view, answer.view()));
     PIF_TRY(check_file_length(format, told.length));
     PIF_TRY(check_tickets(told.published_tickets));
     return take(told);
