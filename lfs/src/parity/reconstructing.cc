@@ -253,7 +253,8 @@ void Reconstructing::read_pages(const JobPtr& job) {
   options.file_length = {0, kFileBytesMax};
   options.parity_rows = rows;
   options.epoch = job->epoch;
-  options.by_message = keeping_.are_few(job->file_length.bytes);
+  const std::uint64_t row_bytes = row_bytes_of(job->keeper.format(), job->file_length);
+  options.by_message = keeping_.are_few(rows.size() * job->keeper.size() * row_bytes);
   options.without = job->member;
   job->others = std::make_unique<MemberRows>(keeping_.peers, context_.world.storage, job->keeper, options);
   const auto fetched = [this, job](const Status& status) {
