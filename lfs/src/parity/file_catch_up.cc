@@ -227,7 +227,7 @@ void FileRestore::plan_parity(std::uint64_t pap_end) {
 // ---- the end -------------------------------------------------------------------------------------------------------
 
 void FileRestore::sync_there() {
-  keeping_.seal_sync.add_restored(component_, files_, parity_,
+  keeping_.seal_sync.add_restored(component_, files_, parity_, new_bytes(),
                                   [self = shared_from_this()](const Status& status) { self->synced_there(status); });
 }
 

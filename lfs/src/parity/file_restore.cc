@@ -220,7 +220,7 @@ void FileRestore::seal() {
   if (!opened) return end(Outcome::kFailed, opened.error());
   component_->reader->set_tail(tail_);
   component_->enter(Stage::kSealing);
-  keeping_.seal_sync.add_restored(component_, files_, parity_,
+  keeping_.seal_sync.add_restored(component_, files_, parity_, new_bytes(),
                                   [self = shared_from_this()](const Status& status) { self->synced(status); });
 }
 

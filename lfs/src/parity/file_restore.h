@@ -54,6 +54,7 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   void ask_length(access::Requests& requests, LfsIndex lfs);
   void begin();
   bool is_deputy() const;                                                   // of LFS 0 (deputy.h)
+  std::uint64_t new_bytes() const { return tail_.bytes + parity_bytes_; }   // at most
   bool knows_length() const { return keeper_->index == 0 || is_deputy(); }  // or has to, once it is restored
   [[nodiscard]] Result<ComponentPtr> make_component();
   void begin_rows(const component::Tail& begin, Row first);

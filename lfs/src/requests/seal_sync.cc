@@ -10,7 +10,8 @@
 namespace pif::lfs {
 namespace {
 
-constexpr std::uint64_t kSmallBytes = 1u << 20;      // from here on a component is synced by itself
+constexpr std::uint64_t kSmallBytes = 1u << 20;          // from here on a component is synced by itself
+constexpr std::uint64_t kSmallRestoredBytes = 8u << 20;  // the same of one that comes back
 constexpr std::size_t kBatchMax = 1024;              // components; bounds how long the first one waits for the last one
 constexpr unsigned kBatchesMax = 2;                  // under way: the executor's other threads are for large ones
 constexpr Duration kLong = std::chrono::seconds(1);  // of a sync of all: others' bytes are written, too
@@ -36,9 +37,10 @@ void SealSync::add_parity(const ComponentPtr& component, std::shared_ptr<compone
 }
 
 void SealSync::add_restored(const ComponentPtr& component, std::shared_ptr<component::Files> files,
-                            std::shared_ptr<component::ParityFiles> parity, Done done) {
+                            std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes, Done done) {
   PIF_ASSERT(files != nullptr, component->file.value);
-  add({std::move(files), std::move(parity), context_.components.folder(component->file), std::move(done), {}}, 0);
+  add({std::move(files), std::move(parity), context_.components.folder(component->file), std::move(done), {}},
+      bytes / (kSmallRestoredBytes / kSmallBytes));
 }
 
 Status SealSync::Item::sync() const {

@@ -24,10 +24,10 @@ class SealSync {
   // The same for its parity, of which so many bytes are new; is_new: and for the component's own files.
   void add_parity(const ComponentPtr& component, std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes,
                   bool is_new, Done done);
-  // Both files of one of many components that come back at the same time; parity may be null. Nobody waits for this one
-  // alone, so that it is synced with others, however large it is.
+  // Both files of one of many components that come back at the same time; parity may be null. So many bytes are new.
+  // Nobody waits for this one alone, so that larger ones, too, are synced with others.
   void add_restored(const ComponentPtr& component, std::shared_ptr<component::Files> files,
-                    std::shared_ptr<component::ParityFiles> parity, Done done);
+                    std::shared_ptr<component::ParityFiles> parity, std::uint64_t bytes, Done done);
   // Once per turn: what has waited begins, unless enough is under way.
   void advance();
 
