@@ -12,7 +12,7 @@ namespace pif::component {
 namespace {
 
 constexpr std::size_t kCopyBytes = 256u << 10;  // as of components: stays in the processor's cache
-constexpr std::uint64_t kEntriesAtOnce = 1024;
+constexpr std::size_t kEntryBytesAtOnce = 256u << 10;
 constexpr std::uint64_t kWriteBackBytes = 8u << 20;
 constexpr const char* kOtherBytes = "the bytes do not match their checksum";
 
@@ -107,7 +107,8 @@ Result<bool> PageCopy::step(std::uint64_t bytes) {
 // As many pages as one read of .psum gives, or about `bytes` bytes.
 Result<std::uint64_t> PageCopy::copy_batch(std::uint64_t bytes) {
   const std::uint64_t begin = end_, first = done_;
-  std::uint64_t count = std::min(pages_ - done_, kEntriesAtOnce);
+  const std::uint64_t entry_bytes = PageEntry::words_of(source_) * sizeof(std::uint64_t);
+  std::uint64_t count = std::min(pages_ - done_, std::max<std::uint64_t>(kEntryBytesAtOnce / entry_bytes, 1));
   if (source_.format.is_fixed()) count = std::min(count, bytes / fixed_page_bytes(source_) + 1);
   Entries entries(source_, done_, end_);
   PIF_TRY_VALUE(const std::string damage, entries.load(*from_.sums, count));
