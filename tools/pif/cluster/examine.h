@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "command/node_states.h"
 #include "pif/proto/messages.pb.h"
 
 namespace pif::cli {
@@ -13,7 +14,6 @@ namespace pif::cli {
 using FileRecord = proto::ListFilesReply::One;
 using Held = std::map<std::uint32_t, proto::ComponentState>;  // by NodeId
 
-inline constexpr std::uint32_t kNodeUp = 1, kNodeStale = 5;  // NodeInfo.state
 inline constexpr std::uint32_t kFilePending = 1, kFileCommitted = 2, kFileDoomed = 3;
 inline constexpr std::uint32_t kComponentOpen = 1, kComponentSealed = 2, kComponentCommitted = 3;
 

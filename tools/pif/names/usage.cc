@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "command/node_states.h"
 #include "command/program.h"
 #include "names/entries.h"
 #include "names/operand_paths.h"
@@ -20,7 +21,6 @@ namespace pif::cli {
 namespace {
 
 constexpr std::size_t kFilesAtOnce = 1000;  // that LFSs are asked about
-constexpr std::uint32_t kNodeUp = 1;        // NodeInfo.state
 
 struct UsageOptions {
   std::vector<std::string> paths = {"/"};

@@ -1,0 +1,10 @@
+// NodeInfo.state, as far as commands go by it.
+#pragma once
+
+#include <cstdint>
+
+namespace pif::cli {
+
+inline constexpr std::uint32_t kNodeUp = 1, kNodeStale = 5;
+
+}  // namespace pif::cli
