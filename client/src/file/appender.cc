@@ -415,6 +415,7 @@ Result<FileLength> Appender::append(std::span<const std::uint32_t> lengths, std:
     const Time now = session.clock().now();
     if (!again || now >= deadline) return start;
     PIF_TRY(session.caller().pump(std::min(deadline, now + pause)));
+    if (session.clock().now() >= deadline) return start;  // which says why
   }
 }
 

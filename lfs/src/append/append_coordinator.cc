@@ -155,7 +155,7 @@ Result<AppendCoordinator::Publication> AppendCoordinator::start_of(const Compone
 std::uint64_t AppendCoordinator::first_generation(const proto::ComponentState& state) const {
   const std::uint64_t own = context_.numbers.incarnation() << Sequencer::kIncarnationShift;
   if (!keeps_parity(state.shape())) return std::max(state.grants() + 1, own);
-  const std::uint64_t seen = std::max(state.grants(), state.noted_generation());
+  const std::uint64_t seen = newest_generation(state);
   if (state.shape().index() == 0) return std::max(seen + 1, own);
   const std::uint64_t next = ((seen >> Sequencer::kIncarnationShift) + 1) << Sequencer::kIncarnationShift;
   return std::max(next, own);

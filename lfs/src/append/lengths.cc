@@ -125,7 +125,7 @@ Result<net::Packet> Lengths::length(const Request& request, const proto::Length&
     *out->mutable_published_tickets() = state.published_tickets();
     add_ticket(*out->mutable_published_tickets(), newest.generation, newest.ticket);
   }
-  out->set_generation(state.shape().index() == 0 ? state.grants() : std::max(state.grants(), state.noted_generation()));
+  out->set_generation(newest_generation(state));
   return reply;
 }
 

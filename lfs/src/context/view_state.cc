@@ -46,7 +46,7 @@ std::uint32_t ViewState::era_of(std::uint32_t node) const {
 
 std::uint32_t ViewState::lost_order_of(std::uint32_t node) const {
   const proto::ViewNode* found = find(node);
-  return found == nullptr || !wire::is_absent(found->state()) ? 0 : found->lost_order();
+  return found == nullptr ? 0 : found->lost_order();
 }
 
 void ViewState::note_peers(std::uint64_t run, const google::protobuf::RepeatedPtrField<proto::NodeInfo>& peers,

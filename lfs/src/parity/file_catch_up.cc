@@ -252,6 +252,7 @@ void FileRestore::fill_in_there(proto::ComponentState& state) const {
   state.set_state(kCommitted);
   *state.mutable_published() = wire::proto_of(file_length_);
   if (knows_length()) add_tickets(*state.mutable_published_tickets(), published_tickets_);
+  if (keeper_->index == 0) state.set_grants(std::max(state.grants(), grants_));
   state.set_generation(std::max(state.generation(), grants_));
   if (needs_parity_) {
     if (without_) {

@@ -7,6 +7,7 @@
 #include "parity/length_request.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
+#include "store/published_tickets.h"
 
 namespace pif::lfs {
 namespace {
@@ -62,16 +63,16 @@ bool FileRestore::was_lost_before(LfsIndex lfs) const {
 }
 
 // Who knows the length while this LFS is absent: LFS 0, or its deputy, also while LFS 0 is returning, which grants
-// nothing then. Nobody but this LFS, if it is one of the two and was lost after the other.
+// nothing then. Nobody but this LFS, if it is one of the two, and the other one was lost before it and is no member.
 std::optional<LfsIndex> FileRestore::who_knows_length() const {
   const LfsIndex deputy = parity::deputy_of(keeper_->layout);
-  const bool is_one = keeper_->index == 0 || is_deputy();
-  const LfsIndex other = keeper_->index == 0 ? deputy : 0;
-  if (is_one && was_lost_before(other)) return std::nullopt;
-  if (is_one) return other;
-  const bool knows_first = context_.view.state_of(node_of(0)) == wire::kViewMember;
-  const bool knows_deputy = context_.view.state_of(node_of(deputy)) == wire::kViewMember;
-  return knows_first || (!knows_deputy && !is_absent(0)) ? 0 : deputy;
+  const auto is_member = [this](LfsIndex lfs) { return context_.view.state_of(node_of(lfs)) == wire::kViewMember; };
+  if (keeper_->index == 0 || is_deputy()) {
+    const LfsIndex other = keeper_->index == 0 ? deputy : 0;
+    const bool was_before = moment_.lost_order > context_.view.lost_order_of(node_of(other));
+    return !is_member(other) && was_before ? std::nullopt : std::optional(other);
+  }
+  return is_member(0) || (!is_member(deputy) && !is_absent(0)) ? 0 : deputy;
 }
 
 // Never shorter than the directory knows.
@@ -98,7 +99,7 @@ Status FileRestore::take_own_length() {
   const auto& state = (*found)->state;
   extend(file_length_, file_length_of(state.published()));
   extend(file_length_, file_length_of(state.noted().file_length()));
-  grants_ = std::max({state.generation(), state.grants(), state.noted_generation(), state.parity_generation()});
+  grants_ = newest_generation(state);
   published_tickets_ = state.published_tickets();
   return check_file_length(keeper_->format(), file_length_);
 }
@@ -244,9 +245,10 @@ void FileRestore::fill_in(proto::ComponentState& state) const {
   state.set_state(kCommitted);
   *state.mutable_published() = wire::proto_of(file_length_);
   if (knows_length()) *state.mutable_published_tickets() = published_tickets_;
+  if (keeper_->index == 0) state.set_grants(grants_);
   state.set_pages(parity_ ? keeper_->pages(file_length_) : 0);
   state.set_gathered(parity_ != nullptr);
-  if (grants_ > 0 && keeper_->index != 0) {  // LFS 0 begins a generation of its own
+  if (grants_ > 0 && keeper_->index != 0) {  // LFS 0 begins a newer one
     // All of it is published, and so is of no generation before the newest, whose base may be far behind.
     state.set_generation(grants_);
     state.set_parity_generation(grants_);

@@ -130,7 +130,7 @@ void Rebuild::tick() {
     if (phase_ != Phase::kMember) become_member();
     return;
   }
-  if (own == wire::kViewRebuilding) lost_order_ = context_.view.lost_order_of(context_.config.node);
+  lost_order_ = std::max(lost_order_, context_.view.lost_order_of(context_.config.node));
   const bool may_try = context_.now() >= next_try_;
   switch (phase_) {
     case Phase::kMember:

@@ -86,7 +86,7 @@ class Rebuild {
   bool has_more_ = false;
   std::vector<std::uint64_t> surveyed_;
   std::uint64_t lacking_ = 0;     // of those surveyed
-  std::uint32_t lost_order_ = 0;  // while it was absent
+  std::uint32_t lost_order_ = 0;  // while it is no member
   std::uint32_t last_state_ = 0;  // wire::ViewState, in the view before
 
   // Of the round.

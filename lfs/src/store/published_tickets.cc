@@ -57,6 +57,10 @@ WasPublished was_published(const proto::PublishedTickets& tickets, std::uint64_t
   return may_be_forgotten ? WasPublished::kUnknown : WasPublished::kNo;
 }
 
+std::uint64_t newest_generation(const proto::ComponentState& state) {
+  return std::max({state.grants(), state.noted_generation(), state.generation(), state.parity_generation()});
+}
+
 Status check_tickets(const proto::PublishedTickets& tickets) {
   const auto& generations = tickets.generations();
   const bool is_right = generations.size() == tickets.tickets_size() && generations.size() <= kGenerationsMax &&

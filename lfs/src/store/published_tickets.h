@@ -19,6 +19,8 @@ void add_tickets(proto::PublishedTickets& tickets, const proto::PublishedTickets
 // Whether `tickets` would be others then.
 bool has_more(const proto::PublishedTickets& others, const proto::PublishedTickets& tickets);
 WasPublished was_published(const proto::PublishedTickets& tickets, std::uint64_t generation, std::uint64_t ticket);
+// The newest generation that this LFS has seen, of grants, notes, rows or parity of the file.
+std::uint64_t newest_generation(const proto::ComponentState& state);
 // Of a peer's. kInvalid.
 [[nodiscard]] Status check_tickets(const proto::PublishedTickets& tickets);
 

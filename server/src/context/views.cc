@@ -36,7 +36,8 @@ bool Views::load(std::uint32_t node, const proto::StoredNode& row) {
     membership.era = stored.era();
     membership.lost_order = stored.lost_order();
     membership.index = row.view_index();
-    if (membership.is_absent() != (membership.lost_order != 0)) return false;
+    const bool is_ordered = membership.lost_order != 0;
+    if (membership.state == wire::kViewMember ? is_ordered : membership.is_absent() && !is_ordered) return false;
   }
   nodes_[node] = membership;
   index_ = std::max(index_, membership.index);
@@ -72,13 +73,15 @@ void Views::move(std::uint32_t node, wire::ViewState to, std::uint64_t index) {
     membership.lost_order = last_lost + 1;  // the last, also if it was absent: it may have lost what was rebuilt
   }
   if (to == wire::kViewRebuilding) membership.is_incomplete = true;
-  if (to == wire::kViewReturning) membership.lost_order = 0;
-  if (to == wire::kViewMember) membership.is_incomplete = false;
+  if (to == wire::kViewMember) {
+    membership.is_incomplete = false;
+    membership.lost_order = 0;
+  }
   if (to == wire::kViewLost || to == wire::kViewReturning) ++membership.era;
   PIF_ASSERT(membership.era <= kEraMax, node, membership.era);
   membership.state = to;
   membership.index = index_ = index;
-  PIF_ASSERT(membership.is_absent() == (membership.lost_order != 0), node, membership.state, membership.lost_order);
+  PIF_ASSERT(!membership.is_absent() || membership.lost_order != 0, node, membership.state, membership.lost_order);
 }
 
 void Views::note_replaced(std::uint32_t node) { nodes_[node].is_incomplete = true; }
@@ -92,7 +95,7 @@ void Views::start_over(std::uint32_t node, std::uint32_t era, std::uint64_t inde
 
 std::vector<std::uint32_t> Views::return_last(std::uint32_t node, std::uint64_t index) {
   PIF_ASSERT(index >= index_ && of(node).is_absent(), node, index, index_);
-  std::vector<std::uint32_t> order = absent();
+  std::vector<std::uint32_t> order = in_order([](const Membership& one) { return one.lost_order != 0; });
   const auto at = std::find(order.begin(), order.end(), node);
   std::rotate(order.begin(), at, at + 1);
   std::vector<std::uint32_t> changed;
@@ -109,9 +112,13 @@ std::vector<std::uint32_t> Views::return_last(std::uint32_t node, std::uint64_t 
 }
 
 std::vector<std::uint32_t> Views::absent() const {
+  return in_order([](const Membership& one) { return one.is_absent(); });
+}
+
+std::vector<std::uint32_t> Views::in_order(bool (*is_wanted)(const Membership&)) const {
   std::vector<std::uint32_t> nodes;
   for (const auto& [node, membership] : nodes_) {
-    if (membership.is_absent()) nodes.push_back(node);
+    if (is_wanted(membership)) nodes.push_back(node);
   }
   std::sort(nodes.begin(), nodes.end(),
             [this](std::uint32_t a, std::uint32_t b) { return of(a).lost_order < of(b).lost_order; });

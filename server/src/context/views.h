@@ -20,7 +20,7 @@ namespace pif::server {
 struct Membership {
   wire::ViewState state = wire::kViewMember;
   std::uint32_t era = 0;
-  std::uint32_t lost_order = 0;  // higher: lost later; 0: it is not absent
+  std::uint32_t lost_order = 0;  // higher: lost later; 0: it is a member, or was returning by an older server
   std::uint64_t index = 0;       // of the transaction that changed it last; 0: none did
   // It lacks what its root should have: it is to be rebuilt before it is a member again. Not told.
   bool is_incomplete = false;
@@ -58,8 +58,9 @@ class Views {
   proto::View view() const;
 
  private:
-  std::map<std::uint32_t, Membership> nodes_;  // of all others: members, of era 0
-  std::uint64_t index_ = 1;                    // of the first one, in which all are members: 0 is of who does not say
+  std::vector<std::uint32_t> in_order(bool (*is_wanted)(const Membership&)) const;  // as they were lost
+  std::map<std::uint32_t, Membership> nodes_;                                       // of all others: members, of era 0
+  std::uint64_t index_ = 1;  // of the first one, in which all are members: 0 is of who does not say
 };
 
 }  // namespace pif::server
