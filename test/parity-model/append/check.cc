@@ -37,7 +37,8 @@ const char* Steps::check_loss(const State& s, std::size_t lost) const {
   return nullptr;
 }
 
-// LFS 0 tells lengths while it has its lease; its deputy when it has taken over.
+// LFS 0 tells lengths while it has its lease; its deputy when it has taken over, and before that what it knows to be
+// published.
 const char* Steps::check_readers(const State& s) const {
   const bool tells = !s.views.last().is_absent(kD0) || s.lease != 0 || is(Weak::kZombieTellsLength);
   for (std::size_t sequencer = 0; sequencer < kSequencers; ++sequencer) {
@@ -45,6 +46,9 @@ const char* Steps::check_readers(const State& s) const {
     if (own.active != 0 && own.shown < s.seen && (sequencer == 1 || tells))
       return "a length is told that is less than one told before";
   }
+  const Node& deputy = s.nodes[s.deputy];
+  const bool is_asked = deputy.up != 0 && deputy.open != 0 && !is_gone(s, s.deputy);
+  if (is_asked && deputy.known > s.seen) return "the deputy tells a length that is not published";
   const bool folded = !is_gone(s, kP) && is_folded(s, 0);
   if (folded && s.seen < kMembers) return "a page is counted before its rows are published";
   return nullptr;

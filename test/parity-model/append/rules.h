@@ -25,6 +25,7 @@ enum class Weak : Byte {
   kTakeoverCountsOwn,
   kTakeoverUnderLease,
   kZombieTellsLength,
+  kDeputyTellsNoted,
   kOldViewAccepted,
   kFoldUnpublished,
   kReturnKeepsUnpublished,

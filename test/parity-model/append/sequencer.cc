@@ -162,6 +162,17 @@ void Steps::take_over(const State& s) {
   emit({"the deputy takes over at length", own.length, s.deputy}, next);
 }
 
+// A reader asks it while LFS 0 is silent. By the rule that tells nothing new: it knows no more than was told.
+void Steps::deputy_tells(const State& s) {
+  const Node& node = s.nodes[s.deputy];
+  const Byte noted = s.sequencers[1].length;
+  const bool is_asked = node.up != 0 && node.open != 0 && !is_absent(s, node.view, kD0) && !is_gone(s, s.deputy);
+  if (!is(Weak::kDeputyTellsNoted) || !is_asked || noted <= s.seen) return;
+  State next = s;
+  publish(next, noted);
+  emit({"the deputy tells length", noted, s.deputy}, next);
+}
+
 // A length that was noted may yet be less than published: if the deputy is lost now, LFS 0 goes on without it. So P is
 // told.
 void Steps::tell_published(const State& s, std::size_t sequencer) {

@@ -23,6 +23,7 @@ const std::vector<Steps::Successor>& Steps::expand(const State& s) {
   for (std::size_t place = 0; place < s.used; ++place) request_steps(s, place);
   settle(s);
   take_over(s);
+  deputy_tells(s);
   fold(s);
   crash_steps(s);
   view_steps(s);

@@ -43,6 +43,7 @@ class Steps {
   void settle(const State& s);
   void take_over(const State& s);
   void tell_published(const State& s, std::size_t sequencer);
+  void deputy_tells(const State& s);
   [[nodiscard]] bool works(const State& s, std::size_t sequencer) const;
   [[nodiscard]] bool is_open(const State& s, const Append& append) const;
   [[nodiscard]] std::size_t open_count(const State& s, std::size_t sequencer) const;
