@@ -443,6 +443,28 @@ TEST_CASE("a file that others have removed already is no lack, and goes, however
   world.run();
 }
 
+TEST_CASE("each LFS scrubs by itself, first some days after it was made, then each week") {
+  with_bevies(Format::fixed(kShort), [&](Bevies& b, sim::Actor& self) {
+    constexpr auto kDay = std::chrono::hours(24);
+    REQUIRE_OK(b.put(make_records(100, kShort, 1)));
+    for (LfsIndex lfs = 0; lfs < Bevies::kWidth; ++lfs)
+      if (lfs != kHurt) b.nodes[lfs]->kill();  // each second of two weeks is a step of each
+    Scrubbing s(b, self);
+    const auto ended_after = [&](std::chrono::hours time) {
+      (void)self.pause(time);
+      return s.await(kHurt).ended();
+    };
+    CHECK(ended_after(kDay - std::chrono::hours(1)) == 0);
+    const auto first = ended_after(6 * kDay + std::chrono::hours(2));
+    CHECK(first > 0);
+    const auto second = ended_after(7 * kDay);
+    CHECK(second - first >= 7 * 24 * 3600);
+    CHECK(second - first < 7 * 24 * 3600 + 60);
+    b.nodes[kHurt]->restart();  // which does not make it due
+    CHECK(ended_after(std::chrono::hours(1)) == second);
+  });
+}
+
 TEST_CASE("only who may manage the file system scrubs") {
   with_file(Format::fixed(kShort), 7, [&](Bevies& b, Scrubbing&) {
     auto packet = b.peers[0]->request(b.file.id, kMayRead | kMayWrite);
