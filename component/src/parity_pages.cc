@@ -1,5 +1,6 @@
 #include "parity_pages.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -90,19 +91,29 @@ Result<Range> page_bytes(const ParityShape& shape, ParityFiles& files, std::uint
   return found.place;
 }
 
-Result<Page> read_page(const ParityShape& shape, ParityFiles& files, std::uint64_t page) {
-  PIF_TRY_VALUE(Found found, find(shape, files, page));
+namespace {
+
+// The bytes, whatever their sum.
+Result<std::vector<std::byte>> read_bytes(const ParityShape& shape, ParityFiles& files, std::uint64_t page,
+                                          const Found& found) {
   if (files.pages == nullptr) return fail(Code::kCorrupt, fmt::format("{}: there is no .par", page_name(shape, page)));
   if (found.place.size() > kSourceBytes) {  // so that no sum of nonsense takes memory
     PIF_TRY_VALUE(const std::uint64_t size, files.pages->size());
     if (found.place.end > size)
       return fail(Code::kCorrupt, fmt::format("{}: .par ends at byte {}", page_name(shape, page), size));
   }
+  std::vector<std::byte> out(found.place.size());
+  PIF_TRY_VALUE(const std::size_t n, files.pages->read(found.place.begin, out));
+  if (n == out.size()) return out;
+  return fail(Code::kCorrupt, fmt::format("{}: .par ends at byte {}", page_name(shape, page), found.place.begin + n));
+}
+
+}  // namespace
+
+Result<Page> read_page(const ParityShape& shape, ParityFiles& files, std::uint64_t page) {
+  PIF_TRY_VALUE(Found found, find(shape, files, page));
   Page out;
-  out.bytes.resize(found.place.size());
-  PIF_TRY_VALUE(const std::size_t n, files.pages->read(found.place.begin, out.bytes));
-  if (n != out.bytes.size())
-    return fail(Code::kCorrupt, fmt::format("{}: .par ends at byte {}", page_name(shape, page), found.place.begin + n));
+  PIF_TRY_VALUE(out.bytes, read_bytes(shape, files, page, found));
   PageEntry entry(shape, found.words);
   if (chunk_sum(shape.file, kPageStream, page, out.bytes) != entry.page_sum())
     return fail(Code::kCorrupt, fmt::format("{}: the bytes do not match their checksum", page_name(shape, page)));
@@ -144,6 +155,26 @@ Result<std::uint64_t> remove_stretch(const ParityShape& shape, std::uint64_t pag
                     shape.members(), rows, take));
   if (!fixed) std::memcpy(page.bytes.data(), header.data(), sizeof header);
   return hash;
+}
+
+Result<bool> is_of_rows(const ParityShape& shape, ParityFiles& files, std::uint64_t page,
+                        std::span<RowSource* const> sources) {
+  PIF_ASSERT(sources.size() == shape.members(), sources.size(), shape.members());
+  PIF_TRY_VALUE(const Found found, find(shape, files, page));
+  Page left;
+  PIF_TRY_VALUE(left.bytes, read_bytes(shape, files, page, found));
+  if (!check_header(shape, page, left)) return false;
+  for (std::size_t member = 0; member < shape.members(); ++member) {
+    const auto removed = remove_stretch(shape, page, left, member, *sources[member]);
+    if (!removed && removed.error().code == Code::kCorrupt) return false;
+    if (!removed) return fail(removed.error());
+  }
+  const auto is_zero = [](std::byte one) { return one == std::byte{0}; };
+  const std::size_t head = shape.format.is_fixed() ? 0 : sizeof(PageHeader);
+  if (!std::all_of(left.bytes.begin() + static_cast<std::ptrdiff_t>(head), left.bytes.end(), is_zero)) return false;
+  if (shape.format.is_fixed()) return true;
+  const PageHeader header = header_of(left);
+  return std::all_of(header.begin(), header.end(), [](const RowLengths& lengths) { return lengths.all == 0; });
 }
 
 Result<PackedRows> rebuild_stretch(const ParityShape& shape, ParityFiles& files, std::uint64_t page, std::size_t lost,

@@ -103,7 +103,8 @@ struct Lfs::Impl {
   Covering covering{keeping};
   Copying copying{keeping, gathering, covering};
   Reconstructing reconstructing{keeping};
-  Scrub scrub{keeping};
+  Scrub scrub{keeping, managing,
+              [this](net::Packet packet, const Rebuild::Answered& done) { ask_server(std::move(packet), done); }};
   StandIn stand_in{keeping};
   Holding holding{context};
   Sizing sizing{context};

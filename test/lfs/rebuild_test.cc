@@ -1,6 +1,7 @@
 // An LFS with an empty disk, or with an old one, gets what it lacks. Five others; the PIF Server is faked for all.
 #include "bevy.h"
 #include "fake_server.h"
+#include "pif/kv/value.h"
 #include "pif/wire/views.h"
 
 namespace pif::lfs::test {
@@ -8,6 +9,7 @@ namespace {
 
 constexpr std::uint32_t kShort = 500;
 constexpr std::uint32_t kLong = 10000;
+constexpr kv::Table kComponents = 0;  // of the catalogue
 
 // Lists what was lost, and moves the node in its view as it is told.
 struct LostServer {
@@ -329,6 +331,45 @@ TEST_CASE("whichever call fails while an LFS is rebuilt, it is rebuilt in the en
   std::uint64_t call = 0;
   while (rebuilds_with_failure(call)) ++call;
   CHECK(call > 0);
+}
+
+TEST_CASE("a component whose entry in the catalogue cannot be read is made anew by a scrub, and appended to") {
+  const auto hurt = GENERATE(LfsIndex{0}, LfsIndex{1}, LfsIndex{3});  // the sequencer, another one, the deputy
+  with_lost(Format::fixed(kShort), hurt, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
+    REQUIRE_OK(b.put(make_records(100, kShort, 1)));
+    for (unsigned i = 0; i < 3; ++i) REQUIRE_OK(b.append(make_records(9, kShort, i + 2)));
+    r.note_file({1, kShort}, b.file.id);  // all that the directory knows
+    r.server.set_state(r.x().id(), wire::kViewMember);
+    const auto before = b.state(hurt);
+    r.x().kill();
+    const auto store = kv::open_memory(r.x().catalogue);
+    auto change = store->write();
+    REQUIRE_OK(change);
+    REQUIRE_OK((*change)->put(kComponents, kv::key_u64(b.file.id), "rotten"));
+    REQUIRE_OK((*change)->commit());
+    r.x().start();
+    (void)self.pause(std::chrono::seconds(3));
+    CHECK(code_of(r.peer().read(b.file.id, 0, 1)) == Code::kCorrupt);
+    auto packet = r.peer().request(0, kMayManage);
+    packet.envelope.mutable_scrub();
+    REQUIRE_OK(r.peer().call(std::move(packet)));
+    (void)self.pause(std::chrono::seconds(10));
+    packet = r.peer().request(0, kMayManage);
+    packet.envelope.mutable_scrub_status();
+    const auto scrubbed = r.peer().call(std::move(packet));
+    REQUIRE_OK(scrubbed);
+    CHECK(scrubbed->envelope.scrub_status_reply().found() == 1);
+    CHECK(scrubbed->envelope.scrub_status_reply().repaired() == 1);
+    r.require_same(before);
+    REQUIRE_OK(b.append(make_records(20, kShort, 9)));
+    b.require_all_rebuilt();
+    r.x().crash();
+    r.x().start();
+    (void)self.pause(std::chrono::seconds(3));
+    REQUIRE_OK(b.append(make_records(5, kShort, 10)));
+    b.require_all_rebuilt();
+    b.require_clean();
+  });
 }
 
 TEST_CASE("a file that is removed meanwhile is no failure") {

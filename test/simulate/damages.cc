@@ -53,6 +53,16 @@ bool differs(const Image& image, const Image& now, std::string& where) {
   return false;
 }
 
+// Where variable rows in front of this one end; UINT64_MAX: the index is hurt, and does not say.
+std::uint64_t end_of_row(const std::map<std::string, Bytes>& files, const std::string& index, std::uint64_t rows) {
+  if (rows == 0) return 0;
+  const auto found = files.find(index);
+  std::uint64_t end = UINT64_MAX;
+  if (found != files.end() && found->second.size() >= rows * sizeof end)
+    std::memcpy(&end, found->second.data() + (rows - 1) * sizeof end, sizeof end);
+  return end;
+}
+
 // What was cancelled lies behind the published rows until new ones take its place.
 void Damages::note_rows(Image& image, unsigned lfs, const proto::ComponentState& state) const {
   const FileId file(state.shape().file());
@@ -62,7 +72,9 @@ void Damages::note_rows(Image& image, unsigned lfs, const proto::ComponentState&
   const auto layout = parity::Layout::make(cluster_.size(), {cluster_.size() / 2, cluster_.size() / 2});
   const std::uint64_t rows = std::min(state.rows(), layout->rows(state.shape().index(), known->second.records));
   const Format& format = known->second.format;
-  const std::uint64_t bytes = format.is_fixed() ? std::min(state.bytes(), rows * format.record_length) : state.bytes();
+  const std::uint64_t bytes =
+      std::min(state.bytes(),
+               format.is_fixed() ? rows * format.record_length : end_of_row(image.files[lfs], stem + ".idx", rows));
   const std::uint64_t chunks = bytes / state.shape().chunk_bytes();
   constexpr std::uint64_t kEnd = ~std::uint64_t{0};
   image.unused[stem + ".dat"].push_back({bytes, kEnd});

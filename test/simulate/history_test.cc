@@ -50,11 +50,16 @@ TEST_CASE(
     "whichever LFS of a file with parity is lost, nothing is lost with it, and it has all again when it is back") {
   for (std::uint64_t seed = 1; seed <= kSmokeBeviesSeeds; ++seed)
     require_right(run_bevies_history(seed), "--bevies --seed " + std::to_string(seed));
+  // Who waited for one another's lengths (770, 1572); generations of before the deputy's (3547).
+  for (const std::uint64_t seed : {770, 1572, 3547})
+    require_right(run_bevies_history(seed), "--bevies --seed " + std::to_string(seed));
 }
 
 TEST_CASE("whatever a disk does to bytes, nobody is given them, and a scrub finds it and makes it good") {
   for (std::uint64_t seed = 1; seed <= kSmokeDamagesSeeds; ++seed)
     require_right(run_damages_history(seed), "--damages --seed " + std::to_string(seed));
+  // An entry of .psum that is of a cancelled range (100).
+  require_right(run_damages_history(100), "--damages --seed 100");
 }
 
 TEST_CASE("what sixteen clients do to names at once, while the server is struck, could have happened in one order") {

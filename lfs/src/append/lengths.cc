@@ -79,9 +79,9 @@ bool Lengths::stands_for_first(const Component& component) const {
 
 // What a deputy has in its catalogue as published is so, of whoever's publication. While it stands for LFS 0, what that
 // noted is published with it.
-Sequencer::Publication Lengths::newest_of(const Component& component) const {
+Sequencer::Publication Lengths::newest_of(const Component& component, bool counts_noted) const {
   const Sequencer::Publication published = publication_of(component.state);
-  if (!stands_for_first(component)) return published;
+  if (component.state.shape().index() == 0 || (!counts_noted && !stands_for_first(component))) return published;
   const Sequencer::Publication noted = publication_of(component.state.noted());
   return is_longer(noted.file_length, published.file_length) ? noted : published;
 }
@@ -91,7 +91,7 @@ Result<FileLength> Lengths::length_at_rest(const ComponentPtr& component) {
   asked.set_view(context_.view.index());
   asked.set_at_rest(true);
   PIF_TRY(check_may_answer(component, asked));
-  return newest_of(*component).file_length;
+  return newest_of(*component, false).file_length;
 }
 
 Result<net::Packet> Lengths::length(const Request& request, const proto::Length& asked) {
@@ -119,7 +119,7 @@ Result<net::Packet> Lengths::length(const Request& request, const proto::Length&
   if (!has_parity && state.shape().index() != 0)
     return fail(Code::kInvalid,
                 fmt::format("the length is known at LFS 0 of the file, this is LFS {}", state.shape().index()));
-  const Sequencer::Publication newest = newest_of(**component);
+  const Sequencer::Publication newest = newest_of(**component, asked.noted() && asked.at_rest());
   *out->mutable_file_length() = wire::proto_of(newest.file_length);
   if (has_parity) {
     *out->mutable_published_tickets() = state.published_tickets();

@@ -21,8 +21,8 @@ class Lengths {
  private:
   // At a deputy: others do without LFS 0, or it is back and takes the length from here.
   bool stands_for_first(const Component& component) const;
-  // As far as this LFS may say.
-  Sequencer::Publication newest_of(const Component& component) const;
+  // As far as this LFS may say. counts_noted: at a deputy, in any case.
+  Sequencer::Publication newest_of(const Component& component, bool counts_noted) const;
   [[nodiscard]] Status check_may_answer(const ComponentPtr& component, const proto::Length& asked);
   [[nodiscard]] Status check_deputy(const ComponentPtr& component, const proto::Length& asked) const;
   // kUnavailable: this LFS is returning, and does not know all lengths yet.

@@ -94,7 +94,7 @@ Status LfsContext::check_not_held(const Component& component) {
 Status LfsContext::check_not_lost(FileId file, bool adds) const {
   const auto own = view.state_of(config.node);
   const bool is_incomplete = own == wire::kViewRebuilding || own == wire::kViewReturning;
-  if (!is_incomplete || !lost_files.has(file)) return {};
+  if (!lost_files.is_mended(file) && (!is_incomplete || !lost_files.has(file))) return {};
   return fail(
       adds && own == wire::kViewReturning ? Code::kRetry : Code::kUnavailable,
       fmt::format("{} is being rebuilt, and does not have its part of file {} yet", config.name, name_of(file)));

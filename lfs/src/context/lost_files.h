@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <unordered_set>
 #include <vector>
 
@@ -25,6 +26,10 @@ class LostFiles {
     any_ = false;
     files_ = std::move(ids);
   }
+  // Of an LFS that has all others, one that it makes anew (scrub/entry_mend.h).
+  void begin_mending(FileId file) { mended_ = file; }
+  void end_mending() { mended_.reset(); }
+  bool is_mended(FileId file) const { return mended_ == file; }
   bool are_known() const { return !any_; }
   // This one is none any more: what is written to it comes here again.
   void note_caught_up(FileId file) { caught_up_.insert(file.value); }
@@ -38,6 +43,7 @@ class LostFiles {
   bool any_ = true;
   std::vector<std::uint64_t> files_;
   std::unordered_set<std::uint64_t> caught_up_;
+  std::optional<FileId> mended_;
 };
 
 }  // namespace pif::lfs

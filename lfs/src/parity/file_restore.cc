@@ -106,7 +106,11 @@ Status FileRestore::take_own_length() {
 
 // Of the deputy: what was noted there. Nothing was, if nothing was appended.
 void FileRestore::ask_length(access::Requests& requests, LfsIndex lfs) {
-  auto request = length_request({lfs, file_.file(), lfs != 0, moment_.view}, keeper_->format(),
+  const bool was_first = is_final() && keeper_->index == 0;
+  // LFS 0 cannot settle without a deputy that is a member, and publishes nothing before it is back.
+  const bool is_alone = is_deputy() && context_.view.state_of(context_.config.node) == wire::kViewMember;
+  const std::uint64_t view = is_alone ? 0 : moment_.view;
+  auto request = length_request({lfs, file_.file(), lfs != 0, view, was_first}, keeper_->format(),
                                 [self = shared_from_this()](const LengthTold& told) {
                                   extend(self->file_length_, told.length);
                                   self->grants_ = told.generation;
@@ -147,7 +151,8 @@ Result<ComponentPtr> FileRestore::make_component() {
   const FileId file(file_.file());
   const auto found = context_.components.find(file);
   if (found || found.error().code == Code::kStaleFile) return nullptr;
-  if (found.error().code != Code::kNotFound) return fail(found.error());
+  // An entry that cannot be read is as good as none: it stays until there is a new one.
+  if (found.error().code != Code::kNotFound && found.error().code != Code::kCorrupt) return fail(found.error());
   PIF_TRY(context_.check_space(bytes_on(keeper_->layout, keeper_->index, keeper_->format(), file_length_)));
   PIF_TRY_VALUE(auto made, context_.components.create(own_->shape, file_.epoch(), context_.now()));
   context_.components.unsettled().erase(file.value);  // it is no creator's, who might have given it up

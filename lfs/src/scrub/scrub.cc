@@ -22,7 +22,8 @@ constexpr std::uint64_t kWeeklyRate = 32u << 20;  // bytes a second
 constexpr Duration kDoubtsApart = std::chrono::seconds(2);
 constexpr std::size_t kAgainMax = 1000;  // files: an LFS that stays away makes no second pass of this one
 constexpr Duration kAgainAfter = std::chrono::seconds(3);
-constexpr unsigned kDoubtRounds = 10;  // so long others have to repair what is theirs
+constexpr std::size_t kUnreadableMax = 1000;  // entries: where so many are, the disk is to be replaced
+constexpr unsigned kDoubtRounds = 10;         // so long others have to repair what is theirs
 
 bool is_looked_at(const proto::ComponentState& state) {
   return state.state() == kCommitted && keeps_parity(state.shape());
@@ -30,7 +31,11 @@ bool is_looked_at(const proto::ComponentState& state) {
 
 }  // namespace
 
-Scrub::Scrub(Keeping& keeping) : keeping_(keeping), context_(keeping.context), up_since_(keeping.context.now()) {
+Scrub::Scrub(Keeping& keeping, Managing& managing, Rebuild::Ask ask)
+    : keeping_(keeping),
+      context_(keeping.context),
+      up_since_(keeping.context.now()),
+      entry_mend_(keeping, managing, std::move(ask), rate_) {
   context_.operations.bind<&Scrub::scrub>(*this);
   context_.operations.bind<&Scrub::scrub_status>(*this);
   // So that not all LFSs begin at once, and none as soon as it is started.
@@ -114,6 +119,7 @@ Time Scrub::next_deadline() const {
       if (!turn_) return next_try_;
       [[fallthrough]];
     case Phase::kLooking:
+      if (entry_mend_.is_busy()) return rate_.is_limited() ? rate_.next() : kNever;
       if (!turn_ || turn_->is_over) return Time{};
       if (turn_->pages) return turn_->pages->next_deadline();
       return turn_->rows ? turn_->rows->next_deadline() : kNever;
@@ -149,6 +155,7 @@ void Scrub::begin_pass(std::uint64_t rate, bool only_look, bool yields) {
   has_all_ = false;
   queue_.clear();
   again_.clear();
+  unreadable_.clear();
   is_second_look_ = false;
   doubts_.clear();
   rounds_ = 0;
@@ -174,14 +181,14 @@ void Scrub::count_some() {
   phase_ = Phase::kLooking;
 }
 
-// The next files of the catalogue. One whose entry cannot be read is a damage that nothing here repairs.
+// The next files of the catalogue.
 void Scrub::refill() {
   std::size_t seen = 0;
   const Status good = catalogue::each(context_.world.catalogue, FileId(next_id_),
                                       [&](FileId file, const Result<proto::ComponentState>& state) {
                                         next_id_ = file.value + 1;
                                         ++seen;
-                                        if (!state) pass_->report.add(file, state.error().text, false);
+                                        if (!state) unreadable_.push_back({file, state.error().text});
                                         if (state && is_looked_at(*state)) queue_.push_back(file);
                                         return seen < kEntriesAtOnce;
                                       });
@@ -202,7 +209,24 @@ void Scrub::look() {
     queue_.pop_front();
     return start(file, {});
   }
+  if (has_all_ && !unreadable_.empty()) return mend_entry();
   if (has_all_) end_look();
+}
+
+void Scrub::mend_entry() {
+  if (entry_mend_.is_busy()) return entry_mend_.advance();
+  const Unreadable one = unreadable_.front();
+  if (pass_->only_look || unreadable_.size() > kUnreadableMax) {
+    unreadable_.pop_front();
+    return pass_->report.add(one.file, one.why, false);
+  }
+  entry_mend_.start(one.file, [this, one](const Status& status) {
+    unreadable_.pop_front();
+    pass_->report.add(one.file,
+                      status ? one.why + "; made anew out of what the others have"
+                             : one.why + "; not made anew: " + status.error().text,
+                      status.has_value());
+  });
 }
 
 // Who was away is asked again in the second look.

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 
+#include "scrub/entry_mend.h"
 #include "scrub/scrub_pages.h"
 #include "scrub/scrub_rows.h"
 
@@ -19,7 +20,7 @@ namespace pif::lfs {
 
 class Scrub {
  public:
-  explicit Scrub(Keeping& keeping);
+  Scrub(Keeping& keeping, Managing& managing, Rebuild::Ask ask);
 
   [[nodiscard]] Result<net::Packet> scrub(const Request& request, const proto::Scrub& asked);
   [[nodiscard]] Result<net::Packet> scrub_status(const Request& request, const proto::ScrubStatus& asked);
@@ -53,6 +54,7 @@ class Scrub {
   void look_at_pages(const TurnPtr& turn);
   void end_turn();
   bool may_look_again() const;
+  void mend_entry();
   void end_look();
   void doubt();
   void keep();
@@ -72,6 +74,12 @@ class Scrub {
   bool has_all_ = false;       // the catalogue's end was reached
   std::deque<FileId> queue_;
   std::deque<FileId> again_;  // in the second look
+  struct Unreadable {
+    FileId file;
+    std::string why;
+  };
+  std::deque<Unreadable> unreadable_;  // entries of the catalogue
+  EntryMend entry_mend_;
   bool is_second_look_ = false;
   std::deque<ScrubDoubt> doubts_;
   unsigned rounds_ = 0;  // of doubts

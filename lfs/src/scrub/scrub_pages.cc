@@ -201,11 +201,16 @@ ScrubPages::Verdict ScrubPages::judge(std::uint64_t page) const {
   return verdict;
 }
 
-// Its members' rows must be those of its vector, if that holds: two damages in a group are not made good.
+// Its members' rows must be those of its vector, if that holds: two damages in a group are not made good. But if the
+// bytes are theirs, the entry in .psum alone is another one, say of a range that was cancelled.
 ScrubPages::Verdict ScrubPages::judge_bad(std::uint64_t page, const std::string& why) const {
   const auto& shape = job_->keeper.shape;
   Verdict verdict{page};
   verdict.why = why;
+  const bool has_all = sources_.size() == shape.members() && std::count(sources_.begin(), sources_.end(), nullptr) == 0;
+  const auto is_of_rows = has_all ? component::is_of_rows(shape, *files_, page, sources_) : false;
+  verdict.is_bad = is_of_rows && *is_of_rows;
+  if (verdict.is_bad) return verdict;
   const auto vector = vector_of(page);
   for (std::size_t member = 0; member < shape.members() && !verdict.is_hopeless; ++member) {
     const bool is_known = member < sources_.size() && sources_[member] != nullptr;

@@ -125,6 +125,8 @@ class Components {
   std::size_t quarantined_count() const { return quarantined_.size(); }
   void went_into_quarantine(FileId file) { quarantined_.insert(file.value); }
   void left_quarantine(FileId file) { quarantined_.erase(file.value); }
+  // One whose entry could not be read has a new one.
+  void forget_unreadable() { --totals_.components; }
   // It is in the catalogue again.
   void came_back(const proto::ComponentState& state);
   // The server is asked about every one (an LFS that was taken back though it had lost changes).

@@ -115,6 +115,11 @@ struct Page {
 [[nodiscard]] Result<PackedRows> rebuild_stretch(const ParityShape& shape, ParityFiles& files, std::uint64_t page,
                                                  std::size_t lost, std::span<RowSource* const> sources);
 
+// Whether the page's bytes in .par are the XOR of the members' stretches, though sum and vector in .psum are others:
+// then these are of another time. sources: by member, all of them. Errors: those of the sources, of .par and its place.
+[[nodiscard]] Result<bool> is_of_rows(const ParityShape& shape, ParityFiles& files, std::uint64_t page,
+                                      std::span<RowSource* const> sources);
+
 // Looks at pages [0, pages): their sums, and if all sources are there that they are the XOR of the members' stretches;
 // of each member whose source is there that its stretches hash to their vector entries. sources: by member, null:
 // unknown; or none at all. Adds lines to `damages`, which name page and member, until it has 100. Errors of single
