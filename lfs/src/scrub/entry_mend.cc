@@ -17,7 +17,8 @@ void EntryMend::start(FileId file, Done done) {
   file_ = file;
   done_ = std::move(done);
   if (auto known = context_.components.find(file); known && (*known)->catalogued) {  // it was read before that
-    context_.batch.update(*known, [](proto::ComponentState&) {}, [this](const Status& status) { end(status); });
+    context_.batch.update(
+        *known, [](proto::ComponentState&) {}, [this](const Status& status) { end(status); });
     return;
   }
   net::Packet packet;
