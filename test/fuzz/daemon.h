@@ -34,6 +34,19 @@ class FakeMessenger final : public sim::FakeMessenger {
     PIF_TRY(net::frame_size(packet));
     return sim::FakeMessenger::send(peer, std::move(packet));
   }
+  Result<net::PeerId> connect(const proto::Endpoints& to, net::Route route) override {
+    auto peer = sim::FakeMessenger::connect(to, route);
+    if (peer) addresses_[*peer] = to.unix_path();
+    return peer;
+  }
+  // Whom the daemon has connected to: the path of a Unix socket. Empty: it has not.
+  std::string address(net::PeerId peer) const {
+    const auto at = addresses_.find(peer);
+    return at == addresses_.end() ? std::string() : at->second;
+  }
+
+ private:
+  std::map<net::PeerId, std::string> addresses_;
 };
 
 // ---- steps ----

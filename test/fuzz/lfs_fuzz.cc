@@ -1,17 +1,9 @@
 // Every operation of an LFS: requests with good and bad rights, over Unix sockets and ZeroMQ, with passing time,
 // restarts and power cuts, to the real LFS over a disk and a catalogue in memory. Afterwards its checker must find
 // nothing.
-#include <array>
-#include <cstring>
-#include <memory>
-
 #include <spdlog/spdlog.h>
 
-#include "daemon.h"
-#include "pif/component/component.h"
-#include "pif/component/memory_storage.h"
-#include "pif/kv/memory_store.h"
-#include "pif/lfs/lfs.h"
+#include "lfs_world.h"
 
 namespace {
 
@@ -19,158 +11,31 @@ using namespace pif;
 using fuzz::must;
 using proto::Envelope;
 
-constexpr std::array<std::uint32_t, 2> kUids = {1000, 0};
 constexpr int kStepsMax = 24;
-constexpr std::uint64_t kDiskBytes = 8u << 20;
-constexpr std::uint64_t kLogBytes = 64u << 10;
-
-class NoSpawner final : public lfs::Spawner {
- public:
-  Result<Started> start(const Order&) override { return fail(Code::kUnsupported, "no workers here"); }
-  void kill(ProcessId) override {}
-  std::optional<lfs::WorkerExit> exited(ProcessId) override { return std::nullopt; }
-};
-
-// What an LFS keeps: its disk and its catalogue.
-struct Root {
-  std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
-  std::shared_ptr<kv::MemoryState> catalogue =
-      kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()));
-  Root copy() const { return {disk->copy(), kv::copy_memory_state(*catalogue)}; }
-};
-
-class World {
- public:
-  explicit World(Root root) : disk_(std::move(root.disk)), catalogue_state_(std::move(root.catalogue)) {
-    disk_->set_capacity(kDiskBytes);
-    const auto storage = component::make_memory_storage(disk_);
-    const auto catalogue = kv::open_memory(catalogue_state_);
-    must(lfs::make_root(*storage, *catalogue, "/lfs0", {"c1", 1, "lfs0", ""}).has_value(), "a root is made");
-    watch();
-    start();
-    touched_ = false;
-  }
-
-  void step(fuzz::Input& in) {
-    const unsigned what = in.byte();
-    const unsigned peer = what >> 4 & 3;
-    switch (what & 15) {
-      case 10: clock_.advance(std::chrono::milliseconds(100) * in.byte()); break;
-      case 11: messenger_->close(peers_[peer]), add_peer(peer); break;
-      case 12: start(); break;
-      case 13: crash(); break;
-      default: request(peer, fuzz::take_request(in));
-    }
-    if ((what & 0x80) == 0) run();
-  }
-
-  void finish() {
-    run();
-    lfs_.reset();
-    storage_.reset();
-    if (!touched_) return;  // it is as every execution finds it
-    const auto storage = component::make_memory_storage(disk_);
-    const auto catalogue = kv::open_memory(catalogue_state_);
-    start();  // what died while it was written is removed by the next start
-    const auto report = lfs::check_root(*storage, *catalogue, "/lfs0", true);
-    must(report.has_value(), "the root can be checked");
-    for (const auto& damage : report->damages) std::fprintf(stderr, "damage: %s\n", damage.c_str());
-    must(report->damages.empty(), "the root is whole");
-  }
-
- private:
-  void watch() {
-    disk_->set_fault([this](std::string_view call, std::string_view) {
-      touched_ = touched_ || call != "space";
-      return Code::kOk;
-    });
-  }
-  void start() {
-    const bool touched = touched_;
-    lfs_.reset();
-    answers_.clear();
-    messenger_ = std::make_unique<fuzz::FakeMessenger>(clock_);
-    messenger_->on_send = [this](net::PeerId peer, const net::Packet& packet) { answers_.sent(peer, packet.envelope); };
-    for (unsigned peer = 0; peer < peers_.size(); ++peer) add_peer(peer);
-    storage_ = component::make_memory_storage(disk_);
-    catalogue_ = kv::open_memory(catalogue_state_);
-    lfs::Config config;
-    config.node = 1;
-    config.name = "lfs0";
-    config.cluster = "c1";
-    config.root = "/lfs0";
-    config.key = key_;
-    config.log_bytes = kLogBytes;
-    lfs_ = std::make_unique<lfs::Lfs>(std::move(config),
-                                      lfs::World{*messenger_, *storage_, *catalogue_, executor_, spawner_, entropy_});
-    must(lfs_->open().has_value(), "an LFS opens what an LFS wrote");
-    touched_ = touched;  // to start changes nothing
-  }
-  void crash() {
-    disk_->set_fault([](std::string_view, std::string_view) { return Code::kIo; });  // the dying one tidies nothing up
-    lfs_.reset();
-    watch();
-    disk_->crash();
-    start();
-  }
-  void add_peer(unsigned peer) {
-    const bool local = peer % 2 == 0;
-    net::Identity identity{.via = local ? net::Identity::Via::kUnix : net::Identity::Via::kIpc, .has_uid = local};
-    if (local) identity.uid = kUids[peer / 2], identity.gids = {identity.uid};
-    peers_[peer] = messenger_->add(identity);
-  }
-  void request(unsigned peer, const fuzz::Request& asked) {
-    auto packet = fuzz::packet_of(asked, key_, kUids[peer / 2], clock_.wall_seconds(), ++last_id_);
-    if (!packet) return;
-    if (!net::is_reply(packet->envelope)) answers_.asked(peers_[peer], packet->envelope.id());
-    messenger_->deliver(peers_[peer], std::move(*packet));
-  }
-  void run() {
-    messenger_->idle() = false;
-    must(lfs_->serve(messenger_->idle()).has_value(), "no request ends the LFS");
-  }
-
-  const ClusterKey key_ = fuzz::test_key();
-  fuzz::FakeClock clock_;
-  fuzz::CountingEntropy entropy_;
-  InlineExecutor executor_;
-  NoSpawner spawner_;
-  const std::shared_ptr<component::MemoryDisk> disk_;
-  const std::shared_ptr<kv::MemoryState> catalogue_state_;
-  bool touched_ = false;  // by anything but a start
-  std::unique_ptr<fuzz::FakeMessenger> messenger_;
-  std::unique_ptr<component::Storage> storage_;
-  std::unique_ptr<kv::Store> catalogue_;
-  std::unique_ptr<lfs::Lfs> lfs_;
-  fuzz::Answers answers_;
-  std::array<net::PeerId, 4> peers_{};
-  std::uint64_t last_id_ = 1000;
-};
-
-// A new LFS's, made once.
-const Root& new_root() {
-  static const Root made = [] {
-    Root root;
-    const World world(root);
-    return root.copy();
-  }();
-  return made;
-}
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   spdlog::set_level(spdlog::level::off);
   fuzz::Input in(data, size);
-  World world(new_root().copy());
-  for (int i = 0; i < kStepsMax && !in.empty(); ++i) world.step(in);
-  world.finish();
+  fuzz::Surroundings nobody;
+  fuzz::LfsWorld world(fuzz::new_root().copy(), nobody);
+  for (int i = 0; i < kStepsMax && !in.empty(); ++i) {
+    const unsigned what = in.byte();
+    world.step(what, in);
+    if ((what & fuzz::kNotYet) == 0) world.run();
+  }
+  const auto damages = world.finish();
+  for (const auto& damage : damages) std::fprintf(stderr, "damage: %s\n", damage.c_str());
+  must(damages.empty(), "the root is whole");
   return 0;
 }
 
 namespace {
 
-using Fill = std::function<void(Envelope&)>;
+using fuzz::Fill;
+using fuzz::set_file_length;
+using fuzz::variable;
 constexpr unsigned kFile = 7;
 constexpr unsigned kGood = fuzz::kGoodCapability;
 
@@ -178,7 +43,7 @@ std::string ask(unsigned rights, const Fill& fill, std::string_view body = {}, u
                 unsigned peer = 0) {
   Envelope envelope;
   fill(envelope);
-  return fuzz::request_step(peer << 4, flags, rights, kFile, envelope, body);
+  return fuzz::request_step(peer << fuzz::kPeerShift, flags, rights, kFile, envelope, body);
 }
 
 proto::ComponentShape shape_of(const Format& format, unsigned width = 1) {
@@ -189,11 +54,6 @@ proto::ComponentShape shape_of(const Format& format, unsigned width = 1) {
   out.mutable_format()->set_delimiter(format.delimiter);
   for (unsigned node = 1; node <= width; ++node) out.mutable_layout()->add_nodes(node);
   return out;
-}
-
-void set_file_length(proto::FileLength& file_length, std::uint64_t records, std::uint64_t bytes) {
-  file_length.set_records(records);
-  file_length.set_bytes(bytes);
 }
 
 std::string write_rows(const Format& format, std::uint64_t first, std::uint64_t count, std::string_view body) {
@@ -280,24 +140,14 @@ std::string append_cancel(std::uint64_t ticket) {
     e.mutable_append_cancel()->set_ticket(ticket);
   });
 }
-// Lengths, then rows.
-std::string variable(std::initializer_list<std::string_view> rows) {
-  std::string lengths;
-  std::string data;
-  for (const auto row : rows) {
-    lengths += fuzz::Output().word(static_cast<unsigned>(row.size())).word(0).str();
-    data += row;
-  }
-  return lengths + data;
-}
 std::string manage(const Fill& fill) { return ask(0, fill, {}, kGood | fuzz::kAnyFile); }
 
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
-  const std::string restart = Output().byte(12).str();
-  const std::string crash = Output().byte(13).str();
-  const std::string second = Output().byte(10).byte(255).str();
+  const std::string restart = restart_step();
+  const std::string crash = power_cut_step();
+  const std::string second = time_step(255);
   const Format ten = Format::fixed(10);
   const Format lines = Format::lines();
   const std::string rows(50, 'r');

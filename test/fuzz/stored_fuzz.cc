@@ -6,12 +6,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "daemon.h"
-#include "pif/component/component.h"
-#include "pif/component/memory_storage.h"
-#include "pif/kv/memory_store.h"
+#include "lfs_world.h"
 #include "pif/kv/value.h"
-#include "pif/lfs/lfs.h"
 #include "pif/proto/stored.pb.h"
 #include "pif/server/server.h"
 
@@ -24,13 +20,6 @@ constexpr int kRowsMax = 32;
 constexpr std::array<std::uint64_t, 5> kFiles = {1, 2, 3, 0x102, ~0ull};
 constexpr std::array<const char*, 6> kMetaKeys = {"version", "cluster", "next-id", "format", "", "f"};
 constexpr std::array<const char*, 4> kSuffixes = {".dat", ".sum", ".idx", ".isum"};
-
-class NoSpawner final : public lfs::Spawner {
- public:
-  Result<Started> start(const Order&) override { return fail(Code::kUnsupported, "no workers here"); }
-  void kill(ProcessId) override {}
-  std::optional<lfs::WorkerExit> exited(ProcessId) override { return std::nullopt; }
-};
 
 // One row: table and form of its key, key, value.
 void put_row(fuzz::Input& in, kv::Transaction& rows, unsigned tables) {
@@ -62,7 +51,7 @@ struct World {
   fuzz::FakeMessenger messenger{clock};
   fuzz::CountingEntropy entropy;
   InlineExecutor executor;
-  NoSpawner spawner;
+  fuzz::NoSpawner spawner;
 
   using Fill = std::function<void(proto::Envelope&)>;
   void ask(const std::string& capability, const Fill& fill) {
@@ -151,56 +140,22 @@ void check_directory(fuzz::Input& in) {
 
 void put_file(component::Storage& storage, fuzz::Input& in) {
   const unsigned what = in.byte();
-  const auto path = component::stem("/lfs0", FileId(kFiles[what % kFiles.size()])) + kSuffixes[what >> 4 & 3];
+  const auto path = component::stem(fuzz::kRoot, FileId(kFiles[what % kFiles.size()])) + kSuffixes[what >> 4 & 3];
   const auto bytes = in.text();
   if (!storage.make_folder(path.substr(0, path.rfind('/')))) return;
   auto file = storage.open(path, component::OpenMode::kCreate);
   must(file && (*file)->write(0, std::as_bytes(std::span(bytes))), "memory can be written");
 }
 
-lfs::Config lfs_config() {
-  lfs::Config config;
-  config.node = 1;
-  config.name = "lfs0";
-  config.cluster = "c1";
-  config.root = "/lfs0";
-  config.key = fuzz::test_key();
-  config.log_bytes = 64u << 10;
-  return config;
-}
-
-// What an LFS keeps.
-struct Root {
-  std::shared_ptr<component::MemoryDisk> disk = component::MemoryDisk::make();
-  std::shared_ptr<kv::MemoryState> catalogue =
-      kv::make_memory_state(static_cast<unsigned>(lfs::kCatalogueTables.size()));
-};
-
-// A new LFS's, made once.
-const Root& new_root() {
-  static const Root made = [] {
-    Root root;
-    const auto storage = component::make_memory_storage(root.disk);
-    const auto store = kv::open_memory(root.catalogue);
-    World world;
-    must(lfs::make_root(*storage, *store, "/lfs0", {"c1", 1, "lfs0", ""}).has_value(), "a root is made");
-    lfs::Lfs maker(lfs_config(), {world.messenger, *storage, *store, world.executor, world.spawner, world.entropy});
-    must(maker.open().has_value(), "a new root opens");
-    root.disk = root.disk->copy();
-    root.disk->set_capacity(8u << 20);
-    return root;
-  }();
-  return made;
-}
-
 void check_catalogue(fuzz::Input& in) {
-  const auto storage = component::make_memory_storage(new_root().disk->copy());
-  const auto store = kv::open_memory(kv::copy_memory_state(*new_root().catalogue));
+  const fuzz::Root root = fuzz::new_root().copy();
+  const auto storage = component::make_memory_storage(root.disk);
+  const auto store = kv::open_memory(root.catalogue);
   for (unsigned files = in.byte() % 8; files > 0; --files) put_file(*storage, in);
   put_rows(in, *store, static_cast<unsigned>(lfs::kCatalogueTables.size()));
-  (void)lfs::check_root(*storage, *store, "/lfs0", true);
+  (void)lfs::check_root(*storage, *store, fuzz::kRoot, true);
   World world;
-  lfs::Lfs lfs(lfs_config(), {world.messenger, *storage, *store, world.executor, world.spawner, world.entropy});
+  lfs::Lfs lfs(fuzz::lfs_config(), {world.messenger, *storage, *store, world.executor, world.spawner, world.entropy});
   if (!lfs.open()) return;
   world.ask(capability_of(0), [](proto::Envelope& e) { e.mutable_list_components()->set_limit(100); });
   for (const auto file : kFiles)
