@@ -406,10 +406,14 @@ void add_catalogue_seeds(Seeds& out) {
   };
   out.emplace_back("published", catalogue(7, {}, published(40)));
   out.emplace_back("published-endless", catalogue(8, {}, published(kFar)));
+  proto::ComponentState both = covered(4, kFar >> 4);
+  both.MergeFrom(published(kFar >> 2));
+  out.emplace_back("covered-and-published", catalogue(8, {}, both));
   const auto noted = [](State& s) {
     s.set_noted_generation(~std::uint64_t{0});
     s.mutable_noted()->set_generation(~std::uint64_t{0});
     s.mutable_noted()->mutable_file_length()->set_records(kFar);
+    s.mutable_published_tickets()->add_generations(7);
   };
   out.emplace_back("noted-endless", catalogue(9, {}, state_with(noted)));
 }

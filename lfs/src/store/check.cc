@@ -10,6 +10,7 @@
 #include "store/convert.h"
 #include "store/covered.h"
 #include "store/keeper.h"
+#include "store/kept_state.h"
 #include "store/recovery.h"
 #include "store/root.h"
 
@@ -71,8 +72,9 @@ void check_frames(const Keeper& keeper, component::ParityFiles& files, const pro
   const FileLength published = file_length_of(state.published());
   const std::uint64_t page_rows = keeper.shape.page_rows();
   std::size_t missing = 0;
-  for (std::uint64_t j = state.pages() * page_rows; j < keeper.parity_rows(published); ++j) {
-    for (std::size_t member = 0; member < keeper.size() && !has_page(state, j / page_rows); ++member) {
+  const std::uint64_t parity_rows = keeper.parity_rows(published);
+  const auto check_row = [&](std::uint64_t j) {
+    for (std::size_t member = 0; member < keeper.size() && missing < kUncoveredMax; ++member) {
       const RecordNumber record = keeper.record(member, j);
       if (record >= published.records) continue;
       const std::uint32_t bytes =
@@ -80,9 +82,15 @@ void check_frames(const Keeper& keeper, component::ParityFiles& files, const pro
       if (has_copy(*index, record, bytes)) continue;
       damages.push_back(fmt::format("file {}: record {} has its parity here, which has neither a page nor a copy of it",
                                     name_of(keeper.shape.file), record));
-      if (++missing == kUncoveredMax) return;
+      ++missing;
     }
-  }
+  };
+  // A length may be one that somebody has published without rows, so pages that are there are not counted one by one.
+  for (const Range& pages : missing_pages(state, {state.pages(), (parity_rows + page_rows - 1) / page_rows}))
+    for (std::uint64_t j = pages.begin * page_rows; j < std::min(pages.end * page_rows, parity_rows); ++j) {
+      check_row(j);
+      if (missing >= kUncoveredMax) return;
+    }
 }
 
 }  // namespace
@@ -95,6 +103,7 @@ void check_parity(component::Storage& storage, const std::string& stem, const pr
   const auto layout = layout_of(state.shape().layout());
   if (!shape || !layout) return damages.push_back((shape ? layout.error() : shape.error()).text);
   const Keeper keeper = Keeper::of(*shape, *layout, state.shape().index());
+  if (auto ok = check_kept(keeper, state); !ok) return damages.push_back(ok.error().text);
   if (keeper.parity_rows(file_length_of(state.published())) == 0 && state.pages() == 0) return;
   auto files = component::open_parity(storage, stem, component::OpenMode::kRead);
   if (!files) return damages.push_back(files.error().text);

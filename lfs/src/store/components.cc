@@ -4,6 +4,7 @@
 
 #include "pif/base/assert.h"
 #include "store/catalogue.h"
+#include "store/kept_state.h"
 #include "store/root.h"
 
 namespace pif::lfs {
@@ -62,6 +63,7 @@ ComponentPtr Components::find_in_memory(FileId file) const {
 Result<ComponentPtr> Components::add(proto::ComponentState state) {
   PIF_TRY_VALUE(const auto shape, shape_of(state.shape()));
   PIF_TRY_VALUE(auto layout, layout_of(state.shape().layout()));
+  if (keeps_parity(state.shape())) PIF_TRY(check_kept(Keeper::of(shape, layout, state.shape().index()), state));
   auto made = std::make_shared<Component>(shape, std::move(layout), std::move(state));
   PIF_ASSERT(!all_.contains(shape.file.value), shape.file.value);
   all_[shape.file.value] = made;
