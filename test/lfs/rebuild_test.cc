@@ -412,6 +412,20 @@ TEST_CASE("a rate is kept to") {
   });
 }
 
+TEST_CASE("a rate that is lifted holds nothing up any more") {
+  with_lost(Format::fixed(kLong), 2, [&](Bevies& b, Rebuilding& r, sim::Actor& self) {
+    REQUIRE_OK(b.put(make_records(600, kLong, 1)));
+    r.note_file();
+    r.lose_disk();
+    REQUIRE_OK(r.ask(1000));  // for hours
+    (void)self.pause(std::chrono::seconds(3));
+    CHECK(r.status().state() == wire::kRebuilding);
+    REQUIRE_OK(r.ask());
+    (void)r.await(self, {wire::kRebuilt});
+    CHECK(r.status().elapsed_ms() < 20000);
+  });
+}
+
 // ---- one that was away, with what it had ----
 
 TEST_CASE("rows that were appended without an LFS are fetched behind its own, and their parity is made") {

@@ -60,6 +60,10 @@ Result<net::Packet> Rebuild::rebuild(const Request& request, const proto::Rebuil
   rate_.set(asked.bytes_per_second(), context_.now());
   if (!is_asked_) begun_ = context_.now();
   is_asked_ = true;
+  if (phase_ == Phase::kRestoring) {  // what waits for the rate of before
+    for (const UnderWay& one : std::vector<UnderWay>(under_way_)) one.restore->advance();
+    step_round();
+  }
   if (phase_ == Phase::kWaiting) begin_round();
   if (phase_ == Phase::kPausing) {
     barren_rounds_ = 0;
