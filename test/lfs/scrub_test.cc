@@ -140,6 +140,25 @@ TEST_CASE("a flipped bit is repaired, wherever it is") {
   });
 }
 
+TEST_CASE("a file of a component that is missing is made anew") {
+  const auto format = GENERATE(Format::fixed(kShort), Format::variable());
+  const std::string ending = GENERATE(".dat", ".sum", ".idx", ".par", ".psum");
+  if (format.is_fixed() && ending == ".idx") return;
+  with_file(format, 400, [&](Bevies& b, Scrubbing& s) {
+    INFO(ending);
+    Node& node = *b.nodes[kHurt];
+    node.kill();
+    REQUIRE_OK(component::make_memory_storage(node.disk)->remove(s.stem(kHurt) + ending));
+    node.start();
+    const Totals found = s.pass();
+    CHECK(found.found > 0);
+    CHECK(found.repaired == found.found);
+    node.crash();
+    node.start();
+    s.require_whole();
+  });
+}
+
 TEST_CASE("a flipped bit of variable records is repaired") {
   const auto place = GENERATE(std::pair(".dat", 700), std::pair(".dat", 4096), std::pair(".idx", 100),
                               std::pair(".par", 300), std::pair(".sum", 3));

@@ -305,6 +305,7 @@ void ScrubPages::gathered(const Status& status) {
         self->is_busy_ = false;
         self->files_.reset();
         if (self->is_gone()) return self->end();
+        if (!self->component_->is_keeping) self->component_->parity.reset();  // perhaps without what is new
         for (const Verdict& verdict : std::exchange(self->verdicts_, {}))
           self->add(self->result_ ? verdict.why + "; made anew out of its members' rows"
                                   : verdict.why + "; not made anew: " + self->result_.error().text,

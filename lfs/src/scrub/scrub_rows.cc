@@ -213,8 +213,9 @@ void ScrubRows::compare() {
 
 Status ScrubRows::open() {
   if (files_) return {};
-  PIF_TRY_VALUE(files_,
-                component::open_files(job_->storage, job_->stem, component_->shape.format, component::OpenMode::kRead));
+  // One that is missing is like one that ends before its first byte.
+  const auto mode = job_->pass.only_look ? component::OpenMode::kRead : component::OpenMode::kCreate;
+  PIF_TRY_VALUE(files_, component::open_files(job_->storage, job_->stem, component_->shape.format, mode));
   data_.emplace(ScrubStream::kData, component_->shape, tail_, *files_);
   if (!component_->shape.format.is_fixed()) index_.emplace(ScrubStream::kIndex, component_->shape, tail_, *files_);
   return {};
@@ -333,6 +334,8 @@ void ScrubRows::repair() {
                                            component::OpenMode::kWrite);
         self->result_ =
             files ? rewrite_chunks(self->component_->shape, self->tail_, *files, self->bad_) : fail(files.error());
+        const std::string folder = self->job_->stem.substr(0, self->job_->stem.rfind('/'));
+        if (self->result_) self->result_ = self->job_->storage.sync_folder(folder);
       },
       [self = shared_from_this()] {
         self->component_->end_change();
