@@ -46,6 +46,17 @@ Status KnownLength::check(const FileLength& file_length) const {
               file_.node(0).name());
 }
 
+Status KnownLength::check_published(const FileLength& file_length) const {
+  const FileParts& parts = file_.parts;
+  PIF_TRY(check(file_length));
+  if (file_length.records >= parts.file_length.records) return {};
+  return fail(Code::kStaleNode,
+              fmt::format("{}: the directory knows of {} records, and the LFS that keeps the length of {}: it has "
+                          "lost some; run pif fsck",
+                          parts.path, parts.file_length.records, file_length.records),
+              file_.node(0).name());
+}
+
 FileLength KnownLength::as_published(const FileLength& said) const {
   const FileParts& parts = file_.parts;
   const bool nobody_keeps_it =
@@ -95,15 +106,8 @@ Status KnownLength::ask() {
   if (reply) {
     PIF_TRY(check_view(*reply));
     const FileLength said = as_published(wire::file_length_of(reply->envelope.length_reply().file_length()));
-    PIF_TRY(check(said));
+    PIF_TRY(check_published(said));
     file_length_ = said;
-    if (file_length_.records < parts.file_length.records) {
-      return fail(Code::kStaleNode,
-                  fmt::format("{}: the directory knows of {} records, and the LFS that keeps the length of {}: it has "
-                              "lost some; run pif fsck",
-                              parts.path, parts.file_length.records, file_length_.records),
-                  file_.node(0).name());
-    }
   } else if (reply.error().code == Code::kNotFound && parts.file_length.records == 0 && !parts.is_protected()) {
     file_length_ = {};  // an empty file has no component
   } else if (access::can_rebuild(parts, reply.error())) {

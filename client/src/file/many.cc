@@ -88,7 +88,7 @@ void add_length(FileState& file) {
   request.take = [&file](net::Packet& reply) -> Status {
     const FileLength file_length =
         file.length.as_published(wire::file_length_of(reply.envelope.length_reply().file_length()));
-    PIF_TRY(file.length.check(file_length));
+    PIF_TRY(file.length.check_published(file_length));
     file.length.set(file_length);
     return {};
   };
