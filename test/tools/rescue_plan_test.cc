@@ -109,5 +109,7 @@ TEST_CASE(
   known.add_marks()->set_node(1);
   CHECK(marked() == std::vector<std::uint32_t>{1, 2});
   known.set_state(kFilePending);
+  CHECK(plan_lost(2, {{1, known}}, nodes).marked.empty());
+  known.mutable_layout()->set_form(0);
   CHECK(marked() == std::vector<std::uint32_t>{2});
 }

@@ -142,7 +142,9 @@ LostPlan plan_lost(std::uint32_t node, const std::map<std::uint64_t, FileRecord>
     if (!uses(node, file) || file.state() == kFileDoomed) continue;
     // A file that was appended to may have more rows there than the directory knows of.
     const bool has_rows = rows_on(node, file.layout(), file.file_length()) > 0 || !file.untouched();
-    if (file.state() == kFilePending) out.marked.push_back({id, node, wire::kMarkLost, ""});
+    // With parity it is committed in the view in which it was begun, or not at all.
+    const bool is_given_up = file.state() == kFilePending && file.layout().form() != wire::kFormParity;
+    if (is_given_up) out.marked.push_back({id, node, wire::kMarkLost, ""});
     if (file.state() == kFilePending || !has_rows) continue;
     const std::vector<std::uint32_t> lost = lost_with(node, file, bad);
     for (const std::uint32_t other : lost) out.marked.push_back({id, other, wire::kMarkLost, file.path()});
