@@ -1,0 +1,64 @@
+// A pattern that is known to be good, in the form in which it is walked: what is regular is merged, and each level
+// knows its bytes, so that a walk can begin at any byte.
+// Pure; a value; const calls from several threads are fine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "pif/pattern/pattern.h"
+
+namespace pif::pattern {
+
+// The lowest byte, and the end of the highest.
+struct Bounds {
+  std::int64_t lowest = 0;
+  std::int64_t highest = 0;
+};
+
+class Compiled {
+ public:
+  // Errors: those of validate(). Takes time and memory in proportion to the levels, whatever their counts.
+  [[nodiscard]] static Result<Compiled> make(const Pattern& pattern);
+
+  // Of one tile.
+  std::uint64_t bytes() const { return bytes_; }
+  Bounds bounds() const { return bounds_; }
+  // From one tile to the next.
+  std::int64_t extent() const { return extent_; }
+  // Whether each piece begins at or behind the end of the one before, in all tiles.
+  bool is_rising() const { return is_rising_; }
+
+  // Of the tiles in which bytes skip to skip + bytes are, moved by `displacement`: what is walked may reach less far.
+  // Without bytes, the displacement. kTooLarge: 64 bits do not reach it, or skip + bytes is over kBytesMax.
+  [[nodiscard]] Result<Bounds> bounds(std::int64_t displacement, std::uint64_t skip, std::uint64_t bytes) const;
+
+  // A level as it is walked. Invariants: one without children has bytes; one with children has at least two
+  // repetitions. What is repeated once has stride 0.
+  struct Node {
+    std::int64_t offset = 0;
+    std::uint64_t count = 1;
+    std::int64_t stride = 0;
+    std::uint64_t bytes = 0;   // of one repetition
+    std::uint64_t begin = 0;   // bytes of the siblings before it
+    std::size_t child = 0;     // index of the first; they are consecutive
+    std::size_t children = 0;  // none: a leaf
+  };
+  // All levels; the last is the root, whose repetitions are the tiles, of more than kBytesMax bytes together. A pattern
+  // of one level may be merged with it. The pointer is valid as long as this object is neither assigned to nor moved
+  // from.
+  const Node* nodes() const { return nodes_.data(); }
+  const Node* root() const { return &nodes_.back(); }
+
+ private:
+  Compiled() = default;
+
+  std::vector<Node> nodes_;
+  std::uint64_t bytes_ = 0;
+  Bounds bounds_;
+  std::int64_t extent_ = 0;
+  bool is_rising_ = false;
+};
+
+}  // namespace pif::pattern
