@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace pif::pattern {
+namespace pif::patterns {
 namespace {
 
 using Wide = __int128;  // sums and products of 64 bits do not overflow it
@@ -131,4 +131,4 @@ Result<Pattern> member_of(std::uint64_t member, std::uint64_t members, std::uint
   return partition(static_cast<std::int64_t>(offset), record_size, static_cast<std::int64_t>(extent));
 }
 
-}  // namespace pif::pattern
+}  // namespace pif::patterns

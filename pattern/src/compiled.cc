@@ -9,7 +9,7 @@
 #include "pif/base/assert.h"
 #include "wrapping.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 namespace {
 
 using Node = Compiled::Node;
@@ -207,4 +207,4 @@ Status validate(const Pattern& pattern) {
   return {};
 }
 
-}  // namespace pif::pattern
+}  // namespace pif::patterns

@@ -6,7 +6,7 @@
 
 #include "pif/base/assert.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 namespace {
 
 constexpr std::uint64_t kOffsetMax = std::uint64_t{1} << 63;  // a gap and its mark have 64 bits
@@ -170,4 +170,4 @@ std::optional<ComponentRun> RunDecoder::next() {
   return *run;
 }
 
-}  // namespace pif::pattern
+}  // namespace pif::patterns

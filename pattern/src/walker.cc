@@ -2,7 +2,7 @@
 
 #include "wrapping.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 
 Result<Walker> Walker::make(const Compiled& pattern, std::int64_t displacement, std::uint64_t skip,
                             std::uint64_t bytes) {
@@ -108,4 +108,4 @@ void Walker::pass(std::uint64_t size, std::uint64_t count) {
   pass_pieces(count);
 }
 
-}  // namespace pif::pattern
+}  // namespace pif::patterns

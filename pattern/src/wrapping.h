@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-namespace pif::pattern {
+namespace pif::patterns {
 
 constexpr std::uint64_t wrapping(std::int64_t offset) { return static_cast<std::uint64_t>(offset); }
 constexpr std::int64_t moved(std::int64_t offset, std::int64_t by) {
   return static_cast<std::int64_t>(wrapping(offset) + wrapping(by));
 }
 
-}  // namespace pif::pattern
+}  // namespace pif::patterns

@@ -1,6 +1,6 @@
 #include "pif/pattern/zip.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 
 std::optional<RunPair> Zip::next_run(std::uint64_t bytes_max) {
   PIF_ASSERT(bytes_max > 0);
@@ -19,4 +19,4 @@ std::optional<RunPair> Zip::next_run(std::uint64_t bytes_max) {
   return run;
 }
 
-}  // namespace pif::pattern
+}  // namespace pif::patterns

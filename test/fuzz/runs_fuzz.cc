@@ -10,10 +10,10 @@ namespace {
 
 using namespace pif;
 using fuzz::must;
-using pattern::ComponentRun;
-using pattern::RunDecoder;
-using pattern::RunEncoder;
-using pattern::RunLimits;
+using patterns::ComponentRun;
+using patterns::RunDecoder;
+using patterns::RunEncoder;
+using patterns::RunLimits;
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
@@ -44,7 +44,7 @@ void check_accepted(const RunDecoder& decoder, const RunLimits& limits) {
   const std::string encoded = encoder.finish();
   must(encoded.size() <= bound, "bytes() is a bound");
   const auto again = RunDecoder::make(bytes_of(encoded), limits);
-  must(again.has_value() || encoded.size() > pattern::kRunsBytesMax, "what is encoded is accepted");
+  must(again.has_value() || encoded.size() > patterns::kRunsBytesMax, "what is encoded is accepted");
   if (!again) return;
   must(again->payload() == decoder.payload() && again->end() == decoder.end(), "and has the same bytes");
   RunEncoder third;

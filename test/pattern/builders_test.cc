@@ -8,7 +8,7 @@
 #include "pattern/bytes.h"
 #include "pif/pattern/builders.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 namespace {
 
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
@@ -158,4 +158,4 @@ TEST_CASE("a member that there is not, or that is too far away, is refused") {
 }
 
 }  // namespace
-}  // namespace pif::pattern
+}  // namespace pif::patterns

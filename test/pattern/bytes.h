@@ -7,7 +7,7 @@
 
 #include "pif/pattern/walker.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 
 using Bytes = std::vector<std::int64_t>;  // the offset of each byte, in order
 
@@ -97,4 +97,4 @@ inline Pattern random_pattern(Random& random) {
   }
 }
 
-}  // namespace pif::pattern
+}  // namespace pif::patterns

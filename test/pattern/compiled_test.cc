@@ -7,7 +7,7 @@
 
 #include "pattern/bytes.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 namespace {
 
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
@@ -138,4 +138,4 @@ TEST_CASE("a request that leaves 64 bits, or ends behind byte 2^62, is refused")
 }
 
 }  // namespace
-}  // namespace pif::pattern
+}  // namespace pif::patterns

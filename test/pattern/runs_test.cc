@@ -8,7 +8,7 @@
 #include "pattern/bytes.h"
 #include "pif/pattern/runs.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 namespace {
 
 struct Range {
@@ -354,4 +354,4 @@ TEST_CASE("random bytes are refused or are disjoint and rising runs within the l
 }
 
 }  // namespace
-}  // namespace pif::pattern
+}  // namespace pif::patterns

@@ -11,7 +11,7 @@
 #include "pif/pattern/builders.h"
 #include "pif/pattern/zip.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 namespace {
 
 // Takes a random step; at most that many bytes, if it says how many.
@@ -272,4 +272,4 @@ TEST_CASE("a piece of a simple-strided pattern takes less than 5 ns", "[.speed]"
 }
 
 }  // namespace
-}  // namespace pif::pattern
+}  // namespace pif::patterns

@@ -11,7 +11,7 @@
 
 #include "pif/pattern/pattern.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 
 // One range of bytes.
 Pattern range(std::int64_t offset, std::uint64_t bytes);
@@ -66,4 +66,4 @@ Pattern view(std::int64_t displacement, Pattern filetype);
 [[nodiscard]] Result<Pattern> member_of(std::uint64_t member, std::uint64_t members, std::uint64_t record_size,
                                         std::uint64_t position = 0);
 
-}  // namespace pif::pattern
+}  // namespace pif::patterns

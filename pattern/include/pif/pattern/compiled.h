@@ -9,7 +9,7 @@
 
 #include "pif/pattern/pattern.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 
 // The lowest byte, and the end of the highest.
 struct Bounds {
@@ -61,4 +61,4 @@ class Compiled {
   bool is_rising_ = false;
 };
 
-}  // namespace pif::pattern
+}  // namespace pif::patterns

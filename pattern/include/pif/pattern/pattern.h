@@ -9,7 +9,7 @@
 
 #include "pif/base/result.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 
 inline constexpr unsigned kDepthMax = 32;                           // levels inside one another
 inline constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 62;  // of a pattern, and of a request
@@ -46,4 +46,4 @@ struct Pattern {
 // as seen from where it is, that 64 bits with sign do not reach.
 [[nodiscard]] Status validate(const Pattern& pattern);
 
-}  // namespace pif::pattern
+}  // namespace pif::patterns

@@ -19,7 +19,7 @@
 
 #include "pif/base/result.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 
 inline constexpr std::size_t kRunsBytesMax = 64u << 10;  // encoded runs of one message
 inline constexpr std::size_t kRunBytesMax = 40;          // of one encoded run, whatever it is
@@ -108,4 +108,4 @@ class RunDecoder {
   std::uint64_t end_ = 0;
 };
 
-}  // namespace pif::pattern
+}  // namespace pif::patterns

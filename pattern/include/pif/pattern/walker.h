@@ -10,7 +10,7 @@
 #include "pif/base/assert.h"
 #include "pif/pattern/compiled.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 
 // `count` pieces of `size` bytes; each begins `stride` bytes behind the beginning of the one before. A run of one piece
 // has stride 0.
@@ -105,4 +105,4 @@ class Walker {
   std::array<Frame, kDepthMax + 1> frames_;  // [0]: the tiles
 };
 
-}  // namespace pif::pattern
+}  // namespace pif::patterns

@@ -9,7 +9,7 @@
 #include "pif/base/assert.h"
 #include "pif/pattern/walker.h"
 
-namespace pif::pattern {
+namespace pif::patterns {
 
 // Bytes that are contiguous on both sides.
 struct PiecePair {
@@ -63,4 +63,4 @@ class Zip {
   Walker memory_;
 };
 
-}  // namespace pif::pattern
+}  // namespace pif::patterns
