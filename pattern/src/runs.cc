@@ -91,7 +91,11 @@ void RunEncoder::close(const ComponentRun& closed) {
   if (closed.length == 0) return;
   const bool are_alike = run_.count > 0 && run_.length == closed.length;
   const std::uint64_t distance = closed.offset - run_.last();
-  if (are_alike && (closed.count == 1 || closed.stride == distance)) return fold(distance, closed);
+  if (are_alike) {
+    // Several come from add_run(), behind their first piece: it is longer if it touches what was before.
+    PIF_ASSERT(closed.count == 1 || closed.stride == distance, closed.count, closed.stride, distance);
+    return fold(distance, closed);
+  }
   if (run_.count > 0) write(run_);
   run_ = closed;
 }
