@@ -148,6 +148,7 @@ class Reader {
   [[nodiscard]] Result<std::vector<std::string>> check() const;
 
  private:
+  friend class ExtentReader;  // extents.h
   Shape shape_;
   Tail tail_;
   Files* files_;

@@ -1,0 +1,68 @@
+// Many pieces of one component's .dat at once, wherever they lie: read with what lies between them where they are close
+// together, so that each chunk is read and checked once however many pieces it has. And the component that several
+// write in pieces, which has no sums before it is sealed (docs/FORMAT.md "Scattered components").
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "pif/component/component.h"
+
+namespace pif::component {
+
+// Bytes [offset, offset + size) of .dat, and their place in memory.
+struct Extent {
+  std::uint64_t offset = 0;
+  std::size_t size = 0;
+  std::byte* at = nullptr;
+};
+struct ConstExtent {
+  std::uint64_t offset = 0;
+  std::size_t size = 0;
+  const std::byte* at = nullptr;
+};
+
+// Keeps the window that it read last, so that pieces of one chunk may come in several calls.
+// Thread-safety: none.
+class ExtentReader {
+ public:
+  // Checked: of a published component. `reader` outlives it.
+  explicit ExtentReader(const Reader& reader);
+  // Unchecked: of one that is being created. What was not written reads as zeros, also behind the end of the file,
+  // which outlives the reader.
+  explicit ExtentReader(File& data);
+  ~ExtentReader();
+  ExtentReader(const ExtentReader&) = delete;
+  ExtentReader& operator=(const ExtentReader&) = delete;
+
+  // Fills all of them. They rise by offset. Checked: kEndOfFile past Reader::tail(), kCorrupt. kBusy: the reader is
+  // one that does not wait for a disk, and would have to. kIo. After an error nothing is known of their memory.
+  [[nodiscard]] Status read(std::span<const Extent> extents);
+  // Bytes that were read from files so far, with what lay between pieces.
+  std::uint64_t scanned() const { return scanned_; }
+
+ private:
+  struct Window;
+  [[nodiscard]] Status load(std::span<const Extent> extents);
+  [[nodiscard]] Status read_long(const Extent& extent);
+  [[nodiscard]] Status read_raw(std::uint64_t offset, std::span<std::byte> out);
+
+  const Reader* reader_ = nullptr;  // null: unchecked
+  File* data_ = nullptr;
+  std::unique_ptr<Window> window_;
+  std::uint64_t scanned_ = 0;
+};
+
+// Into .dat of a component that is being created in pieces. They rise and are disjoint; sums are not touched. alone:
+// nobody else writes the file at the same time, so that pieces that lie close together may be written with what lies
+// between them. kNoSpace, kIo: any of them may have been written.
+[[nodiscard]] Status write_extents(File& data, std::span<const ConstExtent> extents, bool alone);
+
+// The component that was written so ends here, with so many rows and bytes (fixed records): the files get that size,
+// and each chunk its sum. Holes are not read. Nobody writes it. Does not sync.
+[[nodiscard]] Result<Tail> sum_scattered(const Shape& shape, Files& files, std::uint64_t rows, std::uint64_t bytes);
+
+}  // namespace pif::component
