@@ -12,7 +12,7 @@ bool FileParts::is_absent(LfsIndex lfs) const {
 }
 
 proto::ComponentShape FileParts::shape(LfsIndex index) const {
-  PIF_ASSERT(index < layout.width(), index, layout.width());
+  PIF_ASSERT(index < layout.width() && index < nodes.size(), index, layout.width());
   proto::ComponentShape out;
   out.set_file(file.value);
   *out.mutable_format() = wire::proto_of(format);
@@ -20,6 +20,7 @@ proto::ComponentShape FileParts::shape(LfsIndex index) const {
   out.set_index(index);
   out.set_chunk_bytes(component::chunk_bytes_for(format));
   out.set_owner(owner);
+  if (creating) out.set_incarnation(nodes[index].incarnation());
   return out;
 }
 

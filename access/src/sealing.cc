@@ -20,6 +20,7 @@ net::Packet seal_packet(const FileParts& parts, const FileLength& file_length, c
   seal.mutable_file()->set_bytes(file_length.bytes);
   seal.set_rows(end.tail.rows);
   seal.set_bytes(end.tail.bytes);
+  seal.set_scattered(end.scattered);
   if (!end.by_descriptor) return packet;
   seal.set_by_descriptor(true);
   seal.set_data_tail_sum(end.tail.data_sum);

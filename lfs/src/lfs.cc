@@ -28,6 +28,7 @@
 #include "requests/managing.h"
 #include "requests/reading.h"
 #include "requests/reporting.h"
+#include "requests/scattering.h"
 #include "requests/sizing.h"
 #include "requests/writing.h"
 #include "scrub/drill.h"
@@ -88,6 +89,7 @@ struct Lfs::Impl {
   LfsContext context;
   Reading reading{context};
   Writing writing{context};
+  Scattering scattering{context, writing, reading};
   Overwriting overwriting{context};
   Appending appending{context};
   Managing managing{context};

@@ -4,7 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include "directory/identity.h"
+#include "pif/base/assert.h"
 #include "pif/kv/value.h"
+#include "pif/wire/values.h"
 
 namespace pif::server {
 namespace {
@@ -25,8 +27,20 @@ Status load_unfinished(ServerContext& context) {
   if (!good) return fail(Code::kCorrupt, "the directory's table files has a value that is no message");
   for (const auto& [id, file] : unfinished) {
     context.pending[id] = file.session();
-    Session& creator = context.sessions.absent(file.session(), file.entry().attributes().owner(), context.now);
-    creator.creating.insert(id);
+    for (const auto& member : file.members()) {
+      if (member.session() == 0 || context.shared.files_of(member.session()).contains(id))
+        return fail(Code::kCorrupt, fmt::format("file {} has members that cannot be: run `pif-server check`", id));
+      context.shared.add(id, member.session(), false);
+    }
+  }
+  for (const auto& [id, file] : unfinished) {
+    const std::uint32_t owner = file.entry().attributes().owner();
+    context.sessions.absent(file.session(), owner, context.now).creating.insert(id);
+    for (const auto& member : file.members()) {
+      if (member.state() != wire::kMemberWriting) continue;
+      Session& session = context.sessions.absent(member.session(), owner, context.now);
+      PIF_ASSERT(session.creating.contains(id), id, session.id);
+    }
   }
   if (!unfinished.empty() || context.outbox.doomed_count() > 0) {
     spdlog::info("{} files were being created, {} removed", unfinished.size(), context.outbox.doomed_count());

@@ -22,6 +22,8 @@ constexpr std::string_view kNode = "server";
 
 // Rows of the table, of what is answered later.
 constexpr const wire::Operation& kNodesOperation = wire::OperationOf<proto::Nodes>::kRow;
+constexpr const wire::Operation& kReleaseOperation = wire::OperationOf<proto::Release>::kRow;
+constexpr const wire::Operation& kAwaitOperation = wire::OperationOf<proto::AwaitRounds>::kRow;
 constexpr const wire::Operation& kRemoveOperation = wire::OperationOf<proto::Remove>::kRow;
 
 bool is_recorded(const wire::Operation& operation) { return operation.again == wire::Again::kDeduplicated; }
@@ -32,8 +34,8 @@ bool needs_session(const wire::Operation& operation) {
 }  // namespace
 
 Loop::Loop(ServerContext& context) : context_(context) {
-  for (const auto bind : {bind_reading, bind_names, bind_removing, bind_lifecycle, bind_opening, bind_admission,
-                          bind_rescue, bind_views, bind_lost_files})
+  for (const auto bind : {bind_reading, bind_names, bind_removing, bind_lifecycle, bind_sharing, bind_parallel_open,
+                          bind_opening, bind_admission, bind_rescue, bind_views, bind_lost_files})
     bind(operations_);
   operations_.start();
 }
@@ -52,7 +54,8 @@ Status Loop::serve(const std::atomic<bool>& stop) {
 
 Time Loop::next_deadline() const {
   if (!context_.jobs.empty() && may_change()) return Time::min();
-  Time next = std::min(context_.outbox.next_deadline(), context_.parking.next_deadline());
+  Time next =
+      std::min({context_.outbox.next_deadline(), context_.parking.next_deadline(), context_.groups.next_deadline()});
   if (may_change()) next = std::min(next, tick_);
   if (context_.standing == Standing::kGathering) next = std::min(next, context_.started + context_.config.gather_max);
   if (is_held()) next = std::min(next, context_.held.until);
@@ -76,6 +79,7 @@ Status Loop::turn(net::Delivery first) {
     take(**more);
   }
   run_timers();
+  answer_groups();
   finish_turn();
   return {};
 }
@@ -257,6 +261,7 @@ void Loop::sweep_sessions() {
       [this](Session& session) {
         end_session(context_, session);
         std::vector<std::uint64_t> files(session.creating.begin(), session.creating.end());
+        std::erase_if(files, [&](std::uint64_t file) { return context_.shared.has_others(file, session.id); });
         std::sort(files.begin(), files.end());
         for (const std::uint64_t file : files) {
           if (auto aborted = abort_pending(context_, file); !aborted)
@@ -317,6 +322,21 @@ void Loop::answer_waiters() {
   });
 }
 
+// After all else in the turn that may be news to them.
+void Loop::answer_groups() {
+  context_.groups.expire(context_.now);
+  for (const ParallelGroups::Answer& answer : context_.groups.take_answers()) {
+    proto::Envelope origin;
+    origin.set_id(answer.to.request);
+    net::Packet reply = net::reply_to(origin);
+    fill_answer(answer, reply.envelope);
+    push(answer.to.peer, std::move(reply), answer.to_controller ? &kReleaseOperation : &kAwaitOperation,
+         answer.to.arrived);
+  }
+}
+
+std::size_t Loop::waiting() const { return context_.jobs.size() + context_.waiters.size() + context_.groups.waiting(); }
+
 void Loop::finish_turn() {
   if (auto stored = context_.sessions.store_answers(context_.wall); !stored)
     context_.rows.break_with(std::move(stored.error()));
@@ -353,7 +373,7 @@ void Loop::fail_jobs(const Error& error) {
 
 void Loop::send_replies(const std::optional<Error>& failed) {
   const Time now = context_.clock.now();
-  context_.stats.set_under_way(replies_.size() + context_.jobs.size() + context_.waiters.size());
+  context_.stats.set_under_way(replies_.size() + waiting());
   for (Reply& reply : replies_) {
     if (failed && reply.depends) {  // errors too: they may rest on rows that are not there now
       proto::Envelope origin;
@@ -383,7 +403,7 @@ void Loop::send_replies(const std::optional<Error>& failed) {
     if (!sent) spdlog::debug("a reply was not sent: {}", sent.error().to_string());
   }
   replies_.clear();
-  context_.stats.set_under_way(context_.jobs.size() + context_.waiters.size());
+  context_.stats.set_under_way(waiting());
 }
 
 }  // namespace pif::server

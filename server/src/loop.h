@@ -46,6 +46,9 @@ class Loop {
   void prune_answers();
   void run_job();
   void answer_waiters();
+  void answer_groups();
+  // Requests that are answered later.
+  std::size_t waiting() const;
   void finish_turn();
   void send_replies(const std::optional<Error>& failed);
   void fail_jobs(const Error& error);

@@ -107,7 +107,7 @@ TEST_CASE("every message of the envelope is in the table, as a request or as wha
 }
 
 TEST_CASE("numbers that no message has are neither requests nor replies") {
-  for (const int number : {-1, 0, 9, 12, 13, 127, 128, 1 << 20}) {
+  for (const int number : {-1, 0, 9, 12, 13, 119, 191, 192, 1 << 20}) {
     CHECK(find_operation(number) == nullptr);
     CHECK_FALSE(is_reply_case(number));
   }
@@ -186,5 +186,5 @@ TEST_CASE("an operation that nobody has bound is found") {
   CHECK(bindings.first_missing() == nullptr);
   CHECK(*bindings.find(proto::Envelope::kStat) == 2);
   CHECK(bindings.find(proto::Envelope::kRead) == nullptr);
-  for (const int number : {-1, 0, 128}) CHECK(bindings.find(number) == nullptr);
+  for (const int number : {-1, 0, 192}) CHECK(bindings.find(number) == nullptr);
 }

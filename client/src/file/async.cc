@@ -29,6 +29,10 @@ Result<File::Operation> start_read(FileState& file, RecordNumber first, std::spa
   PIF_TRY(file.keep_rights());
   PIF_TRY(check_room(file));
   auto operation = std::make_unique<AsyncOperation>(file);
+  if (file.scattered.is_on()) {
+    PIF_TRY_VALUE(operation->records, file.reader.read(first, out, count));
+    return keep(file, std::move(operation));
+  }
   PIF_TRY_VALUE(operation->records, file.reader.clip(first, out.size(), count));
   std::vector<ReadPart> parts;
   file.reader.add_parts({first, first + operation->records}, out.data(), parts);

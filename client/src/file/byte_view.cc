@@ -186,6 +186,11 @@ Status pwrite_variable(FileState& file, std::span<const std::byte> in, std::uint
 Result<std::size_t> FileState::pread(std::span<std::byte> out, std::uint64_t offset) {
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
+  if (scattered.is_on()) {
+    PIF_TRY_VALUE(const std::size_t bytes, scattered.readable(offset, out.size()));
+    PIF_TRY(scattered.read(offset, out.first(bytes)));
+    return bytes;
+  }
   const bool may_be_past = out.size() > length.bytes() || offset > length.bytes() - out.size();
   if (!length.is_known() || may_be_past) PIF_TRY(length.get(true));
   if (out.empty() || offset >= length.bytes()) return 0;
@@ -201,6 +206,12 @@ Result<std::size_t> FileState::pwrite(std::span<const std::byte> in, std::uint64
   if (in.size() > kFileBytesMax || offset > kFileBytesMax - in.size()) {
     return fail(Code::kTooLarge, fmt::format("{}: {} bytes at byte {} are asked for; a file has at most {} bytes",
                                              parts.path, in.size(), offset, kFileBytesMax));
+  }
+  if (scattered.is_possible() && (scattered.is_on() || offset != length.bytes())) {
+    PIF_TRY(check_not_done());
+    PIF_TRY(scattered.begin());
+    PIF_TRY(scattered.write(offset, in));
+    return in.size();
   }
   const Time deadline = session->clock().now() + session->timeout();
   PIF_TRY(length.get(true));

@@ -90,6 +90,16 @@ void CreatedWriter::drop() {
   for (auto& sink : sinks_) sink.reset();
 }
 
+Status CreatedWriter::give_up() {
+  PIF_TRY(flush());
+  PIF_TRY(file_.run(behind_));
+  for (const auto& sink : sinks_) {
+    if (sink) PIF_TRY(sink->finish());
+  }
+  drop();
+  return {};
+}
+
 // ---- fixed records -------------------------------------------------------------------------------------------------
 
 void CreatedWriter::note_written(const access::RowRange& rows) {

@@ -46,6 +46,8 @@ class CreatedWriter {
   [[nodiscard]] Status start_sealing();
   // Forgets all that was written here.
   void drop();
+  // All that was written is in the components, which others write on from now on.
+  [[nodiscard]] Status give_up();
 
  private:
   [[nodiscard]] Status flush();

@@ -3,6 +3,7 @@
 
 #include "file/async.h"
 #include "file/file_state.h"
+#include "file/piece_io.h"
 #include "session/in_use.h"
 
 namespace pif {
@@ -114,6 +115,35 @@ Status File::write_batch_at(RecordNumber first, std::span<const std::uint32_t> l
 
 Status File::read_many(std::span<ReadRequest> requests) {
   return in_use(*state_, [&] { return state_->reader.read_many(requests); });
+}
+
+Result<std::uint64_t> File::read_pieces(const Pieces& wanted, std::span<std::byte> out) {
+  return in_use(*state_, [&] { return client::read_pieces(*state_, wanted, out); });
+}
+Status File::write_pieces(const Pieces& wanted, std::span<const std::byte> in) {
+  return in_use(*state_, [&] { return client::write_pieces(*state_, wanted, in); });
+}
+
+Result<std::string> File::share() {
+  return in_use(*state_, [&] { return state_->share(); });
+}
+Status File::done() {
+  return in_use(*state_, [&] { return state_->done(); });
+}
+Result<std::vector<File::Member>> File::members() {
+  return in_use(*state_, [&]() -> Result<std::vector<Member>> {
+    PIF_TRY_VALUE(const proto::MembersReply all, state_->members());
+    std::vector<Member> out;
+    for (const auto& one : all.members())
+      out.push_back({one.member(), static_cast<Member::State>(one.state()), one.program()});
+    return out;
+  });
+}
+Status File::drop(std::uint32_t member) {
+  return in_use(*state_, [&] { return state_->drop(member); });
+}
+Status File::sync() {
+  return in_use(*state_, [&] { return state_->sync(); });
 }
 
 Result<File::Operation> File::start_read(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {

@@ -70,6 +70,7 @@ FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_o
       length(*this),
       reader(*this),
       writer(*this),
+      scattered(*this),
       overwriter(*this),
       appender(*this),
       hellos_(session->hellos()) {
@@ -79,6 +80,11 @@ FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_o
 FileState::~FileState() {
   operations.clear();
   if (phase == Phase::kEnded || kind.adopted || session->user().is_broken()) return;
+  if (is_shared()) {  // others may go on
+    forget_components();
+    phase = Phase::kEnded;
+    return;
+  }
   // A destructor cannot report; the server also ends what a lost client had open.
   if (auto done = creating() ? abort() : close(); !done) phase = Phase::kEnded;
 }
@@ -100,6 +106,17 @@ Status FileState::check_may_overwrite() const {
   return fail(Code::kUnsupported, fmt::format("protected: {} has parity, and this version cannot overwrite in place; "
                                               "put it anew or copy it with --bevy 0",
                                               parts.path));
+}
+
+Status FileState::check_piece_end(std::uint64_t end) {
+  if (end > kFileBytesMax)
+    return fail(Code::kTooLarge, fmt::format("{}: a piece would end at byte {}; a file has at most {} bytes",
+                                             parts.path, end, kFileBytesMax));
+  if (creating()) return {};
+  PIF_TRY_VALUE(const FileLength now, length.get(true));
+  if (end <= now.bytes) return {};
+  return fail(Code::kEndOfFile, fmt::format("{}: a piece ends at byte {}, and the file has {}: nothing was written",
+                                            parts.path, end, now.bytes));
 }
 
 Status FileState::past_end(RecordNumber record) const {
@@ -152,7 +169,14 @@ Status FileState::write(RecordNumber first, std::span<const std::byte> in) {
   if (!parts.format.is_fixed()) {
     return fail(Code::kInvalid, fmt::format("{}: records of variable length are written in batches", parts.path));
   }
-  if (creating()) return writer.write(first, in);
+  if (creating() && !scattered.is_on()) return writer.write(first, in);
+  if (creating()) {
+    if (first > kFileBytesMax / parts.format.record_length) return past_end(first);
+    const std::uint64_t offset = first * parts.format.record_length;
+    PIF_TRY(check_piece_end(offset + in.size()));
+    PIF_TRY(check_not_done());
+    return scattered.write(offset, in);
+  }
   PIF_TRY(check_may_write());
   const Time deadline = session->clock().now() + session->timeout();
   while (true) {
@@ -251,11 +275,13 @@ Status FileState::check_may_commit() {
 
 Status FileState::start_sealing() {
   PIF_TRY(check_may_commit());
+  PIF_ASSERT(!scattered.is_on(), parts.file.value);
   return writer.start_sealing();
 }
 
 Status FileState::commit() {
   PIF_TRY(check_may_commit());
+  if (scattered.is_on()) return commit_scattered();
   PIF_TRY(writer.seal());
   return commit_at_server(length.now());
 }
@@ -280,10 +306,10 @@ Status FileState::abort() {
 
 Status FileState::close() {
   if (phase == Phase::kEnded) return {};
-  if (creating() && !kind.adopted) return abort();
+  if (creating() && !kind.adopted && !is_shared()) return abort();
   phase = Phase::kEnded;
   forget_components();
-  if (kind.adopted) return {};
+  if (kind.adopted || is_shared()) return {};
   net::Packet request;
   proto::Close& close = *request.envelope.mutable_close();
   close.add_files(parts.file.value);

@@ -12,6 +12,7 @@
 #include "file/known_length.h"
 #include "file/overwriter.h"
 #include "file/record_reader.h"
+#include "file/scattered_writer.h"
 #include "pif/access/component_access.h"
 #include "pif/access/grant.h"
 #include "pif/client/session.h"
@@ -85,10 +86,22 @@ class FileState {
   // That lengths and bytes belong together, and to records of this file. `data` are variable records.
   [[nodiscard]] Status check_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) const;
   [[nodiscard]] Status past_end(RecordNumber record) const;  // as an error
+  // Whether pieces may be written up to this byte: kTooLarge, or kEndOfFile of a committed file.
+  [[nodiscard]] Status check_piece_end(std::uint64_t end);
 
   // ---- the byte view (byte_view.cc) ----
   [[nodiscard]] Result<std::size_t> pread(std::span<std::byte> out, std::uint64_t offset);
   [[nodiscard]] Result<std::size_t> pwrite(std::span<const std::byte> in, std::uint64_t offset);
+
+  // ---- members of a file that several write (sharing.cc) ----
+  bool is_shared() const { return member.has_value(); }
+  // kInvalid: this member has said that it is done.
+  [[nodiscard]] Status check_not_done() const;
+  [[nodiscard]] Result<std::string> share();
+  [[nodiscard]] Status done();
+  [[nodiscard]] Result<proto::MembersReply> members();
+  [[nodiscard]] Status drop(std::uint32_t number);
+  [[nodiscard]] Status sync();
 
   // ---- the end ----
   [[nodiscard]] Status commit();
@@ -108,9 +121,12 @@ class FileState {
   std::vector<std::unique_ptr<access::ComponentAccess>> components;  // by LFS
   KnownLength length;
   RecordReader reader;
-  CreatedWriter writer;   // of a file being created
-  Overwriter overwriter;  // of a committed one
-  Appender appender;      // the same
+  CreatedWriter writer;                 // of a file being created
+  ScatteredWriter scattered;            // the same, once it is written in pieces
+  Overwriter overwriter;                // of a committed one
+  Appender appender;                    // the same
+  std::optional<std::uint32_t> member;  // of a file being created by several: its number
+  bool is_done = false;                 // and it has said so
   TransferCounts counts;
   RecordNumber position = 0;
   std::map<File::Operation, std::unique_ptr<AsyncOperation>> operations;
@@ -118,6 +134,7 @@ class FileState {
 
  private:
   [[nodiscard]] Status check_may_commit();
+  [[nodiscard]] Status commit_scattered();
   [[nodiscard]] Status write_committed(RecordNumber first, std::span<const std::byte> in);
   void forget_components();
 

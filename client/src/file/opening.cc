@@ -1,4 +1,6 @@
 // The Client of pif/client/client.h: creating and opening files, one or many at once.
+#include "file/opening.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -103,6 +105,36 @@ Result<std::unique_ptr<FileState>> created_state(const std::shared_ptr<Session>&
   return std::make_unique<FileState>(session, std::move(parts), kind);
 }
 
+// What another client creates: in its view, and on the LFSs as it was told of them.
+Result<std::unique_ptr<FileState>> joined_state(const std::shared_ptr<Session>& session,
+                                                const proto::JoinReply& joined) {
+  FileParts parts;
+  parts.file = FileId(joined.file());
+  parts.path = joined.name();
+  parts.creating = true;
+  PIF_TRY_VALUE(parts.format, wire::format_of(joined.format()));
+  parts.file_layout = joined.layout();
+  PIF_TRY_VALUE(parts.layout, wire::layout_of(joined.layout()));
+  parts.nodes.assign(joined.nodes().begin(), joined.nodes().end());
+  PIF_TRY(check_parts(parts));
+  if (static_cast<std::size_t>(joined.incarnations_size()) != parts.nodes.size())
+    return fail(Code::kInternal, fmt::format("{}: the server names {} incarnations of {} LFSs", parts.path,
+                                             joined.incarnations_size(), parts.nodes.size()));
+  for (std::size_t i = 0; i < parts.nodes.size(); ++i)
+    parts.nodes[i].set_incarnation(joined.incarnations(static_cast<int>(i)));
+  parts.capability = joined.capability();
+  parts.capability_until = session->clock().wall_seconds() + kCapabilitySeconds;
+  parts.rights = kMayCreate | kMayRead;
+  parts.epoch = joined.epoch();
+  parts.view = joined.view();
+  parts.owner = session->uid();
+  for (const auto& [name, value] : joined.named()) parts.attributes.emplace(name, value);
+  auto state = std::make_unique<FileState>(session, std::move(parts), client::OpenKind{});
+  state->member = joined.member();
+  PIF_TRY(state->scattered.begin());
+  return state;
+}
+
 net::Packet open_packet(const Session& session, const std::string& path, Client::Mode mode) {
   net::Packet request;
   proto::Open& open = *request.envelope.mutable_open();
@@ -196,6 +228,17 @@ std::vector<Result<File>> Client::create_many(std::span<const NewFile> files) {
   });
 }
 
+Result<File> Client::join(std::string_view token) {
+  return client::in_use(session_->user(), [&]() -> Result<File> {
+    proto::Join join;
+    join.set_token(std::string(token));
+    auto reply = session_->ask_server(net::packet_of(std::move(join)));
+    if (!reply) return fail(strip(std::move(reply.error())));
+    PIF_TRY_VALUE(auto state, joined_state(session_, reply->envelope.join_reply()));
+    return File(std::move(state));
+  });
+}
+
 Result<File> Client::open(const std::string& path, Mode mode) {
   return client::in_use(session_->user(), [&]() -> Result<File> {
     PIF_TRY(sendable(path));
@@ -227,6 +270,21 @@ namespace client {
 struct FileAccess {
   static File make(std::unique_ptr<FileState> state) { return File(std::move(state)); }
 };
+
+Result<File> open_by_id(Client& client, std::uint64_t file) {
+  Session& session = client.session();
+  return in_use(session.user(), [&]() -> Result<File> {
+    proto::Open open;
+    open.set_file(file);
+    open.set_rights(kMayRead);
+    auto reply = session.ask_server(net::packet_of(std::move(open)));
+    if (!reply) return fail(strip(std::move(reply.error())));
+    const proto::OpenReply& opened = reply->envelope.open_reply();
+    PIF_TRY_VALUE(auto state,
+                  opened_state(session.shared_from_this(), opened.entry().name(), Client::Mode::kRead, opened, false));
+    return FileAccess::make(std::move(state));
+  });
+}
 
 Result<File> adopt_file(std::shared_ptr<Session> session, FileParts parts) {
   PIF_TRY(check_parts(parts));

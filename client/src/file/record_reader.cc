@@ -205,9 +205,25 @@ Result<std::uint64_t> RecordReader::clip(RecordNumber first, std::size_t out_byt
 Result<std::uint64_t> RecordReader::read(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
   PIF_TRY(file_.check_usable());
   PIF_TRY(file_.keep_rights());
+  if (file_.scattered.is_on()) return read_scattered(first, out, count);
   PIF_TRY_VALUE(const std::uint64_t records, clip(first, out.size(), count));
-  if (records > 0) PIF_TRY(read_known(first, out, records));
-  return records;
+  if (records == 0) return records;
+  auto status = read_known(first, out, records);
+  if (status) return records;
+  const bool may_scatter = status.error().code == Code::kUnsupported && file_.scattered.is_possible();
+  if (!may_scatter) return fail(std::move(status.error()));
+  PIF_TRY(file_.scattered.begin());  // then what was sent can be read back
+  return read_scattered(first, out, records);
+}
+
+Result<std::uint64_t> RecordReader::read_scattered(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
+  const std::uint64_t length = file_.parts.format.record_length;
+  if (first > kFileBytesMax / length) return fail(file_.past_end(first).error());
+  const std::uint64_t most = std::min<std::uint64_t>(count, (out.size() + length - 1) / length);
+  const std::size_t wanted = std::min<std::uint64_t>(out.size(), most * length);
+  PIF_TRY_VALUE(const std::size_t bytes, file_.scattered.readable(first * length, wanted));
+  PIF_TRY(file_.scattered.read(first * length, out.first(bytes)));
+  return (bytes + length - 1) / length;
 }
 
 Status RecordReader::read_known(RecordNumber first, std::span<std::byte> out, std::uint64_t records) {

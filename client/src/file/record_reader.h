@@ -51,6 +51,8 @@ class RecordReader {
 
  private:
   [[nodiscard]] Status open_parity(std::span<const LfsIndex> lfss);
+  // Of a file being created that is written in pieces.
+  [[nodiscard]] Result<std::uint64_t> read_scattered(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
   [[nodiscard]] Status read_once(RecordNumber first, std::span<std::byte> out, std::uint64_t records);
   [[nodiscard]] Status read_within_once(RecordNumber record, std::uint32_t within, std::span<std::byte> out);
   [[nodiscard]] Result<std::vector<std::uint64_t>> byte_offsets_once(std::span<const RecordNumber> records);

@@ -54,6 +54,7 @@ Reading::Reading(LfsContext& context) : context_(context) {
 void Reading::read(const Request& request, const proto::Read&) { start(request); }
 void Reading::read_bytes(const Request& request, const proto::ReadBytes&) { start(request); }
 void Reading::offsets(const Request& request, const proto::Offsets&) { start(request); }
+void Reading::read_pieces(const Request& request, const proto::ReadPieces&) { start(request); }
 
 void Reading::start(const Request& request) {
   auto found = context_.published(request, file_of_read(request.envelope()));
@@ -69,7 +70,7 @@ void Reading::start(const Request& request) {
     return context_.replies.answer(request, fail(std::move(opened.error())));
   const auto bytes_max = LfsContext::body_bytes_max(request);
   const auto reader = (*found)->reader->cached();
-  auto result = answer_read(request.envelope(), {(*found)->shape, reader, bytes_max});
+  auto result = answer_read(request.envelope(), {(*found)->shape, reader, bytes_max, request.packet.body.span()});
   if (result || result.error().code != Code::kBusy) {
     log_damage(result);
     add_generation(result, **found);
@@ -87,6 +88,7 @@ Result<std::shared_ptr<Reading::ColdRead>> Reading::make_cold(const Request& req
   cold->token = context_.replies.defer(request);
   cold->component = std::move(component);
   cold->asked = request.envelope();
+  cold->body = net::Buffer::copy_of(request.packet.body.span());
   cold->bytes_max = LfsContext::body_bytes_max(request);
   PIF_ASSERT(cold->token != 0, cold_.size());
   return cold;
@@ -129,7 +131,7 @@ void Reading::submit(std::shared_ptr<ColdRead> cold) {
   ++cold->tries;
   cold->changes = c.changes;
   auto work = [cold, files = c.files, shape = c.shape, reader = *c.reader] {
-    cold->result = answer_read(cold->asked, {shape, reader, cold->bytes_max});
+    cold->result = answer_read(cold->asked, {shape, reader, cold->bytes_max, cold->body.span()});
   };
   context_.world.executor.submit(std::move(work), [this, cold] { finish(cold); });
 }
@@ -143,8 +145,8 @@ void Reading::finish(const std::shared_ptr<ColdRead>& cold) {
   // A change in the middle may show in one half of a record and not in the other, or as a sum that does not hold.
   if (c.changes != cold->changes) {
     if (cold->tries < kColdTriesMax) return cold_.push_front(cold);
-    cold->result =
-        answer_read(cold->asked, {c.shape, *c.reader, cold->bytes_max});  // nobody changes it in the middle of this
+    cold->result = answer_read(cold->asked, {c.shape, *c.reader, cold->bytes_max,
+                                             cold->body.span()});  // nobody changes it in the middle of this
   }
   log_damage(*cold->result);
   add_generation(*cold->result, c);

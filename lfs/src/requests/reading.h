@@ -16,6 +16,8 @@ class Reading {
   void read(const Request& request, const proto::Read& asked);
   void read_bytes(const Request& request, const proto::ReadBytes& asked);
   void offsets(const Request& request, const proto::Offsets& asked);
+  // Of a committed component.
+  void read_pieces(const Request& request, const proto::ReadPieces& asked);
   // For reading: descriptors of a complete component. A worker gets them when nothing changes the component any more,
   // and holds it against changes until it ends.
   void attach(const Request& request);
@@ -30,6 +32,7 @@ class Reading {
     ReplyToken token = 0;
     ComponentPtr component;
     proto::Envelope asked;
+    net::Buffer body;  // of the request
     std::size_t bytes_max = 0;
     std::uint64_t changes = 0;  // of the component when the try began
     unsigned tries = 0;

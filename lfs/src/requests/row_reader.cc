@@ -8,6 +8,7 @@
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/net/calls.h"
+#include "requests/piece_requests.h"
 #include "store/convert.h"
 
 namespace pif::lfs {
@@ -244,11 +245,19 @@ Result<net::Packet> read_offsets(const proto::Envelope& request, const RowSource
 
 FileId file_of_read(const proto::Envelope& request) {
   if (request.has_read()) return FileId(request.read().file());
+  if (request.has_read_pieces()) return FileId(request.read_pieces().file());
   return FileId(request.has_read_bytes() ? request.read_bytes().file() : request.offsets().file());
 }
 
 Result<net::Packet> answer_read(const proto::Envelope& request, const RowSource& source) {
   if (request.has_read()) return read_rows(request, source);
+  if (request.has_read_pieces()) {
+    PIF_TRY_VALUE(net::Packet pieces, read_published(source.asked, source.reader, source.bytes_max));
+    net::Packet reply = net::reply_to(request);
+    reply.body = std::move(pieces.body);
+    reply.envelope.mutable_done();
+    return reply;
+  }
   return request.has_read_bytes() ? read_bytes(request, source) : read_offsets(request, source);
 }
 

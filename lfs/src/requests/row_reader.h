@@ -1,5 +1,5 @@
-// What the requests Read, ReadBytes and Offsets get out of a component's files: rows, bytes, and places of rows.
-// Nothing here knows the loop, so any thread may read.
+// What the requests Read, ReadBytes, Offsets and ReadPieces get out of a component's files: rows, bytes, and places of
+// rows. Nothing here knows the loop, so any thread may read.
 #pragma once
 
 #include "pif/component/component.h"
@@ -9,11 +9,12 @@ namespace pif::lfs {
 
 struct RowSource {
   const component::Shape& shape;
-  const component::Reader& reader;  // one that does not wait for the disk makes answer_read fail with kBusy instead
-  std::size_t bytes_max = 0;        // of the reply's body
+  const component::Reader& reader;     // one that does not wait for the disk makes answer_read fail with kBusy instead
+  std::size_t bytes_max = 0;           // of the reply's body
+  std::span<const std::byte> asked{};  // the request's body
 };
 
-// The file that a Read, ReadBytes or Offsets asks for.
+// The file that one of these asks for.
 FileId file_of_read(const proto::Envelope& request);
 // The reply to one of these. kEndOfFile, kInvalid, kTooLarge: of the request. kCorrupt, kIo: of the files.
 [[nodiscard]] Result<net::Packet> answer_read(const proto::Envelope& request, const RowSource& source);

@@ -7,6 +7,7 @@
 
 #include "pif/base/assert.h"
 #include "pif/base/timers.h"
+#include "pif/component/extents.h"
 
 namespace pif::lfs {
 namespace {
@@ -35,7 +36,16 @@ Writing::Writing(LfsContext& context) : context_(context) {
   context.operations.bind<&Writing::seal>(*this);
 }
 
+Status Writing::check_incarnation(const proto::ComponentShape& shape) const {
+  const std::uint64_t now = context_.numbers.incarnation();
+  if (shape.incarnation() == 0 || now == 0 || shape.incarnation() == now) return {};
+  return fail(Code::kOldView, fmt::format("{} was started again since file {} was begun, and has lost what was written "
+                                          "to it here: write the file again",
+                                          context_.config.name, shape.file()));
+}
+
 Result<ComponentPtr> Writing::open_component(const Request& request, const proto::ComponentShape& shape) {
+  PIF_TRY(check_incarnation(shape));
   PIF_TRY(context_.check_takes(shape));
   const FileId file(shape.file());
   const Capability& capability = request.capability;
@@ -79,6 +89,8 @@ Result<net::Packet> Writing::write(const Request& request, const proto::Write& a
   if (asked.count() == 0) return fail(Code::kInvalid, "a write of no rows");
   PIF_TRY(context_.check_space(body.size()));
   PIF_TRY_VALUE(const auto component, open_component(request, asked.shape()));
+  if (component->scattered)
+    return fail(Code::kInvalid, fmt::format("file {} is written in pieces here", name_of(component->file)));
   PIF_TRY(context_.components.open_writer(*component));
   PIF_TRY(component->shape.format.is_fixed() ? write_fixed(*component, asked, body)
                                              : write_variable(*component, asked, body));
@@ -179,6 +191,10 @@ bool Writing::try_seal(Sealing& sealing) {
   if (ready && *written)
     ready = fail(Code::kBusy, fmt::format("file {} is still open for writing in some process: it must close it first",
                                           name_of(component.file)));
+  if (ready && sealing.asked.scattered()) {
+    make_sums(sealing);
+    return true;
+  }
   if (ready) ready = take_lengths(component, sealing.asked);
   if (ready)
     sync_and_seal(sealing);
@@ -192,53 +208,67 @@ void Writing::end_seal(const Sealing& sealing, Status failed) {
   context_.replies.answer(sealing.token, std::move(failed));
 }
 
-Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
-  const auto& asked = request.envelope().seal();
+Result<ComponentPtr> Writing::find_to_seal(const Request& request, const proto::Seal& asked) {
+  PIF_TRY(check_incarnation(asked.shape()));
   PIF_TRY(context_.check_takes(asked.shape()));
   const FileId file(asked.shape().file());
-  const Capability& capability = request.capability;
   auto found = context_.components.find(file);
-  if (!found && found.error().code == Code::kNotFound) {
-    if (asked.rows() > 0)
-      return fail(Code::kNotFound,
-                  fmt::format("file {} has no rows here: they were never written, or this LFS was started "
-                              "again since; write the file again",
-                              name_of(file)));
-    found = open_component(request, asked.shape());
-  }
-  if (!found) return found;
-  Component& component = **found;
-  PIF_TRY(context_.check_epoch(component, capability));
-  PIF_TRY(LfsContext::check_not_older(component));
-  const Permission may_seal = context_.may(Operation::kSeal, component);
-  if (may_seal == Permission::kLater) return fail(Code::kBusy, fmt::format("file {} is being sealed", name_of(file)));
-  if (!is_same_shape(component.state.shape(), asked.shape()))
-    return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", name_of(file)));
-  if (!component.is_open()) {
-    if (component.state.rows() == asked.rows() && component.state.bytes() == asked.bytes()) return found;
-    return fail(Code::kExists, fmt::format("file {} is sealed with {} rows and {} bytes", name_of(file),
-                                           component.state.rows(), component.state.bytes()));
-  }
-  if (may_seal == Permission::kNever)
-    return fail(Code::kExists, fmt::format("file {} is complete: rows are being appended to it", name_of(file)));
-  if (component.writer) PIF_TRY(finish_writer(component));
-  const component::Tail tail = tail_to_seal(component, asked);
+  if (found || found.error().code != Code::kNotFound) return found;
+  // Of one filled in pieces perhaps nobody wrote here: this LFS is known to have lost nothing.
+  if (asked.rows() > 0 && !(asked.scattered() && asked.shape().incarnation() != 0))
+    return fail(Code::kNotFound, fmt::format("file {} has no rows here: they were never written, or this LFS was "
+                                             "started again since; write the file again",
+                                             name_of(file)));
+  return open_component(request, asked.shape());
+}
+
+// That what is to be sealed is what is here, and what the layout gives this LFS of such a file.
+Status Writing::check_lengths(Component& component, const proto::Seal& asked) {
+  const FileId file = component.file;
+  const auto& format = component.shape.format;
+  if (asked.scattered() && !format.is_fixed())
+    return fail(Code::kInvalid, fmt::format("file {}: records of variable length are not in pieces", name_of(file)));
+  if (component.scattered && !asked.scattered())
+    return fail(Code::kInvalid, fmt::format("file {} was written in pieces here: it has no sums yet", name_of(file)));
+  const component::Tail tail =
+      asked.scattered() ? component::Tail{asked.rows(), asked.bytes(), 0, 0} : tail_to_seal(component, asked);
   if (tail.rows != asked.rows() || tail.bytes != asked.bytes())
     return fail(Code::kInvalid, fmt::format("file {} has {} rows and {} bytes here, {} and {} are to be sealed",
                                             name_of(file), tail.rows, tail.bytes, asked.rows(), asked.bytes()));
   const FileLength file_length = file_length_of(asked.file());
   const auto rows = component.layout.rows(asked.shape().index(), file_length.records);
-  const auto& format = component.shape.format;
   if (format.is_fixed() && !is_fixed_file_length(format.record_length, file_length))
     return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes",
                                             file_length.records, format.record_length, file_length.bytes));
   const auto bytes = format.is_fixed() ? fixed_component_bytes(component.layout, asked.shape().index(),
                                                                format.record_length, rows, file_length)
                                        : tail.bytes;
-  if (rows != tail.rows || bytes != tail.bytes)
-    return fail(Code::kInvalid,
-                fmt::format("of a file of {} records and {} bytes, {} rows and {} bytes belong here, not {} and {}",
-                            file_length.records, file_length.bytes, rows, bytes, tail.rows, tail.bytes));
+  if (rows == tail.rows && bytes == tail.bytes) return {};
+  return fail(Code::kInvalid,
+              fmt::format("of a file of {} records and {} bytes, {} rows and {} bytes belong here, not {} and {}",
+                          file_length.records, file_length.bytes, rows, bytes, tail.rows, tail.bytes));
+}
+
+Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
+  const auto& asked = request.envelope().seal();
+  PIF_TRY_VALUE(ComponentPtr found, find_to_seal(request, asked));
+  Component& component = *found;
+  const std::string file = name_of(component.file);
+  PIF_TRY(context_.check_epoch(component, request.capability));
+  PIF_TRY(LfsContext::check_not_older(component));
+  const Permission may_seal = context_.may(Operation::kSeal, component);
+  if (may_seal == Permission::kLater) return fail(Code::kBusy, fmt::format("file {} is being sealed", file));
+  if (!is_same_shape(component.state.shape(), asked.shape()))
+    return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", file));
+  if (!component.is_open()) {
+    if (component.state.rows() == asked.rows() && component.state.bytes() == asked.bytes()) return found;
+    return fail(Code::kExists, fmt::format("file {} is sealed with {} rows and {} bytes", file, component.state.rows(),
+                                           component.state.bytes()));
+  }
+  if (may_seal == Permission::kNever)
+    return fail(Code::kExists, fmt::format("file {} is complete: rows are being appended to it", file));
+  if (component.writer) PIF_TRY(finish_writer(component));
+  PIF_TRY(check_lengths(component, asked));
   if (!component.given_out) {
     PIF_TRY(context_.components.open_files(component, component::OpenMode::kWrite));
     return found;
@@ -247,6 +277,32 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   context_.components.close_files(component);
   PIF_TRY(context_.components.open_files(component, component::OpenMode::kRead));
   return found;
+}
+
+void Writing::make_sums(const Sealing& sealing) {
+  Component& component = *sealing.component;
+  PIF_ASSERT(component.stage() == Stage::kSealing && !component.writer, component.file.value, component.stage());
+  const std::uint64_t rows = sealing.asked.rows(), bytes = sealing.asked.bytes();
+  Status ready = context_.check_space(bytes / component.shape.chunk_bytes * component.shape.sum_bytes());
+  if (ready && component.mode != component::OpenMode::kWrite) {  // nobody else can write it any more
+    context_.components.close_files(component);
+    ready = context_.components.open_files(component, component::OpenMode::kWrite);
+  }
+  if (!ready) return end_seal(sealing, std::move(ready));
+  auto made = std::make_shared<Result<component::Tail>>();
+  context_.world.executor.submit([made, files = component.files, shape = component.shape, rows,
+                                  bytes] { *made = component::sum_scattered(shape, *files, rows, bytes); },
+                                 [this, made, sealing] { end_sums(sealing, *made); });
+}
+
+void Writing::end_sums(const Sealing& sealing, const Result<component::Tail>& tail) {
+  Component& component = *sealing.component;
+  if (component.is_removed()) return end_seal(sealing, fail(Code::kStaleFile, "the file was removed meanwhile"));
+  if (!tail) return end_seal(sealing, fail(tail.error()));
+  PIF_ASSERT(component.files && component.reader, component.file.value);
+  set_tail(component.state, *tail);
+  component.reader->set_tail(*tail);
+  sync_and_seal(sealing);
 }
 
 Status Writing::take_lengths(Component& component, const proto::Seal& asked) {

@@ -26,6 +26,14 @@ class Writing {
   // Parity is synced with what is sealed.
   SealSync& seal_sync() { return sync_; }
 
+  // ---- for who fills components in pieces (scattering.h) ----
+  // kOldView: this LFS was started again since the file was begun, and has lost what was written to it before.
+  [[nodiscard]] Status check_incarnation(const proto::ComponentShape& shape) const;
+  // The component, which may be filled; it is made if it is not there.
+  [[nodiscard]] Result<ComponentPtr> open_component(const Request& request, const proto::ComponentShape& shape);
+  // What its writer holds back is in the files.
+  [[nodiscard]] Status finish_writer(Component& component);
+
  private:
   // Of an open component whose rows did not come in order, in bytes.
   struct Skipper {
@@ -43,20 +51,23 @@ class Writing {
   // What rows leave out gets its sums when the component is finished, all at once and on the loop. Nobody may make that
   // more than what sending the rows has cost him: kTooLarge.
   [[nodiscard]] Status check_skipped(const Component& component, std::uint64_t begin, std::uint64_t bytes);
-  [[nodiscard]] Result<ComponentPtr> open_component(const Request& request, const proto::ComponentShape& shape);
   [[nodiscard]] Status write_fixed(Component& component, const proto::Write& asked, std::span<const std::byte> body);
   [[nodiscard]] Status write_variable(Component& component, const proto::Write& asked, std::span<const std::byte> body);
 
-  [[nodiscard]] Status finish_writer(Component& component);
   // Everything that is checked before anybody is waited for. Of a component that is not open: it is sealed already,
   // with just these lengths.
   [[nodiscard]] Result<ComponentPtr> prepare_seal(const Request& request);
+  [[nodiscard]] Result<ComponentPtr> find_to_seal(const Request& request, const proto::Seal& asked);
+  [[nodiscard]] Status check_lengths(Component& component, const proto::Seal& asked);
   // False if it has to wait; otherwise it was answered, or is being synced.
   bool try_seal(Sealing& sealing);
   void end_seal(const Sealing& sealing, Status failed);
   [[nodiscard]] static Result<bool> has_writers(Component& component);
   [[nodiscard]] Status take_lengths(Component& component, const proto::Seal& asked);
   [[nodiscard]] Status check_sizes(Component& component, const component::Tail& tail);
+  // Of a component that was filled in pieces: away from the loop.
+  void make_sums(const Sealing& sealing);
+  void end_sums(const Sealing& sealing, const Result<component::Tail>& tail);
   void sync_and_seal(const Sealing& sealing);
   void finish_seal(const ComponentPtr& component, const FileLength& file, ReplyToken token);
 

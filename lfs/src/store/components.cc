@@ -109,6 +109,7 @@ Result<ComponentPtr> Components::create(const proto::ComponentShape& in, std::ui
   proto::ComponentState state;
   *state.mutable_shape() = in;
   state.mutable_shape()->set_chunk_bytes(shape.chunk_bytes);
+  state.mutable_shape()->clear_incarnation();
   if (is_quarantined(shape.file))
     return fail(Code::kStaleFile,
                 fmt::format("file {} is in quarantine here: the server did not know it", name_of(shape.file)));

@@ -53,6 +53,7 @@ struct Component {
 
   unsigned queued_changes = 0;  // overwrites and appends that wait
   bool by_append = false;  // made by an append to a committed file that had no rows here, and not asked about since
+  bool scattered = false;  // filled in pieces: it has no sums before it is sealed
   bool given_out = false;  // somebody got its descriptors for writing: only then can others than this process write it
   bool dirty = false;  // has entries in the redo log whose in-place data may not be durable; the files that they went
                        // through stay open

@@ -11,6 +11,7 @@
 #include "pif/kv/value.h"
 #include "pif/server/server.h"
 #include "pif/wire/convert.h"
+#include "pif/wire/values.h"
 
 namespace pif::server {
 namespace {
@@ -93,10 +94,23 @@ class Checker {
     if (row.state() == kCommitted) {
       committed_.emplace(id, Seen{row.parent(), row.name()});
     } else if (row.state() == kPending || row.state() == kDoomed) {
-      layout(row.entry().layout(), fmt::format("unfinished file {} ({})", id, row.name()));
+      const std::string what = fmt::format("unfinished file {} ({})", id, row.name());
+      layout(row.entry().layout(), what);
+      members(row, what);
     } else {
       damage(fmt::format("file {} ({}) has the unknown state {}", id, row.name(), row.state()));
     }
+  }
+
+  void members(const proto::StoredFile& row, const std::string& what) {
+    if (row.members().empty()) return;
+    std::unordered_set<std::uint64_t> sessions;
+    bool good = row.incarnations_size() == row.entry().layout().nodes_size();
+    for (const proto::StoredMember& member : row.members()) {
+      const bool known = member.state() >= wire::kMemberWriting && member.state() <= wire::kMemberDropped;
+      good = good && known && member.session() != 0 && sessions.insert(member.session()).second;
+    }
+    if (!good) damage(what + " has members that cannot be");
   }
 
   void meta(std::string_view key, std::string_view payload) {

@@ -302,6 +302,7 @@ void Registry::describe(const proto::FileLayout& layout, Time now,
     info.set_view_state(views_.of(id).state);
     if (node == nullptr) continue;
     info.set_name(node->info.name());
+    info.set_incarnation(node->confirmed);
     *info.mutable_endpoints() = node->info.endpoints();
   }
 }

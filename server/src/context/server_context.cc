@@ -15,7 +15,7 @@ ServerContext::ServerContext(Config config_in, World world_in)
       rows(world.directory),
       numbers(rows),
       directory(rows),
-      sessions(config, rows, world.entropy, opens),
+      sessions(config, rows, world.entropy, opens, shared, groups),
       locks(rows, opens),
       registry(config, rows, numbers),
       outbox(config, world.messenger, rows, registry) {}
@@ -65,7 +65,8 @@ void released(ServerContext& context, const std::vector<std::uint64_t>& files) {
 
 void end_session(ServerContext& context, Session& session) {
   released(context, context.opens.close_all(session.id));
-  PIF_ASSERT(context.opens.count_of(session.id) == 0, session.id);
+  context.groups.end_session(session.id, session.program);
+  PIF_ASSERT(context.opens.count_of(session.id) == 0 && !context.groups.is_in_use(session.id), session.id);
 }
 
 }  // namespace pif::server

@@ -8,9 +8,11 @@
 #include "context/input_locks.h"
 #include "context/operations.h"
 #include "context/outbox.h"
+#include "context/parallel_groups.h"
 #include "context/parking.h"
 #include "context/registry.h"
 #include "context/sessions.h"
+#include "context/shared_files.h"
 #include "directory/directory.h"
 #include "directory/numbers.h"
 #include "directory/opens.h"
@@ -72,6 +74,8 @@ struct ServerContext {
   Rows rows;
   Numbers numbers;
   Directory directory;
+  SharedFiles shared;
+  ParallelGroups groups;
   Sessions sessions;
   Opens opens;
   InputLocks locks;
@@ -132,6 +136,8 @@ void bind_reading(Operations& operations);
 void bind_names(Operations& operations);
 void bind_removing(Operations& operations);
 void bind_lifecycle(Operations& operations);
+void bind_sharing(Operations& operations);
+void bind_parallel_open(Operations& operations);
 void bind_opening(Operations& operations);
 void bind_admission(Operations& operations);
 void bind_rescue(Operations& operations);
@@ -147,6 +153,17 @@ void bind_lost_files(Operations& operations);
 bool is_open_still(const ServerContext& context, std::uint64_t file, const proto::StoredFile& row);
 // A file being created is given up, in this turn.
 [[nodiscard]] Status abort_pending(ServerContext& context, std::uint64_t file);
+// Whether a pending file may be committed with this length, as far as its members are concerned. kUnavailable: one is
+// gone; kBusy: one is writing; kInvalid: one has written more.
+[[nodiscard]] Status check_members(ServerContext& context, const proto::StoredFile& row,
+                                   const proto::FileLength& file_length);
+// The session was a member of the pending file, and is none any more.
+bool is_dropped(const proto::StoredFile& row, std::uint64_t session);
+// kBusy if the session is creating too many files to have one more.
+[[nodiscard]] Status check_creating(const Session& session);
+// Who takes part has not changed since `view`, in which the pending file was begun, or it has no parity: rows of LFSs
+// that are absent are with others. 0: not known. kOldView.
+[[nodiscard]] Status check_view(const ServerContext& context, std::uint64_t view, const proto::StoredFile& row);
 // kTooLarge over kAttributeBytesMax.
 [[nodiscard]] Status check_named(const google::protobuf::Map<std::string, std::string>& named);
 // kBadCapability unless the envelope's capability is kMayManage.
@@ -161,6 +178,8 @@ void end_session(ServerContext& context, Session& session);
 // Up to `budget` entries of the job at the front; true when it is done.
 [[nodiscard]] Result<bool> step_remove(ServerContext& context, RemoveJob& job, std::size_t budget);
 void describe_nodes(ServerContext& context, proto::NodesReply& reply);
+// What is to be said to a request that has waited for news of its group.
+void fill_answer(const ParallelGroups::Answer& answer, proto::Envelope& reply);
 // kNotFound if the directory does not know it.
 [[nodiscard]] Result<Node*> known_node(ServerContext& context, std::uint32_t id);
 // Where the server may do that by itself: nodes that are silent for too long are lost from now on.

@@ -182,7 +182,7 @@ bool Sessions::evict(std::uint32_t uid) {
   for (auto at = sessions_.begin(); at != sessions_.end(); ++at) {
     const Session& session = *at->second;
     if (session.who.uid == uid && session.connections == 0 && !session.keeps_something() &&
-        opens_.count_of(session.id) == 0)
+        opens_.count_of(session.id) == 0 && !groups_.is_in_use(session.id))
       idle.push_back(at);
   }
   const auto longest = [](const auto& a, const auto& b) { return a->second->last_heard < b->second->last_heard; };
@@ -204,6 +204,8 @@ Session& Sessions::insert(std::uint64_t id, Requester who, Time now) {
   session->id = id;
   session->who = std::move(who);
   session->last_heard = now;
+  session->creating.insert(shared_.files_of(id).begin(), shared_.files_of(id).end());
+  shared_.session_known(id);
   ++of_user_[session->who.uid];
   const auto [at, is_new] = sessions_.emplace(id, std::move(session));
   PIF_ASSERT(is_new, id);
@@ -219,6 +221,7 @@ Sessions::ById::iterator Sessions::forget(ById::iterator at) {
   const auto theirs = of_user_.find(session.who.uid);
   PIF_ASSERT(theirs != of_user_.end() && theirs->second > 0, session.who.uid);
   if (--theirs->second == 0) of_user_.erase(theirs);
+  shared_.session_forgotten(session.id);
   return sessions_.erase(at);
 }
 

@@ -15,6 +15,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "context/parallel_groups.h"
+#include "context/shared_files.h"
 #include "directory/opens.h"
 #include "directory/permissions.h"
 #include "directory/rows.h"
@@ -66,9 +68,11 @@ struct Session {
 
 class Sessions {
  public:
-  // opens: who has files open is not idle.
-  Sessions(const Config& config, Rows& rows, Entropy& entropy, const Opens& opens)
-      : config_(config), rows_(rows), entropy_(entropy), opens_(opens) {}
+  // opens, groups: who has files open, or is in a group, is not idle. shared: a session that comes back creates what it
+  // is a member of.
+  Sessions(const Config& config, Rows& rows, Entropy& entropy, const Opens& opens, SharedFiles& shared,
+           const ParallelGroups& groups)
+      : config_(config), rows_(rows), entropy_(entropy), opens_(opens), shared_(shared), groups_(groups) {}
 
   // Whose request this is: by the envelope's credential, or by the Hello said on this connection.
   [[nodiscard]] Result<Session*> of(net::PeerId peer, const std::string& credential, const net::Identity& identity,
@@ -129,6 +133,8 @@ class Sessions {
   Rows& rows_;
   Entropy& entropy_;
   const Opens& opens_;
+  SharedFiles& shared_;
+  const ParallelGroups& groups_;
   ById sessions_;
   std::unordered_map<std::uint32_t, std::size_t> of_user_;  // how many of them
   std::unordered_map<net::PeerId, Peer> peers_;

@@ -62,6 +62,7 @@ Status put_pending(ServerContext& context, const Call& call, const Place& at, co
   *row.mutable_entry() = entry;
   row.set_exclusive(call.request.create().exclusive());
   row.set_session(call.session->id);
+  row.set_view(context.registry.views().index());
   PIF_TRY(context.rows.put_file(entry.id(), row));
   context.rows.on_commit([&context, id = entry.id(), session = call.session->id] {
     const bool is_new = context.pending.emplace(id, session).second;
@@ -75,6 +76,10 @@ void forget_pending(ServerContext& context, std::uint64_t file) {
   const auto found = context.pending.find(file);
   if (found == context.pending.end()) return;
   if (Session* creator = context.sessions.find(found->second)) creator->creating.erase(file);
+  for (const std::uint64_t member : context.shared.members(file)) {
+    if (Session* session = context.sessions.find(member)) session->creating.erase(file);
+  }
+  context.shared.forget(file);
   context.pending.erase(found);
 }
 
@@ -101,10 +106,7 @@ Status create(ServerContext& context, Call& call, const proto::Create& ask, prot
   PIF_TRY(check_target(existing, at.path, ask.exclusive()));
   PIF_TRY_VALUE(proto::FileLayout layout,
                 choose_layout(ask, context.registry, context.config.default_bevy, context.layouts_chosen, context.now));
-  if (call.session->creating.size() >= kCreatingPerSessionMax) {
-    return fail(Code::kBusy,
-                fmt::format("{} files are being created by this program already", call.session->creating.size()));
-  }
+  PIF_TRY(check_creating(*call.session));
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
   if (ask.nodes_size() == 0) ++context.layouts_chosen;
   const proto::StoredEntry entry = new_entry(context, call, id, std::move(layout));
@@ -122,15 +124,6 @@ Status create(ServerContext& context, Call& call, const proto::Create& ask, prot
   return put_pending(context, call, at, entry);
 }
 
-// Who takes part has not changed since the file was begun: rows of LFSs that are absent are with others.
-Status check_view(const ServerContext& context, const proto::Commit& ask, const proto::StoredFile& row) {
-  const std::uint64_t newest = context.registry.views().index();
-  const bool has_parity = row.entry().layout().form() == wire::kFormParity;
-  if (!has_parity || ask.view() == 0 || ask.view() == newest) return {};
-  return fail(Code::kOldView, fmt::format("{} was written in view {}, and {} is the newest: write it again", row.name(),
-                                          ask.view(), newest));
-}
-
 Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {
   PIF_TRY_VALUE(auto row, context.rows.file(ask.file()));
   if (!row || row->state() == kDoomed) {
@@ -143,8 +136,9 @@ Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {
     return fail(Code::kPermission,
                 fmt::format("{} is being created by uid {}", row->name(), made.attributes().owner()));
   }
-  PIF_TRY(check_view(context, ask, *row));
+  PIF_TRY(check_view(context, row->members().empty() ? ask.view() : row->view(), *row));
   PIF_TRY(check_file_length(made.format(), ask.file_length()));
+  PIF_TRY(check_members(context, *row, ask.file_length()));
   PIF_TRY_VALUE(const auto folder, context.rows.folder(row->parent()));
   if (!folder && row->parent() != kRootFolder) {
     return fail(Code::kNotFound, fmt::format("the folder that {} was to be in has been removed", row->name()));
@@ -186,11 +180,27 @@ void bind_lifecycle(Operations& operations) {
   operations.bind<abort_create>();
 }
 
+Status check_creating(const Session& session) {
+  if (session.creating.size() < kCreatingPerSessionMax) return {};
+  return fail(Code::kBusy, fmt::format("{} files are being created by this program already", session.creating.size()));
+}
+
+Status check_view(const ServerContext& context, std::uint64_t view, const proto::StoredFile& row) {
+  const std::uint64_t newest = context.registry.views().index();
+  const bool has_parity = row.entry().layout().form() == wire::kFormParity;
+  if (!has_parity || view == 0 || view == newest) return {};
+  return fail(Code::kOldView,
+              fmt::format("{} was written in view {}, and {} is the newest: write it again", row.name(), view, newest));
+}
+
 Status abort_pending(ServerContext& context, std::uint64_t file) {
   PIF_TRY_VALUE(auto row, context.rows.file(file));
   context.rows.on_commit([&context, file] { forget_pending(context, file); });
   if (!row || row->state() != kPending) return {};
   ++context.weight;
+  row->clear_members();
+  row->clear_incarnations();
+  row->clear_view();
   return put_doomed(context, file, std::move(*row), true);
 }
 

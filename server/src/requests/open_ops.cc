@@ -183,7 +183,8 @@ Status note_length(ServerContext& context, const Call& call, std::uint64_t file,
 Result<std::string> renewed(ServerContext& context, const Call& call, std::uint64_t file, bool held, Reached& reached) {
   PIF_TRY_VALUE(const auto row, context.rows.file(file));
   if (row && row->state() == kPending) {
-    if (row->session() != call.session->id && call.who().uid != row->entry().attributes().owner()) return std::string();
+    const bool is_own = row->session() == call.session->id || call.who().uid == row->entry().attributes().owner();
+    if (!is_own || is_dropped(*row, call.session->id)) return std::string();
     return capability_for(context, file, call.who().uid, kMayCreate | kMayRead, row->entry().epoch());
   }
   auto opened = by_id(context, call, file, reached);

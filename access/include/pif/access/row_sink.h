@@ -28,6 +28,7 @@ struct ComponentEnd {
   LfsIndex lfs = 0;
   bool by_descriptor = false;  // its sums are known here; else the LFS has written it, and knows them
   component::Tail tail;        // sums: by descriptor only
+  bool scattered = false;      // it was written in pieces (extents.h), and has no sums yet
 };
 
 class RowSink {

@@ -62,7 +62,8 @@ std::string mint(const ClusterKey& key, const Capability& capability);
 [[nodiscard]] Status require(const Capability& capability, FileId file, std::uint32_t rights, std::uint32_t uid);
 
 // Bytes of another kind under the cluster's key: the tag, `payload`, and a MAC over both. Tags are of one use each:
-// 'C' and 'F' are the above, 'V' is a view (wire/views.h).
+// 'C' and 'F' are the above, 'V' is a view (wire/views.h),
+// 'J' and 'G' are tokens (server/src/context/tokens.h).
 std::string sign(const ClusterKey& key, char tag, std::string_view payload);
 // The payload of what sign() made; valid as long as `packed`. kBadCapability for anything else.
 [[nodiscard]] Result<std::string_view> verify_signed(const ClusterKey& key, char tag, std::string_view packed);

@@ -32,7 +32,7 @@ inline constexpr Duration kAbortGrace = std::chrono::seconds(30);     // for a c
 
 // ---- jobs ----
 inline constexpr Duration kJobHold = std::chrono::milliseconds(500);  // a JobWait at its LFS, if nothing happens
-inline constexpr Duration kJobHoldMax = std::chrono::seconds(1);      // whatever is asked for
+inline constexpr Duration kJobHoldMax = std::chrono::seconds(1);      // of any request that waits for news
 inline constexpr Duration kJobClaim = std::chrono::seconds(10);  // from a job's spawn to its controller's first JobWait
 inline constexpr Duration kJobLease =
     std::chrono::seconds(60);  // of a controller over ZeroMQ; a Unix socket's end tells

@@ -20,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pif/access/data_path.h"
@@ -29,6 +30,7 @@
 #include "pif/base/histogram.h"
 #include "pif/base/result.h"
 #include "pif/parity/layout.h"
+#include "pif/pattern/pattern.h"
 
 namespace pif::net {
 class Messenger;
@@ -263,6 +265,48 @@ class File {
   [[nodiscard]] Result<std::uint64_t> wait(Operation operation);  // records moved
   bool is_done(Operation operation);
 
+  // ---- many pieces at once ----
+  // Bytes of the byte view, and their places in memory, as patterns (pif/pattern/pattern.h; builders.h makes the usual
+  // ones): the bytes of both are paired in the order of the patterns, each tiled as often as it takes.
+  struct Pieces {
+    patterns::Pattern file;
+    patterns::Pattern memory;
+    std::int64_t displacement = 0;       // of the file's pattern: byte 0 of it is there
+    std::uint64_t skip = 0;              // bytes of the file's pattern that are passed over
+    std::optional<std::uint64_t> bytes;  // of the whole request; default: one tile of `memory`
+  };
+  // Bytes that were read: fewer only where a piece goes past the end of the file; those before it, in their order, have
+  // come. Bytes that are asked for several times come each time. kInvalid, kTooLarge: patterns that cannot be (it is
+  // said what), or that go past the memory or before the file's first byte.
+  [[nodiscard]] Result<std::uint64_t> read_pieces(const Pieces& wanted, std::span<std::byte> out);
+  // Of bytes that are written several times the last one counts. In a committed file as pwrite(), piece by piece, and
+  // nothing is sent if one is past its end (kEndOfFile). A file being created may be written anywhere; what nobody
+  // writes is zero, and takes no room. kUnsupported: variable records of a file being created.
+  [[nodiscard]] Status write_pieces(const Pieces& wanted, std::span<const std::byte> in);
+
+  // ---- a file being created by several ----
+  // Fixed records. Whoever has the token, for a day, and is the same user, may join() (Client), in any thread, process
+  // or machine, and is a *member* then, as this File is: number 0. Each writes and reads anywhere with write_at(),
+  // pwrite(), write_pieces(), read_at(), pread(), read_pieces(), sees what all have written, and zeros elsewhere; there
+  // is no end of file. Of a byte that two write at the same time, it is one's. When all have said done(), one of them
+  // says commit(); until then nobody else sees anything. A File that is destroyed leaves the file to the others; it is
+  // given up when all their clients have gone, or by abort() of one. kUnavailable: an LFS of it is lost.
+  [[nodiscard]] Result<std::string> share();
+  // Nothing more is written here. kCancelled: this member was dropped.
+  [[nodiscard]] Status done();
+  struct Member {
+    enum class State : std::uint8_t { kWriting = 1, kDone = 2, kDropped = 3, kGone = 4 /* its client is not there */ };
+    std::uint32_t number = 0;
+    State state = State::kWriting;
+    std::string program;
+  };
+  // kInvalid, of the following too: nobody shares it.
+  [[nodiscard]] Result<std::vector<Member>> members();
+  // That this member is not done is meant: what it wrote may be there, or not. commit() goes on without it.
+  [[nodiscard]] Status drop(std::uint32_t member);
+  // What was written to it so far is durable at the LFSs; it stays invisible.
+  [[nodiscard]] Status sync();
+
   // ---- appending to a committed file, several clients at once ----
   // All records of one call are consecutive; returns the number of the first. Durable and visible when it returns.
   // kInvalid behind a short last record, or (delimited records) behind one that lacks its delimiter. With parity an LFS
@@ -277,9 +321,10 @@ class File {
 
   // ---- the byte view ----
   // Bytes across records, any format. pread: fewer only at the end. pwrite: inside or at the end, past it zeros fill
-  // the gap (fixed records); variable records keep their lengths. kTooLarge past kFileBytesMax, and for a gap of over
-  // kGapBytesMax (pif/base/limits.h). pwrite, kUnsupported: before the end of a committed file with parity. Zeros that
-  // were written when the time was up (kTimeout) stay: the file ends with them.
+  // the gap (fixed records; of a file being created they take no room); variable records keep their lengths. kTooLarge
+  // past kFileBytesMax, and in a committed file for a gap of over kGapBytesMax (pif/base/limits.h). pwrite,
+  // kUnsupported: before the end of a committed file with parity. Zeros that were written when the time was up
+  // (kTimeout) stay: the file ends with them.
   [[nodiscard]] Result<std::size_t> pread(std::span<std::byte> out, std::uint64_t offset);
   [[nodiscard]] Result<std::size_t> pwrite(std::span<const std::byte> in, std::uint64_t offset);
 
@@ -288,7 +333,8 @@ class File {
   // exclusive, and the name is taken; kIsDirectory: a folder has the name; kNotFound: its folder is gone; kStaleFile:
   // it was aborted meanwhile; kOldView: it has parity, and an LFS was lost or came back since it was created: write it
   // again, as after a write that says so. kTimeout and kUnavailable say so if it may be committed all the same. It may
-  // be asked again.
+  // be asked again. Of a file that several write: says done() first; kBusy: a member is writing, kUnavailable: it is
+  // gone (drop() it, if that is meant); both name it.
   [[nodiscard]] Status commit();
   // Nothing happens to a file that is closed already. An error is of word to the server, which finds out by itself.
   [[nodiscard]] Status abort();  // of a file being created, else kInvalid: removes what was written
@@ -332,6 +378,9 @@ class Client {
   // A committed file. kBusy: kWrite while somebody holds it, or kHold while somebody writes, whom it names, or too many
   // files are open; kStaleData: it has marks, and ConnectOptions::stale is not set; kIsDirectory.
   [[nodiscard]] Result<File> open(const std::string& path, Mode mode = Mode::kRead);
+  // A file that another client creates and shares (File::share()). kPermission: of another user; kBadCapability: no
+  // token, or one that has expired; kStaleFile: it was committed or given up; kExists: this client is a member already.
+  [[nodiscard]] Result<File> join(std::string_view token);
   // Many small files at once: requests are sent together, and answers come in the order asked. Some hundreds at a time
   // use the daemons best: their changes share transactions and syncs. One that fails takes no other with it.
   struct NewFile {

@@ -26,7 +26,7 @@ enum class Right : std::uint8_t {
   kRead,           // a capability for the file: kMayRead,
   kWrite,          // kMayWrite,
   kCreate,         // kMayCreate
-  kReadOrCreate,   // Attach: by what it asks for
+  kReadOrCreate,   // Attach, ReadPieces: by what is asked for
   kWriteOrCreate,  // CopyRows: the same
   kManage,         // a capability of the cluster's daemons: kMayManage
 };
@@ -62,6 +62,17 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   ANSWERED(Rename, rename, Done, done, kSession, kNone, kDeduplicated) \
   ANSWERED(SetAttributes, set_attributes, Done, done, kSession, kNone, kDeduplicated) \
   ANSWERED(Nodes, nodes, NodesReply, nodes_reply, kSession, kNone, kIdempotent) \
+  /* PIF Server: files that several write, and parallel-open */ \
+  ANSWERED(Share, share, ShareReply, share_reply, kSession, kNone, kIdempotent) \
+  ANSWERED(Join, join, JoinReply, join_reply, kSession, kNone, kDeduplicated) \
+  ANSWERED(MemberDone, member_done, Done, done, kSession, kNone, kDeduplicated) \
+  ANSWERED(Members, members, MembersReply, members_reply, kSession, kNone, kIdempotent) \
+  ANSWERED(DropMember, drop_member, Done, done, kSession, kNone, kIdempotent) \
+  ANSWERED(ParallelOpen, parallel_open, ParallelOpenReply, parallel_open_reply, kSession, kNone, kDeduplicated) \
+  ANSWERED(ParallelJoin, parallel_join, ParallelJoinReply, parallel_join_reply, kSession, kNone, kDeduplicated) \
+  ANSWERED(Release, release, ReleaseReply, release_reply, kSession, kNone, kIdempotent) \
+  ANSWERED(AwaitRounds, await_rounds, AwaitRoundsReply, await_rounds_reply, kSession, kNone, kIdempotent) \
+  ANSWERED(ParallelClose, parallel_close, Done, done, kSession, kNone, kIdempotent) \
   /* PIF Server: of its LFSs, and of a person who decides */ \
   ANSWERED(Heartbeat, heartbeat, HeartbeatReply, heartbeat_reply, kManage, kNone, kIdempotent) \
   ANSWERED(FileStates, file_states, FileStatesReply, file_states_reply, kManage, kNone, kIdempotent) \
@@ -77,6 +88,9 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   /* LFS: components */ \
   ANSWERED(Attach, attach, AttachReply, attach_reply, kNone, kReadOrCreate, kIdempotent) \
   ANSWERED(Write, write, Done, done, kNone, kCreate, kIdempotent) \
+  ANSWERED(WritePieces, write_pieces, Done, done, kNone, kCreate, kIdempotent) \
+  ANSWERED(ReadPieces, read_pieces, Done, done, kNone, kReadOrCreate, kIdempotent) \
+  ANSWERED(SyncComponent, sync_component, Done, done, kNone, kCreate, kIdempotent) \
   ANSWERED(Seal, seal, SealReply, seal_reply, kNone, kCreate, kIdempotent) \
   ANSWERED(Read, read, ReadReply, read_reply, kNone, kRead, kIdempotent) \
   ANSWERED(ReadBytes, read_bytes, Done, done, kNone, kRead, kIdempotent) \
@@ -147,7 +161,7 @@ inline constexpr std::array kOperations = {PIF_OPERATIONS(PIF_ROW, PIF_SILENT_RO
 #undef PIF_ROW
 #undef PIF_SILENT_ROW
 
-inline constexpr std::size_t kOpCasesMax = 128;  // field numbers of Envelope.op
+inline constexpr std::size_t kOpCasesMax = 192;  // field numbers of Envelope.op
 
 namespace detail {
 struct CaseInfo {
@@ -245,6 +259,10 @@ NeededRights needed_rights([[maybe_unused]] const R& request) {
 inline NeededRights needed_rights(const proto::Attach& attach) {
   if (attach.has_create()) return {FileId(attach.create().file()), kMayCreate};
   return {FileId(attach.file()), kMayRead};
+}
+inline NeededRights needed_rights(const proto::ReadPieces& read) {
+  if (read.has_creating()) return {FileId(read.creating().file()), kMayCreate};
+  return {FileId(read.file()), kMayRead};
 }
 inline NeededRights needed_rights(const proto::CopyRows& copy) {
   return {FileId(copy.shape().file()), copy.generation() == 0 ? kMayCreate : kMayWrite};

@@ -41,6 +41,14 @@ enum ViewState : std::uint32_t {
 // FileLayout.form
 inline constexpr std::uint32_t kFormParity = 1;  // its LFSs keep parity
 
+// MembersReply.One.state, StoredMember.state
+enum MemberState : std::uint32_t {
+  kMemberWriting = 1,
+  kMemberDone = 2,
+  kMemberDropped = 3,
+  kMemberGone = 4,  // never stored: it was writing, and its session has ended
+};
+
 // RebuildStatusReply.state
 enum RebuildState : std::uint32_t {
   kRebuilt = 1,         // nothing to rebuild: a member

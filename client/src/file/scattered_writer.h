@@ -1,0 +1,54 @@
+// A file being created whose bytes come in pieces, in any order, and perhaps from several members: its components have
+// no sums before they are sealed (pif/component/extents.h). Fixed records. What was written can be read back, by
+// whichever member.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "file/piece_split.h"
+#include "pif/access/requests.h"
+#include "pif/access/sealing.h"
+
+namespace pif::client {
+
+class FileState;
+
+class ScatteredWriter {
+ public:
+  explicit ScatteredWriter(FileState& file) : file_(file) {}
+
+  // Whether the file is written so. begin(): from now on; what was written before is in the components then.
+  // kUnsupported: variable records. kUnavailable: an LFS of it is lost.
+  bool is_on() const { return is_on_; }
+  // Whether begin() would succeed, but for the disk and the network.
+  bool is_possible() const;
+  [[nodiscard]] Status begin();
+
+  // Has returned when it is written; the file is that much longer at least. `in` of the second: bytes from `offset` on.
+  [[nodiscard]] Status write(PieceSplit<component::ConstExtent>& pieces, std::uint64_t end);
+  [[nodiscard]] Status write(std::uint64_t offset, std::span<const std::byte> in);
+  // Zeros where nobody has written, as far as anybody may write.
+  [[nodiscard]] Status read(PieceSplit<component::Extent>& pieces);
+  [[nodiscard]] Status read(std::uint64_t offset, std::span<std::byte> out);
+  // How many of these bytes there are: of a file that several write all, else as far as it was written.
+  [[nodiscard]] Result<std::size_t> readable(std::uint64_t offset, std::size_t bytes) const;
+  // What was written so far is durable at the LFSs, though nobody else sees it.
+  [[nodiscard]] Status sync();
+
+  // No more is written here: the components are closed.
+  void close();
+  // All components of a file of that length are sealed.
+  [[nodiscard]] Status seal(const FileLength& file_length);
+
+ private:
+  template <typename Extent>
+  [[nodiscard]] Status open(const PieceSplit<Extent>& pieces);
+
+  FileState& file_;
+  bool is_on_ = false;
+  access::Sealing sealing_;
+};
+
+}  // namespace pif::client

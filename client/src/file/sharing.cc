@@ -1,0 +1,100 @@
+// Files that several create: members, and the commit that waits for all of them (docs/PROTOCOL.md "Files that several
+// write").
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "file/file_state.h"
+#include "pif/base/assert.h"
+#include "pif/wire/convert.h"
+
+namespace pif::client {
+
+namespace {
+
+constexpr std::uint32_t kDone = 2;
+
+}  // namespace
+
+Status FileState::check_not_done() const {
+  if (!is_done) return {};
+  return fail(Code::kInvalid, fmt::format("{}: this member has said that it is done", parts.path));
+}
+
+Result<std::string> FileState::share() {
+  PIF_TRY(check_usable());
+  if (!creating() || kind.adopted)
+    return fail(Code::kInvalid, fmt::format("{}: only a file being created is shared", parts.path));
+  PIF_TRY(keep_rights());
+  PIF_TRY(scattered.begin());
+  proto::Share share;
+  share.set_file(parts.file.value);
+  for (const proto::NodeInfo& node : parts.nodes) share.add_incarnations(node.incarnation());
+  PIF_TRY_VALUE(const proto::ShareReply shared, session->call(std::move(share)));
+  if (!member) member = 0;
+  return shared.token();
+}
+
+Status FileState::done() {
+  PIF_TRY(check_usable());
+  if (!is_shared()) return fail(Code::kInvalid, fmt::format("{}: nobody shares it", parts.path));
+  if (is_done) return {};
+  scattered.close();
+  proto::MemberDone request;
+  request.set_file(parts.file.value);
+  *request.mutable_file_length() = wire::proto_of(length.now());
+  PIF_TRY(session->call(std::move(request)));
+  is_done = true;
+  return {};
+}
+
+Result<proto::MembersReply> FileState::members() {
+  PIF_TRY(check_usable());
+  if (!is_shared()) return fail(Code::kInvalid, fmt::format("{}: nobody shares it", parts.path));
+  proto::Members request;
+  request.set_file(parts.file.value);
+  return session->call(std::move(request));
+}
+
+Status FileState::drop(std::uint32_t number) {
+  PIF_TRY(check_usable());
+  if (!is_shared()) return fail(Code::kInvalid, fmt::format("{}: nobody shares it", parts.path));
+  proto::DropMember request;
+  request.set_file(parts.file.value);
+  request.set_member(number);
+  PIF_TRY(session->call(std::move(request)));
+  return {};
+}
+
+Status FileState::sync() {
+  PIF_TRY(check_usable());
+  PIF_TRY(keep_rights());
+  if (!creating()) return {};  // what was acknowledged is durable
+  if (scattered.is_possible()) PIF_TRY(scattered.begin());
+  if (!scattered.is_on())
+    return fail(Code::kUnsupported,
+                fmt::format("{}: what is written in order is made durable by its commit", parts.path));
+  return scattered.sync();
+}
+
+Status FileState::commit_scattered() {
+  FileLength whole = length.now();
+  if (is_shared()) {
+    PIF_TRY(done());
+    PIF_TRY_VALUE(const proto::MembersReply all, members());
+    for (const auto& one : all.members()) {
+      if (one.state() == kDone && one.file_length().bytes() > whole.bytes)
+        whole = wire::file_length_of(one.file_length());
+      if (one.state() == kDone || one.state() == static_cast<std::uint32_t>(File::Member::State::kDropped)) continue;
+      const bool is_gone = one.state() == static_cast<std::uint32_t>(File::Member::State::kGone);
+      return fail(is_gone ? Code::kUnavailable : Code::kBusy,
+                  fmt::format("{}: member {} ({}) {}", parts.path, one.member(), one.program(),
+                              is_gone ? "has gone before it was done: drop it, if that is meant" : "is still writing"));
+    }
+    PIF_TRY(length.check(whole));
+  }
+  PIF_TRY(scattered.seal(whole));
+  return commit_at_server(whole);
+}
+
+}  // namespace pif::client

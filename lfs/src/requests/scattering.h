@@ -1,0 +1,33 @@
+// Components that are filled in pieces, in any order and by several: writing, reading back what is there so far, making
+// it durable. Their sums are made when they are sealed (writing.h).
+#pragma once
+
+#include "context/lfs_context.h"
+#include "requests/reading.h"
+#include "requests/writing.h"
+
+namespace pif::lfs {
+
+class Scattering {
+ public:
+  // They outlive it.
+  Scattering(LfsContext& context, Writing& writing, Reading& reading);
+
+  [[nodiscard]] Result<net::Packet> write_pieces(const Request& request, const proto::WritePieces& asked);
+  // Of a committed file: what Reading::read_pieces() says. Of one that is being created: by the executor, for what was
+  // written may have left the memory.
+  void read_pieces(const Request& request, const proto::ReadPieces& asked);
+  void sync_component(const Request& request, const proto::SyncComponent& asked);
+
+ private:
+  // Open, with files and without a writer, so that all that was written is in them; null: nobody has written anything
+  // here.
+  [[nodiscard]] Result<ComponentPtr> to_read(const Request& request, const proto::ComponentShape& shape);
+  void answer_synced(const Request& request, const ComponentPtr& component);
+
+  LfsContext& context_;
+  Writing& writing_;
+  Reading& reading_;
+};
+
+}  // namespace pif::lfs

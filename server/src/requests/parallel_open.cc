@@ -1,0 +1,106 @@
+// Parallel-open: docs/PROTOCOL.md "Parallel-open". What is known of groups is in context/parallel_groups.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "context/server_context.h"
+#include "context/tokens.h"
+#include "pif/wire/convert.h"
+#include "pif/wire/values.h"
+
+namespace pif::server {
+namespace {
+
+// Being created: by members only, for others cannot write it. Else open in this session, with the right for it.
+Status check_file(ServerContext& context, const Call& call, const proto::ParallelOpen& ask) {
+  PIF_TRY_VALUE(const auto row, context.rows.file(ask.file()));
+  if (row && row->state() == kPending) {
+    const bool is_member = std::any_of(row->members().begin(), row->members().end(), [&](const auto& member) {
+      return member.session() == call.session->id && member.state() != wire::kMemberDropped;
+    });
+    if (is_member) return {};
+    return fail(Code::kPermission,
+                fmt::format("this program is no member of {}, which is being created: share it", ask.file()));
+  }
+  const Holder* holder = context.opens.find(ask.file(), call.session->id);
+  if (holder == nullptr)
+    return fail(Code::kStaleFile, fmt::format("file {} is not open here, nor being created", ask.file()));
+  if ((holder->rights & (ask.writes() ? kMayWrite : kMayRead)) != 0) return {};
+  return fail(Code::kPermission,
+              fmt::format("file {} is not open for {} here", ask.file(), ask.writes() ? "writing" : "reading"));
+}
+
+Status parallel_open(ServerContext& context, Call& call, const proto::ParallelOpen& ask,
+                     proto::ParallelOpenReply& reply) {
+  PIF_TRY(check_file(context, call, ask));
+  std::uint64_t id = 0;
+  while (id == 0 || context.groups.contains(id)) id = context.world.entropy.next();
+  const std::uint32_t uid = call.who().uid;
+  PIF_TRY(context.groups.open(id, call.session->id, {ask.file(), ask.members(), ask.position(), ask.writes(), uid}));
+  reply.set_group(id);
+  reply.set_token(mint_token(context.config.key, kGroupTag, {id, uid, context.wall + kTokenSeconds}));
+  return {};
+}
+
+Status parallel_join(ServerContext& context, Call& call, const proto::ParallelJoin& ask,
+                     proto::ParallelJoinReply& reply) {
+  PIF_TRY_VALUE(const std::uint64_t id,
+                verify_token(context.config.key, kGroupTag, ask.token(), call.who().uid, context.wall));
+  std::optional<std::uint32_t> member;
+  if (ask.has_member()) member = ask.member();
+  PIF_TRY_VALUE(const auto joined, context.groups.join(id, call.session->id, member));
+  reply.set_group(id);
+  reply.set_member(joined.member);
+  reply.set_members(joined.shape.members);
+  reply.set_position(joined.shape.position);
+  reply.set_file(joined.shape.file);
+  reply.set_writes(joined.shape.writes);
+  return {};
+}
+
+ParallelGroups::Waiter waiter_of(const Call& call) { return {call.peer, call.request.id(), call.arrived}; }
+
+void fill(const ParallelGroups::Done& done, proto::Envelope& reply) {
+  reply.mutable_release_reply()->set_done(done.rounds);
+}
+void fill(const ParallelGroups::Released& released, proto::Envelope& reply) {
+  reply.mutable_await_rounds_reply()->set_released(released.rounds);
+  reply.mutable_await_rounds_reply()->set_ended(released.ended);
+}
+void fill(const Error& error, proto::Envelope& reply) { *reply.mutable_error() = wire::proto_of(error, "server"); }
+
+Status release(ServerContext& context, Call& call, const proto::Release& ask, proto::ReleaseReply&) {
+  PIF_TRY_VALUE(const auto done, context.groups.release(ask.group(), call.session->id, ask.released(), ask.wait_for(),
+                                                        waiter_of(call), context.now));
+  call.deferred = !done;
+  if (done) fill(*done, call.reply);
+  return {};
+}
+
+Status await_rounds(ServerContext& context, Call& call, const proto::AwaitRounds& ask, proto::AwaitRoundsReply&) {
+  PIF_TRY_VALUE(const auto released, context.groups.await(ask.group(), call.session->id, ask.member(), ask.done(),
+                                                          waiter_of(call), context.now));
+  call.deferred = !released;
+  if (released) fill(*released, call.reply);
+  return {};
+}
+
+Status parallel_close(ServerContext& context, Call& call, const proto::ParallelClose& ask) {
+  return context.groups.close(ask.group(), call.session->id);
+}
+
+}  // namespace
+
+void bind_parallel_open(Operations& operations) {
+  operations.bind<parallel_open>();
+  operations.bind<parallel_join>();
+  operations.bind<release>();
+  operations.bind<await_rounds>();
+  operations.bind<parallel_close>();
+}
+
+void fill_answer(const ParallelGroups::Answer& answer, proto::Envelope& reply) {
+  std::visit([&reply](const auto& what) { fill(what, reply); }, answer.what);
+}
+
+}  // namespace pif::server

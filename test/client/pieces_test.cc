@@ -1,0 +1,245 @@
+// Requests for many pieces, against a loop over bytes.
+#include "fixture.h"
+#include "pif/pattern/builders.h"
+#include "pif/pattern/zip.h"
+
+using namespace pif;
+using namespace pif::test;
+using patterns::Pattern;
+
+namespace {
+
+// A request as a loop over bytes: the places of its bytes in the file and in memory, in order.
+struct Places {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> places;  // file, memory
+  std::uint64_t memory_bytes = 0;
+};
+
+Places places_of(const File::Pieces& wanted) {
+  const auto file = must(patterns::Compiled::make(wanted.file));
+  const auto memory = must(patterns::Compiled::make(wanted.memory));
+  const std::uint64_t bytes = wanted.bytes.value_or(memory.bytes());
+  patterns::Zip zip(must(patterns::Walker::make(file, wanted.displacement, wanted.skip, bytes)),
+                    must(patterns::Walker::make(memory, 0, 0, bytes)));
+  Places out;
+  while (const auto pair = zip.next(1))
+    out.places.emplace_back(static_cast<std::uint64_t>(pair->file_offset),
+                            static_cast<std::uint64_t>(pair->memory_offset));
+  out.memory_bytes = static_cast<std::uint64_t>(must(memory.bounds(0, 0, bytes)).highest);
+  return out;
+}
+
+// Levels inside one another, somewhere in the first `end` bytes.
+Pattern any_pattern(std::mt19937_64& random, std::int64_t end, bool may_overlap) {
+  Pattern pattern;
+  std::int64_t at = static_cast<std::int64_t>(random() % 50);
+  const int levels = 1 + static_cast<int>(random() % 3);
+  for (int i = 0; i < levels && at < end; ++i) {
+    patterns::Level level;
+    const auto bytes = static_cast<std::int64_t>(1 + random() % 150);
+    level.bytes = static_cast<std::uint64_t>(bytes);
+    level.count = 1 + random() % 40;
+    level.stride = bytes + static_cast<std::int64_t>(random() % 300);
+    if (may_overlap && random() % 3 == 0) level.stride = static_cast<std::int64_t>(random() % 20);
+    level.offset = at;
+    if (random() % 4 == 0) {  // from behind
+      level.offset = at + static_cast<std::int64_t>(level.count - 1) * level.stride;
+      level.stride = -level.stride;
+    }
+    at += static_cast<std::int64_t>(level.count) * std::abs(level.stride) + bytes;
+    if (random() % 3 == 0) {
+      patterns::Level outer;
+      outer.count = 1 + random() % 3;
+      outer.stride = at;
+      outer.inner = {level};
+      at += static_cast<std::int64_t>(outer.count) * at;
+      pattern.levels.push_back(outer);
+    } else {
+      pattern.levels.push_back(level);
+    }
+  }
+  return pattern;
+}
+
+File::Pieces any_pieces(std::mt19937_64& random, bool may_overlap) {
+  File::Pieces wanted;
+  wanted.file = any_pattern(random, 40'000, may_overlap);
+  wanted.memory = random() % 2 == 0 ? patterns::range(0, must(patterns::Compiled::make(wanted.file)).bytes())
+                                    : any_pattern(random, 20'000, false);
+  wanted.displacement = static_cast<std::int64_t>(random() % 1000);
+  wanted.skip = random() % 3 == 0 ? random() % 500 : 0;
+  if (random() % 3 == 0) wanted.bytes = 1 + random() % 2000;
+  return wanted;
+}
+
+CreateOptions any_options(std::mt19937_64& random, bool may_have_bevies) {
+  CreateOptions options;
+  const std::uint32_t lengths[] = {1, 7, 64, 100, 1000, 5000};
+  options.format = Format::fixed(lengths[random() % 6]);
+  options.width = static_cast<std::uint32_t>(1 + random() % 9);
+  if (may_have_bevies && random() % 2 == 0) {
+    options.width = 8;
+    options.bevy = random() % 2 == 0 ? 2 : 4;
+  }
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("pieces of a committed file are read as a loop over bytes would, on either path") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(9);
+    fs.run(path, [](Client& client) {
+      std::mt19937_64 random(7);
+      for (int layout = 0; layout < 12; ++layout) {
+        const Bytes all = test::pattern(60'011, random());
+        put(client, "/f", any_options(random, true), all);
+        File file = must(client.open("/f"));
+        for (int i = 0; i < 25; ++i) {
+          const File::Pieces wanted = any_pieces(random, true);
+          const Places places = places_of(wanted);
+          Bytes memory(places.memory_bytes, std::byte{0xee}), expected = memory;
+          std::uint64_t done = 0;
+          bool is_short = false;
+          for (const auto& [from, to] : places.places) {
+            if (is_short || from >= all.size()) {
+              is_short = true;
+              continue;
+            }
+            expected[to] = all[from];
+            ++done;
+          }
+          const std::uint64_t got = must(file.read_pieces(wanted, memory));
+          REQUIRE(got == done);
+          REQUIRE(memory == expected);
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("a file being created in pieces is what a loop over bytes would make of them, while it is and afterwards") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(9);
+    fs.run(path, [](Client& client) {
+      std::mt19937_64 random(11);
+      for (int layout = 0; layout < 25; ++layout) {
+        const CreateOptions options = any_options(random, true);
+        File file = must(client.create("/f", options));
+        Bytes model;
+        if (random() % 2 == 0) {  // what was written in order before stays
+          model = test::pattern(random() % 20'000, random());
+          must(file.write(model));
+        }
+        for (int i = 0; i < 8; ++i) {
+          File::Pieces wanted = any_pieces(random, true);
+          const Places places = places_of(wanted);
+          const Bytes memory = test::pattern(places.memory_bytes, random());
+          must(file.write_pieces(wanted, memory));
+          for (const auto& [to, from] : places.places) {
+            if (to >= model.size()) model.resize(to + 1);
+            model[to] = memory[from];
+          }
+          const std::size_t offset = random() % model.size();
+          Bytes some(std::min<std::size_t>(random() % 9000, model.size() - offset));
+          REQUIRE(must(file.pread(some, offset)) == some.size());
+          REQUIRE(std::equal(some.begin(), some.end(), model.begin() + static_cast<std::ptrdiff_t>(offset)));
+        }
+        must(file.commit());
+        REQUIRE(get(client, "/f") == model);
+      }
+    });
+  }
+}
+
+TEST_CASE("pieces of a committed file are overwritten, and nothing is sent if one is past its end") {
+  FileSystem fs(4);
+  fs.run(DataPath::kDescriptors, [](Client& client) {
+    CreateOptions options;
+    options.format = Format::fixed(100);
+    Bytes model = test::pattern(10'000);
+    put(client, "/f", options, model);
+    File file = must(client.open("/f", Client::Mode::kWrite));
+    File::Pieces wanted{patterns::simple_strided(50, 10, 333, 20), patterns::range(0, 200), 0, 0, {}};
+    const Bytes memory = test::pattern(200, 5);
+    must(file.write_pieces(wanted, memory));
+    for (const auto& [to, from] : places_of(wanted).places) model[to] = memory[from];
+    CHECK(get(client, "/f") == model);
+    wanted.displacement = 10'000 - 50 - 19 * 333 - 9;
+    CHECK(code_of(file.write_pieces(wanted, memory)) == Code::kEndOfFile);
+    CHECK(get(client, "/f") == model);
+  });
+}
+
+TEST_CASE("pieces of variable records are read across them") {
+  FileSystem fs(3);
+  fs.run(DataPath::kDescriptors, [](Client& client) {
+    CreateOptions options;
+    options.format = Format::variable();
+    File made = must(client.create("/v", options));
+    const Bytes all = test::pattern(1000);
+    must(made.write_batch(std::vector<std::uint32_t>{300, 0, 1, 650, 49}, all));
+    must(made.commit());
+    File file = must(client.open("/v"));
+    const File::Pieces wanted{patterns::simple_strided(5, 7, 100, 10), patterns::range(0, 70), 0, 0, {}};
+    Bytes memory(70);
+    CHECK(must(file.read_pieces(wanted, memory)) == 70);
+    for (const auto& [from, to] : places_of(wanted).places) REQUIRE(memory[to] == all[from]);
+  });
+}
+
+TEST_CASE("requests that cannot be are refused before anything is sent") {
+  FileSystem fs(2);
+  fs.run(DataPath::kMessages, [](Client& client) {
+    CreateOptions options;
+    options.format = Format::fixed(64);
+    put(client, "/f", options, test::pattern(640));
+    File file = must(client.open("/f"));
+    Bytes memory(64);
+    const auto read = [&](Pattern of_file, Pattern of_memory, std::int64_t displacement = 0) {
+      return code_of(file.read_pieces({std::move(of_file), std::move(of_memory), displacement, 0, {}}, memory));
+    };
+    const Pattern whole = patterns::range(0, 64);
+    CHECK(read(whole, whole) == Code::kOk);
+    CHECK(read(Pattern{}, whole) == Code::kInvalid);
+    CHECK(read(whole, patterns::range(1, 64)) == Code::kInvalid);   // past the memory
+    CHECK(read(whole, patterns::range(-1, 64)) == Code::kInvalid);  // before it
+    CHECK(read(whole, whole, -1) == Code::kInvalid);
+    CHECK(read(patterns::simple_strided(0, 8, 1, 0), whole) == Code::kInvalid);
+    CHECK(read(patterns::simple_strided(INT64_MAX - 4, 8, 8, 8), whole) == Code::kTooLarge);
+    Pattern deep = whole;
+    for (int i = 0; i < 40; ++i) {
+      patterns::Level level;
+      level.inner = deep.levels;
+      level.offset = 1;
+      deep.levels = {level};
+    }
+    CHECK(read(deep, whole) == Code::kTooLarge);
+    CHECK(read(patterns::range(640, 64), whole) == Code::kOk);  // at the end: nothing
+    CHECK(code_of(file.write_pieces({whole, whole, 0, 0, {}}, memory)) == Code::kPermission);
+  });
+}
+
+TEST_CASE("a million pieces are one request, and its messages are few") {
+  FileSystem fs(4);
+  fs.run(DataPath::kMessages, [](Client& client) {
+    CreateOptions options;
+    options.format = Format::fixed(64);
+    const Bytes all = test::pattern(8 << 20);
+    put(client, "/f", options, all);
+    File file = must(client.open("/f"));
+    const auto count = [&] {
+      std::uint64_t requests = 0;
+      for (const auto& one : client.stats()) requests += one.count;
+      return requests;
+    };
+    const std::uint64_t before = count();
+    Bytes memory(8 << 18);
+    const File::Pieces wanted{patterns::simple_strided(3, 2, 8, 1 << 20), patterns::range(0, 2 << 20), 0, 0, {}};
+    CHECK(must(file.read_pieces(wanted, memory)) == 2 << 20);
+    CHECK(count() - before < 200);
+    for (std::size_t i = 0; i < (2 << 20); ++i) {
+      if (memory[i] != all[3 + i / 2 * 8 + i % 2]) FAIL(i);
+    }
+  });
+}

@@ -1,0 +1,211 @@
+// Components that are filled in pieces, in any order, and read back before they are sealed; pieces of committed ones.
+#include "node.h"
+
+#include "pif/pattern/runs.h"
+
+using namespace pif;
+using namespace pif::lfs::test;
+
+namespace {
+
+struct Piece {
+  std::uint64_t offset = 0;
+  std::string bytes;
+};
+
+std::string runs_of(const std::vector<Piece>& pieces) {
+  patterns::RunEncoder runs;
+  for (const Piece& piece : pieces) runs.add(piece.offset, piece.bytes.size());
+  return runs.finish();
+}
+
+net::Packet write_request(Peer& peer, const proto::ComponentShape& shape, const std::vector<Piece>& pieces) {
+  auto packet = peer.request(shape.file(), kMayCreate | kMayRead);
+  proto::WritePieces& write = *packet.envelope.mutable_write_pieces();
+  *write.mutable_shape() = shape;
+  std::string body = runs_of(pieces);
+  write.set_run_bytes(static_cast<std::uint32_t>(body.size()));
+  for (const Piece& piece : pieces) body += piece.bytes;
+  packet.body = buffer_of(body);
+  return packet;
+}
+
+Status write_pieces(Peer& peer, const TestFile& file, const std::vector<Piece>& pieces) {
+  PIF_TRY(peer.call(write_request(peer, file.shape(), pieces)));
+  return {};
+}
+
+// What a reply has of them; of a file being created, or of a committed one.
+Result<std::string> read_pieces(Peer& peer, const TestFile& file, const std::vector<Piece>& pieces, bool creating) {
+  auto packet = peer.request(file.id, creating ? kMayCreate : kMayRead);
+  proto::ReadPieces& read = *packet.envelope.mutable_read_pieces();
+  read.set_file(file.id);
+  if (creating) *read.mutable_creating() = file.shape();
+  packet.body = buffer_of(runs_of(pieces));
+  PIF_TRY_VALUE(auto reply, peer.call(std::move(packet)));
+  return bytes_of(reply.body);
+}
+
+Result<proto::ComponentState> seal(Peer& peer, const proto::ComponentShape& shape, std::uint64_t bytes) {
+  const auto length = fixed_file_length(shape.format().record_length(), bytes);
+  auto packet = peer.request(shape.file(), kMayCreate | kMayRead);
+  proto::Seal& seal = *packet.envelope.mutable_seal();
+  *seal.mutable_shape() = shape;
+  seal.set_rows(length.records);
+  seal.set_bytes(length.bytes);
+  seal.mutable_file()->set_records(length.records);
+  seal.mutable_file()->set_bytes(length.bytes);
+  seal.set_scattered(true);
+  PIF_TRY_VALUE(auto reply, peer.call(std::move(packet)));
+  return reply.envelope.seal_reply().state();
+}
+
+// Its records as the LFS has them once it is committed.
+std::string committed(Peer& peer, const TestFile& file, std::uint64_t bytes) {
+  REQUIRE_OK(seal(peer, file.shape(), bytes));
+  REQUIRE_OK(peer.settle({file.id}, {}));
+  const auto read = peer.read(file.id, 0, bytes / file.format.record_length + 1);
+  REQUIRE_OK(read);
+  return *read;
+}
+
+std::string model_of(const std::vector<Piece>& pieces, std::size_t bytes) {
+  std::string model(bytes, '\0');
+  for (const Piece& piece : pieces) model.replace(piece.offset, piece.bytes.size(), piece.bytes);
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("a component filled in pieces is what they say, in whatever order they came, and its sums hold") {
+  with_node([](Peer& peer, Node& node) {
+    const std::vector<Piece> pieces = {{50'017, lfs::test::pattern(3000, 1)},
+                                       {7, lfs::test::pattern(64, 2)},
+                                       {20'000, lfs::test::pattern(1, 3)},
+                                       {30, lfs::test::pattern(100, 4)},
+                                       {4096, lfs::test::pattern(4096, 5)}};
+    for (const Piece& piece : pieces) REQUIRE_OK(write_pieces(peer, TestFile{}, {piece}));
+    CHECK(committed(peer, TestFile{}, 53'017) == model_of(pieces, 53'017));
+    node.kill();
+    const auto report = node.check();
+    REQUIRE_OK(report);
+    CHECK(report->damages.empty());
+  });
+}
+
+TEST_CASE("what was written in pieces is read back before it is sealed, with zeros where nobody wrote") {
+  with_node([](Peer& peer, Node&) {
+    const std::vector<Piece> pieces = {{10, lfs::test::pattern(300, 1)}, {9000, lfs::test::pattern(64, 2)}};
+    const std::vector<Piece> wanted = {{0, std::string(400, 'x')}, {8999, std::string(70, 'x')}, {1 << 20, "12345"}};
+    const auto before = read_pieces(peer, TestFile{}, wanted, true);  // nothing is here yet
+    REQUIRE_OK(before);
+    CHECK(*before == std::string(475, '\0'));
+    REQUIRE_OK(write_pieces(peer, TestFile{}, pieces));
+    const auto read = read_pieces(peer, TestFile{}, wanted, true);
+    REQUIRE_OK(read);
+    const std::string model = model_of(pieces, 10'000);
+    CHECK(*read == model.substr(0, 400) + model.substr(8999, 70) + std::string(5, '\0'));
+  });
+}
+
+TEST_CASE("rows that came in order before are kept when pieces follow, and can be read back") {
+  with_node([](Peer& peer, Node&) {
+    const std::string rows = lfs::test::pattern(10'000, 1);
+    REQUIRE_OK(peer.write(TestFile{}, 0, 100, rows));
+    const auto read = read_pieces(peer, TestFile{}, {{50, std::string(100, 'x')}}, true);
+    REQUIRE_OK(read);
+    CHECK(*read == rows.substr(50, 100));
+    REQUIRE_OK(peer.write(TestFile{}, 100, 1, lfs::test::pattern(100, 2)));  // still rows
+    REQUIRE_OK(write_pieces(peer, TestFile{}, {{5, "hello"}}));
+    CHECK(code_of(peer.write(TestFile{}, 101, 1, lfs::test::pattern(100, 3))) == Code::kInvalid);
+    CHECK(committed(peer, TestFile{}, 10'100) ==
+          model_of({{0, rows}, {10'000, lfs::test::pattern(100, 2)}, {5, "hello"}}, 10'100));
+  });
+}
+
+TEST_CASE("a component that was filled in pieces is sealed as such only") {
+  with_node([](Peer& peer, Node&) {
+    REQUIRE_OK(write_pieces(peer, TestFile{}, {{0, lfs::test::pattern(100, 1)}}));
+    CHECK(code_of(peer.seal(TestFile{}, 1, 100)) == Code::kInvalid);
+    CHECK(code_of(seal(peer, TestFile{}.shape(), 250)) == Code::kOk);  // where nobody wrote there are zeros
+    CHECK(code_of(seal(peer, TestFile{}.shape(), 250)) == Code::kOk);  // asked again
+    CHECK(code_of(write_pieces(peer, TestFile{}, {{0, "x"}})) == Code::kExists);
+    CHECK(code_of(read_pieces(peer, TestFile{}, {{0, "x"}}, true)) == Code::kExists);
+  });
+}
+
+TEST_CASE("pieces of a committed component are read in one request, as many as fit it") {
+  with_node([](Peer& peer, Node&) {
+    const std::string all = lfs::test::pattern(3'000'000, 1);
+    for (std::uint64_t row = 0; row < 30'000; row += 1000)
+      REQUIRE_OK(peer.write(TestFile{}, row, 1000, all.substr(row * 100, 100'000)));
+    REQUIRE_OK(peer.seal(TestFile{}, 30'000, all.size()));
+    REQUIRE_OK(peer.settle({7}, {}));
+    std::vector<Piece> wanted;
+    std::string expected;
+    for (std::uint64_t at = 33; at + 10 < all.size(); at += 997) {
+      wanted.push_back({at, std::string(10, 'x')});
+      expected += all.substr(at, 10);
+    }
+    const auto read = read_pieces(peer, TestFile{}, wanted, false);
+    REQUIRE_OK(read);
+    CHECK(*read == expected);
+    const auto much = read_pieces(peer, TestFile{}, {{1, std::string(2'000'000, 'x')}}, false);
+    REQUIRE_OK(much);
+    CHECK((!much->empty() && much->size() < 2'000'000));
+    CHECK(*much == all.substr(1, much->size()));
+    CHECK(code_of(read_pieces(peer, TestFile{}, {{2'999'999, "ab"}}, false)) == Code::kEndOfFile);
+  });
+}
+
+TEST_CASE("an LFS that was started again since a file was begun takes nothing of it") {
+  with_node([](Peer& peer, Node&) {
+    proto::ComponentShape shape = TestFile{}.shape();
+    shape.set_incarnation(99);  // this one has none, as it knows of no server: all are taken
+    CHECK(peer.call(write_request(peer, shape, {{0, "x"}})));
+  });
+}
+
+TEST_CASE("runs that cannot be are refused, and change nothing") {
+  with_node([](Peer& peer, Node&) {
+    const auto asked = [&](std::uint32_t run_bytes, const std::string& body) {
+      auto packet = peer.request(7, kMayCreate | kMayRead);
+      proto::WritePieces& write = *packet.envelope.mutable_write_pieces();
+      *write.mutable_shape() = TestFile{}.shape();
+      write.set_run_bytes(run_bytes);
+      packet.body = buffer_of(body);
+      return code_of(peer.call(std::move(packet)));
+    };
+    const std::string good = runs_of({{5, "abc"}});
+    const auto size = static_cast<std::uint32_t>(good.size());
+    CHECK(asked(size, good + "ab") == Code::kInvalid);
+    CHECK(asked(size, good + "abcd") == Code::kInvalid);
+    CHECK(asked(0, "") == Code::kInvalid);
+    CHECK(asked(size + 10, good + "abc") == Code::kInvalid);
+    CHECK(asked(1, std::string(1, '\xff')) == Code::kInvalid);
+    CHECK(asked(size, good + "abc") == Code::kOk);
+    auto packet = peer.request(7, kMayCreate);
+    *packet.envelope.mutable_read_pieces()->mutable_creating() = TestFile{}.shape();
+    CHECK(code_of(peer.call(std::move(packet))) == Code::kInvalid);  // no runs
+    TestFile lines = variable(8);
+    CHECK(code_of(write_pieces(peer, lines, {{0, "x"}})) == Code::kUnsupported);
+  });
+}
+
+TEST_CASE("what is synced before it is sealed stays invisible, and is gone with its LFS like all that was not sealed") {
+  with_node([](Peer& peer, Node& node) {
+    const auto sync = [&] {
+      auto packet = peer.request(7, kMayCreate);
+      *packet.envelope.mutable_sync_component()->mutable_shape() = TestFile{}.shape();
+      return code_of(peer.call(std::move(packet)));
+    };
+    CHECK(sync() == Code::kOk);  // nothing is here
+    REQUIRE_OK(write_pieces(peer, TestFile{}, {{0, lfs::test::pattern(1000, 1)}}));
+    CHECK(sync() == Code::kOk);
+    CHECK(code_of(peer.read(7, 0, 1)) != Code::kOk);
+    node.restart();
+    const auto read = read_pieces(peer, TestFile{}, {{0, "xx"}}, true);
+    REQUIRE_OK(read);
+    CHECK(*read == std::string(2, '\0'));
+  });
+}
