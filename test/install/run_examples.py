@@ -75,6 +75,23 @@ def sample_takes_every_nth_record():
     check(FS.content("/half") == b"a 5 c 9 ", "records of one length")
 
 
+def threads_read_a_file_together():
+    for threads in ("1", "3", "7"):
+        done = subprocess.run(
+            [os.path.join(BUILT, "parallel_threads"), FS.folder, "/fixed", threads], stdout=subprocess.PIPE, check=True
+        )
+        check(done.stdout == b"97\t1\n99\t1\n120\t1\n", f"{threads} threads: {done}")
+
+
+def processes_write_a_file_together():
+    for processes in (1, 5):
+        subprocess.run(
+            [os.path.join(BUILT, "parallel_processes"), FS.folder, "/together", str(processes)], check=True
+        )
+        lines = [f"member {i:8}, round {r:8}\n" for r in range(100) for i in range(processes)]
+        check(FS.content("/together").decode() == "".join(lines), f"{processes} processes")
+
+
 def records_in_c_says_how_long_they_are():
     for name, lengths in (("/log", [len(row) for row in LOG]), ("/fixed", [4, 4, 4])):
         done = subprocess.run([os.path.join(BUILT, "records"), FS.folder, name], stdout=subprocess.PIPE, check=True)
@@ -95,6 +112,7 @@ def programs_in_c_make_and_read_a_file():
 
 def every_example_was_run():
     run = {"noop", "upper_case", "reverse", "count", "top_k", "group_by", "sample", "records"}
+    run |= {"parallel_threads", "parallel_processes"}
     check({os.path.splitext(name)[0] for name in os.listdir(EXAMPLES)} == run, f"{os.listdir(EXAMPLES)}")
 
 
@@ -111,6 +129,8 @@ if __name__ == "__main__":
                     group_by_counts_each_value,
                     sample_takes_every_nth_record,
                     records_in_c_says_how_long_they_are,
+                    threads_read_a_file_together,
+                    processes_write_a_file_together,
                     noop_starts_workers,
                     upper_case_makes_capitals,
                     reverse_turns_the_order,
