@@ -132,10 +132,9 @@ Status File::done() {
 }
 Result<std::vector<File::Member>> File::members() {
   return in_use(*state_, [&]() -> Result<std::vector<Member>> {
-    PIF_TRY_VALUE(const proto::MembersReply all, state_->members());
+    PIF_TRY_VALUE(const auto all, state_->members());
     std::vector<Member> out;
-    for (const auto& one : all.members())
-      out.push_back({one.member(), static_cast<Member::State>(one.state()), one.program()});
+    for (const auto& one : all) out.push_back({one.member(), static_cast<Member::State>(one.state()), one.program()});
     return out;
   });
 }

@@ -99,7 +99,7 @@ class FileState {
   [[nodiscard]] Status check_not_done() const;
   [[nodiscard]] Result<std::string> share();
   [[nodiscard]] Status done();
-  [[nodiscard]] Result<proto::MembersReply> members();
+  [[nodiscard]] Result<std::vector<proto::MembersReply::One>> members();
   [[nodiscard]] Status drop(std::uint32_t number);
   [[nodiscard]] Status sync();
 

@@ -48,12 +48,20 @@ Status FileState::done() {
   return {};
 }
 
-Result<proto::MembersReply> FileState::members() {
+// They come in pages.
+Result<std::vector<proto::MembersReply::One>> FileState::members() {
   PIF_TRY(check_usable());
   if (!is_shared()) return fail(Code::kInvalid, fmt::format("{}: nobody shares it", parts.path));
-  proto::Members request;
-  request.set_file(parts.file.value);
-  return session->call(std::move(request));
+  std::vector<proto::MembersReply::One> all;
+  for (bool more = true; more;) {
+    proto::Members request;
+    request.set_file(parts.file.value);
+    request.set_from(all.empty() ? 0 : all.back().member() + 1);
+    PIF_TRY_VALUE(const proto::MembersReply page, session->call(std::move(request)));
+    more = page.more() && page.members_size() > 0;
+    all.insert(all.end(), page.members().begin(), page.members().end());
+  }
+  return all;
 }
 
 Status FileState::drop(std::uint32_t number) {
@@ -81,8 +89,8 @@ Status FileState::commit_scattered() {
   FileLength whole = length.now();
   if (is_shared()) {
     PIF_TRY(done());
-    PIF_TRY_VALUE(const proto::MembersReply all, members());
-    for (const auto& one : all.members()) {
+    PIF_TRY_VALUE(const auto all, members());
+    for (const auto& one : all) {
       if (one.state() == kDone && one.file_length().bytes() > whole.bytes)
         whole = wire::file_length_of(one.file_length());
       if (one.state() == kDone || one.state() == static_cast<std::uint32_t>(File::Member::State::kDropped)) continue;
