@@ -325,6 +325,38 @@ TEST_CASE("copies of an append that was cancelled are not taken for records") {
   });
 }
 
+TEST_CASE("copies of an older generation that come while those of a newer one are written are refused") {
+  HeldExecutor executor;
+  with_bevies<Degraded>(Format::fixed(kShort), [&](Degraded& d, sim::Actor& self) {
+    d.lose({1});
+    const LfsIndex keeper = d.keeper();
+    d.nodes[keeper]->kill();
+    d.nodes[keeper]->executor = &executor;
+    d.nodes[keeper]->start();
+    REQUIRE_OK(d.put(make_records(50, kShort, 1)));
+    const auto given_up = d.send_rows(make_records(40, kShort, 2));
+    REQUIRE_OK(given_up);
+    REQUIRE_OK(d.cancel(*given_up));
+    d.records.resize(50);
+    d.gets_copies = [&](LfsIndex lfs) { return lfs != keeper; };
+    const auto grant = d.send_rows(make_records(40, kShort, 3));
+    REQUIRE_OK(grant);
+    const auto kept = d.keepers_of(d.layout.rows(1, Range{50, 90}));
+    const auto mine = std::find_if(kept.begin(), kept.end(), [&](const auto& one) { return one.keeper == keeper; });
+    REQUIRE(mine != kept.end());
+    const Records row = {d.records[d.layout.record_at({1, mine->first})]};
+    executor.hold(1);
+    const auto newer = d.peers[keeper]->start(d.copy_packet(keeper, mine->first, row, &*grant));
+    while (executor.held() == 0) (void)self.pause(std::chrono::milliseconds(1));  // what was cancelled is erased
+    const auto late = d.peers[keeper]->start(d.copy_packet(keeper, mine->first, row, &*given_up));
+    (void)self.pause(std::chrono::milliseconds(100));
+    executor.release();
+    REQUIRE_OK(d.peers[keeper]->wait(newer));
+    CHECK(code_of(d.peers[keeper]->wait(late)) == Code::kRetry);
+    d.nodes[keeper]->kill();  // before its executor
+  });
+}
+
 // ---- what is refused -----------------------------------------------------------------------------------------------
 
 TEST_CASE("copies, gathers and covers of another view are refused") {
@@ -384,6 +416,11 @@ TEST_CASE("copies that lie are refused") {
     auto packet = d.copy_packet(keeper, 0, row);
     packet.envelope.set_capability(d.peers[keeper]->mint_rights(d.file.id, kMayCreate | kMayWrite));
     packet.envelope.mutable_copy_rows()->set_generation(7);  // and no base
+    CHECK(code_of(d.peers[keeper]->call(std::move(packet))) == Code::kInvalid);
+    packet = d.copy_packet(keeper, 0, row);
+    packet.envelope.set_capability(d.peers[keeper]->mint_rights(d.file.id, kMayCreate | kMayWrite));
+    packet.envelope.mutable_copy_rows()->set_generation(std::uint64_t{1} << 63);  // that no sequencer gives out
+    packet.envelope.mutable_copy_rows()->mutable_base();
     CHECK(code_of(d.peers[keeper]->call(std::move(packet))) == Code::kInvalid);
     CHECK(copy([](proto::CopyRows&) {}) == Code::kOk);
   });

@@ -1,5 +1,6 @@
 // Who sequences the appends of a file with parity while views change. docs/PROTOCOL.md "Append".
 #include "../../lfs/src/append/acting.h"
+#include "../../lfs/src/store/published_tickets.h"
 #include "bevy.h"
 #include "fake_server.h"
 #include "pif/wire/convert.h"
@@ -418,6 +419,51 @@ TEST_CASE("no generation is given out twice, whoever acts and whatever is starte
       again.start();
       c.pause(kBeats);
     }
+  });
+}
+
+TEST_CASE("nobody takes a generation that no sequencer gives out, and the highest one below ends no LFS") {
+  with_cluster(10, [](Cluster& c) {
+    proto::ReserveReply grant = c.append(0, 0);
+    const auto ask = [&](LfsIndex lfs, std::uint64_t generation) {
+      grant.set_generation(generation);
+      return code_of(c.b.append_rows(lfs, grant, c.b.layout.rows(lfs, 10), {pattern(kBytes, 9)}));
+    };
+    c.b.records.push_back(pattern(kBytes, 9));
+    for (const std::uint64_t generation : {kGenerationEnd, ~std::uint64_t{0}}) {
+      CHECK(ask(0, generation) == Code::kInvalid);
+      CHECK(ask(kDeputy, generation) == Code::kInvalid);
+      CHECK(code_of(c.b.cover(kDeputy, grant, 10)) == Code::kInvalid);
+      CHECK(code_of(c.note(0, generation, 20)) == Code::kInvalid);
+    }
+    CHECK(c.append(0, 0).start().records() == 11);
+    for (const LfsIndex lfs : {LfsIndex{0}, kDeputy}) CHECK(ask(lfs, kGenerationEnd - 1) == Code::kOk);
+    c.b.nodes[0]->restart();
+    c.pause(kBeats);
+    CHECK(c.reserve_once(0, 0).error().code == Code::kRetry);
+    c.tell(1, {{0, wire::kViewLost}});
+    CHECK(c.reserve_once(kDeputy, 1).error().code == Code::kBusy);
+    CHECK(c.length(kDeputy, 1).value() == 12);
+  });
+}
+
+// Between a publication and the word of it, the first 100 ms, whatever happens.
+TEST_CASE("a deputy hears what was published though a view or a restart of LFS 0 comes between, and nobody appends") {
+  const bool is_restart = GENERATE(false, true);
+  with_cluster(10, [&](Cluster& c) {
+    (void)c.append(0, 0);
+    if (is_restart) {
+      c.b.nodes[0]->restart();
+      c.pause(kBeats);
+      CHECK(code_of(c.length(kDeputy, 0, true)) == Code::kRetry);
+      CHECK(code_of(c.length(0, 0)) == Code::kUnavailable);  // no lease: the deputy is asked
+    } else {
+      c.b.nodes[kDeputy]->kill();
+      c.tell(1, {{5, wire::kViewLost}});
+      c.b.nodes[kDeputy]->start();
+    }
+    c.pause(kBeats);
+    CHECK(c.length(kDeputy, 0, true).value() == 11);
   });
 }
 

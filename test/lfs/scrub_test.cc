@@ -159,6 +159,39 @@ TEST_CASE("a file of a component that is missing is made anew") {
   });
 }
 
+TEST_CASE("rows that are appended after a missing file was made anew are in that one") {
+  with_file(Format::fixed(kShort), 100, [&](Bevies& b, Scrubbing& s) {
+    Node& node = *b.nodes[kHurt];
+    REQUIRE_OK(b.append(make_records(40, kShort, 2)));  // the LFS has the files open from now on
+    REQUIRE_OK(component::make_memory_storage(node.disk)->remove(s.stem(kHurt) + ".dat"));
+    const Totals found = s.pass();
+    CHECK(found.found > 0);
+    CHECK(found.repaired == found.found);
+    REQUIRE_OK(b.append(make_records(40, kShort, 3)));
+    node.restart();
+    s.require_whole();
+  });
+}
+
+TEST_CASE("an entry of the catalogue whose key is no id of a file is told of, once") {
+  const bool are_many = GENERATE(false, true);  // more than are looked at in one turn of the loop
+  with_file(Format::fixed(kShort), 100, [&](Bevies& b, Scrubbing& s) {
+    const std::size_t count = are_many ? 300 : 1;
+    const auto store = kv::open_memory(b.nodes[kHurt]->catalogue);
+    auto change = store->write();
+    REQUIRE_OK(change);
+    for (std::size_t i = 0; i < count; ++i)
+      REQUIRE_OK((*change)->put(kv::Table{0}, "no id" + std::to_string(i), "rotten"));
+    REQUIRE_OK((*change)->commit());
+    s.flip(kHurt, ".dat", 10);
+    s.ask(kHurt);
+    const auto done = s.await(kHurt);
+    CHECK(done.found() == count + 1);
+    CHECK(done.repaired() == 1);
+    CHECK(done.files() == 1);
+  });
+}
+
 TEST_CASE("a flipped bit of variable records is repaired") {
   const auto place = GENERATE(std::pair(".dat", 700), std::pair(".dat", 4096), std::pair(".idx", 100),
                               std::pair(".par", 300), std::pair(".sum", 3));

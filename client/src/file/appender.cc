@@ -19,6 +19,7 @@ namespace {
 constexpr Duration kRetryPause = std::chrono::milliseconds(2);
 constexpr Duration kLookPause = std::chrono::milliseconds(100);  // for an LFS to answer again, or to be declared lost
 constexpr Duration kReservePatience = std::chrono::seconds(5);   // with an LFS that others can do without
+constexpr unsigned kUnknownMax = 3;  // times in a row that a sequencer which answers says `unavailable` to AppendDone
 
 // What one attempt sends where. It goes by one view from its beginning to its end.
 class AppendAttempt {
@@ -199,11 +200,19 @@ class AppendAttempt {
   Status done() {
     may_be_done_ = true;
     auto answer = send_done();
+    unsigned unknowns = 0;
     while (!answer && (answer.error().code == Code::kOldView || access::is_lost(answer.error().code))) {
       Error why = answer.error();
       if (why.code == Code::kOldView) why.code = Code::kUnavailable;
       if (!file_.parts.is_protected() || !await_sequencer()) return fail(unknown(std::move(why)));
       answer = send_done();
+      if (answer || answer.error().code != Code::kUnavailable) {
+        unknowns = 0;
+        continue;
+      }
+      // It has just said how long the file is: so old is the ticket that nobody knows of it any more.
+      if (++unknowns == kUnknownMax) return fail(unknown(std::move(answer.error())));
+      PIF_TRY(file_.session->caller().pump(std::min(deadline_, file_.session->clock().now() + kLookPause)));
     }
     return answer ? Status() : fail(std::move(answer.error()));
   }

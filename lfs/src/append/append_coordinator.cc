@@ -156,6 +156,7 @@ std::uint64_t AppendCoordinator::first_generation(const proto::ComponentState& s
   const std::uint64_t own = context_.numbers.incarnation() << Sequencer::kIncarnationShift;
   if (!keeps_parity(state.shape())) return std::max(state.grants() + 1, own);
   const std::uint64_t seen = newest_generation(state);
+  PIF_ASSERT(seen < kGenerationEnd, state.shape().file(), seen);  // whoever named it
   if (state.shape().index() == 0) return std::max(seen + 1, own);
   const std::uint64_t next = ((seen >> Sequencer::kIncarnationShift) + 1) << Sequencer::kIncarnationShift;
   return std::max(next, own);
@@ -374,13 +375,12 @@ void AppendCoordinator::advance() {
       over.push_back(id);
       continue;
     }
-    const bool is_wanted = !file->unsettled.empty() || file->sent;
-    if (!file->is_settled && is_wanted) settle(*file);
+    if (file->wants_to_settle()) settle(*file);
     if (file->publishing == Publishing::kNothing && now >= file->note_again) publish(*file);
     if (now >= file->tell_at) tell(*file);
     cancel(*file, file->sequencer.expire(now), {Code::kRetry, "the reserved range was cancelled: reserve again", {}});
     const bool is_quiet = file->sequencer.idle() && file->publishing == Publishing::kNothing && !file->is_settling &&
-                          !file->sent && file->unsettled.empty() && file->tell_at == kNever;
+                          !file->sent && !file->wants_to_settle() && file->tell_at == kNever;
     if (is_quiet && now - file->used >= kForget) over.push_back(id);
   }
   for (const auto id : over) drop(id, {Code::kRetry, "the sequencer is starting over", {}});
@@ -419,7 +419,9 @@ void AppendCoordinator::tell(File& file) {
   noting_.send(*file.component, file.sequencer.generation(), std::nullopt,
                [this, id = file.component->file.value, period = file.period](const Result<Noting::Noted>& noted) {
                  File* const found = find_in_period(id, period);
-                 if (noted || found == nullptr || !access::is_lost(noted.error().code)) return;
+                 if (found == nullptr) return;                                            // who settles tells
+                 found->is_told = found->is_told || (noted && found->tell_at == kNever);  // not what came since
+                 if (noted || !access::is_lost(noted.error().code)) return;
                  found->tell_at = std::min(found->tell_at, context_.now() + kNoteAgain);
                });
 }
@@ -447,6 +449,7 @@ void AppendCoordinator::committed(File& file, const Publication& publication, st
   PIF_ASSERT(file.publishing == Publishing::kCommitting, file.component->file.value);
   file.publishing = Publishing::kNothing;
   file.sent.reset();
+  file.is_told = file.is_deputy() || !file.has_parity();
   file.used = context_.now();
   if (file.period != period) {  // a view came meanwhile: all that was under way is cancelled but this
     if (!file.is_acting) end_acting(file);
@@ -484,9 +487,8 @@ Time AppendCoordinator::next_deadline() const {
   Time out = kNever;
   for (const auto& [id, file] : files_) {
     out = std::min({out, file->sequencer.next_deadline(), file->tell_at});
-    const bool may_settle = !file->is_settled && (!file->unsettled.empty() || file->sent);
     const bool may_go_on = file->publishing == Publishing::kNothing && !file->is_settling;
-    if (may_go_on && (may_settle || file->sequencer.to_publish())) out = std::min(out, file->note_again);
+    if (may_go_on && (file->wants_to_settle() || file->sequencer.to_publish())) out = std::min(out, file->note_again);
   }
   return out;
 }

@@ -41,6 +41,8 @@ class AppendCoordinator {
   [[nodiscard]] Status check_settled(const ComponentPtr& component);
   // Something is being published, or the deputy knows whether it was.
   bool is_publishing(FileId file) const;
+  // Of a file with parity: the deputy is told soon what is published here, if that may not have been done yet.
+  void tell_later(const ComponentPtr& component);
   // Of a file for which check_settled() holds: no range is under way, so what lies behind its length is nobody's. What
   // follows is of a newer generation than any row there.
   bool is_at_rest(FileId file) const;
@@ -71,9 +73,12 @@ class AppendCoordinator {
     bool is_settling = false;
     Time note_again{};                  // not before: the deputy did not answer
     Time tell_at = kNever;              // the deputy what is published
+    bool is_told = true;                // the deputy is, of all that is published here
     std::optional<Error> trouble{};     // why it is not settled yet
     std::vector<Finished> unsettled{};  // wait for that
 
+    // Who waits for it: an AppendDone, what was sent, or the deputy for what is published.
+    bool wants_to_settle() const { return !is_settled && (!unsettled.empty() || sent || !is_told); }
     bool is_deputy() const { return component->state.shape().index() != 0; }
     bool has_parity() const { return keeps_parity(component->state.shape()); }
   };
@@ -108,6 +113,7 @@ class AppendCoordinator {
   void drop(std::uint64_t id, const Error& why);
 
   // ---- settling.cc ----
+  File& settling_file(const ComponentPtr& component);
   void adopt_view();
   void begin_period(File& file);
   void end_acting(File& file);

@@ -9,6 +9,7 @@
 #include "append/sequencer.h"
 #include "pif/base/assert.h"
 #include "pif/parity/deputy.h"
+#include "store/published_tickets.h"
 
 namespace pif::lfs {
 namespace {
@@ -32,6 +33,7 @@ Status Appending::check(const Request& request) {
   if (!asked.has_base()) return fail(Code::kInvalid, "AppendRows lacks `base`, as Reserve gave it");
   // A file that nobody ever appended to is of generation 0: rows behind its end would be nobody's.
   if (asked.generation() == 0) return fail(Code::kInvalid, "AppendRows lacks `generation`, as Reserve gave it");
+  PIF_TRY(lfs::check_generation(asked.generation()));
   if (asked.first() > INT64_MAX / kRecordLengthMax)
     return fail(Code::kTooLarge, fmt::format("row {} is past what a file can hold", asked.first()));
   return context_.check_space(request.packet.body.size());

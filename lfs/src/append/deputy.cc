@@ -34,9 +34,11 @@ Result<ComponentPtr> Deputy::component_of(const Request& request, const proto::C
   return make_empty(context_, shape, request.capability.epoch);
 }
 
-// What is noted may become the file's length.
+// What is noted may become the file's length, and a generation goes above all that were noted.
 Status Deputy::check_length(const proto::NoteLength& asked) {
   PIF_TRY_VALUE(const auto shape, shape_of(asked.shape()));
+  for (const auto generation : {asked.generation(), asked.noted().generation(), asked.published().generation()})
+    PIF_TRY(check_generation(generation));
   PIF_TRY(check_tickets(asked.published_tickets()));
   PIF_TRY(check_file_length(shape.format, file_length_of(asked.published().file_length())));
   return check_file_length(shape.format, file_length_of(asked.noted().file_length()));

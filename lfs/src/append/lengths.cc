@@ -52,6 +52,7 @@ Status Lengths::check_may_answer(const ComponentPtr& component, const proto::Len
     return fail(Code::kRetry, fmt::format("file {} is being appended to", c.file.value));
   }
   if (is_alone || may_answer_alone()) return {};
+  coordinator_.tell_later(component);  // the others turn to the deputy, which may wait for that
   return fail(Code::kUnavailable, fmt::format("{} has not heard from the PIF Server for so long that others may do "
                                               "without it: its deputy answers",
                                               context_.config.name));

@@ -41,6 +41,7 @@ access::BulkRequest request_of(const std::shared_ptr<Errand>& errand) {
                       reply.envelope.note_length_reply().published_tickets()};
     PIF_TRY_VALUE(const Format format, format_of(errand->note.shape().format()));
     PIF_TRY(check_tickets(errand->answer.published_tickets));
+    PIF_TRY(check_generation(errand->answer.length.generation()));
     return check_file_length(format, file_length_of(errand->answer.length.file_length()));
   };
   return request;

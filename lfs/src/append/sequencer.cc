@@ -8,6 +8,7 @@
 
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
+#include "store/published_tickets.h"
 
 namespace pif::lfs {
 namespace {
@@ -52,7 +53,8 @@ Result<Sequencer::Grant> Sequencer::reserve(std::uint64_t records, std::uint64_t
                                             std::uint64_t owner) {
   if (grants_.size() >= kGrantsMax)
     return fail(Code::kRetry, fmt::format("{} appends to this file are under way", kGrantsMax));
-  if ((generation_ + 1) % (std::uint64_t{1} << kIncarnationShift) == 0)  // the next one would be another incarnation's
+  const bool is_last = (generation_ + 1) % (std::uint64_t{1} << kIncarnationShift) == 0;
+  if (is_last || !check_generation(generation_))  // the next one would be another incarnation's
     return fail(Code::kBusy,
                 "so many appends to this file were cancelled that it takes no more until the LFS is started again");
   const FileLength start = grants_.empty() ? published_ : grants_.back().grant.end;

@@ -50,15 +50,30 @@ Status AppendCoordinator::check_settled(const ComponentPtr& component) {
     return fail(Code::kRetry, fmt::format("the length of file {} is about to grow", component->file.value));
   // Nothing was ever noted, or the deputy knows nothing that this LFS does not.
   if (state.shape().index() != 0 || state.grants() == 0 || deputy_state(*component) != wire::kViewMember) return {};
+  File& file = settling_file(component);
+  settle(file);
+  if (file.is_settled) return {};
+  return fail(file.trouble.value_or(Error{Code::kRetry, "the sequencer asks its deputy for the length", {}}));
+}
+
+// It is forgotten soon if nobody asks again.
+AppendCoordinator::File& AppendCoordinator::settling_file(const ComponentPtr& component) {
   File* file = find(component->file);
   if (file == nullptr) {
-    file = &make_file(component, publication_of(state));
+    file = &make_file(component, publication_of(component->state));
     file->used = context_.now() - kForget;
   }
   file->used = std::max(file->used, context_.now() - kForget + kAskedAgain);
-  settle(*file);
-  if (file->is_settled) return {};
-  return fail(file->trouble.value_or(Error{Code::kRetry, "the sequencer asks its deputy for the length", {}}));
+  return *file;
+}
+
+// It was started again since it published, and nobody knows whether the deputy was told.
+void AppendCoordinator::tell_later(const ComponentPtr& component) {
+  const auto& state = component->state;
+  PIF_ASSERT(keeps_parity(state.shape()), component->file.value);
+  if (state.shape().index() != 0 || state.grants() == 0 || deputy_state(*component) != wire::kViewMember) return;
+  File& file = settling_file(component);
+  if (!file.is_settled) file.is_told = false;  // who settles tells
 }
 
 // ---- views ---------------------------------------------------------------------------------------------------------
@@ -176,6 +191,7 @@ void AppendCoordinator::settled(File& file) {
   file.sent.reset();
   file.is_settling = false;
   file.is_settled = true;
+  file.is_told = true;  // by the note, or there is none to tell
   file.trouble.reset();
   for (const Finished& finished : std::exchange(file.unsettled, {}))
     if (context_.replies.is_waiting(finished.token)) finish(file, finished);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "parity/copied_rows.h"
+#include "store/published_tickets.h"
 
 namespace pif::lfs {
 
@@ -18,6 +19,7 @@ Status Copying::check(const Request& request, const Keeper& keeper) {
   if (asked.generation() != 0) {
     if (!asked.has_base()) return fail(Code::kInvalid, "CopyRows lacks `base`, as Reserve gave it");
     PIF_TRY(check_file_length(keeper.format(), file_length_of(asked.base())));
+    PIF_TRY(check_generation(asked.generation()));
   }
   if (asked.index() >= keeper.layout.width())
     return fail(Code::kInvalid, fmt::format("file {} has no LFS {}", asked.shape().file(), asked.index()));

@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "pif/base/assert.h"
+#include "store/published_tickets.h"
 
 namespace pif::lfs {
 namespace {
@@ -29,6 +30,7 @@ Status Covering::check(const proto::Cover& asked, const Keeper& keeper) {
   if (asked.count() == 0) return fail(Code::kInvalid, "a cover of no records");
   if (asked.generation() == 0) return fail(Code::kInvalid, "Cover lacks `generation`, as Reserve gave it");
   if (!asked.has_base()) return fail(Code::kInvalid, "Cover lacks `base`, as Reserve gave it");
+  PIF_TRY(check_generation(asked.generation()));
   PIF_TRY(check_file_length(keeper.format(), file_length));
   PIF_TRY(check_file_length(keeper.format(), file_length_of(asked.base())));
   if (asked.count() > file_length.records || asked.first() != file_length.records - asked.count())
@@ -136,8 +138,9 @@ void Covering::advance(Line& line) {
   line.waiting.pop_front();
   if (!context_.replies.is_waiting(one.token)) return;
   if (auto ok = context_.check_view(one.view); !ok) return end(line, one, ok);
-  if (one.generation < c.state.parity_generation()) return end(line, one, fail(cancelled()));
-  if (one.generation > std::max(c.state.parity_generation(), line.erased) && erases(line, one)) return;
+  const std::uint64_t newest = std::max(c.state.parity_generation(), line.erased);
+  if (one.generation < newest) return end(line, one, fail(cancelled()));  // what it writes would not be erased any more
+  if (one.generation > newest && erases(line, one)) return;
   if (one.copied) return copy(line, one);
   begin(line, one);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "parity/length_request.h"
 #include "pif/base/assert.h"
@@ -101,6 +102,11 @@ Status FileRestore::take_own_length() {
   extend(file_length_, file_length_of(state.noted().file_length()));
   grants_ = newest_generation(state);
   published_tickets_ = state.published_tickets();
+  // What was noted is published now: who appended it hears so.
+  const auto& noted = state.noted();
+  FileLength longer = file_length_of(state.published());
+  extend(longer, file_length_of(noted.file_length()));
+  if (longer != file_length_of(state.published())) add_ticket(published_tickets_, noted.generation(), noted.ticket());
   return check_file_length(keeper_->format(), file_length_);
 }
 
@@ -134,6 +140,27 @@ void FileRestore::begin() {
   if (found) return begin_catch_up(*found);
   const bool keeps_length = knows_length() && file_length_.records > 0;
   if (rows_ == 0 && keeper_->parity_rows(file_length_) == 0 && !keeps_length) return end(Outcome::kNothing);
+  is_unreadable_ = found.error().code == Code::kCorrupt;
+  if (is_unreadable_) return remove_old_files();
+  make();
+}
+
+// Nobody knows any more what of them counts, and in a parity file that is there already old frames would.
+void FileRestore::remove_old_files() {
+  const FileId file(file_.file());
+  spdlog::warn("{}: its entry in the catalogue cannot be read; it is made anew out of what others have", file_.path());
+  context_.components.set_removing(file, true);
+  auto removed = std::make_shared<Status>();
+  keeping_.works.submit([removed, storage = &context_.world.storage,
+                         stem = context_.components.stem(file)] { *removed = component::remove_files(*storage, stem); },
+                        [self = shared_from_this(), removed, file] {
+                          self->context_.components.set_removing(file, false);
+                          if (!*removed) return self->end(Outcome::kFailed, removed->error());
+                          self->make();
+                        });
+}
+
+void FileRestore::make() {
   auto made = make_component();
   if (!made) return end(Outcome::kFailed, made.error());
   if (*made == nullptr) return end(Outcome::kNothing);
@@ -151,8 +178,7 @@ Result<ComponentPtr> FileRestore::make_component() {
   const FileId file(file_.file());
   const auto found = context_.components.find(file);
   if (found || found.error().code == Code::kStaleFile) return nullptr;
-  // An entry that cannot be read is as good as none: it stays until there is a new one.
-  if (found.error().code != Code::kNotFound && found.error().code != Code::kCorrupt) return fail(found.error());
+  if (found.error().code != (is_unreadable_ ? Code::kCorrupt : Code::kNotFound)) return fail(found.error());
   PIF_TRY(context_.check_space(bytes_on(keeper_->layout, keeper_->index, keeper_->format(), file_length_)));
   PIF_TRY_VALUE(auto made, context_.components.create(own_->shape, file_.epoch(), context_.now()));
   context_.components.unsettled().erase(file.value);  // it is no creator's, who might have given it up
@@ -240,6 +266,7 @@ void FileRestore::synced(const Status& status) {
     if (component.is_removed()) return self->end(Outcome::kNothing);
     if (!committed) return self->end(Outcome::kFailed, committed.error());
     component.end_change();
+    if (self->is_unreadable_) self->context_.components.forget_unreadable();
     // It may have been removed while it was nowhere to be found here.
     self->context_.components.unsettled()[component.file.value] = self->context_.now();
     self->end(Outcome::kRestored);

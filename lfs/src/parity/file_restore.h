@@ -56,6 +56,8 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   bool is_deputy() const;                                                   // of LFS 0 (deputy.h)
   std::uint64_t new_bytes() const { return tail_.bytes + parity_bytes_; }   // at most
   bool knows_length() const { return keeper_->index == 0 || is_deputy(); }  // or has to, once it is restored
+  void remove_old_files();
+  void make();
   [[nodiscard]] Result<ComponentPtr> make_component();
   void begin_rows(const component::Tail& begin, Row first);
   [[nodiscard]] Status begin_parity();
@@ -106,6 +108,8 @@ class FileRestore : public std::enable_shared_from_this<FileRestore> {
   component::Tail tail_;
   std::shared_ptr<component::ParityFiles> parity_;
   std::uint64_t parity_bytes_ = 0;
+
+  bool is_unreadable_ = false;  // the entry of the catalogue, which stays until there is a new one
 
   // Of a component that is there.
   bool is_there_ = false;

@@ -30,6 +30,7 @@ access::BulkRequest length_request(const LengthAsked& asked, const Format& forma
       return fail(Code::kOldView,
                   fmt::format("a length of view {} was asked for, and one of view {} came", asked.view, answer.view()));
     PIF_TRY(check_file_length(format, told.length));
+    PIF_TRY(check_generation(told.generation));
     PIF_TRY(check_tickets(told.published_tickets));
     return take(told);
   };

@@ -16,9 +16,17 @@ class RateLimit {
     free_from_ = now;
   }
   bool is_limited() const { return rate_ > 0; }
-  // Whether more may be spent now; else from next() on.
-  bool is_free(Time now) const { return rate_ <= 0 || now >= free_from_; }
+  // Whether more may be spent now; else from next() on. Who waits for that asks again in each turn.
+  bool is_free(Time now) {
+    const bool is = rate_ <= 0 || now >= free_from_;
+    is_waited_for_ = is_waited_for_ || !is;
+    return is;
+  }
   Time next() const { return free_from_; }
+  // All who wait ask again after this.
+  void begin_turn() { is_waited_for_ = false; }
+  // kNever: nobody has asked in vain in this turn.
+  Time next_deadline() const { return is_waited_for_ ? free_from_ : kNever; }
   void spend(std::uint64_t bytes, Time now) {
     if (rate_ <= 0) return;
     const std::chrono::duration<double> takes(static_cast<double>(bytes) / rate_);
@@ -28,6 +36,7 @@ class RateLimit {
  private:
   double rate_ = 0;
   Time free_from_{};
+  bool is_waited_for_ = false;
 };
 
 }  // namespace pif::lfs

@@ -134,7 +134,8 @@ void Rebuild::tick() {
     if (phase_ != Phase::kMember) become_member();
     return;
   }
-  lost_order_ = std::max(lost_order_, context_.view.lost_order_of(context_.config.node));
+  const std::uint32_t order = context_.view.lost_order_of(context_.config.node);
+  if (order != 0) lost_order_ = order;  // it falls when a person gives up what only this LFS had
   const bool may_try = context_.now() >= next_try_;
   switch (phase_) {
     case Phase::kMember:
@@ -165,7 +166,7 @@ Time Rebuild::next_deadline() const {
     case Phase::kSurveying: return is_listing_ ? kNever : next_try_;
     case Phase::kRestoring: {
       const Time listed = !is_listing_ && has_more_ && queue_.size() < kQueueLow ? next_try_ : kNever;
-      return rate_.is_limited() && !under_way_.empty() ? std::min(rate_.next(), listed) : listed;
+      return std::min(rate_.next_deadline(), listed);
     }
     case Phase::kPausing: return next_try_;
     case Phase::kTelling: return is_telling_ ? kNever : next_try_;
@@ -251,6 +252,7 @@ void Rebuild::begin_round() {
 }
 
 void Rebuild::step_round() {
+  rate_.begin_turn();
   if (rate_.is_limited()) {
     const std::vector<UnderWay> all = under_way_;  // one that ends leaves it
     for (const UnderWay& one : all) one.restore->advance();

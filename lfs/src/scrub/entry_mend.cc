@@ -3,7 +3,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "pif/base/assert.h"
 
@@ -36,14 +35,11 @@ void EntryMend::listed(const Result<net::Packet>& reply) {
     return end(fail(Code::kNotFound, "the PIF Server knows of no such file with parity"));
   const proto::ListLostReply::One file = files[0];
   if (auto ok = check_all_there(file.layout()); !ok) return end(ok);
-  spdlog::warn("{}: its entry in the catalogue cannot be read; it is made anew out of what others have", file.path());
+  const auto known = context_.components.find(file_);
+  if (known) return end({});  // somebody has written it anew meanwhile
+  if (known.error().code != Code::kCorrupt) return end(fail(known.error()));
   context_.lost_files.begin_mending(file_);
-  auto removed = std::make_shared<Status>();
-  keeping_.works.submit(
-      [removed, storage = &context_.world.storage, stem = context_.components.stem(file_)] {
-        *removed = component::remove_files(*storage, stem);  // nobody knows any more what of them counts
-      },
-      [this, removed, file] { *removed ? restore(file) : end(*removed); });
+  restore(file);
 }
 
 // Else what only those have who are absent would be missed.
@@ -59,7 +55,6 @@ void EntryMend::restore(const proto::ListLostReply::One& file) {
   const FileRestore::Moment moment{context_.view.index(), 0};
   restore_ = std::make_shared<FileRestore>(keeping_, managing_, rate_, file, moment);
   restore_->start([this](FileRestore::Outcome outcome, const Error& error) {
-    if (outcome == FileRestore::Outcome::kRestored) context_.components.forget_unreadable();
     if (outcome == FileRestore::Outcome::kNothing) return end(fail(Code::kStaleFile, "nothing of it belongs here"));
     end(outcome == FileRestore::Outcome::kFailed ? fail(error) : Status());
   });

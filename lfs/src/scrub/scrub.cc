@@ -29,6 +29,11 @@ bool is_looked_at(const proto::ComponentState& state) {
   return state.state() == kCommitted && keeps_parity(state.shape());
 }
 
+// Of an entry of the catalogue whose key is no id of a file.
+std::string no_file(const Result<proto::ComponentState>& state) {
+  return state ? "the catalogue has an entry of file 0, which is none" : state.error().text;
+}
+
 }  // namespace
 
 Scrub::Scrub(Keeping& keeping, Managing& managing, Rebuild::Ask ask)
@@ -119,7 +124,7 @@ Time Scrub::next_deadline() const {
       if (!turn_) return next_try_;
       [[fallthrough]];
     case Phase::kLooking:
-      if (entry_mend_.is_busy()) return rate_.is_limited() ? rate_.next() : kNever;
+      if (entry_mend_.is_busy()) return rate_.next_deadline();
       if (!turn_ || turn_->is_over) return Time{};
       if (turn_->pages) return turn_->pages->next_deadline();
       return turn_->rows ? turn_->rows->next_deadline() : kNever;
@@ -166,6 +171,7 @@ void Scrub::count_some() {
   std::size_t seen = 0;
   const Status good = catalogue::each(context_.world.catalogue, FileId(next_id_),
                                       [&](FileId file, const Result<proto::ComponentState>& state) {
+                                        if (file.value == 0) return true;  // no file's: refill() tells of it
                                         next_id_ = file.value + 1;
                                         ++seen;
                                         if (state && is_looked_at(*state)) {
@@ -186,6 +192,10 @@ void Scrub::refill() {
   std::size_t seen = 0;
   const Status good = catalogue::each(context_.world.catalogue, FileId(next_id_),
                                       [&](FileId file, const Result<proto::ComponentState>& state) {
+                                        if (file.value == 0) {
+                                          pass_->report.add(file, no_file(state), false);
+                                          return true;
+                                        }
                                         next_id_ = file.value + 1;
                                         ++seen;
                                         if (!state) unreadable_.push_back({file, state.error().text});
@@ -214,7 +224,10 @@ void Scrub::look() {
 }
 
 void Scrub::mend_entry() {
-  if (entry_mend_.is_busy()) return entry_mend_.advance();
+  if (entry_mend_.is_busy()) {
+    rate_.begin_turn();
+    return entry_mend_.advance();
+  }
   const Unreadable one = unreadable_.front();
   if (pass_->only_look || unreadable_.size() > kUnreadableMax) {
     unreadable_.pop_front();

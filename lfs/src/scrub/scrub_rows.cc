@@ -198,12 +198,12 @@ void ScrubRows::compare() {
   for (const Stream& stream : streams_)
     if (stream.lengths.size() < stream.count) end = std::min(end, stream.first + stream.lengths.size() * n);
   PIF_ASSERT(end > next_ || streams_.empty(), end, next_);
+  if (component_->is_removed()) return this->end();
+  result_ = open();  // here, where it is not removed at the same time: nobody would know of files made anew then
+  if (!result_) return compared();
   is_busy_ = true;
   job_->pass.keeping.works.submit(
-      [self = shared_from_this(), end, is_last = end == rows_] {
-        self->result_ = self->open();
-        if (self->result_) self->feed(end, is_last);
-      },
+      [self = shared_from_this(), end, is_last = end == rows_] { self->feed(end, is_last); },
       [self = shared_from_this(), end] {
         self->is_busy_ = false;
         self->next_ = end;
@@ -338,6 +338,8 @@ void ScrubRows::repair() {
         if (self->result_) self->result_ = self->job_->storage.sync_folder(folder);
       },
       [self = shared_from_this()] {
+        // A file that was missing is another one now than the LFS has open: rows that are appended go there.
+        if (!self->component_->is_removed()) self->job_->context().components.close_files(*self->component_);
         self->component_->end_change();
         self->rewritten(self->result_);
       });

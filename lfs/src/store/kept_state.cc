@@ -24,6 +24,8 @@ Status check_kept(const Keeper& keeper, const proto::ComponentState& state) {
     return wrong("pages of parity that no file has");
   for (const auto* length : {&state.published(), &state.parity_base(), &state.noted().file_length()})
     if (length->records() > kFileBytesMax) return wrong("a length that no file has");
+  if (!check_generation(newest_generation(state)) || !check_generation(state.noted().generation()))
+    return wrong("a generation that no sequencer gives out");
   if (!check_tickets(state.published_tickets())) return wrong("published tickets that are no list of them");
   return {};
 }

@@ -8,8 +8,8 @@
 
 namespace pif::lfs {
 
-// kCorrupt, naming the file: for numbers of pages and records that no file has, with which arithmetic would wrap, and
-// for published tickets that are no list of them. keeper: of state.shape().
+// kCorrupt, naming the file: for numbers of pages, records and generations that no file has, with which arithmetic
+// would wrap, and for published tickets that are no list of them. keeper: of state.shape().
 [[nodiscard]] Status check_kept(const Keeper& keeper, const proto::ComponentState& state);
 
 }  // namespace pif::lfs

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "pif/base/assert.h"
 
 namespace pif::lfs {
@@ -57,6 +59,11 @@ WasPublished was_published(const proto::PublishedTickets& tickets, std::uint64_t
   return may_be_forgotten ? WasPublished::kUnknown : WasPublished::kNo;
 }
 
+Status check_generation(std::uint64_t generation) {
+  if (generation < kGenerationEnd) return {};
+  return fail(Code::kInvalid, fmt::format("a generation of {}, which no sequencer gives out", generation));
+}
+
 std::uint64_t newest_generation(const proto::ComponentState& state) {
   return std::max({state.grants(), state.noted_generation(), state.generation(), state.parity_generation()});
 }
@@ -66,7 +73,7 @@ Status check_tickets(const proto::PublishedTickets& tickets) {
   const bool is_right = generations.size() == tickets.tickets_size() && generations.size() <= kGenerationsMax &&
                         std::is_sorted(generations.begin(), generations.end(), std::less_equal<>()) &&
                         std::count(tickets.tickets().begin(), tickets.tickets().end(), 0u) == 0;
-  if (is_right) return {};
+  if (is_right) return generations.empty() ? Status() : check_generation(*generations.rbegin());
   return fail(Code::kInvalid, "a list of published tickets bears each of at most 16 generations once, in order");
 }
 
