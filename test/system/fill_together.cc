@@ -145,6 +145,11 @@ pif::Status control(const Task& task, char** argv) {
   PIF_TRY_VALUE(const std::string token, file.share());
   PIF_TRY_VALUE(const std::vector<pid_t> started, start_all(task, token, argv));
   if (task.victim >= 0) {
+    // Who is killed before it joins is nobody's member, and the file is committed without it.
+    for (std::size_t joined = 0; joined <= task.processes;) {
+      PIF_TRY_VALUE(const auto members, file.members());
+      joined = members.size();
+    }
     for (std::uint64_t i = task.seed * 37 % 1000; i > 0; --i) PIF_TRY(file.members());  // for a while
     static_cast<void>(::kill(started[static_cast<std::size_t>(task.victim)], SIGKILL));
   }
