@@ -72,6 +72,53 @@ TEST_CASE("seven members over three LFSs read a file from a record on, each its 
   }
 }
 
+TEST_CASE("members read records of variable length, and the lengths with them") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(3);
+    Meeting meeting;
+    std::vector<std::uint32_t> lengths;
+    std::vector<std::size_t> begins;
+    std::size_t bytes = 0;
+    for (std::uint32_t i = 0; i < 300; ++i) {
+      lengths.push_back(i * 7919 % 1000);
+      begins.push_back(bytes);
+      bytes += lengths.back();
+    }
+    const Bytes all = test::pattern(bytes);
+    std::vector<char> seen(300);
+    fs.add_client("controller", path, [&](Client& client, sim::Actor&) {
+      CreateOptions options;
+      options.format = Format::variable();
+      File made = must(client.create("/v", options));
+      must(made.write_batch(lengths, all));
+      must(made.commit());
+      File file = must(client.open("/v"));
+      ParallelController controller = must(ParallelController::open(file, {.members = 7}));
+      meeting.token = controller.token();
+      while (must(controller.read(9)) > 0) continue;
+      must(controller.close());
+    });
+    add_members(fs, path, 7, meeting, [&](ParallelMember& member, sim::Actor&) {
+      Bytes none;
+      CHECK(code_of(member.read(none)) == Code::kInvalid);
+      std::uint64_t record = member.index();
+      while (const auto some = must(member.read_batch(2000))) {
+        CHECK((some->lengths.size() == 1 || some->data.size() <= 2000));
+        std::size_t at = 0;
+        for (const std::uint32_t length : some->lengths) {
+          REQUIRE(length == lengths.at(record));
+          CHECK(text_of(part(some->data, at, length)) == text_of(part(all, begins[record], length)));
+          ++seen.at(record);
+          at += length;
+          record += 7;
+        }
+      }
+    });
+    fs.world.run();
+    CHECK(std::count(seen.begin(), seen.end(), 1) == 300);
+  }
+}
+
 TEST_CASE("members write a file together, round by round, and it is there when the controller commits it") {
   for (const DataPath path : kBothPaths) {
     FileSystem fs(3);

@@ -202,6 +202,11 @@ struct ParallelMember::State {
     has_ended = reply.ended();
     return {};
   }
+  Status check_reads(bool fixed) const {
+    if (writes) return fail(Code::kInvalid, "this file is being written");
+    if (file.format().is_fixed() == fixed) return {};
+    return fail(Code::kInvalid, fmt::format("the file's records have {} length", fixed ? "no fixed" : "a fixed"));
+  }
   // Of the next rounds, at most so many: their records, which are `members` apart.
   Result<File::Pieces> pieces_of(std::uint64_t rounds) const {
     const std::uint64_t length = file.format().record_length;
@@ -247,11 +252,8 @@ Result<ParallelMember> ParallelMember::join(Client& client, std::string_view tok
 
 Result<std::optional<ParallelMember::Moved>> ParallelMember::read(std::span<std::byte> out) {
   State& state = *state_;
-  if (state.writes) return fail(Code::kInvalid, "this file is being written");
+  PIF_TRY(state.check_reads(true));
   const std::uint64_t length = state.file.format().record_length;
-  const bool is_fixed = state.file.format().is_fixed();
-  if (!is_fixed)
-    return fail(Code::kUnsupported, "records of variable length are read by a parallel-open in another release");
   if (out.size() < length) return fail(Code::kInvalid, fmt::format("{} bytes for a record of {}", out.size(), length));
   while (true) {
     PIF_TRY(in_use(state.file.state().session->user(), [&] { return state.await(); }));
@@ -262,6 +264,28 @@ Result<std::optional<ParallelMember::Moved>> ParallelMember::read(std::span<std:
     state.done += rounds;
     if (bytes > 0) return std::optional(Moved{(bytes + length - 1) / length, bytes});
   }
+}
+
+Result<std::optional<RecordBatch>> ParallelMember::read_batch(std::size_t bytes_max) {
+  State& state = *state_;
+  PIF_TRY(state.check_reads(false));
+  PIF_TRY_VALUE(const FileLength length, state.file.file_length());
+  RecordBatch batch;
+  while (batch.lengths.empty()) {
+    PIF_TRY(in_use(state.file.state().session->user(), [&] { return state.await(); }));
+    if (state.done >= state.released) return std::optional<RecordBatch>();
+    while (state.done < state.released && batch.lengths.size() < kBatchRecordsMax && batch.data.size() < bytes_max) {
+      const RecordNumber record = state.record(state.done);
+      if (record < length.records) {
+        PIF_TRY_VALUE(const RecordBatch one, state.file.read_batch_at(record, 1, 0));
+        if (!batch.lengths.empty() && one.data.size() > bytes_max - batch.data.size()) break;
+        batch.lengths.insert(batch.lengths.end(), one.lengths.begin(), one.lengths.end());
+        batch.data.insert(batch.data.end(), one.data.begin(), one.data.end());
+      }
+      ++state.done;
+    }
+  }
+  return std::optional(std::move(batch));
 }
 
 Status ParallelMember::write(std::span<const std::byte> in) {

@@ -75,8 +75,12 @@ class ParallelMember {
   // Its records of the next rounds: as many as are released and `out` has room for (packed), at least one; waits for
   // the next release. Nothing: there will be none. A round in which its record is past the end of the file has none,
   // and is passed over. kCancelled: the controller, or another member, has gone; kInvalid: it writes, or `out` has no
-  // room for a record.
+  // room for a record, or records have no fixed length.
   [[nodiscard]] Result<std::optional<Moved>> read(std::span<std::byte> out);
+  // The same of records of variable length, with their lengths: as many as `bytes_max` holds, but at least one, and
+  // kBatchRecordsMax at most. Each is a read of its own. kInvalid: records have a fixed length.
+  static constexpr std::uint64_t kBatchRecordsMax = 4096;
+  [[nodiscard]] Result<std::optional<RecordBatch>> read_batch(std::size_t bytes_max = 4u << 20);
   // Whole records, packed, one for each of the next rounds; waits for their release. kEndOfFile: there will be none.
   [[nodiscard]] Status write(std::span<const std::byte> in);
   // Of a file that is written: nothing more comes of this member (File::done()). After the rounds have ended.
