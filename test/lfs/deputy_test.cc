@@ -110,7 +110,8 @@ class Cluster {
     PIF_TRY_VALUE(const auto reply, b.peers[lfs]->call(std::move(packet)));
     return reply.envelope.length_reply().file_length().records();
   }
-  Status note(std::uint64_t view, std::uint64_t generation, std::uint64_t records) {
+  // published: what LFS 0 says that it has published.
+  Status note(std::uint64_t view, std::uint64_t generation, std::uint64_t records, std::uint64_t published = 0) {
     auto packet = b.peers[kDeputy]->request(0, kMayManage | kMayRead);
     auto* asked = packet.envelope.mutable_note_length();
     *asked->mutable_shape() = b.at(kDeputy).shape();
@@ -119,8 +120,17 @@ class Cluster {
     *asked->mutable_noted()->mutable_file_length() = wire::proto_of(FileLength{records, records * kBytes});
     asked->mutable_noted()->set_generation(generation);
     asked->mutable_noted()->set_ticket(1);
+    *asked->mutable_published()->mutable_file_length() = wire::proto_of(FileLength{published, published * kBytes});
     PIF_TRY(b.peers[kDeputy]->call(std::move(packet)));
     return {};
+  }
+  // In its catalogue.
+  int components(LfsIndex lfs) {
+    auto packet = b.peers[lfs]->request(0, kMayManage);
+    packet.envelope.mutable_list_components()->set_limit(100);
+    const auto reply = b.peers[lfs]->call(std::move(packet));
+    REQUIRE_OK(reply);
+    return reply->envelope.list_components_reply().components_size();
   }
 
   Bevies b;
@@ -260,24 +270,74 @@ TEST_CASE("a deputy shows what LFS 0 has published, and what is noted once it ac
   });
 }
 
-TEST_CASE("the deputy begins with the directory's length of a file that nobody appended to, and makes its component") {
-  with_cluster(0, [](Cluster& c) {
-    REQUIRE(c.b.layout.rows(kDeputy, 1) == 0);
+TEST_CASE("the deputy begins with the directory's length of a file that nobody appended to") {
+  with_cluster(11, [](Cluster& c) {
+    REQUIRE(c.b.layout.rows(kDeputy, 12) == c.b.layout.rows(kDeputy, 11));
     c.tell(1, {{0, wire::kViewRebuilding}});
-    c.known = {1, kBytes};
-    CHECK(c.append(kDeputy, 1).start().records() == 1);
-    CHECK(c.append(kDeputy, 1).start().records() == 2);
-    CHECK(c.length(kDeputy, 0, true).value() == 3);
-    c.known = {9, 9 * kBytes};
+    c.known = {12, 12 * kBytes};
+    CHECK(c.append(kDeputy, 1).start().records() == 12);
+    CHECK(c.append(kDeputy, 1).start().records() == 13);
+    CHECK(c.length(kDeputy, 0, true).value() == 14);
+    c.known = {20, 20 * kBytes};
     CHECK(code_of(c.reserve_once(kDeputy, 1)) == Code::kStaleNode);
   });
 }
 
-TEST_CASE("a deputy that should have rows of what the directory knows, and has not, does not begin") {
+TEST_CASE("the deputy makes the component of a file that is empty") {
   with_cluster(0, [](Cluster& c) {
     c.tell(1, {{0, wire::kViewLost}});
-    c.known = {100, 100 * kBytes};
-    CHECK(code_of(c.reserve_once(kDeputy, 1)) == Code::kNotFound);
+    CHECK(c.append(kDeputy, 1).start().records() == 0);
+    CHECK(c.length(kDeputy, 0, true).value() == 1);
+  });
+}
+
+// It would have none of the rows and the parity that belong to the length it is told: a scrub takes that for a damage.
+// Mostly the file was removed, and whoever asks has not heard of it.
+TEST_CASE("where a part of a file belongs that has no component, appends and notes make none") {
+  with_cluster(0, [](Cluster& c) {
+    REQUIRE(c.b.layout.rows(kDeputy, 1) == 0);  // but the parity of the first record
+    REQUIRE(c.b.layout.parity_rows(kDeputy, 1) == 1);
+    const std::uint64_t generation = std::uint64_t{1} << 40;
+    CHECK(code_of(c.note(0, generation, 1)) == Code::kNotFound);
+    CHECK(code_of(c.note(0, generation, 0, 20)) == Code::kNotFound);
+    proto::ReserveReply grant;
+    grant.set_generation(generation);
+    *grant.mutable_base() = wire::proto_of(FileLength{1, kBytes});
+    CHECK(code_of(c.b.append_rows(kDeputy, grant, 0, {pattern(kBytes, 1)})) == Code::kNotFound);
+    c.tell(1, {{0, wire::kViewLost}});
+    for (const std::uint64_t records : {1, 100}) {
+      c.known = {records, records * kBytes};
+      CHECK(code_of(c.reserve_once(kDeputy, 1)) == Code::kNotFound);
+    }
+    for (const LfsIndex lfs : {LfsIndex{0}, kDeputy}) CHECK(c.components(lfs) == 0);
+  });
+}
+
+TEST_CASE("LFS 0 without the component of a file that was removed there takes no length from its deputy") {
+  with_cluster(10, [](Cluster& c) {
+    (void)c.append(0, 0, 5);
+    c.pause(kTold);
+    REQUIRE_OK(c.b.peers[0]->settle({}, {c.b.file.id}));
+    c.b.nodes[0]->restart();  // which forgets that the file was removed
+    c.pause(kBeats);
+    Code code = Code::kRetry;
+    for (unsigned i = 0; i < 10 && code == Code::kRetry; ++i) {
+      code = code_of(c.reserve_once(0, 0));
+      c.pause(std::chrono::milliseconds(20));
+    }
+    CHECK(code == Code::kNotFound);
+    CHECK(c.components(0) == 0);
+  });
+}
+
+TEST_CASE("a note of LFS 0 that has not heard of a file's removal brings nothing of it back at the deputy") {
+  with_cluster(10, [](Cluster& c) {
+    (void)c.append(0, 0);
+    REQUIRE_OK(c.b.peers[kDeputy]->settle({}, {c.b.file.id}));
+    c.b.nodes[kDeputy]->restart();
+    c.pause(kBeats);  // LFS 0 says what it has published
+    CHECK(code_of(c.length(kDeputy, 0, true)) != Code::kRetry);
+    CHECK(c.components(kDeputy) == 0);
   });
 }
 

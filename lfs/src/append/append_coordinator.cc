@@ -25,8 +25,7 @@ Result<FileLength> length_without_component(const LfsContext& context, const pro
   PIF_TRY_VALUE(const component::Shape shape, shape_of(asked.shape()));
   const FileLength known = file_length_of(asked.known());
   if (shape.form == 0) return FileLength();
-  if (layout.rows(asked.shape().index(), known.records) > 0)
-    return fail(context.no_component(shape.file, known.records));
+  PIF_TRY(context.check_has_no_part(asked.shape(), layout, known.records));
   if (shape.format.is_fixed() && !is_fixed_file_length(shape.format.record_length, known))
     return fail(Code::kInvalid, fmt::format("a file of {} records of {} bytes cannot have {} bytes, as `known` says",
                                             known.records, shape.format.record_length, known.bytes));

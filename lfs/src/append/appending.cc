@@ -80,8 +80,7 @@ Result<ComponentPtr> Appending::component_of(const Request& request) {
   PIF_TRY_VALUE(const parity::Layout layout, layout_of(asked.shape().layout()));
   PIF_TRY(check_takes_rows(asked.shape(), layout, 0, file_length_of(asked.base())));
   if (is_older(asked.shape().layout())) return fail(unprotected(file));
-  if (layout.rows(static_cast<LfsIndex>(asked.shape().index()), asked.base().records()) > 0)
-    return fail(context_.no_component(file, asked.base().records()));
+  PIF_TRY(context_.check_has_no_part(asked.shape(), layout, asked.base().records()));
   found = context_.components.create(asked.shape(), request.capability.epoch, context_.now());
   if (found) (*found)->make_by_append();
   return found;

@@ -26,12 +26,18 @@ bool is_newer(const proto::NotedLength& said, const proto::NotedLength& noted) {
 
 Deputy::Deputy(LfsContext& context) : context_(context) { context.operations.bind<&Deputy::note_length>(*this); }
 
-Result<ComponentPtr> Deputy::component_of(const Request& request, const proto::ComponentShape& shape) {
-  auto found = context_.published(request, FileId(shape.file()));
-  if (found && !is_same_shape((*found)->state.shape(), shape))
-    return fail(Code::kInvalid, fmt::format("file {} has another format or layout", shape.file()));
+// The first note makes it, if nothing of the file belongs here yet. Rows and parity were made durable before they are
+// noted, and the component with them.
+Result<ComponentPtr> Deputy::component_of(const Request& request, const Keeper& keeper) {
+  const proto::NoteLength& asked = request.envelope().note_length();
+  auto found = context_.published(request, FileId(asked.shape().file()));
+  if (found && !is_same_shape((*found)->state.shape(), asked.shape()))
+    return fail(Code::kInvalid, fmt::format("file {} has another format or layout", asked.shape().file()));
   if (found || found.error().code != Code::kNotFound) return found;
-  return make_empty(context_, shape, request.capability.epoch);
+  const std::uint64_t records =
+      std::max(asked.published().file_length().records(), asked.noted().file_length().records());
+  PIF_TRY(context_.check_has_no_part(asked.shape(), keeper.layout, records));
+  return make_empty(context_, asked.shape(), request.capability.epoch);
 }
 
 // What is noted may become the file's length, and a generation goes above all that were noted.
@@ -56,14 +62,13 @@ Status Deputy::check_takes_notes(const proto::NoteLength& asked, const parity::L
 
 void Deputy::note_length(const Request& request, const proto::NoteLength& asked) {
   const auto refuse = [&](Error why) { context_.replies.answer(request, fail(std::move(why))); };
-  if (auto ok = context_.check_shape(asked.shape(), FileId(asked.shape().file())); !ok) return refuse(ok.error());
-  const auto layout = layout_of(asked.shape().layout());
-  if (!layout) return refuse(layout.error());
-  if (!keeps_parity(asked.shape()) || parity::deputy_of(*layout) != asked.shape().index())
+  const auto keeper = keeper_of(context_, asked.shape());
+  if (!keeper) return refuse(keeper.error());
+  if (parity::deputy_of(keeper->layout) != keeper->index)
     return refuse({Code::kInvalid, "the length is noted at the first LFS of the companion of LFS 0's bevy", {}});
   if (auto ok = check_length(asked); !ok) return refuse(ok.error());
-  if (auto ok = check_takes_notes(asked, *layout); !ok) return refuse(ok.error());
-  auto found = component_of(request, asked.shape());
+  if (auto ok = check_takes_notes(asked, keeper->layout); !ok) return refuse(ok.error());
+  auto found = component_of(request, *keeper);
   if (!found) return refuse(std::move(found.error()));
   const ComponentPtr component = std::move(*found);
   PIF_ASSERT(component->state.shape().index() != 0, component->file.value);  // nobody is his own deputy

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "context/lfs_context.h"
+#include "store/keeper.h"
 
 namespace pif::lfs {
 
@@ -19,7 +20,7 @@ class Deputy {
   void note_length(const Request& request, const proto::NoteLength& asked);
 
  private:
-  [[nodiscard]] Result<ComponentPtr> component_of(const Request& request, const proto::ComponentShape& shape);
+  [[nodiscard]] Result<ComponentPtr> component_of(const Request& request, const Keeper& keeper);
   // kInvalid, kTooLarge.
   [[nodiscard]] static Status check_length(const proto::NoteLength& asked);
   // kOldView, kRetry, kUnavailable.

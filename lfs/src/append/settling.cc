@@ -160,6 +160,10 @@ void AppendCoordinator::settle_with(File& file, const Noting::Noted& said) {
     spdlog::warn("file {}: the deputy has {} records noted of generation {}, which {} went on without",
                  state.shape().file(), noted.file_length.records, noted.generation, context_.config.name);
   const bool is_behind = !is_void && is_longer(noted.file_length, own.file_length);
+  if (is_behind && !file.component->catalogued) {  // made by who asks for a range now
+    const auto is_new = context_.check_has_no_part(state.shape(), file.component->layout, noted.file_length.records);
+    if (!is_new) return not_settled(file, is_new.error());
+  }
   if (!is_behind && !has_more(said.published_tickets, state.published_tickets())) return settled(file);
   settle_at(file, is_behind ? noted : own, said.published_tickets);
 }
@@ -215,8 +219,9 @@ void AppendCoordinator::not_settled(File& file, const Error& why) {
   file.is_settling = false;
   file.note_again = context_.now() + kNoteAgain;
   const bool is_old = why.code == Code::kOldView;
+  const bool is_final = is_old || why.code == Code::kNotFound;  // nothing becomes of it by waiting
   file.trouble = Error{
-      is_old ? Code::kOldView : Code::kRetry,
+      is_final ? why.code : Code::kRetry,
       fmt::format("the length of file {} is settled with its deputy first: {}", file.component->file.value, why.text),
       why.node};
   if (!is_old) return;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/base/print.h"
 
@@ -100,13 +101,18 @@ Status LfsContext::check_not_lost(FileId file, bool adds) const {
       fmt::format("{} is being rebuilt, and does not have its part of file {} yet", config.name, name_of(file)));
 }
 
-Error LfsContext::no_component(FileId file, std::uint64_t records) const {
-  return {
+Status LfsContext::check_has_no_part(const proto::ComponentShape& shape, const parity::Layout& layout,
+                                     std::uint64_t records) const {
+  const auto index = static_cast<LfsIndex>(shape.index());
+  PIF_ASSERT(index < layout.width(), shape.file(), index, layout.width());
+  const bool has_part =
+      layout.rows(index, records) > 0 || (keeps_parity(shape) && layout.parity_rows(index, records) > 0);
+  if (!has_part) return {};
+  return fail(
       Code::kNotFound,
       fmt::format("{} has no component of file {}, and has a part of its first {} records: the file was removed, or "
                   "its part here was lost; look whether it is still there (pif ls), and have it checked (pif fsck)",
-                  config.name, name_of(file), records),
-      {}};
+                  config.name, name_of(FileId(shape.file())), records));
 }
 
 Result<ComponentPtr> LfsContext::published(const Request& request, FileId file) {

@@ -98,9 +98,10 @@ struct LfsContext {
   [[nodiscard]] Status check_epoch(Component& component, const Capability& capability);
   void note_committed(const ComponentPtr& component);
 
-  // kNotFound, for who appends where there is no component, and the `records` in front of the grant's range have a part
-  // here. Such a one is not made: it would be taken for all that the file has here.
-  [[nodiscard]] Error no_component(FileId file, std::uint64_t records) const;
+  // Before a component is made of a file that has `records` already. kNotFound: rows or parity of them belong here.
+  // Then none is made: it would be taken for all that the file has here. shape: checked, layout: its own.
+  [[nodiscard]] Status check_has_no_part(const proto::ComponentShape& shape, const parity::Layout& layout,
+                                         std::uint64_t records) const;
 
   // The shape in a request that may make a component: possible, for this node, for `file`.
   [[nodiscard]] Status check_shape(const proto::ComponentShape& shape, FileId file) const;

@@ -53,8 +53,7 @@ Result<ComponentPtr> Covering::component_of(const Request& request, const proto:
   if (found && !is_same_shape((*found)->state.shape(), shape))
     return fail(Code::kInvalid, fmt::format("file {} has another format or layout", name_of(file)));
   if (found || found.error().code != Code::kNotFound) return found;
-  if (keeper.layout.rows(keeper.index, base.records) > 0 || keeper.parity_rows(base) > 0)
-    return fail(context_.no_component(file, base.records));
+  PIF_TRY(context_.check_has_no_part(shape, keeper.layout, base.records));
   found = context_.components.create(shape, request.capability.epoch, context_.now());
   if (found) (*found)->make_by_append();
   return found;
