@@ -74,6 +74,15 @@ TEST_CASE("the checker looks into layouts, states and places") {
   bevies.mutable_layout()->add_nodes(1);
   bevies.mutable_layout()->add_bevies(3);
   CHECK_THAT(said_of(kEntriesTable, entry_key(1, "x"), sealed(bevies)), Contains("layout that cannot be"));
+  auto striped = entry(1000);
+  striped.mutable_striping()->set_bevy(2);
+  CHECK_THAT(said_of(kEntriesTable, entry_key(1, "x"), sealed(striped)), !Contains("striping"));
+  striped.mutable_striping()->set_width(3);
+  CHECK_THAT(said_of(kEntriesTable, entry_key(1, "x"), sealed(striped)),
+             Contains("folder 1000 (x) has striping that cannot be: bevies of 2 need a width"));
+  auto file = entry(1000, proto::FILE_ENTRY);
+  file.mutable_striping()->set_width(1);
+  CHECK_THAT(said_of(kEntriesTable, entry_key(1, "x"), sealed(file)), Contains("has the striping of a folder"));
   proto::StoredFile row;
   row.set_state(9);
   CHECK_THAT(said_of(kFilesTable, kv::key_u64(1000), sealed(row)), Contains("unknown state 9"));

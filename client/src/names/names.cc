@@ -148,7 +148,9 @@ Result<std::vector<Status>> Client::create_empty_many(std::span<const std::strin
   });
 }
 
-Status Client::make_folder(const std::string& path, bool parents, std::uint32_t mode) {
+Status Client::make_folder(const std::string& path, bool parents, std::uint32_t mode,
+                           const std::optional<Striping>& striping) {
+  (void)striping;
   return client::in_use(session_->user(), [&]() -> Status {
     PIF_TRY(sendable(path));
     proto::MakeFolder make;

@@ -7,6 +7,7 @@
 #include "directory/names.h"
 #include "directory/opens.h"
 #include "directory/rows.h"
+#include "directory/striping.h"
 #include "pif/base/format.h"
 #include "pif/kv/value.h"
 #include "pif/server/server.h"
@@ -73,7 +74,14 @@ class Checker {
     if (!seen.emplace(row.id(), Seen{parent, name}).second)
       damage(fmt::format("id {} ({}) is there twice", row.id(), name));
     ++(row.type() == proto::FOLDER ? report_.folders : report_.files);
+    if (row.has_striping()) striping(row, name);
     if (row.type() == proto::FILE_ENTRY) layout(row.layout(), fmt::format("file {} ({})", row.id(), name));
+  }
+
+  void striping(const proto::StoredEntry& row, const std::string& name) {
+    if (row.type() != proto::FOLDER) damage(fmt::format("file {} ({}) has the striping of a folder", row.id(), name));
+    const auto good = check_striping(row.striping(), 0);
+    if (!good) damage(fmt::format("folder {} ({}) has striping that cannot be: {}", row.id(), name, good.error().text));
   }
 
   void layout(const proto::FileLayout& layout, const std::string& what) {

@@ -75,6 +75,7 @@ proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name)
   if (entry.has_layout()) *info.mutable_layout() = entry.layout();
   if (entry.has_file_length()) *info.mutable_file_length() = entry.file_length();
   *info.mutable_marks() = entry.marks();
+  if (entry.has_striping()) *info.mutable_striping() = entry.striping();
   return info;
 }
 
@@ -104,6 +105,7 @@ Result<bool> Directory::enter(Folder& folder, std::uint64_t parent, std::string_
     return fail(Code::kNotDirectory, fmt::format("{} is a file, not a folder", shown(path)));
   }
   folder.chain.push_back({entry->id(), guard_of(entry->attributes())});
+  folder.striping = entry->has_striping() ? std::make_shared<proto::Striping>(entry->striping()) : nullptr;
   return true;
 }
 

@@ -20,6 +20,7 @@ struct Folder {
     Guard guard;
   };
   std::vector<Step> chain;
+  std::shared_ptr<const proto::Striping> striping;  // of the folder itself; null: it has none
   std::uint64_t id() const { return chain.back().id; }
   const Guard& guard() const { return chain.back().guard; }
 };

@@ -7,7 +7,9 @@
 #include <unordered_set>
 
 #include "context/companions.h"
+#include "directory/striping.h"
 #include "pif/base/assert.h"
+#include "pif/base/inheriting.h"
 #include "pif/base/limits.h"
 #include "pif/parity/layout.h"
 #include "pif/wire/convert.h"
@@ -18,14 +20,18 @@ namespace {
 
 bool names_nodes(const proto::Create& ask) { return ask.nodes_size() > 0; }
 
+Result<const Node*> named_node(std::uint32_t id, const Registry& registry) {
+  if (const Node* node = registry.find(id)) return node;
+  return fail(Code::kInvalid, fmt::format("there is no node {}: see `pif node list`", id));
+}
+
 // The nodes named, after checking each. or_absent: those too that others do without.
 Result<std::vector<Candidate>> named_nodes(const proto::Create& ask, const Registry& registry, bool or_absent,
                                            Time now) {
   std::unordered_set<std::uint32_t> seen;
   std::vector<Candidate> nodes;
   for (const std::uint32_t id : ask.nodes()) {
-    const Node* node = registry.find(id);
-    if (node == nullptr) return fail(Code::kInvalid, fmt::format("there is no node {}: see `pif node list`", id));
+    PIF_TRY_VALUE(const Node* const node, named_node(id, registry));
     if (!seen.insert(id).second) {
       return fail(Code::kInvalid,
                   fmt::format("node {} ({}) is named twice: each may be there once", id, node->info.name()));
@@ -66,26 +72,17 @@ Result<std::uint32_t> width_of(const proto::Create& ask, std::uint32_t bevy, std
     width = std::accumulate(ask.bevies().begin(), ask.bevies().end(), std::uint64_t{0});
   }
   if (width == 0) return free_width(bevy, available, known);
-  if (ask.nodes_size() > 0 && width != available) {
-    return fail(Code::kInvalid, fmt::format("a width of {} with {} nodes named: leave one out, or make them agree",
-                                            width, ask.nodes_size()));
-  }
+  if (ask.nodes_size() > 0) PIF_TRY(check_width(width, ask.nodes_size()));
   if (width > available)
     return fail(too_few(width, available, known,
                         fmt::format("a width of {} is more than the {} LFSs that are up", width, available)));
   return static_cast<std::uint32_t>(width);
 }
 
-Result<std::vector<std::uint32_t>> bevies_of(const proto::Create& ask, std::uint32_t bevy, std::uint32_t width) {
-  std::vector<std::uint32_t> bevies(ask.bevies().begin(), ask.bevies().end());
-  if (bevy == 0) return bevies;
-  if (bevy < 2) return fail(Code::kInvalid, "a bevy has at least 2 LFSs");
-  if (width % (std::uint64_t{bevy} * 2) != 0) {
-    return fail(Code::kInvalid, fmt::format("bevies of {} need a width that is a multiple of {}, not {}", bevy,
-                                            std::uint64_t{bevy} * 2, width));
-  }
-  bevies.assign(width / bevy, bevy);
-  return bevies;
+// Of all of them; 0: there are none, or their sizes are given.
+std::uint32_t size_of_bevies(const proto::Create& ask, std::uint32_t default_bevy) {
+  if (ask.bevy() == kNoBevies || ask.bevies_size() > 0) return 0;
+  return ask.bevy() != 0 ? ask.bevy() : default_bevy;
 }
 
 // Those that may be used for new files; without the full ones, if so many are not `needed`.
@@ -290,7 +287,7 @@ Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry
   if (ask.bevy() != 0 && ask.bevies_size() > 0) {
     return fail(Code::kInvalid, "give the bevies' sizes, or one size for all, not both");
   }
-  const std::uint32_t bevy = ask.bevy() != 0 ? ask.bevy() : ask.bevies_size() > 0 ? 0 : default_bevy;
+  const std::uint32_t bevy = size_of_bevies(ask, default_bevy);
   const bool has_bevies = bevy != 0 || ask.bevies_size() > 0;
   const std::vector<Candidate> known = registry.candidates(now);
   std::vector<Candidate> nodes;
@@ -306,7 +303,10 @@ Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry
   }
   const auto available = static_cast<std::uint32_t>(std::min<std::size_t>(nodes.size(), kWidthMax));
   PIF_TRY_VALUE(const std::uint32_t width, width_of(ask, bevy, available, registry.size()));
-  PIF_TRY_VALUE(std::vector<std::uint32_t> bevies, bevies_of(ask, bevy, width));
+  std::vector<std::uint32_t> bevies(ask.bevies().begin(), ask.bevies().end());
+  if (bevy != 0) {
+    PIF_TRY_VALUE(bevies, equal_bevies(bevy, width));
+  }
   PIF_TRY(parity::Layout::make(width, bevies));
   if (names_nodes(ask)) {
     PIF_TRY(check_companions(ask, registry, nodes, bevies, known));
@@ -322,6 +322,26 @@ Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry
   layout.mutable_bevies()->Add(bevies.begin(), bevies.end());
   if (!bevies.empty()) layout.set_form(wire::kFormParity);
   return layout;
+}
+
+proto::Create inherit(const proto::Create& ask, const proto::Striping& striping) {
+  proto::Create create = ask;
+  if ((ask.inherits() & kInheritsFormat) != 0 && striping.has_format()) *create.mutable_format() = striping.format();
+  if ((ask.inherits() & kInheritsNodes) != 0 && (striping.width() != 0 || striping.nodes_size() > 0)) {
+    create.set_width(striping.width());
+    *create.mutable_nodes() = striping.nodes();
+  }
+  if ((ask.inherits() & kInheritsBevies) != 0 && striping.has_bevy()) {
+    create.clear_bevies();
+    create.set_bevy(striping.bevy() == 0 ? kNoBevies : striping.bevy());
+  }
+  return create;
+}
+
+Status check_new_striping(const proto::Striping& striping, const Registry& registry, std::uint32_t default_bevy) {
+  if (says_nothing(striping)) return {};
+  for (const std::uint32_t node : striping.nodes()) PIF_TRY(named_node(node, registry));
+  return check_striping(striping, default_bevy);
 }
 
 Status check_file_length(const proto::Format& format, const proto::FileLength& said) {

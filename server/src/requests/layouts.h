@@ -1,4 +1,5 @@
-// Which LFSs a new file gets, in which order and in which bevies; and how long it may be said to be.
+// Which LFSs a new file gets, in which order and in which bevies; what of that its folder decides; and how long it may
+// be said to be.
 #pragma once
 
 #include "context/registry.h"
@@ -11,9 +12,17 @@ namespace pif::server {
 // From width, nodes, bevies and bevy of `ask`. Nodes that are named keep their order; else the file begins on the node
 // whose turn it is: `turn` rises by one from file to file. With bevies one LFS of a pair of companions may be absent in
 // the view, where others do not suffice. kInvalid says what does not fit and what would; kUnavailable: no LFS is up,
-// one that was asked for by name is down, or two companions are absent.
+// one that was asked for by name is down, or two companions are absent. default_bevy: unless `ask` says something of
+// bevies.
 [[nodiscard]] Result<proto::FileLayout> choose_layout(const proto::Create& ask, const Registry& registry,
                                                       std::uint32_t default_bevy, std::uint64_t turn, Time now);
+
+// What is asked for, with what `ask.inherits` leaves to the folder taken from there as far as the folder says it.
+proto::Create inherit(const proto::Create& ask, const proto::Striping& striping);
+// Whether a folder may get it: check_striping(), and every node is known. It need not be up, and files may be wider
+// than there are LFSs now: that is looked at when a file is made.
+[[nodiscard]] Status check_new_striping(const proto::Striping& striping, const Registry& registry,
+                                        std::uint32_t default_bevy);
 
 // What a client says of the length of a file: kInvalid if files of that format cannot have it.
 [[nodiscard]] Status check_file_length(const proto::Format& format, const proto::FileLength& said);

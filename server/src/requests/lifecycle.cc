@@ -4,6 +4,7 @@
 #include "context/server_context.h"
 #include "directory/names.h"
 #include "pif/base/assert.h"
+#include "pif/base/inheriting.h"
 #include "pif/wire/convert.h"
 #include "pif/wire/values.h"
 #include "requests/layouts.h"
@@ -22,10 +23,9 @@ Status check_target(const std::optional<proto::StoredEntry>& existing, std::stri
   return {};
 }
 
-proto::StoredEntry new_entry(const ServerContext& context, const Call& call, std::uint64_t id,
+proto::StoredEntry new_entry(const ServerContext& context, const Call& call, const proto::Create& ask, std::uint64_t id,
                              proto::FileLayout layout) {
   PIF_ASSERT(id != 0 && layout.nodes_size() > 0 && !call.who().gids.empty(), id, layout.nodes_size());
-  const proto::Create& ask = call.request.create();
   proto::StoredEntry entry;
   entry.set_type(proto::FILE_ENTRY);
   entry.set_id(id);
@@ -40,6 +40,17 @@ proto::StoredEntry new_entry(const ServerContext& context, const Call& call, std
   *entry.mutable_layout() = std::move(layout);
   entry.set_epoch(kFirstEpoch);
   return entry;
+}
+
+// What does not fit may be what the folder decides, which the requester did not write.
+Result<proto::FileLayout> layout_at(const ServerContext& context, const Place& at, const proto::Create& ask) {
+  auto layout = choose_layout(ask, context.registry, context.config.default_bevy, context.layouts_chosen, context.now);
+  const bool inherits = (ask.inherits() & (kInheritsNodes | kInheritsBevies)) != 0;
+  if (layout || !inherits || at.folder->striping == nullptr) return layout;
+  Error error = std::move(layout.error());
+  const std::string_view folder = shown(split(at.path).folder);
+  error.text += fmt::format(" (the folder {0} decides what is not said: see `pif stat {0}`)", folder);
+  return fail(std::move(error));
 }
 
 Status put_committed(ServerContext& context, std::uint64_t parent, std::string_view name,
@@ -98,22 +109,21 @@ Status put_doomed(ServerContext& context, std::uint64_t file, proto::StoredFile 
   return {};
 }
 
-Status create(ServerContext& context, Call& call, const proto::Create& ask, proto::CreateReply& reply) {
-  PIF_TRY(wire::format_of(ask.format()));
-  PIF_TRY(check_named(ask.named()));
-  PIF_TRY_VALUE(const Place at, context.directory.place_to_change(ask.path(), call.who()));
+// ask: with what the folder decides.
+Status create_at(ServerContext& context, Call& call, const Place& at, const proto::Create& ask,
+                 proto::CreateReply& reply) {
   PIF_TRY_VALUE(const auto existing, context.rows.entry(at.folder->id(), at.name));
   PIF_TRY(check_target(existing, at.path, ask.exclusive()));
-  PIF_TRY_VALUE(proto::FileLayout layout,
-                choose_layout(ask, context.registry, context.config.default_bevy, context.layouts_chosen, context.now));
+  PIF_TRY_VALUE(proto::FileLayout layout, layout_at(context, at, ask));
   PIF_TRY(check_creating(*call.session));
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
   if (ask.nodes_size() == 0) ++context.layouts_chosen;
-  const proto::StoredEntry entry = new_entry(context, call, id, std::move(layout));
+  const proto::StoredEntry entry = new_entry(context, call, ask, id, std::move(layout));
   reply.set_file(id);
   reply.set_epoch(kFirstEpoch);
   reply.set_view(context.registry.views().index());
   *reply.mutable_layout() = entry.layout();
+  if (ask.inherits() != 0) *reply.mutable_format() = entry.format();
   ++context.weight;
   if (ask.empty()) {
     if (existing) PIF_TRY(doom(context, at.folder->id(), at.name, *existing));
@@ -122,6 +132,14 @@ Status create(ServerContext& context, Call& call, const proto::Create& ask, prot
   context.registry.describe(entry.layout(), context.now, *reply.mutable_nodes());
   reply.set_capability(capability_for(context, id, call.who().uid, kMayCreate | kMayRead, kFirstEpoch));
   return put_pending(context, call, at, entry);
+}
+
+Status create(ServerContext& context, Call& call, const proto::Create& ask, proto::CreateReply& reply) {
+  PIF_TRY(wire::format_of(ask.format()));
+  PIF_TRY(check_named(ask.named()));
+  PIF_TRY_VALUE(const Place at, context.directory.place_to_change(ask.path(), call.who()));
+  if (ask.inherits() == 0 || at.folder->striping == nullptr) return create_at(context, call, at, ask, reply);
+  return create_at(context, call, at, inherit(ask, *at.folder->striping), reply);
 }
 
 Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {

@@ -3,13 +3,16 @@
 
 #include "context/server_context.h"
 #include "directory/names.h"
+#include "directory/striping.h"
 #include "pif/base/assert.h"
+#include "requests/layouts.h"
 
 namespace pif::server {
 namespace {
 
+// striping: null or empty: none.
 proto::StoredEntry folder_entry(const ServerContext& context, const Requester& who, std::uint64_t id,
-                                std::uint32_t mode) {
+                                std::uint32_t mode, const proto::Striping* striping) {
   PIF_ASSERT(id != 0 && !who.gids.empty(), id, who.uid);
   proto::StoredEntry entry;
   entry.set_type(proto::FOLDER);
@@ -19,14 +22,21 @@ proto::StoredEntry folder_entry(const ServerContext& context, const Requester& w
   entry.mutable_attributes()->set_mode(mode & kModeMask);
   entry.mutable_attributes()->set_modified(context.wall_ns());
   entry.mutable_attributes()->set_changed(context.wall_ns());
+  if (striping != nullptr && !says_nothing(*striping)) *entry.mutable_striping() = *striping;
   return entry;
 }
 
+// What is asked for, else that of the folder above; null: none.
+const proto::Striping* striping_below(const Folder& above, const proto::MakeFolder& ask) {
+  return ask.has_striping() ? &ask.striping() : above.striping.get();
+}
+
 // Its id.
-Result<std::uint64_t> make_one(ServerContext& context, const Call& call, std::uint64_t parent, std::string_view name) {
+Result<std::uint64_t> make_one(ServerContext& context, const Call& call, std::uint64_t parent, std::string_view name,
+                               const proto::Striping* striping) {
   PIF_TRY_VALUE(const std::uint64_t id, context.numbers.next_id());
-  PIF_TRY(
-      context.rows.put_entry(parent, name, folder_entry(context, call.who(), id, call.request.make_folder().mode())));
+  const std::uint32_t mode = call.request.make_folder().mode();
+  PIF_TRY(context.rows.put_entry(parent, name, folder_entry(context, call.who(), id, mode, striping)));
   ++context.weight;
   PIF_TRY(context.rows.put_folder(id, parent, name));
   return id;
@@ -37,11 +47,12 @@ Status make_missing(ServerContext& context, const Call& call, std::string_view p
   PIF_TRY_VALUE(const Directory::Walk walked, context.directory.walk(path, call.who()));
   if (walked.end == path.size()) return {};
   PIF_TRY(context.directory.place_to_change(path.substr(0, name_end(path, walked.end)), call.who()));
+  const proto::Striping* const striping = striping_below(*walked.folder, call.request.make_folder());
   std::uint64_t parent = walked.folder->id();
   for (std::size_t end = walked.end; end < path.size();) {
     const std::size_t next = name_end(path, end);
     PIF_ASSERT(path[end] == '/' && next > end + 1, end, next, path.size());
-    PIF_TRY_VALUE(parent, make_one(context, call, parent, path.substr(end + 1, next - end - 1)));
+    PIF_TRY_VALUE(parent, make_one(context, call, parent, path.substr(end + 1, next - end - 1), striping));
     end = next;
   }
   return {};
@@ -49,13 +60,14 @@ Status make_missing(ServerContext& context, const Call& call, std::string_view p
 
 Status make_folder(ServerContext& context, Call& call, const proto::MakeFolder& ask) {
   PIF_TRY_VALUE(const std::string_view path, check_path(ask.path()));
+  if (ask.has_striping()) PIF_TRY(check_new_striping(ask.striping(), context.registry, context.config.default_bevy));
   // Folders made in this turn must not be remembered if it fails.
   context.rows.on_abort([&context] { context.directory.forget_folders(); });
   if (ask.parents()) return make_missing(context, call, path);
   PIF_TRY_VALUE(const Place at, context.directory.place_to_change(path, call.who()));
   PIF_TRY_VALUE(const auto existing, context.rows.entry(at.folder->id(), at.name));
   if (existing) return fail(Code::kExists, fmt::format("{} exists already", path));
-  PIF_TRY(make_one(context, call, at.folder->id(), at.name));
+  PIF_TRY(make_one(context, call, at.folder->id(), at.name, striping_below(*at.folder, ask)));
   return {};
 }
 
@@ -137,14 +149,23 @@ Status change_owner(const Call& call, const proto::SetAttributes& ask, proto::At
   return {};
 }
 
+Status change_striping(const ServerContext& context, const proto::SetAttributes& ask, proto::StoredEntry& entry) {
+  if (entry.type() != proto::FOLDER)
+    return fail(Code::kNotDirectory, fmt::format("{} is a file: only a folder has striping", ask.path()));
+  PIF_TRY(check_new_striping(ask.striping(), context.registry, context.config.default_bevy));
+  entry.clear_striping();
+  if (!says_nothing(ask.striping())) *entry.mutable_striping() = ask.striping();
+  return {};
+}
+
 Status set_attributes(ServerContext& context, Call& call, const proto::SetAttributes& ask) {
   PIF_TRY_VALUE(Directory::Found found, context.directory.find(ask.path(), call.who()));
   proto::Attributes& attributes = *found.entry.mutable_attributes();
   const bool owns = call.who().all_powerful || call.who().uid == attributes.owner();
-  if (ask.has_mode()) {
-    if (!owns) return fail(Code::kPermission, fmt::format("uid {} does not own {}", call.who().uid, ask.path()));
-    attributes.set_mode(ask.mode() & kModeMask);
-  }
+  if ((ask.has_mode() || ask.has_striping()) && !owns)
+    return fail(Code::kPermission, fmt::format("uid {} does not own {}", call.who().uid, ask.path()));
+  if (ask.has_mode()) attributes.set_mode(ask.mode() & kModeMask);
+  if (ask.has_striping()) PIF_TRY(change_striping(context, ask, found.entry));
   if (ask.named_size() > 0 && !owns && !may(call.who(), guard_of(attributes), kWantWrite)) {
     return fail(Code::kPermission, fmt::format("uid {} may not write {}", call.who().uid, ask.path()));
   }

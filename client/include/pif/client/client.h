@@ -67,6 +67,16 @@ struct ClientWorld {
   unsigned threads_max = 1;  // a simulation runs one actor at a time; what helpers do has no fixed order
 };
 
+// How files that are created in a folder are laid out, where their creator does not say so, and folders in it.
+struct Striping {
+  std::optional<Format> format;
+  std::uint32_t width = 0;            // 0: all LFSs that are up
+  std::vector<std::uint32_t> nodes;   // NodeIds in order; empty: the server chooses
+  std::optional<std::uint32_t> bevy;  // size of all bevies; 0: none
+
+  bool is_empty() const { return !format && width == 0 && nodes.empty() && !bevy; }
+};
+
 struct CreateOptions {
   Format format = Format::fixed(kByteRecordLength);
   std::uint32_t width = 0;            // 0: all LFSs that are up
@@ -78,6 +88,10 @@ struct CreateOptions {
   std::map<std::string, std::string> attributes;
   bool exclusive = false;                   // fail instead of replacing an existing file at commit
   std::optional<std::int64_t> modified_ns;  // its time of modification; nothing: that of its commit
+  // The folder's striping, where it has one, decides the format; and width, nodes and bevies as far as they are not
+  // set.
+  bool inherits_format = false;
+  bool inherits_layout = true;
   bool is_small = false;  // of some kilobytes: rows travel in messages where nothing else is asked for (data_path)
 };
 
@@ -107,12 +121,14 @@ struct Entry {
   FileLength file_length;
   std::map<std::string, std::string> attributes;
   std::vector<FileMark> marks;  // none: every row is as it was acknowledged
+  Striping striping;            // of a folder
 };
 
 // What changes of an entry's attributes; what is not set stays.
 struct AttributeChange {
   std::optional<std::uint32_t> mode;  // permission bits
   std::optional<std::uint32_t> owner, group;
+  std::optional<Striping> striping;  // of a folder; an empty one: none any more
 };
 
 struct Node {
@@ -407,7 +423,9 @@ class Client {
 
   // Durable when it returns. parents: missing folders above are made, too, and a folder that is there is no error;
   // without it kExists. mode: permission bits of all that are made.
-  [[nodiscard]] Status make_folder(const std::string& path, bool parents = false, std::uint32_t mode = 0755);
+  // striping: of those that are made; default: that of the folder above.
+  [[nodiscard]] Status make_folder(const std::string& path, bool parents = false, std::uint32_t mode = 0755,
+                                   const std::optional<Striping>& striping = {});
   struct NewFolder {
     std::string path;
     std::uint32_t mode = 0755;
