@@ -112,6 +112,8 @@ static const char* names(pif_connection* c) {
   EXPECT(pif_mkdir_mode(c, "/d/private", 0, 0700) == 0);
   EXPECT(pif_stat(c, "/d/private", &info) == 0 && info.mode == 0700);
   EXPECT(pif_remove(c, "/d/private", 0) == 0);
+  const pif_create_options plain = {.bevy = PIF_NO_BEVIES};
+  EXPECT(pif_close(pif_create(c, "/d/plain", &plain)) == 0);
   EXPECT(pif_mkdir(c, "/d/x/y", 1) == 0);
   struct listing seen = {0, 0};
   EXPECT(pif_list(c, "/d", count_names, &seen) == 0);

@@ -412,8 +412,8 @@ def status_tells_what_every_daemon_did():
 
 def every_command_has_help_version_and_dash_form():
     for name in (
-        "up down destroy status init node mkdir ls tree find stat rm mv cp chmod chown du df put get append cat head "
-        "tail wc locate placement fsck doctor help completion run"
+        "up down destroy status init node mkdir stripe ls tree find stat rm mv cp chmod chown du df put get append cat "
+        "head tail wc locate placement fsck doctor help completion run"
     ).split():
         text = FS.ok(name, "--help").decode()
         check("Examples:" in text and "--json" in text, f"pif {name} --help has examples")

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "c_api/c_handles.h"
+#include "pif/base/inheriting.h"
 
 using pif::Client;
 using pif::Error;
@@ -122,6 +123,7 @@ pif::CreateOptions options_of(const pif_create_options* options) {
   out.exclusive = options->exclusive != 0;
   out.width = options->width;
   if (options->nodes != nullptr) out.nodes.assign(options->nodes, options->nodes + options->node_count);
+  static_assert(PIF_NO_BEVIES == pif::kNoBevies);
   out.bevy = options->bevy;
   if (options->mode != 0) out.mode = options->mode;
   return out;

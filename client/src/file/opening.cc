@@ -9,6 +9,7 @@
 #include "file/file_state.h"
 #include "names/names.h"
 #include "pif/base/capability.h"
+#include "pif/base/inheriting.h"
 #include "pif/base/path.h"
 #include "pif/wire/convert.h"
 #include "session/in_use.h"
@@ -22,6 +23,39 @@ using client::Session;
 using client::strip;
 
 namespace client {
+
+namespace {
+
+Result<Striping> striping_of(const proto::Striping& said) {
+  Striping striping;
+  if (said.has_format()) {
+    PIF_TRY_VALUE(striping.format, wire::format_of(said.format()));
+  }
+  striping.width = said.width();
+  striping.nodes.assign(said.nodes().begin(), said.nodes().end());
+  if (said.has_bevy()) striping.bevy = said.bevy();
+  return striping;
+}
+
+// Create.inherits
+std::uint32_t inherited(const CreateOptions& options) {
+  const bool says_nodes = options.width != 0 || !options.nodes.empty() || !options.bevies.empty();
+  const bool says_bevies = options.bevy != 0 || !options.bevies.empty();
+  return (options.inherits_format ? kInheritsFormat : 0) |
+         (options.inherits_layout && !says_nodes ? kInheritsNodes : 0) |
+         (options.inherits_layout && !says_bevies ? kInheritsBevies : 0);
+}
+
+}  // namespace
+
+proto::Striping proto_of(const Striping& striping) {
+  proto::Striping out;
+  if (striping.format) *out.mutable_format() = wire::proto_of(*striping.format);
+  out.set_width(striping.width);
+  out.mutable_nodes()->Assign(striping.nodes.begin(), striping.nodes.end());
+  if (striping.bevy) out.set_bevy(*striping.bevy);
+  return out;
+}
 
 Result<Entry> entry_of(const proto::EntryInfo& info) {
   Entry entry;
@@ -38,6 +72,7 @@ Result<Entry> entry_of(const proto::EntryInfo& info) {
   entry.nodes.assign(info.layout().nodes().begin(), info.layout().nodes().end());
   entry.bevies.assign(info.layout().bevies().begin(), info.layout().bevies().end());
   entry.is_protected = info.layout().bevies_size() > 0 && !wire::is_older(info.layout());
+  PIF_TRY_VALUE(entry.striping, striping_of(info.striping()));
   entry.file_length = wire::file_length_of(info.file_length());
   for (const auto& [name, value] : info.attributes().named()) entry.attributes.emplace(name, value);
   for (const proto::FileMark& mark : info.marks())
@@ -60,6 +95,7 @@ net::Packet create_packet(const std::string& path, const CreateOptions& options,
   create.mutable_nodes()->Assign(options.nodes.begin(), options.nodes.end());
   create.mutable_bevies()->Assign(options.bevies.begin(), options.bevies.end());
   create.set_bevy(options.bevy);
+  create.set_inherits(inherited(options));
   create.set_same_host_ok(options.same_host_ok);
   create.set_mode(options.mode);
   for (const auto& [name, value] : options.attributes) (*create.mutable_named())[name] = value;
@@ -90,6 +126,9 @@ Result<std::unique_ptr<FileState>> created_state(const std::shared_ptr<Session>&
   parts.path = path;
   parts.creating = true;
   parts.format = options.format;
+  if (created.has_format()) {
+    PIF_TRY_VALUE(parts.format, wire::format_of(created.format()));
+  }
   parts.file_layout = created.layout();
   PIF_TRY_VALUE(parts.layout, wire::layout_of(created.layout()));
   parts.nodes.assign(created.nodes().begin(), created.nodes().end());

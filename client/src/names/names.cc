@@ -150,13 +150,13 @@ Result<std::vector<Status>> Client::create_empty_many(std::span<const std::strin
 
 Status Client::make_folder(const std::string& path, bool parents, std::uint32_t mode,
                            const std::optional<Striping>& striping) {
-  (void)striping;
   return client::in_use(session_->user(), [&]() -> Status {
     PIF_TRY(sendable(path));
     proto::MakeFolder make;
     make.set_path(path);
     make.set_parents(parents);
     make.set_mode(mode);
+    if (striping) *make.mutable_striping() = client::proto_of(*striping);
     return done(session_->change(std::move(make), {"the folder was made", path}));
   });
 }
@@ -190,6 +190,7 @@ Status Client::change_attributes(const std::string& path, const AttributeChange&
     if (change.mode) set.set_mode(*change.mode);
     if (change.owner) set.set_owner(*change.owner);
     if (change.group) set.set_group(*change.group);
+    if (change.striping) *set.mutable_striping() = client::proto_of(*change.striping);
     return done(session_->change(std::move(set), {"the attributes were changed", path}));
   });
 }

@@ -8,6 +8,7 @@
 namespace pif::client {
 
 [[nodiscard]] Result<Entry> entry_of(const proto::EntryInfo& info);
+proto::Striping proto_of(const Striping& striping);
 // A message holds well-formed text only: what is not UTF-8 would never reach the server, which refuses it as well.
 [[nodiscard]] Status sendable(const std::string& path);
 net::Packet create_packet(const std::string& path, const CreateOptions& options, bool empty);

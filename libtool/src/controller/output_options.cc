@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "pif/base/decimal.h"
+#include "pif/base/inheriting.h"
 #include "pif/base/limits.h"
 
 namespace pif::tool {
@@ -33,23 +34,26 @@ bool is_uniform(std::span<const std::uint32_t> sizes) {
   return std::all_of(sizes.begin(), sizes.end(), [&](std::uint32_t size) { return size == sizes.front(); });
 }
 
-// Bevies as told, else the source's: all of them on as many LFSs, their size on another number of them.
+std::uint32_t size_of_bevies(const CreateOptions& options) { return options.bevy == kNoBevies ? 0 : options.bevy; }
+
+// Bevies as told, else the source's: all of them on as many LFSs, their size on another number of them; none if it has
+// none.
 Status choose_bevies(const std::string& path, const OutputOptions& wanted, File& source, std::uint32_t width,
                      CreateOptions& options) {
   const auto sizes = source.layout().bevies();
-  if (wanted.bevy) {
-    options.bevy = *wanted.bevy;
+  if (wanted.bevy || sizes.empty()) {
+    options.bevy = wanted.bevy.value_or(0) == 0 ? kNoBevies : *wanted.bevy;
   } else if (width == source.layout().width()) {
     options.bevies.assign(sizes.begin(), sizes.end());
-  } else if (!sizes.empty() && is_uniform(sizes)) {
+  } else if (is_uniform(sizes)) {
     options.bevy = sizes.front();
-  } else if (!sizes.empty()) {
+  } else {
     return fail(Code::kInvalid,
                 fmt::format("{} has bevies of different sizes, which do not fit {} LFSs: give --bevy B, or "
                             "--bevy 0 for no parity",
                             path, width));
   }
-  const std::uint64_t pair = 2 * std::uint64_t{options.bevy};  // of any number that was asked for
+  const std::uint64_t pair = 2 * std::uint64_t{size_of_bevies(options)};  // of any number that was asked for
   if (pair > 0 && width % pair != 0) {
     return fail(Code::kInvalid,
                 fmt::format("bevies of {} need a multiple of {} LFSs, not {}: give another --bevy, or --bevy 0 "
@@ -101,6 +105,7 @@ Result<CreateOptions> options_of_output(Controller& controller, std::size_t inpu
   options.mode = entry.mode;
   options.attributes = file.attributes();
   options.exclusive = wanted.no_clobber;
+  options.inherits_layout = false;  // what is not told is as its source's
   options.same_host_ok = wanted.same_host_ok;
   PIF_TRY(choose_layout(controller, source, wanted, file, options));
   return options;
@@ -110,7 +115,7 @@ bool keeps_layout(const File& source, const CreateOptions& options) {
   const auto nodes = source.nodes();
   const auto sizes = source.layout().bevies();
   const bool keeps_bevies = options.bevies.empty()
-                                ? is_uniform(sizes) && options.bevy == (sizes.empty() ? 0 : sizes.front())
+                                ? is_uniform(sizes) && size_of_bevies(options) == (sizes.empty() ? 0 : sizes.front())
                                 : std::equal(sizes.begin(), sizes.end(), options.bevies.begin(), options.bevies.end());
   return keeps_bevies && std::equal(nodes.begin(), nodes.end(), options.nodes.begin(), options.nodes.end());
 }

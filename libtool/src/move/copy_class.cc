@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "pif/base/assert.h"
+#include "pif/base/inheriting.h"
 
 namespace pif::tool {
 namespace {
@@ -23,6 +24,8 @@ Result<CreateOptions> like(Controller& controller, std::size_t input, const std:
   options.format = file.format();
   options.nodes.assign(file.nodes().begin(), file.nodes().end());
   options.bevies.assign(file.layout().bevies().begin(), file.layout().bevies().end());
+  if (options.bevies.empty()) options.bevy = kNoBevies;
+  options.inherits_layout = false;
   options.same_host_ok = true;  // as its source is
   options.mode = entry.mode;
   options.attributes = file.attributes();

@@ -73,7 +73,7 @@ void add_cluster_commands(CLI::App& app, Program& program);                 // u
 void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program);  // node accept-stale, node replace, server
 void add_snapshot_command(CLI::App& app, Program& program);                 // snapshot-hold
 void add_status_commands(CLI::App& app, Program& program);                  // status node df
-void add_name_commands(CLI::App& app, Program& program);                    // mkdir rm mv
+void add_name_commands(CLI::App& app, Program& program);                    // mkdir stripe rm mv
 void add_destroy_command(CLI::App& app, Program& program);                  // destroy
 void add_completion_commands(CLI::App& app, Program& program);              // completion, and what its scripts ask
 void add_copy_commands(CLI::App& app, Program& program);                    // cp ln

@@ -9,6 +9,7 @@
 #include "command/child.h"
 #include "command/interrupt.h"
 #include "names/entries.h"
+#include "pif/base/inheriting.h"
 
 namespace pif::cli {
 namespace {
@@ -57,6 +58,8 @@ CreateOptions options_like(const File& source, const Entry& entry, bool no_clobb
   create.nodes.assign(source.nodes().begin(), source.nodes().end());
   const auto bevies = source.layout().bevies();
   create.bevies.assign(bevies.begin(), bevies.end());
+  if (bevies.empty()) create.bevy = kNoBevies;
+  create.inherits_layout = false;
   create.same_host_ok = true;  // as its source is
   create.mode = entry.mode;
   create.attributes = source.attributes();

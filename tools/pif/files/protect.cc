@@ -123,6 +123,7 @@ class Protector {
     if (keeps_nodes) create.nodes.assign(source.nodes().begin(), source.nodes().end());
     create.bevies = entry.bevies;
     if (entry.bevies.empty()) create.bevy = bevy_;
+    create.inherits_layout = false;
     return create;
   }
 

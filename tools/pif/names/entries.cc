@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "names/striping.h"
 #include "text/text.h"
 
 namespace pif::cli {
@@ -28,7 +29,10 @@ Json json_of(const Entry& entry, const std::string& path) {
               {"group", entry.group},
               {"mode", fmt::format("{:04o}", entry.mode)},
               {"modified", iso_date(entry.modified_ns)}};
-  if (folder) return out;
+  if (folder) {
+    out["striping"] = json_of(entry.striping);
+    return out;
+  }
   out["records"] = entry.file_length.records;
   out["bytes"] = entry.file_length.bytes;
   out["format"] = json_of(entry.format);

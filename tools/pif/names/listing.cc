@@ -7,6 +7,7 @@
 #include "command/program.h"
 #include "names/entries.h"
 #include "names/operand_paths.h"
+#include "names/striping.h"
 #include "text/expand.h"
 #include "text/text.h"
 
@@ -138,6 +139,7 @@ std::string text_of(const Entry& entry, const std::string& path) {
   out += fmt::format("  mode      {} ({:04o})\n  owner     {}\n  group     {}\n  modified  {}\n",
                      mode_text(folder, entry.mode), entry.mode, user_name(entry.owner), group_name(entry.group),
                      iso_date(entry.modified_ns));
+  if (folder && !entry.striping.is_empty()) out += fmt::format("  striping  {}\n", striping_text(entry.striping));
   if (folder) return out;
   out += fmt::format("  bytes     {}\n  records   {}\n  format    {}\n", entry.file_length.bytes,
                      entry.file_length.records, format_text(entry.format));

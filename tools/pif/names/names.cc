@@ -1,4 +1,4 @@
-// mkdir, rm, mv: the directory only.
+// mkdir, stripe, rm, mv: the directory only.
 #include <memory>
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include "names/entries.h"
 #include "names/mode_change.h"
 #include "names/operand_paths.h"
+#include "names/striping.h"
 #include "pif/base/typed_path.h"
 #include "text/expand.h"
 #include "text/text.h"
@@ -20,6 +21,14 @@ struct NamesOptions {
   std::string mode;    // of a new folder
   bool flag = false;   // -p, -r, --no-clobber
   bool force = false;  // -f
+};
+
+struct FolderOptions {
+  std::vector<std::string> paths;
+  std::string mode;      // of new folders
+  bool parents = false;  // -p
+  bool none = false;
+  StripingOptions striping;
 };
 
 // For each path what `each` does; of several, those that fail are passed over. The document says of which it was done.
@@ -42,24 +51,63 @@ Outcome for_each_path(const Program& program, const char* key, const std::vector
 
 constexpr std::uint32_t kFolderMode = 0755;
 
-// As mkdir(1) does it: the mode is for the folder that is named, not for missing parents, and not for one that is
-// there.
-Status make_folder(Client& client, const NamesOptions& options, const std::string& path, std::uint32_t mode) {
-  const std::string parent = path.substr(0, path.rfind('/'));
-  if (options.flag && mode != kFolderMode && !parent.empty()) PIF_TRY(client.make_folder(parent, true));
-  return client.make_folder(path, options.flag, mode);
+// What new folders get.
+struct NewFolder {
+  std::uint32_t mode = kFolderMode;
+  std::optional<Striping> striping;  // nothing: that of the folder above
+};
+
+// One that is there already stays as it is, which is no success if it was to be otherwise.
+Status check_existing(Client& client, const std::string& path, const Striping& wanted) {
+  PIF_TRY_VALUE(const Entry entry, client.stat(path));
+  if (entry.kind != EntryKind::kFolder) return fail(Code::kNotDirectory, path + " is a file, not a folder");
+  if (json_of(entry.striping) == json_of(wanted)) return {};
+  return fail(Code::kExists, path + " exists already, with other striping: pif stripe changes it");
 }
 
-Outcome make_folders(const Program& program, const NamesOptions& options) {
+// As mkdir(1) does it: the mode and the striping are for the folder that is named, not for missing parents, and not for
+// one that is there.
+Status make_folder(Client& client, const FolderOptions& options, const std::string& path, const NewFolder& wanted) {
+  const std::string parent = path.substr(0, path.rfind('/'));
+  const bool is_special = wanted.mode != kFolderMode || wanted.striping;
+  if (options.parents && is_special && !parent.empty()) PIF_TRY(client.make_folder(parent, true));
+  if (!options.parents || !wanted.striping)
+    return client.make_folder(path, options.parents, wanted.mode, wanted.striping);
+  const Status made = client.make_folder(path, false, wanted.mode, wanted.striping);
+  if (made || made.error().code != Code::kExists) return made;
+  return check_existing(client, path, *wanted.striping);
+}
+
+Outcome make_folders(const Program& program, const FolderOptions& options) {
   PIF_TRY_VALUE(const auto paths, parse_paths(options.paths));
-  std::uint32_t mode = kFolderMode;
+  NewFolder wanted;
   if (!options.mode.empty()) {
     PIF_TRY_VALUE(const ModeChange change, ModeChange::parse(options.mode));
-    mode = change.apply(kFolderMode, true);
+    wanted.mode = change.apply(kFolderMode, true);
   }
+  PIF_TRY(format_of(options.striping));  // wrong usage before anything is asked
   PIF_TRY_VALUE(Client client, program.connect());
+  PIF_TRY_VALUE(const Striping striping, striping_of(client, options.striping));
+  if (!striping.is_empty()) wanted.striping = striping;
   return for_each_path(program, "created", paths, [&](const std::string& path) -> Result<bool> {
-    PIF_TRY(make_folder(client, options, path, mode));
+    const Status made = make_folder(client, options, path, wanted);
+    if (!made) return fail(at(path, made.error()));
+    return true;
+  });
+}
+
+Outcome change_striping(const Program& program, const FolderOptions& options) {
+  PIF_TRY_VALUE(auto paths, parse_paths(options.paths));
+  PIF_TRY(format_of(options.striping));
+  PIF_TRY_VALUE(Client client, program.connect());
+  AttributeChange change;
+  PIF_TRY_VALUE(change.striping, striping_of(client, options.striping));
+  if (change.striping->is_empty() != options.none)
+    return fail(Code::kInvalid, "say what files in the folder get, such as --width 2 or --lines, or --none");
+  PIF_TRY(expand(client, paths));
+  return for_each_path(program, "changed", paths, [&](const std::string& path) -> Result<bool> {
+    const Status done = client.change_attributes(path, change);
+    if (!done) return fail(at(path, done.error()));
     return true;
   });
 }
@@ -94,17 +142,35 @@ Outcome move(const Program& program, const NamesOptions& options) {
   return ExitCode::kDone;
 }
 
-}  // namespace
-
-void add_name_commands(CLI::App& app, Program& program) {
-  auto make_options = std::make_shared<NamesOptions>();
+void add_folder_commands(CLI::App& app, Program& program) {
+  auto make_options = std::make_shared<FolderOptions>();
   CLI::App* make = add_command(app, program, "mkdir", "Make folders",
-                               "  pif mkdir /results\n  pif mkdir -p /a/b/c\n  pif mkdir -m 0700 /private");
+                               "  pif mkdir /results\n  pif mkdir -p /a/b/c\n  pif mkdir -m 0700 /private\n"
+                               "  pif mkdir --width 2 --record-length 100 /runs    files in it get that\n"
+                               "  pif mkdir --bevy 2 /kept                         and parity");
   make->add_option("FOLDER", make_options->paths, "Folders to make")->required();
   make->add_option("-m,--mode", make_options->mode, "Who may do what with them, as chmod takes it (default: 0755)")
       ->type_name("MODE");
-  make->add_flag("-p,--parents", make_options->flag, "Make missing parents too; an existing folder is no error");
+  make->add_flag("-p,--parents", make_options->parents, "Make missing parents too; an existing folder is no error");
+  add_striping_options(make, make_options->striping, true);
   on_run(make, program, make_options, make_folders);
+
+  auto stripe_options = std::make_shared<FolderOptions>();
+  CLI::App* stripe = add_command(app, program, "stripe", "Say how new files in folders are laid out",
+                                 "  pif stripe --width 2 /runs            in place of all that was said before\n"
+                                 "  pif stripe --lines --nodes lfs0,lfs2 /logs\n"
+                                 "  pif stripe --none /runs               as everywhere\n"
+                                 "Files and folders that are there stay as they are. pif stat shows it.");
+  stripe->add_option("FOLDER", stripe_options->paths, "Folders of one's own")->required();
+  stripe->add_flag("--none", stripe_options->none, "Nothing is said any more");
+  add_striping_options(stripe, stripe_options->striping, true);
+  on_run(stripe, program, stripe_options, change_striping);
+}
+
+}  // namespace
+
+void add_name_commands(CLI::App& app, Program& program) {
+  add_folder_commands(app, program);
 
   auto remove_options = std::make_shared<NamesOptions>();
   CLI::App* rm =

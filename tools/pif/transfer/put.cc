@@ -12,10 +12,10 @@
 #include <fmt/format.h>
 
 #include "command/interrupt.h"
-#include "command/options.h"
 #include "command/program.h"
 #include "names/entries.h"
-#include "pif/base/decimal.h"
+#include "names/striping.h"
+#include "pif/base/inheriting.h"
 #include "pif/base/typed_path.h"
 #include "text/text.h"
 #include "transfer/put_files.h"
@@ -26,13 +26,8 @@ namespace {
 
 struct PutOptions {
   std::vector<std::string> paths;
-  std::uint32_t record_length = 0;  // 0: not said
-  bool lines = false;
-  std::string delimited;
+  StripingOptions striping;
   std::string header;
-  std::uint32_t width = 0;
-  std::string nodes;
-  std::uint32_t bevy = 0;
   bool same_host_ok = false;
   bool recursive = false;
   bool no_clobber = false;
@@ -40,45 +35,16 @@ struct PutOptions {
   TreeOptions tree;
 };
 
-Result<Format> format_of(const PutOptions& options) {
-  if (options.lines) return Format::lines();
-  if (!options.delimited.empty()) {
-    PIF_TRY_VALUE(const std::uint8_t delimiter, parse_delimiter(options.delimited));
-    return Format::delimited(delimiter);
-  }
-  const Format format = Format::fixed(options.record_length == 0 ? kByteRecordLength : options.record_length);
-  PIF_TRY(format.validate());
-  return format;
-}
-
-// "lfs0,lfs2" or node ids.
-Result<std::vector<std::uint32_t>> node_ids(Client& client, const std::string& list) {
-  PIF_TRY_VALUE(const SystemStatus status, client.status());
-  std::vector<std::uint32_t> ids;
-  for (std::size_t start = 0; start <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', start), list.size());
-    const std::string name = list.substr(start, comma - start);
-    start = comma + 1;
-    const auto found = std::find_if(status.nodes.begin(), status.nodes.end(), [&](const Node& node) {
-      return node.name == name || std::to_string(node.id) == name;
-    });
-    if (found == status.nodes.end())
-      return fail(Code::kInvalid, fmt::format("--nodes: there is no node '{}' (pif node list shows them)", name));
-    ids.push_back(found->id);
-  }
-  return ids;
-}
-
 Result<CreateOptions> create_options(Client& client, const PutOptions& options) {
   CreateOptions create;
-  PIF_TRY_VALUE(create.format, format_of(options));
-  create.width = options.width;
-  create.bevy = options.bevy;
+  PIF_TRY_VALUE(Striping said, striping_of(client, options.striping));
+  create.format = said.format.value_or(create.format);
+  create.inherits_format = !said.format;
+  create.width = said.width;
+  create.nodes = std::move(said.nodes);
+  if (said.bevy) create.bevy = *said.bevy == 0 ? kNoBevies : *said.bevy;
   create.same_host_ok = options.same_host_ok;
   create.exclusive = options.no_clobber;
-  if (!options.nodes.empty()) {
-    PIF_TRY_VALUE(create.nodes, node_ids(client, options.nodes));
-  }
   return create;
 }
 
@@ -93,7 +59,7 @@ class Putter {
         create_(std::move(create)),
         tally_(tally),
         is_alone_(is_alone),
-        files_(create_, options.header, options.record_length != 0, options.tree, catch_interrupts(), tally),
+        files_(create_, options.header, options.striping.record_length != 0, options.tree, catch_interrupts(), tally),
         pool_(program, tally.failures()) {}
 
   // A file, a folder or "-".
@@ -299,7 +265,7 @@ Outcome put(const Program& program, const PutOptions& options) {
   PIF_TRY(check_sources(sources));
   const std::string& last = options.paths.back();
   PIF_TRY_VALUE(const std::string target, parse_path(last));
-  PIF_TRY(format_of(options));  // wrong usage before anything is asked
+  PIF_TRY(format_of(options.striping));  // wrong usage before anything is asked
   PIF_TRY_VALUE(Client client, program.connect());
   PIF_TRY_VALUE(CreateOptions create, create_options(client, options));
   PIF_TRY_VALUE(const bool into, is_folder(client, target));
@@ -343,26 +309,9 @@ void add_put_command(CLI::App& app, Program& program) {
       ->required()
       ->expected(2, 1 << 20)
       ->type_name("LOCAL... TARGET");
-  auto* length = command->add_option("--record-length", options->record_length, "Bytes of a record (default: 65536)")
-                     ->check(CLI::Range(1u, kRecordLengthMax))
-                     ->transform(decimal)
-                     ->type_name("L");
-  auto* lines = command->add_flag("--lines", options->lines, "Each text line is a record")->excludes(length);
-  command->add_option("--delimited", options->delimited, "A record ends with this: a character, \\n, \\t, \\0 or 0xHH")
-      ->excludes(length)
-      ->excludes(lines)
-      ->type_name("C");
+  add_striping_options(command, options->striping, false);
   command->add_option("--header", options->header, "Keep leading bytes aside, as an attribute: a number, pbm or bed")
       ->type_name("N|pbm|bed");
-  auto* width = command->add_option("--width", options->width, "Number of LFSs (default: all that are up)")
-                    ->check(CLI::Range(1u, kWidthMax))
-                    ->transform(decimal)
-                    ->type_name("P");
-  command->add_option("--nodes", options->nodes, "These LFSs, in this order: names or ids")
-      ->excludes(width)
-      ->check([](const std::string& list) { return list.empty() ? "names no LFS" : ""; })
-      ->type_name("LIST");
-  add_bevy_option(command, options->bevy, "Parity over bevies of this size; needs a width that is a multiple of 2B");
   command->add_flag("--same-host-ok", options->same_host_ok,
                     "Bevies that have each other's parity may be on one machine, though there are several");
   command->add_flag("-r,--recursive", options->recursive, "Folders with everything in them");

@@ -77,8 +77,10 @@ Result<std::vector<PutJob>> PutFiles::new_ones(Client& client, const std::vector
 
 Status PutFiles::take_header(int fd, const PutJob& job, CreateOptions& create) const {
   PIF_TRY_VALUE(Header header, read_header(fd, header_, job.local));
-  if (header.record_length && !has_record_length_ && create.format.is_fixed())
+  if (header.record_length && !has_record_length_ && create.format.is_fixed()) {
     create.format = Format::fixed(*header.record_length);
+    create.inherits_format = false;
+  }
   create.attributes[std::string(kHeaderAttribute)] = std::move(header.bytes);
   return {};
 }

@@ -68,16 +68,19 @@ typedef struct pif_options {
   uint32_t threads;    /* of bulk transfers; 0: 2 */
 } pif_options;
 
-/* All zero: 64 KiB records, all LFSs that are up, no bevies, mode 0644. */
+#define PIF_NO_BEVIES UINT32_MAX
+
+/* All zero: 64 KiB records, LFSs and bevies as the folder has it, else all LFSs that are up and bevies as the file
+ * system has it, mode 0644. */
 typedef struct pif_create_options {
   enum pif_record_kind kind; /* 0: PIF_FIXED */
   uint32_t record_length;    /* bytes, PIF_FIXED; 0: 65536 */
   uint8_t delimiter;         /* PIF_DELIMITED */
   uint8_t exclusive;         /* not 0: fail instead of replacing an existing file at commit */
-  uint32_t width;            /* LFSs; 0: all that are up, or node_count */
-  const uint32_t* nodes;     /* node ids in order; NULL: the server chooses */
+  uint32_t width;            /* LFSs; 0: node_count, else that of the folder, else all that are up */
+  const uint32_t* nodes;     /* node ids in order; NULL: those of the folder, else the server chooses */
   size_t node_count;
-  uint32_t bevy; /* size of all bevies; 0: none */
+  uint32_t bevy; /* size of all bevies; 0: that of the folder, else of the file system; PIF_NO_BEVIES */
   uint32_t mode; /* permission bits; 0: 0644 */
 } pif_create_options;
 
