@@ -175,14 +175,15 @@ TEST_CASE("a folder that is made gets what the folder above says then, or its ow
   REQUIRE(client.ask(folder_request("/d/own", {.width = 1})));
   REQUIRE(client.ask(folder_request("/d/none", {})));
   REQUIRE(client.ask(folder_request("/d/x/y", {.width = 3}, true)));
-  REQUIRE(client.ask(change_request("/d", {.width = 4})));
+  REQUIRE(client.ask(change_request("/d", {.width = 1})));
   REQUIRE(client.mkdir("/d/later"));
   for (const char* path : {"/d/same", "/d/a", "/d/a/b", "/d/a/b/c"})
     CHECK(shown(client, path) == bytes_of({.width = 2}));
   CHECK(shown(client, "/d/own") == bytes_of({.width = 1}));
   CHECK(shown(client, "/d/none") == "none");
+  CHECK(file(client, "/d/none").width == 4);
   for (const char* path : {"/d/x", "/d/x/y"}) CHECK(shown(client, path) == bytes_of({.width = 3}));
-  CHECK(shown(client, "/d/later") == bytes_of({.width = 4}));
+  CHECK(shown(client, "/d/later") == bytes_of({.width = 1}));
   REQUIRE(client.ask(folder_request("/d/same", {.width = 1}, true)));
   CHECK(shown(client, "/d/same") == bytes_of({.width = 2}));  // it was there
   CHECK(file(client, "/d/a/b/c").width == 2);
