@@ -74,7 +74,7 @@ struct Striping {
   std::vector<std::uint32_t> nodes;   // NodeIds in order; empty: the server chooses
   std::optional<std::uint32_t> bevy;  // size of all bevies; 0: none
 
-  bool is_empty() const { return !format && width == 0 && nodes.empty() && !bevy; }
+  bool is_empty() const { return !format && width == 0 && nodes.empty() && !bevy; }  // nothing is said
 };
 
 struct CreateOptions {
@@ -82,7 +82,7 @@ struct CreateOptions {
   std::uint32_t width = 0;            // 0: all LFSs that are up
   std::vector<std::uint32_t> nodes;   // NodeIds in order; empty: the server chooses
   std::vector<std::uint32_t> bevies;  // sizes
-  std::uint32_t bevy = 0;             // one size for all
+  std::uint32_t bevy = 0;             // one size for all; kNoBevies (pif/base/inheriting.h): no parity
   bool same_host_ok = false;          // companion bevies may be on one machine, though there are several
   std::uint32_t mode = 0644;
   std::map<std::string, std::string> attributes;
