@@ -90,11 +90,15 @@ class Disk final : public MemoryDisk {
   // Makes a file longer or shorter, inside the capacity.
   Status resize(Inode& inode, std::size_t size, const std::string& path) {
     const std::size_t old = inode.bytes.size();
-    if (size > old && size - old > capacity - std::min(capacity, used_bytes))
-      return fail(Code::kNoSpace, fmt::format("cannot write {}: the disk is full", path));
-    if (inode.linked) used_bytes = used_bytes - old + size;
+    PIF_TRY(take_room(inode, std::max(size, inode.reserved), path));
     inode.bytes.resize(size);
     inode.mark_dirty(std::min(old, size), std::max(old, size));
+    return {};
+  }
+  // Room for the first `size` bytes of a file, inside the capacity.
+  Status reserve(Inode& inode, std::size_t size, const std::string& path) {
+    PIF_TRY(take_room(inode, std::max(size, inode.bytes.size()), path));
+    inode.reserved = size;
     return {};
   }
   // The inode lost its name. Its bytes count as free at once, though open files keep them.
@@ -103,6 +107,17 @@ class Disk final : public MemoryDisk {
     inode.unlink();
   }
 
+ private:
+  // The file is to take so many bytes.
+  Status take_room(const Inode& inode, std::size_t size, const std::string& path) {
+    const std::size_t old = inode.total();
+    if (size > old && size - old > capacity - std::min(capacity, used_bytes))
+      return fail(Code::kNoSpace, fmt::format("cannot write {}: the disk is full", path));
+    if (inode.linked) used_bytes = used_bytes - old + size;
+    return {};
+  }
+
+ public:
   mutable std::mutex mutex;  // guards everything below, and the inodes
   std::shared_ptr<Inode> root = std::make_shared<Inode>(true);
   std::uint64_t world = 0;  // counts crashes
@@ -214,7 +229,9 @@ class MemoryFile final : public File {
     PIF_TRY(begin("resize"));
     const std::lock_guard guard(opened_->disk->mutex);
     PIF_TRY(usable_for_writing());
-    return opened_->disk->resize(*opened_->inode, size, opened_->path);
+    Inode& inode = *opened_->inode;
+    if (size < inode.reserved) PIF_TRY(opened_->disk->reserve(inode, size, opened_->path));
+    return opened_->disk->resize(inode, size, opened_->path);
   }
 
   Status punch(std::uint64_t offset, std::uint64_t size) override {
@@ -228,6 +245,16 @@ class MemoryFile final : public File {
     std::memset(bytes.data() + from, 0, count);
     opened_->inode->mark_dirty(from, from + count);
     return {};
+  }
+
+  Status reserve(std::uint64_t size) override {
+    PIF_TRY(begin("reserve"));
+    const std::lock_guard guard(opened_->disk->mutex);
+    PIF_TRY(usable_for_writing());
+    if (size > SIZE_MAX / 2)
+      return fail(Code::kNoSpace, fmt::format("cannot reserve {} bytes for {}", size, opened_->path));
+    Inode& inode = *opened_->inode;
+    return opened_->disk->reserve(inode, std::max<std::size_t>(size, inode.reserved), opened_->path);
   }
 
   // Of blocks as a disk has them; those that hold zeros are holes.
@@ -481,7 +508,7 @@ class MemoryStorage final : public Storage {
     const std::lock_guard guard(disk_->mutex);
     if (stale()) return crashed(path);
     const auto inode = find_inode(disk_->root, path);
-    if (inode) return (*inode)->bytes.size();
+    if (inode) return (*inode)->total();
     if (inode.error().code == Code::kNotFound) return std::nullopt;
     return fail(inode.error());
   }

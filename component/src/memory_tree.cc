@@ -104,6 +104,7 @@ std::shared_ptr<Inode> Inode::copy() const {
 
 void Inode::crash() {
   bytes = durable_bytes;
+  reserved = 0;
   forget_dirty();
   lost = false;
   changes.clear();
@@ -118,7 +119,7 @@ void Inode::unlink() {
 }
 
 std::uint64_t Inode::total() const {
-  std::uint64_t sum = bytes.size();
+  std::uint64_t sum = std::max(bytes.size(), reserved);
   for (const auto& [name, inode] : names) sum += inode->total();
   return sum;
 }

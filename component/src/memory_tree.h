@@ -37,9 +37,10 @@ struct Inode {
   std::vector<std::byte> durable_bytes;
   std::size_t dirty_begin = SIZE_MAX;
   std::size_t dirty_end = 0;
-  std::size_t writers = 0;  // open file objects that may write
-  bool lost = false;        // what was dirty could not be written, and nobody has been told
-  bool linked = true;       // has a name, so that its bytes count against the capacity
+  std::size_t writers = 0;   // open file objects that may write
+  std::size_t reserved = 0;  // bytes from the front on that have room, as long as nobody cuts the file off before
+  bool lost = false;         // what was dirty could not be written, and nobody has been told
+  bool linked = true;        // has a name, so that its bytes count against the capacity
 
   void mark_dirty(std::size_t begin, std::size_t end);
   void sync();

@@ -162,6 +162,15 @@ class RealFile final : public File {
     return fail_errno(errno, fmt::format("cannot punch {} bytes at byte {} of {}", size, offset, path_));
   }
 
+  Status reserve(std::uint64_t size) override {
+    if (!writable_) return fail(Code::kReadOnly, fmt::format("{} is open for reading only", path_));
+    if (size == 0) return {};
+    // Not posix_fallocate(), which writes zeros where the file system cannot.
+    if (uninterrupted([&] { return ::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size)); }) == 0)
+      return {};
+    return fail_errno(errno, fmt::format("cannot reserve {} bytes for {}", size, path_));
+  }
+
   Result<std::uint64_t> next_data(std::uint64_t offset) override {
     // Moves the position of the open file, which nobody uses.
     const off_t found = ::lseek(fd_.get(), static_cast<off_t>(offset), SEEK_DATA);

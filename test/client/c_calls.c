@@ -20,7 +20,9 @@ static const char* fixed_records(pif_connection* c) {
   EXPECT(pif_record_length(file) == 100);
   EXPECT(pif_write(file, in, sizeof in) == 0);
   EXPECT(pif_tell(file) == 10);
+  EXPECT(pif_preallocate(file, 100000) == 0);
   EXPECT(pif_commit(file) == 0);
+  EXPECT(pif_preallocate(file, 1) == -PIF_E_INVALID);
   EXPECT(pif_close(file) == 0);
 
   file = pif_open(c, "/d/f", PIF_WRITE);
@@ -187,6 +189,7 @@ static const char* nothing_for_files(void) {
   char byte = 0;
   uint32_t length = 0;
   EXPECT(pif_commit(NULL) == -PIF_E_INVALID && pif_abort(NULL) == -PIF_E_INVALID && pif_close(NULL) == -PIF_E_INVALID);
+  EXPECT(pif_preallocate(NULL, 1) == -PIF_E_INVALID);
   EXPECT(pif_tell(NULL) == 0 && pif_record_length(NULL) == 0 && pif_seek(NULL, 0) == -PIF_E_INVALID);
   EXPECT(pif_file_length(NULL, NULL, NULL) == -PIF_E_INVALID && pif_read_many(NULL, NULL, 0) == -PIF_E_INVALID);
   EXPECT(pif_read(NULL, &byte, 1, 1) == -PIF_E_INVALID && pif_read_at(NULL, 0, &byte, 1, 1) == -PIF_E_INVALID);

@@ -171,6 +171,69 @@ TEST_CASE("pieces of a committed file are overwritten, and nothing is sent if on
   });
 }
 
+TEST_CASE("room that is taken for a file beforehand changes neither its length nor its bytes") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(4);
+    fs.run(path, [](Client& client) {
+      CreateOptions options;
+      options.format = Format::fixed(100);
+      for (const std::uint64_t room : {0u, 1u, 250u, 20'000u, 50'000u}) {
+        File file = must(client.create("/f", options));
+        Bytes model = test::pattern(1050);
+        if (room > 1) must(file.write(model));  // in order, before
+        must(file.preallocate(room));
+        must(file.preallocate(room));
+        if (room <= 1) must(file.write(model));
+        must(file.pwrite(test::pattern(300, 2), 20'000));
+        model.resize(20'300);
+        const Bytes tail = test::pattern(300, 2);
+        std::copy(tail.begin(), tail.end(), model.begin() + 20'000);
+        CHECK(must(file.file_length()).bytes == model.size());
+        must(file.commit());
+        CHECK(get(client, "/f") == model);
+      }
+      // LFSs that have room, and get no rows after all, have nothing of the file then.
+      for (const std::size_t bytes : {0u, 150u}) {
+        File few = must(client.create("/e", options));
+        must(few.preallocate(1 << 20));
+        const Bytes model = test::pattern(bytes);
+        must(few.pwrite(model, 0));
+        must(few.commit());
+        CHECK(get(client, "/e") == model);
+        File grown = must(client.open("/e", Client::Mode::kWrite));
+        must(grown.append_bytes(test::pattern(1000)));
+        CHECK(get(client, "/e").size() == bytes + 1000);
+      }
+      CHECK(code_of(must(client.open("/f", Client::Mode::kWrite)).preallocate(1)) == Code::kInvalid);
+      options.format = Format::variable();
+      CHECK(code_of(must(client.create("/v", options)).preallocate(1)) == Code::kUnsupported);
+    });
+  }
+}
+
+TEST_CASE("room is taken on all LFSs of a file, of each so much as its share is; more than there is is refused") {
+  FileSystem fs(4);
+  fs.run(DataPath::kMessages, [&](Client& client) {
+    CreateOptions options;
+    options.format = Format::fixed(1 << 20);
+    File file = must(client.create("/f", options));
+    must(file.preallocate(10 << 20));
+    std::vector<std::uint64_t> room;
+    for (unsigned i = 0; i < 4; ++i) {
+      std::uint64_t most = 0;
+      const auto storage = fs.cluster.open_disk(i);
+      for (const std::string& name : fs.cluster.disk(i).files("/"))
+        if (name.ends_with(".dat")) most = std::max(most, must(storage->stored_bytes(name)).value_or(0));
+      room.push_back(most);
+    }
+    std::sort(room.begin(), room.end());
+    CHECK(room == std::vector<std::uint64_t>{2 << 20, 2 << 20, 3 << 20, 3 << 20});
+    for (unsigned i = 0; i < 4; ++i) fs.cluster.disk(i).set_capacity(64u << 20);
+    File large = must(client.create("/g", options));
+    CHECK(code_of(large.preallocate(std::uint64_t{400} << 20)) == Code::kNoSpace);
+  });
+}
+
 TEST_CASE("pieces of variable records are read across them") {
   FileSystem fs(3);
   fs.run(DataPath::kDescriptors, [](Client& client) {

@@ -111,6 +111,49 @@ TEST_CASE("storage: a file grows with zeros and shrinks") {
   CHECK(place.contents("a")[40] == std::byte{0});
 }
 
+TEST_CASE("storage: room that is reserved changes neither size nor bytes, and goes where the file is cut off") {
+  BOTH_STORAGES;
+  const Bytes bytes = pattern(5000, 1);
+  auto file = place.make("a", bytes);
+  const Status status = file->reserve(1 << 20);
+  if (!status) {
+    CHECK(status.error().code == Code::kUnsupported);
+    return;
+  }
+  CHECK(must(file->size()) == 5000);
+  CHECK(place.contents("a") == bytes);
+  CHECK(must(storage.stored_bytes(place.at("a"))).value() >= 1 << 20);
+  must(file->reserve(100));  // it has that
+  CHECK(must(storage.stored_bytes(place.at("a"))).value() >= 1 << 20);
+  must(file->write(600'000, pattern(10, 2)));
+  CHECK(must(file->size()) == 600'010);
+  CHECK(must(file->next_data(5000)) >= (place.real ? 5000u : 596'000u));
+  Bytes gap(1000, std::byte{7});
+  CHECK(must(file->read(300'000, gap)) == 1000);
+  CHECK(gap == Bytes(1000));
+  must(file->resize(600'000));
+  CHECK(must(storage.stored_bytes(place.at("a"))).value() < 700'000);
+  auto reader = must(storage.open(place.at("a"), OpenMode::kRead));
+  CHECK(reader->reserve(10).error().code == Code::kReadOnly);
+}
+
+TEST_CASE("storage: room that is reserved stays when the disk gets full") {
+  auto disk = MemoryDisk::make();
+  auto storage = make_memory_storage(disk);
+  auto file = must(storage->open("/a", OpenMode::kCreate));
+  auto other = must(storage->open("/b", OpenMode::kCreate));
+  disk->set_capacity(10'000);
+  CHECK(file->reserve(20'000).error().code == Code::kNoSpace);
+  must(file->reserve(6000));
+  CHECK(disk->used() == 6000);
+  CHECK(other->write(0, pattern(5000, 1)).error().code == Code::kNoSpace);
+  must(other->write(0, pattern(4000, 1)));
+  must(file->write(1000, pattern(5000, 2)));
+  CHECK(file->write(6000, pattern(1, 2)).error().code == Code::kNoSpace);
+  must(storage->remove("/a"));
+  CHECK(disk->used() == 4000);
+}
+
 TEST_CASE("storage: what is punched out reads as zeros, and the size stays") {
   BOTH_STORAGES;
   Bytes bytes = pattern(20000, 1);

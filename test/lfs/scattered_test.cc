@@ -1,32 +1,17 @@
 // Components that are filled in pieces, in any order, and read back before they are sealed; pieces of committed ones.
-#include "node.h"
-
-#include "pif/pattern/runs.h"
+#include "pieces.h"
 
 using namespace pif;
 using namespace pif::lfs::test;
 
 namespace {
 
-struct Piece {
-  std::uint64_t offset = 0;
-  std::string bytes;
-};
-
-std::string runs_of(const std::vector<Piece>& pieces) {
-  patterns::RunEncoder runs;
-  for (const Piece& piece : pieces) runs.add(piece.offset, piece.bytes.size());
-  return runs.finish();
-}
-
 net::Packet write_request(Peer& peer, const proto::ComponentShape& shape, const std::vector<Piece>& pieces) {
   auto packet = peer.request(shape.file(), kMayCreate | kMayRead);
   proto::WritePieces& write = *packet.envelope.mutable_write_pieces();
   *write.mutable_shape() = shape;
-  std::string body = runs_of(pieces);
-  write.set_run_bytes(static_cast<std::uint32_t>(body.size()));
-  for (const Piece& piece : pieces) body += piece.bytes;
-  packet.body = buffer_of(body);
+  write.set_run_bytes(static_cast<std::uint32_t>(runs_of(pieces).size()));
+  packet.body = buffer_of(piece_body(pieces));
   return packet;
 }
 
@@ -71,7 +56,7 @@ std::string committed(Peer& peer, const TestFile& file, std::uint64_t bytes) {
 
 std::string model_of(const std::vector<Piece>& pieces, std::size_t bytes) {
   std::string model(bytes, '\0');
-  for (const Piece& piece : pieces) model.replace(piece.offset, piece.bytes.size(), piece.bytes);
+  apply(model, pieces);
   return model;
 }
 
@@ -189,6 +174,76 @@ TEST_CASE("runs that cannot be are refused, and change nothing") {
     CHECK(code_of(peer.call(std::move(packet))) == Code::kInvalid);  // no runs
     TestFile lines = variable(8);
     CHECK(code_of(write_pieces(peer, lines, {{0, "x"}})) == Code::kUnsupported);
+  });
+}
+
+namespace {
+
+Status preallocate(Peer& peer, const TestFile& file, std::uint64_t bytes) {
+  auto packet = peer.request(file.id, kMayCreate);
+  *packet.envelope.mutable_preallocate()->mutable_shape() = file.shape();
+  packet.envelope.mutable_preallocate()->set_bytes(bytes);
+  PIF_TRY(peer.call(std::move(packet)));
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("what has room is written on a disk that is full by now; other files are not") {
+  with_node([](Peer& peer, Node& node) {
+    node.disk->set_capacity(64u << 20);
+    const std::string bytes = lfs::test::pattern(4 << 20, 1);
+    REQUIRE_OK(preallocate(peer, TestFile{}, bytes.size()));
+    REQUIRE_OK(preallocate(peer, TestFile{}, bytes.size()));  // takes nothing more
+    const std::uint64_t used = node.disk->used();
+    CHECK(used >= bytes.size());
+    CHECK(used < bytes.size() + (1u << 20));
+    node.disk->set_capacity(used);
+    TestFile other;
+    other.id = 8;
+    CHECK(code_of(write_pieces(peer, other, {{0, "x"}})) == Code::kNoSpace);
+    CHECK(code_of(preallocate(peer, other, 1)) == Code::kNoSpace);
+    for (std::uint64_t at = 0; at < bytes.size(); at += 1 << 16)
+      REQUIRE_OK(write_pieces(peer, TestFile{}, {{at, bytes.substr(at, 1 << 16)}}));
+    CHECK(code_of(write_pieces(peer, TestFile{}, {{bytes.size(), "x"}})) == Code::kNoSpace);
+    REQUIRE_OK(peer.attach_new(TestFile{}));
+    REQUIRE_OK(seal(peer, TestFile{}.shape(), bytes.size()));
+    CHECK(node.disk->used() == used);
+  });
+}
+
+TEST_CASE("room that is not written reads as zeros, has sums that hold, and behind the end is given back by the seal") {
+  with_node([](Peer& peer, Node& node) {
+    REQUIRE_OK(preallocate(peer, TestFile{}, 1 << 20));
+    const auto before = read_pieces(peer, TestFile{}, {{0, std::string(400, 'x')}}, true);
+    REQUIRE_OK(before);
+    CHECK(*before == std::string(400, '\0'));
+    REQUIRE_OK(write_pieces(peer, TestFile{}, {{20'000, "hello"}}));
+    CHECK(committed(peer, TestFile{}, 20'050) == model_of({{20'000, "hello"}}, 20'050));
+    CHECK(node.disk->used() < 100'000);
+    node.kill();
+    const auto report = node.check();
+    REQUIRE_OK(report);
+    CHECK(report->damages.empty());
+  });
+}
+
+TEST_CASE("room is taken of a file being created, with fixed records; a disk that cannot take it is no error") {
+  with_node([](Peer& peer, Node& node) {
+    CHECK(code_of(preallocate(peer, variable(8), 100)) == Code::kUnsupported);
+    CHECK(code_of(preallocate(peer, TestFile{}, UINT64_MAX)) == Code::kTooLarge);
+    node.disk->set_capacity(64u << 20);
+    CHECK(code_of(preallocate(peer, TestFile{}, 64u << 20)) == Code::kNoSpace);
+    node.disk->set_fault(
+        [](std::string_view call, std::string_view) { return call == "reserve" ? Code::kUnsupported : Code::kOk; });
+    REQUIRE_OK(preallocate(peer, TestFile{}, 1000));
+    node.disk->set_fault([](std::string_view call, std::string_view path) {
+      return call == "reserve" && path.ends_with(".sum") ? Code::kNoSpace : Code::kOk;
+    });
+    CHECK(code_of(preallocate(peer, TestFile{}, 1000)) == Code::kNoSpace);
+    node.disk->set_fault({});
+    REQUIRE_OK(seal(peer, TestFile{}.shape(), 250));
+    CHECK(code_of(preallocate(peer, TestFile{}, 1000)) == Code::kExists);
   });
 }
 

@@ -306,6 +306,9 @@ pif_file* pif_open(pif_connection* connection, const char* path, enum pif_mode m
 int pif_commit(pif_file* file) {
   return code_with_file(file, {}, [](File& f) { return f.commit(); });
 }
+int pif_preallocate(pif_file* file, uint64_t bytes) {
+  return code_with_file(file, {}, [&](File& f) { return f.preallocate(bytes); });
+}
 int pif_abort(pif_file* file) {
   return code_with_file(file, {}, [](File& f) { return f.abort(); });
 }

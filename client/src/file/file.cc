@@ -144,6 +144,9 @@ Status File::drop(std::uint32_t member) {
 Status File::sync() {
   return in_use(*state_, [&] { return state_->sync(); });
 }
+Status File::preallocate(std::uint64_t bytes) {
+  return in_use(*state_, [&] { return state_->preallocate(bytes); });
+}
 
 Result<File::Operation> File::start_read(RecordNumber first, std::span<std::byte> out, std::uint64_t count) {
   return in_use(*state_, [&] { return client::start_read(*state_, first, out, count); });

@@ -102,6 +102,7 @@ class FileState {
   [[nodiscard]] Result<std::vector<proto::MembersReply::One>> members();
   [[nodiscard]] Status drop(std::uint32_t number);
   [[nodiscard]] Status sync();
+  [[nodiscard]] Status preallocate(std::uint64_t bytes);
 
   // ---- the end ----
   [[nodiscard]] Status commit();

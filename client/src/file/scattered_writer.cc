@@ -14,6 +14,28 @@ namespace {
 
 constexpr std::uint64_t kParallelBytes = 256u << 10;
 
+access::BulkRequest room_request(const FileParts& parts, LfsIndex lfs, std::uint64_t bytes) {
+  access::BulkRequest request;
+  request.lfs = lfs;
+  request.in_order = true;
+  request.make = [&parts, lfs, bytes] {
+    net::Packet packet;
+    proto::Preallocate& preallocate = *packet.envelope.mutable_preallocate();
+    *preallocate.mutable_shape() = parts.shape(lfs);
+    preallocate.set_bytes(bytes);
+    return packet;
+  };
+  return request;
+}
+
+// A component that has room, or what a dropped member wrote, and gets no rows. An LFS that does not answer finds out by
+// itself that the file was committed without it.
+access::BulkRequest no_room_request(const FileParts& parts, LfsIndex lfs) {
+  access::BulkRequest request = room_request(parts, lfs, 0);
+  request.refused = [](const Error&) { return Status(); };
+  return request;
+}
+
 FileLength length_up_to(std::uint32_t record_length, std::uint64_t end) {
   return {(end + record_length - 1) / record_length, end};
 }
@@ -141,6 +163,27 @@ Status ScatteredWriter::sync() {
   return file_.run(syncs);
 }
 
+Status ScatteredWriter::preallocate(std::uint64_t bytes) {
+  PIF_ASSERT(is_on_, bytes);
+  const FileLength file_length = length_up_to(file_.parts.format.record_length, bytes);
+  access::Requests requests(file_.session->links(), file_.grant);
+  for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {
+    const std::uint64_t share = component_bytes(lfs, file_length);
+    if (share == 0) continue;
+    requests.add(room_request(file_.parts, lfs, share));
+  }
+  has_room_ = true;
+  return file_.run(requests);
+}
+
+std::uint64_t ScatteredWriter::component_bytes(LfsIndex lfs, const FileLength& file_length) const {
+  const FileParts& parts = file_.parts;
+  const std::uint64_t rows = parts.layout.rows(lfs, file_length.records);
+  if (rows == 0) return 0;
+  const RecordNumber last = parts.layout.record_at({lfs, rows - 1});
+  return (rows - 1) * parts.format.record_length + fixed_record_bytes(parts.format.record_length, file_length, last);
+}
+
 void ScatteredWriter::close() {
   for (const auto& component : file_.components) component->close();
 }
@@ -150,17 +193,16 @@ Status ScatteredWriter::seal(const FileLength& file_length) {
   if (sealing_.state() == access::Sealing::State::kSealed) return {};
   close();
   std::vector<access::ComponentEnd> ends;
+  access::Requests seals(file_.session->links(), file_.grant);
   const FileParts& parts = file_.parts;
   for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {
     const std::uint64_t rows = parts.layout.rows(lfs, file_length.records);
-    if (rows == 0) continue;
-    const std::uint64_t record_length = parts.format.record_length;
-    const RecordNumber last = parts.layout.record_at({lfs, rows - 1});
-    const std::uint64_t bytes =
-        (rows - 1) * record_length + fixed_record_bytes(parts.format.record_length, file_length, last);
-    ends.push_back({lfs, false, {rows, bytes, 0, 0}, true});
+    if (rows == 0) {
+      if (has_room_ || file_.is_shared()) seals.add(no_room_request(parts, lfs));
+      continue;
+    }
+    ends.push_back({lfs, false, {rows, component_bytes(lfs, file_length), 0, 0}, true});
   }
-  access::Requests seals(file_.session->links(), file_.grant);
   sealing_.start(seals, file_length, ends, file_.session->timeout());
   return file_.run(seals);
 }

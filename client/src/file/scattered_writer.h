@@ -37,17 +37,23 @@ class ScatteredWriter {
   // What was written so far is durable at the LFSs, though nobody else sees it.
   [[nodiscard]] Status sync();
 
+  // The LFSs have room for the file's first `bytes` bytes.
+  [[nodiscard]] Status preallocate(std::uint64_t bytes);
+
   // No more is written here: the components are closed.
   void close();
   // All components of a file of that length are sealed.
   [[nodiscard]] Status seal(const FileLength& file_length);
 
  private:
+  // Of a file of that length, in that LFS's .dat.
+  std::uint64_t component_bytes(LfsIndex lfs, const FileLength& file_length) const;
   template <typename Extent>
   [[nodiscard]] Status open(const PieceSplit<Extent>& pieces);
 
   FileState& file_;
   bool is_on_ = false;
+  bool has_room_ = false;  // preallocate() was called
   access::Sealing sealing_;
 };
 

@@ -85,6 +85,17 @@ Status FileState::sync() {
   return scattered.sync();
 }
 
+Status FileState::preallocate(std::uint64_t bytes) {
+  PIF_TRY(check_usable());
+  PIF_TRY(keep_rights());
+  if (!creating() || kind.adopted)
+    return fail(Code::kInvalid, fmt::format("{}: only a file being created gets room beforehand", parts.path));
+  PIF_TRY(check_piece_end(bytes));
+  PIF_TRY(check_not_done());
+  PIF_TRY(scattered.begin());
+  return scattered.preallocate(bytes);
+}
+
 Status FileState::commit_scattered() {
   FileLength whole = length.now();
   if (is_shared()) {

@@ -101,6 +101,18 @@ Status LfsContext::check_not_lost(FileId file, bool adds) const {
       fmt::format("{} is being rebuilt, and does not have its part of file {} yet", config.name, name_of(file)));
 }
 
+void LfsContext::remove_files(FileId file) {
+  auto result = std::make_shared<Status>();
+  components.set_removing(file, true);
+  world.executor.submit([result, storage = &world.storage,
+                         stem = components.stem(file)] { *result = component::remove_files(*storage, stem); },
+                        [this, result, file] {
+                          components.set_removing(file, false);
+                          // What stays behind is an orphan, which the next start removes.
+                          if (!*result) spdlog::warn("file {}: {}", name_of(file), result->error().text);
+                        });
+}
+
 Status LfsContext::check_has_no_part(const proto::ComponentShape& shape, const parity::Layout& layout,
                                      std::uint64_t records) const {
   const auto index = static_cast<LfsIndex>(shape.index());

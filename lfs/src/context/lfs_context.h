@@ -97,6 +97,8 @@ struct LfsContext {
   // kBadCapability if the component knows a later epoch; a later one is remembered.
   [[nodiscard]] Status check_epoch(Component& component, const Capability& capability);
   void note_committed(const ComponentPtr& component);
+  // Of a component that is forgotten: soon, away from the loop. Until then nobody makes another one.
+  void remove_files(FileId file);
 
   // Before a component is made of a file that has `records` already. kNotFound: rows or parity of them belong here.
   // Then none is made: it would be taken for all that the file has here. shape: checked, layout: its own.

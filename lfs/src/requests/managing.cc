@@ -32,25 +32,11 @@ Managing::Managing(LfsContext& context) : context_(context) {
   context.operations.bind<&Managing::check_component>(*this, When::kAlways);
 }
 
-void Managing::remove_files(FileId file) {
-  auto result = std::make_shared<Status>();
-  context_.components.set_removing(file, true);
-  context_.world.executor.submit(
-      [result, storage = &context_.world.storage, stem = context_.components.stem(file)] {
-        *result = component::remove_files(*storage, stem);
-      },
-      [this, result, file] {
-        context_.components.set_removing(file, false);
-        // What stays behind is an orphan, which the next start removes.
-        if (!*result) spdlog::warn("file {}: {}", name_of(file), result->error().text);
-      });
-}
-
 void Managing::end_quarantine(FileId file, std::function<void(const Status&)> done) {
   context_.batch.end_quarantine(file, [this, file, done = std::move(done)](const Status& status) {
     if (status) {
       context_.components.left_quarantine(file);
-      remove_files(file);
+      context_.remove_files(file);
     }
     done(status);
   });
@@ -121,11 +107,11 @@ void Managing::remove(FileId file, bool for_good, std::function<void(const Statu
   }
   if (!component->catalogued) {
     context_.components.forget(*component, for_good);
-    remove_files(file);
+    context_.remove_files(file);
     return done({});
   }
   context_.batch.erase(component, [this, file, done = std::move(done)](const Status& status) {
-    if (status) remove_files(file);
+    if (status) context_.remove_files(file);
     done(status);
   });
 }

@@ -27,7 +27,6 @@ class Managing {
   struct Check;
   void run_check(std::shared_ptr<Check> check);
   void finish_check(std::shared_ptr<Check> check);
-  void remove_files(FileId file);
   [[nodiscard]] Status check_word(const proto::Settle& asked);
   void restore(FileId file, std::function<void(const Status&)> done);
   void end_quarantine(FileId file, std::function<void(const Status&)> done);

@@ -1,5 +1,6 @@
 #include "requests/scattering.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "pif/component/extents.h"
+#include "pif/pattern/runs.h"
 #include "requests/piece_requests.h"
 
 namespace pif::lfs {
@@ -16,6 +18,7 @@ Scattering::Scattering(LfsContext& context, Writing& writing, Reading& reading)
   context.operations.bind<&Scattering::write_pieces>(*this);
   context.operations.bind<&Scattering::read_pieces>(*this);
   context.operations.bind<&Scattering::sync_component>(*this);
+  context.operations.bind<&Scattering::preallocate>(*this);
 }
 
 Result<net::Packet> Scattering::write_pieces(const Request& request, const proto::WritePieces& asked) {
@@ -24,7 +27,8 @@ Result<net::Packet> Scattering::write_pieces(const Request& request, const proto
   const auto runs = body.first(asked.run_bytes());
   const auto data = body.subspan(asked.run_bytes());
   PIF_TRY(check_runs(runs, {kFileBytesMax, data.size(), true}));
-  PIF_TRY(context_.check_space(data.size()));
+  PIF_TRY_VALUE(const auto pieces, patterns::RunDecoder::make(runs, {}));
+  PIF_TRY(writing_.check_room(FileId(asked.shape().file()), pieces.end(), data.size()));
   PIF_TRY_VALUE(const auto component, writing_.open_component(request, asked.shape()));
   if (!component->shape.format.is_fixed())
     return fail(Code::kUnsupported,
@@ -93,6 +97,57 @@ void Scattering::answer_synced(const Request& request, const ComponentPtr& compo
                                    reply.envelope.mutable_done();
                                    context_.replies.answer(token, Result<net::Packet>(std::move(reply)));
                                  });
+}
+
+Result<ComponentPtr> Scattering::to_reserve(const Request& request, const proto::Preallocate& asked) {
+  if (asked.bytes() > kFileBytesMax)
+    return fail(Code::kTooLarge,
+                fmt::format("room for {} bytes is asked for; a file has at most {}", asked.bytes(), kFileBytesMax));
+  PIF_TRY_VALUE(const auto component, writing_.open_component(request, asked.shape()));
+  if (!component->shape.format.is_fixed())
+    return fail(Code::kUnsupported,
+                fmt::format("file {}: records of variable length are written in order", name_of(component->file)));
+  if (component->writer) PIF_TRY(writing_.finish_writer(*component));
+  PIF_TRY(context_.components.open_files(*component, component::OpenMode::kWrite));
+  component->scattered = true;
+  const std::string data = component::stem(context_.config.root, component->file) + ".dat";
+  PIF_TRY_VALUE(const auto taken, context_.world.storage.stored_bytes(data));
+  PIF_TRY(context_.check_space(asked.bytes() - std::min(asked.bytes(), taken.value_or(0))));
+  return component;
+}
+
+// The file has no rows here after all.
+void Scattering::give_back(const Request& request, const proto::ComponentShape& shape) {
+  const auto found = to_read(request, shape);
+  if (!found) return context_.replies.answer(request, fail(found.error()));
+  const auto token = context_.replies.defer(request);
+  if (*found) {
+    context_.components.forget(**found, false);
+    context_.remove_files((*found)->file);
+  }
+  context_.replies.answer(token, Status());
+}
+
+void Scattering::preallocate(const Request& request, const proto::Preallocate& asked) {
+  if (asked.bytes() == 0) return give_back(request, asked.shape());
+  auto found = to_reserve(request, asked);
+  if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
+  const ComponentPtr component = *found;
+  const auto token = context_.replies.defer(request);
+  auto reserved = std::make_shared<Status>();
+  const std::uint64_t bytes = asked.bytes();
+  const std::uint64_t sums = bytes / component->shape.chunk_bytes * component->shape.sum_bytes();
+  context_.world.executor.submit(
+      [reserved, files = component->files, bytes, sums] {
+        *reserved = files->data->reserve(bytes);
+        if (*reserved) *reserved = files->sums->reserve(sums);
+      },
+      [this, reserved, token, component, bytes] {
+        if (*reserved) component->reserved = std::max(component->reserved, bytes);
+        // Where the file system cannot, there is the room that was found, as long as nobody takes it.
+        const bool is_done = *reserved || reserved->error().code == Code::kUnsupported;
+        context_.replies.answer(token, is_done ? Status() : *reserved);
+      });
 }
 
 }  // namespace pif::lfs

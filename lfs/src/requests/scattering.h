@@ -1,5 +1,5 @@
 // Components that are filled in pieces, in any order and by several: writing, reading back what is there so far, making
-// it durable. Their sums are made when they are sealed (writing.h).
+// it durable, taking room for it. Their sums are made when they are sealed (writing.h).
 #pragma once
 
 #include "context/lfs_context.h"
@@ -18,11 +18,16 @@ class Scattering {
   // written may have left the memory.
   void read_pieces(const Request& request, const proto::ReadPieces& asked);
   void sync_component(const Request& request, const proto::SyncComponent& asked);
+  // Room on the disk. What is written there is not refused any more because the disk is nearly full.
+  void preallocate(const Request& request, const proto::Preallocate& asked);
 
  private:
   // Open, with files and without a writer, so that all that was written is in them; null: nobody has written anything
   // here.
   [[nodiscard]] Result<ComponentPtr> to_read(const Request& request, const proto::ComponentShape& shape);
+  void give_back(const Request& request, const proto::ComponentShape& shape);
+  // Open, and the disk has the room that is asked for.
+  [[nodiscard]] Result<ComponentPtr> to_reserve(const Request& request, const proto::Preallocate& asked);
   void answer_synced(const Request& request, const ComponentPtr& component);
 
   LfsContext& context_;

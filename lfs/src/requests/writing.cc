@@ -70,9 +70,15 @@ Result<ComponentPtr> Writing::open_component(const Request& request, const proto
   return found;
 }
 
+Status Writing::check_room(FileId file, std::uint64_t end, std::uint64_t bytes) {
+  const ComponentPtr known = context_.components.find_in_memory(file);
+  return known && end <= known->reserved ? Status() : context_.check_space(bytes);
+}
+
 Result<net::Packet> Writing::attach(const Request& request) {
-  PIF_TRY(context_.check_space(0));
-  PIF_TRY_VALUE(const auto component, open_component(request, request.envelope().attach().create()));
+  const proto::ComponentShape& shape = request.envelope().attach().create();
+  PIF_TRY(check_room(FileId(shape.file()), 1, 0));
+  PIF_TRY_VALUE(const auto component, open_component(request, shape));
   if (component->writer)
     PIF_TRY(finish_writer(*component));  // what it holds back must not come after what others write
   PIF_TRY(context_.components.open_files(*component, component::OpenMode::kWrite));
@@ -283,7 +289,7 @@ void Writing::make_sums(const Sealing& sealing) {
   Component& component = *sealing.component;
   PIF_ASSERT(component.stage() == Stage::kSealing && !component.writer, component.file.value, component.stage());
   const std::uint64_t rows = sealing.asked.rows(), bytes = sealing.asked.bytes();
-  Status ready = context_.check_space(bytes / component.shape.chunk_bytes * component.shape.sum_bytes());
+  Status ready = check_room(component.file, bytes, bytes / component.shape.chunk_bytes * component.shape.sum_bytes());
   if (ready && component.mode != component::OpenMode::kWrite) {  // nobody else can write it any more
     context_.components.close_files(component);
     ready = context_.components.open_files(component, component::OpenMode::kWrite);

@@ -31,6 +31,8 @@ class Writing {
   [[nodiscard]] Status check_incarnation(const proto::ComponentShape& shape) const;
   // The component, which may be filled; it is made if it is not there.
   [[nodiscard]] Result<ComponentPtr> open_component(const Request& request, const proto::ComponentShape& shape);
+  // kNoSpace: `bytes` more are too many, but for a component that has room for its first `end` bytes.
+  [[nodiscard]] Status check_room(FileId file, std::uint64_t end, std::uint64_t bytes);
   // What its writer holds back is in the files.
   [[nodiscard]] Status finish_writer(Component& component);
 

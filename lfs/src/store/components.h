@@ -52,8 +52,9 @@ struct Component {
   bool is_restoring = false;  // it is catching up with what others wrote without it (parity/file_restore.h)
 
   unsigned queued_changes = 0;  // overwrites and appends that wait
-  bool by_append = false;  // made by an append to a committed file that had no rows here, and not asked about since
-  bool scattered = false;  // filled in pieces: it has no sums before it is sealed
+  bool by_append = false;      // made by an append to a committed file that had no rows here, and not asked about since
+  bool scattered = false;      // filled in pieces: it has no sums before it is sealed
+  std::uint64_t reserved = 0;  // of such a one: bytes of .dat that have room, with their sums
   bool given_out = false;  // somebody got its descriptors for writing: only then can others than this process write it
   bool dirty = false;  // has entries in the redo log whose in-place data may not be durable; the files that they went
                        // through stay open

@@ -322,6 +322,9 @@ class File {
   [[nodiscard]] Status drop(std::uint32_t member);
   // What was written to it so far is durable at the LFSs; it stays invisible.
   [[nodiscard]] Status sync();
+  // Of a file being created, fixed records: room for its first `bytes` bytes, so that no write in front of there fails
+  // for lack of it. Its length does not change; what nobody writes is zero. kNoSpace: less is free.
+  [[nodiscard]] Status preallocate(std::uint64_t bytes);
 
   // ---- appending to a committed file, several clients at once ----
   // All records of one call are consecutive; returns the number of the first. Durable and visible when it returns.

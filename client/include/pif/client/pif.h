@@ -168,6 +168,9 @@ pif_file* pif_create(pif_connection* connection, const char* path, const pif_cre
 pif_file* pif_open(pif_connection* connection, const char* path, enum pif_mode mode);
 /* A file being created becomes durable and visible. It must still be closed. */
 int pif_commit(pif_file* file);
+/* Room for the first `bytes` bytes of a file being created, of fixed records; its length stays. -PIF_E_NO_SPACE: the
+ * disks have less. */
+int pif_preallocate(pif_file* file, uint64_t bytes);
 /* Removes what was written to a file being created. It must still be closed. */
 int pif_abort(pif_file* file);
 /* Frees `file` in any case; a file being created and not committed is aborted. */

@@ -57,6 +57,10 @@ class File {
   virtual Result<bool> has_writers() = 0;
   // A handle another process may hold; the same access as this file.
   virtual Result<Handle> share() = 0;
+  // Takes room for bytes [0, size), so that writing them does not fail for lack of it; the file's size and what is read
+  // stay. What lies behind the size goes with the next resize(), or the file. kNoSpace; kUnsupported where the file
+  // system cannot. kReadOnly.
+  virtual Status reserve(std::uint64_t size) = 0;
 
   // The same with one piece of memory.
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) {

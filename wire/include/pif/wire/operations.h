@@ -91,6 +91,7 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   ANSWERED(WritePieces, write_pieces, Done, done, kNone, kCreate, kIdempotent) \
   ANSWERED(ReadPieces, read_pieces, Done, done, kNone, kReadOrCreate, kIdempotent) \
   ANSWERED(SyncComponent, sync_component, Done, done, kNone, kCreate, kIdempotent) \
+  ANSWERED(Preallocate, preallocate, Done, done, kNone, kCreate, kIdempotent) \
   ANSWERED(Seal, seal, SealReply, seal_reply, kNone, kCreate, kIdempotent) \
   ANSWERED(Read, read, ReadReply, read_reply, kNone, kRead, kIdempotent) \
   ANSWERED(ReadBytes, read_bytes, Done, done, kNone, kRead, kIdempotent) \
