@@ -31,17 +31,60 @@ struct Cut {
   Place end;
 };
 
+// How far a message may go on. Of overwrites, which say of which chunks: no more of them than the LFS takes, and no
+// record is cut, for it changes whole or not at all.
+class Budget {
+ public:
+  explicit Budget(std::uint64_t bytes) : bytes_(bytes) {}
+  Budget(std::uint64_t bytes, std::uint64_t chunk_bytes)
+      : bytes_(bytes),
+        chunk_bytes_(chunk_bytes),
+        chunks_(std::max<std::uint64_t>(1, component::kTouchedBytesMax / chunk_bytes)) {}
+
+  bool is_used_up() const { return bytes_ == 0; }
+  // Takes as much of [begin, end) as it allows, and says how much that is. Pieces rise.
+  std::uint64_t take(std::uint64_t begin, std::uint64_t end) {
+    const std::uint64_t size = chunk_bytes_ == 0 ? std::min(end - begin, bytes_) : take_chunks(begin, end);
+    is_first_ = is_first_ && size == 0;
+    bytes_ -= std::min(size, bytes_);
+    return size;
+  }
+
+ private:
+  std::uint64_t take_chunks(std::uint64_t begin, std::uint64_t end) {
+    if (end - begin > bytes_) {  // up to the end of a chunk, which is one of a record; one long record goes whole
+      const std::uint64_t last = (begin + bytes_) / chunk_bytes_ * chunk_bytes_;
+      const std::uint64_t one = std::min(end, (begin / chunk_bytes_ + 1) * chunk_bytes_);
+      end = std::max(begin, is_first_ ? std::max(last, one) : last);
+    }
+    if (begin == end) return 0;
+    const std::uint64_t first = std::max(begin / chunk_bytes_, next_);
+    const std::uint64_t last = (end - 1) / chunk_bytes_;
+    PIF_ASSERT(first <= last + 1, first, last);
+    const std::uint64_t count = std::min(last + 1 - first, chunks_);
+    chunks_ -= count;
+    next_ = first + count;
+    return std::min(end, std::max(begin, next_ * chunk_bytes_)) - begin;
+  }
+
+  std::uint64_t bytes_;
+  std::uint64_t chunk_bytes_ = 0;  // 0: chunks do not matter
+  std::uint64_t chunks_ = 0;       // that may still be touched
+  std::uint64_t next_ = 0;         // chunk in front of which all that are touched are counted
+  bool is_first_ = true;
+};
+
 // Overlapping pieces are asked for once.
 template <typename Piece>
-Cut cut_from(std::span<const Piece> pieces, Place at, std::uint64_t bytes_max) {
+Cut cut_from(std::span<const Piece> pieces, Place at, Budget budget) {
   patterns::RunEncoder encoder;
   std::uint64_t end = 0;  // of what is asked for
-  while (at.piece < pieces.size() && encoder.payload() < bytes_max &&
+  while (at.piece < pieces.size() && !budget.is_used_up() &&
          encoder.bytes() + patterns::kRunBytesMax <= patterns::kRunsBytesMax) {
     const Piece& piece = pieces[at.piece];
     const std::uint64_t begin = std::max(piece.offset + at.within, end);
     const std::uint64_t stop = std::max(begin, piece.offset + piece.size);
-    const std::uint64_t size = std::min(stop - begin, bytes_max - encoder.payload());
+    const std::uint64_t size = budget.take(begin, stop);
     if (size > 0) encoder.add(begin, size);
     end = std::max(end, begin + size);
     if (begin + size < stop) {
@@ -89,7 +132,7 @@ class Reading : public std::enable_shared_from_this<Reading> {
   // Requests for all pieces from `at` on.
   void ask(Place at) {
     while (at.piece < pieces_.size()) {
-      auto cut = std::make_shared<Cut>(cut_from(pieces_, at, kBulkBytes));
+      auto cut = std::make_shared<Cut>(cut_from(pieces_, at, Budget(kBulkBytes)));
       if (cut->bytes > 0) ask_for(at, cut);  // else it is among what is asked for already
       at = cut->end;
     }
@@ -172,6 +215,23 @@ net::Buffer body_of(std::span<const ConstExtent> pieces, Place at, const Cut& cu
   return body;
 }
 
+net::Packet write_request(const FileParts& parts, LfsIndex lfs, std::span<const ConstExtent> pieces, Place at,
+                          const Cut& cut) {
+  net::Packet packet;
+  const auto run_bytes = static_cast<std::uint32_t>(cut.runs.size());
+  if (parts.creating) {
+    proto::WritePieces& write = *packet.envelope.mutable_write_pieces();
+    *write.mutable_shape() = parts.shape(lfs);
+    write.set_run_bytes(run_bytes);
+  } else {
+    proto::OverwritePieces& write = *packet.envelope.mutable_overwrite_pieces();
+    write.set_file(parts.file.value);
+    write.set_run_bytes(run_bytes);
+  }
+  packet.body = body_of(pieces, at, cut);
+  return packet;
+}
+
 }  // namespace
 
 void read_pieces_by_message(Requests& requests, LfsIndex lfs, std::span<const Extent> pieces, std::uint64_t& moved,
@@ -180,25 +240,21 @@ void read_pieces_by_message(Requests& requests, LfsIndex lfs, std::span<const Ex
 }
 
 void write_pieces_by_message(Requests& requests, LfsIndex lfs, std::span<const ConstExtent> pieces,
-                             std::uint64_t& moved) {
+                             std::uint64_t& moved, const std::shared_ptr<const void>& owner) {
   const FileParts& parts = requests.grant().parts();
-  PIF_ASSERT(parts.creating && !parts.is_absent(lfs), parts.creating, lfs);
+  PIF_ASSERT(!parts.creating || !parts.is_absent(lfs), lfs);
+  const Budget budget =
+      parts.creating ? Budget(kBulkBytes) : Budget(kBulkBytes, component::chunk_bytes_for(parts.format));
   for (Place at; at.piece < pieces.size();) {
-    auto cut = std::make_shared<Cut>(cut_from(pieces, at, kBulkBytes));
+    auto cut = std::make_shared<Cut>(cut_from(pieces, at, budget));
+    PIF_ASSERT(cut->bytes > 0, lfs, at.piece, pieces.size());
     moved += cut->bytes;
     BulkRequest request;
     request.lfs = lfs;
     request.bytes = cut->bytes;
-    request.in_order = true;
+    request.in_order = parts.creating;
     request.patient = true;
-    request.make = [&parts, lfs, pieces, at, cut] {
-      net::Packet packet;
-      proto::WritePieces& write = *packet.envelope.mutable_write_pieces();
-      *write.mutable_shape() = parts.shape(lfs);
-      write.set_run_bytes(static_cast<std::uint32_t>(cut->runs.size()));
-      packet.body = body_of(pieces, at, *cut);
-      return packet;
-    };
+    request.make = [&parts, lfs, pieces, owner, at, cut] { return write_request(parts, lfs, pieces, at, *cut); };
     requests.add(std::move(request));
     at = cut->end;
   }

@@ -152,21 +152,117 @@ TEST_CASE("a file being created in pieces is what a loop over bytes would make o
   }
 }
 
-TEST_CASE("pieces of a committed file are overwritten, and nothing is sent if one is past its end") {
+TEST_CASE("pieces of a committed file are overwritten as a loop over bytes would, and not at all past its end") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(9);
+    fs.run(path, [](Client& client) {
+      std::mt19937_64 random(13);
+      unsigned past_the_end = 0;
+      for (int layout = 0; layout < 12; ++layout) {
+        Bytes model = test::pattern(60'011, random());
+        put(client, "/f", any_options(random, false), model);
+        File file = must(client.open("/f", Client::Mode::kWrite));
+        for (int i = 0; i < 20; ++i) {
+          const File::Pieces wanted = any_pieces(random, true);
+          const Places places = places_of(wanted);
+          const Bytes memory = test::pattern(places.memory_bytes, random());
+          const bool is_inside = std::all_of(places.places.begin(), places.places.end(),
+                                             [&](const auto& place) { return place.first < model.size(); });
+          if (!is_inside) ++past_the_end;
+          REQUIRE(code_of(file.write_pieces(wanted, memory)) == (is_inside ? Code::kOk : Code::kEndOfFile));
+          for (const auto& [to, from] : places.places)
+            if (is_inside) model[to] = memory[from];
+          REQUIRE(get(client, "/f") == model);
+        }
+      }
+      CHECK(past_the_end > 0);
+      CHECK(past_the_end < 200);
+    });
+  }
+}
+
+TEST_CASE("of bytes that many pieces of one request overwrite the last ones stay, however many messages there are") {
+  FileSystem fs(3);
+  fs.run(DataPath::kAuto, [](Client& client) {
+    CreateOptions options;
+    options.format = Format::fixed(64);
+    Bytes model = test::pattern(300'000);
+    put(client, "/f", options, model);
+    File file = must(client.open("/f", Client::Mode::kWrite));
+    // Each piece goes over half of the one before; then all once more from behind; then the same bytes again and again.
+    Pattern falling = patterns::simple_strided(0, 4, 4, 70'000);
+    falling.levels[0].offset = 4 * 69'999;
+    falling.levels[0].stride = -4;
+    for (const Pattern& of_file :
+         {patterns::simple_strided(7, 4, 2, 140'000), falling, patterns::simple_strided(100, 3, 0, 100'000)}) {
+      const std::uint64_t bytes = must(patterns::Compiled::make(of_file)).bytes();
+      const File::Pieces wanted{of_file, patterns::range(0, bytes), 0, 0, {}};
+      const Bytes memory = test::pattern(bytes, bytes);
+      must(file.write_pieces(wanted, memory));
+      for (const auto& [to, from] : places_of(wanted).places) model[to] = memory[from];
+      REQUIRE(get(client, "/f") == model);
+    }
+  });
+}
+
+TEST_CASE("many pieces of a committed file are overwritten by few messages, and counted") {
   FileSystem fs(4);
   fs.run(DataPath::kDescriptors, [](Client& client) {
     CreateOptions options;
-    options.format = Format::fixed(100);
-    Bytes model = test::pattern(10'000);
+    options.format = Format::fixed(64);
+    Bytes model = test::pattern(8 << 20);
     put(client, "/f", options, model);
     File file = must(client.open("/f", Client::Mode::kWrite));
-    File::Pieces wanted{patterns::simple_strided(50, 10, 333, 20), patterns::range(0, 200), 0, 0, {}};
-    const Bytes memory = test::pattern(200, 5);
+    const auto count = [&] {
+      std::uint64_t requests = 0;
+      for (const auto& one : client.stats()) requests += one.count;
+      return requests;
+    };
+    const std::uint64_t before = count();
+    const Bytes memory = test::pattern(2 << 20, 5);
+    const File::Pieces wanted{patterns::simple_strided(3, 64, 256, 1 << 15), patterns::range(0, 2 << 20), 0, 0, {}};
     must(file.write_pieces(wanted, memory));
+    CHECK(count() - before < 30);
+    CHECK(file.transfers().bytes_by_message == 2 << 20);
     for (const auto& [to, from] : places_of(wanted).places) model[to] = memory[from];
     CHECK(get(client, "/f") == model);
-    wanted.displacement = 10'000 - 50 - 19 * 333 - 9;
-    CHECK(code_of(file.write_pieces(wanted, memory)) == Code::kEndOfFile);
+  });
+}
+
+TEST_CASE("a message overwrites pieces of so many chunks as one may, also where records are long") {
+  FileSystem fs(2);
+  fs.run(DataPath::kMessages, [](Client& client) {
+    for (const std::uint32_t length : {64u, 3'000u, 3u << 20}) {
+      CreateOptions options;
+      options.format = Format::fixed(length);
+      Bytes model = test::pattern(19 << 20);
+      put(client, "/f", options, model);
+      File file = must(client.open("/f", Client::Mode::kWrite));
+      const File::Pieces wanted{patterns::simple_strided(4095, 2, 4096, 4800), patterns::range(0, 9600), 0, 0, {}};
+      const Bytes memory = test::pattern(9600, length);
+      must(file.write_pieces(wanted, memory));
+      for (const auto& [to, from] : places_of(wanted).places) model[to] = memory[from];
+      REQUIRE(get(client, "/f") == model);
+      must(client.remove("/f"));
+    }
+  });
+}
+
+TEST_CASE("pieces of a file with parity are not overwritten: that is refused before anything is sent") {
+  FileSystem fs(4);
+  fs.run(DataPath::kAuto, [](Client& client) {
+    CreateOptions options;
+    options.format = Format::fixed(100);
+    options.bevy = 2;
+    const Bytes model = test::pattern(10'000);
+    put(client, "/f", options, model);
+    File file = must(client.open("/f", Client::Mode::kWrite));
+    const Bytes memory = test::pattern(200, 5);
+    const auto pieces =
+        file.write_pieces({patterns::simple_strided(50, 10, 333, 20), patterns::range(0, 200), 0, 0, {}}, memory);
+    const auto bytes = file.pwrite(memory, 50);
+    REQUIRE(code_of(pieces) == Code::kUnsupported);
+    CHECK(pieces.error().text == bytes.error().text);
     CHECK(get(client, "/f") == model);
   });
 }

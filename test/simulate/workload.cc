@@ -6,6 +6,7 @@
 
 #include "../../tools/pif_copy/copy.h"
 #include "libtool/sim_tools.h"
+#include "pif/pattern/builders.h"
 
 namespace pif::simulate {
 
@@ -144,6 +145,18 @@ bool Workload::append(std::size_t path) {
   return true;
 }
 
+// The records one by one, every second first.
+File::Pieces every_second_first(std::uint64_t first, std::uint32_t count, std::uint32_t length) {
+  const auto strided = [length](std::uint64_t begin, std::uint32_t n) {
+    return patterns::simple_strided(static_cast<std::int64_t>(begin) * length, length, std::int64_t{2} * length, n);
+  };
+  File::Pieces pieces{strided(first, (count + 1) / 2), strided(0, (count + 1) / 2), 0, 0, {}};
+  if (count == 1) return pieces;
+  pieces.file.levels.push_back(strided(first + 1, count / 2).levels[0]);
+  pieces.memory.levels.push_back(strided(1, count / 2).levels[0]);
+  return pieces;
+}
+
 Status Workload::overwrite_some(File& file, std::uint64_t first, std::uint32_t count) {
   std::vector<std::uint32_t> lengths(count, file.format().record_length);
   if (!file.format().is_fixed()) {
@@ -153,8 +166,12 @@ Status Workload::overwrite_some(File& file, std::uint64_t first, std::uint32_t c
   count = static_cast<std::uint32_t>(lengths.size());
   const auto write = shared_.oracle.begin_overwrite(file.id(), first, count, now());
   const Batch batch = batch_of(write, count, [&](std::uint32_t i) { return lengths[i]; });
-  PIF_TRY(file.format().is_fixed() ? file.write_at(first, batch.data)
-                                   : file.write_batch_at(first, batch.lengths, batch.data));
+  if (!file.format().is_fixed())
+    PIF_TRY(file.write_batch_at(first, batch.lengths, batch.data));
+  else if (write % 4 == 3)
+    PIF_TRY(file.write_pieces(every_second_first(first, count, file.format().record_length), batch.data));
+  else
+    PIF_TRY(file.write_at(first, batch.data));
   shared_.oracle.acknowledged(write, now());
   shared_.tell(fmt::format("{}: overwrite {} of {} in {:x} at {}", name_, write, count, file.id(), first));
   return {};

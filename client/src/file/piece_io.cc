@@ -1,7 +1,7 @@
 #include "file/piece_io.h"
 
 #include <algorithm>
-#include <mutex>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -23,6 +23,7 @@ using component::Extent;
 // A request is done in turns of so many pieces, or bytes: it may have any number of them, and takes so much memory.
 constexpr std::size_t kPiecesAtOnce = 32768;
 constexpr std::uint64_t kBytesAtOnce = 32u << 20;
+constexpr std::size_t kTurnsAtOnce = 8;  // of overwrites
 constexpr std::uint64_t kParallelBytes = 256u << 10;
 
 // Both sides of a request, ready to be walked.
@@ -178,13 +179,96 @@ Status write_scattered(FileState& file, patterns::Zip& zip, std::span<const std:
   return {};
 }
 
-// Into a committed file: records are overwritten one after another.
+// Of variable records, in a committed file: one piece after another.
 Status write_one_by_one(FileState& file, patterns::Zip& zip, std::span<const std::byte> in) {
   while (const auto pair = zip.next()) {
     const auto from = in.subspan(static_cast<std::size_t>(pair->memory_offset), pair->size);
     PIF_TRY(file.pwrite(from, static_cast<std::uint64_t>(pair->file_offset)));
   }
   return {};
+}
+
+// Into a committed file of fixed records. A turn is answered after a sync of each LFS's log, so several are under way:
+// but none that writes between what those before it write, for of bytes that both have the later ones stay.
+class PieceOverwriter {
+ public:
+  explicit PieceOverwriter(FileState& file) : file_(file), requests_(file.session->links(), file.grant) {}
+
+  Status write(patterns::Zip& zip, std::span<const std::byte> in) {
+    while (zip.left() > 0) PIF_TRY(write_turn(zip, in));
+    return file_.run(requests_);
+  }
+
+ private:
+  using Turn = PieceSplit<ConstExtent>;
+
+  Status write_turn(patterns::Zip& zip, std::span<const std::byte> in) {
+    const std::uint64_t length = file_.parts.format.record_length;
+    const auto turn = std::make_shared<Turn>(file_.parts.layout, file_.parts.format.record_length);
+    std::uint64_t begin = UINT64_MAX, end = 0;
+    const auto add = [&](std::uint64_t bytes_max) {
+      const auto pair = zip.next(bytes_max);
+      PIF_ASSERT(pair.has_value(), zip.left());
+      const auto offset = static_cast<std::uint64_t>(pair->file_offset);
+      turn->add(offset, pair->size, in.data() + pair->memory_offset);
+      begin = std::min(begin, offset);
+      end = std::max(end, offset + pair->size);
+      return offset + pair->size;
+    };
+    while (zip.left() > 0 && turn->count < kPiecesAtOnce && turn->bytes < kBytesAtOnce) {
+      const std::uint64_t before = turn->bytes;
+      const std::uint64_t at = add(kBytesAtOnce);
+      // A long piece is not cut inside a record, which changes whole or not at all.
+      const bool is_cut = turn->bytes == before + kBytesAtOnce && at % length > 0;
+      if (is_cut && zip.left() > 0) add(length - at % length);
+    }
+    PIF_TRY(make_way(begin, end));
+    send(turn);
+    return requests_.step();
+  }
+
+  // For bytes [begin, end): few enough turns are under way, and none of them writes there.
+  Status make_way(std::uint64_t begin, std::uint64_t end) {
+    if (begin < end_ && begin_ < end) {
+      PIF_TRY(file_.run(requests_));
+      begin_ = begin;
+      end_ = end;
+    }
+    begin_ = std::min(begin_, begin);
+    end_ = std::max(end_, end);
+    while (count_turns() >= kTurnsAtOnce) PIF_TRY(file_.session->pump(requests_));
+    return {};
+  }
+
+  void send(const std::shared_ptr<Turn>& turn) {
+    for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {
+      if (turn->of[lfs].empty()) continue;
+      if (!turn->is_rising[lfs]) settle_pieces(turn->of[lfs]);
+      access::write_pieces_by_message(requests_, lfs, turn->of[lfs], file_.counts.bytes_by_message, turn);
+    }
+    under_way_.push_back(turn);
+  }
+
+  std::size_t count_turns() {
+    std::erase_if(under_way_, [](const std::weak_ptr<const Turn>& turn) { return turn.expired(); });
+    return under_way_.size();
+  }
+
+  FileState& file_;
+  std::vector<std::weak_ptr<const Turn>> under_way_;  // their requests have them
+  std::uint64_t begin_ = UINT64_MAX, end_ = 0;        // of what they write, or have written
+  access::Requests requests_;
+};
+
+// That no piece ends behind a committed file. Bounds may say more than a request of a part of its pattern takes.
+Status check_end(FileState& file, const Walks& walks, const File::Pieces& wanted) {
+  PIF_TRY_VALUE(const auto bounds, walks.file.bounds(wanted.displacement, wanted.skip, walks.bytes));
+  auto end = static_cast<std::uint64_t>(bounds.highest);
+  if (auto inside = file.check_piece_end(end); inside || file.creating()) return inside;
+  PIF_TRY_VALUE(auto walker, patterns::Walker::make(walks.file, wanted.displacement, wanted.skip, walks.bytes));
+  end = 0;
+  while (const auto piece = walker.next()) end = std::max(end, static_cast<std::uint64_t>(piece->offset) + piece->size);
+  return file.check_piece_end(end);
 }
 
 }  // namespace
@@ -221,12 +305,13 @@ Status write_pieces(FileState& file, const File::Pieces& wanted, std::span<const
   PIF_TRY(file.check_usable());
   PIF_TRY(file.keep_rights());
   PIF_TRY(file.check_may_write());
+  PIF_TRY(file.check_may_overwrite());
   PIF_TRY_VALUE(const Walks walks, Walks::make(wanted, in.size()));
   if (walks.bytes == 0) return {};
-  PIF_TRY_VALUE(const auto bounds, walks.file.bounds(wanted.displacement, wanted.skip, walks.bytes));
-  PIF_TRY(file.check_piece_end(static_cast<std::uint64_t>(bounds.highest)));
+  PIF_TRY(check_end(file, walks, wanted));
   PIF_TRY_VALUE(patterns::Zip zip, walks.zip(wanted));
-  if (!file.creating()) return write_one_by_one(file, zip, in);
+  if (!file.creating())
+    return file.parts.format.is_fixed() ? PieceOverwriter(file).write(zip, in) : write_one_by_one(file, zip, in);
   PIF_TRY(file.check_not_done());
   PIF_TRY(file.scattered.begin());
   return write_scattered(file, zip, in);

@@ -7,6 +7,9 @@
 #include <spdlog/spdlog.h>
 
 #include "pif/base/assert.h"
+#include "pif/base/limits.h"
+#include "pif/pattern/runs.h"
+#include "requests/piece_requests.h"
 #include "store/in_place.h"
 
 namespace pif::lfs {
@@ -14,7 +17,8 @@ namespace {
 
 constexpr std::uint64_t kQueuedBytesMax = 32u << 20;
 constexpr std::size_t kQueuedMax = 16384;
-constexpr std::uint64_t kBatchBytesMax = 8u << 20;
+constexpr std::uint64_t kBatchBytesMax = 8u << 20;  // of images; then only those join that add little, up to twice this
+constexpr std::size_t kBeyondMax = 256;             // requests that a full batch passes over, looking for such
 constexpr unsigned kWarmingMax = 4;     // components that are read for images at once: the executor has other work
 constexpr std::size_t kDirtyMax = 256;  // components whose files stay open until the log is emptied
 
@@ -26,67 +30,107 @@ Error cannot_empty(const Error& why) {
 
 Overwriting::Overwriting(LfsContext& context) : context_(context) {
   context.operations.bind<&Overwriting::overwrite>(*this);
+  context.operations.bind<&Overwriting::overwrite_pieces>(*this);
   context.operations.bind<&Overwriting::flush>(*this);
 }
 
 Status Overwriting::check(const Request& request) {
-  const auto& asked = request.envelope().overwrite();
   if (stuck_) return fail(*stuck_);
   if (queue_.size() >= kQueuedMax || queued_bytes_ + request.packet.body.size() > kQueuedBytesMax)
     return fail(Code::kRetry, fmt::format("{} bytes of overwrites are waiting for the redo log", queued_bytes_));
-  if (asked.count() == 0) return fail(Code::kInvalid, "an overwrite of no rows");
   return {};
 }
 
+Result<ComponentPtr> Overwriting::check_component(const Request& request, FileId file) {
+  PIF_TRY_VALUE(auto component, context_.published(request, file));
+  if (component->shape.form > 0)
+    return fail(Code::kUnsupported, fmt::format("protected: file {} has parity, and this version cannot overwrite "
+                                                "in place; put it anew or copy it with --bevy 0",
+                                                file.value));
+  PIF_TRY(LfsContext::check_not_older(*component));
+  return component;
+}
+
 void Overwriting::overwrite(const Request& request, const proto::Overwrite& asked) {
-  if (auto ok = check(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
-  auto component = context_.published(request, FileId(asked.file()));
-  if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
-  if ((*component)->shape.form > 0)
-    return context_.replies.answer(
-        request,
-        fail(Code::kUnsupported, fmt::format("protected: file {} has parity, and this version cannot overwrite "
-                                             "in place; put it anew or copy it with --bevy 0",
-                                             asked.file())));
-  if (auto ok = LfsContext::check_not_older(**component); !ok)
+  if (asked.count() == 0) return context_.replies.answer(request, fail(Code::kInvalid, "an overwrite of no rows"));
+  take(request, FileId(asked.file()), {asked.first(), asked.count(), asked.within(), asked.bytes()});
+}
+
+void Overwriting::overwrite_pieces(const Request& request, const proto::OverwritePieces& asked) {
+  const auto body = request.packet.body.span();
+  if (asked.run_bytes() > body.size())
+    return context_.replies.answer(request, fail(Code::kInvalid, "the runs are longer than the message"));
+  const RunLimits limits{kFileBytesMax, body.size() - asked.run_bytes(), true};
+  if (auto ok = check_runs(body.first(asked.run_bytes()), limits); !ok)
     return context_.replies.answer(request, fail(std::move(ok.error())));
+  PIF_ASSERT(asked.run_bytes() > 0, body.size());
+  take(request, FileId(asked.file()), {0, 0, 0, 0, asked.run_bytes()});
+}
+
+void Overwriting::take(const Request& request, FileId file, const Asked& asked) {
+  if (auto ok = check(request); !ok) return context_.replies.answer(request, fail(std::move(ok.error())));
+  auto component = check_component(request, file);
+  if (!component) return context_.replies.answer(request, fail(std::move(component.error())));
   const RequestDedup::Key key{request.who.session, request.envelope().id()};
   if (dedup_.knows(key)) return context_.replies.answer(context_.replies.defer(request), Status());
   if (auto free = context_.check_not_held(**component); !free)
     return context_.replies.answer(request, fail(std::move(free.error())));
   if (auto opened = context_.components.open_files(**component, component::OpenMode::kWrite); !opened)
     return context_.replies.answer(request, fail(std::move(opened.error())));
-  auto waiting = std::make_shared<Waiting>(Waiting{0, key, *component, QueuedChange(*component), asked.first(),
-                                                   asked.count(), asked.within(), asked.bytes(),
-                                                   net::Buffer::copy_of(request.packet.body.span())});
+  enqueue(request, std::make_shared<Waiting>(Waiting{0, key, *component, QueuedChange(*component), asked,
+                                                     net::Buffer::copy_of(request.packet.body.span())}));
+}
+
+void Overwriting::enqueue(const Request& request, WaitingPtr waiting) {
+  const Component& component = *waiting->component;
   // What cannot be told without the disk is found out when its image is made.
-  const auto target = target_of(*waiting, (*component)->reader->cached());
+  const auto target = target_of(*waiting, component.reader->cached());
   if (!target && target.error().code != Code::kBusy) return context_.replies.answer(request, fail(target.error()));
+  if (target && component.shape.format.is_fixed()) {
+    auto touched = touched_chunks(*target, component.shape.chunk_bytes, component.reader->tail().bytes);
+    if (!touched) return context_.replies.answer(request, fail(std::move(touched.error())));
+    waiting->touched = std::move(*touched);
+  }
   waiting->token = context_.replies.defer(request);
   PIF_ASSERT(waiting->token != 0);
-  queued_bytes_ += waiting->body.size();
+  queued_bytes_ += waiting->bytes();
   queue_.push_back(std::move(waiting));
 }
 
-Result<Overwriting::Target> Overwriting::target_of(const Waiting& w, const component::Reader& reader) {
+Result<OverwriteTarget> Overwriting::target_of(const Waiting& w, const component::Reader& reader) {
+  if (w.asked.run_bytes == 0) return rows_of(w, reader);
+  if (!w.component->shape.format.is_fixed())
+    return fail(Code::kUnsupported,
+                fmt::format("file {}: records of variable length are overwritten whole", name_of(w.component->file)));
+  const auto body = w.body.span();
+  PIF_TRY_VALUE(const auto runs, patterns::RunDecoder::make(body.first(w.asked.run_bytes), {}));
+  PIF_ASSERT(runs.payload() == body.size() - w.asked.run_bytes, runs.payload(), body.size());
+  if (runs.end() <= reader.tail().bytes) return OverwriteTarget(runs, body.subspan(w.asked.run_bytes));
+  return fail(Code::kEndOfFile, fmt::format("a piece of file {} ends at byte {}, and this LFS has {}",
+                                            name_of(w.component->file), runs.end(), reader.tail().bytes));
+}
+
+Result<OverwriteTarget> Overwriting::rows_of(const Waiting& waiting, const component::Reader& reader) {
   const auto& tail = reader.tail();
+  const Asked& w = waiting.asked;
+  const Component& component = *waiting.component;
   if (w.first >= tail.rows || w.count > tail.rows - w.first)
     return fail(Code::kEndOfFile, fmt::format("rows {} to {} of file {} are to be overwritten, this LFS has {}",
-                                              w.first, w.first + w.count, name_of(w.component->file), tail.rows));
-  const auto body = w.body.span();
-  if (w.component->shape.format.is_fixed()) {
-    const std::uint64_t length = w.component->shape.format.record_length;
+                                              w.first, w.first + w.count, name_of(component.file), tail.rows));
+  const auto body = waiting.body.span();
+  if (component.shape.format.is_fixed()) {
+    const std::uint64_t length = component.shape.format.record_length;
     const std::uint64_t begin = w.first * length;
     const std::uint64_t end = std::min((w.first + w.count) * length, tail.bytes);
     if (w.within == 0 && w.bytes == 0) {
-      if (body.size() == end - begin) return Target{begin, body};
+      if (body.size() == end - begin) return OverwriteTarget(begin, body);
       return fail(Code::kInvalid,
                   fmt::format("a body of {} bytes for {} rows of {} bytes", body.size(), w.count, end - begin));
     }
     if (w.count != 1 || w.bytes != body.size() || w.bytes > end - begin || w.within > end - begin - w.bytes)
       return fail(Code::kInvalid, fmt::format("bytes {} to {} of one record, with a body of {}; the record has {}",
                                               w.within, std::uint64_t{w.within} + w.bytes, body.size(), end - begin));
-    return Target{begin + w.within, body};
+    return OverwriteTarget(begin + w.within, body);
   }
   if (w.within != 0 || w.bytes != 0) return fail(Code::kInvalid, "variable records are overwritten whole");
   PIF_TRY_VALUE(const auto rows, parse_variable(body, w.count));
@@ -96,50 +140,7 @@ Result<Overwriting::Target> Overwriting::target_of(const Waiting& w, const compo
     if (ends[i + 1] - ends[i] != rows.lengths[i])
       return fail(Code::kInvalid, fmt::format("row {} has {} bytes, not {}: an overwrite keeps the length", w.first + i,
                                               ends[i + 1] - ends[i], rows.lengths[i]));
-  return Target{ends[0], rows.data};
-}
-
-Status Overwriting::fill_edge(Image& image, std::uint64_t chunk, const component::Reader& reader,
-                              const Overlay& overlay) {
-  const auto& c = *image.component;
-  PIF_ASSERT(chunk >= image.first_chunk, chunk, image.first_chunk);
-  const std::uint64_t begin = (chunk - image.first_chunk) * c.shape.chunk_bytes;
-  PIF_ASSERT(begin < image.bytes.size(), begin, image.bytes.size());
-  const auto part =
-      std::span(image.bytes).subspan(begin, std::min<std::uint64_t>(c.shape.chunk_bytes, image.bytes.size() - begin));
-  if (const auto at = overlay.find({c.file.value, chunk}); at != overlay.end()) {
-    PIF_ASSERT(at->second.size() == part.size(), at->second.size(), part.size());
-    std::memcpy(part.data(), at->second.data(), part.size());
-    return {};
-  }
-  return reader.read_bytes(chunk * c.shape.chunk_bytes, part);
-}
-
-// Empty for rows of length 0: there is nothing to do.
-Result<Overwriting::Image> Overwriting::image_of(const Waiting& waiting, const component::Reader& reader,
-                                                 Overlay& overlay) {
-  const Component& c = *waiting.component;
-  PIF_TRY_VALUE(const auto target, target_of(waiting, reader));
-  if (target.bytes.empty()) return Image{waiting.token, waiting.key, waiting.component, 0, 0, {}};
-  const std::uint64_t chunk_bytes = c.shape.chunk_bytes;
-  const std::uint64_t end = target.offset + target.bytes.size();
-  const std::uint64_t first = target.offset / chunk_bytes;
-  const std::uint64_t last = (end - 1) / chunk_bytes;
-  const std::uint64_t image_end = std::min((last + 1) * chunk_bytes, reader.tail().bytes);
-  PIF_ASSERT(end <= image_end, end, image_end);
-  Image image{waiting.token, waiting.key, waiting.component,
-              first,         0,           std::vector<std::byte>(image_end - first * chunk_bytes)};
-  // Chunks that change in part are read; those that change whole need not even be intact.
-  const bool is_part = target.offset % chunk_bytes != 0 || (first == last && end != image_end);
-  if (is_part) PIF_TRY(fill_edge(image, first, reader, overlay));
-  if (last != first && end != image_end) PIF_TRY(fill_edge(image, last, reader, overlay));
-  std::memcpy(image.bytes.data() + (target.offset - first * chunk_bytes), target.bytes.data(), target.bytes.size());
-  for (std::uint64_t chunk = first; chunk <= last; ++chunk) {
-    const std::uint64_t begin = (chunk - first) * chunk_bytes;
-    overlay[{c.file.value, chunk}] =
-        std::span(image.bytes).subspan(begin, std::min(chunk_bytes, image.bytes.size() - begin));
-  }
-  return image;
+  return OverwriteTarget(ends[0], rows.data);
 }
 
 void Overwriting::advance() {
@@ -160,7 +161,7 @@ void Overwriting::refuse_all() {
   checkpoint_asked_ = false;
 }
 
-bool Overwriting::is_blocked(const Waiting& w, Blocked& blocked) const {
+bool Overwriting::is_blocked(const Waiting& w, std::set<std::uint64_t>& blocked) const {
   if (blocked.contains(w.component->file.value)) return true;
   const bool is_slow = w.heat == Heat::kWarming || (w.heat == Heat::kCold && warming_ >= kWarmingMax);
   if (!is_slow && context_.may(Operation::kOverwrite, *w.component) != Permission::kLater) return false;
@@ -170,7 +171,7 @@ bool Overwriting::is_blocked(const Waiting& w, Blocked& blocked) const {
 
 bool Overwriting::waiting() const {
   if (checkpoint_asked_ || context_.checkpointing) return may_drain();
-  Blocked blocked;
+  std::set<std::uint64_t> blocked;
   return std::any_of(queue_.begin(), queue_.end(), [&](const WaitingPtr& w) { return !is_blocked(*w, blocked); });
 }
 
@@ -187,8 +188,8 @@ void Overwriting::warm(const WaitingPtr& waiting) {
   waiting->heat = Heat::kWarming;
   // The image itself is made anew when its batch begins: overwrites before it may be in between. Errors show then, too.
   auto work = [waiting, files = c.files, reader = *c.reader] {
-    Overlay none;
-    (void)image_of(*waiting, reader, none);
+    const auto target = target_of(*waiting, reader);
+    if (target) (void)BatchImages().change(waiting->component, *target, reader);
   };
   context_.world.executor.submit(std::move(work), [this, waiting] {
     PIF_ASSERT(warming_ > 0 && waiting->heat == Heat::kWarming, warming_, waiting->heat);
@@ -197,60 +198,83 @@ void Overwriting::warm(const WaitingPtr& waiting) {
   });
 }
 
-// The image, or kBusy if the disk would hold up the loop.
-Result<Overwriting::Image> Overwriting::image_at_once(const Waiting& waiting, Overlay& overlay) {
+// kBusy if the disk would hold up the loop. False: there is nothing to do, for rows of length 0.
+Result<bool> Overwriting::change_images(BatchImages& images, const Waiting& waiting) {
   Component& c = *waiting.component;
   if (c.is_removed()) return fail(Code::kStaleFile, "the file was deleted meanwhile");
   if (c.failure) return fail(*c.failure);
   PIF_TRY(context_.components.open_files(c, component::OpenMode::kWrite));  // they may have been closed meanwhile
-  if (waiting.heat == Heat::kWarm) return image_of(waiting, *c.reader, overlay);
-  return image_of(waiting, c.reader->cached(), overlay);
+  const component::Reader reader = waiting.heat == Heat::kWarm ? *c.reader : c.reader->cached();
+  PIF_TRY_VALUE(const auto target, target_of(waiting, reader));
+  PIF_TRY(images.change(waiting.component, target, reader));
+  return !target.empty();
 }
 
-void Overwriting::gather(std::vector<Image>& images) {
-  Overlay overlay;
-  Blocked blocked;
+// Whom a full batch takes along must not begin before what came earlier and changes the same chunks.
+bool Overwriting::has_room(const Batch& batch, const Waiting& waiting, const Passed& passed) {
+  const std::uint64_t bytes = batch.images.bytes();
+  if (bytes < kBatchBytesMax) return true;
+  if (waiting.touched.empty()) return false;
+  std::uint64_t touched = 0;
+  for (const ChunkRange& range : waiting.touched) touched += range.count;
+  const Component& c = *waiting.component;
+  const std::uint64_t missing = batch.images.count_missing(c.file, waiting.touched, touched / 4);
+  if (missing > touched / 4 || bytes + missing * c.shape.chunk_bytes > 2 * kBatchBytesMax) return false;
+  return std::none_of(passed.beyond.begin(), passed.beyond.end(), [&](const WaitingPtr& earlier) {
+    return earlier->component == waiting.component && have_common(earlier->touched, waiting.touched);
+  });
+}
+
+bool Overwriting::join(Batch& batch, const WaitingPtr& waiting, Passed& passed) {
+  if (is_blocked(*waiting, passed.files)) return false;
+  if (!context_.replies.is_waiting(waiting->token)) return true;  // who asked is gone
+  if (!has_room(batch, *waiting, passed)) {
+    passed.beyond.push_back(waiting);
+    if (waiting->touched.empty()) passed.files.insert(waiting->component->file.value);
+    return false;
+  }
+  const auto changed = change_images(batch.images, *waiting);
+  if (!changed && changed.error().code == Code::kBusy) {
+    waiting->heat = Heat::kCold;
+    if (warming_ < kWarmingMax) warm(waiting);
+    passed.files.insert(waiting->component->file.value);
+    return false;
+  }
+  if (!changed || !*changed) {
+    context_.replies.answer(waiting->token, changed ? Status() : Status(fail(changed.error())));
+    return true;
+  }
+  if (waiting->component->stage() != Stage::kOverwriting) waiting->component->enter(Stage::kOverwriting);
+  batch.changes.push_back({waiting->token, waiting->key, waiting->component});
+  return true;
+}
+
+void Overwriting::gather(Batch& batch) {
+  Passed passed;
   std::deque<WaitingPtr> later;
-  std::uint64_t bytes = 0;
-  while (!queue_.empty() && bytes < kBatchBytesMax) {
+  while (!queue_.empty() && passed.beyond.size() < kBeyondMax) {
     const WaitingPtr waiting = std::move(queue_.front());
     queue_.pop_front();
-    if (is_blocked(*waiting, blocked)) {
+    if (!join(batch, waiting, passed)) {
       later.push_back(waiting);
       continue;
     }
-    if (context_.replies.is_waiting(waiting->token)) {
-      auto image = image_at_once(*waiting, overlay);
-      if (!image && image.error().code == Code::kBusy) {
-        waiting->heat = Heat::kCold;
-        if (warming_ < kWarmingMax) warm(waiting);
-        blocked.insert(waiting->component->file.value);
-        later.push_back(waiting);
-        continue;
-      }
-      if (!image || image->bytes.empty()) {
-        context_.replies.answer(waiting->token, image ? Status() : Status(fail(std::move(image.error()))));
-      } else {
-        bytes += image->bytes.size();
-        if (image->component->stage() != Stage::kOverwriting) image->component->enter(Stage::kOverwriting);
-        images.push_back(std::move(*image));
-      }
-    }
-    PIF_ASSERT(queued_bytes_ >= waiting->body.size(), queued_bytes_, waiting->body.size());
-    queued_bytes_ -= waiting->body.size();
+    PIF_ASSERT(queued_bytes_ >= waiting->bytes(), queued_bytes_, waiting->bytes());
+    queued_bytes_ -= waiting->bytes();
   }
   std::move(later.rbegin(), later.rend(), std::front_inserter(queue_));
 }
 
 void Overwriting::start_batch() {
   PIF_ASSERT(!busy() && !context_.checkpointing);
-  auto images = std::make_shared<std::vector<Image>>();
-  gather(*images);
-  if (!images->empty()) write_batch(std::move(images));
+  auto batch = std::make_shared<Batch>();
+  gather(*batch);
+  PIF_ASSERT(batch->images.empty() == batch->changes.empty(), batch->changes.size());
+  if (!batch->changes.empty()) write_batch(std::move(batch));
 }
 
-void Overwriting::write_batch(std::shared_ptr<std::vector<Image>> images) {
-  for (auto& image : *images) {
+void Overwriting::write_batch(std::shared_ptr<Batch> batch) {
+  for (auto& image : batch->images.images()) {
     image.number = context_.numbers.take();
     const Component& c = *image.component;
     PIF_ASSERT(c.stage() == Stage::kOverwriting, c.file.value, c.stage());
@@ -261,44 +285,49 @@ void Overwriting::write_batch(std::shared_ptr<std::vector<Image>> images) {
   }
   syncing_ = true;
   auto written = std::make_shared<Status>();
-  context_.world.executor.submit([log = context_.shared_log, images, written] { *written = log->write_batch(); },
-                                 [this, images, written] { finish_batch(*images, *written); });
+  context_.world.executor.submit([log = context_.shared_log, batch, written] { *written = log->write_batch(); },
+                                 [this, batch, written] { finish_batch(*batch, *written); });
 }
 
-void Overwriting::finish_batch(std::vector<Image>& images, const Status& written) {
+void Overwriting::finish_batch(Batch& batch, const Status& written) {
+  const auto& images = batch.images.images();
   PIF_ASSERT(syncing_ && !checkpointing_ && !images.empty(), images.size());
   context_.log.end_batch(written.has_value());
   syncing_ = false;
   if (!written) spdlog::error("{}", written.error().text);
   if (written) context_.numbers.became_durable(images.back().number);
-  for (const auto& image : images) finish_one(image, written);
+  for (const auto& image : images) finish_image(image, written);
+  for (const Change& change : batch.changes) answer(change, written);
   for (const auto& image : images)
     if (image.component->stage() == Stage::kOverwriting) image.component->end_change();
 }
 
-void Overwriting::finish_one(const Image& image, const Status& written) {
+void Overwriting::finish_image(const BatchImages::Image& image, const Status& written) {
   Component& c = *image.component;
   PIF_ASSERT(c.stage() == Stage::kOverwriting || c.failure || c.is_removed(), c.file.value, c.stage());
   PIF_ASSERT(image.number > c.applied, image.number, c.applied);
   // A failed entry may be in the log all the same. What is made durable of the component from here on says that it has
   // no need of it: its image would put back a chunk that rows were added to since.
   if (!written) c.applied = image.number;
-  if (!written || c.is_removed()) {
-    const Status gone = fail(Code::kStaleFile, "the file was deleted meanwhile");
-    return context_.replies.answer(image.token, written ? gone : written);
-  }
-  // The log has it: it will be there when the LFS has been started again. Until then nobody may see half of it.
-  if (c.failure) return context_.replies.answer(image.token, Status(fail(*c.failure)));
+  if (!written || c.is_removed() || c.failure) return;
   if (auto applied = apply(image); !applied) {
     context_.components.set_failed(c, applied.error());
     stuck_ = *c.failure;
-    return context_.replies.answer(image.token, Status(fail(*c.failure)));
   }
-  dedup_.add(image.key);
-  context_.replies.answer(image.token, Status());
 }
 
-Status Overwriting::apply(const Image& image) {
+void Overwriting::answer(const Change& change, const Status& written) {
+  const Component& c = *change.component;
+  if (!written) return context_.replies.answer(change.token, written);
+  if (c.is_removed())
+    return context_.replies.answer(change.token, Status(fail(Code::kStaleFile, "the file was deleted meanwhile")));
+  // The log has it: it will be there when the LFS has been started again. Until then nobody may see half of it.
+  if (c.failure) return context_.replies.answer(change.token, Status(fail(*c.failure)));
+  dedup_.add(change.key);
+  context_.replies.answer(change.token, Status());
+}
+
+Status Overwriting::apply(const BatchImages::Image& image) {
   Component& c = *image.component;
   PIF_ASSERT(c.stage() == Stage::kOverwriting, c.file.value, c.stage());
   PIF_TRY(context_.components.open_files(c, component::OpenMode::kWrite));

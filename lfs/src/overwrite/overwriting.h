@@ -1,13 +1,16 @@
-// Overwriting committed rows through the redo log. Requests of one turn, and those that come while the log is being
-// synced, share a batch: images of whole new chunks are appended to the log, the log is synced away from the loop, then
-// the images go to their in-place data (page cache) and the requests are answered.
+// Overwriting committed rows, or pieces, through the redo log. Requests of one turn, and those that come while the log
+// is being synced, share a batch: images of whole new chunks are appended to the log, the log is synced away from the
+// loop, then the images go to their in-place data (page cache) and the requests are answered.
 //
 // Rules: (1) an image is computed from what is acknowledged before it: in-place data, and earlier images of its own
-// batch. (2) While a component has images under way no rows are appended to it, and the other way round
-// (component_stage.h). (3) The log starts over only when all in-place data are durable and the catalogue has the sums
-// of their tails. (4) Overwrites of one component begin in the order in which they came. Of two components neither
-// waits for what the other has to read: what an image needs and is not in memory is read by the executor first, and the
-// overwrite joins a later batch.
+// batch. Of fixed records a batch has one image of a chunk, which all requests change (images.h). (2) While a component
+// has images under way no rows are appended to it, and the other way round (component_stage.h). (3) The log starts over
+// only when all in-place data are durable and the catalogue has the sums of their tails. (4) Overwrites of one
+// component that change the same chunk begin in the order in which they came. Of two components neither waits for what
+// the other has to read: what an image needs and is not in memory is read by the executor first, and the overwrite
+// joins a later batch, in front of all of its component that came later. When a batch is full, those behind join it
+// whose chunks it has already, or nearly all of them: several who write pieces that lie between one another's so log
+// each chunk once, though one of them is ahead.
 #pragma once
 
 #include <deque>
@@ -16,6 +19,7 @@
 
 #include "context/lfs_context.h"
 #include "context/request_dedup.h"
+#include "overwrite/images.h"
 
 namespace pif::lfs {
 
@@ -24,6 +28,7 @@ class Overwriting {
   explicit Overwriting(LfsContext& context);
 
   void overwrite(const Request& request, const proto::Overwrite& asked);
+  void overwrite_pieces(const Request& request, const proto::OverwritePieces& asked);
   // Starts the next batch, or sends the log's entries home when it is half full. Once per turn.
   void advance();
   // Answers when every entry of the log is home.
@@ -35,54 +40,66 @@ class Overwriting {
  private:
   // What an overwrite needs of its chunks, which change in part: whether that is in memory.
   enum class Heat : std::uint8_t { kUnknown, kCold, kWarming, kWarm };
+  // What is asked for: rows, a part of one row, or pieces.
+  struct Asked {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+    std::uint32_t within = 0;
+    std::uint32_t bytes = 0;      // with `within` or alone: of one record
+    std::uint32_t run_bytes = 0;  // of pieces, which the rest says nothing of
+  };
   struct Waiting {
     ReplyToken token = 0;
     RequestDedup::Key key;
     ComponentPtr component;
     QueuedChange queued;
-    std::uint64_t first = 0;
-    std::uint64_t count = 0;
-    std::uint32_t within = 0;
-    std::uint32_t bytes = 0;  // with `within` or alone: of one record
+    Asked asked;
     net::Buffer body;
+    std::vector<ChunkRange> touched;  // of fixed records
     Heat heat = Heat::kUnknown;
+
+    std::uint64_t bytes() const { return body.size() + touched.size() * sizeof(ChunkRange); }
   };
   using WaitingPtr = std::shared_ptr<Waiting>;
-  struct Image {
+  struct Change {  // whom to answer when the batch is in its place
     ReplyToken token = 0;
     RequestDedup::Key key;
     ComponentPtr component;
-    std::uint64_t first_chunk = 0;
-    std::uint64_t number = 0;  // in the log
-    std::vector<std::byte> bytes;
   };
-  struct Target {  // of a request, in .dat
-    std::uint64_t offset = 0;
-    std::span<const std::byte> bytes;
+  struct Batch {
+    BatchImages images;
+    std::vector<Change> changes;
   };
-  using ChunkKey = std::pair<std::uint64_t, std::uint64_t>;  // file, chunk
-  using Overlay = std::map<ChunkKey, std::span<std::byte>>;  // the newest image of each chunk in this batch
-  using Blocked = std::set<std::uint64_t>;                   // files whose overwrites cannot begin
+  // What stays in the queue while a batch gathers.
+  struct Passed {
+    std::set<std::uint64_t> files;   // whose overwrites cannot begin
+    std::vector<WaitingPtr> beyond;  // for which the batch has no room
+  };
 
   [[nodiscard]] Status check(const Request& request);
-  // These three know nothing of the loop. With a reader that does not wait for the disk: kBusy.
-  [[nodiscard]] static Result<Target> target_of(const Waiting& waiting, const component::Reader& reader);
-  [[nodiscard]] static Result<Image> image_of(const Waiting& waiting, const component::Reader& reader,
-                                              Overlay& overlay);
-  [[nodiscard]] static Status fill_edge(Image& image, std::uint64_t chunk, const component::Reader& reader,
-                                        const Overlay& overlay);
+  [[nodiscard]] Result<ComponentPtr> check_component(const Request& request, FileId file);
+  // Puts it behind the others, or answers.
+  void take(const Request& request, FileId file, const Asked& asked);
+  void enqueue(const Request& request, WaitingPtr waiting);
+  // These two know nothing of the loop. With a reader that does not wait for the disk: kBusy.
+  [[nodiscard]] static Result<OverwriteTarget> target_of(const Waiting& waiting, const component::Reader& reader);
+  [[nodiscard]] static Result<OverwriteTarget> rows_of(const Waiting& waiting, const component::Reader& reader);
   // Whether it cannot begin at the moment; then neither can those of the same file that came later.
-  bool is_blocked(const Waiting& waiting, Blocked& blocked) const;
-  [[nodiscard]] Result<Image> image_at_once(const Waiting& waiting, Overlay& overlay);
+  bool is_blocked(const Waiting& waiting, std::set<std::uint64_t>& blocked) const;
+  static bool has_room(const Batch& batch, const Waiting& waiting, const Passed& passed);
   // Reads what its image needs, so that it is in memory.
   void warm(const WaitingPtr& waiting);
   void start_batch();
   // Takes from the queue what can begin.
-  void gather(std::vector<Image>& images);
-  void write_batch(std::shared_ptr<std::vector<Image>> images);
-  void finish_batch(std::vector<Image>& images, const Status& written);
-  void finish_one(const Image& image, const Status& written);
-  [[nodiscard]] Status apply(const Image& image);
+  void gather(Batch& batch);
+  // Its images are made, or it is answered with an error. False: it has to stay in the queue.
+  bool join(Batch& batch, const WaitingPtr& waiting, Passed& passed);
+  [[nodiscard]] Result<bool> change_images(BatchImages& images, const Waiting& waiting);
+  void write_batch(std::shared_ptr<Batch> batch);
+  void finish_batch(Batch& batch, const Status& written);
+  void finish_image(const BatchImages::Image& image, const Status& written);
+  void answer(const Change& change, const Status& written);
+  [[nodiscard]] Status apply(const BatchImages::Image& image);
 
   void refuse_all();
   // A checkpoint waits until nothing changes what it syncs: of two syncs of one file each may hear of the other's

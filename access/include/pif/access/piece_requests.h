@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 
 #include "pif/access/requests.h"
@@ -17,9 +18,10 @@ namespace pif::access {
 using RefusedPieces = std::function<Status(std::span<const component::Extent>, Error)>;
 void read_pieces_by_message(Requests& requests, LfsIndex lfs, std::span<const component::Extent> pieces,
                             std::uint64_t& moved, RefusedPieces refused = {});
-// Writes them to a component that is being created; they rise and are disjoint. Their memory and `pieces` outlive the
-// requests. Requests for one LFS keep their order.
+// Writes them to a component that is being created, or overwrites them in a committed one; they rise, are disjoint, and
+// none is empty. Their memory and `pieces` outlive the requests; so does `owner`, which may have the pieces. Requests
+// for one LFS keep their order while the file is being created.
 void write_pieces_by_message(Requests& requests, LfsIndex lfs, std::span<const component::ConstExtent> pieces,
-                             std::uint64_t& moved);
+                             std::uint64_t& moved, const std::shared_ptr<const void>& owner = {});
 
 }  // namespace pif::access

@@ -25,6 +25,10 @@ struct ConstExtent {
   const std::byte* at = nullptr;
 };
 
+// The chunks that the pieces of one OverwritePieces are in have so many bytes at most, or it is one chunk: the LFS logs
+// all of each.
+inline constexpr std::uint64_t kTouchedBytesMax = 4u << 20;
+
 // Keeps the window that it read last, so that pieces of one chunk may come in several calls.
 // Thread-safety: none.
 class ExtentReader {

@@ -98,6 +98,7 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   ANSWERED(Offsets, offsets, Done, done, kNone, kRead, kIdempotent) \
   ANSWERED(Length, length, LengthReply, length_reply, kNone, kRead, kIdempotent) \
   ANSWERED(Overwrite, overwrite, Done, done, kNone, kWrite, kDeduplicated) \
+  ANSWERED(OverwritePieces, overwrite_pieces, Done, done, kNone, kWrite, kDeduplicated) \
   ANSWERED(Reserve, reserve, ReserveReply, reserve_reply, kNone, kWrite, kIdempotent) \
   ANSWERED(AppendRows, append_rows, Done, done, kNone, kWrite, kDeduplicated) \
   ANSWERED(AppendDone, append_done, Done, done, kNone, kWrite, kDeduplicated) \
