@@ -27,6 +27,8 @@ struct Options {
   std::uint64_t sort_memory = 1ull << 30;
   bool smoke = false;
   bool cold_memory = false;    // sort: what is measured finds the machine's memory as it is
+  std::string route = "auto";  // of galley/messages
+  std::string svg_file;        // galley/messages draws its ratios there; empty: nowhere
   std::set<std::string> only;  // groups; empty: all
 };
 
@@ -156,18 +158,24 @@ struct Context {
   std::string self;    // this program
   std::string source;  // options.bytes bytes, in the page cache
 };
-void bench_transfer(Context& context);          // put, get by descriptor, tcp, CURVE
-void bench_copy(Context& context);              // pif-copy: same layout, other width, reflink
-void bench_records(Context& context);           // 100-byte records through the C API
-void bench_names(Context& context);             // create, stat, list, delete
-void bench_tools(Context& context);             // a tool that does nothing; 64 LFSs
-void bench_rights(Context& context);            // verification of capabilities
-void bench_sort(Context& context);              // pif-sort against sort(1) and DuckDB
-void bench_sort_memory(Context& context);       // a sort of much more than the memory it may take
-void bench_transpose_memory(Context& context);  // 8 GiB with 512 MiB
-void bench_transpose(Context& context);         // pif-transpose and its kernels
-void bench_parity(Context& context);            // its cost, and that of a lost LFS
-void bench_memory(Context& context);            // the put of a sparse file, and everybody's peak
+void bench_transfer(Context& context);            // put, get by descriptor, tcp, CURVE
+void bench_copy(Context& context);                // pif-copy: same layout, other width, reflink
+void bench_records(Context& context);             // 100-byte records through the C API
+void bench_names(Context& context);               // create, stat, list, delete
+void bench_tools(Context& context);               // a tool that does nothing; 64 LFSs
+void bench_rights(Context& context);              // verification of capabilities
+void bench_sort(Context& context);                // pif-sort against sort(1) and DuckDB
+void bench_sort_memory(Context& context);         // a sort of much more than the memory it may take
+void bench_transpose_memory(Context& context);    // 8 GiB with 512 MiB
+void bench_transpose(Context& context);           // pif-transpose and its kernels
+void bench_parity(Context& context);              // its cost, and that of a lost LFS
+void bench_memory(Context& context);              // the put of a sparse file, and everybody's peak
+void bench_galley_messages(Context& context);     // one request for many records : one for each
+void bench_galley_descriptors(Context& context);  // the same through descriptors
+void bench_galley_shared(Context& context);       // a new file that several write, against ROMIO
+void bench_galley_overwrites(Context& context);   // several clients in one committed file
+void bench_galley_far(Context& context);          // a write far behind the end
+void bench_galley_rounds(Context& context);       // parallel-open
 // Requests per second of `clients` threads against an empty ZeroMQ handler in another process, over ipc.
 double empty_handler(Context& context, unsigned clients, std::uint64_t each);
 int echo_main(const std::string& endpoint);  // the empty ZeroMQ handler, in a process of its own

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "galley/task.h"
 #include "harness.h"
 #include "pif/base/assert.h"
 #include "sort_records.h"
@@ -31,7 +32,7 @@ std::string self_path() {
   return readlink("/proc/self/exe", path, sizeof path - 1) > 0 ? path : "";
 }
 
-// In order. Those with an x take long, and run only when they are named.
+// In order. Those with an x take long, and run only when they, or what is in front of a slash, are named.
 const std::map<std::string, void (*)(Context&)> kGroups = {
     {"1-transfer", bench_transfer},
     {"2-copy", bench_copy},
@@ -43,6 +44,12 @@ const std::map<std::string, void (*)(Context&)> kGroups = {
     {"8-memory", bench_memory},
     {"9-transpose", bench_transpose},
     {"p-parity", bench_parity},
+    {"x-galley/descriptors", bench_galley_descriptors},
+    {"x-galley/far", bench_galley_far},
+    {"x-galley/messages", bench_galley_messages},
+    {"x-galley/overwrites", bench_galley_overwrites},
+    {"x-galley/rounds", bench_galley_rounds},
+    {"x-galley/shared", bench_galley_shared},
     {"x-sort-memory", bench_sort_memory},
     {"x-transpose-memory", bench_transpose_memory},
 };
@@ -63,7 +70,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--names", options.names, "files made per round");
   app.add_option("--only", arguments.only,
                  "transfer, copy, records, names, tools, rights, sort, memory, transpose, parity, or (only if named) "
-                 "sort-memory, transpose-memory;"
+                 "sort-memory, transpose-memory, galley, or a part of it: galley/messages, /descriptors, /shared, "
+                 "/overwrites, /far, /rounds;"
                  " may be given again");
   app.add_option("--large-sort", options.large_sort_bytes, "sort-memory: size of the file")
       ->transform(CLI::AsSizeValue(false));
@@ -71,6 +79,9 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->transform(CLI::AsSizeValue(false));
   app.add_flag("--cold-memory", options.cold_memory,
                "sort: do not touch memory before, so that getting it is part of the time");
+  app.add_option("--route", options.route, "galley/messages: auto, unix, ipc or tcp")
+      ->check(CLI::IsMember({"auto", "unix", "ipc", "tcp"}));
+  app.add_option("--svg", options.svg_file, "galley/messages: draws the ratios into this file");
   app.add_option("--json", arguments.json_file, "also write the results to this file");
   app.add_flag("--smoke", options.smoke, "tiny sizes; goals are not held against the results");
 }
@@ -85,7 +96,9 @@ void make_tiny(Options& options) {
 }
 
 bool is_wanted(const std::string& group, const Options& options) {
-  if (!options.only.empty()) return options.only.contains(group.substr(2));
+  const std::string name = group.substr(2);
+  if (!options.only.empty())
+    return options.only.contains(name) || options.only.contains(name.substr(0, name.find('/')));
   return options.smoke || group[0] != 'x';
 }
 
@@ -130,6 +143,7 @@ int main(int argc, char** argv) {
   if (argc == 4 && std::strcmp(argv[1], "--make-records") == 0) return pif::bench::make_records_main(argv[2], argv[3]);
   if (argc == 3 && std::strcmp(argv[1], "--census") == 0) return pif::bench::census_main(argv[2]);
   try {
+    if (argc == 3 && std::strcmp(argv[1], "--galley") == 0) return pif::bench::task_main(argv[2]);
     return pif::bench::bench_main(argc, argv);
   } catch (const pif::bench::Died& died) {
     std::fprintf(stderr, "pif-bench: %s\n", died.what());
