@@ -137,6 +137,12 @@ pif::Result<std::vector<pid_t>> start_all(const Task& task, const std::string& t
   return started;
 }
 
+// Questions to the server until the victim is killed: some part of the time that the others take for the file.
+std::uint64_t patience(const Task& task) {
+  constexpr std::uint64_t kBytes = 32u << 20;
+  return task.seed * 37 % 1000 * std::max<std::uint64_t>(1, task.bytes / kBytes);
+}
+
 pif::Status control(const Task& task, char** argv) {
   PIF_TRY_VALUE(pif::Client client, connect(task, false));
   pif::CreateOptions options;
@@ -150,7 +156,7 @@ pif::Status control(const Task& task, char** argv) {
       PIF_TRY_VALUE(const auto members, file.members());
       joined = members.size();
     }
-    for (std::uint64_t i = task.seed * 37 % 1000; i > 0; --i) PIF_TRY(file.members());  // for a while
+    for (std::uint64_t i = patience(task); i > 0; --i) PIF_TRY(file.members());
     static_cast<void>(::kill(started[static_cast<std::size_t>(task.victim)], SIGKILL));
   }
   bool all_done = true;

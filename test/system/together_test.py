@@ -1,28 +1,19 @@
-"""together_test.py: processes that fill one file, some of them killed. FILL_ROUNDS and FILL_BYTES make it longer."""
+"""together_test.py: processes that fill one file, some of them killed. scripts/fill-together does it for longer."""
 
 import os
-import subprocess
 import sys
 
-from pif_system import FileSystem, check, main
+from fill import fill_round
+from pif_system import FileSystem, main
 
 FS = None
-FILL = os.environ["PIF_FILL"]
-ROUNDS = int(os.environ.get("FILL_ROUNDS", "20"))
-BYTES = int(os.environ.get("FILL_BYTES", str(32 << 20)))
-
-
-def fill(path, seed, *victim):
-    done = subprocess.run(
-        [FILL, FS.folder, path, str(BYTES), "8", str(seed), *victim], stderr=subprocess.PIPE, check=False
-    )
-    check(done.returncode == 0, f"round {seed} {victim}: {done}")
+ROUNDS = 20
+BYTES = 32 << 20
 
 
 def files_that_processes_fill_are_whole_or_not_there():
     for seed in range(1, ROUNDS + 1):
-        victim = [str(seed % 8)] if seed % 3 else []
-        fill(f"/filled{seed}", seed, *victim)
+        fill_round(FS, os.environ["PIF_FILL"], BYTES, seed)
 
 
 def nothing_is_left_of_those_that_were_given_up():
