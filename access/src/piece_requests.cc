@@ -79,7 +79,8 @@ template <typename Piece>
 Cut cut_from(std::span<const Piece> pieces, Place at, Budget budget) {
   patterns::RunEncoder encoder;
   std::uint64_t end = 0;  // of what is asked for
-  while (at.piece < pieces.size() && !budget.is_used_up() &&
+  const std::size_t most = at.piece + patterns::kWrittenPiecesMax;
+  while (at.piece < std::min(pieces.size(), most) && !budget.is_used_up() &&
          encoder.bytes() + patterns::kRunBytesMax <= patterns::kRunsBytesMax) {
     const Piece& piece = pieces[at.piece];
     const std::uint64_t begin = std::max(piece.offset + at.within, end);

@@ -71,6 +71,8 @@ ExtentReader::ExtentReader(const Reader& reader)
 ExtentReader::ExtentReader(File& data) : data_(&data), window_(std::make_unique<Window>()) {}
 ExtentReader::~ExtentReader() = default;
 
+std::uint64_t ExtentReader::chunk_bytes() const { return window_->chunk_bytes; }
+
 Status ExtentReader::read(std::span<const Extent> extents) {
   if (reader_ != nullptr) PIF_TRY(validate(reader_->shape_, reader_->tail_));
   const std::uint64_t end = reader_ != nullptr ? reader_->tail_.bytes : kLengthMax;

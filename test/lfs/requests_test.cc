@@ -318,9 +318,12 @@ TEST_CASE("a removal of what cannot be looked up says so, and does not count as 
     TestFile open;
     open.id = 8;
     REQUIRE_OK(peer.write(open, 0, 1, pattern(100, 1)));
-    REQUIRE_OK(peer.settle({8}, {}));  // not sealed: nothing to note
     REQUIRE_OK(peer.settle({}, {8}));
     CHECK(code_of(peer.seal(open, 1, 100)) == Code::kStaleFile);
+    open.id = 9;
+    REQUIRE_OK(peer.write(open, 0, 1, pattern(100, 1)));
+    REQUIRE_OK(peer.settle({9}, {}));  // without what is not sealed
+    CHECK(code_of(peer.seal(open, 1, 100)) == Code::kNotFound);
   });
 }
 

@@ -264,3 +264,62 @@ TEST_CASE("what is synced before it is sealed stays invisible, and is gone with 
     CHECK(*read == std::string(2, '\0'));
   });
 }
+
+TEST_CASE("a component that is sealed as of one length of the file is not sealed as of another") {
+  with_node([](Peer& peer, Node&) {
+    TestFile file;
+    file.nodes = {kNode, kNode + 1};
+    const auto seal_as_of = [&](std::uint64_t records) {
+      auto packet = peer.request(file.id, kMayCreate | kMayRead);
+      proto::Seal& seal = *packet.envelope.mutable_seal();
+      *seal.mutable_shape() = file.shape();
+      seal.set_rows(1);
+      seal.set_bytes(100);
+      seal.mutable_file()->set_records(records);
+      seal.mutable_file()->set_bytes(records * 100);
+      seal.set_scattered(true);
+      return code_of(peer.call(std::move(packet)));
+    };
+    REQUIRE_OK(write_pieces(peer, file, {{0, lfs::test::pattern(100, 1)}}));
+    CHECK(seal_as_of(1) == Code::kOk);
+    CHECK(seal_as_of(1) == Code::kOk);      // asked again
+    CHECK(seal_as_of(2) == Code::kExists);  // here it is as long, and the file is not
+  });
+}
+
+TEST_CASE("a component that is being filled goes when its file is committed without it") {
+  with_node([](Peer& peer, Node&) {
+    REQUIRE_OK(write_pieces(peer, TestFile{}, {{0, lfs::test::pattern(100, 1)}}));
+    REQUIRE_OK(peer.settle({7}, {}));
+    const auto read = read_pieces(peer, TestFile{}, {{0, "xx"}}, true);
+    REQUIRE_OK(read);
+    CHECK(*read == std::string(2, '\0'));
+  });
+}
+
+TEST_CASE("a request has no more pieces to be written than an LFS takes at once") {
+  with_node([](Peer& peer, Node&) {
+    const auto pieces_of = [](std::size_t count) {
+      std::vector<Piece> pieces(count);
+      for (std::size_t i = 0; i < count; ++i) pieces[i] = {i * 2, "x"};
+      return pieces;
+    };
+    CHECK(code_of(write_pieces(peer, TestFile{}, pieces_of(patterns::kWrittenPiecesMax))) == Code::kOk);
+    CHECK(code_of(write_pieces(peer, TestFile{}, pieces_of(patterns::kWrittenPiecesMax + 1))) == Code::kInvalid);
+  });
+}
+
+TEST_CASE("a read of pieces in long chunks ends when so much was read for it, with what it has") {
+  with_node([](Peer& peer, Node&) {
+    TestFile file;
+    file.format = Format::fixed(1u << 20);
+    std::vector<Piece> wanted;
+    for (std::uint64_t i = 0; i < 12; ++i) wanted.push_back({(i << 20) + 5, "xy"});
+    REQUIRE_OK(write_pieces(peer, file, wanted));
+    REQUIRE_OK(seal(peer, file.shape(), 12u << 20));
+    REQUIRE_OK(peer.settle({7}, {}));
+    const auto read = read_pieces(peer, file, wanted, false);
+    REQUIRE_OK(read);
+    CHECK(*read == "xyxyxyxy");  // 4 MiB
+  });
+}

@@ -159,7 +159,13 @@ void Managing::settle(const Request& request, const proto::Settle& asked) {
       continue;
     }
     const auto found = context_.components.find(FileId(id));
-    if (!found || (*found)->state.state() != kSealed) continue;
+    if (!found) continue;
+    if (context_.may(Operation::kFill, **found) == Permission::kNow) {  // what a member wrote that did not count
+      ++*left;
+      remove(FileId(id), false, one_done);
+      continue;
+    }
+    if ((*found)->state.state() != kSealed) continue;
     ++*left;
     context_.batch.update(
         *found, [](proto::ComponentState& state) { state.set_state(kCommitted); }, one_done);

@@ -16,7 +16,7 @@ namespace {
 using patterns::ComponentRun;
 using patterns::RunDecoder;
 
-constexpr std::size_t kAtOnce = 512;               // pieces; between two looks at how much was read
+constexpr std::size_t kAtOnce = 512;               // pieces at most, between two looks at how much was read
 constexpr std::uint64_t kScanBytesMax = 4u << 20;  // read for one request, whatever of it is asked for
 
 Result<RunDecoder> decoder_of(std::span<const std::byte> runs) {
@@ -29,10 +29,11 @@ class Pieces {
  public:
   Pieces(RunDecoder runs, std::span<Byte> memory) : runs_(runs), memory_(memory) { next_run(); }
 
-  // The next ones, as many as there is room and memory for; the last may be cut. Empty: no more.
-  std::span<const Extent> next() {
+  // The next ones, at most so many, as many as there is room and memory for; the last may be cut. Empty: no more.
+  std::span<const Extent> next(std::size_t most = kAtOnce) {
+    PIF_ASSERT(most > 0 && most <= kAtOnce, most);
     std::size_t count = 0;
-    while (count < kAtOnce && !memory_.empty() && run_) {
+    while (count < most && !memory_.empty() && run_) {
       const std::size_t size = std::min<std::uint64_t>(run_->length, memory_.size());
       extents_[count++] = {run_->offset, size, memory_.data()};
       memory_ = memory_.subspan(size);
@@ -61,7 +62,9 @@ Result<net::Packet> read_runs(const RunDecoder& runs, component::ExtentReader& r
   reply.body = net::Buffer(std::min<std::uint64_t>(runs.payload(), bytes_max));
   Pieces<component::Extent, std::byte> pieces(runs, reply.body.span());
   while (reader.scanned() < kScanBytesMax) {
-    const auto some = pieces.next();
+    // Each piece may have a chunk of its own.
+    const std::uint64_t chunks = (kScanBytesMax - reader.scanned()) / reader.chunk_bytes();
+    const auto some = pieces.next(std::clamp<std::uint64_t>(chunks, 1, kAtOnce));
     if (some.empty()) break;
     PIF_TRY(reader.read(some));
   }
@@ -74,7 +77,7 @@ Result<net::Packet> read_runs(const RunDecoder& runs, component::ExtentReader& r
 }  // namespace
 
 Status check_runs(std::span<const std::byte> runs, const RunLimits& limits) {
-  PIF_TRY_VALUE(const RunDecoder decoder, RunDecoder::make(runs, {limits.end, limits.bytes, UINT64_MAX}));
+  PIF_TRY_VALUE(const RunDecoder decoder, RunDecoder::make(runs, {limits.end, limits.bytes, limits.pieces}));
   if (decoder.payload() == 0) return fail(Code::kInvalid, "a request for no bytes");
   if (!limits.is_exact || decoder.payload() == limits.bytes) return {};
   return fail(Code::kInvalid, fmt::format("pieces of {} bytes came with {} bytes", decoder.payload(), limits.bytes));

@@ -15,6 +15,7 @@ struct RunLimits {
   std::uint64_t end = 0;    // no piece goes past it
   std::uint64_t bytes = 0;  // of all pieces: at most, or just so many
   bool is_exact = false;
+  std::uint64_t pieces = UINT64_MAX;  // at most
 };
 // kInvalid: bytes that are no runs, or runs that the limits do not allow.
 [[nodiscard]] Status check_runs(std::span<const std::byte> runs, const RunLimits& limits);

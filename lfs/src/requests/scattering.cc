@@ -26,7 +26,7 @@ Result<net::Packet> Scattering::write_pieces(const Request& request, const proto
   if (asked.run_bytes() > body.size()) return fail(Code::kInvalid, "the runs are longer than the message");
   const auto runs = body.first(asked.run_bytes());
   const auto data = body.subspan(asked.run_bytes());
-  PIF_TRY(check_runs(runs, {kFileBytesMax, data.size(), true}));
+  PIF_TRY(check_runs(runs, {kFileBytesMax, data.size(), true, patterns::kWrittenPiecesMax}));
   PIF_TRY_VALUE(const auto pieces, patterns::RunDecoder::make(runs, {}));
   PIF_TRY(writing_.check_room(FileId(asked.shape().file()), pieces.end(), data.size()));
   PIF_TRY_VALUE(const auto component, writing_.open_component(request, asked.shape()));

@@ -263,13 +263,17 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   PIF_TRY(context_.check_epoch(component, request.capability));
   PIF_TRY(LfsContext::check_not_older(component));
   const Permission may_seal = context_.may(Operation::kSeal, component);
-  if (may_seal == Permission::kLater) return fail(Code::kBusy, fmt::format("file {} is being sealed", file));
+  if (may_seal == Permission::kLater) return fail(Code::kRetry, fmt::format("file {} is being sealed", file));
   if (!is_same_shape(component.state.shape(), asked.shape()))
     return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", file));
   if (!component.is_open()) {
-    if (component.state.rows() == asked.rows() && component.state.bytes() == asked.bytes()) return found;
-    return fail(Code::kExists, fmt::format("file {} is sealed with {} rows and {} bytes", file, component.state.rows(),
-                                           component.state.bytes()));
+    // One that is not committed may be sealed as of a shorter file: by somebody who did not know of all who write it.
+    const FileLength length = file_length_of(component.state.published());
+    const bool is_same_file = component.state.state() != kSealed || length == file_length_of(asked.file());
+    const bool is_same = component.state.rows() == asked.rows() && component.state.bytes() == asked.bytes();
+    if (is_same && is_same_file) return found;
+    return fail(Code::kExists, fmt::format("file {} is sealed with {} rows and {} bytes, of {} bytes of the file", file,
+                                           component.state.rows(), component.state.bytes(), length.bytes));
   }
   if (may_seal == Permission::kNever)
     return fail(Code::kExists, fmt::format("file {} is complete: rows are being appended to it", file));

@@ -47,6 +47,8 @@ class ExtentReader {
   [[nodiscard]] Status read(std::span<const Extent> extents);
   // Bytes that were read from files so far, with what lay between pieces.
   std::uint64_t scanned() const { return scanned_; }
+  // What is read for the shortest piece.
+  std::uint64_t chunk_bytes() const;
 
  private:
   struct Window;

@@ -23,6 +23,8 @@ namespace pif::patterns {
 
 inline constexpr std::size_t kRunsBytesMax = 64u << 10;  // encoded runs of one message
 inline constexpr std::size_t kRunBytesMax = 40;          // of one encoded run, whatever it is
+// Pieces of one message that writes them: each may take a call, and a block of the disk.
+inline constexpr std::uint64_t kWrittenPiecesMax = 64u << 10;
 
 // `count` pieces of `length` bytes; each begins `stride` bytes behind the beginning of the one before. count and length
 // are at least 1. For one piece stride is its length.
