@@ -208,6 +208,24 @@ TEST_CASE("a slow member costs the controller waiting: no more rounds are releas
   fs.world.run();
 }
 
+TEST_CASE("a member may take longer for its rounds than anybody waits for an answer, as long as it does some") {
+  FileSystem fs(2);
+  Meeting meeting;
+  fs.add_client("controller", DataPath::kDescriptors, [&](Client& client, sim::Actor&) {
+    put(client, "/f", records(100), test::pattern(100 * 200));
+    File file = must(client.open("/f"));
+    ParallelController controller = must(ParallelController::open(file, {.members = 2, .rounds_in_flight = 1}));
+    meeting.token = controller.token();
+    CHECK(must(controller.read(100)) == 200);
+    must(controller.close());
+  });
+  add_members(fs, DataPath::kDescriptors, 2, meeting, [&](ParallelMember& member, sim::Actor& self) {
+    Bytes out(100);
+    while (must(member.read(out))) self.pause(2s);
+  });
+  fs.world.run();
+}
+
 TEST_CASE("a token that is none is refused, and a member that there is already") {
   FileSystem fs(2);
   fs.run(DataPath::kDescriptors, [](Client& client) {

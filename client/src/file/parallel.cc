@@ -20,7 +20,8 @@ using client::Session;
 
 namespace {
 
-constexpr std::size_t kLengthBytes = 4;  // in front of the group's token in a token
+constexpr std::size_t kLengthBytes = 4;                   // in front of the group's token in a token
+constexpr Duration kTellEvery = std::chrono::seconds(1);  // how far a member is that has still rounds to do
 
 // A token for members: that of the group, and, of a file that is written, that of its sharing.
 std::string joined(const std::string& group, const std::string& share) {
@@ -176,13 +177,16 @@ struct ParallelMember::State {
   std::uint64_t done = 0;      // rounds
   std::uint64_t released = 0;  // as it heard last
   bool has_ended = false;      // no more will be
+  Time tell_at{};              // the controller gives up when it hears of no progress
 
   RecordNumber record(std::uint64_t round) const { return position + round * members + index; }
 
-  // Until there is a round to be done, or the end. What was done is told with it.
+  // Until there is a round to be done, or the end. What was done is told with it, and now and then where it need not
+  // wait.
   Status await() {
     Session& session = *file.state().session;
     const Time deadline = session.clock().now() + session.timeout();
+    if (done < released && session.clock().now() >= tell_at) PIF_TRY(ask(session));
     while (done >= released && !has_ended) {
       PIF_TRY(ask(session));
       if (done >= released && !has_ended && session.clock().now() >= deadline)
@@ -200,6 +204,7 @@ struct ParallelMember::State {
     PIF_TRY_VALUE(const proto::AwaitRoundsReply reply, session.call(std::move(request)));
     released = std::max(released, reply.released());
     has_ended = reply.ended();
+    tell_at = session.clock().now() + kTellEvery;
     return {};
   }
   Status check_reads(bool fixed) const {
