@@ -157,4 +157,9 @@ void ComponentAccess::close() {
   files_ = {};
 }
 
+void ComponentAccess::leave_descriptors() {
+  close();
+  path_ = DataPath::kMessages;
+}
+
 }  // namespace pif::access

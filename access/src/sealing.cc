@@ -1,5 +1,6 @@
 #include "pif/access/sealing.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "pif/access/row_copies.h"
@@ -9,8 +10,9 @@ namespace pif::access {
 
 namespace {
 
-constexpr std::uint64_t kSealBytesPerSecond = 4u << 20;  // slower than any disk: bounds the wait for a sync
-constexpr std::uint32_t kFormWithParity = 1;             // FileLayout.form
+constexpr std::uint64_t kSealBytesPerSecond = 4u << 20;   // slower than any disk: bounds the wait for a sync
+constexpr std::uint64_t kSealSecondsMax = 7 * 24 * 3600;  // the same, of a file that is mostly gaps
+constexpr std::uint32_t kFormWithParity = 1;              // FileLayout.form
 
 net::Packet seal_packet(const FileParts& parts, const FileLength& file_length, const ComponentEnd& end) {
   net::Packet packet;
@@ -49,7 +51,7 @@ void Sealing::start(Requests& requests, const FileLength& file_length, std::span
   PIF_ASSERT(parts.creating && ends.size() <= parts.layout.width(), parts.creating, ends.size(), parts.layout.width());
   state_ = State::kSealing;
   file_length_ = file_length;
-  patience_ = patience + std::chrono::seconds(file_length.bytes / kSealBytesPerSecond);
+  patience_ = patience + std::chrono::seconds(std::min(file_length.bytes / kSealBytesPerSecond, kSealSecondsMax));
   sealed_.assign(parts.layout.width(), false);
   missing_ = ends.size();
   for (const ComponentEnd& end : ends) {
@@ -57,6 +59,7 @@ void Sealing::start(Requests& requests, const FileLength& file_length, std::span
     BulkRequest request;
     request.lfs = end.lfs;
     request.timeout = patience_;
+    request.patient = true;  // perhaps a commit that failed, or another member's, has it sealed at the moment
     request.make = [&parts, file_length, end] { return seal_packet(parts, file_length, end); };
     request.take = [this, lfs = end.lfs, &requests](net::Packet&) { return component_sealed(lfs, requests); };
     requests.add(std::move(request));

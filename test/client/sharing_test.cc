@@ -1,5 +1,10 @@
 // Files that several clients create together.
+#include <cstdlib>
+
+#include <unistd.h>
+
 #include "fixture.h"
+#include "pif/client/bulk.h"
 #include "pif/pattern/builders.h"
 
 using namespace pif;
@@ -189,4 +194,147 @@ TEST_CASE("what went by message is read back, and changed in part, before the fi
     must(file.commit());
     CHECK(get(client, "/f") == model);
   });
+}
+
+TEST_CASE("who is done reads on what all have written") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(3);
+    fs.run(path, [](Client& client) {
+      File file = must(client.create("/f", records(64)));
+      static_cast<void>(must(file.share()));
+      const Bytes bytes = test::pattern(1000);
+      must(file.pwrite(bytes, 0));
+      must(file.done());
+      Bytes read(1000);
+      CHECK(must(file.pread(read, 0)) == 1000);
+      CHECK(read == bytes);
+      CHECK(must(file.read_at(2, read, 1)) == 1);
+      CHECK(std::equal(read.begin(), read.begin() + 64, bytes.begin() + 128));
+      must(file.commit());
+      CHECK(get(client, "/f") == bytes);
+    });
+  }
+}
+
+// A commit that has sealed an LFS, and was refused: the LFSs without rows would still take some.
+TEST_CASE("a file takes no bytes once its commit has begun, and is what it was then, or given up") {
+  for (const DataPath path : kBothPaths) {
+    for (const bool in_order : {true, false}) {
+      FileSystem fs(4);
+      fs.run(path, [in_order](Client& client) {
+        CreateOptions options = records(64);
+        options.exclusive = true;
+        File file = must(client.create("/f", options));
+        const Bytes first = test::pattern(64, 1);
+        must(file.pwrite(first, 0));
+        if (!in_order) must(file.pwrite(part(first, 10, 5), 10));
+        put(client, "/f", records(64), test::pattern(10));
+        CHECK(code_of(file.commit()) == Code::kExists);
+        Bytes some(64);
+        CHECK(code_of(file.pwrite(first, 64)) == Code::kInvalid);
+        CHECK(code_of(file.write_at(1, first)) == Code::kInvalid);
+        CHECK(code_of(file.pread(some, 0)) == Code::kInvalid);
+        CHECK(code_of(file.share()) == Code::kInvalid);
+        must(client.remove("/f"));
+        must(file.commit());
+        CHECK(get(client, "/f") == first);
+      });
+    }
+  }
+}
+
+TEST_CASE("what somebody writes who joins after a seal is not lost: the file is not committed without it") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(4);
+    Meeting meeting;
+    fs.add_client("creator", path, [&](Client& client, sim::Actor& self) {
+      CreateOptions options = records(64);
+      options.exclusive = true;
+      File file = must(client.create("/f", options));
+      const std::string token = must(file.share());
+      must(file.pwrite(test::pattern(64), 0));
+      put(client, "/f", records(64), test::pattern(10));
+      CHECK(code_of(file.commit()) == Code::kExists);  // LFS 0 is sealed
+      must(client.remove("/f"));
+      meeting.token = token;
+      meeting.await(self, 1);
+      CHECK(code_of(file.commit()) == Code::kExists);
+      ++meeting.come;
+      meeting.await(self, 3);
+      must(file.abort());
+      CHECK(code_of(client.open("/f")) == Code::kNotFound);
+    });
+    join_all(fs, path, 1, meeting, [&](Client&, File& file, unsigned, sim::Actor& self) {
+      must(file.pwrite(test::pattern(64, 2), 64));  // LFS 1 is not
+      must(file.done());
+      ++meeting.come;
+      meeting.await(self, 2);
+      CHECK(code_of(file.commit()) == Code::kExists);
+      ++meeting.come;
+    });
+    fs.world.run();
+  }
+}
+
+TEST_CASE("what a member wrote that was dropped is in nobody's way") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(4);
+    Meeting meeting;
+    fs.add_client("creator", path, [&](Client& client, sim::Actor& self) {
+      File file = must(client.create("/f", records(64)));
+      must(file.pwrite(test::pattern(64), 0));
+      meeting.token = must(file.share());
+      meeting.await(self, 1);
+      must(file.drop(1));
+      must(file.commit());
+      File committed = must(client.open("/f", Client::Mode::kWrite));
+      const Bytes more = test::pattern(64 * 10, 3);
+      CHECK(must(committed.append(more)) == 1);
+      Bytes read(more.size());
+      CHECK(must(committed.pread(read, 64)) == more.size());
+      CHECK(read == more);
+    });
+    join_all(fs, path, 1, meeting, [&](Client&, File& file, unsigned, sim::Actor&) {
+      for (unsigned i = 1; i < 40; ++i) must(file.pwrite(test::pattern(64, i), i * 64));
+      must(file.close());
+      ++meeting.come;
+    });
+    fs.world.run();
+  }
+}
+
+TEST_CASE("a file that is written in pieces takes in a stream, is read many at once, and committed with others") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(4);
+    fs.run(path, [](Client& client) {
+      File file = must(client.create("/f", records(100)));
+      static_cast<void>(must(file.share()));
+      const Bytes bytes = test::pattern(300'050);
+      char name[] = "/tmp/pif-sharing-XXXXXX";
+      const int fd = ::mkstemp(name);
+      REQUIRE(fd >= 0);
+      static_cast<void>(::unlink(name));
+      REQUIRE(::write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+      REQUIRE(::lseek(fd, 0, SEEK_SET) == 0);
+      CHECK(must(import_stream(file, fd)).bytes == bytes.size());
+      REQUIRE(::ftruncate(fd, 0) == 0);
+      REQUIRE(::lseek(fd, 0, SEEK_SET) == 0);
+      CHECK(must(export_stream(file, fd)).bytes == bytes.size());
+      Bytes out(bytes.size());
+      REQUIRE(::pread(fd, out.data(), out.size(), 0) == static_cast<ssize_t>(out.size()));
+      CHECK(out == bytes);
+      static_cast<void>(::close(fd));
+      Bytes some(300), others(100);
+      std::vector<File::ReadRequest> requests = {{5, 3, some, 0}, {1000, 1, others, 0}};
+      must(file.read_many(requests));
+      CHECK(std::ranges::equal(some, part(bytes, 500, 300)));
+      CHECK(std::ranges::equal(others, part(bytes, 100'000, 100)));
+      File other = must(client.create("/g", records(100)));
+      must(other.write(test::pattern(100)));
+      std::vector<File*> files = {&file, &other};
+      for (const Status& committed : client.commit_many(files)) must(committed);
+      CHECK(get(client, "/f") == bytes);
+      CHECK(get(client, "/g") == test::pattern(100));
+    });
+  }
 }

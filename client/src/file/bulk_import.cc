@@ -115,8 +115,8 @@ Result<BulkCounts> import_in_order(FileState& file, const LocalFile& local, cons
 }
 
 Result<BulkCounts> import_fixed(FileState& file, const LocalFile& local, const Progress& progress) {
-  // With bevies blocks are not whole chunks at every LFS: one thread.
-  if (local.seekable() && local.size() > 0 && file.parts.layout.is_even()) {
+  // With bevies blocks are not whole chunks at every LFS: one thread. The same where nobody makes sums here.
+  if (local.seekable() && local.size() > 0 && file.parts.layout.is_even() && !file.scattered.is_on()) {
     const FileLength file_length = fixed_file_length(file.parts.format.record_length, local.size());
     PIF_TRY_VALUE(const bool direct, open_for(file, file_length.records));
     if (direct) return ParallelImport(file, local, progress).run();

@@ -92,6 +92,11 @@ FileState::~FileState() {
 // ---- what everybody needs ------------------------------------------------------------------------------------------
 
 Status FileState::check_usable() const {
+  if (phase != Phase::kSealing) return check_not_ended();
+  return fail(Code::kInvalid, fmt::format("{}: its commit has begun: commit it again, or give it up", parts.path));
+}
+
+Status FileState::check_not_ended() const {
   if (phase != Phase::kEnded) return {};
   return fail(Code::kInvalid, fmt::format("{}: the file is closed", parts.path));
 }
@@ -267,22 +272,33 @@ Status FileState::commit_at_server(const FileLength& file_length) {
 }
 
 Status FileState::check_may_commit() {
-  PIF_TRY(check_usable());
+  PIF_TRY(check_not_ended());
   if (!creating() || kind.adopted)
     return fail(Code::kInvalid, fmt::format("{}: only a file being created is committed", parts.path));
   return keep_rights();
 }
 
+void FileState::enter_sealing() {
+  PIF_ASSERT(creating(), phase);
+  phase = Phase::kSealing;
+}
+
 Status FileState::start_sealing() {
   PIF_TRY(check_may_commit());
-  PIF_ASSERT(!scattered.is_on(), parts.file.value);
+  // Its requests are its own, so it takes its time; what is left to do is the commit at the server.
+  if (scattered.is_on()) return seal_scattered();
+  enter_sealing();
   return writer.start_sealing();
 }
 
 Status FileState::commit() {
   PIF_TRY(check_may_commit());
-  if (scattered.is_on()) return commit_scattered();
-  PIF_TRY(writer.seal());
+  if (scattered.is_on()) {
+    PIF_TRY(seal_scattered());
+  } else {
+    enter_sealing();
+    PIF_TRY(writer.seal());
+  }
   return commit_at_server(length.now());
 }
 

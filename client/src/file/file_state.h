@@ -32,7 +32,9 @@ struct OpenKind {
 
 class FileState {
  public:
-  enum class Phase : std::uint8_t { kOpen, kCreating, kEnded };
+  // kOpen, kCreating -> kEnded; kCreating -> kSealing -> kEnded. kSealing: LFSs seal it, or have done so; if the commit
+  // fails, it can be asked for again, and the file can be given up, but no more be written.
+  enum class Phase : std::uint8_t { kOpen, kCreating, kSealing, kEnded };
 
   FileState(std::shared_ptr<Session> session, FileParts parts, const OpenKind& kind);
   ~FileState();
@@ -40,8 +42,10 @@ class FileState {
   FileState& operator=(const FileState&) = delete;
 
   // ---- what everybody needs ----
-  // kInvalid once the file is closed, committed or aborted.
+  // kInvalid once the file is closed, committed or aborted, or its commit has begun.
   [[nodiscard]] Status check_usable() const;
+  // kInvalid once the file is closed, committed or aborted.
+  [[nodiscard]] Status check_not_ended() const;
   // kPermission for a file opened for reading.
   [[nodiscard]] Status check_may_write() const;
   // kUnsupported for a committed file whose LFSs keep parity.
@@ -74,7 +78,7 @@ class FileState {
   // Who grants and publishes ranges of appends in the view: LFS 0, or, where that is absent, its deputy. kUnavailable:
   // both are.
   [[nodiscard]] Result<LfsIndex> sequencer() const;
-  bool creating() const { return phase == Phase::kCreating; }
+  bool creating() const { return phase == Phase::kCreating || phase == Phase::kSealing; }
   std::uint32_t width() const { return parts.layout.width(); }
   const proto::NodeInfo& node(LfsIndex lfs) const { return parts.nodes[lfs]; }
   access::ComponentAccess& component(LfsIndex lfs) { return *components[lfs]; }
@@ -135,7 +139,9 @@ class FileState {
 
  private:
   [[nodiscard]] Status check_may_commit();
-  [[nodiscard]] Status commit_scattered();
+  void enter_sealing();
+  // Of a file that several write all must be done. Then it is as long as they have written.
+  [[nodiscard]] Status seal_scattered();
   [[nodiscard]] Status write_committed(RecordNumber first, std::span<const std::byte> in);
   void forget_components();
 

@@ -25,6 +25,7 @@ constexpr std::uint32_t kLongRowBytes = 4096;    // from here on neighbours in m
 // ---- components ----------------------------------------------------------------------------------------------------
 
 Status RecordReader::open(std::span<const LfsIndex> lfss) {
+  if (file_.scattered.is_on()) return {};  // read_scattered() does it
   if (file_.creating()) {
     for (const LfsIndex lfs : lfss) PIF_TRY(file_.writer.make_readable(lfs));
     return {};
@@ -249,6 +250,12 @@ Status RecordReader::read_once(RecordNumber first, std::span<std::byte> out, std
 Status RecordReader::read_many(std::span<File::ReadRequest> requests) {
   PIF_TRY(file_.check_usable());
   PIF_TRY(file_.keep_rights());
+  if (file_.scattered.is_on()) {
+    for (File::ReadRequest& request : requests) {
+      PIF_TRY_VALUE(request.done, read_scattered(request.first, request.out, request.count));
+    }
+    return {};
+  }
   std::vector<ReadPart> all;
   for (File::ReadRequest& request : requests) {
     PIF_TRY_VALUE(request.done, clip(request.first, request.out.size(), request.count));

@@ -40,9 +40,9 @@ class ScatteredWriter {
   // The LFSs have room for the file's first `bytes` bytes.
   [[nodiscard]] Status preallocate(std::uint64_t bytes);
 
-  // No more is written here: the components are closed.
+  // No more is written here: the components are closed. They can be read, by message.
   void close();
-  // All components of a file of that length are sealed.
+  // All components of a file of that length are sealed. kExists: they are sealed already, as of another length.
   [[nodiscard]] Status seal(const FileLength& file_length);
 
  private:
@@ -51,10 +51,13 @@ class ScatteredWriter {
   template <typename Extent>
   [[nodiscard]] Status open(const PieceSplit<Extent>& pieces);
 
+  [[nodiscard]] Status check_sealed(const FileLength& file_length) const;
+
   FileState& file_;
   bool is_on_ = false;
   bool has_room_ = false;  // preallocate() was called
   access::Sealing sealing_;
+  FileLength sealed_length_;  // of the last seal()
 };
 
 }  // namespace pif::client

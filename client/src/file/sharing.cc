@@ -36,7 +36,7 @@ Result<std::string> FileState::share() {
 }
 
 Status FileState::done() {
-  PIF_TRY(check_usable());
+  PIF_TRY(check_not_ended());
   if (!is_shared()) return fail(Code::kInvalid, fmt::format("{}: nobody shares it", parts.path));
   if (is_done) return {};
   scattered.close();
@@ -50,7 +50,7 @@ Status FileState::done() {
 
 // They come in pages.
 Result<std::vector<proto::MembersReply::One>> FileState::members() {
-  PIF_TRY(check_usable());
+  PIF_TRY(check_not_ended());
   if (!is_shared()) return fail(Code::kInvalid, fmt::format("{}: nobody shares it", parts.path));
   std::vector<proto::MembersReply::One> all;
   for (bool more = true; more;) {
@@ -65,7 +65,7 @@ Result<std::vector<proto::MembersReply::One>> FileState::members() {
 }
 
 Status FileState::drop(std::uint32_t number) {
-  PIF_TRY(check_usable());
+  PIF_TRY(check_not_ended());
   if (!is_shared()) return fail(Code::kInvalid, fmt::format("{}: nobody shares it", parts.path));
   proto::DropMember request;
   request.set_file(parts.file.value);
@@ -96,7 +96,7 @@ Status FileState::preallocate(std::uint64_t bytes) {
   return scattered.preallocate(bytes);
 }
 
-Status FileState::commit_scattered() {
+Status FileState::seal_scattered() {
   FileLength whole = length.now();
   if (is_shared()) {
     PIF_TRY(done());
@@ -112,8 +112,10 @@ Status FileState::commit_scattered() {
     }
     PIF_TRY(length.check(whole));
   }
+  enter_sealing();
   PIF_TRY(scattered.seal(whole));
-  return commit_at_server(whole);
+  length.grow_to(whole);
+  return {};
 }
 
 }  // namespace pif::client

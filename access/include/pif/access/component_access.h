@@ -2,7 +2,7 @@
 // by requests; what they need is added here, and has happened when they have run.
 //
 //   DataPath: kAuto (not known yet) -> kDescriptors or kMessages; kDescriptors -> kMessages if the LFS will not attach
-//   again
+//   again; any -> kMessages once descriptors are left
 //
 // Thread-safety: none; reader() may be used by any thread while nothing else is called.
 #pragma once
@@ -59,6 +59,8 @@ class ComponentAccess {
   void show(const component::Tail& tail);
   // Forgets reader and descriptors: an LFS refuses to seal while anybody could still write.
   void close();
+  // The same for good: whatever is asked for from now on goes by message.
+  void leave_descriptors();
 
  private:
   [[nodiscard]] bool is_stood_in() const;
