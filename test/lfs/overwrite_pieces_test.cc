@@ -128,7 +128,7 @@ TEST_CASE("the pieces of one request are in no more chunks than may be logged fo
     const std::vector<Piece> but_one(all.begin() + 1, all.end());
     REQUIRE_OK(overwrite_pieces(peer, 7, but_one));
     apply(bytes, but_one);
-    CHECK(read_all(peer, file, bytes.size()) == bytes);
+    CHECK((read_all(peer, file, bytes.size()) == bytes));
   });
   with_node(
       [](Peer& local, Node& node) {                 // of long records it may be one
@@ -192,10 +192,46 @@ TEST_CASE("four who write pieces that lie between one another's log each chunk o
         INFO(logged << " bytes were logged for chunks of " << kBytes);
         CHECK(logged < kBytes * 13 / 10);
         CHECK(logged > kBytes);
-        CHECK(read_all(peer, file, kBytes) == bytes);
+        CHECK((read_all(peer, file, kBytes) == bytes));
         node.crash();
         node.start();
-        CHECK(read_all(peer, file, kBytes) == bytes);
+        CHECK((read_all(peer, file, kBytes) == bytes));
+      },
+      1,
+      [&](Node& node) {
+        node.log_bytes = 256u << 20;
+        node.executor = &executor;
+      });
+}
+
+TEST_CASE("who is taken along by a full batch does not overtake what came before and changes the same chunk") {
+  HeldExecutor executor;
+  with_node(
+      [&](Peer& peer, Node& node) {
+        constexpr std::uint64_t kPart = 384u << 10;
+        TestFile file;
+        file.format = Format::fixed(64);
+        auto bytes = pattern(40 * kPart, 1);
+        put_large(peer, file, bytes);
+        executor.hold(1);
+        std::vector<net::CallId> calls = {peer.start(peer.overwrite_request(7, 0, 1, bytes.substr(0, 64)))};
+        while (executor.held() == 0) peer.self().pause(std::chrono::milliseconds(1));
+        const auto start = [&](const std::vector<Piece>& pieces) {
+          calls.push_back(peer.start(overwrite_pieces_request(peer, 7, pieces)));
+          apply(bytes, pieces);
+        };
+        for (std::uint64_t part = 0; part < 22; ++part)  // fills a batch
+          start(strided(part * kPart, 64, 256, (part + 1) * kPart, 2));
+        start({{10, "first"}, {30 * kPart, "x"}, {31 * kPart, "x"}, {32 * kPart, "x"}});  // has no room
+        start({{10, "later"}});
+        peer.self().pause(std::chrono::milliseconds(500));
+        executor.release();
+        for (const auto id : calls) REQUIRE_OK(peer.wait(id));
+        CHECK(bytes.substr(10, 5) == "later");
+        CHECK((read_all(peer, file, bytes.size()) == bytes));
+        node.crash();
+        node.start();
+        CHECK((read_all(peer, file, bytes.size()) == bytes));
       },
       1,
       [&](Node& node) {

@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "pif/base/assert.h"
+#include "pif/base/print.h"
 #include "pif/base/timers.h"
 #include "pif/component/extents.h"
 
@@ -293,7 +294,11 @@ void Writing::make_sums(const Sealing& sealing) {
   Component& component = *sealing.component;
   PIF_ASSERT(component.stage() == Stage::kSealing && !component.writer, component.file.value, component.stage());
   const std::uint64_t rows = sealing.asked.rows(), bytes = sealing.asked.bytes();
-  Status ready = check_room(component.file, bytes, bytes / component.shape.chunk_bytes * component.shape.sum_bytes());
+  const std::uint64_t sum_bytes = bytes / component.shape.chunk_bytes * component.shape.sum_bytes();
+  Status ready = check_room(component.file, bytes, sum_bytes);
+  if (!ready)
+    ready = fail(ready.error().code, fmt::format("file {}: its sums here take {}, gaps included: {}",
+                                                 name_of(component.file), human_bytes(sum_bytes), ready.error().text));
   if (ready && component.mode != component::OpenMode::kWrite) {  // nobody else can write it any more
     context_.components.close_files(component);
     ready = context_.components.open_files(component, component::OpenMode::kWrite);
