@@ -46,10 +46,13 @@ using proto::Envelope;
 constexpr std::uint64_t kWindowBytes = 8u << 20;  // credit of a peer
 constexpr std::uint32_t kWindowRequests =
     1024;  // the same, in requests: transports queue 4,096 for a peer that does not read
-constexpr unsigned kDeliveriesPerTurn = 64;  // handled before what they caused is committed
+constexpr unsigned kDeliveriesPerTurn = 64;         // handled before what they caused is committed
+constexpr std::uint64_t kBytesPerTurn = 16u << 20;  // the same, as net::Turns counts them
 constexpr Duration kTurnMax = std::chrono::seconds(1);
 constexpr Duration kTimeoutMax = std::chrono::hours(1);
 constexpr Duration kTimeoutDefault = std::chrono::seconds(30);
+static_assert(kWindowBytes + kBodyBytesMax <= net::Turns::kPeerBytesMax);
+static_assert(kWindowRequests < net::Turns::kPeerRequestsMax);
 
 }  // namespace
 
@@ -73,8 +76,8 @@ struct Lfs::Impl {
   Status serve(const std::atomic<bool>& stop);
   Time deadline() const;
   Status take_deliveries(const std::atomic<bool>& stop, bool at_once);
-  void handle(net::Delivery& delivery);
-  void handle_request(net::Delivery& delivery);
+  void handle(net::Delivery& delivery, Time arrived);
+  void handle_request(net::Delivery& delivery, Time arrived);
   bool may_serve(net::Delivery& delivery);
   void refuse(const net::Delivery& delivery, Code code, const std::string& why);
   void end_waiting();
@@ -155,17 +158,18 @@ Time Lfs::Impl::deadline() const {
 
 Status Lfs::Impl::take_deliveries(const std::atomic<bool>& stop, bool at_once) {
   Time until = at_once ? Time::min() : deadline();
-  for (unsigned i = 0; i < kDeliveriesPerTurn && !stop.load(std::memory_order_acquire); ++i) {
-    auto received = context.world.messenger.receive(until);
-    if (!received) return fail(std::move(received.error()));
-    if (!*received) return {};
-    handle(**received);
+  const std::uint64_t end = context.turns.cost() + kBytesPerTurn;
+  for (unsigned i = 0; i < kDeliveriesPerTurn && context.turns.cost() < end; ++i) {
+    if (stop.load(std::memory_order_acquire)) break;
+    PIF_TRY_VALUE(auto received, context.turns.receive(until));
+    if (!received) return {};
+    handle(received->delivery, received->arrived);
     until = Time::min();  // what is there already shares the turn
   }
   return {};
 }
 
-void Lfs::Impl::handle(net::Delivery& delivery) {
+void Lfs::Impl::handle(net::Delivery& delivery, Time arrived) {
   using Kind = net::Delivery::Kind;
   if (delivery.kind == Kind::kWake) {
     if (context.world.on_wake) context.world.on_wake();
@@ -183,7 +187,7 @@ void Lfs::Impl::handle(net::Delivery& delivery) {
     return;
   }
   const bool is_taken = reporting.offer(delivery) || keeping.peers.offer(delivery) || worker_host.offer(delivery);
-  if (!is_taken && may_serve(delivery)) handle_request(delivery);
+  if (!is_taken && may_serve(delivery)) handle_request(delivery, arrived);
 }
 
 // What may be asked of an LFS that does not serve. Other requests wait for the server to admit it.
@@ -212,17 +216,16 @@ void Lfs::Impl::end_waiting() {
              "this LFS has been started and waits for the PIF Server, which alone knows whether it is up to date");
     return;
   }
-  for (auto& delivery : waiting_room.take_all()) handle(delivery);
+  for (auto& delivery : waiting_room.take_all()) handle(delivery, context.now());
 }
 
-void Lfs::Impl::handle_request(net::Delivery& delivery) {
+void Lfs::Impl::handle_request(net::Delivery& delivery, Time arrived) {
   const Envelope& envelope = delivery.packet.envelope;
   if (net::is_reply(envelope)) return;  // one that came too late: never to be answered
-  const Time now = context.now();
   const Duration patience = envelope.timeout_ms() == 0
                                 ? kTimeoutDefault
                                 : std::min<Duration>(std::chrono::milliseconds(envelope.timeout_ms()), kTimeoutMax);
-  Request request{delivery.peer, std::move(delivery.packet), {}, now, now + patience};
+  Request request{delivery.peer, std::move(delivery.packet), {}, arrived, arrived + patience, {}};
   if (request.envelope().version() != kProtocolVersion)
     return context.replies.answer(
         request, fail(Code::kVersion, fmt::format("protocol version {} is asked for, this LFS speaks {}",
@@ -270,7 +273,8 @@ void Lfs::Impl::attach(const Request& request, const proto::Attach& asked) {
   context.replies.answer(request, writing.attach(request));
 }
 
-Result<net::Packet> Lfs::Impl::hello(const Request& request, const proto::Hello&) {
+Result<net::Packet> Lfs::Impl::hello(const Request& request, const proto::Hello& asked) {
+  context.turns.introduce(request.peer, asked.program(), request.who.uid.value_or(0));
   net::Packet reply = Replies::reply(request);
   auto* out = reply.envelope.mutable_hello_reply();
   out->set_cluster(config.cluster);
@@ -286,6 +290,7 @@ Result<net::Packet> Lfs::Impl::stats(const Request& request, const proto::Stats&
   net::Packet reply = Replies::reply(request);
   proto::StatsReply& out = *reply.envelope.mutable_stats_reply();
   out = context.replies.stats();
+  context.turns.describe(out);
   out.set_version(std::string(version()));
   out.set_pid(config.pid);
   out.set_log_bytes(context.log.bytes());

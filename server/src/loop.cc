@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kDeliveriesPerTurn = 512;
 constexpr std::size_t kWeightPerTurn = 4096;  // entries changed or shown
+constexpr std::size_t kEntryBytes = 4096;     // what one of them counts as (net/turns.h)
 constexpr std::size_t kJobStep = 1000;        // entries
 constexpr std::size_t kPruneStep = 1000;      // stored answers looked at in a tick
 constexpr Duration kTick = std::chrono::seconds(1);
@@ -42,12 +43,10 @@ Loop::Loop(ServerContext& context) : context_(context) {
 
 Status Loop::serve(const std::atomic<bool>& stop) {
   while (!stop.load(std::memory_order_relaxed)) {
-    auto delivery = context_.world.messenger.receive(next_deadline());
-    if (!delivery && delivery.error().code == Code::kCancelled) return {};
-    if (!delivery) return fail(std::move(delivery.error()));
-    net::Delivery none;
-    none.kind = net::Delivery::Kind::kWake;
-    PIF_TRY(turn(*delivery ? std::move(**delivery) : std::move(none)));
+    auto arrival = context_.turns.receive(next_deadline());
+    if (!arrival && arrival.error().code == Code::kCancelled) return {};
+    if (!arrival) return fail(std::move(arrival.error()));
+    PIF_TRY(turn(std::move(*arrival)));
   }
   return {};
 }
@@ -64,15 +63,15 @@ Time Loop::next_deadline() const {
 }
 
 // Everything that is there already belongs to the turn, within bounds; what comes first is done first.
-Status Loop::turn(net::Delivery first) {
+Status Loop::turn(std::optional<net::Turns::Arrival> first) {
   context_.now = context_.clock.now();
   context_.wall = context_.clock.wall_seconds();
   context_.weight = 0;
   PIF_ASSERT(replies_.empty() && !job_stepped_, replies_.size());
   PIF_ASSERT(!context_.rows.writing() && !context_.rows.is_broken(), context_.rows.writes());
-  take(first);
+  if (first) take(*first);
   for (std::size_t count = 1; count < kDeliveriesPerTurn && context_.weight < kWeightPerTurn; ++count) {
-    auto more = context_.world.messenger.receive(Time::min());
+    auto more = context_.turns.receive(Time::min());
     if (!more && more.error().code == Code::kCancelled) break;
     if (!more) return fail(std::move(more.error()));
     if (!*more) break;
@@ -84,7 +83,8 @@ Status Loop::turn(net::Delivery first) {
   return {};
 }
 
-void Loop::take(net::Delivery& delivery) {
+void Loop::take(net::Turns::Arrival& arrival) {
+  net::Delivery& delivery = arrival.delivery;
   if (delivery.kind == net::Delivery::Kind::kWake) return;
   if (delivery.kind == net::Delivery::Kind::kClosed) {
     if (Session* session = context_.sessions.closed(delivery.peer, context_.now)) end_session(context_, *session);
@@ -95,7 +95,10 @@ void Loop::take(net::Delivery& delivery) {
     return;
   }
   if (context_.outbox.offer(delivery) || net::is_reply(delivery.packet.envelope)) return;
-  handle(delivery);
+  const std::size_t weight = context_.weight;
+  const net::PeerId peer = delivery.peer;
+  handle(delivery, arrival.arrived);
+  context_.turns.charge(peer, (context_.weight - weight) * kEntryBytes);
 }
 
 bool Loop::find_session(net::PeerId peer, const proto::Envelope& request, const wire::Operation& operation,
@@ -143,9 +146,9 @@ bool Loop::holds_up(net::Delivery& delivery, const wire::Operation& operation, u
   return true;
 }
 
-void Loop::handle(net::Delivery& delivery) {
+void Loop::handle(net::Delivery& delivery, Time arrived) {
   const net::PeerId peer = delivery.peer;
-  arrived_ = context_.clock.now();
+  arrived_ = arrived;
   const proto::Envelope& request = delivery.packet.envelope;
   if (request.version() != kProtocolVersion) {
     reply_error(peer, request,
@@ -205,7 +208,7 @@ void Loop::end_waiting() {
   if (is_held()) return;
   end_gathering(context_);
   if (context_.standing == Standing::kGathering) return;
-  for (net::Delivery& delivery : context_.parking.take()) handle(delivery);
+  for (net::Delivery& delivery : context_.parking.take()) handle(delivery, context_.clock.now());
 }
 
 void Loop::run_timers() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <vector>
 
 #include "context/server_context.h"
@@ -22,9 +23,9 @@ class Loop {
     bool depends;  // on rows written in this turn
   };
 
-  [[nodiscard]] Status turn(net::Delivery first);
-  void take(net::Delivery& delivery);
-  void handle(net::Delivery& delivery);
+  [[nodiscard]] Status turn(std::optional<net::Turns::Arrival> first);
+  void take(net::Turns::Arrival& arrival);
+  void handle(net::Delivery& delivery, Time arrived);
   // Whether the operation must wait, or (with an answer) cannot be done now.
   bool holds_up(net::Delivery& delivery, const wire::Operation& operation, unsigned when);
   bool is_held() const { return context_.held.by != 0; }

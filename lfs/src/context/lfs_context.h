@@ -9,6 +9,7 @@
 #include "context/replies.h"
 #include "context/view_state.h"
 #include "pif/lfs/lfs.h"
+#include "pif/net/turns.h"
 #include "store/batch.h"
 #include "store/components.h"
 #include "store/numbers.h"
@@ -29,6 +30,7 @@ struct LfsContext {
   LfsContext(const Config& config_in, World world_in, const Authorizer::Override& worker_identity)
       : config(config_in),
         world(std::move(world_in)),
+        turns(world.messenger, config.name),
         components(config.root, world.storage, world.catalogue, numbers),
         batch(components, numbers, world.messenger.clock()),
         view(config.key, config.node),
@@ -37,11 +39,13 @@ struct LfsContext {
         replies(world.messenger, config.name),
         shared_log(std::make_shared<RedoLog>(world.storage, log_path(config.root), config.log_bytes)),
         log(*shared_log) {
+    replies.charge_to(&turns);
     for (const auto& peer : config.peers) peer_list.learn(peer);
   }
 
   const Config& config;
   World world;
+  net::Turns turns;
   Numbers numbers;
   Components components;
   CatalogueBatch batch;

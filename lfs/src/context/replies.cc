@@ -26,10 +26,16 @@ void Replies::send(net::PeerId peer, net::Packet packet) {
   (void)messenger_.send(peer, net::error_reply(request, sent.error(), node_));
 }
 
+void Replies::count(net::PeerId peer, int operation, std::uint64_t bytes_in, const Result<net::Packet>& result,
+                    Time arrived) {
+  const std::uint64_t bytes_out = result ? result->body.size() : 0;
+  stats_.add(operation, bytes_in, bytes_out, result ? Code::kOk : result.error().code, now() - arrived);
+  if (turns_ != nullptr) turns_->charge(peer, bytes_in + bytes_out);
+}
+
 void Replies::answer(const Request& request, Result<net::Packet> result) {
   if (result) check_result(request.envelope().op_case(), result->envelope);
-  stats_.add(request.envelope().op_case(), request.packet.body.size(), result ? result->body.size() : 0,
-             result ? Code::kOk : result.error().code, now() - request.arrived);
+  count(request.peer, request.envelope().op_case(), request.packet.body.size(), result, request.arrived);
   send(request.peer, result ? std::move(*result) : net::error_reply(request.envelope(), result.error(), node_));
 }
 
@@ -66,8 +72,7 @@ void Replies::answer(ReplyToken token, Result<net::Packet> result) {
   const Later later = at->second;
   if (result) check_result(later.op, result->envelope);
   end(at);
-  stats_.add(later.op, later.bytes_in, result ? result->body.size() : 0, result ? Code::kOk : result.error().code,
-             now() - later.arrived);
+  count(later.peer, later.op, later.bytes_in, result, later.arrived);
   proto::Envelope request;
   request.set_id(later.id);
   net::Packet packet = result ? std::move(*result) : net::error_reply(request, result.error(), node_);

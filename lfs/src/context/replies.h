@@ -9,6 +9,7 @@
 #include "pif/base/clock.h"
 #include "pif/net/calls.h"
 #include "pif/net/stats.h"
+#include "pif/net/turns.h"
 
 namespace pif::lfs {
 
@@ -30,6 +31,9 @@ class Replies {
  public:
   Replies(net::Messenger& messenger, std::string node)
       : messenger_(messenger), node_(std::move(node)), started_(now()) {}
+
+  // From now on bytes that come and go are charged to their peers there. Outlives this; null: nowhere.
+  void charge_to(net::Turns* turns) { turns_ = turns; }
 
   // A reply to fill in.
   static net::Packet reply(const Request& request) { return net::reply_to(request.envelope()); }
@@ -64,12 +68,15 @@ class Replies {
     Time next_sign;
   };
   Time now() const { return messenger_.clock().now(); }
+  // An operation of a peer has ended.
+  void count(net::PeerId peer, int operation, std::uint64_t bytes_in, const Result<net::Packet>& result, Time arrived);
   void end(std::unordered_map<ReplyToken, Later>::iterator at);
   void send(net::PeerId peer, net::Packet packet);
   std::uint64_t uptime_ms() const;
 
   net::Messenger& messenger_;
   std::string node_;
+  net::Turns* turns_ = nullptr;
   Time started_;
   ReplyToken last_token_ = 0;
   std::unordered_map<ReplyToken, Later> later_;

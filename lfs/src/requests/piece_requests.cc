@@ -92,10 +92,12 @@ Status write_runs(component::File& file, std::span<const std::byte> runs, std::s
 }
 
 Result<net::Packet> read_published(std::span<const std::byte> runs, const component::Reader& reader,
-                                   std::size_t bytes_max) {
+                                   std::size_t bytes_max, std::uint64_t& scanned) {
   PIF_TRY_VALUE(const RunDecoder decoder, decoder_of(runs));
   component::ExtentReader extents(reader);
-  return read_runs(decoder, extents, bytes_max);
+  auto reply = read_runs(decoder, extents, bytes_max);
+  scanned = extents.scanned();
+  return reply;
 }
 
 Result<net::Packet> read_unsealed(std::span<const std::byte> runs, component::File* file, std::size_t bytes_max) {

@@ -23,10 +23,10 @@ struct RunLimits {
 // `data` to its places. runs: checked, of just so many bytes. alone: as component::write_extents().
 [[nodiscard]] Status write_runs(component::File& file, std::span<const std::byte> runs, std::span<const std::byte> data,
                                 bool alone);
-// The reply: as many of the pieces' bytes as it may have, and as may be read for one request. kInvalid; else those of
-// the reader.
+// The reply: as many of the pieces' bytes as it may have, and as may be read for one request. scanned: is set to how
+// many bytes were read. kInvalid; else those of the reader.
 [[nodiscard]] Result<net::Packet> read_published(std::span<const std::byte> runs, const component::Reader& reader,
-                                                 std::size_t bytes_max);
+                                                 std::size_t bytes_max, std::uint64_t& scanned);
 // The same of a component that is being created; null: of one that nobody has written to.
 [[nodiscard]] Result<net::Packet> read_unsealed(std::span<const std::byte> runs, component::File* file,
                                                 std::size_t bytes_max);

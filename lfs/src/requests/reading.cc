@@ -38,6 +38,13 @@ Status check_gives(const LfsContext& context, const Request& request, const Comp
               fmt::format("{} returns, and is no member yet: other LFSs answer for it", context.config.name));
 }
 
+std::uint64_t bytes_sent(const Result<net::Packet>& result) { return result ? result->body.size() : 0; }
+
+// Of what was scanned: what is charged beside the reply's body.
+std::uint64_t unsent(std::uint64_t scanned, const Result<net::Packet>& result) {
+  return scanned - std::min(scanned, bytes_sent(result));
+}
+
 // Else it is answered at once, if only with an error.
 bool waits_for_copy(const Component& component) {
   return component.lacks_copy() && !component.is_removed() && !component.failure;
@@ -70,7 +77,10 @@ void Reading::start(const Request& request) {
     return context_.replies.answer(request, fail(std::move(opened.error())));
   const auto bytes_max = LfsContext::body_bytes_max(request);
   const auto reader = (*found)->reader->cached();
-  auto result = answer_read(request.envelope(), {(*found)->shape, reader, bytes_max, request.packet.body.span()});
+  std::uint64_t scanned = 0;
+  auto result =
+      answer_read(request.envelope(), {(*found)->shape, reader, bytes_max, request.packet.body.span(), &scanned});
+  context_.turns.charge(request.peer, unsent(scanned, result));
   if (result || result.error().code != Code::kBusy) {
     log_damage(result);
     add_generation(result, **found);
@@ -78,7 +88,7 @@ void Reading::start(const Request& request) {
   }
   auto cold = make_cold(request, std::move(*found));
   if (!cold) return context_.replies.answer(request, fail(std::move(cold.error())));
-  cold_.push_back(std::move(*cold));
+  cold_.push(request.peer, std::move(*cold));
 }
 
 Result<std::shared_ptr<Reading::ColdRead>> Reading::make_cold(const Request& request, ComponentPtr component) {
@@ -86,6 +96,7 @@ Result<std::shared_ptr<Reading::ColdRead>> Reading::make_cold(const Request& req
     return fail(Code::kRetry, fmt::format("{} reads wait for the disk here", kColdMax));
   auto cold = std::make_shared<ColdRead>();
   cold->token = context_.replies.defer(request);
+  cold->peer = request.peer;
   cold->component = std::move(component);
   cold->asked = request.envelope();
   cold->body = net::Buffer::copy_of(request.packet.body.span());
@@ -96,8 +107,7 @@ Result<std::shared_ptr<Reading::ColdRead>> Reading::make_cold(const Request& req
 
 void Reading::begin_cold() {
   while (cold_under_way_ < kColdAtOnce && !cold_.empty()) {
-    auto cold = std::move(cold_.front());
-    cold_.pop_front();
+    auto cold = std::move(cold_.pop()->item);
     if (!context_.replies.is_waiting(cold->token)) continue;
     if (waits_for_copy(*cold->component)) {  // closed meanwhile: made again
       uncopied_.push_back(std::move(cold));
@@ -105,6 +115,7 @@ void Reading::begin_cold() {
       submit(std::move(cold));
     }
   }
+  if (cold_.empty() && cold_under_way_ == 0) cold_.forgive();
 }
 
 // Answers, and says false, if the component has gone meanwhile.
@@ -131,7 +142,7 @@ void Reading::submit(std::shared_ptr<ColdRead> cold) {
   ++cold->tries;
   cold->changes = c.changes;
   auto work = [cold, files = c.files, shape = c.shape, reader = *c.reader] {
-    cold->result = answer_read(cold->asked, {shape, reader, cold->bytes_max, cold->body.span()});
+    cold->result = answer_read(cold->asked, {shape, reader, cold->bytes_max, cold->body.span(), &cold->scanned});
   };
   context_.world.executor.submit(std::move(work), [this, cold] { finish(cold); });
 }
@@ -139,12 +150,13 @@ void Reading::submit(std::shared_ptr<ColdRead> cold) {
 void Reading::finish(const std::shared_ptr<ColdRead>& cold) {
   PIF_ASSERT(cold_under_way_ > 0 && cold->result, cold_under_way_);
   --cold_under_way_;
+  cold_.charge(cold->peer, std::max(cold->scanned, bytes_sent(*cold->result)));
   if (!may_serve(*cold)) return;
   const Component& c = *cold->component;
   PIF_ASSERT(c.changes >= cold->changes, c.changes, cold->changes);
   // A change in the middle may show in one half of a record and not in the other, or as a sum that does not hold.
   if (c.changes != cold->changes) {
-    if (cold->tries < kColdTriesMax) return cold_.push_front(cold);
+    if (cold->tries < kColdTriesMax) return cold_.push(cold->peer, cold);
     cold->result = answer_read(cold->asked, {c.shape, *c.reader, cold->bytes_max,
                                              cold->body.span()});  // nobody changes it in the middle of this
   }
@@ -176,7 +188,8 @@ void Reading::begin_copies() {
   }
   std::erase_if(uncopied_, [this](std::shared_ptr<ColdRead>& read) {
     if (waits_for_copy(*read->component)) return !context_.replies.is_waiting(read->token);
-    cold_.push_back(std::move(read));
+    const net::PeerId peer = read->peer;
+    cold_.push(peer, std::move(read));
     return true;
   });
 }

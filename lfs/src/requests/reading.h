@@ -1,9 +1,12 @@
 // Reading: rows, bytes and offsets by message, descriptors of whole components.
 #pragma once
 
-#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
 
 #include "context/lfs_context.h"
+#include "pif/net/fair_queue.h"
 
 namespace pif::lfs {
 
@@ -30,12 +33,14 @@ class Reading {
   // by the loop itself, which makes all changes.
   struct ColdRead {
     ReplyToken token = 0;
+    net::PeerId peer = 0;
     ComponentPtr component;
     proto::Envelope asked;
     net::Buffer body;  // of the request
     std::size_t bytes_max = 0;
     std::uint64_t changes = 0;  // of the component when the try began
     unsigned tries = 0;
+    std::uint64_t scanned = 0;  // bytes, in the last try
     std::optional<Result<net::Packet>> result;
   };
   void start(const Request& request);
@@ -61,8 +66,8 @@ class Reading {
     ComponentPtr component;
   };
   LfsContext& context_;
-  std::vector<Attaching> attaching_;            // workers, and all whose component lacks its dense copy
-  std::deque<std::shared_ptr<ColdRead>> cold_;  // to be begun
+  std::vector<Attaching> attaching_;                // workers, and all whose component lacks its dense copy
+  net::FairQueue<std::shared_ptr<ColdRead>> cold_;  // to be begun, of each peer in turn
   unsigned cold_under_way_ = 0;
   std::vector<std::shared_ptr<ColdRead>> uncopied_;  // their component lacks its dense copy
   std::vector<ComponentPtr> copying_;

@@ -34,7 +34,7 @@ Status too_long(std::uint64_t bytes, std::size_t bytes_max) {
 bool are_close(std::uint64_t stride, std::uint64_t length) { return stride * length < kGatherBytes / 4; }
 
 // What picking one row of many at this distance reads.
-std::uint64_t scanned(std::uint64_t stride, std::uint64_t length, std::uint64_t chunk_bytes) {
+std::uint64_t scanned_for(std::uint64_t stride, std::uint64_t length, std::uint64_t chunk_bytes) {
   return are_close(stride, length) ? stride * length : length + chunk_bytes;
 }
 
@@ -67,6 +67,10 @@ Status gather(const component::Reader& reader, std::uint64_t first, std::uint64_
   return {};
 }
 
+void note_scanned(const RowSource& source, std::uint64_t bytes) {
+  if (source.scanned != nullptr) *source.scanned = bytes;
+}
+
 struct Span {  // of rows asked for
   std::uint64_t first = 0;
   std::uint64_t count = 0;
@@ -79,8 +83,9 @@ Result<net::Buffer> read_fixed(const RowSource& source, Span& span) {
     return fail(too_long(length, source.bytes_max).error());
   span.count = std::min(span.count, std::max<std::uint64_t>(source.bytes_max / length, 1));
   if (span.stride > 1) {
-    const std::uint64_t each = scanned(span.stride, length, source.shape.chunk_bytes);
+    const std::uint64_t each = scanned_for(span.stride, length, source.shape.chunk_bytes);
     span.count = std::min(span.count, std::max<std::uint64_t>(kScanBytesMax / each, 1));
+    note_scanned(source, span.count * each);
   }
   const std::uint64_t last = span.first + (span.count - 1) * span.stride;
   PIF_ASSERT(span.count > 0 && last < source.reader.tail().rows, last, source.reader.tail().rows);
@@ -144,6 +149,7 @@ class StridedRows {
     }
     return {};
   }
+  std::uint64_t scanned() const { return scanned_; }
   std::size_t head_bytes() const { return lengths.size() * sizeof(std::uint32_t); }
 
   std::vector<std::uint32_t> lengths;
@@ -185,6 +191,7 @@ class StridedRows {
 Result<net::Buffer> read_variable_strided(const RowSource& source, Span& span) {
   StridedRows rows(source);
   PIF_TRY(rows.add(span));
+  note_scanned(source, rows.scanned());
   PIF_ASSERT(!rows.lengths.empty() && rows.lengths.size() <= span.count, rows.lengths.size(), span.count);
   span.count = rows.lengths.size();
   net::Buffer body(rows.head_bytes() + rows.data.size());
@@ -252,9 +259,12 @@ FileId file_of_read(const proto::Envelope& request) {
 Result<net::Packet> answer_read(const proto::Envelope& request, const RowSource& source) {
   if (request.has_read()) return read_rows(request, source);
   if (request.has_read_pieces()) {
-    PIF_TRY_VALUE(net::Packet pieces, read_published(source.asked, source.reader, source.bytes_max));
+    std::uint64_t scanned = 0;
+    auto pieces = read_published(source.asked, source.reader, source.bytes_max, scanned);
+    note_scanned(source, scanned);
+    if (!pieces) return pieces;
     net::Packet reply = net::reply_to(request);
-    reply.body = std::move(pieces.body);
+    reply.body = std::move(pieces->body);
     reply.envelope.mutable_done();
     return reply;
   }

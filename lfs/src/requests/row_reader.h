@@ -12,6 +12,7 @@ struct RowSource {
   const component::Reader& reader;     // one that does not wait for the disk makes answer_read fail with kBusy instead
   std::size_t bytes_max = 0;           // of the reply's body
   std::span<const std::byte> asked{};  // the request's body
+  std::uint64_t* scanned = nullptr;    // is set to what was read where that is more than the reply's body
 };
 
 // The file that one of these asks for.

@@ -11,6 +11,7 @@ namespace pif::server {
 ServerContext::ServerContext(Config config_in, World world_in)
     : config(std::move(config_in)),
       world(world_in),
+      turns(world.messenger, "server"),
       clock(world.messenger.clock()),
       rows(world.directory),
       numbers(rows),

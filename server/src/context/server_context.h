@@ -19,6 +19,7 @@
 #include "directory/rows.h"
 #include "pif/base/assert.h"
 #include "pif/net/stats.h"
+#include "pif/net/turns.h"
 #include "pif/server/server.h"
 
 namespace pif::server {
@@ -70,6 +71,7 @@ struct ServerContext {
 
   Config config;
   World world;
+  net::Turns turns;
   Clock& clock;
   Rows rows;
   Numbers numbers;

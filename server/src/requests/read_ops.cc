@@ -67,9 +67,10 @@ class Page {
   std::uint32_t count_ = 0;
 };
 
-Status hello(ServerContext& context, Call& call, const proto::Hello&, proto::HelloReply& reply) {
+Status hello(ServerContext& context, Call& call, const proto::Hello& asked, proto::HelloReply& reply) {
   const net::Identity& identity = context.world.messenger.identity(call.peer);
   PIF_TRY(context.sessions.hello(call.peer, call.request, identity, context.now, context.wall, reply));
+  context.turns.introduce(call.peer, asked.program(), reply.uid());
   reply.set_cluster(context.config.cluster);
   reply.set_node("server");
   reply.set_window_bytes(kBulkBytes);
@@ -82,12 +83,14 @@ Status bye(ServerContext& context, Call& call, const proto::Bye&) {
   if (Session* ended = context.sessions.closed(call.peer, context.now)) end_session(context, *ended);
   std::erase_if(context.waiters, [&](const NodesWaiter& waiter) { return waiter.peer == call.peer; });
   context.world.messenger.disconnect(call.peer);
+  context.turns.drop(call.peer);
   call.deferred = true;
   return {};
 }
 
 Status stats(ServerContext& context, Call&, const proto::Stats&, proto::StatsReply& reply) {
   context.stats.describe(reply);
+  context.turns.describe(reply);
   reply.set_node("server");
   reply.set_version(std::string(version()));
   reply.set_pid(::getpid());

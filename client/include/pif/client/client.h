@@ -170,6 +170,14 @@ struct OperationStats {
   Histogram latency;
 };
 
+// One of those whose requests wait for their turn at a daemon.
+struct PeerStats {
+  std::string program;
+  std::uint32_t uid = 0;
+  std::uint64_t waiting = 0, waiting_bytes = 0;  // requests, and bytes of their bodies
+  std::uint64_t served_bytes = 0;                // so far
+};
+
 // What a daemon did since it was started.
 struct DaemonStats {
   std::string node, version;  // "lfs0"
@@ -181,6 +189,8 @@ struct DaemonStats {
   std::uint64_t log_bytes = 0, log_bytes_max = 0;  // of an LFS's redo log
   std::uint64_t view = 0;                          // of an LFS: index of the view that it has adopted
   bool has_lease = false;                          // of an LFS: it may act alone for some seconds
+  std::vector<PeerStats> peers;                    // the longest queues first, at most 64
+  std::uint64_t peers_waiting = 0;                 // how many there are
 };
 
 struct ListPage {
