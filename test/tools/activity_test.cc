@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "../../tools/pif/cluster/activity.h"
@@ -68,6 +70,29 @@ TEST_CASE("as JSON, every operation has its counts and percentiles, and refused 
   CHECK(json["operations"][0]["name"] == "read");
   CHECK(json["operations"][0]["count"] == 4);
   CHECK(json["operations"][0]["p99_us"] == 2000);  // never above the longest
+}
+
+TEST_CASE("who waits at a daemon has a line there, and a daemon where nobody waits has none") {
+  DaemonStats quiet = lfs(4, 400, std::chrono::seconds(3));
+  DaemonStats busy = quiet;
+  busy.node = "lfs1";
+  busy.peers = {{"pif-get[811]", 1000, 12, 3u << 20, 5u << 20}, {"", 1001, 1, 100, 0}};
+  busy.peers_waiting = 5;
+  CHECK(waiting_text({quiet}).empty());
+  CHECK(waiting_text({quiet, busy}) ==
+        "lfs1: 5 clients wait: pif-get[811] 12 requests, 3.0 MiB; uid 1001 1 request, 100 bytes; 3 more\n");
+  busy.peers.resize(1);
+  busy.peers_waiting = 1;
+  busy.peers[0].program = "two\nlines";
+  const std::string text = waiting_text({busy});
+  CHECK(text.find("lfs1: 1 client waits: ") == 0);
+  CHECK(std::count(text.begin(), text.end(), '\n') == 1);
+  const Json json = json_of(busy);
+  CHECK(json["peers_waiting"] == 1);
+  CHECK(json["peers"][0]["uid"] == 1000);
+  CHECK(json["peers"][0]["waiting"] == 12);
+  CHECK(json["peers"][0]["waiting_bytes"] == 3u << 20);
+  CHECK(json["peers"][0]["served_bytes"] == 5u << 20);
 }
 
 }  // namespace

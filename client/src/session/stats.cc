@@ -42,6 +42,9 @@ DaemonStats stats_of(const proto::StatsReply& reply) {
   out.log_bytes_max = reply.log_bytes_max();
   out.view = reply.view();
   out.has_lease = reply.has_lease();
+  out.peers_waiting = reply.peers_waiting();
+  for (const proto::PeerStats& peer : reply.peers())
+    out.peers.push_back({peer.program(), peer.uid(), peer.waiting(), peer.waiting_bytes(), peer.served_bytes()});
   return out;
 }
 

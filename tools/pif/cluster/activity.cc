@@ -5,12 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/print.h"
 #include "text/text.h"
 
 namespace pif::cli {
 namespace {
 
 constexpr double kMegabyte = 1e6;
+constexpr std::size_t kPeersShown = 8;  // on the line of a daemon
 
 // Requests that are answered when something happens.
 bool waits_on_purpose(const std::string& operation) {
@@ -71,7 +73,39 @@ Json json_of(const OperationStats& operation) {
           {"max_us", microseconds(operation.longest)}};
 }
 
+Json json_of(const PeerStats& peer) {
+  return {{"program", peer.program},
+          {"uid", peer.uid},
+          {"waiting", peer.waiting},
+          {"waiting_bytes", peer.waiting_bytes},
+          {"served_bytes", peer.served_bytes}};
+}
+
+// "pif-get[811] 12 requests, 3.0 MiB"; programs name themselves, so with care.
+std::string peer_text(const PeerStats& peer) {
+  const std::string who = peer.program.empty() ? fmt::format("uid {}", peer.uid) : one_line(peer.program);
+  return fmt::format("{} {} request{}, {}{}", who, peer.waiting, peer.waiting == 1 ? "" : "s",
+                     human_bytes(peer.waiting_bytes), peer.waiting_bytes < 1024 ? " bytes" : "");
+}
+
+// "lfs0: 2 clients wait: ...; ...; 3 more".
+std::string waiting_line(const DaemonStats& daemon) {
+  std::string out = fmt::format("{}: {} client{} wait{}: ", daemon.node, daemon.peers_waiting,
+                                daemon.peers_waiting == 1 ? "" : "s", daemon.peers_waiting == 1 ? "s" : "");
+  const std::size_t shown = std::min(daemon.peers.size(), kPeersShown);
+  for (std::size_t i = 0; i < shown; ++i) out += (i == 0 ? "" : "; ") + peer_text(daemon.peers[i]);
+  if (daemon.peers_waiting > shown) out += fmt::format("; {} more", daemon.peers_waiting - shown);
+  return out + "\n";
+}
+
 }  // namespace
+
+std::string waiting_text(const std::vector<DaemonStats>& daemons) {
+  std::string out;
+  for (const DaemonStats& daemon : daemons)
+    if (daemon.peers_waiting > 0) out += waiting_line(daemon);
+  return out;
+}
 
 std::vector<Activity> activity_between(const std::vector<DaemonStats>& before, const std::vector<DaemonStats>& after,
                                        double seconds) {
@@ -93,8 +127,9 @@ std::string activity_table(const std::vector<Activity>& activities) {
 }
 
 Json json_of(const DaemonStats& daemon) {
-  Json operations = Json::array();
+  Json operations = Json::array(), peers = Json::array();
   for (const OperationStats& operation : daemon.operations) operations.push_back(json_of(operation));
+  for (const PeerStats& peer : daemon.peers) peers.push_back(json_of(peer));
   const auto refused = daemon.errors.find(std::string(code_name(Code::kBadCapability)));
   return {{"node", daemon.node},
           {"version", daemon.version},
@@ -108,7 +143,9 @@ Json json_of(const DaemonStats& daemon) {
           {"has_lease", daemon.has_lease},
           {"capabilities_refused", refused == daemon.errors.end() ? 0 : refused->second},
           {"errors", daemon.errors},
-          {"operations", operations}};
+          {"operations", operations},
+          {"peers_waiting", daemon.peers_waiting},
+          {"peers", peers}};
 }
 
 }  // namespace pif::cli

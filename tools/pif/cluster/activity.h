@@ -26,6 +26,9 @@ std::vector<Activity> activity_between(const std::vector<DaemonStats>& before, c
                                        double seconds);
 std::string activity_table(const std::vector<Activity>& activities);
 
+// A line for each daemon where requests wait for their turn: who waits, those with most requests first. Empty: nobody.
+std::string waiting_text(const std::vector<DaemonStats>& daemons);
+
 // Everything since the daemon's start.
 Json json_of(const DaemonStats& daemon);
 

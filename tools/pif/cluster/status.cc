@@ -242,7 +242,7 @@ Outcome watch(const Program& program, const StatusOptions& options, Client& clie
     } else {
       const auto& base = before.empty() ? stats : before;
       if (screen) PIF_TRY(write_all(1, std::as_bytes(std::span(kClear)), "cannot write to standard output"));
-      PIF_TRY(print(text_of(now) + "\n" +
+      PIF_TRY(print(text_of(now) + waiting_text(stats) + "\n" +
                     activity_table(activity_between(base, stats, std::max(passed.count(), kWatchSecondsMin)))));
     }
     before = stats;
@@ -258,12 +258,13 @@ Outcome status(const Program& program, const StatusOptions& options) {
   if (!client) return fail(client.error());
   if (options.watch->count() > 0) return watch(program, options, *client);
   PIF_TRY_VALUE(const SystemStatus now, client->status());
-  if (!program.common.json) {
-    PIF_TRY(print(text_of(now)));
+  const auto stats = stats_of(*client);
+  if (!program.common.json) {  // the table is worth showing alone
+    PIF_TRY(print(text_of(now) + (stats ? waiting_text(*stats) : "")));
     return ExitCode::kDone;
   }
-  PIF_TRY_VALUE(const std::vector<DaemonStats> stats, stats_of(*client));
-  PIF_TRY(print(json_of(now, stats)));
+  if (!stats) return fail(stats.error());
+  PIF_TRY(print(json_of(now, *stats)));
   return ExitCode::kDone;
 }
 
