@@ -169,6 +169,7 @@ void bench_sort_memory(Context& context);         // a sort of much more than th
 void bench_transpose_memory(Context& context);    // 8 GiB with 512 MiB
 void bench_transpose(Context& context);           // pif-transpose and its kernels
 void bench_parity(Context& context);              // its cost, and that of a lost LFS
+void bench_fairness(Context& context);            // many clients beside one that asks for much
 void bench_memory(Context& context);              // the put of a sparse file, and everybody's peak
 void bench_galley_messages(Context& context);     // one request for many records : one for each
 void bench_galley_descriptors(Context& context);  // the same through descriptors

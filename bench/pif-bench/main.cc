@@ -44,6 +44,7 @@ const std::map<std::string, void (*)(Context&)> kGroups = {
     {"8-memory", bench_memory},
     {"9-transpose", bench_transpose},
     {"p-parity", bench_parity},
+    {"x-fairness", bench_fairness},
     {"x-galley/descriptors", bench_galley_descriptors},
     {"x-galley/far", bench_galley_far},
     {"x-galley/messages", bench_galley_messages},
@@ -68,11 +69,12 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--repeats", options.repeats, "counted rounds of each pair")->check(CLI::Range(1, 100));
   app.add_option("--records", options.records, "100-byte records");
   app.add_option("--names", options.names, "files made per round");
-  app.add_option("--only", arguments.only,
-                 "transfer, copy, records, names, tools, rights, sort, memory, transpose, parity, or (only if named) "
-                 "sort-memory, transpose-memory, galley, or a part of it: galley/messages, /descriptors, /shared, "
-                 "/overwrites, /far, /rounds;"
-                 " may be given again");
+  app.add_option(
+      "--only", arguments.only,
+      "transfer, copy, records, names, tools, rights, sort, memory, transpose, parity, or (only if named) "
+      "fairness, sort-memory, transpose-memory, galley, or a part of it: galley/messages, /descriptors, /shared, "
+      "/overwrites, /far, /rounds;"
+      " may be given again");
   app.add_option("--large-sort", options.large_sort_bytes, "sort-memory: size of the file")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--sort-memory", options.sort_memory, "sort-memory: what sorting may take")
