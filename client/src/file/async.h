@@ -1,25 +1,74 @@
-// One started request for records. What goes by message is under way; what goes through descriptors is done at the
-// start, since it is a copy from or to the page cache.
+// One started request. What goes by message is under way; what goes through descriptors runs on the session's pool. It
+// is a small state machine: whoever looks at it, or waits for it, moves it on from step to step.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
 
-#include "file/file_state.h"
+#include "pif/access/requests.h"
+#include "pif/client/client.h"
+#include "session/pool.h"
 
 namespace pif::client {
 
-struct AsyncOperation {
-  explicit AsyncOperation(FileState& file) : requests(file.session->links(), file.grant) {}
-  access::Requests requests;
-  std::uint64_t records = 0;
+class FileState;
+
+// Invariant: next() is called only while no message and no task of the step before is left. So tasks use what belongs
+// to the operation, and descriptors; never what other calls of the file may change meanwhile.
+class AsyncOperation {
+ public:
+  // is_foreground: it is waited for at once, so that what is too little for another thread is done on this one.
+  AsyncOperation(FileState& file, bool is_foreground);
+  // All that is under way is forgotten. Whoever has tasks calls stop() in its own destructor.
+  virtual ~AsyncOperation();
+  AsyncOperation(const AsyncOperation&) = delete;
+  AsyncOperation& operator=(const AsyncOperation&) = delete;
+
+  // As far as it can go without waiting. Whether it has ended, well or not: then run() returns at once.
+  bool move_on();
+  // To its end.
+  [[nodiscard]] Status run();
+  // What wait() is to return.
+  virtual std::uint64_t result() const = 0;
+
+ protected:
+  // Adds messages and tasks of the next step. False: there is none.
+  [[nodiscard]] virtual Result<bool> next() = 0;
+  // It failed: whether what it has to do next is worth trying instead.
+  [[nodiscard]] virtual bool may_go_on(const Error& /*why*/) { return false; }
+  // Work through descriptors. start_tasks(): `bytes` of all tasks of this step together.
+  void add_task(std::function<void()> work) { tasks_.emplace_back(std::move(work)); }
+  void start_tasks(std::uint64_t bytes);
+  // Waits for what runs on the pool, which uses the caller's memory; the rest is not done.
+  void stop();
+
+  FileState& file_;
+  std::optional<access::Requests> requests_;  // always there; made anew where it goes on after an error
+
+ private:
+  void make_requests();
+  bool tasks_are_done() const;
+
+  const bool is_foreground_;
+  bool has_ended_ = false;
+  Status status_;
+  Pool::Tasks tasks_;
 };
 
-// Both start at once; errors that show at the start already are returned.
+// All start at once; errors that show at the start already are returned.
 [[nodiscard]] Result<File::Operation> start_read(FileState& file, RecordNumber first, std::span<std::byte> out,
                                                  std::uint64_t count);
 [[nodiscard]] Result<File::Operation> start_write(FileState& file, RecordNumber first, std::span<const std::byte> in);
+[[nodiscard]] Result<File::Operation> start_read_pieces(FileState& file, const File::Pieces& wanted,
+                                                        std::span<std::byte> out);
+[[nodiscard]] Result<File::Operation> start_write_pieces(FileState& file, const File::Pieces& wanted,
+                                                         std::span<const std::byte> in);
 // kInvalid for an operation that is not under way.
 [[nodiscard]] Result<std::uint64_t> wait_for(FileState& file, File::Operation operation);
 bool is_done(FileState& file, File::Operation operation);
+// Runs all that are under way to their ends; wait_for() still tells how each ended. The first error.
+[[nodiscard]] Status finish_operations(FileState& file);
 
 }  // namespace pif::client

@@ -154,6 +154,12 @@ Result<File::Operation> File::start_read(RecordNumber first, std::span<std::byte
 Result<File::Operation> File::start_write(RecordNumber first, std::span<const std::byte> in) {
   return in_use(*state_, [&] { return client::start_write(*state_, first, in); });
 }
+Result<File::Operation> File::start_read_pieces(const Pieces& wanted, std::span<std::byte> out) {
+  return in_use(*state_, [&] { return client::start_read_pieces(*state_, wanted, out); });
+}
+Result<File::Operation> File::start_write_pieces(const Pieces& wanted, std::span<const std::byte> in) {
+  return in_use(*state_, [&] { return client::start_write_pieces(*state_, wanted, in); });
+}
 Result<std::uint64_t> File::wait(Operation operation) {
   return in_use(*state_, [&] { return client::wait_for(*state_, operation); });
 }

@@ -124,6 +124,15 @@ Status FileState::check_piece_end(std::uint64_t end) {
                                             parts.path, end, now.bytes));
 }
 
+Result<std::uint64_t> FileState::scattered_offset(RecordNumber first, std::size_t bytes) {
+  PIF_ASSERT(scattered.is_on(), phase);
+  if (first > kFileBytesMax / parts.format.record_length) return fail(past_end(first).error());
+  const std::uint64_t offset = first * parts.format.record_length;
+  PIF_TRY(check_piece_end(offset + bytes));
+  PIF_TRY(check_not_done());
+  return offset;
+}
+
 Status FileState::past_end(RecordNumber record) const {
   return fail(Code::kEndOfFile,
               fmt::format("{}: record {} is past the end, which is at {}", parts.path, record, length.records()));
@@ -176,10 +185,7 @@ Status FileState::write(RecordNumber first, std::span<const std::byte> in) {
   }
   if (creating() && !scattered.is_on()) return writer.write(first, in);
   if (creating()) {
-    if (first > kFileBytesMax / parts.format.record_length) return past_end(first);
-    const std::uint64_t offset = first * parts.format.record_length;
-    PIF_TRY(check_piece_end(offset + in.size()));
-    PIF_TRY(check_not_done());
+    PIF_TRY_VALUE(const std::uint64_t offset, scattered_offset(first, in.size()));
     return scattered.write(offset, in);
   }
   PIF_TRY(check_may_write());
@@ -285,6 +291,7 @@ void FileState::enter_sealing() {
 
 Status FileState::start_sealing() {
   PIF_TRY(check_may_commit());
+  PIF_TRY(finish_operations(*this));
   // Its requests are its own, so it takes its time; what is left to do is the commit at the server.
   if (scattered.is_on()) return seal_scattered();
   enter_sealing();
@@ -293,6 +300,7 @@ Status FileState::start_sealing() {
 
 Status FileState::commit() {
   PIF_TRY(check_may_commit());
+  PIF_TRY(finish_operations(*this));
   if (scattered.is_on()) {
     PIF_TRY(seal_scattered());
   } else {

@@ -19,7 +19,7 @@
 
 namespace pif::client {
 
-struct AsyncOperation;
+class AsyncOperation;
 
 // How a file was opened or created, beside its parts.
 struct OpenKind {
@@ -90,6 +90,9 @@ class FileState {
   // That lengths and bytes belong together, and to records of this file. `data` are variable records.
   [[nodiscard]] Status check_batch(std::span<const std::uint32_t> lengths, std::span<const std::byte> data) const;
   [[nodiscard]] Status past_end(RecordNumber record) const;  // as an error
+  // Of a file that is created in pieces: where `bytes` bytes from this record on are written. Errors: that they cannot
+  // be.
+  [[nodiscard]] Result<std::uint64_t> scattered_offset(RecordNumber first, std::size_t bytes);
   // Whether pieces may be written up to this byte: kTooLarge, or kEndOfFile of a committed file.
   [[nodiscard]] Status check_piece_end(std::uint64_t end);
 

@@ -35,24 +35,27 @@ Status RecordReader::open(std::span<const LfsIndex> lfss) {
   };
   if (std::all_of(lfss.begin(), lfss.end(), is_open)) return {};
   access::Requests attaches(file_.session->links(), file_.grant);
-  for (const LfsIndex lfs : lfss) file_.component(lfs).open_reader(attaches);
+  add_opens(attaches, lfss);
   PIF_TRY(file_.run(attaches));
-  return open_parity(lfss);
+  add_parity_opens(attaches, lfss);
+  return attaches.idle() ? Status() : file_.run(attaches);
+}
+
+void RecordReader::add_opens(access::Requests& requests, std::span<const LfsIndex> lfss) {
+  for (const LfsIndex lfs : lfss) file_.component(lfs).open_reader(requests);
 }
 
 // What it takes to rebuild here the rows of those that are away.
-Status RecordReader::open_parity(std::span<const LfsIndex> lfss) {
-  access::Requests attaches(file_.session->links(), file_.grant);
+void RecordReader::add_parity_opens(access::Requests& requests, std::span<const LfsIndex> lfss) {
   for (const LfsIndex lfs : lfss) {
     if (!file_.component(lfs).is_away() || !file_.parts.format.is_fixed()) continue;
     if (!near_parity_)
       near_parity_ = std::make_unique<access::NearParity>(
           file_.session->storage(), file_.parts,
           [this](LfsIndex other) -> access::ComponentAccess& { return file_.component(other); });
-    near_parity_->open(attaches, lfs);
-    for (const LfsIndex other : near_parity_->needed(lfs)) file_.component(other).open_reader(attaches);
+    near_parity_->open(requests, lfs);
+    for (const LfsIndex other : near_parity_->needed(lfs)) file_.component(other).open_reader(requests);
   }
-  return attaches.idle() ? Status() : file_.run(attaches);
 }
 
 bool RecordReader::is_near(LfsIndex lfs) const {

@@ -45,12 +45,14 @@ class RecordReader {
 
   // The components of these LFSs, as they are read; those that are not open yet are attached at once.
   [[nodiscard]] Status open(std::span<const LfsIndex> lfss);
+  // The same of a committed file, as two steps of requests that are added: the second when those of the first have run.
+  void add_opens(access::Requests& requests, std::span<const LfsIndex> lfss);
+  void add_parity_opens(access::Requests& requests, std::span<const LfsIndex> lfss);
   // Whether rows of an LFS that is open can be had through descriptors; and so.
   bool is_near(LfsIndex lfs) const;
   [[nodiscard]] Status read_near(const ReadPart& part) const;
 
  private:
-  [[nodiscard]] Status open_parity(std::span<const LfsIndex> lfss);
   // Of a file being created that is written in pieces.
   [[nodiscard]] Result<std::uint64_t> read_scattered(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
   [[nodiscard]] Status read_once(RecordNumber first, std::span<std::byte> out, std::uint64_t records);

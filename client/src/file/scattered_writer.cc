@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include "file/file_state.h"
-#include "pif/access/piece_requests.h"
+#include "file/piece_reader.h"
+#include "file/piece_writer.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
-#include "session/pool.h"
 
 namespace pif::client {
 
 namespace {
-
-constexpr std::uint64_t kParallelBytes = 256u << 10;
 
 access::BulkRequest room_request(const FileParts& parts, LfsIndex lfs, std::uint64_t bytes) {
   access::BulkRequest request;
@@ -67,78 +65,12 @@ Status ScatteredWriter::begin() {
   return {};
 }
 
-template <typename Extent>
-Status ScatteredWriter::open(const PieceSplit<Extent>& pieces) {
-  access::Requests attaches(file_.session->links(), file_.grant);
-  for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {
-    if (!pieces.of[lfs].empty()) file_.component(lfs).open_writer(attaches);
-  }
-  return attaches.idle() ? Status() : file_.run(attaches);
-}
-
-Status ScatteredWriter::write(PieceSplit<component::ConstExtent>& pieces, std::uint64_t end) {
-  PIF_ASSERT(is_on_, end);
-  PIF_TRY(open(pieces));
-  access::Requests messages(file_.session->links(), file_.grant);
-  std::vector<LfsIndex> near;
-  std::uint64_t near_bytes = 0;
-  for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {
-    if (pieces.of[lfs].empty()) continue;
-    if (!pieces.is_rising[lfs]) settle_pieces(pieces.of[lfs]);
-    if (file_.component(lfs).by_message()) {
-      access::write_pieces_by_message(messages, lfs, pieces.of[lfs], file_.counts.bytes_by_message);
-    } else {
-      near.push_back(lfs);
-      for (const auto& piece : pieces.of[lfs]) near_bytes += piece.size;
-    }
-  }
-  PIF_TRY(messages.step());
-  std::vector<Status> outcome(near.size());
-  const auto write_one = [&](std::size_t i) {
-    outcome[i] = component::write_extents(*file_.component(near[i]).files().data, pieces.of[near[i]], false);
-  };
-  if (near_bytes >= kParallelBytes && near.size() > 1) {
-    file_.session->pool().run(near.size(), write_one);
-  } else {
-    for (std::size_t i = 0; i < near.size(); ++i) write_one(i);
-  }
-  for (std::size_t i = 0; i < near.size(); ++i) {
-    if (!outcome[i]) return fail(outcome[i].error().code, outcome[i].error().text, file_.node(near[i]).name());
-  }
-  file_.counts.bytes_by_descriptor += near_bytes;
-  PIF_TRY(file_.run(messages));
-  file_.length.grow_to(length_up_to(file_.parts.format.record_length, std::max(end, file_.length.bytes())));
-  return {};
-}
-
 Status ScatteredWriter::write(std::uint64_t offset, std::span<const std::byte> in) {
-  PieceSplit<component::ConstExtent> pieces(file_.parts.layout, file_.parts.format.record_length);
-  pieces.add(offset, in.size(), in.data());
-  return write(pieces, offset + in.size());
-}
-
-Status ScatteredWriter::read(PieceSplit<component::Extent>& pieces) {
-  PIF_ASSERT(is_on_, pieces.count);
-  PIF_TRY(open(pieces));
-  access::Requests messages(file_.session->links(), file_.grant);
-  for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {
-    if (pieces.of[lfs].empty()) continue;
-    if (!pieces.is_rising[lfs]) sort_pieces(pieces.of[lfs]);
-    if (file_.component(lfs).by_message()) {
-      access::read_pieces_by_message(messages, lfs, pieces.of[lfs], file_.counts.bytes_by_message);
-      continue;
-    }
-    component::ExtentReader reader(*file_.component(lfs).files().data);
-    PIF_TRY(reader.read(pieces.of[lfs]));
-    for (const auto& piece : pieces.of[lfs]) file_.counts.bytes_by_descriptor += piece.size;
-  }
-  return file_.run(messages);
+  return PieceWriter(file_, fill_from<component::ConstExtent>(offset, in), true).run();
 }
 
 Status ScatteredWriter::read(std::uint64_t offset, std::span<std::byte> out) {
-  PieceSplit<component::Extent> pieces(file_.parts.layout, file_.parts.format.record_length);
-  pieces.add(offset, out.size(), out.data());
-  return read(pieces);
+  return PieceReader(file_, fill_from<component::Extent>(offset, out), true).run();
 }
 
 Result<std::size_t> ScatteredWriter::readable(std::uint64_t offset, std::size_t bytes) const {

@@ -26,11 +26,9 @@ class ScatteredWriter {
   bool is_possible() const;
   [[nodiscard]] Status begin();
 
-  // Has returned when it is written; the file is that much longer at least. `in` of the second: bytes from `offset` on.
-  [[nodiscard]] Status write(PieceSplit<component::ConstExtent>& pieces, std::uint64_t end);
+  // Has returned when it is written; the file is that much longer at least. Pieces: PieceWriter.
   [[nodiscard]] Status write(std::uint64_t offset, std::span<const std::byte> in);
-  // Zeros where nobody has written, as far as anybody may write.
-  [[nodiscard]] Status read(PieceSplit<component::Extent>& pieces);
+  // Zeros where nobody has written, as far as anybody may write. Pieces: PieceReader.
   [[nodiscard]] Status read(std::uint64_t offset, std::span<std::byte> out);
   // How many of these bytes there are: of a file that several write all, else as far as it was written.
   [[nodiscard]] Result<std::size_t> readable(std::uint64_t offset, std::size_t bytes) const;
@@ -48,9 +46,6 @@ class ScatteredWriter {
  private:
   // Of a file of that length, in that LFS's .dat.
   std::uint64_t component_bytes(LfsIndex lfs, const FileLength& file_length) const;
-  template <typename Extent>
-  [[nodiscard]] Status open(const PieceSplit<Extent>& pieces);
-
   [[nodiscard]] Status check_sealed(const FileLength& file_length) const;
 
   FileState& file_;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "file/async.h"
 #include "file/file_state.h"
 #include "pif/base/assert.h"
 #include "pif/wire/convert.h"
@@ -39,6 +40,7 @@ Status FileState::done() {
   PIF_TRY(check_not_ended());
   if (!is_shared()) return fail(Code::kInvalid, fmt::format("{}: nobody shares it", parts.path));
   if (is_done) return {};
+  PIF_TRY(finish_operations(*this));
   scattered.close();
   proto::MemberDone request;
   request.set_file(parts.file.value);

@@ -1,6 +1,9 @@
 #include "session/pool.h"
 
+#include <algorithm>
 #include <chrono>
+
+#include "pif/base/assert.h"
 
 namespace pif::client {
 
@@ -20,6 +23,7 @@ void look_for(const std::atomic<bool>& sign) {
 Pool::~Pool() {
   {
     const std::lock_guard lock(mutex_);
+    PIF_ASSERT(queue_.empty(), queue_.size());
     stopping_ = true;
   }
   more_.notify_all();
@@ -45,7 +49,7 @@ struct Pool::Turn {
 void Pool::take_turns(std::unique_lock<std::mutex>& lock) {
   while (next_ < count_) {
     const std::size_t index = next_++;
-    if (next_ == count_) has_work_ = false;
+    if (next_ == count_) note_work();
     const auto* work = work_;
     const Turn turn(lock, running_);
     (*work)(index);
@@ -57,7 +61,7 @@ void Pool::wait_for_work(std::unique_lock<std::mutex>& lock) {
   look_for(has_work_);
   lock.lock();
   ++asleep_;
-  more_.wait(lock, [this] { return stopping_ || next_ < count_; });
+  more_.wait(lock, [this] { return stopping_ || next_ < count_ || !queue_.empty(); });
   --asleep_;
 }
 
@@ -66,6 +70,10 @@ void Pool::help() {
   while (true) {
     wait_for_work(lock);
     if (stopping_) return;
+    if (next_ == count_) {  // nobody stands still for a task
+      if (!queue_.empty()) run_task(lock, *queue_.front());
+      continue;
+    }
     take_turns(lock);
     if (running_ > 0) continue;
     is_done_ = true;
@@ -84,12 +92,16 @@ void Pool::wait_for_helpers(std::unique_lock<std::mutex>& lock) {
   count_ = next_ = 0;
 }
 
+void Pool::start_helpers() {
+  while (helpers_.size() < helpers_wanted_) helpers_.emplace_back([this] { help(); });
+}
+
 void Pool::run(std::size_t count, const std::function<void(std::size_t)>& work) {
   if (count <= 1 || helpers_wanted_ == 0) {
     for (std::size_t i = 0; i < count; ++i) work(i);
     return;
   }
-  while (helpers_.size() < helpers_wanted_) helpers_.emplace_back([this] { help(); });
+  start_helpers();
   std::unique_lock lock(mutex_);
   work_ = &work;
   next_ = 0;
@@ -101,11 +113,91 @@ void Pool::run(std::size_t count, const std::function<void(std::size_t)>& work) 
     take_turns(lock);
   } catch (...) {  // helpers use what is on this thread's stack
     next_ = count_;
-    has_work_ = false;
+    note_work();
     wait_for_helpers(lock);
     throw;
   }
   wait_for_helpers(lock);
+}
+
+// ---- tasks ---------------------------------------------------------------------------------------------------------
+
+// As Turn. It counts as done however it ends.
+struct Pool::TaskTurn {
+  TaskTurn(std::unique_lock<std::mutex>& lock_of_pool, Task& task_to_run) : lock(lock_of_pool), task(task_to_run) {
+    task.state_ = Task::State::kRunning;
+    lock.unlock();
+  }
+  ~TaskTurn() {
+    lock.lock();
+    task.state_ = Task::State::kDone;
+    task.is_done_.store(true, std::memory_order_release);
+  }
+  std::unique_lock<std::mutex>& lock;
+  Task& task;
+};
+
+void Pool::unqueue(Task& task) {
+  const auto found = std::find(queue_.begin(), queue_.end(), &task);
+  PIF_ASSERT(found != queue_.end(), queue_.size());
+  queue_.erase(found);
+  note_work();
+}
+
+// The task may be gone when this returns: its owner looks at is_done() without the lock.
+void Pool::run_task(std::unique_lock<std::mutex>& lock, Task& task) {
+  unqueue(task);
+  {
+    const TaskTurn turn(lock, task);
+    task.work_();
+  }
+  finished_.notify_one();
+}
+
+void Pool::wait_for_task(std::unique_lock<std::mutex>& lock, const Task& task) {
+  if (task.state_ == Task::State::kDone) return;
+  lock.unlock();
+  look_for(task.is_done_);
+  lock.lock();
+  finished_.wait(lock, [&task] { return task.state_ == Task::State::kDone; });
+}
+
+void Pool::run_here(Task& task) {
+  task.work_();
+  task.state_ = Task::State::kDone;
+  task.is_done_ = true;
+}
+
+void Pool::start(Task& task) {
+  PIF_ASSERT(task.state_ == Task::State::kNew, task.state_);
+  if (helpers_wanted_ == 0) return run_here(task);
+  start_helpers();
+  const std::lock_guard lock(mutex_);
+  task.state_ = Task::State::kQueued;
+  queue_.push_back(&task);
+  note_work();
+  if (asleep_ > 0) more_.notify_one();
+}
+
+// The others begin at the front.
+void Pool::finish(Tasks& tasks) {
+  std::unique_lock lock(mutex_);
+  for (auto task = tasks.rbegin(); task != tasks.rend(); ++task) {
+    PIF_ASSERT(task->state_ != Task::State::kNew, tasks.size());
+    if (task->state_ == Task::State::kQueued) run_task(lock, *task);
+  }
+  for (const Task& task : tasks) wait_for_task(lock, task);
+}
+
+void Pool::cancel(Tasks& tasks) {
+  std::unique_lock lock(mutex_);
+  for (Task& task : tasks) {
+    if (task.state_ == Task::State::kNew) task.state_ = Task::State::kDone;
+    if (task.state_ != Task::State::kQueued) continue;
+    unqueue(task);
+    task.state_ = Task::State::kDone;
+  }
+  for (const Task& task : tasks) wait_for_task(lock, task);
 }
 
 }  // namespace pif::client

@@ -288,7 +288,7 @@ class File {
   using Operation = std::uint64_t;
   [[nodiscard]] Result<Operation> start_read(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
   [[nodiscard]] Result<Operation> start_write(RecordNumber first, std::span<const std::byte> in);
-  [[nodiscard]] Result<std::uint64_t> wait(Operation operation);  // records moved
+  [[nodiscard]] Result<std::uint64_t> wait(Operation operation);  // records moved; of pieces: bytes
   bool is_done(Operation operation);
 
   // ---- many pieces at once ----
@@ -309,6 +309,9 @@ class File {
   // nothing is sent if one is past its end (kEndOfFile). A file being created may be written anywhere; what nobody
   // writes is zero, and takes no room. kUnsupported: variable records of a file being created.
   [[nodiscard]] Status write_pieces(const Pieces& wanted, std::span<const std::byte> in);
+  // Start them; wait() then returns bytes. As of start_read(): the memory belongs to the operation.
+  [[nodiscard]] Result<Operation> start_read_pieces(const Pieces& wanted, std::span<std::byte> out);
+  [[nodiscard]] Result<Operation> start_write_pieces(const Pieces& wanted, std::span<const std::byte> in);
 
   // ---- a file being created by several ----
   // Fixed records. Whoever has the token, for a day, and is the same user, may join() (Client), in any thread, process

@@ -1,0 +1,201 @@
+#include "file/piece_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "file/file_state.h"
+#include "pif/access/piece_requests.h"
+#include "pif/access/rebuilt_read.h"
+#include "pif/base/assert.h"
+#include "pif/base/limits.h"
+
+namespace pif::client {
+
+using component::Extent;
+
+namespace {
+
+constexpr std::uint64_t kRebuiltAtOnce = 8u << 20;  // bytes of records
+
+}  // namespace
+
+PieceReader::PieceReader(FileState& file, Fill<Extent> fill, bool is_foreground, std::optional<std::uint64_t> result)
+    : AsyncOperation(file, is_foreground),
+      fill_(std::move(fill)),
+      result_(result),
+      pieces_(file.parts.layout, file.parts.format.record_length) {
+  PIF_ASSERT(file.parts.format.is_fixed() && (!file.creating() || file.scattered.is_on()), file.phase);
+}
+
+Result<bool> PieceReader::next() {
+  switch (phase_) {
+    case Phase::kFill:
+      if (!fill()) return false;
+      phase_ = Phase::kOpen;
+      break;
+    case Phase::kOpen:
+      open();
+      phase_ = Phase::kOpenParity;
+      break;
+    case Phase::kOpenParity:
+      if (!file_.creating()) file_.reader.add_parity_opens(*requests_, lfss_);
+      phase_ = Phase::kRead;
+      break;
+    case Phase::kRead:
+      read();
+      phase_ = Phase::kRecover;
+      break;
+    case Phase::kRecover:
+      recover();
+      phase_ = Phase::kRebuild;
+      break;
+    case Phase::kRebuild:
+      if (!rebuild()) phase_ = Phase::kFill;
+      break;
+  }
+  return true;
+}
+
+// Of a file with parity it is done once more where an LFS did not answer, and others take part by now than it went by.
+bool PieceReader::may_go_on(const Error& why) {
+  if (has_looked_anew_ || file_.creating() || !file_.parts.is_protected() || !access::is_lost(why.code)) return false;
+  has_looked_anew_ = true;
+  const auto has_changed = file_.look_anew(file_.session->timeout());
+  if (!has_changed || !*has_changed) return false;
+  near_.clear();
+  rest_.clear();
+  rebuilt_.clear();
+  phase_ = Phase::kOpen;
+  return true;
+}
+
+// The next turn; whether there is one.
+bool PieceReader::fill() {
+  done_ += pieces_.bytes;
+  has_looked_anew_ = false;
+  pieces_.clear();
+  lfss_.clear();
+  fill_(pieces_);
+  for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {
+    if (pieces_.of[lfs].empty()) continue;
+    lfss_.push_back(lfs);
+    if (!pieces_.is_rising[lfs]) sort_pieces(pieces_.of[lfs]);
+  }
+  return !lfss_.empty();
+}
+
+void PieceReader::open() {
+  if (!file_.creating()) return file_.reader.add_opens(*requests_, lfss_);
+  for (const LfsIndex lfs : lfss_) file_.component(lfs).open_writer(*requests_);
+}
+
+void PieceReader::read() {
+  std::uint64_t bytes = 0;
+  for (const LfsIndex lfs : lfss_) {
+    access::ComponentAccess& component = file_.component(lfs);
+    const bool is_near = file_.creating() ? !component.by_message() : component.has_reader();
+    if (!is_near) {
+      ask(lfs);
+      continue;
+    }
+    Near& near = near_.emplace_back(Near{lfs, {}, {}});
+    if (!file_.creating()) near.reader = component.reader();
+    for (const Extent& piece : pieces_.of[lfs]) bytes += piece.size;
+    add_task([this, &near] { read_near(near); });
+  }
+  start_tasks(bytes);
+}
+
+// On any thread.
+void PieceReader::read_near(Near& near) {
+  if (near.reader) {
+    near.outcome = component::ExtentReader(*near.reader).read(pieces_.of[near.lfs]);
+  } else {
+    near.outcome = component::ExtentReader(*file_.component(near.lfs).files().data).read(pieces_.of[near.lfs]);
+  }
+}
+
+void PieceReader::ask(LfsIndex lfs) {
+  access::RefusedPieces refused;
+  if (access::can_be_rebuilt(file_.parts))
+    refused = [this, lfs](std::span<const Extent> pieces, Error error) -> Status {
+      if (!access::can_rebuild(file_.parts, error)) return fail(std::move(error));
+      add_rest(lfs, pieces, std::move(error));
+      return {};
+    };
+  access::read_pieces_by_message(*requests_, lfs, pieces_.of[lfs], file_.counts.bytes_by_message, std::move(refused));
+}
+
+// What could not be read through descriptors (it may have met a change half way) is asked for.
+void PieceReader::recover() {
+  for (const Near& near : near_) {
+    if (!near.outcome) {
+      ask(near.lfs);
+      continue;
+    }
+    for (const Extent& piece : pieces_.of[near.lfs]) file_.counts.bytes_by_descriptor += piece.size;
+  }
+  near_.clear();
+}
+
+// ---- of LFSs that are away -----------------------------------------------------------------------------------------
+
+// Cut into pieces of one record each.
+void PieceReader::add_rest(LfsIndex lfs, std::span<const Extent> pieces, Error why) {
+  const std::uint64_t length = file_.parts.format.record_length;
+  const auto shared_why = std::make_shared<const Error>(std::move(why));
+  for (Extent left : pieces) {
+    while (left.size > 0) {
+      const std::size_t size = std::min<std::uint64_t>(left.size, length - left.offset % length);
+      rest_.push_back({lfs, {left.offset, size, left.at}, shared_why});
+      left = {left.offset + size, left.size - size, left.at + size};
+    }
+  }
+}
+
+// Takes what came of the records before, and asks for some more; false: there are none.
+bool PieceReader::rebuild() {
+  const std::uint64_t length = file_.parts.format.record_length;
+  for (const Rebuilt& rebuilt : rebuilt_) {
+    for (const Extent& piece : rebuilt.pieces)
+      std::memcpy(piece.at, rebuilt.bytes.data() + piece.offset % length, piece.size);
+  }
+  rebuilt_.clear();
+  for (std::uint64_t bytes = 0; !rest_.empty() && bytes < kRebuiltAtOnce; rest_.pop_front()) {
+    const auto& [lfs, piece, why] = rest_.front();
+    const Row row = piece.offset / length;
+    if (rebuilt_.empty() || rebuilt_.back().lfs != lfs || rebuilt_.back().row != row) {
+      rebuilt_.push_back({lfs, row, std::vector<std::byte>(length), {}});
+      rebuild_one(rebuilt_.back(), *why);
+      bytes += length;
+    }
+    rebuilt_.back().pieces.push_back(piece);
+  }
+  return !rebuilt_.empty();
+}
+
+void PieceReader::rebuild_one(Rebuilt& rebuilt, const Error& why) {
+  const RecordNumber record = file_.parts.layout.record_at({rebuilt.lfs, rebuilt.row});
+  const access::RowRange row{rebuilt.lfs, rebuilt.row, 1, record, true};
+  access::read_rebuilt(*requests_, {row, rebuilt.bytes.data(), record, file_.length.now(), 0},
+                       file_.counts.bytes_by_message, why);
+}
+
+// ---- requests ------------------------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<PieceReader>> make_piece_reader(FileState& file, const File::Pieces& wanted,
+                                                       std::span<std::byte> out, bool is_foreground) {
+  PIF_TRY_VALUE(Walks walks, Walks::make(wanted, out.size()));
+  const bool by_pieces = file.parts.format.is_fixed() && (!file.creating() || file.scattered.is_on());
+  if (!by_pieces) return nullptr;
+  if (!file.creating()) {
+    PIF_TRY_VALUE(const auto bounds, walks.file.bounds(wanted.displacement, wanted.skip, walks.bytes));
+    const bool may_be_past = static_cast<std::uint64_t>(bounds.highest) > file.length.bytes();
+    if (!file.length.is_known() || may_be_past) PIF_TRY(file.length.get(true));
+  }
+  const std::uint64_t file_end = file.creating() ? kFileBytesMax : file.length.bytes();
+  PIF_TRY_VALUE(auto fill, WalkedPieces<Extent>::make(std::move(walks), wanted, out.data(), file_end));
+  return std::make_unique<PieceReader>(file, std::move(fill), is_foreground);
+}
+
+}  // namespace pif::client

@@ -1,0 +1,80 @@
+// Reads pieces of fixed records, of a committed file or of one that is created in pieces: turn by turn, all LFSs of a
+// turn at once. What cannot be read through descriptors is asked for by message; what an LFS that is away has is
+// rebuilt by others.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "file/async.h"
+#include "file/piece_source.h"
+#include "file/piece_split.h"
+#include "pif/component/component.h"
+
+namespace pif::client {
+
+class PieceReader : public AsyncOperation {
+ public:
+  // The memory of the pieces outlives it. result: what the operation returns; default: the bytes that were read.
+  PieceReader(FileState& file, Fill<component::Extent> fill, bool is_foreground,
+              std::optional<std::uint64_t> result = {});
+  // Its tasks use what is below.
+  ~PieceReader() override { stop(); }
+
+  std::uint64_t result() const override { return result_.value_or(done_); }
+
+ private:
+  // Each goes on to the next; kRebuild as often as it takes, then to kFill.
+  enum class Phase : std::uint8_t { kFill, kOpen, kOpenParity, kRead, kRecover, kRebuild };
+  // What is read through descriptors.
+  struct Near {
+    LfsIndex lfs;
+    std::optional<component::Reader> reader;  // its own: that of the component may be given a new tail meanwhile
+    Status outcome;
+  };
+  // What is to be rebuilt, and one record that is.
+  struct Rest {
+    LfsIndex lfs;
+    component::Extent piece;
+    std::shared_ptr<const Error> why;
+  };
+  struct Rebuilt {
+    LfsIndex lfs;
+    Row row;
+    std::vector<std::byte> bytes;
+    std::vector<component::Extent> pieces;  // in it
+  };
+
+  Result<bool> next() override;
+  bool may_go_on(const Error& why) override;
+  bool fill();
+  void open();
+  void read();
+  void read_near(Near& near);
+  void ask(LfsIndex lfs);
+  void recover();
+  void add_rest(LfsIndex lfs, std::span<const component::Extent> pieces, Error why);
+  bool rebuild();
+  void rebuild_one(Rebuilt& rebuilt, const Error& why);
+
+  const Fill<component::Extent> fill_;
+  const std::optional<std::uint64_t> result_;
+  PieceSplit<component::Extent> pieces_;
+  std::vector<LfsIndex> lfss_;  // that have any of them
+  std::deque<Near> near_;
+  std::deque<Rest> rest_;
+  std::deque<Rebuilt> rebuilt_;
+  Phase phase_ = Phase::kFill;
+  bool has_looked_anew_ = false;  // in this turn
+  std::uint64_t done_ = 0;
+};
+
+// Of File::read_pieces(). Null: of this file pieces are not read so. Errors: those of the request.
+[[nodiscard]] Result<std::unique_ptr<PieceReader>> make_piece_reader(FileState& file, const File::Pieces& wanted,
+                                                                     std::span<std::byte> out, bool is_foreground);
+
+}  // namespace pif::client

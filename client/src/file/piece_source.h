@@ -1,0 +1,100 @@
+// Where the pieces of a request come from: a turn at a time, so that a request may have any number of them, and takes
+// so much memory.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "file/piece_split.h"
+#include "pif/client/client.h"
+#include "pif/component/extents.h"
+#include "pif/pattern/zip.h"
+
+namespace pif::client {
+
+// Of one turn.
+inline constexpr std::size_t kPiecesAtOnce = 32768;
+inline constexpr std::uint64_t kBytesAtOnce = 32u << 20;
+
+// Adds the next turn's pieces; none: there are no more. Returns the end of that of their bytes which is last in the
+// file.
+template <typename Extent>
+using Fill = std::function<std::uint64_t(PieceSplit<Extent>&)>;
+
+template <typename Extent>
+bool has_room(const PieceSplit<Extent>& pieces) {
+  return pieces.count < kPiecesAtOnce && pieces.bytes < kBytesAtOnce;
+}
+// Of a piece that is added to these; there is room.
+template <typename Extent>
+std::uint64_t bytes_max(const PieceSplit<Extent>& pieces) {
+  return std::min(kBytesAtOnce, (kPiecesAtOnce - pieces.count) * pieces.length);
+}
+
+// Both sides of a request, ready to be walked.
+struct Walks {
+  patterns::Compiled file;
+  patterns::Compiled memory;
+  std::uint64_t bytes = 0;
+
+  // kInvalid, kTooLarge: of the patterns; memory that is not there.
+  static Result<Walks> make(const File::Pieces& wanted, std::size_t memory_bytes);
+  [[nodiscard]] Result<patterns::Zip> zip(const File::Pieces& wanted) const;
+};
+
+// The pieces of a walk. Those past file_end are left out, and so is all that comes behind the first of them.
+template <typename Extent>
+class WalkedPieces {
+ public:
+  using At = decltype(Extent::at);
+  [[nodiscard]] static Result<Fill<Extent>> make(Walks walks, const File::Pieces& wanted, At memory,
+                                                 std::uint64_t file_end) {
+    const auto pieces = std::make_shared<WalkedPieces>(std::move(walks), memory, file_end);
+    PIF_TRY_VALUE(pieces->zip_, pieces->walks_.zip(wanted));
+    return Fill<Extent>([pieces](PieceSplit<Extent>& to) { return pieces->fill(to); });
+  }
+  WalkedPieces(Walks walks, At memory, std::uint64_t file_end)
+      : walks_(std::move(walks)), memory_(memory), file_end_(file_end) {}
+
+ private:
+  std::uint64_t fill(PieceSplit<Extent>& to) {
+    std::uint64_t end = 0;
+    while (!is_short_ && has_room(to)) {
+      const auto pair = zip_->next(bytes_max(to));
+      if (!pair) break;
+      const auto offset = static_cast<std::uint64_t>(pair->file_offset);
+      const std::uint64_t size = offset >= file_end_ ? 0 : std::min(pair->size, file_end_ - offset);
+      is_short_ = size < pair->size;
+      to.add(offset, size, memory_ + pair->memory_offset);
+      end = std::max(end, offset + size);
+    }
+    return end;
+  }
+
+  const Walks walks_;
+  std::optional<patterns::Zip> zip_;  // walks over walks_
+  const At memory_;
+  const std::uint64_t file_end_;
+  bool is_short_ = false;
+};
+
+// Consecutive bytes of the file, from `offset` on.
+template <typename Extent, typename Byte>
+Fill<Extent> fill_from(std::uint64_t offset, std::span<Byte> memory) {
+  return [offset, memory](PieceSplit<Extent>& to) mutable {
+    while (!memory.empty() && has_room(to)) {
+      const std::size_t size = std::min<std::uint64_t>(memory.size(), bytes_max(to));
+      to.add(offset, size, memory.data());
+      offset += size;
+      memory = memory.subspan(size);
+    }
+    return offset;
+  };
+}
+
+}  // namespace pif::client
