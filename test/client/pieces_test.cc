@@ -1,4 +1,7 @@
 // Requests for many pieces, against a loop over bytes.
+#include <cstdlib>
+#include <numeric>
+
 #include "fixture.h"
 #include "pif/pattern/builders.h"
 #include "pif/pattern/zip.h"
@@ -84,6 +87,23 @@ CreateOptions any_options(std::mt19937_64& random, bool may_have_bevies) {
   return options;
 }
 
+// PIF_PIECE_ROUNDS: so many times as many pairs of patterns as usual.
+int rounds(int usual) {
+  const char* const times = std::getenv("PIF_PIECE_ROUNDS");
+  return usual * (times == nullptr ? 1 : std::max(1, std::atoi(times)));
+}
+
+// At once, or started and waited for.
+std::uint64_t read_either_way(File& file, const File::Pieces& wanted, std::span<std::byte> out, bool at_once) {
+  return at_once ? must(file.read_pieces(wanted, out)) : must(file.wait(must(file.start_read_pieces(wanted, out))));
+}
+void write_either_way(File& file, const File::Pieces& wanted, std::span<const std::byte> in, bool at_once) {
+  if (at_once)
+    must(file.write_pieces(wanted, in));
+  else
+    must(file.wait(must(file.start_write_pieces(wanted, in))));
+}
+
 }  // namespace
 
 TEST_CASE("pieces of a committed file are read as a loop over bytes would, on either path") {
@@ -91,7 +111,7 @@ TEST_CASE("pieces of a committed file are read as a loop over bytes would, on ei
     FileSystem fs(9);
     fs.run(path, [](Client& client) {
       std::mt19937_64 random(7);
-      for (int layout = 0; layout < 12; ++layout) {
+      for (int layout = 0; layout < rounds(12); ++layout) {
         const Bytes all = test::pattern(60'011, random());
         put(client, "/f", any_options(random, true), all);
         File file = must(client.open("/f"));
@@ -109,7 +129,7 @@ TEST_CASE("pieces of a committed file are read as a loop over bytes would, on ei
             expected[to] = all[from];
             ++done;
           }
-          const std::uint64_t got = must(file.read_pieces(wanted, memory));
+          const std::uint64_t got = read_either_way(file, wanted, memory, random() % 2 == 0);
           REQUIRE(got == done);
           REQUIRE(memory == expected);
         }
@@ -123,7 +143,7 @@ TEST_CASE("a file being created in pieces is what a loop over bytes would make o
     FileSystem fs(9);
     fs.run(path, [](Client& client) {
       std::mt19937_64 random(11);
-      for (int layout = 0; layout < 25; ++layout) {
+      for (int layout = 0; layout < rounds(25); ++layout) {
         const CreateOptions options = any_options(random, true);
         File file = must(client.create("/f", options));
         Bytes model;
@@ -135,7 +155,7 @@ TEST_CASE("a file being created in pieces is what a loop over bytes would make o
           File::Pieces wanted = any_pieces(random, true);
           const Places places = places_of(wanted);
           const Bytes memory = test::pattern(places.memory_bytes, random());
-          must(file.write_pieces(wanted, memory));
+          write_either_way(file, wanted, memory, random() % 2 == 0);
           for (const auto& [to, from] : places.places) {
             if (to >= model.size()) model.resize(to + 1);
             model[to] = memory[from];
@@ -345,6 +365,40 @@ TEST_CASE("pieces of variable records are read across them") {
     CHECK(must(file.read_pieces(wanted, memory)) == 70);
     for (const auto& [from, to] : places_of(wanted).places) REQUIRE(memory[to] == all[from]);
   });
+}
+
+TEST_CASE("pieces of variable records are read as a loop over bytes would, on either path") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(5);
+    fs.run(path, [](Client& client) {
+      std::mt19937_64 random(13);
+      for (int layout = 0; layout < rounds(3); ++layout) {
+        CreateOptions options;
+        options.format = Format::variable();
+        options.width = static_cast<std::uint32_t>(1 + random() % 5);
+        std::vector<std::uint32_t> lengths;
+        for (int i = 0; i < 40; ++i) lengths.push_back(static_cast<std::uint32_t>(random() % 300));
+        const Bytes all = test::pattern(std::accumulate(lengths.begin(), lengths.end(), 0u), random());
+        File made = must(client.create("/v", options));
+        must(made.write_batch(lengths, all));
+        must(made.commit());
+        File file = must(client.open("/v"));
+        for (int i = 0; i < 4; ++i) {
+          File::Pieces wanted = any_pieces(random, false);
+          wanted.bytes = 1 + random() % 300;
+          Bytes memory(places_of(wanted).memory_bytes, std::byte{0xee}), expected = memory;
+          std::uint64_t done = 0;
+          for (const auto& [from, to] : places_of(wanted).places) {
+            if (from >= all.size()) break;
+            expected[to] = all[from];
+            ++done;
+          }
+          REQUIRE(read_either_way(file, wanted, memory, i % 2 == 0) == done);
+          REQUIRE(memory == expected);
+        }
+      }
+    });
+  }
 }
 
 TEST_CASE("requests that cannot be are refused before anything is sent") {

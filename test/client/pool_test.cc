@@ -32,3 +32,59 @@ TEST_CASE("what is thrown on the caller's thread of a pool goes on when the othe
   pool.run(100, [&](std::size_t) { ++done; });
   CHECK(done == 100);
 }
+
+TEST_CASE("tasks of a pool run while their owner does other things, and beside the work of a transfer") {
+  for (const unsigned threads : {1u, 2u, 4u}) {
+    client::Pool pool(threads);
+    std::atomic<int> done = 0;
+    client::Pool::Tasks tasks;
+    for (int i = 0; i < 100; ++i) tasks.emplace_back([&done] { ++done; });
+    for (auto& task : tasks) pool.start(task);
+    std::atomic<int> parts = 0;
+    pool.run(50, [&](std::size_t) { ++parts; });
+    CHECK(parts == 50);
+    pool.finish(tasks);
+    CHECK(done == 100);
+    for (const auto& task : tasks) CHECK(task.is_done());
+  }
+}
+
+TEST_CASE("a pool with a thread of its own runs a task that nobody waits for") {
+  client::Pool pool(2);
+  client::Pool::Tasks tasks;
+  tasks.emplace_back([] {});
+  pool.start(tasks.front());
+  while (!tasks.front().is_done()) std::this_thread::yield();
+}
+
+TEST_CASE("tasks that are cancelled are not begun any more, and what runs has ended") {
+  client::Pool pool(2);
+  std::atomic<bool> is_inside = false, may_end = false, has_ended = false;
+  std::atomic<int> begun = 0;
+  client::Pool::Tasks tasks;
+  tasks.emplace_back([&] {
+    is_inside = true;
+    while (!may_end) std::this_thread::yield();
+    has_ended = true;
+  });
+  for (int i = 0; i < 10; ++i) tasks.emplace_back([&] { ++begun; });
+  for (auto& task : tasks) pool.start(task);
+  while (!is_inside) std::this_thread::yield();
+  std::thread lets_end([&] {
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    may_end = true;
+  });
+  pool.cancel(tasks);
+  CHECK(has_ended);
+  CHECK(begun == 0);
+  lets_end.join();
+}
+
+TEST_CASE("what a task throws on the thread that waits for it goes on from there") {
+  client::Pool pool(1);
+  client::Pool::Tasks tasks;
+  tasks.emplace_back([] { throw std::runtime_error("broken"); });
+  CHECK_THROWS_WITH(pool.start(tasks.front()), "broken");
+  pool.cancel(tasks);
+  CHECK(tasks.front().is_done() == false);
+}

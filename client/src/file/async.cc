@@ -103,6 +103,7 @@ bool AsyncOperation::tasks_are_done() const {
 }
 
 void AsyncOperation::start_tasks(std::uint64_t bytes) {
+  static_cast<void>(requests_->step().has_value());  // under way meanwhile; an error stays for the next step
   if (is_foreground_ && (bytes < kParallelBytes || tasks_.size() == 1)) {
     for (Pool::Task& task : tasks_) Pool::run_here(task);
   } else {
@@ -110,12 +111,13 @@ void AsyncOperation::start_tasks(std::uint64_t bytes) {
   }
 }
 
-bool AsyncOperation::move_on() {
+bool AsyncOperation::move_on(bool may_wait) {
   while (!has_ended_) {
     if (status_) status_ = requests_->step();
     if (!tasks_are_done()) return false;
     if (status_ && !requests_->idle()) return false;
     tasks_.clear();
+    if (!status_ && !may_wait) return true;
     if (!status_ && may_go_on(status_.error())) {
       make_requests();
       status_ = {};
@@ -132,7 +134,7 @@ bool AsyncOperation::move_on() {
 }
 
 Status AsyncOperation::run() {
-  while (!move_on()) {
+  while (!move_on(true)) {
     if (!tasks_are_done()) {
       file_.session->pool().finish(tasks_);
       continue;

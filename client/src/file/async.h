@@ -26,8 +26,8 @@ class AsyncOperation {
   AsyncOperation(const AsyncOperation&) = delete;
   AsyncOperation& operator=(const AsyncOperation&) = delete;
 
-  // As far as it can go without waiting. Whether it has ended, well or not: then run() returns at once.
-  bool move_on();
+  // As far as it can go without waiting. Whether run() would return at once, unless it finds who else to ask.
+  bool move_on() { return move_on(false); }
   // To its end.
   [[nodiscard]] Status run();
   // What wait() is to return.
@@ -36,7 +36,7 @@ class AsyncOperation {
  protected:
   // Adds messages and tasks of the next step. False: there is none.
   [[nodiscard]] virtual Result<bool> next() = 0;
-  // It failed: whether what it has to do next is worth trying instead.
+  // It failed: whether what it has to do next is worth trying instead. May wait.
   [[nodiscard]] virtual bool may_go_on(const Error& /*why*/) { return false; }
   // Work through descriptors. start_tasks(): `bytes` of all tasks of this step together.
   void add_task(std::function<void()> work) { tasks_.emplace_back(std::move(work)); }
@@ -48,6 +48,7 @@ class AsyncOperation {
   std::optional<access::Requests> requests_;  // always there; made anew where it goes on after an error
 
  private:
+  bool move_on(bool may_wait);
   void make_requests();
   bool tasks_are_done() const;
 
