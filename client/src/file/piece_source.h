@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "file/piece_split.h"
 #include "pif/client/client.h"
@@ -94,6 +95,22 @@ Fill<Extent> fill_from(std::uint64_t offset, std::span<Byte> memory) {
       memory = memory.subspan(size);
     }
     return offset;
+  };
+}
+
+// Pieces of the byte view, in any order.
+inline Fill<component::Extent> fill_from_list(std::vector<component::Extent> list) {
+  return [list = std::move(list), next = std::size_t{0}](PieceSplit<component::Extent>& to) mutable {
+    std::uint64_t end = 0;
+    while (next < list.size() && has_room(to)) {
+      component::Extent& piece = list[next];
+      const std::size_t size = std::min<std::uint64_t>(piece.size, bytes_max(to));
+      to.add(piece.offset, size, piece.at);
+      end = std::max(end, piece.offset + size);
+      piece = {piece.offset + size, piece.size - size, piece.at + size};
+      if (piece.size == 0) ++next;
+    }
+    return end;
   };
 }
 

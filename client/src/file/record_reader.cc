@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "file/file_state.h"
+#include "file/piece_reader.h"
+#include "file/piece_source.h"
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
 #include "session/pool.h"
@@ -18,7 +20,9 @@ namespace {
 
 constexpr std::uint64_t kParallelBytes = 256u
                                          << 10;  // below this, handing work to another thread costs more than it saves
-constexpr std::uint32_t kLongRowBytes = 4096;    // from here on neighbours in memory do not disturb each other
+// Of requests that have so many bytes on average chunks are rarely shared; those go straight to their memory.
+constexpr std::uint64_t kLongRequestBytes = 64u << 10;
+constexpr std::uint32_t kLongRowBytes = 4096;  // from here on neighbours in memory do not disturb each other
 
 }  // namespace
 
@@ -253,6 +257,23 @@ Status RecordReader::read_once(RecordNumber first, std::span<std::byte> out, std
 Status RecordReader::read_many(std::span<File::ReadRequest> requests) {
   PIF_TRY(file_.check_usable());
   PIF_TRY(file_.keep_rights());
+  if (file_.creating() || requests.size() == 1) return read_each(requests);
+  std::vector<component::Extent> pieces;  // of the byte view
+  std::uint64_t bytes = 0;
+  for (File::ReadRequest& request : requests) {
+    PIF_TRY_VALUE(request.done, clip(request.first, request.out.size(), request.count));
+    if (request.done == 0) continue;
+    const std::uint64_t length = file_.parts.format.record_length;
+    const RecordNumber last = request.first + request.done - 1;
+    const std::size_t size = (request.done - 1) * length + file_.length.record_bytes(last);
+    pieces.push_back({request.first * length, size, request.out.data()});
+    bytes += size;
+  }
+  if (bytes >= pieces.size() * kLongRequestBytes) return read_each(requests);
+  return PieceReader(file_, fill_from_list(std::move(pieces)), true).run();
+}
+
+Status RecordReader::read_each(std::span<File::ReadRequest> requests) {
   if (file_.scattered.is_on()) {
     for (File::ReadRequest& request : requests) {
       PIF_TRY_VALUE(request.done, read_scattered(request.first, request.out, request.count));

@@ -53,6 +53,8 @@ class RecordReader {
   [[nodiscard]] Status read_near(const ReadPart& part) const;
 
  private:
+  // Whole rows of all requests at once, each for itself.
+  [[nodiscard]] Status read_each(std::span<File::ReadRequest> requests);
   // Of a file being created that is written in pieces.
   [[nodiscard]] Result<std::uint64_t> read_scattered(RecordNumber first, std::span<std::byte> out, std::uint64_t count);
   [[nodiscard]] Status read_once(RecordNumber first, std::span<std::byte> out, std::uint64_t records);
