@@ -128,3 +128,36 @@ TEST_CASE("an assertion that breaks on another thread than that of a call ends t
   CHECK(text_of_broken_child().find(": assertion failed: 2 + 2 == 5") != std::string::npos);
   set_assertion_handler(before);
 }
+
+TEST_CASE("programs in C move many pieces at once, as patterns, as Galley and PVFS have them, and share a file") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(3);
+    c_shared shared{};
+    bool has_shared = false, has_joined = false;
+    const auto run = [](Client& client, const auto& calls) {
+      pif_connection connection;
+      connection.client = std::make_unique<Client>(std::move(client));
+      const char* wrong = calls(&connection);
+      INFO((wrong != nullptr ? wrong : "") << ": " << pif_error_text(&connection));
+      CHECK(wrong == nullptr);
+    };
+    const auto wait_for = [](sim::Actor& self, const bool& sign) {
+      for (int i = 0; i < 1000 && !sign; ++i) self.pause(std::chrono::milliseconds(10));
+    };
+    fs.add_client("creator", path, [&](Client& client, sim::Actor& self) {
+      run(client, [&](pif_connection* connection) {
+        const char* wrong = c_shares(connection, &shared);
+        has_shared = true;
+        if (wrong != nullptr) return wrong;
+        wait_for(self, has_joined);
+        return c_pieces(connection, &shared);
+      });
+    });
+    fs.add_client("member", path, [&](Client& client, sim::Actor& self) {
+      wait_for(self, has_shared);
+      run(client, [&](pif_connection* connection) { return c_joins(connection, &shared); });
+      has_joined = true;
+    });
+    fs.world.run();
+  }
+}

@@ -12,6 +12,16 @@ extern "C" {
 const char* c_calls(pif_connection* connection);
 /* The same with NULL wherever a pointer is taken. */
 const char* c_calls_with_null(pif_connection* connection);
+/* Many pieces at once, and a file that two connections create. In this order: c_shares(), c_joins() on the other one,
+ * c_pieces(). */
+struct c_shared {
+  pif_file* file;
+  char token[PIF_TOKEN_BYTES_MAX];
+  int64_t token_bytes;
+};
+const char* c_shares(pif_connection* connection, struct c_shared* shared);
+const char* c_joins(pif_connection* connection, const struct c_shared* shared);
+const char* c_pieces(pif_connection* connection, struct c_shared* shared);
 
 #ifdef __cplusplus
 }

@@ -1,104 +1,20 @@
 // The C interface: handles around Client and File, and errors as negative codes.
 #include <algorithm>
 #include <cstring>
-#include <exception>
-#include <initializer_list>
 #include <memory>
-#include <new>
 #include <string>
 
-#include "c_api/c_handles.h"
+#include "c_api/c_run.h"
 #include "pif/base/inheriting.h"
 
 using pif::Client;
-using pif::Error;
 using pif::File;
 using pif::Result;
 using pif::Status;
 
+using namespace pif::c_api;
+
 namespace {
-
-int note(pif_errors& errors, const Error& error) {
-  errors.code = static_cast<int>(error.code);
-  errors.text = error.to_string();
-  return -errors.code;
-}
-
-int note_thrown(pif_errors& errors, const std::exception& thrown) noexcept {
-  errors.code = PIF_E_INTERNAL;
-  try {
-    errors.text = thrown.what();
-  } catch (const std::bad_alloc&) {
-    errors.text.clear();
-  }
-  return -PIF_E_INTERNAL;
-}
-
-std::span<std::byte> bytes_of(void* data, size_t size) { return {static_cast<std::byte*>(data), size}; }
-std::span<const std::byte> bytes_of(const void* data, size_t size) {
-  return {static_cast<const std::byte*>(data), size};
-}
-
-// An argument of a call, and whether it may be what it is.
-struct Argument {
-  Argument(const char* its_name, const void* pointer) : name(its_name), is_right(pointer != nullptr) {}
-  // Memory of so many bytes or elements: without any, it may be NULL.
-  Argument(const char* its_name, const void* pointer, uint64_t size)
-      : name(its_name), is_right(pointer != nullptr || size == 0) {}
-  Argument(const char* its_name, pif_list_function function) : name(its_name), is_right(function != nullptr) {}
-  Argument(const char* its_name, pif_stats_function function) : name(its_name), is_right(function != nullptr) {}
-  const char* name;
-  bool is_right;
-};
-using Arguments = std::initializer_list<Argument>;
-
-Status check(Arguments arguments) {
-  for (const Argument& argument : arguments) {
-    if (!argument.is_right)
-      return pif::fail(pif::Code::kInvalid, std::string("NULL was given for \"") + argument.name + '"');
-  }
-  return {};
-}
-
-int64_t value_of(const Status&) { return 0; }
-template <typename T>
-int64_t value_of(const Result<T>& result) {
-  return static_cast<int64_t>(*result);
-}
-
-// Checks the arguments, then runs `call`: its value, or the negative code of what went wrong. Programs in C cannot
-// catch what is thrown (by the library's containers, when memory is out or a size is absurd): it becomes an error here.
-template <typename Call>
-int64_t run(pif_errors& errors, Arguments arguments, Call call) noexcept {
-  try {
-    if (const Status checked = check(arguments); !checked) return note(errors, checked.error());
-    const auto result = call();
-    return result ? value_of(result) : note(errors, result.error());
-  } catch (const std::exception& thrown) {
-    return note_thrown(errors, thrown);
-  }
-}
-
-// The same with the client of a connection.
-template <typename Call>
-int with_client(pif_connection* connection, Arguments arguments, Call call) noexcept {
-  if (connection == nullptr) return -PIF_E_INVALID;
-  return static_cast<int>(run(*connection->errors, arguments, [&]() -> Status {
-    if (!connection->client) return pif::fail(pif::Code::kUnavailable, "not connected");
-    return call(*connection->client);
-  }));
-}
-
-// The same with an open file.
-template <typename Call>
-int64_t with_file(pif_file* file, Arguments arguments, Call call) noexcept {
-  if (file == nullptr) return -PIF_E_INVALID;
-  return run(*file->errors, arguments, [&] { return call(file->file); });
-}
-template <typename Call>
-int code_with_file(pif_file* file, Arguments arguments, Call call) noexcept {
-  return static_cast<int>(with_file(file, arguments, call));
-}
 
 pif::ConnectOptions options_of(const char* where, const pif_options* options) {
   pif::ConnectOptions out;
@@ -148,18 +64,6 @@ pif_stat_info info_of(const pif::Entry& entry) {
 }
 
 uint64_t microseconds(pif::Duration duration) { return static_cast<uint64_t>(duration.count() / 1000); }
-
-// A file that `open` gives, with a handle.
-template <typename Open>
-pif_file* make_file(pif_connection* connection, const char* path, Open open) noexcept {
-  pif_file* made = nullptr;
-  with_client(connection, {{"path", path}}, [&](Client& client) -> Status {
-    PIF_TRY_VALUE(File file, open(client));
-    made = new pif_file{connection->errors, std::move(file)};
-    return {};
-  });
-  return made;
-}
 
 // What fits `out` of the next records; the position moves behind them.
 Result<uint64_t> read_batch(File& file, std::span<std::byte> out, uint32_t* lengths, uint64_t count) {
@@ -295,13 +199,14 @@ int pif_list(pif_connection* connection, const char* path, pif_list_function eac
 }
 
 pif_file* pif_create(pif_connection* connection, const char* path, const pif_create_options* options) {
-  return make_file(connection, path, [&](Client& client) { return client.create(path, options_of(options)); });
+  return make_file(connection, {{"path", path}},
+                   [&](Client& client) { return client.create(path, options_of(options)); });
 }
 pif_file* pif_open(pif_connection* connection, const char* path, enum pif_mode mode) {
   const auto wanted = mode == PIF_WRITE  ? Client::Mode::kWrite
                       : mode == PIF_HOLD ? Client::Mode::kHold
                                          : Client::Mode::kRead;
-  return make_file(connection, path, [&](Client& client) { return client.open(path, wanted); });
+  return make_file(connection, {{"path", path}}, [&](Client& client) { return client.open(path, wanted); });
 }
 int pif_commit(pif_file* file) {
   return code_with_file(file, {}, [](File& f) { return f.commit(); });

@@ -55,6 +55,7 @@ enum pif_code {
 
 typedef struct pif_connection pif_connection;
 typedef struct pif_file pif_file;
+typedef struct pif_pattern pif_pattern;
 
 enum pif_record_kind { PIF_FIXED = 1, PIF_VARIABLE = 2, PIF_DELIMITED = 3 };
 enum pif_mode { PIF_READ = 0, PIF_WRITE = 1 /* and read */, PIF_HOLD = 2 /* read, and nobody may write meanwhile */ };
@@ -222,6 +223,99 @@ int pif_is_done(pif_file* file, int64_t operation);  /* 1 or 0 */
  * them, unless it fails. */
 int64_t pif_pread(pif_file* file, void* out, size_t bytes, uint64_t offset);
 int64_t pif_pwrite(pif_file* file, const void* in, size_t bytes, uint64_t offset);
+
+/* ---- many pieces at once
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* Which bytes, and in which order (pif/pattern/pattern.h; pif/pattern/builders.h says what each of the builders makes).
+ * A builder copies what it is given. NULL: memory is out. What cannot be, the call says that the pattern is used in.
+ * Freed with pif_pattern_free; NULL is allowed there. A pattern may be used any number of times, by any thread. */
+
+/* `count` repetitions, the first `offset` bytes behind the enclosing one, each `stride` bytes behind the one before: of
+ * `bytes` bytes, or of what `inner` says. */
+typedef struct pif_level {
+  int64_t offset;
+  uint64_t count;
+  int64_t stride;
+  uint64_t bytes;
+  const struct pif_level* inner;
+  size_t inner_count;
+} pif_level;
+typedef struct pif_piece {
+  int64_t offset;
+  uint64_t bytes;
+} pif_piece;
+typedef struct pif_stride {
+  int64_t stride;
+  uint64_t quantity;
+} pif_stride;
+/* What an offset counts from: offset 0 of the request; the batch before it in its array, or, for the first, the
+ * enclosing one; the end of the batch before it. */
+enum pif_origin { PIF_ABSOLUTE = 0, PIF_PREVIOUS = 1, PIF_PREVIOUS_END = 2 };
+typedef struct pif_batch {
+  int64_t offset;
+  enum pif_origin origin;
+  uint64_t quantity;
+  int64_t stride;
+  uint64_t bytes; /* if there are no inner ones */
+  const struct pif_batch* inner;
+  size_t inner_count;
+} pif_batch;
+
+/* extent: distance from one tile to the next; NULL: tiles lie side by side. */
+pif_pattern* pif_pattern_levels(const pif_level* levels, size_t count, const int64_t* extent);
+pif_pattern* pif_pattern_range(int64_t offset, uint64_t bytes);
+pif_pattern* pif_pattern_strided(int64_t offset, uint64_t record_bytes, int64_t stride, uint64_t quantity);
+pif_pattern* pif_pattern_nested(int64_t offset, uint64_t record_bytes, const pif_stride* innermost_first, size_t count);
+pif_pattern* pif_pattern_batched(const pif_batch* batches, size_t count);
+pif_pattern* pif_pattern_list(const pif_piece* pieces, size_t count);
+pif_pattern* pif_pattern_partition(int64_t offset, uint64_t group_bytes, int64_t stride);
+pif_pattern* pif_pattern_member(uint64_t member, uint64_t members, uint64_t record_bytes, uint64_t position);
+pif_pattern* pif_pattern_view(int64_t displacement, const pif_pattern* filetype);
+void pif_pattern_free(pif_pattern* pattern);
+
+/* The bytes of both patterns are paired in their order, each tiled as often as it takes. */
+typedef struct pif_pieces {
+  const pif_pattern* file;
+  const pif_pattern* memory; /* offsets in `out` or `in`, never before it */
+  int64_t displacement;      /* of the file's pattern: byte 0 of it is there */
+  uint64_t skip;             /* bytes of the file's pattern that are passed over */
+  uint64_t bytes;            /* of the whole request; 0: one tile of `memory` */
+} pif_pieces;
+
+/* Bytes read: fewer only where a piece goes past the end of the file. Bytes written: all of them, unless it fails; of a
+ * committed file nothing, if a piece ends past its end. */
+int64_t pif_read_pieces(pif_file* file, const pif_pieces* wanted, void* out, size_t out_bytes);
+int64_t pif_write_pieces(pif_file* file, const pif_pieces* wanted, const void* in, size_t in_bytes);
+/* Operations, for pif_wait, which then returns bytes. */
+int64_t pif_start_read_pieces(pif_file* file, const pif_pieces* wanted, void* out, size_t out_bytes);
+int64_t pif_start_write_pieces(pif_file* file, const pif_pieces* wanted, const void* in, size_t in_bytes);
+
+/* ---- a file being created by several
+ * ------------------------------------------------------------------------------------------ */
+
+#define PIF_TOKEN_BYTES_MAX 4096
+enum pif_member_state {
+  PIF_WRITING = 1,
+  PIF_DONE = 2,
+  PIF_DROPPED = 3,
+  PIF_GONE = 4 /* its connection is not there */
+};
+typedef struct pif_member {
+  uint32_t number; /* 0: who created the file */
+  enum pif_member_state state;
+} pif_member;
+
+/* The token, of any bytes: how long it is; -PIF_E_TOO_LARGE: `token` has less room. Who has it, and is the same user,
+ * joins the file, in any thread or process; pif_commit() of one makes it visible when all have said pif_done(). */
+int64_t pif_share(pif_file* file, void* token, size_t token_bytes);
+pif_file* pif_join(pif_connection* connection, const void* token, size_t token_bytes);
+int pif_done(pif_file* file);
+/* How many there are; as many as there is room for, in the order of their numbers, are written to `members`. */
+int64_t pif_members(pif_file* file, pif_member* members, size_t count);
+int pif_drop(pif_file* file, uint32_t member);
+/* What was written so far is durable; it stays invisible. */
+int pif_sync(pif_file* file);
 
 #ifdef __cplusplus
 }
