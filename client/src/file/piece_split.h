@@ -19,14 +19,16 @@ struct PieceSplit {
 
   // Bytes [offset, offset + size) of the file, which are at `at` in memory.
   void add(std::uint64_t offset, std::uint64_t size, decltype(Extent::at) at) {
-    while (size > 0) {
-      const std::uint64_t within = offset % length;
+    if (size == 0) return;
+    RecordNumber record = offset / length;
+    std::uint64_t within = offset % length;
+    for (Cell cell = layout.locate(record); true; cell = next_to(cell, ++record)) {
       const std::size_t part = std::min<std::uint64_t>(size, length - within);
-      const Cell cell = layout.locate(offset / length);
       add_to(cell.lfs, cell.row * length + within, part, at);
-      offset += part;
       size -= part;
+      if (size == 0) return;
       at += part;
+      within = 0;
     }
   }
   void clear() {
@@ -44,6 +46,12 @@ struct PieceSplit {
   std::uint64_t bytes = 0;
 
  private:
+  // Where `record` is, the one behind that of `cell`; a division costs as much as all the rest of a short piece.
+  Cell next_to(Cell cell, RecordNumber record) const {
+    if (!layout.is_even()) return layout.locate(record);
+    if (++cell.lfs == layout.width()) return {0, cell.row + 1};
+    return cell;
+  }
   void add_to(LfsIndex lfs, std::uint64_t offset, std::size_t size, decltype(Extent::at) at) {
     auto& pieces = of[lfs];
     bytes += size;
