@@ -41,8 +41,11 @@ bool are_contents(std::span<const std::byte> bytes, std::uint64_t offset, std::u
   return true;
 }
 
-void make_file(Client& client, const std::string& path, std::uint64_t bytes, std::uint64_t seed) {
-  File file = need(client.create(path));
+void make_file(Client& client, const std::string& path, std::uint64_t bytes, std::uint64_t seed,
+               std::uint32_t record_length) {
+  CreateOptions options;
+  options.format = Format::fixed(record_length);
+  File file = need(client.create(path, options));
   std::vector<std::byte> window(kWindowBytes);
   for (std::uint64_t at = 0; at < bytes; at += window.size()) {
     window.resize(std::min<std::uint64_t>(kWindowBytes, bytes - at));

@@ -9,6 +9,7 @@
 
 #include "galley/crew.h"
 #include "galley/task.h"
+#include "pif/base/limits.h"
 #include "pif/client/client.h"
 
 namespace pif::bench {
@@ -18,8 +19,9 @@ void fill_contents(std::span<std::byte> out, std::uint64_t offset, std::uint64_t
 // Whether `bytes` are what fill_contents() would write.
 bool are_contents(std::span<const std::byte> bytes, std::uint64_t offset, std::uint64_t seed);
 
-// Makes a committed byte file of that seed; ends the program if it cannot.
-void make_file(Client& client, const std::string& path, std::uint64_t bytes, std::uint64_t seed);
+// Makes a committed file of that seed, in records of so many bytes; ends the program if it cannot.
+void make_file(Client& client, const std::string& path, std::uint64_t bytes, std::uint64_t seed,
+               std::uint32_t record_length = kByteRecordLength);
 // Compares the file's first bytes, as many as `tasks` are about, with what a byte loop over the records that were
 // written gives: where nobody wrote the contents of `old_seed`, without it zeros. Ends the program if they differ.
 void check_written(File& file, const std::vector<Task>& tasks, const std::vector<Turn>& turns,

@@ -17,6 +17,7 @@ constexpr std::uint64_t kPiece = 64;
 constexpr std::uint64_t kWindow = 256u << 10;
 constexpr std::uint64_t kSingles = 1u << 20;  // calls that are measured
 constexpr std::uint64_t kSeed = 3;
+constexpr std::uint32_t kChunkBytes = 4096;  // of records of that length: a call for one piece checks no more
 
 // Every `every`-th piece of a file of `bytes` bytes, in memory one after another.
 struct Request {
@@ -89,7 +90,7 @@ void bench_galley_descriptors(Context& c) {
   const System system(c.options, "galley", 4, {}, c.watch);
   touch_memory(c);
   Client client = connect_to(system.folder(), DataPath::kDescriptors);
-  make_file(client, "/pieces", c.options.bytes, kSeed);
+  make_file(client, "/pieces", c.options.bytes, kSeed, kChunkBytes);
   File file = need(client.open("/pieces"));
   for (const std::uint64_t every : {1, 4, 16}) measure(c, file, every);
 }

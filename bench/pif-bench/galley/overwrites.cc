@@ -15,6 +15,7 @@ namespace {
 constexpr unsigned kClients = 4;
 constexpr std::uint64_t kOldSeed = 5, kNewSeed = 6;
 constexpr std::uint64_t kFirstRequest = 1u << 12;  // records
+constexpr std::uint32_t kChunkBytes = 4096;        // of records of that length
 
 std::vector<Task> tasks_of(const Context& c, const System& system, std::uint64_t bytes) {
   Task task;
@@ -40,7 +41,6 @@ std::uint64_t log_bytes(Client& client) {
 
 // Bytes of the chunks that were touched.
 std::uint64_t touched_bytes(const std::vector<Task>& tasks, const std::vector<Turn>& turns) {
-  constexpr std::uint64_t kChunkBytes = 4096;
   std::vector<bool> touched(tasks[0].bytes / kChunkBytes);
   for (std::size_t i = 0; i < tasks.size(); ++i)
     for (std::uint64_t record = 0; record < turns[i].records; ++record)
@@ -62,7 +62,7 @@ void bench_galley_overwrites(Context& c) {
   std::vector<double> ours, others, ratios;
   std::uint64_t moved = 0;
   for (unsigned round = 0; round < std::min(3u, c.options.repeats); ++round) {
-    make_file(client, "/overwritten", bytes, kOldSeed);
+    make_file(client, "/overwritten", bytes, kOldSeed, kChunkBytes);
     system.settle();
     const std::vector<Task> tasks = tasks_of(c, system, bytes);
     const std::uint64_t log_before = log_bytes(client);
