@@ -15,20 +15,22 @@ namespace pif::client {
 template <typename Extent>
 struct PieceSplit {
   PieceSplit(const parity::Layout& layout_in, std::uint32_t record_length)
-      : layout(layout_in), length(record_length), of(layout_in.width()), is_rising(layout_in.width(), true) {}
+      : layout(layout_in),
+        length(record_length),
+        of(layout_in.width()),
+        is_rising(layout_in.width(), true),
+        cell_(layout.locate(0)) {}
 
   // Bytes [offset, offset + size) of the file, which are at `at` in memory.
   void add(std::uint64_t offset, std::uint64_t size, decltype(Extent::at) at) {
-    if (size == 0) return;
-    RecordNumber record = offset / length;
-    std::uint64_t within = offset % length;
-    for (Cell cell = layout.locate(record); true; cell = next_to(cell, ++record)) {
+    while (size > 0) {
+      if (offset - record_begin_ >= length) go_to(offset);  // also where it is before that record
+      const std::uint64_t within = offset - record_begin_;
       const std::size_t part = std::min<std::uint64_t>(size, length - within);
-      add_to(cell.lfs, cell.row * length + within, part, at);
+      add_to(cell_.lfs, cell_.row * length + within, part, at);
+      offset += part;
       size -= part;
-      if (size == 0) return;
       at += part;
-      within = 0;
     }
   }
   void clear() {
@@ -46,11 +48,16 @@ struct PieceSplit {
   std::uint64_t bytes = 0;
 
  private:
-  // Where `record` is, the one behind that of `cell`; a division costs as much as all the rest of a short piece.
-  Cell next_to(Cell cell, RecordNumber record) const {
-    if (!layout.is_even()) return layout.locate(record);
-    if (++cell.lfs == layout.width()) return {0, cell.row + 1};
-    return cell;
+  // The record with that byte. Mostly it is the next one, and finding one takes divisions.
+  void go_to(std::uint64_t offset) {
+    if (offset != record_begin_ + length || !layout.is_even()) {
+      record_begin_ = offset - offset % length;
+      cell_ = layout.locate(offset / length);
+      return;
+    }
+    record_begin_ = offset;
+    if (++cell_.lfs < layout.width()) return;
+    cell_ = {0, cell_.row + 1};
   }
   void add_to(LfsIndex lfs, std::uint64_t offset, std::size_t size, decltype(Extent::at) at) {
     auto& pieces = of[lfs];
@@ -67,6 +74,10 @@ struct PieceSplit {
     pieces.push_back({offset, size, at});
     ++count;
   }
+
+  // The record in which the last piece ended.
+  std::uint64_t record_begin_ = 0;
+  Cell cell_;
 };
 
 // What is to be read, by offset; pieces may overlap.
