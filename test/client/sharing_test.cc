@@ -338,3 +338,69 @@ TEST_CASE("a file that is written in pieces takes in a stream, is read many at o
     });
   }
 }
+
+TEST_CASE("who is done, and whose commit was refused, reads on, holds up nobody's commit, and is told of it") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(3);
+    Meeting meeting;
+    const Bytes model = test::pattern(20'000);
+    fs.add_client("creator", path, [&](Client& client, sim::Actor& self) {
+      File file = must(client.create("/f", records(64)));
+      meeting.token = must(file.share());
+      must(file.pwrite(part(model, 0, 10'000), 0));
+      meeting.await(self, 1);
+      CHECK(code_of(file.commit()) == Code::kBusy);
+      Bytes some(10'000);
+      CHECK(must(file.pread(some, 0)) == some.size());
+      CHECK(std::equal(some.begin(), some.end(), model.begin()));
+      ++meeting.come;
+      meeting.await(self, 3);
+      must(file.commit());
+      CHECK(get(client, "/f") == model);
+    });
+    join_all(fs, path, 1, meeting, [&](Client& client, File& file, unsigned, sim::Actor& self) {
+      ++meeting.come;
+      meeting.await(self, 2);
+      must(file.pwrite(part(model, 10'000, 10'000), 10'000));
+      must(file.done());
+      Bytes all(model.size());
+      CHECK(must(file.pread(all, 0)) == all.size());
+      CHECK(all == model);
+      ++meeting.come;
+      while (!client.open("/f")) self.pause(std::chrono::milliseconds(10));
+      must(file.commit());  // it is committed: by whom does not matter
+    });
+    fs.world.run();
+  }
+}
+
+TEST_CASE("a commit that was refused because somebody has joined meanwhile takes what that one has written, or fails") {
+  for (unsigned delay = 0; delay < 40; ++delay) {
+    FileSystem fs(3);
+    Meeting meeting;
+    const Bytes model = test::pattern(delay % 4 < 2 ? 1000 : 20);  // 20: LFS 0 has no more rows of it than before
+    bool is_refused = false;
+    fs.add_client("creator", DataPath::kMessages, [&](Client& client, sim::Actor& self) {
+      File file = must(client.create("/f", records(10)));
+      const std::string token = must(file.share());
+      if (delay % 2 == 0) must(file.pwrite(part(model, 0, 10), 0));
+      meeting.token = token;
+      if (file.commit()) return;
+      is_refused = true;
+      meeting.await(self, 1);
+      const Status again = file.commit();
+      if (again) CHECK(get(client, "/f") == model);
+      if (delay % 2 == 1) must(again);
+    });
+    fs.add_client("member1", DataPath::kMessages, [&](Client& client, sim::Actor& self) {
+      while (meeting.token.empty()) self.pause(std::chrono::milliseconds(1));
+      self.pause(std::chrono::microseconds(100) * delay);
+      auto joined = client.join(meeting.token);
+      if (!joined) return;
+      while (!is_refused) self.pause(std::chrono::milliseconds(1));
+      if (auto done = joined->pwrite(model, 0)) must(joined->done());
+      ++meeting.come;
+    });
+    fs.world.run();
+  }
+}

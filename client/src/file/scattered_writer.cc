@@ -122,8 +122,9 @@ void ScatteredWriter::close() {
 
 Status ScatteredWriter::seal(const FileLength& file_length) {
   PIF_ASSERT(is_on_, file_length.records);
-  if (sealing_.state() == access::Sealing::State::kSealed) return check_sealed(file_length);
   close();
+  // All of it each time: since a commit that was refused, somebody may have joined and written more.
+  sealing_ = access::Sealing();
   std::vector<access::ComponentEnd> ends;
   access::Requests seals(file_.session->links(), file_.grant);
   const FileParts& parts = file_.parts;
@@ -136,16 +137,7 @@ Status ScatteredWriter::seal(const FileLength& file_length) {
     ends.push_back({lfs, false, {rows, component_bytes(lfs, file_length), 0, 0}, true});
   }
   sealing_.start(seals, file_length, ends, file_.session->timeout());
-  sealed_length_ = file_length;
   return file_.run(seals);
-}
-
-// Who has joined since may have written to LFSs that had no rows.
-Status ScatteredWriter::check_sealed(const FileLength& file_length) const {
-  if (file_length == sealed_length_) return {};
-  return fail(Code::kExists, fmt::format("{}: it was sealed with {} bytes, and a member has written {} since: write it "
-                                         "again",
-                                         file_.parts.path, sealed_length_.bytes, file_length.bytes));
 }
 
 }  // namespace pif::client

@@ -46,13 +46,10 @@ class ScatteredWriter {
  private:
   // Of a file of that length, in that LFS's .dat.
   std::uint64_t component_bytes(LfsIndex lfs, const FileLength& file_length) const;
-  [[nodiscard]] Status check_sealed(const FileLength& file_length) const;
-
   FileState& file_;
   bool is_on_ = false;
   bool has_room_ = false;  // preallocate() was called
   access::Sealing sealing_;
-  FileLength sealed_length_;  // of the last seal()
 };
 
 }  // namespace pif::client

@@ -102,8 +102,14 @@ Status FileState::seal_scattered() {
   FileLength whole = length.now();
   if (is_shared()) {
     PIF_TRY(done());
-    PIF_TRY_VALUE(const auto all, members());
-    for (const auto& one : all) {
+    const auto all = members();
+    // It has none any more: another member, or a commit before this one, has committed it, which the server confirms.
+    if (!all && all.error().code == Code::kStaleFile) {
+      enter_sealing();
+      return {};
+    }
+    if (!all) return fail(all.error());
+    for (const auto& one : *all) {
       if (one.state() == kDone && one.file_length().bytes() > whole.bytes)
         whole = wire::file_length_of(one.file_length());
       if (one.state() == kDone || one.state() == static_cast<std::uint32_t>(File::Member::State::kDropped)) continue;

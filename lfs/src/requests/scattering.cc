@@ -33,13 +33,16 @@ Result<net::Packet> Scattering::write_pieces(const Request& request, const proto
   if (!component->shape.format.is_fixed())
     return fail(Code::kUnsupported,
                 fmt::format("file {}: records of variable length are written in order", name_of(component->file)));
+  net::Packet reply = Replies::reply(request);
+  reply.envelope.mutable_done();
+  const RequestDedup::Key key{request.who.session, request.envelope().id()};
+  if (written_.knows(key)) return reply;  // others may have written there since
   if (component->writer) PIF_TRY(writing_.finish_writer(*component));
   PIF_TRY(context_.components.open_files(*component, component::OpenMode::kWrite));
   component->scattered = true;
   PIF_ASSERT(component->stage() == Stage::kFilling && component->files->data, component->file.value);
   PIF_TRY(write_runs(*component->files->data, runs, data, !component->given_out));
-  net::Packet reply = Replies::reply(request);
-  reply.envelope.mutable_done();
+  written_.add(key);
   return reply;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "context/lfs_context.h"
+#include "context/request_dedup.h"
 #include "requests/reading.h"
 #include "requests/writing.h"
 
@@ -33,6 +34,7 @@ class Scattering {
   LfsContext& context_;
   Writing& writing_;
   Reading& reading_;
+  RequestDedup written_;  // WritePieces that were carried out
 };
 
 }  // namespace pif::lfs

@@ -23,6 +23,18 @@ component::Tail tail_to_seal(const Component& component, const proto::Seal& aske
   return {asked.rows(), asked.bytes(), asked.data_tail_sum(), asked.index_tail_sum()};
 }
 
+// Sealed already: as it is asked for now. A file that several write may be longer by now than when it was sealed first.
+Status check_sealed(const Component& component, const proto::Seal& asked) {
+  const proto::ComponentState& state = component.state;
+  const FileLength published = file_length_of(state.published()), wanted = file_length_of(asked.file());
+  const bool is_same_file = state.state() != kSealed || published == wanted;
+  if (state.rows() == asked.rows() && state.bytes() == asked.bytes() && is_same_file) return {};
+  return fail(Code::kExists,
+              fmt::format("file {} is sealed with {} rows and {} bytes here, of {} bytes in all: as one "
+                          "of {} bytes, write it again",
+                          name_of(component.file), state.rows(), state.bytes(), published.bytes, wanted.bytes));
+}
+
 Status expect_size(component::File& file, std::uint64_t size, bool exact, FileId id, std::string_view what) {
   PIF_TRY_VALUE(const auto found, file.size());
   if (exact ? found == size : found >= size) return {};
@@ -268,13 +280,8 @@ Result<ComponentPtr> Writing::prepare_seal(const Request& request) {
   if (!is_same_shape(component.state.shape(), asked.shape()))
     return fail(Code::kInvalid, fmt::format("file {} was begun with another format or layout", file));
   if (!component.is_open()) {
-    // One that is not committed may be sealed as of a shorter file: by somebody who did not know of all who write it.
-    const FileLength length = file_length_of(component.state.published());
-    const bool is_same_file = component.state.state() != kSealed || length == file_length_of(asked.file());
-    const bool is_same = component.state.rows() == asked.rows() && component.state.bytes() == asked.bytes();
-    if (is_same && is_same_file) return found;
-    return fail(Code::kExists, fmt::format("file {} is sealed with {} rows and {} bytes, of {} bytes of the file", file,
-                                           component.state.rows(), component.state.bytes(), length.bytes));
+    PIF_TRY(check_sealed(component, asked));
+    return found;
   }
   if (may_seal == Permission::kNever)
     return fail(Code::kExists, fmt::format("file {} is complete: rows are being appended to it", file));
