@@ -170,6 +170,7 @@ void Cluster::kill_lfs(unsigned index) {
 
 void Cluster::crash_lfs(unsigned index) {
   kill_lfs(index);
+  ++power_losses_;
   nodes_.at(index).root.disk->crash();
 }
 
@@ -197,6 +198,7 @@ RootImage Cluster::empty_root(unsigned index) const {
 }
 
 void Cluster::lose_power(Node& node) {
+  ++power_losses_;
   world_.doom(node.actor);
   node.root.disk->crash(kBlockBytes[world_.pick(std::size(kBlockBytes))],
                         [this](std::uint64_t limit) { return world_.pick(limit); });

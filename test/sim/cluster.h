@@ -70,6 +70,7 @@ class Cluster {
   // only. only_durable: of its calls that make something durable.
   void crash_lfs_at(unsigned index, std::uint64_t calls, bool only_durable);
   void crash_server_at(std::uint64_t calls, bool only_durable);
+  std::uint64_t power_losses() const { return power_losses_; }  // of all LFSs
   bool server_runs() const;
   bool lfs_runs(unsigned index) const;
   Faults& faults(unsigned index) { return *nodes_[index].faults; }
@@ -127,6 +128,7 @@ class Cluster {
   std::shared_ptr<kv::MemoryState> directory_;
   std::shared_ptr<Faults> server_faults_ = std::make_shared<Faults>();
   std::string last_words_;
+  std::uint64_t power_losses_ = 0;
   ActorId server_actor_ = 0;
   std::vector<Node> nodes_;
   const std::atomic<bool> never_ = false;  // daemons end by being killed

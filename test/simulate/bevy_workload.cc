@@ -57,7 +57,6 @@ void BevyWorkload::one() {
 
 std::uint64_t BevyWorkload::some_count() { return dice_.chance(15) ? dice_.from_to(20, 90) : dice_.from_to(1, 8); }
 
-// Each LFS is some file's LFS 0, and deputy.
 CreateOptions BevyWorkload::some_file() {
   constexpr std::uint32_t kLengths[] = {0, 0, 16, 100, 1000, 4096, 4096, 5000, 20000};
   CreateOptions options;
@@ -66,14 +65,7 @@ CreateOptions BevyWorkload::some_file() {
   options.bevy = shared_.plan.bevy;
   options.exclusive = dice_.chance(20);
   options.is_small = dice_.chance(25);
-  if (dice_.chance(30)) return options;
-  const std::uint32_t first = dice_.chance(50) ? options.bevy : 0;
-  for (const std::uint32_t begin : {first, options.bevy - first}) {
-    std::vector<std::uint32_t> nodes(options.bevy);
-    std::iota(nodes.begin(), nodes.end(), begin + 1);
-    std::rotate(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(dice_.below(options.bevy)), nodes.end());
-    options.nodes.insert(options.nodes.end(), nodes.begin(), nodes.end());
-  }
+  if (!dice_.chance(30)) options.nodes = some_nodes();
   return options;
 }
 

@@ -23,6 +23,7 @@ struct Outcome {
   std::uint64_t damages = 0;    // done to what disks have
   std::uint64_t found = 0;      // by scrubs; one damage may show as several
   std::uint64_t repaired = 0;   // of these
+  std::uint64_t commits = 0;    // of files that several wrote
 };
 
 // tell: gets what happens, line by line, for people.
@@ -37,6 +38,9 @@ Outcome run_bevies_history(std::uint64_t seed, const std::function<void(const st
 
 // One damage after another is done to files with parity: no reader is given it, and scrubs find it and make it good.
 Outcome run_damages_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
+
+// Several clients fill files together, while everything strikes: all bytes are somebody's, and those are whole.
+Outcome run_together_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
 
 Outcome run_history(std::uint64_t seed, const std::function<void(const std::string&)>& tell = {});
 

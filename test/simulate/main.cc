@@ -15,6 +15,7 @@ using pif::simulate::run_damages_history;
 using pif::simulate::run_history;
 using pif::simulate::run_names_history;
 using pif::simulate::run_restores_history;
+using pif::simulate::run_together_history;
 
 struct Options {
   std::uint64_t first = 1;
@@ -27,6 +28,7 @@ struct Options {
   bool restores = false;  // histories in which parts are put back to what they were
   bool bevies = false;    // histories of files with parity, whose LFSs are lost and come back
   bool damages = false;   // histories of damage to what disks have
+  bool together = false;  // histories of files that several write
   bool keeps_going = false;
 };
 
@@ -34,13 +36,13 @@ struct Totals {
   std::uint64_t histories = 0, violations = 0, unequal = 0, too_hard = 0;
   std::uint64_t operations = 0, failed = 0, records = 0, steps = 0;
   std::uint64_t restores = 0, noticed = 0, accepted = 0, losses = 0;
-  std::uint64_t damages = 0, found = 0, repaired = 0;
+  std::uint64_t damages = 0, found = 0, repaired = 0, commits = 0;
 };
 
 int usage() {
   std::fputs(
       "usage: pif-simulate [--seed S] [--histories N | --seconds N [--at-most N]] [--names | --restores | --bevies | "
-      "--damages] [--replay] [--keep-going] [--talk]\n",
+      "--damages | --together] [--replay] [--keep-going] [--talk]\n",
       stderr);
   return 2;
 }
@@ -62,6 +64,8 @@ bool parse(int argc, char** argv, Options& wanted) {
       wanted.bevies = true;
     else if (option == "--damages")
       wanted.damages = true;
+    else if (option == "--together")
+      wanted.together = true;
     else if (i + 1 == argc)
       return false;
     else if (option == "--seed")
@@ -93,6 +97,7 @@ void add(Totals& totals, const Outcome& outcome) {
   totals.damages += outcome.damages;
   totals.found += outcome.found;
   totals.repaired += outcome.repaired;
+  totals.commits += outcome.commits;
   totals.too_hard += outcome.names_too_hard ? 1 : 0;
   totals.violations += outcome.violations.empty() ? 0 : 1;
 }
@@ -103,6 +108,7 @@ std::string kind_of(const Options& wanted) {
          : wanted.restores ? " --restores"
          : wanted.bevies   ? " --bevies"
          : wanted.damages  ? " --damages"
+         : wanted.together ? " --together"
                            : "";
 }
 
@@ -111,6 +117,7 @@ void run_one(std::uint64_t seed, const Options& wanted, Totals& totals) {
                    : wanted.restores ? run_restores_history
                    : wanted.bevies   ? run_bevies_history
                    : wanted.damages  ? run_damages_history
+                   : wanted.together ? run_together_history
                                      : run_history;
   const auto outcome = wanted.talks ? run(seed, say) : run(seed, {});
   add(totals, outcome);
@@ -142,9 +149,9 @@ int main(int argc, char** argv) {
   }
   fmt::print(
       "seeds {}..{} histories {} violations {} unequal {} operations {} failed {} records {} steps {} too-hard {} "
-      "restores {} noticed {} accepted {} losses {} damages {} found {} repaired {} seconds {:.1f}\n",
+      "restores {} noticed {} accepted {} losses {} damages {} found {} repaired {} commits {} seconds {:.1f}\n",
       wanted.first, wanted.first + totals.histories - 1, totals.histories, totals.violations, totals.unequal,
       totals.operations, totals.failed, totals.records, totals.steps, totals.too_hard, totals.restores, totals.noticed,
-      totals.accepted, totals.losses, totals.damages, totals.found, totals.repaired, elapsed());
+      totals.accepted, totals.losses, totals.damages, totals.found, totals.repaired, totals.commits, elapsed());
   return totals.violations + totals.unequal == 0 ? 0 : 1;
 }

@@ -58,6 +58,24 @@ void draw_strikes(Plan& plan, Dice& dice) {
   }
 }
 
+// Two bevies, of which one LFS after another is away.
+void draw_absences(Plan& plan, Dice& dice) {
+  constexpr Strike kAway[] = {Strike::kTakeAway, Strike::kTakeAway, Strike::kTakeAway,
+                              Strike::kReplace,  Strike::kCutOff,   Strike::kPause};
+  constexpr Strike kOthers[] = {Strike::kKillServer, Strike::kCutServer, Strike::kKillClient, Strike::kBreakLink,
+                                Strike::kPartition,  Strike::kStall,     Strike::kWriteBack};
+  plan.bevy = dice.chance(60) ? 2 : dice.chance(60) ? 3 : 4;
+  plan.lfss = 2 * plan.bevy;
+  plan.is_far = dice.chance(40);
+  plan.timeout = dice.chance(60) ? 8s : 40s;
+  draw_work(plan, dice);
+  for (auto count = dice.from_to(1, 3); count > 0; --count) {
+    for (auto others = dice.below(3); others > 0; --others) add_one_of(plan, dice, kOthers, 300);
+    add_one_of(plan, dice, kAway, dice.chance(50) ? 60 : 600);
+  }
+  for (auto others = dice.below(3); others > 0; --others) add_one_of(plan, dice, kOthers, 900);
+}
+
 }  // namespace
 
 std::uint64_t Dice::below(std::uint64_t limit) {
@@ -121,23 +139,35 @@ Plan Plan::for_restores(std::uint64_t seed) {
 }
 
 Plan Plan::for_bevies(std::uint64_t seed) {
-  constexpr Strike kAway[] = {Strike::kTakeAway, Strike::kTakeAway, Strike::kTakeAway,
-                              Strike::kReplace,  Strike::kCutOff,   Strike::kPause};
-  constexpr Strike kOthers[] = {Strike::kKillServer, Strike::kCutServer, Strike::kKillClient, Strike::kBreakLink,
-                                Strike::kPartition,  Strike::kStall,     Strike::kWriteBack};
   Dice dice(seed ^ 0x626576696573);
   Plan plan;
   plan.seed = seed;
-  plan.bevy = dice.chance(60) ? 2 : dice.chance(60) ? 3 : 4;
-  plan.lfss = 2 * plan.bevy;
-  plan.is_far = dice.chance(40);
-  plan.timeout = dice.chance(60) ? 8s : 40s;
-  draw_work(plan, dice);
-  for (auto count = dice.from_to(1, 3); count > 0; --count) {
-    for (auto others = dice.below(3); others > 0; --others) add_one_of(plan, dice, kOthers, 300);
-    add_one_of(plan, dice, kAway, dice.chance(50) ? 60 : 600);
+  draw_absences(plan, dice);
+  return plan;
+}
+
+Plan Plan::for_together(std::uint64_t seed) {
+  constexpr Strike kKinds[] = {Strike::kKillServer, Strike::kCutServer,  Strike::kKillLfs,    Strike::kCutLfs,
+                               Strike::kKillClient, Strike::kKillClient, Strike::kBreakLink,  Strike::kPartition,
+                               Strike::kStall,      Strike::kFailOnce,   Strike::kFailSticky, Strike::kFill,
+                               Strike::kWriteBack};
+  Dice dice(seed ^ 0x746f676574686572);
+  Plan plan;
+  plan.seed = seed;
+  if (dice.chance(30)) {
+    draw_absences(plan, dice);
+  } else {
+    plan.lfss = static_cast<unsigned>(dice.from_to(1, 3));
+    plan.is_far = dice.chance(20);
+    draw_work(plan, dice);
+    for (auto count = dice.below(6); count > 0; --count) add_one_of(plan, dice, kKinds, dice.chance(50) ? 60 : 600);
   }
-  for (auto others = dice.below(3); others > 0; --others) add_one_of(plan, dice, kOthers, 900);
+  plan.clients = static_cast<unsigned>(dice.from_to(2, 4));
+  plan.operations = static_cast<unsigned>(dice.from_to(6, 20));
+  if (dice.chance(25)) {  // writes that come again after others
+    plan.world.duplicate = 0.2;
+    plan.world.reorder = 0.1;
+  }
   return plan;
 }
 

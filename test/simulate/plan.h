@@ -64,6 +64,8 @@ struct Plan {
   static Plan for_restores(std::uint64_t seed);
   // Of clients that append to files with parity while one LFS after another is lost and comes back.
   static Plan for_bevies(std::uint64_t seed);
+  // Of clients that fill files together.
+  static Plan for_together(std::uint64_t seed);
   std::string to_string() const;
 };
 

@@ -14,6 +14,7 @@ namespace pif::simulate {
 class Absences;
 class Contents;
 class Restores;
+class Together;
 
 struct Shared {
   const Plan& plan;
@@ -28,6 +29,7 @@ struct Shared {
   Restores* restores = nullptr;     // of histories that have them
   Absences* absences = nullptr;     // of histories with bevies
   Contents* contents = nullptr;     // the same
+  Together* together = nullptr;     // of histories whose clients fill files together
   bool may_be_stale = false;        // a part was put back: errors may say so
   bool may_seem_corrupt = false;    // data has rotted, or reads were cut short: errors may say so
 };

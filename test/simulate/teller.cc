@@ -1,5 +1,8 @@
 #include "simulate/teller.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include <fmt/format.h>
 
 namespace pif::simulate {
@@ -96,6 +99,19 @@ std::optional<File> Teller::open(std::size_t path, Client::Mode mode) {
   failed("open " + text(path), file.error());
   if (file.error().code == Code::kNotFound) end(std::move(op), {});
   return std::nullopt;
+}
+
+std::vector<std::uint32_t> Teller::some_nodes() {
+  const std::uint32_t bevy = shared_.plan.bevy;
+  const std::uint32_t first = dice_.chance(50) ? bevy : 0;
+  std::vector<std::uint32_t> out;
+  for (const std::uint32_t begin : {first, bevy - first}) {
+    std::vector<std::uint32_t> nodes(bevy);
+    std::iota(nodes.begin(), nodes.end(), begin + 1);
+    std::rotate(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(dice_.below(bevy)), nodes.end());
+    out.insert(out.end(), nodes.begin(), nodes.end());
+  }
+  return out;
 }
 
 bool Teller::rename(std::size_t from, std::size_t to, bool no_replace) {

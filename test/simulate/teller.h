@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "pif/client/client.h"
 #include "simulate/shared.h"
@@ -43,6 +44,9 @@ class Teller {
   std::optional<File> open(std::size_t path, Client::Mode mode);
   // One of the first, which all clients of a history use.
   std::size_t some_path() { return dice_.below(kShared); }
+
+  // Of a file with parity: the LFSs of both bevies in some order, so that each is some file's LFS 0, and deputy.
+  std::vector<std::uint32_t> some_nodes();
 
   static constexpr std::size_t kShared = 4;
 
