@@ -62,7 +62,9 @@ Together::Write Together::begin_write(FileNumber file, const std::string& member
   return writes_.size() - 1;
 }
 
-void Together::begin_commit(FileNumber id, Time now) { files_[id].first_commit = std::min(files_[id].first_commit, now); }
+void Together::begin_commit(FileNumber id, Time now) {
+  files_[id].first_commit = std::min(files_[id].first_commit, now);
+}
 
 void Together::committed(FileNumber id, NameOp publish) {
   File& file = files_[id];
@@ -121,10 +123,10 @@ void Together::judge(FileNumber id, std::uint64_t offset, std::span<const std::b
   }
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (known[i].is_explained || (bytes[i] == std::byte{0} && !known[i].is_written)) continue;
-    return oracle_.accuse(fmt::format(
-        "file {:x}: byte {} (of those from {} to {}) is {:02x} at {:.6f}, which is {}", id, offset + i, offset,
-        offset + bytes.size(), static_cast<unsigned>(bytes[i]), seconds(when.end),
-        known[i].is_written ? "not what was acknowledged there, nor anything later" : "of nobody's write"));
+    return oracle_.accuse(
+        fmt::format("file {:x}: byte {} (of those from {} to {}) is {:02x} at {:.6f}, which is {}", id, offset + i,
+                    offset, offset + bytes.size(), static_cast<unsigned>(bytes[i]), seconds(when.end),
+                    known[i].is_written ? "not what was acknowledged there, nor anything later" : "of nobody's write"));
   }
 }
 

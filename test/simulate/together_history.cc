@@ -9,8 +9,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr unsigned kMembers = 2;        // of the last file, beside who begins it
-constexpr Duration kFillMax = 60s;      // for what they write
+constexpr unsigned kMembers = 2;    // of the last file, beside who begins it
+constexpr Duration kFillMax = 60s;  // for what they write
 constexpr Duration kAskAfter = 65s;
 
 class TogetherHistory final : public AbsentHistory {

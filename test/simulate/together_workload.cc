@@ -14,8 +14,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr unsigned kOperationsMax = 60;
-constexpr unsigned kCommitsMax = 20;    // until it gives the file up
-constexpr unsigned kPatienceMax = 40;   // timeouts that one operation may take
+constexpr unsigned kCommitsMax = 20;   // until it gives the file up
+constexpr unsigned kPatienceMax = 40;  // timeouts that one operation may take
 constexpr std::uint64_t kPieceMax = 700;
 constexpr std::uint64_t kPiecesMax = 40;
 
@@ -100,7 +100,8 @@ bool TogetherWorkload::begin_file(std::size_t path, bool shares) {
   options.bevy = shared_.plan.bevy;
   options.exclusive = dice_.chance(10);
   options.is_small = dice_.chance(25);
-  if (options.bevy == 0 && dice_.chance(30)) options.width = static_cast<std::uint32_t>(dice_.from_to(1, shared_.plan.lfss));
+  if (options.bevy == 0 && dice_.chance(30))
+    options.width = static_cast<std::uint32_t>(dice_.from_to(1, shared_.plan.lfss));
   if (options.bevy > 0 && dice_.chance(70)) options.nodes = some_nodes();
   auto made = client().create(text(path), options);
   if (!made) return failed("create " + text(path), made.error());
@@ -183,7 +184,8 @@ bool TogetherWorkload::commit() {
   is_done_ = is_shared_;
   const auto committed = file_->commit();
   op.end = now();
-  shared_.tell(fmt::format("{}: commits {:x}: {}", name_, file_->id(), committed ? "ok" : committed.error().to_string()));
+  shared_.tell(
+      fmt::format("{}: commits {:x}: {}", name_, file_->id(), committed ? "ok" : committed.error().to_string()));
   if (!committed) {
     together().not_committed(file_->id(), std::move(op), is_unknown(committed.error()));
     return failed_in_file("commit", committed.error());
@@ -237,14 +239,12 @@ TogetherWorkload::Places TogetherWorkload::some_places(std::uint64_t reach, std:
 
 Status TogetherWorkload::write_to(const Places& places, std::span<const std::byte> bytes) {
   switch (places.how) {
-    case Places::How::kRecords:
-      return file_->write_at(places.ranges[0].offset / file_->format().record_length, bytes);
+    case Places::How::kRecords: return file_->write_at(places.ranges[0].offset / file_->format().record_length, bytes);
     case Places::How::kPieces: return file_->write_pieces(places.pieces, bytes);
     default: break;
   }
   PIF_TRY_VALUE(const std::size_t written, file_->pwrite(bytes, places.ranges[0].offset));
-  if (written != bytes.size())
-    shared_.oracle.accuse(fmt::format("{} of {} bytes were written", written, bytes.size()));
+  if (written != bytes.size()) shared_.oracle.accuse(fmt::format("{} of {} bytes were written", written, bytes.size()));
   return {};
 }
 
@@ -267,7 +267,8 @@ Result<std::uint64_t> TogetherWorkload::read_from(File& file, const Places& plac
   if (places.how == Places::How::kPieces) return file.read_pieces(places.pieces, out);
   const std::uint64_t length = file.format().record_length;
   if (places.how == Places::How::kRecords) {
-    PIF_TRY_VALUE(const std::uint64_t records, file.read_at(places.ranges[0].offset / length, out, out.size() / length));
+    PIF_TRY_VALUE(const std::uint64_t records,
+                  file.read_at(places.ranges[0].offset / length, out, out.size() / length));
     return records * length;
   }
   return file.pread(out, places.ranges[0].offset);

@@ -1,6 +1,6 @@
 // What a client does with files that several write: it begins them, joins those that others have begun, writes and
-// reads bytes anywhere in them, says that it is done, drops who has gone, and commits; and it reads, renames and removes
-// those that are there. All that it sees is told to the oracles.
+// reads bytes anywhere in them, says that it is done, drops who has gone, and commits; and it reads, renames and
+// removes those that are there. All that it sees is told to the oracles.
 #pragma once
 
 #include <cstdint>

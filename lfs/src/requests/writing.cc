@@ -35,6 +35,14 @@ Status check_sealed(const Component& component, const proto::Seal& asked) {
                           name_of(component.file), state.rows(), state.bytes(), published.bytes, wanted.bytes));
 }
 
+// While it was being sealed it was removed, or a sync of its files has failed.
+Status check_sealing(const Component& component) {
+  if (component.is_removed()) return fail(Code::kStaleFile, "the file was removed meanwhile");
+  if (component.stage() == Stage::kFailed) return fail(*component.failure);
+  PIF_ASSERT(component.stage() == Stage::kSealing, component.file.value, component.stage());
+  return {};
+}
+
 Status expect_size(component::File& file, std::uint64_t size, bool exact, FileId id, std::string_view what) {
   PIF_TRY_VALUE(const auto found, file.size());
   if (exact ? found == size : found >= size) return {};
@@ -196,9 +204,8 @@ Time Writing::next_deadline() const {
 
 bool Writing::try_seal(Sealing& sealing) {
   Component& component = *sealing.component;
-  PIF_ASSERT(component.stage() == Stage::kSealing || component.is_removed(), component.file.value, component.stage());
-  if (component.is_removed()) {
-    end_seal(sealing, fail(Code::kStaleFile, "the file was removed meanwhile"));
+  if (auto sealing_still = check_sealing(component); !sealing_still) {
+    end_seal(sealing, std::move(sealing_still));
     return true;
   }
   const auto written = has_writers(component);
@@ -319,7 +326,7 @@ void Writing::make_sums(const Sealing& sealing) {
 
 void Writing::end_sums(const Sealing& sealing, const Result<component::Tail>& tail) {
   Component& component = *sealing.component;
-  if (component.is_removed()) return end_seal(sealing, fail(Code::kStaleFile, "the file was removed meanwhile"));
+  if (auto sealing_still = check_sealing(component); !sealing_still) return end_seal(sealing, std::move(sealing_still));
   if (!tail) return end_seal(sealing, fail(tail.error()));
   PIF_ASSERT(component.files && component.reader, component.file.value);
   set_tail(component.state, *tail);
@@ -365,8 +372,8 @@ void Writing::sync_and_seal(const Sealing& sealing) {
                         token = sealing.token](const Status& synced) {
     // Nobody gets descriptors to write what is complete.
     if (component->mode == component::OpenMode::kWrite) context_.components.close_files(*component);
-    if (component->is_removed())
-      return context_.replies.answer(token, fail(Code::kStaleFile, "the file was removed meanwhile"));
+    if (auto sealing_still = check_sealing(*component); !sealing_still)
+      return context_.replies.answer(token, std::move(sealing_still));
     if (synced) return finish_seal(component, file, token);
     context_.components.set_failed(*component, synced.error());
     spdlog::error("file {}: {}", name_of(component->file), synced.error().text);
@@ -383,6 +390,7 @@ void Writing::finish_seal(const ComponentPtr& component, const FileLength& file,
   context_.batch.update(component, change, [this, component, token](const Status& committed) {
     component->end_change();
     if (!committed) return context_.replies.answer(token, committed);
+    if (component->stage() == Stage::kFailed) return context_.replies.answer(token, Status(fail(*component->failure)));
     context_.components.touch(*component, context_.now());
     net::Packet reply;
     *reply.envelope.mutable_seal_reply()->mutable_state() = component->state;

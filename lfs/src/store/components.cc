@@ -300,6 +300,7 @@ void Components::set_removing(FileId file, bool is_removing) {
 }
 
 void Components::set_failed(Component& component, const Error& why) {
+  if (component.stage() == Stage::kFailed || component.is_removed()) return;  // by a sync that was under way, too
   component.enter(Stage::kFailed);
   component.failure = Error{Code::kIo,
                             fmt::format("file {} is out of service here until the LFS is started again: {}",
