@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "copy_piece.h"
 #include "pif/base/assert.h"
 #include "pif/component/extents.h"
 #include "stream_reader.h"
@@ -16,18 +17,6 @@ namespace {
 constexpr std::uint64_t kBetweenChunks = 2;
 constexpr std::uint64_t kRawChunkBytes = 4096;  // of a file without sums
 constexpr std::size_t kWindowChunksMax = 256;
-
-// Pieces are mostly short and of one length.
-inline void copy_piece(std::byte* to, const std::byte* from, std::size_t size) {
-  switch (size) {
-    case 8: std::memcpy(to, from, 8); return;
-    case 16: std::memcpy(to, from, 16); return;
-    case 32: std::memcpy(to, from, 32); return;
-    case 64: std::memcpy(to, from, 64); return;
-    case 128: std::memcpy(to, from, 128); return;
-    default: std::memcpy(to, from, size);
-  }
-}
 
 }  // namespace
 

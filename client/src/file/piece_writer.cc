@@ -5,6 +5,7 @@
 #include "file/file_state.h"
 #include "pif/access/piece_requests.h"
 #include "pif/base/assert.h"
+#include "pif/component/mapped_writes.h"
 
 namespace pif::client {
 
@@ -65,7 +66,7 @@ void PieceWriter::write() {
     Near& near = near_.emplace_back(Near{lfs, *file_.component(lfs).files().data, 0, {}});
     for (const ConstExtent& piece : pieces) near.bytes += piece.size;
     bytes += near.bytes;
-    add_task([&near, &pieces] { near.outcome = component::write_extents(near.data, pieces, false); });
+    add_task([&near, &pieces] { near.outcome = component::write_extents_mapped(near.data, pieces); });
   }
   start_tasks(bytes);
 }
