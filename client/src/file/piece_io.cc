@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "file/file_state.h"
-#include "file/piece_overwriter.h"
+#include "file/overwriter.h"
 #include "file/piece_reader.h"
 #include "file/piece_source.h"
 #include "file/piece_writer.h"
