@@ -30,7 +30,7 @@ class Shared {
       : c_(context),
         system_(system),
         bytes_(std::min(context.options.bytes, kBytesMax)),
-        has_romio_(::access(romio().c_str(), X_OK) == 0),
+        has_romio_(::access(PIF_ROMIO, X_OK) == 0),
         client_(connect_to(system.folder())) {
     if (!has_romio_) c_.report.note("one shared file against ROMIO: not measured: no MPICH when this was built");
   }
@@ -55,8 +55,6 @@ class Shared {
   }
 
  private:
-  std::string romio() const { return c_.options.bin + "/pif-romio"; }
-
   void add(const std::string& name, const std::vector<Rates>& ours, const std::vector<Rates>& theirs, double write_goal,
            double read_goal) {
     for (const auto& [part, what, goal] : {std::tuple{&Rates::write, "write shared ", write_goal},
@@ -122,8 +120,9 @@ class Shared {
   double romio_run(unsigned processes, const std::string& mode, const char* way, const std::string& path,
                    const std::string& log) {
     unlink(log.c_str());
-    const Ran ran = run(
-        {PIF_MPIEXEC, "-n", std::to_string(processes), romio(), path, way, mode, std::to_string(bytes_)}, nullptr, log);
+    const Ran ran =
+        run({PIF_MPIEXEC, "-n", std::to_string(processes), PIF_ROMIO, path, way, mode, std::to_string(bytes_)}, nullptr,
+            log);
     double seconds = 0;
     if (ran.status != 0 || std::sscanf(last_line(log).c_str(), "%lf", &seconds) != 1 || seconds <= 0)
       die("pif-romio: " + last_line(log));
