@@ -32,9 +32,9 @@ NameKind kind(const Words& words) { return candidates(words).names; }
 }  // namespace
 
 TEST_CASE("commands and tools come first") {
-  CHECK(words_of(candidates({"st"})) == Words{"stat", "status"});
+  CHECK(words_of(candidates({"st"})) == Words{"stat", "status", "stripe"});
   CHECK(words_of(candidates({"so"})) == Words{"sort"});
-  CHECK(words_of(candidates({"help", "st"})) == Words{"stat", "status"});
+  CHECK(words_of(candidates({"help", "st"})) == Words{"stat", "status", "stripe"});
   CHECK(words_of(candidates({"node", "re"})) == Words{"replace"});
   CHECK(words_of(candidates({"l"})) == Words{"locate", "ls"});  // ln is not offered
   CHECK(candidates({""}).words.size() > 30);

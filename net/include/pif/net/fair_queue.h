@@ -92,6 +92,7 @@ class FairQueue {
     ring_.clear();
   }
 
+  // What waits: items and their bytes, of all peers or of one.
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
   std::uint64_t bytes() const { return bytes_; }
