@@ -4,6 +4,7 @@
 
 #include "fixture.h"
 #include "pif/client/session.h"
+#include "pif/pattern/builders.h"
 #include "pif/wire/values.h"
 
 using namespace pif;
@@ -209,6 +210,35 @@ TEST_CASE("a file that was begun before an LFS was lost must be written again, a
     must(file.abort());
     put(client, "/f", in_order(Format::fixed(10)), bytes);
     CHECK(get(client, "/f") == bytes);
+  });
+  fs.world.run();
+}
+
+TEST_CASE("short records of a lost LFS are rebuilt many at once, whatever asks for them") {
+  FileSystem fs(4);
+  fs.add_client("client", DataPath::kDescriptors, [&](Client& client, sim::Actor& self) {
+    const Bytes bytes = pattern(16 * 20'000 + 5, 1);
+    put(client, "/f", in_order(Format::fixed(16)), bytes);
+    lose(fs, client, self, 1);
+    const auto asked = [&] {
+      std::uint64_t count = 0;
+      for (const OperationStats& one : client.stats())
+        if (one.name == "reconstruct") count += one.count;
+      return count;
+    };
+    File file = must(client.open("/f"));
+    Bytes all(bytes.size());
+    const std::uint64_t before = asked();
+    CHECK(must(file.wait(must(file.start_read(0, all, 20'001)))) == 20'001);
+    CHECK(all == bytes);
+    CHECK(asked() > before);
+    CHECK(asked() - before < 20);
+    // Of each record the bytes from 3 to 12.
+    File::Pieces pieces{patterns::simple_strided(3, 10, 16, 20'000), patterns::range(0, 200'000), 0, 0, {}};
+    Bytes some(200'000);
+    CHECK(must(file.read_pieces(pieces, some)) == some.size());
+    for (std::size_t i = 0; i < some.size(); ++i) REQUIRE(some[i] == bytes[i / 10 * 16 + 3 + i % 10]);
+    CHECK(asked() - before < 40);
   });
   fs.world.run();
 }

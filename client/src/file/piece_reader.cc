@@ -15,7 +15,8 @@ using component::Extent;
 
 namespace {
 
-constexpr std::uint64_t kRebuiltAtOnce = 8u << 20;  // bytes of records
+constexpr std::uint64_t kRebuiltAtOnce = 8u << 20;      // bytes of records, with those that lie between them
+constexpr std::uint64_t kRebuiltRowsBytes = 64u << 10;  // of rows that are asked for together
 
 }  // namespace
 
@@ -156,29 +157,48 @@ void PieceReader::add_rest(LfsIndex lfs, std::span<const Extent> pieces, Error w
 // Takes what came of the records before, and asks for some more; false: there are none.
 bool PieceReader::rebuild() {
   const std::uint64_t length = file_.parts.format.record_length;
-  for (const Rebuilt& rebuilt : rebuilt_) {
-    for (const Extent& piece : rebuilt.pieces)
-      std::memcpy(piece.at, rebuilt.bytes.data() + piece.offset % length, piece.size);
-  }
+  for (const Rebuilt& rebuilt : rebuilt_) take(rebuilt);
   rebuilt_.clear();
   for (std::uint64_t bytes = 0; !rest_.empty() && bytes < kRebuiltAtOnce; rest_.pop_front()) {
-    const auto& [lfs, piece, why] = rest_.front();
-    const Row row = piece.offset / length;
-    if (rebuilt_.empty() || rebuilt_.back().lfs != lfs || rebuilt_.back().row != row) {
-      rebuilt_.push_back({lfs, row, std::vector<std::byte>(length), {}});
-      rebuild_one(rebuilt_.back(), *why);
-      bytes += length;
-    }
-    rebuilt_.back().pieces.push_back(piece);
+    const Rest& next = rest_.front();
+    const Row row = next.piece.offset / length;
+    const RecordNumber record = file_.parts.layout.record_at({next.lfs, row});
+    if (rebuilt_.empty() || !goes_on(rebuilt_.back(), next))
+      rebuilt_.push_back({next.lfs, row, row, record, {}, {}, next.why});
+    Rebuilt& rebuilt = rebuilt_.back();
+    PIF_ASSERT(record >= rebuilt.record, record, rebuilt.record);
+    bytes -= rebuilt.bytes.size();
+    rebuilt.last = row;
+    rebuilt.bytes.resize((record - rebuilt.record + 1) * length);
+    bytes += rebuilt.bytes.size();
+    rebuilt.pieces.push_back(next.piece);
   }
+  for (Rebuilt& rebuilt : rebuilt_) ask_rebuilt(rebuilt);
   return !rebuilt_.empty();
 }
 
-void PieceReader::rebuild_one(Rebuilt& rebuilt, const Error& why) {
-  const RecordNumber record = file_.parts.layout.record_at({rebuilt.lfs, rebuilt.row});
-  const access::RowRange row{rebuilt.lfs, rebuilt.row, 1, record, true};
-  access::read_rebuilt(*requests_, {row, rebuilt.bytes.data(), record, file_.length.now(), 0},
-                       file_.counts.bytes_by_message, why);
+void PieceReader::take(const Rebuilt& rebuilt) const {
+  const std::uint64_t length = file_.parts.format.record_length;
+  for (const Extent& piece : rebuilt.pieces) {
+    const RecordNumber record = file_.parts.layout.record_at({rebuilt.lfs, piece.offset / length});
+    const std::size_t at = (record - rebuilt.record) * length + piece.offset % length;
+    std::memcpy(piece.at, rebuilt.bytes.data() + at, piece.size);
+  }
+}
+
+// Whether it is in the same row, or in the next one, and that many rows are asked for at once.
+bool PieceReader::goes_on(const Rebuilt& rebuilt, const Rest& next) const {
+  const std::uint64_t length = file_.parts.format.record_length;
+  const Row row = next.piece.offset / length;
+  if (next.lfs != rebuilt.lfs || row < rebuilt.last || row > rebuilt.last + 1) return false;
+  return row == rebuilt.last || (row - rebuilt.first + 1) * length <= kRebuiltRowsBytes;
+}
+
+void PieceReader::ask_rebuilt(Rebuilt& rebuilt) {
+  const access::RowRange rows{rebuilt.lfs, rebuilt.first, rebuilt.last - rebuilt.first + 1, rebuilt.record,
+                              file_.parts.layout.is_even()};
+  access::read_rebuilt(*requests_, {rows, rebuilt.bytes.data(), rebuilt.record, file_.length.now(), 0},
+                       file_.counts.bytes_by_message, *rebuilt.why);
 }
 
 // ---- requests ------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ class PieceReader : public AsyncOperation {
     std::optional<component::Reader> reader;  // its own: that of the component may be given a new tail meanwhile
     Status outcome;
   };
-  // What is to be rebuilt, and one record that is.
+  // What is to be rebuilt, and rows that follow one another and are.
   struct Rest {
     LfsIndex lfs;
     component::Extent piece;
@@ -44,9 +44,11 @@ class PieceReader : public AsyncOperation {
   };
   struct Rebuilt {
     LfsIndex lfs;
-    Row row;
-    std::vector<std::byte> bytes;
-    std::vector<component::Extent> pieces;  // in it
+    Row first, last;
+    RecordNumber record;                    // in the first row
+    std::vector<std::byte> bytes;           // of the records from that one to that in the last row
+    std::vector<component::Extent> pieces;  // in them
+    std::shared_ptr<const Error> why;
   };
 
   Result<bool> next() override;
@@ -59,7 +61,9 @@ class PieceReader : public AsyncOperation {
   void recover();
   void add_rest(LfsIndex lfs, std::span<const component::Extent> pieces, Error why);
   bool rebuild();
-  void rebuild_one(Rebuilt& rebuilt, const Error& why);
+  void take(const Rebuilt& rebuilt) const;
+  bool goes_on(const Rebuilt& rebuilt, const Rest& next) const;
+  void ask_rebuilt(Rebuilt& rebuilt);
 
   const Fill<component::Extent> fill_;
   const std::optional<std::uint64_t> result_;
