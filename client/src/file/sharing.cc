@@ -15,6 +15,12 @@ namespace {
 
 constexpr std::uint32_t kDone = 2;
 
+Status check_shared(const FileState& file) {
+  PIF_TRY(file.check_not_ended());
+  if (file.is_shared()) return {};
+  return fail(Code::kInvalid, fmt::format("{}: nobody shares it", file.parts.path));
+}
+
 }  // namespace
 
 Status FileState::check_not_done() const {
@@ -37,8 +43,7 @@ Result<std::string> FileState::share() {
 }
 
 Status FileState::done() {
-  PIF_TRY(check_not_ended());
-  if (!is_shared()) return fail(Code::kInvalid, fmt::format("{}: nobody shares it", parts.path));
+  PIF_TRY(check_shared(*this));
   if (is_done) return {};
   PIF_TRY(finish_operations(*this));
   scattered.close();
@@ -52,8 +57,7 @@ Status FileState::done() {
 
 // They come in pages.
 Result<std::vector<proto::MembersReply::One>> FileState::members() {
-  PIF_TRY(check_not_ended());
-  if (!is_shared()) return fail(Code::kInvalid, fmt::format("{}: nobody shares it", parts.path));
+  PIF_TRY(check_shared(*this));
   std::vector<proto::MembersReply::One> all;
   for (bool more = true; more;) {
     proto::Members request;
@@ -67,8 +71,7 @@ Result<std::vector<proto::MembersReply::One>> FileState::members() {
 }
 
 Status FileState::drop(std::uint32_t number) {
-  PIF_TRY(check_not_ended());
-  if (!is_shared()) return fail(Code::kInvalid, fmt::format("{}: nobody shares it", parts.path));
+  PIF_TRY(check_shared(*this));
   proto::DropMember request;
   request.set_file(parts.file.value);
   request.set_member(number);
