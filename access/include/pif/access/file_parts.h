@@ -19,6 +19,7 @@ struct FileParts {
   FileId file;
   std::string path;  // as opened; for messages to people
   bool creating = false;
+  bool placed = false;  // its data is in forks
   Format format;
   proto::FileLayout file_layout;  // `layout` as messages have it
   parity::Layout layout = *parity::Layout::make(1);

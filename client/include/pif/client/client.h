@@ -93,6 +93,7 @@ struct CreateOptions {
   bool inherits_format = false;
   bool inherits_layout = true;
   bool is_small = false;  // of some kilobytes: rows travel in messages where nothing else is asked for (data_path)
+  bool placed = false;    // who writes it says where what goes: see "forks" below. No bevies
 };
 
 enum class EntryKind : std::uint8_t { kFolder, kFile };
@@ -122,6 +123,7 @@ struct Entry {
   std::map<std::string, std::string> attributes;
   std::vector<FileMark> marks;  // none: every row is as it was acknowledged
   Striping striping;            // of a folder
+  bool is_placed = false;       // a file whose data is in forks
 };
 
 // What changes of an entry's attributes; what is not set stays.
@@ -227,6 +229,7 @@ class File {
   std::span<const std::uint32_t> nodes() const;  // NodeId of LFS 0, 1, ...
   const std::map<std::string, std::string>& attributes() const;
   std::uint64_t id() const;
+  bool is_placed() const;  // see Client, "forks"
   // Records and bytes: of a committed file as published when asked; of one being written as written so far.
   [[nodiscard]] Result<FileLength> file_length();
   // The length by which the last read or write here went. Asks nobody.
@@ -468,6 +471,26 @@ class Client {
   // In one step, durable; a file, or an empty folder, that has the name `to` is replaced. kExists: no_replace, and it
   // is taken; kInvalid: a folder into itself; kNotEmpty, kIsDirectory, kNotDirectory: what is there cannot be replaced.
   [[nodiscard]] Status rename(const std::string& from, const std::string& to, bool no_replace = false);
+  // ---- forks (Nieuwejaar, Kotz 1997: Galley, section 2) ----
+  // A subfile is what a file has on one of its LFSs. Each may have *forks* beside its rows: named files of width 1 on
+  // that LFS, without parity, made and removed at any time, each as long as it likes. A fork's path is the file's, then
+  // "/SUBFILE/NAME"; what can be done to a file by its path can be done to a fork. Whoever may write the file may make
+  // and remove forks. They move with the file, and go with it.
+  // A *placed* file has nothing but forks. Its bytes (pread(), file_length()) are those of the forks "data" of its
+  // subfiles, one after another; its writer says which of them gets what. Forks made before its commit() are seen with
+  // it: all of them, or none.
+  // These reach forks through the file, whatever its path is by now, and before its commit(). create_fork: a fork that
+  // has the name is replaced at the fork's commit; inherits_format: its format is that of a placed file. kInvalid: no
+  // such subfile, a name that cannot be, a layout; kUnavailable: its LFS is not there; kStaleFile: the file is gone.
+  [[nodiscard]] Result<File> create_fork(const File& of, std::uint32_t subfile, const std::string& name,
+                                         const CreateOptions& options = {});
+  // kNotFound: there is none. Otherwise as open().
+  [[nodiscard]] Result<File> open_fork(const File& of, std::uint32_t subfile, const std::string& name,
+                                       Mode mode = Mode::kRead);
+  // As list(); names are "SUBFILE/NAME", in byte order.
+  [[nodiscard]] Result<ListPage> list_forks(const File& of, const std::string& after = {}, std::uint32_t limit = 1000);
+  [[nodiscard]] Status remove_fork(const File& of, std::uint32_t subfile, const std::string& name);
+
   // What the server knows of itself and of its LFSs. wait_up: waits until so many LFSs are up, or most of the timeout
   // has passed: fewer are no error.
   [[nodiscard]] Result<SystemStatus> status(std::uint32_t wait_up = 0);

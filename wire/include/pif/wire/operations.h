@@ -88,7 +88,7 @@ enum class Daemon : std::uint8_t { kServer, kLfs };
   /* LFS: components */ \
   ANSWERED(Attach, attach, AttachReply, attach_reply, kNone, kReadOrCreate, kIdempotent) \
   ANSWERED(Write, write, Done, done, kNone, kCreate, kIdempotent) \
-  ANSWERED(WritePieces, write_pieces, Done, done, kNone, kCreate, kIdempotent) \
+  ANSWERED(WritePieces, write_pieces, Done, done, kNone, kCreate, kDeduplicated) \
   ANSWERED(ReadPieces, read_pieces, Done, done, kNone, kReadOrCreate, kIdempotent) \
   ANSWERED(SyncComponent, sync_component, Done, done, kNone, kCreate, kIdempotent) \
   ANSWERED(Preallocate, preallocate, Done, done, kNone, kCreate, kIdempotent) \
