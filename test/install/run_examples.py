@@ -102,6 +102,15 @@ def records_in_c_says_how_long_they_are():
     check(missing.returncode == 3, "no file")
 
 
+def a_file_has_forks_as_galley_has_them():
+    program = os.path.join(BUILT, "galley_forks")
+    done = subprocess.run([program, FS.folder, "/field"], stdout=subprocess.PIPE, check=True)
+    forks = {"0/keys": 16, "0/left": 24, "0/right": 24, "1/keys": 24, "1/left": 36, "2/keys": 32}
+    expected = "".join(f"{name}\t{size}\n" for name, size in forks.items()) + "0.00000\n0.00001\n"
+    check(done.stdout.decode() == expected, f"{done}")
+    check(FS.content("/field/1/left") == b"1.000000000\n1.000000001\n1.000000002\n", "a fork by its path")
+
+
 def programs_in_c_make_and_read_a_file():
     for name in ("in_c", "in_c_by_pkg_config"):
         done = subprocess.run(
@@ -112,12 +121,12 @@ def programs_in_c_make_and_read_a_file():
 
 def every_example_was_run():
     run = {"noop", "upper_case", "reverse", "count", "top_k", "group_by", "sample", "records"}
-    run |= {"parallel_threads", "parallel_processes"}
+    run |= {"parallel_threads", "parallel_processes", "galley_forks"}
     check({os.path.splitext(name)[0] for name in os.listdir(EXAMPLES)} == run, f"{os.listdir(EXAMPLES)}")
 
 
 if __name__ == "__main__":
-    with FileSystem(2) as FS:
+    with FileSystem(3) as FS:
         FS.ok("put", "--lines", "-", "/text", data=b"one\ntwo \xc3\xa4\nthree\n")
         FS.ok("put", "--lines", "-", "/ascii", data=b"one\n")
         FS.ok("put", "--lines", "-", "/log", data="".join(LOG).encode())
@@ -129,6 +138,7 @@ if __name__ == "__main__":
                     group_by_counts_each_value,
                     sample_takes_every_nth_record,
                     records_in_c_says_how_long_they_are,
+                    a_file_has_forks_as_galley_has_them,
                     threads_read_a_file_together,
                     processes_write_a_file_together,
                     noop_starts_workers,

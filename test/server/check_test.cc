@@ -51,6 +51,8 @@ TEST_CASE("the checker says of each harm what it is") {
   CHECK_THAT(said_of(kEntriesTable, "short", kv::seal_value("x")), Contains("entries has a key or value"));
   CHECK_THAT(said_of(kEntriesTable, entry_key(1, "x"), kNoMessage), Contains("entries has a key or value"));
   CHECK_THAT(said_of(kEntriesTable, entry_key(1, "a/b"), sealed(entry(1000))), Contains("name that is not allowed"));
+  CHECK_THAT(said_of(kEntriesTable, entry_key(77, "0/a"), sealed(entry(1000, proto::FILE_ENTRY))),
+             Contains("fork 0/a is of file 77, which is not there"));
   CHECK_THAT(said_of(kEntriesTable, entry_key(0, "x"), sealed(entry(1000))),
              Contains("is in folder 0, which is not there"));
   CHECK_THAT(said_of(kEntriesTable, entry_key(1, "x"), sealed(entry(1))), Contains("is there twice"));

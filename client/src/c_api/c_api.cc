@@ -5,7 +5,7 @@
 #include <string>
 
 #include "c_api/c_run.h"
-#include "pif/base/inheriting.h"
+#include "c_api/c_values.h"
 
 using pif::Client;
 using pif::File;
@@ -25,42 +25,6 @@ pif::ConnectOptions options_of(const char* where, const pif_options* options) {
   if (options->timeout_ms != 0) out.timeout = std::chrono::milliseconds(options->timeout_ms);
   if (options->threads != 0) out.threads = options->threads;
   return out;
-}
-
-pif::CreateOptions options_of(const pif_create_options* options) {
-  pif::CreateOptions out;
-  if (options == nullptr) return out;
-  switch (options->kind) {
-    case PIF_VARIABLE: out.format = pif::Format::variable(); break;
-    case PIF_DELIMITED: out.format = pif::Format::delimited(options->delimiter); break;
-    default:
-      if (options->record_length != 0) out.format = pif::Format::fixed(options->record_length);
-  }
-  out.exclusive = options->exclusive != 0;
-  out.width = options->width;
-  if (options->nodes != nullptr) out.nodes.assign(options->nodes, options->nodes + options->node_count);
-  static_assert(PIF_NO_BEVIES == pif::kNoBevies);
-  out.bevy = options->bevy;
-  if (options->mode != 0) out.mode = options->mode;
-  return out;
-}
-
-pif_stat_info info_of(const pif::Entry& entry) {
-  pif_stat_info info{};
-  info.id = entry.id;
-  info.records = entry.file_length.records;
-  info.bytes = entry.file_length.bytes;
-  info.modified_ns = entry.modified_ns;
-  info.owner = entry.owner;
-  info.group = entry.group;
-  info.mode = entry.mode;
-  info.is_folder = entry.kind == pif::EntryKind::kFolder;
-  if (info.is_folder != 0) return info;
-  info.record_length = entry.format.record_length;
-  info.width = static_cast<uint32_t>(entry.nodes.size());
-  info.kind = static_cast<pif_record_kind>(entry.format.kind);
-  info.delimiter = entry.format.delimiter;
-  return info;
 }
 
 uint64_t microseconds(pif::Duration duration) { return static_cast<uint64_t>(duration.count() / 1000); }
@@ -88,19 +52,6 @@ Status read_many(File& file, std::span<pif_read_request> requests) {
   PIF_TRY(file.read_many(all));
   for (size_t i = 0; i < requests.size(); ++i) requests[i].done = all[i].done;
   return {};
-}
-
-Status list(Client& client, const char* path, pif_list_function each, void* user) {
-  std::string after;
-  while (true) {
-    PIF_TRY_VALUE(const pif::ListPage page, client.list(path, after));
-    for (const pif::Entry& entry : page.entries) {
-      const pif_stat_info info = info_of(entry);
-      if (each(user, entry.name.c_str(), &info) != 0) return {};
-    }
-    if (!page.more || page.entries.empty()) return {};
-    after = page.entries.back().name;
-  }
 }
 
 Status each_operation(const Client& client, pif_stats_function each, void* user) {
@@ -194,8 +145,9 @@ int pif_stat(pif_connection* connection, const char* path, pif_stat_info* info) 
   });
 }
 int pif_list(pif_connection* connection, const char* path, pif_list_function each, void* user) {
-  return with_client(connection, {{"path", path}, {"each", each}},
-                     [&](Client& client) { return list(client, path, each, user); });
+  return with_client(connection, {{"path", path}, {"each", each}}, [&](Client& client) {
+    return list_all([&](const std::string& after) { return client.list(path, after); }, each, user);
+  });
 }
 
 pif_file* pif_create(pif_connection* connection, const char* path, const pif_create_options* options) {
@@ -203,10 +155,7 @@ pif_file* pif_create(pif_connection* connection, const char* path, const pif_cre
                    [&](Client& client) { return client.create(path, options_of(options)); });
 }
 pif_file* pif_open(pif_connection* connection, const char* path, enum pif_mode mode) {
-  const auto wanted = mode == PIF_WRITE  ? Client::Mode::kWrite
-                      : mode == PIF_HOLD ? Client::Mode::kHold
-                                         : Client::Mode::kRead;
-  return make_file(connection, {{"path", path}}, [&](Client& client) { return client.open(path, wanted); });
+  return make_file(connection, {{"path", path}}, [&](Client& client) { return client.open(path, mode_of(mode)); });
 }
 int pif_commit(pif_file* file) {
   return code_with_file(file, {}, [](File& f) { return f.commit(); });

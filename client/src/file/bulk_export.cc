@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t kBlocksUnderWay = 4;  // by message
 constexpr std::size_t kBlockBytesUnderWay = 32u << 20;
 constexpr std::size_t kBatchBytes = 4u << 20;  // of variable records
+constexpr std::size_t kPlacedBlockBytes = 4u << 20;
 
 // Of a file of this length.
 std::uint64_t bytes_of(std::uint64_t record_length, const FileLength& file_length, Range records) {
@@ -185,7 +186,31 @@ Result<BulkCounts> export_variable(FileState& file, Range records, const LocalFi
   return counts;
 }
 
+// In order, a block at a time.
+Result<BulkCounts> export_placed(FileState& state, int fd, const BulkOptions& options) {
+  PIF_TRY(state.check_not_ended());
+  if (options.records.begin != 0 || options.records.end != UINT64_MAX)
+    return fail(Code::kInvalid,
+                fmt::format("{}: a placed file has bytes, and no records of its own", state.parts.path));
+  PIF_TRY_VALUE(const FileLength file_length, state.placed.measure());
+  PIF_TRY_VALUE(const LocalFile local, LocalFile::of(fd, options, true));
+  const Progress progress(options, file_length.bytes);
+  std::vector<std::byte> block(std::min<std::uint64_t>(kPlacedBlockBytes, file_length.bytes));
+  BulkCounts counts;
+  while (counts.bytes < file_length.bytes) {
+    PIF_TRY_VALUE(const std::size_t bytes, state.placed.pread(block, counts.bytes));
+    PIF_TRY(local.write(counts.bytes, std::span(block).first(bytes)));
+    counts.bytes += bytes;
+    PIF_TRY(progress.report(counts));
+  }
+  counts.records = file_length.records;
+  PIF_TRY(progress.report(counts));
+  local.set_position(counts.bytes);
+  return counts;
+}
+
 Result<BulkCounts> export_in_use(FileState& state, int fd, const BulkOptions& options) {
+  if (state.parts.placed) return export_placed(state, fd, options);
   PIF_TRY(state.check_usable());
   PIF_TRY(state.keep_rights());
   PIF_TRY_VALUE(const FileLength file_length, state.length.get(true));

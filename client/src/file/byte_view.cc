@@ -184,6 +184,10 @@ Status pwrite_variable(FileState& file, std::span<const std::byte> in, std::uint
 }  // namespace
 
 Result<std::size_t> FileState::pread(std::span<std::byte> out, std::uint64_t offset) {
+  if (parts.placed) {
+    PIF_TRY(check_not_ended());
+    return placed.pread(out, offset);
+  }
   PIF_TRY(check_usable());
   PIF_TRY(keep_rights());
   if (scattered.is_on()) {

@@ -45,15 +45,20 @@ std::span<const std::uint32_t> File::nodes() const {
 }
 const std::map<std::string, std::string>& File::attributes() const { return state_->parts.attributes; }
 std::uint64_t File::id() const { return state_->parts.file.value; }
+bool File::is_placed() const { return state_->parts.placed; }
 Result<FileLength> File::file_length() {
   return in_use(*state_, [&]() -> Result<FileLength> {
+    if (is_placed()) {
+      PIF_TRY(state_->check_not_ended());
+      return state_->placed.measure();
+    }
     PIF_TRY(state_->check_usable());
     PIF_TRY(state_->keep_rights());
     return state_->length.get(true);
   });
 }
 
-FileLength File::file_length_seen() const { return state_->length.now(); }
+FileLength File::file_length_seen() const { return is_placed() ? state_->placed.length() : state_->length.now(); }
 
 RecordNumber File::position() const { return state_->position; }
 Status File::seek(RecordNumber record) {

@@ -73,6 +73,7 @@ FileState::FileState(std::shared_ptr<Session> session_of_file, FileParts parts_o
       scattered(*this),
       overwriter(*this),
       appender(*this),
+      placed(*this),
       hellos_(session->hellos()) {
   PIF_ASSERT(parts.nodes.size() == width(), parts.nodes.size(), width());
 }
@@ -92,6 +93,10 @@ FileState::~FileState() {
 // ---- what everybody needs ------------------------------------------------------------------------------------------
 
 Status FileState::check_usable() const {
+  if (parts.placed) {
+    return fail(Code::kInvalid,
+                fmt::format("{}: a placed file has no records of its own: open the forks of its subfiles", parts.path));
+  }
   if (phase != Phase::kSealing) return check_not_ended();
   return fail(Code::kInvalid, fmt::format("{}: its commit has begun: commit it again, or give it up", parts.path));
 }
@@ -314,6 +319,7 @@ void FileState::forget_components() {
   operations.clear();
   writer.drop();
   for (const auto& component : components) component->close();
+  placed.close();
 }
 
 Status FileState::abort() {

@@ -9,6 +9,7 @@
 
 #include "file/appender.h"
 #include "file/created_writer.h"
+#include "file/forks.h"
 #include "file/known_length.h"
 #include "file/overwriter.h"
 #include "file/record_reader.h"
@@ -42,7 +43,8 @@ class FileState {
   FileState& operator=(const FileState&) = delete;
 
   // ---- what everybody needs ----
-  // kInvalid once the file is closed, committed or aborted, or its commit has begun.
+  // kInvalid once the file is closed, committed or aborted, or its commit has begun; and of a placed file, which has no
+  // records of its own.
   [[nodiscard]] Status check_usable() const;
   // kInvalid once the file is closed, committed or aborted.
   [[nodiscard]] Status check_not_ended() const;
@@ -133,6 +135,7 @@ class FileState {
   ScatteredWriter scattered;            // the same, once it is written in pieces
   Overwriter overwriter;                // of a committed one
   Appender appender;                    // the same
+  PlacedBytes placed;                   // of a placed file
   std::optional<std::uint32_t> member;  // of a file being created by several: its number
   bool is_done = false;                 // and it has said so
   TransferCounts counts;

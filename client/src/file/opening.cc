@@ -73,6 +73,7 @@ Result<Entry> entry_of(const proto::EntryInfo& info) {
   entry.bevies.assign(info.layout().bevies().begin(), info.layout().bevies().end());
   entry.is_protected = info.layout().bevies_size() > 0 && !wire::is_older(info.layout());
   PIF_TRY_VALUE(entry.striping, striping_of(info.striping()));
+  entry.is_placed = info.placed();
   entry.file_length = wire::file_length_of(info.file_length());
   for (const auto& [name, value] : info.attributes().named()) entry.attributes.emplace(name, value);
   for (const proto::FileMark& mark : info.marks())
@@ -101,6 +102,7 @@ net::Packet create_packet(const std::string& path, const CreateOptions& options,
   for (const auto& [name, value] : options.attributes) (*create.mutable_named())[name] = value;
   create.set_exclusive(options.exclusive);
   create.set_empty(empty);
+  create.set_placed(options.placed);
   return packet;
 }
 
@@ -108,8 +110,6 @@ Error strip(Error error) {
   if (error.node == "server") error.node.clear();
   return error;
 }
-
-}  // namespace client
 
 namespace {
 
@@ -119,12 +119,15 @@ Status check_parts(const FileParts& parts) {
                                            parts.nodes.size(), parts.layout.width()));
 }
 
+}  // namespace
+
 Result<std::unique_ptr<FileState>> created_state(const std::shared_ptr<Session>& session, const std::string& path,
                                                  const CreateOptions& options, const proto::CreateReply& created) {
   FileParts parts;
   parts.file = FileId(created.file());
   parts.path = path;
   parts.creating = true;
+  parts.placed = options.placed;
   parts.format = options.format;
   if (created.has_format()) {
     PIF_TRY_VALUE(parts.format, wire::format_of(created.format()));
@@ -140,9 +143,11 @@ Result<std::unique_ptr<FileState>> created_state(const std::shared_ptr<Session>&
   parts.owner = session->uid();
   parts.attributes = options.attributes;
   PIF_TRY(check_parts(parts));
-  const client::OpenKind kind{false, false, options.is_small, options.modified_ns};
+  const OpenKind kind{false, false, options.is_small, options.modified_ns};
   return std::make_unique<FileState>(session, std::move(parts), kind);
 }
+
+namespace {
 
 // What another client creates: in its view, and on the LFSs as it was told of them.
 Result<std::unique_ptr<FileState>> joined_state(const std::shared_ptr<Session>& session,
@@ -168,11 +173,13 @@ Result<std::unique_ptr<FileState>> joined_state(const std::shared_ptr<Session>& 
   parts.view = joined.view();
   parts.owner = session->uid();
   for (const auto& [name, value] : joined.named()) parts.attributes.emplace(name, value);
-  auto state = std::make_unique<FileState>(session, std::move(parts), client::OpenKind{});
+  auto state = std::make_unique<FileState>(session, std::move(parts), OpenKind{});
   state->member = joined.member();
   PIF_TRY(state->scattered.begin());
   return state;
 }
+
+}  // namespace
 
 net::Packet open_packet(const Session& session, const std::string& path, Client::Mode mode) {
   net::Packet request;
@@ -184,6 +191,8 @@ net::Packet open_packet(const Session& session, const std::string& path, Client:
   return request;
 }
 
+namespace {
+
 Status check_writable(const std::string& path, const proto::FileLayout& layout) {
   if (!wire::is_older(layout)) return {};
   return fail(Code::kUnsupported,
@@ -192,13 +201,16 @@ Status check_writable(const std::string& path, const proto::FileLayout& layout) 
                           path));
 }
 
+}  // namespace
+
 Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& session, const std::string& path,
                                                 Client::Mode mode, const proto::OpenReply& opened, bool is_small) {
-  PIF_TRY_VALUE(Entry entry, client::entry_of(opened.entry()));
+  PIF_TRY_VALUE(Entry entry, entry_of(opened.entry()));
   if (mode == Client::Mode::kWrite) PIF_TRY(check_writable(path, opened.entry().layout()));
   FileParts parts;
   parts.file = FileId(entry.id);
   parts.path = path;
+  parts.placed = entry.is_placed;
   parts.format = entry.format;
   parts.file_layout = opened.entry().layout();
   PIF_TRY_VALUE(parts.layout, wire::layout_of(parts.file_layout));
@@ -214,9 +226,18 @@ Result<std::unique_ptr<FileState>> opened_state(const std::shared_ptr<Session>& 
   parts.file_length = entry.marks.empty() || is_only_here ? entry.file_length : FileLength{};
   parts.attributes = std::move(entry.attributes);
   PIF_TRY(check_parts(parts));
-  const client::OpenKind kind{false, mode == Client::Mode::kHold, is_small, {}};
+  const OpenKind kind{false, mode == Client::Mode::kHold, is_small, {}};
   return std::make_unique<FileState>(session, std::move(parts), kind);
 }
+
+}  // namespace client
+
+namespace {
+
+using client::created_state;
+using client::joined_state;
+using client::open_packet;
+using client::opened_state;
 
 // A file for each of `sound`: what `make` makes of its reply, or what was wrong with it. Only the sound ones were asked
 // for.
@@ -306,9 +327,7 @@ std::vector<Result<File>> Client::open_small_many(std::span<const std::string> p
 
 namespace client {
 
-struct FileAccess {
-  static File make(std::unique_ptr<FileState> state) { return File(std::move(state)); }
-};
+File FileAccess::make(std::unique_ptr<FileState> state) { return File(std::move(state)); }
 
 Result<File> open_by_id(Client& client, std::uint64_t file) {
   Session& session = client.session();

@@ -96,6 +96,30 @@ Status stat_some(client::Session& session, std::span<const std::string> paths, s
 
 }  // namespace
 
+namespace client {
+
+Result<ListPage> list_page(Session& session, proto::List list) {
+  const auto reply = session.call(std::move(list));
+  if (!reply) return fail(strip(reply.error()));
+  ListPage page;
+  page.more = reply->more();
+  for (const proto::EntryInfo& info : reply->entries()) {
+    PIF_TRY_VALUE(Entry entry, entry_of(info));
+    page.entries.push_back(std::move(entry));
+  }
+  return page;
+}
+
+Status remove_one(Session& session, proto::Remove request, const std::string& shown) {
+  const auto reply = session.change(std::move(request), {"it was removed", shown});
+  if (!reply) return fail(strip(reply.error()));
+  for (const proto::Error& error : reply->errors())
+    if (error.code() != 0) return fail(strip(wire::error_of(error)));
+  return {};
+}
+
+}  // namespace client
+
 Client::Client(std::shared_ptr<Session> session) : session_(std::move(session)) {}
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
@@ -218,15 +242,7 @@ Result<ListPage> Client::list(const std::string& path, const std::string& after,
     list.set_path(path);
     list.set_after(after);
     list.set_limit(limit);
-    const auto reply = session_->call(std::move(list));
-    if (!reply) return fail(strip(reply.error()));
-    ListPage page;
-    page.more = reply->more();
-    for (const proto::EntryInfo& info : reply->entries()) {
-      PIF_TRY_VALUE(Entry entry, entry_of(info));
-      page.entries.push_back(std::move(entry));
-    }
-    return page;
+    return client::list_page(*session_, std::move(list));
   });
 }
 
@@ -236,12 +252,7 @@ Status Client::remove(const std::string& path, bool recursive) {
     proto::Remove request;
     request.add_paths(path);
     request.set_recursive(recursive);
-    const auto reply = session_->change(std::move(request), {"it was removed", path});
-    if (!reply) return fail(strip(reply.error()));
-    for (const proto::Error& error : reply->errors()) {
-      if (error.code() != 0) return fail(strip(wire::error_of(error)));
-    }
-    return {};
+    return client::remove_one(*session_, std::move(request), path);
   });
 }
 

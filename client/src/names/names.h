@@ -12,6 +12,9 @@ proto::Striping proto_of(const Striping& striping);
 // A message holds well-formed text only: what is not UTF-8 would never reach the server, which refuses it as well.
 [[nodiscard]] Status sendable(const std::string& path);
 net::Packet create_packet(const std::string& path, const CreateOptions& options, bool empty);
+[[nodiscard]] Result<ListPage> list_page(Session& session, proto::List list);
+// Of a request for one. shown: its path, for messages.
+[[nodiscard]] Status remove_one(Session& session, proto::Remove request, const std::string& shown);
 // Without the server's name: people know who keeps the names.
 Error strip(Error error);
 

@@ -95,6 +95,11 @@ Controller::~Controller() { abort(); }
 Result<std::size_t> Controller::open(const std::string& path) {
   const PhaseTimer timer(impl_->report, "create", impl_->session.clock());
   PIF_TRY_VALUE(File file, impl_->client.open(path, Client::Mode::kHold));
+  if (file.is_placed()) {
+    return fail(
+        Code::kInvalid,
+        fmt::format("{0} is a placed file, which has no records of its own: its forks have (`pif forks {0}`)", path));
+  }
   impl_->inputs.push_back(std::move(file));
   return impl_->inputs.size() - 1;
 }

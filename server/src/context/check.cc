@@ -1,6 +1,7 @@
 // `pif-server check`: what must hold in a directory, whoever wrote it.
 #include <fmt/format.h>
 
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -8,6 +9,7 @@
 #include "directory/opens.h"
 #include "directory/rows.h"
 #include "directory/striping.h"
+#include "pif/base/fork.h"
 #include "pif/base/format.h"
 #include "pif/kv/value.h"
 #include "pif/server/server.h"
@@ -22,6 +24,12 @@ constexpr std::size_t kDamagesMax = 10'000;
 struct Seen {
   std::uint64_t parent;
   std::string name;
+};
+
+struct Fork {
+  std::uint64_t parent;
+  std::string name;
+  proto::FileLayout layout;
 };
 
 class Checker {
@@ -68,7 +76,9 @@ class Checker {
     const std::uint64_t parent = kv::u64_of_key(key);
     const std::string name(key.substr(8));
     const bool root = parent == kRootParent && name == kRootName;
-    const bool good = root || (name.find('/') == std::string::npos && check_path("/" + name));
+    const bool good = root || (is_fork(name) ? row.type() == proto::FILE_ENTRY && parse_fork(name).has_value()
+                                             : check_path("/" + name).has_value());
+    if (is_fork(name)) forks_.push_back({parent, name, row.layout()});
     if (!good) damage(fmt::format("folder {} has an entry with a name that is not allowed", parent));
     auto& seen = row.type() == proto::FOLDER ? folders_ : files_;
     if (!seen.emplace(row.id(), Seen{parent, name}).second)
@@ -77,6 +87,8 @@ class Checker {
     if (row.has_striping()) striping(row, name);
     if (row.type() == proto::FILE_ENTRY) layout(row.layout(), fmt::format("file {} ({})", row.id(), name));
   }
+
+  static bool is_fork(std::string_view name) { return name != kRootName && name.find('/') != std::string_view::npos; }
 
   void striping(const proto::StoredEntry& row, const std::string& name) {
     if (row.type() != proto::FOLDER) damage(fmt::format("file {} ({}) has the striping of a folder", row.id(), name));
@@ -104,6 +116,7 @@ class Checker {
     } else if (row.state() == kPending || row.state() == kDoomed) {
       const std::string what = fmt::format("unfinished file {} ({})", id, row.name());
       layout(row.entry().layout(), what);
+      if (row.state() == kPending) pending_.emplace(id, row.entry().layout());
       members(row, what);
     } else {
       damage(fmt::format("file {} ({}) has the unknown state {}", id, row.name(), row.state()));
@@ -152,16 +165,40 @@ class Checker {
     }
     for (const auto* all : {&folders_, &files_}) {
       for (const auto& [id, seen] : *all) {
-        if (id != kRootFolder && !folders_.contains(seen.parent)) {
+        if (id != kRootFolder && !is_fork(seen.name) && !folders_.contains(seen.parent)) {
           damage(fmt::format("{} (id {}) is in folder {}, which is not there", seen.name, id, seen.parent));
         }
       }
     }
+    for (const Fork& one : forks_) check_fork(one);
     find_circles();
     match(files_, committed_, "file");
     auto named = folders_;
     named.erase(kRootFolder);
     match(named, places_, "folder");
+  }
+
+  // Of the file that has a fork; nothing: there is no such file.
+  std::optional<proto::FileLayout> layout_of_parent(std::uint64_t file) {
+    if (const auto created = pending_.find(file); created != pending_.end()) return created->second;
+    const auto seen = files_.find(file);
+    if (seen == files_.end()) return {};
+    const auto value = txn_->get(kEntries, entry_key(seen->second.parent, seen->second.name));
+    const auto payload = value && *value ? kv::open_value(**value, "table entries") : std::string_view();
+    proto::StoredEntry row;
+    if (!payload || !row.ParseFromArray(payload->data(), static_cast<int>(payload->size()))) return {};
+    return row.layout();
+  }
+
+  // A fork is in a subfile of its file.
+  void check_fork(const Fork& one) {
+    const auto above = layout_of_parent(one.parent);
+    if (!above) return damage(fmt::format("fork {} is of file {}, which is not there", one.name, one.parent));
+    const auto name = parse_fork(one.name);
+    const bool good = name && name->subfile < static_cast<std::uint32_t>(above->nodes_size()) &&
+                      one.layout.nodes_size() == 1 &&
+                      one.layout.nodes(0) == above->nodes(static_cast<int>(name->subfile));
+    if (!good) damage(fmt::format("fork {} of file {} is not on the LFS of its subfile", one.name, one.parent));
   }
 
   // Every folder is below the root; each is climbed from once.
@@ -197,6 +234,8 @@ class Checker {
   CheckReport report_;
   std::unordered_map<std::uint64_t, Seen> folders_, files_;     // by entry
   std::unordered_map<std::uint64_t, Seen> places_, committed_;  // by row
+  std::unordered_map<std::uint64_t, proto::FileLayout> pending_;
+  std::vector<Fork> forks_;
   std::unordered_set<std::uint64_t> ids_, ranges_;
 };
 

@@ -76,6 +76,7 @@ proto::EntryInfo info_of(const proto::StoredEntry& entry, std::string_view name)
   if (entry.has_file_length()) *info.mutable_file_length() = entry.file_length();
   *info.mutable_marks() = entry.marks();
   if (entry.has_striping()) *info.mutable_striping() = entry.striping();
+  info.set_placed(entry.placed());
   return info;
 }
 
@@ -161,18 +162,28 @@ Result<Place> Directory::place(std::string_view path, const Requester& who) {
   PIF_TRY_VALUE(const std::string_view checked, check_path(path));
   if (checked.empty()) return fail(Code::kInvalid, "that cannot be done to the root folder /");
   const Split parts = split(checked);
-  PIF_TRY_VALUE(FolderRef in, folder(parts.folder, who));
   PIF_ASSERT(!parts.name.empty() && parts.folder.size() + 1 + parts.name.size() == checked.size(), checked.size());
-  return Place{std::move(in), parts.name, checked};
+  auto in = folder(parts.folder, who);
+  if (in) return Place{std::move(*in), parts.name, checked};
+  if (in.error().code == Code::kNotDirectory) {
+    PIF_TRY_VALUE(auto fork, fork_by_path(checked, who));
+    if (fork) return std::move(*fork);
+  }
+  return fail(std::move(in.error()));
 }
 
 Result<Place> Directory::place_to_change(std::string_view path, const Requester& who) {
   PIF_TRY_VALUE(Place at, place(path, who));
-  if (!may(who, at.folder->guard(), kWantWrite | kWantSearch)) {
-    return fail(Code::kPermission,
-                fmt::format("uid {} may not write in the folder {}", who.uid, shown(split(at.path).folder)));
-  }
+  PIF_TRY(check_may_change(at, who));
   return at;
+}
+
+Status Directory::check_may_change(const Place& at, const Requester& who) {
+  if (may(who, at.folder->guard(), kWantWrite | kWantSearch)) return {};
+  if (at.is_fork())
+    return fail(Code::kPermission, fmt::format("uid {} may not write the file of the fork {}", who.uid, at.path));
+  return fail(Code::kPermission,
+              fmt::format("uid {} may not write in the folder {}", who.uid, shown(split(at.path).folder)));
 }
 
 Result<Directory::Found> Directory::find(std::string_view path, const Requester& who) {
@@ -195,10 +206,9 @@ Status Directory::stat(std::string_view path, const Requester& who, proto::Entry
   std::uint64_t parent = kRootParent;
   std::string_view name = kRootName;
   if (!checked.empty()) {
-    const Split parts = split(checked);
-    PIF_TRY_VALUE(const FolderRef in, folder(parts.folder, who));
-    parent = in->id();
-    name = parts.name;
+    PIF_TRY_VALUE(const Place at, place(path, who));
+    parent = at.folder->id();
+    name = at.name;
   }
   PIF_TRY_VALUE(const auto stored, rows_.get(kEntries, entry_key(parent, name)));
   if (!stored) return fail(Code::kNotFound, fmt::format("there is no {}", shown(checked)));
@@ -206,21 +216,36 @@ Status Directory::stat(std::string_view path, const Requester& who, proto::Entry
   if (!append_info(*stored, name, bytes) || !info.ParseFromString(bytes)) {
     return fail(Code::kCorrupt, fmt::format("the directory's entry of {} is no message", shown(checked)));
   }
-  return {};
+  return info.placed() ? measure(info) : Status();
 }
 
+// A folder's place, or that of a file that has forks.
+Result<proto::StoredFile> Directory::where(std::uint64_t folder) {
+  PIF_TRY_VALUE(auto found, rows_.folder(folder));
+  if (found) return std::move(*found);
+  PIF_TRY_VALUE(found, rows_.file(folder));
+  if (!found || found->state() == kDoomed) return fail(nowhere(folder));
+  return std::move(*found);
+}
+
+// Forks of a file that is being created are its owner's alone.
 Result<Directory::Above> Directory::above(std::uint64_t folder) {
   Above found{.parent = kRootParent};
   std::string name(kRootName);
   if (folder != kRootFolder) {
-    PIF_TRY_VALUE(auto where, rows_.folder(folder));
-    if (!where) return fail(nowhere(folder));
-    found.parent = where->parent();
-    name = std::move(*where->mutable_name());
+    PIF_TRY_VALUE(auto place, where(folder));
+    if (place.state() == kPending) {
+      constexpr std::uint32_t kOwnerOnly = 0700;
+      found.guard = {place.entry().attributes().owner(), place.entry().attributes().group(), kOwnerOnly};
+      return found;
+    }
+    found.parent = place.parent();
+    name = std::move(*place.mutable_name());
   }
   PIF_TRY_VALUE(const auto entry, rows_.entry(found.parent, name));
   if (!entry || entry->id() != folder) return fail(nowhere(folder));
-  found.guard = guard_of(entry->attributes());
+  const bool is_file = entry->type() == proto::FILE_ENTRY;
+  found.guard = is_file ? guard_of_forks(entry->attributes()) : guard_of(entry->attributes());
   return found;
 }
 
@@ -250,10 +275,10 @@ Result<std::string> Directory::path_of(std::uint64_t folder, std::unordered_map<
       path = memory->second;
       break;
     }
-    PIF_TRY_VALUE(auto where, rows_.folder(at));
-    if (!where || climbed.size() > kClimbMax) return fail(nowhere(at));
-    climbed.emplace_back(at, std::move(*where->mutable_name()));
-    at = where->parent();
+    PIF_TRY_VALUE(auto place, where(at));
+    if (climbed.size() > kClimbMax) return fail(nowhere(at));
+    climbed.emplace_back(at, std::move(*place.mutable_name()));
+    at = place.parent();
   }
   for (auto step = climbed.rbegin(); step != climbed.rend(); ++step) {
     path += "/" + step->second;

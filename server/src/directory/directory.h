@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,12 +27,18 @@ struct Folder {
 };
 using FolderRef = std::shared_ptr<const Folder>;
 
-// Where a name is or will be.
+// Where a name is or will be. A fork's folder is its file, with what all that is made there has alike (its LFS, and of
+// a placed file the format) for striping, and its name "SUBFILE/NAME".
 struct Place {
   FolderRef folder;
-  std::string_view name;  // into the path
-  std::string_view path;  // checked
+  std::string_view name;        // into the path
+  std::string_view path;        // checked
+  std::uint32_t fork_node = 0;  // of a fork: where it is; 0: it is none
+  bool is_fork() const { return fork_node != 0; }
 };
+
+// What a file's rights are as those of the folder of its forks.
+Guard guard_of_forks(const proto::Attributes& file);
 
 class Directory {
  public:
@@ -47,10 +54,18 @@ class Directory {
   // The folder of this checked path ("" is the root), every step of which `who` may search. kNotFound, kNotDirectory,
   // kPermission name the step.
   [[nodiscard]] Result<FolderRef> folder(std::string_view path, const Requester& who);
-  // The folder that `path`'s last name is in. kInvalid for the root.
+  // The folder that `path`'s last name is in, or the file whose fork it is. kInvalid for the root.
   [[nodiscard]] Result<Place> place(std::string_view path, const Requester& who);
   // The same for who wants to make, remove or move the name there.
   [[nodiscard]] Result<Place> place_to_change(std::string_view path, const Requester& who);
+  // The fork of this file, committed or being created: kStaleFile: it is gone, or it is not for `who` to know of it;
+  // kPermission: he may not read it; kInvalid: it is no name of a fork, or there is no such subfile.
+  [[nodiscard]] Result<Place> fork_of(std::uint64_t file, std::string_view text, const Requester& who);
+  [[nodiscard]] Result<Place> fork_to_change(std::uint64_t file, std::string_view text, const Requester& who);
+  // The entry of a file by whose id forks are asked for. kStaleFile as of fork_of().
+  [[nodiscard]] Result<proto::StoredEntry> file_with_forks(std::uint64_t file, const Requester& who);
+  // Sets the length of a placed file, which is that of its forks.
+  [[nodiscard]] Status measure(proto::EntryInfo& placed);
   // The entry at `path`; the root too.
   struct Found {
     Place place;  // folder is null for the root
@@ -82,11 +97,17 @@ class Directory {
     std::uint64_t parent;
     Guard guard;  // of the folder itself
   };
+  [[nodiscard]] Result<proto::StoredFile> where(std::uint64_t folder);
   [[nodiscard]] Result<Above> above(std::uint64_t folder);
   Walk nearest(std::string_view path) const;
   void remember(std::string_view path, const FolderRef& folder);
   [[nodiscard]] Result<bool> enter(Folder& folder, std::uint64_t parent, std::string_view name, std::string_view path);
   [[nodiscard]] Status descend(std::string_view path, Folder& folder, std::size_t& end);
+  [[nodiscard]] Result<Place> fork_at(const Folder& above, const proto::StoredEntry& file, std::string_view text,
+                                      std::string_view path, const Requester& who);
+  // Nothing: it is no path of a fork.
+  [[nodiscard]] Result<std::optional<Place>> fork_by_path(std::string_view path, const Requester& who);
+  [[nodiscard]] static Status check_may_change(const Place& at, const Requester& who);
 
   Rows& rows_;
   std::unordered_map<std::string, FolderRef, Hash, std::equal_to<>> folders_;  // by checked path

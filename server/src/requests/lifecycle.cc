@@ -39,7 +39,40 @@ proto::StoredEntry new_entry(const ServerContext& context, const Call& call, con
   *entry.mutable_format() = ask.format();
   *entry.mutable_layout() = std::move(layout);
   entry.set_epoch(kFirstEpoch);
+  entry.set_placed(ask.placed());
   return entry;
+}
+
+// What is asked for has a place already.
+Status check_fork(const proto::Create& ask, const Place& at) {
+  PIF_ASSERT(at.is_fork(), at.fork_node);
+  const bool elsewhere = ask.nodes_size() > 0 && (ask.nodes_size() != 1 || ask.nodes(0) != at.fork_node);
+  const bool has_bevies = ask.bevies_size() > 0 || (ask.bevy() != 0 && ask.bevy() != kNoBevies);
+  if (!elsewhere && !has_bevies && ask.width() <= 1 && !ask.placed()) return {};
+  return fail(Code::kInvalid,
+              fmt::format("{}: a fork is on the LFS of its subfile alone, without bevies: give it no layout", at.path));
+}
+
+// ask, with what is decided for it: by the folder where it leaves that open; of a fork, and of a placed file, what
+// cannot be otherwise.
+Result<proto::Create> decided(const proto::Create& ask, const Place& at) {
+  if (ask.placed() && (ask.bevies_size() > 0 || (ask.bevy() != 0 && ask.bevy() != kNoBevies))) {
+    return fail(Code::kInvalid, fmt::format("{}: a placed file has no bevies, for what is in its subfiles has no rows "
+                                            "that belong together",
+                                            at.path));
+  }
+  proto::Create whole = ask;
+  if (at.is_fork()) {
+    PIF_TRY(check_fork(ask, at));
+    whole.set_inherits(ask.inherits() | kInheritsNodes | kInheritsBevies);
+    whole.clear_nodes();
+    whole.clear_bevies();
+    whole.clear_width();
+    whole.clear_bevy();
+  }
+  if (whole.inherits() != 0 && at.folder->striping != nullptr) whole = inherit(whole, *at.folder->striping);
+  if (ask.placed()) whole.set_bevy(kNoBevies);
+  return whole;
 }
 
 // What does not fit may be what the folder decides, which the requester did not write.
@@ -109,6 +142,24 @@ Status put_doomed(ServerContext& context, std::uint64_t file, proto::StoredFile 
   return {};
 }
 
+// They go with their file, in the same turn.
+Status doom_forks(ServerContext& context, std::uint64_t file) {
+  std::vector<std::pair<std::string, proto::StoredEntry>> forks;
+  const std::string prefix = entry_key(file, {});
+  PIF_TRY(context.rows.scan(kEntries, prefix, [&](std::string_view key, std::string_view stored) {
+    if (!key.starts_with(prefix)) return false;
+    auto& [name, entry] = forks.emplace_back(key.substr(prefix.size()), proto::StoredEntry());
+    entry.ParseFromArray(stored.data(), static_cast<int>(stored.size()));
+    return true;
+  }));
+  for (const auto& [name, entry] : forks) {
+    PIF_TRY(doom(context, file, name, entry));
+    PIF_TRY(context.rows.erase_entry(file, name));
+  }
+  context.weight += forks.size();
+  return {};
+}
+
 // ask: with what the folder decides.
 Status create_at(ServerContext& context, Call& call, const Place& at, const proto::Create& ask,
                  proto::CreateReply& reply) {
@@ -137,9 +188,37 @@ Status create_at(ServerContext& context, Call& call, const Place& at, const prot
 Status create(ServerContext& context, Call& call, const proto::Create& ask, proto::CreateReply& reply) {
   PIF_TRY(wire::format_of(ask.format()));
   PIF_TRY(check_named(ask.named()));
-  PIF_TRY_VALUE(const Place at, context.directory.place_to_change(ask.path(), call.who()));
-  if (ask.inherits() == 0 || at.folder->striping == nullptr) return create_at(context, call, at, ask, reply);
-  return create_at(context, call, at, inherit(ask, *at.folder->striping), reply);
+  PIF_TRY_VALUE(const Place at, ask.fork_of() != 0
+                                    ? context.directory.fork_to_change(ask.fork_of(), ask.path(), call.who())
+                                    : context.directory.place_to_change(ask.path(), call.who()));
+  const bool decides = ask.inherits() != 0 && at.folder->striping != nullptr;
+  if (!decides && !at.is_fork() && !ask.placed()) return create_at(context, call, at, ask, reply);
+  PIF_TRY_VALUE(const proto::Create whole, decided(ask, at));
+  return create_at(context, call, at, whole, reply);
+}
+
+// Whoever has not committed a fork of it has forgotten that.
+Status check_placed(ServerContext& context, const Call& call, const proto::Commit& ask) {
+  if (ask.file_length().records() > 0 || ask.file_length().bytes() > 0)
+    return fail(Code::kInvalid, "a placed file has nothing but forks");
+  for (const std::uint64_t other : call.session->creating) {
+    PIF_TRY_VALUE(const auto row, context.rows.file(other));
+    if (row && row->state() == kPending && row->parent() == ask.file()) {
+      return fail(Code::kBusy,
+                  fmt::format("its fork {} is still being created: commit or abort it first", row->name()));
+    }
+  }
+  return {};
+}
+
+// That there is a folder for it still, or the file whose fork it is.
+Status check_parent(ServerContext& context, const proto::StoredFile& row) {
+  if (row.parent() == kRootFolder) return {};
+  PIF_TRY_VALUE(const auto folder, context.rows.folder(row.parent()));
+  if (folder) return {};
+  PIF_TRY_VALUE(const auto file, context.rows.file(row.parent()));
+  if (file && file->state() != kDoomed) return {};
+  return fail(Code::kNotFound, fmt::format("the folder (or file) that {} was to be in has been removed", row.name()));
 }
 
 Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {
@@ -157,10 +236,8 @@ Status commit(ServerContext& context, Call& call, const proto::Commit& ask) {
   PIF_TRY(check_view(context, row->members().empty() ? ask.view() : row->view(), *row));
   PIF_TRY(check_file_length(made.format(), ask.file_length()));
   PIF_TRY(check_members(context, *row, ask.file_length()));
-  PIF_TRY_VALUE(const auto folder, context.rows.folder(row->parent()));
-  if (!folder && row->parent() != kRootFolder) {
-    return fail(Code::kNotFound, fmt::format("the folder that {} was to be in has been removed", row->name()));
-  }
+  PIF_TRY(check_parent(context, *row));
+  if (made.placed()) PIF_TRY(check_placed(context, call, ask));
   PIF_TRY_VALUE(const auto existing, context.rows.entry(row->parent(), row->name()));
   PIF_TRY(check_target(existing, row->name(), row->exclusive()));
   proto::StoredEntry entry = made;
@@ -216,6 +293,7 @@ Status abort_pending(ServerContext& context, std::uint64_t file) {
   context.rows.on_commit([&context, file] { forget_pending(context, file); });
   if (!row || row->state() != kPending) return {};
   ++context.weight;
+  PIF_TRY(doom_forks(context, file));
   row->clear_members();
   row->clear_incarnations();
   row->clear_view();
@@ -223,6 +301,7 @@ Status abort_pending(ServerContext& context, std::uint64_t file) {
 }
 
 Status doom(ServerContext& context, std::uint64_t parent, std::string_view name, const proto::StoredEntry& entry) {
+  PIF_TRY(doom_forks(context, entry.id()));
   PIF_TRY_VALUE(const auto row, context.rows.file(entry.id()));
   if (row && row->bare()) return context.rows.erase_file(entry.id());
   proto::StoredFile doomed;

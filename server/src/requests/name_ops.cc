@@ -65,6 +65,7 @@ Status make_folder(ServerContext& context, Call& call, const proto::MakeFolder& 
   context.rows.on_abort([&context] { context.directory.forget_folders(); });
   if (ask.parents()) return make_missing(context, call, path);
   PIF_TRY_VALUE(const Place at, context.directory.place_to_change(path, call.who()));
+  if (at.is_fork()) return fail(Code::kInvalid, fmt::format("{}: a file has forks, and no folders", path));
   PIF_TRY_VALUE(const auto existing, context.rows.entry(at.folder->id(), at.name));
   if (existing) return fail(Code::kExists, fmt::format("{} exists already", path));
   PIF_TRY(make_one(context, call, at.folder->id(), at.name, striping_below(*at.folder, ask)));
@@ -110,9 +111,18 @@ Status put_moved(ServerContext& context, const Place& to, const proto::StoredEnt
   return context.rows.put_file(entry.id(), *row);
 }
 
+// A fork may get another name, and stays where it is.
+Status check_forks(const Place& from, const Place& to) {
+  if (!from.is_fork() && !to.is_fork()) return {};
+  if (from.folder->id() == to.folder->id() && from.fork_node == to.fork_node) return {};
+  return fail(Code::kInvalid,
+              fmt::format("{} cannot become {}: a fork stays in its subfile; copy it", from.path, to.path));
+}
+
 Status rename(ServerContext& context, Call& call, const proto::Rename& ask) {
   PIF_TRY_VALUE(const Place from, context.directory.place_to_change(ask.from(), call.who()));
   PIF_TRY_VALUE(const Place to, context.directory.place_to_change(ask.to(), call.who()));
+  PIF_TRY(check_forks(from, to));
   PIF_TRY_VALUE(auto moved, context.rows.entry(from.folder->id(), from.name));
   if (!moved) return fail(Code::kNotFound, fmt::format("there is no {}", from.path));
   PIF_TRY_VALUE(const auto target, context.rows.entry(to.folder->id(), to.name));

@@ -50,13 +50,24 @@ Result<Opened> by_id(ServerContext& context, const Call& call, std::uint64_t fil
   return Opened{std::move(*row), std::move(*entry)};
 }
 
-Result<Opened> by_path(ServerContext& context, const std::string& path, const Requester& who) {
+Result<Opened> with_row(ServerContext& context, proto::StoredEntry entry, std::string_view path) {
+  PIF_TRY_VALUE(auto row, context.rows.file(entry.id()));
+  if (!row) return fail(Code::kCorrupt, fmt::format("the directory has no row for {}: run `pif fsck`", path));
+  return Opened{std::move(*row), std::move(entry)};
+}
+
+Result<Opened> by_path(ServerContext& context, const proto::Open& ask, const Requester& who) {
+  const std::string& path = ask.path();
+  if (ask.fork_of() != 0) {
+    PIF_TRY_VALUE(const Place fork, context.directory.fork_of(ask.fork_of(), path, who));
+    PIF_TRY_VALUE(auto entry, context.rows.entry(ask.fork_of(), fork.name));
+    if (!entry) return fail(Code::kNotFound, fmt::format("there is no fork {}", path));
+    return with_row(context, std::move(*entry), path);
+  }
   PIF_TRY_VALUE(Directory::Found found, context.directory.find(path, who));
   if (!found.place.folder || found.entry.type() != proto::FILE_ENTRY)
     return fail(Code::kIsDirectory, fmt::format("{} is a folder", path));
-  PIF_TRY_VALUE(auto row, context.rows.file(found.entry.id()));
-  if (!row) return fail(Code::kCorrupt, fmt::format("the directory has no row for {}: run `pif fsck`", path));
-  return Opened{std::move(*row), std::move(found.entry)};
+  return with_row(context, std::move(found.entry), path);
 }
 
 // Whether the session may open so many more.
@@ -142,8 +153,7 @@ Status open(ServerContext& context, Call& call, const proto::Open& ask, proto::O
   const bool again = ask.file() != 0;
   const std::string what = again ? fmt::format("file {}", ask.file()) : ask.path();
   Reached reached;
-  PIF_TRY_VALUE(Opened opened,
-                again ? by_id(context, call, ask.file(), reached) : by_path(context, ask.path(), call.who()));
+  PIF_TRY_VALUE(Opened opened, again ? by_id(context, call, ask.file(), reached) : by_path(context, ask, call.who()));
   const std::uint64_t id = opened.entry.id();
   PIF_TRY(check_rights(call, opened, ask.rights(), what));
   if (!again) PIF_TRY(check_marks(opened.entry, ask, what));
@@ -155,6 +165,7 @@ Status open(ServerContext& context, Call& call, const proto::Open& ask, proto::O
   const std::size_t slash = path.find_last_not_of('/');
   const std::string_view trimmed = std::string_view(path).substr(0, slash + 1);
   *reply.mutable_entry() = info_of(opened.entry, again ? std::string_view(opened.row.name()) : split(trimmed).name);
+  if (opened.entry.placed()) PIF_TRY(context.directory.measure(*reply.mutable_entry()));
   context.registry.describe(opened.entry.layout(), context.now, *reply.mutable_nodes());
   reply.set_capability(capability_for(context, id, call.who().uid, ask.rights(), opened.entry.epoch()));
   reply.set_epoch(opened.entry.epoch());
@@ -169,7 +180,7 @@ Status note_length(ServerContext& context, const Call& call, std::uint64_t file,
   PIF_TRY_VALUE(const auto row, context.rows.file(file));
   if (!row || row->state() != kCommitted) return {};
   PIF_TRY_VALUE(auto entry, context.rows.entry(row->parent(), row->name()));
-  if (!entry || entry->id() != file) return {};
+  if (!entry || entry->id() != file || entry->placed()) return {};
   if (file_length.bytes() < entry->file_length().bytes() || file_length.records() < entry->file_length().records())
     return {};
   PIF_TRY(check_file_length(entry->format(), file_length));

@@ -121,14 +121,23 @@ Status stat(ServerContext& context, Call& call, const proto::Stat& ask, proto::S
   return {};
 }
 
-Status list(ServerContext& context, Call& call, const proto::List& ask, proto::ListReply& reply) {
-  PIF_TRY_VALUE(const std::string_view path, check_path(ask.path()));
-  PIF_TRY_VALUE(const FolderRef folder, context.directory.folder(path, call.who()));
-  if (!may(call.who(), folder->guard(), kWantRead)) {
-    return fail(Code::kPermission, fmt::format("uid {} may not read the folder {}", call.who().uid, shown(path)));
+// The id of the folder, or of the file, whose entries are asked for.
+Result<std::uint64_t> listed(ServerContext& context, const Requester& who, const proto::List& ask) {
+  if (ask.fork_of() != 0) {
+    PIF_TRY_VALUE(const proto::StoredEntry file, context.directory.file_with_forks(ask.fork_of(), who));
+    if (may(who, guard_of(file.attributes()), kWantRead)) return file.id();
+    return fail(Code::kPermission, fmt::format("uid {} may not read file {}", who.uid, ask.fork_of()));
   }
+  PIF_TRY_VALUE(const std::string_view path, check_path(ask.path()));
+  PIF_TRY_VALUE(const FolderRef folder, context.directory.folder(path, who));
+  if (may(who, folder->guard(), kWantRead)) return folder->id();
+  return fail(Code::kPermission, fmt::format("uid {} may not read the folder {}", who.uid, shown(path)));
+}
+
+Status list(ServerContext& context, Call& call, const proto::List& ask, proto::ListReply& reply) {
+  PIF_TRY_VALUE(const std::uint64_t folder, listed(context, call.who(), ask));
   const std::uint32_t limit = ask.limit() == 0 ? kListDefault : std::min(ask.limit(), kListMax);
-  const std::string prefix = kv::key_u64(folder->id());
+  const std::string prefix = kv::key_u64(folder);
   std::string from = prefix + ask.after();
   if (!ask.after().empty()) from.push_back('\0');  // the first key after it
   Page page(ask.names_only());
@@ -142,7 +151,12 @@ Status list(ServerContext& context, Call& call, const proto::List& ask, proto::L
     return good;
   }));
   if (!good || !page.parse_into(reply)) {
-    return fail(Code::kCorrupt, fmt::format("the folder {} has an entry that is no message", shown(path)));
+    return fail(Code::kCorrupt, fmt::format("the folder {} has an entry that is no message", shown(ask.path())));
+  }
+  for (proto::EntryInfo& entry : *reply.mutable_entries()) {
+    if (!entry.placed()) continue;
+    PIF_TRY(context.directory.measure(entry));
+    context.weight += static_cast<std::size_t>(entry.layout().nodes_size());
   }
   reply.set_more(more);
   context.weight += page.count();

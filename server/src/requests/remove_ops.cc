@@ -31,8 +31,10 @@ Status remove_folder(ServerContext& context, std::uint64_t parent, std::string_v
   return context.rows.erase_folder(id);
 }
 
-Status remove_one(ServerContext& context, const std::string& path, const Requester& who) {
-  PIF_TRY_VALUE(const Place at, context.directory.place_to_change(path, who));
+// fork_of: 0: of none.
+Status remove_one(ServerContext& context, const std::string& path, std::uint64_t fork_of, const Requester& who) {
+  PIF_TRY_VALUE(const Place at, fork_of != 0 ? context.directory.fork_to_change(fork_of, path, who)
+                                             : context.directory.place_to_change(path, who));
   PIF_TRY_VALUE(const auto entry, context.rows.entry(at.folder->id(), at.name));
   if (!entry) return fail(Code::kNotFound, fmt::format("there is no {}", at.path));
   if (entry->type() != proto::FOLDER) return remove_file(context, at.folder->id(), at.name, *entry);
@@ -59,6 +61,7 @@ Status remove(ServerContext& context, Call& call, const proto::Remove& ask, prot
     return fail(Code::kTooLarge,
                 fmt::format("{} paths in one request, the limit is {}", ask.paths_size(), kRemovePathsMax));
   }
+  if (ask.recursive() && ask.fork_of() != 0) return fail(Code::kInvalid, "nothing is in a fork that could be removed");
   if (ask.recursive()) {
     if (context.jobs.size() >= kJobsMax)
       return fail(Code::kBusy, "too many folders are being removed already: try again later");
@@ -75,7 +78,7 @@ Status remove(ServerContext& context, Call& call, const proto::Remove& ask, prot
   }
   std::uint64_t removed = 0;
   for (const std::string& path : ask.paths()) {
-    const Status done = remove_one(context, path, call.who());
+    const Status done = remove_one(context, path, ask.fork_of(), call.who());
     if (context.rows.is_broken()) return done;
     removed += done ? 1 : 0;
     add_result(reply, done);

@@ -100,6 +100,7 @@ void add_all_commands(CLI::App& app, Program& program) {
   add_tree_command(app, program);
   add_attribute_commands(app, program);
   add_listing_commands(app, program);
+  add_fork_command(app, program);
   add_usage_command(app, program);
   add_put_command(app, program);
   add_get_commands(app, program);

@@ -84,6 +84,7 @@ void add_count_command(CLI::App& app, Program& program);                    // w
 void add_find_command(CLI::App& app, Program& program);                     // find
 void add_tree_command(CLI::App& app, Program& program);                     // tree
 void add_attribute_commands(CLI::App& app, Program& program);               // chmod chown
+void add_fork_command(CLI::App& app, Program& program);                     // forks
 void add_listing_commands(CLI::App& app, Program& program);                 // ls stat
 void add_usage_command(CLI::App& app, Program& program);                    // du
 void add_put_command(CLI::App& app, Program& program);                      // put

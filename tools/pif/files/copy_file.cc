@@ -8,6 +8,7 @@
 
 #include "command/child.h"
 #include "command/interrupt.h"
+#include "files/copy_forks.h"
 #include "names/entries.h"
 #include "pif/base/inheriting.h"
 
@@ -64,16 +65,42 @@ CreateOptions options_like(const File& source, const Entry& entry, bool no_clobb
   create.mode = entry.mode;
   create.attributes = source.attributes();
   create.exclusive = no_clobber;
+  create.placed = source.is_placed();
   return create;
+}
+
+// A fork has its place already.
+Result<CreateOptions> options_for(Client& client, const File& source, const Entry& entry, const std::string& to,
+                                  bool no_clobber) {
+  CreateOptions create = options_like(source, entry, no_clobber);
+  PIF_TRY_VALUE(const bool to_fork, is_fork(client, to));
+  if (!to_fork) return create;
+  create.nodes.clear();
+  create.bevies.clear();
+  create.bevy = 0;
+  create.inherits_layout = true;
+  return create;
+}
+
+// Workers copy records, of files with a layout of their own.
+Result<bool> needs_client(Client& client, const Entry& entry, const std::string& from, const std::string& to) {
+  if (entry.is_placed) return true;
+  PIF_TRY_VALUE(const bool to_fork, is_fork(client, to));
+  if (to_fork) return true;
+  PIF_TRY_VALUE(const File source, client.open(from));
+  return has_forks(client, source);
 }
 
 Status copy_here(Client& client, const Entry& entry, const std::string& from, const std::string& to, bool no_clobber) {
   PIF_TRY_VALUE(File source, client.open(from, Client::Mode::kHold));
   PIF_TRY_VALUE(const FileLength file_length, source.file_length());
-  const CreateOptions create = options_like(source, entry, no_clobber);
-  if (file_length.records == 0) return client.create_empty(to, create);
+  PIF_TRY_VALUE(const CreateOptions create, options_for(client, source, entry, to, no_clobber));
+  PIF_TRY_VALUE(const bool with_forks, has_forks(client, source));
+  if (file_length.records == 0 && !with_forks) return client.create_empty(to, create);
   PIF_TRY_VALUE(File copy, client.create(to, create));
-  Status done = copy_records(source, copy, file_length.records);
+  Status done;
+  if (!source.is_placed()) done = copy_records(source, copy, file_length.records);
+  if (done && with_forks) done = copy_forks(client, source, copy);
   if (done) done = copy.commit();
   if (!done)
     static_cast<void>(
@@ -112,7 +139,11 @@ Status copy_by_tool(const Program& program, const std::string& from, const std::
 
 Status copy_file(const Program& program, Client& client, const Entry& entry, const std::string& from,
                  const std::string& to, const CopyOptions& options) {
-  const bool is_large = entry.file_length.bytes >= kToolBytes;
+  bool is_large = entry.file_length.bytes >= kToolBytes;
+  if (is_large) {
+    PIF_TRY_VALUE(const bool is_for_client, needs_client(client, entry, from, to));
+    is_large = !is_for_client;
+  }
   Status copied = is_large ? copy_by_tool(program, from, to, options.no_clobber)
                            : copy_here(client, entry, from, to, options.no_clobber);
   // Where an LFS is away there is no worker; with parity its records are still there.

@@ -11,6 +11,7 @@
 #include "command/program.h"
 #include "command/progress.h"
 #include "files/copy_file.h"
+#include "files/copy_forks.h"
 #include "names/operands.h"
 #include "pif/base/print.h"
 #include "pif/cluster/cluster.h"
@@ -102,7 +103,8 @@ class Protector {
 
   // Older ones, and those without bevies if they are to get some.
   bool lacks_parity(const Entry& entry) const {
-    return entry.kind == EntryKind::kFile && !entry.is_protected && (!entry.bevies.empty() || bevy_ > 0);
+    return entry.kind == EntryKind::kFile && !entry.is_placed && !entry.is_protected &&
+           (!entry.bevies.empty() || bevy_ > 0);
   }
   void note(const std::string& path, const Entry& entry) {
     already_ += entry.is_protected ? 1 : 0;
@@ -137,6 +139,7 @@ class Protector {
     const CreateOptions create = options_for(source, entry);
     PIF_TRY_VALUE(File copy, client_.create(path, create));
     Status done = fill(source, copy, file_length);
+    if (done) done = copy_forks(client_, source, copy);
     if (done) done = copy.commit();
     if (!done) {
       // The first error counts; what cannot be removed now, the server removes.

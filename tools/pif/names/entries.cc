@@ -39,6 +39,7 @@ Json json_of(const Entry& entry, const std::string& path) {
   out["width"] = entry.nodes.size();
   out["nodes"] = entry.nodes;
   out["bevies"] = entry.bevies;
+  if (entry.is_placed) out["placed"] = true;
   if (!entry.bevies.empty()) out["protected"] = entry.is_protected;
   Json attributes = Json::object();
   for (const auto& [name, value] : entry.attributes) attributes[name] = value.size();
@@ -51,26 +52,24 @@ Json json_of(const Entry& entry, const std::string& path) {
   return out;
 }
 
-namespace {
-
-Status for_each_page(Client& client, const std::string& folder, const std::function<Status(const Entry&)>& visit) {
+Status for_each_entry(const std::function<Result<ListPage>(const std::string& after)>& page,
+                      const std::function<Status(const Entry&)>& visit) {
   std::string after;
   while (true) {
-    PIF_TRY_VALUE(const ListPage page, client.list(folder, after));
-    for (const Entry& entry : page.entries) PIF_TRY(visit(entry));
-    if (!page.more) return {};
-    if (page.entries.empty()) return fail(Code::kInternal, "the server sent an empty page of " + folder);
-    after = page.entries.back().name;
+    PIF_TRY_VALUE(const ListPage now, page(after));
+    for (const Entry& entry : now.entries) PIF_TRY(visit(entry));
+    if (!now.more) return {};
+    if (now.entries.empty()) return fail(Code::kInternal, "the server sent an empty page of names");
+    after = now.entries.back().name;
   }
 }
 
-}  // namespace
-
 Status for_each_entry(Client& client, const std::string& folder, const std::function<Status(const Entry&)>& visit,
                       const EntryOrder& order) {
-  if (!order) return for_each_page(client, folder, visit);
+  const auto page = [&](const std::string& after) { return client.list(folder, after); };
+  if (!order) return for_each_entry(page, visit);
   std::vector<Entry> entries;
-  PIF_TRY(for_each_page(client, folder, [&](const Entry& entry) -> Status {
+  PIF_TRY(for_each_entry(page, [&](const Entry& entry) -> Status {
     entries.push_back(entry);
     return {};
   }));

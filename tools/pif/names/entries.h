@@ -19,6 +19,9 @@ using EntryOrder = std::function<bool(const Entry&, const Entry&)>;
 // Every entry of a folder: page by page, or, in another order than that of names, when all are there.
 [[nodiscard]] Status for_each_entry(Client& client, const std::string& folder,
                                     const std::function<Status(const Entry&)>& visit, const EntryOrder& order = {});
+// Every entry of the pages that `page` gives, by the name after which they begin.
+[[nodiscard]] Status for_each_entry(const std::function<Result<ListPage>(const std::string& after)>& page,
+                                    const std::function<Status(const Entry&)>& visit);
 // Whether an entry, and all below it, is left out.
 using EntryFilter = std::function<bool(const std::string& path)>;
 // Every entry below `folder`, a folder before what is in it. `path` is the entry's. A folder below it that cannot be

@@ -144,6 +144,7 @@ std::string text_of(const Entry& entry, const std::string& path) {
   out += fmt::format("  bytes     {}\n  records   {}\n  format    {}\n", entry.file_length.bytes,
                      entry.file_length.records, format_text(entry.format));
   out += fmt::format("  width     {} (nodes {})\n", entry.nodes.size(), join_numbers(entry.nodes));
+  if (entry.is_placed) out += fmt::format("  placed    in forks: pif forks {}\n", shown(path));
   if (!entry.bevies.empty())
     out += fmt::format(
         "  bevies    {} ({})\n", join_numbers(entry.bevies),

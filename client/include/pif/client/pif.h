@@ -78,6 +78,7 @@ typedef struct pif_create_options {
   uint32_t record_length;    /* bytes, PIF_FIXED; 0: 65536 */
   uint8_t delimiter;         /* PIF_DELIMITED */
   uint8_t exclusive;         /* not 0: fail instead of replacing an existing file at commit */
+  uint8_t placed;            /* not 0: its bytes are in forks */
   uint32_t width;            /* LFSs; 0: node_count, else that of the folder, else all that are up */
   const uint32_t* nodes;     /* node ids in order; NULL: those of the folder, else the server chooses */
   size_t node_count;
@@ -96,6 +97,7 @@ typedef struct pif_stat_info {
   enum pif_record_kind kind;
   uint8_t delimiter;
   uint8_t is_folder;
+  uint8_t is_placed; /* a file whose bytes are in forks */
 } pif_stat_info;
 
 /* One of several reads at once. */
@@ -316,6 +318,21 @@ int64_t pif_members(pif_file* file, pif_member* members, size_t count);
 int pif_drop(pif_file* file, uint32_t member);
 /* What was written so far is durable; it stays invisible. */
 int pif_sync(pif_file* file);
+
+/* ---- forks
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* Named files in the subfiles of a file (Nieuwejaar, Kotz 1997: Galley, section 2): what it has on each of its LFSs.
+ * `of`: a file, open or being created. What is a path's elsewhere is a fork's here; by a path, a fork is
+ * "FILE/SUBFILE/NAME". A placed file is its forks "data", one after another, for pif_pread() and pif_file_length(); its
+ * forks become visible with it: commit and close them before it. */
+pif_file* pif_create_fork(pif_connection* connection, const pif_file* of, uint32_t subfile, const char* name,
+                          const pif_create_options* options);
+pif_file* pif_open_fork(pif_connection* connection, const pif_file* of, uint32_t subfile, const char* name,
+                        enum pif_mode mode);
+/* Names are "SUBFILE/NAME", in byte order. */
+int pif_list_forks(pif_connection* connection, const pif_file* of, pif_list_function each, void* user);
+int pif_remove_fork(pif_connection* connection, const pif_file* of, uint32_t subfile, const char* name);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,69 @@
+// What several functions of the C interface take and give.
+#pragma once
+
+#include <string>
+
+#include "pif/base/inheriting.h"
+#include "pif/client/client.h"
+#include "pif/client/pif.h"
+
+namespace pif::c_api {
+
+inline CreateOptions options_of(const pif_create_options* options) {
+  CreateOptions out;
+  if (options == nullptr) return out;
+  switch (options->kind) {
+    case PIF_VARIABLE: out.format = Format::variable(); break;
+    case PIF_DELIMITED: out.format = Format::delimited(options->delimiter); break;
+    default:
+      if (options->record_length != 0) out.format = Format::fixed(options->record_length);
+  }
+  out.exclusive = options->exclusive != 0;
+  out.placed = options->placed != 0;
+  out.width = options->width;
+  if (options->nodes != nullptr) out.nodes.assign(options->nodes, options->nodes + options->node_count);
+  static_assert(PIF_NO_BEVIES == kNoBevies);
+  out.bevy = options->bevy;
+  if (options->mode != 0) out.mode = options->mode;
+  return out;
+}
+
+inline Client::Mode mode_of(pif_mode mode) {
+  return mode == PIF_WRITE ? Client::Mode::kWrite : mode == PIF_HOLD ? Client::Mode::kHold : Client::Mode::kRead;
+}
+
+inline pif_stat_info info_of(const Entry& entry) {
+  pif_stat_info info{};
+  info.id = entry.id;
+  info.records = entry.file_length.records;
+  info.bytes = entry.file_length.bytes;
+  info.modified_ns = entry.modified_ns;
+  info.owner = entry.owner;
+  info.group = entry.group;
+  info.mode = entry.mode;
+  info.is_folder = entry.kind == EntryKind::kFolder;
+  if (info.is_folder != 0) return info;
+  info.is_placed = entry.is_placed;
+  info.record_length = entry.format.record_length;
+  info.width = static_cast<uint32_t>(entry.nodes.size());
+  info.kind = static_cast<pif_record_kind>(entry.format.kind);
+  info.delimiter = entry.format.delimiter;
+  return info;
+}
+
+// All pages, which `page` gives by the name after which they begin.
+template <typename Page>
+Status list_all(const Page& page, pif_list_function each, void* user) {
+  std::string after;
+  while (true) {
+    PIF_TRY_VALUE(const ListPage now, page(after));
+    for (const Entry& entry : now.entries) {
+      const pif_stat_info info = info_of(entry);
+      if (each(user, entry.name.c_str(), &info) != 0) return {};
+    }
+    if (!now.more || now.entries.empty()) return {};
+    after = now.entries.back().name;
+  }
+}
+
+}  // namespace pif::c_api
