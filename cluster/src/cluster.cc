@@ -18,6 +18,7 @@
 
 #include "description.h"
 #include "files.h"
+#include "hosts.h"
 #include "keys.h"
 #include "pif/base/checksum.h"
 #include "pif/base/limits.h"
@@ -89,8 +90,50 @@ Status check_run_folder(const Cluster& cluster) {
   return {};
 }
 
+// Other hosts start daemons in the folder that the description names: it must be this one.
+Status check_own_folder(const Cluster& cluster) {
+  const HostEntry* own = cluster.find_host(cluster.own_host);
+  if (own == nullptr || own->folder == cluster.folder) return {};
+  struct stat named {
+  }, real{};
+  if (::stat(own->folder.c_str(), &named) == 0 && ::stat(cluster.folder.c_str(), &real) == 0 &&
+      named.st_dev == real.st_dev && named.st_ino == real.st_ino)
+    return {};
+  return fail(Code::kInvalid, fmt::format("{} says that the folder of host {} is {}, and this is {}: use that one",
+                                          description_path(cluster.folder), own->name, own->folder, cluster.folder));
+}
+
 std::string tcp_file(const Cluster& cluster, const std::string& daemon) {
   return cluster.run_folder() + "/" + daemon + ".tcp";
+}
+
+// Makes the folder of a new file system, and gives its real path.
+Result<std::string> prepare_folder(const std::string& folder) {
+  PIF_TRY(check_name(folder));  // before it is made
+  PIF_TRY(make_folder(folder, kOpenFolderMode));
+  PIF_TRY_VALUE(std::string real, real_path(folder));
+  PIF_TRY(check_name(real));
+  PIF_TRY(check_free(real));
+  return real;
+}
+
+// `cluster`: but for folder, id, uuids and stage.
+Result<Cluster> write_new(const std::string& folder, Cluster cluster) {
+  cluster.folder = folder;
+  PIF_TRY_VALUE(cluster.id, random_id());
+  PIF_TRY(name_roots(cluster));
+  cluster.stage = Stage::kNew;
+  const std::string text = format_description(cluster);
+  // Roots are as load_cluster() gives them.
+  PIF_TRY_VALUE(cluster, parse_description(folder, text, cluster.own_host));
+  PIF_TRY(check_own_folder(cluster));
+  PIF_TRY(make_keys(folder));
+  if (cluster.has_hosts()) PIF_TRY(write_own_host(folder, cluster.own_host));
+  // The description is written last and never over another: of two who create at once, one succeeds.
+  if (Status written = write_file(description_path(folder), text, kDescriptionMode, Existing::kKeep); !written)
+    return written.error().code == Code::kExists ? fail(Code::kExists, folder + " holds a file system already")
+                                                 : fail(std::move(written.error()));
+  return cluster;
 }
 
 }  // namespace
@@ -169,27 +212,22 @@ Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, s
   if (count == 0 || count > kWidthMax)
     return fail(Code::kInvalid, fmt::format("a file system has 1 to {} LFSs, not {}", kWidthMax, count));
   PIF_TRY(check_bevy(count, bevy));
-  PIF_TRY(check_name(folder));  // before it is made
-  PIF_TRY(make_folder(folder, kOpenFolderMode));
+  PIF_TRY_VALUE(const std::string real, prepare_folder(folder));
   Cluster cluster;
-  PIF_TRY_VALUE(cluster.folder, real_path(folder));
-  PIF_TRY(check_name(cluster.folder));
-  PIF_TRY(check_free(cluster.folder));
-  PIF_TRY_VALUE(cluster.id, random_id());
   cluster.bevy = bevy;
   cluster.tcp = tcp;
   for (std::uint32_t i = 0; i < count; ++i)
-    cluster.lfss.push_back({i + 1, fmt::format("lfs{}", i), fmt::format("{}/lfs{}", cluster.folder, i), {}});
-  PIF_TRY(name_roots(cluster));
-  cluster.stage = Stage::kNew;
-  PIF_TRY(make_keys(cluster.folder));
-  // The description is written last and never over another: of two who create at once, one succeeds.
-  if (Status written =
-          write_file(description_path(cluster.folder), format_description(cluster), kDescriptionMode, Existing::kKeep);
-      !written)
-    return written.error().code == Code::kExists ? fail(Code::kExists, cluster.folder + " holds a file system already")
-                                                 : fail(std::move(written.error()));
-  return cluster;
+    cluster.lfss.push_back({i + 1, fmt::format("lfs{}", i), fmt::format("{}/lfs{}", real, i), {}});
+  return write_new(real, std::move(cluster));
+}
+
+Result<Cluster> create_cluster(const std::string& folder, Cluster plan) {
+  if (!plan.has_hosts() || plan.own_host.empty())
+    return fail(Code::kInvalid, "a file system of several hosts needs hosts, and this must be one of them");
+  PIF_TRY(check_bevy(plan.lfss.size(), plan.bevy));
+  plan.edition = std::max<std::uint64_t>(plan.edition, 1);
+  PIF_TRY_VALUE(const std::string real, prepare_folder(folder));
+  return write_new(real, std::move(plan));
 }
 
 Result<Cluster> load_cluster(const std::string& folder) {
@@ -199,7 +237,9 @@ Result<Cluster> load_cluster(const std::string& folder) {
   if (!text && text.error().code == Code::kNotFound)
     return fail(Code::kNotFound, fmt::format("{} has no pif.toml: it is not the folder of a file system", real));
   if (!text) return fail(std::move(text.error()));
-  PIF_TRY_VALUE(Cluster cluster, parse_description(real, *text));
+  PIF_TRY_VALUE(const std::string own_host, read_own_host(real));
+  PIF_TRY_VALUE(Cluster cluster, parse_description(real, *text, own_host));
+  PIF_TRY(check_own_folder(cluster));
   PIF_TRY(check_run_folder(cluster));
   return cluster;
 }
@@ -231,7 +271,7 @@ Status save_cluster(const Cluster& cluster) {
   PIF_TRY(check_bevy(cluster.lfss.size(), cluster.bevy));
   const std::string text = format_description(cluster);
   // What could not be read again must not replace what can.
-  PIF_TRY(parse_description(cluster.folder, text));
+  PIF_TRY(parse_description(cluster.folder, text, cluster.own_host));
   return write_file(description_path(cluster.folder), text, kDescriptionMode, Existing::kReplace);
 }
 

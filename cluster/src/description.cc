@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -32,6 +33,7 @@
 #include <toml++/toml.h>
 #pragma GCC diagnostic pop
 
+#include "hosts.h"
 #include "pif/base/limits.h"
 
 namespace pif::cluster {
@@ -79,6 +81,8 @@ class Reader {
     return value->get();
   }
 
+  bool has(std::string_view key) const { return table_.contains(key); }
+
   Result<std::string> uuid(std::string_view key) const {
     PIF_TRY_VALUE(std::string value, text(key));
     if (value.size() == kUuidDigits && value.find_first_not_of("0123456789abcdef") == std::string::npos) return value;
@@ -104,10 +108,113 @@ bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= kDaemonNameMax && std::all_of(name.begin(), name.end(), is_allowed);
 }
 
-Result<LfsEntry> read_lfs(const std::string& folder, const Reader& in, bool has_uuids) {
-  PIF_TRY(has_uuids ? in.only({"id", "name", "root", "uuid"}) : in.only({"id", "name", "root"}));
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') out += '\\';
+    if (byte < 0x20 || byte == 0x7f)
+      out += fmt::format("\\u{:04x}", byte);
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+// The tables [[KEY]].
+Result<const toml::array*> tables_of(const Reader& top, const toml::table& table, std::string_view key,
+                                     std::string_view what) {
+  const toml::node* node = table.get(key);
+  if (node == nullptr || !node->is_array() || node->as_array()->empty())
+    return top.refuse(key, fmt::format("is missing: one [[{}]] is needed for each {}", key, what));
+  if (node->as_array()->size() > kWidthMax)
+    return top.refuse(key, fmt::format("is given more than {} times", kWidthMax));
+  for (const toml::node& element : *node->as_array())
+    if (!element.is_table()) return top.refuse(key, fmt::format("must be tables: [[{}]]", key));
+  return node->as_array();
+}
+
+// What must not be given twice, seen so far.
+struct Given {
+  std::set<std::uint32_t> ids;
+  std::set<std::string> names, uuids;
+  std::set<std::pair<std::string, std::string>> roots;      // host, root
+  std::set<std::pair<std::string, std::uint16_t>> listens;  // host, port
+};
+
+Result<HostEntry> read_host(const Reader& in) {
+  PIF_TRY(in.only({"name", "address", "bind", "folder"}));
+  HostEntry host;
+  PIF_TRY_VALUE(host.name, in.text("name"));
+  if (const Status good = check_host_name(host.name); !good) return in.refuse("name", good.error().text);
+  PIF_TRY_VALUE(host.address, in.text("address"));
+  if (const Status good = check_address(host.address); !good) return in.refuse("address", good.error().text);
+  if (in.has("bind")) {
+    PIF_TRY_VALUE(host.bind, in.text("bind"));
+    if (const Status good = check_address(host.bind); !good) return in.refuse("bind", good.error().text);
+  }
+  PIF_TRY_VALUE(host.folder, in.text("folder"));
+  if (host.folder[0] != '/') return in.refuse("folder", "must be absolute: begin with /");
+  while (host.folder.size() > 1 && host.folder.back() == '/') host.folder.pop_back();
+  return host;
+}
+
+Status read_hosts(const std::string& path, const toml::table& table, Cluster& cluster) {
+  PIF_TRY_VALUE(const toml::array* hosts, tables_of(Reader(path, table), table, "host", "host"));
+  std::map<std::string, std::string> addresses;
+  for (const toml::node& element : *hosts) {
+    const Reader in(path, *element.as_table());
+    PIF_TRY_VALUE(HostEntry host, read_host(in));
+    if (cluster.find_host(host.name) != nullptr)
+      return in.refuse("name", fmt::format("{} is given to another host too", host.name));
+    const auto [other, is_new] = addresses.emplace(plain_address(host.address), host.name);
+    if (!is_new) return in.refuse("address", fmt::format("{} is that of host {} too", host.address, other->second));
+    cluster.hosts.push_back(std::move(host));
+  }
+  return {};
+}
+
+// Where a daemon of a file system of several hosts runs and listens.
+Status read_place(const Reader& in, const Cluster& cluster, Given& given, std::string& host, std::uint16_t& port) {
+  PIF_TRY_VALUE(host, in.text("host"));
+  if (cluster.find_host(host) == nullptr)
+    return in.refuse("host", fmt::format("{} is not the name of a [[host]]", quoted(host)));
+  PIF_TRY_VALUE(const std::int64_t number, in.integer("port", 1, 65535));
+  port = static_cast<std::uint16_t>(number);
+  if (!given.listens.emplace(host, port).second)
+    return in.refuse("port", fmt::format("{} of host {} is given to another daemon too", port, host));
+  if (const auto workers = parse_port_range(cluster.worker_ports); workers && workers->contains(port))
+    return in.refuse("port", fmt::format("{} is one of worker-ports, {}", port, cluster.worker_ports));
+  return {};
+}
+
+Status read_servers(const std::string& path, const toml::table& table, Cluster& cluster, Given& given) {
+  const Reader top(path, table);
+  PIF_TRY_VALUE(const toml::array* servers, tables_of(top, table, "server", "PIF Server"));
+  if (servers->size() > 1) return top.refuse("server", "is given more than once: there is one PIF Server");
+  for (const toml::node& element : *servers) {
+    const Reader in(path, *element.as_table());
+    PIF_TRY(in.only({"id", "host", "port"}));
+    ServerEntry server;
+    PIF_TRY_VALUE(const std::int64_t id, in.integer("id", 1, 0xffffffff));
+    server.id = static_cast<std::uint32_t>(id);
+    PIF_TRY(read_place(in, cluster, given, server.host, server.port));
+    cluster.servers.push_back(std::move(server));
+  }
+  return {};
+}
+
+std::set<std::string_view> lfs_keys(const Cluster& cluster) {
+  std::set<std::string_view> keys = {"id", "name", "root"};
+  if (cluster.stage != Stage::kBefore) keys.insert("uuid");
+  if (cluster.has_hosts()) keys.insert({"host", "port"});
+  return keys;
+}
+
+Result<LfsEntry> read_lfs(const Reader& in, const Cluster& cluster, Given& given) {
+  PIF_TRY(in.only(lfs_keys(cluster)));
   LfsEntry lfs;
-  if (has_uuids) {
+  if (cluster.stage != Stage::kBefore) {
     PIF_TRY_VALUE(lfs.uuid, in.uuid("uuid"));
   }
   PIF_TRY_VALUE(const std::int64_t id, in.integer("id", 1, 0xffffffff));
@@ -116,29 +223,23 @@ Result<LfsEntry> read_lfs(const std::string& folder, const Reader& in, bool has_
   if (!is_name(lfs.name) || lfs.name == "server")
     return in.refuse("name", fmt::format("must be 1 to {} of a-z, 0-9, - and _, and not \"server\"", kDaemonNameMax));
   PIF_TRY_VALUE(lfs.root, in.text("root"));
-  if (lfs.root[0] != '/') lfs.root = folder + "/" + lfs.root;
+  if (cluster.has_hosts()) PIF_TRY(read_place(in, cluster, given, lfs.host, lfs.port));
+  if (lfs.root[0] != '/') lfs.root = cluster.folder_on(lfs.host) + "/" + lfs.root;
   return lfs;
 }
 
-Status read_lfss(const std::string& folder, const std::string& path, const toml::table& table, Cluster& cluster) {
-  const Reader top(path, table);
-  const toml::node* node = table.get("lfs");
-  if (node == nullptr || !node->is_array() || node->as_array()->empty())
-    return top.refuse("lfs", "is missing: one [[lfs]] is needed for each LFS");
-  if (node->as_array()->size() > kWidthMax)
-    return top.refuse("lfs", fmt::format("is given more than {} times", kWidthMax));
-  std::set<std::uint32_t> ids;
-  std::set<std::string> names, roots, uuids;
-  for (const toml::node& element : *node->as_array()) {
-    if (!element.is_table()) return top.refuse("lfs", "must be tables: [[lfs]]");
+Status read_lfss(const std::string& path, const toml::table& table, Cluster& cluster, Given& given) {
+  PIF_TRY_VALUE(const toml::array* lfss, tables_of(Reader(path, table), table, "lfs", "LFS"));
+  for (const toml::node& element : *lfss) {
     const Reader in(path, *element.as_table());
-    PIF_TRY_VALUE(LfsEntry lfs, read_lfs(folder, in, cluster.stage != Stage::kBefore));
-    if (!ids.insert(lfs.id).second) return in.refuse("id", fmt::format("{} is given to another LFS too", lfs.id));
-    if (!names.insert(lfs.name).second)
+    PIF_TRY_VALUE(LfsEntry lfs, read_lfs(in, cluster, given));
+    if (!given.ids.insert(lfs.id).second) return in.refuse("id", fmt::format("{} is given to another LFS too", lfs.id));
+    if (!given.names.insert(lfs.name).second)
       return in.refuse("name", fmt::format("{} is given to another LFS too", lfs.name));
-    if (!roots.insert(lfs.root).second)
+    if (!given.roots.emplace(lfs.host, lfs.root).second)
       return in.refuse("root", fmt::format("{} is given to another LFS too", lfs.root));
-    if (!lfs.uuid.empty() && !uuids.insert(lfs.uuid).second) return in.refuse("uuid", "is given to another LFS too");
+    if (!lfs.uuid.empty() && !given.uuids.insert(lfs.uuid).second)
+      return in.refuse("uuid", "is given to another LFS too");
     cluster.lfss.push_back(std::move(lfs));
   }
   return {};
@@ -146,14 +247,14 @@ Status read_lfss(const std::string& folder, const std::string& path, const toml:
 
 Result<std::int64_t> read_format(const std::string& path, const Reader& in) {
   PIF_TRY_VALUE(const std::int64_t format, in.integer("format", 1, INT64_MAX));
-  if (format > kFormatVersion)
+  if (format > kHostsFormat)
     return fail(Code::kVersion,
                 fmt::format("{} has format {}, and this program knows formats up to {}: use a newer one", path, format,
-                            kFormatVersion));
+                            kHostsFormat));
   return format;
 }
 
-// What format 2 has besides.
+// What format 2 has besides format 1.
 Status read_stage(const Reader& in, Cluster& cluster) {
   PIF_TRY_VALUE(cluster.directory, in.uuid("directory"));
   PIF_TRY_VALUE(const std::string name, in.text("stage"));
@@ -172,17 +273,51 @@ Result<TcpMode> read_tcp(const Reader& in) {
   return in.refuse("tcp", "must be \"none\", \"curve\" or \"insecure-loopback\"");
 }
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') out += '\\';
-    if (byte < 0x20 || byte == 0x7f)
-      out += fmt::format("\\u{:04x}", byte);
-    else
-      out += c;
+// What format 3 has besides format 2, without LFSs.
+Status read_several_hosts(const std::string& path, const toml::table& table, Cluster& cluster, Given& given) {
+  const Reader in(path, table);
+  PIF_TRY_VALUE(const std::int64_t edition, in.integer("edition", 1, INT64_MAX));
+  cluster.edition = static_cast<std::uint64_t>(edition);
+  if (cluster.tcp != TcpMode::kCurve) return in.refuse("tcp", "must be \"curve\" in a file system of several hosts");
+  PIF_TRY_VALUE(cluster.worker_ports, in.text("worker-ports"));
+  if (const auto ports = parse_port_range(cluster.worker_ports); !ports)
+    return in.refuse("worker-ports", ports.error().text);
+  PIF_TRY(read_hosts(path, table, cluster));
+  if (cluster.own_host.empty())
+    return fail(Code::kInvalid, fmt::format("{} is missing: it must be one line, the name that this host has in {}",
+                                            own_host_path(cluster.folder), path));
+  if (cluster.find_host(cluster.own_host) == nullptr)
+    return fail(Code::kInvalid, fmt::format("{} says that this host is {}, and {} has no such [[host]]",
+                                            own_host_path(cluster.folder), cluster.own_host, path));
+  return read_servers(path, table, cluster, given);
+}
+
+std::set<std::string_view> keys_of_format(std::int64_t format) {
+  std::set<std::string_view> keys = {"format", "id", "bevy", "tcp", "lfs"};
+  if (format != kFormatBefore) keys.insert({"directory", "stage"});
+  if (format == kHostsFormat) keys.insert({"edition", "worker-ports", "host", "server"});
+  return keys;
+}
+
+std::string format_hosts(const Cluster& cluster) {
+  std::string out;
+  for (const HostEntry& host : cluster.hosts) {
+    out += fmt::format("\n[[host]]\nname = {}\naddress = {}\n", quoted(host.name), quoted(host.address));
+    if (!host.bind.empty()) out += fmt::format("bind = {}\n", quoted(host.bind));
+    out += fmt::format("folder = {}\n", quoted(host.folder));
   }
-  return out + '"';
+  for (const ServerEntry& server : cluster.servers)
+    out += fmt::format("\n[[server]]\nid = {}\nhost = {}\nport = {}\n", server.id, quoted(server.host), server.port);
+  return out;
+}
+
+std::string format_lfs(const Cluster& cluster, const LfsEntry& lfs) {
+  const std::string inside = cluster.folder_on(lfs.host) + "/";
+  const bool is_inside = lfs.root.size() > inside.size() && lfs.root.starts_with(inside);
+  std::string out = fmt::format("\n[[lfs]]\nid = {}\nname = {}\nroot = {}\nuuid = {}\n", lfs.id, quoted(lfs.name),
+                                quoted(is_inside ? lfs.root.substr(inside.size()) : lfs.root), quoted(lfs.uuid));
+  if (cluster.has_hosts()) out += fmt::format("host = {}\nport = {}\n", quoted(lfs.host), lfs.port);
+  return out;
 }
 
 }  // namespace
@@ -206,7 +341,7 @@ std::string format_description(const Cluster& cluster) {
       "id = {}   # of this file system; every LFS root and the server's directory bear it too\n"
       "bevy = {}   # LFSs in a bevy of files made without --bevy; 0: no parity\n"
       "tcp = \"{}\"   # none, curve, or insecure-loopback (plain, on 127.0.0.1 only)\n",
-      kFormatVersion, quoted(cluster.id), cluster.bevy, mode->second);
+      cluster.has_hosts() ? kHostsFormat : kFormatVersion, quoted(cluster.id), cluster.bevy, mode->second);
   const auto stage =
       std::find_if(kStages.begin(), kStages.end(), [&](const auto& s) { return s.first == cluster.stage; });
   out += fmt::format(
@@ -214,16 +349,17 @@ std::string format_description(const Cluster& cluster) {
       "stage = \"{}\"   # new or adopting: folders below are still to be made, or to be taken over; ready: they are "
       "there\n",
       quoted(cluster.directory), stage == kStages.end() ? "" : stage->second);
-  const std::string inside = cluster.folder + "/";
-  for (const LfsEntry& lfs : cluster.lfss) {
-    const bool is_inside = lfs.root.size() > inside.size() && lfs.root.compare(0, inside.size(), inside) == 0;
-    out += fmt::format("\n[[lfs]]\nid = {}\nname = {}\nroot = {}\nuuid = {}\n", lfs.id, quoted(lfs.name),
-                       quoted(is_inside ? lfs.root.substr(inside.size()) : lfs.root), quoted(lfs.uuid));
-  }
+  if (cluster.has_hosts())
+    out += fmt::format(
+        "edition = {}   # of this file; where two hosts differ, the higher one is right\n"
+        "worker-ports = {}   # where workers of tools listen for those of other hosts; \"any\" is allowed\n",
+        cluster.edition, quoted(cluster.worker_ports));
+  out += format_hosts(cluster);
+  for (const LfsEntry& lfs : cluster.lfss) out += format_lfs(cluster, lfs);
   return out;
 }
 
-Result<Cluster> parse_description(const std::string& folder, std::string_view text) {
+Result<Cluster> parse_description(const std::string& folder, std::string_view text, const std::string& own_host) {
   const std::string path = folder + "/pif.toml";
   const toml::parse_result parsed = toml::parse(text, path);
   if (!parsed)
@@ -235,8 +371,7 @@ Result<Cluster> parse_description(const std::string& folder, std::string_view te
   Cluster cluster;
   cluster.folder = folder;
   cluster.stage = Stage::kBefore;
-  PIF_TRY(format == kFormatBefore ? in.only({"format", "id", "bevy", "tcp", "lfs"})
-                                  : in.only({"format", "id", "bevy", "tcp", "directory", "stage", "lfs"}));
+  PIF_TRY(in.only(keys_of_format(format)));
   if (format != kFormatBefore) PIF_TRY(read_stage(in, cluster));
   PIF_TRY_VALUE(cluster.id, in.text("id"));
   if (cluster.id.size() != 16 || cluster.id.find_first_not_of("0123456789abcdef") != std::string::npos)
@@ -244,7 +379,12 @@ Result<Cluster> parse_description(const std::string& folder, std::string_view te
   PIF_TRY_VALUE(const std::int64_t bevy, in.integer("bevy", 0, kWidthMax));
   cluster.bevy = static_cast<std::uint32_t>(bevy);
   PIF_TRY_VALUE(cluster.tcp, read_tcp(in));
-  PIF_TRY(read_lfss(folder, path, table, cluster));
+  Given given;
+  if (format == kHostsFormat) {
+    cluster.own_host = own_host;
+    PIF_TRY(read_several_hosts(path, table, cluster, given));
+  }
+  PIF_TRY(read_lfss(path, table, cluster, given));
   if (const Status fits = check_bevy(cluster.lfss.size(), cluster.bevy); !fits)
     return in.refuse("bevy", "does not fit: " + fits.error().text);
   return cluster;

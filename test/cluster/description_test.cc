@@ -33,12 +33,6 @@ constexpr const char* kVersion1 =
     "name = \"d\"\n"
     "root = \"d\"\n";
 
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  const auto at = text.find(what);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, what.size(), with);
-}
-
 class Folder : public TemporaryFolder {
  public:
   Result<Cluster> load(const std::string& text) const {
@@ -153,8 +147,8 @@ TEST_CASE("a folder without a description is not a file system") {
 
 TEST_CASE("a newer format is refused as such, whatever else is in it") {
   const Folder folder;
-  CHECK(folder.refusal(replaced(kVersion1, "format = 1", "format = 3\nsomething = \"new\""), Code::kVersion) ==
-        " has format 3, and this program knows formats up to 2: use a newer one");
+  CHECK(folder.refusal(replaced(kVersion1, "format = 1", "format = 4\nsomething = \"new\""), Code::kVersion) ==
+        " has format 4, and this program knows formats up to 3: use a newer one");
 }
 
 TEST_CASE("a mistake is named with its line and key") {

@@ -1,4 +1,7 @@
 // pif.toml and lfs.toml: any text is read or refused, and what was read comes back from what is written.
+#include <algorithm>
+#include <tuple>
+
 #include "../../cluster/src/description.h"
 #include "../../lfs/src/store/root.h"
 #include "fuzz.h"
@@ -10,20 +13,26 @@ using namespace pif;
 using fuzz::must;
 
 constexpr const char* kFolder = "/fs";
+constexpr const char* kOwnHost = "h1";
 
 bool same(const cluster::Cluster& a, const cluster::Cluster& b) {
-  if (a.id != b.id || a.bevy != b.bevy || a.tcp != b.tcp || a.lfss.size() != b.lfss.size()) return false;
-  for (std::size_t i = 0; i < a.lfss.size(); ++i)
-    if (a.lfss[i].id != b.lfss[i].id || a.lfss[i].name != b.lfss[i].name || a.lfss[i].root != b.lfss[i].root)
-      return false;
-  return true;
+  if (a.id != b.id || a.bevy != b.bevy || a.tcp != b.tcp || a.edition != b.edition) return false;
+  if (a.worker_ports != b.worker_ports || a.own_host != b.own_host) return false;
+  const auto lfs = [](const cluster::LfsEntry& e) { return std::tie(e.id, e.name, e.root, e.host, e.port); };
+  const auto host = [](const cluster::HostEntry& e) { return std::tie(e.name, e.address, e.bind, e.folder); };
+  const auto server = [](const cluster::ServerEntry& e) { return std::tie(e.id, e.host, e.port); };
+  const auto equal = [](const auto& left, const auto& right, const auto& keys) {
+    return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                      [&](const auto& l, const auto& r) { return keys(l) == keys(r); });
+  };
+  return equal(a.lfss, b.lfss, lfs) && equal(a.hosts, b.hosts, host) && equal(a.servers, b.servers, server);
 }
 
 void check_cluster(std::string_view text) {
-  auto read = cluster::parse_description(kFolder, text);
+  auto read = cluster::parse_description(kFolder, text, kOwnHost);
   if (!read) return;
   if (read->stage == cluster::Stage::kBefore) must(cluster::name_roots(*read).has_value(), "roots get uuids");
-  const auto again = cluster::parse_description(kFolder, cluster::format_description(*read));
+  const auto again = cluster::parse_description(kFolder, cluster::format_description(*read), kOwnHost);
   must(again && same(*read, *again), "a description that was read is the same when written and read again");
 }
 
@@ -62,10 +71,22 @@ std::vector<std::pair<std::string, std::string>> pif::fuzz::seeds() {
   cluster.tcp = cluster::TcpMode::kCurve;
   cluster.lfss[1].root = "/disk/with \"quotes\" and \\ and \x01";
   const std::string other = cluster::format_description(cluster);
+  cluster.bevy = 0;
+  cluster.edition = 7;
+  cluster.worker_ports = "7500-7999";
+  cluster.hosts = {{kOwnHost, "10.77.0.1", "0.0.0.0", kFolder}, {"h2", "fd00::2", "", "/data/pif"}};
+  cluster.servers = {{1, "h2", 7400}};
+  for (auto& lfs : cluster.lfss) {
+    lfs.host = lfs.id % 2 == 0 ? "h2" : kOwnHost;
+    lfs.port = static_cast<std::uint16_t>(7400 + lfs.id);
+  }
+  const std::string hosts = cluster::format_description(cluster);
+  must(cluster::parse_description(kFolder, hosts, kOwnHost).has_value(), "hosts are described well");
   const std::string root = "# x\nformat = 1\ncluster = \"c0ffee0123456789\"\nnode = 1\nname = \"lfs0\"\n";
   const auto of = [](unsigned kind, std::string_view text) { return Output().byte(kind).bytes(text).str(); };
   return {{"four", of(0, plain)},
           {"bevies-curve", of(0, other)},
+          {"hosts", of(0, hosts)},
           {"newer", of(0, "format = 2\nid = \"0\"\n")},
           {"inline", of(0, "format=1\nid='c0ffee0123456789'\nbevy=0\ntcp='none'\nlfs=[{id=1,name='a',root='/r'}]")},
           {"dates", of(0, "format=1\nid=1979-05-27T07:32:00Z\nbevy=0x1_0\ntcp=\"\"\"x\"\"\"\n[[lfs]]\nid=[1,[2]]\n")},

@@ -1,6 +1,7 @@
 // A file system's description on this machine: the folder that `pif up DIR` makes, and how its parts are found.
 //
 //   DIR/pif.toml        cluster id, server, LFSs (docs/FORMAT.md "Cluster folder")
+//   DIR/host            of a file system of several hosts: which of pif.toml's this is, one line
 //   DIR/keys/           cluster.key (32 random bytes, MAC key), server.curve, client.curve ("public Z85\nsecret
 //   Z85\n"),
 //                       clients/NAME.pub (net::ListenOptions::key_folder); folders 0700, files 0400
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pif/base/capability.h"
@@ -28,8 +30,26 @@ namespace pif::cluster {
 struct LfsEntry {
   std::uint32_t id = 0;  // NodeId, from 1
   std::string name;      // "lfs0"
-  std::string root;      // absolute
+  std::string root;      // absolute, on its host
   std::string uuid;      // of the root; 32 hex digits
+  // Of a file system of several hosts:
+  std::string host{};      // a HostEntry's name
+  std::uint16_t port = 0;  // where it listens for other hosts
+};
+
+// One host of a file system of several.
+struct HostEntry {
+  std::string name;     // a-z, 0-9, - and _; never a path
+  std::string address;  // what other hosts connect to: a name, or an IPv4 or IPv6 address (without brackets)
+  std::string bind;     // where its daemons listen; empty: address
+  std::string folder;   // absolute: this file system's folder there
+};
+
+// Where a PIF Server runs, in a file system of several hosts.
+struct ServerEntry {
+  std::uint32_t id = 0;
+  std::string host;
+  std::uint16_t port = 0;
 };
 
 // Whether the folders that a description names have been made. Only then is one that is not there an error, and not a
@@ -51,6 +71,20 @@ struct Cluster {
   Stage stage = Stage::kReady;
   std::string directory;  // uuid of the server's directory
   std::vector<LfsEntry> lfss;
+  // Of a file system of several hosts (format 3):
+  std::uint64_t edition = 0;         // of pif.toml; where two hosts differ, the higher one is right
+  std::string worker_ports;          // where workers listen for workers of other hosts: "7500-7999", or "any"
+  std::vector<HostEntry> hosts;      // empty: everything is on this machine (format 2)
+  std::vector<ServerEntry> servers;  // one
+  std::string own_host;              // which of the hosts this is; empty if there are none
+
+  bool has_hosts() const { return !hosts.empty(); }
+  const HostEntry* find_host(std::string_view name) const;  // nullptr: there is none; valid while `hosts` is unchanged
+  // Whether this host runs it.
+  bool is_here(const LfsEntry& lfs) const { return hosts.empty() || lfs.host == own_host; }
+  bool serves_here() const;  // whether this host runs the PIF Server
+  // The folder of `host`; a host that there is not: empty.
+  std::string folder_on(std::string_view host) const;
 
   // DIR/run, or the folder in /tmp where paths of sockets in DIR would be too long. It may not be there yet.
   std::string run_folder() const;
@@ -73,7 +107,12 @@ struct Cluster {
 // system already; kInvalid for a count below 1 or a bevy that does not fit it.
 [[nodiscard]] Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy,
                                              TcpMode tcp);
-// kNotFound if there is no pif.toml, kVersion for a newer format, kInvalid naming line and key for anything else.
+// The same for a file system of several hosts: makes DIR on this host, `plan.own_host`. Of `plan`, folder, id, uuids
+// and stage are filled in here; an edition of 0 becomes 1. Besides the above kInvalid for a plan that load_cluster()
+// would refuse.
+[[nodiscard]] Result<Cluster> create_cluster(const std::string& folder, Cluster plan);
+// kNotFound if there is no pif.toml, kVersion for a newer format, kInvalid naming line and key for anything else, such
+// as FOLDER/host if that does not say which host of pif.toml this is.
 [[nodiscard]] Result<Cluster> load_cluster(const std::string& folder);
 // Replaces DIR/pif.toml in one step, durable. kInvalid for a description that load_cluster() would refuse: the old one
 // stays.
@@ -84,6 +123,12 @@ struct Cluster {
 [[nodiscard]] Result<std::string> random_uuid();
 // kInvalid, with what to do, unless it is kReady.
 [[nodiscard]] Status check_ready(const Cluster& cluster);
+
+// kInvalid, with what is wrong, unless it may be a host's name or a host's address.
+[[nodiscard]] Status check_host_name(std::string_view name);
+[[nodiscard]] Status check_address(std::string_view address);
+// Writes DIR/host, durable. kInvalid: no name of a host.
+[[nodiscard]] Status write_own_host(const std::string& folder, std::string_view name);
 
 // Writes RUN/<daemon>.tcp with what the daemon listens on (net::listening): "tcp://127.0.0.1:PORT [Z85 PUBLIC KEY]".
 // The server calls it once it listens; does nothing without tcp.

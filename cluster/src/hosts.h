@@ -1,0 +1,29 @@
+// Which host of the description this machine is, and how hosts are named.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "pif/base/result.h"
+#include "pif/cluster/cluster.h"
+
+namespace pif::cluster {
+
+inline std::string own_host_path(const std::string& folder) { return folder + "/host"; }
+
+// What FOLDER/host says; empty if there is no such file. kInvalid if it is not one line with a host's name.
+[[nodiscard]] Result<std::string> read_own_host(const std::string& folder);
+// An address in the form in which two of one host are equal: case and the zeros of IPv6 do not matter.
+std::string plain_address(std::string_view address);
+
+// Both ends belong to it. {0, 0}: any port, as the kernel chooses.
+struct PortRange {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+  bool contains(std::uint16_t port) const { return first <= port && port <= last; }
+};
+// "7500-7999"; "any" is {0, 0}. kInvalid for anything else.
+[[nodiscard]] Result<PortRange> parse_port_range(std::string_view text);
+
+}  // namespace pif::cluster
