@@ -28,6 +28,7 @@ struct ExtentReader::Window {
   std::optional<StoredStream> stream;  // nothing: unchecked
   std::optional<SumReader> sums;
   std::bitset<kWindowChunksMax> checked;
+  std::uint64_t known_begin = 0, known_end = 0;  // bytes of chunks that were checked last
   std::unique_ptr<std::byte[]> bytes;
   std::size_t room = 0;
 
@@ -37,6 +38,7 @@ struct ExtentReader::Window {
   }
   bool has(const Extent& extent) const { return extent.offset >= begin && extent.offset + extent.size <= end; }
   [[nodiscard]] Status check(const Extent& extent) {
+    if (extent.offset >= known_begin && extent.offset + extent.size <= known_end) return {};  // as of most short ones
     const std::uint64_t first = extent.offset / chunk_bytes, last = (extent.offset + extent.size - 1) / chunk_bytes;
     for (std::uint64_t chunk = first; chunk <= last; ++chunk) {
       const std::size_t number = chunk - begin / chunk_bytes;
@@ -46,6 +48,8 @@ struct ExtentReader::Window {
       PIF_TRY(sums->verify(chunk, std::span(bytes.get() + (from - begin), size)));
       checked.set(number);
     }
+    known_begin = first * chunk_bytes;
+    known_end = (last + 1) * chunk_bytes;
     return {};
   }
 };
@@ -96,9 +100,10 @@ Status ExtentReader::load(std::span<const Extent> extents) {
   std::uint64_t stop = chunk_end(extents[0]);
   const std::uint64_t stop_max = std::max(stop, first + window.bytes_max() / chunk_bytes);
   for (const Extent& next : extents.subspan(1)) {
-    if (next.size == 0) continue;
+    // Most end in a chunk that is read anyway: they need no division.
+    if (next.size == 0 || next.offset + next.size <= stop * chunk_bytes) continue;
     if (next.offset / chunk_bytes > stop + kBetweenChunks || chunk_end(next) > stop_max) break;
-    stop = std::max(stop, chunk_end(next));
+    stop = chunk_end(next);
   }
   window.begin = window.end = 0;  // nothing, should it fail
   const std::uint64_t begin = first * chunk_bytes;
@@ -116,6 +121,7 @@ Status ExtentReader::load(std::span<const Extent> extents) {
                                               window.stream->place(first), begin + n, window.stream->length));
     window.sums.emplace(*window.stream, stop);
     window.checked.reset();
+    window.known_begin = window.known_end = 0;
   } else {
     PIF_TRY(read_raw(begin, into));
   }

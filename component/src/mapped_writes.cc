@@ -40,11 +40,12 @@ struct Run {
 };
 
 Run next_run(std::span<const ConstExtent> extents) {
-  const std::uint64_t page = page_bytes();
-  Run run{0, extents[0].offset / page * page, extents[0].offset};
+  const std::uint64_t page = page_bytes(), mask = page - 1;
+  PIF_ASSERT((page & mask) == 0, page);  // dividing by it would take as long as copying a piece
+  Run run{0, extents[0].offset & ~mask, extents[0].offset};
   for (const ConstExtent& next : extents) {
     const std::uint64_t end = next.offset + next.size;
-    const std::uint64_t next_page = (run.end + page - 1) / page * page;  // behind those that pieces are in
+    const std::uint64_t next_page = (run.end + mask) & ~mask;  // behind those that pieces are in
     const bool fits = next.size <= kPieceBytesMax && end - run.begin <= kStretchBytes && next.offset < next_page + page;
     if (!fits && run.count > 0) break;
     run.end = end;

@@ -9,9 +9,8 @@ extern "C" {
 
 pif_file* pif_create_fork(pif_connection* connection, const pif_file* of, uint32_t subfile, const char* name,
                           const pif_create_options* options) {
-  return make_file(connection, {{"of", of}, {"name", name}}, [&](Client& client) {
-    return client.create_fork(of->file, subfile, name, options_of(options));
-  });
+  return make_file(connection, {{"of", of}, {"name", name}},
+                   [&](Client& client) { return client.create_fork(of->file, subfile, name, options_of(options)); });
 }
 pif_file* pif_open_fork(pif_connection* connection, const pif_file* of, uint32_t subfile, const char* name,
                         enum pif_mode mode) {

@@ -66,15 +66,24 @@ class WalkedPieces {
   std::uint64_t fill(PieceSplit<Extent>& to) {
     std::uint64_t end = 0;
     while (!is_short_ && has_room(to)) {
-      const auto pair = zip_->next(bytes_max(to));
-      if (!pair) break;
-      const auto offset = static_cast<std::uint64_t>(pair->file_offset);
-      const std::uint64_t size = offset >= file_end_ ? 0 : std::min(pair->size, file_end_ - offset);
-      is_short_ = size < pair->size;
-      to.add(offset, size, memory_ + pair->memory_offset);
-      end = std::max(end, offset + size);
+      const auto run = zip_->next_run(bytes_max(to), kPiecesAtOnce - to.count);
+      if (!run) break;
+      std::int64_t in_file = run->file_offset, in_memory = run->memory_offset;
+      for (std::uint64_t i = 0; i < run->count && !is_short_; ++i) {
+        end = std::max(end, add(to, static_cast<std::uint64_t>(in_file), in_memory, run->size));
+        in_file += run->file_stride;
+        in_memory += run->memory_stride;
+      }
     }
     return end;
+  }
+
+  // Returns where it ends in the file.
+  std::uint64_t add(PieceSplit<Extent>& to, std::uint64_t offset, std::int64_t in_memory, std::uint64_t size) {
+    const std::uint64_t there = offset >= file_end_ ? 0 : std::min(size, file_end_ - offset);
+    is_short_ = there < size;
+    to.add(offset, there, memory_ + in_memory);
+    return offset + there;
   }
 
   const Walks walks_;

@@ -50,9 +50,9 @@ class Zip {
     return PiecePair{file->offset, memory->offset, size};
   }
 
-  // The next pairs that are regular, of at most bytes_max bytes together; one pair that is cut if it has more. Nothing
-  // at the end. Where one side is contiguous, runs are as long as those of the other side.
-  std::optional<RunPair> next_run(std::uint64_t bytes_max = kBytesMax);
+  // The next pairs that are regular, at most pairs_max, of at most bytes_max bytes together; one pair that is cut if it
+  // has more. Nothing at the end. Where one side is contiguous, runs are as long as those of the other side.
+  std::optional<RunPair> next_run(std::uint64_t bytes_max = kBytesMax, std::uint64_t pairs_max = UINT64_MAX);
 
  private:
   std::uint64_t pair_bytes(std::uint64_t bytes_max) const {
