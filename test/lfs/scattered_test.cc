@@ -228,6 +228,17 @@ TEST_CASE("room that is not written reads as zeros, has sums that hold, and behi
   });
 }
 
+// A committer that does not know of a member who joined a moment ago says that nothing is here.
+TEST_CASE("no room takes nothing away: what somebody wrote stays until the file is committed without it") {
+  with_node([](Peer& peer, Node&) {
+    REQUIRE_OK(write_pieces(peer, TestFile{}, {{50, "hello"}}));
+    REQUIRE_OK(preallocate(peer, TestFile{}, 0));
+    const auto read = read_pieces(peer, TestFile{}, {{50, "xxxxx"}}, true);
+    REQUIRE_OK(read);
+    CHECK(*read == "hello");
+  });
+}
+
 TEST_CASE("room is taken of a file being created, with fixed records; a disk that cannot take it is no error") {
   with_node([](Peer& peer, Node& node) {
     CHECK(code_of(preallocate(peer, variable(8), 100)) == Code::kUnsupported);

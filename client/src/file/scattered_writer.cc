@@ -26,14 +26,6 @@ access::BulkRequest room_request(const FileParts& parts, LfsIndex lfs, std::uint
   return request;
 }
 
-// A component that has room, or what a dropped member wrote, and gets no rows. An LFS that does not answer finds out by
-// itself that the file was committed without it.
-access::BulkRequest no_room_request(const FileParts& parts, LfsIndex lfs) {
-  access::BulkRequest request = room_request(parts, lfs, 0);
-  request.refused = [](const Error&) { return Status(); };
-  return request;
-}
-
 FileLength length_up_to(std::uint32_t record_length, std::uint64_t end) {
   return {(end + record_length - 1) / record_length, end};
 }
@@ -104,7 +96,6 @@ Status ScatteredWriter::preallocate(std::uint64_t bytes) {
     if (share == 0) continue;
     requests.add(room_request(file_.parts, lfs, share));
   }
-  has_room_ = true;
   return file_.run(requests);
 }
 
@@ -130,10 +121,7 @@ Status ScatteredWriter::seal(const FileLength& file_length) {
   const FileParts& parts = file_.parts;
   for (LfsIndex lfs = 0; lfs < file_.width(); ++lfs) {
     const std::uint64_t rows = parts.layout.rows(lfs, file_length.records);
-    if (rows == 0) {
-      if (has_room_ || file_.is_shared()) seals.add(no_room_request(parts, lfs));
-      continue;
-    }
+    if (rows == 0) continue;  // whatever is there, the LFS removes it when the file is committed, and not before
     ends.push_back({lfs, false, {rows, component_bytes(lfs, file_length), 0, 0}, true});
   }
   sealing_.start(seals, file_length, ends, file_.session->timeout());

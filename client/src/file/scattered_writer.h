@@ -48,7 +48,6 @@ class ScatteredWriter {
   std::uint64_t component_bytes(LfsIndex lfs, const FileLength& file_length) const;
   FileState& file_;
   bool is_on_ = false;
-  bool has_room_ = false;  // preallocate() was called
   access::Sealing sealing_;
 };
 

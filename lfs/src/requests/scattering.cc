@@ -119,20 +119,8 @@ Result<ComponentPtr> Scattering::to_reserve(const Request& request, const proto:
   return component;
 }
 
-// The file has no rows here after all.
-void Scattering::give_back(const Request& request, const proto::ComponentShape& shape) {
-  const auto found = to_read(request, shape);
-  if (!found) return context_.replies.answer(request, fail(found.error()));
-  const auto token = context_.replies.defer(request);
-  if (*found) {
-    context_.components.forget(**found, false);
-    context_.remove_files((*found)->file);
-  }
-  context_.replies.answer(token, Status());
-}
-
 void Scattering::preallocate(const Request& request, const proto::Preallocate& asked) {
-  if (asked.bytes() == 0) return give_back(request, asked.shape());
+  if (asked.bytes() == 0) return context_.replies.answer(context_.replies.defer(request), Status());
   auto found = to_reserve(request, asked);
   if (!found) return context_.replies.answer(request, fail(std::move(found.error())));
   const ComponentPtr component = *found;

@@ -26,7 +26,6 @@ class Scattering {
   // Open, with files and without a writer, so that all that was written is in them; null: nobody has written anything
   // here.
   [[nodiscard]] Result<ComponentPtr> to_read(const Request& request, const proto::ComponentShape& shape);
-  void give_back(const Request& request, const proto::ComponentShape& shape);
   // Open, and the disk has the room that is asked for.
   [[nodiscard]] Result<ComponentPtr> to_reserve(const Request& request, const proto::Preallocate& asked);
   void answer_synced(const Request& request, const ComponentPtr& component);
