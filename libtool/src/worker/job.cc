@@ -87,8 +87,11 @@ proto::NodeInfo brief(const proto::NodeInfo& node) {
 }
 
 bool are_near(const job::JobDescription& description, std::uint32_t a, std::uint32_t b) {
-  const auto host = [&](std::uint32_t rank) { return host_of(description.nodes(static_cast<int>(rank))); };
-  return a == b || (!description.apart() && host(a) == host(b));
+  if (a == b || description.apart()) return a == b;
+  const proto::NodeInfo& one = description.nodes(static_cast<int>(a));
+  const proto::NodeInfo& other = description.nodes(static_cast<int>(b));
+  if (one.endpoints().machine() != other.endpoints().machine()) return false;
+  return one.endpoints().machine() != 0 || host_of(one) == host_of(other);
 }
 
 bool all_are_near(const job::JobDescription& description) {

@@ -22,8 +22,8 @@ job::JobFile job_file_of(const client::FileParts& parts);
 [[nodiscard]] Result<client::FileParts> parts_of(const job::JobFile& file, const job::JobDescription& description);
 // What a worker must know of a node: id, name, endpoints.
 proto::NodeInfo brief(const proto::NodeInfo& node);
-// Whether two workers are on one machine, and may share memory: their LFSs listen on tcp at the same host, or not at
-// all.
+// Whether two workers are on one machine, and may share memory: their LFSs say so (Endpoints.machine). Of two that know
+// no machine: they listen on tcp at the same host, or not at all.
 bool are_near(const job::JobDescription& description, std::uint32_t a, std::uint32_t b);
 bool all_are_near(const job::JobDescription& description);
 // Where a worker beside that LFS listens for workers of other machines, at any port.
