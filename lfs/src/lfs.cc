@@ -295,6 +295,7 @@ Result<net::Packet> Lfs::Impl::stats(const Request& request, const proto::Stats&
   out.set_pid(config.pid);
   out.set_log_bytes(context.log.bytes());
   out.set_log_bytes_max(config.log_bytes);
+  out.set_log_written(context.log.written());
   out.set_view(context.view.index());
   out.set_has_lease(context.view.has_lease(context.world.messenger.clock().boottime()));
   return reply;

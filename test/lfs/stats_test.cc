@@ -66,7 +66,10 @@ TEST_CASE("the redo log's fill shows what has not gone home yet") {
     REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 2)));
     CHECK(stats(peer).log_bytes() > 0);
     CHECK(stats(peer).log_bytes() < stats(peer).log_bytes_max());
+    const std::uint64_t once = stats(peer).log_bytes();
     REQUIRE_OK(peer.flush());
     CHECK(stats(peer).log_bytes() == 0);
+    REQUIRE_OK(peer.overwrite(7, 0, 1, pattern(100, 3)));
+    CHECK(stats(peer).log_written() == 2 * once);  // what went home counts
   });
 }

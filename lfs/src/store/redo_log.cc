@@ -198,6 +198,7 @@ void RedoLog::end_batch(bool ok) {
   PIF_ASSERT(batch_.number > last_number_, batch_.number, last_number_);
   if (ok) {
     end_ += batch_.bytes;
+    written_ += batch_.bytes;
     PIF_ASSERT(end_ % kAlign == 0, end_.load());
     chain_ = batch_.chain;
   }

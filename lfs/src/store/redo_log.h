@@ -56,6 +56,7 @@ class RedoLog {
   bool is_half_full() const { return end_ - kFirstEntry >= bytes_max_ / 2; }
   bool empty() const { return end_ == kFirstEntry; }
   std::uint64_t bytes() const { return end_ - kFirstEntry; }  // in use; any thread
+  std::uint64_t written() const { return written_; }          // in entries of all rounds since open(); loop's thread
   bool failed() const { return failed_; }  // a sync failed: nothing is known of the log until it is opened again
   std::uint64_t last_number() const { return last_number_; }
 
@@ -95,6 +96,7 @@ class RedoLog {
   std::unique_ptr<component::File> file_;
   std::uint64_t round_ = 0;
   std::atomic<std::uint64_t> end_ = kFirstEntry;  // bytes() may be asked for meanwhile
+  std::uint64_t written_ = 0;
   std::uint64_t last_number_ = 0;
   std::uint64_t chain_ = 0;
   Batch batch_;
