@@ -361,6 +361,35 @@ TEST_CASE("an error anywhere in a spawn tree is the answer, in the words of the 
   }
 }
 
+TEST_CASE("what is handed on speaks for its user as long as the credential that it stands for") {
+  Host root{1000};
+  std::int64_t expiry = 0, handed_on = 0;
+  root.world.spawn("lfs1", [&](sim::Actor& self) {
+    auto came = self.messenger().receive(kNever);
+    if (!came || !*came) return;
+    const auto& asked = (*came)->packet.envelope;
+    const auto said = verify_credential(root.config.key, asked.credential(), self.clock().wall_seconds());
+    handed_on = said && said->uid == 1000 ? said->expiry : -1;
+    net::Packet answer = net::reply_to(asked);
+    answer.envelope.mutable_spawn_reply()->set_started(1);
+    (void)self.messenger().send((*came)->peer, std::move(answer));
+  });
+  root.run(
+      {1000, {1000}},
+      [&](sim::Actor& self, net::Caller& caller, net::PeerId peer) {
+        net::Packet packet = spawn(7);
+        proto::SpawnNode& node = *packet.envelope.mutable_spawn()->add_subtree();
+        node.set_rank(1);
+        node.mutable_node()->set_name("lfs1");
+        node.mutable_node()->mutable_endpoints()->set_unix_path("sim:lfs1");
+        expiry = self.clock().wall_seconds() + 5000;
+        packet.envelope.set_credential(mint(root.config.key, Credential{SessionId(1), 1000, {1000}, expiry}));
+        CHECK(caller.call(peer, std::move(packet), seconds(5), "host")->envelope.spawn_reply().started() == 2);
+      },
+      net::Route::kIpc);
+  CHECK(handed_on == expiry);
+}
+
 TEST_CASE("an LFS of a spawn tree that cannot be reached or goes away is named") {
   SECTION("nobody is there") {
     Tree tree;

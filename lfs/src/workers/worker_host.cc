@@ -15,7 +15,7 @@ using proto::Envelope;
 using std::chrono::milliseconds;
 
 constexpr Duration kSpawnTimeout = std::chrono::seconds(10);
-constexpr std::int64_t kForwardedCredentialSeconds = 60;
+constexpr std::int64_t kForwardedCredentialSeconds = 60;  // of a user whom the kernel names, without a credential
 constexpr std::size_t kJobsMax = 1024;
 constexpr std::ptrdiff_t kJobsOfUserMax = kJobsMax / 4;  // so that there is room for others
 constexpr std::size_t kWorkersPerJobMax = 256;           // on one LFS
@@ -61,6 +61,13 @@ Result<net::Identity> WorkerHost::Impl::requester(const Request& request) {
   identity.uid = said.uid;
   identity.gids = said.gids;
   return identity;
+}
+
+// What is handed on lives as long as what it stands for: the clocks of two hosts may differ by more than a short life.
+std::int64_t WorkerHost::Impl::speaks_until(const Job& job, const Request& request) {
+  const std::int64_t wall = world.messenger.clock().wall_seconds();
+  const auto said = verify_credential(config.key, request.envelope().credential(), wall);
+  return said && said->uid == job.uid ? said->expiry : wall + kForwardedCredentialSeconds;
 }
 
 Status WorkerHost::Impl::may_use(const Job& job, const Request& request) {
@@ -143,6 +150,7 @@ Result<std::shared_ptr<Spawning>> WorkerHost::Impl::begin_spawn(const Request& r
   const auto spawning = job->spawning[part] = std::make_shared<Spawning>();
   spawning->asker = asker_of(request);
   job->lease = std::max(job->lease, now() + kJobClaim);
+  job->speaks_until = speaks_until(*job, request);
   begin_part(*job, request.envelope(), is_whole, spawning);
   return spawning;
 }
@@ -262,7 +270,7 @@ void WorkerHost::Impl::hand_part(Job& job, const Envelope& request, Range part,
   Credential speaker;
   speaker.uid = job.uid;
   speaker.gids = job.gids;
-  speaker.expiry = world.messenger.clock().wall_seconds() + kForwardedCredentialSeconds;
+  speaker.expiry = job.speaks_until;
   packet.envelope.set_credential(mint(config.key, speaker));
 
   auto peer = world.messenger.connect(head.node().endpoints(), net::Route::kAuto);

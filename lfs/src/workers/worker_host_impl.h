@@ -38,6 +38,7 @@ struct WorkerHost::Impl {
 
   // ---- who asks ----
   Result<net::Identity> requester(const Request& request);
+  std::int64_t speaks_until(const Job& job, const Request& request);
   Status may_use(const Job& job, const Request& request);
   Result<Job*> job_for(std::uint64_t id, const Request& request);
   Status room_for_job(std::uint32_t uid);
