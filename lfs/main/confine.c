@@ -123,6 +123,12 @@ static int allow(int rules, const char* path, uint64_t rights) {
   return fd < 0 ? 0 : allow_fd(rules, fd, rights);
 }
 
+static int allow_program(int rules, const char* path, int program) {
+  if (program < 0) return allow(rules, path, kReadFile | kExecute);
+  const int copy = fcntl(program, F_DUPFD_CLOEXEC, 0);
+  return copy < 0 ? -1 : allow_fd(rules, copy, kReadFile | kExecute);
+}
+
 static int allow_system(int rules, int version) {
   static const char* const programs[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"};
   static const char* const readable[] = {"/etc",         "/proc",       "/sys/devices/system",
@@ -140,6 +146,7 @@ static int allow_system(int rules, int version) {
 
 /* The files of the program's folder, but no folder in it: a file system may lie there, with its keys. */
 static int allow_beside(int rules, const char* program) {
+  if (program == NULL) return 0;
   char folder[4096];
   const char* slash = strrchr(program, '/');
   if (slash == NULL || (size_t)(slash - program) >= sizeof folder) return 0;
@@ -162,7 +169,7 @@ static int allow_beside(int rules, const char* program) {
   return done;
 }
 
-int confine_files(const char* program, const char* own, int* version, const char** what) {
+int confine_files(const char* path, int program, const char* own, int* version, const char** what) {
   *version = (int)syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
   if (*version < 1) {
     *version = 0;
@@ -174,8 +181,8 @@ int confine_files(const char* program, const char* own, int* version, const char
   const int rules = (int)syscall(SYS_landlock_create_ruleset, &wanted, known, 0);
   if (rules < 0) return failed(what, "cannot make rules for files");
   const uint64_t everything = wanted.files & ~(uint64_t)(kExecute | kDevices);
-  if (allow_system(rules, *version) != 0 || allow(rules, program, kReadFile | kExecute) != 0 ||
-      allow_beside(rules, program) != 0 || (strcmp(own, "-") != 0 && allow(rules, own, everything) != 0))
+  if (allow_system(rules, *version) != 0 || allow_program(rules, path, program) != 0 ||
+      allow_beside(rules, path) != 0 || (strcmp(own, "-") != 0 && allow(rules, own, everything) != 0))
     return failed(what, "cannot add a rule for files");
   if (syscall(SYS_landlock_restrict_self, rules, 0) != 0) return failed(what, "cannot apply the rules for files");
   close(rules);

@@ -24,10 +24,20 @@ class IdleSpawner final : public Spawner {
   Result<Started> start(const Order& order) override {
     if (error) return fail(*error);
     orders.push_back(order);
+    orders.back().stored = nullptr;  // which was borrowed
     auto [ours, theirs] = world_.make_pair();
     ends[++last_] = std::move(theirs);
     running.insert(last_);
+    if (order.stored != nullptr) from_store.insert(last_);
+    if (lacks && !order.build.empty() && order.stored == nullptr) {
+      lacking_.insert(last_);
+      end(last_, {false, 126, {}});
+    }
     return Started{last_, gives_sockets ? std::move(ours) : Handle{}};
+  }
+  Begun begun(ProcessId process) override {
+    if (holds) return Begun::kPending;
+    return lacking_.contains(process) ? Begun::kLacks : Begun::kRuns;
   }
   void kill(ProcessId process) override {
     killed.insert(process);
@@ -48,10 +58,14 @@ class IdleSpawner final : public Spawner {
   std::set<ProcessId> killed;
   std::optional<Error> error;  // of every start from now on
   bool gives_sockets = true;
+  bool lacks = false;              // no program is there in any build
+  bool holds = false;              // nobody knows yet whether it is
+  std::set<ProcessId> from_store;  // run what the host has stored
 
  private:
   sim::World& world_;
   ProcessId last_ = 0;
+  std::set<ProcessId> lacking_;
   std::map<ProcessId, WorkerExit> exits_;
 };
 

@@ -114,13 +114,52 @@ TEST_CASE("a worker's program is run through the helper, as its user if the LFS 
   CHECK_FALSE(exit.by_signal);
   CHECK(exit.value == 0);
   const std::string who = ::geteuid() == 0 ? "1001 1001,27" : "- -";
-  CHECK(exit.last_words == fmt::format("{} {} - / /bin/tool -v two words\n", ::getpid(), who));
+  CHECK(exit.last_words == fmt::format("{} {} - / - /bin/tool -v two words\n", ::getpid(), who));
 
   ordered.uid = 0;
   ordered.scratch_folder = "/run/pif/w1-0";
   ordered.working_folder = "/home/anna";
   CHECK(run("/bin/echo", ordered).last_words ==
-        fmt::format("{} - - /run/pif/w1-0 /home/anna /bin/tool -v two words\n", ::getpid()));
+        fmt::format("{} - - /run/pif/w1-0 /home/anna - /bin/tool -v two words\n", ::getpid()));
+}
+
+TEST_CASE("what a helper says over descriptor 4 tells whether the program is there") {
+  const auto begun = [](const std::string& commands) {
+    const Helper helper(commands);
+    const auto spawner = make_real_spawner(helper.path());
+    Spawner::Order ordered = order();
+    ordered.build = "\x01\xab";
+    auto started = spawner->start(ordered);
+    REQUIRE(started);
+    auto found = spawner->begun(started->process);
+    for (int i = 0; i < 10'000 && found == Spawner::Begun::kPending; ++i, found = spawner->begun(started->process))
+      ::poll(nullptr, 0, 1);
+    CHECK(spawner->begun(started->process) == Spawner::Begun::kRuns);  // it is asked for once
+    started->connection.fd.reset();
+    CHECK(wait_for(*spawner, started->process).last_words == "01ab\n");
+    return found;
+  };
+  CHECK(begun("echo $6; printf L >&4; exit 126") == Spawner::Begun::kLacks);
+  CHECK(begun("echo $6; exec 4>&-; exec cat <&3") == Spawner::Begun::kRuns);
+  CHECK(begun("echo $6; exit 127") == Spawner::Begun::kRuns);
+}
+
+TEST_CASE("a stored program is at descriptor 5, to be run by whoever has it") {
+  const auto run_with = [](const Handle* stored) {
+    Spawner::Order ordered = order();
+    ordered.build = "b";
+    ordered.stored = stored;
+    const Helper helper("test -e /proc/self/fd/5 && test -x /proc/self/fd/5 && cat <&5");
+    return run(helper.path(), ordered).last_words;
+  };
+  const Helper program("the program");
+  std::filesystem::permissions(program.path(), std::filesystem::perms::owner_read);
+  Handle stored;
+  stored.fd = UniqueFd(::open(program.path().c_str(), O_RDONLY | O_CLOEXEC));
+  CHECK(run_with(&stored) == "#!/bin/sh\nthe program\n");
+  CHECK(run_with(nullptr).empty());
+  CHECK((std::filesystem::status(program.path()).permissions() & std::filesystem::perms::others_exec) !=
+        std::filesystem::perms::none);
 }
 
 TEST_CASE("a worker sees of the environment what it may, and speaks over descriptor 3") {
@@ -155,7 +194,7 @@ TEST_CASE("a worker that says more than anybody reads goes on") {
 }
 
 TEST_CASE("a worker is killed with its children, and the children of one that ended too") {
-  const Helper helper("cat <&3 & printf ready >&3; [ \"$6\" = /bin/ends ] || wait");
+  const Helper helper("cat <&3 & printf ready >&3; [ \"$7\" = /bin/ends ] || wait");
   for (const bool ends : {false, true}) {
     const auto spawner = make_real_spawner(helper.path());
     Spawner::Order ordered = order();

@@ -10,13 +10,18 @@ Result<lfs::Spawner::Started> SimSpawner::start(const Order& order) {
   const auto program = programs_.mains.find(order.program);
   if (program == programs_.mains.end())
     return fail(Code::kNotFound, fmt::format("cannot start {}: there is no such program", order.program));
+  const bool lacks = !order.build.empty() && order.stored == nullptr && programs_.missing_at.contains(parent_.name());
   auto [ours, theirs] = world_.make_pair();
   auto code = std::make_shared<int>(0);
   auto end = std::make_shared<Handle>(std::move(theirs));
   const auto name = fmt::format("{}[{}.{}]", order.program, parent_.name(), running_.size() + world_.steps());
   const ActorId id = world_.spawn(
-      name, [main = program->second, order, code, end](Actor& self) { *code = main(self, order, std::move(*end)); },
+      name,
+      [main = program->second, order, code, end, lacks](Actor& self) {
+        *code = lacks ? 126 : main(self, order, std::move(*end));
+      },
       Who{order.uid, order.gids}, parent_.id());
+  if (lacks) lacking_.insert(static_cast<ProcessId>(id));
   running_.emplace(id, code);
   return Started{static_cast<ProcessId>(id), std::move(ours)};
 }

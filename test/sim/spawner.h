@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "pif/lfs/lfs.h"
@@ -15,6 +16,7 @@ namespace pif::sim {
 struct Programs {
   using Main = std::function<int(Actor& self, const lfs::Spawner::Order& order, Handle connection)>;
   std::map<std::string, Main> mains;
+  std::set<std::string> missing_at;  // LFSs that have none of them, unless it was brought
 };
 
 class SimSpawner final : public lfs::Spawner {
@@ -24,6 +26,7 @@ class SimSpawner final : public lfs::Spawner {
       : world_(world), parent_(parent), programs_(programs) {}
 
   Result<Started> start(const Order& order) override;
+  Begun begun(ProcessId process) override { return lacking_.contains(process) ? Begun::kLacks : Begun::kRuns; }
   void kill(ProcessId process) override;
   std::optional<lfs::WorkerExit> exited(ProcessId process) override;
 
@@ -32,6 +35,7 @@ class SimSpawner final : public lfs::Spawner {
   Actor& parent_;
   const Programs& programs_;
   std::map<ProcessId, std::shared_ptr<int>> running_;  // exit codes
+  std::set<ProcessId> lacking_;
 };
 
 }  // namespace pif::sim

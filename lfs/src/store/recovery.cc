@@ -137,6 +137,7 @@ Status remove_leftovers(component::Storage& storage, kv::Store& catalogue, const
     return storage.remove(folder + "/" + name);
   }));
   if (removed > 0) spdlog::info("{} files of components that were never sealed, or were deleted, removed", removed);
+  PIF_TRY(storage.remove_tree(programs_folder(root)));
   PIF_TRY(storage.remove_tree(scratch_folder(root)));
   return storage.make_folder(scratch_folder(root));
 }

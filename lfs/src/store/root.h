@@ -24,6 +24,7 @@ namespace pif::lfs {
 
 inline std::string data_folder(const std::string& root) { return root + "/data"; }
 inline std::string scratch_folder(const std::string& root) { return root + "/scratch"; }
+inline std::string programs_folder(const std::string& root) { return root + "/programs"; }
 inline std::string log_path(const std::string& root) { return root + "/log/redo.log"; }
 
 // Every file under data/: visit(folder's path, file's name).

@@ -6,13 +6,16 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "context/replies.h"
 #include "pif/base/assert.h"
 #include "pif/lfs/lfs.h"
+#include "workers/programs.h"
 
 namespace pif::lfs {
 
@@ -30,6 +33,24 @@ struct Wait {
   std::uint64_t seen = 0;
 };
 
+// One Spawn request, which may bring a part of the job's description or program: the worker here of one rank, and the
+// parts of the tree that it was handed on to.
+struct Spawning {
+  Asker asker;
+  std::uint32_t started = 0;
+  std::vector<std::uint32_t> lacking;  // ranks
+  std::size_t waiting = 0;             // parts that have not answered, and a worker here that has not begun
+  std::optional<Error> error;
+  bool answered = false;
+
+  void add(const proto::SpawnReply& part) {
+    started += part.started();
+    lacking.insert(lacking.end(), part.lacking().begin(), part.lacking().end());
+  }
+};
+// Its rank; where its part of the description begins; where that of the program begins, counted from 1, or 0.
+using SpawnPart = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>;
+
 // An LFS may have several of a job: those of other ranks do what the workers of absent LFSs would.
 struct Worker {
   std::uint32_t rank = 0;
@@ -38,20 +59,12 @@ struct Worker {
   net::PeerId peer = 0;    // 0: hung up
   Time hung_up = kNever;
   bool gone = false;
-  std::uint64_t result_bytes = 0;  // of what it found, said so far,
-  bool has_result = false;         // and all of it
-  bool meets = false;              // it has given what the others shall know,
-  std::optional<Asker> meeting;    // and asks for theirs
-};
-
-// One Spawn request, which may bring a part of the job's description: the worker here of one rank, and the parts of the
-// tree that it was handed on to.
-struct Spawning {
-  Asker asker;
-  std::uint32_t started = 0;
-  std::size_t waiting = 0;  // parts that have not answered
-  std::optional<Error> error;
-  bool answered = false;
+  bool lacks = false;                  // its program was not there: it never ran
+  std::shared_ptr<Spawning> spawning;  // waits to hear whether it was; null: it has heard
+  std::uint64_t result_bytes = 0;      // of what it found, said so far,
+  bool has_result = false;             // and all of it
+  bool meets = false;                  // it has given what the others shall know,
+  std::optional<Asker> meeting;        // and asks for theirs
 };
 
 struct Job {
@@ -66,8 +79,9 @@ struct Job {
   std::uint64_t last_number = 0;
   std::deque<proto::JobWaitReply::Event> events;
   std::vector<Worker> workers;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::shared_ptr<Spawning>>
-      spawning;  // by rank, and where its part begins
+  std::map<SpawnPart, std::shared_ptr<Spawning>> spawning;
+  std::set<std::uint32_t> lacking;             // ranks of workers here that wait for their program,
+  std::unique_ptr<Programs::Arrival> program;  // which is coming
   std::optional<Wait> wait;
   std::optional<proto::WorkerMeetReply> met;  // what all workers gave, when the controller has said it
   Time meeting_until = kNever;                // then who waits for that gets word to ask again

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,9 @@ namespace {
 
 constexpr std::size_t kLastWordsMax = 4096;  // bytes of stderr that are kept: the end
 constexpr int kWorkerSocket = 3;             // where a worker finds its connection (libtool knows it too)
+// pif-exec knows these: where it says that the program is not there, and what is run then.
+constexpr int kBegunPipe = 4;
+constexpr int kStoredProgram = 5;
 
 // Keeps the end of what comes out of a non-blocking pipe. A worker that writes faster than it is polled loses words,
 // never time: its end of the pipe does not block either.
@@ -69,6 +73,15 @@ struct SpawnActions {
     posix_spawn_file_actions_adddup2(&actions, words, STDERR_FILENO);
     posix_spawn_file_actions_adddup2(&actions, socket, kWorkerSocket);
   }
+  // Both above kStoredProgram; -1: there is none, also if this process was born with something there.
+  void set_program(int begun, int stored) {
+    for (const auto& [from, to] : {std::pair(begun, kBegunPipe), std::pair(stored, kStoredProgram)}) {
+      if (from >= 0)
+        posix_spawn_file_actions_adddup2(&actions, from, to);
+      else
+        posix_spawn_file_actions_addclose(&actions, to);
+    }
+  }
   void set_signals_and_group() {
     sigset_t none;
     sigset_t all;
@@ -107,6 +120,34 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return result;
 }
 
+// A pipe that says how a process begins: closed when its program runs, or the process ends. Nothing where nobody asks.
+struct BegunPipe {
+  UniqueFd ours, theirs;
+
+  static Result<BegunPipe> make(bool is_wanted) {
+    BegunPipe out;
+    if (!is_wanted) return out;
+    std::array<int, 2> pipe{};
+    if (::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) != 0) return fail_errno(errno, "cannot start a worker");
+    out.ours = UniqueFd(pipe[0]);
+    PIF_TRY_VALUE(out.theirs, raise(pipe[1]));
+    return out;
+  }
+};
+
+// The descriptor of a stored program for a child, whatever its user: nobody but the LFS reaches it by its name.
+Result<UniqueFd> stored_for_child(const Handle* stored) {
+  if (stored == nullptr || !stored->fd) return UniqueFd();
+  if (::fchmod(stored->fd.get(), 0555) != 0) return fail_errno(errno, "cannot make a program one that can be run");
+  return raise(::fcntl(stored->fd.get(), F_DUPFD_CLOEXEC, 0));
+}
+
+std::string hex(const std::string& bytes) {
+  std::string text;
+  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
 std::string join(const std::vector<std::uint32_t>& numbers) { return fmt::format("{}", fmt::join(numbers, ",")); }
 
 class RealSpawner final : public Spawner {
@@ -114,7 +155,7 @@ class RealSpawner final : public Spawner {
   explicit RealSpawner(std::string helper) : helper_(std::move(helper)) {}
 
   ~RealSpawner() override {
-    for (auto& [pid, words] : running_) {
+    for (auto& [pid, process] : running_) {
       kill(pid);
       ::waitpid(static_cast<pid_t>(pid), nullptr, 0);
     }
@@ -132,8 +173,12 @@ class RealSpawner final : public Spawner {
     LastWords words{UniqueFd(pipe[0])};
     PIF_TRY_VALUE(UniqueFd mouth, raise(pipe[1]));
 
+    PIF_TRY_VALUE(BegunPipe begun, BegunPipe::make(!order.build.empty()));
+    PIF_TRY_VALUE(const UniqueFd stored, stored_for_child(order.stored));
+
     SpawnActions spawn;
     spawn.set_files(mouth.get(), theirs.get());
+    spawn.set_program(begun.theirs.get(), stored.get());
     spawn.set_signals_and_group();
     const std::vector<std::string> line = command(order);
     const std::vector<std::string> environment = worker_environment();
@@ -141,11 +186,21 @@ class RealSpawner final : public Spawner {
     const int failed = ::posix_spawn(&pid, helper_.c_str(), &spawn.actions, &spawn.attributes, pointers(line).data(),
                                      pointers(environment).data());
     if (failed != 0) return fail_errno(failed, fmt::format("cannot run {}", helper_));
-    running_.emplace(pid, std::move(words));
+    running_.emplace(pid, Process{std::move(words), std::move(begun.ours)});
     Started started;
     started.process = pid;
     started.connection.fd = std::move(ours);
     return started;
+  }
+
+  Begun begun(ProcessId process) override {
+    const auto found = running_.find(process);
+    if (found == running_.end() || !found->second.begun) return Begun::kRuns;
+    char word = 0;
+    const ssize_t got = ::read(found->second.begun.get(), &word, 1);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Begun::kPending;
+    found->second.begun.reset();
+    return got == 1 ? Begun::kLacks : Begun::kRuns;
   }
 
   void kill(ProcessId process) override {
@@ -158,7 +213,7 @@ class RealSpawner final : public Spawner {
   std::optional<WorkerExit> exited(ProcessId process) override {
     const auto found = running_.find(process);
     if (found == running_.end()) return WorkerExit{};
-    found->second.drain();
+    found->second.words.drain();
     siginfo_t info{};
     const auto id = static_cast<id_t>(process);
     if (::waitid(P_PID, id, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return std::nullopt;
@@ -168,14 +223,19 @@ class RealSpawner final : public Spawner {
     WorkerExit exit;
     exit.by_signal = info.si_code != CLD_EXITED;
     exit.value = info.si_status;
-    exit.last_words = found->second.take();
+    exit.last_words = found->second.words.take();
     running_.erase(found);
     return exit;
   }
 
  private:
-  // What pif-exec takes: parent, user ("-": stay), groups, the worker's own folder, where it starts, program,
-  // arguments.
+  struct Process {
+    LastWords words;
+    UniqueFd begun;  // until it is known
+  };
+
+  // What pif-exec takes: parent, user ("-": stay), groups, the worker's own folder, where it starts, the program's
+  // build, program, arguments.
   std::vector<std::string> command(const Order& order) const {
     const bool change_user = ::geteuid() == 0 && order.uid != 0;
     std::vector<std::string> line{helper_,
@@ -184,13 +244,14 @@ class RealSpawner final : public Spawner {
                                   change_user ? join(order.gids) : "-",
                                   order.scratch_folder.empty() ? "-" : order.scratch_folder,
                                   order.working_folder.empty() ? "/" : order.working_folder,
+                                  order.build.empty() ? "-" : hex(order.build),
                                   order.program};
     line.insert(line.end(), order.arguments.begin(), order.arguments.end());
     return line;
   }
 
   std::string helper_;
-  std::unordered_map<ProcessId, LastWords> running_;
+  std::unordered_map<ProcessId, Process> running_;
 };
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <spdlog/spdlog.h>
 
 #include "pif/base/assert.h"
+#include "pif/base/build_id.h"
+#include "pif/base/limits.h"
 #include "workers/worker_host_impl.h"
 
 namespace pif::lfs {
@@ -139,14 +141,15 @@ Result<std::shared_ptr<Spawning>> WorkerHost::Impl::begin_spawn(const Request& r
   PIF_TRY(check_spawn(spawn, who));
   PIF_TRY_VALUE(Job* const job, job_for(spawn.job(), request));
   if (job->killed) return fail(Code::kCancelled, fmt::format("job {:016x} was ended", job->id));
-  const std::pair part(spawn.rank(), spawn.description_at());
+  const SpawnPart part(spawn.rank(), spawn.description_at(), spawn.program_size() == 0 ? 0 : spawn.program_at() + 1);
   if (const auto found = job->spawning.find(part);
       found != job->spawning.end()) {  // the answer goes to whoever asked last
     found->second->asker = asker_of(request);
     found->second->answered = false;
     return found->second;
   }
-  PIF_TRY_VALUE(const bool is_whole, take_description(*job, spawn));
+  PIF_TRY_VALUE(const bool is_whole,
+                spawn.program_size() == 0 ? take_description(*job, spawn) : take_program(*job, request));
   const auto spawning = job->spawning[part] = std::make_shared<Spawning>();
   spawning->asker = asker_of(request);
   job->lease = std::max(job->lease, now() + kJobClaim);
@@ -155,15 +158,14 @@ Result<std::shared_ptr<Spawning>> WorkerHost::Impl::begin_spawn(const Request& r
   return spawning;
 }
 
-// The description has come: the worker here, if that was all of it, and those behind it.
+// A part has come: the worker here, if that was all, and those behind it.
 void WorkerHost::Impl::begin_part(Job& job, const Envelope& request, bool is_whole,
                                   const std::shared_ptr<Spawning>& spawning) {
   if (is_whole) {
-    if (auto started = start_worker(job, request.spawn()); !started) {
+    if (auto started = start_worker(job, request.spawn(), spawning); !started) {
       if (!spawning->error) spawning->error = std::move(started.error());
       return;
     }
-    ++spawning->started;
   }
   hand_on(job, request, spawning);
 }
@@ -189,10 +191,37 @@ Result<bool> WorkerHost::Impl::take_description(Job& job, const proto::Spawn& sp
   return come.size() == size;
 }
 
+// Adds a part of the program, for workers here that lack it; without one, whether it was all: the worker starts now.
+Result<bool> WorkerHost::Impl::take_program(Job& job, const Request& request) {
+  const proto::Spawn& spawn = request.envelope().spawn();
+  if (!job.lacking.contains(spawn.rank()) || spawn.subtree_size() > 0 || spawn.description_at() != 0)
+    return fail(Code::kInvalid, fmt::format("a program came for worker {}, which does not lack it", spawn.rank()));
+  if (spawn.program_at() == spawn.program_size() && request.packet.body.empty()) {
+    job.lacking.erase(spawn.rank());
+    return true;
+  }
+  const std::uint64_t rest = spawn.program_size() - std::min(spawn.program_size(), spawn.program_at());
+  if (request.packet.body.size() != std::min<std::uint64_t>(rest, kBulkBytes)) {  // so there are only so many of them
+    return fail(Code::kInvalid, fmt::format("a program's part of {} bytes; all but the last one have {}",
+                                            request.packet.body.size(), kBulkBytes));
+  }
+  if (spawn.program_at() == 0) {
+    job.program.reset();
+    PIF_TRY_VALUE(job.program, programs.begin(job.uid, spawn.build(), spawn.program_size()));
+  }
+  if (job.program == nullptr)
+    return fail(Code::kInvalid, "a part of a program came that had not begun: perhaps this LFS was started again");
+  PIF_TRY(programs.add(*job.program, spawn.program_at(), request.packet.body.span()));
+  if (job.program->is_whole()) job.program.reset();
+  return false;
+}
+
 Status WorkerHost::Impl::check_spawn(const proto::Spawn& spawn, const net::Identity& who) {
   if (spawn.program().empty() || spawn.program().front() != '/') {
     return fail(Code::kInvalid, fmt::format("a worker's program must be an absolute path, not '{}'", spawn.program()));
   }
+  if (spawn.build().size() > kPifBuildIdBytesMax || (spawn.program_size() > 0 && spawn.build().empty()))
+    return fail(Code::kInvalid, fmt::format("a program's build id of {} bytes", spawn.build().size()));
   if (config.uid != 0 && who.uid != config.uid) {
     return fail(
         Code::kPermission,
@@ -203,12 +232,15 @@ Status WorkerHost::Impl::check_spawn(const proto::Spawn& spawn, const net::Ident
   return {};
 }
 
-Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn) {
+Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn, const std::shared_ptr<Spawning>& spawning) {
   if (job.workers.size() >= kWorkersPerJobMax || live >= kWorkersMax) {
     return fail(Code::kBusy, fmt::format("{} workers run here already: try again later", live), config.name);
   }
   Spawner::Order order;
   order.program = spawn.program();
+  order.build = spawn.build();
+  const auto stored = programs.find(job.uid, spawn.build());
+  if (stored) order.stored = &*stored;
   order.arguments.assign(spawn.arguments().begin(), spawn.arguments().end());
   order.working_folder = spawn.working_folder();
   order.uid = job.uid;
@@ -231,12 +263,15 @@ Status WorkerHost::Impl::start_worker(Job& job, const proto::Spawn& spawn) {
   worker.process = started->process;
   worker.own_folder = order.scratch_folder;
   worker.peer = *peer;
+  worker.spawning = spawning;
+  ++spawning->waiting;
   PIF_ASSERT(!job_of_worker.contains(*peer) && job.workers.size() < kWorkersPerJobMax, job.workers.size());
   job.workers.push_back(worker);
   job_of_worker[*peer] = job.id;
   ++live;
   PIF_ASSERT(live <= kWorkersMax && job_of_worker.size() <= live, live);
-  next_poll = std::min(next_poll, now() + kPollEvery);
+  look_at_beginning(job, job.workers.back());
+  next_poll = std::min(next_poll, now() + (job.workers.back().spawning ? kPollSoon : kPollEvery));
   return {};
 }
 
@@ -254,6 +289,7 @@ void WorkerHost::Impl::hand_part(Job& job, const Envelope& request, Range part,
   proto::Spawn& onward = *packet.envelope.mutable_spawn();
   onward.set_job(spawn.job());
   onward.set_program(spawn.program());
+  onward.set_build(spawn.build());
   *onward.mutable_arguments() = spawn.arguments();
   onward.set_rank(head.rank());
   onward.set_fan_out(spawn.fan_out());
@@ -287,10 +323,8 @@ void WorkerHost::Impl::hand_part(Job& job, const Envelope& request, Range part,
     PIF_ASSERT(spawning->waiting > 0);
     --spawning->waiting;
     if (!answer && answer.error().node.empty()) answer.error().node = name;  // it did not answer
-    if (answer)
-      spawning->started += answer->envelope.spawn_reply().started();
-    else if (!spawning->error)
-      spawning->error = answer.error();
+    if (!answer && !spawning->error) spawning->error = answer.error();
+    if (answer) spawning->add(answer->envelope.spawn_reply());
     if (spawning->waiting == 0 || spawning->error) answer_spawn(*spawning);
   });
 }
@@ -310,7 +344,9 @@ void WorkerHost::Impl::answer_spawn(Spawning& spawning) {
     return reply(spawning.asker, net::error_reply(spawning.asker.request, *spawning.error, node));
   }
   net::Packet packet = net::reply_to(spawning.asker.request);
-  packet.envelope.mutable_spawn_reply()->set_started(spawning.started);
+  proto::SpawnReply& answer = *packet.envelope.mutable_spawn_reply();
+  answer.set_started(spawning.started);
+  answer.mutable_lacking()->Add(spawning.lacking.begin(), spawning.lacking.end());
   reply(spawning.asker, std::move(packet));
 }
 
@@ -322,7 +358,7 @@ void WorkerHost::Impl::wait(const Request& request, const proto::JobWait& asked)
   if (!found) return refuse(asker, found.error());
   Job& job = **found;
   if (job.killed) return refuse(asker, Error{Code::kCancelled, fmt::format("job {:016x} was ended", job.id), {}});
-  if (asked.started() && job.workers.empty()) {
+  if (asked.started() && job.descriptions.empty()) {
     return refuse(asker, Error{Code::kCancelled,
                                fmt::format("job {:016x} is not known here any more: its controller was silent "
                                            "for too long, or this LFS was started again",

@@ -10,6 +10,7 @@
 
 #include "pif/base/timers.h"
 #include "pif/net/calls.h"
+#include "store/root.h"
 #include "workers/jobs.h"
 #include "workers/worker_host.h"
 
@@ -18,16 +19,23 @@ namespace pif::lfs {
 inline constexpr std::size_t kPartBytesMax = 64u << 10;                 // of a description or a result, in one message
 inline constexpr std::size_t kWholeBytesMax = 20u << 20;                // of a description, or of one worker's result
 inline constexpr Duration kPollEvery = std::chrono::milliseconds(100);  // of processes whose connection is open
+inline constexpr Duration kPollSoon = std::chrono::milliseconds(1);     // of those that begin, or are ending
 inline constexpr net::CallId kFirstCall = net::CallId{1}
                                           << 62;  // so that no other Calls of this daemon has the same ids
 
 struct WorkerHost::Impl {
-  Impl(const Config& c, World w, Send s) : config(c), world(w), send(std::move(s)), calls(w.messenger, kFirstCall) {}
+  Impl(const Config& c, World w, Send s)
+      : config(c),
+        world(w),
+        send(std::move(s)),
+        calls(w.messenger, kFirstCall),
+        programs(w.storage, w.messenger.clock(), programs_folder(c.root)) {}
 
   const Config& config;
   World world;
   Send send;
   net::Calls calls;
+  Programs programs;  // before jobs, which bring them
   std::map<std::uint64_t, Job> jobs;
   std::unordered_map<net::PeerId, std::uint64_t> job_of_worker;  // by its connection
   std::size_t live = 0;                                          // worker processes
@@ -51,7 +59,8 @@ struct WorkerHost::Impl {
   Result<std::shared_ptr<Spawning>> begin_spawn(const Request& request, const proto::Spawn& spawn);
   Status check_spawn(const proto::Spawn& spawn, const net::Identity& who);
   Result<bool> take_description(Job& job, const proto::Spawn& spawn);
-  Status start_worker(Job& job, const proto::Spawn& spawn);
+  Result<bool> take_program(Job& job, const Request& request);
+  Status start_worker(Job& job, const proto::Spawn& spawn, const std::shared_ptr<Spawning>& spawning);
   void begin_part(Job& job, const proto::Envelope& request, bool is_whole, const std::shared_ptr<Spawning>& spawning);
   void hand_on(Job& job, const proto::Envelope& request, const std::shared_ptr<Spawning>& spawning);
   void hand_part(Job& job, const proto::Envelope& request, Range part, const std::shared_ptr<Spawning>& spawning);
@@ -82,6 +91,8 @@ struct WorkerHost::Impl {
   void answer_wait(Job& job);
 
   // ---- processes ----
+  void look_at_beginning(Job& job, Worker& worker);
+  void settle_beginning(Job& job, Worker& worker, bool lacks);
   void poll_workers();
   bool poll_worker(Job& job, Worker& worker);
   void remove_folder(std::string path);

@@ -13,7 +13,6 @@ namespace pif::lfs {
 namespace {
 
 constexpr Duration kTombstone = std::chrono::seconds(10);           // a killed job's spawn may still be on its way
-constexpr Duration kPollSoon = std::chrono::milliseconds(1);        // of processes that are ending
 constexpr Duration kExitPatience = std::chrono::milliseconds(500);  // a worker that hung up must be gone by then
 constexpr std::size_t kMeetBytesMax = 1024;                         // of one worker
 
@@ -177,6 +176,7 @@ void WorkerHost::Impl::kill_job(Job& job, std::string_view why) {
   if (!job.killed && job.has_live_workers()) spdlog::info("job {:016x}: workers killed: {}", job.id, why);
   job.killed = true;
   job.lease = now() + kTombstone;
+  job.program.reset();
   for (auto& worker : job.workers) {
     if (!worker.gone) world.spawner.kill(worker.process);
   }
@@ -201,21 +201,49 @@ void WorkerHost::Impl::remove_next_folder() {
   });
 }
 
+// Whether its program is there, as soon as that is known.
+void WorkerHost::Impl::look_at_beginning(Job& job, Worker& worker) {
+  const auto begun = worker.spawning ? world.spawner.begun(worker.process) : Spawner::Begun::kPending;
+  if (begun != Spawner::Begun::kPending) settle_beginning(job, worker, begun == Spawner::Begun::kLacks);
+}
+
+void WorkerHost::Impl::settle_beginning(Job& job, Worker& worker, bool lacks) {
+  const auto spawning = std::exchange(worker.spawning, nullptr);
+  PIF_ASSERT(spawning != nullptr && spawning->waiting > 0, worker.rank);
+  --spawning->waiting;
+  worker.lacks = lacks;
+  if (!lacks) {
+    ++spawning->started;
+  } else {
+    spawning->lacking.push_back(worker.rank);
+    job.lacking.insert(worker.rank);
+  }
+}
+
 // Returns whether the worker is still there.
 bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
+  if (const auto spawning = worker.spawning) {
+    look_at_beginning(job, worker);
+    if (!worker.spawning && spawning->waiting == 0) answer_spawn(*spawning);
+  }
   auto exit = world.spawner.exited(worker.process);
   if (!exit) {
     if (worker.hung_up != kNever && now() - worker.hung_up > kExitPatience) world.spawner.kill(worker.process);
     return true;
   }
+  if (const auto spawning = worker.spawning) {  // it has ended, so it had begun
+    settle_beginning(job, worker, false);
+    if (spawning->waiting == 0) answer_spawn(*spawning);
+  }
   worker.gone = true;
   PIF_ASSERT(live > 0 && !job.workers.empty(), live);
   --live;
-  if (!worker.own_folder.empty()) remove_folder(worker.own_folder);
+  if (!worker.own_folder.empty() && !worker.lacks) remove_folder(worker.own_folder);  // which is made for one that runs
   if (worker.peer != 0) {
     job_of_worker.erase(worker.peer);
     world.messenger.disconnect(std::exchange(worker.peer, 0));
   }
+  if (worker.lacks) return false;  // it was no worker yet
   proto::JobWaitReply::Event event;
   event.set_rank(worker.rank);
   if (exit->by_signal)
@@ -229,15 +257,16 @@ bool WorkerHost::Impl::poll_worker(Job& job, Worker& worker) {
 
 void WorkerHost::Impl::poll_workers() {
   bool any = false;
-  bool ending = false;
+  bool soon = false;
   for (auto& [id, job] : jobs) {
     for (auto& worker : job.workers) {
       if (worker.gone || !poll_worker(job, worker)) continue;
       any = true;
-      ending = ending || job.killed || worker.hung_up != kNever;
+      soon = soon || job.killed || worker.hung_up != kNever || worker.spawning;
     }
+    std::erase_if(job.workers, [](const Worker& worker) { return worker.gone && worker.lacks; });
   }
-  next_poll = any ? now() + (ending ? kPollSoon : kPollEvery) : kNever;
+  next_poll = any ? now() + (soon ? kPollSoon : kPollEvery) : kNever;
 }
 
 }  // namespace pif::lfs

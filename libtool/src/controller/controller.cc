@@ -70,7 +70,7 @@ struct Controller::Impl {
   [[nodiscard]] Result<Workers> workers_of(const Job& job);
   [[nodiscard]] Result<job::JobDescription> describe(const Job& job, const Workers& workers);
   [[nodiscard]] tl::unexpected<Error> not_started(Error error);
-  [[nodiscard]] static Status let_talk(job::JobDescription& description);
+  [[nodiscard]] Status let_talk(job::JobDescription& description) const;
   [[nodiscard]] Status collect(const std::vector<job::WorkerEnd>& ends, const Workers& workers);
   [[nodiscard]] Result<FileLength> file_length_of(Made& made);
   [[nodiscard]] Status check_rows(Made& made, const FileLength& file_length);
@@ -212,8 +212,14 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const Wor
 }
 
 // Workers on several machines talk over tcp, with keys of their own where the file system has keys.
-Status Controller::Impl::let_talk(job::JobDescription& description) {
+Status Controller::Impl::let_talk(job::JobDescription& description) const {
   if (all_are_near(description)) return {};
+  if (options.build.empty() && !options.apart) {
+    return fail(Code::kUnsupported,
+                fmt::format("{} has no build id, by which other machines know whether they have the same program: link "
+                            "it with -Wl,--build-id",
+                            options.program));
+  }
   if (description.nodes_size() > kFarWorkersMax) {
     return fail(Code::kTooLarge, fmt::format("{} workers, not all on one machine: at most {} may be",
                                              description.nodes_size(), kFarWorkersMax));

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
+#include "pif/base/limits.h"
 #include "pif/base/timers.h"
 #include "pif/tool/worker.h"
 #include "pif/wire/convert.h"
@@ -72,9 +74,27 @@ Status JobRun::start(const std::string& description) {
     for (auto& host : hosts_) {
       if (started && at == 0) started = ask(host);
     }
-    while (started && !spawning_.empty()) started = turn();
+    if (started) started = finish_spawning();
   }
+  if (started && !lacking_.empty()) started = bring_program(std::exchange(lacking_, {}));
   if (!started) return end_everywhere(std::move(started.error()));
+  return {};
+}
+
+proto::Spawn JobRun::spawn_of(std::uint32_t rank) const {
+  proto::Spawn spawn;
+  spawn.set_job(id_);
+  spawn.set_program(options_.program);
+  spawn.set_build(options_.build);
+  for (const auto& argument : options_.arguments) spawn.add_arguments(argument);
+  spawn.set_rank(rank);
+  spawn.set_fan_out(options_.fan_out);
+  spawn.set_working_folder(options_.working_folder);
+  return spawn;
+}
+
+Status JobRun::finish_spawning() {
+  while (!spawning_.empty()) PIF_TRY(turn());
   return {};
 }
 
@@ -85,15 +105,10 @@ Status JobRun::start_tree(const std::string& description, std::size_t at) {
     const std::size_t first = part * count / parts;
     net::Packet request;
     proto::Spawn& spawn = *request.envelope.mutable_spawn();
-    spawn.set_job(id_);
-    spawn.set_program(options_.program);
-    for (const auto& argument : options_.arguments) spawn.add_arguments(argument);
-    spawn.set_rank(static_cast<std::uint32_t>(first));
-    spawn.set_fan_out(options_.fan_out);
+    spawn = spawn_of(static_cast<std::uint32_t>(first));
     spawn.set_description(description.substr(at, kJobPartBytes));
     spawn.set_description_at(at);
     spawn.set_description_size(description.size());
-    spawn.set_working_folder(options_.working_folder);
     for (std::size_t i = first + 1; i < (part + 1) * count / parts; ++i) {
       proto::SpawnNode& node = *spawn.add_subtree();
       node.set_rank(static_cast<std::uint32_t>(i));
@@ -103,6 +118,55 @@ Status JobRun::start_tree(const std::string& description, std::size_t at) {
     PIF_TRY_VALUE(const net::CallId call, session_.start_node(nodes_[first].info, std::move(request), kSpawnTimeout));
     spawning_.push_back({call, nodes_[first].info.name()});
   }
+  return {};
+}
+
+Status JobRun::bring_program(const std::vector<std::uint32_t>& ranks) {
+  PIF_ASSERT(!ranks.empty());
+  PIF_TRY_VALUE(const std::uint64_t size, program_size(ranks.front()));
+  std::vector<std::byte> part(kBulkBytes);
+  for (std::uint64_t at = 0; at < size; at += part.size()) {
+    PIF_TRY_VALUE(const std::size_t got, options_.image->read(at, part));
+    if (got < std::min<std::uint64_t>(part.size(), size - at))
+      return fail(Code::kIo, fmt::format("{} became shorter while it was read", options_.program));
+    for (const Host& host : hosts_) {
+      const auto lacks = std::find_first_of(ranks.begin(), ranks.end(), host.ranks.begin(), host.ranks.end());
+      if (lacks != ranks.end()) PIF_TRY(send_program(*lacks, at, size, std::span(part).first(got)));
+    }
+    PIF_TRY(finish_spawning());
+  }
+  for (const std::uint32_t rank : ranks) PIF_TRY(send_program(rank, size, size, {}));
+  PIF_TRY(finish_spawning());
+  if (lacking_.empty()) return {};
+  return worker_failed(lacking_.front(), {Code::kUnavailable, "the program that was brought is gone again", {}});
+}
+
+Result<std::uint64_t> JobRun::program_size(std::uint32_t rank) const {
+  const auto cannot = [&](const std::string& why) {
+    return worker_failed(rank, {Code::kUnsupported,
+                                fmt::format("{} is not there, or is another build, and {}: put the same program there",
+                                            options_.program, why),
+                                {}});
+  };
+  if (options_.image == nullptr) return cannot("cannot be read here");
+  PIF_TRY_VALUE(const std::uint64_t size, options_.image->size());
+  if (size > kProgramBytesMax) {
+    return cannot(fmt::format("has {} MiB, where programs of at most {} MiB are brought", (size + (1u << 20) - 1) >> 20,
+                              kProgramBytesMax >> 20));
+  }
+  return size;
+}
+
+Status JobRun::send_program(std::uint32_t rank, std::uint64_t at, std::uint64_t size,
+                            std::span<const std::byte> bytes) {
+  proto::Spawn spawn = spawn_of(rank);
+  spawn.set_program_at(at);
+  spawn.set_program_size(size);
+  net::Packet request = net::packet_of(std::move(spawn));
+  request.body = net::Buffer::copy_of(bytes);
+  const proto::NodeInfo& node = nodes_[rank].info;
+  PIF_TRY_VALUE(const net::CallId call, session_.start_node(node, std::move(request), kSpawnTimeout));
+  spawning_.push_back({call, node.name()});
   return {};
 }
 
@@ -158,6 +222,10 @@ Status JobRun::take_answers(std::vector<Part>& parts) {
     if (!answer) {
       if (answer.error().node.empty()) answer.error().node = name;
       return fail(std::move(answer.error()));
+    }
+    for (const std::uint32_t rank : answer->envelope.spawn_reply().lacking()) {
+      if (rank >= nodes_.size()) return fail(Code::kInternal, fmt::format("worker {} lacks its program", rank), name);
+      lacking_.push_back(rank);
     }
   }
   return {};
@@ -257,10 +325,12 @@ Status JobRun::take_progress(std::uint32_t rank, const std::string& bytes) {
 
 tl::unexpected<Error> JobRun::worker_failed(std::uint32_t rank, Error error) const {
   const std::string& name = nodes_[rank].info.name();
+  const std::string& host = nodes_[rank].info.host();
   const std::string by = error.node.empty() || error.node == name ? "" : error.node + ": ";
   // To a worker no command line is wrong, but what it reads: whoever started the tool did that rightly.
   const Code code = error.code == Code::kInvalid ? Code::kUnsupported : error.code;
-  return fail(code, fmt::format("worker {} on {} failed: {}{}", rank, name, by, error.text));
+  return fail(code, fmt::format("worker {} on {}{} failed: {}{}", rank, name, host.empty() ? "" : " at " + host, by,
+                                error.text));
 }
 
 // ---- ending -------------------------------------------------------------------------------------------------------

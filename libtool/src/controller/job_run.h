@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,8 +47,20 @@ class JobRun {
     std::string name;
   };
 
+  // What all requests that start the worker of this rank say.
+  proto::Spawn spawn_of(std::uint32_t rank) const;
   // Sends the part of the description that begins there down the tree; the last one starts the workers.
   [[nodiscard]] Status start_tree(const std::string& description, std::size_t at);
+  // Waits for the answers to what was sent.
+  [[nodiscard]] Status finish_spawning();
+  // Brings the program to the LFSs of these workers, which lack it, and starts them: a part at a time, to all LFSs at
+  // once.
+  [[nodiscard]] Status bring_program(const std::vector<std::uint32_t>& ranks);
+  // How long it is, if it can be brought to where this worker is to run.
+  [[nodiscard]] Result<std::uint64_t> program_size(std::uint32_t rank) const;
+  // Its bytes from `at` on; none at its end, which starts the worker.
+  [[nodiscard]] Status send_program(std::uint32_t rank, std::uint64_t at, std::uint64_t size,
+                                    std::span<const std::byte> bytes);
   [[nodiscard]] Status ask(Host& host);
   // One turn: waits a little, then takes every answer that is there.
   [[nodiscard]] Status turn();
@@ -72,6 +85,7 @@ class JobRun {
   std::vector<Host> hosts_;
   bool is_described_ = false;  // all parts of the description have been sent
   std::vector<Part> spawning_;
+  std::vector<std::uint32_t> lacking_;  // ranks that were not started for want of the program
   std::vector<Part> meeting_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,6 +19,7 @@
 #include "pif/base/path.h"
 #include "pif/base/print.h"
 #include "pif/base/typed_path.h"
+#include "pif/component/build.h"
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
@@ -68,6 +70,7 @@ int work(const Tool& tool) {
     return failed(tool.name,
                   {Code::kInvalid, fmt::format("{} is how an LFS starts this program, not you", kWorkerRole), {}});
   }
+  ::prctl(PR_SET_NAME, tool.name.c_str());  // it was run by a descriptor, whose number its name is else
   auto messenger = net::make_real_messenger({});
   if (!messenger) return failed(tool.name, messenger.error());
   const auto storage = component::make_real_storage();
@@ -139,9 +142,21 @@ std::string program_path() {
   return error ? std::string() : path.string();
 }
 
+// What runs here: LFSs are told its build, and those that do not have it get it.
+void describe_program(ControllerOptions& options) {
+  options.program = program_path();
+  Handle own;
+  own.fd = UniqueFd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  if (!own.fd) return;  // it may be run, but not read
+  auto image = component::make_real_storage()->adopt(std::move(own));
+  if (!image) return;
+  options.build = component::build_of(**image);
+  options.image = std::move(*image);
+}
+
 ControllerOptions controller_options(const CommonOptions& common, HeldSignals& signals, ProgressLine& line) {
   ControllerOptions options;
-  options.program = program_path();
+  describe_program(options);
   options.arguments = {kWorkerRole};
   std::error_code error;
   options.working_folder = std::filesystem::current_path(error).string();

@@ -35,13 +35,18 @@ struct WorkerExit {
 class Spawner {
  public:
   struct Order {
-    std::string program;  // absolute
+    std::string program;             // absolute
+    std::string build;               // of it (pif/base/build_id.h); empty: what is there is run, whatever it is
+    const Handle* stored = nullptr;  // run where that build is not there; borrowed by start(). null: there is none
     std::vector<std::string> arguments;
     std::string working_folder;
     std::uint32_t uid = 0;
     std::vector<std::uint32_t> gids;
     std::string scratch_folder;
   };
+  // How far a process has come: its program is being looked for; it runs, or cannot; or that build is neither there nor
+  // stored, and the process ends without a word.
+  enum class Begun : std::uint8_t { kPending, kRuns, kLacks };
   using ProcessId = std::int64_t;
   struct Started {
     ProcessId process = 0;
@@ -51,6 +56,7 @@ class Spawner {
   // The process runs, or is about to: that its program cannot be run shows in how it ends. kIo and the like: none was
   // started.
   virtual Result<Started> start(const Order& order) = 0;
+  virtual Begun begun(ProcessId) { return Begun::kRuns; }           // of one that exited() has not given; does not wait
   virtual void kill(ProcessId process) = 0;                         // SIGKILL, with all its children
   virtual std::optional<WorkerExit> exited(ProcessId process) = 0;  // does not wait; once it is given, the id is gone
 };

@@ -20,16 +20,24 @@
 
 #include "pif/base/result.h"
 #include "pif/client/client.h"
+#include "pif/component/storage.h"
 #include "pif/tool/report.h"
 
 namespace pif::tool {
+
+// Of a tool's program, which is brought to LFSs that lack it. An LFS has the same limit (docs/PROTOCOL.md "Worker
+// host").
+inline constexpr std::uint64_t kProgramBytesMax = 64u << 20;
 
 // Of Job::value. It is in the memory of the controller, of every LFS while the job runs, and of every worker. An LFS
 // gives all jobs together 256 MiB for values and results, and those of one user half of it: `busy` if that does not do.
 inline constexpr std::size_t kJobValueBytesMax = 16u << 20;
 
 struct ControllerOptions {
-  std::string program;                 // absolute path of the tool, the same on all nodes
+  std::string program;  // absolute path of the tool
+  std::string build;    // its build id (pif/component/build.h); empty: whatever is at that path is run
+  // Its bytes, which are brought to LFSs that do not have that build there; null: they are not.
+  std::shared_ptr<component::File> image;
   std::vector<std::string> arguments;  // of the worker; tool_main.h makes them select the worker's role
   std::string working_folder = "/";
   std::uint32_t fan_out = 8;  // of the tree by which workers are started
@@ -80,8 +88,9 @@ class Controller {
 
   // Starts the workers and waits for all of them; their own results (Worker::set_result) by rank.
   // kCancelled when is_cancelled said so; kTooLarge for a value over kJobValueBytesMax; kInvalid for a node that is not
-  // there; kUnavailable if no LFS is up, or workers on several machines have no tcp; else how a worker ended, which the
-  // text names. Then no worker is left. Once per controller, after all open() and create().
+  // there; kUnavailable if no LFS is up, or workers on several machines have no tcp; kUnsupported if a machine lacks
+  // the program, and it cannot be brought there; else how a worker ended, which the text names. Then no worker is left.
+  // Once per controller, after all open() and create().
   [[nodiscard]] Result<std::vector<std::string>> run(const Job& job);
   // Seals every output on all its LFSs at once and commits one after another: durable and visible when it returns.
   // After run(). kInternal: the workers made other rows than the output's length gives. After an error some outputs may
