@@ -122,6 +122,14 @@ Status init(const std::string& folder, const std::string& name, bool replace) {
                 : lfs::adopt_root(*storage, *catalogue, entry.root, identity);
 }
 
+// Where workers may listen for those of other machines: at this daemon's own address, at ports that pif.toml gives.
+Result<std::string> worker_listen(const cluster::Cluster& cluster, const std::string& name) {
+  PIF_TRY_VALUE(const net::ListenOptions own, cluster.listen_options(name));
+  if (own.tcp.empty()) return std::string();
+  const bool any = cluster.worker_ports.empty() || cluster.worker_ports == "any";
+  return own.tcp.substr(0, own.tcp.rfind(':') + 1) + (any ? "0" : cluster.worker_ports);
+}
+
 Status serve(const std::string& folder, const std::string& name) {
   PIF_TRY_VALUE(const auto cluster, cluster::load_cluster(folder));
   PIF_TRY_VALUE(const auto entry, entry_of(cluster, name));
@@ -149,7 +157,8 @@ Status serve(const std::string& folder, const std::string& name) {
 
   net::ThreadExecutor executor(*messenger, kExecutorThreads);
   net::SystemEntropy entropy;
-  const auto spawner = lfs::make_real_spawner(helper_path());
+  PIF_TRY_VALUE(std::string listen, worker_listen(cluster, name));
+  const auto spawner = lfs::make_real_spawner(helper_path(), std::move(listen));
   lfs::World world{
       *messenger, *storage, *catalogue, executor, *spawner, entropy, [&executor] { executor.run_completions(); }};
   lfs::Lfs lfs(std::move(config), std::move(world));

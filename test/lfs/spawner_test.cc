@@ -162,6 +162,17 @@ TEST_CASE("a stored program is at descriptor 5, to be run by whoever has it") {
         std::filesystem::perms::none);
 }
 
+TEST_CASE("workers are told where they may listen for those of other machines, if they may") {
+  const Helper helper("echo \"listen=${PIF_WORKER_LISTEN-nowhere}\"");
+  for (const char* where : {"tcp://10.0.0.1:7500-7999", ""}) {
+    const auto spawner = make_real_spawner(helper.path(), where);
+    const auto started = spawner->start(order());
+    REQUIRE(started);
+    CHECK(wait_for(*spawner, started->process).last_words ==
+          fmt::format("listen={}\n", *where == '\0' ? "nowhere" : where));
+  }
+}
+
 TEST_CASE("a worker sees of the environment what it may, and speaks over descriptor 3") {
   ::setenv("PIF_SECRET", "key", 1);
   ::setenv("TZ", "UTC", 1);

@@ -161,6 +161,7 @@ if __name__ == "__main__":
                     a_program_of_another_user_runs_as_that_user_only,
                     a_path_that_its_user_may_not_see_is_not_there,
                     a_missing_library_is_named,
-                ]
+                ],
+                sys.argv[1:],
             )
         )

@@ -103,12 +103,13 @@ Result<UniqueFd> raise(int fd) {
 }
 
 // Of the daemon's environment, what a worker may see: the daemon may run as another user, with secrets in its own.
-std::vector<std::string> worker_environment() {
+std::vector<std::string> worker_environment(const std::string& worker_listen) {
   constexpr std::array kNames = {"PATH", "LANG", "LC_ALL", "TZ", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"};
   std::vector<std::string> variables;
   for (const char* const name : kNames) {
     if (const char* const value = std::getenv(name)) variables.push_back(fmt::format("{}={}", name, value));
   }
+  if (!worker_listen.empty()) variables.push_back("PIF_WORKER_LISTEN=" + worker_listen);  // libtool knows it too
   return variables;
 }
 
@@ -152,7 +153,8 @@ std::string join(const std::vector<std::uint32_t>& numbers) { return fmt::format
 
 class RealSpawner final : public Spawner {
  public:
-  explicit RealSpawner(std::string helper) : helper_(std::move(helper)) {}
+  RealSpawner(std::string helper, std::string worker_listen)
+      : helper_(std::move(helper)), worker_listen_(std::move(worker_listen)) {}
 
   ~RealSpawner() override {
     for (auto& [pid, process] : running_) {
@@ -181,7 +183,7 @@ class RealSpawner final : public Spawner {
     spawn.set_program(begun.theirs.get(), stored.get());
     spawn.set_signals_and_group();
     const std::vector<std::string> line = command(order);
-    const std::vector<std::string> environment = worker_environment();
+    const std::vector<std::string> environment = worker_environment(worker_listen_);
     pid_t pid = 0;
     const int failed = ::posix_spawn(&pid, helper_.c_str(), &spawn.actions, &spawn.attributes, pointers(line).data(),
                                      pointers(environment).data());
@@ -251,13 +253,14 @@ class RealSpawner final : public Spawner {
   }
 
   std::string helper_;
+  std::string worker_listen_;
   std::unordered_map<ProcessId, Process> running_;
 };
 
 }  // namespace
 
-std::unique_ptr<Spawner> make_real_spawner(std::string helper_path) {
-  return std::make_unique<RealSpawner>(std::move(helper_path));
+std::unique_ptr<Spawner> make_real_spawner(std::string helper_path, std::string worker_listen) {
+  return std::make_unique<RealSpawner>(std::move(helper_path), std::move(worker_listen));
 }
 
 }  // namespace pif::lfs

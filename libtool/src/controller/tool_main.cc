@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
@@ -23,6 +24,7 @@
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
+#include "worker/worker_ports.h"
 
 namespace pif::tool {
 namespace {
@@ -47,19 +49,30 @@ int failed(const std::string& who, const Error& error) {
   return static_cast<int>(error.code == Code::kInvalid ? ExitCode::kUsage : ExitCode::kFailed);
 }
 
-Result<Mailbox> listen(const MailPlace& place) {
+Result<Mailbox> listen_at(const MailPlace& place, const std::string& tcp) {
   net::MessengerOptions options;
   options.heartbeats =
       false;  // a letter is sent once: who is stopped for long must not lose any. The LFS knows who has died
   options.listen.ipc = place.at.ipc();
   options.listen.unix_path = place.at.unix_path();
-  options.listen.tcp = place.at.tcp();
+  options.listen.tcp = tcp;
   options.listen.insecure_loopback = place.keys.secret_key.empty();
   options.listen.curve = options.client_keys = place.keys;
   options.listen.only_key = place.keys.public_key;
   Mailbox box;
   PIF_TRY_VALUE(box.messenger, net::make_real_messenger(std::move(options)));
   box.at = net::listening(*box.messenger);
+  return box;
+}
+
+// At an address of this machine, which need not be the one that others know.
+Result<Mailbox> listen(const MailPlace& place) {
+  const char* const where = std::getenv(kWorkerListen);
+  if (place.at.tcp().empty() || where == nullptr) return listen_at(place, place.at.tcp());
+  PIF_TRY_VALUE(const WorkerPorts ports, parse_worker_listen(where));
+  PIF_TRY_VALUE(Mailbox box, listen_at_free_port(ports, static_cast<std::uint64_t>(::getpid()),
+                                                 [&](const std::string& tcp) { return listen_at(place, tcp); }));
+  box.at.set_tcp(advertised(box.at.tcp(), place.at.tcp()));
   return box;
 }
 
