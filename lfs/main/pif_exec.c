@@ -173,5 +173,5 @@ int main(int argc, char** argv) {
     run_by_descriptor(argv + 7);
   else
     execv(argv[7], argv + 7);
-  return die(argv[7]);
+  return die(by_path ? argv[7] : "a program that was brought (is the LFS's disk mounted noexec?)");
 }

@@ -61,6 +61,7 @@ def a_program_that_is_not_there_is_brought_once():
     works(run_nameless(FS.local("tool"), env=FS.env))
     check(all_kept() == first, "nothing is brought again")
     check([os.stat(programs[0]).st_mtime_ns for programs in first] == times, "nothing is written again")
+    fresh()
 
 
 def another_build_at_its_path_is_not_run():
