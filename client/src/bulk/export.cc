@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "bulk/blocks.h"
+#include "bulk/local_io.h"
 #include "file/async.h"
-#include "file/blocks.h"
-#include "file/local_io.h"
 #include "session/in_use.h"
 
 namespace pif {

@@ -1,4 +1,4 @@
-#include "file/local_io.h"
+#include "bulk/local_io.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "file/blocks.h"
+#include "bulk/blocks.h"
 
 #include <atomic>
 #include <mutex>

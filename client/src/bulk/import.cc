@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "file/blocks.h"
-#include "file/local_io.h"
+#include "bulk/blocks.h"
+#include "bulk/local_io.h"
 #include "pif/base/limits.h"
 #include "session/in_use.h"
 
