@@ -94,6 +94,7 @@ class RealMessenger final : public Messenger, public Hub {
  private:
   Result<PeerId> connect_by(const proto::Endpoints& to, Route route);
   Result<PeerId> connect_any(const proto::Endpoints& to);
+  bool is_near(const proto::Endpoints& to) const;
   Result<PeerId> add_unix(UniqueFd fd);
   Result<ZmqTransport*> zmq();
   std::optional<Delivery> take_next();
@@ -173,8 +174,8 @@ Result<PeerId> RealMessenger::add_unix(UniqueFd fd) {
 }
 
 Result<PeerId> RealMessenger::connect(const proto::Endpoints& to, Route route) {
-  const auto key =
-      fmt::format("{}|{}|{}|{}|{}", static_cast<int>(route), to.unix_path(), to.ipc(), to.tcp(), to.curve_key());
+  const auto key = fmt::format("{}|{}|{}|{}|{}|{}", static_cast<int>(route), to.unix_path(), to.ipc(), to.tcp(),
+                               to.curve_key(), to.machine());
   if (const auto known = outgoing_.find(key); known != outgoing_.end()) {
     if (lines_.contains(known->second)) return known->second;
     outgoing_.erase(known);
@@ -184,7 +185,13 @@ Result<PeerId> RealMessenger::connect(const proto::Endpoints& to, Route route) {
   return peer;
 }
 
+bool RealMessenger::is_near(const proto::Endpoints& to) const {
+  return !options_.machine || (to.machine() != 0 && to.machine() == *options_.machine);
+}
+
 Result<PeerId> RealMessenger::connect_by(const proto::Endpoints& to, Route route) {
+  if (route != Route::kTcp && !is_near(to))
+    return fail(Code::kUnavailable, "the peer is on another host, where only tcp leads (--route tcp or auto)");
   if (route == Route::kUnix) {
     if (to.unix_path().empty()) return fail(Code::kUnavailable, "the peer has no Unix socket");
     PIF_TRY_VALUE(auto fd, connect_unix(to.unix_path()));
@@ -203,11 +210,11 @@ Result<PeerId> RealMessenger::connect_by(const proto::Endpoints& to, Route route
 }
 
 Result<PeerId> RealMessenger::connect_any(const proto::Endpoints& to) {
-  if (!to.unix_path().empty()) {
+  if (!to.unix_path().empty() && is_near(to)) {
     auto peer = connect_by(to, Route::kUnix);
     if (peer || to.tcp().empty()) return peer;
   }
-  return connect_by(to, to.tcp().empty() && !to.ipc().empty() ? Route::kIpc : Route::kTcp);
+  return connect_by(to, to.tcp().empty() && !to.ipc().empty() && is_near(to) ? Route::kIpc : Route::kTcp);
 }
 
 Result<PeerId> RealMessenger::adopt(Handle connection) {

@@ -4,8 +4,10 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,7 +23,16 @@ constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 // ZAP request: version, request id, domain, address, routing id, mechanism, credentials.
 constexpr std::size_t kZapFrames = 7;
 
+constexpr std::int64_t kTellEvery = 60;  // seconds
+constexpr std::size_t kToldMax = 64;     // keys in that time
+
 std::int64_t nanoseconds(const timespec& t) { return static_cast<std::int64_t>(t.tv_sec) * kNsPerSecond + t.tv_nsec; }
+
+std::int64_t monotonic_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec;
+}
 
 // Takes a decimal number off the front.
 bool take_number(std::string_view& text, std::uint32_t& out) {
@@ -51,36 +62,29 @@ bool parse_holder(std::string_view text, Identity& out) {
   return out.has_uid;
 }
 
-void KeyFolder::add_own(const std::string& z85_key) {
-  own_key_ = z85_key;
-  own_holder_ = std::to_string(getuid()) + " " + std::to_string(getgid());
-}
-
-std::string_view KeyFolder::holder(const std::string& z85_key) {
-  if (!own_key_.empty() && z85_key == own_key_) return own_holder_;
-  read_if_changed();
+std::string_view KeyFolder::holder(const std::string& z85_key) const {
   const auto found = holders_.find(z85_key);
   return found == holders_.end() ? std::string_view{} : std::string_view(found->second);
 }
 
-void KeyFolder::read_if_changed() {
+bool KeyFolder::refresh() {
   struct stat folder {};
   if (path_.empty() || ::stat(path_.c_str(), &folder) != 0) {
-    holders_.clear();
     modified_ns_ = -1;
-    return;
+    return !std::exchange(holders_, {}).empty();
   }
   const std::int64_t modified = nanoseconds(folder.st_mtim);
-  if (modified == modified_ns_) return;
+  if (modified == modified_ns_) return false;
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
+  const auto before = std::exchange(holders_, {});
   read();
   const bool settled = nanoseconds(now) - modified > kNsPerSecond;
   modified_ns_ = settled ? modified : -1;
+  return holders_ != before;
 }
 
 void KeyFolder::read() {
-  holders_.clear();
   std::error_code error;  // a folder that cannot be read admits nobody
   for (auto entry = std::filesystem::directory_iterator(path_, error);
        !error && entry != std::filesystem::directory_iterator() && holders_.size() < kKeysMax; entry.increment(error))
@@ -101,6 +105,45 @@ void KeyFolder::read_file(const std::string& path) {
   holders_.insert_or_assign(std::move(key), std::move(holder));
 }
 
+void KeyRing::add_own(const std::string& z85_key) {
+  own_key_ = z85_key;
+  own_holder_ = std::to_string(getuid()) + " " + std::to_string(getgid());
+}
+
+std::string_view KeyRing::holder(const std::string& z85_key) const {
+  if (!own_key_.empty() && z85_key == own_key_) return own_holder_;
+  if (!hosts_.holder(z85_key).empty()) return kHost;
+  return clients_.holder(z85_key);
+}
+
+void KeyRing::refresh() {
+  refreshed_ = monotonic_seconds();
+  const bool clients = clients_.refresh();
+  const bool hosts = hosts_.refresh();
+  if (clients || hosts) ++generation_;
+}
+
+std::uint64_t KeyRing::generation() {
+  if (monotonic_seconds() != refreshed_) refresh();
+  return generation_;
+}
+
+void Refusals::add(const std::string& address, const std::string& key) {
+  if (!tell_) return;
+  const std::int64_t now = monotonic_seconds();
+  std::erase_if(told_, [now](const auto& entry) { return now - entry.second >= kTellEvery; });
+  if (told_.size() >= kToldMax || !told_.emplace(key, now).second) return;
+  tell_(key.empty() ? fmt::format("a connection from {} was refused: it does not speak CURVE", address)
+                    : fmt::format("a connection from {} was refused: its key {} is not one of this file system's "
+                                  "(keys/clients, keys/hosts)",
+                                  address, key));
+}
+
+std::pair<std::string_view, std::string_view> split_user(std::string_view user) {
+  if (user.size() <= kZ85Bytes + 1 || user[kZ85Bytes] != ' ') return {};
+  return {user.substr(0, kZ85Bytes), user.substr(kZ85Bytes + 1)};
+}
+
 ZapServer::~ZapServer() { hub_.unwatch(socket_.fd(), *this); }
 
 Status ZapServer::start(zmq::context_t& context) {
@@ -119,21 +162,24 @@ Taken ZapServer::take() {
     if (frames.size() < kZapFrames) frames.push_back(frame.to_string());
     more = frame.more();
   }
-  std::string_view holder;
+  std::string key, user;
   if (frames.size() == kZapFrames && frames[5] == "CURVE" && frames[6].size() == kCurveKeyBytes) {
     std::array<char, kZ85Bytes + 1> text{};
     zmq_z85_encode(text.data(), reinterpret_cast<const std::uint8_t*>(frames[6].data()), kCurveKeyBytes);
-    holder = keys_.holder(text.data());
+    key = text.data();
+    keys_.refresh();
+    if (const auto holder = keys_.holder(key); !holder.empty()) user = fmt::format("{} {}", key, holder);
   }
-  reply(frames.size() > 1 ? frames[1] : std::string_view{}, holder);
+  if (user.empty()) refusals_.add(frames.size() > 3 ? frames[3] : "?", key);
+  reply(frames.size() > 1 ? frames[1] : std::string_view{}, user);
   out.what = Taken::What::kMore;
   return out;
 }
 
-void ZapServer::reply(std::string_view request_id, std::string_view holder) {
-  const bool known = !holder.empty();
-  const std::array<std::string_view, 6> frames{"1.0",  request_id, known ? "200" : "400", known ? "OK" : "unknown key",
-                                               holder, ""};
+void ZapServer::reply(std::string_view request_id, const std::string& user) {
+  const bool known = !user.empty();
+  const std::array<std::string_view, 6> frames{"1.0", request_id, known ? "200" : "400", known ? "OK" : "unknown key",
+                                               user,  ""};
   for (std::size_t i = 0; i < frames.size(); ++i) {
     zmq::message_t frame(frames[i]);
     if (socket_.send(frame, i + 1 < frames.size()) != ZmqSocket::Io::kDone) return;  // ZeroMQ is closing

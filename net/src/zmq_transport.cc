@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,6 +25,10 @@ constexpr int kSendMessagesMax = 4096;               // the same, counted in mes
 constexpr int kReceiveMessagesMax = 64;              // of one peer, read from the network but not yet by us
 constexpr int kLingerMs = 500;                       // for what was sent just before the end
 constexpr int kHandshakeMs = 3000;
+constexpr int kConnectMs = 3000;          // else the kernel asks a host that is away for two minutes, ever more seldom
+constexpr int kKeepAliveIdleSeconds = 5;  // of a connection without heartbeats: its host is gone after 8 s
+constexpr int kKeepAliveEverySeconds = 1;
+constexpr int kKeepAliveCount = 3;
 constexpr int kReconnectMs = 10;
 constexpr int kReconnectMaxMs = 200;
 constexpr int kSocketsMax = 8192;
@@ -42,7 +47,11 @@ Status set_common(ZmqSocket& socket, bool heartbeats) {
   PIF_TRY(socket.set(zmq::sockopt::handshake_ivl, kHandshakeMs));
   PIF_TRY(socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs));
   PIF_TRY(socket.set(zmq::sockopt::reconnect_ivl_max, kReconnectMaxMs));
+  PIF_TRY(socket.set(zmq::sockopt::connect_timeout, kConnectMs));
   PIF_TRY(socket.set(zmq::sockopt::tcp_keepalive, 1));
+  PIF_TRY(socket.set(zmq::sockopt::tcp_keepalive_idle, kKeepAliveIdleSeconds));
+  PIF_TRY(socket.set(zmq::sockopt::tcp_keepalive_intvl, kKeepAliveEverySeconds));
+  PIF_TRY(socket.set(zmq::sockopt::tcp_keepalive_cnt, kKeepAliveCount));
   if (heartbeats) {
     PIF_TRY(socket.set(zmq::sockopt::heartbeat_ivl, milliseconds(kHeartbeatEvery)));
     PIF_TRY(socket.set(zmq::sockopt::heartbeat_timeout, milliseconds(kSilenceMax)));
@@ -97,7 +106,7 @@ Status send_frames(ZmqSocket& socket, const std::string* routing_id, Packet pack
   return {};
 }
 
-// "UID GID[,GID...]", as the ZAP handler said; empty: it has not.
+// "KEY HOLDER", as the ZAP handler said; empty: it has not.
 std::string_view user_of(zmq::message_t& frame) {
   try {
     return frame.gets("User-Id");
@@ -163,6 +172,27 @@ class DealerLine final : public Line, public Source {
   bool lost_ = false;
 };
 
+// "tcp://[ADDRESS]:PORT".
+bool is_ipv6(std::string_view endpoint) { return endpoint.starts_with("tcp://["); }
+
+// "tcp://NAME:PORT": ZeroMQ looks the name up, and finds addresses of both kinds only where it may use both.
+bool is_named(std::string_view endpoint) {
+  if (!endpoint.starts_with(kTcp)) return false;
+  const std::string host(endpoint.substr(kTcp.size(), endpoint.rfind(':') - kTcp.size()));
+  in_addr four{};
+  return inet_pton(AF_INET, host.c_str(), &four) != 1;
+}
+
+tl::unexpected<Error> explain_bind(const std::string& endpoint, Error error) {
+  if (error.code == Code::kBusy)
+    error.text = fmt::format(
+        "cannot listen on {}: the port is in use: stop the program that has it (ss -ltnp shows it), or choose another",
+        endpoint);
+  if (error.code == Code::kInvalid)
+    error.text = fmt::format("cannot listen on {}: this is no address of this machine", endpoint);
+  return fail(std::move(error));
+}
+
 }  // namespace
 
 class RouterLine;
@@ -170,7 +200,8 @@ class RouterLine;
 // A socket where others connect.
 class ZmqRouter final : public Source {
  public:
-  ZmqRouter(Hub& hub, Identity::Via via) : hub_(hub), via_(via) {}
+  // keys: of CURVE, and outlives it; else null.
+  ZmqRouter(Hub& hub, Identity::Via via, KeyRing* keys) : hub_(hub), via_(via), keys_(keys) {}
   ~ZmqRouter() override { hub_.unwatch(socket_.fd(), *this); }
   [[nodiscard]] Status start(zmq::context_t& context, bool heartbeats);
   ZmqSocket& socket() { return socket_; }
@@ -181,11 +212,14 @@ class ZmqRouter final : public Source {
   void forget(RouterLine& line);
 
  private:
-  RouterLine& line_of(std::string routing_id, std::string_view user);
+  RouterLine* find_line(const std::string& routing_id, std::string_view user);
+  RouterLine& add_line(std::string routing_id, std::string_view user);
+  bool admits(std::string_view user) const;
   std::shared_ptr<Backlog> backlog_of(const std::string& routing_id);
 
   Hub& hub_;
   Identity::Via via_;
+  KeyRing* const keys_;
   ZmqSocket socket_;
   std::unordered_map<std::string, RouterLine*> lines_;  // by routing id; the hub owns them
   std::list<RouterLine*> idle_first_;
@@ -211,7 +245,8 @@ class RouterLine final : public Line {
   bool lost() const override { return lost_; }
 
   const std::string routing_id;
-  const std::string user;  // "UID GID[,GID...]", CURVE only
+  const std::string user;        // "KEY HOLDER", CURVE only
+  std::uint64_t generation = 0;  // of the keys, when this one was last seen among them
   const std::shared_ptr<Backlog> backlog;
   PeerId id = 0;
   std::list<RouterLine*>::iterator place;
@@ -237,24 +272,43 @@ Taken ZmqRouter::take() {
     nothing.what = Taken::What::kMore;
     return nothing;
   }
-  const auto user = via_ == Identity::Via::kCurve ? user_of(head) : std::string_view{};
-  auto& line = line_of(id.to_string(), user);
-  return take_message(socket_, head, line.id);
+  const auto user = keys_ != nullptr ? user_of(head) : std::string_view{};
+  std::string routing_id = id.to_string();
+  RouterLine* line = find_line(routing_id, user);
+  if (keys_ != nullptr && (line == nullptr || line->generation != keys_->generation()) && !admits(user)) {
+    if (line != nullptr) hub_.lose(line->id);
+    (void)take_message(socket_, head, 0);  // all of its frames
+    Taken nothing;
+    nothing.what = Taken::What::kMore;
+    return nothing;
+  }
+  if (line == nullptr) line = &add_line(std::move(routing_id), user);
+  if (keys_ != nullptr) line->generation = keys_->generation();
+  return take_message(socket_, head, line->id);
 }
 
-RouterLine& ZmqRouter::line_of(std::string routing_id, std::string_view user) {
-  if (const auto found = lines_.find(routing_id); found != lines_.end()) {
-    auto& line = *found->second;
-    idle_first_.splice(idle_first_.end(), idle_first_, line.place);
-    if (line.user == user) return line;
-    hub_.lose(line.id);  // somebody else has its routing id now
-    lines_.erase(found);
-  }
+// Its key was good at the handshake, and may have been removed since.
+bool ZmqRouter::admits(std::string_view user) const {
+  return !keys_->holder(std::string(split_user(user).first)).empty();
+}
+
+RouterLine* ZmqRouter::find_line(const std::string& routing_id, std::string_view user) {
+  const auto found = lines_.find(routing_id);
+  if (found == lines_.end()) return nullptr;
+  RouterLine* line = found->second;
+  idle_first_.splice(idle_first_.end(), idle_first_, line->place);
+  if (line->user == user) return line;
+  hub_.lose(line->id);  // somebody else has its routing id now
+  lines_.erase(found);
+  return nullptr;
+}
+
+RouterLine& ZmqRouter::add_line(std::string routing_id, std::string_view user) {
   if (lines_.size() >= kRouterPeersMax) hub_.lose(idle_first_.front()->id);
   auto made = std::make_unique<RouterLine>(*this, routing_id, std::string(user), backlog_of(routing_id));
   auto& line = *made;
   line.identity.via = via_;
-  if (via_ == Identity::Via::kCurve) parse_holder(user, line.identity);
+  if (keys_ != nullptr) parse_holder(split_user(user).second, line.identity);
   line.place = idle_first_.insert(idle_first_.end(), &line);
   lines_.emplace(std::move(routing_id), &line);
   line.id = hub_.add_line(std::move(made));
@@ -297,7 +351,7 @@ Status ZmqTransport::listen_ipc(const std::string& endpoint, proto::Endpoints& b
   // ZeroMQ would take the name away from whoever listens there.
   if (answers(endpoint.substr(kIpc.size()), SOCK_STREAM))
     return fail(Code::kBusy, fmt::format("cannot listen on {}: another daemon answers there; stop it first", endpoint));
-  auto router = std::make_unique<ZmqRouter>(hub_, Identity::Via::kIpc);
+  auto router = std::make_unique<ZmqRouter>(hub_, Identity::Via::kIpc, nullptr);
   PIF_TRY(router->start(*context_, heartbeats_));
   PIF_TRY(router->socket().bind(endpoint));
   bound.set_ipc(router->socket().last_endpoint());
@@ -323,12 +377,12 @@ Status ZmqTransport::listen_tcp(const ListenOptions& options, proto::Endpoints& 
         Code::kInvalid,
         fmt::format("cannot listen on {} without keys: only tcp://127.0.0.1:PORT may be insecure", options.tcp));
   if (curve && !zap_) {  // before the socket is bound: ZeroMQ admits everybody while nobody answers for the keys
-    KeyFolder keys(options.key_folder);
-    if (!options.only_key.empty()) keys.add_own(options.only_key);
-    zap_ = std::make_unique<ZapServer>(hub_, std::move(keys));
+    keys_ = std::make_unique<KeyRing>(options.key_folder, options.host_folder);
+    if (!options.only_key.empty()) keys_->add_own(options.only_key);
+    zap_ = std::make_unique<ZapServer>(hub_, *keys_, options.on_refused);
     PIF_TRY(zap_->start(*context_));
   }
-  auto router = std::make_unique<ZmqRouter>(hub_, curve ? Identity::Via::kCurve : Identity::Via::kTcp);
+  auto router = std::make_unique<ZmqRouter>(hub_, curve ? Identity::Via::kCurve : Identity::Via::kTcp, keys_.get());
   PIF_TRY(router->start(*context_, heartbeats_));
   auto& socket = router->socket();
   if (curve) {
@@ -337,8 +391,9 @@ Status ZmqTransport::listen_tcp(const ListenOptions& options, proto::Endpoints& 
     PIF_TRY(set_key(socket, zmq::sockopt::curve_secretkey, options.curve.secret_key));
     bound.set_curve_key(options.curve.public_key);
   }
-  PIF_TRY(socket.bind(options.tcp));
-  bound.set_tcp(socket.last_endpoint());
+  if (is_ipv6(options.tcp)) PIF_TRY(socket.set(zmq::sockopt::ipv6, 1));
+  if (Status done = socket.bind(options.tcp); !done) return explain_bind(options.tcp, std::move(done.error()));
+  bound.set_tcp(options.announce.empty() ? socket.last_endpoint() : options.announce);
   routers_.push_back(std::move(router));
   return {};
 }
@@ -354,6 +409,7 @@ Result<PeerId> ZmqTransport::connect(const std::string& endpoint, Identity::Via 
     PIF_TRY(set_key(socket, zmq::sockopt::curve_publickey, keys.public_key));
     PIF_TRY(set_key(socket, zmq::sockopt::curve_secretkey, keys.secret_key));
   }
+  if (is_ipv6(endpoint) || is_named(endpoint)) PIF_TRY(socket.set(zmq::sockopt::ipv6, 1));
   PIF_TRY(socket.connect(endpoint));
   auto line = std::make_unique<DealerLine>(hub_, std::move(socket));
   PIF_TRY(line->start());

@@ -16,6 +16,7 @@ namespace pif::net {
 
 class ZmqRouter;
 class ZapServer;
+class KeyRing;
 
 class ZmqTransport {
  public:
@@ -37,6 +38,7 @@ class ZmqTransport {
   Hub& hub_;
   bool heartbeats_ = true;
   std::optional<zmq::context_t> context_;  // from start() on; ended after the sockets below, and the lines of the hub
+  std::unique_ptr<KeyRing> keys_;          // of CURVE; outlives those who ask it
   std::unique_ptr<ZapServer> zap_;
   std::vector<std::unique_ptr<ZmqRouter>> routers_;
 };

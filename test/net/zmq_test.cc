@@ -160,6 +160,69 @@ TEST_CASE("a CURVE daemon refuses unknown keys and plain clients, and takes a ke
   REQUIRE(ask(*removed, daemon.endpoints(), Route::kTcp, kRefusal).error().code == Code::kTimeout);
 }
 
+TEST_CASE("the key of another host's daemon speaks for no user") {
+  const TempFolder folder;
+  auto listen = on_curve(folder);
+  listen.host_folder = folder / "hosts";
+  MessengerOptions host;
+  host.client_keys = must(make_curve_keys());
+  add_client_key(listen.host_folder, host.client_keys, "h2", "0 0");
+  std::atomic<bool> has_uid = true;
+  EchoDaemon daemon(listen, [&](Messenger& messenger, Delivery& delivery) {
+    has_uid = messenger.identity(delivery.peer).has_uid;
+    EchoDaemon::echo(messenger, delivery);
+  });
+  const auto messenger = make_messenger(host);
+  must(ask(*messenger, daemon.endpoints(), Route::kTcp));
+  CHECK_FALSE(has_uid);
+}
+
+TEST_CASE("a key that is removed is heard no more, over connections that there are neither") {
+  const TempFolder folder;
+  auto listen = on_curve(folder);
+  listen.host_folder = folder / "hosts";
+  MessengerOptions host, client;
+  host.client_keys = must(make_curve_keys());
+  client.client_keys = must(make_curve_keys());
+  add_client_key(listen.host_folder, host.client_keys, "h2", "7 7");
+  add_client_key(listen.key_folder, client.client_keys, "friend", "7 7");
+  EchoDaemon daemon(listen);
+  const auto other_host = make_messenger(host);
+  const auto user = make_messenger(client);
+  must(ask(*other_host, daemon.endpoints(), Route::kTcp));
+  must(ask(*user, daemon.endpoints(), Route::kTcp));
+  std::filesystem::remove(listen.host_folder + "/h2.pub");
+  SystemClock clock;
+  const Time begun = clock.now();
+  Result<Packet> answer = fail(Code::kTimeout, "");
+  do answer = ask(*other_host, daemon.endpoints(), Route::kTcp, kRefusal);
+  while (answer && clock.now() - begun < kPatience);
+  REQUIRE_FALSE(answer);
+  CHECK(clock.now() - begun < std::chrono::seconds(4));
+  must(ask(*user, daemon.endpoints(), Route::kTcp));  // others are heard as before
+}
+
+TEST_CASE("who is refused is told once, with address and key") {
+  const TempFolder folder;
+  auto listen = on_curve(folder);
+  std::mutex mutex;
+  std::vector<std::string> told;
+  listen.on_refused = [&](const std::string& what) {
+    const std::lock_guard lock(mutex);
+    told.push_back(what);
+  };
+  EchoDaemon daemon(listen);
+  MessengerOptions stranger;
+  stranger.client_keys = must(make_curve_keys());
+  for (int i = 0; i < 3; ++i) {
+    const auto messenger = make_messenger(stranger);
+    REQUIRE(ask(*messenger, daemon.endpoints(), Route::kTcp, kRefusal / 4).error().code == Code::kTimeout);
+  }
+  const std::lock_guard lock(mutex);
+  REQUIRE(told.size() == 1);
+  CHECK_THAT(told[0], Catch::Contains("127.0.0.1") && Catch::Contains(stranger.client_keys.public_key));
+}
+
 TEST_CASE("key files that say something else admit nobody") {
   const auto* holder = GENERATE("", " ", "12", "12 ", "12 x", "-1 4", "12 4,", "12 4 5", "99999999999 4");
   INFO("holder: '" << holder << "'");
@@ -220,6 +283,61 @@ TEST_CASE("an endpoint that is in use is busy") {
   REQUIRE(make_real_messenger(options).error().code == Code::kBusy);
   const auto messenger = make_messenger();
   must(ask(*messenger, ipc.endpoints(), Route::kIpc));
+}
+
+TEST_CASE("a port in use is named, with what to do, and so is an address of another machine") {
+  const TempFolder folder;
+  EchoDaemon daemon(on_curve(folder));
+  MessengerOptions options;
+  options.listen = on_curve(folder);
+  options.listen.tcp = daemon.endpoints().tcp();
+  const auto busy = make_real_messenger(options);
+  CHECK(busy.error().code == Code::kBusy);
+  CHECK_THAT(busy.error().text, Catch::Contains(daemon.endpoints().tcp()) && Catch::Contains("ss -ltnp"));
+  options.listen.tcp = "tcp://192.0.2.1:0";  // for documents (RFC 5737)
+  const auto elsewhere = make_real_messenger(options);
+  CHECK(elsewhere.error().code == Code::kInvalid);
+  CHECK_THAT(elsewhere.error().text, Catch::Contains("no address of this machine"));
+}
+
+TEST_CASE("others are told of another address than the one that is listened on") {
+  const TempFolder folder;
+  auto listen = on_curve(folder);
+  listen.announce = "tcp://h1.example:7400";
+  const EchoDaemon daemon(listen);
+  CHECK(daemon.endpoints().tcp() == "tcp://h1.example:7400");
+}
+
+TEST_CASE("IPv6 is listened on, and reached") {
+  const UniqueFd probe(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 own{};
+  own.sin6_family = AF_INET6;
+  own.sin6_addr = IN6ADDR_LOOPBACK_INIT;
+  if (!probe || bind(probe.get(), reinterpret_cast<const sockaddr*>(&own), sizeof own) != 0) {
+    WARN("skipped: this machine has no IPv6");
+    return;
+  }
+  const TempFolder folder;
+  auto listen = on_curve(folder);
+  listen.tcp = "tcp://[::1]:0";
+  MessengerOptions client;
+  client.client_keys = must(make_curve_keys());
+  add_client_key(listen.key_folder, client.client_keys, "friend", "7 7");
+  const EchoDaemon daemon(listen);
+  CHECK_THAT(daemon.endpoints().tcp(), Catch::StartsWith("tcp://[::1]:"));
+  must(ask(*make_messenger(client), daemon.endpoints(), Route::kTcp));
+}
+
+TEST_CASE("a daemon on IPv4 is reached by name") {
+  const TempFolder folder;
+  auto listen = on_curve(folder);
+  MessengerOptions client;
+  client.client_keys = must(make_curve_keys());
+  add_client_key(listen.key_folder, client.client_keys, "friend", "7 7");
+  const EchoDaemon daemon(listen);
+  proto::Endpoints named = daemon.endpoints();
+  named.set_tcp("tcp://localhost" + named.tcp().substr(named.tcp().rfind(':')));
+  must(ask(*make_messenger(client), named, Route::kTcp));
 }
 
 TEST_CASE("the longest record passes over ZeroMQ, and more than the longest body is refused by the sender") {
@@ -372,6 +490,33 @@ TEST_CASE("an endpoint without the asked route is unavailable, and auto takes wh
   proto::Endpoints remote = tcp.endpoints();
   remote.set_unix_path("/nonexistent/pif.sock");  // of another machine
   must(ask(*messenger, remote, Route::kAuto));
+}
+
+TEST_CASE("sockets in the file system are for peers on this machine, where that is known") {
+  const TempFolder folder;
+  auto listen = on_curve(folder);
+  listen.unix_path = folder / "d.sock";
+  listen.ipc = "ipc://" + (folder / "d.ipc");
+  MessengerOptions client;
+  client.client_keys = must(make_curve_keys());
+  client.machine = 5;
+  add_client_key(listen.key_folder, client.client_keys, "friend", "7 7");
+  const EchoDaemon daemon(listen);
+  const auto messenger = make_messenger(client);
+  const auto via = [&](std::uint64_t machine) {
+    proto::Endpoints to = daemon.endpoints();
+    to.set_machine(machine);
+    const PeerId peer = must(messenger->connect(to, Route::kAuto));
+    return messenger->identity(peer).via;
+  };
+  CHECK(via(5) == Identity::Via::kUnix);
+  CHECK(via(6) == Identity::Via::kCurve);
+  CHECK(via(0) == Identity::Via::kCurve);
+  for (const Route route : {Route::kUnix, Route::kIpc}) {
+    const auto refused = messenger->connect(daemon.endpoints(), route);
+    CHECK(refused.error().code == Code::kUnavailable);
+    CHECK_THAT(refused.error().text, Catch::Contains("another host"));
+  }
 }
 
 TEST_CASE("a process out of descriptors is told so, and what to do about it") {

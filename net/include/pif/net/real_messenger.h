@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "pif/net/messenger.h"
@@ -20,17 +22,25 @@ Result<CurveKeys> make_curve_keys();
 struct ListenOptions {
   std::string unix_path;           // empty: no Unix socket. Replaces a dead socket, kBusy if a live one answers.
   std::string ipc;                 // "ipc://...", empty: none
-  std::string tcp;                 // "tcp://127.0.0.1:0" picks a port; empty: none
+  std::string tcp;                 // "tcp://127.0.0.1:0" picks a port; an address, no name; empty: none
+  std::string announce;            // "tcp://HOST:PORT", where others connect to that; empty: the same
   bool insecure_loopback = false;  // plain tcp, on 127.0.0.1 only
   CurveKeys curve;                 // needed for tcp unless insecure_loopback
-  std::string key_folder;  // CURVE clients that may connect: files NAME.pub "Z85KEY UID GID[,GID...]", read anew
-                           // when the folder changes; anybody else is refused by the ZAP handler
-  std::string only_key;    // instead of the folder: the one public key that may connect
+  std::string key_folder;   // CURVE clients that may connect: files NAME.pub "Z85KEY UID GID[,GID...]", read anew
+                            // when the folder changes; anybody else is refused by the ZAP handler, and a key that
+                            // was removed is no longer heard within 2 s
+  std::string host_folder;  // the same for daemons of other hosts; their keys speak for no user (Identity::has_uid)
+  std::string only_key;     // instead of the folders: the one public key that may connect
+  // Is told who was refused, in a line for people; of one key not more often than once a minute. From receive().
+  std::function<void(const std::string& what)> on_refused;
 };
 
 struct MessengerOptions {
   CurveKeys client_keys;  // for CURVE connections made from here; empty: none can be made
   unsigned io_threads = 1;
+  // This machine, as daemons of the same file system here call it (Endpoints.machine). Sockets in the file system are
+  // then those of peers on it only: another machine may have others at the same paths. Nothing: all that there are.
+  std::optional<std::uint64_t> machine;
   bool heartbeats = true;  // ends ZeroMQ connections that are silent for kSilenceMax. Without them, whoever is stopped
                            // for longer loses nothing: for peers whose end is learnt in another way
   ListenOptions listen;
