@@ -30,10 +30,10 @@ LfsLinks::~LfsLinks() {
 
 // ---- Hello ----------------------------------------------------------------------------------------------------------
 
-Status LfsLinks::start_hello(const proto::NodeInfo& node, bool bulk, bool second) {
+Status LfsLinks::start_hello(const proto::NodeInfo& node, bool bulk, bool second, net::Route route) {
   const HelloKey key{node.id(), bulk};
   PIF_ASSERT(!hellos_.contains(key), node.id(), bulk);
-  auto peer = messenger_.connect(endpoints_of(node), bulk ? net::Route::kIpc : options_.route);
+  auto peer = messenger_.connect(endpoints_of(node), bulk ? net::Route::kIpc : route);
   if (!peer) {
     return fail(peer.error().code, fmt::format("cannot reach LFS {}: {}", node.name(), peer.error().text), node.name());
   }
@@ -43,6 +43,7 @@ Status LfsLinks::start_hello(const proto::NodeInfo& node, bool bulk, bool second
   Hello hello;
   hello.peer = *peer;
   hello.second = second;
+  hello.route = route;
   hello.call = calls_.start(*peer, std::move(packet), options_.timeout, node.name(),
                             [this, key, name = node.name(), peer = *peer](Result<net::Packet> reply) {
                               Hello& ended = hellos_.at(key);
@@ -63,10 +64,15 @@ Status LfsLinks::finish_hello(const HelloKey& key, const std::string& name, net:
     return fail(std::move(error));
   }
   const proto::HelloReply& answer = reply->envelope.hello_reply();
-  if (!cluster_.empty() && answer.cluster() != cluster_) {
+  const bool is_foreign = !cluster_.empty() && answer.cluster() != cluster_;
+  const bool is_other = !name.empty() && !answer.node().empty() && answer.node() != name;
+  if (is_foreign || is_other) {
     messenger_.disconnect(peer);
+    hellos_.at(key).is_stranger = true;
     return fail(Code::kInvalid,
-                fmt::format("the LFS at this address belongs to file system {}, not to {}", answer.cluster(), cluster_),
+                is_foreign ? fmt::format("the LFS at this address belongs to file system {}, not to {}",
+                                         answer.cluster(), cluster_)
+                           : fmt::format("{} answers at the address of {}: look at pif.toml", answer.node(), name),
                 name);
   }
   const auto via = messenger_.identity(peer).via;
@@ -93,7 +99,7 @@ Result<const Link*> LfsLinks::connect(const proto::NodeInfo& node, bool bulk) {
     found = hellos_.end();
   }
   if (found == hellos_.end()) {
-    PIF_TRY(start_hello(node, bulk, false));
+    PIF_TRY(start_hello(node, bulk, false, options_.route));
     return nullptr;
   }
   if (!found->second.ended) return nullptr;
@@ -102,9 +108,13 @@ Result<const Link*> LfsLinks::connect(const proto::NodeInfo& node, bool bulk) {
   const Status& ended = *hello.ended;
   if (ended)
     return fail(Code::kUnavailable, "the connection was lost at once", node.name());  // else there would be a link
-  if (bulk || !may_move(node) || !is_lost(ended.error().code)) return fail(ended.error());
+  if (hello.is_stranger && !bulk && hello.route == net::Route::kAuto && !endpoints_of(node).tcp().empty()) {
+    PIF_TRY(start_hello(node, bulk, hello.second, net::Route::kTcp));
+    return nullptr;
+  }
+  if (bulk || !may_move(node) || !(hello.is_stranger || is_lost(ended.error().code))) return fail(ended.error());
   if (!hello.second && find_again_(node, options_.timeout)) {
-    PIF_TRY(start_hello(node, bulk, true));
+    PIF_TRY(start_hello(node, bulk, true, options_.route));
     return nullptr;
   }
   doubted_.insert(node.id());

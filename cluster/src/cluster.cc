@@ -15,11 +15,13 @@
 
 #include <fmt/format.h>
 #include <sodium.h>
+#include <spdlog/spdlog.h>
 
 #include "description.h"
 #include "files.h"
 #include "hosts.h"
 #include "keys.h"
+#include "pif/base/assert.h"
 #include "pif/base/checksum.h"
 #include "pif/base/limits.h"
 #include "pif/base/path.h"
@@ -103,6 +105,27 @@ Status check_own_folder(const Cluster& cluster) {
                                           description_path(cluster.folder), own->name, own->folder, cluster.folder));
 }
 
+// What pif.toml says of the daemon, which runs on this host.
+Status listen_for_hosts(const Cluster& cluster, const std::string& daemon, net::ListenOptions& options) {
+  const auto lfs = std::find_if(cluster.lfss.begin(), cluster.lfss.end(),
+                                [&](const LfsEntry& entry) { return entry.name == daemon; });
+  const bool is_server = daemon == "server";
+  if (is_server ? !cluster.serves_here() : lfs == cluster.lfss.end() || !cluster.is_here(*lfs))
+    return fail(Code::kInvalid, fmt::format("{} says that {} runs on another host than {}, which this is",
+                                            description_path(cluster.folder), daemon, cluster.own_host));
+  const HostEntry* own = cluster.find_host(cluster.own_host);
+  PIF_ASSERT(own != nullptr, cluster.hosts.size());
+  const std::uint16_t port = is_server ? cluster.servers.front().port : lfs->port;
+  PIF_TRY_VALUE(const std::string bind,
+                resolve_own(own->bind.empty() ? own->address : own->bind, cluster.hosts.size() == 1));
+  options.tcp = tcp_endpoint(bind, port);
+  options.announce = tcp_endpoint(own->address, port);
+  PIF_TRY_VALUE(options.curve, load_curve(cluster, "host"));
+  options.key_folder = client_key_folder(cluster.folder);
+  options.host_folder = host_key_folder(cluster.folder);
+  return {};
+}
+
 std::string tcp_file(const Cluster& cluster, const std::string& daemon) {
   return cluster.run_folder() + "/" + daemon + ".tcp";
 }
@@ -127,7 +150,7 @@ Result<Cluster> write_new(const std::string& folder, Cluster cluster) {
   // Roots are as load_cluster() gives them.
   PIF_TRY_VALUE(cluster, parse_description(folder, text, cluster.own_host));
   PIF_TRY(check_own_folder(cluster));
-  PIF_TRY(make_keys(folder));
+  PIF_TRY(make_keys(folder, cluster.own_host));
   if (cluster.has_hosts()) PIF_TRY(write_own_host(folder, cluster.own_host));
   // The description is written last and never over another: of two who create at once, one succeeds.
   if (Status written = write_file(description_path(folder), text, kDescriptionMode, Existing::kKeep); !written)
@@ -154,6 +177,10 @@ std::uint64_t Cluster::machine() const {
   return hash_bytes(std::as_bytes(std::span(all)));
 }
 
+std::optional<std::uint64_t> Cluster::own_machine() const {
+  return has_hosts() ? std::optional(machine()) : std::nullopt;
+}
+
 std::string Cluster::unix_path(const std::string& daemon) const { return run_folder() + "/" + daemon + ".sock"; }
 
 std::string Cluster::ipc_endpoint(const std::string& daemon) const {
@@ -162,8 +189,19 @@ std::string Cluster::ipc_endpoint(const std::string& daemon) const {
 
 proto::Endpoints Cluster::server_endpoints() const {
   proto::Endpoints endpoints;
-  endpoints.set_unix_path(unix_path("server"));
-  endpoints.set_ipc(ipc_endpoint("server"));
+  if (serves_here()) {
+    endpoints.set_unix_path(unix_path("server"));
+    endpoints.set_ipc(ipc_endpoint("server"));
+  }
+  if (has_hosts()) {
+    const ServerEntry& server = servers.front();
+    const auto key = load_host_key(*this, server.host);
+    if (!key) return endpoints;
+    if (serves_here()) endpoints.set_machine(machine());
+    endpoints.set_tcp(tcp_endpoint(find_host(server.host)->address, server.port));
+    endpoints.set_curve_key(*key);
+    return endpoints;
+  }
   if (tcp == TcpMode::kNone) return endpoints;
   if (const auto text = read_file(tcp_file(*this, "server"), kEndpointBytesMax)) {
     const auto space = text->find(' ');
@@ -175,7 +213,7 @@ proto::Endpoints Cluster::server_endpoints() const {
 }
 
 Status publish_tcp(const Cluster& cluster, const std::string& daemon, const proto::Endpoints& listening) {
-  if (listening.tcp().empty()) return {};
+  if (listening.tcp().empty() || cluster.has_hosts()) return {};
   std::string line = listening.tcp();
   if (!listening.curve_key().empty()) line += " " + listening.curve_key();
   return write_file(tcp_file(cluster, daemon), line + "\n", kDescriptionMode, Existing::kReplace);
@@ -199,6 +237,10 @@ Result<net::ListenOptions> Cluster::listen_options(const std::string& daemon) co
   options.unix_path = unix_path(daemon);
   options.ipc = ipc_endpoint(daemon);
   if (tcp == TcpMode::kNone) return options;
+  if (has_hosts()) {
+    PIF_TRY(listen_for_hosts(*this, daemon, options));
+    return options;
+  }
   options.tcp = "tcp://127.0.0.1:0";
   options.insecure_loopback = tcp == TcpMode::kInsecureLoopback;
   if (!options.insecure_loopback) {
@@ -206,6 +248,23 @@ Result<net::ListenOptions> Cluster::listen_options(const std::string& daemon) co
     options.key_folder = client_key_folder(folder);
   }
   return options;
+}
+
+Result<std::unique_ptr<net::Messenger>> start_listening(const Cluster& cluster, const std::string& daemon) {
+  net::MessengerOptions options;
+  auto listen = cluster.listen_options(daemon);
+  auto messenger = listen.and_then([&](const net::ListenOptions& found) {
+    options.listen = found;
+    options.listen.on_refused = [](const std::string& what) { spdlog::warn("{}", what); };
+    options.client_keys = found.curve;
+    options.machine = cluster.own_machine();
+    if (cluster.has_hosts()) options.io_threads = 2;  // they encrypt
+    return net::make_real_messenger(options);
+  });
+  if (!messenger && cluster.has_hosts())
+    messenger.error().text = fmt::format("host {} (its addresses and ports are in {}): {}", cluster.own_host,
+                                         description_path(cluster.folder), messenger.error().text);
+  return messenger;
 }
 
 Result<Cluster> create_cluster(const std::string& folder, std::uint32_t count, std::uint32_t bevy, TcpMode tcp) {

@@ -1,12 +1,18 @@
 #include "hosts.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -36,6 +42,34 @@ Result<std::uint16_t> parse_port(std::string_view text) {
   if (error != std::errc{} || end != text.data() + text.size() || port == 0)
     return fail(Code::kInvalid, "is not a port, 1 to 65535");
   return port;
+}
+
+bool is_literal(const std::string& address) {
+  in6_addr any{};
+  return ::inet_pton(AF_INET, address.c_str(), &any) == 1 || ::inet_pton(AF_INET6, address.c_str(), &any) == 1;
+}
+
+bool is_loopback(const sockaddr* address) {
+  if (address->sa_family == AF_INET)
+    return (ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr) >> 24) == 127;
+  return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr) != 0;
+}
+
+// As others find them: ZeroMQ takes IPv6 where a name has both.
+std::vector<const addrinfo*> best_first(const addrinfo* found) {
+  std::vector<const addrinfo*> all;
+  for (; found != nullptr; found = found->ai_next) {
+    const bool is_local = found->ai_family == AF_INET6 &&
+                          IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(found->ai_addr)->sin6_addr);
+    if (!is_local) all.push_back(found);
+  }
+  std::stable_sort(all.begin(), all.end(), [](const addrinfo* a, const addrinfo* b) {
+    const auto rank = [](const addrinfo* one) {
+      return (is_loopback(one->ai_addr) ? 2 : 0) + (one->ai_family == AF_INET6 ? 0 : 1);
+    };
+    return rank(a) < rank(b);
+  });
+  return all;
 }
 
 }  // namespace
@@ -81,6 +115,38 @@ std::string plain_address(std::string_view address) {
     return plain.data();
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
+}
+
+std::string tcp_endpoint(std::string_view address, std::uint16_t port) {
+  const bool is_ipv6 = address.find(':') != std::string_view::npos;
+  return is_ipv6 ? fmt::format("tcp://[{}]:{}", address, port) : fmt::format("tcp://{}:{}", address, port);
+}
+
+Result<std::string> resolve_own(const std::string& address, bool may_be_loopback) {
+  if (is_literal(address)) return address;
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(address.c_str(), nullptr, &wanted, &found);
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, &::freeaddrinfo);
+  if (error != 0)
+    return fail(Code::kInvalid,
+                fmt::format("the name {} is not known here ({}): write this host's address as `bind` into pif.toml",
+                            address, ::gai_strerror(error)));
+  const auto all = best_first(found);
+  if (all.empty() || (is_loopback(all.front()->ai_addr) && !may_be_loopback))
+    return fail(Code::kInvalid,
+                fmt::format("the name {} stands here for an address that other hosts cannot reach (look into "
+                            "/etc/hosts): write this host's address as `bind` into pif.toml",
+                            address));
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const sockaddr* first = all.front()->ai_addr;
+  const void* bytes = first->sa_family == AF_INET
+                          ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(first)->sin_addr)
+                          : static_cast<const void*>(&reinterpret_cast<const sockaddr_in6*>(first)->sin6_addr);
+  if (::inet_ntop(first->sa_family, bytes, text.data(), text.size()) == nullptr)
+    return fail_errno(errno, "cannot read the address of " + address);
+  return std::string(text.data());
 }
 
 Result<PortRange> parse_port_range(std::string_view text) {

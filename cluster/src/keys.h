@@ -11,7 +11,14 @@ inline std::string key_folder(const std::string& folder) { return folder + "/key
 // Public keys of CURVE clients that may connect.
 inline std::string client_key_folder(const std::string& folder) { return key_folder(folder) + "/clients"; }
 
+// Public keys of the daemons of each host.
+inline std::string host_key_folder(const std::string& folder) { return key_folder(folder) + "/hosts"; }
+inline std::string host_key_path(const std::string& folder, const std::string& host) {
+  return host_key_folder(folder) + "/" + host + ".pub";
+}
+
 // Makes FOLDER/keys with all keys, in one step: it is there whole or not at all. Keys that are there already stay.
-[[nodiscard]] Status make_keys(const std::string& folder);
+// own_host: of a file system of several hosts.
+[[nodiscard]] Status make_keys(const std::string& folder, const std::string& own_host);
 
 }  // namespace pif::cluster

@@ -83,8 +83,12 @@ void say_how_workers_are_held() {
 }
 
 Result<cluster::LfsEntry> entry_of(const cluster::Cluster& cluster, const std::string& name) {
-  for (const auto& entry : cluster.lfss)
-    if (entry.name == name) return entry;
+  for (const auto& entry : cluster.lfss) {
+    if (entry.name == name && cluster.is_here(entry)) return entry;
+    if (entry.name == name)
+      return fail(Code::kInvalid, fmt::format("{}/pif.toml says that {} runs on host {}, and this is host {}",
+                                              cluster.folder, name, entry.host, cluster.own_host));
+  }
   return fail(Code::kNotFound, fmt::format("{}/pif.toml has no LFS named {}", cluster.folder, name));
 }
 
@@ -139,9 +143,7 @@ Status serve(const std::string& folder, const std::string& name) {
   PIF_TRY(lock(*storage, entry.root));
   PIF_TRY_VALUE(auto catalogue, kv::open_lmdb(entry.root + "/catalogue", lfs::kCatalogueTables));
 
-  net::MessengerOptions options;
-  PIF_TRY_VALUE(options.listen, cluster.listen_options(name));
-  PIF_TRY_VALUE(auto messenger, net::make_real_messenger(std::move(options)));
+  PIF_TRY_VALUE(auto messenger, cluster::start_listening(cluster, name));
   lfs::Config config;
   config.node = entry.id;
   config.name = name;
@@ -149,6 +151,7 @@ Status serve(const std::string& folder, const std::string& name) {
   config.root = entry.root;
   config.uuid = entry.uuid;
   PIF_TRY_VALUE(config.key, cluster::load_key(cluster));
+  PIF_TRY(cluster::check_server_key(cluster));
   config.endpoints = net::listening(*messenger);
   config.endpoints.set_machine(cluster.machine());
   config.server = cluster.server_endpoints();

@@ -13,7 +13,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "pif/base/handle.h"
 #include "pif/base/print.h"
@@ -100,9 +103,16 @@ Status check_directory_there(const std::string& server_folder) {
 
 server::DirectoryIdentity identity_of(const cluster::Cluster& cluster) { return {cluster.id, cluster.directory}; }
 
+Status check_serves_here(const cluster::Cluster& cluster) {
+  if (cluster.serves_here()) return {};
+  return fail(Code::kInvalid, fmt::format("{}/pif.toml says that the PIF Server runs on host {}, and this is host {}",
+                                          cluster.folder, cluster.servers.front().host, cluster.own_host));
+}
+
 // Makes the directory of a new file system, or takes over that of an earlier release.
 Status init(const std::string& folder) {
   PIF_TRY_VALUE(const cluster::Cluster cluster, cluster::load_cluster(folder));
+  PIF_TRY(check_serves_here(cluster));
   const bool is_new = cluster.stage == cluster::Stage::kNew;
   if (!is_new && cluster.stage != cluster::Stage::kAdopting)
     return fail(Code::kInvalid, fmt::format("{}/pif.toml says that its folders are there already", cluster.folder));
@@ -114,9 +124,16 @@ Status init(const std::string& folder) {
   return server::make_directory(*store, identity_of(cluster), ::geteuid(), clock.wall_seconds());
 }
 
+std::map<std::uint32_t, std::string> root_uuids(const cluster::Cluster& cluster) {
+  std::map<std::uint32_t, std::string> uuids;
+  for (const auto& lfs : cluster.lfss) uuids[lfs.id] = lfs.uuid;
+  return uuids;
+}
+
 Status run(const std::string& folder, bool verbose) {
   net::tune_allocator();
   PIF_TRY_VALUE(const cluster::Cluster cluster, cluster::load_cluster(folder));
+  PIF_TRY(check_serves_here(cluster));
   PIF_TRY(cluster::check_ready(cluster));
   PIF_TRY(check_directory_there(cluster.server_folder()));
   PIF_TRY_VALUE(const UniqueFd lock, lock_folder(cluster.server_folder()));
@@ -124,7 +141,7 @@ Status run(const std::string& folder, bool verbose) {
   server::Config config;
   config.cluster = cluster.id;
   config.uuid = cluster.directory;
-  for (const auto& lfs : cluster.lfss) config.root_uuids[lfs.id] = lfs.uuid;
+  config.root_uuids = root_uuids(cluster);
   PIF_TRY_VALUE(config.key, cluster::load_key(cluster));
   config.owner_uid = ::geteuid();
   config.default_bevy = cluster.bevy;
@@ -132,10 +149,7 @@ Status run(const std::string& folder, bool verbose) {
 
   std::atomic<bool> stop = false;
   StopSignals signals;
-  net::MessengerOptions transport;
-  PIF_TRY_VALUE(transport.listen, cluster.listen_options("server"));
-  transport.client_keys = transport.listen.curve;
-  PIF_TRY_VALUE(const auto messenger, net::make_real_messenger(std::move(transport)));
+  PIF_TRY_VALUE(const auto messenger, cluster::start_listening(cluster, "server"));
   net::SystemEntropy entropy;
   server::Server server(std::move(config), {*messenger, *store, entropy});
   PIF_TRY(server.open());

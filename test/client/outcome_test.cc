@@ -178,3 +178,18 @@ TEST_CASE("over tcp an LFS that falls silent is looked up at the server, for req
   });
   fs.world.run();
 }
+
+TEST_CASE("another LFS that answers where one was is not taken for it, and the server says where it is") {
+  FileSystem fs(2);
+  add_client(fs, over_tcp(), [&](Client& client, sim::Actor&) {
+    put(client, "/f", records_of(10), pattern(50));
+    File file = must(client.open("/f"));
+    client::session_of(client)->drop_node(1);
+    client::session_of(client)->drop_node(2);
+    File old = opened_long_ago(client, file, "lfs1");
+    Bytes out(50);
+    REQUIRE(must(old.read_at(0, out, 5)) == 5);
+    CHECK(out == pattern(50));
+  });
+  fs.world.run();
+}

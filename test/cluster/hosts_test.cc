@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "folders.h"
+#include "host_plan.h"
 #include "pif/cluster/cluster.h"
 
 namespace pif::cluster {
@@ -134,13 +135,7 @@ TEST_CASE("a file system without hosts is described as before") {
 
 TEST_CASE("a file system of several hosts is made as planned") {
   const TemporaryFolder temporary;
-  Cluster plan;
-  plan.tcp = TcpMode::kCurve;
-  plan.worker_ports = "any";
-  plan.own_host = "h1";
-  plan.hosts = {{"h1", "127.0.0.2", "", temporary / "fs"}, {"h2", "127.0.0.3", "", "/data/pif"}};
-  plan.servers = {{1, "h1", 7400}};
-  plan.lfss = {{1, "lfs0", "lfs0", "", "h1", 7401}, {2, "lfs1", "lfs1", "", "h2", 7401}};
+  Cluster plan = plan_of(temporary / "fs");
   const auto made = create_cluster(temporary / "fs", plan);
   REQUIRE(made);
   CHECK(made->stage == Stage::kNew);
@@ -154,6 +149,109 @@ TEST_CASE("a file system of several hosts is made as planned") {
   plan.own_host = "h3";
   CHECK(create_cluster(temporary / "other", plan).error().code == Code::kInvalid);
   CHECK_FALSE(std::filesystem::exists(temporary / "other/pif.toml"));
+}
+
+TEST_CASE("daemons listen where the description says, with their host's keys, and admit other hosts") {
+  const TemporaryFolder temporary;
+  const auto cluster = create_cluster(temporary / "fs", plan_of(temporary / "fs"));
+  REQUIRE(cluster);
+  const auto server = cluster->listen_options("server");
+  const auto lfs = cluster->listen_options("lfs0");
+  REQUIRE(server);
+  REQUIRE(lfs);
+  CHECK(server->tcp == "tcp://" + own_address() + ":7400");
+  CHECK(server->announce == server->tcp);
+  CHECK(lfs->tcp == "tcp://" + own_address() + ":7401");
+  CHECK(lfs->curve.public_key == load_host_key(*cluster, "h1").value());
+  CHECK(lfs->curve.secret_key == load_curve(*cluster, "host").value().secret_key);
+  CHECK(lfs->key_folder == temporary / "fs/keys/clients");
+  CHECK(lfs->host_folder == temporary / "fs/keys/hosts");
+  CHECK_THAT(cluster->listen_options("lfs1").error().text, Catch::Contains("lfs1 runs on another host than h1"));
+}
+
+TEST_CASE("an address to listen on that is a name is looked up") {
+  const TemporaryFolder temporary;
+  Cluster plan = plan_of(temporary / "fs");
+  plan.hosts[0].bind = "localhost";
+  auto cluster = create_cluster(temporary / "fs", plan);
+  REQUIRE(cluster);
+  CHECK_THAT(cluster->listen_options("lfs0").error().text,
+             Catch::Contains("localhost") && Catch::Contains("other hosts cannot reach") && Catch::Contains("bind"));
+  cluster->hosts[0].bind = "no-such-host.invalid";
+  CHECK_THAT(cluster->listen_options("lfs0").error().text, Catch::Contains("not known here"));
+  cluster->hosts[0].bind = "::1";
+  CHECK(cluster->listen_options("lfs0").value().tcp == "tcp://[::1]:7401");
+  cluster->hosts[0].bind = "localhost";
+  cluster->hosts.pop_back();  // nobody else need reach it
+  CHECK_THAT(cluster->listen_options("lfs0").value().tcp, Catch::EndsWith("]:7401") || Catch::EndsWith(".1:7401"));
+}
+
+TEST_CASE("a port in use is named with host and file") {
+  const TemporaryFolder temporary;
+  const auto cluster = create_cluster(temporary / "fs", plan_of(temporary / "fs")).value();
+  const auto first = start_listening(cluster, "lfs0");
+  REQUIRE(first);
+  CHECK(net::listening(**first).tcp() == "tcp://" + own_address() + ":7401");
+  Cluster other = cluster;
+  other.servers[0].port = 7401;
+  const auto second = start_listening(other, "server");
+  CHECK(second.error().code == Code::kBusy);
+  CHECK_THAT(second.error().text, Catch::Contains("host h1") && Catch::Contains(temporary / "fs/pif.toml") &&
+                                      Catch::Contains("tcp://" + own_address() + ":7401"));
+}
+
+TEST_CASE("every host reaches the server by tcp, with the key of its host, and only its own host by socket") {
+  const TemporaryFolder temporary;
+  auto cluster = create_cluster(temporary / "fs", plan_of(temporary / "fs")).value();
+  CHECK(cluster.server_endpoints().unix_path() == temporary / "fs/run/server.sock");
+  cluster.own_host = "h2";
+  const auto far = cluster.server_endpoints();
+  CHECK(far.unix_path().empty());
+  CHECK(far.ipc().empty());
+  CHECK(far.tcp() == "tcp://" + own_address() + ":7400");
+  CHECK(far.curve_key() == load_host_key(cluster, "h1").value());
+  cluster.servers[0].host = "h2";
+  cluster.own_host = "h1";
+  REQUIRE(make_host_keys(cluster, "h2"));
+  CHECK(cluster.server_endpoints().tcp() == "tcp://[fd00::3]:7400");
+  std::filesystem::remove(temporary / "fs/keys/hosts/h2.pub");
+  CHECK(cluster.server_endpoints().tcp().empty());
+  CHECK_THAT(check_server_key(cluster).error().text, Catch::Contains("keys/hosts/h2.pub"));
+}
+
+TEST_CASE("a user's own pair comes before the owner's, and who has none is told where to get one") {
+  const TemporaryFolder temporary;
+  const auto cluster = create_cluster(temporary / "fs", plan_of(temporary / "fs")).value();
+  const Environment config("XDG_CONFIG_HOME", temporary / "config");
+  const std::string own = temporary / ("config/pif/keys/" + cluster.id + ".curve");
+  CHECK(user_key_path(cluster) == own);
+  CHECK(load_client_keys(cluster).value().public_key == load_curve(cluster, "client").value().public_key);
+  const auto pair = net::make_curve_keys().value();
+  put(own, format_keys(pair));
+  CHECK(load_client_keys(cluster).error().code == Code::kPermission);  // others can read it
+  REQUIRE(::chmod(own.c_str(), 0400) == 0);
+  CHECK(load_client_keys(cluster).value().public_key == pair.public_key);
+  std::filesystem::remove(own);
+  std::filesystem::remove(temporary / "fs/keys/client.curve");
+  CHECK(load_client_keys(cluster).error().code == Code::kPermission);
+  CHECK_THAT(load_client_keys(cluster).error().text, Catch::Contains("pif user add") && Catch::Contains(own));
+}
+
+TEST_CASE("a host has its own pair, and the public ones of others; only these can be read by all") {
+  const TemporaryFolder temporary;
+  const auto cluster = create_cluster(temporary / "fs", plan_of(temporary / "fs")).value();
+  CHECK(mode_of(temporary / "fs/keys") == 0711);
+  CHECK(mode_of(temporary / "fs/keys/clients") == 0700);
+  CHECK(mode_of(temporary / "fs/keys/host.curve") == 0400);
+  CHECK(mode_of(temporary / "fs/keys/cluster.key") == 0400);
+  CHECK(mode_of(temporary / "fs/keys/hosts/h1.pub") == 0444);
+  CHECK_FALSE(std::filesystem::exists(temporary / "fs/keys/server.curve"));
+  const auto pair = make_host_keys(cluster, "h2");
+  REQUIRE(pair);
+  CHECK(load_host_key(cluster, "h2").value() == pair->public_key);
+  CHECK(pair->public_key != load_host_key(cluster, "h1").value());
+  CHECK(entries(temporary / "fs/keys/hosts") == 2);
+  CHECK(make_host_keys(cluster, "../h3").error().code == Code::kInvalid);
 }
 
 TEST_CASE("which host this is must be said, by a name of the description") {

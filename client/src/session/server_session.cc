@@ -65,7 +65,10 @@ Status ServerSession::hello(Time deadline) {
   server_ = where_();  // asked anew: at another port after a start, over tcp
   const bool introduced_elsewhere =
       route_ != net::Route::kAuto && route_ != net::Route::kUnix && !server_.unix_path().empty();
-  if (introduced_elsewhere) PIF_TRY(hello_by(net::Route::kUnix, deadline));
+  if (introduced_elsewhere) {
+    const bool vouches = route_ == net::Route::kTcp && !server_.curve_key().empty();
+    if (Status greeted = hello_by(net::Route::kUnix, deadline); !greeted && !vouches) return greeted;
+  }
   return hello_by(route_, deadline);
 }
 
@@ -86,6 +89,10 @@ Status ServerSession::hello_by(net::Route route, Time deadline) {
     world_.messenger.disconnect(peer);
     return fail(Code::kInvalid, fmt::format("the server there belongs to file system {}, not to {}: look at pif.toml",
                                             hello.cluster(), cluster_));
+  }
+  if (!hello.node().empty() && hello.node() != "server") {
+    world_.messenger.disconnect(peer);
+    return fail(Code::kInvalid, fmt::format("{} answers where the PIF Server should: look at pif.toml", hello.node()));
   }
   cluster_ = hello.cluster();
   world_.links.set_credential(hello.credential());

@@ -74,11 +74,13 @@ Result<std::shared_ptr<Session>> Session::connect(ConnectOptions options) {
   PIF_TRY_VALUE(const net::Route route, route_named(options.route));
   PIF_TRY_VALUE(const std::string folder, cluster::find_cluster(options.where));
   PIF_TRY_VALUE(const cluster::Cluster cluster, cluster::load_cluster(folder));
+  PIF_TRY(cluster::check_server_key(cluster));
   auto owned = std::make_unique<Owned>();
   net::MessengerOptions transport;
+  transport.machine = cluster.own_machine();
   if (cluster.tcp == cluster::TcpMode::kCurve && (route == net::Route::kTcp || route == net::Route::kAuto)) {
-    auto keys = cluster::load_curve(cluster, "client");
-    if (!keys && route == net::Route::kTcp) return fail(std::move(keys.error()));
+    auto keys = cluster::load_client_keys(cluster);
+    if (!keys && (route == net::Route::kTcp || !cluster.serves_here())) return fail(std::move(keys.error()));
     if (keys) transport.client_keys = std::move(*keys);  // without them other routes still work
     transport.io_threads = 2;                            // they encrypt: one core alone is the limit of a transfer
   }

@@ -71,7 +71,8 @@ class LfsLinks {
   // Who asks: packed Credential, in the envelope of every request.
   void set_credential(std::string packed) { credential_ = std::move(packed); }
   const std::string& credential() const { return credential_; }
-  // LFSs of other file systems are refused (kInvalid). Empty: any.
+  // LFSs of other file systems are refused (kInvalid), as is another LFS than the one that was asked for: a Unix socket
+  // may be another's, then tcp is tried. Empty: any.
   void set_cluster(std::string id) { cluster_ = std::move(id); }
   // Empty: LFSs do not move.
   void set_find_again(FindAgain find_again) { find_again_ = std::move(find_again); }
@@ -127,13 +128,15 @@ class LfsLinks {
   struct Hello {
     net::PeerId peer = 0;
     net::CallId call = 0;
-    bool second = false;          // after the LFS was looked up
+    bool second = false;  // after the LFS was looked up
+    net::Route route = net::Route::kAuto;
+    bool is_stranger = false;     // another LFS, or one of another file system, answered
     std::optional<Status> ended;  // ok: the link is there
     Time ended_at{};
   };
   using HelloKey = std::pair<std::uint32_t, bool>;  // NodeId, bulk
   [[nodiscard]] Result<const Link*> connect(const proto::NodeInfo& node, bool bulk);
-  [[nodiscard]] Status start_hello(const proto::NodeInfo& node, bool bulk, bool second);
+  [[nodiscard]] Status start_hello(const proto::NodeInfo& node, bool bulk, bool second, net::Route route);
   [[nodiscard]] Status finish_hello(const HelloKey& key, const std::string& name, net::PeerId peer,
                                     Result<net::Packet> reply);
   bool may_move(const proto::NodeInfo& node) const;

@@ -3,8 +3,8 @@
 //   DIR/pif.toml        cluster id, server, LFSs (docs/FORMAT.md "Cluster folder")
 //   DIR/host            of a file system of several hosts: which of pif.toml's this is, one line
 //   DIR/keys/           cluster.key (32 random bytes, MAC key), server.curve, client.curve ("public Z85\nsecret
-//   Z85\n"),
-//                       clients/NAME.pub (net::ListenOptions::key_folder); folders 0700, files 0400
+//                       Z85\n"), clients/NAME.pub (net::ListenOptions::key_folder); folders 0700, files 0400.
+//                       Of several hosts: host.curve instead of server.curve, different on each; hosts/NAME.pub
 //   DIR/run/            sockets (in /tmp/pif-<cluster id> instead if their paths would be too long for a Unix socket)
 //   DIR/server/         the PIF Server's directory, log and lock
 //   DIR/lfs0/ ...       one LFS root each
@@ -16,6 +16,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,7 +81,7 @@ struct Cluster {
   std::vector<ServerEntry> servers;  // one
   std::string own_host;              // which of the hosts this is; empty if there are none
 
-  bool has_hosts() const { return !hosts.empty(); }
+  bool has_hosts() const { return !hosts.empty(); }         // whether this is a file system of several hosts
   const HostEntry* find_host(std::string_view name) const;  // nullptr: there is none; valid while `hosts` is unchanged
   // Whether this host runs it.
   bool is_here(const LfsEntry& lfs) const { return hosts.empty() || lfs.host == own_host; }
@@ -90,13 +93,15 @@ struct Cluster {
   std::string run_folder() const;
   // Equal for all daemons that share a run folder on one machine since it was booted; 0: it cannot be found out.
   std::uint64_t machine() const;
+  // As net::MessengerOptions::machine has it: of several hosts machine(), else nothing, for all are here.
+  std::optional<std::uint64_t> own_machine() const;
   // Where the server's directory is; an LFS's root is in its LfsEntry.
   std::string server_folder() const { return folder + "/server"; }
   // Sockets of a daemon ("server", "lfs0"), in run_folder(): a path, and "ipc://" with one.
   std::string unix_path(const std::string& daemon) const;
   std::string ipc_endpoint(const std::string& daemon) const;
   // The server's endpoints as this machine reaches them; its tcp endpoint is in run/server.tcp once it listens
-  // (publish_tcp).
+  // (publish_tcp). Of several hosts: as pif.toml says, with the key of the server's host; without one no tcp.
   proto::Endpoints server_endpoints() const;
   // How a daemon listens, and with which keys. Makes the run folder if it is not there; kPermission if somebody else
   // did.
@@ -130,16 +135,74 @@ struct Cluster {
 // Writes DIR/host, durable. kInvalid: no name of a host.
 [[nodiscard]] Status write_own_host(const std::string& folder, std::string_view name);
 
+// The daemon ("server", "lfs0") listens as this host's, and speaks with the host's keys. Who is refused is logged.
+// kBusy, kInvalid, kPermission and the like name the host, what cannot be had, and what to do.
+[[nodiscard]] Result<std::unique_ptr<net::Messenger>> start_listening(const Cluster& cluster,
+                                                                      const std::string& daemon);
+
 // Writes RUN/<daemon>.tcp with what the daemon listens on (net::listening): "tcp://127.0.0.1:PORT [Z85 PUBLIC KEY]".
-// The server calls it once it listens; does nothing without tcp.
+// The server calls it once it listens; does nothing without tcp, or where pif.toml says it.
 [[nodiscard]] Status publish_tcp(const Cluster& cluster, const std::string& daemon, const proto::Endpoints& listening);
+
+// ---- what all hosts of a file system have alike ----
+// One of DIR's files: "pif.toml", "keys/hosts/NAME.pub", "keys/clients/NAME.pub".
+struct SharedFile {
+  std::string name;
+  std::string content;
+};
+// All of them. kTooLarge: more than goes into a message.
+[[nodiscard]] Result<std::vector<SharedFile>> read_shared_files(const Cluster& cluster);
+// Takes what the server's host has, if it is a newer edition than DIR/pif.toml: each file in one step, durable,
+// pif.toml last; keys that are not among them are removed. The description that is there then. kInvalid, with nothing
+// changed: other files, no description of this file system, or none that has this host.
+[[nodiscard]] Result<Cluster> take_shared_files(const std::string& folder, std::span<const SharedFile> files);
+// Makes DIR of another host of the file system, or completes it: shared files, who it is, keys. kExists: DIR is
+// another file system's, or another host's.
+struct HostFiles {
+  std::string host;
+  std::vector<SharedFile> shared;
+  std::string cluster_key;             // bytes
+  std::string host_pair, client_pair;  // as format_keys() has them; client_pair: the owner's; empty: none
+};
+[[nodiscard]] Result<Cluster> receive_host(const std::string& folder, const HostFiles& files);  // see above
+// The same from the other side: what `host` of this file system needs, which has `pair`.
+[[nodiscard]] Result<HostFiles> files_for_host(const Cluster& cluster, const std::string& host,
+                                               const net::CurveKeys& pair);
+
+// The description of a folder, for who runs long: looks again when the file has changed.
+class Watched {
+ public:
+  explicit Watched(Cluster cluster);  // as it was loaded a moment ago
+  // Whether pif.toml is another one now, and can be read; then current() is that. One that cannot be read is logged,
+  // once. Looks at the file's time: cheap.
+  bool changed();
+  const Cluster& current() const { return cluster_; }
+
+ private:
+  Cluster cluster_;
+  std::int64_t seen_ns_ = 0;
+};
 
 // Of a file system that is down: removes the folder of its sockets, with what killed daemons have left there, if it is
 // not in DIR and nothing else is in it.
 void remove_short_run_folder(const Cluster& cluster);
 
-[[nodiscard]] Result<ClusterKey> load_key(const Cluster& cluster);                                 // daemons only: 0400
-[[nodiscard]] Result<net::CurveKeys> load_curve(const Cluster& cluster, const std::string& name);  // "server", "client"
+[[nodiscard]] Result<ClusterKey> load_key(const Cluster& cluster);  // daemons only: 0400
+// "server", "client"; of several hosts "host", "client".
+[[nodiscard]] Result<net::CurveKeys> load_curve(const Cluster& cluster, const std::string& name);
+// The pair that this user's programs connect with: user_key_path(), else the owner's "client". kPermission: he has
+// none.
+[[nodiscard]] Result<net::CurveKeys> load_client_keys(const Cluster& cluster);
+// Where a user who is not the owner keeps his pair: ~/.config/pif/keys/ID.curve; empty without a home.
+std::string user_key_path(const Cluster& cluster);
+// kPermission, with what to do, if the server is on another host whose key is not here.
+[[nodiscard]] Status check_server_key(const Cluster& cluster);
+// The key that daemons of `host` show, in Z85. kPermission: it is not there, or cannot be read.
+[[nodiscard]] Result<std::string> load_host_key(const Cluster& cluster, const std::string& host);
+// A new pair for a host; only its public half is written here (keys/hosts), and replaces one that is there. The pair
+// belongs into keys/host.curve of that host, as format_keys() has it.
+[[nodiscard]] Result<net::CurveKeys> make_host_keys(const Cluster& cluster, const std::string& host);
+std::string format_keys(const net::CurveKeys& keys);
 
 // The folder of the file system meant: `named` (--pif) if not empty, else $PIF, else pif.toml here or above (of the
 // user himself or root: others' are passed over), else the user's default. kNotFound says all of that.
