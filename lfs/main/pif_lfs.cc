@@ -134,6 +134,21 @@ Result<std::string> worker_listen(const cluster::Cluster& cluster, const std::st
   return own.tcp.substr(0, own.tcp.rfind(':') + 1) + (any ? "0" : cluster.worker_ports);
 }
 
+// What the server's host has of it reaches the folder of this host.
+void share_description(lfs::Config& config, cluster::Watched& description) {
+  config.host = description.current().own_host;
+  config.edition = [&description] {
+    description.changed();
+    return description.current().edition;
+  };
+  config.take_files = [&description](const auto& files) -> Status {
+    std::vector<cluster::SharedFile> shared;
+    for (const proto::ClusterFile& file : files) shared.push_back({file.name(), file.content()});
+    PIF_TRY(cluster::take_shared_files(description.current().folder, shared));
+    return {};
+  };
+}
+
 Status serve(const std::string& folder, const std::string& name) {
   PIF_TRY_VALUE(const auto cluster, cluster::load_cluster(folder));
   PIF_TRY_VALUE(const auto entry, entry_of(cluster, name));
@@ -155,6 +170,8 @@ Status serve(const std::string& folder, const std::string& name) {
   config.endpoints = net::listening(*messenger);
   config.endpoints.set_machine(cluster.machine());
   config.server = cluster.server_endpoints();
+  cluster::Watched description(cluster);
+  if (cluster.has_hosts()) share_description(config, description);
   config.uid = getuid();
   config.pid = getpid();
 

@@ -130,6 +130,28 @@ std::map<std::uint32_t, std::string> root_uuids(const cluster::Cluster& cluster)
   return uuids;
 }
 
+// Looks at this host's folder, and says what other hosts are to have of it.
+void share_description(server::Config& config, const cluster::Cluster& cluster) {
+  config.host = cluster.own_host;
+  config.changed_description = [watched = cluster::Watched(cluster), is_first = true]() mutable {
+    std::optional<server::Description> out;
+    if (!watched.changed() && !std::exchange(is_first, false)) return out;
+    const auto files = cluster::read_shared_files(watched.current());
+    if (!files) {
+      spdlog::error("other hosts do not get the description: {}", files.error().text);
+      return out;
+    }
+    out.emplace();
+    out->edition = watched.current().edition;
+    out->root_uuids = root_uuids(watched.current());
+    for (const cluster::SharedFile& file : *files) {
+      out->files.emplace_back().set_name(file.name);
+      out->files.back().set_content(file.content);
+    }
+    return out;
+  };
+}
+
 Status run(const std::string& folder, bool verbose) {
   net::tune_allocator();
   PIF_TRY_VALUE(const cluster::Cluster cluster, cluster::load_cluster(folder));
@@ -145,6 +167,7 @@ Status run(const std::string& folder, bool verbose) {
   PIF_TRY_VALUE(config.key, cluster::load_key(cluster));
   config.owner_uid = ::geteuid();
   config.default_bevy = cluster.bevy;
+  if (cluster.has_hosts()) share_description(config, cluster);
   PIF_TRY_VALUE(const auto store, kv::open_lmdb(directory_path(cluster.server_folder()), server::kDirectoryTables));
 
   std::atomic<bool> stop = false;

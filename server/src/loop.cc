@@ -224,6 +224,7 @@ void Loop::run_timers() {
   if (!may_change()) return;
   if (auto applied = context_.outbox.apply_answers(); !applied) context_.rows.break_with(std::move(applied.error()));
   if (context_.now >= tick_) {
+    refresh_description(context_);
     // Not when this process itself was stopped: heartbeats may wait to be read.
     const bool came_late = context_.now - tick_ > kCameLate;
     tick_ = context_.now + kTick;

@@ -21,8 +21,9 @@ struct FakeServer {
   bool ask_all = false;
   std::string view;  // packed; empty: none
   std::uint32_t lease_ms = 0;
-  proto::Heartbeat beat;              // the last
-  std::vector<std::uint32_t> stages;  // of heartbeats
+  std::vector<proto::ClusterFile> files;  // of a newer description
+  proto::Heartbeat beat;                  // the last
+  std::vector<std::uint32_t> stages;      // of heartbeats
   proto::NodeInfo node;
   unsigned beats = 0;
   bool all_allowed = true;
@@ -75,6 +76,7 @@ struct FakeServer {
     reply.set_ask_all(ask_all);
     if (!view.empty()) reply.set_view(view);
     reply.set_lease_ms(lease_ms);
+    for (const auto& file : files) *reply.add_files() = file;
     if (reply.verdict() == wire::kAdmitted) reply.set_incarnation(++index);
     *reply.mutable_moment() = moment();
   }

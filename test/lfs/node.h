@@ -73,7 +73,8 @@ class Node {
   std::uint64_t log_bytes = 1u << 20;
   proto::Endpoints server;
   std::vector<proto::NodeInfo> peers;
-  Executor* executor = nullptr;  // null: the actor's
+  std::function<void(Config&)> adjust;  // besides
+  Executor* executor = nullptr;         // null: the actor's
   std::optional<Error> open_error;
 
  private:
@@ -97,6 +98,7 @@ class Node {
     config.server = server;
     config.peers = peers;
     config.log_bytes = log_bytes;
+    if (adjust) adjust(config);
     Executor& works = executor != nullptr ? *executor : self.executor();
     Lfs lfs(std::move(config), World{self.messenger(), *storage, *store, works, spawner, self.entropy()});
     if (auto opened = lfs.open(); !opened) {

@@ -152,3 +152,35 @@ TEST_CASE("what is being made of a file that was committed without it is removed
     CHECK(f.node.disk->files("/lfs0/data").empty());
   });
 }
+
+TEST_CASE("what all hosts have alike is taken when the server's host has a newer edition, and its refusal is no harm") {
+  Fixture f;
+  std::uint64_t edition = 3;
+  unsigned offered = 0;
+  f.node.adjust = [&](Config& config) {
+    config.host = "h2";
+    config.edition = [&] { return edition; };
+    config.take_files = [&](const auto& files) -> Status {
+      ++offered;
+      if (files[0].content() != "good") return fail(Code::kInvalid, "bad description");
+      edition = 4;
+      return {};
+    };
+  };
+  f.start_server();
+  f.server.files.emplace_back().set_name("pif.toml");
+  f.run([&](Peer& peer) {
+    peer.self().pause(std::chrono::seconds(5));
+    CHECK(f.server.node.host() == "h2");
+    CHECK(f.server.beat.edition() == 3);
+    CHECK(offered > 2);  // it may be good the next time
+    f.server.files[0].set_content("good");
+    peer.self().pause(std::chrono::seconds(3));
+    CHECK(f.server.beat.edition() == 4);
+    f.server.files.clear();
+    const unsigned before = offered;
+    peer.self().pause(std::chrono::seconds(3));
+    CHECK(offered == before);
+    REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
+  });
+}

@@ -160,7 +160,9 @@ class World {
                                              .owner_uid = 500,
                                              .default_bevy = default_bevy_,
                                              .declares_lost = declares_lost,
-                                             .gather_max = gather_max},
+                                             .gather_max = gather_max,
+                                             .host = host,
+                                             .changed_description = [this] { return std::exchange(changed, {}); }},
                                       pif::server::World{*messenger, *store, entropy});
     REQUIRE(server->open());
   }
@@ -243,6 +245,8 @@ class World {
   std::shared_ptr<sim::Faults> faults = std::make_shared<sim::Faults>();  // which calls of the directory fail
   Duration gather_max = Duration::zero();
   bool declares_lost = false;
+  std::string host;                    // where the server runs
+  std::optional<Description> changed;  // of several hosts: a newer one, not looked at yet
   std::shared_ptr<kv::MemoryState> state = kv::make_memory_state(static_cast<unsigned>(kDirectoryTables.size()));
   std::unique_ptr<FakeMessenger> messenger;
   std::unique_ptr<FaultyStore> store;

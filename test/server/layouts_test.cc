@@ -251,6 +251,21 @@ TEST_CASE("companions are on different machines where there are several") {
   }
 }
 
+TEST_CASE("companions are on different hosts, whatever is known of machines") {
+  World world(8);
+  Client client(world);
+  for (std::uint32_t id = 1; id <= 8; ++id)
+    tell(world, id, [&](auto& node) {
+      node.set_host(id <= 4 ? "h1" : "h2");
+      node.mutable_endpoints()->set_machine(id % 2 == 0 ? id : 0);
+    });
+  Companions companions;
+  for (int i = 0; i < 16; ++i) add_companions(layout(client, {.width = 8, .bevy = 2}), companions);
+  for (const auto& [node, others] : companions) {
+    for (const auto other : others) CHECK((node <= 4) != (other <= 4));
+  }
+}
+
 TEST_CASE("companions that would be on one machine are refused, unless that is accepted") {
   World world(8);
   Client client(world);

@@ -117,6 +117,7 @@ proto::NodeInfo Reporting::node_info() {
   info.set_state(1);
   info.set_pid(config.pid);
   info.set_root(config.root);
+  info.set_host(config.host);
   info.set_components(context_.components.totals().components);
   info.set_bytes_stored(context_.components.totals().bytes);
   info.set_uuid(context_.numbers.uuid());
@@ -150,6 +151,7 @@ void Reporting::beat() {
   if (context_.standing != Standing::kServing) beat.set_stage(has_kept_ ? kConfirms : kAsks);
   beat.set_view(context_.view.index());
   beat.set_peers(context_.view.peer_changes());
+  if (context_.config.edition) beat.set_edition(context_.config.edition());
   const Time sent = context_.world.messenger.clock().boottime();
   calls_.start(server_, std::move(packet), kPatience, "the PIF Server", [this, sent](Result<net::Packet> reply) {
     PIF_ASSERT(beating_);
@@ -158,6 +160,7 @@ void Reporting::beat() {
     if (silent_logged_) spdlog::info("the PIF Server answers");
     silent_logged_ = false;
     obey(reply->envelope.heartbeat_reply());
+    take_files(reply->envelope.heartbeat_reply());
     learn_view(reply->envelope.heartbeat_reply(), sent);
     if (!heard_) ask_soon();
     heard_ = true;
@@ -174,6 +177,16 @@ void Reporting::obey(const proto::HeartbeatReply& reply) {
   if (context_.standing == Standing::kServing) return;
   if (reply.verdict() == kAdmitted) become(reply.incarnation(), reply.ask_all());
   if (reply.verdict() == kGoOn && has_kept_) serve();
+}
+
+// A newer edition of what all hosts have alike.
+void Reporting::take_files(const proto::HeartbeatReply& reply) {
+  if (reply.files().empty() || !context_.config.take_files) return;
+  const Status taken = context_.config.take_files(reply.files());
+  std::string why = taken ? std::string() : taken.error().text;
+  if (!taken && why != files_refused_) spdlog::error("the description of the server's host is not taken: {}", why);
+  if (taken) spdlog::info("{} takes edition {} of pif.toml", context_.config.name, context_.config.edition());
+  files_refused_ = std::move(why);
 }
 
 // What the reply says of the others, and how long this LFS may act alone, which counts from the heartbeat's sending.

@@ -29,6 +29,7 @@ class Reporting {
   void beat();
   void obey(const proto::HeartbeatReply& reply);
   void learn_view(const proto::HeartbeatReply& reply, Time sent);
+  void take_files(const proto::HeartbeatReply& reply);
   void become(std::uint64_t incarnation, bool ask_all);
   void serve();
   void stop_serving(const std::string& why);
@@ -49,9 +50,10 @@ class Reporting {
   bool beating_ = false;
   bool asking_ = false;
   bool silent_logged_ = false;
-  bool has_kept_ = false;  // what it was offered in this life, but is not confirmed yet
-  bool ask_all_ = false;   // once it serves
-  bool agrees_ = false;    // the server's history is this root's: its words about files count
+  bool has_kept_ = false;      // what it was offered in this life, but is not confirmed yet
+  bool ask_all_ = false;       // once it serves
+  bool agrees_ = false;        // the server's history is this root's: its words about files count
+  std::string files_refused_;  // why, said last
   Time next_beat_{};
   std::string capability_;
   std::int64_t capability_until_ = 0;  // wall seconds; minted anew before it expires

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "pif/base/assert.h"
+#include "pif/base/checksum.h"
 #include "pif/kv/value.h"
 
 namespace pif::server {
@@ -22,8 +24,15 @@ bool same_endpoints(const proto::Endpoints& a, const proto::Endpoints& b) {
 
 // What is stored of a node; the rest comes with every heartbeat.
 bool same_stored(const proto::NodeInfo& a, const proto::NodeInfo& b) {
-  return a.name() == b.name() && a.root() == b.root() && same_endpoints(a.endpoints(), b.endpoints()) &&
-         a.scrubbed() == b.scrubbed() && a.scrub_damages() == b.scrub_damages();
+  return a.name() == b.name() && a.root() == b.root() && a.host() == b.host() &&
+         same_endpoints(a.endpoints(), b.endpoints()) && a.scrubbed() == b.scrubbed() &&
+         a.scrub_damages() == b.scrub_damages();
+}
+
+// Who shares a host shares its fate, whatever its daemons could find out of the machine.
+std::uint64_t machine_of(const proto::NodeInfo& info) {
+  if (info.host().empty()) return info.endpoints().machine();
+  return hash_bytes(std::as_bytes(std::span(info.host())));
 }
 
 }  // namespace
@@ -108,6 +117,7 @@ Status Registry::store(Node& node) {
   shown.set_id(node.info.id());
   shown.set_name(node.info.name());
   shown.set_root(node.info.root());
+  shown.set_host(node.info.host());
   shown.set_scrubbed(node.info.scrubbed());
   shown.set_scrub_damages(node.info.scrub_damages());
   *shown.mutable_endpoints() = node.info.endpoints();
@@ -261,7 +271,7 @@ bool Registry::is_usable(const Node& node, Time now) const {
 }
 
 Candidate Registry::candidate(const Node& node, Time now) const {
-  return {node.info.id(), node.info.endpoints().machine(), is_usable(node, now), node.info.full(),
+  return {node.info.id(), machine_of(node.info), is_usable(node, now), node.info.full(),
           views_.of(node.info.id()).is_absent()};
 }
 

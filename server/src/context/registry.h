@@ -37,8 +37,9 @@ struct Node {
   bool in_drill = false;        // it has taken itself out, and stays lost though it is heard
   // What it said of itself last, whatever came of it.
   proto::Heartbeat presented;
-  bool met = false;      // it has, since the server started
-  Time trouble_heard{};  // when it was last found stale
+  bool met = false;           // it has, since the server started
+  Time trouble_heard{};       // when it was last found stale
+  std::int64_t twin_pid = 0;  // of another process that says it is this node, last logged
   // When it was last given a lease, or may have been: by the server's life before this one.
   Time leased{};
   // How it is reached, as the others are told, and the number of that change; 0: they are not.

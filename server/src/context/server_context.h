@@ -94,6 +94,7 @@ struct ServerContext {
   std::vector<NodesWaiter> waiters;
   std::deque<RemoveJob> jobs;
   Time started{};
+  Description description;
   // Of this turn.
   Time now{};
   std::int64_t wall = 0;   // seconds
@@ -188,6 +189,8 @@ void fill_answer(const ParallelGroups::Answer& answer, proto::Envelope& reply);
 [[nodiscard]] Status declare_silent(ServerContext& context);
 // kPermission unless root or the file system's owner asks.
 [[nodiscard]] Status require_owner(const Requester& who);
+// Looks for a newer description, which counts from now on.
+void refresh_description(ServerContext& context);
 // Serves from now on: once all LFSs that the directory knows have presented themselves, or the time for that is over.
 void end_gathering(ServerContext& context);
 

@@ -169,18 +169,74 @@ Status judge(ServerContext& context, Node& node, proto::HeartbeatReply& reply) {
   return beat.stage() == kAsks ? admit(context, node, reply) : go_on(context, node, reply);
 }
 
+// Another process is this node already, on another machine, and is heard: one root is a copy of the other. On one
+// machine the lock of the root, or the socket, would have told.
+bool is_twin(const ServerContext& context, const Node& node, const proto::NodeInfo& said) {
+  const std::uint64_t known = node.info.endpoints().machine();
+  return node.ever && context.now - node.heard < context.config.suspect_after && known != 0 &&
+         said.endpoints().machine() != 0 && said.endpoints().machine() != known;
+}
+
+std::string process_of(const proto::NodeInfo& info) {
+  return fmt::format("process {} with {}{}", info.pid(), info.root(),
+                     info.host().empty() ? std::string() : " on host " + info.host());
+}
+
+void refuse_twin(Node& node, const proto::NodeInfo& said, proto::HeartbeatReply& reply) {
+  const std::string why =
+      fmt::format("{} runs already: {} on another machine; this one is {}. Is one of the two a copy? Stop one of them",
+                  node.info.name(), process_of(node.info), process_of(said));
+  if (node.twin_pid != said.pid()) spdlog::error("{}", why);
+  node.twin_pid = said.pid();
+  reply.set_verdict(kIsStale);
+  reply.set_text(why);
+}
+
+// The server's host was put back, or another one was changed: nobody gets that.
+void warn_if_ahead(const ServerContext& context, const Node* known, const proto::Heartbeat& beat) {
+  const std::uint64_t own = context.description.edition;
+  if (own == 0 || beat.edition() <= own || (known != nullptr && known->presented.edition() == beat.edition())) return;
+  spdlog::warn("host {} has edition {} of pif.toml, and the server's host {} has {}: bring the newer one there",
+               beat.node().host(), beat.edition(), context.config.host, own);
+}
+
+// Other hosts get what the server's has; whoever is on this host has it too.
+void hand_out(const ServerContext& context, const proto::Heartbeat& beat, proto::HeartbeatReply& reply) {
+  const Description& newest = context.description;
+  if (beat.edition() == 0 || beat.edition() >= newest.edition || beat.node().host() == context.config.host) return;
+  for (const proto::ClusterFile& file : newest.files) *reply.add_files() = file;
+}
+
 Status heartbeat(ServerContext& context, Call& call, const proto::Heartbeat& beat, proto::HeartbeatReply& reply) {
   reply.set_wall(context.wall);
+  Node* known = context.registry.find(beat.node().id());
+  if (known != nullptr && is_twin(context, *known, beat.node())) {
+    refuse_twin(*known, beat.node(), reply);
+    return {};
+  }
+  warn_if_ahead(context, known, beat);
   PIF_TRY_VALUE(Node * node, context.registry.meet(beat));
   if (beat.wall() != 0) node->presented.mutable_node()->set_clock_ahead(beat.wall() - context.wall);
   PIF_TRY(judge(context, *node, reply));
   inform(context, call, *node, reply);
+  hand_out(context, beat, reply);
   return {};
 }
 
 }  // namespace
 
 void bind_admission(Operations& operations) { operations.bind<heartbeat>(kAlways); }
+
+void refresh_description(ServerContext& context) {
+  if (!context.config.changed_description) return;
+  auto changed = context.config.changed_description();
+  if (!changed) return;
+  if (context.description.edition != 0)
+    spdlog::info("pif.toml has edition {}, and had {}: LFSs on other hosts get it", changed->edition,
+                 context.description.edition);
+  context.config.root_uuids = changed->root_uuids;
+  context.description = std::move(*changed);
+}
 
 void end_gathering(ServerContext& context) {
   if (context.standing != Standing::kGathering) return;

@@ -14,6 +14,9 @@
 
 namespace pif::cli {
 
+// Seconds between the clocks of an LFS and the server: more than a heartbeat takes, less than rights allow for.
+inline constexpr std::int64_t kClocksApart = 5;
+
 struct Daemon {
   std::string name;                    // "server", "lfs0"
   std::string folder;                  // its own: log and lock are in it

@@ -107,7 +107,12 @@ std::string troubles_of(const SystemStatus& status) {
     if (!node.trouble.empty())
       out += fmt::format("{} serves nothing since {}: {}\n", node.name, iso_second(node.trouble_since), node.trouble);
   }
-  for (const auto& node : status.nodes) out += exposure_of(node);
+  for (const auto& node : status.nodes) {
+    out += exposure_of(node);
+    if (std::abs(node.clock_ahead) >= kClocksApart)
+      out += fmt::format("the clock of {} is {} s {} the server's: set both right (NTP), for rights expire by them\n",
+                         node.name, std::abs(node.clock_ahead), node.clock_ahead > 0 ? "ahead of" : "behind");
+  }
   return out;
 }
 

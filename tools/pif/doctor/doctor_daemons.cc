@@ -23,7 +23,6 @@ namespace pif::cli {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(3);
-constexpr std::int64_t kClocksApart = 10;  // seconds: far more than a heartbeat takes, far less than a capability lives
 
 bool exists(const std::string& path) {
   struct stat found {};

@@ -71,9 +71,14 @@ struct Config {
   proto::Endpoints endpoints;  // as told to others
   proto::Endpoints server;     // where the PIF Server is; all empty: work without one
   net::Route server_route = net::Route::kAuto;
-  std::vector<proto::NodeInfo> peers;   // other LFSs, without a server to tell of them
-  std::uint32_t uid = 0;                // whom this process runs as: without root, other users' workers are refused
-  std::int64_t pid = 0;                 // as told to others
+  std::vector<proto::NodeInfo> peers;  // other LFSs, without a server to tell of them
+  std::uint32_t uid = 0;               // whom this process runs as: without root, other users' workers are refused
+  std::int64_t pid = 0;                // as told to others
+  // Of a file system of several hosts: the name of this one in pif.toml; which edition of that this host has, asked at
+  // each heartbeat; takes what the server's host has (proto/server.proto "ClusterFile"), and says why not.
+  std::string host;
+  std::function<std::uint64_t()> edition;
+  std::function<Status(const google::protobuf::RepeatedPtrField<proto::ClusterFile>& files)> take_files;
   std::uint64_t log_bytes = 64u << 20;  // redo log; when it is half full its entries go home and it starts over
   std::size_t sync_all_from =
       8;  // as many components that are sealed at once are made durable by one sync of the whole disk

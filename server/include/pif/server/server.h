@@ -4,8 +4,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,13 @@ struct DirectoryIdentity {
 // Takes over, once, a directory that an earlier release wrote (format 1).
 [[nodiscard]] Status adopt_directory(kv::Store& store, const DirectoryIdentity& identity);
 
+// What all hosts of a file system have alike, as the server's host has it (docs/FORMAT.md "Several hosts").
+struct Description {
+  std::uint64_t edition = 0;                        // 0: there is one host
+  std::map<std::uint32_t, std::string> root_uuids;  // Config
+  std::vector<proto::ClusterFile> files;
+};
+
 struct Config {
   std::string cluster;                              // id
   std::string uuid;                                 // of the directory; empty: any (tests)
@@ -50,6 +59,9 @@ struct Config {
   Duration lost_after = kLostAfter;
   // After a start LFSs are waited for so long: one of them may know more than the directory does.
   Duration gather_max = std::chrono::seconds(3);
+  std::string host;  // where this server runs, as pif.toml names it; empty: there is one host
+  // The description, if it has changed since this was called last (the first time: it has). Asked once a second.
+  std::function<std::optional<Description>()> changed_description;
 };
 
 struct World {
