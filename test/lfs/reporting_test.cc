@@ -157,7 +157,7 @@ TEST_CASE("what all hosts have alike is taken when the server's host has a newer
   Fixture f;
   std::uint64_t edition = 3;
   unsigned offered = 0;
-  f.node.adjust = [&](Config& config) {
+  f.node.adjust = [&](lfs::Config& config) {
     config.host = "h2";
     config.edition = [&] { return edition; };
     config.take_files = [&](const auto& files) -> Status {
