@@ -106,7 +106,8 @@ bool listens(const std::string& endpoint) {
   const std::string_view scheme = "tcp://";
   if (endpoint.rfind(scheme, 0) != 0 || colon <= scheme.size()) return false;
   addrinfo* found = nullptr;
-  const std::string host = endpoint.substr(scheme.size(), colon - scheme.size());
+  std::string host = endpoint.substr(scheme.size(), colon - scheme.size());
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);  // IPv6
   if (::getaddrinfo(host.c_str(), endpoint.c_str() + colon + 1, nullptr, &found) != 0) return false;
   const UniqueFd socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const bool connected = connects(socket.get(), *found);
