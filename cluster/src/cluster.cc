@@ -30,6 +30,7 @@ namespace pif::cluster {
 namespace {
 
 constexpr std::size_t kSocketPathBytesMax = sizeof(sockaddr_un::sun_path) - 1;
+constexpr std::size_t kHostInPathMax = 32;
 constexpr mode_t kOpenFolderMode = 0755;  // other users of this machine may look and connect
 constexpr mode_t kDescriptionMode = 0644;
 constexpr std::size_t kEndpointBytesMax = 4096;
@@ -164,7 +165,9 @@ Result<Cluster> write_new(const std::string& folder, Cluster cluster) {
 std::string Cluster::run_folder() const {
   const std::string inside = folder + "/run";
   const std::size_t longest = inside.size() + 1 + kDaemonNameMax + std::string_view(".sock").size();
-  return longest <= kSocketPathBytesMax ? inside : "/tmp/pif-" + id;
+  if (longest <= kSocketPathBytesMax) return inside;
+  // Two hosts may share a /tmp where they are only folders or namespaces of one machine.
+  return "/tmp/pif-" + id + (own_host.empty() ? own_host : "-" + own_host.substr(0, kHostInPathMax));
 }
 
 // The boot alone would not do: a machine may be cut into containers, which share nothing but the kernel.

@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +15,7 @@
 
 #include <fmt/format.h>
 #include <sodium.h>
+#include <zmq.h>
 
 #include "files.h"
 #include "pif/cluster/cluster.h"
@@ -179,7 +182,30 @@ Result<std::string> load_host_key(const Cluster& cluster, const std::string& hos
 Result<net::CurveKeys> make_host_keys(const Cluster& cluster, const std::string& host) {
   PIF_TRY(check_host_name(host));
   PIF_TRY_VALUE(net::CurveKeys pair, net::make_curve_keys());
+  PIF_TRY_VALUE(const net::CurveKeys owner, owner_pair_of(pair));
+  PIF_TRY_VALUE(const std::string line, client_line(owner));
+  PIF_TRY(write_file(owner_key_path(cluster.folder, host), line, kKeyMode, Existing::kReplace));
   PIF_TRY(write_file(host_key_path(cluster.folder, host), host_line(pair), kPublicKeyMode, Existing::kReplace));
+  return pair;
+}
+
+Result<net::CurveKeys> owner_pair_of(const net::CurveKeys& host) {
+  static constexpr std::string_view kPurpose = "pif: the owner on this host";
+  static_assert(kPurpose.size() >= crypto_generichash_KEYBYTES_MIN);
+  std::array<std::uint8_t, crypto_scalarmult_SCALARBYTES> from{}, secret{};
+  std::array<std::uint8_t, crypto_scalarmult_BYTES> shown{};
+  if (host.secret_key.size() != kCurveKeyBytes || zmq_z85_decode(from.data(), host.secret_key.c_str()) == nullptr)
+    return fail(Code::kInvalid, "a host's pair is no CURVE pair");
+  crypto_generichash(secret.data(), secret.size(), from.data(), from.size(),
+                     reinterpret_cast<const std::uint8_t*>(kPurpose.data()), kPurpose.size());
+  if (crypto_scalarmult_base(shown.data(), secret.data()) != 0)
+    return fail(Code::kInternal, "libsodium cannot make a public key");
+  std::array<char, kCurveKeyBytes + 1> shown_text{}, secret_text{};
+  zmq_z85_encode(shown_text.data(), shown.data(), shown.size());
+  zmq_z85_encode(secret_text.data(), secret.data(), secret.size());
+  net::CurveKeys pair{shown_text.data(), secret_text.data()};
+  sodium_memzero(from.data(), from.size());
+  sodium_memzero(secret.data(), secret.size());
   return pair;
 }
 

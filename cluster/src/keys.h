@@ -4,6 +4,7 @@
 #include <string>
 
 #include "pif/base/result.h"
+#include "pif/net/real_messenger.h"
 
 namespace pif::cluster {
 
@@ -20,5 +21,13 @@ inline std::string host_key_path(const std::string& folder, const std::string& h
 // Makes FOLDER/keys with all keys, in one step: it is there whole or not at all. Keys that are there already stay.
 // own_host: of a file system of several hosts.
 [[nodiscard]] Status make_keys(const std::string& folder, const std::string& own_host);
+
+// Public keys of the file system's owner on another host; with the host's goes what was done with them.
+inline std::string owner_key_path(const std::string& folder, const std::string& host) {
+  return client_key_folder(folder) + "/host-" + host + ".pub";
+}
+// The pair that the owner has on the host with this pair. It follows from that, so that nobody need keep it until the
+// host gets it.
+[[nodiscard]] Result<net::CurveKeys> owner_pair_of(const net::CurveKeys& host);
 
 }  // namespace pif::cluster

@@ -186,7 +186,8 @@ Result<HostFiles> files_for_host(const Cluster& cluster, const std::string& host
   PIF_TRY_VALUE(const ClusterKey key, load_key(cluster));
   files.cluster_key.assign(reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size());
   files.host_pair = format_keys(pair);
-  if (const auto client = load_curve(cluster, "client")) files.client_pair = format_keys(*client);
+  PIF_TRY_VALUE(const net::CurveKeys owner, owner_pair_of(pair));
+  files.client_pair = format_keys(owner);
   PIF_TRY(check_pair(files));
   return files;
 }

@@ -169,6 +169,15 @@ TEST_CASE("daemons listen where the description says, with their host's keys, an
   CHECK_THAT(cluster->listen_options("lfs1").error().text, Catch::Contains("lfs1 runs on another host than h1"));
 }
 
+TEST_CASE("hosts that are folders of one machine do not share sockets, however long their paths are") {
+  Cluster cluster = plan_of("/" + std::string(200, 'x'));
+  cluster.folder = cluster.hosts[0].folder;
+  cluster.id = "00c0ffee00c0ffee";
+  CHECK(cluster.run_folder() == "/tmp/pif-00c0ffee00c0ffee-h1");
+  cluster.own_host = std::string(63, 'h');
+  CHECK(cluster.unix_path(std::string(15, 'd')).size() < 108);
+}
+
 TEST_CASE("an address to listen on that is a name is looked up") {
   const TemporaryFolder temporary;
   Cluster plan = plan_of(temporary / "fs");

@@ -1,5 +1,6 @@
 // What all hosts have alike: how it gets to the others, and what is refused.
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -42,8 +43,8 @@ TEST_CASE("a host that is received has the same description and public keys, and
   const TwoHosts hosts;
   CHECK(hosts.second.own_host == "h2");
   CHECK(hosts.second.id == hosts.first.id);
-  for (const char* same : {"pif.toml", "keys/cluster.key", "keys/client.curve", "keys/hosts/h1.pub",
-                           "keys/hosts/h2.pub", "keys/clients/client.pub"})
+  for (const char* same : {"pif.toml", "keys/cluster.key", "keys/hosts/h1.pub", "keys/hosts/h2.pub",
+                           "keys/clients/client.pub", "keys/clients/host-h2.pub"})
     CHECK(contents(hosts.on_h1(same)) == contents(hosts.on_h2(same)));
   CHECK(contents(hosts.on_h2("host")) == "h2\n");
   CHECK(load_curve(hosts.second, "host").value().secret_key == hosts.pair.secret_key);
@@ -54,6 +55,37 @@ TEST_CASE("a host that is received has the same description and public keys, and
   CHECK(mode_of(hosts.on_h2("keys/clients")) == 0700);
   CHECK(mode_of(hosts.on_h2("keys/hosts/h1.pub")) == 0444);
   CHECK(hosts.second.listen_options("lfs1"));
+}
+
+// A message from who has these keys reaches an LFS of h1, and who he is to it.
+std::optional<net::Identity> identity_at_h1(const TwoHosts& hosts, const net::CurveKeys& keys) {
+  const auto daemon = start_listening(hosts.first, "lfs0").value();
+  net::MessengerOptions options;
+  options.client_keys = keys;
+  const auto client = net::make_real_messenger(options).value();
+  const auto peer = client->connect(net::listening(*daemon), net::Route::kTcp).value();
+  net::Packet packet;
+  packet.envelope.set_id(1);
+  packet.envelope.mutable_hello();
+  REQUIRE(client->send(peer, std::move(packet)));
+  const auto delivery = daemon->receive(daemon->clock().now() + std::chrono::seconds(3)).value();
+  if (!delivery) return std::nullopt;
+  return daemon->identity(delivery->peer);
+}
+
+TEST_CASE("the owner has another pair on each host, which is admitted until it is removed with the host's") {
+  const TwoHosts hosts;
+  const auto owner = load_client_keys(hosts.second).value();
+  CHECK(owner.public_key != load_client_keys(hosts.first).value().public_key);
+  const auto admitted = identity_at_h1(hosts, owner);
+  REQUIRE(admitted);
+  CHECK(admitted->has_uid);
+  CHECK(admitted->uid == ::geteuid());
+  const auto daemons = identity_at_h1(hosts, hosts.pair);
+  REQUIRE(daemons);
+  CHECK_FALSE(daemons->has_uid);
+  std::filesystem::remove(hosts.on_h1("keys/clients/host-h2.pub"));
+  CHECK_FALSE(identity_at_h1(hosts, owner));
 }
 
 TEST_CASE("to be received again completes what is missing, and another host or file system is refused") {
@@ -91,7 +123,7 @@ TEST_CASE("a newer edition replaces the description, and the keys as a whole") {
   CHECK(taken->edition == 2);
   CHECK(contents(hosts.on_h2("pif.toml")) == contents(hosts.on_h1("pif.toml")));
   CHECK(contents(hosts.on_h2("keys/clients/alice.pub")) == "of a newer edition\n");
-  CHECK(entries(hosts.on_h2("keys/clients")) == 1);
+  CHECK(entries(hosts.on_h2("keys/clients")) == 2);
   CHECK(entries(hosts.on_h2("keys/hosts")) == 2);
   CHECK(load_curve(hosts.second, "host").value().secret_key == hosts.pair.secret_key);
 }
@@ -123,7 +155,7 @@ TEST_CASE("nothing but the files that all have alike is ever written") {
   CHECK(hosts.take({good.begin() + 1, good.end()}).error().code == Code::kInvalid);  // without pif.toml
   CHECK(hosts.take({}).error().code == Code::kInvalid);
   CHECK(contents(hosts.on_h2("pif.toml")) == before);
-  CHECK(entries(hosts.on_h2("keys/clients")) == 1);
+  CHECK(entries(hosts.on_h2("keys/clients")) == 2);
 }
 
 TEST_CASE("a description that is none, of another file system, or without this host is not taken") {

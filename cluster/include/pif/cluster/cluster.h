@@ -199,8 +199,8 @@ std::string user_key_path(const Cluster& cluster);
 [[nodiscard]] Status check_server_key(const Cluster& cluster);
 // The key that daemons of `host` show, in Z85. kPermission: it is not there, or cannot be read.
 [[nodiscard]] Result<std::string> load_host_key(const Cluster& cluster, const std::string& host);
-// A new pair for a host; only its public half is written here (keys/hosts), and replaces one that is there. The pair
-// belongs into keys/host.curve of that host, as format_keys() has it.
+// A new pair for a host's daemons, and one for the owner there: keys/hosts/NAME.pub and keys/clients/host-NAME.pub are
+// written here, or replaced, and shut the host out when they are gone. The secrets go there by files_for_host().
 [[nodiscard]] Result<net::CurveKeys> make_host_keys(const Cluster& cluster, const std::string& host);
 std::string format_keys(const net::CurveKeys& keys);
 
