@@ -40,6 +40,7 @@ DaemonStats stats_of(const proto::StatsReply& reply) {
   out.under_way_max = reply.under_way_max();
   out.log_bytes = reply.log_bytes();
   out.log_bytes_max = reply.log_bytes_max();
+  out.log_written = reply.log_written();
   out.view = reply.view();
   out.has_lease = reply.has_lease();
   out.peers_waiting = reply.peers_waiting();

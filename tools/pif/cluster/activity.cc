@@ -139,6 +139,7 @@ Json json_of(const DaemonStats& daemon) {
           {"under_way_max", daemon.under_way_max},
           {"log_bytes", daemon.log_bytes},
           {"log_bytes_max", daemon.log_bytes_max},
+          {"log_written", daemon.log_written},
           {"view", daemon.view},
           {"has_lease", daemon.has_lease},
           {"capabilities_refused", refused == daemon.errors.end() ? 0 : refused->second},

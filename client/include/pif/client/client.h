@@ -189,6 +189,7 @@ struct DaemonStats {
   std::map<std::string, std::uint64_t> errors;     // by the code's name
   std::uint64_t under_way = 0, under_way_max = 0;  // requests taken and not yet answered: now, and most at once
   std::uint64_t log_bytes = 0, log_bytes_max = 0;  // of an LFS's redo log
+  std::uint64_t log_written = 0;                   // bytes that the log has taken since the start
   std::uint64_t view = 0;                          // of an LFS: index of the view that it has adopted
   bool has_lease = false;                          // of an LFS: it may act alone for some seconds
   std::vector<PeerStats> peers;                    // the longest queues first, at most 64
