@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 from pif_system import BIN, await_condition, check, main
 from several_hosts import SeveralHosts, curve_pair, write
@@ -81,6 +82,22 @@ def a_host_whose_key_is_removed_is_shut_out():
     FS.await_up()
 
 
+def who_does_not_answer_is_named_with_its_host():
+    first, last = FS.hosts[0], FS.hosts[-1]
+    FS.ok(first, "put", "-", "/read-later", data=DATA)
+    for host, daemon in ((last, FS.lfss[-1][0]), (first, "server")):
+        process = FS.running[host, daemon]
+        process.send_signal(signal.SIGSTOP)
+        begun = time.monotonic()
+        done = FS.run(first, "--route", "tcp", "get", "/read-later", "-")
+        took = time.monotonic() - begun
+        process.send_signal(signal.SIGCONT)
+        said = done.stderr.decode(errors="replace")
+        check(done.returncode == 3 and f"(on host {host})" in said and said.count("\n") == 1, said)
+        check(took < 11, f"it took {took:.1f} s to say that {daemon} does not answer")
+    FS.await_up()
+
+
 def a_newer_description_reaches_all_hosts():
     first, last = FS.hosts[0], FS.hosts[-1]
     added, gone = "keys/clients/alice.pub", "keys/clients/bob.pub"
@@ -95,8 +112,8 @@ def a_newer_description_reaches_all_hosts():
     await_condition(lambda: same("pif.toml"), "the other host has edition 2", 10)
     check(same(added), "with the new key")
     check(not os.path.exists(os.path.join(FS.folder(last), gone)), "without the one that the server's host has not")
-    logs = [FS.log(last, lfs) for lfs, host, _ in FS.lfss if host == last]
-    check(any("takes edition 2" in log for log in logs), "an LFS there says so")
+    there = [lfs for lfs, host, _ in FS.lfss if host == last]
+    await_condition(lambda: any("takes edition 2" in FS.log(last, lfs) for lfs in there), "an LFS there says so", 10)
 
 
 def daemon_says(program, *words):
@@ -173,6 +190,7 @@ def run_all():
         a_server_that_starts_again_is_found_by_all,
         a_stranger_is_refused_and_logged,
         a_host_whose_key_is_removed_is_shut_out,
+        who_does_not_answer_is_named_with_its_host,
         a_newer_description_reaches_all_hosts,
         a_daemon_of_another_host_does_not_start,
         a_port_in_use_is_one_line,

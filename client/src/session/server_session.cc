@@ -67,7 +67,9 @@ Status ServerSession::hello(Time deadline) {
       route_ != net::Route::kAuto && route_ != net::Route::kUnix && !server_.unix_path().empty();
   if (introduced_elsewhere) {
     const bool vouches = route_ == net::Route::kTcp && !server_.curve_key().empty();
-    if (Status greeted = hello_by(net::Route::kUnix, deadline); !greeted && !vouches) return greeted;
+    const Status greeted = hello_by(net::Route::kUnix, deadline);
+    // Without a socket CURVE says as much; a server that has one and is silent there is silent everywhere.
+    if (!greeted && (!vouches || greeted.error().code != Code::kUnavailable)) return greeted;
   }
   return hello_by(route_, deadline);
 }

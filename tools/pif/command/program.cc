@@ -162,6 +162,19 @@ int report_parse(const CLI::App& app, const CLI::ParseError& error) {
   return static_cast<int>(ExitCode::kUsage);
 }
 
+// " (on host h3)": of the daemon that the error is about, in a file system of several hosts; else nothing.
+std::string host_of(const std::string& folder, const Error& error) {
+  const bool no_answer = error.code == Code::kUnavailable || error.code == Code::kTimeout;
+  const bool of_server = error.node.empty() || error.node == "server";
+  if (of_server && !no_answer) return {};
+  const auto cluster = cluster::load_cluster(folder);
+  if (!cluster || !cluster->has_hosts()) return {};
+  if (of_server) return fmt::format(" (on host {})", cluster->servers.front().host);
+  for (const cluster::LfsEntry& lfs : cluster->lfss)
+    if (lfs.name == error.node) return fmt::format(" (on host {})", lfs.host);
+  return {};
+}
+
 }  // namespace
 
 CLI::App* add_command(CLI::App& app, Program& program, const std::string& name, const std::string& description,
@@ -223,6 +236,7 @@ Result<Client> Program::connect(Duration timeout) const {
 std::string Program::told(const Error& error) const {
   std::string text = one_line(error.to_string());
   if (!found_) return text;
+  text += host_of(found_->folder, error);
   const std::string folder = one_line(found_->folder);
   const bool is_default = found_->by == cluster::FoundBy::kDefault;
   if (text.find(folder) == std::string::npos)
