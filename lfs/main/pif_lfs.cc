@@ -23,6 +23,7 @@
 #include "pif/base/print.h"
 #include "pif/base/version.h"
 #include "pif/cluster/cluster.h"
+#include "pif/cluster/notify.h"
 #include "pif/component/real_storage.h"
 #include "pif/kv/lmdb_store.h"
 #include "pif/lfs/lfs.h"
@@ -184,6 +185,7 @@ Status serve(const std::string& folder, const std::string& name) {
   lfs::Lfs lfs(std::move(config), std::move(world));
   catch_signals(*messenger);
   PIF_TRY(lfs.open());
+  cluster::notify_ready();
   say_how_workers_are_held();
   PIF_TRY(lfs.serve(stop_asked));
   spdlog::info("{} stops", name);

@@ -22,6 +22,7 @@
 #include "pif/base/print.h"
 #include "pif/base/version.h"
 #include "pif/cluster/cluster.h"
+#include "pif/cluster/notify.h"
 #include "pif/kv/lmdb_store.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
@@ -177,6 +178,7 @@ Status run(const std::string& folder, bool verbose) {
   server::Server server(std::move(config), {*messenger, *store, entropy});
   PIF_TRY(server.open());
   PIF_TRY(cluster::publish_tcp(cluster, "server", net::listening(*messenger)));
+  cluster::notify_ready();
   signals.watch([&] {
     stop = true;
     messenger->wake();
