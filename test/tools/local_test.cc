@@ -10,8 +10,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "../../tools/pif/cluster/daemons.h"
 #include "../../tools/pif/command/io.h"
+#include "../../tools/pif/daemons/daemons.h"
 #include "../../tools/pif/transfer/header.h"
 #include "pif/base/write_all.h"
 

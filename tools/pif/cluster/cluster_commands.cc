@@ -1,4 +1,4 @@
-// up, down, init: the file system as a set of processes on this machine.
+// up, down, init: the file system as a set of processes.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,13 +11,15 @@
 
 #include <fmt/format.h>
 
-#include "cluster/daemons.h"
-#include "cluster/roots.h"
-#include "cluster/startup.h"
 #include "command/confirm.h"
 #include "command/dispatch.h"
 #include "command/options.h"
 #include "command/program.h"
+#include "daemons/daemons.h"
+#include "daemons/roots.h"
+#include "daemons/startup.h"
+#include "hosts/hosts_commands.h"
+#include "hosts/one_host.h"
 #include "pif/base/decimal.h"
 #include "pif/base/print.h"
 #include "pif/cluster/cluster.h"
@@ -28,7 +30,6 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr auto kConnectPoll = std::chrono::milliseconds(5);
 constexpr std::uint32_t kDefaultCount = 4;
 
 struct ClusterCommandsOptions {
@@ -39,6 +40,7 @@ struct ClusterCommandsOptions {
   bool curve = false;
   bool force = false;  // up, init: whatever is in the folder
   bool yes = false;    // down
+  HostsOptions hosts;
 };
 
 cluster::TcpMode tcp_mode(const ClusterCommandsOptions& options) {
@@ -93,15 +95,8 @@ Result<cluster::Cluster> create(const ClusterCommandsOptions& options) {
                                  tcp_mode(options));
 }
 
-// The text of a malformed pif.toml is not the command line's fault.
-Result<cluster::Cluster> load(const std::string& folder) {
-  auto cluster = cluster::load_cluster(folder);
-  if (!cluster && cluster.error().code == Code::kInvalid) cluster.error().code = Code::kCorrupt;
-  return cluster;
-}
-
 Result<cluster::Cluster> load_same(const ClusterCommandsOptions& options) {
-  auto loaded = load(options.folder);
+  auto loaded = load_system(options.folder);
   if (loaded) PIF_TRY(check_same(*loaded, options));
   return loaded;
 }
@@ -114,51 +109,6 @@ Result<cluster::Cluster> load_or_create(const ClusterCommandsOptions& options) {
   // Somebody else may have made it just now.
   loaded = load_same(options);
   return loaded || loaded.error().code != Code::kNotFound ? loaded : created;
-}
-
-// The LFSs that the server does not take for up. One that was started just now must have reported itself: for some
-// seconds after an LFS has died, the server still believes in the one before.
-std::vector<std::string> missing_names(const SystemStatus& status, const cluster::Cluster& cluster,
-                                       const Startup& startup) {
-  std::vector<std::string> missing;
-  for (const auto& lfs : cluster.lfss) {
-    const pid_t started = startup.pid_of(lfs.name);
-    const bool up = std::any_of(status.nodes.begin(), status.nodes.end(), [&](const Node& node) {
-      return node.id == lfs.id && node.state == "up" && (started == 0 || node.pid == started);
-    });
-    if (!up) missing.push_back(lfs.name);
-  }
-  return missing;
-}
-
-// What a person has to decide: waiting does not help.
-Status check_server(const SystemStatus& status) {
-  if (status.refused.empty()) return {};
-  return fail(Code::kStaleServer, status.refused);
-}
-Status check_nodes(const SystemStatus& status) {
-  for (const Node& node : status.nodes) {
-    if (node.state == "stale") return fail(Code::kStaleNode, node.trouble);
-  }
-  return {};
-}
-
-Status await_up(const cluster::Cluster& cluster, Startup& startup) {
-  const auto deadline = SteadyClock::now() + kSystemUpDeadline;
-  PIF_TRY_VALUE(Client client, await_server(cluster, startup, deadline));
-  std::vector<std::string> missing = {"the LFSs"};
-  while (true) {
-    const auto status = client.status(static_cast<std::uint32_t>(cluster.lfss.size()));
-    if (status) PIF_TRY(check_server(*status));  // LFSs are up all the same
-    if (status) missing = missing_names(*status, cluster, startup);
-    if (missing.empty()) return {};
-    if (status) PIF_TRY(check_nodes(*status));
-    PIF_TRY(startup.check_alive());
-    if (SteadyClock::now() >= deadline)
-      return fail(Code::kTimeout, fmt::format("not up after {} s: {}; see their logs under {}",
-                                              kSystemUpDeadline.count(), fmt::join(missing, ", "), cluster.folder));
-    std::this_thread::sleep_for(kConnectPoll);
-  }
 }
 
 Status print_up(const Program& program, const cluster::Cluster& cluster, std::size_t started, double seconds) {
@@ -182,20 +132,20 @@ Status print_up(const Program& program, const cluster::Cluster& cluster, std::si
 Outcome up(const Program& program, const ClusterCommandsOptions& options) {
   const auto begin = SteadyClock::now();
   PIF_TRY_VALUE(cluster::Cluster cluster, load_or_create(options));
+  if (cluster.has_hosts()) return up_hosts(program, std::move(cluster), options.hosts);
   PIF_TRY_VALUE(const UniqueFd alone,
                 lock_out_starters(cluster, kSystemUpDeadline + kSystemDownDeadline));  // what another may take
   PIF_TRY(make_ready(cluster));
   PIF_TRY(check_roots_there(cluster));
   Startup startup;
   PIF_TRY(startup.start_missing(daemons_of(cluster, program_folder())));
-  const Status is_up = await_up(cluster, startup);
+  StartedLfss lfss;
+  for (const auto& lfs : cluster.lfss) lfss[lfs.name] = startup.pid_of(lfs.name);
+  const Status is_up = await_up(cluster, startup, lfss);
   // What asks for a person's decision must run for it to be taken.
   if (is_up || is_up.error().code == Code::kStaleServer || is_up.error().code == Code::kStaleNode) startup.keep();
   PIF_TRY(is_up);
-  // Both are a convenience: a home that cannot be written to is no reason to fail.
-  for (const Status& noted : {cluster::offer_default(cluster.folder), cluster::remember_cluster(cluster.folder)}) {
-    if (!noted && program.common.verbose) print_error(fmt::format("pif: {}\n", one_line(noted.error().to_string())));
-  }
+  remember(program, cluster);
   const std::chrono::duration<double> elapsed = SteadyClock::now() - begin;
   PIF_TRY(print_up(program, cluster, startup.started(), elapsed.count()));
   return ExitCode::kDone;
@@ -220,7 +170,8 @@ Outcome down(const Program& program, const ClusterCommandsOptions& options) {
     PIF_TRY(confirm_down(program, options, found));
     folder = found.folder;
   }
-  PIF_TRY_VALUE(const cluster::Cluster cluster, load(folder));
+  PIF_TRY_VALUE(const cluster::Cluster cluster, load_system(folder));
+  if (cluster.has_hosts()) return down_hosts(program, cluster, options.hosts);
   PIF_TRY_VALUE(const Stopped stopped, take_down(cluster));
   if (program.common.json) {
     PIF_TRY(print(Json{{"folder", cluster.folder}, {"stopped", stopped.asked}, {"killed", stopped.killed}}));
@@ -236,6 +187,10 @@ Outcome down(const Program& program, const ClusterCommandsOptions& options) {
 }
 
 Outcome init(const Program& program, const ClusterCommandsOptions& options) {
+  if (!options.hosts.hosts.empty()) {
+    if (!options.force) PIF_TRY(check_alone(options.folder));
+    return init_hosts(program, options.folder, options.bevy, options.hosts);
+  }
   PIF_TRY_VALUE(const cluster::Cluster cluster, create(options));
   if (program.common.json) {
     PIF_TRY(print(Json{{"folder", cluster.folder}, {"cluster", cluster.id}, {"lfss", cluster.lfss.size()}}));
@@ -264,27 +219,30 @@ void add_cluster_options(CLI::App* command, ClusterCommandsOptions& options) {
 
 void add_cluster_commands(CLI::App& app, Program& program) {
   auto up_options = std::make_shared<ClusterCommandsOptions>();
-  CLI::App* up_command = add_command(app, program, "up", "Start a file system on this machine, made first if it is new",
+  CLI::App* up_command = add_command(app, program, "up", "Start a file system, made first if it is new",
                                      "  pif up -n 4 /data/pif\n  pif up /data/pif                  after a reboot\n"
                                      "  eval \"$(pif up -q /data/pif)\"     and make it this shell's file system");
   add_cluster_options(up_command, *up_options);
   up_command->add_flag("--force", up_options->force, "Make a new file system in a folder that has other things in it");
+  add_rsh_option(up_command, up_options->hosts);
   on_run(up_command, program, up_options, up);
 
   auto down_options = std::make_shared<ClusterCommandsOptions>();
   CLI::App* down_command =
-      add_command(app, program, "down", "Stop a file system's daemons on this machine",
+      add_command(app, program, "down", "Stop a file system's daemons",
                   "  pif down /data/pif\n  pif down               which one, it says, and asks on a terminal");
   down_command->add_option("DIR", down_options->folder, "Folder of the file system (default: found like --pif)");
   down_command->add_flag("-y,--yes", down_options->yes, "Do not ask");
+  add_rsh_option(down_command, down_options->hosts);
   on_run(down_command, program, down_options, down);
 
   auto init_options = std::make_shared<ClusterCommandsOptions>();
   CLI::App* init_command =
       add_command(app, program, "init", "Make keys and configuration of a file system; start nothing",
-                  "  pif init -n 8 --curve /data/pif");
+                  "  pif init -n 8 --curve /data/pif\n  pif init --hosts h1,h2,h3 --lfs-per-host 2 /data/pif");
   add_cluster_options(init_command, *init_options);
   init_command->add_flag("--force", init_options->force, "In a folder that has other things in it");
+  add_hosts_options(init_command, init_options->hosts);
   on_run(init_command, program, init_options, init);
 }
 

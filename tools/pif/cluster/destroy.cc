@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cluster/daemons.h"
 #include "cluster/lfs_identity.h"
 #include "command/confirm.h"
 #include "command/program.h"
+#include "daemons/daemons.h"
 #include "names/removal.h"
 #include "pif/base/print.h"
 #include "text/text.h"
@@ -50,8 +50,9 @@ KnownFolder known_in_run() { return {{"*.sock", "*.ipc", "*.tcp"}, {{"w[0-9a-f]*
 // What is left of DIR when roots, server and sockets are gone. pif.toml goes last: without it nobody knows what else
 // there is.
 KnownFolder known_in_folder() {
-  const KnownFolder keys = {{"cluster.key", "*.curve"}, {{"clients", {{"*.pub"}, {}, {}}}}, {}};
-  return {{"pif.toml.??????"}, {{"keys", keys}, {"keys.??????", keys}}, "pif.toml"};
+  const KnownFolder pairs = {{"*.pub"}, {}, {}};
+  const KnownFolder keys = {{"cluster.key", "*.curve"}, {{"clients", pairs}, {"hosts", pairs}}, {}};
+  return {{"pif.toml.??????", "host", "lock"}, {{"keys", keys}, {"keys.??????", keys}}, "pif.toml"};
 }
 
 // ---- what is removed, and what not ----
@@ -81,6 +82,7 @@ struct Plan {
 Plan plan_for(const cluster::Cluster& cluster) {
   Plan plan;
   for (const auto& lfs : cluster.lfss) {
+    if (!cluster.is_here(lfs)) continue;
     const std::string why = why_not(cluster, lfs);
     if (!why.empty()) {
       plan.untouched.push_back(fmt::format("{} {}", lfs.root, why));
@@ -163,6 +165,9 @@ Outcome destroy(const Program& program, const DestroyOptions& options) {
     return ExitCode::kDone;
   }
   if (program.common.quiet) return ExitCode::kDone;
+  if (cluster.hosts.size() > 1)
+    print_error(fmt::format("pif: only this host's part: say pif destroy on each of the {} others, too\n",
+                            cluster.hosts.size() - 1));
   for (const std::string& left : plan.untouched) print_error(fmt::format("pif: left as it is: {}\n", one_line(left)));
   for (const std::string& left : removal.left)
     print_error(fmt::format("pif: left, because it is not the file system's: {}\n", one_line(left)));

@@ -13,11 +13,12 @@
 
 #include "cluster/inventory.h"
 #include "cluster/rescue_plan.h"
-#include "cluster/roots.h"
-#include "cluster/startup.h"
 #include "command/confirm.h"
 #include "command/dispatch.h"
 #include "command/program.h"
+#include "daemons/roots.h"
+#include "daemons/startup.h"
+#include "hosts/several_hosts.h"
 #include "pif/base/print.h"
 #include "pif/cluster/cluster.h"
 #include "pif/wire/convert.h"
@@ -181,6 +182,13 @@ Status await_silence(Client& client, std::uint32_t id) {
   }
 }
 
+// The server must know before it is asked; a host that is off gets it with the next `pif up`.
+void tell_hosts(const cluster::Cluster& cluster) {
+  for (const HostAnswer& answer : SeveralHosts(cluster, RemoteShell("")).send()) {
+    if (!answer.answer) print_error(fmt::format("pif: {}\n", one_line(answer.answer.error().to_string())));
+  }
+}
+
 // Marks what is lost, then gives the LFS an empty root: in pif.toml, at the server, on the disk. Interrupted, it is
 // done again.
 Result<LostPlan> replace_root(Client& client, cluster::Cluster& cluster, cluster::LfsEntry& lfs) {
@@ -191,7 +199,9 @@ Result<LostPlan> replace_root(Client& client, cluster::Cluster& cluster, cluster
   LostPlan plan = plan_lost(lfs.id, files, inventory.nodes());
   PIF_TRY(mark(*session, plan.marked));
   PIF_TRY_VALUE(lfs.uuid, cluster::random_uuid());
+  if (cluster.has_hosts()) ++cluster.edition;
   PIF_TRY(cluster::save_cluster(cluster));
+  if (cluster.has_hosts()) tell_hosts(cluster);
   proto::ReplaceNode request;
   request.set_node(lfs.id);
   request.set_uuid(lfs.uuid);
@@ -210,6 +220,8 @@ Outcome replace(const Program& program, const RescueOptions& options) {
   cluster::LfsEntry* lfs = entry_of(cluster, options.node);
   if (lfs == nullptr)
     return fail(Code::kNotFound, fmt::format("{}/pif.toml has no LFS named {}", cluster.folder, options.node));
+  if (!cluster.is_here(*lfs))
+    return fail(Code::kInvalid, fmt::format("{} is on host {}: run this there", lfs->name, lfs->host));
   const std::string root =
       options.root.empty() ? lfs->root : std::filesystem::absolute(options.root).lexically_normal().string();
   PIF_TRY(check_replaceable(cluster, lfs->name, root));
@@ -217,7 +229,7 @@ Outcome replace(const Program& program, const RescueOptions& options) {
   // The server must take part; if it does not run, it runs for as long as that takes.
   Startup startup;
   std::vector<Daemon> daemons = daemons_of(cluster, program_folder());
-  PIF_TRY(startup.start_missing({daemons.front()}));
+  if (cluster.serves_here()) PIF_TRY(startup.start_missing({daemons.front()}));
   PIF_TRY_VALUE(Client client, await_server(cluster, startup, SteadyClock::now() + kUpDeadline));
   PIF_TRY_VALUE(Client patient, program.connect());
   PIF_TRY(await_silence(patient, lfs->id));

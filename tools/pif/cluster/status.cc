@@ -9,9 +9,11 @@
 #include <fmt/format.h>
 
 #include "cluster/activity.h"
-#include "cluster/daemons.h"
 #include "command/dispatch.h"
 #include "command/program.h"
+#include "daemons/daemons.h"
+#include "hosts/hosts_commands.h"
+#include "hosts/hosts_status.h"
 #include "pif/base/print.h"
 #include "pif/base/write_all.h"
 #include "pif/cluster/cluster.h"
@@ -29,6 +31,7 @@ struct StatusOptions {
   bool all = false;
   CLI::Option* watch = nullptr;
   double watch_seconds = 0;  // 0: not said
+  HostsOptions hosts;
 };
 
 Json json_of(const Node& node) {
@@ -57,6 +60,11 @@ Json json_of(const Node& node) {
           {"trouble", node.trouble},
           {"trouble_since", node.trouble_since},
           {"clock_ahead", node.clock_ahead}};
+}
+
+// Of the file system that answers; one without hosts if its folder cannot be read any more.
+cluster::Cluster cluster_of(const Program& program) {
+  return cluster::load_cluster(program.folder()).value_or(cluster::Cluster());
 }
 
 Json json_of(const SystemStatus& status, const std::vector<DaemonStats>& stats) {
@@ -150,9 +158,14 @@ std::string text_of(const SystemStatus& status) {
 }
 
 // Nobody answers: what this machine can tell by itself, from the locks that daemons hold.
-Outcome report_down(const Program& program, const Error& why) {
+Outcome report_down(const Program& program, const StatusOptions& options, const Error& why) {
   PIF_TRY_VALUE(const std::string folder, cluster::find_cluster(program.common.where));
   PIF_TRY_VALUE(const cluster::Cluster cluster, cluster::load_cluster(folder));
+  if (cluster.has_hosts()) {
+    PIF_TRY(print_hosts_down(program, cluster, RemoteShell(options.hosts.rsh)));
+    print_error(fmt::format("pif: {}\n", program.told(why)));
+    return ExitCode::kNegative;
+  }
   Json nodes = Json::array();
   Json server;
   std::string text = fmt::format("cluster {}: the server does not answer\n", cluster.id);
@@ -259,17 +272,21 @@ Outcome watch(const Program& program, const StatusOptions& options, Client& clie
 Outcome status(const Program& program, const StatusOptions& options) {
   if (options.all) return list_all(program);
   auto client = program.connect();
-  if (!client && client.error().code == Code::kUnavailable) return report_down(program, client.error());
+  // Over tcp nobody says that nobody listens.
+  if (!client && (client.error().code == Code::kUnavailable || client.error().code == Code::kTimeout))
+    return report_down(program, options, client.error());
   if (!client) return fail(client.error());
   if (options.watch->count() > 0) return watch(program, options, *client);
   PIF_TRY_VALUE(const SystemStatus now, client->status());
   const auto stats = stats_of(*client);
   if (!program.common.json) {  // the table is worth showing alone
-    PIF_TRY(print(text_of(now) + (stats ? waiting_text(*stats) : "")));
+    PIF_TRY(print(hosts_table(cluster_of(program), now) + text_of(now) + (stats ? waiting_text(*stats) : "")));
     return ExitCode::kDone;
   }
   if (!stats) return fail(stats.error());
-  PIF_TRY(print(json_of(now, *stats)));
+  Json document = json_of(now, *stats);
+  document["hosts"] = hosts_json(cluster_of(program), now);
+  PIF_TRY(print(document));
   return ExitCode::kDone;
 }
 
@@ -336,7 +353,7 @@ Outcome space(const Program& program, const StatusOptions&) {
 
 }  // namespace
 
-void add_status_commands(CLI::App& app, Program& program) {
+CLI::App* add_status_commands(CLI::App& app, Program& program) {
   auto options = std::make_shared<StatusOptions>();
   CLI::App* status_command =
       add_command(app, program, "status", "Show the server and its LFSs: state, space, what they hold",
@@ -353,6 +370,7 @@ void add_status_commands(CLI::App& app, Program& program) {
       ->add_flag("--all", options->all,
                  "All file systems that you have started on this machine, and whether they are up")
       ->excludes(options->watch);
+  add_rsh_option(status_command, options->hosts);
   on_run(status_command, program, options, status);
 
   CLI::App* node = add_command(app, program, "node", "Show the storage nodes, and decide about them",
@@ -369,6 +387,7 @@ void add_status_commands(CLI::App& app, Program& program) {
   df->add_flag_callback(
       "-h,--human-readable", [] {}, "Accepted: sizes are always in KiB, MiB and so on");
   on_run(df, program, options, space);
+  return node;
 }
 
 }  // namespace pif::cli

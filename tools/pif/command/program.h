@@ -72,8 +72,9 @@ void add_all_commands(CLI::App& app, Program& program);
 void add_cluster_commands(CLI::App& app, Program& program);                 // up down init
 void add_rescue_commands(CLI::App& app, CLI::App& node, Program& program);  // node accept-stale, node replace, server
 void add_snapshot_command(CLI::App& app, Program& program);                 // snapshot-hold
-void add_status_commands(CLI::App& app, Program& program);                  // status node df
+CLI::App* add_status_commands(CLI::App& app, Program& program);             // status df, and node, which it gives
 void add_name_commands(CLI::App& app, Program& program);                    // mkdir stripe rm mv
+CLI::App* add_host_command(CLI::App& app, Program& program);                // host
 void add_destroy_command(CLI::App& app, Program& program);                  // destroy
 void add_completion_commands(CLI::App& app, Program& program);              // completion, and what its scripts ask
 void add_copy_commands(CLI::App& app, Program& program);                    // cp ln

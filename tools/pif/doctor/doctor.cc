@@ -7,13 +7,17 @@
 #include <fmt/format.h>
 
 #include "command/dispatch.h"
+#include "hosts/hosts_commands.h"
 #include "pif/base/print.h"
 #include "text/text.h"
 
 namespace pif::cli {
 namespace {
 
-struct DoctorOptions {};
+struct DoctorOptions {
+  bool here = false;  // of several hosts this one alone
+  HostsOptions hosts;
+};
 
 std::string state_name(Advice::State state) {
   switch (state) {
@@ -68,7 +72,7 @@ Status show(const Program& program, const Doctor& doctor) {
   return print(text);
 }
 
-Outcome examine_all(const Program& program, const DoctorOptions&) {
+Outcome examine_all(const Program& program, const DoctorOptions& options) {
   Doctor doctor;
   const std::string programs = program_folder();
   check_programs(doctor, programs);
@@ -82,6 +86,7 @@ Outcome examine_all(const Program& program, const DoctorOptions&) {
     check_disks(doctor, *cluster);
     check_daemons(doctor, *cluster, programs);
     check_service(doctor, *cluster, program);
+    if (cluster->has_hosts() && !options.here) check_hosts(doctor, *cluster, RemoteShell(options.hosts.rsh));
   }
   PIF_TRY(show(program, doctor));
   return doctor.count(Advice::State::kWrong) == 0 ? ExitCode::kDone : ExitCode::kNegative;
@@ -99,7 +104,10 @@ void add_doctor_command(CLI::App& app, Program& program) {
                                   "Say what is wrong with an installation, and what to do; exit 1 if anything is",
                                   "  pif doctor\n  pif doctor -q                 only what is not well\n"
                                   "  pif doctor --json | jq '.checks[] | select(.state != \"ok\")'");
-  on_run(command, program, std::make_shared<DoctorOptions>(), examine_all);
+  auto options = std::make_shared<DoctorOptions>();
+  command->add_flag("--here", options->here, "Of a file system of several hosts, look at this one alone");
+  add_rsh_option(command, options->hosts);
+  on_run(command, program, options, examine_all);
 }
 
 }  // namespace pif::cli

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "command/program.h"
+#include "hosts/remote_shell.h"
 #include "pif/cluster/cluster.h"
 
 namespace pif::cli {
@@ -51,5 +52,9 @@ void check_disks(Doctor& doctor, const cluster::Cluster& cluster);  // space, ki
 void check_daemons(Doctor& doctor, const cluster::Cluster& cluster, const std::string& programs);
 void check_service(Doctor& doctor, const cluster::Cluster& cluster, const Program& program);
 void check_clocks(Doctor& doctor, const SystemStatus& status);  // those of LFSs against the server's
+
+// ---- other hosts ----
+// Each of them is asked what it finds of itself.
+void check_hosts(Doctor& doctor, const cluster::Cluster& cluster, const RemoteShell& shell);
 
 }  // namespace pif::cli

@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "cluster/daemons.h"
+#include "daemons/daemons.h"
 #include "doctor/doctor.h"
 #include "pif/base/handle.h"
 #include "pif/base/version.h"

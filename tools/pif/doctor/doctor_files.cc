@@ -164,7 +164,8 @@ void check_keys(Doctor& doctor, const cluster::Cluster& cluster) {
   std::size_t found = 0;
   check_key(doctor, keys + "/cluster.key", found);
   if (cluster.tcp == cluster::TcpMode::kCurve) {
-    for (const char* name : {"/server.curve", "/client.curve"}) check_key(doctor, keys + name, found);
+    const std::string own = cluster.has_hosts() ? "/host.curve" : "/server.curve";
+    for (const std::string& name : {own, std::string("/client.curve")}) check_key(doctor, keys + name, found);
   }
   if (cluster.tcp == cluster::TcpMode::kInsecureLoopback)
     doctor.warn("keys", "tcp is neither encrypted nor authenticated (insecure-loopback)",
@@ -176,14 +177,17 @@ void check_roots(Doctor& doctor, const cluster::Cluster& cluster) {
   const std::size_t before = doctor.findings().size();
   struct stat description {};
   if (::stat((cluster.folder + "/pif.toml").c_str(), &description) != 0) return;
-  check_folder(doctor, cluster.server_folder(), description.st_uid);
+  if (cluster.serves_here()) check_folder(doctor, cluster.server_folder(), description.st_uid);
+  std::size_t roots = 0;
   for (const auto& lfs : cluster.lfss) {
+    if (!cluster.is_here(lfs)) continue;
+    ++roots;
     check_folder(doctor, lfs.root, description.st_uid);
     check_identity(doctor, cluster, lfs);
   }
   if (doctor.findings().size() == before)
-    doctor.ok("roots",
-              fmt::format("{} and the server's folder belong to this file system's owner", cluster.lfss.size()));
+    doctor.ok("roots", fmt::format("{}{} belong to this file system's owner", roots,
+                                   cluster.serves_here() ? " and the server's folder" : ""));
 }
 
 // One line for each disk: what its first folder is.
@@ -197,8 +201,10 @@ void check_disks(Doctor& doctor, const cluster::Cluster& cluster) {
     if (name.empty()) name = there;
     sharing += lfss;
   };
-  for (const auto& lfs : cluster.lfss) add(lfs.root, 1);
-  add(cluster.server_folder(), 0);
+  for (const auto& lfs : cluster.lfss) {
+    if (cluster.is_here(lfs)) add(lfs.root, 1);
+  }
+  if (cluster.serves_here()) add(cluster.server_folder(), 0);
   for (const auto& [device, disk] : disks) check_disk(doctor, disk.first, disk.second);
 }
 

@@ -1,4 +1,4 @@
-#include "cluster/roots.h"
+#include "daemons/roots.h"
 
 #include <unistd.h>
 
@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "cluster/startup.h"
 #include "command/dispatch.h"
+#include "daemons/startup.h"
 
 namespace pif::cli {
 namespace {
@@ -59,22 +59,40 @@ Status make_ready(cluster::Cluster& cluster) {
   return cluster::save_cluster(cluster);
 }
 
+Status make_own_roots(const cluster::Cluster& cluster) {
+  std::vector<Daemon> inits;
+  for (Daemon& daemon : daemons_of(cluster, program_folder())) {
+    PIF_TRY_VALUE(const auto pid, holder(daemon));  // one that runs has what it needs
+    if (!pid) inits.push_back(init_of(cluster, std::move(daemon), false));
+  }
+  return run_inits(cluster, inits);
+}
+
 Status check_roots_there(const cluster::Cluster& cluster) {
   std::vector<std::string> missing, ways_out;
-  if (const std::string path = cluster.server_folder() + "/directory/data.mdb"; !is_there(path)) {
+  const std::string path = cluster.server_folder() + "/directory/data.mdb";
+  if (cluster.serves_here() && !is_there(path)) {
     missing.push_back(path);
     ways_out.push_back("a backup of " + cluster.server_folder());
   }
   for (const auto& lfs : cluster.lfss) {
-    const std::string path = lfs.root + "/lfs.toml";
-    if (is_there(path)) continue;
-    missing.push_back(path);
+    const std::string identity = lfs.root + "/lfs.toml";
+    if (!cluster.is_here(lfs) || is_there(identity)) continue;
+    missing.push_back(identity);
     ways_out.push_back("pif node replace " + lfs.name);
   }
   if (missing.empty()) return {};
   return fail(Code::kNotFound,
               fmt::format("{} {} missing: is the disk mounted? If it is lost: {}", fmt::join(missing, ", "),
                           missing.size() == 1 ? "is" : "are", fmt::join(ways_out, ", ")));
+}
+
+Status make_missing_root(const cluster::Cluster& cluster, const std::string& lfs) {
+  if (lfs.empty()) return {};
+  for (const auto& entry : cluster.lfss) {
+    if (entry.name == lfs && is_there(entry.root + "/lfs.toml")) return {};
+  }
+  return make_root_anew(cluster, lfs);
 }
 
 Status make_root_anew(const cluster::Cluster& cluster, const std::string& name) {

@@ -25,8 +25,10 @@ struct Daemon {
   std::string lock() const { return folder + "/lock"; }
 };
 
-// The PIF Server first, then the LFSs in order. `programs`: folder with pif-server and pif-lfs.
+// Those of this host: the PIF Server first, then the LFSs in order. `programs`: folder with pif-server and pif-lfs.
 std::vector<Daemon> daemons_of(const cluster::Cluster& cluster, const std::string& programs);
+// `pif host run` of this host: nobody runs it as a daemon, but it has a lock, and is stopped like one.
+Daemon runner_of(const cluster::Cluster& cluster, const std::string& programs);
 
 // The user whose file system it is: who owns pif.toml. A symbolic link is its owner's, whatever it leads to.
 [[nodiscard]] Result<uid_t> owner_of(const cluster::Cluster& cluster);
@@ -39,8 +41,9 @@ std::vector<Daemon> daemons_of(const cluster::Cluster& cluster, const std::strin
 // at the deadline.
 [[nodiscard]] Result<UniqueFd> lock_out_starters(const cluster::Cluster& cluster, std::chrono::milliseconds deadline);
 
-// Starts it in a session of its own, with its log as stdout and stderr and nothing else open.
-[[nodiscard]] Result<pid_t> start(const Daemon& daemon);
+// Starts it in a session of its own, with its log as stdout and stderr and nothing else open. notify: its
+// $NOTIFY_SOCKET; empty: none.
+[[nodiscard]] Result<pid_t> start(const Daemon& daemon, const std::string& notify);
 
 // Asks all to stop, and waits until their locks are free; kills those that have not let go at the deadline. Only
 // processes that run the daemon's program for `owner` are sent a signal, whatever the locks say: kPermission names a
@@ -53,7 +56,8 @@ struct Stopped {
 
 // How long a file system may take to start and to stop.
 inline constexpr std::chrono::seconds kSystemUpDeadline{20}, kSystemDownDeadline{10};
-// All daemons of a file system, and the folder of its sockets if that is in /tmp. Waits for one that is starting them.
+// All daemons of a file system on this host, with what restarts them, and the folder of its sockets if that is in /tmp.
+// Waits for one that is starting them.
 [[nodiscard]] Result<Stopped> take_down(const cluster::Cluster& cluster);
 
 // The last line of the log that says something, for messages; empty if there is none.

@@ -2,17 +2,21 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "cluster/daemons.h"
+#include "daemons/daemons.h"
+#include "daemons/ready.h"
 #include "pif/client/client.h"
 
 namespace pif::cli {
 
 class Startup {
  public:
-  Startup() = default;
+  // notify: where those that are started say that they serve; empty: nowhere.
+  explicit Startup(std::string notify = {}) : notify_(std::move(notify)) {}
   Startup(const Startup&) = delete;
   Startup& operator=(const Startup&) = delete;
   ~Startup();
@@ -21,6 +25,8 @@ class Startup {
   [[nodiscard]] Status start_missing(const std::vector<Daemon>& daemons);
   // kUnavailable if one has ended already: which, and why.
   [[nodiscard]] Status check_alive();
+  // Waits until all that were started have said so to `listener`. kUnavailable: one has ended; kTimeout: one is silent.
+  [[nodiscard]] Status await_ready(const ReadyListener& listener, std::chrono::steady_clock::time_point deadline);
   // Waits for all that were started to end by themselves: kUnavailable if one failed, or has not ended at the deadline.
   [[nodiscard]] Status await_end(std::chrono::steady_clock::time_point deadline);
   std::size_t started() const { return children_.size(); }
@@ -36,9 +42,16 @@ class Startup {
   [[nodiscard]] static Status ended(const Child& child);
   void undo();
 
+  std::string notify_;
   std::vector<Child> children_;
   bool kept_ = false;
 };
+
+// LFSs by name, each with the process that was started just now, or 0.
+using StartedLfss = std::map<std::string, pid_t>;
+// Waits until the server takes these for up. kStaleServer, kStaleNode: a person has to decide, waiting does not help;
+// kUnavailable: one that was started here has ended; kTimeout.
+[[nodiscard]] Status await_up(const cluster::Cluster& cluster, Startup& startup, const StartedLfss& lfss);
 
 // Connects as soon as the server listens.
 [[nodiscard]] Result<Client> await_server(const cluster::Cluster& cluster, Startup& startup,

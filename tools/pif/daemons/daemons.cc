@@ -1,4 +1,4 @@
-#include "cluster/daemons.h"
+#include "daemons/daemons.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -66,18 +66,33 @@ class SpawnPlan {
     }
     return 0;
   }
-  int run(const std::vector<std::string>& arguments, pid_t& pid) {
-    std::vector<std::string> words = arguments;
-    std::vector<char*> argv;
-    for (auto& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    return ::posix_spawn(&pid, argv[0], &actions_, &attributes_, argv.data(), environ);
+  int run(std::vector<std::string> arguments, std::vector<std::string> variables, pid_t& pid) {
+    std::vector<char*> argv = pointers_to(arguments), envp = pointers_to(variables);
+    return ::posix_spawn(&pid, argv[0], &actions_, &attributes_, argv.data(), envp.data());
   }
 
  private:
+  static std::vector<char*> pointers_to(std::vector<std::string>& words) {
+    std::vector<char*> out;
+    for (auto& word : words) out.push_back(word.data());
+    out.push_back(nullptr);
+    return out;
+  }
+
   posix_spawn_file_actions_t actions_;
   posix_spawnattr_t attributes_;
 };
+
+// This process's environment, but for the socket that it is itself to notify.
+std::vector<std::string> variables_with(const std::string& notify) {
+  constexpr std::string_view kName = "NOTIFY_SOCKET=";
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!std::string_view(*variable).starts_with(kName)) variables.emplace_back(*variable);
+  }
+  if (!notify.empty()) variables.push_back(std::string(kName) + notify);
+  return variables;
+}
 
 Result<std::string> read_some(int fd, off_t offset, std::size_t bytes, const std::string& name) {
   std::string text(bytes, '\0');
@@ -151,10 +166,16 @@ Result<std::vector<LockHolder>> tell_all(std::vector<LockHolder> waiting, uid_t 
 
 std::vector<Daemon> daemons_of(const cluster::Cluster& cluster, const std::string& programs) {
   std::vector<Daemon> out;
-  out.push_back({"server", cluster.server_folder(), {programs + "/pif-server", "run", cluster.folder}});
-  for (const auto& lfs : cluster.lfss)
-    out.push_back({lfs.name, lfs.root, {programs + "/pif-lfs", cluster.folder, lfs.name}});
+  if (cluster.serves_here())
+    out.push_back({"server", cluster.server_folder(), {programs + "/pif-server", "run", cluster.folder}});
+  for (const auto& lfs : cluster.lfss) {
+    if (cluster.is_here(lfs)) out.push_back({lfs.name, lfs.root, {programs + "/pif-lfs", cluster.folder, lfs.name}});
+  }
   return out;
+}
+
+Daemon runner_of(const cluster::Cluster& cluster, const std::string& programs) {
+  return {"pif host run", cluster.folder, {programs + "/pif", "host", "run", cluster.folder}};
 }
 
 Result<std::optional<pid_t>> holder(const Daemon& daemon) {
@@ -197,7 +218,7 @@ Result<UniqueFd> lock_out_starters(const cluster::Cluster& cluster, std::chrono:
   return fd;
 }
 
-Result<pid_t> start(const Daemon& daemon) {
+Result<pid_t> start(const Daemon& daemon, const std::string& notify) {
   const std::string& program = daemon.arguments[0];
   if (::mkdir(daemon.folder.c_str(), 0700) != 0 && errno != EEXIST)
     return fail_errno(errno, "cannot make the folder " + daemon.folder);
@@ -206,7 +227,7 @@ Result<pid_t> start(const Daemon& daemon) {
   SpawnPlan plan;
   pid_t pid = 0;
   int error = plan.arrange(log.get());
-  if (error == 0) error = plan.run(daemon.arguments, pid);
+  if (error == 0) error = plan.run(daemon.arguments, variables_with(notify), pid);
   if (error != 0) return fail_errno(error, fmt::format("cannot start {} as {}", program, daemon.name));
   return pid;
 }
@@ -242,7 +263,10 @@ Result<Stopped> take_down(const cluster::Cluster& cluster) {
   const auto alone =
       lock_out_starters(cluster, kSystemUpDeadline + kSystemDownDeadline);  // no daemon of an `up` under way is stopped
   if (!alone && alone.error().code == Code::kBusy) return fail(alone.error());
+  // What would start them again goes first; it takes its daemons with it.
+  PIF_TRY_VALUE(const Stopped runner, stop({runner_of(cluster, program_folder())}, owner, 2 * kSystemDownDeadline));
   PIF_TRY_VALUE(Stopped stopped, stop(daemons_of(cluster, program_folder()), owner, kSystemDownDeadline));
+  stopped.asked.insert(stopped.asked.begin(), runner.asked.begin(), runner.asked.end());
   cluster::remove_short_run_folder(cluster);
   return stopped;
 }

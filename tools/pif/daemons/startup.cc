@@ -1,11 +1,14 @@
-#include "cluster/startup.h"
+#include "daemons/startup.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace pif::cli {
 namespace {
@@ -14,7 +17,33 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr auto kStopDeadline = std::chrono::seconds(10);
 constexpr auto kAskInterval = std::chrono::milliseconds(250);  // children are looked after between two questions
+constexpr auto kReadyPoll = std::chrono::milliseconds(50);
 constexpr auto kStartPoll = std::chrono::milliseconds(5);
+
+// The LFSs that the server does not take for up. One that was started just now must have reported itself: for some
+// seconds after an LFS has died, the server still believes in the one before.
+std::vector<std::string> missing_names(const SystemStatus& status, const StartedLfss& lfss) {
+  std::vector<std::string> missing;
+  for (const auto& [name, started] : lfss) {
+    const bool up = std::any_of(status.nodes.begin(), status.nodes.end(), [&, pid = started](const Node& node) {
+      return node.name == name && node.state == "up" && (pid == 0 || node.pid == pid);
+    });
+    if (!up) missing.push_back(name);
+  }
+  return missing;
+}
+
+// What a person has to decide: waiting does not help.
+Status check_server(const SystemStatus& status) {
+  if (status.refused.empty()) return {};
+  return fail(Code::kStaleServer, status.refused);
+}
+Status check_nodes(const SystemStatus& status) {
+  for (const Node& node : status.nodes) {
+    if (node.state == "stale") return fail(Code::kStaleNode, node.trouble);
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -26,7 +55,7 @@ Status Startup::start_missing(const std::vector<Daemon>& daemons) {
   for (const auto& daemon : daemons) {
     PIF_TRY_VALUE(const auto pid, holder(daemon));
     if (pid) continue;
-    PIF_TRY_VALUE(const pid_t child, start(daemon));
+    PIF_TRY_VALUE(const pid_t child, start(daemon, notify_));
     children_.push_back({daemon, child});
   }
   return {};
@@ -43,6 +72,22 @@ Status Startup::check_alive() {
     if (child.pid == 0 || ::waitpid(child.pid, nullptr, WNOHANG) == 0) continue;
     child.pid = 0;
     return ended(child);
+  }
+  return {};
+}
+
+Status Startup::await_ready(const ReadyListener& listener, SteadyClock::time_point deadline) {
+  std::set<pid_t> waited;
+  for (const auto& child : children_) waited.insert(child.pid);
+  while (!waited.empty()) {
+    for (const pid_t pid : listener.wait(kReadyPoll)) waited.erase(pid);
+    if (waited.empty()) break;
+    PIF_TRY(check_alive());
+    if (SteadyClock::now() < deadline) continue;
+    const auto slow = std::find_if(children_.begin(), children_.end(),
+                                   [&](const Child& child) { return waited.count(child.pid) != 0; });
+    return fail(Code::kTimeout,
+                fmt::format("{} does not serve yet; see its log {}", slow->daemon.name, slow->daemon.log()));
   }
   return {};
 }
@@ -94,6 +139,24 @@ Result<Client> await_server(const cluster::Cluster& cluster, Startup& startup, S
     if (SteadyClock::now() >= deadline)
       return fail(Code::kTimeout, fmt::format("the server does not answer: {} (log: {}/server.log)",
                                               client.error().to_string(), cluster.server_folder()));
+    std::this_thread::sleep_for(kStartPoll);
+  }
+}
+
+Status await_up(const cluster::Cluster& cluster, Startup& startup, const StartedLfss& lfss) {
+  const auto deadline = SteadyClock::now() + kSystemUpDeadline;
+  PIF_TRY_VALUE(Client client, await_server(cluster, startup, deadline));
+  std::vector<std::string> missing = {"the LFSs"};
+  while (true) {
+    const auto status = client.status(static_cast<std::uint32_t>(lfss.size()));
+    if (status) PIF_TRY(check_server(*status));  // LFSs are up all the same
+    if (status) missing = missing_names(*status, lfss);
+    if (missing.empty()) return {};
+    if (status) PIF_TRY(check_nodes(*status));
+    PIF_TRY(startup.check_alive());
+    if (SteadyClock::now() >= deadline)
+      return fail(Code::kTimeout, fmt::format("not up after {} s: {}; see their logs under {}",
+                                              kSystemUpDeadline.count(), fmt::join(missing, ", "), cluster.folder));
     std::this_thread::sleep_for(kStartPoll);
   }
 }
