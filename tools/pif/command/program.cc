@@ -89,8 +89,9 @@ void add_all_commands(CLI::App& app, Program& program) {
   add_common_options(app, program.common);
   add_cluster_commands(app, program);
   add_destroy_command(app, program);
-  add_host_command(app, program);
-  add_status_commands(app, program);
+  CLI::App* const host = add_host_command(app, program);
+  add_member_commands(*host, *add_status_commands(app, program), program);
+  add_user_command(app, program);
   add_name_commands(app, program);
   add_copy_commands(app, program);
   add_protect_command(app, program);

@@ -97,6 +97,9 @@ void add_scrub_command(CLI::App& app, Program& program);                    // s
 void add_drill_command(CLI::App& app, Program& program);                    // drill
 void add_doctor_command(CLI::App& app, Program& program);                   // doctor
 void add_run_command(CLI::App& app, Program& program);                      // run
+void add_user_command(CLI::App& app, Program& program);                     // user
+// host add, host remove, node add
+void add_member_commands(CLI::App& host, CLI::App& node, Program& program);
 
 // Prints the document and a line end on stdout.
 [[nodiscard]] Status print(const Json& document);
