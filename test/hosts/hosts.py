@@ -261,7 +261,7 @@ class Hosts:
         self.env = {"PATH": "/mnt/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/srv/home"}
         self.env.update(TMPDIR="/tmp", LANG="C.UTF-8", PIF_RSH=NSRUN)
         self.refuse = None  # of an address and a command: what the remote shell says instead of running it
-        self.world = None
+        self.world = self.doorkeeper = None
         self.all = []
         try:
             self.begin(count, seconds, programs)
@@ -283,7 +283,8 @@ class Hosts:
         self.door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.door.bind(mnt + "/door")
         self.door.listen(128)
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.doorkeeper = threading.Thread(target=self.serve, daemon=True)
+        self.doorkeeper.start()
         for number in range(1, count + 1):
             self.all.append(Host(self, number))
 
@@ -305,8 +306,12 @@ class Hosts:
     def close(self):
         for host in self.all:
             host.close()
-        if self.world:
+        if self.doorkeeper:
+            # Woken up and gone before the next socket gets the number of this one.
+            self.door.shutdown(socket.SHUT_RDWR)
+            self.doorkeeper.join()
             self.door.close()
+        if self.world:
             self.world.process.stdin.close()
             self.world.kill()
 
