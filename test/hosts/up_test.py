@@ -175,7 +175,41 @@ def daemons_that_end_are_started_again_by_host_run():
                 run.kill()
 
 
+def keys_travel_on_standard_input_alone():
+    with Hosts(2) as hosts:
+        commands = []
+        hosts.refuse = lambda address, command: commands.append(command)
+        hosts[0].ok("pif", "init", "--hosts", "h1,h2", FOLDER)
+        hosts[0].ok("pif", "up", FOLDER)
+        line = r"pif host (receive|up) /srv/pif( --id [0-9a-f]{16} --edition \d+)? --json"
+        check(len(commands) == 3 and all(re.fullmatch(line, command) for command in commands), f"{commands}")
+
+
+def file_of(name, content=b"x"):
+    """One file as a host is given it: field 12 of a HeartbeatReply (proto/server.proto)."""
+    inner = bytes([0x0A, len(name)]) + name + bytes([0x12, len(content)]) + content
+    return bytes([0x62, len(inner)]) + inner
+
+
+def what_is_no_file_of_a_host_is_refused():
+    with Hosts(1) as hosts:
+        for files, pattern in (
+            (b"", "are no files of a host"),
+            (b"garbage\n", "are no files of a host"),
+            (b"PIF host files 1, bytes: 9\nshort", "not all of them arrived"),
+            (b"PIF host files 1, bytes: 2\n\xff\xff", "are damaged"),
+            (b"PIF host files 1, bytes: %d\n" % len(file_of(b"../x")) + file_of(b"../x"), '"../x" is no file'),
+            (b"PIF host files 1, bytes: %d\n" % len(file_of(b"pif.toml")) + file_of(b"pif.toml"), "no such file|host"),
+        ):
+            done = hosts[0].run("pif", "host", "receive", FOLDER, data=files)
+            said = text(done.stderr)
+            check(done.returncode in (2, 3) and re.search(pattern, said, re.I), f"{files!r}: {said}")
+            check(hosts[0].run("test", "-e", FOLDER).returncode == 1, f"{files!r}: nothing is made")
+
+
 TESTS = [
+    keys_travel_on_standard_input_alone,
+    what_is_no_file_of_a_host_is_refused,
     a_file_system_is_made_started_stopped_and_started_again,
     hosts_may_have_addresses_of_their_own,
     status_shows_hosts,
