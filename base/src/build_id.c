@@ -6,7 +6,7 @@
 enum { kHeadersMax = 256, kNotesBytesMax = 64 << 10 };
 
 /* Whether all of it could be read. */
-static int read_all(pif_read_at read, void* program, uint64_t at, void* into, size_t bytes) {
+static int read_all(pif_build_id_read read, void* program, uint64_t at, void* into, size_t bytes) {
   return read(program, at, into, bytes) == (long)bytes;
 }
 
@@ -20,7 +20,7 @@ static int is_ours(const Elf64_Ehdr* head) {
 static uint64_t padded(uint64_t bytes, uint64_t align) { return (bytes + align - 1) / align * align; }
 
 /* The build id among the notes of one segment. */
-static size_t find_in(pif_read_at read, void* program, const Elf64_Phdr* notes, unsigned char* id) {
+static size_t find_in(pif_build_id_read read, void* program, const Elf64_Phdr* notes, unsigned char* id) {
   const uint64_t align = notes->p_align == 8 ? 8 : 4;
   const uint64_t size = notes->p_filesz < kNotesBytesMax ? notes->p_filesz : kNotesBytesMax;
   Elf64_Nhdr note;
@@ -39,7 +39,7 @@ static size_t find_in(pif_read_at read, void* program, const Elf64_Phdr* notes, 
   return 0;
 }
 
-size_t pif_build_id(pif_read_at read, void* program, unsigned char* id) {
+size_t pif_build_id(pif_build_id_read read, void* program, unsigned char* id) {
   Elf64_Ehdr head;
   if (!read_all(read, program, 0, &head, sizeof head) || !is_ours(&head)) return 0;
   for (unsigned i = 0; i < head.e_phnum; ++i) {

@@ -13,11 +13,11 @@ enum { kPifBuildIdBytesMax = 64 };
 
 /* Reads `bytes` bytes from byte `at` of the program into `into`; how many there were (fewer: it ends there), or below 0
  * for an error. */
-typedef long (*pif_read_at)(void* program, uint64_t at, void* into, size_t bytes);
+typedef long (*pif_build_id_read)(void* program, uint64_t at, void* into, size_t bytes);
 
 /* Writes the build id into `id` [kPifBuildIdBytesMax] and returns its length. 0: it has none, is no ELF program for 64
  * bits in this machine's byte order, or cannot be read. The bytes may be anybody's: nothing in them is believed. */
-size_t pif_build_id(pif_read_at read, void* program, unsigned char* id);
+size_t pif_build_id(pif_build_id_read read, void* program, unsigned char* id);
 
 #ifdef __cplusplus
 }
