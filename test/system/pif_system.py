@@ -150,6 +150,12 @@ class FileSystem:
         """Starts what does not run; returns when this one takes part again."""
         self.ok("up", self.folder)
         await_condition(lambda: self.view_states()[lfs] == "member", f"{lfs} is a member", 60)
+        # LFSs learn of it with their next heartbeat; one that has not would not ask it.
+        await_condition(self.have_one_view, "all LFSs know of it", 60)
+
+    def have_one_view(self):
+        views = {daemon["view"] for daemon in self.json("status")["daemons"] if daemon["node"] != "server"}
+        return len(views) == 1
 
     def stored_files(self, lfs, ending=".dat"):
         """Files of rows, parity or the like on its disk that have bytes, longest first."""
