@@ -121,6 +121,27 @@ TEST_CASE("forks grow on their own, and a placed file with them") {
   });
 }
 
+TEST_CASE("a placed file of which an LFS does not answer can be read again once it does") {
+  FileSystem fs(3);
+  fs.add_client("client", DataPath::kMessages, [&fs](Client& client, sim::Actor&) {
+    CreateOptions options = placed(0);
+    options.nodes = {1, 2, 3};
+    File made = must(client.create("/f", options));
+    for (std::uint32_t subfile = 0; subfile < 3; ++subfile)
+      put_fork(client, made, subfile, "data", pattern(40, subfile));
+    must(made.commit());
+    File file = must(client.open("/f"));
+    const Bytes all = get(file);
+    fs.cluster.kill_lfs(1);
+    CHECK(!file.file_length());
+    Bytes out(1);
+    CHECK(!file.pread(out, 90));
+    fs.cluster.restart_lfs(1);
+    CHECK(get(file) == all);
+  });
+  fs.world.run();
+}
+
 TEST_CASE("any file may have forks beside its records; they are added, replaced and removed at any time") {
   FileSystem fs(3);
   fs.run(DataPath::kAuto, [](Client& client) {

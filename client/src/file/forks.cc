@@ -45,35 +45,41 @@ Result<std::unique_ptr<FileState>> open_fork(const FileState& of, std::uint32_t 
 
 PlacedBytes::PlacedBytes(const FileState& file) : file_(file) {}
 PlacedBytes::~PlacedBytes() = default;
-void PlacedBytes::close() { parts_.clear(); }
+
+void PlacedBytes::close() {
+  parts_.clear();
+  length_.reset();
+}
+
+// Not opened, if there is none.
+Status PlacedBytes::open(std::uint32_t subfile) {
+  auto fork = open_fork(file_, subfile, std::string(kForkData), Client::Mode::kRead);
+  if (!fork) return fork.error().code == Code::kNotFound ? Status() : Status(fail(std::move(fork.error())));
+  parts_[subfile].fork = std::move(*fork);
+  return {};
+}
 
 Result<FileLength> PlacedBytes::measure() {
   PIF_ASSERT(file_.parts.placed, file_.parts.file.value);
-  std::vector<Part> parts(file_.width());
+  length_.reset();  // should it fail, the next one measures all anew
+  parts_.resize(file_.width());
   FileLength sum;
   for (std::uint32_t subfile = 0; subfile < file_.width(); ++subfile) {
-    Part& part = parts[subfile];
-    if (!parts_.empty() && parts_[subfile].fork) {
-      part.fork = std::move(parts_[subfile].fork);
-    } else {
-      auto fork = open_fork(file_, subfile, std::string(kForkData), Client::Mode::kRead);
-      if (!fork && fork.error().code == Code::kNotFound) continue;
-      if (!fork) return fail(std::move(fork.error()));
-      part.fork = std::move(*fork);
-    }
+    Part& part = parts_[subfile];
+    if (!part.fork) PIF_TRY(open(subfile));
+    if (!part.fork) continue;
     PIF_TRY(part.fork->keep_rights());
     PIF_TRY_VALUE(const FileLength length, part.fork->length.get(true));
     part.bytes = length.bytes;
     sum.records += length.records;
     sum.bytes += length.bytes;
   }
-  parts_ = std::move(parts);
   length_ = sum;
   return sum;
 }
 
 Result<std::size_t> PlacedBytes::pread(std::span<std::byte> out, std::uint64_t offset) {
-  if (parts_.empty()) PIF_TRY(measure());
+  if (!length_) PIF_TRY(measure());
   std::size_t moved = 0;
   for (const Part& part : parts_) {
     if (moved == out.size()) break;

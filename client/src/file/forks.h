@@ -34,16 +34,18 @@ class PlacedBytes {
   // Closes the forks.
   void close();
   // What was measured last.
-  FileLength length() const { return length_; }
+  FileLength length() const { return length_.value_or(FileLength{}); }
 
  private:
   struct Part {
     std::unique_ptr<FileState> fork;  // null: there is none
     std::uint64_t bytes = 0;
   };
+  [[nodiscard]] Status open(std::uint32_t subfile);
+
   const FileState& file_;
-  std::vector<Part> parts_;  // of the subfiles, in their order; empty: nobody has measured
-  FileLength length_;
+  std::vector<Part> parts_;           // of the subfiles, in their order
+  std::optional<FileLength> length_;  // nothing: it is to be measured
 };
 
 }  // namespace pif::client
