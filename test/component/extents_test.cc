@@ -171,4 +171,19 @@ TEST_CASE("a component cannot end where its records do not") {
   CHECK(code_of(sum_scattered(component.shape, component.files, 1, 65)) == Code::kCorrupt);
 }
 
+TEST_CASE("what is written forwards is written back some way behind, each byte once") {
+  constexpr std::uint64_t kMiB = 1u << 20;
+  WritebackBehind behind;
+  std::uint64_t asked = 10 * kMiB;  // it begins there
+  for (std::uint64_t at = asked; at < 100 * kMiB; at += kMiB / 3) {
+    const auto range = behind.due({at, at + kMiB / 3});
+    if (!range) continue;
+    CHECK(range->begin == asked);
+    CHECK(range->end <= at - kMiB);  // others may still be there
+    asked = range->end;
+  }
+  CHECK(asked >= 90 * kMiB);
+  for (std::uint64_t at = 0; at < asked; at += kMiB) CHECK(!behind.due({at, at + kMiB}));  // again, and in front
+}
+
 }  // namespace pif::component::test

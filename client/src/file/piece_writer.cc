@@ -66,7 +66,10 @@ void PieceWriter::write() {
     Near& near = near_.emplace_back(Near{lfs, *file_.component(lfs).files().data, 0, {}});
     for (const ConstExtent& piece : pieces) near.bytes += piece.size;
     bytes += near.bytes;
-    add_task([&near, &pieces] { near.outcome = component::write_extents_mapped(near.data, pieces); });
+    add_task([&near, &pieces, &writeback = file_.scattered.writeback(lfs)] {
+      near.outcome = component::write_extents_mapped(near.data, pieces);
+      if (near.outcome) writeback.passed(near.data, {pieces.front().offset, pieces.back().offset + pieces.back().size});
+    });
   }
   start_tasks(bytes);
 }

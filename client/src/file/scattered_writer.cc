@@ -54,6 +54,7 @@ Status ScatteredWriter::begin() {
   }
   PIF_TRY(file_.writer.give_up());
   is_on_ = true;
+  writebacks_.resize(file_.width());
   return {};
 }
 

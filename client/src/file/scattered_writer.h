@@ -4,12 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
-#include <vector>
 
 #include "file/piece_split.h"
 #include "pif/access/requests.h"
 #include "pif/access/sealing.h"
+#include "pif/component/extents.h"
 
 namespace pif::client {
 
@@ -35,6 +36,9 @@ class ScatteredWriter {
   // What was written so far is durable at the LFSs, though nobody else sees it.
   [[nodiscard]] Status sync();
 
+  // Of what is written into that component here. It is on.
+  component::WritebackBehind& writeback(LfsIndex lfs) { return writebacks_[lfs]; }
+
   // The LFSs have room for the file's first `bytes` bytes.
   [[nodiscard]] Status preallocate(std::uint64_t bytes);
 
@@ -48,6 +52,7 @@ class ScatteredWriter {
   std::uint64_t component_bytes(LfsIndex lfs, const FileLength& file_length) const;
   FileState& file_;
   bool is_on_ = false;
+  std::deque<component::WritebackBehind> writebacks_;  // by LFS
   access::Sealing sealing_;
 };
 

@@ -27,7 +27,8 @@ Result<net::Packet> Scattering::write_pieces(const Request& request, const proto
   const auto runs = body.first(asked.run_bytes());
   const auto data = body.subspan(asked.run_bytes());
   PIF_TRY(check_runs(runs, {kFileBytesMax, data.size(), true, patterns::kWrittenPiecesMax}));
-  PIF_TRY_VALUE(const auto pieces, patterns::RunDecoder::make(runs, {}));
+  PIF_TRY_VALUE(auto pieces, patterns::RunDecoder::make(runs, {}));
+  const std::uint64_t begin = pieces.next()->offset;
   PIF_TRY(writing_.check_room(FileId(asked.shape().file()), pieces.end(), data.size()));
   PIF_TRY_VALUE(const auto component, writing_.open_component(request, asked.shape()));
   if (!component->shape.format.is_fixed())
@@ -42,6 +43,7 @@ Result<net::Packet> Scattering::write_pieces(const Request& request, const proto
   component->scattered = true;
   PIF_ASSERT(component->stage() == Stage::kFilling && component->files->data, component->file.value);
   PIF_TRY(write_runs(*component->files->data, runs, data, !component->given_out));
+  component->writeback.passed(*component->files->data, {begin, pieces.end()});
   written_.add(key);
   return reply;
 }

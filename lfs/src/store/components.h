@@ -14,6 +14,7 @@
 #include "pif/base/clock.h"
 #include "pif/base/timers.h"
 #include "pif/component/component.h"
+#include "pif/component/extents.h"
 #include "pif/component/parity.h"
 #include "pif/kv/store.h"
 #include "store/component_stage.h"
@@ -55,6 +56,7 @@ struct Component {
   bool by_append = false;      // made by an append to a committed file that had no rows here, and not asked about since
   bool scattered = false;      // filled in pieces: it has no sums before it is sealed
   std::uint64_t reserved = 0;  // of such a one: bytes of .dat that have room, with their sums
+  component::WritebackBehind writeback;  // of what was written into it here
   bool given_out = false;  // somebody got its descriptors for writing: only then can others than this process write it
   bool dirty = false;  // has entries in the redo log whose in-place data may not be durable; the files that they went
                        // through stay open

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -66,6 +67,23 @@ class ExtentReader {
 // nobody else writes the file at the same time, so that pieces that lie close together may be written with what lies
 // between them. kNoSpace, kIo: any of them may have been written.
 [[nodiscard]] Status write_extents(File& data, std::span<const ConstExtent> extents, bool alone);
+
+// Asks for early write-back of a .dat that is written in pieces, so that the sync of its seal has less to do. Several
+// fill the same pages at about the same pace: what is asked for lies far enough behind, and this object asks for no
+// byte twice, wherever the pieces are. Thread-safety: all.
+class WritebackBehind {
+ public:
+  // Pieces in these bytes were written: what is to be asked for now.
+  std::optional<Range> due(const Range& written);
+  // The same, and asks for it.
+  void passed(File& data, const Range& written) {
+    if (const auto range = due(written)) data.start_writeback(range->begin, range->size());
+  }
+
+ private:
+  static constexpr std::uint64_t kNothing = UINT64_MAX;
+  std::atomic<std::uint64_t> next_ = kNothing;  // byte: those before it were asked for, or lie before the first piece
+};
 
 // The component that was written so ends here, with so many rows and bytes (fixed records): the files get that size,
 // and each chunk its sum. Holes are not read. Nobody writes it. Does not sync.
