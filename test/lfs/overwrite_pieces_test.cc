@@ -204,6 +204,40 @@ TEST_CASE("four who write pieces that lie between one another's log each chunk o
       });
 }
 
+TEST_CASE("the log takes what changes of chunks, and not what lies between, also of rows") {
+  with_node([](Peer& peer, Node& node) {
+    auto bytes = pattern(100 * 10'000, 1);
+    put_large(peer, TestFile{}, bytes);
+    const auto few = strided(1000, 64, 8192, bytes.size(), 2);  // in every other chunk
+    REQUIRE_OK(overwrite_pieces(peer, 7, few));
+    apply(bytes, few);
+    CHECK(log_bytes(peer) < few.size() * 200);
+    const std::uint64_t before = log_bytes(peer);
+    const auto row = pattern(100, 3);
+    REQUIRE_OK(peer.overwrite(7, 500, 1, row));
+    bytes.replace(50'000, 100, row);
+    CHECK(log_bytes(peer) - before < 300);
+    CHECK((read_all(peer, TestFile{}, bytes.size()) == bytes));
+    node.crash();
+    node.start();
+    CHECK((read_all(peer, TestFile{}, bytes.size()) == bytes));
+    CHECK(node.check().value().damages.empty());
+  });
+}
+
+TEST_CASE("damage beside bytes that the log brings home is still found") {
+  with_node([](Peer& peer, Node& node) {
+    const auto bytes = pattern(100 * 400, 1);
+    REQUIRE_OK(peer.put(TestFile{}, bytes));
+    REQUIRE_OK(overwrite_pieces(peer, 7, {{5000, "x"}}));
+    node.crash();
+    node.disk->flip_bit("/lfs0/data/07/0000000000000007.dat", 8000, 2);  // of the same chunk
+    node.start();
+    CHECK(code_of(peer.read(7, 80, 1)) == Code::kCorrupt);
+    CHECK(node.check().value().damages.size() == 1);
+  });
+}
+
 TEST_CASE("who is taken along by a full batch does not overtake what came before and changes the same chunk") {
   HeldExecutor executor;
   with_node(

@@ -10,6 +10,9 @@
 namespace pif::lfs {
 namespace {
 
+// Of fixed records: so the runs of what changes in it are few enough to be encoded.
+constexpr std::uint64_t kImageBytesMax = 1u << 20;
+
 // Gathers chunks in the order in which pieces touch them.
 class Touched {
  public:
@@ -76,6 +79,14 @@ bool have_common(std::span<const ChunkRange> a, std::span<const ChunkRange> b) {
   return false;
 }
 
+LogEntry BatchImages::Image::make_entry() {
+  const component::Shape& shape = component->shape;
+  if (changed) changes = encode_changes(shape, first_chunk, bytes, *changed);
+  const std::span<const std::byte> data = changes ? *changes : bytes;
+  return {component->file, first_chunk, shape.chunk_bytes, data,
+          changes ? LogEntryType::kChanges : LogEntryType::kChunks};
+}
+
 const BatchImages::Place* BatchImages::find(FileId file, std::uint64_t chunk) const {
   const auto found = newest_.find({file.value, chunk});
   return found == newest_.end() ? nullptr : &found->second;
@@ -105,11 +116,12 @@ std::vector<ChunkRange> BatchImages::missing(const Component& component, std::sp
     const ChunkRange all{chunks.front().first, chunks.back().end() - chunks.front().first};
     return has_in_one_image(component.file, all) ? std::vector<ChunkRange>() : std::vector{all};
   }
+  const std::uint64_t count_max = std::max<std::uint64_t>(1, kImageBytesMax / component.shape.chunk_bytes);
   std::vector<ChunkRange> out;
   for (const ChunkRange& range : chunks) {
     for (std::uint64_t chunk = range.first; chunk < range.end(); ++chunk) {
       if (find(component.file, chunk) != nullptr) continue;
-      if (!out.empty() && out.back().end() == chunk)
+      if (!out.empty() && out.back().end() == chunk && out.back().count < count_max)
         ++out.back().count;
       else
         out.push_back({chunk, 1});
@@ -133,6 +145,7 @@ Status BatchImages::fill(Image& image, std::span<const ChunkRange> touched, cons
   for (; at != touched.end() && at->first < image_end; ++at) {
     const ChunkRange& range = *at;
     if (!range.is_part) continue;  // chunks that change whole need not even be intact
+    if (image.component->shape.format.is_fixed() && !image.changed) image.changed.emplace(image.bytes.size());
     const std::uint64_t end = std::min(range.end(), image_end);
     for (std::uint64_t chunk = std::max(range.first, image.first_chunk); chunk < end;) {
       std::uint64_t next = chunk + 1;
@@ -173,6 +186,9 @@ void BatchImages::put(const Component& component, const OverwriteTarget& target)
       PIF_ASSERT(place != nullptr && within < place->bytes.size(), component.file.value, chunk, within);
       const std::size_t size = std::min(bytes.size(), place->bytes.size() - within);
       std::memcpy(place->bytes.data() + within, bytes.data(), size);
+      Image& image = images_[place->image];
+      if (image.changed)
+        image.changed->add(static_cast<std::size_t>(place->bytes.data() + within - image.bytes.data()), size);
       bytes = bytes.subspan(size);
       offset += size;
     }
@@ -190,8 +206,8 @@ Status BatchImages::change(const ComponentPtr& component, const OverwriteTarget&
   for (const ChunkRange& range : missing(*component, touched)) {
     const std::uint64_t end = std::min(range.end() * chunk_bytes, component_bytes);
     PIF_ASSERT(range.first * chunk_bytes < end, range.first, range.count, component_bytes);
-    Image& image =
-        fresh.emplace_back(Image{component, range.first, 0, std::vector<std::byte>(end - range.first * chunk_bytes)});
+    Image& image = fresh.emplace_back(
+        Image{component, range.first, 0, std::vector<std::byte>(end - range.first * chunk_bytes), {}, {}});
     PIF_TRY(fill(image, touched, reader));
   }
   adopt(std::move(fresh));

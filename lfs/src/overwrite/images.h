@@ -1,6 +1,8 @@
 // The images that a batch of overwrites writes to the redo log: whole new chunks of .dat, one of each chunk however
 // many requests change it. Knows nothing of the loop. Thread-safety: none.
 //
+// An image of chunks that change in part knows which of its bytes do: the log takes no more than these.
+//
 // What one request changes of variable records is in one image, and so in one entry of the log, since a record may go
 // over chunks. Fixed records do not.
 #pragma once
@@ -14,6 +16,8 @@
 
 #include "pif/pattern/runs.h"
 #include "store/components.h"
+#include "store/redo_log.h"
+#include "store/redo_pieces.h"
 
 namespace pif::lfs {
 
@@ -69,6 +73,11 @@ class BatchImages {
     std::uint64_t first_chunk = 0;
     std::uint64_t number = 0;  // in the log, once it is there
     std::vector<std::byte> bytes;
+    std::optional<ChangedBytes> changed;            // nothing: all of them may
+    std::optional<std::vector<std::byte>> changes;  // set by whoever logs it
+
+    // Its entry of the log, as long as this lives: what changes, or all of it if that is hardly longer.
+    LogEntry make_entry();
   };
 
   // Changes the images of the target's chunks. Those that the batch does not have yet are made of what `reader` has.

@@ -280,8 +280,7 @@ void Overwriting::write_batch(std::shared_ptr<Batch> batch) {
     PIF_ASSERT(c.stage() == Stage::kOverwriting, c.file.value, c.stage());
     PIF_ASSERT(c.mode && *c.mode != component::OpenMode::kRead, c.file.value);
     PIF_ASSERT(!image.bytes.empty(), c.file.value);
-    context_.log.add({c.file, image.first_chunk, c.shape.chunk_bytes, image.bytes, LogEntryType::kChunks},
-                     image.number);
+    context_.log.add(image.make_entry(), image.number);
   }
   syncing_ = true;
   auto written = std::make_shared<Status>();

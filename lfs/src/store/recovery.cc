@@ -50,7 +50,8 @@ Result<proto::ComponentState*> Replayer::state_of(FileId file) {
 
 Status Replayer::replay(const LogEntry& entry, std::uint64_t number) {
   switch (entry.type) {
-    case LogEntryType::kChunks: return replay_chunks(entry, number);
+    case LogEntryType::kChunks:
+    case LogEntryType::kChanges: return replay_chunks(entry, number);
   }
   return fail(Code::kVersion, fmt::format("redo log, entry {}: of an unknown type", number));  // RedoLog said so before
 }
@@ -72,7 +73,12 @@ Status Replayer::replay_chunks(const LogEntry& entry, std::uint64_t number) {
   }
   if (!files) return fail(std::move(files.error()));
   auto tail = tail_of(*state);
-  PIF_TRY(write_home(shape, *files, entry.first_chunk, entry.data, tail));
+  if (entry.type == LogEntryType::kChunks) {
+    PIF_TRY(write_home(shape, *files, entry.first_chunk, entry.data, tail));
+  } else {
+    PIF_TRY_VALUE(const Changes changes, decode_changes(entry.data, entry.chunk_bytes));
+    PIF_TRY(change_home(shape, *files, entry.first_chunk, changes, tail));
+  }
   set_tail(*state, tail);
   state->set_log_applied(number);
   changed_.emplace(entry.file.value, shape);

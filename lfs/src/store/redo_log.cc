@@ -50,7 +50,10 @@ std::uint64_t hash_fields(const T& stored) {
   return hash_bytes(std::as_bytes(std::span(&stored, 1)).first(sizeof(T) - sizeof(std::uint64_t)));
 }
 
-bool is_known(std::uint32_t type) { return type == static_cast<std::uint32_t>(LogEntryType::kChunks); }
+bool is_known(std::uint32_t type) {
+  return type == static_cast<std::uint32_t>(LogEntryType::kChunks) ||
+         type == static_cast<std::uint32_t>(LogEntryType::kChanges);
+}
 std::uint64_t padding(std::uint64_t bytes) { return (kAlign - bytes % kAlign) % kAlign; }
 constexpr std::array<std::byte, kAlign> kZeros{};
 

@@ -1,5 +1,5 @@
-// The redo log of overwrites: whole new chunks, in the order in which they were decided. docs/FORMAT.md "Redo log"
-// draws its bytes.
+// The redo log of overwrites: new chunks, whole or their changed bytes, in the order in which they were decided.
+// docs/FORMAT.md "Redo log" draws its bytes.
 //
 // Rules: (1) an entry counts only if its hash, its number and the chain of hashes from the log's head to it hold, so
 // that neither a torn tail nor bytes of an earlier round are taken for entries. (2) Numbers rise forever, also over
@@ -23,14 +23,15 @@ namespace pif::lfs {
 
 // What an entry is, as its first four bytes say it.
 enum class LogEntryType : std::uint32_t {
-  kChunks = 0x45646552,  // "RedE": whole chunks of .dat as they are now
+  kChunks = 0x45646552,   // "RedE": whole chunks of .dat as they are now
+  kChanges = 0x50646552,  // "RedP": those bytes of chunks that change (redo_pieces.h)
 };
 
 struct LogEntry {
   FileId file;
   std::uint64_t first_chunk = 0;
   std::uint32_t chunk_bytes = 0;
-  std::span<const std::byte> data;  // from the start of first_chunk on
+  std::span<const std::byte> data;  // kChunks: from the start of first_chunk on
   LogEntryType type = LogEntryType::kChunks;
 };
 
