@@ -51,7 +51,10 @@ Result<net::Packet> Scattering::write_pieces(const Request& request, const proto
 Result<ComponentPtr> Scattering::to_read(const Request& request, const proto::ComponentShape& shape) {
   PIF_TRY(writing_.check_incarnation(shape));
   const auto found = context_.components.find(FileId(shape.file()));
-  if (!found && found.error().code == Code::kNotFound) return ComponentPtr();
+  if (!found && found.error().code == Code::kNotFound) {
+    if (!context_.components.was_removed(FileId(shape.file()))) return ComponentPtr();
+    return fail(Code::kStaleFile, fmt::format("file {} was deleted or replaced", name_of(FileId(shape.file()))));
+  }
   PIF_TRY_VALUE(const auto component, writing_.open_component(request, shape));
   if (component->writer) PIF_TRY(writing_.finish_writer(*component));
   PIF_TRY(context_.components.open_files(*component, component::OpenMode::kRead));

@@ -279,13 +279,14 @@ void Components::forget(Component& component, bool for_good) {
 }
 
 void Components::forget_tombstones() {
-  tombstones_.clear();
+  former_ = std::exchange(tombstones_, {});
   tombstone_order_.clear();
 }
 
 void Components::came_back(const proto::ComponentState& state) {
   const auto id = state.shape().file();
   quarantined_.erase(id);
+  former_.erase(id);
   if (tombstones_.erase(id) > 0) tombstone_order_.remove(id);
   ++totals_.components;
   totals_.bytes += state.bytes();

@@ -168,6 +168,9 @@ class Components {
   void forget(Component& component, bool for_good = true);
   // What was gone for good may come back.
   void forget_tombstones();
+  // It was gone for good once, in this or the last run of the server. A file that was still being created then does not
+  // come back.
+  bool was_removed(FileId file) const { return tombstones_.contains(file.value) || former_.contains(file.value); }
   // The files of a forgotten one are being removed away from the loop: no other may take their names before that has
   // ended.
   void set_removing(FileId file, bool is_removing);
@@ -202,6 +205,7 @@ class Components {
   std::list<Component*> with_files_;  // longest unused first
   std::unordered_set<std::uint64_t> tombstones_;
   std::list<std::uint64_t> tombstone_order_;
+  std::unordered_set<std::uint64_t> former_;  // tombstones of the run before
   std::unordered_set<std::uint64_t> removing_;
   std::unordered_set<std::uint64_t> quarantined_;
   std::map<std::uint64_t, Time> unsettled_;

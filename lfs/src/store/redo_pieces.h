@@ -35,10 +35,10 @@ std::optional<std::vector<std::byte>> encode_changes(const component::Shape& sha
 
 // What such an entry says. Points into its data.
 struct Changes {
-  std::uint64_t bytes = 0;                  // of the chunks
-  std::span<const std::byte> sums;          // 8 bytes for each chunk: that of a whole image of it
+  std::uint64_t bytes = 0;                   // of the chunks
+  std::span<const std::byte> sums;           // 8 bytes for each chunk: that of a whole image of it
   std::optional<patterns::RunDecoder> runs;  // in the chunks' bytes; never nothing
-  std::span<const std::byte> data;          // of all runs
+  std::span<const std::byte> data;           // of all runs
 
   std::uint64_t sum(std::uint64_t chunk) const;  // counted from the first one
   // image: as many of the chunks' bytes as there are.
