@@ -1,5 +1,6 @@
 # What `cmake --install` installs: programs (pif_program does that), manual pages, and for users of the library the
-# headers and static libraries of client and libtool with all they need, as find_package(pif) and as pif.pc.
+# headers, libpif.so, and static libraries of client and libtool with all they need, as find_package(pif) and for
+# pkg-config: pif (libpif.so), pif-static and pif-tool.
 include(CMakePackageConfigHelpers)
 
 # Bottom up. kv, server and lfs are for their daemons only.
@@ -20,6 +21,10 @@ foreach(library ${PIF_INSTALLED_LIBRARIES})
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development ${headers})
 endforeach()
 
+target_include_directories(pif_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+install(TARGETS pif_shared EXPORT pifTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_COMPONENT development)
+
 set(PIF_CMAKE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/pif)
 install(EXPORT pifTargets NAMESPACE pif:: DESTINATION ${PIF_CMAKE_FOLDER} COMPONENT development)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/pifConfig.cmake.in ${CMAKE_BINARY_DIR}/pifConfig.cmake
@@ -36,8 +41,10 @@ foreach(library ${PIF_INSTALLED_LIBRARIES})
   endif()
 endforeach()
 file(RELATIVE_PATH PIF_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/pif.pc.in ${CMAKE_BINARY_DIR}/pif.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/pif.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+foreach(package pif pif-static pif-tool)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${package}.pc.in ${CMAKE_BINARY_DIR}/${package}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endforeach()
 
 file(GLOB PIF_MAN_PAGES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/man/*.1)
 install(FILES ${PIF_MAN_PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

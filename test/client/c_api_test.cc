@@ -69,6 +69,17 @@ TEST_CASE("a program in C reads, writes and names files") {
   }
 }
 
+TEST_CASE("a program in C moves whole files, and is told where they are") {
+  FileSystem fs(3);
+  fs.run(DataPath::kAuto, [](Client& client) {
+    pif_connection connection;
+    connection.client = std::make_unique<Client>(std::move(client));
+    const char* wrong = c_whole(&connection);
+    INFO((wrong != nullptr ? wrong : "") << ": " << pif_error_text(&connection));
+    CHECK(wrong == nullptr);
+  });
+}
+
 TEST_CASE("NULL where a program in C must give something is an error, never an exception") {
   FileSystem fs(2);
   fs.run(DataPath::kAuto, [](Client& client) {

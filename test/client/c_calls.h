@@ -12,6 +12,8 @@ extern "C" {
 const char* c_calls(pif_connection* connection);
 /* The same with NULL wherever a pointer is taken. */
 const char* c_calls_with_null(pif_connection* connection);
+/* Whole files, and what is told of a file and of its LFSs, of which there are 3. */
+const char* c_whole(pif_connection* connection);
 /* Many pieces at once, and a file that two connections create. In this order: c_shares(), c_joins() on the other one,
  * c_pieces(). */
 struct c_shared {

@@ -45,14 +45,34 @@ run("building against the installed package" ${CMAKE_COMMAND} --build ${WORK}/ou
 run("the program with find_package" ${WORK}/outside/with_package)
 expect("the program with find_package" "^record 9 is on LFS 3\nno file system: not-found")
 
-# A C program with pkg-config, no CMake.
+# With pkg-config, no CMake: a C and a C++ program with libpif.so, C with the static libraries, a tool.
 set(ENV{PKG_CONFIG_PATH} ${PREFIX}/${LIBDIR}/pkgconfig)
-run("pkg-config" pkg-config --cflags --libs pif)
-separate_arguments(pc UNIX_COMMAND "${OUT}")
-run("compiling with pkg-config" ${CC} -std=c11 -Wall -Werror ${FLAGS} ${OUTSIDE}/in_c.c ${pc}
-  -o ${WORK}/outside/in_c_by_pkg_config)
-run("the program in C, without a file system" ${WORK}/outside/in_c /nonexistent)
-expect("the program in C, without a file system" "^no file system: ")
+set(ENV{LD_LIBRARY_PATH} ${PREFIX}/${LIBDIR})
+function(compile program package compiler)
+  run("pkg-config ${package}" pkg-config --cflags --libs ${package})
+  separate_arguments(pc UNIX_COMMAND "${OUT}")
+  run("compiling ${program}" ${compiler} ${ARGN} -Wall -Werror ${FLAGS} ${pc} -o ${WORK}/outside/${program})
+endfunction()
+compile(in_c_by_pkg_config pif ${CC} -std=c11 ${OUTSIDE}/in_c.c)
+compile(in_c_static pif-static ${CC} -std=c11 ${OUTSIDE}/in_c.c)
+compile(in_cpp_by_pkg_config pif ${CXX} -std=c++20 ${OUTSIDE}/with_package.cc)
+compile(tool_by_pkg_config pif-tool ${CXX} -std=c++20 ${EXAMPLES}/noop.cc)
+run("the C++ program with libpif.so" ${WORK}/outside/in_cpp_by_pkg_config)
+expect("the C++ program with libpif.so" "^record 9 is on LFS 3\nno file system: not-found")
+run("what the C++ program needs" readelf -d ${WORK}/outside/in_cpp_by_pkg_config)
+expect("what the C++ program needs" "libpif.so.0.1")
+if(OUT MATCHES "protobuf|zmq")
+  message(FATAL_ERROR "a program with libpif.so is linked to more than that: ${OUT}")
+endif()
+run("a tool by pkg-config" ${WORK}/outside/tool_by_pkg_config --help)
+run("the C program with libpif.so, without a file system" ${WORK}/outside/in_c_by_pkg_config /nonexistent)
+expect("the C program with libpif.so, without a file system" "^no file system: ")
+run("the C program with static libraries, without a file system" ${WORK}/outside/in_c_static /nonexistent)
+expect("the C program with static libraries, without a file system" "^no file system: ")
+if(NOT SANITIZE)
+  run("what libpif.so exports" ${PYTHON} ${CMAKE_CURRENT_LIST_DIR}/exports.py ${PREFIX}/${LIBDIR}/libpif.so
+    ${PREFIX}/include)
+endif()
 
 # All of them on a file system of the installed programs.
 run("running what was built" ${CMAKE_COMMAND} -E env PIF_BIN=${PREFIX}/bin

@@ -151,8 +151,10 @@ int pif_list(pif_connection* connection, const char* path, pif_list_function eac
 }
 
 pif_file* pif_create(pif_connection* connection, const char* path, const pif_create_options* options) {
-  return make_file(connection, {{"path", path}},
-                   [&](Client& client) { return client.create(path, options_of(options)); });
+  return make_file(connection, {{"path", path}}, [&](Client& client) -> Result<File> {
+    PIF_TRY_VALUE(const auto chosen, options_of(options));
+    return client.create(path, chosen);
+  });
 }
 pif_file* pif_open(pif_connection* connection, const char* path, enum pif_mode mode) {
   return make_file(connection, {{"path", path}}, [&](Client& client) { return client.open(path, mode_of(mode)); });

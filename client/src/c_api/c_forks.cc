@@ -4,13 +4,17 @@
 
 using namespace pif::c_api;
 using pif::Client;
+using pif::File;
+using pif::Result;
 
 extern "C" {
 
 pif_file* pif_create_fork(pif_connection* connection, const pif_file* of, uint32_t subfile, const char* name,
                           const pif_create_options* options) {
-  return make_file(connection, {{"of", of}, {"name", name}},
-                   [&](Client& client) { return client.create_fork(of->file, subfile, name, options_of(options)); });
+  return make_file(connection, {{"of", of}, {"name", name}}, [&](Client& client) -> Result<File> {
+    PIF_TRY_VALUE(const auto chosen, options_of(options));
+    return client.create_fork(of->file, subfile, name, chosen);
+  });
 }
 pif_file* pif_open_fork(pif_connection* connection, const pif_file* of, uint32_t subfile, const char* name,
                         enum pif_mode mode) {

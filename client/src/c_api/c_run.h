@@ -42,6 +42,8 @@ struct Argument {
       : name(its_name), is_right(pointer != nullptr || size == 0) {}
   Argument(const char* its_name, pif_list_function function) : name(its_name), is_right(function != nullptr) {}
   Argument(const char* its_name, pif_stats_function function) : name(its_name), is_right(function != nullptr) {}
+  Argument(const char* its_name, pif_attribute_function function) : name(its_name), is_right(function != nullptr) {}
+  Argument(const char* its_name, pif_node_function function) : name(its_name), is_right(function != nullptr) {}
   const char* name;
   bool is_right;
 };

@@ -1,6 +1,7 @@
 // What several functions of the C interface take and give.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "pif/base/inheriting.h"
@@ -9,7 +10,8 @@
 
 namespace pif::c_api {
 
-inline CreateOptions options_of(const pif_create_options* options) {
+// kInvalid: an attribute without a name or a value.
+inline Result<CreateOptions> options_of(const pif_create_options* options) {
   CreateOptions out;
   if (options == nullptr) return out;
   switch (options->kind) {
@@ -25,6 +27,13 @@ inline CreateOptions options_of(const pif_create_options* options) {
   static_assert(PIF_NO_BEVIES == kNoBevies);
   out.bevy = options->bevy;
   if (options->mode != 0) out.mode = options->mode;
+  if (options->attributes == nullptr && options->attribute_count > 0)
+    return fail(Code::kInvalid, "NULL was given for \"attributes\"");
+  for (const pif_attribute& attribute : std::span(options->attributes, options->attribute_count)) {
+    if (attribute.name == nullptr || attribute.value == nullptr)
+      return fail(Code::kInvalid, "NULL was given for an attribute's name or value");
+    out.attributes.emplace(attribute.name, attribute.value);
+  }
   return out;
 }
 

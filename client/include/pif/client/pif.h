@@ -71,6 +71,12 @@ typedef struct pif_options {
 
 #define PIF_NO_BEVIES UINT32_MAX
 
+/* A named attribute of a file: text, which the file system keeps and does not understand. */
+typedef struct pif_attribute {
+  const char* name;
+  const char* value;
+} pif_attribute;
+
 /* All zero: 64 KiB records, LFSs and bevies as the folder has it, else all LFSs that are up and bevies as the file
  * system has it, mode 0644. */
 typedef struct pif_create_options {
@@ -84,7 +90,27 @@ typedef struct pif_create_options {
   size_t node_count;
   uint32_t bevy; /* size of all bevies; 0: that of the folder, else of the file system; PIF_NO_BEVIES */
   uint32_t mode; /* permission bits; 0: 0644 */
+  const pif_attribute* attributes;
+  size_t attribute_count;
 } pif_create_options;
+
+/* Where a record is. */
+typedef struct pif_place {
+  uint32_t lfs;  /* of the file: 0 to width - 1 */
+  uint32_t node; /* id of that LFS */
+  uint64_t row;  /* the record's number there */
+} pif_place;
+
+/* An LFS, as the server knows it. */
+typedef struct pif_node_info {
+  uint32_t id;
+  const char* name;
+  const char* state; /* "up", "suspect", "down", "draining" or "stale" */
+  const char* root;  /* its folder there */
+  uint64_t bytes_total, bytes_free, bytes_stored;
+  uint64_t components; /* parts of files that it has */
+  uint32_t silent_ms;  /* since it was heard */
+} pif_node_info;
 
 typedef struct pif_stat_info {
   uint64_t id;
@@ -120,6 +146,12 @@ typedef struct pif_operation_stats {
 /* Asked for each operation; not 0 ends it. `stats` is valid during the call only. */
 typedef int (*pif_stats_function)(void* user, const pif_operation_stats* stats);
 
+/* Asked for each attribute, by name; not 0 ends the listing. Both texts are valid during the call only. */
+typedef int (*pif_attribute_function)(void* user, const char* name, const char* value);
+
+/* Asked for each LFS, by id; not 0 ends the listing. `node` is valid during the call only. */
+typedef int (*pif_node_function)(void* user, const pif_node_info* node);
+
 /* Asked for each name; not 0 ends the listing. `name` and `info` are valid during the call only. */
 typedef int (*pif_list_function)(void* user, const char* name, const pif_stat_info* info);
 
@@ -140,6 +172,9 @@ const char* pif_code_name(int code);
 /* What this connection and its files have asked so far. What travels through passed descriptors is no request. Calls
  * `each`, on this thread, with `user`; 0 also if nothing was asked yet. */
 int pif_stats(const pif_connection* connection, pif_stats_function each, void* user);
+
+/* All LFSs of the file system, on this thread. */
+int pif_list_nodes(pif_connection* connection, pif_node_function each, void* user);
 
 /* ---- names ----------------------------------------------------------------------------------------------------------
  */
@@ -178,6 +213,28 @@ int pif_preallocate(pif_file* file, uint64_t bytes);
 int pif_abort(pif_file* file);
 /* Frees `file` in any case; a file being created and not committed is aborted. */
 int pif_close(pif_file* file);
+
+/* ---- whole files
+ * -------------------------------------------------------------------------------------------------------- */
+
+/* A new file of all that is read from the descriptor `fd` of this process, up to its end; it is there, durable, when
+ * this returns, or not at all. Out of one: all bytes of a file, to `fd`, which is neither cut off nor synced; after an
+ * error any of them may have been written. Regular files are moved in large pieces by several threads. Bytes. */
+int64_t pif_put(pif_connection* connection, int fd, const char* path, const pif_create_options* options);
+int64_t pif_get(pif_connection* connection, const char* path, int fd);
+/* The same with a file being created, which is not committed yet, or with an open file. */
+int64_t pif_import(pif_file* file, int fd);
+int64_t pif_export(pif_file* file, int fd);
+
+/* ---- what a file is, as of its opening: nobody is asked
+ * ----------------------------------------------------------------- */
+
+/* Node ids of its LFSs, in order; sizes of its bevies. How many there are; as many as there is room for are written. */
+int64_t pif_nodes(pif_file* file, uint32_t* nodes, size_t count);
+int64_t pif_bevies(pif_file* file, uint32_t* sizes, size_t count);
+/* Where a record is, or would be: it need not be there. */
+int pif_locate(pif_file* file, uint64_t record, pif_place* place);
+int pif_attributes(pif_file* file, pif_attribute_function each, void* user);
 
 /* ---- records
  * ------------------------------------------------------------------------------------------------------------ */
