@@ -23,8 +23,9 @@ namespace pif::cli {
 namespace {
 
 constexpr double kWatchSecondsDefault = 1;
-constexpr std::string_view kClear = "\x1b[H\x1b[2J";  // the screen
-constexpr std::uint64_t kInodesShare = 20;            // below this part of them df warns
+constexpr Duration kServerPatience = std::chrono::seconds(3);  // over tcp nobody says that nobody listens
+constexpr std::string_view kClear = "\x1b[H\x1b[2J";           // the screen
+constexpr std::uint64_t kInodesShare = 20;                     // below this part of them df warns
 constexpr double kWatchSecondsMin = 0.05, kWatchSecondsMax = 86400;
 
 struct StatusOptions {
@@ -271,10 +272,10 @@ Outcome watch(const Program& program, const StatusOptions& options, Client& clie
 
 Outcome status(const Program& program, const StatusOptions& options) {
   if (options.all) return list_all(program);
+  const auto greeted = program.connect(kServerPatience);
+  if (!greeted && (greeted.error().code == Code::kUnavailable || greeted.error().code == Code::kTimeout))
+    return report_down(program, options, greeted.error());
   auto client = program.connect();
-  // Over tcp nobody says that nobody listens.
-  if (!client && (client.error().code == Code::kUnavailable || client.error().code == Code::kTimeout))
-    return report_down(program, options, client.error());
   if (!client) return fail(client.error());
   if (options.watch->count() > 0) return watch(program, options, *client);
   PIF_TRY_VALUE(const SystemStatus now, client->status());
