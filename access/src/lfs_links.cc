@@ -99,6 +99,7 @@ Result<const Link*> LfsLinks::connect(const proto::NodeInfo& node, bool bulk) {
     found = hellos_.end();
   }
   if (found == hellos_.end()) {
+    PIF_TRY(check_not_silent(node.id()));
     PIF_TRY(start_hello(node, bulk, false, options_.route));
     return nullptr;
   }
@@ -112,13 +113,28 @@ Result<const Link*> LfsLinks::connect(const proto::NodeInfo& node, bool bulk) {
     PIF_TRY(start_hello(node, bulk, hello.second, net::Route::kTcp));
     return nullptr;
   }
-  if (bulk || !may_move(node) || !(hello.is_stranger || is_lost(ended.error().code))) return fail(ended.error());
+  if (bulk || !may_move(node) || !(hello.is_stranger || is_lost(ended.error().code)))
+    return cannot_reach(node, ended.error());
   if (!hello.second && find_again_(node, options_.timeout)) {
     PIF_TRY(start_hello(node, bulk, true, options_.route));
     return nullptr;
   }
   doubted_.insert(node.id());
-  return fail(ended.error());
+  return cannot_reach(node, ended.error());
+}
+
+// Several steps of one operation ask for the same LFS, the last of them to clean up: one wait is for all of them.
+Status LfsLinks::check_not_silent(std::uint32_t node_id) {
+  const auto found = silent_.find(node_id);
+  if (found == silent_.end()) return {};
+  if (clock().now() - found->second.since < kSilenceIsNews) return fail(found->second.error);
+  silent_.erase(found);
+  return {};
+}
+
+tl::unexpected<Error> LfsLinks::cannot_reach(const proto::NodeInfo& node, const Error& error) {
+  if (error.code == Code::kTimeout) silent_[node.id()] = {clock().now(), error};
+  return fail(error);
 }
 
 // ---- links ----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from several import FOLDER, System, await_condition, check, text, why_not  # iso
 from pif_system import main
 
 LIMIT = 10.0  # seconds until somebody who waits for a host must know which one it is
+STATUS_LIMIT = 5.0  # three of them for the server
 BYTES = 1 << 20
 
 
@@ -71,6 +72,33 @@ def a_read_that_loses_a_host_says_which():
             check(fs.ok("h3", "cat", "/a") == b"x" * (8 * BYTES), "it is all there")
 
 
+def a_copy_by_workers_that_loses_a_host_says_which():
+    with System(3, clients=1) as fs:
+        data = bytes(17 * BYTES)  # so long that pif cp runs pif-copy
+        fs.ok("h4", "put", "-", "/a", data=data)
+        power(fs.host("h2"))
+        begin = time.monotonic()
+        done = fs.run("h4", "cp", "/a", "/b", timeout=60)
+        waited, said = time.monotonic() - begin, text(done.stderr)
+        check(done.returncode == 3 and re.search(r"lfs1|h2", said), said)
+        check(waited < LIMIT, f"{waited:.1f} s until it said: {said}")
+        back(fs, fs.host("h2"))
+        fs.ok("h4", "cp", "/a", "/b")
+        check(fs.ok("h2", "cat", "/b") == data, "it is all there")
+        fs.await_clean(seconds=30)
+
+
+def status_says_soon_that_the_server_is_away():
+    with System(2, clients=1) as fs:
+        power(fs.host("h1"))
+        begin = time.monotonic()
+        done = fs.run("h3", "status")
+        waited, said = time.monotonic() - begin, text(done.stdout)
+        check(done.returncode == 1 and re.search("h1 .*cannot be reached", said), said)
+        check(re.search(r"h2 .*lfs1 .*running", said), said)
+        check(waited < STATUS_LIMIT, f"{waited:.1f} s until it said: {said}")
+
+
 def a_server_that_was_away_is_found_again():
     with System(2, clients=1) as fs:
         fs.ok("h3", "put", "-", "/a", data=b"a\n")
@@ -85,6 +113,8 @@ def a_server_that_was_away_is_found_again():
 TESTS = [
     a_put_that_loses_a_host_says_which_and_leaves_nothing,
     a_read_that_loses_a_host_says_which,
+    a_copy_by_workers_that_loses_a_host_says_which,
+    status_says_soon_that_the_server_is_away,
     a_server_that_was_away_is_found_again,
 ]
 

@@ -317,6 +317,30 @@ TEST_CASE("an LFS that is stopped for seconds ends no job, and one that is stopp
   }
 }
 
+TEST_CASE("an LFS that is silent from the beginning is waited for once, and not by every step of a job") {
+  Job job([](tool::Worker& worker, sim::Actor&) { return exchange_rows(worker); });
+  Status outcome;
+  Duration took{};
+  job.world().spawn_main(
+      "client",
+      [&](sim::Actor& self) {
+        sim::ClientSide side(self), other_side(self);
+        auto client = sim::sim_client(side, 4), other = sim::sim_client(other_side, 4);
+        REQUIRE((client && other));
+        Job::put(*other);
+        job.world().stall(*job.world().find("lfs2"), seconds(60));
+        const Time begin = self.clock().now();
+        outcome = job.control(*client);
+        took = self.clock().now() - begin;
+      },
+      sim::Who{0, {0}});
+  job.world().run();
+  REQUIRE(!outcome);
+  INFO(outcome.error().to_string());
+  CHECK(says(outcome, "lfs2 has said nothing for 8 s"));
+  CHECK(took < seconds(10));
+}
+
 TEST_CASE("any single worker may die at any moment of an exchange, and nothing is left") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Job job([](tool::Worker& worker, sim::Actor&) { return exchange_rows(worker); }, seed);

@@ -335,6 +335,7 @@ tl::unexpected<Error> JobRun::worker_failed(std::uint32_t rank, Error error) con
 
 // ---- ending -------------------------------------------------------------------------------------------------------
 
+// The LFS that was lost is told, too, for it may be there; but its answer is not waited for.
 tl::unexpected<Error> JobRun::end_everywhere(Error error) {
   for (auto* const parts : {&spawning_, &meeting_}) {
     for (const auto& part : *parts) session_.caller().forget(part.call);
@@ -347,7 +348,12 @@ tl::unexpected<Error> JobRun::end_everywhere(Error error) {
     proto::JobKill kill;
     kill.set_job(id_);
     auto call = session_.start_node(host.info, net::packet_of(std::move(kill)), kKillTimeout);
-    if (call) kills.push_back(*call);  // an LFS that cannot be reached ends the job itself
+    if (!call) continue;  // an LFS that cannot be reached ends the job itself
+    const bool is_lost = access::is_lost(error.code) && error.node == host.info.name();
+    if (is_lost)
+      session_.caller().forget(*call);
+    else
+      kills.push_back(*call);
   }
   for (const net::CallId call : kills) (void)session_.caller().wait(call).has_value();
   return fail(std::move(error));

@@ -79,7 +79,8 @@ class LfsLinks {
 
   // The LFS: connected, and Hello'd. `bulk`: able to carry bulk messages; the same connection unless that is a Unix
   // socket. Null: its Hello is under way; ask again when a call has ended. The link is valid until the next call here.
-  // kUnavailable, kTimeout: it cannot be reached, which is said once: the next call tries again.
+  // kUnavailable, kTimeout: it cannot be reached. Who has waited for it in vain is not made to wait again at once: for
+  // kSilenceIsNews the same error is said without another try.
   [[nodiscard]] Result<const Link*> link(const proto::NodeInfo& node, bool bulk = false);
   // Whether there is a connection that has answered Hello.
   bool has(std::uint32_t node_id) const { return links_.contains(node_id); }
@@ -92,6 +93,8 @@ class LfsLinks {
   void drop(std::uint32_t node_id, net::PeerId peer);
   // The transport says that this peer is gone: Delivery::kClosed. Peers of others change nothing.
   void closed(net::PeerId peer);
+
+  static constexpr Duration kSilenceIsNews = std::chrono::seconds(2);
 
   // For whoever can do without an LFS: whether it could not be reached within the last kAwayFor.
   static constexpr Duration kAwayFor = std::chrono::seconds(5);
@@ -135,7 +138,13 @@ class LfsLinks {
     Time ended_at{};
   };
   using HelloKey = std::pair<std::uint32_t, bool>;  // NodeId, bulk
+  struct Silence {
+    Time since{};
+    Error error;
+  };
   [[nodiscard]] Result<const Link*> connect(const proto::NodeInfo& node, bool bulk);
+  [[nodiscard]] Status check_not_silent(std::uint32_t node_id);
+  [[nodiscard]] tl::unexpected<Error> cannot_reach(const proto::NodeInfo& node, const Error& error);
   [[nodiscard]] Status start_hello(const proto::NodeInfo& node, bool bulk, bool second, net::Route route);
   [[nodiscard]] Status finish_hello(const HelloKey& key, const std::string& name, net::PeerId peer,
                                     Result<net::Packet> reply);
@@ -154,6 +163,7 @@ class LfsLinks {
   std::unordered_map<std::uint32_t, Outstanding> outstanding_;  // by NodeId
   std::unordered_map<std::uint32_t, proto::Endpoints> moved_;   // by NodeId: where it was said last to be
   std::unordered_map<std::uint32_t, Time> away_;                // by NodeId: when it could not be reached
+  std::unordered_map<std::uint32_t, Silence> silent_;           // by NodeId: nobody answered its last Hello
   std::unordered_set<std::uint32_t> doubted_;                   // did not answer: looked up before the next request
   std::vector<Requests*> requests_;
 };
