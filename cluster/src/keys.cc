@@ -95,6 +95,14 @@ Status fill_keys(const std::string& keys, const std::string& own_host) {
   return write_file(fmt::format("{}/clients/{}.pub", keys, kOwnerClient), line, kKeyMode, Existing::kKeep);
 }
 
+Result<net::CurveKeys> load_pair(const std::string& path) {
+  PIF_TRY_VALUE(const std::string text, read_file(path, 4096));
+  PIF_TRY(check_private(path));
+  return parse_curve(path, text);
+}
+
+}  // namespace
+
 // A key that others can read protects nothing.
 Status check_private(const std::string& path) {
   struct stat status {};
@@ -106,14 +114,6 @@ Status check_private(const std::string& path) {
                             path));
   return {};
 }
-
-Result<net::CurveKeys> load_pair(const std::string& path) {
-  PIF_TRY_VALUE(const std::string text, read_file(path, 4096));
-  PIF_TRY(check_private(path));
-  return parse_curve(path, text);
-}
-
-}  // namespace
 
 Status make_keys(const std::string& folder, const std::string& own_host) {
   const std::string keys = key_folder(folder);
@@ -131,14 +131,8 @@ Status make_keys(const std::string& folder, const std::string& own_host) {
 }
 
 Result<ClusterKey> load_key(const Cluster& cluster) {
-  const std::string path = key_folder(cluster.folder) + "/cluster.key";
-  ClusterKey key;
-  PIF_TRY_VALUE(const std::string bytes, read_file(path, key.bytes.size() + 1));
-  PIF_TRY(check_private(path));
-  if (bytes.size() != key.bytes.size())
-    return fail(Code::kCorrupt, fmt::format("{} has not {} bytes: it is damaged, restore it", path, key.bytes.size()));
-  std::memcpy(key.bytes.data(), bytes.data(), bytes.size());
-  return key;
+  PIF_TRY_VALUE(const KeyFile keys, load_key_file(cluster));
+  return keys.signing;
 }
 
 Result<net::CurveKeys> load_curve(const Cluster& cluster, const std::string& name) {

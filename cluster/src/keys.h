@@ -4,6 +4,7 @@
 #include <string>
 
 #include "pif/base/result.h"
+#include "pif/cluster/key_file.h"
 #include "pif/net/real_messenger.h"
 
 namespace pif::cluster {
@@ -21,6 +22,12 @@ inline std::string host_key_path(const std::string& folder, const std::string& h
 // Makes FOLDER/keys with all keys, in one step: it is there whole or not at all. Keys that are there already stay.
 // own_host: of a file system of several hosts.
 [[nodiscard]] Status make_keys(const std::string& folder, const std::string& own_host);
+// kPermission if others than its owner can read it.
+[[nodiscard]] Status check_private(const std::string& path);
+// load_key_file() by folder.
+[[nodiscard]] Result<KeyFile> read_key_file(const std::string& folder);
+// Whether both have a key in common: they are of one file system, and one is not far behind the other.
+bool share_a_key(const KeyFile& a, const KeyFile& b);
 
 // Public keys of the file system's owner on another host; with the host's goes what was done with them.
 inline std::string owner_key_path(const std::string& folder, const std::string& host) {

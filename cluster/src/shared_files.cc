@@ -130,9 +130,10 @@ Status check_same(const std::string& folder, const HostFiles& files) {
   PIF_TRY_VALUE(const std::string before, read_own_host(folder));
   if (!before.empty() && before != files.host)
     return fail(Code::kExists, fmt::format("{} is the folder of host {}, not of {}", folder, before, files.host));
-  const auto key = read_file(key_folder(folder) + "/cluster.key", files.cluster_key.size() + 1);
-  if (!key && key.error().code == Code::kNotFound) return {};
-  if (key && *key == files.cluster_key) return {};
+  const auto here = read_key_file(folder);
+  if (!here && here.error().code == Code::kNotFound) return {};
+  PIF_TRY_VALUE(const KeyFile sent, parse_key_file(files.cluster_key));
+  if (here && share_a_key(*here, sent)) return {};
   return fail(Code::kExists, folder + " is the folder of another file system");
 }
 
@@ -183,8 +184,8 @@ Result<HostFiles> files_for_host(const Cluster& cluster, const std::string& host
   HostFiles files;
   files.host = host;
   PIF_TRY_VALUE(files.shared, read_shared_files(cluster));
-  PIF_TRY_VALUE(const ClusterKey key, load_key(cluster));
-  files.cluster_key.assign(reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size());
+  PIF_TRY_VALUE(const KeyFile keys, load_key_file(cluster));
+  files.cluster_key = format_key_file(keys);
   files.host_pair = format_keys(pair);
   PIF_TRY_VALUE(const net::CurveKeys owner, owner_pair_of(pair));
   files.client_pair = format_keys(owner);
@@ -201,7 +202,10 @@ Result<Cluster> receive_host(const std::string& folder, const HostFiles& files) 
   PIF_TRY(check_same(folder, files));
   PIF_TRY(make_key_folders(folder));
   const std::string keys = key_folder(folder);
-  PIF_TRY(write_file(keys + "/cluster.key", files.cluster_key, kSecretMode, Existing::kReplace));
+  if (::access((keys + "/cluster.key").c_str(), F_OK) == 0)
+    PIF_TRY(take_key_file(folder, files.cluster_key));
+  else
+    PIF_TRY(write_file(keys + "/cluster.key", files.cluster_key, kSecretMode, Existing::kReplace));
   PIF_TRY(write_file(keys + "/host.curve", files.host_pair, kSecretMode, Existing::kReplace));
   if (!files.client_pair.empty())
     PIF_TRY(write_file(keys + "/client.curve", files.client_pair, kSecretMode, Existing::kReplace));

@@ -23,6 +23,7 @@
 #include "pif/base/print.h"
 #include "pif/base/version.h"
 #include "pif/cluster/cluster.h"
+#include "pif/cluster/key_file.h"
 #include "pif/cluster/notify.h"
 #include "pif/component/real_storage.h"
 #include "pif/kv/lmdb_store.h"
@@ -166,7 +167,11 @@ Status serve(const std::string& folder, const std::string& name) {
   config.cluster = cluster.id;
   config.root = entry.root;
   config.uuid = entry.uuid;
-  PIF_TRY_VALUE(config.key, cluster::load_key(cluster));
+  PIF_TRY_VALUE(const auto keys, cluster::load_key_file(cluster));
+  cluster::WatchedKeys watched_keys(cluster, keys);
+  config.key = watched_keys.ring();
+  config.look_at_keys = [&watched_keys, clock = net::SystemClock()] { watched_keys.look(clock.wall_seconds()); };
+  config.look_at_keys();
   PIF_TRY(cluster::check_server_key(cluster));
   config.endpoints = net::listening(*messenger);
   config.endpoints.set_machine(cluster.machine());

@@ -22,6 +22,7 @@
 #include "pif/base/print.h"
 #include "pif/base/version.h"
 #include "pif/cluster/cluster.h"
+#include "pif/cluster/key_file.h"
 #include "pif/cluster/notify.h"
 #include "pif/kv/lmdb_store.h"
 #include "pif/net/real_messenger.h"
@@ -165,7 +166,11 @@ Status run(const std::string& folder, bool verbose) {
   config.cluster = cluster.id;
   config.uuid = cluster.directory;
   config.root_uuids = root_uuids(cluster);
-  PIF_TRY_VALUE(config.key, cluster::load_key(cluster));
+  PIF_TRY_VALUE(const auto keys, cluster::load_key_file(cluster));
+  cluster::WatchedKeys watched_keys(cluster, keys);
+  config.key = watched_keys.ring();
+  config.look_at_keys = [&watched_keys, clock = net::SystemClock()] { watched_keys.look(clock.wall_seconds()); };
+  config.look_at_keys();
   config.owner_uid = ::geteuid();
   config.default_bevy = cluster.bevy;
   if (cluster.has_hosts()) share_description(config, cluster);

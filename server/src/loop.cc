@@ -225,6 +225,7 @@ void Loop::run_timers() {
   if (auto applied = context_.outbox.apply_answers(); !applied) context_.rows.break_with(std::move(applied.error()));
   if (context_.now >= tick_) {
     refresh_description(context_);
+    if (context_.config.look_at_keys) context_.config.look_at_keys();
     // Not when this process itself was stopped: heartbeats may wait to be read.
     const bool came_late = context_.now - tick_ > kCameLate;
     tick_ = context_.now + kTick;
@@ -389,7 +390,7 @@ void Loop::send_replies(const std::optional<Error>& failed) {
       *reply.packet.envelope.mutable_heartbeat_reply()->mutable_moment() = context_.numbers.moment();
     if (reply.packet.envelope.heartbeat_reply().has_view())
       reply.packet.envelope.mutable_heartbeat_reply()->set_view(
-          wire::pack_view(context_.config.key, context_.registry.views().view()));
+          wire::pack_view(context_.config.key.signing(), context_.registry.views().view()));
     if (reply.packet.envelope.has_file_states_reply())
       *reply.packet.envelope.mutable_file_states_reply()->mutable_moment() = context_.numbers.moment();
     const std::uint64_t id = reply.packet.envelope.id();

@@ -48,6 +48,31 @@ TEST_CASE("a capability opens one file, for one user, for what it says, and no l
   });
 }
 
+TEST_CASE("what was signed by a key is good as long as that is accepted, and not longer because it was good before") {
+  KeyRing keys;
+  with_node(
+      [&](Peer& peer, Node& node) {
+        REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));
+        const auto soon = peer.self().clock().wall_seconds() + 500;
+        const Capability right{FileId(7), 1000, kMayRead, 0, soon};
+        ClusterKey next = node.key;
+        next.bytes[0] ^= std::byte{1};
+        CHECK(read_with(peer, mint(node.key, right)) == Code::kOk);
+        CHECK(read_with(peer, mint(next, right)) == Code::kBadCapability);
+        keys.set(node.key, next);
+        CHECK(read_with(peer, mint(node.key, right)) == Code::kOk);
+        CHECK(read_with(peer, mint(next, right)) == Code::kOk);
+        keys.set(next, std::nullopt);
+        CHECK(read_with(peer, mint(node.key, right)) == Code::kBadCapability);
+        CHECK(read_with(peer, mint(next, right)) == Code::kOk);
+      },
+      1,
+      [&keys](Node& node) {
+        keys = node.key;
+        node.adjust = [&keys](lfs::Config& config) { config.key = keys; };
+      });
+}
+
 TEST_CASE("an older epoch is refused once a newer one was seen") {
   with_node([](Peer& peer, Node&) {
     REQUIRE_OK(peer.put(TestFile{}, pattern(500, 1)));

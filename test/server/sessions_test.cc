@@ -116,6 +116,27 @@ TEST_CASE("more groups than a credential carries are cut") {
   CHECK(many.list("/d").error().code == Code::kPermission);
 }
 
+TEST_CASE("a credential of a key that is no longer accepted is good only where the connection itself says who it is") {
+  World world;
+  KeyRing keys(world.key);
+  world.server.reset();
+  world.server = std::make_unique<Server>(Config{.cluster = "c1", .key = keys, .owner_uid = 500, .gather_max = {}},
+                                          pif::server::World{*world.messenger, *world.store, world.entropy});
+  REQUIRE(world.server->open());
+  Asker here(world, known(1000)), remote(world, {.via = Via::kIpc});
+  const std::string before = here.hello().hello_reply().credential();
+  CHECK(remote.list(before) == Code::kOk);
+  ClusterKey next;
+  keys.set(next, world.key);
+  CHECK(remote.list(before) == Code::kOk);
+  const std::string after = here.hello(before).hello_reply().credential();
+  keys.set(next, std::nullopt);
+  CHECK(remote.list(before) == Code::kBadCapability);
+  CHECK(here.list(after) == Code::kOk);
+  CHECK(remote.list(after) == Code::kOk);
+  CHECK(here.hello(before).hello_reply().credential() != before);  // the same session goes on
+}
+
 TEST_CASE("a session whose stored answer is damaged is not resumed after a restart, and others are") {
   World world;
   Client harmed(world, 500), whole(world, 500);

@@ -60,6 +60,8 @@ TEST_CASE("values of an option are offered where there is a list") {
   CHECK(words_of(candidates({"ls", "--route=u"})) == Words{"--route=unix"});
   CHECK(words_of(candidates({"ls", "--route", "=", "u"})) == Words{"unix"});
   CHECK(words_of(candidates({"completion", ""})) == Words{"bash", "fish", "zsh"});
+  CHECK(words_of(candidates({"key", ""})) == Words{"rotate"});
+  CHECK(words_of(candidates({"key", "rotate", "--o"})) == Words{"--old-good-for"});
 }
 
 TEST_CASE("names are of the file system, or local, as the command takes them") {

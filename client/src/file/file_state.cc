@@ -21,8 +21,17 @@ namespace {
 
 constexpr Duration kRenewPatience = std::chrono::seconds(5);
 
+// Over ipc an LFS knows a client by its credential alone, which may have been signed by a key that was changed since.
+void renew_credential(Session& session) {
+  proto::Hello hello;
+  hello.set_program(session.options().program);
+  const auto greeted = session.call(std::move(hello), std::min(kRenewPatience, session.timeout()));
+  if (greeted) session.links().set_credential(greeted->credential());
+}
+
 // How a client renews a right: its server gives it a new one.
 Result<access::Grant::Capability> renew_at_server(Session& session, FileId file, const std::string& path, bool held) {
+  renew_credential(session);
   proto::Renew request;
   request.add_files(file.value);
   if (held) request.add_held(file.value);

@@ -7,6 +7,10 @@
 namespace pif::lfs {
 
 Authorizer::Peer& Authorizer::peer_of(net::PeerId id) {
+  if (keys_version_ != keys_.version()) {
+    peers_.clear();
+    keys_version_ = keys_.version();
+  }
   if (const auto at = peers_.find(id); at != peers_.end()) return at->second;
   if (peers_.size() >= kPeersMax) peers_.clear();  // everything can be verified again
   Peer& peer = peers_[id];
@@ -27,7 +31,7 @@ Result<Requester> Authorizer::identify(net::PeerId id, const proto::Envelope& re
   // left.
   if (request.credential().empty()) return who;
   if (!peer.credential || request.credential() != peer.packed) {
-    PIF_TRY_VALUE(peer.credential, verify_credential(key_, request.credential(), now));
+    PIF_TRY_VALUE(peer.credential, verify_credential(keys_, request.credential(), now));
     peer.packed = request.credential();
   }
   if (peer.credential->expiry < now - kClockSkewSeconds)
@@ -47,7 +51,7 @@ Result<Capability> Authorizer::verified(Peer& peer, const std::string& packed) {
     }
     return at->second;
   }
-  PIF_TRY_VALUE(const Capability capability, verify_capability(key_, packed, now));
+  PIF_TRY_VALUE(const Capability capability, verify_capability(keys_, packed, now));
   if (peer.capabilities.size() >= kCapabilitiesMax) peer.capabilities.clear();
   peer.capabilities.emplace(packed, capability);
   return capability;

@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "pif/base/capability.h"
+#include "pif/base/key_ring.h"
 #include "pif/net/messenger.h"
 
 namespace pif::lfs {
@@ -23,8 +23,8 @@ class Authorizer {
   // Whom a connection speaks for, where that is not whom the transport names (a worker's).
   using Override = std::function<std::optional<net::Identity>(net::PeerId)>;
 
-  Authorizer(const ClusterKey& key, net::Messenger& messenger, Override override_identity)
-      : key_(key), messenger_(messenger), override_(std::move(override_identity)) {}
+  Authorizer(KeyRing keys, net::Messenger& messenger, Override override_identity)
+      : keys_(std::move(keys)), messenger_(messenger), override_(std::move(override_identity)) {}
 
   // kBadCapability for a credential that does not hold.
   [[nodiscard]] Result<Requester> identify(net::PeerId peer, const proto::Envelope& request);
@@ -47,7 +47,8 @@ class Authorizer {
   Peer& peer_of(net::PeerId peer);
   [[nodiscard]] Result<Capability> verified(Peer& peer, const std::string& packed);
 
-  const ClusterKey& key_;
+  const KeyRing keys_;
+  std::uint64_t keys_version_ = 0;  // by which the peers' rights were verified
   net::Messenger& messenger_;
   Override override_;
   std::unordered_map<net::PeerId, Peer> peers_;

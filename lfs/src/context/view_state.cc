@@ -2,20 +2,41 @@
 
 #include <algorithm>
 
+#include <spdlog/spdlog.h>
+
 #include "pif/base/assert.h"
 
 namespace pif::lfs {
 
+Result<proto::View> ViewState::open(std::string_view packed) const {
+  return keys_.verify([&](const ClusterKey& key) { return wire::open_view(key, packed); });
+}
+
+const std::string& ViewState::packed() {
+  if (!packed_.empty() && packed_by_ != keys_.version()) {
+    packed_ = wire::pack_view(keys_.signing(), view_);
+    packed_by_ = keys_.version();
+  }
+  return packed_;
+}
+
 Status ViewState::load(std::string_view packed) {
   if (packed.empty()) return {};
-  PIF_TRY_VALUE(view_, wire::open_view(key_, packed));
+  auto view = open(packed);
+  if (!view && view.error().code == Code::kBadCapability) {
+    spdlog::warn("the view on this disk was signed by a key that is no longer accepted: the server is asked for it");
+    return {};
+  }
+  if (!view) return fail(std::move(view.error()));
+  view_ = std::move(*view);
   packed_ = packed;
+  packed_by_ = kNobody;
   offered_ = view_.index();
   return {};
 }
 
 Result<std::optional<proto::View>> ViewState::offer(std::string_view packed) {
-  PIF_TRY_VALUE(proto::View view, wire::open_view(key_, packed));
+  PIF_TRY_VALUE(proto::View view, open(packed));
   if (view.index() <= offered_) return std::nullopt;
   offered_ = view.index();
   return std::optional(std::move(view));
@@ -26,6 +47,7 @@ void ViewState::adopt(const proto::View& view, std::string packed) {
   view_ = view;
   offered_ = std::max(offered_, view.index());
   packed_ = std::move(packed);
+  packed_by_ = kNobody;  // either key may have signed it
 }
 
 const proto::ViewNode* ViewState::find(std::uint32_t node) const {

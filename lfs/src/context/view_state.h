@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "pif/base/capability.h"
 #include "pif/base/clock.h"
+#include "pif/base/key_ring.h"
 #include "pif/wire/views.h"
 
 namespace pif::lfs {
@@ -18,9 +18,10 @@ namespace pif::lfs {
 class ViewState {
  public:
   // self: this node.
-  ViewState(const ClusterKey& key, std::uint32_t self) : key_(key), self_(self) {}
+  ViewState(KeyRing keys, std::uint32_t self) : keys_(std::move(keys)), self_(self) {}
 
-  // At a start: as the catalogue has it; empty: there is none yet. kBadCapability, kInvalid.
+  // At a start: as the catalogue has it; empty: there is none yet. One that was signed by a key that is no longer
+  // accepted is none: the server has it. kInvalid.
   [[nodiscard]] Status load(std::string_view packed);
   // What is to be made durable, and then adopted. Nothing: it is not newer than the newest that was offered.
   // kBadCapability, kInvalid: it is no view of this file system.
@@ -30,8 +31,8 @@ class ViewState {
   void give_up() { offered_ = index(); }
 
   std::uint64_t index() const { return view_.index(); }
-  // Packed, for others; empty: none was adopted yet.
-  const std::string& packed() const { return packed_; }
+  // Packed, for others, under the key that signs now; empty: none was adopted yet.
+  const std::string& packed();
   std::uint32_t state_of(std::uint32_t node) const;  // wire::ViewState
   std::uint32_t era_of(std::uint32_t node) const;
   // Of those absent: higher, lost later; 0: it is not absent.
@@ -54,13 +55,16 @@ class ViewState {
   bool has_lease(Time now) const { return now < lease_until_ && state_of(self_) == wire::kViewMember; }
 
  private:
+  static constexpr std::uint64_t kNobody = UINT64_MAX;
+  [[nodiscard]] Result<proto::View> open(std::string_view packed) const;
   const proto::ViewNode* find(std::uint32_t node) const;
 
-  const ClusterKey& key_;
+  const KeyRing keys_;
   const std::uint32_t self_;
   proto::View view_;
   std::string packed_;
-  std::uint64_t offered_ = 0;  // index of the newest, durable or about to be
+  std::uint64_t packed_by_ = kNobody;  // version of the keys; kNobody: it is as it came
+  std::uint64_t offered_ = 0;          // index of the newest, durable or about to be
   std::map<std::uint32_t, proto::NodeInfo> peers_;
   std::uint64_t peers_run_ = 0;  // of the server
   std::uint64_t peer_changes_ = 0;

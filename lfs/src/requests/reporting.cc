@@ -80,6 +80,7 @@ void Reporting::tick() {
   if (context_.peer_list.take_wanted()) next_beat_ = std::min(next_beat_, now + kConnectEvery);
   if (now < next_beat_) return;
   next_beat_ = now + kBeatEvery;
+  if (context_.config.look_at_keys) context_.config.look_at_keys();
   if (!connect()) return;
   beat();
   if (heard_ && agrees_ && context_.standing == Standing::kServing) ask_states();
@@ -87,10 +88,11 @@ void Reporting::tick() {
 
 void Reporting::add_right(net::Packet& packet) {
   const std::int64_t now = context_.world.messenger.clock().wall_seconds();
-  if (now >= capability_until_) {
+  if (now >= capability_until_ || capability_by_ != context_.config.key.version()) {
     capability_ =
         mint(context_.config.key, Capability{FileId(0), context_.config.uid, kMayManage, 0, now + kCapabilitySeconds});
     capability_until_ = now + kCapabilitySeconds / 2;
+    capability_by_ = context_.config.key.version();
   }
   packet.envelope.set_capability(capability_);
   packet.envelope.set_timeout_ms(5000);

@@ -57,6 +57,7 @@ class Reporting {
   Time next_beat_{};
   std::string capability_;
   std::int64_t capability_until_ = 0;  // wall seconds; minted anew before it expires
+  std::uint64_t capability_by_ = 0;    // version of the keys
 };
 
 }  // namespace pif::lfs

@@ -1,9 +1,13 @@
 #include "context/server_context.h"
 
+#include <chrono>
+
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "pif/base/assert.h"
 #include "pif/base/limits.h"
+#include "pif/base/print.h"
 #include "pif/kv/value.h"
 
 namespace pif::server {
@@ -43,11 +47,32 @@ Status require_owner(const Requester& who) {
   return fail(Code::kPermission, fmt::format("uid {} is neither root nor the file system's owner", who.uid));
 }
 
+namespace {
+
+constexpr Duration kRefusedEvery = std::chrono::minutes(1);
+
+// A daemon of a host that was off while the cluster's key was changed; or somebody who has an older key.
+void note_refused(const ServerContext& context, const proto::Envelope& request, const Error& error) {
+  if (context.refused_logged && context.now - *context.refused_logged < kRefusedEvery) return;
+  context.refused_logged = context.now;
+  const proto::NodeInfo& node = request.heartbeat().node();
+  const std::string who = node.name().empty() ? "somebody" : fmt::format("{} on host {}", node.name(), node.host());
+  spdlog::warn("refused what {} asks: {} (if that host was off while the cluster's key was changed: pif up)",
+               one_line(who), error.text);
+}
+
+}  // namespace
+
 Status require_manager(const ServerContext& context, const proto::Envelope& request) {
   if (request.capability().empty()) {
     return fail(Code::kBadCapability, "only LFSs of this file system may ask that: the request has no capability");
   }
-  PIF_TRY_VALUE(const Capability capability, verify_capability(context.config.key, request.capability(), context.wall));
+  const auto verified = verify_capability(context.config.key, request.capability(), context.wall);
+  if (!verified) {
+    note_refused(context, request, verified.error());
+    return fail(verified.error());
+  }
+  const Capability& capability = *verified;
   if ((capability.rights & kMayManage) != 0) return {};
   return fail(Code::kBadCapability, "the capability sent does not allow to manage");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -70,6 +71,7 @@ struct ServerContext {
   ServerContext(Config config_in, World world_in);
 
   Config config;
+  mutable std::optional<Time> refused_logged;  // when somebody's right was last refused, and said in the log
   World world;
   net::Turns turns;
   Clock& clock;

@@ -59,7 +59,8 @@ Result<Session*> Sessions::of(net::PeerId peer, const std::string& credential, c
     note_contact(known->second, *known->second.session, now);
     return known->second.session;
   }
-  if (same && !credential.empty() && known->second.credential == credential && wall <= known->second.expiry) {
+  if (same && !credential.empty() && known->second.credential == credential && wall <= known->second.expiry &&
+      (identity.has_uid || known->second.keys_version == config_.key.version())) {
     note_contact(known->second, *known->second.session, now);
     return known->second.session;
   }
@@ -139,6 +140,7 @@ void Sessions::attach(net::PeerId peer, const net::Identity& identity, Session& 
   }
   known.credential = credential;
   known.expiry = expiry;
+  known.keys_version = config_.key.version();
   note_contact(known, session, now);
 }
 

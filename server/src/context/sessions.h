@@ -109,6 +109,7 @@ class Sessions {
     Session* session = nullptr;
     std::string credential;  // verified; empty: the session is known by Hello on this connection
     std::int64_t expiry = 0;
+    std::uint64_t keys_version = 0;  // by which the credential was verified
     bool tells_loss = false;
   };
   Requester requester(std::uint32_t uid, std::vector<std::uint32_t> gids) const;

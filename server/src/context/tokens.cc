@@ -20,17 +20,17 @@ std::uint64_t integer(std::string_view bytes) {
 
 }  // namespace
 
-std::string mint_token(const ClusterKey& key, char tag, const Token& token) {
+std::string mint_token(const KeyRing& keys, char tag, const Token& token) {
   std::string payload;
   append(payload, token.number, 8);
   append(payload, token.uid, 4);
   append(payload, static_cast<std::uint64_t>(token.expiry), 8);
-  return sign(key, tag, payload);
+  return sign(keys.signing(), tag, payload);
 }
 
-Result<std::uint64_t> verify_token(const ClusterKey& key, char tag, std::string_view packed, std::uint32_t uid,
+Result<std::uint64_t> verify_token(const KeyRing& keys, char tag, std::string_view packed, std::uint32_t uid,
                                    std::int64_t wall) {
-  const auto payload = verify_signed(key, tag, packed);
+  const auto payload = keys.verify([&](const ClusterKey& key) { return verify_signed(key, tag, packed); });
   if (!payload || payload->size() != kPayloadBytes)
     return fail(Code::kBadCapability, "the token is not one that this file system issued");
   const auto expiry = static_cast<std::int64_t>(integer(payload->substr(12, 8)));

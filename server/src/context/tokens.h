@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "pif/base/capability.h"
+#include "pif/base/key_ring.h"
 
 namespace pif::server {
 
@@ -20,10 +20,10 @@ struct Token {
   std::int64_t expiry = 0;  // wall seconds
 };
 
-std::string mint_token(const ClusterKey& key, char tag, const Token& token);
+std::string mint_token(const KeyRing& keys, char tag, const Token& token);
 // The number in what mint_token() packed. kBadCapability: forged, of another tag, or expired at `wall` (seconds), as
 // the text says; kPermission: not of `uid`.
-[[nodiscard]] Result<std::uint64_t> verify_token(const ClusterKey& key, char tag, std::string_view packed,
+[[nodiscard]] Result<std::uint64_t> verify_token(const KeyRing& keys, char tag, std::string_view packed,
                                                  std::uint32_t uid, std::int64_t wall);
 
 }  // namespace pif::server

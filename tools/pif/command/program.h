@@ -98,6 +98,7 @@ void add_drill_command(CLI::App& app, Program& program);                    // d
 void add_doctor_command(CLI::App& app, Program& program);                   // doctor
 void add_run_command(CLI::App& app, Program& program);                      // run
 void add_user_command(CLI::App& app, Program& program);                     // user
+void add_key_command(CLI::App& app, Program& program);                      // key
 // host add, host remove, node add
 void add_member_commands(CLI::App& host, CLI::App& node, Program& program);
 

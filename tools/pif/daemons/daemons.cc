@@ -201,12 +201,27 @@ Result<uid_t> owner_of(const cluster::Cluster& cluster) {
   return about.st_uid;
 }
 
+namespace {
+
+bool is_file_at(const std::string& path, int fd) {
+  struct stat named {
+  }, opened{};
+  return ::stat(path.c_str(), &named) == 0 && ::fstat(fd, &opened) == 0 && named.st_dev == opened.st_dev &&
+         named.st_ino == opened.st_ino;
+}
+
+}  // namespace
+
 Result<UniqueFd> lock_out_starters(const cluster::Cluster& cluster, std::chrono::milliseconds deadline) {
   const std::string path = cluster.folder + "/keys/cluster.key";  // a file that nobody else can open, and so lock
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return fail_errno(errno, "cannot open " + path);
   const auto end = SteadyClock::now() + deadline;
-  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+  UniqueFd fd;
+  while (true) {
+    fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return fail_errno(errno, "cannot open " + path);
+    const bool has_locked = ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0;
+    if (has_locked && is_file_at(path, fd.get())) break;
+    if (has_locked) continue;  // the key was changed meanwhile: that is another file
     if (errno != EWOULDBLOCK && errno != EINTR) return fail_errno(errno, "cannot lock " + path);
     if (SteadyClock::now() >= end)
       return fail(

@@ -9,8 +9,10 @@
 #include "daemons/daemons.h"
 #include "daemons/startup.h"
 #include "hosts/hosts_plan.h"
+#include "hosts/key_change.h"
 #include "hosts/several_hosts.h"
 #include "pif/base/decimal.h"
+#include "pif/base/key_ring.h"
 #include "pif/base/limits.h"
 #include "pif/base/print.h"
 #include "text/text.h"
@@ -78,6 +80,13 @@ Status ready_hosts(const Program& program, cluster::Cluster& cluster, const Remo
   return report_hosts(program, answers, "a new file system could not be made", again(cluster));
 }
 
+// Where `pif key rotate` has stopped, because not all hosts were there.
+Status go_on_changing_key(const Program& program, const cluster::Cluster& cluster, const RemoteShell& shell) {
+  PIF_TRY_VALUE(const UniqueFd alone, lock_out_starters(cluster, kSystemUpDeadline));
+  PIF_TRY_VALUE(const bool changing, is_key_changing(cluster));
+  return changing ? change_key(program, cluster, shell, kOldKeySeconds) : Status();
+}
+
 Result<std::string> absolute_folder(const std::string& folder) {
   std::error_code failed;
   std::string path = std::filesystem::weakly_canonical(std::filesystem::absolute(folder), failed).string();
@@ -126,6 +135,7 @@ Outcome up_hosts(const Program& program, cluster::Cluster cluster, const HostsOp
   remember(program, cluster);
   if (const Status up = await_hosts(cluster, answers, hosts); all && !up) return fail(up.error());
   PIF_TRY(all);
+  PIF_TRY(go_on_changing_key(program, cluster, shell));
   const std::chrono::duration<double> elapsed = HostsClock::now() - begin;
   PIF_TRY(print_up_hosts(program, cluster, hosts, elapsed.count()));
   return ExitCode::kDone;

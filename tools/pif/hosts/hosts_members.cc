@@ -146,7 +146,8 @@ Outcome host_remove(const Program& program, const MemberOptions& options) {
   PIF_TRY(publish_edition(program, cluster, RemoteShell(options.hosts.rsh)));
   if (!program.common.quiet)
     print_error(
-        fmt::format("{} is refused from now on; it has seen keys/cluster.key, which stays as it is\n", options.host));
+        fmt::format("{} is refused from now on; it has seen the cluster's key, which is changed by: pif key rotate\n",
+                    options.host));
   return ExitCode::kDone;
 }
 

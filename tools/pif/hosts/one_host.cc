@@ -9,6 +9,7 @@
 #include "daemons/roots.h"
 #include "daemons/startup.h"
 #include "pif/base/version.h"
+#include "pif/cluster/key_file.h"
 
 namespace pif::cli {
 namespace {
@@ -24,7 +25,16 @@ Status check_known(const cluster::Cluster& cluster, const KnownSystem& known) {
   if (known.edition != 0 && known.edition < cluster.edition)
     return fail(Code::kBusy, fmt::format("{}/pif.toml is newer, edition {} and not {}: run pif up on this host",
                                          cluster.folder, cluster.edition, known.edition));
+  PIF_TRY_VALUE(const cluster::KeyFile keys, cluster::load_key_file(cluster));
+  if (!known.id.empty() && known.key_number < keys.number)
+    return fail(Code::kBusy, fmt::format("{}/keys/cluster.key is newer, number {} and not {}: run pif up on this host",
+                                         cluster.folder, keys.number, known.key_number));
   return {};
+}
+
+Result<bool> lacks_news(const cluster::Cluster& cluster, const KnownSystem& known) {
+  PIF_TRY_VALUE(const cluster::KeyFile keys, cluster::load_key_file(cluster));
+  return known.edition > cluster.edition || known.key_number > keys.number;
 }
 
 Json daemons_in(const std::vector<Daemon>& daemons, const Startup& startup) {
@@ -50,7 +60,8 @@ Result<Json> up_here(const std::string& folder, const KnownSystem& known) {
   PIF_TRY_VALUE(cluster::Cluster cluster, load_system(folder));
   PIF_TRY(check_known(cluster, known));
   Json answer = answer_of(cluster);
-  if (known.edition > cluster.edition) {
+  PIF_TRY_VALUE(const bool behind, lacks_news(cluster, known));
+  if (behind) {
     answer["behind"] = true;
     return answer;
   }
@@ -94,6 +105,8 @@ Result<Json> status_here(const std::string& folder) {
 Result<Json> receive_here(const std::string& folder, const cluster::HostFiles& files, const std::string& lfs) {
   PIF_TRY_VALUE(const cluster::Cluster cluster, files.host.empty() ? cluster::take_shared_files(folder, files.shared)
                                                                    : cluster::receive_host(folder, files));
+  if (files.host.empty() && !files.cluster_key.empty())
+    PIF_TRY(cluster::take_key_file(cluster.folder, files.cluster_key));
   if (cluster.stage == cluster::Stage::kNew) {
     PIF_TRY_VALUE(const UniqueFd alone, lock_out_starters(cluster, kSystemUpDeadline));
     PIF_TRY(make_own_roots(cluster));

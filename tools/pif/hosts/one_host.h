@@ -14,13 +14,14 @@ namespace pif::cli {
 // What whoever asks knows of the file system. Nothing, if a person asks.
 struct KnownSystem {
   std::string id{};
-  std::uint64_t edition = 0;  // of pif.toml
+  std::uint64_t edition = 0;     // of pif.toml
+  std::uint64_t key_number = 0;  // of keys/cluster.key: how often it was changed
 };
 
 // Starts what does not run, and waits until it serves: {"host", "edition", "version", "daemons": [{"name", "pid",
-// "started"}]}. A host whose pif.toml is older starts nothing and has "behind": true. Errors: kBusy: pif.toml is newer
-// here, or somebody else starts or stops; kInvalid: another file system, or one that is not ready; kNotFound: a root is
-// not there; kUnavailable: a daemon that ended.
+// "started"}]}. A host whose pif.toml or key is older starts nothing and has "behind": true. Errors: kBusy: one is
+// newer here, or somebody else starts or stops; kInvalid: another file system, or one that is not ready; kNotFound: a
+// root is not there; kUnavailable: a daemon that ended.
 [[nodiscard]] Result<Json> up_here(const std::string& folder, const KnownSystem& known);
 // {"host", "stopped": [names], "killed": [names]}.
 [[nodiscard]] Result<Json> down_here(const std::string& folder);

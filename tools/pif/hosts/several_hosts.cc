@@ -11,6 +11,7 @@
 #include "hosts/sent_files.h"
 #include "pif/base/assert.h"
 #include "pif/base/print.h"
+#include "pif/cluster/key_file.h"
 
 namespace pif::cli {
 namespace {
@@ -20,12 +21,26 @@ constexpr auto kHostPatience = std::chrono::seconds(40);  // more than a host ta
 std::string no_input(const std::string&) { return {}; }
 
 std::vector<std::string> up_options(const KnownSystem& known) {
-  return {"--id", known.id, "--edition", std::to_string(known.edition)};
+  std::vector<std::string> options = {"--id", known.id, "--edition", std::to_string(known.edition)};
+  if (known.key_number > 0) options.insert(options.end(), {"--key-number", std::to_string(known.key_number)});
+  return options;
+}
+
+// What all hosts have alike, and the key, which daemons do not hand out.
+Result<std::string> pack_shared(const cluster::Cluster& cluster) {
+  PIF_TRY_VALUE(auto shared, cluster::read_shared_files(cluster));
+  PIF_TRY_VALUE(const cluster::KeyFile keys, cluster::load_key_file(cluster));
+  return pack_files({{}, std::move(shared), cluster::format_key_file(keys), {}, {}});
 }
 
 bool is_behind(const HostAnswer& answer) { return answer.answer && answer.answer->contains("behind"); }
 
 }  // namespace
+
+Result<KnownSystem> SeveralHosts::known_system() const {
+  PIF_TRY_VALUE(const cluster::KeyFile keys, cluster::load_key_file(cluster_));
+  return KnownSystem{cluster_.id, cluster_.edition, keys.number};
+}
 
 Result<Json> SeveralHosts::ask_one(const std::string& host, const std::vector<std::string>& command,
                                    const std::vector<std::string>& options, std::string input) const {
@@ -72,7 +87,9 @@ std::vector<HostAnswer> SeveralHosts::ask_all(const std::vector<std::string>& co
 }
 
 std::vector<HostAnswer> SeveralHosts::up() const {
-  const KnownSystem known = {cluster_.id, cluster_.edition};
+  const auto known_here = known_system();
+  if (!known_here) return {{cluster_.own_host, fail(known_here.error())}};
+  const KnownSystem& known = *known_here;
   const std::vector<std::string> options = up_options(known);
   auto answers = ask_all({"host", "up"}, options, [&] { return up_here(cluster_.folder, known); });
   if (std::none_of(answers.begin(), answers.end(), is_behind)) return answers;
@@ -101,9 +118,7 @@ std::vector<HostAnswer> SeveralHosts::examine_others() const {
 }
 
 std::vector<HostAnswer> SeveralHosts::send() const {
-  auto packed = cluster::read_shared_files(cluster_).and_then([](std::vector<cluster::SharedFile> shared) {
-    return pack_files({{}, std::move(shared), {}, {}, {}});
-  });
+  const auto packed = pack_shared(cluster_);
   if (!packed) return {{cluster_.own_host, fail(packed.error())}};
   return ask_others({"host", "receive"}, {}, [&](const std::string&) { return *packed; });
 }
@@ -137,8 +152,7 @@ Status SeveralHosts::admit(cluster::Cluster& cluster, const RemoteShell& shell, 
   const SeveralHosts all(cluster, shell);
   const std::vector<std::string> options =
       lfs.empty() ? std::vector<std::string>() : std::vector<std::string>{"--make", lfs};
-  PIF_TRY_VALUE(const auto shared, cluster::read_shared_files(cluster));
-  PIF_TRY_VALUE(std::string packed, pack_files({{}, shared, {}, {}, {}}));
+  PIF_TRY_VALUE(std::string packed, pack_shared(cluster));
   const auto answer = all.ask_one(host, {"host", "receive"}, options, std::move(packed));
   if (answer) return {};
   if (answer.error().code != Code::kNotFound) return fail(answer.error());
@@ -150,7 +164,7 @@ Status SeveralHosts::admit(cluster::Cluster& cluster, const RemoteShell& shell, 
 }
 
 Result<Json> SeveralHosts::up_one(const std::string& host) const {
-  const KnownSystem known = {cluster_.id, cluster_.edition};
+  PIF_TRY_VALUE(const KnownSystem known, known_system());
   if (host == cluster_.own_host) return up_here(cluster_.folder, known);
   return ask_one(host, {"host", "up"}, up_options(known), {});
 }

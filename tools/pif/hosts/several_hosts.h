@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "command/program.h"
+#include "hosts/one_host.h"
 #include "hosts/remote_shell.h"
 #include "pif/base/result.h"
 #include "pif/cluster/cluster.h"
@@ -30,7 +31,7 @@ class SeveralHosts {
   std::vector<HostAnswer> status() const;
   // What `pif doctor` finds on each of the others.
   std::vector<HostAnswer> examine_others() const;
-  // Sends pif.toml and what else all hosts have alike to all others.
+  // Sends pif.toml, what else all hosts have alike, and the cluster's key to all others.
   std::vector<HostAnswer> send() const;
   // Of a new file system: gives each host what is its own, makes the folders, and writes down that they are there when
   // all hosts have said so. Again, too. Changes `cluster`, and sends it.
@@ -43,6 +44,7 @@ class SeveralHosts {
   [[nodiscard]] Result<Json> up_one(const std::string& host) const;
 
  private:
+  [[nodiscard]] Result<KnownSystem> known_system() const;  // as it is here
   // `input_of`: what the command of a host has on its standard input.
   Result<Json> ask_one(const std::string& host, const std::vector<std::string>& command,
                        const std::vector<std::string>& options, std::string input) const;

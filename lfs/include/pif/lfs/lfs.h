@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "pif/base/capability.h"
 #include "pif/base/clock.h"
 #include "pif/base/executor.h"
+#include "pif/base/key_ring.h"
 #include "pif/base/result.h"
 #include "pif/component/storage.h"
 #include "pif/kv/store.h"
@@ -67,9 +67,10 @@ struct Config {
   std::string cluster;     // id
   std::string root;        // absolute folder
   std::string uuid;        // of the root, 32 hex digits, as in pif.toml; empty: any (tests)
-  ClusterKey key;
-  proto::Endpoints endpoints;  // as told to others
-  proto::Endpoints server;     // where the PIF Server is; all empty: work without one
+  KeyRing key;
+  std::function<void()> look_at_keys;  // about once a second: brings `key` up to date; may be empty
+  proto::Endpoints endpoints;          // as told to others
+  proto::Endpoints server;             // where the PIF Server is; all empty: work without one
   net::Route server_route = net::Route::kAuto;
   std::vector<proto::NodeInfo> peers;  // other LFSs, without a server to tell of them
   std::uint32_t uid = 0;               // whom this process runs as: without root, other users' workers are refused

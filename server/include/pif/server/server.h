@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "pif/base/capability.h"
 #include "pif/base/clock.h"
+#include "pif/base/key_ring.h"
 #include "pif/base/result.h"
 #include "pif/base/timers.h"
 #include "pif/kv/store.h"
@@ -48,8 +48,9 @@ struct Config {
   std::string cluster;                              // id
   std::string uuid;                                 // of the directory; empty: any (tests)
   std::map<std::uint32_t, std::string> root_uuids;  // of the LFSs, by node; empty: any, and any nodes (tests)
-  ClusterKey key;
-  std::uint32_t owner_uid = 0;  // the cluster's owner: may do what root may
+  KeyRing key;
+  std::function<void()> look_at_keys;  // once a second: brings `key` up to date; may be empty
+  std::uint32_t owner_uid = 0;         // the cluster's owner: may do what root may
   std::uint32_t default_bevy = 0;
   Duration suspect_after = kSuspectAfter;  // silence of an LFS
   Duration down_after = kDownAfter;
