@@ -1,7 +1,9 @@
 // The key folder of a file system: what is in it and how it is made.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "pif/base/result.h"
 #include "pif/cluster/key_file.h"
@@ -12,6 +14,10 @@ namespace pif::cluster {
 inline std::string key_folder(const std::string& folder) { return folder + "/keys"; }
 // Public keys of CURVE clients that may connect.
 inline std::string client_key_folder(const std::string& folder) { return key_folder(folder) + "/clients"; }
+
+// Whether keys/clients/NAME.pub may be: 1 to kUserNameMax of letters, digits and - _ . @, and no - or . first.
+inline constexpr std::size_t kUserNameMax = 64;
+bool is_user_name(std::string_view name);
 
 // Public keys of the daemons of each host.
 inline std::string host_key_folder(const std::string& folder) { return key_folder(folder) + "/hosts"; }

@@ -29,22 +29,12 @@ constexpr std::string_view kDescription = "pif.toml";
 constexpr std::string_view kHostKeys = "keys/hosts/";
 constexpr std::string_view kClientKeys = "keys/clients/";
 constexpr std::string_view kPublic = ".pub";
-constexpr std::size_t kUserNameMax = 64;
 constexpr std::size_t kPublicKeyBytesMax = 4096;
 constexpr std::size_t kFilesMax = 16384;
 constexpr std::size_t kBytesMax = kHeaderBytesMax - (64u << 10);  // a heartbeat's answer has more than this in it
 constexpr mode_t kOpenMode = 0644;
 constexpr mode_t kPublicMode = 0444;
 constexpr mode_t kSecretMode = 0400;
-
-bool is_user_name(std::string_view name) {
-  const auto is_allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           c == '.' || c == '@';
-  };
-  return !name.empty() && name.size() <= kUserNameMax && name[0] != '.' && name[0] != '-' &&
-         std::all_of(name.begin(), name.end(), is_allowed);
-}
 
 bool is_key_of(std::string_view name, std::string_view folder) {
   if (!name.starts_with(folder) || !name.ends_with(kPublic) || name.size() <= folder.size() + kPublic.size())

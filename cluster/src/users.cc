@@ -15,19 +15,12 @@
 namespace pif::cluster {
 namespace {
 
-constexpr std::size_t kUserNameMax = 64;
 constexpr int kGroupsMax = 1024;
 constexpr std::size_t kPasswdBytes = 1u << 16;
 constexpr mode_t kUserKeyMode = 0400;
 
 Status check_user_name(const std::string& name) {
-  const auto is_allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("-_.@").find(c) != std::string_view::npos;
-  };
-  const bool is_good = !name.empty() && name.size() <= kUserNameMax && name[0] != '.' && name[0] != '-' &&
-                       std::all_of(name.begin(), name.end(), is_allowed);
-  if (is_good) return {};
+  if (is_user_name(name)) return {};
   return fail(Code::kInvalid,
               fmt::format("a user's name must be 1 to {} of letters, digits and - _ . @, and begin with "
                           "none of - and .",
@@ -35,6 +28,15 @@ Status check_user_name(const std::string& name) {
 }
 
 }  // namespace
+
+bool is_user_name(std::string_view name) {
+  const auto is_allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-_.@").find(c) != std::string_view::npos;
+  };
+  return !name.empty() && name.size() <= kUserNameMax && name[0] != '.' && name[0] != '-' &&
+         std::all_of(name.begin(), name.end(), is_allowed);
+}
 
 Result<User> look_up_user(const std::string& name) {
   PIF_TRY(check_user_name(name));

@@ -60,4 +60,11 @@ Json json_of(const Error& error) {
   return {{"code", code_name(error.code)}, {"text", error.text}, {"node", error.node}};
 }
 
+std::optional<Code> code_named(std::string_view name) {
+  for (std::uint32_t number = 1; code_name(static_cast<Code>(number)) != "unknown"; ++number) {
+    if (code_name(static_cast<Code>(number)) == name) return static_cast<Code>(number);
+  }
+  return std::nullopt;
+}
+
 }  // namespace pif::cli

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command/program.h"
@@ -48,5 +50,7 @@ bool ends_all(const Error& error);
 
 // What --json prints of an error.
 Json json_of(const Error& error);
+// The code that it names so; nothing: this release knows none.
+std::optional<Code> code_named(std::string_view name);
 
 }  // namespace pif::cli

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "command/child.h"
+#include "command/failures.h"
 #include "command/interrupt.h"
 #include "files/copy_forks.h"
 #include "names/entries.h"
@@ -108,20 +109,14 @@ Status copy_here(Client& client, const Entry& entry, const std::string& from, co
   return done;
 }
 
-Code code_of(const std::string& name) {
-  for (std::uint32_t number = 1;; ++number) {
-    const Code code = code_from_number(number);
-    if (code_name(code) == name || code_name(static_cast<Code>(number)) == "unknown") return code;
-  }
-}
-
 // What a tool's report says went wrong.
 Error error_in(const std::string& report, int exit_code) {
   const Json document = Json::parse(report, nullptr, false);
   const Json error = document.is_object() ? document.value("error", Json::object()) : Json::object();
   if (!error.is_object() || !error.contains("text"))
     return {Code::kInternal, fmt::format("pif-copy ended with {} and did not say why", exit_code), {}};
-  return {code_of(error.value("code", "")), error.value("text", ""), error.value("node", "")};
+  return {code_named(error.value("code", "")).value_or(Code::kInternal), error.value("text", ""),
+          error.value("node", "")};
 }
 
 Status copy_by_tool(const Program& program, const std::string& from, const std::string& to, bool no_clobber) {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "command/child.h"
+#include "command/failures.h"
 #include "pif/base/print.h"
 #include "text/text.h"
 
@@ -44,13 +45,6 @@ Json document_in(const std::string& output) {
 std::string last_line(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   return one_line(text.substr(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1));
-}
-
-Code code_named(std::string_view name) {
-  for (std::uint32_t number = 1; code_from_number(number) != Code::kInternal || number == 23; ++number) {
-    if (code_name(code_from_number(number)) == name) return code_from_number(number);
-  }
-  return Code::kUnavailable;
 }
 
 std::string text_in(const Json& document, const char* key) {
@@ -106,7 +100,7 @@ Result<Json> RemoteShell::ask_one(const RemoteCommand& command, std::chrono::sec
   if (!heard) return fail(heard.error().code, fmt::format("{}: {}", command.host, heard.error().text));
   Json document = document_in(heard->output);
   if (const auto error = document.find("error"); error != document.end() && error->is_object())
-    return fail(code_named(text_in(*error, "code")),
+    return fail(code_named(text_in(*error, "code")).value_or(Code::kUnavailable),
                 fmt::format("{} ({}): {}", command.host, command.address, one_line(text_in(*error, "text"))));
   if (document.is_object()) return document;
   if (heard->was_late)
