@@ -29,6 +29,11 @@ std::string signal_name(int number) {
   return text != nullptr ? fmt::format("signal {} ({})", number, text) : fmt::format("signal {}", number);
 }
 
+// "lfs1", or "lfs1 at h2" where there are several hosts.
+std::string place_of(const proto::NodeInfo& node) {
+  return node.host().empty() ? node.name() : fmt::format("{} at {}", node.name(), node.host());
+}
+
 // The last line that says something.
 std::string last_line(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
@@ -238,7 +243,7 @@ Status JobRun::take_waits() {
     host.waiting.reset();
     if (!answer) {
       return fail(answer.error().code,
-                  fmt::format("lost {}, where a worker of this job ran: {}", host.info.name(), answer.error().text),
+                  fmt::format("lost {}, where a worker of this job ran: {}", place_of(host.info), answer.error().text),
                   host.info.name());
     }
     for (const auto& event : answer->envelope.job_wait_reply().events()) {
@@ -325,12 +330,10 @@ Status JobRun::take_progress(std::uint32_t rank, const std::string& bytes) {
 
 tl::unexpected<Error> JobRun::worker_failed(std::uint32_t rank, Error error) const {
   const std::string& name = nodes_[rank].info.name();
-  const std::string& host = nodes_[rank].info.host();
   const std::string by = error.node.empty() || error.node == name ? "" : error.node + ": ";
   // To a worker no command line is wrong, but what it reads: whoever started the tool did that rightly.
   const Code code = error.code == Code::kInvalid ? Code::kUnsupported : error.code;
-  return fail(code, fmt::format("worker {} on {}{} failed: {}{}", rank, name, host.empty() ? "" : " at " + host, by,
-                                error.text));
+  return fail(code, fmt::format("worker {} on {} failed: {}{}", rank, place_of(nodes_[rank].info), by, error.text));
 }
 
 // ---- ending -------------------------------------------------------------------------------------------------------
