@@ -2,10 +2,18 @@
 
 import json
 import re
+import time
 
 from hosts import Failure, Hosts, await_condition, check, text, why_not  # isort: skip
 
 FOLDER = "/srv/pif"
+
+
+def timed(function, *arguments, **options):
+    """Seconds that it took, and what it returned."""
+    begin = time.monotonic()
+    value = function(*arguments, **options)
+    return time.monotonic() - begin, value
 
 
 class System:
@@ -108,4 +116,4 @@ class System:
         return {host.name: host.processes("pif-server", "pif-lfs") for host in self.hosts if host.power is not None}
 
 
-__all__ = ["FOLDER", "Failure", "System", "await_condition", "check", "text", "why_not"]
+__all__ = ["FOLDER", "Failure", "System", "await_condition", "check", "text", "timed", "why_not"]

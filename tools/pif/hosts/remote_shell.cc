@@ -52,6 +52,11 @@ std::string text_in(const Json& document, const char* key) {
   return found != document.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+// Every command of `pif` that has an answer ends like this. Otherwise what looks like one was printed by a login.
+bool has_answered(int exit_code) {
+  return exit_code == static_cast<int>(ExitCode::kDone) || exit_code == static_cast<int>(ExitCode::kNegative);
+}
+
 bool says(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
 
 }  // namespace
@@ -102,7 +107,7 @@ Result<Json> RemoteShell::ask_one(const RemoteCommand& command, std::chrono::sec
   if (const auto error = document.find("error"); error != document.end() && error->is_object())
     return fail(code_named(text_in(*error, "code")).value_or(Code::kUnavailable),
                 fmt::format("{} ({}): {}", command.host, command.address, one_line(text_in(*error, "text"))));
-  if (document.is_object()) return document;
+  if (document.is_object() && has_answered(heard->exit_code)) return document;
   if (heard->was_late)
     return fail(Code::kTimeout, fmt::format("{} ({}): no answer for {} s: is it on? Try: {}", command.host,
                                             command.address, patience.count(), by_hand(command, "pif --version")));
