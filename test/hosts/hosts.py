@@ -10,6 +10,7 @@ The tests' remote shell is /mnt/nsrun, on every host: `nsrun ADDRESS COMMAND...`
 
 import array
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -187,6 +188,11 @@ addr add {self.address6}/64 dev eth0 nodad
         """Names of what runs there, of these programs."""
         names = text(self.ok("sh", "-c", "cat /proc/[0-9]*/comm 2>/dev/null; true")).split("\n")
         return sorted(name for name in names if name in programs)
+
+    def sent_bytes(self):
+        """What has left it by its cable so far, frames as a whole."""
+        shown = json.loads(call(*self.box.enter("net"), "ip", "-json", "-statistics", "link", "show", "eth0"))
+        return shown[0]["stats64"]["tx"]["bytes"]
 
     # ---- faults ----
 

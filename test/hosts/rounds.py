@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 """What hosts must stand for longer than CI may take (scripts/long has the numbers).
 
-  test/hosts/rounds.py outages --rounds N [--seed S]   a host goes off in the middle of a command, N times
+  test/hosts/rounds.py outages --rounds N [--seed S] [--log FILE] [--limit SECONDS]
+                                                       a host goes off in the middle of a command, N times; goes on
+                                                       where the log ends, and counts all of it
   test/hosts/rounds.py delay --seconds N               20 ms and 1 % loss between all hosts, all the time
-  test/hosts/rounds.py speed                           put and get over links of 50 MB/s, with 1, 2, 4 and 8 hosts
   test/hosts/rounds.py many                            16 hosts: how long init, up and down take
 
 Exit code: 0, 1 if something does not hold, 77 if this machine cannot have hosts (it says why).
 """
 
 import argparse
+import json
 import random
 import re
 import sys
 import time
+from pathlib import Path
 
-from several import FOLDER, System, check, text, why_not  # isort: skip
+from several import FOLDER, System, check, text, timed, why_not  # isort: skip
 from pif_system import Failure
 
 LIMIT = 10.0  # seconds until somebody who waits for a host must know which one it is
@@ -30,12 +33,6 @@ FAULTS = {
 }
 
 
-def timed(function, *arguments, **options):
-    begin = time.monotonic()
-    value = function(*arguments, **options)
-    return time.monotonic() - begin, value
-
-
 def bring_back(fs, host):
     host.link(True)
     host.mend()
@@ -45,8 +42,9 @@ def bring_back(fs, host):
     fs.await_up(seconds=60)
 
 
-def outage(fs, number, draw):
-    """A command on the host without an LFS, and a fault in its middle: done, or an error that names the host."""
+def outage(fs, number, draw, limit):
+    """A command on the host without an LFS, and a fault in its middle: done, or an error that names the host. What it
+    was."""
     data = draw.randbytes(draw.choice((1000, 300_000, 20 * MB)))
     operation = draw.choice(("put", "append", "cat", "cp", "rm"))
     words = {"put": ["put", "-", f"/put{number}"], "append": ["append", "-", "/log"], "cat": ["cat", "/whole"]}
@@ -62,22 +60,38 @@ def outage(fs, number, draw):
     what = f"round {number}, {operation}, {fault} of {lost.name}: exit {command.returncode} after {seconds:.1f} s"
     names = rf"lfs{int(lost.name[1:]) - 1}|{lost.name}"
     check(command.returncode == 0 or re.search(names, text(error)), f"{what}: {text(error)}")
-    check(seconds < LIMIT, f"{what}: {text(error)}")
+    check(seconds < limit, f"{what}: {text(error)}")
     bring_back(fs, lost)
     done = fs.run("h1", "fsck", "--json")
     check(done.returncode in (0, 1) and b'"damages":0' in done.stdout, f"{what}: fsck: {text(done.stdout)[:500]}")
     print(what, flush=True)
+    return {"round": number, "operation": operation, "fault": fault, "exit": command.returncode, "seconds": seconds}
+
+
+def logged(path):
+    """What rounds before this run have found."""
+    if path is None or not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def note(path, entry):
+    if path is not None:
+        with path.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(entry) + "\n")
 
 
 def outages(options):
-    draw = random.Random(options.seed)
-    with System(3, clients=1, seconds=30 * options.rounds + 2 * LEASES) as fs:
+    done = len(logged(options.log))
+    left = range(done, options.rounds)
+    with System(3, clients=1, seconds=30 * len(left) + 2 * LEASES) as fs:
         fs.ok("h4", "put", "-", "/log", data=b"")
-        fs.ok("h4", "put", "-", "/whole", data=draw.randbytes(20 * MB))
-        for number in range(options.rounds):
-            outage(fs, number, draw)
+        fs.ok("h4", "put", "-", "/whole", data=random.Random(options.seed).randbytes(20 * MB))
+        for number in left:
+            note(options.log, outage(fs, number, random.Random(f"{options.seed} {number}"), options.limit))
         fs.await_clean(seconds=LEASES)
-    print(f"{options.rounds} rounds; nothing pending, nothing doomed")
+    longest = max((entry["seconds"] for entry in logged(options.log)), default=0)
+    print(f"{max(done, options.rounds)} rounds; nothing pending, nothing doomed; longest wait {longest:.1f} s")
 
 
 def delay(options):
@@ -104,22 +118,6 @@ def delay(options):
     print(f"{rounds} rounds, all right")
 
 
-def speed(_):
-    for count in (1, 2, 4, 8):
-        with System(count, clients=1, disk="3G") as fs:
-            for host in fs.hosts.all[:count]:
-                host.limit("50mbps")
-            size = count * 100 * MB
-            fs.hosts[count].ok("sh", "-c", f"head -c {size} /dev/urandom >/srv/file")
-            client = f"h{count + 1}"
-            for words in (["put", "-q", "/srv/file", "/file"], ["get", "-q", "/file", "/srv/back"]):
-                seconds, _ = timed(fs.ok, client, *words)
-                share = size / seconds / (count * 50 * MB)
-                rate = f"{size / seconds / MB:.0f} MB/s, {share:.2f} of the links"
-                print(f"{words[0]} with {count} hosts: {rate}", flush=True)
-            fs.hosts[count].ok("cmp", "/srv/file", "/srv/back")
-
-
 def many(_):
     fs = System(16, disk="200M")
     try:
@@ -134,11 +132,13 @@ def many(_):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True, metavar="outages, delay, speed or many")
-    for function in (outages, delay, speed, many):
+    commands = parser.add_subparsers(required=True, metavar="outages, delay or many")
+    for function in (outages, delay, many):
         commands.add_parser(function.__name__).set_defaults(function=function)
     commands.choices["outages"].add_argument("--rounds", type=int, default=200)
     commands.choices["outages"].add_argument("--seed", type=int, default=1)
+    commands.choices["outages"].add_argument("--log", type=Path)
+    commands.choices["outages"].add_argument("--limit", type=float, default=LIMIT)
     commands.choices["delay"].add_argument("--seconds", type=int, default=600)
     options = parser.parse_args()
     if reason := why_not():
