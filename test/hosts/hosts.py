@@ -288,6 +288,7 @@ class Hosts:
             names.writelines(f"10.77.0.{i} h{i}\nfd77::{i:x} h{i}-six\n" for i in range(1, count + 1))
         self.door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.door.bind(mnt + "/door")
+        os.chmod(mnt + "/door", 0o777)
         self.door.listen(128)
         self.doorkeeper = threading.Thread(target=self.serve, daemon=True)
         self.doorkeeper.start()
