@@ -30,9 +30,6 @@ class AnnsSystem(System):
     def run(self, host, *words, **options):
         return self.host(host).run(*ANN, "pif", *words, **options)
 
-    def ok(self, host, *words, **options):
-        return self.command(host, "pif", *words, **options)
-
 
 class RootsSystem(System):
     def command(self, host, *words, **options):

@@ -1,10 +1,9 @@
 """A file system of several hosts of the tests' own (hosts.py), made and started by `pif` on the first one."""
 
-import json
-import re
 import time
 
 from hosts import Failure, Hosts, await_condition, check, text, why_not  # isort: skip
+from pif_system import Running, check_failure  # isort: skip
 
 FOLDER = "/srv/pif"
 
@@ -16,7 +15,7 @@ def timed(function, *arguments, **options):
     return time.monotonic() - begin, value
 
 
-class System:
+class System(Running):
     """`with System(3) as fs:` has a running file system on h1, h2 and h3, the server and lfs0 on h1; clients: so many
     more hosts without an LFS."""
 
@@ -30,14 +29,9 @@ class System:
             self.init_words += ["--client-hosts", ",".join(self.names[count:])]
         self.init_words += [*init_options, folder]
 
-    def __enter__(self):
-        try:
-            self.ok("h1", *self.init_words)
-            self.ok("h1", "up", self.folder)
-        except BaseException:
-            self.close()
-            raise
-        return self
+    def begin(self):
+        self.ok("h1", *self.init_words)
+        self.ok("h1", "up", self.folder)
 
     def __exit__(self, kind, error, trace):
         if kind is not None:
@@ -61,19 +55,9 @@ class System:
     def run(self, host, *words, **options):
         return self.host(host).run("pif", *words, **options)
 
-    def ok(self, host, *words, **options):
-        return self.host(host).ok("pif", *words, **options)
-
-    def json(self, host, *words, **options):
-        return json.loads(self.ok(host, *words, "--json", **options))
-
     def fails(self, host, code, pattern, *words, lines=1, **options):
         """A command that must fail like this: exit code, and so many lines on stderr, one of which matches."""
-        done = self.run(host, *words, **options)
-        said = text(done.stderr)
-        check(done.returncode == code, f"pif {' '.join(words)}: exit {done.returncode} instead of {code}: {said}")
-        check(said.count("\n") == lines, f"pif {' '.join(words)}: not {lines} lines on stderr: {said!r}")
-        check(re.search(pattern, said), f"pif {' '.join(words)}: {said!r} does not match {pattern!r}")
+        check_failure(self.run(host, *words, **options), words, code, pattern, lines)
 
     # ---- what must hold ----
 
@@ -84,17 +68,7 @@ class System:
         await_condition(lambda: set(self.states(host).values()) == {"up"}, "all LFSs are up", seconds)
 
     def await_clean(self, host="h1", seconds=60, pending=True):
-        """fsck finds no damage, and nothing that is still to be removed; pending: nor files that nobody finishes."""
-
-        def settled():
-            done = self.run(host, "fsck", "--json")
-            check(done.returncode in (0, 1), f"fsck: exit {done.returncode}: {text(done.stderr)}")
-            report = json.loads(done.stdout)
-            check(report["damages"] == 0, f"fsck found damage: {report['findings'][:5]}")
-            left = report["leftovers"] + report["doomed"] + (report["pending"] if pending else 0)
-            return left == 0
-
-        await_condition(settled, "nothing doomed or left over", seconds)
+        return self.await_settled(host, seconds=seconds, pending=pending)
 
     def components(self):
         """Files of rows on all hosts."""

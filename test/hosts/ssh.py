@@ -73,8 +73,8 @@ class SshSystem(System):
             self.close()
             raise
 
-    def __enter__(self):
-        return self
+    def begin(self):
+        pass
 
     def close(self):
         for daemon in self.sshds.values():

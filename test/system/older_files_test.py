@@ -27,13 +27,8 @@ class OlderFileSystem(FileSystem):
                 member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
                 made.extract(member, self.temp)
 
-    def __enter__(self):
-        try:
-            self.ok("up", self.folder)
-        except BaseException:
-            self.close()
-            raise
-        return self
+    def begin(self):
+        self.ok("up", self.folder)
 
     def expected(self, name):
         with open(os.path.join(self.local("files"), name), "rb") as file:

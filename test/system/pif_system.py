@@ -1,5 +1,6 @@
 """A file system of real processes in a folder of its own, for tests and scripts. Always stopped and removed."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -57,27 +58,63 @@ def flip(path, at):
         file.write(bytes([byte[0] ^ 0x40]))
 
 
-class FileSystem:
-    """`with FileSystem(n) as fs:` has a running file system of n LFSs."""
+def private_environment(temp):
+    """Of commands that find nothing of whoever runs the tests: what a user has of his own is in `temp`."""
+    env = dict(
+        os.environ,
+        HOME=temp,
+        XDG_CONFIG_HOME=os.path.join(temp, "config"),
+        XDG_STATE_HOME=os.path.join(temp, "state"),
+    )
+    for name in ("PIF", "PIF_ROUTE", "PIF_DATA"):
+        env.pop(name, None)
+    return env
 
-    def __init__(self, count, up_options=(), where=None, folder="fs"):
-        self.count = count
-        self.up_options = list(up_options)
-        self.temp = tempfile.mkdtemp(prefix="pif-system-", dir=where)
-        self.folder = os.path.join(self.temp, folder)
-        self.env = dict(
-            os.environ,
-            PIF=self.folder,
-            HOME=self.temp,
-            XDG_CONFIG_HOME=os.path.join(self.temp, "config"),
-            XDG_STATE_HOME=os.path.join(self.temp, "state"),
-        )
-        self.env.pop("PIF_ROUTE", None)
-        self.env.pop("PIF_DATA", None)
+
+def run_pif(env, *words, data=None, timeout=120, cwd=None):
+    """The command's end; its output in bytes."""
+    return subprocess.run(
+        [os.path.join(BIN, "pif"), *words],
+        input=data if data is not None else b"",
+        env=env,
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def files_below(folder, ending):
+    found = []
+    for where, _, names in os.walk(folder):
+        found += [os.path.join(where, name) for name in names if name.endswith(ending)]
+    return found
+
+
+def end_of(path, lines):
+    """The last lines of a log that may not be there."""
+    with contextlib.suppress(OSError):
+        with open(path, errors="replace") as log:
+            return log.read().splitlines()[-lines:]
+    return []
+
+
+def check_failure(done, words, code, pattern, lines=1):
+    """That a command failed like this: exit code, and so many lines on stderr, one of which matches."""
+    text = done.stderr.decode(errors="replace")
+    check(done.returncode == code, f"pif {' '.join(words)}: exit {done.returncode} instead of {code}: {text}")
+    check(text.count("\n") == lines, f"pif {' '.join(words)}: stderr is not {lines} lines: {text!r}")
+    check(re.search(pattern, text), f"pif {' '.join(words)}: {text!r} does not match {pattern!r}")
+
+
+class Running:
+    """What all file systems of tests have in common. One has begin(), close() and run(), which runs a command; if run()
+    wants to know more than its words, that comes before these, here too."""
 
     def __enter__(self):
         try:
-            self.ok("up", "-n", str(self.count), *self.up_options, self.folder)
+            self.begin()
         except BaseException:
             self.close()
             raise
@@ -85,6 +122,43 @@ class FileSystem:
 
     def __exit__(self, *ignored):
         self.close()
+
+    def ok(self, *words, **options):
+        """stdout of a command that must succeed."""
+        done = self.run(*words, **options)
+        said = done.stderr.decode(errors="replace")
+        check(done.returncode == 0, f"pif {' '.join(words)}: exit {done.returncode}: {said}")
+        return done.stdout
+
+    def json(self, *words, **options):
+        return json.loads(self.ok(*words, "--json", **options))
+
+    def await_settled(self, *where, seconds, pending=True):
+        """fsck finds no damage, and nothing that is still to be removed; pending: nor files that nobody finishes."""
+
+        def settled():
+            done = self.run(*where, "fsck", "--json", timeout=300)
+            check(done.returncode in (0, 1), f"fsck: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
+            report = json.loads(done.stdout)
+            check(report["damages"] == 0, f"fsck found damage: {report['findings'][:5]}")
+            left = report["leftovers"] + report["doomed"] + (report["pending"] if pending else 0)
+            return report if left == 0 else None
+
+        return await_condition(settled, "nothing pending, doomed or left over", seconds)
+
+
+class FileSystem(Running):
+    """`with FileSystem(n) as fs:` has a running file system of n LFSs."""
+
+    def __init__(self, count, up_options=(), where=None, folder="fs"):
+        self.count = count
+        self.up_options = list(up_options)
+        self.temp = tempfile.mkdtemp(prefix="pif-system-", dir=where)
+        self.folder = os.path.join(self.temp, folder)
+        self.env = dict(private_environment(self.temp), PIF=self.folder)
+
+    def begin(self):
+        self.ok("up", "-n", str(self.count), *self.up_options, self.folder)
 
     def close(self):
         if os.path.exists(os.path.join(self.folder, "pif.toml")):
@@ -99,12 +173,8 @@ class FileSystem:
 
     def show_logs(self):
         for name in ["server"] + [f"lfs{i}" for i in range(self.count)]:
-            try:
-                with open(os.path.join(self.folder, name, name + ".log"), errors="replace") as log:
-                    lines = log.read().splitlines()[-15:]
-            except OSError:
-                continue
-            print(f"--- end of {name}.log", *lines, sep="\n", file=sys.stderr)
+            if lines := end_of(os.path.join(self.folder, name, name + ".log"), 15):
+                print(f"--- end of {name}.log", *lines, sep="\n", file=sys.stderr)
 
     def local(self, name):
         return os.path.join(self.temp, name)
@@ -159,9 +229,7 @@ class FileSystem:
 
     def stored_files(self, lfs, ending=".dat"):
         """Files of rows, parity or the like on its disk that have bytes, longest first."""
-        found = []
-        for folder, _, names in os.walk(os.path.join(self.folder, lfs, "data")):
-            found += [os.path.join(folder, name) for name in names if name.endswith(ending)]
+        found = files_below(os.path.join(self.folder, lfs, "data"), ending)
         found = [path for path in found if os.path.getsize(path) > 0]
         return sorted(found, key=lambda path: (-os.path.getsize(path), path))
 
@@ -175,26 +243,8 @@ class FileSystem:
             self.command(*words), env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
         )
 
-    def run(self, *words, data=None, timeout=120, cwd=None, env=None):
-        return subprocess.run(
-            self.command(*words),
-            input=data if data is not None else b"",
-            env=env or self.env,
-            cwd=cwd,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            timeout=timeout,
-            check=False,
-        )
-
-    def ok(self, *words, **options):
-        """stdout of a command that must succeed."""
-        done = self.run(*words, **options)
-        check(
-            done.returncode == 0,
-            f"pif {' '.join(words)}: exit {done.returncode}: {done.stderr.decode(errors='replace')}",
-        )
-        return done.stdout
+    def run(self, *words, env=None, **options):
+        return run_pif(env or self.env, *words, **options)
 
     def crash_client(self, operation):
         """What the crash client (test/crash/client.cc) says of one operation: "1 ok\n", or why it failed."""
@@ -206,16 +256,9 @@ class FileSystem:
             check=True,
         ).stdout.decode()
 
-    def json(self, *words, **options):
-        return json.loads(self.ok(*words, "--json", **options))
-
     def fails(self, code, pattern, *words, **options):
         """A command that must fail like this: exit code, and one line on stderr that matches."""
-        done = self.run(*words, **options)
-        text = done.stderr.decode(errors="replace")
-        check(done.returncode == code, f"pif {' '.join(words)}: exit {done.returncode} instead of {code}: {text}")
-        check(text.count("\n") == 1, f"pif {' '.join(words)}: stderr is not one line: {text!r}")
-        check(re.search(pattern, text), f"pif {' '.join(words)}: {text!r} does not match {pattern!r}")
+        check_failure(self.run(*words, **options), words, code, pattern)
 
     # ---- what must hold ----
 
@@ -224,15 +267,7 @@ class FileSystem:
 
     def await_clean(self, seconds=150):
         """What crashes left is removed in time; then fsck must have nothing to say."""
-
-        def settled():
-            done = self.run("fsck", "--json", timeout=300)
-            check(done.returncode in (0, 1), f"fsck: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
-            report = json.loads(done.stdout)
-            check(report["damages"] == 0, f"fsck found damage: {report['findings'][:5]}")
-            return report if report["leftovers"] + report["pending"] + report["doomed"] == 0 else None
-
-        return await_condition(settled, "nothing pending, doomed or left over", seconds)
+        return self.await_settled(seconds=seconds)
 
 
 def main(tests, names=()):

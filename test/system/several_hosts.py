@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from pif_system import BIN, await_condition, check
+from pif_system import BIN, Running, await_condition, check, end_of, files_below, private_environment, run_pif
 
 
 def curve_pair():
@@ -27,7 +27,7 @@ def write(path, text, mode):
     os.chmod(path, mode)
 
 
-class SeveralHosts:
+class SeveralHosts(Running):
     """`with SeveralHosts(["h1", "h2"]) as fs:` has running daemons; the server is on the first host. No command of
     `pif` makes it: only what daemons and clients do with a folder is tried."""
 
@@ -41,14 +41,7 @@ class SeveralHosts:
             (f"lfs{i}", hosts[i // lfss_per_host], tcp_base + 1 + i) for i in range(len(hosts) * lfss_per_host)
         ]
         self.server_port = tcp_base
-        self.env = dict(
-            os.environ,
-            HOME=self.temp,
-            XDG_CONFIG_HOME=os.path.join(self.temp, "config"),
-            XDG_STATE_HOME=os.path.join(self.temp, "state"),
-        )
-        for name in ("PIF", "PIF_ROUTE", "PIF_DATA"):
-            self.env.pop(name, None)
+        self.env = private_environment(self.temp)
 
     def folder(self, host):
         return os.path.join(self.temp, host, "pif")
@@ -154,48 +147,21 @@ class SeveralHosts:
 
     # ---- commands ----
 
-    def run(self, host, *words, data=b"", timeout=60):
+    def run(self, host, *words, **options):
         """A command of a user who is on that host."""
-        return subprocess.run(
-            [os.path.join(BIN, "pif"), *words],
-            input=data,
-            env=dict(self.env, PIF=self.folder(host)),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            timeout=timeout,
-            check=False,
-        )
-
-    def ok(self, host, *words, **options):
-        done = self.run(host, *words, **options)
-        check(
-            done.returncode == 0,
-            f"on {host}: pif {' '.join(words)}: exit {done.returncode}: {done.stderr.decode(errors='replace')}",
-        )
-        return done.stdout
+        return run_pif(dict(self.env, PIF=self.folder(host)), *words, **options)
 
     def stored_files(self, lfs):
         """Files of rows on its disk."""
         host = next(host for name, host, _ in self.lfss if name == lfs)
-        found = []
-        for folder, _, names in os.walk(os.path.join(self.folder(host), lfs, "data")):
-            found += [os.path.join(folder, name) for name in names if name.endswith(".dat")]
-        return found
+        return files_below(os.path.join(self.folder(host), lfs, "data"), ".dat")
 
     # ---- with ----
 
-    def __enter__(self):
-        try:
-            self.make()
-            self.start_all()
-            self.await_up()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *ignored):
-        self.close()
+    def begin(self):
+        self.make()
+        self.start_all()
+        self.await_up()
 
     def close(self):
         failed = sys.exc_info()[0] is not None
@@ -208,6 +174,6 @@ class SeveralHosts:
                 process.kill()
                 process.wait()
             if failed:
-                lines = self.log(host, daemon).splitlines()[-15:]
+                lines = end_of(self.log_path(host, daemon), 15)
                 print(f"--- end of {daemon}.log on {host}", *lines, sep="\n", file=sys.stderr)
         shutil.rmtree(self.temp, ignore_errors=True)
