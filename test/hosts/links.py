@@ -21,6 +21,7 @@ MB = 1_000_000
 LINK = 50 * MB  # bytes a second, in either direction
 SHARE_MIN = 0.8  # of the links of 4 hosts, for put, get and copy
 CROSSED_MAX = 2.0  # times the file
+WIDE = 8192  # columns of a matrix that has far fewer rows, or more
 RECORD = 100  # bytes of those that are sorted
 ROW = 8192  # bytes of the rows of a matrix
 WHOLE = RECORD * ROW  # bytes; files of a multiple are whole records of either length
@@ -38,6 +39,7 @@ def tools(size):
         ("sort by token", [*SORT, "--merge", "token"], "/records"),
         ("transpose", transpose, "/matrix"),
         ("recursive transpose", [*transpose, "--algorithm", "recursive"], "/matrix"),
+        ("recursive transpose of a wide one", [*TRANSPOSE, str(WIDE), "--algorithm", "recursive"], "/wide"),
     )
 
 
@@ -47,7 +49,7 @@ def side_of(size):
 
 
 def fill(fs, client, size):
-    """Three files of about that size, the same in each file system."""
+    """Three files of about that size and one of a quarter of it, the same in each file system."""
     draw = random.Random(1)
     block = draw.randbytes(RECORD * 10_000)
     lines = b"".join(b"%x\n" % draw.getrandbits(8 * draw.randrange(1, 60)) for _ in range(20_000))
@@ -56,6 +58,8 @@ def fill(fs, client, size):
     side = side_of(size)
     rows = b"".join(draw.randbytes(side) for _ in range(side))
     fs.ok(client, "put", "-q", "--record-length", str(side), "-", "/matrix", data=rows)
+    wide = rows[: max(8, len(rows) // WIDE // 4) * WIDE]
+    fs.ok(client, "put", "-q", "--record-length", str(WIDE), "-", "/wide", data=wide)
 
 
 def varied(block, size, step):
@@ -95,9 +99,10 @@ def count_bytes(options):
         fill(fs, "h5", size)
         far = outcomes(fs, "h5", size)
     wrong = []
+    print(f"files of {options.size} MB:")
     for name, (seconds, crossed, result) in far.items():
         beside = f"one host {near[name][0]:.2f} s, over tcp {over_tcp[name][0]:.2f} s"
-        print(f"{name}: 4 hosts {seconds:.2f} s, {beside}; {crossed:.2f} of the file's {options.size} MB crossed")
+        print(f"{name}: 4 hosts {seconds:.2f} s, {beside}; {crossed:.2f} of the file crossed")
         if not result == near[name][2] == over_tcp[name][2]:
             wrong.append(f"{name} gives other bytes on 4 hosts than on one")
         if crossed > CROSSED_MAX:

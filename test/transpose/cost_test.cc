@@ -64,4 +64,18 @@ TEST_CASE("bands fit into memory, and are exchanged on one LFS") {
   CHECK(plan_recursive(small, layout(6), kGiB).passes == 0);
 }
 
+TEST_CASE("of all bands, as many bytes are used as the matrix has") {
+  for (const auto& [rows, columns] : {std::pair(300, 5000), std::pair(5000, 300), std::pair(777, 778)}) {
+    const Shape shape = {
+        {8, matrix::BitOrder::kMsb}, {0, static_cast<std::uint64_t>(rows)}, {0, static_cast<std::uint64_t>(columns)}};
+    for (const std::uint64_t memory : {std::uint64_t{1}, std::uint64_t{1} << 20, kGiB}) {
+      const RecursivePlan plan = plan_recursive(shape, layout(6), memory);
+      std::uint64_t bytes = 0;
+      for (std::uint64_t band = 0; band < plan.band_count(); ++band)
+        for (std::uint64_t i = 0; i < plan.band; ++i) bytes += plan.used_grains(i) * plan.used_bytes(band);
+      CHECK(bytes == shape.row_count() * shape.column_count());
+    }
+  }
+}
+
 }  // namespace pif::transpose

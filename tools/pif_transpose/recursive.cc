@@ -1,7 +1,6 @@
 #include "recursive.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <optional>
 
@@ -41,10 +40,14 @@ class Bands {
 
  private:
   struct Band {
-    std::vector<std::byte> rows;
+    std::vector<std::byte> rows;  // row_bytes() each
     std::uint64_t come = 0;
   };
   std::uint64_t share() const { return plan_.band / dealt_.width(); }  // rows of a band that each LFS has
+  // Of a band's row here: grains that are used in its first one.
+  std::uint64_t row_bytes() const { return plan_.grain_bytes(plan_.used_grains(0) * plan_.band); }
+  std::uint64_t rows_at_once(std::uint64_t first) const;
+  std::uint64_t bytes_of(const std::vector<std::uint64_t>& places, std::uint64_t band, std::uint64_t first) const;
   Band& band_of(std::uint64_t number) { return bands_[dealt_.locate(number).row & 1]; }
   void find_places();
   [[nodiscard]] Status send_round(std::uint64_t first_band);
@@ -91,16 +94,36 @@ Status Bands::go_on_until(const F& holds) {
   }
 }
 
+// How many rows of a band go in the message that begins with the one numbered `first` of its sender.
+std::uint64_t Bands::rows_at_once(std::uint64_t first) const {
+  PIF_ASSERT(first < share(), first, share());
+  const std::uint64_t most = std::max<std::uint64_t>(kMessageBytes / std::max<std::uint64_t>(row_bytes(), 1), 1);
+  return std::min(most, share() - first);
+}
+
+// Of that message: zeros that the plan knows of do not travel.
+std::uint64_t Bands::bytes_of(const std::vector<std::uint64_t>& places, std::uint64_t band, std::uint64_t first) const {
+  std::uint64_t grains = 0;
+  for (std::uint64_t i = 0; i < rows_at_once(first); ++i) grains += plan_.used_grains(places[first + i]);
+  return grains * plan_.used_bytes(band);
+}
+
 Status Bands::send_rows(std::uint64_t band) {
   const std::uint32_t rank = ranks_[dealt_.locate(band).lfs];
-  const std::size_t row_bytes = plan_.row_bytes();
-  const std::uint64_t at_once = std::clamp<std::uint64_t>(kMessageBytes / row_bytes, 1, share());
-  for (std::uint64_t first = 0; first < share(); first += at_once) {
+  const auto& places = places_[input_.index()];
+  const std::size_t used = plan_.used_bytes(band), grain = plan_.grain_bytes(plan_.band);
+  for (std::uint64_t first = 0, count = 0; first < share(); first += count) {
     PIF_TRY(go_on_until([&] { return under_way_[rank] < kUnderWayMax; }));
-    const auto rows = passes_.rows(band * share() + first, std::min(at_once, share() - first));
-    net::Buffer body(rows.size());
-    std::memcpy(body.data(), rows.data(), rows.size());
-    if (rank != worker_.rank()) worker_.count_sent(rows.size());
+    count = rows_at_once(first);
+    const auto rows = passes_.rows(band * share() + first, count);
+    net::Buffer body(bytes_of(places, band, first));
+    std::byte* to = body.data();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::byte* from = rows.data() + i * plan_.row_bytes();
+      for (std::uint64_t n = plan_.used_grains(places[first + i]); n > 0; --n, from += grain)
+        to = std::copy_n(from, used, to);
+    }
+    if (rank != worker_.rank()) worker_.count_sent(body.size());
     ++under_way_[rank];
     message::RecursiveMessage message;
     message.mutable_rows()->set_band(band);
@@ -122,21 +145,27 @@ Status Bands::send_round(std::uint64_t first_band) {
 // Of this worker's present band or its next one, and no more of it than there is.
 Status Bands::take_rows(const message::RecursiveMessage::Rows& rows, const tool::Message& word) {
   const auto found = std::find(ranks_.begin(), ranks_.end(), word.from);
-  const std::size_t row_bytes = plan_.row_bytes();
-  const std::uint64_t count = word.body.size() / row_bytes;
   const Cell place = dealt_.locate(rows.band());
   const bool is_mine = rows.band() < plan_.band_count() && input_.is_here() && place.lfs == input_.index() &&
-                       (place.row == round_ || place.row == round_ + 1);
-  const bool fits = found != ranks_.end() && is_mine && rows.first() <= share() && count <= share() - rows.first() &&
-                    word.body.size() == count * row_bytes && count <= plan_.band - band_of(rows.band()).come;
-  if (!fits)
+                       (place.row == round_ || place.row == round_ + 1) && found != ranks_.end() &&
+                       rows.first() < share();
+  const auto nonsense = [&] {
     return tool::sent_nonsense(word.from, fmt::format("rows of band {}, which is none of this worker's", rows.band()));
+  };
+  if (!is_mine) return nonsense();
   const auto& places = places_[static_cast<std::size_t>(found - ranks_.begin())];
+  const std::uint64_t count = rows_at_once(rows.first());
   Band& band = band_of(rows.band());
-  band.rows.resize(plan_.band * row_bytes);
-  for (std::uint64_t i = 0; i < count; ++i)
-    std::memcpy(band.rows.data() + places[rows.first() + i] * row_bytes,
-                std::as_const(word.body).data() + i * row_bytes, row_bytes);
+  if (word.body.size() != bytes_of(places, rows.band(), rows.first()) || count > plan_.band - band.come)
+    return nonsense();
+  const std::size_t used = plan_.used_bytes(rows.band()), grain = plan_.grain_bytes(plan_.band);
+  band.rows.resize(plan_.band * row_bytes());
+  const std::byte* from = word.body.data();
+  for (std::uint64_t i = rows.first(); i < rows.first() + count; ++i) {
+    std::byte* to = band.rows.data() + places[i] * row_bytes();
+    for (std::uint64_t n = plan_.used_grains(places[i]); n > 0; --n, from += used, to += grain)
+      std::copy_n(from, used, to);
+  }
   band.come += count;
   message::RecursiveMessage answer;
   answer.mutable_taken();
@@ -159,7 +188,7 @@ Status Bands::put_rows(std::uint64_t band) {
   const std::uint64_t first = band * plan_.band, end = plan_.skipped + plan_.shape.column_count();
   std::uint64_t queued = 0;
   for (std::uint64_t row = std::max(first, plan_.skipped); row < std::min(first + plan_.band, end); ++row) {
-    out_->put(row - plan_.skipped, {transposed_.data() + (row - first) * plan_.row_bytes(), length});
+    out_->put(row - plan_.skipped, {transposed_.data() + (row - first) * row_bytes(), length});
     if ((queued += length) < kPutBytes) continue;
     queued = 0;
     out_->flush();
@@ -172,12 +201,12 @@ Status Bands::put_rows(std::uint64_t band) {
 Status Bands::do_band(std::uint64_t number) {
   Band& band = band_of(number);
   PIF_TRY(go_on_until([&] { return band.come == plan_.band; }));
-  const std::size_t row_bytes = plan_.row_bytes();
+  const std::size_t row = row_bytes();
   transposed_.resize(band.rows.size());
-  for (std::uint64_t row = 0; row < plan_.shape.row_count(); row += plan_.band) {
-    const std::size_t grain = plan_.grain_bytes(row);
-    matrix::transpose({band.rows.data() + grain, row_bytes}, plan_.band, plan_.band,
-                      {transposed_.data() + grain, row_bytes}, plan_.shape.element);
+  for (std::uint64_t first = 0; first < plan_.shape.row_count(); first += plan_.band) {
+    const std::size_t grain = plan_.grain_bytes(first);
+    matrix::transpose({band.rows.data() + grain, row}, plan_.band, plan_.band, {transposed_.data() + grain, row},
+                      plan_.shape.element);
   }
   band.come = 0;
   ++round_;

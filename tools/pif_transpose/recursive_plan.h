@@ -4,8 +4,10 @@
 // with which it exchanges grains, are on one LFS, and only the bands move between LFSs. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "pif/base/assert.h"
 #include "pif/parity/layout.h"
 #include "shape.h"
 
@@ -20,9 +22,20 @@ struct RecursivePlan {
 
   std::uint64_t row_bytes() const { return rows * shape.element.bits / 8; }
   std::uint64_t grain_bytes(std::uint64_t grain) const { return grain * shape.element.bits / 8; }
+  // After the passes, row i of a band has a grain for each b rows of the matrix, of its i-th row there. Grains behind
+  // these are zeros, as are the bytes of a grain behind the matrix's last column.
+  std::uint64_t used_grains(std::uint64_t i) const {
+    return i < shape.row_count() ? (shape.row_count() - i + band - 1) / band : 0;
+  }
+  std::uint64_t used_bytes(std::uint64_t band_number) const;  // of each grain
   // Bands whose rows are rows of the output.
   std::uint64_t band_count() const { return (skipped + shape.column_count() + band - 1) / band; }
 };
+
+inline std::uint64_t RecursivePlan::used_bytes(std::uint64_t band_number) const {
+  PIF_ASSERT(band_number < band_count(), band_number, band_count());
+  return shape.element.bytes_of(std::min(band, skipped + shape.column_count() - band_number * band));
+}
 
 // What bands and row numbers take, all workers together: more than was asked for where not even the smallest band fits.
 std::uint64_t memory_of(const RecursivePlan& plan, const parity::Layout& from);
