@@ -92,7 +92,7 @@ def what_a_remote_shell_refuses_is_explained():
         fs.hosts.refuse = None
         shell = fs.host("h1")
         for name, line, pattern in (
-            ("none", 'echo "sh: 1: pif: not found" >&2; exit 127', "has no pif .*install it there"),
+            ("none", 'echo "{}"; echo "sh: 1: pif: not found" >&2; exit 127', "has no pif .*install it there"),
             ("older", 'echo "pif: there is no command \'host\'" >&2; exit 2', "has another release of pif"),
             ("dumb", "exit 0", "gave no answer"),
         ):
