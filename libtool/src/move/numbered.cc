@@ -26,7 +26,7 @@ void NumberedSender::place(Destination& destination, Row row, std::span<const st
                            std::span<const std::byte> record) {
   Open& open = destination.open;
   const std::size_t length = head.size() + record.size(), all = destination.memory.size() / length * length;
-  if (open.distances.empty()) open.placed = destination.memory.data() + row % (all / length) * length;
+  if (open.gaps.empty()) open.placed = destination.memory.data() + row % (all / length) * length;
   std::byte* at = open.placed + (row - open.first) * length;
   if (at >= destination.memory.data() + all) at -= all;
   if (!head.empty()) std::memcpy(at, head.data(), head.size());
@@ -42,8 +42,8 @@ void NumberedSender::put(std::uint64_t number, std::span<const std::byte> head, 
   const bool goes_there = !destination.memory.empty() && has_room(destination, at.row);
   const bool full = (!goes_there && open.bytes + size > kMessageBytes) || goes_there != (open.placed != nullptr) ||
                     at.row / limits_.piece_rows != open.first / limits_.piece_rows;
-  if (!open.distances.empty() && full) close(at.to);
-  if (open.distances.empty()) open.first = at.row;
+  if (!open.gaps.empty() && full) close(at.to);
+  if (open.gaps.empty()) open.first = at.row;
   if (goes_there) {
     place(destination, at.row, head, record);
   } else {
@@ -51,45 +51,50 @@ void NumberedSender::put(std::uint64_t number, std::span<const std::byte> head, 
     open.pieces.push_back(record);
   }
   open.last = at.row;
-  open.distances.push_back(static_cast<std::uint32_t>(at.row - open.first));
+  PIF_ASSERT(at.row - open.first >= open.gaps.size(), at.row, open.first, open.gaps.size());
+  open.gaps.push_back(static_cast<std::uint32_t>(at.row - open.first - open.gaps.size()));
   if (!limits_.fixed_length) open.lengths.push_back(static_cast<std::uint32_t>(size));
+  open.longest = std::max(open.longest, static_cast<std::uint32_t>(size));
   open.bytes += size;
 }
 
-// Distances, lengths, and the records that are not placed.
+// Gaps, lengths, and the records that are not placed.
 net::Buffer NumberedSender::pack(const Open& open) const {
-  const std::size_t words = open.distances.size() + open.lengths.size();
-  net::Buffer body(words * sizeof(std::uint32_t) + (open.placed != nullptr ? 0 : open.bytes));
-  std::byte* at = pack_numbers(std::span(std::as_const(open.distances)), body.data());
-  at = pack_numbers(std::span(std::as_const(open.lengths)), at);
+  const std::size_t count = open.gaps.size(), gap = narrow_width(open.gaps.back(), Room::kAsNeeded),
+                    length = narrow_width(open.longest, Room::kAlways),
+                    all_lengths = limits_.fixed_length ? 0 : 1 + count * length;
+  net::Buffer body(1 + count * gap + all_lengths + (open.placed != nullptr ? 0 : open.bytes));
+  std::byte* at = pack_narrow(count, gap, body.data(), [&](std::uint64_t i) { return open.gaps[i]; });
+  if (!limits_.fixed_length) at = pack_narrow(count, length, at, [&](std::uint64_t i) { return open.lengths[i]; });
   for (const auto piece : open.pieces) {
     if (!piece.empty()) std::memcpy(at, piece.data(), piece.size());
     at += piece.size();
   }
-  PIF_ASSERT(at == std::as_const(body).data() + body.size(), open.distances.size(), open.bytes, body.size());
+  PIF_ASSERT(at == std::as_const(body).data() + body.size(), open.gaps.size(), open.bytes, body.size());
   return body;
 }
 
 void NumberedSender::close(std::uint32_t to) {
   Destination& destination = destinations_[to];
   Open& open = destination.open;
-  if (open.distances.empty()) return;
-  PIF_ASSERT(limits_.fixed_length ? open.lengths.empty() : open.lengths.size() == open.distances.size(),
-             open.lengths.size(), open.distances.size());
+  if (open.gaps.empty()) return;
+  PIF_ASSERT(limits_.fixed_length ? open.lengths.empty() : open.lengths.size() == open.gaps.size(), open.lengths.size(),
+             open.gaps.size());
   NumberedMessage message;
   message.to = to;
   message.first = open.first;
   message.last = open.last;
-  message.count = static_cast<std::uint32_t>(open.distances.size());
+  message.count = static_cast<std::uint32_t>(open.gaps.size());
   message.record_bytes = open.bytes;
   message.placed = open.placed != nullptr;
   message.body = pack(open);
   queued_bytes_ += message.body.size();
   destination.waiting.emplace(message.first, std::move(message));
-  open.distances.clear();
+  open.gaps.clear();
   open.lengths.clear();
   open.pieces.clear();
   open.bytes = 0;
+  open.longest = 0;
   open.placed = nullptr;
 }
 

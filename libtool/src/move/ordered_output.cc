@@ -74,8 +74,10 @@ Status OrderedOutput::Impl::send(NumberedMessage numbered) {
   worker.count_sent(numbered.record_bytes);
   if (rings.empty() || rings[rank].empty()) return team.send(rank, head_of(message), std::move(numbered.body));
   PIF_TRY(place_records(numbered, output.format().record_length, rings[rank].bytes()));
-  PIF_ASSERT(numbered.body.size() >= numbered.count * sizeof(std::uint32_t), numbered.body.size(), numbered.count);
-  numbered.body.shrink(numbered.count * sizeof(std::uint32_t));  // what stays is where they are
+  std::span<const std::byte> rest = std::as_const(numbered.body).span();
+  const auto gaps = RowGaps::take(rest, numbered.count, Room::kAsNeeded);
+  PIF_ASSERT(gaps.has_value(), numbered.body.size(), numbered.count);
+  numbered.body.shrink(numbered.body.size() - rest.size());  // what stays is where they are
   rows.set_placed(true);
   return team.send(rank, head_of(message), std::move(numbered.body));
 }

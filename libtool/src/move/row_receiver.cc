@@ -45,33 +45,34 @@ Status RowReceiver::accept(RowMessage message) {
   const bool counts_fit = message.count > 0 && message.count <= window_.rows && message.stride <= window_.rows &&
                           message.first >= settled_ && (fixed || !message.placed);
   std::span<const std::byte> rest = std::as_const(*body).span();
-  const auto distances = PackedNumbers<std::uint32_t>::take(rest, message.stride == 0 ? message.count : 0);
-  if (!counts_fit || !distances) return not_asked_for(message);
+  auto gaps = std::optional<RowGaps>(RowGaps());
+  if (message.stride == 0) gaps = RowGaps::take(rest, message.count, Room::kAsNeeded);
+  if (!counts_fit || !gaps) return not_asked_for(message);
   if (fixed) {
-    PIF_TRY(tick_off(message, *distances));
-    PIF_TRY(accept_fixed(message, *distances, rest));
+    PIF_TRY(tick_off(message, *gaps));
+    PIF_TRY(accept_fixed(message, *gaps, rest));
   } else {
-    PIF_TRY(accept_variable(message, *distances, rest, body));
+    PIF_TRY(accept_variable(message, *gaps, rest, body));
   }
   return advance();
 }
 
 // ---- fixed records ------------------------------------------------------------------------------------------------
 
-std::uint64_t RowReceiver::distance_of(const RowMessage& message, const Distances& distances, std::uint64_t i) {
-  PIF_ASSERT(distances.empty() == (message.stride > 0), distances.size(), message.stride);
-  return distances.empty() ? i * message.stride : distances[i];
+std::uint64_t RowReceiver::distance_of(const RowMessage& message, const RowGaps& gaps, std::uint64_t i) {
+  PIF_ASSERT(gaps.empty() == (message.stride > 0), gaps.size(), message.stride);
+  return gaps.empty() ? i * message.stride : i + gaps[i];
 }
 
 // Counts the message's rows as come, piece by piece.
-Status RowReceiver::tick_off(const RowMessage& message, const Distances& distances) {
+Status RowReceiver::tick_off(const RowMessage& message, const RowGaps& gaps) {
   const Row end = std::min(settled_ + window_.rows, rows_);
   if (message.first + (message.count - 1) * message.stride >= end) return not_asked_for(message);
   for (std::uint64_t i = 0; i < message.count;) {
-    const Row row = message.first + distance_of(message, distances, i);
+    const Row row = message.first + distance_of(message, gaps, i);
     if (row < settled_ || row >= end) return not_asked_for(message);
     const Row piece_end = (row / window_.piece + 1) * window_.piece;
-    const std::uint64_t here = !distances.empty() ? 1 : (piece_end - row + message.stride - 1) / message.stride;
+    const std::uint64_t here = !gaps.empty() ? 1 : (piece_end - row + message.stride - 1) / message.stride;
     const std::uint64_t count = std::min(here, message.count - i);
     const std::uint64_t piece = row % window_.rows / window_.piece;
     PIF_ASSERT(count > 0 && piece < missing_.size(), count, piece, missing_.size());
@@ -84,12 +85,11 @@ Status RowReceiver::tick_off(const RowMessage& message, const Distances& distanc
 }
 
 // The rows are ticked off, so they are in the window.
-Status RowReceiver::accept_fixed(const RowMessage& message, const Distances& distances,
-                                 std::span<const std::byte> data) {
+Status RowReceiver::accept_fixed(const RowMessage& message, const RowGaps& gaps, std::span<const std::byte> data) {
   if (message.placed) return data.empty() ? Status{} : not_asked_for(message);
   const std::uint32_t length = output_.format().record_length;
   for (std::uint64_t i = 0; i < message.count; ++i) {
-    const Row row = message.first + distance_of(message, distances, i);
+    const Row row = message.first + distance_of(message, gaps, i);
     PIF_ASSERT(row >= settled_ && row < settled_ + window_.rows && row < rows_, row, settled_, rows_);
     const std::uint32_t bytes = row + 1 == rows_ ? last_bytes_ : length;
     if (data.size() < bytes) return not_asked_for(message);
@@ -119,13 +119,13 @@ Status RowReceiver::advance_fixed() {
 
 // ---- variable records ---------------------------------------------------------------------------------------------
 
-Status RowReceiver::accept_variable(const RowMessage& message, const Distances& distances,
-                                    std::span<const std::byte> data, std::shared_ptr<net::Buffer> body) {
-  const auto lengths = PackedNumbers<std::uint32_t>::take(data, message.count);
+Status RowReceiver::accept_variable(const RowMessage& message, const RowGaps& gaps, std::span<const std::byte> data,
+                                    std::shared_ptr<net::Buffer> body) {
+  const auto lengths = NarrowNumbers::take(data, message.count, Room::kAlways);
   if (!lengths) return not_asked_for(message);
   const Row end = std::min(settled_ + window_.rows, rows_);
   for (std::uint64_t i = 0; i < message.count; ++i) {
-    const Row row = message.first + distance_of(message, distances, i);
+    const Row row = message.first + distance_of(message, gaps, i);
     const std::uint32_t bytes = (*lengths)[i];
     if (row < settled_ || row >= end || data.size() < bytes) return not_asked_for(message);
     Slot& slot = slots_[row % slots_.size()];

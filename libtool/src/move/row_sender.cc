@@ -125,19 +125,26 @@ void RowSender::place(const Pending& pending, const RowMessage& message) const {
 void RowSender::pack(const Pending& pending, RowMessage& message) const {
   const RowMap& map = pending.map;
   const bool fixed = input_.format().is_fixed();
-  const std::size_t words = (message.stride == 0 ? message.count : 0) + (fixed ? 0 : message.count);
-  message.body = net::Buffer(words * sizeof(std::uint32_t) + (message.placed ? 0 : message.record_bytes));
+  const std::uint64_t count = message.count, begin = pending.sent, end = begin + count;
+  const auto gap_of = [&](std::uint64_t i) {
+    return static_cast<std::uint32_t>(map.row(begin + i) - message.first - i);
+  };
+  const auto length_at = [&](std::uint64_t i) { return length_of(map.source(begin + i)); };
+  std::uint32_t longest = 0;
+  for (std::uint64_t i = 0; !fixed && i < count; ++i) longest = std::max(longest, length_at(i));
+  const std::size_t gap = message.stride == 0 ? narrow_width(gap_of(count - 1), Room::kAsNeeded) : 0,
+                    gaps = message.stride == 0 ? 1 + count * gap : 0, length = narrow_width(longest, Room::kAlways),
+                    lengths = fixed ? 0 : 1 + count * length;
+  message.body = net::Buffer(gaps + lengths + (message.placed ? 0 : message.record_bytes));
   std::byte* at = message.body.data();
-  const auto put = [&](std::uint64_t value) { at = pack_number(static_cast<std::uint32_t>(value), at); };
-  const std::uint64_t end = pending.sent + message.count;
-  for (std::uint64_t i = pending.sent; message.stride == 0 && i < end; ++i) put(map.row(i) - message.first);
-  for (std::uint64_t i = pending.sent; !fixed && i < end; ++i) put(length_of(map.source(i)));
+  if (gaps > 0) at = pack_narrow(count, gap, at, gap_of);
+  if (lengths > 0) at = pack_narrow(count, length, at, length_at);
   if (message.placed) return place(pending, message);
-  for (std::uint64_t i = pending.sent; i < end; ++i) {
+  for (std::uint64_t i = begin; i < end; ++i) {
     const std::uint64_t row = map.source(i);
-    const std::uint32_t length = length_of(row);
-    if (length > 0) std::memcpy(at, block_.data.data() + offset_of(row), length);
-    at += length;
+    const std::uint32_t bytes = length_of(row);
+    if (bytes > 0) std::memcpy(at, block_.data.data() + offset_of(row), bytes);
+    at += bytes;
   }
   PIF_ASSERT(at == std::as_const(message.body).data() + message.body.size(), message.count, message.record_bytes);
 }

@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "pif/base/packed.h"
 #include "pif/net/buffer.h"
 #include "pif/tool/exchange.h"
+#include "pif/tool/narrow.h"
 #include "pif/tool/shared_memory.h"
 
 namespace pif::tool {
@@ -23,8 +23,8 @@ struct WindowSize {
   static WindowSize of(const Format& format, std::size_t window_bytes, std::uint32_t sources);
 };
 
-// Rows on their way. placed: they lie in the receiver's window. stride 0: `body` starts with count little-endian 32-bit
-// distances of the rows from `first`. Then, with variable records, count 32-bit lengths; then the rows, packed.
+// Rows on their way. placed: they lie in the receiver's window. stride 0: `body` starts with their RowGaps. Then, with
+// variable records, their lengths (NarrowNumbers, Room::kAlways); then the rows, packed.
 struct RowMessage {
   LfsIndex to = 0;
   Row first = 0;
@@ -110,13 +110,12 @@ class RowReceiver {
     const std::byte* data = nullptr;
     std::uint32_t length = 0;
   };
-  using Distances = PackedNumbers<std::uint32_t>;  // of rows from a message's first; empty: they follow from its stride
-  static std::uint64_t distance_of(const RowMessage& message, const Distances& distances, std::uint64_t i);
-  [[nodiscard]] Status tick_off(const RowMessage& message, const Distances& distances);
-  [[nodiscard]] Status accept_fixed(const RowMessage& message, const Distances& distances,
-                                    std::span<const std::byte> data);
-  [[nodiscard]] Status accept_variable(const RowMessage& message, const Distances& distances,
-                                       std::span<const std::byte> data, std::shared_ptr<net::Buffer> body);
+  // Of a row from the message's first; gaps are empty where rows follow from its stride.
+  static std::uint64_t distance_of(const RowMessage& message, const RowGaps& gaps, std::uint64_t i);
+  [[nodiscard]] Status tick_off(const RowMessage& message, const RowGaps& gaps);
+  [[nodiscard]] Status accept_fixed(const RowMessage& message, const RowGaps& gaps, std::span<const std::byte> data);
+  [[nodiscard]] Status accept_variable(const RowMessage& message, const RowGaps& gaps, std::span<const std::byte> data,
+                                       std::shared_ptr<net::Buffer> body);
   [[nodiscard]] Status advance_fixed();
   [[nodiscard]] Status advance_variable();
   [[nodiscard]] Status write_gathered();

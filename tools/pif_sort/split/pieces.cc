@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pif/base/packed.h"
+#include "pif/tool/narrow.h"
 
 namespace pif::sort {
 namespace {
@@ -22,26 +22,34 @@ PieceSender::PieceSender(std::span<const RunView> runs, std::vector<std::size_t>
 
 PieceBatch PieceSender::next(std::size_t bytes) {
   picks_.clear();
-  const std::size_t words = is_fixed_ ? 1 : 2;  // of each record
+  rows_.clear();
+  lengths_.clear();
   std::size_t size = 0;
+  Word highest = 0, longest = 0;
   for (; !merger_.is_done() && (picks_.empty() || size < bytes); merger_.advance()) {
-    picks_.push_back(merger_.peek());
-    size += words * sizeof(Word) + record_.size(runs_[picks_.back().run].record(picks_.back().index));
+    const auto pick = merger_.peek();
+    const RunView& run = runs_[pick.run];
+    const auto length = static_cast<Word>(record_.size(run.record(pick.index)));
+    picks_.push_back(pick);
+    rows_.push_back(row_of(run.elements[pick.index]));
+    lengths_.push_back(length);
+    highest = std::max(highest, rows_.back());
+    longest = std::max(longest, length);
+    size += length;
   }
   is_done_ = merger_.is_done();
-  PieceBatch batch{static_cast<std::uint32_t>(picks_.size()), is_done_, net::Buffer(size)};
-  std::byte* row = batch.body.data();
-  std::byte* length = row + picks_.size() * sizeof(Word);
-  std::byte* at = row + picks_.size() * words * sizeof(Word);
-  for (std::size_t i = 0; i < picks_.size(); ++i) {
-    if (i + kAhead < picks_.size()) runs_[picks_[i + kAhead].run].fetch(picks_[i + kAhead].index);
-    const RunView& run = runs_[picks_[i].run];
-    const Bytes record = run.record(picks_[i].index);
-    row = pack_number(row_of(run.elements[picks_[i].index]), row);
-    const std::size_t size_here = record_.size(record);
-    if (!is_fixed_) length = pack_number(static_cast<Word>(size_here), length);
+  if (picks_.empty()) return {0, is_done_, net::Buffer()};
+  const std::size_t count = picks_.size(), row = tool::narrow_width(highest, tool::Room::kAlways),
+                    length = tool::narrow_width(longest, tool::Room::kAlways);
+  const std::size_t numbers = 1 + count * row + (is_fixed_ ? 0 : 1 + count * length);
+  PieceBatch batch{static_cast<std::uint32_t>(count), is_done_, net::Buffer(numbers + size)};
+  std::byte* at = tool::pack_narrow(count, row, batch.body.data(), [&](std::uint64_t i) { return rows_[i]; });
+  if (!is_fixed_) at = tool::pack_narrow(count, length, at, [&](std::uint64_t i) { return lengths_[i]; });
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) runs_[picks_[i + kAhead].run].fetch(picks_[i + kAhead].index);
+    const Bytes record = runs_[picks_[i].run].record(picks_[i].index);
     record_.copy(record, at);
-    at += size_here;
+    at += lengths_[i];
   }
   return batch;
 }
@@ -67,8 +75,9 @@ Status PieceMerger::take(std::size_t piece, PieceBatch from) {
 
 Status PieceMerger::open(const PieceBatch& from, Batch& batch) {
   Bytes records = from.body.span();
-  const auto rows = PackedNumbers<Word>::take(records, from.count);
-  const auto lengths = PackedNumbers<Word>::take(records, format_.is_fixed() ? 0 : from.count);
+  const auto rows = tool::NarrowNumbers::take(records, from.count, tool::Room::kAlways);
+  auto lengths = std::optional<tool::NarrowNumbers>(tool::NarrowNumbers());
+  if (rows && !format_.is_fixed()) lengths = tool::NarrowNumbers::take(records, from.count, tool::Room::kAlways);
   if (!rows || !lengths) return nonsense();
   if (format_.is_fixed() && records.size() != std::size_t{from.count} * format_.record_length) return nonsense();
   batch.records = records.data();

@@ -13,8 +13,8 @@
 
 namespace pif::sort {
 
-// Records of one piece on their way: their rows in the input's component (32 bits each); of variable records their
-// lengths (32 bits each); then their bytes.
+// Records of one piece on their way: their rows in the input's component; of variable records their lengths, both as
+// NarrowNumbers (Room::kAlways); then their bytes. Without records it is empty.
 struct PieceBatch {
   std::uint32_t count = 0;
   bool is_last = false;
@@ -37,7 +37,8 @@ class PieceSender {
   OutputRecord record_;
   bool is_fixed_;
   bool is_done_ = false;
-  std::vector<Pick> picks_;
+  std::vector<Pick> picks_;  // of a batch, with their rows and lengths
+  std::vector<std::uint32_t> rows_, lengths_;
 };
 
 // The pieces of one share, where they are merged.

@@ -11,10 +11,10 @@
 #include <span>
 #include <vector>
 
-#include "pif/base/packed.h"
 #include "pif/base/placement.h"
 #include "pif/base/result.h"
 #include "pif/net/buffer.h"
+#include "pif/tool/narrow.h"
 
 namespace pif::tool {
 
@@ -24,8 +24,8 @@ struct NumberedPlace {
   Row row = 0;
 };
 
-// The body holds count 32-bit distances of the rows from `first`, then, unless all records have one length, count
-// 32-bit lengths, then the records, packed; all little-endian.
+// The body holds the RowGaps of count rows, rising from `first` on, then, unless all records have one length, their
+// lengths (NarrowNumbers, Room::kAlways), then the records, packed.
 struct NumberedMessage {
   std::uint32_t to = 0;
   Row first = 0;
@@ -74,7 +74,8 @@ class NumberedSender {
  private:
   struct Open {  // the message that is being filled
     Row first = 0, last = 0;
-    std::vector<std::uint32_t> distances, lengths;
+    std::vector<std::uint32_t> gaps, lengths;
+    std::uint32_t longest = 0;
     std::vector<std::span<const std::byte>> pieces;  // two of each record
     std::size_t bytes = 0;                           // of the records
     std::byte* placed = nullptr;                     // where the first of them is in the destination's memory
@@ -106,13 +107,14 @@ template <typename F>
 [[nodiscard]] Status for_each_record(Row first, std::uint64_t count, std::uint32_t record_length,
                                      std::span<const std::byte> body, const F& f) {
   std::span<const std::byte> rest = body;
-  const auto distances = PackedNumbers<std::uint32_t>::take(rest, count);
-  const auto lengths = PackedNumbers<std::uint32_t>::take(rest, record_length > 0 ? 0 : count);
-  if (!distances || !lengths) return fail(Code::kInvalid, "a message of records is shorter than it says");
+  const auto gaps = RowGaps::take(rest, count, Room::kAsNeeded);
+  auto lengths = std::optional<NarrowNumbers>(NarrowNumbers());
+  if (gaps && record_length == 0) lengths = NarrowNumbers::take(rest, count, Room::kAlways);
+  if (!gaps || !lengths) return fail(Code::kInvalid, "a message of records is shorter than it says");
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint32_t length = record_length > 0 ? record_length : (*lengths)[i];
     if (rest.size() < length) return fail(Code::kInvalid, "a message of records is shorter than it says");
-    PIF_TRY(f(first + (*distances)[i], rest.first(length)));
+    PIF_TRY(f(first + i + (*gaps)[i], rest.first(length)));
     rest = rest.subspan(length);
   }
   if (rest.empty()) return {};
