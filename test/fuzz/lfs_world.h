@@ -145,7 +145,7 @@ class LfsWorld {
     peers_[peer] = messenger_->add(identity);
   }
   void request(unsigned peer, const Request& asked) {
-    auto packet = packet_of(asked, config_.key, kUids[peer / 2], clock_.wall_seconds(), ++last_id_);
+    auto packet = packet_of(asked, config_.key.signing(), kUids[peer / 2], clock_.wall_seconds(), ++last_id_);
     if (!packet) return;
     if (!net::is_reply(packet->envelope)) answers_.asked(peers_[peer], packet->envelope.id());
     surroundings_.on_request(peers_[peer], *packet, asked.flags);
