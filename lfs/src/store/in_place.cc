@@ -45,7 +45,7 @@ Status change_home(const component::Shape& shape, component::Files& files, std::
   PIF_ASSERT(shape.chunk_bytes > 0);
   const std::uint64_t begin = first_chunk * shape.chunk_bytes;
   if (begin >= tail.bytes) return {};
-  // What cannot be read is zeros here, and no sum will hold.
+  // What is behind the end of a file that was cut off is zeros here, and no sum will hold.
   std::vector<std::byte> bytes(std::min(changes.bytes, tail.bytes - begin));
   PIF_TRY(files.data->read(begin, std::span(bytes)));
   changes.apply(bytes);

@@ -12,7 +12,7 @@ namespace pif::lfs {
 [[nodiscard]] Status write_home(const component::Shape& shape, component::Files& files, std::uint64_t first_chunk,
                                 std::span<const std::byte> bytes, component::Tail& tail);
 // Changes bytes of chunks from `first_chunk` on that are there already. Their sums are those that the entry has: of
-// bytes that it does not have they say whether they are still what they were.
+// bytes that it does not have they say whether they are still what they were. kIo: it can be done again.
 [[nodiscard]] Status change_home(const component::Shape& shape, component::Files& files, std::uint64_t first_chunk,
                                  const Changes& changes, component::Tail& tail);
 // Makes .dat and .sum durable. Any thread. The files are those that were written through: to one opened later, a
