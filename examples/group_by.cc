@@ -7,19 +7,21 @@
 #include <iostream>
 #include <memory>
 #include <sstream>
+#include <tuple>
 #include <unordered_map>
 
 #include <CLI/CLI.hpp>
 
+#include "pif/tool/channel.h"
 #include "pif/tool/team.h"
 #include "pif/tool/tool_main.h"
 
 namespace {
 
-constexpr std::size_t kBodyBytes = 256 << 10;  // of a word: many values, never one each
-constexpr std::size_t kShown = 20;             // values, the most frequent ones
-constexpr std::size_t kValueBytes = 200;       // of what is shown of one
-constexpr auto kPatience = std::chrono::seconds(60);
+constexpr std::size_t kBodyBytes = 256 << 10;    // of a word: many values, never one each
+constexpr std::size_t kShown = 20;               // values, the most frequent ones
+constexpr std::size_t kValueBytes = 200;         // of what is shown of one
+constexpr std::uint64_t kQueuedBytes = 8 << 20;  // that wait for others to take them, before more are counted
 
 using Counts = std::unordered_map<std::string, std::uint64_t>;
 using Histogram = std::array<std::uint64_t, 64>;  // [i]: values that occur 2^i times or more, and less than 2^(i+1)
@@ -46,38 +48,48 @@ pif::Result<Counts> count_here(pif::tool::Worker& worker, pif::tool::Input& in, 
   return counts;
 }
 
-// "3 word\n" for a value that occurs three times. The head of a word says whether it is its sender's last.
-class Sender {
- public:
-  Sender(pif::tool::Team& team, std::uint32_t width) : team_(team), bodies_(width) {}
-
-  pif::Status send(const std::string& value, std::uint64_t count) {
-    const auto rank = static_cast<std::uint32_t>(std::hash<std::string>()(value) % bodies_.size());
-    bodies_[rank] += std::to_string(count) + ' ' + value + '\n';
-    return bodies_[rank].size() < kBodyBytes ? pif::Status() : flush(rank, "more");
-  }
-  pif::Status end() {
-    for (std::uint32_t rank = 0; rank < bodies_.size(); ++rank) PIF_TRY(flush(rank, "last"));
-    return {};
-  }
-
- private:
-  pif::Status flush(std::uint32_t rank, const std::string& head) {
-    const std::string body = std::exchange(bodies_[rank], {});
-    return team_.send(rank, head, pif::net::Buffer::copy_of(std::as_bytes(std::span(body))));
-  }
-
-  pif::tool::Team& team_;
-  std::vector<std::string> bodies_;  // by rank
+// "3 word\n" for a value that occurs three times.
+struct Part {
+  bool is_last = false;  // of its sender's
+  static auto members(auto& self) { return std::tie(self.is_last); }
 };
+using Channel = pif::tool::Channel<Part>;
 
 // What another process says is checked.
-pif::Status add(const pif::tool::Message& word, Counts& to) {
-  const auto bytes = word.body.span();
+pif::Status add(const pif::net::Buffer& body, Counts& to) {
+  const auto bytes = body.span();
   std::istringstream lines(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   std::uint64_t count = 0;
   for (std::string value; lines >> count && lines.get() == ' ' && std::getline(lines, value);) to[value] += count;
-  return lines.eof() ? pif::Status() : pif::fail(pif::Code::kInternal, "a worker's counts cannot be read");
+  return lines.eof() ? pif::Status() : pif::fail(pif::Code::kInvalid, "counts that cannot be read");
+}
+
+// Each value's count goes to one worker; returns when all of this worker's values have come.
+pif::Result<Counts> exchange(pif::tool::Worker& worker, const Counts& here) {
+  PIF_TRY_VALUE(pif::tool::Team team, pif::tool::Team::join(worker));
+  pif::tool::Talk talk(team);
+  Counts mine;
+  std::uint32_t ended = 0;
+  Channel channel(talk, 1, {}, [&](const Channel::Item& item) {
+    ended += item.head.is_last ? 1 : 0;
+    return add(item.body, mine);
+  });
+  std::vector<std::string> bodies(worker.width());
+  const auto send = [&](std::uint32_t rank, bool is_last) {
+    const std::string body = std::exchange(bodies[rank], {});
+    return channel.send(rank, {is_last}, pif::net::Buffer::copy_of(std::as_bytes(std::span(body))));
+  };
+  for (const auto& [value, count] : here) {
+    const auto rank = static_cast<std::uint32_t>(std::hash<std::string>()(value) % bodies.size());
+    bodies[rank] += std::to_string(count) + ' ' + value + '\n';
+    if (bodies[rank].size() < kBodyBytes) continue;
+    PIF_TRY(send(rank, false));
+    PIF_TRY(talk.until([&] { return channel.queued_bytes() < kQueuedBytes; }));
+  }
+  for (std::uint32_t rank = 0; rank < bodies.size(); ++rank) PIF_TRY(send(rank, true));
+  PIF_TRY(talk.until([&] { return ended == worker.width(); }));
+  PIF_TRY(talk.end());
+  return mine;
 }
 
 // The histogram's 64 numbers, then the most frequent values.
@@ -101,20 +113,9 @@ pif::Status work(pif::tool::Worker& worker) {
   if (!(std::istringstream(std::string(worker.value())) >> field) || field == 0)
     return pif::fail(pif::Code::kInternal, "the job's value cannot be read");
   PIF_TRY_VALUE(const Counts here, count_here(worker, *in, field));
-  PIF_TRY_VALUE(pif::tool::Team team, pif::tool::Team::join(worker));
-  team.begin_talk();
-  Counts mine;
-  std::uint32_t ended = 0;
-  const auto take = [&](const pif::tool::Message& word) {
-    if (word.head == "last") ++ended;
-    return add(word, mine);
-  };
-  Sender sender(team, worker.width());
-  for (const auto& [value, count] : here) PIF_TRY(sender.send(value, count));
-  PIF_TRY(sender.end());
-  while (ended < worker.width()) PIF_TRY(team.receive_some(kPatience, take));
+  PIF_TRY_VALUE(const Counts mine, exchange(worker, here));
   worker.set_result(result_of(mine));
-  return team.barrier();
+  return {};
 }
 
 struct Found {

@@ -26,7 +26,7 @@ pif::Status put_reversed(pif::tool::Input& in, pif::Row first, std::uint64_t cou
   for (auto& batch : batches) batch.for_each([&](auto record) { records.push_back(record); });
   for (std::uint64_t i = count; i-- > 0;)
     out.put(in.file_length().records - 1 - in.layout().record_at({in.index(), first + i}), records[i]);
-  out.flush();
+  out.flush();  // the batches go
   return {};
 }
 
@@ -35,18 +35,14 @@ pif::Status work(pif::tool::Worker& worker) {
   PIF_TRY_VALUE(pif::tool::Output* const output, worker.output(0));
   PIF_TRY_VALUE(pif::tool::Team team, pif::tool::Team::join(worker));
   PIF_TRY_VALUE(auto out, pif::tool::OrderedOutput::open(worker, team, *output, in->file_length(), {}));
-  team.begin_talk();
   pif::Row left = in->is_here() ? in->rows() : 0;
-  while (left > 0 || !out.is_done()) {
-    if (left > 0 && out.has_room()) {
-      const std::uint64_t count = std::min(left, kRowsAtOnce);
-      left -= count;
-      PIF_TRY(put_reversed(*in, left, count, out));
-    }
-    PIF_TRY(out.go_on(left > 0));
+  return out.fill([&]() -> pif::Result<bool> {
+    const std::uint64_t count = std::min(left, kRowsAtOnce);
+    left -= count;
+    PIF_TRY(put_reversed(*in, left, count, out));
     worker.progress(in->bytes_read(), in->bytes());
-  }
-  return team.barrier();
+    return left > 0;
+  });
 }
 
 pif::Result<pif::tool::ExitCode> control(pif::tool::Controller& controller, const Names& names) {

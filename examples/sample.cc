@@ -47,18 +47,14 @@ pif::Status work(pif::tool::Worker& worker) {
   PIF_TRY_VALUE(const auto bytes, team.sum({here}));
   const pif::FileLength file_length{(in->file_length().records + every - 1) / every, bytes[0]};
   PIF_TRY_VALUE(auto out, pif::tool::OrderedOutput::open(worker, team, *output, file_length, {}));
-  team.begin_talk();
   pif::tool::RowBatch batch;
-  for (bool more = in->is_here(); more || !out.is_done();) {
-    if (more && out.has_room()) {
-      PIF_TRY_VALUE(more, in->next(batch));
-      if (more) choose(*in, batch, every, [&](auto number, auto record) { out.put(number, record); });
-      out.flush();
-    }
-    PIF_TRY(out.go_on(more));
+  return out.fill([&]() -> pif::Result<bool> {
+    if (!in->is_here()) return false;
+    PIF_TRY_VALUE(const bool more, in->next(batch));
+    if (more) choose(*in, batch, every, [&](auto number, auto record) { out.put(number, record); });
     worker.progress(in->bytes_read(), in->bytes());
-  }
-  return team.barrier();
+    return more;
+  });
 }
 
 pif::Result<pif::tool::ExitCode> control(pif::tool::Controller& controller, const Options& options) {

@@ -126,8 +126,8 @@ TEST_CASE("a wait is answered as soon as there is something, when a newer one co
     net::Packet patient = wait(7);
     patient.envelope.mutable_job_wait()->set_hold_ms(60'000);
     const auto long_wait = f.now();
-    CHECK(events_of(f.call(f.peer, std::move(patient))).empty());
-    CHECK(f.now() - long_wait < milliseconds(1100));
+    CHECK(events_of(f.caller->wait(f.caller->start(f.peer, std::move(patient), seconds(10), "host"))).empty());
+    CHECK(f.now() - long_wait < milliseconds(5100));
 
     const auto older = f.caller->start(f.peer, wait(7), seconds(5), "host");
     const auto newer = f.caller->start(f.peer, wait(7), seconds(5), "host");

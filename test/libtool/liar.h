@@ -7,8 +7,21 @@
 
 #include "job.pb.h"
 #include "libtool/tool_fixtures.h"
+#include "pif/base/packed.h"
+#include "pif/tool/head.h"
 
 namespace pif::sim {
+
+// What workers give in common is on channel 0, too: a message's head is the size of the value.
+inline bool is_value(const job::Mail& mail) {
+  return mail.has_item() && mail.item().channel() == 0 && mail.item().head().size() == sizeof(std::uint64_t);
+}
+inline std::uint64_t size_of_value(const job::Mail& mail) {
+  return (*PackedNumbers<std::uint64_t>::all_of(std::as_bytes(std::span(mail.item().head())), 1))[0];
+}
+inline void set_size_of_value(job::Mail& mail, std::uint64_t size) {
+  mail.mutable_item()->set_head(packed(std::span<const std::uint64_t>(&size, 1)));
+}
 
 // One changed message of each job that passes through spoil().
 class Liar {
@@ -53,7 +66,7 @@ class Liar {
     mail.set_step(before.step());  // else it would be lost, which is another matter
     mail.set_number(before.number());
     // Nor does it promise bytes that never come: that is silence.
-    if (mail.has_here() && mail.here().size() > body.size()) mail.mutable_here()->set_size(body.size());
+    if (is_value(mail) && size_of_value(mail) > body.size()) set_size_of_value(mail, body.size());
     packet.envelope.mutable_worker_mail()->set_value(mail.SerializeAsString());
     packet.body = std::move(body);
   }
@@ -80,8 +93,33 @@ inline Liar::Change any_change(std::uint64_t seed) {
     if (in_body) {
       body = net::Buffer::copy_of(std::as_bytes(std::span(text)));
     } else if (!mail.ParseFromString(text)) {
-      mail.mutable_word()->set_head(text);
+      mail.mutable_item()->set_head(text);
     }
+    return true;
+  };
+}
+
+// Heads of that type on channels for which is_its(number) holds.
+template <typename Word>
+Liar::Change on_channels(std::function<bool(std::uint32_t)> is_its, std::function<bool(Word&, net::Buffer&)> change) {
+  return [is_its = std::move(is_its), change = std::move(change)](job::Mail& mail, net::Buffer& body) {
+    if (!mail.has_item() || !is_its(mail.item().channel())) return false;
+    auto word = tool::unpack_head<Word>(mail.item().head());
+    if (!word || !change(*word, body)) return false;
+    mail.mutable_item()->set_head(tool::pack_head(*word));
+    return true;
+  };
+}
+
+// What it gives in common, if that is anything, becomes this.
+inline Liar::Change another_value(std::string text) {
+  return [text = std::move(text)](job::Mail& mail, net::Buffer& body) {
+    constexpr std::size_t kNumbers = 16;  // whose it is, and how long
+    if (!is_value(mail) || body.size() <= kNumbers) return false;
+    const std::uint64_t numbers[] = {1, text.size()};
+    const std::string value = packed(std::span<const std::uint64_t>(numbers)) + text;
+    set_size_of_value(mail, value.size());
+    body = net::Buffer::copy_of(std::as_bytes(std::span(value)));
     return true;
   };
 }

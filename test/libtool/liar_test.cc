@@ -71,35 +71,41 @@ Status share_an_output(tool::Worker& worker) {
 
 using Change = std::function<bool(job::Mail&, net::Buffer&)>;
 
-Change in_exchange(std::function<bool(job::Mail&)> change) {
-  return [change = std::move(change)](job::Mail& mail, net::Buffer&) { return change(mail); };
+// As an exchange's rows travel.
+struct Rows {
+  std::uint64_t first = 0, count = 0, stride = 0;
+  bool placed = false;
+  static auto members(auto& self) { return std::tie(self.first, self.count, self.stride, self.placed); }
+};
+Change in_exchange(std::function<void(Rows&)> change) {
+  return sim::on_channels<Rows>([](std::uint32_t channel) { return channel == 0; },
+                                [change = std::move(change)](Rows& rows, net::Buffer&) { return change(rows), true; });
 }
 
 }  // namespace
 
 TEST_CASE("a worker that lies in an exchange ends the job, by a name") {
+  const auto is_rows = [](const job::Mail& m) { return m.has_item() && m.item().head().size() == 25; };
   const std::vector<std::pair<const char*, Change>> lies = {
-      {"rows beyond all",
-       in_exchange([](job::Mail& m) { return m.has_batch() && (m.mutable_batch()->set_first(kFar), true); })},
-      {"more rows than a window",
-       in_exchange([](job::Mail& m) { return m.has_batch() && (m.mutable_batch()->set_count(kFar), true); })},
-      {"no rows", in_exchange([](job::Mail& m) { return m.has_batch() && (m.mutable_batch()->set_count(0), true); })},
-      {"a stride beyond all",
-       in_exchange([](job::Mail& m) { return m.has_batch() && (m.mutable_batch()->set_stride(kFar), true); })},
+      {"rows beyond all", in_exchange([](Rows& rows) { rows.first = kFar; })},
+      {"more rows than a window", in_exchange([](Rows& rows) { rows.count = kFar; })},
+      {"no rows", in_exchange([](Rows& rows) { rows.count = 0; })},
+      {"a stride beyond all", in_exchange([](Rows& rows) { rows.stride = kFar; })},
       {"rows cut off",
-       [](job::Mail& m, net::Buffer& body) { return m.has_batch() && (body.shrink(body.size() / 2), true); }},
+       [&](job::Mail& m, net::Buffer& body) { return is_rows(m) && (body.shrink(body.size() / 2), true); }},
       {"leave beyond all",
-       in_exchange([](job::Mail& m) { return m.has_grant() && (m.mutable_grant()->set_limit(UINT64_MAX), true); })},
-      {"a window of another size",
-       in_exchange([](job::Mail& m) { return m.has_window() && (m.mutable_window()->set_bytes(5), true); })},
+       [](job::Mail& m, net::Buffer&) {  // every source has rows for one worker alone, and 2 has those for 1
+         if (m.has_grant()) m.mutable_grant()->set_limit(UINT64_MAX);
+         return m.has_grant();
+       }},
       {"a word of a tool",
-       in_exchange([](job::Mail& m) { return m.has_batch() && (m.mutable_word()->set_head("x"), true); })},
+       [&](job::Mail& m, net::Buffer&) { return is_rows(m) && (m.mutable_item()->set_head("x"), true); }},
   };
   Fixture fixture(exchange_rows);
   fixture.run_with_file([&](Client& client) {
     for (const auto& [what, change] : lies) {
       INFO(what);
-      fixture.liar().begin(change);
+      fixture.liar().begin(change, std::string_view(what) == "leave beyond all" ? 1 : 0);
       const std::string error = fixture.run_tool(client, true);
       INFO(error);
       CHECK(fixture.liar().has_lied());
@@ -110,24 +116,22 @@ TEST_CASE("a worker that lies in an exchange ends the job, by a name") {
 }
 
 TEST_CASE("what workers give one another in common is what it must be, or ends the job by a name") {
-  const auto value = [](std::string text) {
-    return [text](job::Mail& mail, net::Buffer& body) {
-      if (!mail.has_here() || mail.here().size() == 0) return false;
-      mail.mutable_here()->set_size(text.size());
-      body = net::Buffer::copy_of(std::as_bytes(std::span(text)));
-      return true;
-    };
-  };
   const auto too_much = [](job::Mail& mail, net::Buffer& body) {
-    if (!mail.has_here() || body.empty()) return false;
-    mail.mutable_here()->set_size(body.size() - 1);
+    if (!sim::is_value(mail)) return false;
+    sim::set_size_of_value(mail, body.size() - 1);
+    return true;
+  };
+  const auto cut_off = [](job::Mail& mail, net::Buffer& body) {
+    if (!sim::is_value(mail)) return false;
+    body.shrink(7);
     return true;
   };
   Fixture fixture(step_together);
   fixture.run_with_file([&](Client& client) {
     REQUIRE(fixture.run_tool(client, false) == "");
     for (unsigned step = 0; step < 3; ++step) {  // the numbers, the sum, the sizes of what is shared
-      for (const Change& change : {Change(value("{}")), Change(value(std::string(24, '\xff'))), Change(too_much)}) {
+      for (const Change& change :
+           {sim::another_value("{}"), sim::another_value(std::string(24, '\xff')), Change(too_much), Change(cut_off)}) {
         fixture.liar().begin(change, step);
         const std::string error = fixture.run_tool(client, false);
         INFO("step " << step << ": " << error);

@@ -3,13 +3,12 @@
 #include <catch2/catch.hpp>
 
 #include "../../tools/pif_sort/messages.h"
+#include "../../tools/pif_sort/token/batched_merge.h"
+#include "../../tools/pif_sort/token/figure_merge.h"
 #include "libtool/liar.h"
-#include "pif/tool/ordered_output.h"
 
 namespace pif::sort {
 namespace {
-
-using message::MergeMessage;
 
 constexpr unsigned kLfss = 4;
 
@@ -84,22 +83,59 @@ const std::vector<Way> kWays = {
     {.merge = MergeKind::kPipelined, .token_batch = 0, .apart = true},
 };
 
-// A change of MergeMessages that have a field.
-template <typename F>
-sim::Liar::Change of_merge(F change) {
-  return [change](job::Mail& mail, net::Buffer& body) {
-    MergeMessage message;
-    if (!mail.has_word() || mail.word().head().starts_with(tool::OrderedOutput::kSign)) return false;
-    if (!message.ParseFromString(mail.word().head()) || !change(message, body)) return false;
-    mail.mutable_word()->set_head(message.SerializeAsString());
+using Batched = BatchedMerge;
+using Change = sim::Liar::Change;
+
+// As rows of sub-files, pieces and row blocks travel.
+struct Rows {
+  std::uint64_t first = 0, count = 0;
+  bool placed = false;
+  static auto members(auto& self) { return std::tie(self.first, self.count, self.placed); }
+};
+struct Piece {
+  std::uint32_t count = 0;
+  bool is_last = false;
+  static auto members(auto& self) { return std::tie(self.count, self.is_last); }
+};
+struct Block {
+  std::uint64_t first = 0, count = 0;
+  static auto members(auto& self) { return std::tie(self.first, self.count); }
+};
+
+bool is_merges(std::uint32_t channel) { return channel % 2 == 1; }
+bool is_subfiles(std::uint32_t channel) { return channel > 0 && channel % 2 == 0; }
+
+// change(T&, body) of the words of a merge that are a T, or become something else by it.
+template <typename T, typename F>
+Change word(F change) {
+  using Word = std::conditional_t<std::is_same_v<T, FigureMerge::Token>, FigureMerge::Word, Batched::Word>;
+  return sim::on_channels<Word>(is_merges, [change](Word& word, net::Buffer& body) {
+    if (!std::holds_alternative<T>(word)) return false;
+    change(word, std::get<T>(word), body);
     return true;
+  });
+}
+template <typename T>
+Change head(bool (*is_its)(std::uint32_t), std::function<void(T&, net::Buffer&)> change) {
+  return sim::on_channels<T>(is_its, [change = std::move(change)](T& head, net::Buffer& body) {
+    change(head, body);
+    return true;
+  });
+}
+template <typename F>
+Change grant(bool (*is_its)(std::uint32_t), F change) {
+  return [is_its, change](job::Mail& mail, net::Buffer&) {
+    return mail.has_grant() && is_its(mail.grant().channel()) && (change(*mail.mutable_grant()), true);
   };
+}
+net::Buffer first_of(const net::Buffer& body, std::size_t bytes) {
+  return net::Buffer::copy_of(body.span().first(bytes));
 }
 
 struct Lie {
   const char* what;
   Way way;
-  std::function<bool(MergeMessage&, net::Buffer&)> change;
+  Change change;
 };
 
 constexpr std::uint64_t kFar = std::uint64_t{1} << 62;
@@ -108,48 +144,46 @@ const Way kTokenByMessage = {.merge = MergeKind::kPipelined, .apart = true, .sou
 const Way kFigure = {.merge = MergeKind::kToken, .token_batch = 0};
 const Way kFarSplit = {.apart = true};
 
-#define PIF_LIE(field, statement)                           \
-  [](MergeMessage& m, [[maybe_unused]] net::Buffer& body) { \
-    if (!m.has_##field()) return false;                     \
-    [[maybe_unused]] auto& f = *m.mutable_##field();        \
-    statement;                                              \
-    return true;                                            \
-  }
+#define PIF_LIE(kind, statement) \
+  word<kind>([]([[maybe_unused]] auto& w, [[maybe_unused]] auto& f, [[maybe_unused]] net::Buffer& body) { statement; })
+#define PIF_LIE_OF(kind, channel, statement) \
+  head<kind>(channel, []([[maybe_unused]] auto& f, [[maybe_unused]] net::Buffer& body) { statement; })
 
 const std::vector<Lie> kLies = {
-    {"a merge that is none", kToken, PIF_LIE(token, m.set_node(999))},
-    {"a token for a block that is none", kToken, PIF_LIE(token, f.set_block(kFar))},
-    {"a token from a worker that is none", kToken, PIF_LIE(token, f.set_holder(77))},
-    {"a token of another block that is none", kToken, PIF_LIE(token, f.set_other_block(kFar))},
-    {"a token of records that are none", kToken, PIF_LIE(token, f.set_other_from(17))},
-    {"a token with a number beyond all", kToken, PIF_LIE(token, f.set_number(UINT64_MAX))},
-    {"a token with keys cut off", kToken,
-     PIF_LIE(token, body = net::Buffer::copy_of(body.span().first(body.size() - 1)))},
-    {"a token without keys", kToken, PIF_LIE(token, body = net::Buffer())},
-    {"numbers of records that are none", kToken, PIF_LIE(place, f.set_first(kFar))},
-    {"more numbers than there are", kToken, PIF_LIE(place, f.set_count(kFar))},
-    {"numbers beyond all", kToken, PIF_LIE(place, f.set_number(UINT64_MAX))},
-    {"numbers whose distances are cut off", kToken, PIF_LIE(place, body = net::Buffer::copy_of(body.span().first(3)))},
-    {"a rest of records that are none", kToken, PIF_LIE(token, m.mutable_rest()->set_first(kFar))},
-    {"a rest with a number beyond all", kToken, PIF_LIE(token, m.mutable_rest()->set_number(UINT64_MAX))},
-    {"rows that nobody asked for", kTokenByMessage, PIF_LIE(rows, f.set_first(kFar))},
-    {"more rows than there are", kTokenByMessage, PIF_LIE(rows, f.set_count(UINT64_MAX))},
-    {"rows in memory that is not shared", kTokenByMessage, PIF_LIE(rows, f.set_placed(true))},
-    {"rows without their bodies", kTokenByMessage, PIF_LIE(rows, body = net::Buffer())},
-    {"room where there is none", kTokenByMessage, PIF_LIE(settled, f.set_row(kFar))},
-    {"a step from a worker that is none", kFigure, PIF_LIE(step, f.set_holder(4096))},
-    {"a step with a number beyond all", kFigure, PIF_LIE(step, f.set_number(UINT64_MAX))},
-    {"a piece of an LFS that is none", kFarSplit, PIF_LIE(piece, m.set_node(99))},
-    {"a piece of another's LFS", kFarSplit, PIF_LIE(piece, m.set_node(m.node() == 0 ? 1 : 0))},
-    {"a piece of more records than came", kFarSplit, PIF_LIE(piece, f.set_count(UINT32_MAX))},
-    {"a piece that is cut off", kFarSplit,
-     PIF_LIE(piece, body = net::Buffer::copy_of(body.span().first(body.size() / 2)))},
-    {"rows of the output that are none", kFarSplit, PIF_LIE(row_block, f.set_first(kFar))},
-    {"rows of the output, beyond their number", kFarSplit, PIF_LIE(row_block, f.set_count(kFar))},
-    {"rows of another LFS", kFarSplit, PIF_LIE(row_block, m.set_node(99))},
-    {"more bytes written than were sent", kFarSplit, PIF_LIE(written, f.set_bytes(kFar))},
-    {"bytes written on an LFS that is none", kFarSplit, PIF_LIE(written, m.set_node(99))},
-    {"nothing at all", kFarSplit, PIF_LIE(row_block, m.clear_what())},
+    {"a merge that is none", kToken,
+     [](job::Mail& mail, net::Buffer&) {
+       return mail.has_item() && is_merges(mail.item().channel()) && (mail.mutable_item()->set_channel(1999), true);
+     }},
+    {"a token for a block that is none", kToken, PIF_LIE(Batched::Token, f.block = kFar)},
+    {"a token from a worker that is none", kToken, PIF_LIE(Batched::Token, f.holder = 77)},
+    {"a token of another block that is none", kToken, PIF_LIE(Batched::Token, f.other_block = kFar)},
+    {"a token of records that are none", kToken, PIF_LIE(Batched::Token, f.other_from = 17)},
+    {"a token with a number beyond all", kToken, PIF_LIE(Batched::Token, f.number = UINT64_MAX)},
+    {"a token with keys cut off", kToken, PIF_LIE(Batched::Token, body = first_of(body, body.size() - 1))},
+    {"a token without keys", kToken, PIF_LIE(Batched::Token, body = net::Buffer())},
+    {"numbers of records that are none", kToken, PIF_LIE(Batched::Place, f.first = kFar)},
+    {"more numbers than there are", kToken, PIF_LIE(Batched::Place, f.count = kFar)},
+    {"numbers beyond all", kToken, PIF_LIE(Batched::Place, f.number = UINT64_MAX)},
+    {"numbers whose distances are cut off", kToken, PIF_LIE(Batched::Place, body = first_of(body, 3))},
+    {"a rest of records that are none", kToken, PIF_LIE(Batched::Token, (w = Batched::Rest{kFar, 0}))},
+    {"a rest with a number beyond all", kToken, PIF_LIE(Batched::Token, (w = Batched::Rest{0, UINT64_MAX}))},
+    {"rows that nobody asked for", kTokenByMessage, PIF_LIE_OF(Rows, is_subfiles, f.first = kFar)},
+    {"more rows than there are", kTokenByMessage, PIF_LIE_OF(Rows, is_subfiles, f.count = UINT64_MAX)},
+    {"rows in memory that is not shared", kTokenByMessage, PIF_LIE_OF(Rows, is_subfiles, f.placed = true)},
+    {"rows without their bodies", kTokenByMessage, PIF_LIE_OF(Rows, is_subfiles, body = net::Buffer())},
+    {"room where there is none", kTokenByMessage, grant(is_subfiles, [](auto& g) { g.set_limit(kFar); })},
+    {"a token from a worker that is none, in the figure", kFigure, PIF_LIE(FigureMerge::Token, f.source = 4096)},
+    {"a token with a number beyond all, in the figure", kFigure, PIF_LIE(FigureMerge::Token, f.number = UINT64_MAX)},
+    {"a piece of more records than came", kFarSplit, PIF_LIE_OF(Piece, is_merges, f.count = UINT32_MAX)},
+    {"a piece that is cut off", kFarSplit, PIF_LIE_OF(Piece, is_merges, body = first_of(body, body.size() / 2))},
+    {"more pieces than it may send", kFarSplit, grant(is_merges, [](auto& g) { g.set_limit(kFar); })},
+    {"rows of the output that are none", kFarSplit, PIF_LIE_OF(Block, is_subfiles, f.first = kFar)},
+    {"rows of the output, beyond their number", kFarSplit, PIF_LIE_OF(Block, is_subfiles, f.count = kFar)},
+    {"rows of the output, fewer bytes than they have", kFarSplit, PIF_LIE_OF(Block, is_subfiles, body = net::Buffer())},
+    {"nothing at all", kFarSplit,
+     [](job::Mail& mail, net::Buffer&) {
+       return mail.has_item() && is_subfiles(mail.item().channel()) && (mail.mutable_item()->clear_head(), true);
+     }},
 };
 
 }  // namespace
@@ -159,7 +193,7 @@ TEST_CASE("a worker that lies to another ends the sort, by a name") {
   fixture.run_with_files([&](Client& client) {
     for (const Lie& lie : kLies) {
       INFO(lie.what);
-      fixture.liar().begin(of_merge(lie.change));
+      fixture.liar().begin(lie.change);
       const std::string error = fixture.sort(client, lie.way);
       CHECK(fixture.liar().has_lied());
       INFO(error);
@@ -188,19 +222,11 @@ TEST_CASE("whatever byte of a worker's messages is wrong, the sort ends with an 
 
 TEST_CASE("what the workers of a sort give one another in common is checked") {
   Fixture fixture;
-  const auto value = [](std::string text) {
-    return [text](job::Mail& mail, net::Buffer& body) {
-      if (!mail.has_here() || mail.here().size() == 0) return false;
-      mail.mutable_here()->set_size(text.size());
-      body = net::Buffer::copy_of(std::as_bytes(std::span(text)));
-      return true;
-    };
-  };
   fixture.run_with_files([&](Client& client) {
     for (const Way& way : kWays) {
       for (unsigned step = 0; step < 5; ++step) {
         for (const std::string& text : {std::string("{}"), std::string("\xff\xff\xff"), std::string(8, '\xff')}) {
-          fixture.liar().begin(value(text), step);
+          fixture.liar().begin(sim::another_value(text), step);
           const std::string error = fixture.sort(client, way);
           INFO("step " << step << ": " << error);
           if (error.empty()) sim::must(client.remove("/out"));

@@ -70,36 +70,28 @@ struct Fixture : sim::LiarFixture {
   }
 };
 
-// Changes of messages that the tool's own words are.
-template <typename Message, typename F>
-sim::Liar::Change of(F change) {
-  return [change](job::Mail& mail, net::Buffer& body) {
-    Message message;
-    if (!mail.has_word() || mail.word().head().starts_with('O')) return false;
-    if (!message.ParseFromString(mail.word().head()) || !change(message, body)) return false;
-    mail.mutable_word()->set_head(message.SerializeAsString());
-    return true;
-  };
-}
-template <typename F>
-sim::Liar::Change of_direct(F change) {
-  return of<message::DirectMessage>(change);
-}
-template <typename F>
-sim::Liar::Change of_recursive(F change) {
-  return of<message::RecursiveMessage>(change);
-}
-
-// Changes of what an output in order says.
-template <typename F>
-sim::Liar::Change of_output(F change) {
-  return [change](job::Mail& mail, net::Buffer&) {
-    job::OutputMessage message;
-    if (!mail.has_word() || !mail.word().head().starts_with('O')) return false;
-    if (!message.ParseFromString(mail.word().head().substr(1)) || !change(message)) return false;
-    mail.mutable_word()->set_head('O' + message.SerializeAsString());
-    return true;
-  };
+// As pieces of a direct transpose, rows of bands and rows of an output travel.
+struct Piece {
+  std::uint64_t offset = 0, bytes = 0;
+  bool is_last = false;
+  static auto members(auto& self) { return std::tie(self.offset, self.bytes, self.is_last); }
+};
+struct Band {
+  std::uint64_t band = 0, first = 0;
+  static auto members(auto& self) { return std::tie(self.band, self.first); }
+};
+struct Rows {
+  std::uint64_t first = 0, count = 0, stride = 0;
+  bool placed = false;
+  static auto members(auto& self) { return std::tie(self.first, self.count, self.stride, self.placed); }
+};
+template <typename T>
+sim::Liar::Change on_channel(std::uint32_t number, std::function<void(T&, net::Buffer&)> change) {
+  return sim::on_channels<T>([number](std::uint32_t channel) { return channel == number; },
+                             [change = std::move(change)](T& head, net::Buffer& body) {
+                               change(head, body);
+                               return true;
+                             });
 }
 
 constexpr std::uint64_t kFar = std::uint64_t{1} << 62;
@@ -143,35 +135,22 @@ TEST_CASE("what a worker of a transpose comes to is taken as it said it, if it c
 
 TEST_CASE("a worker that lies to another ends the transpose, by a name") {
   const Way direct{Algorithm::kDirect, true}, recursive{Algorithm::kRecursive, true};
-  using Direct = message::DirectMessage;
-  using Recursive = message::RecursiveMessage;
-  using Output = job::OutputMessage;
-  const auto pieces = [](auto change) {
-    return of_direct([change](Direct& m, net::Buffer& body) { return m.has_pieces() && (change(m, body), true); });
-  };
-  const auto rows = [](auto change) {
-    return of_recursive([change](Recursive& m, net::Buffer& body) { return m.has_rows() && (change(m, body), true); });
-  };
-  const auto output = [](auto change) { return of_output(change); };
+  const auto pieces = [](auto change) { return on_channel<Piece>(1, change); };
+  const auto rows = [](auto change) { return on_channel<Band>(1, change); };
+  const auto output = [](auto change) { return on_channel<Rows>(0, change); };
   const std::vector<std::tuple<const char*, Way, sim::Liar::Change>> lies = {
-      {"pieces beyond the rows", direct, pieces([](Direct& m, net::Buffer&) { m.mutable_pieces()->set_offset(kFar); })},
-      {"pieces longer than rows", direct, pieces([](Direct& m, net::Buffer&) { m.mutable_pieces()->set_bytes(kFar); })},
-      {"pieces that did not come", direct, pieces([](Direct&, net::Buffer& body) { body = net::Buffer(); })},
-      {"taken, what was not sent", {}, of_direct([](Direct& m, net::Buffer&) {
-         return m.has_done() && (m.mutable_taken(), true);
-       })},
-      {"nothing", direct, pieces([](Direct& m, net::Buffer&) { m.clear_what(); })},
-      {"a band that is none", recursive, rows([](Recursive& m, net::Buffer&) { m.mutable_rows()->set_band(kFar); })},
-      {"rows beyond a band", recursive, rows([](Recursive& m, net::Buffer&) { m.mutable_rows()->set_first(kFar); })},
-      {"half a row", recursive, rows([](Recursive&, net::Buffer& body) { body.shrink(body.size() - 1); })},
-      {"rows of the output that are none", recursive,
-       output([](Output& m) { return m.has_rows() && (m.mutable_rows()->set_first(kFar), true); })},
-      {"more rows than came", recursive,
-       output([](Output& m) { return m.has_rows() && (m.mutable_rows()->set_count(kFar), true); })},
-      {"written rows that are none", recursive,
-       output([](Output& m) { return m.has_rows() && (m.mutable_settled()->set_row(kFar), true); })},
-      {"an output that says nothing", recursive,
-       output([](Output& m) { return m.has_rows() && (m.clear_what(), true); })},
+      {"pieces beyond the rows", direct, pieces([](Piece& p, net::Buffer&) { p.offset = kFar; })},
+      {"pieces longer than rows", direct, pieces([](Piece& p, net::Buffer&) { p.bytes = kFar; })},
+      {"pieces that did not come", direct, pieces([](Piece&, net::Buffer& body) { body = net::Buffer(); })},
+      {"a head that is none", direct,
+       [](job::Mail& m, net::Buffer&) {
+         return m.has_item() && m.item().channel() == 1 && (m.mutable_item()->set_head("x"), true);
+       }},
+      {"a band that is none", recursive, rows([](Band& b, net::Buffer&) { b.band = kFar; })},
+      {"rows beyond a band", recursive, rows([](Band& b, net::Buffer&) { b.first = kFar; })},
+      {"half a row", recursive, rows([](Band&, net::Buffer& body) { body.shrink(body.size() - 1); })},
+      {"rows of the output that are none", recursive, output([](Rows& r, net::Buffer&) { r.first = kFar; })},
+      {"more rows than came", recursive, output([](Rows& r, net::Buffer&) { r.count = kFar; })},
   };
   Fixture fixture;
   fixture.run_with_file([&](Client& client) {

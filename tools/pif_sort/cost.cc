@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <thread>
+
+#include "pif/tool/channel.h"
 
 namespace pif::sort {
 namespace {
@@ -11,21 +14,29 @@ constexpr unsigned kRounds = 8;  // of the word that is timed
 
 double seconds_of(Duration time) { return std::chrono::duration<double>(time).count(); }
 
-// Seconds that a word takes from one worker to the next.
+struct Hop {
+  std::uint32_t number = 0;
+  static auto members(auto& self) { return std::tie(self.number); }
+};
+
+// Seconds that a word takes from one worker to the next: it goes round some times.
 Result<double> time_hop(tool::Worker& worker, tool::Team& team) {
-  PIF_TRY(team.barrier());
-  team.begin_talk();
-  const Time begin = worker.clock().now();
   const std::uint32_t next = worker.rank() + 1 < worker.width() ? worker.rank() + 1 : 0;
-  if (worker.rank() == 0) PIF_TRY(team.send(next, "hop"));
-  for (unsigned round = 0; round < kRounds; ++round) {
-    PIF_TRY_VALUE(const auto word, team.receive(worker.clock().now() + std::chrono::minutes(1)));
-    if (!word) return fail(Code::kTimeout, "the other workers do not answer");
-    if (worker.rank() != 0 || round + 1 < kRounds) PIF_TRY(team.send(next, "hop"));
-  }
-  const double all = seconds_of(worker.clock().now() - begin);
+  const std::uint32_t last = kRounds * worker.width();
   PIF_TRY(team.barrier());
-  return all / (kRounds * worker.width());
+  tool::Talk talk(team, std::chrono::minutes(1));
+  std::optional<tool::Channel<Hop>> hops;
+  unsigned seen = 0;
+  hops.emplace(talk, 1, tool::ChannelOptions(), [&](const tool::Channel<Hop>::Item& item) -> Status {
+    ++seen;
+    return item.head.number < last ? hops->send(next, {item.head.number + 1}) : Status();
+  });
+  const Time begin = worker.clock().now();
+  if (worker.rank() == 0) PIF_TRY(hops->send(next, {1}));
+  PIF_TRY(talk.until([&] { return seen == kRounds; }));
+  const double all = seconds_of(worker.clock().now() - begin);
+  PIF_TRY(talk.end());
+  return all / last;
 }
 
 double log2_of(double x) { return std::log2(std::max(x, 2.0)); }

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include <fmt/format.h>
-
-#include "messages.h"
+#include "pif/tool/channel.h"
 #include "row_source.h"
 #include "woven_rows.h"
 
@@ -16,12 +14,14 @@ constexpr std::uint32_t kUnderWayMax = 2;  // messages from one worker to anothe
 constexpr Duration kSilenceMax =
     std::chrono::hours(24);  // a source reads its whole share first; a worker that dies ends the job
 
-using message::DirectMessage;
-
-// The bytes of each row of a destination that a batch fills.
+// Of each row of the receiver's component, bytes [offset, offset + bytes) of what the sender has of it; they are in the
+// body, if they are not in the receiver's window.
 struct Piece {
   std::uint64_t offset = 0, bytes = 0;
+  bool is_last = false;  // of the stripe; there may be none in it
+  static auto members(auto& self) { return std::tie(self.offset, self.bytes, self.is_last); }
 };
+using Pieces = tool::Channel<Piece>;
 
 class Direct {
  public:
@@ -43,8 +43,7 @@ class Direct {
     std::uint32_t rank = 0;
     std::byte* next = nullptr;  // the next slot's
     std::size_t pitch = 0;
-    net::Buffer body;             // of a message
-    std::uint32_t under_way = 0;  // messages
+    net::Buffer body;  // of a message
   };
   [[nodiscard]] Status open();
   [[nodiscard]] Status do_stripe(const Stripe& stripe);
@@ -53,11 +52,8 @@ class Direct {
   [[nodiscard]] Status begin_batch(const Stripe& stripe, std::uint64_t offset, std::uint64_t bytes);
   void find_places(const Stripe& stripe, std::uint64_t bytes);
   [[nodiscard]] Status end_batch(const Stripe& stripe, const Piece& piece);
-  [[nodiscard]] Status tell_done();
-  [[nodiscard]] Status receive(const Stripe& stripe);
-  [[nodiscard]] Status accept(const Stripe& stripe, const DirectMessage::Pieces& pieces, const tool::Message& word);
-  [[nodiscard]] Status take_done(std::uint32_t from);
-  [[nodiscard]] Status take_taken(std::uint32_t from);
+  [[nodiscard]] Status tell_last();
+  [[nodiscard]] Status take(const Stripe& stripe, const Pieces::Item& item);
   bool is_shared(const Outlet& outlet) const { return outlet.rank == worker_.rank() || share_memory_; }
   double take_seconds();
   void show_progress(std::uint64_t bytes) { worker_.progress(bytes_done_ += bytes, bytes_total_); }
@@ -75,7 +71,9 @@ class Direct {
   std::vector<tool::SharedMemory> windows_;  // of others, by rank; empty: not shared
   std::vector<std::byte*> places_;           // of pieces, by column
   std::vector<std::byte> unwanted_;          // where columns go that are not wanted
-  std::vector<bool> is_done_;                // by LFS of the input: it has sent all of the stripe
+  std::vector<bool> is_over_;                // by LFS of the input: it has sent all of the stripe
+  tool::Talk* talk_ = nullptr;               // of the stripe
+  Pieces* pieces_ = nullptr;
   DirectTimes times_;
   Time begun_;
   std::uint64_t bytes_done_ = 0, bytes_total_ = 0;
@@ -84,7 +82,7 @@ class Direct {
 Status Direct::open() {
   PIF_TRY_VALUE(sources_, worker_.ranks_on(input_));
   PIF_TRY_VALUE(const auto destinations, worker_.ranks_on(output_));
-  for (const std::uint32_t rank : destinations) outlets_.push_back({rank, nullptr, 0, {}, 0});
+  for (const std::uint32_t rank : destinations) outlets_.push_back({rank, nullptr, 0, {}});
   if (output_.is_made()) {
     rows_.emplace(output_, input_.layout(), plan_);
     PIF_TRY(rows_->open());
@@ -108,8 +106,7 @@ double Direct::take_seconds() {
   return std::chrono::duration<double>(now - std::exchange(begun_, now)).count();
 }
 
-// ---- a source
-// -----------------------------------------------------------------------------------------------------------
+// ---- a source -------------------------------------------------------------------------------------------------------
 
 // Bytes of the row that have the stripe's columns.
 Range bytes_of(const Stripe& stripe, matrix::Element element) {
@@ -121,12 +118,12 @@ Status Direct::send_rows(const Stripe& stripe) {
   const std::uint64_t at_once = plan_.rows_at_once();
   for (std::uint64_t first = 0; first < source_.count(); first += at_once)
     PIF_TRY(send_batch(stripe, first, std::min(at_once, source_.count() - first)));
-  return tell_done();
+  return tell_last();
 }
 
 Status Direct::send_batch(const Stripe& stripe, std::uint64_t first, std::uint64_t count) {
   const matrix::Element element = plan_.shape.element;
-  const Piece piece{element.bytes_of(first), element.bytes_of(count)};
+  const Piece piece{element.bytes_of(first), element.bytes_of(count), false};
   PIF_TRY_VALUE(const matrix::ConstRows in, source_.next(count));
   PIF_TRY(begin_batch(stripe, piece.offset, piece.bytes));
   find_places(stripe, piece.bytes);
@@ -148,7 +145,7 @@ Status Direct::begin_batch(const Stripe& stripe, std::uint64_t offset, std::uint
       outlet.pitch = plan_.pitch;
       continue;
     }
-    while (outlet.under_way == kUnderWayMax) PIF_TRY(receive(stripe));
+    PIF_TRY(talk_->until([&] { return pieces_->credit(outlet.rank).allows(slots * bytes); }));
     outlet.body = net::Buffer(slots * bytes);
     outlet.next = outlet.body.data();
     outlet.pitch = bytes;
@@ -167,91 +164,56 @@ void Direct::find_places(const Stripe& stripe, std::uint64_t bytes) {
 }
 
 Status Direct::end_batch(const Stripe& stripe, const Piece& piece) {
-  DirectMessage message;
-  message.mutable_pieces()->set_offset(piece.offset);
-  message.mutable_pieces()->set_bytes(piece.bytes);
   const parity::Layout& layout = output_.layout();
   for (LfsIndex lfs = 0; lfs < outlets_.size(); ++lfs) {
     Outlet& outlet = outlets_[lfs];
     const std::uint64_t slots = layout.rows(lfs, stripe.records).size();
     if (outlet.rank != worker_.rank()) worker_.count_sent(slots * piece.bytes);
     if (slots == 0 || is_shared(outlet)) continue;
-    ++outlet.under_way;
-    PIF_TRY(team_.send(outlet.rank, message.SerializeAsString(), std::move(outlet.body)));
+    PIF_TRY(pieces_->send(outlet.rank, piece, std::move(outlet.body)));
   }
   return {};
 }
 
-Status Direct::tell_done() {
+Status Direct::tell_last() {
   if (!input_.is_here()) return {};
-  DirectMessage done;
-  done.mutable_done();
-  for (const Outlet& outlet : outlets_) PIF_TRY(team_.send(outlet.rank, done.SerializeAsString()));
+  for (const Outlet& outlet : outlets_) PIF_TRY(pieces_->send(outlet.rank, {0, 0, true}));
   return {};
 }
 
-// ---- a destination
-// ------------------------------------------------------------------------------------------------------
+// ---- a destination --------------------------------------------------------------------------------------------------
 
-Status Direct::accept(const Stripe& stripe, const DirectMessage::Pieces& pieces, const tool::Message& word) {
-  const auto source = std::find(sources_.begin(), sources_.end(), word.from);
-  if (!rows_ || source == sources_.end())
-    return tool::sent_nonsense(word.from, "pieces from or to where there are none");
-  const auto taken = rows_->accept(stripe, static_cast<LfsIndex>(source - sources_.begin()), pieces.offset(),
-                                   pieces.bytes(), std::as_const(word.body).span());
-  if (!taken) return tool::sent_wrong(word.from, taken.error());
-  DirectMessage answer;
-  answer.mutable_taken();
-  return team_.send(word.from, answer.SerializeAsString());
+Status Direct::take(const Stripe& stripe, const Pieces::Item& item) {
+  const auto found = std::find(sources_.begin(), sources_.end(), item.from);
+  const auto source = static_cast<LfsIndex>(found - sources_.begin());
+  if (found == sources_.end() || is_over_[source])
+    return fail(Code::kInvalid, "pieces, when it has none or no more of the stripe");
+  is_over_[source] = item.head.is_last;
+  if (item.head.is_last) return {};
+  if (!rows_) return fail(Code::kInvalid, "pieces to where there are none");
+  return rows_->accept(stripe, source, item.head.offset, item.head.bytes, item.body.span());
 }
 
-Status Direct::take_done(std::uint32_t from) {
-  const auto source = std::find(sources_.begin(), sources_.end(), from);
-  const auto lfs = static_cast<std::size_t>(source - sources_.begin());
-  if (source == sources_.end() || is_done_[lfs])
-    return tool::sent_nonsense(from, "the end of a stripe that it has no more of");
-  is_done_[lfs] = true;
-  return {};
-}
-
-Status Direct::take_taken(std::uint32_t from) {
-  const auto found =
-      std::find_if(outlets_.begin(), outlets_.end(), [from](const Outlet& outlet) { return outlet.rank == from; });
-  if (found == outlets_.end() || found->under_way == 0)
-    return tool::sent_nonsense(from, "that it took pieces which were not sent");
-  --found->under_way;
-  return {};
-}
-
-// The next word, whatever it is about.
-Status Direct::receive(const Stripe& stripe) {
-  PIF_TRY_VALUE(const auto word, team_.receive(worker_.clock().now() + kSilenceMax));
-  if (!word) return fail(Code::kTimeout, "the other workers have said nothing for five minutes");
-  PIF_TRY_VALUE(const auto message, tool::parse_message<DirectMessage>(word->head, word->from));
-  switch (message.what_case()) {
-    case DirectMessage::kPieces: return accept(stripe, message.pieces(), *word);
-    case DirectMessage::kDone: return take_done(word->from);
-    case DirectMessage::kTaken: return take_taken(word->from);
-    case DirectMessage::WHAT_NOT_SET: break;
-  }
-  return tool::sent_nonsense(word->from, "a message that says nothing");
-}
-
-// ---- both
-// ---------------------------------------------------------------------------------------------------------------
+// ---- both -----------------------------------------------------------------------------------------------------------
 
 Status Direct::do_stripe(const Stripe& stripe) {
-  is_done_.assign(sources_.size(), false);
-  for (Outlet& outlet : outlets_) outlet.under_way = 0;  // all has been taken, or nobody would have come so far
-  team_.begin_talk();
+  is_over_.assign(sources_.size(), false);
+  tool::Talk talk(team_, kSilenceMax);
+  tool::ChannelOptions options;
+  options.unit = tool::Credit::Unit::kMessages;
+  options.window = kUnderWayMax;
+  Pieces pieces(talk, 1, std::move(options), [&](const Pieces::Item& item) { return take(stripe, item); });
+  talk_ = &talk;
+  pieces_ = &pieces;
   times_.wait += take_seconds();
   PIF_TRY(send_rows(stripe));
   times_.transpose += take_seconds();
-  while (output_.is_here() && std::count(is_done_.begin(), is_done_.end(), false) > 0) PIF_TRY(receive(stripe));
+  PIF_TRY(
+      talk.until([this] { return !output_.is_here() || std::count(is_over_.begin(), is_over_.end(), false) == 0; }));
   times_.wait += take_seconds();
   if (rows_) PIF_TRY(rows_->write(stripe));
   times_.put_together += take_seconds();
-  return team_.barrier();  // before the windows are filled again
+  return talk.end();  // before the windows are filled again
 }
 
 Status Direct::run() {

@@ -6,11 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "messages.h"
 #include "passes.h"
 #include "pif/base/placement.h"
-#include "pif/base/timers.h"
 #include "pif/matrix/transpose.h"
+#include "pif/tool/channel.h"
 #include "pif/tool/ordered_output.h"
 
 namespace pif::transpose {
@@ -39,6 +38,13 @@ class Bands {
   [[nodiscard]] Status run();
 
  private:
+  // Rows that the sender has of a band of the receiver's, in order; the grains of them that are used are in the body,
+  // as many bytes of each as hold columns of the matrix.
+  struct Rows {
+    std::uint64_t band = 0;
+    std::uint64_t first = 0;  // of the sender's rows of the band
+    static auto members(auto& self) { return std::tie(self.band, self.first); }
+  };
   struct Band {
     std::vector<std::byte> rows;  // row_bytes() each
     std::uint64_t come = 0;
@@ -54,8 +60,7 @@ class Bands {
   [[nodiscard]] Status send_rows(std::uint64_t band);
   [[nodiscard]] Status do_band(std::uint64_t number);
   [[nodiscard]] Status put_rows(std::uint64_t band);
-  [[nodiscard]] Status take(tool::Message word);
-  [[nodiscard]] Status take_rows(const message::RecursiveMessage::Rows& rows, const tool::Message& word);
+  [[nodiscard]] Status take(const tool::Channel<Rows>::Item& item);
   template <typename F>
   [[nodiscard]] Status go_on_until(const F& holds);
 
@@ -67,9 +72,10 @@ class Bands {
   Passes& passes_;
   Placement dealt_;                                 // bands over the input's LFSs
   std::vector<std::uint32_t> ranks_;                // of these
-  std::vector<std::uint32_t> under_way_;            // messages, by rank
   std::vector<std::vector<std::uint64_t>> places_;  // in a band, of the rows that an LFS has of it
   std::optional<tool::OrderedOutput> out_;
+  std::optional<tool::Talk> talk_;
+  std::optional<tool::Channel<Rows>> rows_;
   Band bands_[2];  // this worker's: the present one and the next
   Row round_ = 0;  // of the present one
   std::vector<std::byte> transposed_;
@@ -88,9 +94,7 @@ Status Bands::go_on_until(const F& holds) {
   while (true) {
     PIF_TRY_VALUE(const bool sent, out_->step());
     if (holds()) return {};
-    PIF_TRY_VALUE(auto word, team_.receive(sent ? Time{} : worker_.clock().now() + kWorkerSilenceMax));
-    if (!word && !sent) return fail(Code::kTimeout, "the other workers have said nothing for five minutes");
-    if (word) PIF_TRY(take(std::move(*word)));
+    PIF_TRY(talk_->go_on(!sent));
   }
 }
 
@@ -113,7 +117,7 @@ Status Bands::send_rows(std::uint64_t band) {
   const auto& places = places_[input_.index()];
   const std::size_t used = plan_.used_bytes(band), grain = plan_.grain_bytes(plan_.band);
   for (std::uint64_t first = 0, count = 0; first < share(); first += count) {
-    PIF_TRY(go_on_until([&] { return under_way_[rank] < kUnderWayMax; }));
+    PIF_TRY(go_on_until([&] { return rows_->credit(rank).allows(bytes_of(places, band, first)); }));
     count = rows_at_once(first);
     const auto rows = passes_.rows(band * share() + first, count);
     net::Buffer body(bytes_of(places, band, first));
@@ -124,11 +128,7 @@ Status Bands::send_rows(std::uint64_t band) {
         to = std::copy_n(from, used, to);
     }
     if (rank != worker_.rank()) worker_.count_sent(body.size());
-    ++under_way_[rank];
-    message::RecursiveMessage message;
-    message.mutable_rows()->set_band(band);
-    message.mutable_rows()->set_first(first);
-    PIF_TRY(team_.send(rank, message.SerializeAsString(), std::move(body)));
+    PIF_TRY(rows_->send(rank, {band, first}, std::move(body)));
   }
   return {};
 }
@@ -143,42 +143,30 @@ Status Bands::send_round(std::uint64_t first_band) {
 }
 
 // Of this worker's present band or its next one, and no more of it than there is.
-Status Bands::take_rows(const message::RecursiveMessage::Rows& rows, const tool::Message& word) {
-  const auto found = std::find(ranks_.begin(), ranks_.end(), word.from);
-  const Cell place = dealt_.locate(rows.band());
-  const bool is_mine = rows.band() < plan_.band_count() && input_.is_here() && place.lfs == input_.index() &&
+Status Bands::take(const tool::Channel<Rows>::Item& item) {
+  const Rows& rows = item.head;
+  const auto found = std::find(ranks_.begin(), ranks_.end(), item.from);
+  const Cell place = dealt_.locate(rows.band);
+  const bool is_mine = rows.band < plan_.band_count() && input_.is_here() && place.lfs == input_.index() &&
                        (place.row == round_ || place.row == round_ + 1) && found != ranks_.end() &&
-                       rows.first() < share();
+                       rows.first < share();
   const auto nonsense = [&] {
-    return tool::sent_nonsense(word.from, fmt::format("rows of band {}, which is none of this worker's", rows.band()));
+    return fail(Code::kInvalid, fmt::format("rows of band {}, which is none of this worker's", rows.band));
   };
   if (!is_mine) return nonsense();
   const auto& places = places_[static_cast<std::size_t>(found - ranks_.begin())];
-  const std::uint64_t count = rows_at_once(rows.first());
-  Band& band = band_of(rows.band());
-  if (word.body.size() != bytes_of(places, rows.band(), rows.first()) || count > plan_.band - band.come)
-    return nonsense();
-  const std::size_t used = plan_.used_bytes(rows.band()), grain = plan_.grain_bytes(plan_.band);
+  const std::uint64_t count = rows_at_once(rows.first);
+  Band& band = band_of(rows.band);
+  if (item.body.size() != bytes_of(places, rows.band, rows.first) || count > plan_.band - band.come) return nonsense();
+  const std::size_t used = plan_.used_bytes(rows.band), grain = plan_.grain_bytes(plan_.band);
   band.rows.resize(plan_.band * row_bytes());
-  const std::byte* from = word.body.data();
-  for (std::uint64_t i = rows.first(); i < rows.first() + count; ++i) {
+  const std::byte* from = item.body.data();
+  for (std::uint64_t i = rows.first; i < rows.first + count; ++i) {
     std::byte* to = band.rows.data() + places[i] * row_bytes();
     for (std::uint64_t n = plan_.used_grains(places[i]); n > 0; --n, from += used, to += grain)
       std::copy_n(from, used, to);
   }
   band.come += count;
-  message::RecursiveMessage answer;
-  answer.mutable_taken();
-  return team_.send(word.from, answer.SerializeAsString());
-}
-
-Status Bands::take(tool::Message word) {
-  if (tool::OrderedOutput::is_own(word)) return out_->take(std::move(word));
-  PIF_TRY_VALUE(const auto message, tool::parse_message<message::RecursiveMessage>(word.head, word.from));
-  if (message.has_rows()) return take_rows(message.rows(), word);
-  if (!message.has_taken() || under_way_[word.from] == 0)
-    return tool::sent_nonsense(word.from, "that it took rows which were not sent");
-  --under_way_[word.from];
   return {};
 }
 
@@ -215,17 +203,21 @@ Status Bands::do_band(std::uint64_t number) {
 
 Status Bands::run() {
   PIF_TRY_VALUE(ranks_, worker_.ranks_on(input_));
-  under_way_.assign(worker_.width(), 0);
   find_places();
   PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, plan_.shape.output_file_length(), {}));
   out_.emplace(std::move(out));
-  team_.begin_talk();
+  talk_.emplace(team_);
+  out_->join(*talk_);
+  tool::ChannelOptions options;
+  options.unit = tool::Credit::Unit::kMessages;
+  options.window = kUnderWayMax;
+  rows_.emplace(*talk_, 1, std::move(options), [this](const tool::Channel<Rows>::Item& item) { return take(item); });
   for (std::uint64_t first = 0; input_.is_here() && first < plan_.band_count(); first += dealt_.width()) {
     PIF_TRY(send_round(first));
     if (first + input_.index() < plan_.band_count()) PIF_TRY(do_band(first + input_.index()));
   }
   PIF_TRY(go_on_until([this] { return out_->is_done(); }));
-  return team_.barrier();
+  return talk_->end();
 }
 
 }  // namespace

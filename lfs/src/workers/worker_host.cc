@@ -25,6 +25,9 @@ constexpr std::size_t kWorkersMax = 4096;                // of all jobs
 constexpr std::uint64_t kKeptBytesMax = 256u << 20;      // of descriptions and results of all jobs,
 constexpr std::uint64_t kKeptBytesOfUserMax = kKeptBytesMax / 2;
 constexpr std::size_t kReplyBytesMax = 96u << 10;  // of events in one JobWaitReply
+// Of a JobWait without events, where the transport tells of a controller's end: shorter than kSilenceMax. Elsewhere
+// only an answer that finds nobody does.
+constexpr Duration kHoldMax = std::chrono::seconds(5);
 
 // The folder, for one worker alone, where others of its job reach it: beside the LFS's Unix socket. libtool has the
 // same rule; docs/PROTOCOL.md "Worker host". Empty: this LFS has no such place.
@@ -368,9 +371,11 @@ void WorkerHost::Impl::wait(const Request& request, const proto::JobWait& asked)
   if (job.wait) answer_wait(job);  // a newer wait replaces an older one
   job.controller = request.peer;
   // A controller that is stopped can go on: where the transport tells of its end, nothing else ends its job.
-  job.lease = tells_end(world.messenger.identity(request.peer)) ? kNever : now() + kJobLease;
+  const bool is_told = tells_end(world.messenger.identity(request.peer));
+  job.lease = is_told ? kNever : now() + kJobLease;
   while (!job.events.empty() && job.events.front().number() <= asked.seen()) job.events.pop_front();
-  job.wait = Wait{asker, now() + std::min<Duration>(milliseconds(asked.hold_ms()), kJobHoldMax), asked.seen()};
+  job.wait = Wait{asker, now() + std::min<Duration>(milliseconds(asked.hold_ms()), is_told ? kHoldMax : kJobHold),
+                  asked.seen()};
   if (!job.events.empty()) answer_wait(job);
 }
 

@@ -18,6 +18,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kTurn = milliseconds(100);       // how soon a wanted to end is noticed
+constexpr Duration kHold = seconds(5);              // of a JobWait without news; an LFS may hold it for less
 constexpr Duration kWaitTimeout = 2 * kSilenceMax;  // of a JobWait: an LFS that is silent is given up sooner
 constexpr Duration kSpawnTimeout = seconds(15);
 constexpr Duration kKillTimeout = seconds(1);
@@ -178,7 +179,7 @@ Status JobRun::send_program(std::uint32_t rank, std::uint64_t at, std::uint64_t 
 Status JobRun::ask(Host& host) {
   proto::JobWait wait;
   wait.set_job(id_);
-  wait.set_hold_ms(static_cast<std::uint32_t>(kJobHold / milliseconds(1)));
+  wait.set_hold_ms(static_cast<std::uint32_t>(kHold / milliseconds(1)));
   wait.set_seen(host.seen);
   wait.set_started(is_described_ && spawning_.empty());
   PIF_TRY_VALUE(host.waiting, session_.start_node(host.info, net::packet_of(std::move(wait)), kWaitTimeout));

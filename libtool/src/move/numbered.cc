@@ -12,13 +12,15 @@ namespace {
 constexpr std::size_t kMessageBytes = 256u << 10;  // aimed at
 }  // namespace
 
-NumberedSender::NumberedSender(std::uint32_t destinations, NumberedLimits limits, Place place)
-    : limits_(limits), place_(std::move(place)), destinations_(destinations) {
-  PIF_ASSERT(limits_.piece_rows > 0 && limits_.window_rows > 0, limits_.piece_rows, limits_.window_rows);
+NumberedSender::NumberedSender(std::uint32_t destinations, bool fixed_length, std::uint64_t piece_rows, Place place)
+    : fixed_length_(fixed_length), piece_rows_(piece_rows), place_(std::move(place)), destinations_(destinations) {
+  PIF_ASSERT(piece_rows_ > 0);
 }
 
-bool NumberedSender::has_room(const Destination& destination, Row row) const {
-  return limits_.window_rows == UINT64_MAX || row < destination.settled + limits_.window_rows;
+void NumberedSender::open(std::uint32_t to, const Credit& credit, std::span<std::byte> memory) {
+  PIF_ASSERT(to < destinations_.size(), to, destinations_.size());
+  destinations_[to].credit = &credit;
+  destinations_[to].memory = memory;
 }
 
 // No message is longer than the memory, so that from its first row on it goes round once at most.
@@ -39,9 +41,9 @@ void NumberedSender::put(std::uint64_t number, std::span<const std::byte> head, 
   Destination& destination = destinations_[at.to];
   Open& open = destination.open;
   const std::size_t size = head.size() + record.size();
-  const bool goes_there = !destination.memory.empty() && has_room(destination, at.row);
+  const bool goes_there = !destination.memory.empty() && destination.credit->reaches(at.row);
   const bool full = (!goes_there && open.bytes + size > kMessageBytes) || goes_there != (open.placed != nullptr) ||
-                    at.row / limits_.piece_rows != open.first / limits_.piece_rows;
+                    at.row / piece_rows_ != open.first / piece_rows_;
   if (!open.gaps.empty() && full) close(at.to);
   if (open.gaps.empty()) open.first = at.row;
   if (goes_there) {
@@ -53,7 +55,7 @@ void NumberedSender::put(std::uint64_t number, std::span<const std::byte> head, 
   open.last = at.row;
   PIF_ASSERT(at.row - open.first >= open.gaps.size(), at.row, open.first, open.gaps.size());
   open.gaps.push_back(static_cast<std::uint32_t>(at.row - open.first - open.gaps.size()));
-  if (!limits_.fixed_length) open.lengths.push_back(static_cast<std::uint32_t>(size));
+  if (!fixed_length_) open.lengths.push_back(static_cast<std::uint32_t>(size));
   open.longest = std::max(open.longest, static_cast<std::uint32_t>(size));
   open.bytes += size;
 }
@@ -62,10 +64,10 @@ void NumberedSender::put(std::uint64_t number, std::span<const std::byte> head, 
 net::Buffer NumberedSender::pack(const Open& open) const {
   const std::size_t count = open.gaps.size(), gap = narrow_width(open.gaps.back(), Room::kAsNeeded),
                     length = narrow_width(open.longest, Room::kAlways),
-                    all_lengths = limits_.fixed_length ? 0 : 1 + count * length;
+                    all_lengths = fixed_length_ ? 0 : 1 + count * length;
   net::Buffer body(1 + count * gap + all_lengths + (open.placed != nullptr ? 0 : open.bytes));
   std::byte* at = pack_narrow(count, gap, body.data(), [&](std::uint64_t i) { return open.gaps[i]; });
-  if (!limits_.fixed_length) at = pack_narrow(count, length, at, [&](std::uint64_t i) { return open.lengths[i]; });
+  if (!fixed_length_) at = pack_narrow(count, length, at, [&](std::uint64_t i) { return open.lengths[i]; });
   for (const auto piece : open.pieces) {
     if (!piece.empty()) std::memcpy(at, piece.data(), piece.size());
     at += piece.size();
@@ -78,13 +80,13 @@ void NumberedSender::close(std::uint32_t to) {
   Destination& destination = destinations_[to];
   Open& open = destination.open;
   if (open.gaps.empty()) return;
-  PIF_ASSERT(limits_.fixed_length ? open.lengths.empty() : open.lengths.size() == open.gaps.size(), open.lengths.size(),
+  PIF_ASSERT(fixed_length_ ? open.lengths.empty() : open.lengths.size() == open.gaps.size(), open.lengths.size(),
              open.gaps.size());
-  NumberedMessage message;
+  RowMessage message;
   message.to = to;
   message.first = open.first;
   message.last = open.last;
-  message.count = static_cast<std::uint32_t>(open.gaps.size());
+  message.count = open.gaps.size();
   message.record_bytes = open.bytes;
   message.placed = open.placed != nullptr;
   message.body = pack(open);
@@ -102,27 +104,16 @@ void NumberedSender::flush() {
   for (std::uint32_t to = 0; to < destinations_.size(); ++to) close(to);
 }
 
-bool NumberedSender::may_go(const Destination& destination, const NumberedMessage& message) const {
-  if (limits_.window_rows != UINT64_MAX && message.last >= destination.settled + limits_.window_rows) return false;
-  if (destination.under_way.empty() || destination.bytes_under_way + message.record_bytes <= limits_.share_bytes)
-    return true;
-  // The receiver settles whole stretches: what completes one must not wait for the rest of it.
-  return limits_.piece_rows != UINT64_MAX &&
-         message.last / limits_.piece_rows == destination.under_way.begin()->first / limits_.piece_rows;
-}
-
 Result<bool> NumberedSender::step(const Emit& emit) {
   bool sent = false;
   for (Destination& destination : destinations_) {
-    while (!destination.waiting.empty() && may_go(destination, destination.waiting.begin()->second)) {
-      NumberedMessage message = std::move(destination.waiting.begin()->second);
-      destination.waiting.erase(destination.waiting.begin());
+    for (auto next = destination.waiting.begin(); next != destination.waiting.end();) {
+      const Credit& credit = *destination.credit;
+      if (!credit.allows(next->second.counted_bytes(credit), next->second.rows())) break;
+      RowMessage message = std::move(next->second);
+      next = destination.waiting.erase(next);
       PIF_ASSERT(queued_bytes_ >= message.body.size() && message.count > 0, queued_bytes_, message.body.size());
       queued_bytes_ -= message.body.size();
-      if (limits_.share_bytes != UINT64_MAX) {
-        destination.under_way[message.last] += message.record_bytes;
-        destination.bytes_under_way += message.record_bytes;
-      }
       PIF_TRY(emit(std::move(message)));
       sent = true;
     }
@@ -130,19 +121,7 @@ Result<bool> NumberedSender::step(const Emit& emit) {
   return sent;
 }
 
-void NumberedSender::settle(std::uint32_t to, Row row) {
-  if (to >= destinations_.size()) return;
-  Destination& destination = destinations_[to];
-  destination.settled = std::max(destination.settled, row);
-  while (!destination.under_way.empty() && destination.under_way.begin()->first < row) {
-    const std::uint64_t bytes = destination.under_way.begin()->second;
-    PIF_ASSERT(destination.bytes_under_way >= bytes, to, destination.bytes_under_way, bytes);
-    destination.bytes_under_way -= bytes;
-    destination.under_way.erase(destination.under_way.begin());
-  }
-}
-
-Status place_records(const NumberedMessage& message, std::uint32_t record_length, std::span<std::byte> memory) {
+Status place_records(const RowMessage& message, std::uint32_t record_length, std::span<std::byte> memory) {
   if (message.placed) return {};
   const std::uint64_t rows = memory.size() / record_length;
   return for_each_record(message.first, message.count, record_length, message.body.span(),

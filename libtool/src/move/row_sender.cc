@@ -79,20 +79,18 @@ std::uint64_t RowSender::offset_of(std::uint64_t block_row) const {
 std::uint64_t RowSender::allowed(const Pending& pending) const {
   const RowMap& map = pending.map;
   PIF_ASSERT(map.to < destinations_.size() && pending.sent <= map.count, map.to, pending.sent, map.count);
-  const Destination& destination = destinations_[map.to];
-  if (!destination.is_open) return 0;
-  const std::uint64_t below = map.count_below(destination.settled + window_.rows);
+  const Credit& credit = *destinations_[map.to].credit;
+  const std::uint64_t below = map.count_below(credit.limit());
   const std::uint64_t rows = below > pending.sent ? below - pending.sent : 0;
   if (input_.format().is_fixed()) {
     return std::min(rows, std::max<std::uint64_t>(kBatchBytes / input_.format().record_length, 1));
   }
-  const std::uint64_t free = window_.share - std::min(window_.share, destination.bytes_under_way);
-  const std::uint64_t most = std::min<std::uint64_t>(free, kBatchBytes);
+  const std::uint64_t most = std::min<std::uint64_t>(credit.free_bytes(), kBatchBytes);
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   for (; count < rows; ++count) {
     bytes += length_of(map.source(pending.sent + count));
-    const bool is_first = count == 0 && destination.under_way.empty();  // always allowed: nobody else can go before it
+    const bool is_first = count == 0 && credit.has_none_under_way();  // always allowed: nobody else can go before it
     if (bytes > most && !is_first) break;
   }
   return count;
@@ -151,18 +149,16 @@ void RowSender::pack(const Pending& pending, RowMessage& message) const {
 
 RowMessage RowSender::message(Pending& pending, std::uint64_t count) {
   const RowMap& map = pending.map;
-  Destination& destination = destinations_[map.to];
   RowMessage message;
   message.to = map.to;
   message.first = map.row(pending.sent);
+  message.last = map.row(pending.sent + count - 1);
   message.count = count;
   message.stride = map.list.empty() ? map.stride : 0;
-  message.placed = !destination.window.empty();
+  message.placed = !destinations_[map.to].window.empty();
   message.record_bytes = bytes_of(pending, count);
   pack(pending, message);
   pending.sent += count;
-  destination.under_way.emplace_back(map.row(pending.sent - 1), message.record_bytes);
-  destination.bytes_under_way += message.record_bytes;
   return message;
 }
 
@@ -179,27 +175,9 @@ Result<bool> RowSender::step(const Emit& emit) {
   return sent;
 }
 
-void RowSender::open(LfsIndex to, std::span<std::byte> window) {
-  if (to >= destinations_.size()) return;
-  destinations_[to].is_open = true;
-  destinations_[to].window = window;
-}
-
-void RowSender::settle(LfsIndex to, Row settled) {
-  if (to >= destinations_.size()) return;
-  Destination& destination = destinations_[to];
-  destination.settled = std::max(destination.settled, settled);
-  while (!destination.under_way.empty() && destination.under_way.front().first < destination.settled) {
-    const std::uint64_t bytes = destination.under_way.front().second;
-    PIF_ASSERT(destination.bytes_under_way >= bytes, to, destination.bytes_under_way, bytes);
-    destination.bytes_under_way -= bytes;
-    destination.under_way.pop_front();
-  }
-}
-
-bool RowSender::is_settled() const {
-  return has_sent_all() && std::all_of(destinations_.begin(), destinations_.end(),
-                                       [](const Destination& d) { return d.under_way.empty(); });
+void RowSender::open(LfsIndex to, const Credit& credit, std::span<std::byte> window) {
+  PIF_ASSERT(to < destinations_.size(), to, destinations_.size());
+  destinations_[to] = {&credit, window};
 }
 
 }  // namespace pif::tool

@@ -2,7 +2,6 @@
 // RowReceiver turns batches into a component. Both pure apart from reading and writing their component.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "pif/net/buffer.h"
 #include "pif/tool/exchange.h"
 #include "pif/tool/narrow.h"
+#include "pif/tool/numbered.h"
 #include "pif/tool/shared_memory.h"
 
 namespace pif::tool {
@@ -23,18 +23,6 @@ struct WindowSize {
   static WindowSize of(const Format& format, std::size_t window_bytes, std::uint32_t sources);
 };
 
-// Rows on their way. placed: they lie in the receiver's window. stride 0: `body` starts with their RowGaps. Then, with
-// variable records, their lengths (NarrowNumbers, Room::kAlways); then the rows, packed.
-struct RowMessage {
-  LfsIndex to = 0;
-  Row first = 0;
-  std::uint64_t count = 0;
-  std::uint64_t stride = 1;
-  bool placed = false;
-  std::uint64_t record_bytes = 0;
-  net::Buffer body;
-};
-
 class RowSender {
  public:
   using Emit = std::function<Status(RowMessage)>;
@@ -44,24 +32,17 @@ class RowSender {
 
   // Sends what there is credit for, from the present block or the next; whether anything was sent.
   [[nodiscard]] Result<bool> step(const Emit& emit);
-  // The destination is there, and takes rows of fixed length in this window (which outlives the sender), or, if it is
-  // empty, by message.
-  void open(LfsIndex to, std::span<std::byte> window);
-  // The destination has written its rows below `settled`.
-  void settle(LfsIndex to, Row settled);
+  // Before anything is sent: how far it may go there, and the window that takes rows of fixed length; empty: they go by
+  // message. Both outlive the sender.
+  void open(LfsIndex to, const Credit& credit, std::span<std::byte> window);
   // Whether the present block still has rows without credit.
   bool is_waiting() const { return !strips_.empty() || next_ >= input_.rows(); }
   bool has_sent_all() const { return next_ >= input_.rows() && strips_.empty(); }
-  // Everything sent is written at its destination.
-  bool is_settled() const;
 
  private:
   struct Destination {
-    bool is_open = false;
+    const Credit* credit = nullptr;
     std::span<std::byte> window;
-    Row settled = 0;
-    std::deque<std::pair<Row, std::uint64_t>> under_way;  // last row and bytes of each message
-    std::uint64_t bytes_under_way = 0;
   };
   struct Pending {
     RowMap map;

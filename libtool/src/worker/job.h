@@ -11,7 +11,7 @@
 
 namespace pif::tool {
 
-inline constexpr std::uint32_t kJobVersion = 3;
+inline constexpr std::uint32_t kJobVersion = 4;
 inline constexpr Duration kProgressEvery = std::chrono::milliseconds(200);
 inline constexpr std::size_t kJobPartBytes =
     64u << 10;  // of a description or a result, in one message: it fits a Unix socket's packet

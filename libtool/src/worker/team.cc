@@ -1,9 +1,11 @@
 #include "pif/tool/team.h"
 
-#include <algorithm>
+#include <fcntl.h>
+
+#include <array>
+#include <cerrno>
 #include <climits>
-#include <iterator>
-#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,16 +13,26 @@
 #include "pif/base/packed.h"
 #include "pif/tool/message.h"
 #include "worker/mail.h"
+#include "worker/values.h"
 #include "worker/worker_impl.h"
 
 namespace pif::tool {
 namespace {
 
-constexpr int kWordsPerTurn = 64;                         // that receive_some() takes
-constexpr std::size_t kPartBytes = std::size_t{4} << 20;  // of a value, in one letter
+constexpr std::size_t kPassedAtOnce = 8;  // descriptors in one letter: as many as a packet takes
 
 tl::unexpected<Error> unexpected_letter(const Letter& letter) {
   return fail(Code::kInternal, fmt::format("worker {} is at another step than this one", letter.from));
+}
+
+// One more right to the same file.
+Result<Handle> another(const Handle& handle) {
+  Handle copy;
+  copy.object = handle.object;
+  if (!handle.fd) return copy;
+  copy.fd = UniqueFd(fcntl(handle.fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy.fd) return fail_errno(errno, "cannot share a file with other workers");
+  return copy;
 }
 
 }  // namespace
@@ -30,80 +42,30 @@ Result<Team> Team::join(Worker& worker, Duration patience) {
   return Team(worker, *mail, patience);
 }
 
-Result<Letter> Team::next() {
-  PIF_TRY_VALUE(auto letter, mail_->receive(worker_->clock().now() + patience_));
-  if (!letter) return fail(Code::kTimeout, "the other workers have not sent what this one waits for");
-  return std::move(*letter);
-}
-
-Result<Letter> Team::next_from(std::uint32_t rank) {
-  PIF_ASSERT(rank < worker_->width() && rank != worker_->rank(), rank, worker_->width());
-  PIF_TRY_VALUE(Letter letter, next());
-  if (letter.from != rank) return unexpected_letter(letter);
-  return letter;
-}
-
-// A header holds 1 MiB at most, and what many workers say of many runs is more.
-Status Team::send_value(std::uint32_t rank, const std::string& value) {
-  const auto bytes = std::as_bytes(std::span(value));
-  std::size_t at = 0;
-  do {
-    job::Mail here;
-    here.mutable_here()->set_size(value.size());
-    const auto part = bytes.subspan(at, std::min(kPartBytes, bytes.size() - at));
-    PIF_TRY(mail_->send(rank, here, net::Buffer::copy_of(part)));
-    at += part.size();
-  } while (at < bytes.size());
-  return {};
-}
-
-Result<bool> Team::take_part(const Letter& letter, std::string& value) {
-  if (!letter.mail.has_here()) return unexpected_letter(letter);
-  const std::uint64_t size = letter.mail.here().size();
-  if (value.size() > size || letter.body.size() > size - value.size())
-    return sent_nonsense(letter.from, fmt::format("more than the {} bytes that its value has", size));
-  value.append(reinterpret_cast<const char*>(letter.body.data()), letter.body.size());
-  return value.size() == size;
-}
-
-// The worker of rank 0 collects what all say, and tells all.
-Result<std::vector<std::string>> Team::collect(std::string value) {
-  PIF_ASSERT(worker_->rank() == 0, worker_->rank());
-  std::vector<std::string> values(worker_->width());
-  std::vector<bool> is_whole(worker_->width());
-  values[0] = std::move(value);
-  is_whole[0] = true;
-  for (std::uint32_t missing = worker_->width() - 1; missing > 0;) {
-    PIF_TRY_VALUE(const Letter letter, next());
-    PIF_ASSERT(letter.from < values.size(), letter.from, values.size());  // of strangers there are no letters
-    if (is_whole[letter.from]) return sent_nonsense(letter.from, "two values for one step");
-    PIF_TRY_VALUE(is_whole[letter.from], take_part(letter, values[letter.from]));
-    if (is_whole[letter.from]) --missing;
-  }
-  job::All message;
-  for (const std::string& each : values) message.add_values(each);
-  if (message.ByteSizeLong() > INT_MAX)
-    return fail(Code::kTooLarge, fmt::format("all workers together gave {} bytes; at most {} are possible",
-                                             message.ByteSizeLong(), INT_MAX));
-  const std::string all = message.SerializeAsString();
-  for (std::uint32_t rank = 1; rank < worker_->width(); ++rank) PIF_TRY(send_value(rank, all));
-  return values;
-}
-
+// Up the tree comes what all below gave; down it goes what all gave.
 Result<std::vector<std::string>> Team::all_gather(std::string value) {
-  mail_->next_step();
-  if (worker_->rank() == 0) return collect(std::move(value));
-  PIF_TRY(send_value(0, value));
-  std::string all;
-  for (bool is_whole = false; !is_whole;) {
-    PIF_TRY_VALUE(const Letter letter, next_from(0));
-    PIF_TRY_VALUE(is_whole, take_part(letter, all));
+  const std::uint32_t rank = worker_->rank(), width = worker_->width();
+  const Tree tree(rank, width);
+  ValueStep step(*this, patience_);
+  std::string list;
+  append_value(list, rank, value);
+  for (const std::uint32_t child : tree.children()) {
+    PIF_TRY_VALUE(const std::string below, step.receive(child));
+    if (const auto read = unpack_values(below, Tree(child, width), width); !read)
+      return sent_wrong(child, read.error());
+    list += below;
   }
-  PIF_TRY_VALUE(job::All message, parse_message<job::All>(all, 0));
-  if (static_cast<std::uint32_t>(message.values_size()) != worker_->width())
-    return sent_nonsense(0, fmt::format("{} values of {} workers", message.values_size(), worker_->width()));
-  auto& values = *message.mutable_values();
-  return std::vector<std::string>(std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
+  if (tree.parent()) {
+    PIF_TRY(step.send(*tree.parent(), list));
+    PIF_TRY_VALUE(list, step.receive(*tree.parent()));
+  }
+  if (list.size() > INT_MAX)
+    return fail(Code::kTooLarge,
+                fmt::format("all workers together gave {} bytes; at most {} are possible", list.size(), INT_MAX));
+  for (const std::uint32_t child : tree.children()) PIF_TRY(step.send(child, list));
+  PIF_TRY(step.finish());
+  auto all = unpack_values(list, Tree(0, width), width);
+  return all || !tree.parent() ? std::move(all) : sent_wrong(*tree.parent(), all.error());
 }
 
 Status Team::barrier() {
@@ -141,44 +103,91 @@ Result<std::vector<std::uint64_t>> Team::sum(const std::vector<std::uint64_t>& v
   return sums;
 }
 
-Result<std::vector<Team::Handles>> Team::pass_to_all(const std::function<Result<Handles>()>& make) {
+// ---- descriptors ----------------------------------------------------------------------------------------------------
+
+// Those of these workers, a few at a time.
+Status Team::pass(std::uint32_t to, std::span<const std::uint32_t> owners, const std::vector<Handles>& all) {
+  job::Mail letter;
+  Handles handles;
+  for (const std::uint32_t owner : owners) {
+    for (const Handle& handle : all[owner]) {
+      if (handles.size() == kPassedAtOnce) {
+        PIF_TRY(mail_->pass(to, letter, std::exchange(handles, {})));
+        letter.mutable_pass()->clear_owners();
+      }
+      letter.mutable_pass()->add_owners(owner);
+      PIF_TRY_VALUE(handles.emplace_back(), another(handle));
+    }
+  }
+  letter.mutable_pass()->set_is_last(true);
+  return mail_->pass(to, letter, std::move(handles));
+}
+
+// Until all of them have passed what they have.
+Status Team::take_passed(std::span<const std::uint32_t> from, std::vector<Handles>& all) {
+  std::vector<bool> is_over(worker_->width(), true);
+  for (const std::uint32_t rank : from) is_over[rank] = false;
+  for (std::size_t missing = from.size(); missing > 0;) {
+    PIF_TRY_VALUE(auto letter, mail_->receive(clock().now() + patience_));
+    if (!letter) return fail(Code::kTimeout, "the other workers have not passed what this one waits for");
+    if (!letter->mail.has_pass() || is_over[letter->from]) return unexpected_letter(*letter);
+    const job::Pass& pass = letter->mail.pass();
+    if (letter->handles.size() != static_cast<std::size_t>(pass.owners_size()))
+      return sent_nonsense(letter->from, fmt::format("{} descriptors, of which it names {}", letter->handles.size(),
+                                                     pass.owners_size()));
+    for (std::size_t i = 0; i < letter->handles.size(); ++i) {
+      const std::uint32_t owner = pass.owners(static_cast<int>(i));
+      if (owner >= all.size()) return sent_nonsense(letter->from, fmt::format("a descriptor of worker {}", owner));
+      all[owner].push_back(std::move(letter->handles[i]));
+    }
+    is_over[letter->from] = pass.is_last();
+    if (pass.is_last()) --missing;
+  }
+  return {};
+}
+
+// All give them to the lowest rank of the machine, which gives everybody everything: so there are two letters for each
+// worker, and not one from each to each.
+Result<std::vector<Team::Handles>> Team::pass_to_all(Handles own, bool only_near) {
+  const std::uint32_t rank = worker_->rank();
+  std::vector<std::uint32_t> near;  // this one, too
+  for (std::uint32_t other = 0; other < worker_->width(); ++other) {
+    if (other == rank || are_near(worker_->impl_->description, rank, other))
+      near.push_back(other);
+    else if (!only_near)
+      return fail(Code::kUnavailable,
+                  fmt::format("worker {} is on another machine, where nothing can be shared", other));
+  }
   PIF_TRY(barrier());  // now everybody listens
   mail_->next_step();
-  job::Mail pass;
-  pass.mutable_pass();
-  std::vector<Handles> got(worker_->width());
-  std::vector<bool> has_come(worker_->width());
-  for (std::uint32_t rank = 0; rank < worker_->width(); ++rank) {
-    if (rank == worker_->rank()) continue;
-    PIF_TRY_VALUE(Handles handles, make());
-    PIF_TRY(mail_->pass(rank, pass, std::move(handles)));
+  std::vector<Handles> all(worker_->width());
+  const std::uint32_t first = near.front();
+  if (rank != first) {
+    all[rank] = std::move(own);
+    PIF_TRY(pass(first, std::array{rank}, all));
+    all[rank].clear();  // it comes back
+    PIF_TRY(take_passed(std::array{first}, all));
+    return all;
   }
-  for (std::uint32_t missing = worker_->width() - 1; missing > 0; --missing) {
-    PIF_TRY_VALUE(Letter letter, next());
-    PIF_ASSERT(letter.from < got.size(), letter.from, got.size());
-    if (!letter.mail.has_pass() || has_come[letter.from]) return unexpected_letter(letter);
-    has_come[letter.from] = true;
-    got[letter.from] = std::move(letter.handles);
-  }
-  return got;
+  PIF_TRY(take_passed(std::span(near).subspan(1), all));
+  all[rank] = std::move(own);
+  for (const std::uint32_t other : std::span(near).subspan(1)) PIF_TRY(pass(other, near, all));
+  return all;
 }
 
 template <typename T, typename Adopt>
-Result<std::vector<T>> Team::share_any(const T& own, std::uint64_t bytes, const Adopt& adopt) {
+Result<std::vector<T>> Team::share_any(const T& own, std::uint64_t bytes, bool only_near, const Adopt& adopt) {
   PIF_TRY_VALUE(const auto sizes, all_gather_numbers({bytes}));
-  PIF_TRY_VALUE(auto handles, pass_to_all([&]() -> Result<Handles> {
-                  Handles one;
-                  if (own.empty()) return one;
-                  PIF_TRY_VALUE(one.emplace_back(), own.share());
-                  return one;
-                }));
+  Handles one;
   if (!own.empty()) {
-    PIF_TRY_VALUE(handles[worker_->rank()].emplace_back(), own.share());
+    PIF_TRY_VALUE(one.emplace_back(), own.share());
   }
+  PIF_TRY_VALUE(auto handles, pass_to_all(std::move(one), only_near));
   PIF_ASSERT(handles.size() == worker_->width() && sizes.size() == handles.size(), handles.size(), sizes.size());
   std::vector<T> all(worker_->width());
   for (std::uint32_t rank = 0; rank < worker_->width(); ++rank) {
-    if (handles[rank].empty() && sizes[rank][0] == 0) continue;
+    const bool is_near = rank == worker_->rank() || are_near(worker_->impl_->description, worker_->rank(), rank);
+    if (!is_near || (handles[rank].empty() && sizes[rank][0] == 0)) continue;
     if (handles[rank].size() != 1)
       return sent_nonsense(rank,
                            fmt::format("{} descriptors of {} bytes to share", handles[rank].size(), sizes[rank][0]));
@@ -190,26 +199,29 @@ Result<std::vector<T>> Team::share_any(const T& own, std::uint64_t bytes, const 
 }
 
 Result<std::vector<SharedMemory>> Team::share(const SharedMemory& own) {
-  return share_any(own, own.bytes().size(), SharedMemory::adopt);
+  return share_any(own, own.bytes().size(), false, SharedMemory::adopt);
+}
+
+Result<std::vector<SharedMemory>> Team::share_near(const SharedMemory& own) {
+  return share_any(own, own.bytes().size(), true, SharedMemory::adopt);
 }
 
 Result<std::vector<Scratch>> Team::share(const Scratch& own) {
-  return share_any(own, own.size(),
+  return share_any(own, own.size(), false,
                    [](Handle handle, std::uint64_t size) { return Scratch::adopt(std::move(handle), size); });
 }
 
 Result<std::vector<Scratch>> Team::share_writable(const Scratch& own) {
-  return share_any(own, own.size(),
+  return share_any(own, own.size(), false,
                    [](Handle handle, std::uint64_t size) { return Scratch::adopt(std::move(handle), size, true); });
 }
 
 Result<std::vector<component::Files>> Team::share_output(Output& output) {
-  const auto make = [&]() -> Result<Handles> {
-    if (!output.is_made()) return Handles();
-    return component::share(output.files());
-  };
-  PIF_TRY_VALUE(auto handles, pass_to_all(make));
-  PIF_TRY_VALUE(handles[worker_->rank()], make());
+  Handles own;
+  if (output.is_made()) {
+    PIF_TRY_VALUE(own, component::share(output.files()));
+  }
+  PIF_TRY_VALUE(auto handles, pass_to_all(std::move(own), false));
   PIF_TRY_VALUE(const auto ranks, worker_->ranks_on(output));
   PIF_ASSERT(ranks.size() == output.layout().width(), ranks.size(), output.layout().width());
   std::vector<component::Files> files(output.layout().width());
@@ -225,12 +237,11 @@ Result<std::vector<component::Files>> Team::share_output(Output& output) {
 Result<std::vector<std::unique_ptr<Input>>> Team::share_input(Input& input) {
   const component::Tail& own = input.tail();
   PIF_TRY_VALUE(const auto tails, all_gather_numbers({own.rows, own.bytes, own.data_sum, own.index_sum}));
-  const auto make = [&]() -> Result<Handles> {
-    if (!input.is_here() || input.rows() == 0) return Handles();
-    return component::share(input.files());
-  };
-  PIF_TRY_VALUE(auto handles, pass_to_all(make));
-  PIF_TRY_VALUE(handles[worker_->rank()], make());
+  Handles files_here;
+  if (input.is_here() && input.rows() > 0) {
+    PIF_TRY_VALUE(files_here, component::share(input.files()));
+  }
+  PIF_TRY_VALUE(auto handles, pass_to_all(std::move(files_here), false));
   PIF_TRY_VALUE(const auto ranks, worker_->ranks_on(input));
   PIF_ASSERT(ranks.size() == input.layout().width(), ranks.size(), input.layout().width());
   std::vector<std::unique_ptr<Input>> all(ranks.size());
@@ -247,63 +258,16 @@ Result<std::vector<std::unique_ptr<Input>>> Team::share_input(Input& input) {
   return all;
 }
 
-void Team::begin_talk() {
-  mail_->next_step();
-  own_.clear();
-}
-
-Status Team::send(std::uint32_t rank, std::string head, net::Buffer body) {
-  PIF_ASSERT(rank < worker_->width(), rank, worker_->width());
-  if (rank == worker_->rank()) {
-    own_.push_back({rank, std::move(head), std::move(body)});
-    return {};
-  }
-  job::Mail mail;
-  mail.mutable_word()->set_head(std::move(head));
-  return mail_->send(rank, mail, std::move(body));
-}
-
-Result<std::optional<Message>> Team::receive(Time deadline) {
-  if (!own_.empty()) {
-    Message word = std::move(own_.front());
-    own_.pop_front();
-    return word;
-  }
-  PIF_TRY_VALUE(auto letter, mail_->receive(deadline));
-  if (!letter) return std::nullopt;
-  if (!letter->mail.has_word()) return unexpected_letter(*letter);
-  return Message{letter->from, std::move(*letter->mail.mutable_word()->mutable_head()), std::move(letter->body)};
-}
-
-Status Team::receive_some(Duration patience, const std::function<Status(Message)>& take) {
-  const bool may_wait = patience > Duration::zero();
-  Time until = may_wait ? clock().now() + patience : Time{};
-  for (int i = 0; i < kWordsPerTurn; ++i) {
-    PIF_TRY_VALUE(auto word, receive(until));
-    if (!word && may_wait && i == 0) {
-      return fail(Code::kTimeout, fmt::format("no other worker has said anything for {} s",
-                                              std::chrono::duration_cast<std::chrono::seconds>(patience).count()));
-    }
-    if (!word) return {};
-    PIF_TRY(take(std::move(*word)));
-    until = Time{};
-  }
-  return {};
-}
-
 Status Team::in_turn(const std::function<Status(std::string& state)>& f) {
-  mail_->next_step();
+  ValueStep step(*this, patience_);
   std::string state;
   if (worker_->rank() > 0) {
-    PIF_TRY_VALUE(Letter letter, next_from(worker_->rank() - 1));
-    if (!letter.mail.has_here()) return unexpected_letter(letter);
-    state = std::move(*letter.mail.mutable_here()->mutable_value());
+    PIF_TRY_VALUE(state, step.receive(worker_->rank() - 1));
   }
   PIF_TRY(f(state));
   if (worker_->rank() + 1 == worker_->width()) return {};
-  job::Mail here;
-  here.mutable_here()->set_value(std::move(state));
-  return mail_->send(worker_->rank() + 1, here);
+  PIF_TRY(step.send(worker_->rank() + 1, state));
+  return step.finish();
 }
 
 }  // namespace pif::tool

@@ -7,18 +7,16 @@
 #include <fmt/format.h>
 
 #include "pif/base/packed.h"
-#include "pif/base/timers.h"
 #include "pif/tool/message.h"
 
 namespace pif::sort {
 namespace {
 
-using message::MergeMessage;
-
 constexpr std::size_t kBatchBytesMax = 512u << 10;
 constexpr std::size_t kBatchBytesMin = 16u << 10;
 constexpr std::uint32_t kBatchesAhead = 3;        // of one piece, sent before they are merged
 constexpr std::uint64_t kUnderWayMax = 2u << 20;  // of row blocks to one LFS
+constexpr std::uint32_t kPieceChannel = 1, kBlockChannel = 2;
 
 }  // namespace
 
@@ -55,8 +53,7 @@ Status FarSplit::open(std::span<const RunView> own) {
       end.push_back(splitters.cut(run, share + 1, order_));
       records[share] += end.back() - begin.back();
     }
-    outgoing_.push_back(
-        {share, PieceSender(own, std::move(begin), std::move(end), order_, input_.format()), kBatchesAhead});
+    outgoing_.push_back({share, PieceSender(own, std::move(begin), std::move(end), order_, input_.format())});
   }
   PIF_TRY_VALUE(const auto totals, team_.sum(records));
   const std::uint64_t all = std::accumulate(totals.begin(), totals.end(), std::uint64_t{0});
@@ -73,7 +70,6 @@ Status FarSplit::open(std::span<const RunView> own) {
   numbers.begin = std::accumulate(totals.begin(), totals.begin() + worker_.rank(), std::uint64_t{0});
   numbers.end = numbers.begin + totals[worker_.rank()];
   blocks_.emplace(output_, numbers);
-  under_way_.resize(targets_.size());
   if (output_.is_here()) rows_ = rows_missing_ = output_.layout().rows(output_.index(), all);
   return {};
 }
@@ -81,29 +77,40 @@ Status FarSplit::open(std::span<const RunView> own) {
 Status FarSplit::run(std::span<const RunView> own) {
   PIF_TRY(open(own));
   PIF_TRY(exchange());
-  PIF_TRY(team_.barrier());
   return is_direct_ ? Status() : put_out_kept();
 }
 
 bool FarSplit::is_done() const {
   const bool sent =
       std::all_of(outgoing_.begin(), outgoing_.end(), [](const Outgoing& piece) { return piece.sender.is_done(); });
-  const bool written =
-      std::all_of(under_way_.begin(), under_way_.end(), [](std::uint64_t bytes) { return bytes == 0; });
-  return sent && merger_->is_done() && written && rows_missing_ == 0;
+  return sent && merger_->is_done() && block_channel_->queued_bytes() == 0 && rows_missing_ == 0;
+}
+
+void FarSplit::join(tool::Talk& talk) {
+  tool::ChannelOptions pieces;
+  pieces.unit = tool::Credit::Unit::kMessages;
+  pieces.window = kBatchesAhead;
+  pieces.is_kept = true;  // until they are merged
+  piece_channel_.emplace(talk, kPieceChannel, std::move(pieces),
+                         [this](tool::Channel<Piece>::Item item) { return take_piece(std::move(item)); });
+  tool::ChannelOptions blocks;
+  blocks.window = kUnderWayMax;
+  block_channel_.emplace(talk, kBlockChannel, std::move(blocks),
+                         [this](const tool::Channel<Block>::Item& item) { return write_block(item); });
 }
 
 Status FarSplit::exchange() {
-  team_.begin_talk();
+  tool::Talk talk(team_);
+  join(talk);
   while (!is_done()) {
     PIF_TRY_VALUE(const bool sent, send_pieces());
     PIF_TRY_VALUE(const bool merged, merge_pieces());
     PIF_TRY_VALUE(const bool put, send_row_blocks());
     if (is_done()) break;
-    PIF_TRY(receive(!sent && !merged && !put));
+    PIF_TRY(talk.go_on(!sent && !merged && !put));
     worker_.progress(input_.bytes() + put_out_.bytes, 2 * input_.bytes());
   }
-  return {};
+  return talk.end();
 }
 
 // ---- pieces ---------------------------------------------------------------------------------------------------------
@@ -112,32 +119,31 @@ Status FarSplit::exchange() {
 Result<bool> FarSplit::send_pieces() {
   bool sent = false;
   for (Outgoing& piece : outgoing_) {
-    if (piece.room == 0 || piece.sender.is_done()) continue;
+    if (piece.sender.is_done() || !piece_channel_->credit(piece.rank).allows(batch_bytes_)) continue;
     PieceBatch batch = piece.sender.next(batch_bytes_);
     if (piece.rank != worker_.rank()) worker_.count_sent(batch.body.size());
-    MergeMessage message;
-    message.set_node(input_.index());
-    message.mutable_piece()->set_count(batch.count);
-    message.mutable_piece()->set_is_last(batch.is_last);
-    PIF_TRY(team_.send(piece.rank, message.SerializeAsString(), std::move(batch.body)));
-    --piece.room;
+    PIF_TRY(piece_channel_->send(piece.rank, {batch.count, batch.is_last}, std::move(batch.body)));
     sent = true;
   }
   return sent;
 }
 
+// Not while row blocks wait for room.
 Result<bool> FarSplit::merge_pieces() {
-  const bool has_room =
-      std::all_of(under_way_.begin(), under_way_.end(), [](std::uint64_t bytes) { return bytes <= kUnderWayMax; });
-  if (merger_->is_done() || !merger_->is_ready() || !has_room) return false;
+  if (merger_->is_done() || !merger_->is_ready() || block_channel_->queued_bytes() > 0) return false;
   PIF_TRY(merger_->merge([this](Bytes record) { return put(record); }));
-  MergeMessage more;
-  more.mutable_more_pieces();
-  for (std::uint32_t lfs = 0; lfs < sources_.size(); ++lfs) {
-    for (std::uint32_t batches = merger_->take_merged(lfs); batches > 0; --batches)
-      PIF_TRY(team_.send(sources_[lfs], more.SerializeAsString()));
-  }
+  for (std::uint32_t lfs = 0; lfs < sources_.size(); ++lfs)
+    PIF_TRY(piece_channel_->settle(sources_[lfs], merger_->take_merged(lfs)));
   return true;
+}
+
+Status FarSplit::take_piece(tool::Channel<Piece>::Item item) {
+  const auto found = std::find(sources_.begin(), sources_.end(), item.from);
+  if (found == sources_.end()) return fail(Code::kInvalid, "records, of which it has none");
+  const auto lfs = static_cast<std::size_t>(found - sources_.begin());
+  PIF_TRY(merger_->take(lfs, {item.head.count, item.head.is_last, std::move(item.body)}));
+  // Of an empty one nothing is there to be merged.
+  return item.head.count == 0 ? piece_channel_->settle(item.from, 1) : Status();
 }
 
 Status FarSplit::put(Bytes record) {
@@ -173,64 +179,20 @@ Result<bool> FarSplit::send_row_blocks() {
     RowBlock& block = made.front();
     const std::uint32_t to = targets_[block.to];
     if (to != worker_.rank()) worker_.count_sent(block.body.size());
-    under_way_[block.to] += block.body.size();
-    MergeMessage message;
-    message.set_node(block.to);
-    message.mutable_row_block()->set_first(block.first);
-    message.mutable_row_block()->set_count(block.count);
-    PIF_TRY(team_.send(to, message.SerializeAsString(), std::move(block.body)));
+    PIF_TRY(block_channel_->send(to, {block.first, block.count}, std::move(block.body)));
   }
   return any;
 }
 
-Status FarSplit::write_row_block(std::uint32_t from, const MergeMessage& message, net::Buffer body) {
-  const std::uint64_t first = message.row_block().first(), count = message.row_block().count();
+Status FarSplit::write_block(const tool::Channel<Block>::Item& item) {
+  const std::uint64_t first = item.head.first, count = item.head.count;
   const std::uint32_t length = output_.format().record_length;
-  const bool fits = is_direct_ && output_.is_made() && message.node() == output_.index() && count <= rows_missing_ &&
-                    first <= rows_ - count && body.size() == count * length;
-  if (!fits) return tool::sent_nonsense(from, fmt::format("{} rows from {}, which do not belong here", count, first));
-  PIF_TRY(output_.sink().write_rows(first, count, {std::as_const(body).data(), length}));
+  const bool fits = is_direct_ && output_.is_made() && count <= rows_missing_ && first <= rows_ - count &&
+                    item.body.size() == count * length;
+  if (!fits) return fail(Code::kInvalid, fmt::format("{} rows from {}, which do not belong here", count, first));
+  PIF_TRY(output_.sink().write_rows(first, count, {item.body.data(), length}));
   rows_missing_ -= count;
-  MergeMessage written;
-  written.set_node(message.node());
-  written.mutable_written()->set_bytes(body.size());
-  return team_.send(from, written.SerializeAsString());
-}
-
-// ---- words ----------------------------------------------------------------------------------------------------------
-
-Status FarSplit::receive(bool may_wait) {
-  return team_.receive_some(may_wait ? kWorkerSilenceMax : Duration::zero(),
-                            [this](tool::Message word) { return take(std::move(word)); });
-}
-
-Status FarSplit::take(tool::Message word) {
-  PIF_TRY_VALUE(const auto message, tool::parse_message<MergeMessage>(word.head, word.from));
-  const std::uint32_t lfs = message.node();
-  switch (message.what_case()) {
-    case MergeMessage::kPiece: return take_piece(word.from, message, std::move(word.body));
-    case MergeMessage::kRowBlock: return write_row_block(word.from, message, std::move(word.body));
-    case MergeMessage::kMorePieces:
-      if (word.from >= outgoing_.size() || outgoing_[word.from].room == kBatchesAhead)
-        return tool::sent_nonsense(word.from, "room for more than it has room for");
-      ++outgoing_[word.from].room;
-      return {};
-    case MergeMessage::kWritten:
-      if (lfs >= under_way_.size() || targets_[lfs] != word.from || under_way_[lfs] < message.written().bytes())
-        return tool::sent_nonsense(
-            word.from, fmt::format("that {} bytes were written, which were not sent", message.written().bytes()));
-      under_way_[lfs] -= message.written().bytes();
-      return {};
-    default: return tool::sent_nonsense(word.from, "something that is not of this merge");
-  }
-}
-
-Status FarSplit::take_piece(std::uint32_t from, const MergeMessage& message, net::Buffer body) {
-  const std::uint32_t lfs = message.node();
-  if (lfs >= sources_.size() || sources_[lfs] != from)
-    return tool::sent_nonsense(from, fmt::format("records of LFS {}", lfs));
-  const auto taken = merger_->take(lfs, {message.piece().count(), message.piece().is_last(), std::move(body)});
-  return taken ? taken : tool::sent_wrong(from, taken.error());
+  return {};
 }
 
 // ---- what was kept --------------------------------------------------------------------------------------------------
@@ -250,18 +212,15 @@ Status FarSplit::put_out_kept() {
   PIF_TRY(kept_.map());
   Bytes rest = kept_.bytes();
   PIF_TRY_VALUE(auto out, tool::OrderedOutput::open(worker_, team_, output_, file_length, {.share_memory = false}));
-  team_.begin_talk();
-  while (!rest.empty() || !out.is_done()) {
+  return out.fill([&]() -> Result<bool> {
     while (!rest.empty() && out.has_room()) {
       const auto length = PackedNumbers<std::uint32_t>::take(rest, 1);
       if (!length || (*length)[0] > rest.size()) return fail(Code::kInternal, "the kept records end too soon");
       out.put(number++, rest.first((*length)[0]));
       rest = rest.subspan((*length)[0]);
     }
-    out.flush();
-    PIF_TRY(out.go_on(!rest.empty()));
-  }
-  return team_.barrier();
+    return !rest.empty();
+  });
 }
 
 }  // namespace pif::sort

@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
+#include "pif/tool/channel.h"
 #include "pif/tool/ordered_output.h"
 #include "runs/row_blocks.h"
-#include "sort.pb.h"
 #include "split/pieces.h"
 #include "split/splitters.h"
 
@@ -31,19 +31,28 @@ class FarSplit {
   struct Outgoing {  // a piece for another's share
     std::uint32_t rank = 0;
     PieceSender sender;
-    std::uint32_t room = 0;  // batches that may be sent
+  };
+  // Records of the receiver's share, in order; they are in the body.
+  struct Piece {
+    std::uint32_t count = 0;
+    bool is_last = false;
+    static auto members(auto& self) { return std::tie(self.count, self.is_last); }
+  };
+  // Rows of the output's component at the receiver; they are in the body.
+  struct Block {
+    std::uint64_t first = 0, count = 0;
+    static auto members(auto& self) { return std::tie(self.first, self.count); }
   };
   [[nodiscard]] Status open(std::span<const RunView> own);
   [[nodiscard]] Status exchange();
+  void join(tool::Talk& talk);
   [[nodiscard]] Result<bool> send_pieces();
   [[nodiscard]] Result<bool> merge_pieces();
   [[nodiscard]] Status put(Bytes record);
   [[nodiscard]] Status keep(Bytes record);
   [[nodiscard]] Result<bool> send_row_blocks();
-  [[nodiscard]] Status take_piece(std::uint32_t from, const message::MergeMessage& message, net::Buffer body);
-  [[nodiscard]] Status write_row_block(std::uint32_t from, const message::MergeMessage& message, net::Buffer body);
-  [[nodiscard]] Status receive(bool may_wait);
-  [[nodiscard]] Status take(tool::Message word);
+  [[nodiscard]] Status take_piece(tool::Channel<Piece>::Item item);
+  [[nodiscard]] Status write_block(const tool::Channel<Block>::Item& item);
   [[nodiscard]] Status put_out_kept();
   bool is_done() const;
 
@@ -61,10 +70,11 @@ class FarSplit {
   std::vector<Outgoing> outgoing_;
   std::optional<PieceMerger> merger_;  // of this worker's share
   std::optional<RowBlockMaker> blocks_;
-  std::vector<std::uint64_t> under_way_;  // bytes of row blocks, by LFS of the output
-  std::uint64_t rows_ = 0;                // of this worker's component,
-  std::uint64_t rows_missing_ = 0;        // and those that have not come
-  std::vector<std::byte> last_;           // unique: the record before
+  std::optional<tool::Channel<Piece>> piece_channel_;
+  std::optional<tool::Channel<Block>> block_channel_;
+  std::uint64_t rows_ = 0;          // of this worker's component,
+  std::uint64_t rows_missing_ = 0;  // and those that have not come
+  std::vector<std::byte> last_;     // unique: the record before
   bool has_last_ = false;
   tool::Scratch kept_;  // the share: of each record its length (32 bits) and its bytes
   FileLength put_out_;

@@ -63,7 +63,6 @@ Status Part::accept(Row first, std::uint64_t count, net::Buffer body, bool place
   if (!asked) return fail(Code::kInvalid, fmt::format("row {} of a sub-file, which was not asked for", first));
   come_[block] += static_cast<std::uint32_t>(count);
   all_come_ += count;
-  while (full_ < come_.size() && come_[full_] == shape_.block_size(full_)) ++full_;
   if (placed) return {};
   const Row end = block * shape_.block_records + shape_.block_size(block);
   PIF_TRY(tool::for_each_record(first, count, shape_.record_length, std::as_const(body).span(),

@@ -72,10 +72,8 @@ class Part {
   // What others sent, of one block; placed: the records are in memory() already. kInvalid if it was not asked for.
   [[nodiscard]] Status accept(Row first, std::uint64_t count, net::Buffer body, bool placed);
   virtual bool is_complete() const { return all_come_ == shape_.rows; }  // all has come
-  // All rows below have come.
-  Row arrived() const { return full_ * shape_.block_records; }
   // Rows from there on have room, as far as the window goes.
-  Row settled() const { return first_ * shape_.block_records; }
+  Row settled() const { return std::min(first_ * shape_.block_records, shape_.rows); }
   // For records of one length: where all workers of the machine may put row r, at r mod its rows.
   virtual const Area* memory() const { return nullptr; }
 
@@ -90,7 +88,6 @@ class Part {
   std::vector<std::uint32_t> come_;  // records of each block
   std::vector<bool> dropped_;
   std::uint64_t first_ = 0;  // block that is not dropped
-  std::uint64_t full_ = 0;   // blocks, from the first on
   std::uint64_t all_come_ = 0;
 };
 

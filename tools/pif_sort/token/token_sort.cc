@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "pif/base/timers.h"
-#include "pif/tool/message.h"
+#include "token/batched_merge.h"
+#include "token/figure_merge.h"
 
 namespace pif::sort {
 namespace {
@@ -34,27 +34,26 @@ std::vector<TreeNode> make_tree(std::uint32_t width) {
 
 // ---- where merged records go ----------------------------------------------------------------------------------------
 
-// The parts of a sub-file.
+// The parts of a sub-file: this worker's, which others fill, and where what it merges goes.
 class TokenSort::ToPart final : public Outlet {
  public:
-  ToPart(tool::Worker& worker, tool::Team& team, std::uint32_t node, std::vector<std::uint32_t> ranks,
-         std::uint64_t records, const PartShape& shape, tool::NumberedLimits limits)
+  // memories: of the parts, by rank; empty: rows go as messages. own: this worker's. All outlive it.
+  ToPart(tool::Worker& worker, tool::Talk& talk, std::uint32_t channel, std::vector<std::uint32_t> ranks,
+         std::uint64_t records, const PartShape& shape, std::span<Area> memories, Part& own)
       : worker_(worker),
-        team_(team),
-        node_(node),
         ranks_(std::move(ranks)),
-        records_(records),
         shape_(shape),
-        sender_(static_cast<std::uint32_t>(ranks_.size()), limits,
-                [placement =
-                     Placement(static_cast<std::uint32_t>(ranks_.size()), shape.block_records)](std::uint64_t number) {
-                  const Cell cell = placement.locate(number);
-                  return tool::NumberedPlace{cell.lfs, cell.row};
-                }) {}
-  // Memories of the parts, by rank.
-  void share(std::vector<Area> memories) {
-    memories_ = std::move(memories);
-    for (std::uint32_t to = 0; to < ranks_.size(); ++to) sender_.give_memory(to, memories_[ranks_[to]].space());
+        memories_(memories),
+        own_(own),
+        rows_(talk, channel, options(worker.width(), records),
+              [this](tool::Channel<Rows>::Item item) { return take(std::move(item)); }),
+        sender_(width(), shape.record_length > 0, shape.block_records, [this](std::uint64_t number) {
+          const Cell cell = placement().locate(number);
+          return tool::NumberedPlace{cell.lfs, cell.row};
+        }) {
+    for (std::uint32_t to = 0; to < width(); ++to)
+      sender_.open(to, rows_.credit(ranks_[to]),
+                   memories_.empty() ? std::span<std::byte>() : memories_[ranks_[to]].space());
   }
 
   void put(std::uint64_t number, const std::uint64_t& original, Bytes record) override {
@@ -63,43 +62,55 @@ class TokenSort::ToPart final : public Outlet {
   void flush() override { sender_.flush(); }
   std::uint64_t queued_bytes() const override { return sender_.queued_bytes(); }
 
-  // What the reader of a part says of it.
-  [[nodiscard]] Status settle(std::uint32_t from, Row row) {
-    const auto found = std::find(ranks_.begin(), ranks_.end(), from);
-    const auto index = static_cast<std::uint32_t>(found - ranks_.begin());
-    const Placement placement(static_cast<std::uint32_t>(ranks_.size()), shape_.block_records);
-    // In whole blocks: the last one may be shorter.
-    if (found == ranks_.end() || row >= placement.rows(index, records_) + shape_.block_records)
-      return tool::sent_nonsense(from, fmt::format("that row {} of its part has room, which it does not have", row));
-    sender_.settle(index, row);
-    return {};
-  }
+  // Sends what there is room for, and tells of room here; whether anything was sent.
   Result<bool> step() {
-    return sender_.step([this](tool::NumberedMessage message) { return send(std::move(message)); });
+    if (shape_.window_blocks > 0) PIF_TRY(rows_.settle_rows(own_.settled()));
+    return sender_.step([this](tool::RowMessage message) { return send(std::move(message)); });
   }
 
  private:
-  Status send(tool::NumberedMessage records) {
+  struct Rows {
+    std::uint64_t first = 0, count = 0;
+    bool placed = false;  // the records are in the part's memory already
+    static auto members(auto& self) { return std::tie(self.first, self.count, self.placed); }
+  };
+  std::uint32_t width() const { return static_cast<std::uint32_t>(ranks_.size()); }
+  Placement placement() const { return Placement(width(), shape_.block_records); }
+  // A window of blocks; or room for all, and only so much on its way.
+  tool::ChannelOptions options(std::uint32_t workers, std::uint64_t records) const {
+    tool::ChannelOptions options;
+    options.window = kUnderWayBytes;
+    if (shape_.window_blocks == 0) return options;
+    options.unit = tool::Credit::Unit::kRows;
+    options.window = shape_.window_blocks * shape_.block_records;
+    options.senders = ranks_;
+    options.rows.resize(workers);
+    for (std::uint32_t i = 0; i < width(); ++i) options.rows[ranks_[i]] = placement().rows(i, records);
+    return options;
+  }
+  Status send(tool::RowMessage records) {
     const std::uint32_t rank = ranks_[records.to];
-    message::MergeMessage message;
-    message.set_node(node_);
-    message.mutable_rows()->set_first(records.first);
-    message.mutable_rows()->set_count(records.count);
-    message.mutable_rows()->set_placed(!memories_.empty());
+    const bool placed = !memories_.empty();
     if (rank != worker_.rank()) worker_.count_sent(records.record_bytes);
-    if (memories_.empty()) return team_.send(rank, message.SerializeAsString(), std::move(records.body));
-    PIF_TRY(tool::place_records(records, shape_.record_length, memories_[rank].space()));
-    return team_.send(rank, message.SerializeAsString());
+    if (placed) {
+      PIF_TRY(tool::place_records(records, shape_.record_length, memories_[rank].space()));
+      records.body = {};  // how many there are is enough
+    }
+    const std::uint64_t bytes = records.counted_bytes(rows_.credit(rank));
+    return rows_.send_rows(rank, {records.first, records.count, placed}, std::move(records.body), records.rows(),
+                           bytes);
+  }
+  Status take(tool::Channel<Rows>::Item item) {
+    return own_.accept(item.head.first, item.head.count, std::move(item.body), item.head.placed);
   }
 
   tool::Worker& worker_;
-  tool::Team& team_;
-  std::uint32_t node_;
   std::vector<std::uint32_t> ranks_;
-  std::uint64_t records_;  // of the sub-file
   PartShape shape_;
+  std::span<Area> memories_;
+  Part& own_;
+  tool::Channel<Rows> rows_;
   tool::NumberedSender sender_;
-  std::vector<Area> memories_;
 };
 
 class TokenSort::ToFile final : public Outlet {
@@ -162,49 +173,55 @@ Status TokenSort::share_part(std::uint32_t depth) {
   const Area none;
   const Area* const own = live == nullptr ? &none : parts_.at(live->node)->memory();
   PIF_TRY_VALUE(auto all, pif::sort::share(team_, *own, true));
-  if (live != nullptr) live->to_part->share(std::move(all));
+  if (live != nullptr) live->memories = std::move(all);
   return {};
 }
 
 // This worker's part in the merge that makes `node`.
-Status TokenSort::make_merge(std::uint32_t node) {
+Status TokenSort::add_merge(std::uint32_t node) {
   const TreeNode& at = tree_[node];
   Live live;
   live.node = node;
-  if (node == 0) {
-    live.outlet = std::make_unique<ToFile>(*out_, shipped_);
-  } else {
-    const PartShape part = part_shape(at);
+  if (!at.is_leaf()) {  // the only one is merged with nothing
+    live.side = *index_ < tree_[at.children[0]].end ? 0 : 1;
+    live.child = at.children[live.side];
+  }
+  if (node > 0) {
     const bool is_shared = options_.share_memory && output_.format().is_fixed();
-    PIF_TRY_VALUE(parts_[node], make_part(worker_, part, BlockMaker(maker_, output_.format()), is_shared));
-    tool::NumberedLimits limits;
-    limits.fixed_length = output_.format().is_fixed();
-    if (options_.pipelined) limits.window_rows = kWindowBlocks * options_.block_records;
-    limits.piece_rows = options_.block_records;
-    if (!options_.pipelined && !options_.share_memory) limits.share_bytes = kUnderWayBytes;
-    auto outlet = std::make_unique<ToPart>(worker_, team_, node, ranks_of(at), records_of(at), part, limits);
-    live.to_part = outlet.get();
-    live.outlet = std::move(outlet);
-  }
-  MergeShape shape{node, {}, options_.block_records};
-  unsigned side = 0;
-  if (at.is_leaf()) {  // the only one
-    shape.sides[0] = {ranks_of(at), records_of(at)};
-  } else {
-    for (const unsigned each : {0U, 1U})
-      shape.sides[each] = {ranks_of(tree_[at.children[each]]), records_of(tree_[at.children[each]])};
-    side = *index_ < tree_[at.children[0]].end ? 0 : 1;
-    live.child = at.children[side];
-  }
-  const std::uint32_t place = *index_ - tree_[live.child].begin;
-  Part& read = *parts_.at(live.child);
-  if (options_.figure) {
-    live.merge = std::make_unique<FigureMerge>(team_, std::move(shape), side, place, read, *live.outlet);
-  } else {
-    live.merge = std::make_unique<BatchedMerge>(team_, std::move(shape), side, place, read, *live.outlet);
+    PIF_TRY_VALUE(parts_[node], make_part(worker_, part_shape(at), BlockMaker(maker_, output_.format()), is_shared));
   }
   live_.push_back(std::move(live));
   return {};
+}
+
+MergeShape TokenSort::merge_shape(const TreeNode& at) const {
+  MergeShape shape{static_cast<std::uint32_t>(&at - tree_.data()), {}, options_.block_records};
+  if (at.is_leaf()) {
+    shape.sides[0] = {ranks_of(at), records_of(at)};
+    return shape;
+  }
+  for (const unsigned side : {0U, 1U})
+    shape.sides[side] = {ranks_of(tree_[at.children[side]]), records_of(tree_[at.children[side]])};
+  return shape;
+}
+
+// Each merge has two channels: 0 is the output's.
+void TokenSort::join(Live& live, tool::Talk& talk) {
+  const TreeNode& at = tree_[live.node];
+  const std::uint32_t words = 2 * live.node + 1, rows = words + 1;
+  if (live.node == 0) {
+    live.outlet = std::make_unique<ToFile>(*out_, shipped_);
+  } else {
+    auto outlet = std::make_unique<ToPart>(worker_, talk, rows, ranks_of(at), records_of(at), part_shape(at),
+                                           live.memories, *parts_.at(live.node));
+    live.to_part = outlet.get();
+    live.outlet = std::move(outlet);
+  }
+  const auto make = [&]<typename Kind>(std::type_identity<Kind>) -> std::unique_ptr<Merge> {
+    return std::make_unique<Kind>(talk, words, team_.clock(), merge_shape(at), live.side,
+                                  *index_ - tree_[live.child].begin, *parts_.at(live.child), *live.outlet);
+  };
+  live.merge = options_.figure ? make(std::type_identity<FigureMerge>()) : make(std::type_identity<BatchedMerge>());
 }
 
 Status TokenSort::open_output() {
@@ -225,7 +242,7 @@ Status TokenSort::begin(std::uint32_t depth) {
   for (std::uint32_t node = 0; index_ && node < tree_.size(); ++node) {
     const TreeNode& at = tree_[node];
     const bool merged = at.depth == depth && at.begin <= *index_ && *index_ < at.end && (!at.is_leaf() || node == 0);
-    if (merged) PIF_TRY(make_merge(node));
+    if (merged) PIF_TRY(add_merge(node));
   }
   return depth == 0 ? Status() : share_part(depth);
 }
@@ -253,19 +270,22 @@ Status TokenSort::run(std::vector<RunView> runs, Order& order) {
 
 // Everything that has begun, to its end.
 Status TokenSort::finish() {
-  team_.begin_talk();
+  tool::Talk talk(team_);
+  if (out_) out_->join(talk);
+  for (Live& live : live_) join(live, talk);
   while (true) {
     PIF_TRY_VALUE(const bool moved, advance());
     if (is_done()) break;
-    PIF_TRY(receive(!moved));
+    PIF_TRY(talk.go_on(!moved));
     worker_.progress(shipped_.records, records_of(tree_[0]));
   }
+  PIF_TRY(talk.end());
   for (const Live& live : live_) {
     counts_.add(live.merge->counts());
     parts_.erase(live.child);
   }
   live_.clear();
-  return team_.barrier();
+  return {};
 }
 
 Result<bool> TokenSort::advance() {
@@ -277,27 +297,10 @@ Result<bool> TokenSort::advance() {
       PIF_TRY_VALUE(const bool sent, live.to_part->step());
       moved = moved || sent;
     }
-    PIF_TRY(tell_settled(live));
   }
   if (!out_) return moved;
   PIF_TRY_VALUE(const bool sent, out_->step());
   return moved || sent;
-}
-
-// Blocks of the part that is read here were dropped, or blocks of one that is filled have come: those who fill it may
-// go on.
-Status TokenSort::tell_settled(Live& live) {
-  const std::uint32_t node = options_.pipelined ? live.child : live.node;
-  if (node == 0 || tree_[node].is_leaf() || (!options_.pipelined && options_.share_memory)) return {};
-  const Part& part = *parts_.at(node);
-  const Row settled = options_.pipelined ? part.settled() : part.arrived();
-  if (settled == live.settled) return {};
-  live.settled = settled;
-  message::MergeMessage message;
-  message.set_node(node);
-  message.mutable_settled()->set_row(settled);
-  for (const std::uint32_t rank : ranks_of(tree_[node])) PIF_TRY(team_.send(rank, message.SerializeAsString()));
-  return {};
 }
 
 bool TokenSort::is_done() const {
@@ -307,38 +310,6 @@ bool TokenSort::is_done() const {
   const bool received =
       std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part.second->is_complete(); });
   return merged && received && (!out_ || out_->is_done());
-}
-
-// ---- words ----------------------------------------------------------------------------------------------------------
-
-Status TokenSort::receive(bool may_wait) {
-  return team_.receive_some(may_wait ? kWorkerSilenceMax : Duration::zero(),
-                            [this](tool::Message word) { return take(std::move(word)); });
-}
-
-TokenSort::Live* TokenSort::find(std::uint32_t node) {
-  const auto found = std::find_if(live_.begin(), live_.end(), [node](const Live& live) { return live.node == node; });
-  return found == live_.end() ? nullptr : &*found;
-}
-
-Status TokenSort::take(tool::Message word) {
-  if (out_ && tool::OrderedOutput::is_own(word)) return out_->take(std::move(word));
-  PIF_TRY_VALUE(const auto message, tool::parse_message<message::MergeMessage>(word.head, word.from));
-  const auto does_not_fit = [&] {
-    return tool::sent_nonsense(word.from,
-                               fmt::format("something of merge {}, which it has no part in", message.node()));
-  };
-  if (message.has_rows()) {
-    const auto part = parts_.find(message.node());
-    if (part == parts_.end()) return does_not_fit();
-    const auto& rows = message.rows();
-    const auto taken = part->second->accept(rows.first(), rows.count(), std::move(word.body), rows.placed());
-    return taken ? taken : tool::sent_wrong(word.from, taken.error());
-  }
-  Live* const live = find(message.node());
-  if (live == nullptr) return does_not_fit();
-  if (!message.has_settled()) return live->merge->take(word.from, message, std::as_const(word.body).span());
-  return live->to_part == nullptr ? does_not_fit() : live->to_part->settle(word.from, message.settled().row());
 }
 
 }  // namespace pif::sort

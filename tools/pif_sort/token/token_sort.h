@@ -44,13 +44,14 @@ class TokenSort {
  private:
   class ToPart;
   class ToFile;
-  struct Live {  // a merge under way
+  struct Live {  // a merge that makes `node`: this worker's part of it
     std::uint32_t node = 0;
+    std::uint32_t child = 0;  // the side that it reads
+    unsigned side = 0;
+    std::vector<Area> memories;  // of the parts of what is made, by rank; empty: rows go as messages
     std::unique_ptr<Outlet> outlet;
     ToPart* to_part = nullptr;  // the outlet, if it is one
     std::unique_ptr<Merge> merge;
-    Row settled = 0;  // rows of this worker's part of the child that its writers know to be settled
-    std::uint32_t child = 0;
   };
   std::uint64_t records_of(const TreeNode& node) const;
   std::vector<std::uint32_t> ranks_of(const TreeNode& node) const;
@@ -58,13 +59,11 @@ class TokenSort {
   [[nodiscard]] Status open_output();
   [[nodiscard]] Status begin(std::uint32_t depth);
   [[nodiscard]] Status share_part(std::uint32_t depth);
-  [[nodiscard]] Status make_merge(std::uint32_t node);
+  [[nodiscard]] Status add_merge(std::uint32_t node);
+  MergeShape merge_shape(const TreeNode& at) const;
+  void join(Live& live, tool::Talk& talk);
   [[nodiscard]] Status finish();
   [[nodiscard]] Result<bool> advance();
-  [[nodiscard]] Status tell_settled(Live& live);
-  [[nodiscard]] Status receive(bool may_wait);
-  [[nodiscard]] Status take(tool::Message word);
-  Live* find(std::uint32_t node);
   bool is_done() const;
 
   tool::Worker& worker_;

@@ -2,15 +2,15 @@
 // the rows that belong there into large batches, and sends them to the worker on that LFS, which puts them together in
 // windows and writes these one after another. Between nodes a record travels once.
 //
-// Credit. A destination holds rows of one window only, [settled, settled + window): rows below `settled` are written.
-// It tells its sources how far they may send (Grant); who has rows beyond waits, and goes on with other destinations
-// meanwhile. It cannot deadlock: let m be the lowest record that no source has sent yet. All lower records are with
-// their destinations or on the way, so the window of m's destination reaches m's row in the end, and m's source, which
-// never waits for one destination alone, sends it. Variable records are bounded in bytes too: a source has at most its
-// share of the window under way to a destination, or one batch, whatever its size; m's source has nothing under way
-// there when its turn comes. Between workers on one machine rows of fixed length are put straight into the
-// destination's window, which is memory they share; only word of them travels. Memory of a worker: window_bytes (or two
-// records), one block, and what the transport holds of the same window.
+// A destination holds rows of one window only, [settled, settled + window): rows below `settled` are written. That is
+// its sources' credit (credit.h); who has rows beyond waits, and goes on with other destinations meanwhile. It cannot
+// deadlock: let m be the lowest record that no source has sent yet. All lower records are with their destinations or on
+// the way, so the window of m's destination reaches m's row in the end, and m's source, which never waits for one
+// destination alone, sends it. Variable records are bounded in bytes too: a source has at most its share of the window
+// under way to a destination, or one batch, whatever its size; m's source has nothing under way there when its turn
+// comes. Between workers on one machine rows of fixed length are put straight into the destination's window, which is
+// memory they share; only word of them travels. Memory of a worker: window_bytes (or two records), one block, and what
+// the transport holds of the same window.
 //
 // Plans are pure; exchange() is called on the worker's thread.
 #pragma once
@@ -58,7 +58,7 @@ struct ExchangeOptions {
 
 // Moves all records of `input` to their places in `output`, which has the same format. Called by every worker of the
 // job at the same time; workers are needed on all LFSs of both files. Returns when this worker's rows are written at
-// their destinations and its own component of the output is complete. Once per worker. kTimeout: all others were
+// their destinations and its own component of the output is complete. kTimeout: all others were
 // silent; kCorrupt names a worker that sent what cannot be; kInternal: an LFS of the files has no worker; kIo,
 // kNoSpace.
 [[nodiscard]] Status exchange(Worker& worker, Input& input, Output& output, const ExchangeOptions& options = {});

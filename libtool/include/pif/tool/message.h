@@ -1,6 +1,6 @@
-// What a tool's processes send one another are messages of the tool's own .proto file, or packed numbers
-// (pif/base/packed.h). Both come from another process: they can be wrong, and that is an error which says who sent
-// them. Pure; any thread.
+// What a tool's processes send one another are messages of the tool's own .proto file, heads of channels (head.h), or
+// packed numbers (pif/base/packed.h). All of it comes from another process: it can be wrong, and that is an error which
+// says who sent it. Pure; any thread.
 #pragma once
 
 #include <climits>

@@ -1,5 +1,5 @@
 // Records with numbers, on their way to where their numbers belong: gathered into messages, one destination and rising
-// rows each, which go as far as the destination has room. Pure: what is sent, the caller sends.
+// rows each, which go as far as there is credit. Pure: what is sent, the caller sends.
 //
 // It cannot deadlock where destinations make room in the order of their rows: of what waits, the lowest rows go first.
 // Not thread-safe.
@@ -14,6 +14,7 @@
 #include "pif/base/placement.h"
 #include "pif/base/result.h"
 #include "pif/net/buffer.h"
+#include "pif/tool/credit.h"
 #include "pif/tool/narrow.h"
 
 namespace pif::tool {
@@ -24,48 +25,47 @@ struct NumberedPlace {
   Row row = 0;
 };
 
-// The body holds the RowGaps of count rows, rising from `first` on, then, unless all records have one length, their
-// lengths (NarrowNumbers, Room::kAlways), then the records, packed.
-struct NumberedMessage {
+// Rows on their way to one destination, rising from `first` to `last`: `count` of them, one every `stride`. stride 0:
+// the body starts with their RowGaps. Then, unless all records have one length, their lengths (NarrowNumbers,
+// Room::kAlways); then the records, packed.
+struct RowMessage {
   std::uint32_t to = 0;
-  Row first = 0;
-  Row last = 0;
-  std::uint32_t count = 0;
+  Row first = 0, last = 0;
+  std::uint64_t count = 0;
+  std::uint64_t stride = 0;
   std::uint64_t record_bytes = 0;
   bool placed = false;  // the records are in the destination's memory, and not in the body
   net::Buffer body;
-};
 
-struct NumberedLimits {
-  bool fixed_length = false;
-  std::uint64_t window_rows = UINT64_MAX;  // beyond the settled ones that may be under way
-  std::uint64_t piece_rows = UINT64_MAX;   // a message does not cross a multiple of it; at most half a window
-  std::uint64_t share_bytes =
-      UINT64_MAX;  // under way to one destination; one message always may be, and all of one stretch
+  // From the first to behind the last.
+  Range rows() const { return {first, last + 1}; }
+  // As a channel counts it.
+  std::uint64_t counted_bytes(const Credit& credit) const {
+    return credit.unit() == Credit::Unit::kRows ? record_bytes : body.size();
+  }
 };
 
 class NumberedSender {
  public:
   using Place = std::function<NumberedPlace(std::uint64_t number)>;
-  using Emit = std::function<Status(NumberedMessage)>;
+  using Emit = std::function<Status(RowMessage)>;
 
   // place: where the record of a number goes, to < destinations, with rows that rise with the numbers of one
-  // destination. Every destination has room for window_rows from row 0 on.
-  NumberedSender(std::uint32_t destinations, NumberedLimits limits, Place place);
-  // The destination's window in memory, for records of one length: row r at r mod its rows. What there is room for when
-  // it is put goes there at once, and its message has only word of it (NumberedMessage::placed). The memory outlives
-  // the sender.
-  void give_memory(std::uint32_t to, std::span<std::byte> memory) { destinations_[to].memory = memory; }
+  // destination. A message does not cross a multiple of piece_rows, which is at most half a window.
+  NumberedSender(std::uint32_t destinations, bool fixed_length, std::uint64_t piece_rows, Place place);
+  // Before anything is put: how far it may go there. memory: for records of one length, the destination's window, row r
+  // at r mod its rows. What there is room for when it is put goes there at once, and its message has only word of it
+  // (RowMessage::placed). Both outlive the sender.
+  void open(std::uint32_t to, const Credit& credit, std::span<std::byte> memory);
 
   // Numbers rise between two flushes. `head` and `record` together are the record; both stay where they are until the
   // flush.
   void put(std::uint64_t number, std::span<const std::byte> head, std::span<const std::byte> record);
   // What was put may go; its memory is the caller's again.
   void flush();
-  // Sends what there is room for; whether that was anything. An error is emit's, and that message is lost.
+  // Sends what the credit allows, by emit(), which uses it; whether that was anything. An error is emit's, and that
+  // message is lost.
   [[nodiscard]] Result<bool> step(const Emit& emit);
-  // The destination has room for window_rows from this row on; a lower row than before changes nothing.
-  void settle(std::uint32_t to, Row row);
 
   // Bodies of messages that were flushed and not sent yet, in bytes; what is put and not flushed does not count.
   std::uint64_t queued_bytes() const { return queued_bytes_; }
@@ -83,19 +83,16 @@ class NumberedSender {
   struct Destination {
     Open open;
     std::span<std::byte> memory;
-    std::map<Row, NumberedMessage> waiting;  // by first row
-    std::map<Row, std::uint64_t> under_way;  // record bytes, by last row
-    std::uint64_t bytes_under_way = 0;
-    Row settled = 0;
+    const Credit* credit = nullptr;
+    std::map<Row, RowMessage> waiting;  // by first row
   };
   void close(std::uint32_t to);
-  bool has_room(const Destination& destination, Row row) const;
   static void place(Destination& destination, Row row, std::span<const std::byte> head,
                     std::span<const std::byte> record);
   net::Buffer pack(const Open& open) const;
-  bool may_go(const Destination& destination, const NumberedMessage& message) const;
 
-  NumberedLimits limits_;
+  bool fixed_length_;
+  std::uint64_t piece_rows_;
   Place place_;
   std::vector<Destination> destinations_;
   std::uint64_t queued_bytes_ = 0;
@@ -123,7 +120,6 @@ template <typename F>
 
 // A message of records of one length to their places, if it is not placed yet: row r is at r mod the rows that the
 // memory has, which is at least one. kInvalid: as for_each_record().
-[[nodiscard]] Status place_records(const NumberedMessage& message, std::uint32_t record_length,
-                                   std::span<std::byte> memory);
+[[nodiscard]] Status place_records(const RowMessage& message, std::uint32_t record_length, std::span<std::byte> memory);
 
 }  // namespace pif::tool

@@ -1,5 +1,6 @@
 // What the workers of a job do together: barriers, gathering, memory and outputs in common, turns. Every worker calls
-// the same functions in the same order; each call is one step. A worker's death ends the job, and so everybody's wait.
+// the same functions in the same order; each call is one step, and so is a talk (channel.h). A worker's death ends the
+// job, and so everybody's wait. What is common goes up a tree of workers and down again.
 //
 // Sharing memory and outputs needs all workers on one machine: kUnavailable otherwise. Errors of all steps: kTimeout
 // after the team's patience; kInternal: a worker is at another step than this one; kCorrupt names a worker that sent
@@ -7,9 +8,9 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,15 +21,10 @@
 
 namespace pif::tool {
 
+class Flow;
 class Mail;
+class Talk;
 struct Letter;
-
-// What one worker told another, in the tool's own words.
-struct Message {
-  std::uint32_t from = 0;  // rank
-  std::string head;        // at most 64 KiB; for what is longer there is the body
-  net::Buffer body;
-};
 
 class Team {
  public:
@@ -36,12 +32,12 @@ class Team {
   // within seconds; this is for messages that were lost, and for the case that nobody is left to end it.
   static Result<Team> join(Worker& worker, Duration patience = std::chrono::hours(24));
 
-  // The worker's: deadlines of receive() are by it.
+  // The worker's.
   Clock& clock() { return worker_->clock(); }
 
   // Returns when all workers have called it.
   [[nodiscard]] Status barrier();
-  // What every worker gave, by rank. Some MiB in all, since every worker gets it; kTooLarge from 2 GiB on.
+  // What every worker gave, by rank. Every worker gets it and has it in memory; kTooLarge from 2 GiB on.
   Result<std::vector<std::string>> all_gather(std::string value);
   // What the worker of that rank gave; the others' values do not count. kInvalid: there is no such rank.
   Result<std::string> broadcast(std::string value, std::uint32_t from = 0);
@@ -52,7 +48,9 @@ class Team {
   Result<std::vector<std::uint64_t>> sum(const std::vector<std::uint64_t>& values);
   // Everybody's memory, by rank; this worker's own is mapped once more. Empty ones stay empty.
   Result<std::vector<SharedMemory>> share(const SharedMemory& own);
-  // The same with scratch files that are mapped; and with allocated ones, for everybody to write to.
+  // The same, but of workers on other machines than this one's it stays empty.
+  Result<std::vector<SharedMemory>> share_near(const SharedMemory& own);
+  // The same as share() with scratch files that are mapped; and with allocated ones, for everybody to write to.
   Result<std::vector<Scratch>> share(const Scratch& own);
   Result<std::vector<Scratch>> share_writable(const Scratch& own);
   // The component of `output` on every LFS that has one (Output::has_component), by LfsIndex: writable, to be used by
@@ -64,40 +62,25 @@ class Team {
   Result<std::vector<std::unique_ptr<Input>>> share_input(Input& input);
   // One worker after another, by rank: f gets what its predecessor left (the first one: an empty string) and changes it
   // for its successor. Does not wait for the others' turns. An error of f is returned, and those after it wait in vain.
-  // The state travels in a header: kTooLarge from about kHeaderBytesMax on.
   [[nodiscard]] Status in_turn(const std::function<Status(std::string& state)>& f);
-
-  // Talk, a step of any length: every worker begins it, and it ends with the next call of anything else. What is told
-  // between two workers is heard in that order. Never waits; a worker may tell itself. rank < width. What is left
-  // unheard when the talk ends is dropped. send(): kUnavailable if more waits for that worker than the transport keeps.
-  void begin_talk();
-  [[nodiscard]] Status send(std::uint32_t rank, std::string head, net::Buffer body = {});
-  // The next word for this worker; nothing at the deadline.
-  Result<std::optional<Message>> receive(Time deadline);
-  // take(word) for words that are there, some of them. With patience it waits so long for the first: kTimeout if none
-  // comes.
-  [[nodiscard]] Status receive_some(Duration patience, const std::function<Status(Message)>& take);
 
  private:
   Team(Worker& worker, Mail& mail, Duration patience) : worker_(&worker), mail_(&mail), patience_(patience) {}
+  friend class Flow;
+  friend class Talk;
   using Handles = std::vector<Handle>;
-  Result<Letter> next();
-  // The next letter of a step in which only that worker sends.
-  Result<Letter> next_from(std::uint32_t rank);
-  Result<std::vector<std::string>> collect(std::string value);
-  [[nodiscard]] Status send_value(std::uint32_t rank, const std::string& value);
-  // Adds a part to the value; whether that was the last.
-  static Result<bool> take_part(const Letter& letter, std::string& value);
   // Everybody's `own`, by rank: a SharedMemory or a Scratch of so many bytes.
   template <typename T, typename Adopt>
-  Result<std::vector<T>> share_any(const T& own, std::uint64_t bytes, const Adopt& adopt);
-  // Gives what make() makes to every other worker; gets what they gave, by rank. Its own place stays empty.
-  Result<std::vector<Handles>> pass_to_all(const std::function<Result<Handles>()>& make);
+  Result<std::vector<T>> share_any(const T& own, std::uint64_t bytes, bool only_near, const Adopt& adopt);
+  // What all workers on this machine gave, by rank; what this one gave is there, too, as another handle. kUnavailable,
+  // unless only_near: not all are on this machine.
+  Result<std::vector<Handles>> pass_to_all(Handles own, bool only_near);
+  [[nodiscard]] Status pass(std::uint32_t to, std::span<const std::uint32_t> owners, const std::vector<Handles>& all);
+  [[nodiscard]] Status take_passed(std::span<const std::uint32_t> from, std::vector<Handles>& all);
 
   Worker* worker_;
   Mail* mail_;
   Duration patience_;
-  std::deque<Message> own_;  // told by this worker to itself
 };
 
 }  // namespace pif::tool

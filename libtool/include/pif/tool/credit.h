@@ -1,0 +1,90 @@
+// What one worker may still send to another on one channel: up to a limit that the receiver grants, and that only
+// rises. So words about it may come late or twice, and windows of rows cannot deadlock: who has the lowest row that
+// nobody has sent yet is always allowed to. Pure; not thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
+#include "pif/base/assert.h"
+#include "pif/base/placement.h"
+
+namespace pif::tool {
+
+class Credit {
+ public:
+  // What is counted. Rows are not added up: a message takes what is below the end of its last row, and the limit is a
+  // row.
+  enum class Unit : std::uint8_t { kMessages, kBytes, kRows };
+  static constexpr std::uint64_t kMessageBytes = 64;  // that a message counts besides its body
+  // The part of a window that a receiver lets add up before it tells that it is done with it. When less is under way, a
+  // message of any length may go: nobody needs to be told of less.
+  static constexpr std::uint64_t told_part(std::uint64_t window) { return std::max<std::uint64_t>(window / 4, 1); }
+
+  // None: nothing is allowed.
+  Credit() = default;
+  // window: the limit at the beginning. rows: of kRows, how many the receiver has in all. share: of kRows, if the rows'
+  // lengths differ, bytes that may be under way. A message goes beyond it when nothing else is under way, or only what
+  // the receiver cannot be done with before it has this one.
+  Credit(Unit unit, std::uint64_t window, std::uint64_t rows = 0, std::uint64_t share = UINT64_MAX)
+      : unit_(unit), window_(window), rows_(rows), share_(share) {}
+
+  // What it counts.
+  Unit unit() const { return unit_; }
+  // Whether a record of this row may be put into the receiver's memory.
+  bool reaches(Row row) const { return unit_ != Unit::kRows || row < limit(); }
+  // Whether a message with so many bytes in its body may go now; of kRows, one of some rows of [begin, end), both ends
+  // among them.
+  bool allows(std::uint64_t bytes, Range rows = {}) const {
+    if (unit_ == Unit::kRows)
+      return rows.end <= limit() &&
+             (bytes <= free_bytes() || under_way_.empty() || rows.begin < under_way_.begin()->first);
+    return fits(used_ - settled_, cost(bytes), window_);
+  }
+  // Of kRows: rows below it may go; bytes that may go besides those under way; whether nothing is.
+  Row limit() const { return settled_ > UINT64_MAX - window_ ? UINT64_MAX : settled_ + window_; }
+  std::uint64_t free_bytes() const { return share_ - std::min(share_, bytes_under_way_); }
+  bool has_none_under_way() const { return under_way_.empty(); }
+
+  // That message went.
+  void use(std::uint64_t bytes, Range rows = {}) {
+    PIF_ASSERT(allows(bytes, rows), bytes, rows.begin, rows.end, settled_, window_);
+    if (unit_ != Unit::kRows) {
+      used_ += cost(bytes);
+      return;
+    }
+    used_ = std::max(used_, rows.end);
+    if (share_ == UINT64_MAX) return;
+    under_way_[rows.end - 1] += bytes;
+    bytes_under_way_ += bytes;
+  }
+  // The receiver is done with so much of it, rows: with those below. Less than before changes nothing; false: that much
+  // there never was.
+  [[nodiscard]] bool settle(std::uint64_t settled) {
+    if (settled > (unit_ == Unit::kRows ? rows_ : used_)) return false;
+    settled_ = std::max(settled_, settled);
+    for (; !under_way_.empty() && under_way_.begin()->first < settled_; under_way_.erase(under_way_.begin()))
+      bytes_under_way_ -= under_way_.begin()->second;
+    return true;
+  }
+  // The receiver is done with all that went.
+  bool is_settled() const { return settled_ >= used_; }
+
+  // Whether a message may go that counts `cost`, with so many messages or bytes under way.
+  static bool fits(std::uint64_t under_way, std::uint64_t cost, std::uint64_t window) {
+    return under_way < told_part(window) || under_way + cost <= window;
+  }
+  // What a message with such a body counts; not of kRows.
+  std::uint64_t cost(std::uint64_t bytes) const { return unit_ == Unit::kMessages ? 1 : bytes + kMessageBytes; }
+
+ private:
+  Unit unit_ = Unit::kRows;
+  std::uint64_t window_ = 0, rows_ = 0, share_ = 0;
+  std::uint64_t used_ = 0;                  // of kRows: the end of the last row that went
+  std::uint64_t settled_ = 0;               // the limit, less the window
+  std::map<Row, std::uint64_t> under_way_;  // bytes, by last row, where they count
+  std::uint64_t bytes_under_way_ = 0;
+};
+
+}  // namespace pif::tool

@@ -1,0 +1,90 @@
+// The token carries the keys of what is unwritten of the other side's block, so that a hop merges two blocks; figure
+// 5.4 of Dibble 1990 lets it carry one key, so that a record costs a hop (figure_merge.h).
+//
+//   on the token for block b of this side, which carries keys of block j of the other side from record y on:
+//     take from both, always the smaller, until one block ends; each taken record gets the next number
+//     this block ended:     the token goes to the reader of block b + 1 with what is left of the keys
+//     the other one ended:  the token goes to the reader of block j + 1 with the keys of what is left here
+//     there is no such block: the other side's rest has the following numbers
+//   then, off the critical path: the numbers of the other side's taken records go to their reader; the own ones are
+//   shipped
+//
+// Every block gets the token once.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <variant>
+
+#include "pif/tool/channel.h"
+#include "token/token_merge.h"
+
+namespace pif::sort {
+
+class BatchedMerge final : public Merge {
+ public:
+  // channel: of the merge's own.
+  BatchedMerge(tool::Talk& talk, std::uint32_t channel, Clock& clock, MergeShape shape, unsigned side,
+               std::uint32_t index, Part& part, Outlet& outlet);
+
+  // For a block of the receiver. The keys of what is unwritten of the other side's block are in the body.
+  struct Token {
+    std::uint64_t block = 0;
+    std::uint32_t holder = 0;  // rank of the reader of the other side's block
+    std::uint64_t other_block = 0;
+    std::uint64_t other_from = 0;  // its first record whose key is in the body
+    std::uint64_t number = 0;      // of the next record of the result
+    static auto members(auto& self) {
+      return std::tie(self.block, self.holder, self.other_block, self.other_from, self.number);
+    }
+  };
+  // Numbers of records of the receiver: their distances from `number` are in the body, 32 bits each.
+  struct Place {
+    std::uint64_t first = 0;  // record of the receiver's side
+    std::uint64_t count = 0;
+    std::uint64_t number = 0;
+    static auto members(auto& self) { return std::tie(self.first, self.count, self.number); }
+  };
+  // From the receiver's side's record `first` on, numbers follow one another.
+  struct Rest {
+    std::uint64_t first = 0;
+    std::uint64_t number = 0;
+    static auto members(auto& self) { return std::tie(self.first, self.number); }
+  };
+  using Word = std::variant<Token, Place, Rest>;
+
+ private:
+  struct Arrived {
+    Token token;
+    KeyList keys;
+  };
+  struct Numbered {  // records of a block that have numbers and wait to be shipped
+    std::uint64_t block = 0;
+    std::size_t from = 0;
+    std::uint64_t number = 0;  // and for each its distance from it
+    std::vector<std::uint32_t> distances;
+  };
+  struct Following {         // the rest
+    std::uint64_t from = 0;  // record of this side
+    std::uint64_t number = 0;
+    std::uint64_t next_block = 0;
+  };
+  [[nodiscard]] Status start() override;
+  [[nodiscard]] Result<bool> go_on() override;
+  [[nodiscard]] Status merge(const Arrived& arrived);
+  [[nodiscard]] Status pass_on(const Arrived& arrived, const Block& block, std::size_t x, std::size_t z);
+  [[nodiscard]] Status send_token(std::uint32_t rank, const Token& token, net::Buffer keys);
+  [[nodiscard]] Status send_rest(const SideShape& side, std::uint64_t first, std::uint64_t number);
+  [[nodiscard]] Status take(const Token& token, std::span<const std::byte> keys);
+  [[nodiscard]] Status take(const Place& place, std::span<const std::byte> distances);
+  [[nodiscard]] Status take(const Rest& rest, std::span<const std::byte> nothing);
+  [[nodiscard]] Status ship_rest();
+  [[nodiscard]] Status ship_numbered();
+
+  tool::Channel<Word> words_;
+  std::optional<Arrived> arrived_;  // waits for its block
+  std::deque<Numbered> numbered_;   // off the token's path: shipped when no token waits
+  std::optional<Following> rest_;
+};
+
+}  // namespace pif::sort

@@ -1,0 +1,70 @@
+#include "token/figure_merge.h"
+
+namespace pif::sort {
+
+FigureMerge::FigureMerge(tool::Talk& talk, std::uint32_t channel, Clock& clock, MergeShape shape, unsigned side,
+                         std::uint32_t index, Part& part, Outlet& outlet)
+    : Merge(clock, std::move(shape), side, index, part, outlet),
+      tokens_(talk, channel, {}, [this](const tool::Channel<Word>::Item& item) { return take(item); }) {}
+
+// "If this process initiates the merge: build a token {false, key, MyName, 0}, where key is the first key in the local
+// file; send the token to the first reading process for the other file."
+Status FigureMerge::start() {
+  if (other().ranks.empty()) return send(my_name(), {true, my_name(), 0}, {});  // a merge with nothing
+  if (is_eof()) return send(other().ranks.front(), {true, my_name(), 0}, {});
+  PIF_TRY_VALUE(const Block* const record, load(0));
+  return send(other().ranks.front(), {false, my_name(), 0}, record->keys[0]);
+}
+
+// The figure's loop, from "receive token" on.
+Status FigureMerge::loop(const Token& token, std::string_view key) {
+  if (is_eof()) return token.write_all ? end_everywhere() : send(token.source, {true, my_name(), token.number}, {});
+  PIF_TRY_VALUE(Block* const record, load(next_));
+  if (!token.write_all && record->keys[0] > key) {
+    ++counts_.crossings;
+    return send(token.source, {false, my_name(), token.number}, record->keys[0]);
+  }
+  PIF_TRY(send(reader(own(), next_ + 1), {token.write_all, token.source, token.number + 1}, key));
+  ship(*record, 0, token.number);
+  shipped(next_);
+  next_ += own().ranks.size();
+  return {};
+}
+
+Status FigureMerge::send(std::uint32_t reader, const Token& token, std::string_view key) {
+  net::Buffer body = net::Buffer::copy_of(std::as_bytes(std::span(key)));
+  PIF_TRY(fits_a_message(body));
+  return tokens_.send(reader, token, std::move(body));
+}
+
+Status FigureMerge::end_everywhere() {
+  for (const SideShape& side : shape_.sides) {
+    for (const std::uint32_t rank : side.ranks) PIF_TRY(tokens_.send(rank, End()));
+  }
+  return {};
+}
+
+Status FigureMerge::take(const tool::Channel<Word>::Item& item) {
+  const Token* const token = std::get_if<Token>(&item.head);
+  if (token == nullptr) {
+    over_ = true;
+    return {};
+  }
+  const bool is_known = reads(own(), token->source) || reads(other(), token->source);
+  if (arrived_ || !is_known || token->number > all_records()) return does_not_fit("a step");
+  ++counts_.hops;
+  arrived_ = {*token, std::string(reinterpret_cast<const char*>(item.body.data()), item.body.size())};
+  return {};
+}
+
+Result<bool> FigureMerge::go_on() {
+  if (!arrived_ || !has_room() || (!is_eof() && !is_full(next_))) return false;
+  const Arrived arrived = std::move(*arrived_);
+  arrived_.reset();
+  const Time begin = clock_.now();
+  PIF_TRY(loop(arrived.token, arrived.key));
+  counts_.acted += clock_.now() - begin;
+  return true;
+}
+
+}  // namespace pif::sort
