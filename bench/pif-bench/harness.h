@@ -176,6 +176,7 @@ void bench_galley_descriptors(Context& context);  // the same through descriptor
 void bench_galley_shared(Context& context);       // a new file that several write, against ROMIO
 void bench_galley_overwrites(Context& context);   // several clients in one committed file
 void bench_galley_far(Context& context);          // a write far behind the end
+void bench_galley_list(Context& context);         // millions of random pieces in one request
 void bench_galley_rounds(Context& context);       // parallel-open
 // Requests per second of `clients` threads against an empty ZeroMQ handler in another process, over ipc.
 double empty_handler(Context& context, unsigned clients, std::uint64_t each);

@@ -47,6 +47,7 @@ const std::map<std::string, void (*)(Context&)> kGroups = {
     {"x-fairness", bench_fairness},
     {"x-galley/descriptors", bench_galley_descriptors},
     {"x-galley/far", bench_galley_far},
+    {"x-galley/list", bench_galley_list},
     {"x-galley/messages", bench_galley_messages},
     {"x-galley/overwrites", bench_galley_overwrites},
     {"x-galley/rounds", bench_galley_rounds},
@@ -73,7 +74,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
       "--only", arguments.only,
       "transfer, copy, records, names, tools, rights, sort, memory, transpose, parity, or (only if named) "
       "fairness, sort-memory, transpose-memory, galley, or a part of it: galley/messages, /descriptors, /shared, "
-      "/overwrites, /far, /rounds;"
+      "/overwrites, /far, /list, /rounds;"
       " may be given again");
   app.add_option("--large-sort", options.large_sort_bytes, "sort-memory: size of the file")
       ->transform(CLI::AsSizeValue(false));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -58,7 +59,7 @@ Status add(Item& sum, const Item& more) {
 
 // A piece that its repetitions continue is one longer piece.
 Node simplified(Node node) {
-  if (node.children == 0 && node.count > 1 && wrapping(node.stride) == node.bytes) {
+  if (node.is_piece() && node.count > 1 && wrapping(node.stride) == node.bytes) {
     node.bytes *= node.count;
     node.count = 1;
   }
@@ -82,7 +83,7 @@ std::optional<Node> merged(const Level& outer, Node child) {
 }
 
 bool continues(const Node& before, const Node& node) {
-  const bool are_pieces = before.children == 0 && node.children == 0 && before.count == 1 && node.count == 1;
+  const bool are_pieces = before.is_piece() && node.is_piece() && before.count == 1 && node.count == 1;
   return are_pieces && wrapping(before.offset) + before.bytes == wrapping(node.offset);
 }
 
@@ -102,7 +103,15 @@ class Compiler {
       return fail(Code::kTooLarge, fmt::format("the pattern has over {} levels inside one another", kDepthMax));
     Item sum;
     std::vector<Node> siblings;
-    for (const Level& level : levels) PIF_TRY(add_level(level, depth, siblings, sum));
+    for (std::span<const Level> rest = levels; !rest.empty();) {
+      const std::span<const Level> next = rest.first(std::max<std::size_t>(1, pieces_in_front(rest)));
+      rest = rest.subspan(next.size());
+      if (next.size() >= kListPiecesMin) {
+        PIF_TRY(add_list(next, siblings, sum));
+        continue;
+      }
+      for (const Level& level : next) PIF_TRY(add_level(level, depth, siblings, sum));
+    }
     sum.first = nodes_.size();
     sum.count = siblings.size();
     append_siblings(siblings);
@@ -134,8 +143,33 @@ class Compiler {
   }
 
   std::vector<Node> take() { return std::move(nodes_); }
+  std::vector<Compiled::List> take_lists() { return std::move(lists_); }
 
  private:
+  static std::size_t pieces_in_front(std::span<const Level> levels) {
+    const auto is_other = [](const Level& level) { return level.count != 1 || !level.inner.empty(); };
+    return static_cast<std::size_t>(std::find_if(levels.begin(), levels.end(), is_other) - levels.begin());
+  }
+
+  Status add_list(std::span<const Level> pieces, std::vector<Node>& siblings, Item& sum) {
+    Item all;
+    Compiled::List list{pieces.data(), pieces.data() + pieces.size(), {}};
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (i % Compiled::List::kBeginEvery == 0) list.begins.push_back(all.bytes);
+      PIF_TRY_VALUE(Item item, item_of(pieces[i], 0));
+      if (item.bytes == 0) continue;
+      PIF_TRY_VALUE(item.bounds, repeated(item.bounds, pieces[i].offset, 1, 0));
+      PIF_TRY(add(all, item));
+    }
+    if (all.bytes == 0) return {};
+    Node node;
+    node.bytes = all.bytes;
+    node.list = lists_.size();
+    lists_.push_back(std::move(list));
+    append(siblings, node);
+    return add(sum, all);
+  }
+
   Status add_level(const Level& level, unsigned depth, std::vector<Node>& siblings, Item& sum) {
     if (level.count == 0) return fail(Code::kInvalid, "a level of the pattern has no repetitions");
     PIF_TRY_VALUE(const Item item, item_of(level, depth));
@@ -164,6 +198,7 @@ class Compiler {
   }
 
   std::vector<Node> nodes_;
+  std::vector<Compiled::List> lists_;
 };
 
 Result<std::int64_t> extent_of(const Pattern& pattern, Bounds bounds) {
@@ -190,6 +225,7 @@ Result<Compiled> Compiled::make(const Pattern& pattern) {
   PIF_ASSERT(root.size() == 1, root.size());
   compiler.append_siblings(root);
   out.nodes_ = compiler.take();
+  out.lists_ = compiler.take_lists();
   return out;
 }
 

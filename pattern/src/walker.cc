@@ -9,7 +9,7 @@ Result<Walker> Walker::make(const Compiled& pattern, std::int64_t displacement, 
   PIF_TRY(pattern.bounds(displacement, skip, bytes));
   Walker walker;
   walker.left_ = bytes;
-  walker.nodes_ = pattern.nodes();
+  walker.pattern_ = &pattern;
   if (bytes > 0) walker.seek(pattern.root(), wrapping(displacement), skip);
   return walker;
 }
@@ -32,10 +32,11 @@ void Walker::seek(const Node* root, std::uint64_t displacement, std::uint64_t at
     frame.place += index * wrapping(node->stride);
     frame.count -= index;
     if (node->children == 0) break;
-    first = nodes_ + node->child;
+    first = pattern_->nodes() + node->child;
     end = first + node->children;
     outer = frame.place;
   }
+  if (frames_[depth_].node->list != Compiled::kNoList) return enter_list(at);
   descend();
   cut_ = at;
 }
@@ -50,11 +51,12 @@ void Walker::enter(const Node* node, const Node* end, std::uint64_t outer) {
 void Walker::descend() {
   while (frames_[depth_].node->children > 0) {
     const Frame& frame = frames_[depth_];
-    const Node* child = nodes_ + frame.node->child;
+    const Node* child = pattern_->nodes() + frame.node->child;
     ++depth_;
     enter(child, child + frame.node->children, frame.place);
   }
   const Frame& leaf = frames_[depth_];
+  if (leaf.node->list != Compiled::kNoList) return enter_list(0);
   place_ = leaf.place;
   stride_ = wrapping(leaf.node->stride);
   size_ = leaf.node->bytes;
@@ -62,8 +64,39 @@ void Walker::descend() {
   cut_ = 0;
 }
 
-// To the next leaf: there is one, because bytes are left. The levels above the leaf count their own repetitions.
+// Into the piece of the leaf's list that has byte `at`.
+void Walker::enter_list(std::uint64_t at) {
+  const Compiled::List& list = pattern_->list(*frames_[depth_].node);
+  const auto begin = std::upper_bound(list.begins.begin(), list.begins.end(), at) - 1;
+  item_ = list.first + (begin - list.begins.begin()) * static_cast<std::ptrdiff_t>(Compiled::List::kBeginEvery);
+  item_end_ = list.end;
+  for (at -= *begin; at >= item_->bytes; ++item_) {
+    PIF_ASSERT(item_ + 1 < item_end_, at);
+    at -= item_->bytes;
+  }
+  load_item();
+  cut_ = at;
+}
+
+void Walker::load_item() {
+  place_ = frames_[depth_].place + wrapping(item_->offset);
+  stride_ = 0;
+  size_ = item_->bytes;
+  count_ = 1;
+  cut_ = 0;
+}
+
+// To the next leaf: there is one, because bytes are left. The levels above the leaf count their own repetitions, and so
+// does a list.
 void Walker::advance() {
+  while (item_ != item_end_) {
+    if (++item_ == item_end_) break;
+    if (item_->bytes > 0) return load_item();
+  }
+  if (Frame& leaf = frames_[depth_]; leaf.node->list != Compiled::kNoList && --leaf.count > 0) {
+    leaf.place += wrapping(leaf.node->stride);
+    return enter_list(0);
+  }
   while (true) {
     const Frame frame = frames_[depth_];
     if (frame.node + 1 < frame.end) {

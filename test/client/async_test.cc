@@ -71,6 +71,28 @@ TEST_CASE("asking whether it is done moves an operation on to its end, turn by t
   }
 }
 
+TEST_CASE("what was started has a long list of its own: the caller may change his") {
+  for (const DataPath path : kBothPaths) {
+    FileSystem fs(3);
+    fs.run(path, [](Client& client) {
+      const Bytes all = test::pattern(4 * 100'000);
+      put(client, "/f", records(100), all);
+      File file = must(client.open("/f"));
+      File::Pieces wanted{{}, patterns::range(0, 100'000), 0, 0, {}};
+      Bytes expected;
+      for (std::size_t i = 0; i < 100'000; ++i) {
+        wanted.file.levels.push_back({static_cast<std::int64_t>(4 * i), 1, 0, 1, {}});
+        expected.push_back(all[4 * i]);
+      }
+      Bytes memory(100'000);
+      const auto operation = must(file.start_read_pieces(wanted, memory));
+      for (patterns::Level& level : wanted.file.levels) level.offset = 1;
+      CHECK(must(file.wait(operation)) == 100'000);
+      CHECK(memory == expected);
+    });
+  }
+}
+
 TEST_CASE("a started read ends short where a piece goes past the end of the file") {
   for (const DataPath path : kBothPaths) {
     FileSystem fs(3);

@@ -257,6 +257,68 @@ TEST_CASE("a gather into contiguous memory is one run on both sides") {
   CHECK(zip.left() == 0);
 }
 
+// Pieces in any order; every fifth is empty, and some touch.
+std::vector<Level> random_list(Random& random, std::size_t pieces) {
+  std::vector<Level> list(pieces);
+  std::int64_t at = 0;
+  for (Level& piece : list) {
+    piece.bytes = random.one_in(5) ? 0 : 1 + random.below(4);
+    piece.offset = random.one_in(3) ? at : random.between(-100, 10000);
+    at = piece.offset + static_cast<std::int64_t>(piece.bytes);
+  }
+  return list;
+}
+
+TEST_CASE("a long list is walked from any byte on, alone, repeated, and beside other levels") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    Pattern pattern{random_list(random, kListPiecesMin + random.below(3000)), {}};
+    if (random.one_in(2)) pattern = {{{random.between(-9, 9), 1 + random.below(3), 7, 0, pattern.levels}}, 12345};
+    if (random.one_in(2)) pattern.levels.push_back({3, 4, 5, 2, {}});
+    if (random.one_in(2)) pattern.levels.insert(pattern.levels.begin(), {-3, 4, -5, 2, {}});
+    const Compiled compiled = Compiled::make(pattern).value();
+    const Bytes bytes = bytes_of(pattern);
+    const auto [lowest, highest] = std::minmax_element(bytes.begin(), bytes.end());
+    REQUIRE(compiled.bytes() == bytes.size());
+    REQUIRE(compiled.bounds().lowest == *lowest);
+    REQUIRE(compiled.bounds().highest == *highest + 1);
+    for (unsigned i = 0; i < 20; ++i) {
+      const std::uint64_t skip = random.below(2 * bytes.size()), n = random.below(2 * bytes.size());
+      const Walker walker = walker_over(compiled, 100, skip, n);
+      REQUIRE(walked(walker) == tiled_bytes(bytes, compiled.extent(), 100, skip, n));
+    }
+  }
+}
+
+TEST_CASE("a list whose pieces rise, and only such a list, rises") {
+  Pattern pattern;
+  for (std::int64_t i = 0; i < 5000; ++i) pattern.levels.push_back({i * 8, 1, 0, 8, {}});
+  CHECK(Compiled::make(pattern).value().is_rising());
+  std::swap(pattern.levels[4000], pattern.levels[4001]);
+  CHECK_FALSE(Compiled::make(pattern).value().is_rising());
+}
+
+TEST_CASE("a list of which one piece cannot be is refused") {
+  Pattern pattern;
+  for (std::int64_t i = 0; i < 5000; ++i) pattern.levels.push_back({i * 8, 1, 0, 8, {}});
+  pattern.levels[4999].offset = INT64_MAX - 3;
+  CHECK(validate(pattern).error().code == Code::kTooLarge);
+  pattern.levels[4999] = {0, 1, 0, kBytesMax, {}};
+  CHECK(validate(pattern).error().code == Code::kTooLarge);
+  for (Level& level : pattern.levels) level.bytes = 0;
+  CHECK(validate(pattern).error().code == Code::kInvalid);
+}
+
+TEST_CASE("a list is walked where it is, not copied") {
+  Pattern pattern{std::vector<Level>(1000000), {}};
+  for (Level& level : pattern.levels) level.bytes = 1;
+  const Compiled compiled = Compiled::make(pattern).value();
+  pattern.levels[777777].offset = 5;
+  Walker walker = walker_over(compiled, 0, 777777, 1);
+  CHECK(walker.next()->offset == 5);
+}
+
 // Not run by itself: what it prints depends on the machine.
 TEST_CASE("a piece of a simple-strided pattern takes less than 5 ns", "[.speed]") {
   constexpr std::uint64_t kPieces = 100000000;

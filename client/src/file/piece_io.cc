@@ -57,7 +57,7 @@ Result<std::uint64_t> read_pieces(FileState& file, const File::Pieces& wanted, s
     PIF_TRY(reader->run());
     return reader->result();
   }
-  PIF_TRY_VALUE(const Walks walks, Walks::make(wanted, out.size()));
+  PIF_TRY_VALUE(const Walks walks, Walks::make(wanted, out.size(), true));
   PIF_TRY_VALUE(patterns::Zip zip, walks.zip(wanted));
   return read_one_by_one(file, zip, out);
 }
@@ -69,7 +69,7 @@ Status write_pieces(FileState& file, const File::Pieces& wanted, std::span<const
   PIF_TRY(file.check_may_overwrite());
   PIF_TRY_VALUE(const auto writer, make_piece_writer(file, wanted, in, true));
   if (writer) return writer->run();
-  PIF_TRY_VALUE(const Walks walks, Walks::make(wanted, in.size()));
+  PIF_TRY_VALUE(const Walks walks, Walks::make(wanted, in.size(), true));
   if (walks.bytes == 0) return {};
   PIF_TRY(check_end(file, walks, wanted));
   PIF_TRY_VALUE(patterns::Zip zip, walks.zip(wanted));

@@ -205,7 +205,7 @@ void PieceReader::ask_rebuilt(Rebuilt& rebuilt) {
 
 Result<std::unique_ptr<PieceReader>> make_piece_reader(FileState& file, const File::Pieces& wanted,
                                                        std::span<std::byte> out, bool is_foreground) {
-  PIF_TRY_VALUE(Walks walks, Walks::make(wanted, out.size()));
+  PIF_TRY_VALUE(Walks walks, Walks::make(wanted, out.size(), is_foreground));
   const bool by_pieces = file.parts.format.is_fixed() && (!file.creating() || file.scattered.is_on());
   if (!by_pieces) return nullptr;
   if (!file.creating()) {

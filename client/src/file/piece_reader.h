@@ -77,7 +77,8 @@ class PieceReader : public AsyncOperation {
   std::uint64_t done_ = 0;
 };
 
-// Of File::read_pieces(). Null: of this file pieces are not read so. Errors: those of the request.
+// Of File::read_pieces(). Null: of this file pieces are not read so. Errors: those of the request. `wanted` outlives it
+// if is_foreground.
 [[nodiscard]] Result<std::unique_ptr<PieceReader>> make_piece_reader(FileState& file, const File::Pieces& wanted,
                                                                      std::span<std::byte> out, bool is_foreground);
 

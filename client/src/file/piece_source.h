@@ -39,12 +39,14 @@ std::uint64_t bytes_max(const PieceSplit<Extent>& pieces) {
 
 // Both sides of a request, ready to be walked.
 struct Walks {
+  std::shared_ptr<const File::Pieces> kept;  // what is walked, if the caller's may be gone by then
   patterns::Compiled file;
   patterns::Compiled memory;
   std::uint64_t bytes = 0;
 
-  // kInvalid, kTooLarge: of the patterns; memory that is not there.
-  static Result<Walks> make(const File::Pieces& wanted, std::size_t memory_bytes);
+  // is_blocking: `wanted`, which may have millions of pieces, outlives this; else it is copied. kInvalid, kTooLarge: of
+  // the patterns; memory that is not there.
+  static Result<Walks> make(const File::Pieces& wanted, std::size_t memory_bytes, bool is_blocking);
   [[nodiscard]] Result<patterns::Zip> zip(const File::Pieces& wanted) const;
 };
 

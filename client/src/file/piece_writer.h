@@ -48,7 +48,7 @@ class PieceWriter : public AsyncOperation {
 };
 
 // Of File::write_pieces(). Null: there is nothing to write, or the file is a committed one. Errors: those of the
-// request.
+// request. `wanted` outlives it if is_foreground.
 [[nodiscard]] Result<std::unique_ptr<PieceWriter>> make_piece_writer(FileState& file, const File::Pieces& wanted,
                                                                      std::span<const std::byte> in, bool is_foreground);
 

@@ -1,6 +1,6 @@
 // A pattern that is known to be good, in the form in which it is walked: what is regular is merged, and each level
-// knows its bytes, so that a walk can begin at any byte.
-// Pure; a value; const calls from several threads are fine.
+// knows its bytes, so that a walk can begin at any byte. Long lists of pieces stay where they are: they are walked in
+// the pattern itself. Pure; const calls from several threads are fine.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,14 @@ struct Bounds {
   std::int64_t highest = 0;
 };
 
+// So many pieces beside one another, each of them one level, are a list that is not copied.
+inline constexpr std::size_t kListPiecesMin = 1024;
+
 class Compiled {
  public:
-  // Errors: those of validate(). Takes time and memory in proportion to the levels, whatever their counts.
+  // Errors: those of validate(). Takes time in proportion to the levels, whatever their counts, and memory in
+  // proportion to those that are in no list; of a list a 450th of what it takes. A pattern with lists outlives this,
+  // and what walks over it, and stays as it is.
   [[nodiscard]] static Result<Compiled> make(const Pattern& pattern);
 
   // Of one tile.
@@ -40,11 +45,23 @@ class Compiled {
     std::int64_t offset = 0;
     std::uint64_t count = 1;
     std::int64_t stride = 0;
-    std::uint64_t bytes = 0;   // of one repetition
-    std::uint64_t begin = 0;   // bytes of the siblings before it
-    std::size_t child = 0;     // index of the first; they are consecutive
-    std::size_t children = 0;  // none: a leaf
+    std::uint64_t bytes = 0;     // of one repetition
+    std::uint64_t begin = 0;     // bytes of the siblings before it
+    std::size_t child = 0;       // index of the first; they are consecutive
+    std::size_t children = 0;    // none: a leaf
+    std::size_t list = kNoList;  // a leaf of that list's pieces, and no other
+
+    bool is_piece() const { return children == 0 && list == kNoList; }
   };
+  static constexpr std::size_t kNoList = SIZE_MAX;
+  // Pieces of the pattern. Some may be empty, not all.
+  struct List {
+    static constexpr std::size_t kBeginEvery = 1024;
+    const Level* first = nullptr;
+    const Level* end = nullptr;
+    std::vector<std::uint64_t> begins;  // bytes before each kBeginEvery-th of them
+  };
+  const List& list(const Node& node) const { return lists_[node.list]; }
   // All levels; the last is the root, whose repetitions are the tiles, of more than kBytesMax bytes together. A pattern
   // of one level may be merged with it. The pointer is valid as long as this object is neither assigned to nor moved
   // from.
@@ -55,6 +72,7 @@ class Compiled {
   Compiled() = default;
 
   std::vector<Node> nodes_;
+  std::vector<List> lists_;
   std::uint64_t bytes_ = 0;
   Bounds bounds_;
   std::int64_t extent_ = 0;

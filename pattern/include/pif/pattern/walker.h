@@ -24,7 +24,7 @@ struct Run {
 };
 
 // Allocates nothing. A piece takes O(depth) at worst, and O(1) in the long run. Beginning anywhere takes O(depth *
-// log(levels)).
+// log(levels)), in a list O(List::kBeginEvery) more.
 class Walker {
  public:
   // From byte `skip` of the tiled pattern on, `bytes` long; offsets count from `displacement`. kTooLarge: as
@@ -78,6 +78,8 @@ class Walker {
   void seek(const Node* root, std::uint64_t displacement, std::uint64_t at);
   void enter(const Node* node, const Node* end, std::uint64_t outer);
   void descend();
+  void enter_list(std::uint64_t at);
+  void load_item();
   void advance();
   void pass_within_piece(std::uint64_t bytes) {
     left_ -= bytes;
@@ -100,7 +102,10 @@ class Walker {
   std::uint64_t cut_ = 0;
   std::uint64_t left_ = 0;
 
-  const Node* nodes_ = nullptr;
+  const Compiled* pattern_ = nullptr;
+  // Of a leaf that is a list: the piece that is walked, and the end of all.
+  const Level* item_ = nullptr;
+  const Level* item_end_ = nullptr;
   unsigned depth_ = 0;                       // of the leaf
   std::array<Frame, kDepthMax + 1> frames_;  // [0]: the tiles
 };
