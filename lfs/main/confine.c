@@ -131,8 +131,8 @@ static int allow_program(int rules, const char* path, int program) {
 
 static int allow_system(int rules, int version) {
   static const char* const programs[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"};
-  static const char* const readable[] = {"/etc",         "/proc",       "/sys/devices/system",
-                                         "/dev/urandom", "/dev/random", "/dev/zero"};
+  static const char* const readable[] = {
+      "/etc", "/proc", "/sys/devices/system", "/sys/fs/cgroup", "/dev/urandom", "/dev/random", "/dev/zero"};
   const uint64_t writing = kReadFile | kWriteFile | (version >= 3 ? (uint64_t)kTruncate : 0);
   for (size_t i = 0; i < sizeof programs / sizeof *programs; ++i)
     if (allow(rules, programs[i], kRunAll) != 0) return -1;

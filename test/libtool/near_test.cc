@@ -42,5 +42,26 @@ TEST_CASE("a worker is near itself, and near nobody else in a job that is to be 
   CHECK(!are_near(description, 0, 1));
 }
 
+// What each of a job's workers has of so many threads on its machine; the number of each worker's machine.
+std::vector<unsigned> shares(const std::vector<std::uint64_t>& machines, unsigned threads) {
+  job::JobDescription description;
+  for (const std::uint64_t machine : machines) description.add_nodes()->mutable_endpoints()->set_machine(machine);
+  description.set_apart(true);  // says nothing of machines
+  std::vector<unsigned> all;
+  for (std::uint32_t rank = 0; rank < machines.size(); ++rank)
+    all.push_back(share_of_threads(description, rank, threads));
+  return all;
+}
+
+TEST_CASE("the workers on one machine share its threads, those of lower rank have one more") {
+  CHECK(shares({7}, 16) == std::vector<unsigned>{16});
+  CHECK(shares({7, 7, 7}, 16) == std::vector<unsigned>{6, 5, 5});
+  CHECK(shares({7, 8, 7}, 16) == std::vector<unsigned>{8, 16, 8});
+}
+
+TEST_CASE("a worker has a thread, however few there are for all") {
+  CHECK(shares({7, 7, 7, 8}, 2) == std::vector<unsigned>{1, 1, 1, 2});
+}
+
 }  // namespace
 }  // namespace pif::tool

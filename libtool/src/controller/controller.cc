@@ -207,6 +207,7 @@ Result<job::JobDescription> Controller::Impl::describe(const Job& job, const Wor
   }
   for (auto& made : outputs) add(made.file, made.file_length.value_or(FileLength{}), *description.add_outputs());
   description.set_apart(options.apart);
+  description.set_threads(job.threads);
   PIF_TRY(let_talk(description));
   return description;
 }

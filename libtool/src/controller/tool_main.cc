@@ -24,6 +24,7 @@
 #include "pif/component/real_storage.h"
 #include "pif/net/real_messenger.h"
 #include "pif/net/system.h"
+#include "pif/tool/threads.h"
 #include "worker/worker_ports.h"
 
 namespace pif::tool {
@@ -90,6 +91,7 @@ int work(const Tool& tool) {
   net::SystemEntropy entropy;
   WorkerWorld world{**messenger, *storage, entropy, {}, listen};
   world.connection.fd = std::move(connection);
+  world.cores = usable_cores();
   const Status outcome = Worker::run(std::move(world), tool.work);
   // The LFS keeps the end of stderr, in case the report did not get through.
   return outcome ? static_cast<int>(ExitCode::kDone) : failed(tool.name, outcome.error());

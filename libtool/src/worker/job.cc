@@ -1,7 +1,10 @@
 #include "worker/job.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "pif/base/assert.h"
 #include "pif/wire/convert.h"
 #include "pif/wire/values.h"
 
@@ -26,6 +29,11 @@ std::string_view host_of(const proto::NodeInfo& node) {
   if (!text.starts_with(kTcp)) return {};
   text.remove_prefix(kTcp.size());
   return text.substr(0, text.rfind(':'));
+}
+
+bool share_machine(const proto::NodeInfo& one, const proto::NodeInfo& other) {
+  if (one.endpoints().machine() != other.endpoints().machine()) return false;
+  return one.endpoints().machine() != 0 || host_of(one) == host_of(other);
 }
 
 }  // namespace
@@ -88,10 +96,7 @@ proto::NodeInfo brief(const proto::NodeInfo& node) {
 
 bool are_near(const job::JobDescription& description, std::uint32_t a, std::uint32_t b) {
   if (a == b || description.apart()) return a == b;
-  const proto::NodeInfo& one = description.nodes(static_cast<int>(a));
-  const proto::NodeInfo& other = description.nodes(static_cast<int>(b));
-  if (one.endpoints().machine() != other.endpoints().machine()) return false;
-  return one.endpoints().machine() != 0 || host_of(one) == host_of(other);
+  return share_machine(description.nodes(static_cast<int>(a)), description.nodes(static_cast<int>(b)));
 }
 
 bool all_are_near(const job::JobDescription& description) {
@@ -99,6 +104,17 @@ bool all_are_near(const job::JobDescription& description) {
     if (!are_near(description, 0, static_cast<std::uint32_t>(rank))) return false;
   }
   return true;
+}
+
+unsigned share_of_threads(const job::JobDescription& description, std::uint32_t rank, unsigned threads) {
+  PIF_ASSERT(rank < static_cast<std::uint32_t>(description.nodes_size()), rank, description.nodes_size());
+  unsigned workers = 0, before = 0;  // on that machine; of those, with lower ranks
+  for (int other = 0; other < description.nodes_size(); ++other) {
+    if (!share_machine(description.nodes(other), description.nodes(static_cast<int>(rank)))) continue;
+    ++workers;
+    if (static_cast<std::uint32_t>(other) < rank) ++before;
+  }
+  return std::max(threads / workers + (before < threads % workers ? 1 : 0), 1U);
 }
 
 std::string mail_tcp(const proto::NodeInfo& node) { return fmt::format("tcp://{}:0", host_of(node)); }

@@ -26,6 +26,9 @@ proto::NodeInfo brief(const proto::NodeInfo& node);
 // no machine: they listen on tcp at the same host, or not at all.
 bool are_near(const job::JobDescription& description, std::uint32_t a, std::uint32_t b);
 bool all_are_near(const job::JobDescription& description);
+// How many threads worker `rank` has, when all workers on its machine share so many: one at least. A machine is one
+// also for a job that is to be apart.
+unsigned share_of_threads(const job::JobDescription& description, std::uint32_t rank, unsigned threads);
 // Where a worker beside that LFS listens for workers of other machines, at any port.
 std::string mail_tcp(const proto::NodeInfo& node);
 // Where worker `rank` of a job, on `node`, takes mail from others: in the folder that its LFS made for it alone (the

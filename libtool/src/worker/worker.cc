@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "pif/base/limits.h"
+#include "pif/tool/threads.h"
 #include "pif/wire/convert.h"
 #include "worker/worker_impl.h"
 
@@ -189,6 +190,11 @@ std::uint32_t Worker::node_id(std::uint32_t rank) const {
   return impl_->description.stands_for(static_cast<int>(rank));
 }
 bool Worker::shares_machine() const { return all_are_near(impl_->description); }
+unsigned Worker::threads() const {
+  const unsigned asked = impl_->description.threads();
+  return std::min(share_of_threads(impl_->description, impl_->rank, asked != 0 ? asked : impl_->world.cores),
+                  kThreadsMax);
+}
 std::string_view Worker::value() const { return impl_->description.value(); }
 std::size_t Worker::input_count() const { return impl_->inputs.size(); }
 std::size_t Worker::output_count() const { return impl_->outputs.size(); }

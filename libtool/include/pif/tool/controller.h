@@ -57,6 +57,8 @@ struct Job {
   // of these, all that are up.
   std::vector<std::uint32_t> nodes = {};
   std::string value = {};  // for the workers: Worker::value(); at most kJobValueBytesMax
+  // On each machine, for all workers there together (Worker::threads()); 0: as many as it has cores for them.
+  unsigned threads = 0;
 };
 
 class Controller {

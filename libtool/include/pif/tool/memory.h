@@ -16,7 +16,8 @@ inline constexpr std::uint64_t kMemoryMin = 32u << 20;  // of --memory
 // that. details: the end of its line in --help.
 void add_memory_option(CLI::App& app, std::uint64_t& bytes, const std::string& details);
 
-// Bytes that this machine has to spare now, less a quarter for the page cache to write with; 1 GiB if it does not tell.
+// Bytes that this machine has to spare now for the control groups that this process is in (a container's limits are
+// such groups'), less a quarter for the page cache to write with, but at least kMemoryMin; 1 GiB if nothing tells.
 std::uint64_t spare_memory();
 
 }  // namespace pif::tool

@@ -61,6 +61,7 @@ struct WorkerWorld {
   Handle connection;  // to the LFS that started the worker
   // Called at most once.
   std::function<Result<Mailbox>(const MailPlace& place)> listen;
+  unsigned cores = 1;  // that the workers on this machine may use; 1 in a simulation
 };
 
 class Worker {
@@ -84,6 +85,10 @@ class Worker {
   [[nodiscard]] Result<std::vector<std::uint32_t>> ranks_on(const Component& file) const;
   // Whether all workers of the job are on one machine, and so may share memory and files (Team::share).
   bool shares_machine() const;
+  // How many threads this worker may keep busy, itself included: its share of Job::threads or, if the user did not say
+  // how many, of its machine's cores. At least 1. A kernel that uses them makes the same bytes for any number. A
+  // Worker, its inputs and outputs belong to one thread all the same.
+  unsigned threads() const;
   // The tool's own description of the job (Job::value), the same for all workers. Valid as long as the worker.
   std::string_view value() const;
 

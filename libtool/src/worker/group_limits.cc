@@ -1,0 +1,145 @@
+#include "worker/group_limits.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+namespace pif::tool {
+namespace {
+
+enum class Version : std::uint8_t { kOne, kTwo };
+
+// Where the groups of a controller ("cpu", "memory") are mounted, and which of them is the process's.
+struct Place {
+  std::string mount_point;
+  std::string group;  // below the mount point: "" or "/a/b"
+};
+
+// Whether a list "cpu,cpuacct" has the word.
+bool has_word(const std::string& list, std::string_view word) {
+  std::istringstream words(list);
+  for (std::string one; std::getline(words, one, ',');)
+    if (one == word) return true;
+  return false;
+}
+
+// From proc/self/cgroup, lines "ID:CONTROLLERS:PATH"; version 2 has none.
+std::optional<std::string> group_of(const std::string& root, Version version, std::string_view controller) {
+  std::ifstream file(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const auto first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (version == Version::kTwo ? controllers.empty() : has_word(controllers, controller))
+      return line.substr(second + 1);
+  }
+  return std::nullopt;
+}
+
+// From proc/self/mountinfo, lines "ID PARENT DEVICE ROOT MOUNT_POINT OPTIONS ... - TYPE SOURCE OPTIONS".
+struct Mount {
+  std::string root, mount_point;
+};
+std::optional<Mount> mount_of(const std::string& root, Version version, std::string_view controller) {
+  std::ifstream file(root + "/proc/self/mountinfo");
+  for (std::string line; std::getline(file, line);) {
+    Mount mount;
+    std::string word, type, source, options;
+    std::istringstream words(line);
+    words >> word >> word >> word >> mount.root >> mount.mount_point;
+    while (words >> word && word != "-") {
+    }
+    if (!(words >> type >> source >> options)) continue;
+    if (version == Version::kTwo ? type == "cgroup2" : type == "cgroup" && has_word(options, controller)) return mount;
+  }
+  return std::nullopt;
+}
+
+std::optional<Place> place_of(const std::string& root, Version version, std::string_view controller) {
+  const auto mount = mount_of(root, version, controller);
+  auto group = group_of(root, version, controller);
+  if (!mount || !group) return std::nullopt;
+  // In a container a group of the host may be mounted, whose name there is no folder here.
+  if (mount->root != "/" && group->starts_with(mount->root)) group->erase(0, mount->root.size());
+  if (*group == "/" || group->find("..") != std::string::npos) group->clear();
+  return Place{root + mount->mount_point, *group};
+}
+
+// The folders of the group and of those above it.
+std::vector<std::string> folders_of(const Place& place) {
+  std::vector<std::string> folders;
+  for (std::string group = place.group; !group.empty(); group.erase(group.rfind('/')))
+    folders.push_back(place.mount_point + group);
+  folders.push_back(place.mount_point);
+  return folders;
+}
+
+// A number that stands alone in a file, or after `name` in a list of names and numbers. "max" and -1 are none.
+std::optional<std::uint64_t> number_in(const std::string& path, std::string_view name = {}) {
+  std::ifstream file(path);
+  std::string word;
+  while (!name.empty() && file >> word && word != name) {
+  }
+  if (!(file >> word)) return std::nullopt;
+  std::uint64_t number = 0;
+  const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || rest != word.data() + word.size()) return std::nullopt;
+  return number;
+}
+
+template <typename T>
+void lower(std::optional<T>& least, T value) {
+  least = least ? std::min(*least, value) : value;
+}
+
+struct Quota {
+  std::optional<std::uint64_t> time, period;
+};
+
+Quota quota_in(const std::string& folder, Version version) {
+  if (version == Version::kOne)
+    return {number_in(folder + "/cpu.cfs_quota_us"), number_in(folder + "/cpu.cfs_period_us")};
+  std::string time;  // "max 100000" or "50000 100000"
+  std::ifstream(folder + "/cpu.max") >> time;
+  return {number_in(folder + "/cpu.max"), number_in(folder + "/cpu.max", time)};
+}
+
+void add_cores(const Place& place, Version version, GroupLimits& limits) {
+  for (const std::string& folder : folders_of(place)) {
+    const Quota quota = quota_in(folder, version);
+    if (!quota.time || quota.period.value_or(0) == 0) continue;
+    const std::uint64_t cores = *quota.time / *quota.period + (*quota.time % *quota.period != 0 ? 1 : 0);
+    lower(limits.cores, static_cast<unsigned>(std::clamp<std::uint64_t>(cores, 1, UINT32_MAX)));
+  }
+}
+
+void add_memory(const Place& place, Version version, GroupLimits& limits) {
+  const bool is_one = version == Version::kOne;
+  for (const std::string& folder : folders_of(place)) {
+    const auto limit = number_in(folder + (is_one ? "/memory.limit_in_bytes" : "/memory.max"));
+    const auto used = number_in(folder + (is_one ? "/memory.usage_in_bytes" : "/memory.current"));
+    if (!limit) continue;
+    std::uint64_t cached = 0;
+    for (const char* const list : {"inactive_file", "active_file"})
+      cached += number_in(folder + "/memory.stat", std::string(is_one ? "total_" : "") + list).value_or(0);
+    const std::uint64_t kept = used.value_or(0) - std::min(cached, used.value_or(0));
+    lower(limits.memory, *limit - std::min(kept, *limit));
+  }
+}
+
+}  // namespace
+
+GroupLimits group_limits(const std::string& root) {
+  GroupLimits limits;
+  for (const Version version : {Version::kOne, Version::kTwo}) {
+    if (const auto place = place_of(root, version, "cpu")) add_cores(*place, version, limits);
+    if (const auto place = place_of(root, version, "memory")) add_memory(*place, version, limits);
+  }
+  return limits;
+}
+
+}  // namespace pif::tool
